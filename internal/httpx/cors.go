@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// exposed are the response headers that a page of another origin may read.
+// exposedHeaders are the response headers that a page of another origin may read.
 var exposed = strings.Join([]string{
 	HeaderRequestID, "X-Request-Id", "Request-Id", "X-Loci-Trace", "X-Loci-Pending", "X-Loci-Warning", "Retry-After",
 }, ", ")
 
-// CORS allows pages of some origins, written as browsers send them, to call next. It answers their preflight
-// requests, and removes Origin and cookies from their requests, so that such a page never acts as a signed-in
-// person. It does not change requests for which skip is true, nor those of other origins, which [Guard]
-// refuses.
+// CORS allows pages of some origins, written as browsers send them, to call next. It answers these pages'
+// preflight requests, and removes Origin and cookies from their requests, so that the pages never act as a
+// signed-in person. CORS does not change requests for which skip is true and requests of other origins, which
+// [Guard] refuses.
 func CORS(origins []string, skip func(*http.Request) bool, next http.Handler) http.Handler {
 	if len(origins) == 0 {
 		return next

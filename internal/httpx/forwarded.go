@@ -16,13 +16,13 @@ var forwardingHeaders = []string{
 	"True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip", "Fly-Client-Ip", "X-Azure-Clientip",
 }
 
-// IsForwarding reports whether proxies add a header with this canonical name, which identifies the client.
+// IsForwarding reports whether name is the canonical name of a header with which proxies identify the client.
 func IsForwarding(name string) bool {
 	return strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(forwardingHeaders, name)
 }
 
-// proxySign returns a sign that a request came through a proxy, "" if there is none. An nginx without settings
-// adds no header, but speaks HTTP/1.0 to its upstream, which no client does.
+// proxySign returns a sign that a request came through a proxy: a header's name, HTTP/1.0, or "" for no sign. By
+// default, nginx adds no header but uses HTTP/1.0, unlike any client.
 func proxySign(r *http.Request) string {
 	for name := range r.Header {
 		if IsForwarding(name) {
@@ -35,16 +35,16 @@ func proxySign(r *http.Request) string {
 	return ""
 }
 
-// errProxied is the error for a request through a proxy to a server without a key: its address is the proxy's,
-// which does not identify the owner.
+// errProxied is the error for a request through a proxy to a server without a key. The request has the proxy's
+// address, which does not identify the server's owner.
 func errProxied(sign string) error {
 	return memory.Errorf(memory.Forbidden,
 		"the request came through a proxy (%s), and without a key Loci answers only clients on its own machine: set api_key (LOCI_API_KEY) to a long random text", sign)
 }
 
-// seeThrough applies the client data from a configured proxy: RemoteAddr becomes the client's address. From
-// other requests it removes the headers that name users. secure reports whether the client used TLS. r must be
-// a copy.
+// applyProxy sets RemoteAddr to the client's address if a configured proxy sent the request. From other requests,
+// it removes the proxies' headers that name users. The result secure reports whether the client used TLS. r must
+// be a copy.
 func (o *Options) seeThrough(r *http.Request) (secure bool) {
 	secure = r.TLS != nil
 	if !contains(o.Proxies, addressOf(r.RemoteAddr)) {
@@ -69,14 +69,14 @@ func (o *Options) seeThrough(r *http.Request) (secure bool) {
 	return secure
 }
 
-// dropNames removes the headers in which proxies name users.
+// dropUserHeaders removes the headers in which proxies name users.
 func (o *Options) dropNames(r *http.Request) {
 	for _, name := range []string{o.UserHeader, o.SSO.Header, o.SSO.Groups} {
 		r.Header.Del(name)
 	}
 }
 
-// addressOf parses an address with or without a port; it returns the zero Addr if that fails.
+// parseAddress parses an address with or without a port; it returns the zero Addr for an invalid address.
 func addressOf(text string) netip.Addr {
 	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	if ap, withPort := netip.ParseAddrPort(text); withPort == nil {
@@ -92,10 +92,10 @@ func contains(networks []netip.Prefix, ip netip.Addr) bool {
 	return ip.IsValid() && slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// Secure reports whether the client sent its request over TLS, to Loci or to a configured proxy.
+// IsSecure reports whether the client sent its request over TLS, to Loci or to a configured proxy.
 func Secure(r *http.Request) bool { return r.TLS != nil || stateOf(r.Context()).secure }
 
-// AdminOnly returns a handler that calls next for admins and refuses others.
+// AdminOnly returns a handler that calls next for admins and refuses other callers.
 func AdminOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if IdentityOf(r.Context()).Role != RoleAdmin {

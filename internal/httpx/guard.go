@@ -25,43 +25,43 @@ const HeaderRequestID = "X-Loci-Request-Id"
 
 // Options configure [Guard]. The zero value serves one user on loopback.
 type Options struct {
-	Key       string         // LOCI_API_KEY; "": no key, loopback only
-	FrontKey  string         // LOCI_FRONT_KEY, with the role front; "": none
-	Keys      *Keyring       // the stored keys; nil: none
-	Multi     bool           // several users; a request without a user gets no memory
-	JWTSecret []byte         // secret of X-OpenWebUI-User-Jwt; none: such tokens are ignored
+	Key       string         // LOCI_API_KEY; "" means no key and only requests from loopback
+	FrontKey  string         // LOCI_FRONT_KEY, a key with the role front; "" means no such key
+	Keys      *Keyring       // the stored keys; nil means no stored keys
+	Multi     bool           // the server has several users; a request without a user gets no memory
+	JWTSecret []byte         // secret for X-OpenWebUI-User-Jwt; empty ignores these tokens
 	Hosts     []string       // host names of this server, without port, in addition to loopback's
-	Trusted   []netip.Prefix // addresses that may name users without a key; none: loopback
-	Proxies   []netip.Prefix // reverse proxies whose X-Forwarded-* headers count; none: they never count
-	Open      []string       // exact paths that need no key; none: DefaultOpen
-	MaxBody   int64          // bytes; 0: DefaultMaxBody
-	Reads     []string       // exact paths whose POST requests only read, so that keys with the scope read may use them
+	Trusted   []netip.Prefix // addresses that may name users without a key; nil means loopback
+	Proxies   []netip.Prefix // reverse proxies with trusted X-Forwarded-* headers; empty trusts no proxy
+	Open      []string       // exact paths that need no key; nil uses [DefaultPublicPaths]
+	MaxBody   int64          // maximum bytes of a body; 0 uses [DefaultMaxBody]
+	Reads     []string       // exact paths whose POST requests only read, which the scope read allows
 	Scoped    []string       // path prefixes of APIs that check [Identity.ReadOnly] themselves
-	Streamed  []string       // paths whose bodies are read as streams: MaxStream bounds them, and they do not count in the budget
-	Budget    *Budget        // for all bodies together; nil: no limit
-	BodyTime  time.Duration  // 0: DefaultBodyTime
-	StallTime time.Duration  // 0: DefaultStallTime
-	Log       *slog.Logger   // nil: nothing is logged
+	Streamed  []string       // exact paths with streamed bodies, which have the limit [MaxStream] and no budget
+	Budget    *Budget        // limits all bodies together; nil means no limit
+	BodyTime  time.Duration  // maximum time of a body; 0 uses [DefaultBodyTime]
+	StallTime time.Duration  // maximum pause within a body; 0 uses [DefaultStallTime]
+	Log       *slog.Logger   // nil disables logging
 
-	SSO        SSO                 // how a proxy for single sign-on names users
-	UserHeader string              // header that names the user, only in requests of Proxies; "": none
-	Limits     Limits              // for each user and key
+	SSO        SSO                 // headers in which a single sign-on proxy names users
+	UserHeader string              // header that names the user, only in requests of Proxies; "" disables it
+	Limits     Limits              // limits of each user and key
 	Answered   func(Access)        // called after each answered request; may be nil
-	Refused    func(*http.Request) // called for each request whose key is not Loci's; may be nil
-	Unverified func()              // called for each request whose X-OpenWebUI-User-Jwt is not checked; may be nil
+	Refused    func(*http.Request) // called for each request with a wrong key; may be nil
+	Unverified func()              // called for each request with an unchecked X-OpenWebUI-User-Jwt; may be nil
 	Now        func() time.Time
 
-	// Refuse writes an error in the format of the path's API; nil: WriteError.
+	// Refuse writes an error in the format of the path's API; nil uses [WriteError].
 	Refuse func(http.ResponseWriter, *http.Request, error)
 }
 
-// DefaultOpen are the paths that need no key: health checks.
+// DefaultPublicPaths are the paths of health checks, which need no key.
 var DefaultOpen = []string{"/health", "/health/live", "/health/ready"}
 
 // loopbackPrefixes are the addresses of this machine.
 var loopbackPrefixes = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-// Complete returns the options with defaults for unset fields.
+// WithDefaults returns the options with defaults for unset fields.
 func (o Options) Complete() Options {
 	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
 	o.BodyTime = cmp.Or(o.BodyTime, DefaultBodyTime)
@@ -84,7 +84,7 @@ func (o Options) Complete() Options {
 	return o
 }
 
-// Guard returns next behind the chain of checks in the package comment.
+// Guard returns a handler that runs the checks of the package comment before next.
 func Guard(o Options, next http.Handler) http.Handler {
 	return &guard{Options: o.Complete(), next: next, limits: limiter{Limits: o.Limits}}
 }
@@ -96,7 +96,7 @@ type guard struct {
 	guesses guesses // wrong keys in all APIs
 }
 
-// ServeHTTP runs the chain.
+// ServeHTTP runs the checks and then the next handler.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begun := g.Now()
 	st := &state{id: rand.Text(), client: clientRequestID(r), door: r.Method + " " + r.URL.Path, log: g.Log, wrongKey: g.wrongKey}
@@ -150,14 +150,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // ErrReadOnly is the error for a write with a key of the scope read.
 var ErrReadOnly = memory.Errorf(memory.Forbidden, "this key may only read (its scope is read)")
 
-// reads reports whether a request writes nothing, or its API checks that itself.
+// isRead reports whether a request only reads, or its API itself checks this.
 func (g *guard) reads(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions || slices.Contains(g.Reads, r.URL.Path) ||
 		slices.ContainsFunc(g.Scoped, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) })
 }
 
-// checkSite refuses requests that another site's page makes a browser send: by another name for this machine
-// (DNS rebinding), or across origins.
+// checkSite refuses requests that another site's page makes a browser send, across origins or with a foreign name
+// for this machine (DNS rebinding).
 func (g *guard) checkSite(r *http.Request) error {
 	host := hostname(r.Host)
 	known := slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
@@ -175,8 +175,8 @@ func (g *guard) checkSite(r *http.Request) error {
 	return nil
 }
 
-// checkFetch checks what browsers report about requests without an Origin: images and scripts of another site's
-// page are refused, but following a link is allowed.
+// checkFetchMetadata checks requests without an Origin by the Sec-Fetch headers of browsers. It refuses requests
+// for images and scripts by another site's page, but allows links.
 func checkFetch(r *http.Request) error {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none":
@@ -213,12 +213,12 @@ type state struct {
 	log      *slog.Logger
 	identity Identity
 	meter    meter
-	client   string // the client's own id for the request, "" if none
-	remote   string // the client's address, or its network
+	client   string // the client's own id for the request; "" if the client sent no id
+	remote   string // the client's address, or network for IPv6
 	secure   bool   // the client used TLS
-	refused  string // see [Access]
+	refused  string // see [AccessEntry]
 
-	wrongKey func(remote string) time.Duration // see [WrongKey]
+	wrongKey func(remote string) time.Duration // see [CountWrongKey]
 }
 
 type stateKey struct{}
@@ -232,14 +232,14 @@ func stateOf(ctx context.Context) *state {
 	return noState
 }
 
-// AddressOf returns the address of a request's client, "" outside [Guard].
+// ClientAddress returns the address of a request's client, or "" outside [Guard].
 func AddressOf(ctx context.Context) string { return stateOf(ctx).remote }
 
-// RequestID returns the request's id. It is "" outside [Guard].
+// RequestID returns the request's id, or "" outside [Guard].
 func RequestID(ctx context.Context) string { return stateOf(ctx).id }
 
-// recoverTo turns a handler's panic into an error response. If the response has begun, only cutting the
-// connection shows the client that it is incomplete.
+// recoverPanic turns a handler's panic into an error response. If the response has begun, it breaks the
+// connection, to show the client that the response is incomplete.
 func (g *guard) recoverTo(w *tracker, r *http.Request) {
 	v := recover()
 	if v == nil {
@@ -256,11 +256,11 @@ func (g *guard) recoverTo(w *tracker, r *http.Request) {
 	g.Refuse(w, r, fmt.Errorf("panic: %v", v))
 }
 
-// tracker records whether the response has begun.
+// statusWriter records whether the response has begun.
 type tracker struct {
 	http.ResponseWriter
 	wrote  bool
-	status int // 0: not written yet
+	status int // 0 before the status is written
 }
 
 func (t *tracker) WriteHeader(status int) {
@@ -278,7 +278,7 @@ func (t *tracker) Write(p []byte) (int, error) {
 	return t.ResponseWriter.Write(p)
 }
 
-// StatusOf returns the status that a handler behind [Guard] wrote, 0 if it wrote none.
+// StatusOf returns the status that a handler behind [Guard] wrote, or 0 before the status is written.
 func StatusOf(w http.ResponseWriter) int {
 	if t, ok := w.(*tracker); ok {
 		return t.status

@@ -10,26 +10,27 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These limit guessing of the key: some wrong keys from one address get the status 401; further ones get 429
-// until guessTime is over.
+// Limits of guessing a key: maxWrongKeys wrong keys from one address within wrongKeyWindow get the status 401,
+// further wrong keys get 429.
 const (
 	mostGuesses = 10
 	guessTime   = 15 * time.Minute
 )
 
-// guesses counts wrong keys of the most recent addresses. The right key is never checked here, so nobody can
-// lock out others.
+// wrongKeyCounter counts wrong keys of the most recent addresses. It does not see right keys, so nobody can lock
+// out other users.
 type guesses struct {
 	recent.Map[string, tries]
 }
 
-// tries are the wrong keys from one address.
+// wrongKeys counts the wrong keys from one address since a time.
 type tries struct {
 	since time.Time
 	wrong int
 }
 
-// place returns a remote address. For IPv6 it returns the network, because one client has many addresses.
+// addressGroup returns a remote address without its port; for IPv6 the /64 network, because a client may have
+// many addresses.
 func place(remote string) string {
 	ip := addressOf(remote)
 	if net, err := ip.Prefix(64); err == nil && ip.Is6() {
@@ -41,8 +42,8 @@ func place(remote string) string {
 	return remote
 }
 
-// wrong counts a wrong key and returns how long its sender must wait, 0 if not at all. first is true for the
-// first key that leads to a wait.
+// add counts a wrong key and returns the time that its sender must wait, from 0. The result first is true for
+// the first key that leads to a wait.
 func (g *guesses) wrong(remote string, now time.Time) (wait time.Duration, first bool) {
 	g.Update(place(remote), func(is tries, _ bool) (tries, bool) {
 		if now.Sub(is.since) >= guessTime {
@@ -56,8 +57,8 @@ func (g *guesses) wrong(remote string, now time.Time) (wait time.Duration, first
 	return wait, first
 }
 
-// WrongKey counts a wrong key that a handler received, as in a form, and returns how long its sender must wait,
-// 0 if not at all. It then also sets Retry-After. Outside [Guard] it counts nothing.
+// CountWrongKey counts a wrong key that a handler received, for example in a form. It returns the time that the
+// sender must wait, and sets Retry-After if this is not 0. Outside [Guard], it counts nothing.
 func WrongKey(w http.ResponseWriter, r *http.Request) time.Duration {
 	st := stateOf(r.Context())
 	if st.wrongKey == nil {
@@ -70,7 +71,7 @@ func WrongKey(w http.ResponseWriter, r *http.Request) time.Duration {
 	return wait
 }
 
-// wrongKey counts a wrong key from an address, and logs once that there are too many.
+// countWrongKey counts a wrong key from an address, and logs the first that exceeds the limit.
 func (g *guard) wrongKey(remote string) time.Duration {
 	wait, first := g.guesses.wrong(remote, g.Now())
 	if first {
@@ -79,13 +80,13 @@ func (g *guard) wrongKey(remote string) time.Duration {
 	return wait
 }
 
-// badKey is the error for a request whose key is not Loci's.
+// wrongKeyError is the error for a request with a key that is not Loci's.
 type badKey struct{ error }
 
 // Unwrap returns the wrapped error.
 func (b badKey) Unwrap() error { return b.error }
 
-// tooMany is the error for a wrong key while its sender must wait. Its code is that of any wrong key.
+// errTooManyWrongKeys is the error for a wrong key while its sender must wait. It has the code of a wrong key.
 func tooMany(wait time.Duration) error {
 	minutes := int((wait + time.Minute - 1) / time.Minute)
 	return newProblem(http.StatusTooManyRequests, memory.Unauthorized, fmt.Sprintf(

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxToken is far above the size of front ends' tokens. It bounds the data that is decoded before the
-	// signature is verified.
+	// maxTokenBytes is the maximum number of bytes that are decoded before the signature is verified, far above the
+	// size of front ends' tokens.
 	maxToken = 8 << 10
 
 	// clockSkew is the accepted error of the front end's clock.
@@ -24,7 +24,7 @@ const (
 // claims are the claims of a token that Loci uses.
 type claims struct {
 	Subject   string   `json:"sub"`
-	ID        string   `json:"id"` // replaces sub in Open WebUI's session tokens
+	ID        string   `json:"id"` // used in place of sub in Open WebUI's session tokens
 	Name      string   `json:"name"`
 	ExpiresAt *float64 `json:"exp"`
 	NotBefore float64  `json:"nbf"`
@@ -36,9 +36,9 @@ func ValidToken(token string, secret []byte, now time.Time) bool {
 	return err == nil
 }
 
-// verifyJWT returns the claims of a token that a chat front end signed with HMAC-SHA256; they include a
-// subject. It ignores the token's own choice of algorithm. It refuses tokens without an expiry: with one,
-// anybody who once saw it could be that user forever.
+// verifyJWT returns the claims, always with a subject, of a token that a chat front end signed with HMAC-SHA256.
+// It accepts no other algorithm. It refuses tokens without an expiry, because a leaked token would be valid
+// forever.
 func verifyJWT(token string, secret []byte, now time.Time) (claims, error) {
 	if len(token) > maxToken {
 		return claims{}, memory.Errorf(memory.Unauthorized, "the user token is longer than %d bytes", maxToken)

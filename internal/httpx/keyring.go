@@ -19,18 +19,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Keyring holds the stored keys that [Guard] accepts in addition to the server's own, so that requests need no
-// query. Changes made here apply at once; changes by another server on the same database apply within
-// keyReloadInterval. The zero value is empty and is not stored.
+// Keyring is a copy in memory of the stored keys, which [Guard] accepts in addition to the server's own keys.
+// Changes by a Keyring apply at once; changes by another server on the same database apply within
+// keyReloadInterval. The zero value is empty and has no store.
 type Keyring struct {
 	keys   atomic.Pointer[map[[sha256.Size]byte]memory.Key]
-	store  memory.Keys // nil: keys are not stored
+	store  memory.Keys // nil if keys are not stored
 	shared bool        // other servers use the database
 	now    func() time.Time
 	log    *slog.Logger
-	used   sync.Map // time of each key's last request by the key's id, until it is stored
+	used   sync.Map // last-use times that are not stored yet, by key id
 
-	loading sync.Mutex // locked while keys are loaded, so that a removed key does not come back
+	loading sync.Mutex // locked while keys are loaded, so that a slow load does not restore a removed key
 }
 
 // Set replaces all keys. It omits keys with an invalid hash, role or user, which give no access.
@@ -45,7 +45,7 @@ func (r *Keyring) Set(keys []memory.Key) {
 	r.keys.Store(&all)
 }
 
-// all returns the keys by their hashes, none for a nil Keyring.
+// byHash returns the keys by their hashes; a nil Keyring has no keys.
 func (r *Keyring) all() map[[sha256.Size]byte]memory.Key {
 	if r != nil && r.keys.Load() != nil {
 		return *r.keys.Load()
@@ -53,7 +53,7 @@ func (r *Keyring) all() map[[sha256.Size]byte]memory.Key {
 	return nil
 }
 
-// find returns the key with this text, even if it has expired. A key is as long a random number as its hash,
+// find returns the key with this text, even if the key has expired. Keys are random and as long as their hashes,
 // so the time of the look-up reveals nothing about other keys.
 func (r *Keyring) find(text string) (k memory.Key, ok bool) {
 	if all := r.all(); len(all) > 0 {
@@ -62,7 +62,7 @@ func (r *Keyring) find(text string) (k memory.Key, ok bool) {
 	return k, ok
 }
 
-// ByID returns the stored key with an id, unless it has expired.
+// ByID returns the stored key with an id, unless the key has expired.
 func (r *Keyring) ByID(id string, now time.Time) (memory.Key, bool) {
 	for _, k := range r.all() {
 		if k.ID() == id && !expired(k, now) {
@@ -76,16 +76,16 @@ func expired(k memory.Key, now time.Time) bool {
 	return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt)
 }
 
-// These are limits of keys.
+// Format and limits of keys.
 const (
-	// Mem0Prefix may precede any key, for tools that accept only keys that look like mem0's.
+	// Mem0Prefix may precede any key, for tools that only accept keys in mem0's format.
 	Mem0Prefix = "m0-"
 
 	keyPrefix = "loci_"
-	maxName   = 100 // bytes
+	maxName   = 100 // maximum bytes of a key's name
 )
 
-// NewKey creates a key with the name, role, user, scope and expiry of k. The returned text is the key itself,
+// NewKey creates a key with the name, role, user, scope and expiry of k. The returned text is the secret key,
 // which is not stored. The error [memory.Invalid] names the invalid field.
 func NewKey(k memory.Key, now time.Time) (text string, _ memory.Key, err error) {
 	secret := make([]byte, sha256.Size)
@@ -121,14 +121,14 @@ func checkKey(k memory.Key) error {
 	return err
 }
 
-// keyed is what the request's keys grant. The zero value grants nothing.
+// keyGrant contains the permissions of a request's key. The zero value grants nothing.
 type keyed struct {
 	SignIn
-	id      string // id of a stored key
+	id      string // id of the stored key; "" for the server's own keys
 	expired bool
 }
 
-// known returns what a text grants if it is one of Loci's keys.
+// grantOf returns the permissions of a text that is one of Loci's keys.
 func (o *Options) known(text string) (keyed, bool) {
 	bare := strings.TrimPrefix(text, Mem0Prefix)
 	for by, own := range map[string]keyed{o.Key: {SignIn: byServerKey}, o.FrontKey: {SignIn: byFront}} {
@@ -145,7 +145,7 @@ func (o *Options) known(text string) (keyed, bool) {
 	return keyedBy(k, now), true
 }
 
-// keyedBy returns what a stored key grants. The audit record names a user's key by the user.
+// storedGrant returns the permissions of a stored key. The audit record names a user's key by the user.
 func keyedBy(k memory.Key, now time.Time) keyed {
 	return keyed{SignIn{k.Role, k.User, k.Scope, cmp.Or(k.User, "key "+k.Name)}, k.ID(), expired(k, now)}
 }
@@ -153,9 +153,9 @@ func keyedBy(k memory.Key, now time.Time) keyed {
 // hasKeys reports whether Loci has any key.
 func (o *Options) hasKeys() bool { return o.Key != "" || len(o.Keys.all()) > 0 }
 
-// takeKey removes Loci's keys from the request, wherever they are, and returns what the keys in the usual
-// headers grant. A wrong key in X-Loci-Key is refused, because that header is only for Loci's keys; any other
-// unknown key is the client's for the upstream. Keys that grant different things are refused.
+// takeKey removes Loci's keys from the whole request, and returns the permissions of the keys in the usual
+// headers. A wrong key in X-Loci-Key is an error, because this header is only for Loci's keys; other unknown
+// keys are the client's keys for the upstream. Keys with different permissions are an error.
 func (o *Options) takeKey(r *http.Request) (keyed, error) {
 	given := r.Header.Values(HeaderKey)
 	r.Header.Del(HeaderKey)
@@ -205,7 +205,7 @@ func (o *Options) takeKey(r *http.Request) (keyed, error) {
 	return found[0], nil
 }
 
-// sameKey compares keys in a time that reveals nothing about either, not even the length.
+// sameKey compares keys in a time that reveals nothing about the keys, not even their lengths.
 func sameKey(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

@@ -10,10 +10,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// keyReloadInterval is the interval at which keys are reloaded, because another server may have changed them.
+// keyReloadInterval is the interval at which keys are reloaded, because another server may have changed keys.
 const keyReloadInterval = 3 * time.Second
 
-// OpenKeys loads the keys of a store; a nil store has none. Other servers may share the store.
+// OpenKeys loads the keys of a store; a nil store has no keys. Set shared if other servers use the store.
 func OpenKeys(ctx context.Context, store memory.Keys, shared bool, now func() time.Time, log *slog.Logger) (*Keyring, error) {
 	k := &Keyring{store: store, shared: shared, now: now, log: log}
 	return k, k.load(ctx)
@@ -36,14 +36,14 @@ func (r *Keyring) load(ctx context.Context) error {
 // lastUseInterval is the interval at which the keys' last-use times are stored.
 const lastUseInterval = time.Minute
 
-// use records that a request had a key.
+// noteUse records the time of a request with a key.
 func (r *Keyring) use(k memory.Key, now time.Time) {
 	if at := memory.Time(now).Truncate(lastUseInterval); at.After(k.UsedAt) {
 		r.used.Store(k.ID(), at)
 	}
 }
 
-// keepUse stores the last-use times of the keys.
+// storeUses stores the last-use times of the keys.
 func (r *Keyring) keepUse(ctx context.Context) error {
 	var errs []error
 	r.used.Range(func(id, at any) bool {
@@ -69,7 +69,7 @@ func (r *Keyring) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyReloadInterval)
 			defer cancel()
-			_ = r.keepUse(last) // at most a minute of last-use times is lost
+			_ = r.keepUse(last) // on failure, last-use times of at most a minute are lost
 			return nil
 		case <-again.C:
 			if r.shared {
@@ -87,10 +87,10 @@ func (r *Keyring) Run(ctx context.Context) error {
 	}
 }
 
-// kept returns the store, or the error that there is none.
+// requireStore returns the store, or an error if keys are not stored.
 func (r *Keyring) kept() (memory.Keys, error) {
 	if r == nil || r.store == nil {
-		return nil, memory.Errorf(memory.Invalid, "keys are stored in the database, and store=memory has none")
+		return nil, memory.Errorf(memory.Invalid, "keys cannot be stored, because store=memory has no database")
 	}
 	return r.store, nil
 }
@@ -119,8 +119,8 @@ func (r *Keyring) Add(ctx context.Context, of memory.Key) (text string, key memo
 	return text, key, r.again(ctx)
 }
 
-// Rotate creates a key with the same permissions as the key with an id, which stays valid for the time longer.
-// The new key expires at expires; zero: never.
+// Rotate creates a key with the same permissions as the key with an id. The old key stays valid for the time
+// grace. The new key expires at expires; the zero time means never.
 func (r *Keyring) Rotate(ctx context.Context, id string, longer time.Duration, expires time.Time) (text string, key memory.Key, err error) {
 	old, is := r.ByID(id, r.now())
 	if !is {
@@ -153,7 +153,7 @@ func (r *Keyring) Remove(ctx context.Context, id string) error {
 	return r.again(ctx)
 }
 
-// again reloads the keys after a change was stored.
+// reload loads the keys after a change was stored.
 func (r *Keyring) again(ctx context.Context) error {
 	if err := r.load(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("the change is stored, but this server still uses the previous keys: %w", err)

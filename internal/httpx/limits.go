@@ -15,8 +15,8 @@ import (
 
 // Limits are the limits of each user, and of each key that does not belong to a user. 0 means no limit.
 type Limits struct {
-	Requests   int // per minute
-	Tokens     int // per minute, of the upstream's answers and their prompts
+	Requests   int // requests per minute
+	Tokens     int // tokens per minute of the upstream's answers and their prompts
 	Concurrent int // concurrent requests of a user
 }
 
@@ -28,7 +28,7 @@ type limiter struct {
 
 // allowance is the remaining use of one user or key.
 type allowance struct {
-	requests, tokens *rate.Limiter // nil: no limit
+	requests, tokens *rate.Limiter // nil means no limit
 
 	mu      sync.Mutex // guards running
 	running int
@@ -41,15 +41,15 @@ func perMinute(n int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(float64(n)/60), n)
 }
 
-// errLimit is the error for a request over a limit.
+// errOverLimit is the error for a request over a limit.
 func errLimit(setting string, limit int, wait time.Duration) error {
 	p := newProblem(http.StatusTooManyRequests, memory.Unavailable, fmt.Sprintf("over the limit: %s is %d; try again later", setting, limit))
 	p.retry, p.limit = max(wait, time.Second), setting
 	return p
 }
 
-// take counts a request of a user or, without a user, of a key. Call end with the request's tokens. Concurrent
-// requests of a key are not limited, because many people may share the key.
+// begin counts a request of a user or, without a user, of a key. When the request ends, call end with its
+// tokens. Concurrent requests of a key are not limited, because many people may share the key.
 func (l *limiter) take(user, key string, now time.Time) (end func(tokens int64, now time.Time), err error) {
 	who := cmp.Or(user, key)
 	if l.Limits == (Limits{}) || who == "" {

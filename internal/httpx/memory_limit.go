@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// usualMemory is the assumed memory of the process if nothing limits it.
+// assumedMemory is the assumed memory in bytes of a process without a limit.
 const usualMemory = 1 << 30
 
-// BodyBudget returns how many bytes of request bodies may be in memory at a time: a quarter of the limit from
-// [LimitMemory] or GOMEMLIMIT, or of usualMemory. A chat takes up to three times its body while it is read.
+// BodyBudget returns the maximum bytes of request bodies in memory at a time: a quarter of the limit set by
+// [LimitMemory] or GOMEMLIMIT, or of assumedMemory. Reading a chat needs up to three times the body's size.
 func BodyBudget() int64 {
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		return limit / 4
@@ -22,16 +22,16 @@ func BodyBudget() int64 {
 	return usualMemory / 4
 }
 
-// LimitMemory makes the garbage collector stay below nine tenths of the cgroup's memory limit, unless
-// GOMEMLIMIT is set.
+// LimitMemory sets the garbage collector's memory limit to nine tenths of the cgroup's limit, unless GOMEMLIMIT
+// is set.
 func LimitMemory() {
 	if limit := cgroupMemory(os.DirFS("/")); limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(limit / 10 * 9)
 	}
 }
 
-// cgroupMemory returns the memory limit of this process's cgroup (version 2), 0 if there is none. root is the
-// root of the file system.
+// cgroupMemory returns the memory limit in bytes of this process's cgroup (version 2), or 0 without a limit.
+// root is the root of the file system.
 func cgroupMemory(root fs.FS) int64 {
 	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
 	group, isSecond := strings.CutPrefix(strings.TrimSpace(string(groups)), "0::")

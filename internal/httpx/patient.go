@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// patience is how long a write waits for a client that does not read.
+// writeTimeout is the maximum time of a write to a client that does not read.
 const patience = 30 * time.Second
 
-// Patient writes the pieces of an answer, each at once, and waits for the client for a limited time.
+// PieceWriter writes and flushes the pieces of an answer, and limits the time of each write.
 type Patient struct {
 	http.ResponseWriter
 
@@ -26,7 +26,7 @@ func (p *Patient) Send(piece string) {
 	control := http.NewResponseController(p.ResponseWriter)
 	p.mu.Lock()
 	if p.writing = !p.over; p.writing {
-		_ = control.SetWriteDeadline(time.Now().Add(patience)) // tests' recorders have no deadlines
+		_ = control.SetWriteDeadline(time.Now().Add(patience)) // fails only in tests' recorders
 	}
 	p.mu.Unlock()
 	if !p.writing {
@@ -40,8 +40,8 @@ func (p *Patient) Send(piece string) {
 	_ = control.SetWriteDeadline(time.Time{}) // over HTTP/2, an expired deadline would end the stream
 }
 
-// End stops waiting for the client, now and for later pieces, when the request ends early. A stopping server
-// cuts off the answer by itself.
+// Abort aborts the current write and ignores later pieces, when the request ends early. It does not abort a write
+// if the server is stopping.
 func (p *Patient) End(request context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +50,7 @@ func (p *Patient) End(request context.Context) {
 	}
 }
 
-// Last sends a piece even though the answer has ended.
+// SendLast sends a piece even after [PieceWriter.Abort].
 func (p *Patient) Last(piece string) {
 	p.mu.Lock()
 	p.over = false

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// dropKeys removes each header value and query parameter that contains one of Loci's keys, together with any
-// surrounding text. Cookies stay, because they are never forwarded.
+// dropKeys removes each whole header value and query parameter that contains one of Loci's keys. It does not
+// remove cookies, because cookies are never forwarded.
 func (o *Options) dropKeys(r *http.Request) {
 	for name, values := range r.Header {
 		if name == "Cookie" || !slices.ContainsFunc(values, o.holdsKey) {
@@ -26,16 +26,16 @@ func (o *Options) dropKeys(r *http.Request) {
 	}
 }
 
-// These are lengths of keys. A shorter key from the settings is only searched for between characters other than
-// letters and digits, or not at all, because it may be a word in any header.
+// Lengths of keys in bytes. Short keys from the settings are only searched for as whole words, or not at all,
+// because they may be ordinary words in a header.
 const (
 	storedKeyLength = len(keyPrefix) + 43 // in base64, see NewKey
-	anywhereLength  = 16
-	delimitedLength = 8
+	anywhereLength  = 16                  // shortest key that is found inside a word
+	delimitedLength = 8                   // shortest key that is found as a whole word
 )
 
-// holdsKey reports whether a text contains one of Loci's keys, also if it is URL-escaped or partly base64. A
-// text with the form of a stored key counts too: it may be a key of another server or a removed key.
+// containsKey reports whether a text contains one of Loci's keys, plain, URL-escaped or in base64. Any text in the
+// format of a stored key counts, because it may be a removed key or another server's key.
 func (o *Options) holdsKey(text string) bool {
 	shortest := storedKeyLength
 	for _, key := range o.ownKeys() {
@@ -76,8 +76,8 @@ func isAlphanumeric(r rune) bool {
 	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }
 
-// contains reports whether a text contains a key. The time it takes reveals only the lengths of the server's
-// keys.
+// containsPlainKey reports whether a text contains a plain key. Its running time reveals only the lengths of the
+// server's keys.
 func (o *Options) contains(text string) bool {
 	for at := 0; ; at++ {
 		i := strings.Index(text[at:], keyPrefix)
@@ -97,7 +97,7 @@ func (o *Options) contains(text string) bool {
 	})
 }
 
-// ownKeys are the keys from the settings; they are not in the store.
+// settingKeys returns the keys from the settings, which are not in the store.
 func (o *Options) ownKeys() []string {
 	return slices.DeleteFunc([]string{o.Key, o.FrontKey}, func(key string) bool { return key == "" })
 }
@@ -105,8 +105,8 @@ func (o *Options) ownKeys() []string {
 // hashBase is the base of a rolling hash. It is odd, so that every byte affects the hash.
 const hashBase = 0x9e3779b97f4a7c15
 
-// containsSecret reports whether a text contains a secret at a position that counts accepts. It compares hashes
-// of whole pieces, so that a nearly correct piece takes as long as any other.
+// containsSecret reports whether a text contains a secret at a position that accept allows. It compares rolling
+// hashes, so that a nearly correct text takes the same time as any other text.
 func containsSecret(text, secret string, counts func(from, to int) bool) bool {
 	var want, got, first uint64 = 0, 0, 1
 	for i := range len(secret) {

@@ -11,15 +11,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// SignIn is what a browser signed in with. It grants the same as a key.
+// SignIn contains the permissions of a browser's session or of a key.
 type SignIn struct {
 	Role  memory.KeyRole
-	User  string // user of a [memory.KeyUser], or of an admin that single sign-on named
+	User  string // user of a [memory.KeyUser], or admin that single sign-on named; "" for other keys
 	Scope memory.KeyScope
 	By    string // name in the audit record
 }
 
-// These are what the keys from the settings grant.
+// Permissions of the keys from the settings.
 var (
 	byServerKey = SignIn{Role: memory.KeyAdmin, By: "server key"}
 	byFront     = SignIn{Role: memory.KeyFront, By: "front key"}
@@ -27,22 +27,22 @@ var (
 
 type signInKey struct{}
 
-// WithSignIn returns a context whose requests [Guard] treats as signed in, unless they have their own key or
-// token.
+// WithSignIn returns a context that makes [Guard] treat a request as signed in, unless the request has its own
+// key or token.
 func WithSignIn(ctx context.Context, in SignIn) context.Context {
 	return context.WithValue(ctx, signInKey{}, in)
 }
 
-// These are the stored forms of a session's credential. The server's own key is "".
+// Prefixes of the stored credential of a session. The credential "" stands for the server's own key.
 const (
-	byFrontKey = "front:" // followed by an id of the front key
-	byKey      = "key:"   // followed by the key's id
-	byUser     = "user:"  // followed by the name from single sign-on
-	byAdmin    = "admin:" // same, for an admin
+	byFrontKey = "front:" // followed by the front key's id
+	byKey      = "key:"   // followed by the stored key's id
+	byUser     = "user:"  // followed by the user's name from single sign-on
+	byAdmin    = "admin:" // followed by the admin's name from single sign-on
 )
 
-// ByKey returns what a text grants if it is a valid key of Loci, and the credential to store for a session with
-// it.
+// SignInByKey returns the permissions of a text that is a valid key of Loci, and the credential to store for a
+// session with the key.
 func (o *Options) ByKey(text string) (in SignIn, by string, ok bool) {
 	k, ok := o.known(text)
 	switch {
@@ -54,7 +54,7 @@ func (o *Options) ByKey(text string) (in SignIn, by string, ok bool) {
 	return k.SignIn, by, ok && !k.expired
 }
 
-// SessionOf returns what a session with this credential grants; false: the credential is no longer valid.
+// SignInOf returns the permissions of a session with a stored credential, or false if it is no longer valid.
 func (o *Options) SessionOf(by string) (SignIn, bool) {
 	kind, name, _ := strings.Cut(by, ":")
 	switch kind + ":" {
@@ -73,23 +73,23 @@ func (o *Options) SessionOf(by string) (SignIn, bool) {
 	return SignIn{}, false
 }
 
-// frontID identifies the front key, so that sessions with an earlier front key end.
+// frontKeyID returns an id of the front key, so that sessions with an earlier front key end.
 func (o *Options) frontID() string {
 	sum := sha256.Sum256([]byte("loci front session\x00" + o.FrontKey))
 	return hex.EncodeToString(sum[:8])
 }
 
-// SSO describes how single sign-on names people. The zero value disables it.
+// SSO names the headers of a single sign-on proxy. The zero value disables single sign-on by a proxy.
 type SSO struct {
-	Header string   // header with the user, only in requests of [Options.Proxies]
-	Groups string   // header with the user's comma-separated groups; "": none
+	Header string   // header with the user's name, only in requests of [Options.Proxies]
+	Groups string   // header with the user's comma-separated groups; "" ignores groups
 	Admins []string // users, and groups as "group:NAME", that are admins
 }
 
-// unset is the prefix that Caddy 2.6 sends for a header that its authentication program did not set.
+// caddyUnset is the prefix of the value that Caddy 2.6 sends if its authentication program did not set a header.
 const unset = "{http."
 
-// signIn returns the user that the proxy signed in.
+// proxySignIn returns the user that the proxy signed in.
 func (s SSO) signIn(r *http.Request) (SignIn, bool) {
 	user := r.Header.Get(s.Header)
 	if s.Header == "" || user == "" || strings.HasPrefix(user, unset) {
@@ -98,7 +98,7 @@ func (s SSO) signIn(r *http.Request) (SignIn, bool) {
 	return s.Of(user, strings.Split(r.Header.Get(s.Groups), ",")), true
 }
 
-// Of is the sign-in of a user with these groups.
+// SignInFor returns the permissions of a user with these groups.
 func (s SSO) Of(user string, groups []string) SignIn {
 	in := SignIn{Role: memory.KeyUser, User: user, By: user}
 	if slices.Contains(s.Admins, user) || slices.ContainsFunc(groups, func(group string) bool { return slices.Contains(s.Admins, "group:"+strings.TrimSpace(group)) }) {
@@ -107,10 +107,10 @@ func (s SSO) Of(user string, groups []string) SignIn {
 	return in
 }
 
-// IsSSO reports whether a session's credential is single sign-on.
+// IsSSO reports whether a session's credential comes from single sign-on.
 func IsSSO(by string) bool { return strings.HasPrefix(by, byUser) || strings.HasPrefix(by, byAdmin) }
 
-// SessionBy is the stored credential of a session by single sign-on.
+// SSOCredential returns the credential to store for a session by single sign-on.
 func (in SignIn) SessionBy() string {
 	if in.Role == memory.KeyAdmin {
 		return byAdmin + in.User

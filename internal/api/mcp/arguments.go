@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// aliases are wrong names that models use for parameters. An alias counts for the first parameter of the tool
-// that lists it.
+// aliases are wrong names that models use for parameters. An alias is read as the first of the tool's parameters
+// with this alias.
 var aliases = map[string][]string{
 	"query":    {"q", "text", "question", "search", "prompt", "input", "keywords", "topic", "content"},
 	"topic":    {"query", "q", "text", "about", "subject", "question", "prompt", "input"},
@@ -31,25 +31,25 @@ var aliases = map[string][]string{
 	"dry_run":  {"preview"},
 }
 
-// folded normalizes a name for comparison: topK equals top_k.
+// normalizeName normalizes a name for comparison: topK equals top_k.
 func folded(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
 }
 
-// arguments are the arguments of one call by parameter name. Models sometimes write numbers, booleans and lists
-// as text, so the methods accept that too; err is the first error.
+// arguments are the arguments of one call. Models sometimes write numbers, booleans and lists as text, so the
+// methods also accept text.
 type arguments struct {
-	values map[string]json.RawMessage
-	err    error
+	values map[string]json.RawMessage // by parameter name
+	err    error                      // first error of a method
 }
 
-// mostArguments bounds the number of arguments of a call.
+// maxArguments is the maximum number of arguments of a call.
 const mostArguments = 50
 
 // readArguments parses the arguments of a call to a tool with these parameters.
 func readArguments(raw json.RawMessage, parameters []string) (*arguments, error) {
 	var nested string
-	if json.Unmarshal(raw, &nested) == nil && nested != "" { // JSON inside a string
+	if json.Unmarshal(raw, &nested) == nil && nested != "" { // some models send the object inside a string
 		raw = json.RawMessage(nested)
 	}
 	var in map[string]json.RawMessage
@@ -76,8 +76,8 @@ func readArguments(raw json.RawMessage, parameters []string) (*arguments, error)
 	return a, nil
 }
 
-// parameterOf returns the parameter with a name or alias, "" if there is none. An alias is ignored if the call
-// also has the parameter's own name.
+// parameterOf returns the parameter with a name or alias, or "" if no parameter has it. An alias is ignored if
+// the call also has the parameter's own name.
 func parameterOf(name string, in map[string]json.RawMessage, parameters []string) string {
 	for _, p := range parameters {
 		if folded(p) == folded(name) {
@@ -100,7 +100,8 @@ func (a *arguments) fail(name, format string, args ...any) {
 
 func (a *arguments) has(name string) bool { return a.values[name] != nil }
 
-// text returns an argument of at most most bytes, "" if it is absent. A number is returned as its digits.
+// text returns an argument of at most maxBytes bytes, or "" if the argument is absent. A number is returned as
+// digits.
 func (a *arguments) text(name string, most int) string {
 	raw := a.values[name]
 	if raw == nil {
@@ -124,7 +125,7 @@ func (a *arguments) text(name string, most int) string {
 	return s
 }
 
-// required is text for an argument that must not be absent or blank.
+// requiredText is text for an argument that must not be absent or blank.
 func (a *arguments) required(name string, most int) string {
 	s := strings.TrimSpace(a.text(name, most))
 	if s == "" {
@@ -133,7 +134,7 @@ func (a *arguments) required(name string, most int) string {
 	return s
 }
 
-// oneOf returns an argument that must be one of the valid values, "" if it is absent.
+// oneOf returns an argument that must be one of the valid values, or "" if the argument is absent.
 func (a *arguments) oneOf(name string, valid ...string) string {
 	s := strings.ToLower(strings.TrimSpace(a.text(name, longName)))
 	if s != "" && !slices.Contains(valid, s) {
@@ -142,7 +143,7 @@ func (a *arguments) oneOf(name string, valid ...string) string {
 	return s
 }
 
-// number returns a whole number from 1 to the limit most, or otherwise if the argument is absent.
+// number returns a whole number from 1 to maximum, or fallback if the argument is absent.
 func (a *arguments) number(name string, otherwise, most int) int {
 	if !a.has(name) {
 		return otherwise
@@ -155,7 +156,7 @@ func (a *arguments) number(name string, otherwise, most int) int {
 	return int(min(n, float64(most)))
 }
 
-// flag returns a boolean argument, or otherwise if it is absent.
+// boolean returns a boolean argument, or fallback if the argument is absent.
 func (a *arguments) flag(name string, otherwise bool) bool {
 	raw := a.values[name]
 	if raw == nil {
@@ -169,8 +170,8 @@ func (a *arguments) flag(name string, otherwise bool) bool {
 	return b
 }
 
-// texts returns a list of at most most texts, nil if it is absent. It accepts a JSON list, a JSON list inside a
-// string, and comma-separated text.
+// textList returns a list of at most maxEntries texts, or nil if the argument is absent. It accepts a JSON list,
+// a JSON list inside a string, and comma-separated text.
 func (a *arguments) texts(name string, most int) []string {
 	raw := a.values[name]
 	if raw == nil {

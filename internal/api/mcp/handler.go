@@ -64,7 +64,7 @@ func New(e *engine.Engine, o Options) http.Handler {
 	})
 }
 
-// transport serves MCP's streamable HTTP without sessions. Responses are JSON.
+// newTransport serves MCP's streamable HTTP without sessions. Responses are JSON.
 func transport(server func(*http.Request) *mcp.Server) http.Handler {
 	h := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true,
@@ -87,13 +87,13 @@ func transport(server func(*http.Request) *mcp.Server) http.Handler {
 	})
 }
 
-// refuse responds to an unreadable request with a JSON-RPC error.
+// writeRPCError responds to an unreadable request with a JSON-RPC error.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.Tell(r.Context(), err)
 	httpx.WriteJSON(w, p.Status, map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32700, "message": p.Detail}})
 }
 
-// server returns an MCP server with the tools of a profile.
+// newServer returns an MCP server with the tools of a profile.
 func (d *handler) server(profile string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "loci", Title: "Loci", Version: d.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
@@ -111,7 +111,7 @@ func (d *handler) server(profile string) *mcp.Server {
 	return s
 }
 
-// tools returns the tools of tools.json.
+// loadTools returns the tools of tools.json.
 func tools() []*mcp.Tool {
 	var all []*mcp.Tool
 	if err := json.Unmarshal(toolsFile, &all); err != nil {
@@ -126,10 +126,10 @@ type caller struct {
 	author memory.Author
 }
 
-// verb executes a call and returns its structured result.
+// toolFunc executes a call and returns the call's structured result.
 type verb func(ctx context.Context, c caller, a *arguments) (any, error)
 
-// texter is a result that the model gets as text instead of JSON.
+// textResult is a result that the model gets as text instead of JSON.
 type texter interface{ text() string }
 
 // toolHandler parses a call's arguments and encodes the result. Errors are results too, so that the model reads
@@ -162,7 +162,7 @@ func toolHandler(t *mcp.Tool, do verb) mcp.ToolHandler {
 	}
 }
 
-// parametersOf returns the names of a tool's parameters, sorted.
+// parameterNames returns the names of a tool's parameters, sorted.
 func parametersOf(t *mcp.Tool) []string {
 	schema, _ := t.InputSchema.(map[string]any)
 	properties, _ := schema["properties"].(map[string]any)
@@ -174,7 +174,7 @@ func parametersOf(t *mcp.Tool) []string {
 	return names
 }
 
-// who returns the caller of a request. Its author is a model.
+// callerOf returns the caller of a request, with a model as the author.
 func who(ctx context.Context) (caller, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner == "" {

@@ -36,7 +36,7 @@ func (d *handler) addResources(s *mcp.Server) {
 	}))
 }
 
-// read returns a handler that serves a resource as JSON.
+// resourceHandler returns a handler that serves a resource as JSON.
 func read(value func(ctx context.Context, c caller, uri string) (any, error)) mcp.ResourceHandler {
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		uri := req.Params.URI

@@ -12,12 +12,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These are limits of arguments and results, in bytes or counts. The engine limits content by itself.
+// Limits of arguments and results, in bytes or counts. The engine also limits the content of a fact.
 const (
 	longText   = 32 << 20
 	longQuery  = 100_000
 	longName   = 512
-	longShown  = 600 // bytes of a memory in a list
+	longShown  = 600 // maximum bytes of a memory in a list
 	mostHits   = 50
 	mostListed = 100
 	listed     = 20
@@ -82,7 +82,7 @@ type written struct {
 	Reason   string   `json:"reason,omitempty"`
 }
 
-// writtenOf describes a written fact. The result is "held" instead of result if the fact is pending.
+// writeResultOf describes a written fact with the result, or with the result "held" if the fact is pending.
 func (d *handler) writtenOf(ctx context.Context, c caller, f memory.Fact, result string) (any, error) {
 	out := written{Result: result, ID: f.ID, Content: f.Content}
 	if f.Status != memory.Pending {
@@ -139,7 +139,7 @@ func (d *handler) update(ctx context.Context, c caller, a *arguments) (any, erro
 	return d.writtenOf(ctx, c, f, "saved")
 }
 
-// question builds the question of recall, context and search.
+// newQuestion builds the question of recall, context and search.
 func question(c caller, a *arguments, about string) retrieve.Question {
 	q := retrieve.Question{
 		Scope: memory.Scope{Owner: c.owner, Project: a.text("project", longName)}, Text: a.required(about, longQuery),
@@ -203,7 +203,7 @@ func (d *handler) context(ctx context.Context, c caller, a *arguments) (any, err
 	return d.block(ctx, q)
 }
 
-// block returns the memory block about a topic.
+// contextBlock returns the memory block about a topic.
 func (d *handler) block(ctx context.Context, q retrieve.Question) (contextual, error) {
 	out := contextual{Context: nothingRelevant, IDs: []string{}}
 	if err := d.engine.Curate.MayUse(ctx, q.Scope.Owner, false); err != nil {
@@ -349,7 +349,7 @@ func (d *handler) review(ctx context.Context, c caller, a *arguments) (any, erro
 	return out, nil
 }
 
-// These are results of search and fetch in the format of ChatGPT's connectors.
+// Results of search and fetch in the format of ChatGPT's connectors.
 type (
 	searched struct {
 		Results []result `json:"results"`

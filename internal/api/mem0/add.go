@@ -21,11 +21,12 @@ import (
 const (
 	mostMessages = 1000
 
-	// shortWait is how long an asynchronous add waits for learning. The rules need only milliseconds.
+	// asyncWait is the maximum time that an asynchronous add waits for learning. Learning by rules needs only
+	// milliseconds.
 	shortWait = 2 * time.Second
 
-	// longWait bounds the wait for learned facts that must get the request's metadata. The wait continues even
-	// if the client disconnects.
+	// metadataWait is the maximum time to wait for learned facts to which the request's metadata is added. The
+	// wait continues even if the client disconnects.
 	longWait = 5 * time.Minute
 )
 
@@ -46,7 +47,7 @@ type addBody struct {
 	Excludes     string `json:"excludes"`
 }
 
-// wishes returns an add request's instructions for learning, as text for the model.
+// modelInstructions returns an add request's instructions for learning, as text for the model.
 func (b addBody) wishes() string {
 	out := b.Instructions
 	if b.Includes != "" {
@@ -65,7 +66,7 @@ type message struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// addition is a validated add.
+// addRequest is a validated request to add memories.
 type addition struct {
 	caller   caller
 	ids      ids // labels to store
@@ -76,7 +77,7 @@ type addition struct {
 	ignored  []string // request fields that have no effect
 }
 
-// event is one memory that a request changed.
+// memoryEvent is one change of a memory by a request.
 type event struct {
 	ID     string            `json:"id"`
 	Event  string            `json:"event"`
@@ -88,7 +89,7 @@ func eventOf(c caller, f memory.Fact, what string) event {
 	return event{c.outside(f.ID), what, f.Content, map[string]string{"memory": f.Content}}
 }
 
-// added is the response to an add.
+// addResponse is the response to a request to add memories.
 type added struct {
 	Message string  `json:"message"`
 	Status  string  `json:"status"`
@@ -98,7 +99,7 @@ type added struct {
 	Ignored []string `json:"ignored,omitempty"` // request fields that have no effect
 }
 
-// These are the states of an asynchronous request.
+// States of an asynchronous request.
 const (
 	pending   = "PENDING"
 	running   = "RUNNING"
@@ -131,7 +132,7 @@ func (h *handler) add(c *call) (any, error) {
 	return c.results(out.Results, b.Format), nil
 }
 
-// addition validates a request before anything is written.
+// validateAdd validates a request before anything is written.
 func (h *handler) addition(c *call, b addBody) (addition, error) {
 	var none addition
 	var sent map[string]any
@@ -193,7 +194,7 @@ func (h *handler) addition(c *call, b addBody) (addition, error) {
 	return a, nil
 }
 
-// messagesIn returns the messages of a request, which has a list, a single message, or a text by the user.
+// parseMessages returns the messages of a request, which has a list, a single message, or a text by the user.
 func messagesIn(b addBody) ([]message, error) {
 	raw := bytes.TrimSpace(b.Messages)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -221,7 +222,7 @@ func messagesIn(b addBody) ([]message, error) {
 	return out, nil
 }
 
-// convert validates a message and converts it to the engine's type.
+// convertMessage validates a message and converts it to the engine's type.
 func (h *handler) convert(m message) (exchange.Message, error) {
 	switch m.Role {
 	case memory.RoleUser, memory.RoleAssistant, memory.RoleSystem, memory.RoleTool:
@@ -248,7 +249,7 @@ func (h *handler) checkLength(text string) error {
 	return nil
 }
 
-// textOf returns the text of a message's content.
+// contentText returns the text of a message's content.
 func textOf(content json.RawMessage) (string, error) {
 	var text string
 	if len(content) == 0 || json.Unmarshal(content, &text) == nil {
@@ -268,7 +269,7 @@ func textOf(content json.RawMessage) (string, error) {
 	return strings.Join(texts, "\n"), nil
 }
 
-// metadataIn returns metadata as compact JSON, nil if there is none.
+// parseMetadata returns metadata as compact JSON, or nil if the metadata is empty.
 func metadataIn(raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	var object map[string]any
@@ -287,7 +288,7 @@ func metadataIn(raw json.RawMessage) (json.RawMessage, error) {
 	return out.Bytes(), err
 }
 
-// timeOf parses a date, a timestamp or Unix seconds. The result for null is the zero time.
+// parseTime parses a date, a timestamp or Unix seconds. The result for null is the zero time.
 func timeOf(name string, value any) (time.Time, error) {
 	switch v := value.(type) {
 	case nil:
@@ -306,7 +307,7 @@ func timeOf(name string, value any) (time.Time, error) {
 	return time.Time{}, memory.Errorf(memory.Invalid, "%s: invalid time (example: 2026-05-03 or 2026-05-03T14:00:00Z)", name)
 }
 
-// expiration parses the last day on which a memory is valid, nil if there is none.
+// parseExpiration parses an expiration time or the last valid day of a memory. The result for null is nil.
 func expiration(value any) (*time.Time, error) {
 	t, err := timeOf("expiration_date", value)
 	if err != nil || t.IsZero() {
@@ -318,7 +319,7 @@ func expiration(value any) (*time.Time, error) {
 	return &t, nil
 }
 
-// store stores each message as a fact.
+// storeFacts stores each message as a fact.
 func (h *handler) store(ctx context.Context, a addition) (added, error) {
 	out := added{Message: "The memories are stored", Status: succeeded, Results: []event{}}
 	for _, s := range a.messages {
@@ -342,7 +343,7 @@ func (h *handler) store(ctx context.Context, a addition) (added, error) {
 	return out, nil
 }
 
-// learn stores the messages as a conversation and learns from it.
+// storeAndLearn stores the messages as a conversation and learns from it.
 func (h *handler) learn(c *call, a addition, async bool) (added, error) {
 	conversation := a.ids.conversation(a.wishes)
 	if a.wishes != "" { // the learning job finds the instructions by the conversation
@@ -354,7 +355,7 @@ func (h *handler) learn(c *call, a addition, async bool) (added, error) {
 	ctx, wait := c.Context(), time.Duration(0)
 	marked := a.metadata != nil || a.expires != nil
 	switch {
-	case marked: // the metadata is stored with the learned facts
+	case marked: // wait for the learned facts, to add the metadata
 		ctx, wait = context.WithoutCancel(ctx), longWait
 	case async:
 		wait = cmp.Or(h.Wait, shortWait)

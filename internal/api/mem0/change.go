@@ -14,10 +14,10 @@ import (
 
 const (
 	mostInBatch = 1000
-	deletedEach = 2000 // memories per run
+	deletedEach = 2000 // maximum number of memories per run
 )
 
-// fact returns a live fact by a client's id.
+// liveFact returns a live fact by a client's id.
 func (h *handler) fact(c *call, outside string) (caller, memory.Fact, error) {
 	who, id, err := h.inside(c, outside)
 	if err != nil {
@@ -50,14 +50,14 @@ type updateBody struct {
 	Expiration json.RawMessage `json:"expiration_date"`
 }
 
-// edit is a validated update.
+// memoryEdit is a validated update.
 type edit struct {
 	who  caller
 	fact memory.Fact
 	edit curate.Edit
 }
 
-// edit validates an update of a memory.
+// validateUpdate validates an update of a memory.
 func (h *handler) edit(c *call, id string, b updateBody) (edit, error) {
 	var out edit
 	if b.Text != nil {
@@ -125,7 +125,7 @@ func (h *handler) update(c *call) (any, error) {
 
 func acknowledged(text string) map[string]string { return map[string]string{"message": text} }
 
-// rows parses the rows of a batch.
+// batchRows parses the rows of a batch.
 func (c *call) rows() ([]updateBody, error) {
 	var b struct{ Memories []json.RawMessage }
 	if err := c.decode(&b); err != nil {
@@ -222,7 +222,7 @@ func (h *handler) deleteAll(c *call) (any, error) {
 	return acknowledged("Memories deleted successfully!"), h.deleteOf(c, of)
 }
 
-// deleteOf forgets all memories with these ids.
+// forgetAll forgets all memories with the wanted ids.
 func (h *handler) deleteOf(c *call, of ids) error {
 	who, err := h.caller(c, of.place())
 	if err != nil {
@@ -247,7 +247,7 @@ func (h *handler) deleteOf(c *call, of ids) error {
 	return nil
 }
 
-// past is one change in the history of a memory.
+// historyEntry is one change in the history of a memory.
 type past struct {
 	ID       string          `json:"id"`
 	MemoryID string          `json:"memory_id"`
@@ -262,7 +262,7 @@ type past struct {
 	Deleted  bool            `json:"is_deleted"`
 }
 
-// history lists the changes of a memory, oldest first, even if it was deleted.
+// history lists the changes of a memory, oldest first, even if the memory was deleted.
 func (h *handler) history(c *call) (any, error) {
 	who, id, err := h.inside(c, c.PathValue("id"))
 	if err != nil {
@@ -284,7 +284,7 @@ func (h *handler) history(c *call) (any, error) {
 	return out, nil
 }
 
-// pastOf converts a change of a fact, and reports whether clients see the change.
+// historyEntryOf converts a change of a fact, and reports whether clients see the change.
 func pastOf(who caller, id string, change memory.Change) (past, bool) {
 	next, was := change.After.Fact, change.Before.Fact
 	if next == nil || next.ID != id {

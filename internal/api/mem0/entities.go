@@ -12,15 +12,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// organization is the id that mem0's clients get for the key's organization.
+// organizationID is the organization's id in responses to mem0's clients.
 const organization = "loci"
 
 func (h *handler) ping(c *call) (any, error) {
 	return map[string]any{"status": "ok", "org_id": organization, "project_id": c.identity.Namespace, "user_email": nil}, nil
 }
 
-// projectOf returns the owner whose profile stores the settings of the request's project: the key's user or, if
-// the key may name any user, the owner that stands for everybody.
+// projectOwner returns the owner with the settings of the request's project in their profile: the key's user or,
+// if the key may name any user, the global pool.
 func (h *handler) projectOf(c *call) (caller, error) {
 	if c.identity.Owner != "" {
 		return h.caller(c, "")
@@ -78,7 +78,7 @@ func (h *handler) changeProject(c *call) (any, error) {
 	return map[string]any{"message": "custom_instructions apply from now on, if learning uses a model", "ignored": ignored}, nil
 }
 
-// entity is a user, agent, app or run that memories belong to.
+// entity is a user, agent, app or run with memories.
 type entity struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
@@ -86,12 +86,12 @@ type entity struct {
 	Total int    `json:"total_memories"`
 	Owner string `json:"owner"`
 
-	Created  *time.Time `json:"created_at"` // null, like the next two: Loci stores only the number of memories
+	Created  *time.Time `json:"created_at"` // always null, like the next two fields, because Loci does not store them
 	Updated  *time.Time `json:"updated_at"`
 	Metadata *string    `json:"metadata"`
 }
 
-// entityTypes are the types of entities, in the order of [ids.all].
+// entityTypes are the types of entities, in the order of [ids.fields].
 var entityTypes = []string{"user", "agent", "app", "run"}
 
 func (h *handler) entities(c *call) (any, error) {
@@ -113,7 +113,7 @@ func (h *handler) entities(c *call) (any, error) {
 	return page.of(c, len(all), some), nil
 }
 
-// users returns the users that have facts, for admins.
+// usersWithFacts returns the users that have facts, for admins.
 func (h *handler) users(c *call) ([]entity, error) {
 	if c.identity.Role != httpx.RoleAdmin {
 		return nil, memory.Errorf(memory.Forbidden, "the list of users needs an admin key")
@@ -137,7 +137,7 @@ func (h *handler) users(c *call) ([]entity, error) {
 	return out, nil
 }
 
-// entitiesOf returns the entities that the owner's memories belong to.
+// entitiesOf returns the entities of the owner's memories.
 func (h *handler) entitiesOf(c *call) ([]entity, error) {
 	who, err := h.caller(c, "")
 	if err != nil {
@@ -199,7 +199,7 @@ func (h *handler) profile(c *call) (any, error) {
 	}, nil
 }
 
-// event returns the state and results of an add.
+// addStatus returns the state and results of an add.
 func (h *handler) event(c *call) (any, error) {
 	who, id, err := h.inside(c, c.PathValue("id"))
 	if err != nil {

@@ -7,16 +7,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// anything is the wildcard, which matches every id.
+// wildcard matches every id.
 const anything = "*"
 
-// filter selects memories by ids and category. All fields that are set must match.
+// filter selects memories by ids and category. All set fields must match.
 type filter struct {
 	ids
 	Category string
 }
 
-// read adds the conditions of a JSON object.
+// addAll adds the conditions of a JSON object.
 func (f *filter) read(object map[string]any) error {
 	for _, name := range sortedKeys(object) {
 		if err := f.add(name, object[name]); err != nil {
@@ -26,7 +26,7 @@ func (f *filter) read(object map[string]any) error {
 	return nil
 }
 
-// add adds one condition: an id, a category, or a list of conditions that must all match.
+// addCondition adds one condition: an id, a category, or a list of conditions that must all match.
 func (f *filter) add(name string, value any) error {
 	list, isList := value.([]any)
 	if isList && (name == "AND" || name == "OR" && len(list) == 1) {
@@ -55,7 +55,7 @@ func (f *filter) add(name string, value any) error {
 	return nil
 }
 
-// field returns the filter's field for a condition, nil if Loci does not support the condition.
+// field returns the filter's field for a condition, or nil if Loci does not support the condition.
 func (f *filter) field(name string) *string {
 	if name == "categories" {
 		return &f.Category
@@ -66,8 +66,8 @@ func (f *filter) field(name string) *string {
 	return nil
 }
 
-// textIn returns the single value of a condition, which is "x", ["x"], {"eq": "x"} or {"in": ["x"]}. For
-// categories it is also {"contains": "x"}.
+// singleValue returns the single value x of a condition: "x", ["x"], {"eq": "x"} or {"in": ["x"]}, and for
+// categories also {"contains": "x"}.
 func textIn(name string, value any) (string, bool) {
 	if object, ok := value.(map[string]any); ok && len(object) == 1 {
 		for op, inner := range object {
@@ -83,7 +83,7 @@ func textIn(name string, value any) (string, bool) {
 	return text, ok && text != ""
 }
 
-// refused is the error for an unsupported filter.
+// unsupportedFilter is the error for an unsupported filter.
 func refused(name string) error {
 	instead := "Loci filters by user_id, agent_id, app_id, run_id and categories, joined with AND; to select memories by another field, add them with a separate run_id"
 	switch name {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	mostHits  = 500 // maximum top_k of a search in the engine
+	mostHits  = 500 // maximum of top_k
 	hits      = 10  // default of top_k
 	pageSize  = 100
 	mostPaged = 1000
@@ -63,7 +63,7 @@ func orNull(s string) *string {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// findBody is the body of a search or list.
+// findBody is the request body of a search or list.
 type findBody struct {
 	ids
 	Query       string         `json:"query"`
@@ -78,11 +78,11 @@ type findBody struct {
 	Format      string         `json:"output_format"`
 }
 
-// wanted selects one owner's memories for a search or list.
+// selection selects one owner's memories for a search or list.
 type wanted struct {
 	caller
 	filter
-	live time.Time // facts that expired before this time are excluded; zero: no fact is excluded
+	live time.Time // facts that expired before this time are excluded; the zero time excludes no fact
 }
 
 func (h *handler) wanted(c *call, b findBody) (w wanted, err error) {
@@ -165,7 +165,7 @@ func (h *handler) search(c *call) (any, error) {
 	}
 }
 
-// results returns the response for a list without pages. In version 1 it is the list itself.
+// results returns the response for a list without pages. In version 1, the response is the list itself.
 func (c *call) results(all any, format string) any {
 	if c.version == "v1" && format != "v1.1" {
 		return all
@@ -173,7 +173,7 @@ func (c *call) results(all any, format string) any {
 	return map[string]any{"results": all}
 }
 
-// walk calls visit with each of an owner's memories that match a query, newest first.
+// walkMemories calls visit for each of an owner's memories that match a query, newest first.
 func (h *handler) walk(c *call, owner memory.Owner, q memory.Query, visit func(memory.Memory)) error {
 	q.Limit = walkPage
 	for m, err := range memory.AllMemories(c.Context(), h.engine.List, owner, q) {
@@ -185,7 +185,7 @@ func (h *handler) walk(c *call, owner memory.Owner, q memory.Query, visit func(m
 	return nil
 }
 
-// paged is a page of a list, with the length of the whole list.
+// pageResponse is a page of a list, with the length of the whole list.
 type paged struct {
 	Count    int     `json:"count"`
 	Next     *string `json:"next"`
@@ -193,7 +193,7 @@ type paged struct {
 	Results  any     `json:"results"`
 }
 
-// window is the requested page.
+// pageRequest is the number of the requested page, from 1, and the maximum number of items per page.
 type window struct{ page, size int }
 
 func (w window) first() int { return (w.page - 1) * w.size }
@@ -218,7 +218,7 @@ func windowOf(query url.Values) (window, error) {
 	return w, nil
 }
 
-// of returns the page with links to the previous and next one.
+// response returns the page with links to the previous and the next page.
 func (w window) of(c *call, count int, results any) paged {
 	path, _, _ := strings.Cut(c.RequestURI, "?")
 	at := func(page int) *string {

@@ -31,7 +31,7 @@ const Prefix = "/mem0"
 // Options configure the API.
 type Options struct {
 	MaxText int           // maximum bytes of a memory
-	Wait    time.Duration // how long an asynchronous add waits for learning; 0: two seconds
+	Wait    time.Duration // maximum time that an asynchronous add waits for learning; 0 means two seconds
 }
 
 type handler struct {
@@ -48,7 +48,7 @@ type call struct {
 	writes   bool
 }
 
-// verb executes a call and returns the response, before it is encoded as JSON.
+// operation executes a call and returns the response, before it is encoded as JSON.
 type verb func(*call) (any, error)
 
 // New returns the handler of the platform's paths, and of both APIs under [Prefix].
@@ -123,7 +123,7 @@ func (h *handler) openSource() map[string]http.Handler {
 	}
 }
 
-// absent lists the paths of mem0's API that Loci does not implement, each with an alternative.
+// unsupportedPaths lists the paths of mem0's API that Loci does not implement, each with an alternative.
 var absent = []struct{ path, sentence string }{
 	{"/v1/exports", "Loci has no exports by schema; GET /api/export returns all memory"},
 	{"/v1/stats", "GET /api/stats counts memories"},
@@ -138,7 +138,7 @@ var absent = []struct{ path, sentence string }{
 	{"/reset", "Loci has no reset; delete the memories of each user"},
 }
 
-// notServed is the error for a path without a handler.
+// errNotServed is the error for a path without a handler.
 func notServed(r *http.Request) error {
 	for _, a := range absent {
 		if below(r.URL.Path, a.path) {
@@ -148,7 +148,7 @@ func notServed(r *http.Request) error {
 	return memory.Errorf(memory.NotFound, "Loci does not implement %s %s of mem0's API", r.Method, httpx.Brief(r.URL.Path, longName))
 }
 
-// lacking is the error for an unsupported feature.
+// notImplemented is the error for an unsupported feature.
 func lacking(sentence string) error {
 	return &httpx.Problem{Status: http.StatusNotImplemented, Detail: sentence}
 }
@@ -158,10 +158,10 @@ func below(path, parent string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// underPrefix reports whether a path is [Prefix] or below it.
+// underPrefix reports whether a path is [Prefix] or one of its subpaths.
 func underPrefix(path string) bool { return below(path, Prefix) }
 
-// routed returns the request without [Prefix] and a trailing slash in its path.
+// withoutPrefix returns the request without [Prefix] and a trailing slash in its path.
 func routed(r *http.Request) *http.Request {
 	u := *r.URL
 	for _, path := range []*string{&u.Path, &u.RawPath} {
@@ -177,7 +177,7 @@ func routed(r *http.Request) *http.Request {
 	return &next
 }
 
-// answer serves a request that reads memory; change serves a request that writes.
+// readHandler serves requests that read memory; writeHandler serves requests that write.
 func answer(version string, do verb) http.Handler { return serve(version, false, do) }
 func change(version string, do verb) http.Handler { return serve(version, true, do) }
 
@@ -197,7 +197,7 @@ func serve(version string, writes bool, do verb) http.Handler {
 	})
 }
 
-// read reads the body and executes the call.
+// execute reads the body and executes the call.
 func (c *call) read(do verb) (any, error) {
 	body, err := httpx.ReadBody(c.Request)
 	switch {

@@ -11,14 +11,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These are limits of arguments, in bytes.
+// Limits of arguments, in bytes.
 const (
 	longName     = 256
 	longQuery    = 100_000
 	longMetadata = 64 << 10
 )
 
-// ids are the ids that mem0 scopes a memory by.
+// ids are the ids by which mem0 scopes a memory.
 type ids struct {
 	User  string `json:"user_id"`
 	Agent string `json:"agent_id"`
@@ -26,12 +26,12 @@ type ids struct {
 	Run   string `json:"run_id"`
 }
 
-// idNames are the JSON names of the ids, in the order of [ids.all].
+// idNames are the JSON names of the ids, in the order of [ids.fields].
 var idNames = []string{"user_id", "agent_id", "app_id", "run_id"}
 
 func (i *ids) all() []*string { return []*string{&i.User, &i.Agent, &i.App, &i.Run} }
 
-// orElse sets empty ids to those of other.
+// fillFrom sets empty ids to the ids in defaults.
 func (i *ids) orElse(other ids) {
 	theirs := other.all()
 	for n, mine := range i.all() {
@@ -41,8 +41,8 @@ func (i *ids) orElse(other ids) {
 	}
 }
 
-// place returns the name of the user that owns memories with these ids: user_id, or the result of [placeOf] for
-// the first other id.
+// ownerName returns the name of the user that owns memories with these ids: user_id, or the result of
+// [ownerNameOf] for the first other id.
 func (i *ids) place() string {
 	for n, v := range i.all() {
 		if *v != "" && (n == 0 || *v != anything) {
@@ -52,7 +52,7 @@ func (i *ids) place() string {
 	return ""
 }
 
-// placeOf returns the name of the user that owns memories with only the n-th id. Memories of an agent, app or
+// ownerNameOf returns the name of the user that owns memories with only the n-th id. Memories of an agent, app or
 // run without a user belong to a user named "agent_id=NAME".
 func placeOf(n int, id string) string {
 	if n == 0 {
@@ -61,7 +61,7 @@ func placeOf(n int, id string) string {
 	return idNames[n] + "=" + id
 }
 
-// placed is the inverse of placeOf.
+// parseOwnerName is the inverse of [ownerNameOf].
 func placed(user string) (n int, id string) {
 	for n, name := range idNames[1:] {
 		if id, ok := strings.CutPrefix(user, name+"="); ok {
@@ -83,7 +83,7 @@ func (i *ids) check() error {
 	return nil
 }
 
-// idsIn returns the ids in a URL's query.
+// idsFromQuery returns the ids in a URL's query.
 func idsIn(query url.Values) (ids, error) {
 	var out ids
 	for n, v := range out.all() {
@@ -92,13 +92,13 @@ func idsIn(query url.Values) (ids, error) {
 	return out, out.check()
 }
 
-// errPlace is the error for names that [placeOf] reserves.
+// errReservedName is the error for names that [ownerNameOf] reserves.
 var errPlace = memory.Errorf(memory.Invalid, "user_id: must not begin with agent_id=, app_id= or run_id=; send that id instead")
 
 const conversationPrefix = "mem0?"
 
 // conversation returns the name of the conversation of memories that were added with these ids and
-// instructions, "" if there are none.
+// instructions, or "" if both are empty.
 func (i *ids) conversation(wishes string) string {
 	values := url.Values{}
 	if wishes != "" {
@@ -143,8 +143,8 @@ type caller struct {
 	named  bool // user_id names the owner, so memory ids contain the owner's name
 }
 
-// caller returns the caller of a request that names a user. The user counts only if the key may name any user.
-// The error is [memory.Conflict] while the owner's memory is paused.
+// callerFor returns the caller of a request that names a user. The name is used only if the key may name any
+// user. The error is [memory.Conflict] while the owner's memory is paused.
 func (h *handler) caller(c *call, user string) (caller, error) {
 	if c.identity.Owner == "" && len(user) > longName {
 		return caller{}, memory.Errorf(memory.Invalid, "the owner's id is longer than %d bytes", longName)
@@ -173,7 +173,7 @@ func (c caller) idsOf(m memory.Memory) ids {
 	return out
 }
 
-// has reports whether a memory has the wanted ids. A memory without labels can be read with any user_id.
+// hasIDs reports whether a memory has the wanted ids. A memory without labels can be read with any user_id.
 func (c caller) has(m memory.Memory, wanted ids, reads bool) bool {
 	if reads && !c.named && labelsOf(m) == (ids{}) {
 		wanted.User = ""
@@ -188,7 +188,7 @@ func (c caller) has(m memory.Memory, wanted ids, reads bool) bool {
 	return true
 }
 
-// label returns the ids to store with a memory. They exclude user_id if it is the owner.
+// labelsFor returns the ids to store with a memory, without the user_id if this is the owner.
 func (c caller) label(i ids) ids {
 	if c.named || i.User == c.owner.Name() {
 		i.User = ""
@@ -196,7 +196,7 @@ func (c caller) label(i ids) ids {
 	return i
 }
 
-// outside returns the id under which clients know a memory or event.
+// clientID returns the id that clients use for a memory or event.
 func (c caller) outside(id string) string {
 	if c.named {
 		return id + "@" + c.owner.Name()
@@ -204,7 +204,7 @@ func (c caller) outside(id string) string {
 	return id
 }
 
-// inside returns the owner in a client's id, and the id within the owner's memory.
+// resolveID returns the owner that a client's id names, and the id within the owner's memory.
 func (h *handler) inside(c *call, outside string) (caller, string, error) {
 	id, user, _ := strings.Cut(outside, "@")
 	unknown := memory.Errorf(memory.NotFound, "no such memory: %s", httpx.Brief(outside, longName))

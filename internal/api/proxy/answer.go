@@ -75,8 +75,8 @@ func (c *call) withHits(body []byte) ([]byte, bool) {
 	return added, true
 }
 
-// hitsEvent returns the stream event with memory_hits, which is sent just before the last event. It returns
-// nil if the request does not ask for memory_hits.
+// hitsEvent returns the stream event with memory_hits, which is sent before the last event, or nil if the
+// request does not ask for memory_hits.
 func (c *call) hitsEvent(a chatapi.Answer, created time.Time) []byte {
 	if !c.hits || c.dialect.EncodeEmpty == nil {
 		return nil
@@ -93,20 +93,20 @@ func writeError(w http.ResponseWriter, r *http.Request, status int, code, messag
 	writeJSON(w, status, dialectOf(r.URL.Path).EncodeError(status, code, message, httpx.RequestID(r.Context())))
 }
 
-// Refuse writes an error about a request in the format of the dialect that the path belongs to.
+// Refuse writes an error about a request in the format of the path's dialect.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.Tell(r.Context(), err)
 	maps.Copy(w.Header(), p.GetHeaders())
 	writeError(w, r, p.Status, string(p.Code), p.Detail)
 }
 
-// refuseUpstream responds that the upstream failed, unless the request was invalid or the client
-// disconnected. The full error contains the upstream's address, so only the log has it.
+// writeNoAnswer is writeUpstreamError for an upstream that did not answer.
 func (d *Handler) refuseUpstream(w http.ResponseWriter, r *http.Request, err error) {
 	d.tellUpstream(w, r, err, "the upstream did not answer")
 }
 
-// tellUpstream is refuseUpstream with another description.
+// writeUpstreamError responds that the upstream failed, unless the request was invalid or the client
+// disconnected. Only the log has the full error, because this contains the upstream's address.
 func (d *Handler) tellUpstream(w http.ResponseWriter, r *http.Request, err error, what string) {
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -125,21 +125,21 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// pass copies a response to the client as it arrives.
+// relayResponse copies a response to the client as it arrives.
 func pass(w http.ResponseWriter, resp *http.Response) {
 	begin(w, resp)
 	finish(w, resp, copyFlushing(flusher{w}, resp.Body))
 }
 
-// begin sends a response's status and headers at once, since the first byte of the body may take long.
+// sendHeaders sends a response's status and headers at once, because the first byte of the body may take long.
 func begin(w http.ResponseWriter, resp *http.Response) {
 	copyHeader(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	_ = http.NewResponseController(w).Flush() // the client may have disconnected
 }
 
-// finish sends a response's trailers. If the response was cut off, finish also breaks the client's
-// connection: only that shows the client that the answer is incomplete.
+// finish sends a response's trailers. If the response was cut off, finish instead breaks the client's
+// connection, to show the client that the answer is incomplete.
 func finish(w http.ResponseWriter, resp *http.Response, err error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		panic(http.ErrAbortHandler)
@@ -163,20 +163,20 @@ func copyHeader(to, from http.Header) {
 	to.Set("X-Content-Type-Options", "nosniff")
 }
 
-// ownHeader reports whether only Loci may set a response header.
+// isLociHeader reports whether only Loci may set a response header.
 func ownHeader(name string) bool {
 	name = http.CanonicalHeaderKey(name)
 	return name == "Set-Cookie" || strings.HasPrefix(name, "Access-Control-") || strings.HasPrefix(name, "X-Loci-")
 }
 
-func closeBody(resp *http.Response) { _ = resp.Body.Close() } // the error changes nothing
+func closeBody(resp *http.Response) { _ = resp.Body.Close() } // the body was only read
 
-// flusher sends each piece at once. The headers precede the first piece.
+// flusher sends each piece at once, after the headers.
 type flusher struct{ http.ResponseWriter }
 
 func (f flusher) write(p []byte) {
 	if len(p) > 0 {
-		_, _ = f.Write(p) // a client that disconnected ends the request's context
+		_, _ = f.Write(p) // if the client disconnected, the request's context ends
 	}
 	_ = http.NewResponseController(f.ResponseWriter).Flush()
 }

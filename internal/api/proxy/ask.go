@@ -15,8 +15,8 @@ import (
 	"github.com/loci-memory/loci/internal/obs"
 )
 
-// ask sends the request with memory. If the upstream answers that the request is too long, ask retries with
-// half of the memory. After any other refusal, or a second one, it sends the request without memory.
+// askUpstream sends the request with memory. If the upstream responds that the request is too long, askUpstream
+// retries with half of the memory. After a second or any other refusal, it sends the request without memory.
 func (d *Handler) ask(r *http.Request, c *call) (*http.Response, error) {
 	if c.memory {
 		readableEncodings(r.Header)
@@ -66,14 +66,14 @@ func (d *Handler) ask(r *http.Request, c *call) (*http.Response, error) {
 	return resp, nil
 }
 
-// sendWith sends the request with memory, and reports whether that differs from the client's request.
+// sendWithMemory sends the request with memory, and reports whether it differs from the client's request.
 func (d *Handler) sendWith(r *http.Request, c *call) (resp *http.Response, added bool, err error) {
 	body := c.With(c.prepared.Block, c.placement, c.prepared.Kept...)
 	resp, err = d.send(r, c, body)
 	return resp, !bytes.Equal(body, c.Bare()), err
 }
 
-// provider returns the provider of a dialect, as OpenTelemetry's GenAI conventions name it.
+// providerName returns the provider of a dialect, as OpenTelemetry's GenAI conventions name it.
 func provider(dialect *chatapi.Dialect) string {
 	if dialect == chatapi.Messages {
 		return "anthropic"
@@ -81,7 +81,7 @@ func provider(dialect *chatapi.Dialect) string {
 	return "openai"
 }
 
-// note records the time at which the upstream's headers arrived; resp is nil if the upstream did
+// noteResponse records the time at which the upstream's headers arrived; resp is nil if the upstream did
 // not answer.
 func (c *call) note(began, ended time.Time, resp *http.Response) {
 	c.answered = ended
@@ -105,7 +105,7 @@ func (d *Handler) send(r *http.Request, c *call, body []byte) (*http.Response, e
 	return d.sendInstead(r, c, body, resp)
 }
 
-// maxRefusal bounds the bytes of an error response that are read to find its reason.
+// maxRefusal is the number of bytes of an error response that are read to find its reason.
 const maxRefusal = 64 << 10
 
 // readRefusal reports whether the added memory may have caused an error, and the reason. The whole response
@@ -120,7 +120,7 @@ func readRefusal(resp *http.Response) (why chatapi.Refusal, refused bool) {
 		why = chatapi.ReadRefusal(plain)
 	}
 	switch {
-	case resp.StatusCode == http.StatusInternalServerError: // llama.cpp, if a chat template fails
+	case resp.StatusCode == http.StatusInternalServerError: // llama.cpp responds with 500 if a chat template fails
 		return why, why.Kind != chatapi.RefusesOther
 	case resp.StatusCode == http.StatusRequestEntityTooLarge && why.Kind == chatapi.RefusesOther:
 		why.Kind = chatapi.RefusesLength
@@ -128,7 +128,7 @@ func readRefusal(resp *http.Response) (why chatapi.Refusal, refused bool) {
 	return why, true
 }
 
-// peek returns the beginning of a response body. The whole body can still be read.
+// peekBody returns the beginning of a response body. The whole body can still be read.
 func peek(resp *http.Response) []byte {
 	read, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a later read returns the same error
 	resp.Body = struct {
@@ -138,7 +138,7 @@ func peek(resp *http.Response) []byte {
 	return read
 }
 
-// readableEncodings removes the encodings that Loci cannot decode from Accept-Encoding.
+// limitEncodings removes the encodings that Loci cannot decode from Accept-Encoding.
 func readableEncodings(h http.Header) {
 	accepted := h.Values("Accept-Encoding")
 	if len(accepted) == 0 {
@@ -155,7 +155,7 @@ func readableEncodings(h http.Header) {
 	h.Set("Accept-Encoding", readable)
 }
 
-// placeInUser makes later requests to the model put memory into the user's message, for strictTime.
+// useUserPlacement makes later requests to the model add memory to the user's message, for strictTime.
 func (d *Handler) placeInUser(c *call, why chatapi.Refusal) {
 	if len(c.Model) > maxModel {
 		return
@@ -172,19 +172,19 @@ func (d *Handler) placeInUser(c *call, why chatapi.Refusal) {
 	}
 }
 
-// strictModel is a model whose chat template is strict about roles, and the path of the dialect: the model
-// may accept the same request in another dialect.
+// strictModel is a model with a chat template that is strict about roles. The path of the dialect is included,
+// because the model may accept the same request in another dialect.
 type strictModel struct{ path, model string }
 
 const (
-	// strictTime is how long a refusal counts, because templates and upstream servers may change.
+	// strictTime is the time for which a refusal counts, because templates and upstream servers may change.
 	strictTime = 24 * time.Hour
 
-	// maxModel bounds the stored names of models, in bytes, since clients choose them.
+	// maxModelName is the maximum length in bytes of a stored model name, because clients choose the names.
 	maxModel = 256
 )
 
-// StrictModels returns the models that refused memory in a separate message and therefore get it in the
+// StrictModels returns the models that refused memory in a separate message and therefore get memory in the
 // user's message, sorted by path and name.
 func (d *Handler) StrictModels() (out []client.StrictModel) {
 	now := d.Now()

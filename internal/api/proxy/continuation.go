@@ -10,22 +10,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswers bounds the remembered ids of answers and their items. It covers a few days of use.
+// maxAnswers is the maximum number of ids of answers and items in the index, enough for a few days of use.
 const maxAnswers = 20_000
 
-// responseIndex maps recent answers to their place in a conversation. A request of the Responses API may refer to
-// an earlier answer or its items instead of sending the messages. The store has only answers that became turns;
-// this index also has answers without text, repeated answers and answers that were not stored.
+// answerIndex maps recent answers to their place in a conversation. A request of the Responses API may refer to
+// an earlier answer or its items instead of sending the messages. The store contains only answers that became
+// turns; this index also contains answers without text, repeated answers and answers that were not stored.
 type responseIndex = recent.Map[answerKey, exchange.Place]
 
-// answerKey is the id of an answer or item, with its owner, so that nobody can continue another
-// user's answer.
+// answerKey is the id of an answer or item, with the owner, so that users cannot continue other users' answers.
 type answerKey struct {
 	owner memory.Owner
 	id    string
 }
 
-// rememberAnswer stores the place of an answer and its items.
+// indexAnswer adds the place of an answer and its items to the index.
 func (c *call) rememberAnswer(a chatapi.Answer, place exchange.Place) {
 	if place.Conversation == "" {
 		return
@@ -37,11 +36,11 @@ func (c *call) rememberAnswer(a chatapi.Answer, place exchange.Place) {
 	}
 }
 
-// maxAnswerID bounds the length of an id in bytes. The upstream chooses the id.
+// maxAnswerID is the maximum length of an id in bytes. The upstream or the client chooses the id.
 const maxAnswerID = 256
 
-// continuation returns the place that a request continues, which it names by a conversation or answer id. The
-// place is zero if the request names none or an unknown id.
+// continuation returns the place that a request continues, by the request's conversation id or previous answer's
+// id. The place is zero if the request has neither id or the id is unknown.
 func (d *Handler) continuation(ctx context.Context, owner memory.Owner, chat *chatapi.Chat) exchange.Place {
 	switch {
 	case chat.Conversation != "":
@@ -55,8 +54,8 @@ func (d *Handler) continuation(ctx context.Context, owner memory.Owner, chat *ch
 	return d.engine.Exchange.PlaceOf(ctx, owner, chat.Previous)
 }
 
-// resolve sets the chain hashes of messages that only refer to answers. It drops messages without text
-// whose reference is unknown.
+// resolveRefs sets the chain hashes of messages that refer to answers. It drops messages without text if their
+// reference is unknown.
 func (d *Handler) resolve(ctx context.Context, owner memory.Owner, msgs []chatapi.Message) []chatapi.Message {
 	chains, unknown := map[string]string{}, []string(nil)
 	for _, m := range msgs {

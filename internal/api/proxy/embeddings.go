@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxInputs bounds the number of texts in a request, as OpenAI does.
+// maxInputs is the maximum number of texts in a request, the same as OpenAI's.
 const maxInputs = 2048
 
 // embedRequest is a request for embeddings in OpenAI's format. Other fields are ignored.
@@ -26,7 +26,7 @@ type embedRequest struct {
 	Dimensions *int            `json:"dimensions"`
 }
 
-// texts returns the texts of the input. It refuses token numbers, whose tokenizer is unknown.
+// texts returns the texts of the input. It refuses token numbers, because their tokenizer is unknown.
 func (r embedRequest) texts() ([]string, error) {
 	var one string
 	if json.Unmarshal(r.Input, &one) == nil && bytes.HasPrefix(bytes.TrimSpace(r.Input), []byte(`"`)) {
@@ -62,10 +62,10 @@ type embedding struct {
 	Embedding any    `json:"embedding"`
 }
 
-// embeddings embeds texts as documents with Loci's embedder. It forwards requests for other models.
+// serveEmbeddings embeds texts as documents with Loci's embedder. It forwards requests for other models.
 func (d *Handler) embeddings(w http.ResponseWriter, r *http.Request) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		d.forward(w, r) // the body is not decoded
+		d.forward(w, r) // Loci cannot decode the body
 		return
 	}
 	body, err := httpx.ReadBody(r)
@@ -115,14 +115,14 @@ func (d *Handler) embed(w http.ResponseWriter, r *http.Request, req embedRequest
 	answer, err := json.Marshal(map[string]any{
 		"object": "list", "data": data, "model": memory.EmbedModel, "usage": map[string]int{"prompt_tokens": tokens, "total_tokens": tokens},
 	})
-	if err != nil { // NaN or infinity
+	if err != nil { // JSON has no NaN or infinity
 		Refuse(w, r, memory.Errorf(memory.Unavailable, "the embedder returned invalid numbers: %v", err))
 		return
 	}
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// packed encodes a vector as base64.
+// encodeBase64 encodes a vector as base64.
 func packed(v []float32) string {
 	b := make([]byte, 0, 4*len(v))
 	for _, x := range v {
@@ -131,7 +131,7 @@ func packed(v []float32) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// isTokens reports whether an input is a list of token numbers, or of such lists.
+// isTokenList reports whether an input is a list of token numbers, or a list of lists of token numbers.
 func isTokens(input json.RawMessage) bool {
 	var one []float64
 	var lists [][]float64

@@ -27,12 +27,12 @@ func (d *Handler) forward(w http.ResponseWriter, r *http.Request) {
 	pass(w, resp)
 }
 
-// do sends a request to the upstream, at the same path, and counts the outcome.
+// sendUpstream sends a request to the upstream at the same path, and counts the outcome.
 func (d *Handler) do(r *http.Request, method string, body io.Reader) (*http.Response, error) {
 	return d.doAt(r, method, upstreamPath(r), r.Header, body)
 }
 
-// doAt is do with another path and other headers.
+// sendUpstreamAt is sendUpstream with another path and other headers.
 func (d *Handler) doAt(r *http.Request, method, path string, h http.Header, body io.Reader) (*http.Response, error) {
 	begun := d.Now()
 	resp, err := d.Upstream.Do(r.Context(), method, path, h, body)
@@ -63,12 +63,12 @@ func upstreamPath(r *http.Request) string {
 	return path
 }
 
-// builtIn describes a built-in model.
+// builtInModel describes a built-in model.
 func (d *Handler) builtIn(name string) chatapi.Model {
 	return chatapi.Model{ID: name, OwnedBy: "loci", Created: d.Now()}
 }
 
-// model serves one entry of the list of models.
+// getModel serves one entry of the list of models.
 func (d *Handler) model(w http.ResponseWriter, r *http.Request) {
 	switch name := r.PathValue("name"); name {
 	case responder.Name, memory.EmbedModel:
@@ -78,7 +78,7 @@ func (d *Handler) model(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// models lists the upstream's models and the built-in chat model. It omits the embedder, since front ends offer
+// listModels lists the upstream's models and the built-in chat model. It omits the embedder, since front ends offer
 // every listed model for chats.
 func (d *Handler) models(w http.ResponseWriter, r *http.Request) {
 	own := d.builtIn(responder.Name)
@@ -86,7 +86,7 @@ func (d *Handler) models(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, chatapi.EncodeModels(own))
 		return
 	}
-	r.Header.Del("Accept-Encoding") // Loci adds a model to the list, so it must read it
+	r.Header.Del("Accept-Encoding") // Loci adds a model to the list, so it needs the list uncompressed
 	resp, err := d.do(r, http.MethodGet, nil)
 	if err != nil {
 		d.Log.Warn("the list of models contains only Loci's models: the upstream did not answer", "request", httpx.RequestID(r.Context()), "err", err)

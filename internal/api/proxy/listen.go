@@ -10,18 +10,18 @@ import (
 	"github.com/loci-memory/loci/internal/chatapi"
 )
 
-// listener decodes a stream, compressed or not, while it is sent. It holds back the piece that ends the
-// stream.
+// streamDecoder decodes a stream, compressed or not, while it is sent to the client. It holds back the piece that
+// ends the stream.
 type listener struct {
 	stream *chatapi.Stream
 	gate   *chatapi.Gate
-	deaf   bool      // unknown encoding: nothing is decoded or held back
-	plain  *inflater // for a compressed stream, otherwise nil
+	deaf   bool      // the encoding is unknown, so nothing is decoded or held back
+	plain  *inflater // decompressor; nil if the stream is not compressed
 	last   []byte    // last piece of a compressed stream
-	passed []byte    // sent to the client but not decoded yet
+	passed []byte    // bytes that were sent to the client but not decoded yet
 }
 
-// listen returns a listener for a stream with the given Content-Encoding and dialect.
+// newStreamDecoder returns a decoder for a stream with the given Content-Encoding and dialect.
 func listen(encoding string, dialect *chatapi.Dialect) *listener {
 	l := &listener{stream: dialect.NewStream(), gate: dialect.NewGate()}
 	switch strings.ToLower(encoding) {
@@ -34,9 +34,9 @@ func listen(encoding string, dialect *chatapi.Dialect) *listener {
 	return l
 }
 
-// pass accepts the next piece and returns the bytes to send to the client, valid until the next call;
-// hear must follow. Compressed pieces are never split, since the client's decompressor needs each piece
-// at once.
+// accept takes the next piece and returns the bytes to send to the client, valid until the next call. After
+// sending them, call decode. Compressed pieces are never split, because the client's decompressor needs each
+// piece at once.
 func (l *listener) pass(p []byte) []byte {
 	if l.deaf {
 		return p
@@ -54,7 +54,7 @@ func (l *listener) pass(p []byte) []byte {
 	return p
 }
 
-// hear decodes the last piece from pass. It runs after the piece is sent, so that the client does not wait
+// decode decodes the last piece from accept. It runs after the piece is sent, so that the client does not wait
 // for the decoding.
 func (l *listener) hear() {
 	_, _ = l.stream.Write(l.passed) // never fails
@@ -64,7 +64,7 @@ func (l *listener) hear() {
 // ended reports whether the end of the stream is held back.
 func (l *listener) ended() bool { return l.gate.Ended() }
 
-// held returns the bytes that were held back.
+// heldBack returns the bytes that were held back.
 func (l *listener) held() []byte {
 	if l.plain == nil {
 		return l.gate.Held()
@@ -72,7 +72,7 @@ func (l *listener) held() []byte {
 	return l.last
 }
 
-// answer returns the part of the answer that has arrived.
+// answer returns the answer as far as it has arrived.
 func (l *listener) answer() chatapi.Answer {
 	if l.plain != nil {
 		_, _ = l.stream.Write(l.plain.rest())
@@ -80,7 +80,7 @@ func (l *listener) answer() chatapi.Answer {
 	return l.stream.Answer()
 }
 
-// stop releases the decompressor.
+// close releases the decompressor.
 func (l *listener) stop() {
 	if l.plain != nil {
 		l.plain.rest()
@@ -90,8 +90,8 @@ func (l *listener) stop() {
 // inflater decompresses a stream piece by piece. The gzip reader is a coroutine that runs until it needs the next
 // piece.
 type inflater struct {
-	piece []byte // compressed input not read yet
-	plain []byte // decompressed output
+	piece []byte // compressed input that was not read yet
+	plain []byte // decompressed output of the last piece
 	more  func() (struct{}, bool)
 	end   func()
 }
@@ -110,32 +110,32 @@ func newInflater() *inflater {
 			return n, nil
 		}))
 		if err == nil {
-			_, _ = io.Copy(writer(func(p []byte) { f.plain = append(f.plain, p...) }), z) // keep the output that precedes an error
+			_, _ = io.Copy(writer(func(p []byte) { f.plain = append(f.plain, p...) }), z) // on an error, the earlier output is kept
 		}
 	})
 	return f
 }
 
-// next returns the decompressed bytes of a piece, valid until the next call.
+// inflate returns the decompressed bytes of a piece, valid until the next call.
 func (f *inflater) next(p []byte) []byte {
 	f.piece, f.plain = p, f.plain[:0]
 	f.more()
 	return f.plain
 }
 
-// rest ends the inflater and returns its remaining output.
+// finish stops the inflater and returns its remaining output.
 func (f *inflater) rest() []byte {
 	f.plain = f.plain[:0]
 	f.end()
 	return f.plain
 }
 
-// reader adapts a function to io.Reader.
+// readerFunc adapts a function to io.Reader.
 type reader func([]byte) (int, error)
 
 func (r reader) Read(p []byte) (int, error) { return r(p) }
 
-// writer adapts a function that never fails to io.Writer.
+// writerFunc adapts a function that never fails to io.Writer.
 type writer func([]byte)
 
 func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// answerLocally answers with the built-in model, streamed if the request asks for it.
+// answerLocally answers with the built-in model, as a stream if the request asks for a stream.
 func (d *Handler) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
 	if err := c.Plain(); err != nil {
 		Refuse(w, r, err)
@@ -56,7 +56,7 @@ func encodeAnswer(dialect *chatapi.Dialect, a chatapi.Answer, now time.Time) ([]
 	return translate.NewAnswer(dialect, a, now).Answer(chatapi.EncodeAnswer(a, now))
 }
 
-// outlook returns what the built-in model may say about whether this chat will be remembered.
+// outlook tells the built-in model whether this chat will be remembered, and if not, why.
 func (c *call) outlook(ctx context.Context) responder.Outlook {
 	if !c.memory || c.off {
 		return responder.Outlook{Unkept: "Memory is off for this request"}

@@ -1,6 +1,6 @@
 // Package proxy is the API under /v1. It adds memory to chat requests in all dialects of package chatapi, records
 // the question and the answer, and passes all other bytes through unchanged. A memory failure never fails the
-// chat. It answers requests for the model loci/embed, and forwards all other paths except mem0's.
+// chat. It serves embeddings of the model loci/embed, and forwards all other paths except those of mem0's API.
 //
 //	request  decode → open → prepare → inject → forward
 //	answer   status and headers → events, each flushed → record → the last event
@@ -33,35 +33,35 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// HeaderTrace is the header with the answer's trace id.
+// HeaderTrace is the response header with the id of the answer's trace.
 const HeaderTrace = "X-Loci-Trace"
 
-// HeaderPending is the header with the number of facts that wait for a person's decision, if there
-// are such facts.
+// HeaderPending is the response header with the number of facts that wait for a person's decision, if it is
+// not 0.
 const HeaderPending = "X-Loci-Pending"
 
-// HeaderWarning is the header that describes a problem of the setup or the upstream that did not
-// fail the request.
+// HeaderWarning is the response header that describes a problem of the setup or the upstream, although the
+// request succeeded.
 const HeaderWarning = "X-Loci-Warning"
 
-// These are request headers of clients. Open WebUI fills them from templates of its connection
+// Request headers of clients. Open WebUI fills them from templates in its connection's settings
 // ({{TASK}}, {{MESSAGE_ID}}, {{USER_MESSAGE_PARENT_ID}}).
 const (
 	headerTask    = "X-Loci-Task"       // a task of the client itself, such as a title; empty for chats
 	headerZone    = "X-Loci-Timezone"   // the user's time zone: Europe/Lisbon
 	headerMessage = "X-Loci-Message-Id" // the client's id for the answer
-	headerParent  = "X-Loci-Parent-Id"  // the client's id for the answer before the last user message; empty if there is no such answer
-	headerOnce    = "Idempotency-Key"   // same value for all retries of a request
+	headerParent  = "X-Loci-Parent-Id"  // the client's id for the answer before the last user message; empty for the first message
+	headerOnce    = "Idempotency-Key"   // the same value for all retries of a request
 	headerTurn    = "X-Codex-Turn-Metadata"
 	headerRetries = "X-Stainless-Retry-Count" // set by the SDKs of OpenAI, Anthropic and others
 )
 
-// DefaultSessions are headers with a conversation's id, by priority: Open WebUI's, the one of opencode and
-// others, and Codex's. Codex's sub-agents share the parent's Session-Id but have their own Thread-Id.
+// DefaultSessionHeaders are headers with a conversation's id, by priority: of Open WebUI, of opencode and other
+// clients, and of Codex. Codex's sub-agents share the parent's Session-Id but have their own Thread-Id.
 var DefaultSessions = []string{"X-OpenWebUI-Chat-Id", "X-Session-Id", "Thread-Id", "Session-Id"}
 
-// subagents are headers of requests by sub-agents of Codex and opencode. A model wrote the user messages of
-// such requests.
+// subagentHeaders are headers of requests by sub-agents of Codex and opencode. A model writes the user messages
+// of these requests.
 var subagents = []string{"X-OpenAI-Subagent", "X-Codex-Parent-Thread-Id", "X-Parent-Session-Id"}
 
 // Upstream forwards a request unchanged, and returns the response without its connection headers.
@@ -71,24 +71,24 @@ type Upstream interface {
 
 // Options configure the API.
 type Options struct {
-	Upstream  Upstream // nil: the built-in model answers chats
+	Upstream  Upstream // model server; nil lets the built-in model answer chats
 	Placement chatapi.Placement
 	Keep      bool     // insert the blocks of earlier requests again; not possible with [chatapi.System]
-	ChatOnly  bool     // the upstream has only chat completions; false: detect it
+	ChatOnly  bool     // the upstream supports only chat completions; false detects the supported dialects
 	Named     bool     // answers also have a field memories
-	Sessions  []string // headers with a conversation's id; empty: [DefaultSessions]
+	Sessions  []string // headers with a conversation's id; empty uses [DefaultSessionHeaders]
 	Projects  []string // headers with a project, read after memory_project and X-Loci-Project
 	Folders   bool     // a coding agent's working directory becomes the default project
 	Metrics   *obs.Metrics
-	Tracer    *tracing.Tracer // nil: no tracing
+	Tracer    *tracing.Tracer // nil disables tracing
 	Log       *slog.Logger
 	Now       func() time.Time
 
 	ClientKeys bool // learning may use the client's key
 
-	Anonymous func() // called for each chat without memory because it has no user; may be nil
+	Anonymous func() // called for each chat that gets no memory because it names no user; may be nil
 
-	UserIgnored func() // called for each chat whose user is ignored, since the server has one user; may be nil
+	UserIgnored func() // called for each chat whose user is ignored because the server has one user; may be nil
 }
 
 // Handler serves all paths under /v1.
@@ -96,7 +96,7 @@ type Handler struct {
 	Options
 	engine        *engine.Engine
 	mux           *http.ServeMux
-	strict        recent.Map[strictModel, time.Time] // when the entry expires
+	strict        recent.Map[strictModel, time.Time] // expiry time by model
 	answers       *responseIndex
 	upstreamFails atomic.Bool
 
@@ -132,7 +132,7 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
 		r.URL = &long
 	}
-	if id := httpx.RequestID(r.Context()); id != "" { // an id from the upstream replaces this one
+	if id := httpx.RequestID(r.Context()); id != "" { // an id in the upstream's response replaces this id
 		w.Header().Set("X-Request-Id", id)
 		if header := dialectOf(r.URL.Path).RequestID; header != "" {
 			w.Header().Set(header, id)
@@ -151,10 +151,10 @@ func dialectOf(path string) *chatapi.Dialect {
 	return chatapi.Completions
 }
 
-// chat serves one chat request.
+// serveChat serves one chat request.
 func (d *Handler) chat(w http.ResponseWriter, r *http.Request, dialect *chatapi.Dialect) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		d.forward(w, r) // the body is not decoded, so it gets no memory
+		d.forward(w, r) // Loci cannot decode the body, so the chat gets no memory
 		return
 	}
 	arrived := d.Now()
@@ -193,23 +193,24 @@ type call struct {
 	arrived  time.Time
 	sent     time.Time // when the request was sent to the upstream
 	answered time.Time // when the upstream's headers arrived
-	memory   bool      // memory is used
-	nobody   bool      // there is no user, so memory is not used
+	memory   bool      // the chat uses memory
+	nobody   bool      // the request names no user, so memory is not used
 	hits     bool      // the stream must end with an event with memory_hits
-	named    bool      // the answer has memories in addition to memory_hits
+	named    bool      // the answer has a field memories in addition to memory_hits
 	off      bool      // the client turned memory off; messages marked off the record are still removed
 	exchange *exchange.Exchange
 	prepared retrieve.Prepared
-	traced   *tracing.Chat // nil: no tracing
+	traced   *tracing.Chat // nil without tracing
 
 	placement chatapi.Placement
 
-	owner   memory.Owner // this field and those below are set only if memory is used
+	// The following fields are set only if memory is used.
+	owner   memory.Owner
 	answers *responseIndex
-	from    exchange.Place // place in a conversation that the request continues; zero if it names none
+	from    exchange.Place // place in a conversation that the request continues; zero if unknown
 }
 
-// read decodes a request, identifies its owner, and opens the exchange.
+// openCall decodes a request, identifies its owner, and opens the exchange.
 func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte, traced *tracing.Chat) (*call, error) {
 	chat, err := dialect.Decode(body)
 	if err != nil {
@@ -242,7 +243,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte, t
 	} else if extras.ID != c.from.Conversation {
 		c.from = exchange.Place{Conversation: extras.ID}
 	}
-	// The request has only tool results: an earlier request had the user's message and its
+	// The request contains only tool results: an earlier request contained the user's message and got its
 	// memories.
 	results := len(chat.Messages) > 0 && chat.LastUser() < 0 && chat.GoesOn() && extras.ID != ""
 	c.memory = who.Owner != "" && r.Header.Get(headerTask) == "" && !chatapi.FrontEndTask(chat) && (chat.LastUser() >= 0 || results)
@@ -288,7 +289,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte, t
 	return c, nil
 }
 
-// zone returns the time zone with the given name, nil if the name is invalid or empty.
+// loadZone returns the time zone with the given name, or nil if the name is invalid or empty.
 func zone(name string) *time.Location {
 	if name == "" || len(name) > 64 {
 		return nil
@@ -300,7 +301,7 @@ func zone(name string) *time.Location {
 	return at
 }
 
-// clientKey returns the client's key for the upstream, "" if there is none.
+// clientKey returns the client's key for the upstream, or "" if the request has no key.
 func clientKey(h http.Header) string {
 	if scheme, token, ok := strings.Cut(h.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(token)
@@ -308,8 +309,8 @@ func clientKey(h http.Header) string {
 	return cmp.Or(h.Get("X-Api-Key"), h.Get("Api-Key"))
 }
 
-// onceKey returns a key that is equal for all retries of a request, "" if there is none. Codex sends a turn id,
-// because it repeats a message after a summary of later messages.
+// idempotencyKey returns a key that is equal for all retries of a request, or "" if the client sends no such key.
+// Codex's turn id is such a key: Codex repeats a message after it summarized later messages.
 func onceKey(h http.Header) string {
 	var turn struct {
 		ID string `json:"turn_id"`
@@ -318,8 +319,8 @@ func onceKey(h http.Header) string {
 	return cmp.Or(clientID(h, headerOnce), turn.ID)
 }
 
-// follows returns the turn before the last user message, found by the client's ids, or "" if it is unknown.
-// A request that has an id for its answer but no parent id is the first message.
+// parentTurn returns the id of the turn before the last user message, found by the client's ids, or "" if
+// unknown. A request with an id for its answer but without a parent id is the first message.
 func (d *Handler) follows(r *http.Request, owner memory.Owner, chat *chatapi.Chat, conversation string) string {
 	parent := clientID(r.Header, headerParent)
 	if _, sent := r.Header[headerParent]; !sent || conversation == "" {
@@ -337,7 +338,7 @@ func (d *Handler) follows(r *http.Request, owner memory.Owner, chat *chatapi.Cha
 	return ""
 }
 
-// readOnly returns a memory mode without permission to write.
+// readOnlyMode returns a memory mode without permission to write.
 func readOnly(mode string) string {
 	if mode == chatapi.ModeWrite || mode == chatapi.ModeOff {
 		return chatapi.ModeOff
@@ -345,7 +346,7 @@ func readOnly(mode string) string {
 	return chatapi.ModeRead
 }
 
-// firstOf returns the first non-empty value among some headers, "" if all are empty.
+// firstHeader returns the first non-empty value among some headers, or "" if all are empty.
 func firstOf(h http.Header, headers []string) string {
 	for _, header := range headers {
 		if name := clientID(h, header); name != "" {
@@ -355,7 +356,7 @@ func firstOf(h http.Header, headers []string) string {
 	return ""
 }
 
-// clientID returns the id in a header, "" if the id is absent or too long.
+// clientID returns the id in a header, or "" if the id is absent or too long.
 func clientID(h http.Header, name string) string {
 	id := strings.TrimSpace(h.Get(name))
 	if len(id) > maxAnswerID {
@@ -364,8 +365,8 @@ func clientID(h http.Header, name string) string {
 	return id
 }
 
-// record passes the answer to the engine. It returns when the answer is stored or storing has failed, even
-// if the client has disconnected.
+// recordAnswer stores the answer by the engine. It returns when storing has succeeded or failed, even if the
+// client has disconnected.
 func (d *Handler) record(ctx context.Context, c *call, a chatapi.Answer) {
 	httpx.CountTokens(ctx, a.InputTokens, a.OutputTokens)
 	began := d.Now()
@@ -374,12 +375,12 @@ func (d *Handler) record(ctx context.Context, c *call, a chatapi.Answer) {
 		place := c.exchange.RecordAnswer(ctx, a)
 		c.traced.Recorded(began, d.Now(), place.Conversation)
 		if c.dialect.Named {
-			c.rememberAnswer(a, cmp.Or(place, c.from)) // without a new place the conversation stays the same
+			c.rememberAnswer(a, cmp.Or(place, c.from)) // an answer that was not stored continues the same place
 		}
 	}
 }
 
-// nameTrace sets the headers with the trace id and the number of pending facts.
+// setMemoryHeaders sets the headers with the trace id and the number of pending facts.
 func (c *call) nameTrace(h http.Header) {
 	if c.prepared.Trace != "" {
 		h.Set(HeaderTrace, c.prepared.Trace)
@@ -389,7 +390,7 @@ func (c *call) nameTrace(h http.Header) {
 	}
 }
 
-// overhead returns the delay that Loci added before the first byte, which is sent at now.
+// overhead returns the delay that Loci added to the first byte, which is sent at now.
 func (c *call) overhead(now time.Time) time.Duration {
 	return c.sent.Sub(c.arrived) + now.Sub(c.answered)
 }

@@ -21,8 +21,8 @@ func (d *Handler) isTranslated(dialect *chatapi.Dialect) bool {
 	return translate.Knows(dialect) && (d.ChatOnly || lacks)
 }
 
-// lacksPath reports whether an error means that the upstream does not support the path of the call's dialect.
-// An error that names the request's model or an id does not mean that.
+// lacksPath reports whether an error means that the upstream does not support the path of the call's dialect. An
+// error that names the request's model or an id has another cause.
 func lacksPath(resp *http.Response, c *call) bool {
 	if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed || !translate.Knows(c.dialect) {
 		return false
@@ -38,8 +38,8 @@ func lacksPath(resp *http.Response, c *call) bool {
 	})
 }
 
-// sendInstead sends a request as a chat completion after the response lacks, in which the upstream reported
-// that the path does not exist. On success, all later requests in the dialect are translated.
+// retryTranslated sends a request as a chat completion after the upstream responded that the path does not
+// exist. On success, all later requests in the dialect are translated.
 func (d *Handler) sendInstead(r *http.Request, c *call, body []byte, lacks *http.Response) (*http.Response, error) {
 	resp, err := d.sendTranslated(r, c, body)
 	switch {
@@ -116,7 +116,8 @@ func (d *Handler) sendChat(r *http.Request, c *call, body []byte) (*http.Respons
 	return resp, err
 }
 
-// errorIn returns the upstream's error in the format of a dialect. Both APIs of OpenAI have the same format.
+// encodeUpstreamError returns the upstream's error in the format of a dialect. Both APIs of OpenAI use the same
+// format.
 func errorIn(dialect *chatapi.Dialect, resp *http.Response, request string) []byte {
 	body := peek(resp)
 	message := chatapi.ErrorMessage(body)
@@ -129,20 +130,20 @@ func errorIn(dialect *chatapi.Dialect, resp *http.Response, request string) []by
 	return dialect.EncodeError(resp.StatusCode, "upstream_error", message, request)
 }
 
-// replaceBody replaces a response's body by other JSON.
+// replaceBody replaces a response's body with other JSON.
 func replaceBody(resp *http.Response, body []byte) {
 	closeBody(resp)
 	resp.Header.Set("Content-Type", "application/json")
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// translated converts a stream of chat completions to another dialect.
+// translatedStream converts a stream of chat completions to another dialect.
 type translated struct {
 	io.Closer
 	from   io.Reader
 	stream *translate.Stream
 	buf    []byte
-	out    []byte // converted but not read yet
+	out    []byte // converted bytes that were not read yet
 	err    error  // error to return after out
 }
 

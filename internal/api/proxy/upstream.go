@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswer bounds an answer that is not streamed, in bytes. A longer answer is passed on but not
-// recorded.
+// maxAnswer is the maximum size in bytes of a recorded answer that is not streamed. Longer answers are only
+// forwarded.
 const maxAnswer = 16 << 20
 
 // answerByUpstream forwards the request and sends the response to the client.
@@ -52,8 +52,8 @@ func isStream(resp *http.Response) bool {
 	return media == "text/event-stream"
 }
 
-// passStream sends a stream to the client event by event. The last event waits until the turns are stored. If
-// the client or the upstream disconnects before, the answer so far is recorded.
+// relayStream sends a stream to the client event by event. The last event waits until the turns are stored. If
+// the client or the upstream disconnects earlier, the received part of the answer is recorded.
 func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
 	begin(w, resp)
 	out := flusher{w}
@@ -96,7 +96,7 @@ func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, re
 	}
 }
 
-// passAnswer sends an answer that is not streamed to the client.
+// relayAnswer sends an answer that is not streamed to the client.
 func (d *Handler) passAnswer(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
@@ -116,7 +116,7 @@ func (d *Handler) passAnswer(w http.ResponseWriter, r *http.Request, c *call, re
 	if err == nil {
 		a, err = c.dialect.ReadAnswer(plain)
 	}
-	if err != nil { // an unreadable answer is passed on unchanged
+	if err != nil { // an unreadable answer is forwarded unchanged
 		a = chatapi.Answer{}
 	}
 	d.record(r.Context(), c, a)
@@ -131,7 +131,7 @@ func (d *Handler) passAnswer(w http.ResponseWriter, r *http.Request, c *call, re
 	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// decoded returns a decompressed body.
+// decodeBody returns a decompressed body.
 func decoded(body []byte, encoding string) ([]byte, error) {
 	switch strings.ToLower(encoding) {
 	case "", "identity":
@@ -141,7 +141,7 @@ func decoded(body []byte, encoding string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return io.ReadAll(io.LimitReader(z, maxAnswer)) // decoding a truncated body fails later, because it is invalid JSON
+		return io.ReadAll(io.LimitReader(z, maxAnswer)) // a truncated body is invalid JSON, so decoding it fails later
 	}
 	return nil, memory.Errorf(memory.Invalid, "unsupported encoding %q", encoding)
 }

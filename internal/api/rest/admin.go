@@ -17,18 +17,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ByKeyID names a key.
+// ByKeyID is the path parameter with a key's id.
 type ByKeyID struct {
 	ID string `path:"id" maxLength:"64" doc:"The key's id, not the key."`
 }
 
-// These are the subjects of the refusals that [requireAdmin] writes.
+// Error messages of [requireAdmin].
 const (
-	keysAre     = "keys are"
-	checkupsAre = "checkups are"
+	keysAre     = "keys are for admins only"
+	checkupsAre = "checkups are for admins only"
 )
 
-// adminOperations registers the operations for admins only: backups and checkups cover all users.
+// adminOperations registers the operations for admins only, because backups and checkups cover all users.
 func (d *handler) adminOperations(a adder) {
 	checkup := func(confirm bool) func(context.Context, *struct{}) (client.Checkup, error) {
 		return func(ctx context.Context, _ *struct{}) (client.Checkup, error) { return d.Doctor(ctx, confirm) }
@@ -38,7 +38,7 @@ func (d *handler) adminOperations(a adder) {
 	operation(a, http.MethodPost, "/api/backup", "back-up", "Back up the memory of all users, and download the archive", d.backUp, func(op *huma.Operation) {
 		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: streams("application/zip")}}
 	})
-	forAdmin(a, http.MethodGet, "/api/keys", "list-keys", "List the stored API keys; the keys themselves are not stored", keysAre, func(ctx context.Context, _ *struct{}) (out client.Keys, err error) {
+	forAdmin(a, http.MethodGet, "/api/keys", "list-keys", "List the stored API keys, without their secret texts", keysAre, func(ctx context.Context, _ *struct{}) (out client.Keys, err error) {
 		all, err := d.Keys.List(ctx)
 		return client.Keys{Keys: each(all, viewKey)}, err
 	})
@@ -68,13 +68,13 @@ func (d *handler) adminOperations(a adder) {
 		}
 		return nil, d.Keys.Remove(ctx, in.ID)
 	})
-	forAdmin(a, http.MethodPost, "/api/reload", "reload", "Reload settings, prompts and certificates; on an error the current ones stay in effect", "settings are", func(ctx context.Context, _ *struct{}) (client.Reloaded, error) {
+	forAdmin(a, http.MethodPost, "/api/reload", "reload", "Reload settings, prompts and certificates; an error changes nothing", "settings are for admins only", func(ctx context.Context, _ *struct{}) (client.Reloaded, error) {
 		return d.Reload(ctx)
 	})
-	forAdmin(a, http.MethodGet, "/api/settings", "list-settings", "List the settings in effect; of a secret only whether it is set", "settings are", func(context.Context, *struct{}) (client.Settings, error) {
+	forAdmin(a, http.MethodGet, "/api/settings", "list-settings", "List the settings in effect; for secrets, only whether they are set", "settings are for admins only", func(context.Context, *struct{}) (client.Settings, error) {
 		return client.Settings{Settings: d.Settings()}, nil
 	})
-	forAdmin(a, http.MethodGet, "/api/audit", "list-audit", "List the audit record of sign-ins, keys and admin actions, newest first", "the audit record is", d.audit)
+	forAdmin(a, http.MethodGet, "/api/audit", "list-audit", "List the audit record of sign-ins, keys and admin actions, newest first", "the audit record is for admins only", d.audit)
 }
 
 type rotation struct {
@@ -82,7 +82,7 @@ type rotation struct {
 	Body client.RotateKey
 }
 
-// note writes an action to the audit record before the action runs.
+// recordAudit writes an action to the audit record before the action runs.
 func (d *handler) note(ctx context.Context, act, user, detail string) error {
 	if d.Note == nil {
 		return nil
@@ -108,7 +108,7 @@ func viewKey(k memory.Key) client.Key {
 }
 
 func (d *handler) backUp(ctx context.Context, in *client.BackupQuery) (*huma.StreamResponse, error) {
-	if err := requireAdmin(ctx, "backups are"); err != nil {
+	if err := requireAdmin(ctx, "backups are for admins only"); err != nil {
 		return nil, err
 	}
 	archive, size, err := d.Backup(ctx, in.To)

@@ -17,16 +17,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Upstream forwards a request and returns the response, like [proxy.Upstream].
+// Upstream sends a request to the upstream and returns the response, like [proxy.Upstream].
 type Upstream interface {
 	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
 }
 
-// maxAnswer bounds an answer that is not streamed, in bytes.
+// maxAnswer is the maximum size in bytes of an answer that is not streamed.
 const maxAnswer = 8 << 20
 
-// Talker answers chats through an upstream, with the client's own key if Loci has none. Only if verbose
-// is true does it return the upstream's error messages, which may contain private details.
+// Talker returns a talker that answers chats through an upstream, with the client's key if Loci has no key. With
+// showErrors, its errors contain the upstream's error messages, which may be private.
 func Talker(u Upstream, client http.Header, verbose bool) chats.Talker {
 	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}
 	if key := client.Values("Authorization"); len(key) > 0 {
@@ -41,7 +41,7 @@ func Talker(u Upstream, client http.Header, verbose bool) chats.Talker {
 		if err != nil {
 			return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %s", llm.Trouble(err))
 		}
-		defer func() { _ = resp.Body.Close() }() // the error changes nothing
+		defer func() { _ = resp.Body.Close() }() // the body was only read
 		if resp.StatusCode != http.StatusOK {
 			message := ""
 			if verbose {
@@ -57,7 +57,7 @@ func Talker(u Upstream, client http.Header, verbose bool) chats.Talker {
 	}
 }
 
-// refusal maps an upstream's error status to the error code that the engine acts on.
+// upstreamError maps an upstream's error status to the error code that the engine acts on.
 func refusal(status int, message string) error {
 	code := memory.Unavailable
 	switch status {
@@ -72,7 +72,7 @@ func refusal(status int, message string) error {
 	return memory.Errorf(code, "the upstream answered with status %d%s", status, message)
 }
 
-// readStream passes an answer to heard as it arrives. On failure it returns the text so far with the error.
+// readStream passes each part of an answer to onText. On failure, it returns the received text with the error.
 func readStream(body io.Reader, heard func(string)) (chatapi.Answer, error) {
 	s := chatapi.Completions.NewStream()
 	sent := 0
@@ -91,7 +91,7 @@ func readStream(body io.Reader, heard func(string)) (chatapi.Answer, error) {
 			return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream's answer has no text")
 		}
 		a := s.Answer()
-		if len(a.Text) > sent { // a refusal, or a last event without the final empty line
+		if len(a.Text) > sent { // the model refused, or the last event lacks its final empty line
 			heard(a.Text[sent:])
 		}
 		if !errors.Is(err, io.EOF) || !s.Done() {

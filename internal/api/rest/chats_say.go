@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// headerTrace is the header with the answer's trace id, in every API.
+// headerTrace is the response header with the id of the answer's trace, in every API.
 const headerTrace = "X-Loci-Trace"
 
 type sayInput struct {
@@ -53,7 +53,7 @@ func (d *handler) talkOperations(a adder) {
 	})
 }
 
-// replies documents the server-sent events of a reply in the OpenAPI document.
+// withReplyEvents documents the server-sent events of a reply in the OpenAPI document.
 func replies(a adder) func(*huma.Operation) {
 	data := map[string]reflect.Type{
 		client.EventMemory: reflect.TypeFor[client.ChatMemory](), client.EventDelta: reflect.TypeFor[client.ChatDelta](),
@@ -75,7 +75,7 @@ func replies(a adder) func(*huma.Operation) {
 	}
 }
 
-// reply streams the answer to a message.
+// streamReply streams the answer to a message.
 func (d *handler) reply(ctx context.Context, t chats.SayRequest) (_ *huma.StreamResponse, err error) {
 	by, err := who(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (d *handler) reply(ctx context.Context, t chats.SayRequest) (_ *huma.Stream
 	}}, nil
 }
 
-// answerer returns the name of the model that answers a message.
+// replyModel returns the name of the model that answers a message.
 func (d *handler) answerer(ctx context.Context, requested string) (string, error) {
 	if d.Upstream == nil {
 		return memory.RecallModel, nil
@@ -111,12 +111,12 @@ func (d *handler) answerer(ctx context.Context, requested string) (string, error
 		requested = d.Model(ctx)
 	}
 	if requested == "" {
-		return "", memory.Errorf(memory.Invalid, "model: missing; name one of GET /v1/models, or set chats.model")
+		return "", memory.Errorf(memory.Invalid, "missing model: name a model from GET /v1/models, or set chats.model")
 	}
 	return requested, nil
 }
 
-// reply writes the events of a reply.
+// replyStream writes the events of a reply.
 type reply struct {
 	httpx.Patient
 	begun bool
@@ -147,7 +147,7 @@ func (o *reply) heard(piece string) {
 func event(name string, v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("rest: encode the event %s: %v", name, err)) // texts and numbers can always be encoded
+		panic(fmt.Sprintf("rest: encode the event %s: %v", name, err)) // strings and numbers can always be encoded
 	}
 	return fmt.Sprintf("event: %s\ndata: %s\n\n", name, data)
 }

@@ -8,15 +8,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Elsewhere is an operation of another API that the OpenAPI document includes. Request and response
-// are JSON.
+// ExternalOperation is an operation of another API in the OpenAPI document. Request and response are JSON.
 type Elsewhere struct {
 	Method, Path, ID, Summary string
 	Request, Response         reflect.Type
-	Prefix                    string // prefix of its schema names, which must be unique
+	Prefix                    string // prefix of the names of its schemas, which must be unique
 }
 
-// describe adds operations of other APIs to the OpenAPI document.
+// addExternal adds operations of other APIs to the OpenAPI document.
 func describe(api *huma.OpenAPI, all []Elsewhere) {
 	for _, e := range all {
 		schemas := huma.NewMapRegistry("#/components/schemas/", func(t reflect.Type, hint string) string {

@@ -29,7 +29,7 @@ func (d *handler) memoryOperations(a adder) {
 			Content: b.Content, Category: b.Category, Tags: b.Tags, Confidence: b.Confidence, Core: b.Core, ExpiresAt: b.ExpiresAt, Metadata: b.Metadata, Idempotency: in.Key,
 		})
 	})
-	owned(a, http.MethodDelete, "/api/memory/{id}", "delete-memory", "Forget one memory, which can be undone, or erase it", d.delete)
+	owned(a, http.MethodDelete, "/api/memory/{id}", "delete-memory", "Forget or erase one memory; only forgetting can be undone", d.delete)
 	for action, summary := range map[memory.Action]string{memory.ActionApprove: "Approve a pending fact", memory.ActionReject: "Reject a pending fact"} {
 		owned(a, http.MethodPost, "/api/memory/{id}/"+string(action), string(action)+"-memory", summary, func(ctx context.Context, by caller, in *decideInput) (out client.Written, err error) {
 			judged, _, err := d.engine.Curate.Judge(ctx, by.owner, []curate.Judgement{{ID: in.ID, Action: action}}, in.Key, by.author)
@@ -86,7 +86,7 @@ func (d *handler) list(ctx context.Context, by caller, in *client.ListQuery) (ou
 	return client.Memories{Memories: views(page.Memories), Next: page.Next}, err
 }
 
-// split parses a comma-separated list of valid words; "all" stands for the complete list.
+// parseList parses a comma-separated list of valid words; "all" means all valid words.
 func split[T ~string](name, s string, valid ...T) ([]T, error) {
 	var out []T
 	for part := range strings.SplitSeq(s, ",") {
@@ -106,7 +106,7 @@ func split[T ~string](name, s string, valid ...T) ([]T, error) {
 
 func factView(f memory.Fact) client.Memory { return client.View(memory.Memory{Fact: &f}) }
 
-// written returns a function that builds the view of a new fact with the facts that it replaced.
+// writtenView returns a function that converts a new fact and the facts that the new fact replaced.
 func written(ctx context.Context, e *engine.Engine) func(memory.Fact) client.Written {
 	return func(f memory.Fact) client.Written {
 		return client.Written{Memory: factView(f), Replaced: views(curate.Replaced(ctx, e.Core, f))}
@@ -156,7 +156,7 @@ func timeOf(t *time.Time) time.Time {
 	return *t
 }
 
-// Then selects the time of a read. It is exported for the same reason as [ByID].
+// ReadTime selects the time of a read. It is exported for the same reason as [ByID].
 type Then struct {
 	AsOf    time.Time `query:"as_of" doc:"Read memory as it was at this time."`
 	ValidAt time.Time `query:"valid_at" doc:"Only facts that were true at this time; a fact without a period of validity counts if it is current."`
@@ -196,7 +196,7 @@ func (d *handler) delete(ctx context.Context, by caller, in *deleteInput) (out c
 	return out, nil
 }
 
-// held lists places, such as backups, where the text of erased memories may remain.
+// remainingCopies lists places, such as backups, that may contain the text of erased memories.
 func (d *handler) held(gone []memory.Memory, r memory.Receipt) []string {
 	if d.Held == nil || len(gone) == 0 {
 		return r.Held

@@ -23,11 +23,10 @@ const (
 	factsFile  = lociFolder + "/facts.md"
 
 	mostLines   = 999_999
-	shownLevels = 2 // levels of a folder that view shows
+	shownLevels = 2 // number of folder levels that the command view lists
 )
 
-// toolError tells the model why a command failed, with the text of Anthropic's SDK if the SDK has
-// that error.
+// toolError is an error message for the model, worded as in Anthropic's SDK if the SDK has the same error.
 type toolError string
 
 func (e toolError) Error() string { return string(e) }
@@ -49,7 +48,7 @@ func (d *handler) memoryTool(ctx context.Context, by caller, in *body[client.Mem
 	return out, err
 }
 
-// factsOf returns the active facts as Markdown, grouped by category.
+// factsMarkdown returns the active facts as Markdown, grouped by category.
 func (d *handler) factsOf(ctx context.Context, owner memory.Owner) (string, error) {
 	byCategory := map[string][]string{}
 	for m, err := range memory.AllMemories(ctx, d.engine.List, owner, memory.Query{}) {
@@ -69,13 +68,13 @@ func (d *handler) factsOf(ctx context.Context, owner memory.Owner) (string, erro
 	return out.String(), nil
 }
 
-// folder maps paths to the tool's files. A folder exists if it contains a file.
+// fileTree contains the tool's files by path. A folder exists if it contains a file.
 type folder struct {
 	files map[string]memory.Context
-	facts func() (string, error) // the content of factsFile
+	facts func() (string, error) // returns the content of factsFile
 }
 
-// do executes a command and returns the text for the model.
+// run executes a command and returns the text for the model.
 func (f folder) do(c client.MemoryToolInput) (string, error) {
 	switch c.Command {
 	case "view":
@@ -106,7 +105,7 @@ func resolve(requested string) (string, error) {
 	return p, nil
 }
 
-// writable is resolve for a path that a command will change.
+// resolveWritable cleans the path of a file to change, and also refuses paths in lociFolder.
 func writable(requested string) (string, error) {
 	p, err := resolve(requested)
 	if err == nil && (p == lociFolder || strings.HasPrefix(p, lociFolder+"/")) {
@@ -120,7 +119,7 @@ func (f folder) isFolder(p string) bool {
 	return p == toolRoot || len(f.below(p)) > 0
 }
 
-// below returns the paths of all files in a folder and its subfolders.
+// filesUnder returns the paths of all files in a folder and its subfolders.
 func (f folder) below(p string) []string {
 	var out []string
 	for file := range f.files {
@@ -131,7 +130,7 @@ func (f folder) below(p string) []string {
 	return out
 }
 
-// free refuses a path for a new file if the path exists, or if one of its parent folders is a file.
+// checkFree refuses a path for a new file if the path exists, or if a parent folder is a file.
 func (f folder) free(p string, taken error) error {
 	if _, isFile := f.files[p]; isFile || f.isFolder(p) {
 		return taken
@@ -144,7 +143,7 @@ func (f folder) free(p string, taken error) error {
 	return nil
 }
 
-// file returns the existing file that a command changes.
+// writableFile returns the existing file that a command changes.
 func (f folder) file(requested string) (p string, c memory.Context, err error) {
 	if p, err = writable(requested); err != nil {
 		return "", c, err
@@ -196,7 +195,7 @@ func viewFile(c client.MemoryToolInput, content string) (string, error) {
 	return fmt.Sprintf("Here's the content of %s with line numbers:\n", c.Path) + numbered(lines, first, last), nil
 }
 
-// numbered returns the lines from first to last. Each line begins with its number.
+// numberLines returns the lines from first to last. Each line begins with its number.
 func numbered(lines []string, first, last int) string {
 	var out []string
 	for n := first; n <= last; n++ {

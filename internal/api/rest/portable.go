@@ -35,7 +35,7 @@ func (d *handler) portableOperations(a adder) {
 	})
 }
 
-// streams documents bodies that are streamed.
+// binaryContent describes streamed bodies for the OpenAPI document.
 func streams(media ...string) map[string]*huma.MediaType {
 	out := map[string]*huma.MediaType{}
 	for _, m := range media {
@@ -52,7 +52,7 @@ func withBody(ctx huma.Context, next func(huma.Context)) {
 	next(huma.WithValue(ctx, bodyKey{}, io.Reader(r.Body)))
 }
 
-// streamed serves a request whose handler checks the body while reading it.
+// serveStreamed serves a request whose handler checks the body while reading it.
 func streamed(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	if err := checkText(r, nil); err != nil {
 		httpx.WriteError(w, r, err)

@@ -25,7 +25,7 @@ type putEntryInput struct {
 }
 
 func (d *handler) profileOperations(a adder) {
-	owned(a, http.MethodGet, "/api/core", "get-core", "Show the core: who the user is, in the text that every conversation begins with", func(ctx context.Context, by caller, _ *struct{}) (client.Core, error) {
+	owned(a, http.MethodGet, "/api/core", "get-core", "Show the core: facts and profile entries with which every conversation begins", func(ctx context.Context, by caller, _ *struct{}) (client.Core, error) {
 		in, left, budget, err := d.engine.Retrieve.OpeningFacts(ctx, memory.Scope{Owner: by.owner})
 		return client.Core{
 			Tokens: in.Tokens(), Budget: budget, Facts: each(in.Facts, coreFact), Left: each(left.Facts, coreFact), Profile: each(in.Profile, entryView),

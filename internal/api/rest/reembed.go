@@ -22,10 +22,10 @@ func (d *handler) vectorOperations(a adder) {
 	owned(a, http.MethodPost, "/api/reembed", "reembed", "Embed memories that have no vector", func(ctx context.Context, by caller, in *reembedInput) (client.Vectors, error) {
 		return viewed(vectorsView)(d.engine.Vectors.Reembed(ctx, by.owner, in.dry(), in.Key))
 	})
-	forAdmin(a, http.MethodGet, "/api/reembed/all", "get-vectors-of-all", "Show how many memories of all users have vectors; for admins", "the vectors of all users are", func(ctx context.Context, _ *struct{}) (client.AllVectors, error) {
+	forAdmin(a, http.MethodGet, "/api/reembed/all", "get-vectors-of-all", "Show how many memories of all users have vectors; for admins", "the vectors of all users are for admins only", func(ctx context.Context, _ *struct{}) (client.AllVectors, error) {
 		return viewed(allVectorsView)(d.engine.Vectors.ReembedAll(ctx, true, ""))
 	})
-	forAdmin(a, http.MethodPost, "/api/reembed/all", "reembed-all", "Embed memories of all users that have no vector; for admins", "the vectors of all users are", func(ctx context.Context, in *reembedInput) (client.AllVectors, error) {
+	forAdmin(a, http.MethodPost, "/api/reembed/all", "reembed-all", "Embed memories of all users that have no vector; for admins", "the vectors of all users are for admins only", func(ctx context.Context, in *reembedInput) (client.AllVectors, error) {
 		return viewed(allVectorsView)(d.engine.Vectors.ReembedAll(ctx, in.dry(), in.Key))
 	})
 	owned(a, http.MethodPost, "/api/reembed/prune", "prune-vectors", "Delete vectors of earlier embedders", d.prune)
@@ -46,7 +46,7 @@ func (d *handler) prune(ctx context.Context, by caller, in *body[*client.PruneRe
 	}
 	var gone []vectors.Pruned
 	if asked.All {
-		if err := requireAdmin(ctx, "the vectors of all users are"); err != nil {
+		if err := requireAdmin(ctx, "the vectors of all users are for admins only"); err != nil {
 			return out, err
 		}
 		gone, err = d.engine.Vectors.PruneAll(ctx, asked.DryRun)

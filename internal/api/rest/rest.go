@@ -30,19 +30,19 @@ import (
 // Options configure the API.
 type Options struct {
 	Version string
-	MaxBody int64                               // bytes of a request
+	MaxBody int64                               // maximum size of a request body in bytes
 	Health  func(context.Context) client.Health // returns the server's state
 
-	Ready func(context.Context) client.Ready // returns whether the server accepts requests
+	Ready func(context.Context) client.Ready // reports whether the server accepts requests
 
 	Elsewhere []Elsewhere // operations of other APIs, for the OpenAPI document
 
-	Upstream Upstream                     // answers chats; nil: the built-in model
-	Model    func(context.Context) string // default model of chats; nil or "": each message must name a model
+	Upstream Upstream                     // answers chats; nil uses the built-in model
+	Model    func(context.Context) string // default model of chats; if nil or "", each message must name a model
 
 	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // checks the server
 
-	// Held lists the places where text stored between two times may remain after an erasure; nil: none.
+	// RemainingCopies lists places, such as backups, that may contain erased text of a period; nil lists none.
 	Held func(since, until time.Time) []string
 
 	Keys *httpx.Keyring // the API keys
@@ -51,13 +51,13 @@ type Options struct {
 
 	Settings func() []client.Setting // the settings in effect
 
-	Note func(context.Context, memory.AuditEntry) error // writes to the audit record; nil: nothing is recorded
+	Note func(context.Context, memory.AuditEntry) error // writes to the audit record; nil records nothing
 
-	// Backup writes a backup to the path to, and returns the file's content and size in bytes.
+	// Backup writes a backup to a path and returns the file's content and size in bytes.
 	Backup func(ctx context.Context, to string) (io.ReadCloser, int64, error)
 }
 
-// Reads are the paths whose POST requests write nothing.
+// ReadOnlyPosts are the paths at which POST requests only read.
 var Reads = []string{"/api/memory/search", "/api/memory/preview"}
 
 type handler struct {
@@ -65,9 +65,8 @@ type handler struct {
 	engine *engine.Engine
 }
 
-// New returns the handler of /api, /health, /openapi.json, /docs and unknown paths. The first request that
-// is not a health check builds the API. That takes milliseconds and megabytes, which a chat-only server
-// saves.
+// New returns the handler of /api, /health, /openapi.json, /docs and unknown paths. It builds the API at the
+// first request that is not a health check, because building takes milliseconds and megabytes.
 func New(e *engine.Engine, opts Options) http.Handler {
 	d := &handler{opts, e}
 	api := sync.OnceValue(d.api)
@@ -91,7 +90,7 @@ func (d *handler) api() http.Handler {
 	return checked(mux)
 }
 
-// document registers every operation on mux.
+// newAPI registers every operation on mux.
 func (d *handler) document(mux *http.ServeMux) huma.API {
 	config := huma.DefaultConfig("Loci", d.Version)
 	config.Info.Description = "Long-term memory for LLM applications. Errors are problem+json; lists have cursors; writes take an Idempotency-Key."
@@ -116,21 +115,20 @@ func (d *handler) document(mux *http.ServeMux) huma.API {
 	return api
 }
 
-// Describe returns the OpenAPI document.
+// OpenAPIDocument returns the OpenAPI document.
 func Describe(opts Options) ([]byte, error) {
 	d := &handler{opts, nil} // without an engine, because the handler answers no request
 	return json.MarshalIndent(d.document(http.NewServeMux()).OpenAPI(), "", "  ")
 }
 
-// shapeErrors gives huma's errors the format of all other errors. huma has this setting once per
-// process.
+// setErrorFormat gives huma's errors the format of Loci's errors. huma's setting is global to the process.
 var shapeErrors = sync.OnceFunc(func() { huma.NewError = newError })
 
-// These limits bound what a validation error quotes.
+// Limits of the text of a validation error.
 const (
-	mostNamed = 10  // problems listed
-	longPlace = 120 // bytes of a field's path, because clients choose the path
-	longValue = 40  // bytes of a value from the path or the query
+	mostNamed = 10  // maximum number of problems listed
+	longPlace = 120 // maximum bytes of a field's path, because clients choose the path
+	longValue = 40  // maximum bytes of a value from the path or the query
 )
 
 func newError(status int, message string, errs ...error) huma.StatusError {
@@ -153,7 +151,7 @@ func newError(status int, message string, errs ...error) huma.StatusError {
 	return p
 }
 
-// detail describes a validation error. It quotes only values from the path and the query: bodies and
+// errorDetail describes a validation error. It quotes only values from the path and the query: bodies and
 // headers may be large or private.
 func detail(err error) string {
 	var d *huma.ErrorDetail
@@ -172,7 +170,7 @@ func detail(err error) string {
 	return message + " (" + place + ")"
 }
 
-// adder registers operations.
+// registrar registers operations.
 type adder struct {
 	api     huma.API
 	maxBody int64
@@ -198,26 +196,26 @@ func operation[I, O any](a adder, method, path, id, summary string, handle func(
 	})
 }
 
-// created makes 201 the default status of an operation.
+// withStatusCreated makes 201 the default status of an operation.
 func created(op *huma.Operation) { op.DefaultStatus = http.StatusCreated }
 
 // body is a request without parameters or a response without headers.
 type body[T any] struct{ Body T }
 
-// write is a request that writes.
+// writeRequest is a request that writes.
 type write[T any] struct {
 	Idempotent
 	Body T
 }
 
-// change is a request that changes the item with an id.
+// changeRequest is a request that changes the item with an id.
 type change[T any] struct {
 	ByID
 	Idempotent
 	Body T
 }
 
-// answered wraps a handler's result as huma expects it.
+// wrapBody wraps a handler's result in the struct that huma expects.
 func answered[T any](v T, err error) (*body[T], error) {
 	if err != nil {
 		return nil, err
@@ -231,7 +229,7 @@ type caller struct {
 	author memory.Author
 }
 
-// owned registers an operation on the caller's memory.
+// registerForCaller registers an operation on the caller's memory.
 func owned[I, T any](a adder, method, path, id, summary string, handle func(context.Context, caller, *I) (T, error), also ...func(*huma.Operation)) {
 	operation(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
 		by, err := who(ctx)
@@ -242,7 +240,7 @@ func owned[I, T any](a adder, method, path, id, summary string, handle func(cont
 	}, also...)
 }
 
-// forAdmin registers an operation for admins. The error message for other callers begins with what.
+// registerForAdmin registers an operation for admins. Other callers get the error message denial.
 func forAdmin[I, T any](a adder, method, path, id, summary, what string, handle func(context.Context, *I) (T, error), also ...func(*huma.Operation)) {
 	operation(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
 		if err := requireAdmin(ctx, what); err != nil {
@@ -252,15 +250,15 @@ func forAdmin[I, T any](a adder, method, path, id, summary, what string, handle 
 	}, also...)
 }
 
-// requireAdmin refuses callers who are not admins, with a message that begins with what.
+// requireAdmin refuses callers who are not admins, with the error message denial.
 func requireAdmin(ctx context.Context, what string) error {
 	if httpx.IdentityOf(ctx).Role != httpx.RoleAdmin {
-		return memory.Errorf(memory.Forbidden, "%s for admins only", what)
+		return memory.Errorf(memory.Forbidden, "%s", what)
 	}
 	return nil
 }
 
-// viewed converts a result of the engine to the API's type.
+// mapResult returns a function that converts an engine's result with view, and returns errors unchanged.
 func viewed[A, B any](view func(A) B) func(A, error) (B, error) {
 	return func(a A, err error) (b B, _ error) {
 		if err != nil {
@@ -270,7 +268,7 @@ func viewed[A, B any](view func(A) B) func(A, error) (B, error) {
 	}
 }
 
-// each converts a list. The result is never nil, so that an empty list is [] in JSON, not null.
+// mapSlice converts a list. The result is never nil, so that an empty list is [] in JSON, not null.
 func each[A, B any](all []A, view func(A) B) []B {
 	out := make([]B, 0, len(all))
 	for _, a := range all {
@@ -279,7 +277,7 @@ func each[A, B any](all []A, view func(A) B) []B {
 	return out
 }
 
-// who returns the caller of the request.
+// callerOf returns the caller of the request.
 func who(ctx context.Context) (caller, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner == "" {
@@ -288,11 +286,11 @@ func who(ctx context.Context) (caller, error) {
 	return caller{id.Owner, id.Author()}, nil
 }
 
-// checked refuses text that is not UTF-8, because decoders would silently replace it. It treats every
-// body as JSON, whatever its Content-Type, because curl sends JSON as a form by default.
+// requireUTF8 refuses text that is not UTF-8, because decoders would silently replace invalid bytes. It treats
+// every body as JSON regardless of the Content-Type, because curl labels JSON as a form by default.
 func checked(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == ImportPath { // checked line by line during the import
+		if r.URL.Path == ImportPath { // the import checks its body line by line
 			streamed(w, r, next)
 			return
 		}

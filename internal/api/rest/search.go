@@ -14,7 +14,7 @@ import (
 func (d *handler) searchOperations(a adder) {
 	owned(a, http.MethodPost, "/api/memory/search", "search-memory", "Ask memory a question", d.search)
 	owned(a, http.MethodPost, "/api/memory/add", "add-messages", "Store messages, and learn from them", d.ingest)
-	owned(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget the memories that a query or a filter finds, which can be undone, or erase them", d.forget)
+	owned(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget or erase the memories that match a query or a filter; only forgetting can be undone", d.forget)
 	owned(a, http.MethodPost, "/api/memory/tool", "memory-tool", "Execute a command of Anthropic's memory tool", d.memoryTool)
 	owned(a, http.MethodGet, "/api/traces/{id}", "get-trace", "Get the trace of a request: its question and the memories it received", func(ctx context.Context, by caller, in *ByID) (memory.Trace, error) {
 		return d.engine.Traces.Trace(ctx, by.owner, in.ID)

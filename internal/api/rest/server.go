@@ -44,7 +44,7 @@ type readiness struct {
 	Body   client.Ready
 }
 
-// readyStatus is 503 only while the server shuts down.
+// readyStatus returns 503 while the server shuts down, and 200 otherwise.
 func readyStatus(is client.Ready) int {
 	if is.Status != client.StatusReady {
 		return http.StatusServiceUnavailable

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ByUser is the name of a user of the namespace.
+// ByUser is the path parameter with the name of a user of the caller's namespace.
 type ByUser struct {
 	ID string `path:"id" maxLength:"256" doc:"The user's name."`
 }
@@ -20,8 +20,8 @@ type erasedUser struct {
 	Existing bool `query:"known" doc:"Respond with not_found if nothing was ever stored for the user. Without this parameter, the unused name is closed too."`
 }
 
-// owner returns the user to erase or reopen. An admin key may name any user; other callers must prove
-// that they are that user, because a front end may send any name.
+// owner returns the user to erase or reopen. An admin key may name any user. Other callers must prove
+// that they are the user, because a front end may send any name.
 func (u ByUser) owner(ctx context.Context) (memory.Owner, memory.Author, error) {
 	id := httpx.IdentityOf(ctx)
 	owner := memory.User(id.Namespace, u.ID)
@@ -35,7 +35,7 @@ func (u ByUser) owner(ctx context.Context) (memory.Owner, memory.Author, error) 
 }
 
 func (d *handler) userOperations(a adder) {
-	forAdmin(a, http.MethodGet, "/api/users", "list-users", "List the users that have or had a memory; for admins", "the list of users is", func(ctx context.Context, in *client.UsersQuery) (client.Users, error) {
+	forAdmin(a, http.MethodGet, "/api/users", "list-users", "List the users that have or had a memory; for admins", "the list of users is for admins only", func(ctx context.Context, in *client.UsersQuery) (client.Users, error) {
 		users, next, err := d.engine.Users(ctx, httpx.IdentityOf(ctx).Namespace, in.Cursor, in.Limit)
 		return client.Users{Next: next, Users: each(users, func(u core.User) client.User {
 			return client.User{User: u.Owner.Name(), Name: u.Name, Closed: u.Closed}

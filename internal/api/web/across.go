@@ -9,21 +9,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// recurring lists what occurs in at least two projects.
+// recurringItems lists facts, categories and tags that occur in at least two projects.
 type recurring struct {
 	Projects []amount // number of facts of each project
 	Said     []shared // facts with the same text
-	Answers  []shared // facts that answer the same question, such as where the user lives
+	Answers  []shared // facts with different values of the same attribute, such as where the user lives
 	Themes   []shared // categories and tags
 }
 
-// shared is one recurring item, with its occurrences in each project.
+// recurringItem is a recurring fact, category or tag, with its occurrences in each project.
 type shared struct {
 	Name, Link string
 	In         []place
 }
 
-// place is the occurrence of a recurring item in one project.
+// occurrence is the occurrence of a recurring item in one project.
 type place struct {
 	Project string
 	Says    string // text of the fact, for Answers
@@ -31,15 +31,15 @@ type place struct {
 	Count   int
 }
 
-// maxShared is the maximum number of items listed per kind. Items of the most projects come first.
+// maxRecurring is the maximum number of items listed per kind. Items of the most projects come first.
 const maxShared = 12
 
-// across counts facts by project.
+// projectCounts counts facts by project.
 type across struct {
 	projects map[string]int
-	said     map[string]*shared // by hash
-	answers  map[string]*shared // by subject and attribute
-	themes   map[string]*shared // by address of the page that lists them
+	said     map[string]*shared // facts by hash
+	answers  map[string]*shared // facts by subject and attribute
+	themes   map[string]*shared // categories and tags by the address of the page with their facts
 }
 
 func newAcross() *across {
@@ -75,7 +75,7 @@ func note(in map[string]*shared, key, name, link string, of place) {
 		in[key] = one
 	}
 	if i := slices.IndexFunc(one.In, func(p place) bool { return p.Project == of.Project }); i >= 0 {
-		one.In[i].Count++ // the first fact is kept: facts come newest first
+		one.In[i].Count++ // the first fact is listed, because facts are read newest first
 		return
 	}
 	of.Count = 1
@@ -96,7 +96,7 @@ func (a *across) recurring() recurring {
 	return out
 }
 
-// several returns the items of at least two projects that wanted accepts; nil accepts all.
+// inSeveralProjects returns the items of at least two projects that accept allows; nil allows all items.
 func several(in map[string]*shared, wanted func(*shared) bool) (out []shared) {
 	for _, key := range slices.Sorted(maps.Keys(in)) {
 		s := in[key]

@@ -18,12 +18,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Upstream forwards a request and returns the response, like the proxy's Upstream.
+// Upstream sends a request to the upstream and returns the response, like the proxy's Upstream.
 type Upstream interface {
 	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
 }
 
-// question is the input of the playground's form.
+// playgroundForm is the input of the playground's form.
 type question struct {
 	model, words string
 	chat         string          // "" for a new chat
@@ -31,7 +31,7 @@ type question struct {
 	history      []chats.Message // earlier messages of a temporary chat
 }
 
-// questionOf reads the playground's form.
+// readPlaygroundForm reads the playground's form.
 func (p *Page) questionOf(r *http.Request) (q question, err error) {
 	q = question{
 		model: r.PostFormValue("model"), words: strings.TrimSpace(r.PostFormValue("content")),
@@ -54,7 +54,7 @@ func (p *Page) questionOf(r *http.Request) (q question, err error) {
 // maxHistory is the maximum number of messages that the page of a temporary chat may send back.
 const maxHistory = 200
 
-// decode reads the messages of a temporary chat.
+// decodeHistory reads the messages of a temporary chat.
 func decode(history string) (out []chats.Message, err error) {
 	if history == "" {
 		return nil, nil
@@ -82,8 +82,7 @@ func encode(v any) string {
 // headerChat is the response header that names the chat to the script.
 const headerChat = "X-Loci-Chat"
 
-// answer lets a model answer the question and returns the answer. It creates a new chat if the question names
-// none.
+// answer lets a model answer the message and returns the answer. It creates a chat if the form names no chat.
 func (p *Page) answer(r *http.Request, v visit, q *question, to *pieces) (string, error) {
 	if q.temporary {
 		said := append(q.history, chats.Message{Role: memory.RoleUser, Content: q.words})
@@ -111,14 +110,14 @@ func (p *Page) answer(r *http.Request, v visit, q *question, to *pieces) (string
 	return said.Answer.Content, err
 }
 
-// pieces writes an answer piece by piece for the page's script, as lines of JSON.
+// answerStream streams an answer to the page's script as lines of JSON.
 type pieces struct {
 	httpx.Patient
-	script bool // false: nothing is written
+	script bool // the request came from the script; if false, nothing is written
 	begun  bool
 }
 
-// piece is one line: a part of the answer, or the reason why the answer ends early.
+// streamLine is one line of the stream: a part of the answer, or the reason why the answer ends early.
 type piece struct {
 	Said  string `json:"said,omitempty"`
 	Wrong string `json:"wrong,omitempty"`
@@ -131,7 +130,7 @@ func (o *pieces) heard(said string) {
 	}
 }
 
-// begin sends the headers, which name the chat.
+// start sends the headers, which name the chat.
 func (o *pieces) begin() {
 	if !o.script || o.begun {
 		return
@@ -143,14 +142,14 @@ func (o *pieces) begin() {
 }
 
 const (
-	// modelsWait is the maximum time a page waits for the upstream's list of models; maxModels bounds the list
-	// in bytes.
+	// modelsTimeout is the maximum time that a page waits for the upstream's list of models; maxModelListBytes
+	// is the maximum size of this list.
 	modelsWait = 3 * time.Second
 	maxModels  = 8 << 20
 )
 
-// models lists the models that can answer, Loci's own model last. If the upstream's models are missing,
-// unlisted is the reason.
+// models returns the names of the models that can answer, Loci's own model last. If the upstream's models are
+// missing, unlistedReason says why.
 func (p *Page) models(r *http.Request) (names []string, unlisted string) {
 	own := []string{responder.Name}
 	if p.Upstream == nil {
@@ -162,7 +161,7 @@ func (p *Page) models(r *http.Request) (names []string, unlisted string) {
 	if err != nil {
 		return own, "the upstream did not answer: " + llm.Trouble(err)
 	}
-	defer func() { _ = resp.Body.Close() }() // the error changes nothing
+	defer func() { _ = resp.Body.Close() }() // the body was only read
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`

@@ -15,14 +15,14 @@ var staticFiles embed.FS
 type asset struct {
 	body []byte
 	kind string
-	mark string // hash of its bytes, a part of its address: browsers may cache it forever
+	mark string // hash of the content, part of the file's address, so that browsers may cache the file forever
 }
 
-// kinds are the media types of the assets. Go's mime package depends on the system and reads half a megabyte of
-// tables.
+// mediaTypes are the media types of the assets by extension. Go's mime package depends on the system and reads
+// half a megabyte of tables.
 var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
-// assetNames are the names of all assets.
+// assetNames returns the file names of all assets.
 func assetNames() (names []string) {
 	files, err := staticFiles.ReadDir("static")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 type auditView struct {
 	memory.AuditPage
 	User, Act string // filters, "" for none
-	Cursor    string // of the page that is shown; "" for the first page
+	Cursor    string // cursor of the shown page; "" for the first page
 }
 
 func (p *Page) audit(r *http.Request, _ visit) (any, error) {

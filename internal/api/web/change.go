@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// remember stores a fact that the user wrote.
+// rememberFact stores a fact that the user wrote.
 func (p *Page) remember(r *http.Request, v visit) (done, error) {
 	f, created, err := p.engine.Curate.Remember(r.Context(), v.owner, curate.Note{
 		Content: r.PostFormValue("content"), Category: strings.TrimSpace(r.PostFormValue("category")), Tags: tagsOf(r.PostFormValue("tags")),
@@ -24,10 +24,10 @@ func (p *Page) remember(r *http.Request, v visit) (done, error) {
 	return p.did(r, v, "Remembered.", f.ID)
 }
 
-// tagsOf splits comma-separated tags.
+// splitTags splits comma-separated tags.
 func tagsOf(s string) []string { return strings.Split(s, ",") }
 
-// change applies the action of a memory's form.
+// changeMemory applies the action of a memory's form.
 func (p *Page) change(r *http.Request, v visit) (done, error) {
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
@@ -48,7 +48,7 @@ func (p *Page) change(r *http.Request, v visit) (done, error) {
 	}
 }
 
-// edit changes the fields that the form contains.
+// editFact changes the fields that the form contains.
 func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
 	e := curate.Edit{Content: field(r, "content"), Category: field(r, "category")}
 	if s := field(r, "tags"); s != nil {
@@ -57,7 +57,7 @@ func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
 	if s := field(r, "confidence"); s != nil {
 		c, err := strconv.ParseFloat(*s, 64)
 		if err != nil {
-			return done{}, memory.Errorf(memory.Invalid, "confidence: %q is not a valid number from 0 to 100", clip(20, *s))
+			return done{}, memory.Errorf(memory.Invalid, "confidence: invalid number %q (valid: 0 to 100)", clip(20, *s))
 		}
 		e.Confidence = new(c / 100)
 	}
@@ -80,7 +80,7 @@ func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
 	return p.did(r, v, "Saved.", id)
 }
 
-// field returns a value of the form, nil if the form does not have the field. Browsers send line ends as CRLF.
+// formField returns a value of the form with LF line ends, or nil if the form does not have the field.
 func field(r *http.Request, name string) *string {
 	values := r.PostForm[name]
 	if len(values) == 0 {
@@ -113,7 +113,7 @@ func (p *Page) forget(r *http.Request, v visit, ids ...string) (done, error) {
 	return d, nil
 }
 
-// bulk applies one action to all selected memories. It pins and tags each memory in its own run.
+// bulkAction applies one action to all selected memories. It pins and tags each memory in its own run.
 func (p *Page) bulk(r *http.Request, v visit) (done, error) {
 	ids := r.PostForm["id"]
 	if len(ids) == 0 {
@@ -134,7 +134,7 @@ func (p *Page) bulk(r *http.Request, v visit) (done, error) {
 	}
 }
 
-// tag adds tags to facts.
+// tagFacts adds tags to facts.
 func (p *Page) tag(r *http.Request, v visit, add []string, ids ...string) (done, error) {
 	found, err := p.engine.Store.Get(r.Context(), v.owner, ids...)
 	if err != nil {
@@ -151,8 +151,7 @@ func (p *Page) tag(r *http.Request, v visit, add []string, ids ...string) (done,
 	return p.did(r, v, "Tagged.", ids...)
 }
 
-// did describes what was done to facts: the latest run of each in the journal, and the facts that were replaced
-// in that run.
+// factResult returns the result of each fact's latest run, and names the facts that were replaced in that run.
 func (p *Page) did(r *http.Request, v visit, say string, ids ...string) (done, error) {
 	d := done{Say: say}
 	for _, id := range ids {

@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// chosen is a context that can be attached to a chat, and whether it is attached.
+// contextChoice is a context that can be attached to a chat, and whether it is attached.
 type chosen struct {
 	document
 	On bool
 }
 
-// documentsOf returns the contexts attached to a chat in their order. With all, the other contexts follow.
+// contextChoices returns the contexts attached to a chat in their order. With all, the other contexts follow.
 func (p *Page) documentsOf(r *http.Request, v visit, chat memory.Conversation, all bool) ([]chosen, error) {
 	if len(chat.Contexts) == 0 && !all {
 		return nil, nil
@@ -37,7 +37,7 @@ func (p *Page) documentsOf(r *http.Request, v visit, chat memory.Conversation, a
 	return append(on, off...), nil
 }
 
-// Attached sums up the attached documents, to show the room that they take in the prompt.
+// Attached returns the sum of the attached documents, to show their share of the prompt's budget.
 func (v transcriptView) Attached() document {
 	sum := document{}
 	for _, d := range v.Documents {
@@ -72,8 +72,8 @@ func (p *Page) changeChat(r *http.Request, v visit) (done, error) {
 	}
 }
 
-// attachedNext returns the contexts attached after a form in which some were shown and some of those ticked.
-// Attached contexts that the form did not show stay attached: they were removed, and may be restored.
+// nextAttached returns the contexts to attach after a form showed some contexts and the user ticked some of them.
+// Attached contexts that the form did not show stay attached, because a removed context may be restored.
 func (p *Page) attachedNext(was, shown, ticked []string) []string {
 	next := slices.DeleteFunc(slices.Clone(was), func(id string) bool { return slices.Contains(shown, id) && !slices.Contains(ticked, id) })
 	for _, id := range ticked {

@@ -14,33 +14,33 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxChatsRead is how many of the most recently used chats are searched for attached contexts.
+// maxChatsRead is the number of most recently used chats that are searched for attached contexts.
 const maxChatsRead = 500
 
-// document is a context with the room that it takes in a prompt.
+// document is a context with its length as part of a prompt.
 type document struct {
 	memory.Context
 	Tokens int
 	Room   int // tokens available for all documents of a prompt
-	Chats  int // number of recently used chats that it is attached to
+	Chats  int // number of recently used chats to which the context is attached
 }
 
-// Share is the share of the room that it takes, 0 to 1.
+// Share returns the share of the available tokens that the context uses, 0 to 1.
 func (d document) Share() float64 { return min(1, float64(d.Tokens)/float64(max(1, d.Room))) }
 
-// Takes returns, as text for the page, the share of the budget that the context uses.
+// Takes describes Share as text for the page.
 func (d document) Takes() string {
 	switch share := d.Share(); {
 	case d.Cut():
-		return "longer than the room"
+		return "over the limit for documents"
 	case share < 0.01:
-		return "under 1 % of the room"
+		return "under 1 % of the limit for documents"
 	default:
-		return percent(share) + " of the room"
+		return percent(share) + " of the limit for documents"
 	}
 }
 
-// Cut reports whether the document is too long to fit even if it is the only one.
+// Cut reports whether the document alone exceeds the available tokens.
 func (d document) Cut() bool { return d.Tokens > d.Room }
 
 // Name is the title or, if there is none, the beginning of the text.
@@ -90,7 +90,7 @@ func (p *Page) contexts(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// contextView is one context: its text and the chats that it is attached to.
+// contextView is one context with its text and the chats to which it is attached.
 type contextView struct {
 	document
 	Here     string
@@ -121,7 +121,7 @@ func (p *Page) context(r *http.Request, v visit) (any, error) {
 	view.Editing = r.FormValue("edit") != "" && view.Gone == ""
 	for _, change := range journal.Changes {
 		s := stepOf(change)
-		s.Was, s.Is = "", "" // the page shows the text above; with a title alone, the text would look unchanged
+		s.Was, s.Is = "", "" // the page shows the context's text above the history
 		view.Changes = append(view.Changes, s)
 	}
 	chats, err := p.engine.Chats.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: maxChatsRead})
@@ -159,7 +159,7 @@ func (p *Page) addContext(r *http.Request, v visit) (done, error) {
 	return d, err
 }
 
-// fileOf reads the file of a form, which browsers send if scripts are off.
+// formFile reads the file of a form. Browsers send the file if scripts are off.
 func fileOf(r *http.Request) (name, content string, err error) {
 	file, header, err := r.FormFile("file")
 	if err != nil {
@@ -199,7 +199,7 @@ func (p *Page) changeContext(r *http.Request, v visit) (done, error) {
 	}
 }
 
-// didTo describes what was done to an item by its latest run in the journal.
+// itemResult returns the result of the latest run that changed an item.
 func (p *Page) didTo(r *http.Request, v visit, say, target string) (done, error) {
 	page, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Target: target, Limit: 1})
 	d := done{Say: say}

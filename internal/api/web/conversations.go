@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// conversationsAtOnce is the maximum number of conversations on a page. turnsAtOnce is the number of turns
-	// shown of one conversation, unless all are requested.
+	// conversationsPageSize is the maximum number of conversations on a page. maxShownTurns is the maximum number
+	// of turns shown of one conversation, unless the user requests all turns.
 	conversationsAtOnce = 30
 	turnsAtOnce         = 200
 )
@@ -22,7 +22,7 @@ type conversationsView struct {
 	Next          string
 }
 
-// conversation is a list entry with the text of the last message.
+// conversationEntry is a list entry with the text of the last message.
 type conversation struct {
 	memory.Conversation
 	Last string
@@ -58,13 +58,13 @@ type transcriptView struct {
 	memory.Conversation
 	Here      string
 	Turns     []said
-	Earlier   int // turns before those shown
-	Off       int // turns on abandoned branches: edited or regenerated
+	Earlier   int // number of turns before the first shown turn
+	Off       int // number of turns on abandoned branches: edited or regenerated
 	Summaries []client.Memory
 	Facts     int
 	Turn      string   // id of the turn that the address selects
 	Editing   bool     // title, rules and contexts are open for editing
-	Documents []chosen // attached contexts; while editing also those that can be attached
+	Documents []chosen // attached contexts; while editing, also other contexts to choose from
 }
 
 func (v transcriptView) title() string {
@@ -82,14 +82,14 @@ func (v transcriptView) Head() string {
 	return cmp.Or(clip(120, v.Title), "Conversation")
 }
 
-// said is a turn with the facts learned from it.
+// transcriptTurn is a turn with the facts learned from it.
 type said struct {
 	memory.Turn
 	Learned []client.Memory
 	Given   *given // memories used for an answer; nil if unknown
 }
 
-// given is the number of memories that were used for an answer, and the trace.
+// usedMemories is the number of memories that were used for an answer, and the trace.
 type given struct {
 	Trace string
 	Hits  int
@@ -151,8 +151,8 @@ func (p *Page) transcript(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// learnedIn returns the facts learned from a conversation, by the turn that each was learned from. If there are
-// very many, it returns only the newest.
+// factsByTurn returns the facts learned from a conversation, by the id of their turn. It returns at most
+// maxFacetFacts facts, the newest.
 func (p *Page) learnedIn(r *http.Request, v visit, conversation string) (map[string][]client.Memory, error) {
 	page, err := p.engine.List(r.Context(), v.owner, memory.Query{
 		Conversation: conversation, Limit: facets,

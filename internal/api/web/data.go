@@ -21,13 +21,13 @@ import (
 type dataView struct {
 	Here    string
 	Counts  memory.Counts
-	Brought *brought // result of an import or of its preview; nil: neither was requested
+	Brought *brought // result of an import or of its preview; nil if neither was requested
 	Format  string
 	Project string
 	Learn   bool
 }
 
-// brought is the result of importing a file.
+// importResult is the result of importing a file.
 type brought struct {
 	transfer.ImportReport
 	File   string
@@ -35,7 +35,7 @@ type brought struct {
 	Kinds  []importedKind
 	Sample []sample
 	Undo   []string // runs that undo the import; empty if there are too many
-	Wrong  string   // why the import stopped early
+	Wrong  string   // reason why the import stopped early
 }
 
 // importedKind counts the file's records of one kind.
@@ -44,13 +44,13 @@ type importedKind struct {
 	Added, There int
 }
 
-// sample is an example of an added record.
+// importSample is an example of an added record.
 type sample struct {
 	Content string
 	Status  memory.Status
 }
 
-// portions are the parts that an export can contain.
+// exportParts are the parts that an export can contain.
 var portions = []transfer.Part{transfer.FactPart, transfer.TurnPart, transfer.SummaryPart, transfer.ProfilePart, transfer.RelationPart}
 
 // Portions are the parts of an export, to choose from.
@@ -61,14 +61,14 @@ func (p *Page) data(r *http.Request, v visit) (any, error) {
 	return dataView{Here: here(r), Counts: counts}, err
 }
 
-// exports are the formats of exports, each with its media type and its file name extension.
+// exportFormats are the formats of exports, each with its media type and its file name extension.
 var exports = map[portable.Format]struct{ media, name string }{
 	portable.JSONL:    {"application/x-ndjson", "jsonl"},
 	portable.Markdown: {"text/markdown; charset=utf-8", "md"},
 	portable.Zip:      {"application/zip", "zip"},
 }
 
-// export streams memory as a file.
+// exportFile streams memory as a file.
 func (p *Page) export(w http.ResponseWriter, r *http.Request, v visit) error {
 	format := portable.Format(cmp.Or(r.Form.Get("format"), string(portable.JSONL)))
 	kind, ok := exports[format]
@@ -94,8 +94,8 @@ func (p *Page) export(w http.ResponseWriter, r *http.Request, v visit) error {
 	return nil
 }
 
-// bring imports a file or, with do=look, only shows what an import would do. The file is the last part of the
-// form and is read as a stream, so that its size is limited only by the maximum body and no copy is stored.
+// importFile imports a file or, with do=look, only shows the effect of an import. The file is the last part of
+// the form and is read as a stream: only the maximum body size limits it, and no copy is stored.
 func (p *Page) bring(w http.ResponseWriter, r *http.Request, v visit) error {
 	view := dataView{Here: "/data"}
 	err := p.readFile(r, v, &view)
@@ -109,7 +109,7 @@ func (p *Page) bring(w http.ResponseWriter, r *http.Request, v visit) error {
 	return nil
 }
 
-// tooLong explains the alternative for a file that exceeds the maximum request body.
+// explainTooLong names the alternative for a file that exceeds the maximum request body.
 func tooLong(err error) error {
 	if is := new(http.MaxBytesError); errors.As(err, &is) {
 		return memory.Errorf(memory.TooLarge, "the file is longer than the %d bytes of a request (limits.body); the command loci import accepts it", is.Limit)
@@ -117,10 +117,10 @@ func tooLong(err error) error {
 	return err
 }
 
-// maxField is the maximum length in bytes of each field before the file.
+// maxFieldBytes is the maximum length of each form field before the file.
 const maxField = 1 << 10
 
-// readFile reads the form's parts up to the file, and imports the file.
+// readImportForm reads the form's parts up to the file, and imports the file.
 func (p *Page) readFile(r *http.Request, v visit, view *dataView) error {
 	parts, err := r.MultipartReader()
 	if err != nil {
@@ -154,10 +154,10 @@ func (p *Page) readFile(r *http.Request, v visit, view *dataView) error {
 	}
 }
 
-// sniffed is the number of bytes from which the format of a file is detected.
+// sniffBytes is the number of bytes from which the format of a file is detected.
 const sniffed = 64 << 10
 
-// undoable is the maximum number of runs that one form undoes.
+// maxUndoRuns is the maximum number of runs that one form undoes.
 const undoable = listed + hits
 
 func (p *Page) takeFile(r *http.Request, v visit, view *dataView, part *multipart.Part) error {

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// done describes the effect of a form. The next page shows it once.
+// formResult describes the effect of a form. The next page shows the description once.
 type done struct {
 	Say  string   `json:"say"`
 	Runs []string `json:"runs,omitempty"` // runs to undo, first to last
-	to   string   // path to show next; "": the form's page
+	to   string   // path to show next; "" returns to the form's page
 }
 
-// doneCookie carries a done over the redirect. It needs no signature: its content is shown as text, and runs of
-// other owners cannot be undone.
+// formResultCookie contains a formResult during the redirect. The cookie needs no signature: its content is
+// shown as text, and runs of other owners cannot be undone.
 const doneCookie = "loci_done"
 
-// keep sets the cookie. Browsers limit a cookie to 4 kB, so a longer message is not shown.
+// setCookie sets the cookie. Browsers limit a cookie to 4 kB, so a long list of runs is omitted.
 func (d done) keep(w http.ResponseWriter, r *http.Request) {
 	if d.Say == "" {
 		return
@@ -30,7 +30,7 @@ func (d done) keep(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, cookie(r, doneCookie, base64.RawURLEncoding.EncodeToString(data), time.Minute))
 }
 
-// takeDone returns the effect of the last form, nil if it was already shown.
+// takeFormResult returns the effect of the last form and deletes the cookie, so that the page shows it once.
 func takeDone(w http.ResponseWriter, r *http.Request) *done {
 	c, err := r.Cookie(doneCookie)
 	if err != nil {

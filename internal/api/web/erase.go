@@ -19,17 +19,17 @@ import (
 // eraseWord is the word that the user types to confirm.
 const eraseWord = "erase"
 
-// shownErased is how many of the memories to erase are listed at first; the rest can be unfolded.
+// maxShownErased is the number of memories to erase that are listed at first; the rest can be unfolded.
 const shownErased = 100
 
-// eraseView lists what would be erased, including everything with the same content.
+// eraseView lists the memories that would be erased, including all memories with the same content.
 type eraseView struct {
-	IDs   string // ids of the matched memories, separated by spaces; the other memories have the same content
-	Sum   string // hash of the memories shown, see sumOf
+	IDs   string // ids of the matched memories, separated by spaces
+	Sum   string // hash of the memories shown, see fingerprint
 	Gone  []client.Memory
 	Rest  []client.Memory // memories after the first shownErased
 	Total int
-	Wrong string // why nothing was erased
+	Wrong string // reason why nothing was erased
 	Word  string
 	Back  string
 }
@@ -52,8 +52,8 @@ func (p *Page) erasing(r *http.Request, v visit) (any, error) {
 	return p.wouldErase(r.Context(), v, ids)
 }
 
-// meant returns the ids of the memories that a question matches. Later steps use the ids, because the question
-// may match others when the user confirms.
+// matchingIDs returns the ids of the memories that a query matches. The confirmation uses these ids, because the
+// query may match other memories by then.
 func (p *Page) meant(ctx context.Context, v visit, q string) ([]string, error) {
 	live, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.Matching{Query: q, DryRun: true}, v.author)
 	if err != nil {
@@ -69,8 +69,8 @@ func (p *Page) meant(ctx context.Context, v visit, q string) ([]string, error) {
 	}
 	var out []string
 	for _, m := range all {
-		// Retired memories are matched too. Other live memories only have the same content: the erasure of the
-		// matched ids finds them again.
+		// Retired memories are included. Other live memories only have the same content as a match, so erasing
+		// the matches erases them too.
 		if ids[m.ID()] || !m.Status().Live() {
 			out = append(out, m.ID())
 		}
@@ -94,7 +94,7 @@ func (p *Page) wouldErase(ctx context.Context, v visit, ids []string) (eraseView
 	return view, nil
 }
 
-// sumOf is a hash of some memories and their versions, in any order.
+// fingerprint returns a hash of memories and their versions, independent of their order.
 func sumOf(memories []memory.Memory) string {
 	lines := make([]string, len(memories))
 	for i, m := range memories {
@@ -129,7 +129,7 @@ func (p *Page) erase(w http.ResponseWriter, r *http.Request, v visit) error {
 			http.Redirect(w, r, "/erased/"+url.PathEscape(receipt.Run), http.StatusSeeOther)
 			return nil
 		}
-		view = eraseView{Back: "/data"} // another request erased them first
+		view = eraseView{Back: "/data"} // another request erased the memories first
 	}
 	p.render(w, r, http.StatusOK, "erase", p.frame(w, r, v, view))
 	return nil
@@ -143,7 +143,7 @@ type erasedView struct {
 	Left   []left
 }
 
-// left identifies an erased memory.
+// erasedItem identifies an erased memory.
 type left struct{ Kind, ID string }
 
 func (p *Page) erased(r *http.Request, v visit) (any, error) {

@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	// eventInterval is the interval at which an owner's version is checked. Stores have the version in memory.
+	// eventInterval is the interval between checks of an owner's version, which stores have in memory.
 	eventInterval = time.Second
 
-	// streamTime is the maximum time of one stream. Browsers reconnect by themselves, so no stream outlives its
-	// session for long.
+	// maxStreamTime is the maximum time of one stream. Browsers reconnect automatically, so no stream outlives
+	// its session for long.
 	streamTime = 10 * time.Minute
 )
 
-// events is a stream that reports changes of an owner's memory: an event "version" at the beginning and after
-// each change.
+// events streams an event "version" at the beginning and after each change of the owner's memory.
 func (p *Page) events(w http.ResponseWriter, r *http.Request, v visit) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
@@ -51,7 +50,8 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request, v visit) error {
 	}
 }
 
-// endWith ends streams when the server that serves r shuts down. Otherwise the shutdown would wait for them.
+// endOnShutdown ends streams when the server that serves r shuts down. Otherwise the shutdown would wait for
+// the streams.
 func (p *Page) endWith(r *http.Request) {
 	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// funcs are the functions that templates can call.
+// templateFuncs are the functions that templates can call.
 func (p *Page) funcs() template.FuncMap {
 	return template.FuncMap{
 		"age":     func(t time.Time) string { return age(p.engine.Now(), t) },
@@ -37,7 +37,7 @@ func (p *Page) funcs() template.FuncMap {
 	}
 }
 
-// age formats how long ago a time was, in its largest unit.
+// formatAge formats how long ago a time was, in its largest unit.
 func age(now, t time.Time) string {
 	const day = 24 * time.Hour
 	switch d := now.Sub(t); {
@@ -60,7 +60,7 @@ func age(now, t time.Time) string {
 
 func percent(x float64) string { return strconv.Itoa(int(math.Round(x*100))) + " %" }
 
-// whole converts a number from a template to an int.
+// toInt converts a number from a template to an int.
 func whole(n any) int {
 	switch n := n.(type) {
 	case int64:
@@ -82,7 +82,7 @@ func plural(n int, thing string) string {
 	return count(n) + " " + thing + "s"
 }
 
-// count formats a number with separated thousands.
+// formatCount formats a number with separated thousands.
 func count(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -100,12 +100,12 @@ func clip(n int, s string) string {
 	return strings.TrimSpace(string(letters[:n])) + "…"
 }
 
-// author describes who made a change.
+// authorName describes who made a change.
 func author(a memory.Author) string {
 	switch a.Kind {
 	case memory.ByPerson:
 		if a.Admin {
-			return strings.TrimSuffix("whoever runs the server, as "+a.Name, ", as ")
+			return strings.TrimSuffix("an admin, as "+a.Name, ", as ")
 		}
 		if a.Name == "" || a.Name == "default" {
 			return "you"
@@ -125,7 +125,7 @@ func author(a memory.Author) string {
 	return "somebody"
 }
 
-// acted are the names of actions in a history.
+// actionNames describe actions in a history.
 var acted = map[memory.Action]string{
 	memory.ActionAdd: "added", memory.ActionUpdate: "edited", memory.ActionReinforce: "said again",
 	memory.ActionReplace: "replaced", memory.ActionRetire: "forgotten", memory.ActionRestore: "restored",

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// policy lets the page load only its own files, run no inline script or style, send forms only to itself, and
-// appear in no frame.
+// contentSecurityPolicy lets the page load only its own files, run no inline script or style, send forms only to
+// this server, and appear in no frame.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -24,8 +24,8 @@ func headers(h http.Header) {
 	h.Set("Cache-Control", "no-store") // memories are private
 }
 
-// sameOrigin refuses requests that another site's page made a browser send. Browsers send the origin with every
-// POST; a POST without an origin is refused too.
+// checkSameOrigin refuses requests that another site's page made a browser send. Browsers send the origin with
+// every POST; a POST without an origin is refused too.
 func sameOrigin(r *http.Request) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
@@ -40,7 +40,7 @@ func sameOrigin(r *http.Request) error {
 	return memory.Errorf(memory.Forbidden, "this form was not sent from Loci's page")
 }
 
-// local returns a path of this server that is safe as the target of a redirect; "/" for anything else.
+// localPath returns a redirect's target if it is a path of this server, and "/" otherwise.
 func local(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") || strings.Contains(to, "\\") {
@@ -49,7 +49,7 @@ func local(to string) string {
 	return to
 }
 
-// formInMemory is how many bytes of a form's files are held in memory.
+// maxFormMemory is the maximum size in bytes of a form's files in memory; larger files go to disk.
 const formInMemory = 4 << 20
 
 // readForm reads a posted form and checks that its values are valid text.

@@ -20,8 +20,8 @@ type insightsView struct {
 	Categories  []amount
 	Decisions   []amount
 	Authors     []amount
-	Again       int // how often a statement repeated a stored fact and was not stored again
-	Replaced    int // outdated facts that were replaced
+	Again       int // number of statements that repeated a stored fact
+	Replaced    int // number of outdated facts that were replaced
 	Across      recurring
 	Rates       obs.Rates
 	Recall      latency
@@ -31,11 +31,11 @@ type insightsView struct {
 	Cost        float64
 }
 
-// latency is the time that recall took for the answers that have a trace.
+// recallLatency describes the recall times of the answers with a trace.
 type latency struct {
 	Answers           int
-	Half, Most, Worst time.Duration // the median, the 95th percentile, the longest
-	Line              series        // from oldest to newest, in milliseconds
+	Half, Most, Worst time.Duration // the median, the 95th percentile, the longest time
+	Line              series        // times in milliseconds, from the oldest answer to the newest
 }
 
 func latencyOf(answers []memory.Trace) latency {
@@ -45,7 +45,7 @@ func latencyOf(answers []memory.Trace) latency {
 	}
 	var took []time.Duration
 	var ms []float64
-	for _, a := range slices.Backward(answers) { // answers come newest first
+	for _, a := range slices.Backward(answers) { // the newest answer is first
 		took = append(took, a.Took)
 		ms = append(ms, float64(a.Took.Microseconds())/1000)
 	}
@@ -56,14 +56,14 @@ func latencyOf(answers []memory.Trace) latency {
 	return l
 }
 
-// spent is the use of one model for one purpose.
+// modelUsage is the use of one model for one purpose.
 type spent struct {
 	Purpose, Model       string
 	Calls, Input, Output int64
 	Cost                 float64
 }
 
-// spentDays is the number of days of model use that are shown.
+// usageDays is the number of days of model use that are shown.
 const spentDays = 30
 
 func (p *Page) insights(r *http.Request, v visit) (any, error) {
@@ -93,7 +93,7 @@ func (p *Page) insights(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// fill sets the figures that come from the journal and the facts.
+// setCounts sets the figures that are computed from the journal and the facts.
 func (v *insightsView) fill(s survey, today time.Time) {
 	days, active := s.growth(today)
 	v.Growth = seriesOf(active)
@@ -119,7 +119,7 @@ func (v *insightsView) fill(s survey, today time.Time) {
 	v.Categories, v.Decisions, v.Authors = amounts(v.Categories), amounts(v.Decisions), amounts(v.Authors)
 }
 
-// spend adds up usage by purpose and model, and by day.
+// addUsage adds up the use of models by purpose and model, and by day.
 func (v *insightsView) spend(usage []memory.Usage, from time.Time) {
 	if len(usage) == 0 {
 		return

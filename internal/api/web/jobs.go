@@ -13,8 +13,8 @@ import (
 type jobsView struct {
 	Here    string
 	Jobs    []client.Job
-	Vectors vectors.Vectors // set while a job computes vectors, or if they were requested
-	Counted bool            // Vectors is set
+	Vectors vectors.Vectors // counts of vectors, while a job computes vectors or if the user asked for the counts
+	Counted bool            // the user asked for the counts
 }
 
 // Done is the number of memories that have a vector of the current embedder.
@@ -39,12 +39,12 @@ func (p *Page) jobs(r *http.Request, v visit) (any, error) {
 	return view, err
 }
 
-// retry runs a parked job again.
+// retryJob runs a parked job again.
 func (p *Page) retry(r *http.Request, v visit) (done, error) {
 	return done{Say: "The job will run again."}, p.engine.Curate.RetryJob(r.Context(), v.owner, v.id)
 }
 
-// embed queues the job that computes missing vectors.
+// queueEmbedding queues the job that computes missing vectors.
 func (p *Page) embed(r *http.Request, v visit) (done, error) {
 	is, err := p.engine.Vectors.Reembed(r.Context(), v.owner, false, "")
 	if err != nil {

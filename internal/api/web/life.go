@@ -11,28 +11,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// lifeView is one fact with its history.
+// factView is one fact with its history.
 type lifeView struct {
 	row
 	Here     string
 	Quote    *client.Quote
-	Before   []client.Memory // facts that it replaced
-	After    []client.Memory // facts that replaced it, the next first
+	Before   []client.Memory // facts that the fact replaced
+	After    []client.Memory // chain of facts that replaced the fact, the next first
 	Changes  []step
 	Next     string // cursor of the page with older changes
 	Metadata string
-	Ties     *relationsView // nil for another owner's fact
-	Shared   []string       // with whom it is shared: "user/ben", "pool/team" or "global"
-	Admin    bool           // may share with pools and everybody
+	Ties     *relationsView // relations; nil for another owner's fact
+	Shared   []string       // recipients of the fact: "user/ben", "pool/team" or "global"
+	Admin    bool           // the user may share with pools and everybody
 }
 
 func (v lifeView) title() string { return clip(60, v.Content) }
 
-// step is a change as a history shows it.
+// historyStep is a change as a history shows it.
 type step struct {
 	client.Change
 	About   string // description of the changed item
-	At      string // path of the item's page, "" for none
+	At      string // path of the item's page; "" if the item has no page
 	Was, Is string // text before and after, if it changed
 }
 
@@ -79,10 +79,10 @@ func (p *Page) life(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// longest is the maximum length of a chain of replacements that is followed.
+// maxReplacements is the maximum number of replacements that are followed.
 const longest = 20
 
-// chain returns the facts that a fact replaced, and those that replaced it, one after the other.
+// replacements returns the facts that a fact replaced, and the chain of facts that replaced this fact.
 func (p *Page) chain(r *http.Request, v visit, f memory.Fact, changes []memory.Change) (before, after []client.Memory, err error) {
 	var olds []string
 	for _, c := range changes {
@@ -119,7 +119,7 @@ func stepOf(c memory.Change) step {
 	return s
 }
 
-// wordsOf describes the content of an image.
+// imageText describes an image, which is the state of an item before or after a change.
 func wordsOf(i memory.Image) string {
 	switch {
 	case i.Fact != nil:

@@ -16,15 +16,16 @@ import (
 )
 
 const (
-	// listed is the number of memories on a page of the list, and hits the maximum number of search results.
+	// listPageSize is the number of memories on a page of the list, and maxHits the maximum number of search
+	// results.
 	listed = 25
 	hits   = 20
 
-	// facets is how many of the newest facts are read to collect the categories and tags of the filter.
+	// maxFacetFacts is the number of newest facts that are read to collect the filter's categories and tags.
 	facets = 500
 )
 
-// asking holds the filters of the list of memories.
+// listFilter contains the filters of the list of memories.
 type asking struct {
 	Q, Kind, Status, Category, Tag, Project, AsOf, Cursor, Edit string
 }
@@ -36,10 +37,10 @@ func askingOf(q url.Values) asking {
 	}
 }
 
-// Narrow reports whether there is a filter other than the search text.
+// hasFilter reports whether there is a filter other than the search text.
 func (a asking) Narrow() bool { return a.Kind+a.Status+a.Category+a.Tag+a.Project+a.AsOf != "" }
 
-// Any reports whether there is any filter.
+// Any reports whether a filter or a search text is set.
 func (a asking) Any() bool { return a.Q != "" || a.Narrow() }
 
 // With returns the address of the list with one filter changed.
@@ -63,20 +64,20 @@ func (a asking) With(key, value string) string {
 // row is one memory in a list.
 type row struct {
 	client.Memory
-	Back    string   // page to which its forms return
-	EditAt  string   // address at which it is open for editing
-	Editing bool     // it is open for editing
-	Why     *bar     // set for search results
-	Cut     string   // why the search left it out
-	Now     []string // for a turn: the facts that replaced what it says
-	Was     []string // for a fact: the facts that it replaced
-	Since   string   // for a past fact: what happened to it later
+	Back    string   // page to which the row's forms return
+	EditAt  string   // address at which the memory is open for editing
+	Editing bool     // the memory is open for editing
+	Why     *bar     // explanation of the score; nil outside of search results
+	Cut     string   // reason why the search omitted the memory
+	Now     []string // facts that replaced a turn's statements
+	Was     []string // facts that a fact replaced
+	Since   string   // later change of a past fact
 }
 
-// Lives reports whether it is a fact that can be changed.
+// Lives reports whether the memory is a fact that can be changed.
 func (r row) Lives() bool { return r.Kind == memory.KindFact && r.Status.Live() && r.Home == "" }
 
-// Ended reports whether it is a fact that can be restored.
+// Ended reports whether the memory is a fact that can be restored.
 func (r row) Ended() bool {
 	return r.Kind == memory.KindFact && r.Home == "" && r.Content != "" && slices.Contains([]memory.Status{memory.Superseded, memory.Retired, memory.Rejected}, r.Status)
 }
@@ -84,7 +85,7 @@ func (r row) Ended() bool {
 // At is the address of a memory's own page.
 func (r row) At() string { return lookAt(r.Memory) }
 
-// viewsOf returns the views of memories.
+// memoryViews returns the views of memories.
 func viewsOf(memories []memory.Memory) (out []client.Memory) {
 	for _, m := range memories {
 		out = append(out, client.View(m))
@@ -109,7 +110,7 @@ type memoriesView struct {
 	Asking     asking
 	Here       string
 	Rows       []row
-	Cut        []row // candidates that the search left out
+	Cut        []row // candidates that the search omitted
 	Searched   bool
 	Found      int // number of candidates
 	Took       time.Duration
@@ -162,22 +163,22 @@ func rowOf(m memory.Memory, a asking, here string) row {
 	return row{Memory: client.View(m), Back: here, EditAt: a.With("edit", m.ID()) + "#m-" + m.ID(), Editing: a.Edit == m.ID()}
 }
 
-// asOf returns the moment at which a day ends; "" means the present.
+// parseDay returns the moment at which a day ends; "" means the present.
 func (p *Page) asOf(day string) (memory.At, error) {
 	if day == "" {
 		return memory.At{}, nil
 	}
 	t, err := time.ParseInLocation(time.DateOnly, day, p.Zone)
 	if err != nil {
-		return memory.At{}, memory.Errorf(memory.Invalid, "%q is not a valid day; write it like 2026-11-21", clip(20, day))
+		return memory.At{}, memory.Errorf(memory.Invalid, "invalid day %q (example: 2026-11-21)", clip(20, day))
 	}
 	return memory.At{AsOf: t.AddDate(0, 0, 1).Add(-time.Microsecond)}, nil
 }
 
-// headerTyping marks a search that page.js sends while the user types: it is not traced.
+// headerTyping marks a search that page.js sends while the user types. Such searches are not traced.
 const headerTyping = "X-Loci-Typing"
 
-// search runs a search, and reads the omitted candidates from its trace.
+// search runs a search and reads the omitted candidates from the search's trace.
 func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At) (any, error) {
 	a, most, recency := view.Asking, hits, p.Recency
 	q := retrieve.Question{
@@ -207,7 +208,7 @@ func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At)
 		return view, nil
 	}
 	t, err := p.engine.Traces.Trace(r.Context(), v.owner, found.Trace)
-	if err != nil { // under heavy load the oldest traces are dropped
+	if err != nil { // under heavy load, the oldest traces are dropped
 		return view, nil
 	}
 	view.Found, view.Took = t.Found, t.Took
@@ -217,7 +218,7 @@ func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At)
 	return view, nil
 }
 
-// stored returns the memories with some ids, by id. It omits ids that do not exist.
+// memoriesByID returns memories by id. It omits ids that do not exist.
 func (p *Page) stored(r *http.Request, v visit, ids ...string) (map[string]memory.Memory, error) {
 	found, err := p.engine.Store.Get(r.Context(), v.owner, ids...)
 	out := make(map[string]memory.Memory, len(found))
@@ -227,8 +228,7 @@ func (p *Page) stored(r *http.Request, v visit, ids ...string) (map[string]memor
 	return out, err
 }
 
-// hitRows returns the current state of a trace's memories, and the traced text of memories that no longer
-// exist.
+// hitRows returns a trace's memories in their current state, or the traced text of memories that no longer exist.
 func (p *Page) hitRows(r *http.Request, v visit, hits []memory.TraceHit, back string) (rows []row, err error) {
 	ids := make([]string, 0, len(hits))
 	for _, h := range hits {
@@ -246,14 +246,14 @@ func (p *Page) hitRows(r *http.Request, v visit, hits []memory.TraceHit, back st
 	return rows, err
 }
 
-// cut returns the candidates that a trace left out and that still exist, best first. The id of a profile entry
-// is its key.
+// omittedRows returns the candidates that a search omitted and that still exist, best first. The id of a profile
+// entry is its key.
 func (p *Page) cut(r *http.Request, v visit, t memory.Trace, here string) ([]row, error) {
 	rows, err := p.hitRows(r, v, t.Cut, here)
 	return slices.DeleteFunc(rows, func(r row) bool { return r.Status == "" && r.Kind != recall.KindProfile }), err
 }
 
-// facets returns the categories and tags to choose from, including those chosen.
+// filterChoices returns the categories and tags to choose from, including the chosen category and tag.
 func (p *Page) facets(r *http.Request, v visit, a asking) (categories, tags []string, err error) {
 	page, err := p.engine.List(r.Context(), v.owner, memory.Query{Limit: facets})
 	if err != nil {
@@ -267,7 +267,7 @@ func (p *Page) facets(r *http.Request, v visit, a asking) (categories, tags []st
 	return distinct(categories), distinct(tags), nil
 }
 
-// distinct returns the different values in their order, without "".
+// distinct sorts the values and removes duplicates and "".
 func distinct(in []string) []string {
 	slices.Sort(in)
 	in = slices.Compact(in)

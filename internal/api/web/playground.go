@@ -15,29 +15,30 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// exchangesAtOnce is how many exchanges of a conversation the playground shows; /conversations shows all.
+// maxShownExchanges is the number of a conversation's exchanges that the playground shows; /conversations shows
+// all.
 const exchangesAtOnce = 20
 
 // playgroundView is a chat with the memories that it used and the facts learned from it.
 type playgroundView struct {
 	Here         string
-	Conversation string   // its id; "" for a new conversation
-	Begun        bool     // it has messages
-	Known        bool     // it exists, with or without messages
-	Documents    []chosen // documents attached to it
+	Conversation string   // id of the conversation; "" for a new conversation
+	Begun        bool     // the conversation has messages
+	Known        bool     // the conversation exists, with or without messages
+	Documents    []chosen // documents attached to the conversation
 	Temporary    bool
-	History      string // the messages of a temporary chat as JSON; they are stored only in the page
+	History      string // messages of a temporary chat as JSON, stored only in the page
 	Exchanges    []playExchange
-	Earlier      int // exchanges before those shown
+	Earlier      int // number of exchanges before the first shown exchange
 	Talks        []talk
 	Models       []string
 	Model        string
-	Unlisted     string // why the upstream's models are not listed
+	Unlisted     string // reason why the upstream's models are not listed
 	Draft        string // message that could not be sent
-	Wrong        string // why it could not be sent
+	Wrong        string // reason why the message could not be sent
 }
 
-// talk is a conversation in the menu.
+// chatChoice is a conversation in the menu.
 type talk struct{ ID, Title string }
 
 func (p *Page) talkOf(c memory.Conversation) talk {
@@ -48,15 +49,15 @@ func (p *Page) talkOf(c memory.Conversation) talk {
 type playExchange struct {
 	Asked   *memory.Turn // nil if an answer follows no question
 	Answers []memory.Turn
-	Trace   string // "" if unknown
+	Trace   string // id of the trace; "" if unknown
 	Given   []row  // memories that the answer used
 	Learned []learned
 }
 
-// learned is a fact learned from an exchange, and the change that an undo takes back.
+// learnedFact is a fact learned from an exchange, and the change that an undo reverts.
 type learned struct {
 	client.Memory
-	Change string // "" if there is none
+	Change string // id of the change; "" if nothing can be undone
 }
 
 func (p *Page) playground(r *http.Request, v visit) (any, error) {
@@ -72,7 +73,7 @@ func (p *Page) playground(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// fillPlayground reads the view's conversation, and the conversations and models to choose from.
+// loadPlayground reads the view's conversation, and the conversations and models to choose from.
 func (p *Page) fillPlayground(r *http.Request, v visit, view *playgroundView) error {
 	view.Models, view.Unlisted = p.models(r)
 	if view.Model == "" {
@@ -114,7 +115,7 @@ func (p *Page) fillPlayground(r *http.Request, v visit, view *playgroundView) er
 	return p.fillExchanges(r, v, view, turns)
 }
 
-// exchangesOf groups turns by question. Turns whose text was erased are omitted.
+// groupExchanges groups turns by question. Turns whose text was erased are omitted.
 func exchangesOf(turns []memory.Turn) []playExchange {
 	var out []playExchange
 	for _, t := range turns {
@@ -134,7 +135,7 @@ func exchangesOf(turns []memory.Turn) []playExchange {
 	return out
 }
 
-// fillExchanges adds the memories that each answer used, and the facts learned.
+// loadExchanges adds the memories that each answer used, and the facts learned.
 func (p *Page) fillExchanges(r *http.Request, v visit, view *playgroundView, turns []memory.Turn) error {
 	traces, err := p.answeredIn(r.Context(), v.owner, view.Conversation, turns)
 	if err != nil {
@@ -178,7 +179,7 @@ func (p *Page) fillExchanges(r *http.Request, v visit, view *playgroundView, tur
 	return nil
 }
 
-// fillGiven adds the memories of a trace, in their current state.
+// addUsedMemories adds the memories of a trace, in their current state.
 func (p *Page) fillGiven(r *http.Request, v visit, x *playExchange, t memory.Trace, back string) error {
 	rows, err := p.hitRows(r, v, t.Hits, back)
 	for i := range rows {
@@ -194,12 +195,12 @@ func (r row) Forgettable() bool {
 	return r.Home == "" && (r.Status.Live() || r.Kind == memory.KindTurn && r.Status == memory.Active)
 }
 
-// playgroundAt is the address of a conversation in the playground.
+// playgroundURL is the address of a conversation in the playground.
 func (p *Page) playgroundAt(conversation, model string) string {
 	return "/playground?" + url.Values{"conversation": {conversation}, "model": {model}}.Encode()
 }
 
-// say lets a model answer the message, in a chat that all APIs share. A script gets the answer piece by piece,
+// sendMessage lets a model answer the message, in a chat that all APIs share. Scripts get the answer as a stream,
 // other clients get a page.
 func (p *Page) say(w http.ResponseWriter, r *http.Request, v visit) error {
 	q, err := p.questionOf(r)
@@ -236,7 +237,7 @@ func (p *Page) say(w http.ResponseWriter, r *http.Request, v visit) error {
 	return nil
 }
 
-// remember shows a temporary chat, which is stored only in its page.
+// showTemporary shows a temporary chat, which is stored only in its page.
 func (v *playgroundView) remember(said []chats.Message) {
 	v.History = encode(said)
 	var turns []memory.Turn

@@ -18,7 +18,7 @@ type profileView struct {
 	Left           int // number of core facts that do not fit
 }
 
-// told is a fact with which a conversation begins.
+// coreFact is a fact with which a conversation begins.
 type told struct {
 	ID, Content, Heading, Why string
 }
@@ -37,7 +37,7 @@ func (p *Page) profile(r *http.Request, v visit) (any, error) {
 	return view, err
 }
 
-// setEntry sets or deletes an entry of the profile.
+// changeEntry sets or deletes an entry of the profile.
 func (p *Page) setEntry(r *http.Request, v visit) (done, error) {
 	key := r.PostFormValue("key")
 	var receipt memory.Receipt
@@ -58,7 +58,7 @@ func (p *Page) setEntry(r *http.Request, v visit) (done, error) {
 	return did(say, receipt), err
 }
 
-// did returns the text for the result of a change. A receipt without a run id means that nothing changed.
+// receiptResult returns the result of a change. A receipt without a run id means that nothing changed.
 func did(say string, receipt memory.Receipt) done {
 	if receipt.Run == "" {
 		return done{Say: "Nothing changed."}

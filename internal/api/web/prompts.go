@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// promptView is one prompt: its file, and an example of what a model receives.
+// promptView is a prompt's file, and an example of the prompt as a model receives it.
 type promptView struct {
 	promptFile
 	Sent memory.Prompt
@@ -17,7 +17,7 @@ type promptView struct {
 // promptFile is a prompt in use.
 type promptFile struct{ prompt.File }
 
-// From describes where its text comes from.
+// From describes the source of the prompt's text.
 func (f promptFile) From() string {
 	switch {
 	case f.Path != "":

@@ -13,25 +13,25 @@ import (
 // relationsView lists a fact's relations.
 type relationsView struct {
 	Ties  []tie
-	More  bool          // there are more than listed
+	More  bool          // there are more relations than listed
 	Find  string        // search text for another fact
 	Found []memory.Fact // facts to choose from
 }
 
-// tie is a relation as seen from one of its facts.
+// factRelation is a relation as seen from one of its two facts, the shown fact.
 type tie struct {
 	memory.Relation
-	Out   bool // that fact is the first of the two
+	Out   bool // the shown fact is the relation's first fact
 	Other memory.Fact
-	Found bool // the relation was not made by a person, so it cannot be ended
+	Found bool // Loci found the relation, so the user cannot end it
 }
 
-// kindWords are the kinds of relations as text: what the first fact is to the second.
+// relationPhrases describe the kinds of relations: the first fact, phrase, the second fact.
 var kindWords = map[memory.RelationKind]string{
 	memory.SameSubject: "same subject as", memory.Refines: "refines", memory.Contradicts: "contradicts", memory.Follows: "follows",
 }
 
-// Says is the relation as text, as seen from the fact.
+// Says returns the phrase of the relation's kind.
 func (t tie) Says() string { return cmp.Or(kindWords[t.Kind], string(t.Kind)) }
 
 // Kinds are the kinds of relations to choose from, with their text.
@@ -44,11 +44,11 @@ func (relationsView) Kinds() [][2]string {
 }
 
 const (
-	tiedFacts  = 24 // maximum number listed on a page
-	foundFacts = 8  // maximum number of suggestions
+	tiedFacts  = 24 // maximum number of related facts on a page
+	foundFacts = 8  // maximum number of suggested facts
 )
 
-// relations reads a fact's relations and, if the request has a search text, the facts that it finds.
+// relations reads a fact's relations and, if the request has a search text, matching facts to relate.
 func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsView, error) {
 	view := &relationsView{Find: strings.TrimSpace(r.FormValue("find"))}
 	related, err := p.engine.Curate.RelatedAt(r.Context(), v.owner, f.ID, memory.At{}, 1, tiedFacts+1)
@@ -92,7 +92,7 @@ func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsVie
 	return view, nil
 }
 
-// relate adds a relation between two facts, or ends it.
+// changeRelation adds a relation between two facts or ends a relation.
 func (p *Page) relate(r *http.Request, v visit) (done, error) {
 	from, to, kind := v.id, r.PostFormValue("other"), memory.RelationKind(r.PostFormValue("kind"))
 	if to == "" {

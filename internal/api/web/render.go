@@ -20,7 +20,7 @@ import (
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// parse reads the templates: each view with the layout and the shared parts.
+// parseTemplates returns the templates by view, each with the layout and the shared parts.
 func (p *Page) parse() map[string]*template.Template {
 	shared := template.Must(template.New("layout.html").Funcs(p.funcs()).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
 	out := map[string]*template.Template{}
@@ -37,22 +37,22 @@ func (p *Page) parse() map[string]*template.Template {
 	return out
 }
 
-// frame is the data that the layout shows around a view.
+// layoutData is the data of the layout around a view.
 type frame struct {
 	Title   string
-	Here    string // path and query, to return to
+	Here    string // path and query to which forms return
 	At      string // path
 	User    string
-	Signed  bool // there is a session that can be ended
+	Signed  bool // the browser has a session that can be ended
 	Bare    bool // no navigation, because nobody is signed in
 	Pending int
 	Parked  int
-	Paused  string // what is paused, "" for nothing
+	Paused  string // kind of the pause; "" if memory is on
 	Done    *done
 	Body    any
 }
 
-// titled is a view with its own title.
+// titledView is a view with its own title.
 type titled interface{ title() string }
 
 func (p *Page) frame(w http.ResponseWriter, r *http.Request, v visit, body any) frame {
@@ -76,7 +76,7 @@ func (p *Page) frame(w http.ResponseWriter, r *http.Request, v visit, body any) 
 	return f
 }
 
-// here returns the path and query of a view, without the parameter of the item open for editing.
+// viewURL returns the path and query of a view, without the parameter of the item open for editing.
 func here(r *http.Request) string {
 	q := r.URL.Query()
 	q.Del("edit")
@@ -96,7 +96,7 @@ func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name s
 	_, _ = w.Write(b.Bytes()) // the browser may have disconnected
 }
 
-// refusal is the text of an error page.
+// errorView is the text of an error page.
 type refusal struct{ Title, Detail, Back string }
 
 // Refuse responds to a request for the page with an error. It shows the sign-in form to unknown users.
@@ -115,7 +115,7 @@ func (p *Page) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p.render(w, r, problem.Status, "error", f)
 }
 
-// titles describe status codes for people.
+// statusTitles describe status codes for people.
 var titles = map[int]string{
 	http.StatusBadRequest:            "That does not work",
 	http.StatusUnauthorized:          "Please sign in",
@@ -128,7 +128,7 @@ var titles = map[int]string{
 	http.StatusServiceUnavailable:    "Loci cannot answer right now",
 }
 
-// back is the address that an error page links to.
+// backURL returns the address to which an error page links.
 func back(r *http.Request) string {
 	if r.Method == http.MethodPost && r.PostForm != nil {
 		return local(r.PostForm.Get("back"))

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// waitingAtOnce is the maximum number of pending facts on a page.
+// pendingPageSize is the maximum number of pending facts on a page.
 const waitingAtOnce = 20
 
 // reviewView lists the facts that wait for a decision.
@@ -38,7 +38,7 @@ func (p *Page) review(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// judge decides on the selected facts in one run; only a single fact can get a new text.
+// judgeFacts decides on the selected facts in one run. A decision on a single fact can also change the fact's text.
 func (p *Page) judge(r *http.Request, v visit) (done, error) {
 	action := memory.Action(r.PostFormValue("do"))
 	ids := r.PostForm["id"]
@@ -67,7 +67,7 @@ func (p *Page) decide(r *http.Request, v visit, all ...curate.Judgement) (done, 
 	return d, nil
 }
 
-// capital capitalizes one of Loci's own words.
+// capitalize capitalizes an English word in lower case.
 func capital(s string) string {
 	if s == "" {
 		return s

@@ -16,31 +16,31 @@ type Setting = client.Setting
 
 // Model is a model in use, or its replacement.
 type Model struct {
-	For  string // its task
+	For  string // the model's task
 	Name string
-	Key  string // key of the setting that names it
-	Why  string // why it was chosen
+	Key  string // key of the setting that names the model
+	Why  string // reason for the choice
 }
 
-// settingsView is what a user has paused and, for admins, how the server is configured.
+// settingsView shows the user's pause and, to admins, the configuration of the server.
 type settingsView struct {
 	Here    string
 	Pause   string
 	Admin   bool
 	Health  client.Health
 	Groups  []group
-	Waits   []string // which facts wait for a decision
+	Waits   []string // descriptions of the facts that wait for a decision
 	Users   []core.User
-	Switch  bool // the user shown can be changed here; the audit record gets an entry
+	Switch  bool // an admin can switch to another user's memory
 	More    bool // there are more users than listed
 	Models  []Model
-	Lacks   []string // models that the profile names and that are not available
+	Lacks   []string // messages about unavailable models of the profile
 	Prompts []promptFile
 	Profile Setting
 	Sets    []Setting // settings that the profile sets
 }
 
-// group is the settings whose keys have the same prefix; "" for those of the server itself.
+// settingGroup contains the settings with the same key prefix; the name "" is for keys without a prefix.
 type group struct {
 	Name     string
 	Settings []Setting
@@ -78,13 +78,13 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// maxUsers is the maximum number of users listed.
+// maxListedUsers is the maximum number of users listed.
 const maxUsers = 200
 
-// runs reports whether the caller is an admin.
+// isAdmin reports whether the caller is an admin.
 func runs(r *http.Request) bool { return httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin }
 
-// setting returns the setting with a key, the zero Setting if there is none.
+// setting returns the setting with a key, or the zero Setting if no setting has the key.
 func (p *Page) setting(key string) Setting {
 	all := p.Settings()
 	if i := slices.IndexFunc(all, func(s Setting) bool { return s.Key == key }); i >= 0 {
@@ -93,7 +93,7 @@ func (p *Page) setting(key string) Setting {
 	return Setting{}
 }
 
-// waits describes which facts wait for a decision, by the settings of review.
+// pendingRules describes which facts wait for a decision, according to the review settings.
 func waits(confidence, categories, conflicts string) (out []string) {
 	if least, err := strconv.ParseFloat(confidence, 64); err == nil && least > 0 {
 		out = append(out, "facts with a confidence below "+percent(least))
@@ -107,7 +107,7 @@ func waits(confidence, categories, conflicts string) (out []string) {
 	return out
 }
 
-// pauses are the messages about each pause.
+// pauseMessages confirm each kind of pause.
 var pauses = map[core.Pause]string{
 	core.PauseNone: "Memory is on.", core.PauseLearning: "Learning is paused.", core.PauseMemory: "Memory is paused.",
 }

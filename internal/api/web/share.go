@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// share shares a fact with somebody, or ends that.
+// changeSharing shares a fact with a user, a pool or everybody, or ends the sharing.
 func (p *Page) share(r *http.Request, v visit) (done, error) {
 	s := share.Sharing{To: r.PostFormValue("to"), Admin: httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin}
 	if s.To != string(memory.GlobalKind) && !strings.Contains(s.To, "/") { // the form has a kind and a separate name
@@ -29,7 +29,7 @@ func (p *Page) share(r *http.Request, v visit) (done, error) {
 	return done{Say: say + sharer(s.To) + "."}, nil
 }
 
-// sharer describes, for people, with whom a fact is shared.
+// recipientName describes the recipient of a shared fact for people.
 func sharer(to string) string {
 	kind, name, _ := strings.Cut(to, "/")
 	switch memory.OwnerKind(kind) {

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// sessionCookie holds a random token. The store has only the token's hash under a key derived from Loci's
+	// sessionCookie contains a random token. The store has only the token's hash under a key derived from Loci's
 	// own key. A copy of the database therefore opens no session, and changing the key ends all sessions.
 	sessionCookie = "loci_session"
 
-	// sessionTime is how long a browser stays signed in.
+	// sessionTime is the time for which a browser stays signed in.
 	sessionTime = 30 * 24 * time.Hour
 )
 
-// OpenPaths are the paths that a browser may fetch without signing in, each exactly.
+// PublicPaths returns the exact paths that a browser may fetch without signing in.
 func (p *Page) OpenPaths() []string {
 	paths := []string{"/signin"}
 	if p.Issuer != nil {
@@ -37,13 +37,12 @@ func (p *Page) OpenPaths() []string {
 	return paths
 }
 
-// tokenCookie is the cookie in which Open WebUI keeps its session token. Browsers send it to all servers on the
-// same host.
+// tokenCookie contains Open WebUI's session token. Browsers send the cookie to all servers on the same host.
 const tokenCookie = "token"
 
-// SignedIn returns next, which is [httpx.Guard], with the credentials and the user of the session in the page's
-// cookie. It ignores a cookie without a session, or whose key was removed; the guard then decides. Without a
-// session, it uses a front end's signed token.
+// WithSession adds the credentials and the user of the cookie's session to each request for next, which is
+// [httpx.Guard]. It ignores a cookie without a valid session. Without a session, it uses a front end's signed
+// token.
 func (p *Page) SignedIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, err := r.Cookie(sessionCookie); err == nil && p.Owns(r) {
@@ -76,7 +75,7 @@ func (p *Page) SignedIn(next http.Handler) http.Handler {
 	})
 }
 
-// sessionHash returns the hash under which the store has a token.
+// sessionHash returns the hash of a token, which identifies the session in the store.
 func (p *Page) sessionHash(token string) string {
 	key := sha256.Sum256([]byte("loci page session\x00" + p.Key))
 	h := hmac.New(sha256.New, key[:])
@@ -102,8 +101,8 @@ func (p *Page) sessionOf(r *http.Request) (memory.Session, error) {
 	return p.session(r.Context(), c.Value)
 }
 
-// openSession signs a browser in and replaces its earlier session. The parameter by is the credential, as
-// [httpx.Options.SessionOf] reads it, and user is the user whose memory to show.
+// openSession signs a browser in as user and replaces its earlier session. The credential is in the format that
+// [httpx.Options.SignInOf] reads.
 func (p *Page) openSession(w http.ResponseWriter, r *http.Request, by, user string, life time.Duration) error {
 	if err := p.closeSession(r); err != nil {
 		return err
@@ -126,12 +125,12 @@ func (p *Page) closeSession(r *http.Request) error {
 	return p.Sessions.RemoveSession(r.Context(), memory.DefaultNamespace, p.sessionHash(c.Value))
 }
 
-// signingIn is the data of the sign-in form.
+// signInForm is the data of the sign-in form.
 type signingIn struct {
 	Next  string
 	User  string
 	Keyed bool   // the form asks for a key
-	Multi bool   // the form also asks for a user, unless the key belongs to one
+	Multi bool   // the form also asks for a user, unless the key belongs to a user
 	SSO   bool   // single sign-on is offered
 	Wrong string // why the last attempt failed
 }
@@ -155,7 +154,7 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	form := p.signinForm(r.PostFormValue("next"), r.PostFormValue("user"))
 	in, by, ok := p.Auth.ByKey(r.PostFormValue("key"))
-	if p.Key == "" { // the server trusts its own machine: the form only asks for the user
+	if p.Key == "" { // without a key, the server trusts its own machine and the form only asks for the user
 		in, by, ok = httpx.SignIn{Role: memory.KeyAdmin, By: "this machine"}, "", true
 	}
 	status := http.StatusUnauthorized
@@ -192,7 +191,7 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, form.Next, http.StatusSeeOther)
 }
 
-// note writes a session action to the audit record.
+// recordAudit writes a session action to the audit record.
 func (p *Page) note(r *http.Request, act, by, user, detail string) error {
 	if p.Note == nil {
 		return nil
@@ -200,7 +199,7 @@ func (p *Page) note(r *http.Request, act, by, user, detail string) error {
 	return p.Note(r.Context(), memory.AuditEntry{Act: act, By: by, User: user, Detail: detail})
 }
 
-// switchUser shows an admin the memory of another user, or their own again.
+// switchUser shows an admin the memory of another user, or the admin's own memory.
 func (p *Page) switchUser(w http.ResponseWriter, r *http.Request) {
 	s, err := p.sessionOf(r)
 	if err == nil {
@@ -227,7 +226,7 @@ func (p *Page) switchUser(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
-	s, _ := p.sessionOf(r) // without a session it is the zero session, which has no account
+	s, _ := p.sessionOf(r) // without a session, s is the zero session, which has no account
 	if err := p.closeSession(r); err != nil {
 		p.Refuse(w, r, err)
 		return
@@ -240,7 +239,7 @@ func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/signin", http.StatusSeeOther)
 }
 
-// cookie returns one of the page's cookies, which no script and no other site can read.
+// cookie returns a cookie of the page that scripts cannot read and that other sites cannot make browsers send.
 func cookie(r *http.Request, name, value string, life time.Duration) *http.Cookie {
 	return &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()),

@@ -17,32 +17,33 @@ import (
 )
 
 const (
-	// ssoCookie holds, while a browser is at the issuer, the values that the issuer's response must match.
+	// ssoCookie contains the values that the issuer's response must match, while a browser is at the issuer.
 	ssoCookie = "loci_sso"
 
-	// ssoWait is how long a sign-in at the issuer may take.
+	// ssoTimeout is the maximum time of a sign-in at the issuer.
 	ssoWait = 10 * time.Minute
 
-	// ssoSession is how long such a session lasts. Then the issuer is asked again whether the user is an admin.
+	// ssoSessionTime is the lifetime of a session. The next sign-in asks the issuer again whether the user is an
+	// admin.
 	ssoSession = 12 * time.Hour
 
-	// issuerTime bounds each request to the issuer.
+	// issuerTimeout is the maximum time of each request to the issuer.
 	issuerTime = 10 * time.Second
 )
 
-// Issuer signs people in by OpenID Connect, with the code flow and PKCE (RFC 7636). Its metadata is read at the
-// first sign-in, so that the server can start without it.
+// Issuer signs people in by OpenID Connect, with the code flow and PKCE (RFC 7636). The issuer's metadata is read
+// at the first sign-in, so that the server can start while the issuer is down.
 type Issuer struct {
 	URL, ClientID, Secret string
 	User                  string // claim with the user's name
 	SSO                   httpx.SSO
 
 	mu       sync.Mutex
-	provider *oidc.Provider // nil: not read yet
-	end      string         // its end_session_endpoint; "" if it has none
+	provider *oidc.Provider // issuer's metadata; nil until the first sign-in
+	end      string         // issuer's end_session_endpoint; "" if the issuer has none
 }
 
-// trip is the state of a sign-in, stored in the browser while it is at the issuer.
+// signInState is the state of a sign-in, stored in a cookie while the browser is at the issuer.
 type trip struct {
 	State, Nonce, Verifier, Next string
 }
@@ -54,7 +55,7 @@ func (i *Issuer) discover() (*oidc.Provider, error) {
 	if i.provider != nil {
 		return i.provider, nil
 	}
-	// The provider keeps the context's client for fetching keys, so the client belongs to no request.
+	// The provider uses the context's client later to fetch keys, so the context must outlive the request.
 	ctx := oidc.ClientContext(context.Background(), &http.Client{Timeout: issuerTime})
 	provider, err := oidc.NewProvider(ctx, i.URL)
 	if err != nil {
@@ -68,7 +69,7 @@ func (i *Issuer) discover() (*oidc.Provider, error) {
 	return provider, nil
 }
 
-// flow returns the OAuth configuration, and the verifier of the issuer's tokens.
+// oauthFlow returns the OAuth configuration and the verifier of the issuer's tokens.
 func (i *Issuer) flow(r *http.Request) (oauth2.Config, *oidc.IDTokenVerifier, error) {
 	provider, err := i.discover()
 	if err != nil {
@@ -80,7 +81,7 @@ func (i *Issuer) flow(r *http.Request) (oauth2.Config, *oidc.IDTokenVerifier, er
 	}, provider.Verifier(&oidc.Config{ClientID: i.ClientID}), nil
 }
 
-// origin is the server's address as the browser sees it.
+// serverOrigin returns the server's address as the browser sees it.
 func origin(r *http.Request) string {
 	scheme := "http"
 	if httpx.Secure(r) {
@@ -89,7 +90,7 @@ func origin(r *http.Request) string {
 	return scheme + "://" + r.Host
 }
 
-// signInBySSO redirects a browser to the issuer.
+// startSSO redirects a browser to the issuer.
 func (p *Page) signInBySSO(w http.ResponseWriter, r *http.Request) {
 	flow, _, err := p.Issuer.flow(r)
 	if err != nil {
@@ -104,7 +105,7 @@ func (p *Page) signInBySSO(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, flow.AuthCodeURL(t.State, oidc.Nonce(t.Nonce), oauth2.S256ChallengeOption(t.Verifier)), http.StatusSeeOther)
 }
 
-// signedInBySSO handles the issuer's redirect back.
+// finishSSO handles the request to which the issuer redirects the browser after the sign-in.
 func (p *Page) signedInBySSO(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, cookie(r, ssoCookie, "", -time.Second))
 	t, in, err := p.Issuer.verify(r)
@@ -123,7 +124,7 @@ func (p *Page) signedInBySSO(w http.ResponseWriter, r *http.Request) {
 	p.onward(w, r, local(t.Next), "Signed in")
 }
 
-// ssoFailed shows the sign-in form with the reason of a failure.
+// renderSSOError shows the sign-in form with the reason of a failure.
 func (p *Page) ssoFailed(w http.ResponseWriter, r *http.Request, next string, err error) {
 	form, problem := p.signinForm(next, ""), httpx.Tell(r.Context(), err)
 	form.Wrong = capital(problem.Detail) + "."
@@ -183,7 +184,7 @@ func (i *Issuer) verify(r *http.Request) (t trip, in httpx.SignIn, err error) {
 	return t, i.SSO.Of(user, groups), nil
 }
 
-// endOf returns the address at which a browser signs out of the issuer, "" if the session has no issuer.
+// signOutURL returns the address at which a browser signs out of the issuer, or "" if the session has no issuer.
 func (i *Issuer) endOf(r *http.Request, by string) string {
 	if i == nil || !httpx.IsSSO(by) {
 		return ""
@@ -196,8 +197,8 @@ func (i *Issuer) endOf(r *http.Request, by string) string {
 	return i.end + "?" + url.Values{"client_id": {i.ClientID}, "post_logout_redirect_uri": {origin(r) + "/signin"}}.Encode()
 }
 
-// onward shows a page that redirects to another. After an HTTP redirect from another site, a browser would omit
-// the session cookie; after a form, it would not follow a redirect to another site.
+// redirectByPage shows a page that redirects the browser. After an HTTP redirect from another site, browsers
+// would omit the session cookie; after a form, browsers would not follow a redirect to another site.
 func (p *Page) onward(w http.ResponseWriter, r *http.Request, to, title string) {
 	w.Header().Set("Refresh", "0;url="+to)
 	p.render(w, r, http.StatusOK, "onward", frame{Title: title, Bare: true, Body: to})

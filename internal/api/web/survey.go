@@ -10,19 +10,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// survey counts an owner's journal as of a version. Reading very many facts takes seconds, so facts are counted
-// only on request.
+// journalCounts are the counts of an owner's journal as of a version. Reading very many facts takes seconds, so
+// facts are counted only on request.
 type survey struct {
 	version int64
 	from    time.Time      // time of the oldest change
-	days    map[string]int // by date: facts that became active, minus those that became inactive
-	actions map[string]int
-	authors map[string]int // by kind
-	kinds   map[string]int // active facts by category; nil: not counted
-	across  recurring      // what occurs in several projects
+	days    map[string]int // change in the number of active facts, by date
+	actions map[string]int // changes by action
+	authors map[string]int // changes by the author's kind
+	kinds   map[string]int // active facts by category; nil if facts were not counted
+	across  recurring      // items that occur in several projects
 }
 
-// survey counts an owner's journal and, with withFacts, the facts. It does so once per version.
+// journalCounts counts an owner's journal and, with withFacts, the facts. The counts are cached for each version.
 func (p *Page) survey(ctx context.Context, owner memory.Owner, withFacts bool) (survey, error) {
 	versions, err := p.engine.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil {
@@ -71,7 +71,7 @@ func (p *Page) countFacts(ctx context.Context, owner memory.Owner, s *survey) er
 	return nil
 }
 
-// growth returns how many facts were active at the end of each day since the first change.
+// growth returns the number of active facts at the end of each day since the first change.
 func (s survey) growth(today time.Time) (days []time.Time, active []float64) {
 	if s.from.IsZero() {
 		return nil, nil
@@ -88,7 +88,7 @@ func midnight(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
 }
 
-// most returns the n names with the highest counts, the highest first.
+// topNames returns the n names with the highest counts, the highest first.
 func most(counts map[string]int, n int) []string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))

@@ -9,27 +9,27 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// changesAtOnce is the maximum number of changes on a page of the timeline.
+// changesPageSize is the maximum number of changes on a page of the timeline.
 const changesAtOnce = 40
 
-// timeView is memory as of a day, and the changes since.
+// timeView is memory as of a day, and later changes.
 type timeView struct {
 	Here   string
 	Empty  bool
 	First  time.Time
-	Day    time.Time // memory is shown as of its end
+	Day    time.Time // shown day; memory is shown as of the end of this day
 	Today  bool
-	N, Max int // number of the day, counted from the first (0), and of today
+	N, Max int // numbers of the shown day and of today; the first day is 0
 	Growth series
 	Facts  int // active facts on that day
 	Rows   []row
 	More   int // facts of that day that are not listed
 	Since  []onDay
-	SinceT string // time to which an undo goes back
+	SinceT string // time to which an undo goes back (RFC 3339)
 	Next   string
 }
 
-// onDay lists the changes of one day.
+// dayChanges lists the changes of one day.
 type onDay struct {
 	Day   time.Time
 	Steps []step
@@ -75,7 +75,7 @@ func (p *Page) time(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// requestedDay returns the number of the requested day; without a parameter, of the last day.
+// requestedDay returns the number of the requested day, or the last day's number if no day was requested.
 func requestedDay(r *http.Request, days int) (int, error) {
 	last, s := days-1, r.FormValue("n")
 	if s == "" {
@@ -83,12 +83,12 @@ func requestedDay(r *http.Request, days int) (int, error) {
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil {
-		return 0, memory.Errorf(memory.Invalid, "%q is not a valid day number", clip(20, s))
+		return 0, memory.Errorf(memory.Invalid, "invalid day number %q", clip(20, s))
 	}
 	return min(max(n, 0), last), nil
 }
 
-// pastRows returns facts in their former state, each with what happened to it later.
+// pastRows returns facts in their former state, each with a note about its later change.
 func (p *Page) pastRows(r *http.Request, v visit, then []memory.Memory, here string) ([]row, error) {
 	ids := make([]string, 0, len(then))
 	for _, m := range then {
@@ -116,7 +116,7 @@ func (p *Page) pastRows(r *http.Request, v visit, then []memory.Memory, here str
 	return out, nil
 }
 
-// byDay groups changes, newest first, by day.
+// changesByDay groups changes, newest first, by day.
 func (p *Page) byDay(changes []memory.Change) []onDay {
 	var out []onDay
 	for _, c := range changes {

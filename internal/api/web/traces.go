@@ -9,19 +9,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tracesAtOnce is how many of the newest traces a page reads.
+// maxTraces is the number of newest traces that a page reads.
 const tracesAtOnce = 200
 
-// slack is the maximum difference between the times of a turn and of its trace, which the same request sets.
+// clockSlack is the maximum time by which a trace may precede its turn, although the same request stores both.
 const slack = time.Second
 
-// answered maps user turns to the traces of their answers. A trace belongs to the nearest turn before it; if a
-// turn has several traces, the newest counts.
+// tracesByTurn returns the traces of answers by the ids of the user turns. A trace belongs to the turn with the
+// nearest time; if a turn has several traces, the newest is used.
 func answered(traces []memory.Trace, turns []memory.Turn) map[string]memory.Trace {
 	out := map[string]memory.Trace{}
 	for _, one := range traces { // traces come newest first
 		nearest, by := "", time.Duration(0)
-		for _, t := range turns { // turns come in order; of turns with the same time, the last one was asked
+		for _, t := range turns { // turns are in order; of turns with the same time, the last turn is used
 			away := one.At.Sub(t.CreatedAt)
 			if t.Role != memory.RoleUser || t.Status != memory.Active || away < -slack {
 				continue
@@ -37,16 +37,16 @@ func answered(traces []memory.Trace, turns []memory.Turn) map[string]memory.Trac
 	return out
 }
 
-// answeredIn is answered for a conversation.
+// conversationTraces returns the traces of a conversation's answers by turn.
 func (p *Page) answeredIn(ctx context.Context, owner memory.Owner, conversation string, turns []memory.Turn) (map[string]memory.Trace, error) {
 	traces, err := p.engine.Traces.Traces(ctx, owner, memory.TraceQuery{Conversation: conversation, Limit: tracesAtOnce})
 	return answered(traces, turns), err
 }
 
-// tracesView lists the latest requests to memory, each with the number of memories it received.
+// tracesView lists the latest requests to memory, each with the number of memories returned.
 type tracesView struct {
 	Traces       []memory.Trace
-	Conversation string // only traces of this conversation; "" for all
+	Conversation string // only show traces of this conversation; "" shows all traces
 }
 
 func (p *Page) traces(r *http.Request, v visit) (any, error) {

@@ -34,8 +34,8 @@ func (p *Page) undoing(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// undo takes back a change, everything since a time, or runs, the last first. If later changes conflict with
-// it, undo asks whether to take them back too.
+// undo undoes a change, all changes since a time, or runs, the last run first. If later changes conflict with
+// the undo, the user is asked whether to undo these changes too.
 func (p *Page) undo(r *http.Request, v visit) (done, error) {
 	runs := r.PostForm["run"]
 	if len(runs) == 0 {

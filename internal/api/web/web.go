@@ -20,36 +20,36 @@ import (
 
 // Options configure the page.
 type Options struct {
-	Key       string                                         // key that [httpx.Guard] requires; "" for none
-	Auth      *httpx.Options                                 // options of [httpx.Guard]; nil: only Key is checked
-	Issuer    *Issuer                                        // single sign-on; nil: only keys
-	Note      func(context.Context, memory.AuditEntry) error // writes to the audit record; nil: nothing is recorded
-	Multi     bool                                           // several users: the sign-in form asks for a name
+	Key       string                                         // key that [httpx.Guard] requires; "" requires none
+	Auth      *httpx.Options                                 // options of [httpx.Guard]; nil checks only Key
+	Issuer    *Issuer                                        // single sign-on; nil accepts only keys
+	Note      func(context.Context, memory.AuditEntry) error // writes to the audit record; nil records nothing
+	Multi     bool                                           // the server has several users, so the sign-in form asks for a name
 	Sessions  memory.Sessions                                // stores sessions
-	Token     func(token string) bool                        // whether a front end's cookie has a token that it signed for a user; nil: tokens are not accepted
+	Token     func(token string) bool                        // reports whether a front end signed this token; nil accepts no tokens
 	Recency   float64                                        // weight of recency in a score, 0 to 1
-	Documents int                                            // tokens in a prompt for attached contexts
+	Documents int                                            // maximum tokens of attached contexts in a prompt
 	Health    func(context.Context) client.Health            // state of the server
-	Settings  func() []Setting                               // the settings in order; called for the page that shows them
-	Models    func() []Model                                 // models in use and the reasons; called for the page that shows them
-	Lacks     []string                                       // unavailable models that the profile names, each with its replacement
+	Settings  func() []Setting                               // settings in display order, read each time the page shows them
+	Models    func() []Model                                 // models in use, read each time the page shows them
+	Lacks     []string                                       // messages about unavailable models of the profile and their replacements
 	Prompts   string                                         // folder with files that replace built-in prompts
-	InUse     func() *prompt.Set                             // each prompt in the variant for its model; nil: the engine's
-	Upstream  Upstream                                       // upstream whose models the playground lists; nil: none
-	Talker    chats.Talker                                   // lets an upstream model answer; nil: only Loci's own model
-	Zone      *time.Location                                 // zone of the days and times shown; nil: the server's
-	Others    []string                                       // path prefixes of other APIs; empty: all paths that the page does not have
+	InUse     func() *prompt.Set                             // prompts in the variants for the models in use; nil uses the engine's
+	Upstream  Upstream                                       // upstream whose models the playground lists; nil lists only Loci's own
+	Talker    chats.Talker                                   // lets an upstream model answer; nil uses only Loci's own model
+	Zone      *time.Location                                 // time zone of displayed times; nil uses the server's
+	Others    []string                                       // path prefixes of other APIs; empty means all paths that the page lacks
 }
 
 // Page serves the web page.
 type Page struct {
 	Options
 	engine    *engine.Engine
-	mux       func() *http.ServeMux                // routes of the page, built at the first request that may need them
-	templates func() map[string]*template.Template // parsed when the first page is shown, which most servers never do
-	files     func() map[string]asset              // read when the first page is shown
+	mux       func() *http.ServeMux                // routes of the page, built at the first request
+	templates func() map[string]*template.Template // templates by view, parsed when the first page is shown
+	files     func() map[string]asset              // assets by file name, read when the first page is shown
 	surveys   recent.Map[memory.Owner, survey]
-	ending    sync.Once     // makes the server close done when it shuts down
+	ending    sync.Once     // registers the server's shutdown hook, which closes done
 	done      chan struct{} // closed at shutdown, to end streams
 }
 
@@ -70,7 +70,7 @@ func New(e *engine.Engine, opts Options) *Page {
 	return p
 }
 
-// paths registers the page's paths.
+// newMux registers the page's paths.
 func (p *Page) paths() *http.ServeMux {
 	mux := routes{p, http.NewServeMux()}
 	mux.show("GET /{$}", "memories", p.memories)
@@ -125,7 +125,7 @@ func (p *Page) paths() *http.ServeMux {
 	return mux.ServeMux
 }
 
-// Or returns a handler that serves the page's requests, and all others by next.
+// WithFallback returns a handler that serves the page's requests and passes all other requests to next.
 func (p *Page) Or(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p.Owns(r) {
@@ -136,8 +136,7 @@ func (p *Page) Or(next http.Handler) http.Handler {
 	})
 }
 
-// Owns reports whether a request is for the page, or comes from a browser that looks for a page that does not
-// exist.
+// Owns reports whether a request is for the page, or is a browser's request for a page that does not exist.
 func (p *Page) Owns(r *http.Request) bool {
 	if slices.ContainsFunc(p.Others, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }) {
 		return false
@@ -149,7 +148,7 @@ func (p *Page) Owns(r *http.Request) bool {
 	return len(p.Others) > 0 && browser
 }
 
-// ServeHTTP serves the page's paths, with the protection against other sites.
+// ServeHTTP serves the page's paths and refuses forms that another site made the browser send.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	headers(w.Header())
 	err := sameOrigin(r)
@@ -163,7 +162,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux().ServeHTTP(w, r)
 }
 
-// routes are the page and its paths.
+// routes registers the page's handlers by path.
 type routes struct {
 	*Page
 	*http.ServeMux
@@ -185,7 +184,7 @@ func (p *Page) visitOf(r *http.Request) (visit, error) {
 	return visit{owner: id.Owner, author: id.Author(), now: p.engine.Now()}, nil
 }
 
-// handle registers a handler for identified users. Its error is shown as a page.
+// handle registers a handler for identified users, and shows the handler's error as a page.
 func (p routes) handle(pattern string, do func(http.ResponseWriter, *http.Request, visit) error) {
 	_, name, _ := strings.Cut(pattern, "/{")
 	name = strings.Trim(name, "}$")
@@ -204,7 +203,7 @@ func (p routes) handle(pattern string, do func(http.ResponseWriter, *http.Reques
 	})
 }
 
-// show registers a view: a template and the function that returns its data.
+// handleView registers a view: a template and the function that returns the template's data.
 func (p routes) show(pattern, name string, fill func(*http.Request, visit) (any, error)) {
 	p.handle(pattern, func(w http.ResponseWriter, r *http.Request, v visit) error {
 		body, err := fill(r, v)
@@ -220,10 +219,10 @@ func (p routes) show(pattern, name string, fill func(*http.Request, visit) (any,
 	})
 }
 
-// elsewhere is the result of a view whose content has another path, to which the browser is redirected.
+// redirectTo is the result of a view that redirects the browser to another path.
 type elsewhere string
 
-// form registers a handler of a form.
+// handleForm registers a handler of a form.
 func (p routes) form(pattern string, do func(http.ResponseWriter, *http.Request, visit) error) {
 	p.handle(pattern, func(w http.ResponseWriter, r *http.Request, v visit) error {
 		if err := readForm(r); err != nil {
@@ -233,7 +232,7 @@ func (p routes) form(pattern string, do func(http.ResponseWriter, *http.Request,
 	})
 }
 
-// act registers the action of a form. The browser then returns to the form's page, which shows what was done.
+// handleAction registers the action of a form. The browser then returns to the form's page, which shows the result.
 func (p routes) act(pattern string, do func(*http.Request, visit) (done, error)) {
 	p.form(pattern, func(w http.ResponseWriter, r *http.Request, v visit) error {
 		d, err := do(r, v)
