@@ -89,8 +89,8 @@ func answerID(owner memory.Owner, answer string) string {
 	return core.DerivedID(owner, "answer", answer)
 }
 
-// answerID returns the turn id for an answer that a later request may name. It returns "" for a
-// generated id if the id is taken: an upstream may reuse ids, and no answer may be lost.
+// unusedAnswerID returns the turn id for an answer that a later request may refer to. It returns "" if
+// the id is already used, since upstreams may reuse ids and no answer may be lost.
 func (x *Exchange) answerID(ctx context.Context, answer string) (string, error) {
 	if !x.In.Named && x.In.Answer == "" || answer == "" {
 		return "", nil
