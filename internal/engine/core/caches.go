@@ -73,8 +73,8 @@ func (b PinnedBlock) HasHit(is func(memory.Memory) bool) bool {
 	return slices.ContainsFunc(b.Hits, func(h memory.Hit) bool { return is(h.Memory) })
 }
 
-// stripes bounds how many conversations can be written concurrently. Two conversations with the
-// same stripe rarely block each other.
+// mutexStripes bounds the conversations that can be written concurrently. Conversations with the same
+// stripe block each other, which is rare.
 const stripes = 256
 
 // KeyedMutex locks conversations, so that the end of the current branch does not change before the

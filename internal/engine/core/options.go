@@ -199,7 +199,7 @@ const (
 	summaryLeast = 4 // minimum number of turns of a summary, unless summaries are due sooner
 )
 
-// Least returns the minimum number of turns of a summary.
+// MinTurns returns the minimum number of turns of a summary.
 func (s Summaries) Least() int { return min(summaryLeast, 2*s.Every-1) }
 
 // RuleBased is the model name of summaries that rules wrote.

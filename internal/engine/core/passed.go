@@ -230,7 +230,7 @@ func eachShingle(owner memory.Owner, text string, yield func(from, to int, key u
 	})
 }
 
-// hashOf returns the hash of a whole text.
+// hashText returns the hash of a whole text.
 func hashOf(owner memory.Owner, text string) uint64 {
 	return hashWords(owner, append(strings.Fields(strings.ToLower(text)), ""))
 }

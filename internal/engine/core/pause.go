@@ -19,7 +19,7 @@ const (
 	PauseUnknown Pause = "unknown" // the store did not reply; memory is neither read nor written
 )
 
-// OwnKeys is the prefix of the profile keys that Loci uses for a user's settings. Changes of these
+// ReservedPrefix is the prefix of the profile keys that Loci uses for a user's settings. Changes of these
 // entries are in the journal, but models do not see the entries.
 const OwnKeys = "loci."
 

@@ -145,7 +145,7 @@ func (e *Core) DropProfileIn(ctx context.Context, owner memory.Owner, run memory
 	})
 }
 
-// ReadEntry returns an active profile entry, or [memory.NotFound].
+// ReadProfileEntry returns an active profile entry, or [memory.NotFound].
 func (e *Core) ReadEntry(ctx context.Context, owner memory.Owner, key string) (memory.ProfileEntry, error) {
 	all, err := e.Store.Profile(ctx, owner, memory.At{})
 	return entryNamed(all, key, err)

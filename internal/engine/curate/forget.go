@@ -147,7 +147,7 @@ func forgetRequest(query string) extract.Command {
 	return extract.Command{What: query} // an explicit request refers to memory, even if it is only a name
 }
 
-// everyKind lists the kinds that recall returns.
+// allKinds lists the kinds that recall returns.
 var everyKind = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
 
 // FindToForget returns the memories of a scope to which a forget request refers. It checks all facts,

@@ -22,7 +22,7 @@ type UndoRequest struct {
 	Idempotency string
 }
 
-// Undone is the result of an undo or a dry run.
+// UndoResult is the result of an undo or a dry run.
 type Undone struct {
 	memory.Receipt                 // zero in a dry run
 	Changes        []memory.Change // in order of application

@@ -207,7 +207,7 @@ func (x *Exchange) rewrite(p *Placement, lines []recall.Line, from recall.Source
 	return WithRules(block, rules)
 }
 
-// sources reads the memories of all lines of the blocks.
+// lineSources reads the memories of all lines of the blocks.
 func (e *Exchanges) sources(ctx context.Context, of memory.Owner, blocks []earlierBlock) (recall.Sources, error) {
 	from, ids, profile := recall.Sources{Memories: map[string]memory.Memory{}}, map[memory.Owner][]string{}, false
 	for _, b := range blocks {

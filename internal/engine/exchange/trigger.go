@@ -89,7 +89,7 @@ func (x *Exchange) endToLearn(ctx context.Context, q question, moved []string, e
 	return []memory.Job{job}, nil
 }
 
-// unlearned returns the conversation's turns from which nothing was learned yet.
+// unlearnedTurns returns the conversation's turns from which nothing was learned yet.
 func (x *Exchange) unlearned(ctx context.Context, q question) ([]memory.Turn, error) {
 	turns, err := x.e.Store.Turns(ctx, x.In.Owner, memory.TurnQuery{Conversation: q.conversation.ID, Unlearned: true})
 	if err != nil {

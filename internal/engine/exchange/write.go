@@ -25,7 +25,7 @@ type writing struct {
 	redactedTurns []memory.Turn // the batch's redacted turns, with their text
 }
 
-// newWriting starts a batch at a request's position.
+// newTurnBatch starts a batch at a request's position.
 func newWriting(c memory.Conversation, at thread.Alignment, private bool) writing {
 	w := writing{parent: at.Parent, private: private}
 	w.Conversation, w.Run = c, core.NewID()

@@ -82,7 +82,7 @@ func (e *Learner) learnAll(ctx context.Context, job memory.Job, turns []memory.T
 	return jobs.Applied, nil
 }
 
-// Unlearned returns the user's turns to learn from and, if configured, the answers to them.
+// UnlearnedTurns returns the user's turns to learn from and, if configured, the answers to them.
 func (e *Learner) Unlearned(ctx context.Context, job memory.Job) ([]memory.Turn, error) {
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Unlearned: true})
 	if err != nil {
@@ -112,7 +112,7 @@ func (e *Learner) Unlearned(ctx context.Context, job memory.Job) ([]memory.Turn,
 	return all, nil
 }
 
-// InChunks splits turns into inputs of model calls. Each failed attempt halves the maximum size.
+// SplitIntoChunks splits turns into inputs of model calls. Each failed attempt halves the maximum size.
 func InChunks(turns []memory.Turn, failed int) [][]memory.Turn {
 	most := max(1, min(len(turns), learnTurns)>>min(failed, halvings))
 	var out [][]memory.Turn

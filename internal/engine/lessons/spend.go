@@ -87,7 +87,7 @@ func (e *Asker) backOff(err error) error {
 // errUnreadable reports that two replies of the model could not be parsed.
 var errUnreadable = errors.New("the model's second reply could not be read")
 
-// askFor calls the learning model and parses its reply. It retries an unreadable reply once.
+// askAndParse calls the learning model and parses its reply. It retries an unreadable reply once.
 func askFor[T any](ctx context.Context, e *Asker, owner memory.Owner, ask memory.Prompt, read func(string) (T, error)) (T, memory.Reply, error) {
 	var none T
 	reply, err := e.Complete(ctx, owner, ask)

@@ -103,7 +103,7 @@ func (e *Learner) summaryByModel(ctx context.Context, owner memory.Owner, uttera
 	return words, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}, err
 }
 
-// writeSummary replaces old by a new summary of turns. It returns a [*jobs.PutOff] if turns
+// writeSummary replaces previous by a new summary of turns. It returns a [*jobs.PutOff] if turns
 // were forgotten after they were read.
 func (e *Learner) writeSummary(ctx context.Context, job memory.Job, turns []memory.Turn, words string, author memory.Author, before []memory.Summary) error {
 	last, ids := turns[len(turns)-1], make([]string, len(turns))

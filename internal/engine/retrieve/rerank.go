@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// Reranked bounds the number of candidates that a reranker reads.
+	// MaxReranked bounds the number of candidates that a reranker reads.
 	Reranked = 24
 
-	// rerankText bounds the bytes of a memory that the reranker reads, about 200 tokens, since the
+	// maxRerankText bounds the bytes of a memory that the reranker reads, about 200 tokens, since the
 	// cost grows with the length.
 	rerankText = 800
 
-	// rerankTime bounds a call without a deadline.
+	// maxRerankTime bounds a call without a deadline.
 	rerankTime = time.Second
 )
 

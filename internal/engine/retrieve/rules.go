@@ -31,7 +31,7 @@ const (
 // RecentFacts is the number of newest facts that replace a search result (design 1).
 const Recents = 10
 
-// Question returns the question of a chat request.
+// QuestionText returns the question of a chat request.
 func (e *Retriever) Question(c *chatapi.Chat) string {
 	return c.Question(max(1, e.Opts.Recall.Messages))
 }

@@ -274,7 +274,7 @@ func (w walker) summaries(ctx context.Context, yield func(portable.Record) error
 	return w.summariesOf(ctx, "", yield)
 }
 
-// summariesOf yields the summaries of a conversation, or all summaries.
+// conversationSummaries yields the summaries of a conversation, or all summaries.
 func (w walker) summariesOf(ctx context.Context, conversation string, yield func(portable.Record) error) error {
 	if !w.has(SummaryPart) {
 		return nil

@@ -387,7 +387,7 @@ func (e *Filler) MissingVector(b memory.Batch) string {
 	return ""
 }
 
-// AddsContent reports whether changes write text that needs a vector.
+// AddsEmbeddableText reports whether changes write text that needs a vector.
 func AddsContent(changes []memory.Change) bool {
 	return slices.ContainsFunc(changes, func(c memory.Change) bool {
 		return c.After.Status() == memory.Active && (c.After.Fact != nil || c.After.Link != nil || c.After.Summary != nil || c.After.Turn != nil)

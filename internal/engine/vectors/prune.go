@@ -73,7 +73,7 @@ func (e *Filler) PruneAll(ctx context.Context, dry bool) ([]Pruned, error) {
 	return all, err
 }
 
-// prune overwrites a model's vectors with empty vectors, which stores treat as missing.
+// pruneModel overwrites a model's vectors with empty vectors, which stores treat as missing.
 func (e *Filler) prune(ctx context.Context, owner memory.Owner, model string, dry bool) (int, error) {
 	var ids []string
 	if _, err := e.Store.Since(ctx, owner, model, 0, func(item memory.Item) error {
