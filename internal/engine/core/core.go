@@ -36,10 +36,10 @@ func New(parts Parts, opts Options) *Core {
 	return &Core{Parts: parts, Opts: opts, Blocks: NewBlockCache(), Writes: NewKeyedMutex()}
 }
 
-// Ping reports whether the store answers. A store with a database asks the database.
+// Ping reports whether the store answers. A database store pings its database.
 func (e *Core) Ping(ctx context.Context) error { return Ping(ctx, e.Store) }
 
-// Ping reports whether a store answers. A store without a Ping method always does.
+// Ping reports whether a store answers. Without a Ping method it reads the versions.
 func Ping(ctx context.Context, store memory.Store) error {
 	if p, ok := store.(interface{ Ping(context.Context) error }); ok {
 		return p.Ping(ctx)

@@ -78,7 +78,7 @@ type Learning struct {
 	Every     int           // number of user messages per lesson; 0 counts as 1
 	Exchanges int           // number of the first exchange in a conversation to learn from; 0 counts as 1
 	Scope     FactScope     // scope of learned facts; empty: OfUser
-	Idle      time.Duration // idle time of a conversation after which fewer messages are learned from
+	Idle      time.Duration // idle time after which a conversation's remaining messages are learned from
 	Context   int           // number of earlier messages that the model also reads
 
 	Trust    string // when a model's facts become active without review: tried, always or never

@@ -29,7 +29,7 @@ type look struct {
 }
 
 // closedTTL is the time for which a cached state is valid, since another server may close or open an
-// owner. It is much less than the first delay of erase.EraseAgain, which removes later writes.
+// owner. It is much less than the first of erase.ResumeDelays, which removes later writes.
 const lookTTL = 10 * time.Second
 
 // isValid reports whether the state is recent enough.

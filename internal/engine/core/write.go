@@ -17,7 +17,7 @@ import (
 // MaxFastRetries is the number of retries without delay after a Conflict.
 const MaxConflicts = 10
 
-// MaxAttempts bounds all attempts. More than ten conflicts in a row occur while another server
+// MaxWriteAttempts bounds all attempts. More than ten conflicts in a row occur while another server
 // writes to the owner constantly.
 const MaxReplans = 100
 

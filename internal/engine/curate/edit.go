@@ -122,7 +122,7 @@ func (e *Curator) change(ctx context.Context, owner memory.Owner, id, key string
 	return next, nil
 }
 
-// PrepareRevision completes next, the new state of the fact was. It adds the vector of new text to run
+// PrepareRevision completes next, the new state of the fact previous. It adds the vector of new text to run
 // and, for a restored or reworded fact, the base and the ids of answers that repeat superseded facts.
 // It returns the changes that supersede the facts that next contradicts.
 func (e *Curator) Revise(ctx context.Context, run *memory.Run, was memory.Fact, next *memory.Fact, reason string, author memory.Author) ([]memory.Change, error) {
