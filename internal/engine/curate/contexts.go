@@ -56,6 +56,7 @@ func (e *Curator) EditContext(ctx context.Context, owner memory.Owner, id string
 	return next, nil
 }
 
+// ApplyContextEdit applies an edit to a context.
 func (e *Curator) Write(c *memory.Context, edit ContextEdit) (err error) {
 	if edit.Content != nil {
 		if c.Content, err = e.CheckText("content", *edit.Content); err != nil {

@@ -58,7 +58,7 @@ func comparisonQueries(c extract.Candidate) []memory.Query {
 	return queries
 }
 
-// addNeighbors appends the facts of pages to near, without duplicates.
+// addNeighbors appends the facts of pages to neighbors, without duplicates.
 func (e reader) addNeighbors(scope memory.Scope, near []extract.Neighbour, pages []memory.Page, gone map[string]bool) []extract.Neighbour {
 	for _, page := range pages {
 		for _, m := range page.Memories {

@@ -162,7 +162,7 @@ func (i *importer) plan(t *talk, line portable.Record, turns []portable.Record, 
 	return batch
 }
 
-// extendedPath returns the path that appends turns after end, or nil if the turns do not follow end.
+// extendedPath returns the path that appends turns after lastActive, or nil if the turns do not follow it.
 func extendedPath(end memory.Turn, turns []memory.Turn) *memory.Path {
 	p := &memory.Path{From: -1}
 	for _, turn := range turns {
