@@ -133,7 +133,7 @@ func (e *Chats) WriteChat(ctx context.Context, owner memory.Owner, mark *memory.
 		}
 	}
 	if len(ids) > MaxAttached {
-		return memory.Errorf(memory.Invalid, "contexts: are %d, more than %d", len(ids), MaxAttached)
+		return memory.Errorf(memory.Invalid, "contexts: %d exceed the limit of %d", len(ids), MaxAttached)
 	}
 	found, err := e.ContextsNamed(ctx, owner, ids)
 	if err != nil {

@@ -23,7 +23,7 @@ func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, named string) (
 		near, err = e.opposed(ctx, f, MostAlike)
 	}
 	if err != nil { // store a person's fact even if the comparison fails
-		e.Log.Warn("a fact was not compared with facts of the same words", "fact", f.ID, "err", err)
+		e.Log.Warn("a fact was not compared with facts that share its words", "fact", f.ID, "err", err)
 	}
 	if near, err = e.sameAttribute(ctx, f, near); err != nil {
 		return nil, err

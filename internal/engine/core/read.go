@@ -31,7 +31,7 @@ func (e *Core) Fact(ctx context.Context, owner memory.Owner, id string) (memory.
 	case err != nil:
 		return memory.Fact{}, err
 	case m.Link != nil:
-		return memory.Fact{}, memory.Errorf(memory.Forbidden, "%s belongs to %s and is changed there", id, m.Fact.Scope.Owner)
+		return memory.Fact{}, memory.Errorf(memory.Forbidden, "%s belongs to %s; only that owner can change it", id, m.Fact.Scope.Owner)
 	case m.Fact == nil:
 		return memory.Fact{}, memory.Errorf(memory.Invalid, "%s is a %s, which cannot be edited", id, m.Kind())
 	}

@@ -127,7 +127,7 @@ const FilesRoot = "/memories"
 func IsFile(c memory.Context) bool { return strings.HasPrefix(c.Title, FilesRoot+"/") }
 
 // ErrConcurrentEdit reports that Loci changed a text that the caller also changed.
-var ErrConcurrentEdit = Lasting(memory.Errorf(memory.Conflict, "Loci changed the same text meanwhile"))
+var ErrConcurrentEdit = Lasting(memory.Errorf(memory.Conflict, "Loci changed the same text at the same time"))
 
 // AllStatuses lists all statuses.
 var EveryStatus = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}

@@ -140,7 +140,7 @@ func (e *Curator) mergeNote(ctx context.Context, next memory.Fact, key string, a
 	same := errors.New("it adds nothing")
 	fact, err := e.change(ctx, next.Scope.Owner, twin.ID, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if !f.Status.Live() {
-			return "", "", memory.Errorf(memory.Conflict, "%s became %s meanwhile", f.ID, f.Status)
+			return "", "", memory.Errorf(memory.Conflict, "%s became %s during the write", f.ID, f.Status)
 		}
 		was := *f
 		if author.Kind != memory.ByModel {
@@ -245,7 +245,7 @@ func (e *Curator) factWithText(ctx context.Context, f memory.Fact) (memory.Fact,
 			return *m.Fact, nil
 		}
 	}
-	return memory.Fact{}, memory.Errorf(memory.Conflict, "the same fact was just added and removed again")
+	return memory.Fact{}, memory.Errorf(memory.Conflict, "the same fact was added and removed at the same time; try again")
 }
 
 // factOfRun returns the current state of the fact that a run wrote.

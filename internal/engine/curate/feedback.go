@@ -42,7 +42,7 @@ func (e *Curator) Rate(ctx context.Context, owner memory.Owner, id string, v Ver
 		case v == Wrong:
 			f.Confidence *= wrongFactor
 		default:
-			return "", "", memory.Errorf(memory.Invalid, "verdict: %q is neither %s nor %s", v, Useful, Wrong)
+			return "", "", memory.Errorf(memory.Invalid, "verdict: invalid value %q (valid: %s, %s)", v, Useful, Wrong)
 		}
 		return memory.ActionUpdate, "called " + string(v) + " by a person", nil
 	})

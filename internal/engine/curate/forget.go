@@ -299,7 +299,7 @@ const maxFiltered = 10_000
 func (e *Curator) ForgetFiltered(ctx context.Context, owner memory.Owner, q memory.Query, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	q.Text = strings.TrimSpace(q.Text)
 	if q.Tag == "" && q.Category == "" && q.Project == "" && q.Conversation == "" && q.Text == "" {
-		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "filter: it has no criterion; set tag, category, project, conversation or q")
+		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "filter: has no criterion; set tag, category, project, conversation or q")
 	}
 	if m.Query != "" || len(m.IDs) > 0 {
 		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a filter, a query or ids")
@@ -315,7 +315,7 @@ func (e *Curator) ForgetFiltered(ctx context.Context, owner memory.Owner, q memo
 			}
 		})
 		if len(found) > maxFiltered {
-			return nil, memory.Errorf(memory.TooLarge, "filter: it finds %d memories, more than %d at once; narrow it", len(found), maxFiltered)
+			return nil, memory.Errorf(memory.TooLarge, "filter: matches %d memories, more than the limit of %d; narrow it", len(found), maxFiltered)
 		}
 		return found, err
 	})

@@ -21,7 +21,7 @@ func (e *Curator) Relate(ctx context.Context, owner memory.Owner, from, to strin
 	ctx = memory.ForWrite(ctx)
 	switch {
 	case !slices.Contains(RelationKinds, kind):
-		return memory.Receipt{}, memory.Errorf(memory.Invalid, "kind: %q is none of %v", kind, RelationKinds)
+		return memory.Receipt{}, memory.Errorf(memory.Invalid, "kind: invalid value %q (valid: %v)", kind, RelationKinds)
 	case from == to:
 		return memory.Receipt{}, memory.Errorf(memory.Invalid, "a fact cannot be related to itself")
 	}

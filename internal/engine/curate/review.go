@@ -229,7 +229,7 @@ func (j *judging) judgeShared(ctx context.Context, link memory.Link, one Judgeme
 		link.Status = memory.Retired
 	case memory.ActionApprove:
 		if one.Content != "" && one.Content != link.Fact.Content {
-			return memory.Errorf(memory.Invalid, "%s belongs to %s: it is accepted as it is, or rejected", one.ID, link.Fact.Scope.Owner)
+			return memory.Errorf(memory.Invalid, "%s belongs to %s: accept it unchanged, or reject it", one.ID, link.Fact.Scope.Owner)
 		}
 		home, shared, err := j.engine.Share.AsShared(ctx, j.owner, link.Fact)
 		switch {

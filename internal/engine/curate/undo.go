@@ -45,7 +45,7 @@ func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, a
 		}
 	}
 	if named != 1 {
-		return Undone{}, memory.Errorf(memory.Invalid, "give one of change, run and to_time")
+		return Undone{}, memory.Errorf(memory.Invalid, "set exactly one of change, run and to_time")
 	}
 	run := memory.Run{ID: core.IDFor(owner, u.Idempotency), Kind: "undo", Author: author}
 	done, err := e.ChangesByKey(ctx, owner, u.Idempotency)

@@ -25,7 +25,7 @@ const relearnAtOnce = 200
 // forgotten, undone and rejected facts do not return.
 func (e *Learner) Relearn(ctx context.Context, owner memory.Owner, r RelearnOptions) (int, error) {
 	if !e.Learns() {
-		return 0, memory.Errorf(memory.Invalid, "nothing learns: learn.model is empty and learn.rules is off")
+		return 0, memory.Errorf(memory.Invalid, "learning is off: learn.model is empty and learn.rules is off")
 	}
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: r.Conversation})
 	if err != nil {

@@ -22,12 +22,12 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 		return memory.Reply{}, err
 	}
 	if p.Model = cmp.Or(p.Model, e.learnModel(owner)); p.Model == "" {
-		return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has named its model since the start", llm.ErrNoModel)
+		return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has named a model since the server started", llm.ErrNoModel)
 	}
 	if e.Opts.ClientKeys {
 		client := e.Clients.Of(owner)
 		if client.Key == "" {
-			return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has sent its API key since the start", llm.ErrNoModel)
+			return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has sent an API key since the server started", llm.ErrNoModel)
 		}
 		ctx = llm.WithKey(ctx, client.Key)
 	}

@@ -16,7 +16,7 @@ func (e *Sharer) QueueMissedShares(ctx context.Context, owner memory.Owner) erro
 	run := memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}
 	run.Jobs = []memory.Job{SpreadJob(owner, run.ID)}
 	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
-		return fmt.Errorf("find the facts shared meanwhile: %w", err)
+		return fmt.Errorf("queue the missed shares: %w", err)
 	}
 	e.Wake()
 	return nil

@@ -93,7 +93,7 @@ func (e *Sharer) Share(ctx context.Context, owner memory.Owner, id string, s Sha
 	if hidden, err := e.hidden(ctx, to, f); err != nil || s.End || !hidden {
 		return with, err
 	}
-	return with, memory.Errorf(memory.Conflict, "%s hid or rejected the fact: it is shared with them, but they see it only after undoing that", to.Called())
+	return with, memory.Errorf(memory.Conflict, "%s hid or rejected the fact; it is shared, but visible to them only after they undo that", to.Called())
 }
 
 // Unshare stops sharing one of the owner's own facts with these receivers, in one run, and returns the
@@ -133,7 +133,7 @@ func (e *Sharer) checkIDFree(ctx context.Context, to memory.Owner, f memory.Fact
 	if err != nil || len(found) == 0 || !idTaken(found[0], f) {
 		return err
 	}
-	return memory.Errorf(memory.Conflict, "%s has another memory with the id %s, and keeps it; add this one again to share it", to.Called(), f.ID)
+	return memory.Errorf(memory.Conflict, "%s already has another memory with the id %s; add this fact again to share it", to.Called(), f.ID)
 }
 
 // isIDTaken reports whether m is the receiver's own memory or a live link to another owner's fact.

@@ -175,7 +175,7 @@ func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all Tota
 		is := counts.counted
 		if is.Memories == 0 || counts.upTo != versions[i] {
 			if is, err = e.Reembed(ctx, owner, dry, key); err != nil {
-				return all, fmt.Errorf("vectors of %s: %w", owner, err)
+				return all, fmt.Errorf("embed the memories of %s: %w", owner, err)
 			}
 			if is.Lacking == 0 && !is.UnderWay { // cache the counts for the next call
 				e.update(owner, func(p *progress) {
@@ -368,7 +368,7 @@ func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]st
 	case err != nil:
 		return nil, fmt.Errorf("embed memories: %w", err)
 	case e.Embedder.Fingerprint() != model:
-		return nil, memory.Errorf(memory.Unavailable, "the embedder changed meanwhile")
+		return nil, memory.Errorf(memory.Unavailable, "the embedder changed while it embedded memories")
 	}
 	return core.VectorsOf(ids, model, values), nil
 }

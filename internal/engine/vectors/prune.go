@@ -31,7 +31,7 @@ func (e *Filler) Prune(ctx context.Context, dry bool, owners ...memory.Owner) (a
 			return nil, err
 		}
 		if is.Lacking*switchShare > is.Memories && !dry {
-			return nil, memory.Errorf(memory.Conflict, "%d of %d memories of %s lack a vector of model %s; old vectors are removed once nearly all have one", is.Lacking, is.Memories, owner, is.Model)
+			return nil, memory.Errorf(memory.Conflict, "%d of %d memories of %s lack a vector of model %s; old vectors can be removed once nearly all memories have one", is.Lacking, is.Memories, owner, is.Model)
 		}
 		models, err := e.Store.VectorModels(ctx, owner)
 		if err != nil {
