@@ -74,7 +74,8 @@ func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.F
 	return out, nil
 }
 
-// appendSameAttribute appends to neighbors the facts with the subject and attribute of f, if f has an attribute.
+// appendSameAttribute appends to neighbors the facts with the subject and attribute of f, if f has an
+// attribute.
 func (e *Comparer) sameAttribute(ctx context.Context, f memory.Fact, near []extract.Neighbour) ([]extract.Neighbour, error) {
 	if f.Attribute == "" {
 		return near, nil
@@ -151,8 +152,8 @@ func Narrower(a, b memory.Scope) bool {
 		(b.Agent == "" || a.Agent == b.Agent) && (b.Conversation == "" || a.Conversation == b.Conversation)
 }
 
-// ReplaceAll returns the changes by which a person's fact f replaces others. It makes f the newest, since the
-// person stated it last, and pins f if a replaced fact was pinned.
+// ReplacementChanges returns the changes by which a person's fact f replaces others. It makes f the newest,
+// since the person stated it last, and pins f if a replaced fact was pinned.
 func (e *Comparer) Prevail(f *memory.Fact, olds []memory.Fact, reason string, author memory.Author) []memory.Change {
 	now := e.Time()
 	for _, old := range olds {
@@ -172,8 +173,8 @@ func (e *Comparer) Prevail(f *memory.Fact, olds []memory.Fact, reason string, au
 	return ends
 }
 
-// WithReplacements returns the changes that end replaced facts, followed by change. In this order the new fact
-// can have the text of a replaced fact, and one undo reverts both.
+// WithReplacements returns the changes that end replaced facts, followed by change. In this order the new
+// fact can have the text of a replaced fact, and one undo reverts both.
 func Replacing(ends []memory.Change, change memory.Change) []memory.Change {
 	if len(ends) > 0 {
 		change.OldID, change.NewID = ends[0].OldID, ends[0].NewID

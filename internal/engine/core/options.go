@@ -103,7 +103,7 @@ const (
 	LearnHistory  History = "learn"  // user messages are also learned from
 )
 
-// Mark sets the flags of a turn of history. afterObserved reports whether the turn follows observed
+// SetFlags sets the flags of a turn of history. afterObserved reports whether the turn follows observed
 // turns; the turn is then part of the user's chat and may be recalled.
 func (h History) Mark(t *memory.Turn, heard bool) {
 	t.NoLearn = t.NoLearn || h != LearnHistory || t.Role != memory.RoleUser
@@ -133,7 +133,7 @@ func (e *Core) Time() time.Time { return memory.Time(e.Now()) }
 // NewID returns a UUIDv7, so that ids are sorted by their creation.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// IDFor returns an id derived from an owner and an idempotency key, so that a repeated request writes
+// IDForKey returns an id derived from an owner and an idempotency key, so that a repeated request writes
 // only once. Without a key it returns a new id.
 func IDFor(owner memory.Owner, key string) string {
 	if key == "" {

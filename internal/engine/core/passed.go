@@ -246,7 +246,7 @@ func hashWords(owner memory.Owner, words []string) uint64 {
 	return h.Sum64()
 }
 
-// eachText yields the long strings in a JSON value, including those in strings that contain JSON.
+// eachLongString yields the long strings in a JSON value, including those in strings that contain JSON.
 func eachText(v any, yield func(string)) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -131,7 +131,7 @@ func (e *Core) DropProfile(ctx context.Context, owner memory.Owner, key string, 
 	return e.DropProfileIn(ctx, owner, memory.Run{ID: NewID(), Kind: "forget", Author: author}, key)
 }
 
-// RetireProfileEntryIn retires a profile entry in the caller's run, like [Core.RetireProfileEntry].
+// RetireProfileEntryInRun retires a profile entry in the caller's run, like [Core.RetireProfileEntry].
 func (e *Core) DropProfileIn(ctx context.Context, owner memory.Owner, run memory.Run, key string) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	gone, err := e.ReadEntry(ctx, owner, key)

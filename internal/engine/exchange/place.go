@@ -34,7 +34,7 @@ type Placement struct {
 // IsPlaced reports whether placing succeeded.
 func (p *Placement) Found() bool { return p.Err == nil && p.conversation.ID != "" }
 
-// Conversation returns the id of the conversation, or "" before the request is placed.
+// ConversationID returns the id of the conversation, or "" before the request is placed.
 func (p *Placement) Conversation() string { return p.conversation.ID }
 
 // ContinuationPoint is a turn after which a conversation continues. The zero value means no turn.
@@ -152,8 +152,8 @@ func title(c *chatapi.Chat, personal bool) string {
 	return ""
 }
 
-// identify returns the turn id of a message without history, derived from the client's key or new. If the
-// request names no conversation, the key or an unknown answer id also identifies the conversation.
+// identifyMessage returns the turn id of a message without history, derived from the client's key or new. If
+// the request names no conversation, the key or an unknown answer id also identifies the conversation.
 func (x *Exchange) identify(id string, r thread.Request) (conversation, alone string) {
 	key, single := x.In.Chat.Previous, r.OnlyMessage() >= 0 && x.In.After == ""
 	if single {
@@ -201,7 +201,7 @@ func (x *Exchange) find(ctx context.Context, id string, r thread.Request) (threa
 	return thread.Candidate{}, nil
 }
 
-// conversation reads a conversation and its last turns. It is empty for an unknown id.
+// readConversation reads a conversation and its last turns. It is empty for an unknown id.
 func (e *Exchanges) conversation(ctx context.Context, owner memory.Owner, id string) (stored thread.Candidate, err error) {
 	if stored.Turns, err = e.branches(ctx, owner, id); err != nil {
 		return stored, err
@@ -291,7 +291,7 @@ func (e *Exchanges) conversationsWith(ctx context.Context, owner memory.Owner, c
 	return cands, nil
 }
 
-// branches reads the last turns of all branches of a conversation.
+// readBranches reads the last turns of all branches of a conversation.
 func (e *Exchanges) branches(ctx context.Context, owner memory.Owner, id string) ([]memory.Turn, error) {
 	return e.Store.Turns(ctx, owner, memory.TurnQuery{
 		Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}, Last: core.MaxMessages,

@@ -159,7 +159,7 @@ func (x *Exchange) recordBlock(g GivenBlock) {
 	}
 }
 
-// Shrink halves the block, with the best hits, for a prompt that was too long. It returns false if
+// ShrinkPrompt halves the block, with the best hits, for a prompt that was too long. It returns false if
 // the block cannot get smaller. Later requests of the tool loop also get the smaller block.
 func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, bool) {
 	p, at, was := x.Prepared, x.Placed(), len(x.Prepared.Block)
@@ -192,8 +192,8 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 	return p, true
 }
 
-// Withdraw records that the upstream refused the request with memory and accepted it without memory. Later
-// requests of the tool loop also get no memory.
+// WithdrawMemory records that the upstream refused the request with memory and accepted it without memory.
+// Later requests of the tool loop also get no memory.
 func (x *Exchange) Withdraw(ctx context.Context, why string) retrieve.Prepared {
 	x.Prepared.Block, x.Prepared.Kept, x.Prepared.Hits, x.Prepared.Core = "", nil, nil, recall.Core{}
 	x.recordBlock(GivenBlock{Restart: true})

@@ -46,7 +46,7 @@ func (e reader) dropKnownContexts(ctx context.Context, l *Lesson) error {
 	return nil
 }
 
-// quote returns the text from which a candidate was learned, or "" if unknown.
+// quoteOf returns the text from which a candidate was learned, or "" if unknown.
 func (l Lesson) quote(c extract.Candidate) string {
 	if c.Span == nil {
 		return ""
@@ -58,7 +58,7 @@ func (l Lesson) quote(c extract.Candidate) string {
 	return words[c.Span.Start:c.Span.End]
 }
 
-// nearContext returns the name of a context with a passage similar to a candidate, or "".
+// similarContext returns the name of a context with a passage similar to a candidate, or "".
 func (e reader) nearContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
 	near, err := e.VectorToCompare(ctx, c.Text)
 	if err != nil || near == nil {

@@ -77,7 +77,7 @@ func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.End, err
 		return jobs.Nothing, nil
 	}
 	for i := range turns {
-		turns[i].NoLearn = false // otherwise guard drops the turn
+		turns[i].NoLearn = false // otherwise guardTurns drops the turn
 	}
 	l := Lesson{
 		scope:      memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent},

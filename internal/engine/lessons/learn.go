@@ -60,7 +60,7 @@ func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 // CanLearn reports whether a model or rules are configured to learn.
 func (e *Learner) Learns() bool { return e.LLM != nil || e.Opts.Rules }
 
-// learnAll learns from turns of one conversation, and completes the job.
+// learnFromTurns learns from turns of one conversation, and completes the job.
 func (e *Learner) learnAll(ctx context.Context, job memory.Job, turns []memory.Turn) (jobs.End, error) {
 	if len(turns) == 0 || !e.Learns() {
 		e.Metrics.Learned("nothing")
@@ -149,7 +149,7 @@ func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.
 	return e.apply(ctx, job, l, run)
 }
 
-// apply compares a lesson with stored facts and applies the changes, again after each conflict.
+// applyLesson compares a lesson with stored facts and applies the changes, again after each conflict.
 func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memory.Run) error {
 	for try := 1; ; try++ {
 		p, err := e.Plan(ctx, l, run.ID)
@@ -175,7 +175,7 @@ func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memor
 	}
 }
 
-// commit applies a plan. It returns [memory.Conflict] if the compared facts have changed, and
+// commitPlan applies a plan. It returns [memory.Conflict] if the compared facts have changed, and
 // [memory.LeaseLost] if another worker runs the job.
 func (e *Learner) commit(ctx context.Context, job memory.Job, p planned, run memory.Run) (memory.Receipt, error) {
 	version, err := e.checkUnchanged(ctx, job.Owner, p, slices.Concat(run.Learned, p.turns))
@@ -219,7 +219,7 @@ type planned struct {
 	repeats   []string // ids of answers that repeat replaced facts
 }
 
-// Plan compares a lesson with stored facts.
+// PlanLesson compares a lesson with stored facts.
 func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, error) {
 	p := planned{scope: l.scope, cands: slices.Clone(l.cands), gone: map[string]bool{}}
 	for _, s := range l.utterances {

@@ -39,7 +39,7 @@ func (l Lesson) DroppedOutcomes() []learn.Outcome {
 	return out
 }
 
-// Lesson extracts facts from turns of one project.
+// ExtractLesson extracts facts from turns of one project.
 func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
 	r := reader{e}
 	l := Lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: r.Retrieve.LearnsFor(turns[0].Conversation)}}
@@ -105,7 +105,7 @@ func (e reader) leaveOut(ctx context.Context, l *Lesson) error {
 	return nil
 }
 
-// turn returns the lesson's turn with an id.
+// turnByID returns the lesson's turn with an id.
 func (l Lesson) turn(id string) memory.Turn {
 	for _, s := range l.utterances {
 		if s.Turn.ID == id {
@@ -134,8 +134,8 @@ func (e reader) talkBefore(ctx context.Context, owner memory.Owner, utterances [
 // maxGroundTexts is the number of earlier messages from which a new fact may take names and numbers.
 const groundedOn = 8
 
-// addGround adds to each utterance the texts that a new fact may refer to: earlier messages, and the facts
-// in the model's prompt.
+// addGroundTexts adds to each utterance the texts that a new fact may refer to: earlier messages, and the
+// facts in the model's prompt.
 func (e reader) ground(owner memory.Owner, utterances []extract.Utterance, facts []memory.Fact, before []memory.Turn) {
 	earlier := e.guardedBefore(owner, before)
 	for i := range utterances {
@@ -199,7 +199,7 @@ func (e reader) answering(ctx context.Context, owner memory.Owner, utterances []
 	return nil
 }
 
-// parents returns, by id, the turns that precede the user's utterances.
+// parentTurns returns, by id, the turns that precede the user's utterances.
 func (e reader) parents(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, before []memory.Turn) (map[string]memory.Turn, error) {
 	byID := map[string]memory.Turn{}
 	var missing []string
@@ -243,9 +243,9 @@ func markRolePlay(utterances []extract.Utterance, before []memory.Turn) {
 // memoriesPerSuspect is the number of memories with which each possibly injected sentence is compared.
 const suspectsFound = 4
 
-// InjectedText returns a detector of text that came from memory. It compares turns with the cached blocks
-// of their requests and with similar memories older than the turns. If the search fails, it uses only the
-// blocks.
+// InjectedTextDetector returns a detector of text that came from memory. It compares turns with the cached
+// blocks of their requests and with similar memories older than the turns. If the search fails, it uses only
+// the blocks.
 func (e *Learner) InjectedText(ctx context.Context, scope memory.Scope, turns []memory.Turn) func(i int) *learn.Injected {
 	blocks := reader{e}.blocksOf(scope.Owner, turns)
 	return func(i int) *learn.Injected {
@@ -286,7 +286,7 @@ func (e reader) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
 	return b
 }
 
-// upTo returns a detector of the blocks of turns up to index i, or nil. i must not decrease.
+// detectorUpTo returns a detector of the blocks of turns up to index i, or nil. i must not decrease.
 func (b *blocks) upTo(i int) *learn.Injected {
 	for ; b.last <= i; b.last++ {
 		if block := b.of[b.last]; block != "" {
@@ -386,7 +386,7 @@ func (e reader) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract
 	return guard(e.Core, turns, learn.GuardOptions{Assistant: true, Others: true, Injected: e.blocksOf(owner, turns).upTo})
 }
 
-// guard returns the texts of turns without fenced blocks, as the settings require.
+// guardTurns returns the texts of turns without fenced blocks, as the settings require.
 func guard(e *core.Core, turns []memory.Turn, o learn.GuardOptions) []extract.Utterance {
 	o.Personal, o.Begin, o.End = e.Opts.Learn.Personal, recall.FenceOpen, recall.FenceClose
 	return learn.Guard(turns, o)

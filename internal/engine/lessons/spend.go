@@ -139,7 +139,7 @@ func (e *Asker) checkBudget(ctx context.Context, owner memory.Owner) error {
 	return nil
 }
 
-// Spent returns an owner's model usage since a day.
+// UsageSince returns an owner's model usage since a day.
 func (e *Asker) Spent(ctx context.Context, owner memory.Owner, from time.Time) ([]memory.Usage, error) {
 	return e.Store.Spent(ctx, owner, from)
 }

@@ -159,7 +159,7 @@ func (e *Retriever) Like(ctx context.Context, scope memory.Scope, words string, 
 	return core.FindMemories(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: words, Vector: near, Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Limit: most})
 }
 
-// States reports whether a turn or a summary states a fact or asks to forget it.
+// StatesFact reports whether a turn or a summary states a fact or asks to forget it.
 func States(m memory.Memory, f memory.Fact) bool {
 	if t := m.Turn; t != nil && t.Role == memory.RoleUser {
 		utterance := extract.Utterance{Turn: *t, Text: t.Content}

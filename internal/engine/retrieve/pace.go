@@ -47,7 +47,7 @@ const (
 	embedLeaves  = 0.6  // after embedding, for a search by words
 )
 
-// Deadline returns the time limit of recall in a chat: Options.Deadline, extended up to DeadlineMax for
+// Deadline returns the time limit of recall in a chat: Options.Deadline, extended up to MaxDeadline for
 // slow local models.
 func (e *Retriever) Deadline() time.Duration {
 	embedder, reranker := e.extra()

@@ -55,7 +55,7 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory
 // duplicateCosine is the minimum cosine of duplicate texts, for calibrated embedders.
 const duplicateCosine = 0.90
 
-// DuplicateScore returns duplicateCosine on the scale of the current embedder.
+// DuplicateThreshold returns duplicateCosine on the scale of the current embedder.
 func (e *Retriever) DuplicateScore() float64 {
 	if e.Opts.OwnEmbedder && (e.Opts.Words == nil || !core.OfWords(e.Embedder)) {
 		return duplicateCosine

@@ -70,7 +70,7 @@ func (r *Source) Query() recall.Query {
 	return recall.NewQuery(r.Q.Text, r.Now, recall.QueryOptions{Expand: rules.Expand, EmbedWhole: r.scale().Measure != recall.Fitted})
 }
 
-// filters returns the question's filters as a query.
+// filterQuery returns the question's filters as a query.
 func (r *Source) filters() memory.Query {
 	return memory.Query{Category: r.Q.Category, Tag: r.Q.Tag, Conversation: r.Q.Conversation}
 }

@@ -42,10 +42,10 @@ type progress struct {
 	counted Vectors // counts at this version; zero: unknown
 }
 
-// space identifies the vectors that are comparable with the embedder's vectors.
+// embeddingSpace identifies the vectors that are comparable with the embedder's vectors.
 func (e *Filler) space() string { return fmt.Sprint(e.Embedder.Fingerprint(), e.Embedder.Dims()) }
 
-// update changes the cached state of an owner, and returns it.
+// updateState changes the cached state of an owner, and returns it.
 func (e *Filler) update(owner memory.Owner, change func(*progress)) (is progress) {
 	space := e.space()
 	e.owners.Update(owner, func(was progress, _ bool) (progress, bool) {
@@ -116,7 +116,7 @@ func (e *Filler) queueVectors(ctx context.Context, owner memory.Owner, id string
 
 var byEmbedder = memory.Author{Kind: memory.ByRule, Name: "embedder"}
 
-// Vectors returns the progress of embedding an owner's memories.
+// Progress returns the progress of embedding an owner's memories.
 func (e *Filler) Vectors(ctx context.Context, owner memory.Owner) (Vectors, error) {
 	if is, _ := e.owners.Get(owner); is.now.UnderWay {
 		return is.now, nil
