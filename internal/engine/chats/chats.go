@@ -1,4 +1,4 @@
-// Package chats stores conversations whose history Loci itself keeps, and answers messages in them.
+// Package chats stores conversations with a history that Loci itself keeps, and answers messages in them.
 package chats
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Chats returns a page of an owner's conversations, most recently used first.
+// ListChats returns a page of an owner's conversations, most recently used first.
 func (e *Chats) Chats(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (memory.ConversationPage, error) {
 	return e.Store.Conversations(ctx, owner, q)
 }
@@ -38,7 +38,7 @@ func (e *Chats) Turns(ctx context.Context, owner memory.Owner, chat string) ([]m
 	return e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: chat})
 }
 
-// ChatEdit is an edit of a conversation. A nil field stays unchanged.
+// ChatEdit is an edit of a conversation. A nil field leaves the conversation's field unchanged.
 type ChatEdit struct {
 	Title       *string
 	Contexts    *[]string // ids, in the order of the prompt
@@ -67,8 +67,8 @@ func (e *Chats) NewChat(ctx context.Context, owner memory.Owner, project string,
 	return e.Chat(ctx, owner, next.ID)
 }
 
-// EditChat applies a person's edit to a conversation, in a run that can be undone. Every attached
-// context must exist. Concurrent changes to other fields are kept.
+// EditChat applies a person's edit to a conversation, in a run that can be undone. All attached contexts
+// must exist. Concurrent changes of other fields are retained.
 func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edit ChatEdit, author memory.Author) (memory.Conversation, error) {
 	ctx = memory.ForWrite(ctx)
 	run := memory.Run{ID: core.NewID(), Kind: "manual", Author: author}
@@ -105,10 +105,10 @@ func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edi
 	return e.Chat(ctx, owner, id)
 }
 
-// MaxAttached bounds how many contexts are attached to a conversation.
+// MaxAttached bounds the contexts that are attached to a conversation.
 const MaxAttached = 50
 
-// WriteChat applies an edit to a chat's mark.
+// ApplyChatEdit applies an edit to a chat's mark.
 func (e *Chats) WriteChat(ctx context.Context, owner memory.Owner, mark *memory.ConversationMark, edit ChatEdit) (err error) {
 	if edit.Title != nil {
 		if mark.Title, err = e.Curate.CheckLine("title", *edit.Title); err != nil {
@@ -133,7 +133,7 @@ func (e *Chats) WriteChat(ctx context.Context, owner memory.Owner, mark *memory.
 		}
 	}
 	if len(ids) > MaxAttached {
-		return memory.Errorf(memory.Invalid, "contexts: are %d, more than %d", len(ids), MaxAttached)
+		return memory.Errorf(memory.Invalid, "contexts: %d exceed the limit of %d", len(ids), MaxAttached)
 	}
 	found, err := e.ContextsNamed(ctx, owner, ids)
 	if err != nil {
@@ -141,7 +141,7 @@ func (e *Chats) WriteChat(ctx context.Context, owner memory.Owner, mark *memory.
 	}
 	for _, id := range ids {
 		there := slices.ContainsFunc(found, func(c memory.Context) bool { return c.ID == id })
-		if !there && !slices.Contains(mark.Contexts, id) { // a context that was attached earlier may be deleted
+		if !there && !slices.Contains(mark.Contexts, id) { // an attached context may be deleted
 			return memory.Errorf(memory.Invalid, "contexts: there is no context %q", core.Clip(id, 60))
 		}
 	}
@@ -149,9 +149,9 @@ func (e *Chats) WriteChat(ctx context.Context, owner memory.Owner, mark *memory.
 	return nil
 }
 
-// DeleteChat deletes a conversation in one run that can be undone: its turns and summaries are
-// excluded from recall, and a reply in progress ends. If facts is set, it also deletes facts that
-// have no other source and that no person decided on.
+// DeleteChat deletes a conversation in one run that can be undone: its turns and summaries are retired, and
+// a reply in progress ends. With withFacts it also retires facts that were learned only from the
+// conversation and that no person decided on.
 func (e *Chats) DeleteChat(ctx context.Context, owner memory.Owner, id string, facts bool, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	reopen, err := e.Talks.clear(ctx, owner, id, memory.Errorf(memory.Gone, "the chat was deleted"))
@@ -167,8 +167,8 @@ func (e *Chats) DeleteChat(ctx context.Context, owner memory.Owner, id string, f
 	return receipt, err
 }
 
-// tryDeleteChat deletes the version of a conversation that it read. It returns a Conflict after a
-// concurrent write, since that could leave a turn or a summary in recall.
+// tryDeleteChat deletes a conversation as it was read. It returns a Conflict after a concurrent write,
+// which could otherwise leave a turn or a summary in recall.
 func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string, facts bool, author memory.Author) (memory.Receipt, error) {
 	version, err := e.Version(ctx, owner)
 	if err != nil {
@@ -217,7 +217,7 @@ func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string
 	return e.Store.Apply(ctx, owner, run, dedupeTargets(changes)...)
 }
 
-// dedupeTargets keeps the first change of each target.
+// dedupeTargets returns only the first change of each target.
 func dedupeTargets(changes []memory.Change) []memory.Change {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(changes, func(c memory.Change) bool {

@@ -18,16 +18,16 @@ type EventType string
 // The types of events.
 const (
 	EventPrompt   EventType = "prompt"   // a message of the user
-	EventRecall   EventType = "recall"   // recalled memories, from the trace; few traces are kept
+	EventRecall   EventType = "recall"   // recalled memories, from the trace; only recent traces are stored
 	EventResponse EventType = "response" // an answer
 	EventOther    EventType = "other"    // a message of a tool or an application
-	EventMemory   EventType = "memory"   // a change of memory: learned, replaced, summarized, edited, forgotten
+	EventMemory   EventType = "memory"   // a change of memory, such as learned, replaced or forgotten
 )
 
-// order is the order of events that have the same time.
+// typeOrder is the order of events with the same time.
 var order = []EventType{EventPrompt, EventRecall, EventOther, EventResponse, EventMemory}
 
-// Event is one step of a chat. One of Turn, Trace and Change is set.
+// Event is one step of a chat. Exactly one of Turn, Trace and Change is set.
 type Event struct {
 	ID     string
 	Type   EventType
@@ -43,16 +43,15 @@ type EventPage struct {
 	Next   string
 }
 
-// Default and largest number of events on a page.
+// Default and maximum number of events on a page.
 const (
 	usualEvents = 50
 	mostEvents  = 500
 )
 
-// Events returns a chat's events in the order of recording: messages of every branch, recalled
-// memories and changes of memory. They are derived from turns, traces and the journal, so erased
-// text is missing from them too. A cursor continues after the last returned event. It returns
-// [memory.NotFound] for an unknown chat.
+// Events returns a chat's events in the order of recording: messages of all branches, recalled memories and
+// changes of memory. Events are derived from turns, traces and the journal, so they contain no erased text.
+// A cursor continues after the last returned event. It returns [memory.NotFound] for an unknown chat.
 func (e *Chats) Events(ctx context.Context, owner memory.Owner, chat string, limit int, cursor string) (EventPage, error) {
 	if _, err := e.Chat(ctx, owner, chat); err != nil {
 		return EventPage{}, err
@@ -84,17 +83,17 @@ func (e *Chats) Events(ctx context.Context, owner memory.Owner, chat string, lim
 	return page, nil
 }
 
-// place is an event's sort key.
+// sortKey returns an event's sort key, which is also its cursor.
 func (x Event) place() string {
 	second := ""
-	if x.Change != nil { // later changes of a run follow earlier ones
+	if x.Change != nil { // order of the changes of a run
 		_, ordinal, _ := strings.Cut(x.ID, "/")
 		second = fmt.Sprintf("%08s", ordinal)
 	}
 	return x.At.UTC().Format("2006-01-02T15:04:05.000000000Z") + fmt.Sprint(slices.Index(order, x.Type)) + second + x.ID
 }
 
-// turnEvents returns the messages as events, with the text of forgotten messages removed.
+// turnEvents returns the messages as events, without the text of forgotten messages.
 func (e *Chats) turnEvents(ctx context.Context, owner memory.Owner, chat string) ([]Event, error) {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
 		Conversation: chat, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},

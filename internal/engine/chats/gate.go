@@ -7,22 +7,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// talks admits one reply at a time to a chat in this process, and ends the reply when the chat is
+// replyLocks admits one reply at a time to a chat in this process, and ends the reply when the chat is
 // deleted. The zero value is ready to use.
 type talks struct {
 	mu   sync.Mutex // guards the following fields
 	Open map[string]*talk
 }
 
-// talk is a chat with a reply in progress or waiting.
+// replySlot is the lock of a chat with a reply in progress or waiting.
 type talk struct {
-	slot   chan struct{}           // holds one value
-	users  int                     // number of holders and waiters of the slot
-	stop   context.CancelCauseFunc // stops the holder; nil if there is none
-	ending error                   // why new replies are refused; nil: they are admitted
+	slot   chan struct{}           // has capacity 1 and is full while locked
+	users  int                     // number of holders and waiters
+	stop   context.CancelCauseFunc // ends the reply in progress; nil: none
+	ending error                   // why new replies are refused; nil: replies are admitted
 }
 
-// enter waits until the chat has no other reply. Clearing the chat ends the context. Call leave.
+// acquire waits until the chat has no other reply. endReplies cancels the context. Call unlock.
 func (t *talks) enter(ctx context.Context, owner memory.Owner, chat string) (_ context.Context, leave func(), err error) {
 	key := string(owner) + "\x00" + chat
 	g := t.join(key)
@@ -54,8 +54,8 @@ func (t *talks) enter(ctx context.Context, owner memory.Owner, chat string) (_ c
 	return ctx, leave, nil
 }
 
-// clear ends the current reply and the waiting ones with why as the cause, waits for them, and
-// refuses new replies until leave is called.
+// endReplies ends the current and waiting replies with a cause, waits for them, and refuses new replies
+// until unlock is called.
 func (t *talks) clear(ctx context.Context, owner memory.Owner, chat string, why error) (leave func(), err error) {
 	key := string(owner) + "\x00" + chat
 	g := t.join(key)

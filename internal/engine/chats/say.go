@@ -27,33 +27,33 @@ type SayRequest struct {
 	Chat    string
 	Content string
 	Again   bool   // answer the last message again; Content is ignored
-	Model   string // [responder.Name] is the built-in model, which needs no Talker
-	Rules   string // for this reply; added to the chat's rules
+	Model   string // [responder.Name] is the built-in model, which needs no ChatModel
+	Rules   string // rules for this reply, in addition to the chat's rules
 }
 
-// Message is one message of a chat in the form in which a model gets it.
+// Message is one message of a chat as a model receives it.
 type Message struct {
 	Role    memory.Role `json:"role"`
 	Content string      `json:"content"`
 }
 
-// Talker makes a model answer a chat, and calls heard with each piece of the answer. If it fails
-// midway, it returns the partial answer with the error. [memory.Invalid] and [memory.TooLarge] mean
-// that the model does not accept the request in this form.
+// ChatModel answers a chat and calls onText with each piece of the answer. If it fails midway, it returns
+// the partial answer with the error. [memory.Invalid] and [memory.TooLarge] mean that the model does not
+// accept the request in this form.
 type Talker func(ctx context.Context, model string, chat []Message, heard func(piece string)) (chatapi.Answer, error)
 
-// Listener receives a reply piece by piece. Recalled and Heard are required; other replies wait for
-// them.
+// Listener receives a reply piece by piece. OnRecalled and OnText are required. While they block, other
+// replies wait.
 type Listener struct {
 	Recalled func(retrieve.Prepared) // called once, before the first piece
-	Heard    func(piece string)      // each piece of the answer
+	Heard    func(piece string)      // called with each piece of the answer
 
-	// Ended is called concurrently when the chat is deleted or the client is gone. Recalled and
-	// Heard must then return, even if nobody reads their output. nil: they never block.
+	// OnEnd is called concurrently when the chat is deleted or the client disconnects. OnRecalled and
+	// OnText must then return, even without a reader of their output. nil: they never block.
 	Ended func()
 }
 
-// callEnded calls Ended when ctx ends. let waits for a running call and prevents a later one.
+// watchEnd calls OnEnd when ctx ends. stop waits for a running call and prevents later calls.
 func (l Listener) callEnded(ctx context.Context) (let func()) {
 	if l.Ended == nil {
 		return func() {}
@@ -74,20 +74,20 @@ type Reply struct {
 	Model    string
 }
 
-// Limits on earlier messages that are sent to a model; the latest ones are sent.
+// Bounds of the earlier messages that are sent to a model, the newest ones.
 const (
 	SentTurns = 100
 	sentBytes = 96 << 10
 )
 
-// Say answers a user's message in a chat, using attached and recalled memory, and stores both for
-// learning. Unlike other clients' chats, Loci itself keeps the history. A chat has one reply at a
+// Say answers a user's message in a chat, using attached and recalled memory, and stores both messages for
+// learning. Unlike in other clients' chats, Loci itself keeps the history. Each chat has one reply at a
 // time; other replies wait.
 //
-// An error before Recalled is called means that nothing was written: [memory.NotFound] for an
-// unknown chat, [memory.Conflict] if there is no message to answer again. After that call, the
-// user's message and the partial answer are stored. If the client hangs up or the chat is deleted,
-// the error is the context's cause.
+// An error before OnRecalled is called means that nothing was written: [memory.NotFound] for an unknown
+// chat, [memory.Conflict] if the chat has no message to answer again. After OnRecalled, the user's message
+// and the partial answer are stored. If the client disconnects or the chat is deleted, the error is the
+// context's cause.
 func (e *Chats) Say(ctx context.Context, s SayRequest, ask Talker, to Listener) (Reply, error) {
 	var err error
 	if s.Rules != "" {
@@ -139,11 +139,11 @@ type reply struct {
 	SayRequest
 	e    *Chats
 	conv memory.Conversation
-	path []memory.Turn // earlier turns, then the message to answer
+	path []memory.Turn // earlier turns, followed by the message to answer
 	x    *exchange.Exchange
 }
 
-// openTalking reads the chat and adds the new message to its current branch.
+// openReply reads the chat and adds the new message to its current branch.
 func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*reply, error) {
 	conv, err := e.Chat(ctx, s.Owner, s.Chat)
 	if err != nil {
@@ -165,7 +165,7 @@ func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*reply, error) {
 	return c, c.placed()
 }
 
-// addMessage adds the message to answer to the branch.
+// addMessage makes the message to answer the last turn of the branch.
 func (c *reply) addMessage() error {
 	last := len(c.path) - 1
 	if !c.Again {
@@ -186,7 +186,7 @@ func (c *reply) addMessage() error {
 	return nil
 }
 
-// request returns the branch as a chat request like a client's.
+// chatRequest returns the branch as a chat request, in the form that clients send.
 func (c *reply) request() *chatapi.Chat {
 	body, err := json.Marshal(map[string]any{"model": c.Model, "stream": true, "messages": messagesOf(c.path)})
 	if err != nil {
@@ -199,7 +199,7 @@ func (c *reply) request() *chatapi.Chat {
 	return chat
 }
 
-// messagesOf returns the user's and the models' messages among turns.
+// messagesOf returns the messages of users and models among turns.
 func messagesOf(path []memory.Turn) []Message {
 	out := make([]Message, 0, len(path))
 	for _, t := range path {
@@ -210,7 +210,7 @@ func messagesOf(path []memory.Turn) []Message {
 	return out
 }
 
-// placed returns an error if the message cannot be answered. Nothing is written yet.
+// checkPlacement returns an error if the message cannot be answered. It is called before any write.
 func (c *reply) placed() error {
 	p := c.x.Placed()
 	switch {
@@ -228,7 +228,7 @@ func (c *reply) placed() error {
 	return nil
 }
 
-// command is a prefix of a message that addresses an application; recall ignores it (design 1).
+// slashCommand matches the prefix of a message that addresses an application; recall ignores it (design 1).
 var command = lazy.Compile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
 
 // prepare recalls memory and returns the messages for the model.
@@ -263,8 +263,8 @@ func (c *reply) prepare(ctx context.Context) ([]Message, error) {
 	return joined(append(messages, Message{memory.RoleUser, ask.User})), nil
 }
 
-// joined merges consecutive messages of one role, such as those after an unanswered message,
-// because some models require alternating roles.
+// mergeSameRole merges consecutive messages of one role, for example after an unanswered message, because
+// some models require alternating roles.
 func joined(messages []Message) []Message {
 	out := messages[:1]
 	for _, m := range messages[1:] {
@@ -277,7 +277,7 @@ func joined(messages []Message) []Message {
 	return out
 }
 
-// before returns the latest earlier messages that fit the limits, starting with a user's message.
+// earlierMessages returns the newest earlier messages within the limits, from a user's message on.
 func (c *reply) before() []Message {
 	path := c.path[:len(c.path)-1]
 	from, size := len(path), 0
@@ -296,8 +296,8 @@ func (c *reply) before() []Message {
 	return out
 }
 
-// ask calls the model. If the model does not accept the request, it sends the messages alone,
-// without instructions and memory, as the other APIs do.
+// askModel calls the model. If the model rejects the request, it sends the messages without instructions
+// and memory, as the other APIs do.
 func (c *reply) ask(ctx context.Context, ask Talker, messages []Message, heard func(string)) (chatapi.Answer, error) {
 	begun := false
 	hear := func(piece string) {
@@ -320,7 +320,7 @@ func (c *reply) ask(ctx context.Context, ask Talker, messages []Message, heard f
 	return a, err
 }
 
-// answerLocally makes the built-in model answer, word by word.
+// answerLocally streams the built-in model's answer word by word.
 func (c *reply) answerLocally(o responder.Outlook, heard func(string)) chatapi.Answer {
 	a := chatapi.Answer{
 		Role: memory.RoleAssistant, Model: responder.Name, Finish: "stop",
@@ -334,14 +334,14 @@ func (c *reply) answerLocally(o responder.Outlook, heard func(string)) chatapi.A
 	return a
 }
 
-// keep records the answer, and returns question and answer as stored. client is the client's
+// storeAnswer records the answer, and returns the stored question and answer. clientCtx is the client's
 // context.
 func (c *reply) keep(client context.Context, a chatapi.Answer) (s Reply) {
 	place := c.x.RecordAnswer(client, a)
 	if place.Turn == "" { // the answer was not stored in time
 		return s
 	}
-	question, _ := c.x.Asked() // ignores the error, since the answer may not have been stored
+	question, _ := c.x.Asked() // on an error, no answer was stored
 	turns, err := c.e.Store.Turns(context.WithoutCancel(client), c.Owner, memory.TurnQuery{Conversation: c.Chat, Last: 2})
 	if err != nil {
 		c.e.Log.Warn("the stored turns of a chat cannot be read", "conversation", c.Chat, "err", err)

@@ -12,18 +12,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Conflicts returns the owner's active facts that contradict f by the rules of reconciling
-// ([learn.Reconcile]): facts with the same single-valued attribute of the same subject, and
-// opposite statements. It omits facts that are visible where f is not, since a fact of one project
-// says nothing about others. named is the id of one more fact; "" for none.
+// Conflicts returns the owner's active facts that contradict f by the rules of [learn.Reconcile]: facts
+// with the same single-valued attribute of the same subject, and opposite statements. It omits facts that
+// are visible where f is not: a fact of one project does not contradict those of other projects. namedID
+// is the id of a fact to include; "" for none.
 func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, named string) ([]memory.Fact, error) {
 	var near []extract.Neighbour
 	var err error
 	if f.Subject != "" || learn.Denied(f.Content) {
 		near, err = e.opposed(ctx, f, MostAlike)
 	}
-	if err != nil { // a person's fact is written even if the comparison fails
-		e.Log.Warn("a fact was not compared with facts of the same words", "fact", f.ID, "err", err)
+	if err != nil { // store a person's fact even if the comparison fails
+		e.Log.Warn("a fact was not compared with facts that share its words", "fact", f.ID, "err", err)
 	}
 	if near, err = e.sameAttribute(ctx, f, near); err != nil {
 		return nil, err
@@ -48,8 +48,8 @@ func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, named string) (
 	return out, nil
 }
 
-// OwnAgainst returns the owner's active facts that contradict a fact shared by another user,
-// whichever of the two is the denial. Statements of the other user about themselves count as being
+// ConflictsWithShared returns the owner's active facts that contradict a fact shared by another user;
+// either of the two may be the denial. The other user's statements about themselves count as statements
 // about that user.
 func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.Fact, error) {
 	f := link.Fact
@@ -74,7 +74,8 @@ func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.F
 	return out, nil
 }
 
-// sameAttribute appends the facts with the subject and attribute of f, if f has an attribute.
+// appendSameAttribute appends to neighbors the facts with the subject and attribute of f, if f has an
+// attribute.
 func (e *Comparer) sameAttribute(ctx context.Context, f memory.Fact, near []extract.Neighbour) ([]extract.Neighbour, error) {
 	if f.Attribute == "" {
 		return near, nil
@@ -88,13 +89,13 @@ func (e *Comparer) sameAttribute(ctx context.Context, f memory.Fact, near []extr
 	return near, nil
 }
 
-// mayContradict reports whether [Comparer.Conflicts] compares a fact at all.
+// mayContradict reports whether [Comparer.Conflicts] needs to compare a fact.
 func mayContradict(f memory.Fact) bool {
 	return f.Subject != "" || f.Attribute != "" || learn.Denied(f.Content)
 }
 
-// PlannedOn returns the base of a run that activates a fact. With it, the second of two concurrent
-// contradicting writes is planned again. A fact that is not compared has no base.
+// PlannedOn returns the base of a run that activates a fact, or 0 if the fact cannot contradict. With the
+// base, the later of two concurrent contradicting writes is planned again.
 func (e *Comparer) PlannedOn(ctx context.Context, f memory.Fact) (int64, error) {
 	if !mayContradict(f) {
 		return 0, nil
@@ -103,7 +104,7 @@ func (e *Comparer) PlannedOn(ctx context.Context, f memory.Fact) (int64, error) 
 	return memory.PlannedOn(version), err
 }
 
-// Contradicted returns the ids of the facts in near that contradict f.
+// ContradictedIDs returns the ids of the neighbors that contradict f.
 func Contradicted(f memory.Fact, near []extract.Neighbour) (ids []string) {
 	if len(near) == 0 {
 		return nil
@@ -122,17 +123,15 @@ func Contradicted(f memory.Fact, near []extract.Neighbour) (ids []string) {
 	return ids
 }
 
-// mostAlike bounds how many facts are checked for an opposite statement. Few are needed, since that
-// uses the same words. A shared fact needs more, since other shared facts with the same words are
-// found too.
+// Numbers of facts that are checked for an opposite statement: few suffice, since opposite statements use
+// the same words. A shared fact needs more, since the search also returns other shared facts with the
+// same words.
 const (
 	MostAlike       = 3
 	mostAlikeShared = 24
 )
 
-// opposed returns the facts that share words with f, if either denies or ends something and the
-// other does not. Since this needs a search, facts about unknown people without a denial are
-// skipped.
+// opposedFacts returns the facts that share words with f, if exactly one of the two denies or ends something.
 func (e *Comparer) opposed(ctx context.Context, f memory.Fact, most int) ([]extract.Neighbour, error) {
 	memories, err := core.FindMemories(ctx, e.Core, memory.Search{Scopes: []memory.Scope{f.Scope}, Text: f.Content, ByWords: true, Kinds: []memory.Kind{memory.KindFact}, Limit: most})
 	if err != nil {
@@ -147,15 +146,14 @@ func (e *Comparer) opposed(ctx context.Context, f memory.Fact, most int) ([]extr
 	return near, nil
 }
 
-// Narrower reports whether everyone who sees scope a also sees scope b.
+// IsNarrower reports whether wide is visible everywhere that narrow is visible.
 func Narrower(a, b memory.Scope) bool {
 	return a.Owner == b.Owner && (b.Project == "" || a.Project == b.Project) &&
 		(b.Agent == "" || a.Agent == b.Agent) && (b.Conversation == "" || a.Conversation == b.Conversation)
 }
 
-// Prevail returns the changes by which a person's fact replaces others, and makes it the newest,
-// since the person states now that it holds and the others do not. It is pinned if a replaced fact
-// was.
+// ReplacementChanges returns the changes by which a person's fact f replaces others. It makes f the newest,
+// since the person stated it last, and pins f if a replaced fact was pinned.
 func (e *Comparer) Prevail(f *memory.Fact, olds []memory.Fact, reason string, author memory.Author) []memory.Change {
 	now := e.Time()
 	for _, old := range olds {
@@ -175,8 +173,8 @@ func (e *Comparer) Prevail(f *memory.Fact, olds []memory.Fact, reason string, au
 	return ends
 }
 
-// Replacing returns the changes that end replaced facts, followed by change. In this order their
-// text is free, and one undo reverts both.
+// WithReplacements returns the changes that end replaced facts, followed by change. In this order the new
+// fact can have the text of a replaced fact, and one undo reverts both.
 func Replacing(ends []memory.Change, change memory.Change) []memory.Change {
 	if len(ends) > 0 {
 		change.OldID, change.NewID = ends[0].OldID, ends[0].NewID

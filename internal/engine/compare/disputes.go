@@ -8,10 +8,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// mostDisputes bounds how many pending facts recall reads.
+// maxPendingRead bounds the pending facts that a recall reads.
 const mostDisputes = 100
 
-// Disputes returns the number of pending facts, and the pending replacements by the id of the
+// PendingReplacements returns the number of pending facts, and the pending replacements by the id of the
 // active fact that they would replace.
 func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending int, disputed map[string]memory.Fact, err error) {
 	page, err := e.Store.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: mostDisputes})
@@ -43,8 +43,8 @@ func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending in
 	return len(page.Memories), disputed, nil
 }
 
-// Proposed returns the change that made a fact pending, or the zero Change. It skips an undo that
-// restored the fact, since an undo does not say why it is pending.
+// ProposalOf returns the change that made a fact pending, or the zero Change. It skips an undo that
+// restored the fact, since an undo does not contain the reason.
 func (e *Comparer) Proposed(ctx context.Context, owner memory.Owner, m memory.Memory) (memory.Change, error) {
 	target := memory.Image{Fact: m.Fact}.Target()
 	if m.Link != nil {

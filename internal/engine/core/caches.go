@@ -13,28 +13,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// blocksKept bounds the cache: 2048 blocks of 6 kB take 12 MB.
+// maxCachedBlocks bounds the cache: 2048 blocks of about 6 kB take 12 MB.
 const blocksKept = 2048
 
-// PinnedBlock is the block added to the prompt of one user turn.
+// CachedBlock is the block that was added to the prompt for one user turn.
 type PinnedBlock struct {
 	Owner memory.Owner
-	Chain string // chain hash of the user turn
+	Chain string // chain hash of the user turn: of its text and all earlier turns
 	Text  string
 	Hits  []memory.Hit
 	Core  recall.Core
 	Trace string
 }
 
-// BlockCache stores the block added for each user turn. All steps of a tool loop get the same
+// BlockCache stores the block added for each user turn. All requests of a tool loop get the same
 // bytes, and learning recognizes text copied from a block. Forgotten and hidden memories stay in
 // the cache until the loop ends; erased memories are removed.
 type BlockCache struct {
-	kept      *recent.Map[[2]string, PinnedBlock] // by owner and chain
+	kept      *recent.Map[[2]string, PinnedBlock] // by owner and chain hash
 	forgotten atomic.Uint64                       // number of calls of Forget
 
-	Passed Passed     // text that Loci passed on
-	Ready  ReadyFacts // facts for prompts without a search
+	Passed Passed     // recognizes text that recently passed through Loci
+	Ready  ReadyFacts // the most important facts of each owner
 }
 
 // NewBlockCache returns an empty cache.
@@ -42,24 +42,24 @@ func NewBlockCache() *BlockCache {
 	return &BlockCache{kept: recent.New[[2]string, PinnedBlock](blocksKept), Ready: newReadyFacts()}
 }
 
-// Get returns the block for the user message whose chain hash is chain.
+// Get returns the block for the user message with this chain hash.
 func (c *BlockCache) Get(owner memory.Owner, chain string) (PinnedBlock, bool) {
 	return c.kept.Get([2]string{string(owner), chain})
 }
 
-// Now returns the epoch for [BlockCache.Put]. Call it before the block is recalled.
+// Epoch returns the value to pass to [BlockCache.Put]. Call it before the block is recalled.
 func (c *BlockCache) Now() uint64 { return c.forgotten.Load() }
 
-// Put caches a block, unless Forget was called since then: the block may contain erased text.
+// Put caches a block, unless Forget was called after epoch: the block may contain erased text.
 func (c *BlockCache) Put(b PinnedBlock, since uint64) {
 	c.kept.Update([2]string{string(b.Owner), b.Chain}, func(PinnedBlock, bool) (PinnedBlock, bool) {
 		return b, since == c.forgotten.Load()
 	})
 }
 
-// Forget removes the blocks that match. The next step of their tool loop recalls again.
+// Forget removes the matching blocks. The next request of a tool loop then recalls again.
 func (c *BlockCache) Forget(gone func(PinnedBlock) bool) {
-	c.forgotten.Add(1) // first: a later Put is then refused, and an earlier block is removed below
+	c.forgotten.Add(1) // first, so that a concurrent Put is refused
 	c.kept.DeleteFunc(func(_ [2]string, b PinnedBlock) bool { return gone(b) })
 }
 
@@ -73,12 +73,12 @@ func (b PinnedBlock) HasHit(is func(memory.Memory) bool) bool {
 	return slices.ContainsFunc(b.Hits, func(h memory.Hit) bool { return is(h.Memory) })
 }
 
-// stripes bounds how many conversations can be written concurrently. Two conversations with the
-// same stripe rarely block each other.
+// mutexStripes bounds the conversations that can be written concurrently. Conversations with the same
+// stripe block each other, which is rare.
 const stripes = 256
 
-// KeyedMutex admits one writer at a time to a conversation, so that the end of its current branch
-// does not change before the next turn is added. The store detects writers of other servers: see
+// KeyedMutex locks conversations, so that the end of the current branch does not change before the
+// next turn is added. Writers of other servers are not locked out: the store detects their writes by
 // [memory.Path].
 type KeyedMutex struct {
 	seed maphash.Seed
@@ -97,12 +97,12 @@ func NewKeyedMutex() *KeyedMutex {
 	return t
 }
 
-// Enter locks a conversation exclusively. The caller must call leave.
+// Lock locks a conversation exclusively. The caller must call unlock.
 func (t *KeyedMutex) Enter(ctx context.Context, owner memory.Owner, conversation string) (leave func(), err error) {
 	return t.acquire(ctx, owner, conversation, exclusiveWeight)
 }
 
-// Share locks a conversation shared with other callers of Share. The caller must call leave.
+// LockShared locks a conversation for callers of LockShared. The caller must call unlock.
 func (t *KeyedMutex) Share(ctx context.Context, owner memory.Owner, conversation string) (leave func(), err error) {
 	return t.acquire(ctx, owner, conversation, 1)
 }

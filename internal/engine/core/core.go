@@ -1,5 +1,5 @@
-// Package core holds what all packages of the engine share: store, index, embedder, models,
-// settings, clock and ids, and simple reads and writes of an owner's memory.
+// Package core contains the parts that all packages of the engine share: store, index, embedder,
+// models, settings, clock and ids, and simple reads and writes of an owner's memory.
 package core
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Core holds the parts, settings, clock, ids and user state that all packages of the engine share.
+// Core contains the parts, settings, clock, ids and user state that all packages of the engine share.
 // It is safe for concurrent use.
 type Core struct {
 	Parts
@@ -26,9 +26,9 @@ type Core struct {
 	Writes     *KeyedMutex
 	Idle       IdleGate
 	Closed     ClosedOwners
-	names      recent.Map[memory.Owner, string] // names that are known to be stored
+	names      recent.Map[memory.Owner, string] // display names that this process read or wrote
 	Clients    clientsSeen
-	Background sync.WaitGroup // work of chats that may outlast their requests
+	Background sync.WaitGroup // background work of chats that may outlast their requests
 }
 
 // New returns a core with the parts and options.
@@ -36,10 +36,10 @@ func New(parts Parts, opts Options) *Core {
 	return &Core{Parts: parts, Opts: opts, Blocks: NewBlockCache(), Writes: NewKeyedMutex()}
 }
 
-// Ping reports whether the store answers. A store with a database asks the database.
+// Ping reports whether the store answers. A database store pings its database.
 func (e *Core) Ping(ctx context.Context) error { return Ping(ctx, e.Store) }
 
-// Ping reports whether a store answers. A store without a Ping method always does.
+// Ping reports whether a store answers. Without a Ping method it reads the versions.
 func Ping(ctx context.Context, store memory.Store) error {
 	if p, ok := store.(interface{ Ping(context.Context) error }); ok {
 		return p.Ping(ctx)
@@ -48,11 +48,11 @@ func Ping(ctx context.Context, store memory.Store) error {
 	return err
 }
 
-// secretLength is how many bytes of a message beyond limits.text are searched for secrets, so that
-// a secret at the limit is recognized. It exceeds the length of a private key.
+// secretMargin is the number of bytes after limits.text that are searched for secrets, so that a
+// secret at the limit is recognized. It exceeds the length of a private key.
 const secretLength = 8 << 10
 
-// CutMark returns the end mark of a message that is cut to limits.text, or "" for others.
+// CutMark returns the text that ends a message cut to limits.text, or "" for shorter messages.
 func (e *Core) CutMark(words string) string {
 	if e.Opts.MaxText <= 0 || len(words) <= e.Opts.MaxText {
 		return ""
@@ -60,13 +60,13 @@ func (e *Core) CutMark(words string) string {
 	return fmt.Sprintf("\n[cut: %d bytes in all, SHA-256 %x]", len(words), sha256.Sum256([]byte(words)))
 }
 
-// Beginning returns a copy of the part of a message that memory uses.
+// Truncated returns a copy of a message, cut to limits.text and [secretMargin].
 func (e *Core) Beginning(words string) string {
 	return strings.Clone(Clip(words, e.Opts.MaxText+secretLength))
 }
 
-// CutMessages cuts the chat's messages that exceed limits.text, and returns their marks by index.
-// Digests remain those of the complete messages, since placing compares them.
+// CutMessages cuts the chat's messages that exceed limits.text, and returns their cut marks by index.
+// The messages keep the digests of their complete texts, which placement compares.
 func (e *Core) CutMessages(chat *chatapi.Chat) map[int]string {
 	marks := map[int]string{}
 	for i := range chat.Messages {
@@ -78,8 +78,8 @@ func (e *Core) CutMessages(chat *chatapi.Chat) map[int]string {
 	return marks
 }
 
-// Stored returns the stored form of a message: without secrets and, if it has a mark, cut to
-// limits.text and followed by the mark.
+// StoredText returns the stored form of a message: without secrets and, if mark is not empty, cut to
+// limits.text and followed by mark.
 func (e *Core) Stored(words, mark string) string {
 	words = learn.Redact(words, e.Opts.Learn.Personal)
 	if mark == "" {
@@ -88,13 +88,13 @@ func (e *Core) Stored(words, mark string) string {
 	return Clip(words, max(0, e.Opts.MaxText-len(mark))) + mark
 }
 
-// Acceptance determines whose consent is needed to share a fact with another user.
+// Acceptance determines who must accept a fact before it is shared with another user.
 type Acceptance string
 
-// ByDialog is the author of changes caused by turns that left or rejoined the current branch.
+// ByBranchSwitch is the author of changes after turns left or rejoined the current branch.
 var ByDialog = memory.Author{Kind: memory.ByRule, Name: "dialog"}
 
-// Guarded converts a panic of do into an error, so that a chat can continue.
+// CatchPanic runs do and returns its error or its panic as an error, so that a chat can continue.
 func Guarded(e *Core, do func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -105,8 +105,8 @@ func Guarded(e *Core, do func() error) (err error) {
 	return do()
 }
 
-// Async runs do in the background, like [Guarded]. The returned wait function blocks until the
-// result is there or its context ends.
+// Async runs do in the background, like [CatchPanic]. The returned wait function blocks until do
+// returns or the context ends.
 func Async[T any](e *Core, do func() (T, error)) (wait func(context.Context) (T, error)) {
 	var value T
 	var err error

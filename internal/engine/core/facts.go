@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of the cache: owners, facts per owner, and newest facts from which these are chosen.
+// Bounds of [TopFacts]: owners, cached facts per owner, facts read per owner, and facts per page.
 const (
 	readyOwners = 128
 	readyFacts  = 512
@@ -21,32 +21,32 @@ const (
 	readyPage   = 500
 )
 
-// ReadyFacts caches the most important facts of each owner, for prompts without a search. It
-// follows the owner's version. The zero value is not usable.
+// TopFacts caches the most important facts of each owner, for prompts without a search. It is
+// updated when the owner's version changes. The zero value is not usable.
 type ReadyFacts struct {
 	of *recent.Map[memory.Owner, *ownersFacts]
 }
 
-// ownersFacts are the cached facts of one owner.
+// ownerTopFacts are the cached facts of one owner.
 type ownersFacts struct {
 	mu      sync.Mutex // guards the following fields; held while facts are read
-	read    bool
+	read    bool       // true once facts were read
 	version int64
 	facts   []recall.CoreFact // the slice is replaced, never modified
-	more    bool              // the owner has other, less important facts
+	more    bool              // the owner has less important facts that are not cached
 }
 
 func newReadyFacts() ReadyFacts {
 	return ReadyFacts{recent.New[memory.Owner, *ownersFacts](readyOwners)}
 }
 
-// Forget drops the facts of an owner, or of all owners for "": an erased fact may be shared.
+// Forget drops the facts of an owner, or of all owners for "", because erased facts may be shared.
 func (r ReadyFacts) Forget(owner memory.Owner) {
 	r.of.DeleteFunc(func(o memory.Owner, _ *ownersFacts) bool { return owner == "" || o == owner })
 }
 
-// Of returns up to about a hundred visible facts of an owner, own and shared: the most important
-// ones. Callers must not modify them.
+// Get returns an owner's most important visible facts, own and shared, at most 768. Callers must not
+// modify them.
 func (r ReadyFacts) Of(ctx context.Context, e *Core, owner memory.Owner, now time.Time) ([]recall.CoreFact, error) {
 	var of *ownersFacts
 	r.of.Update(owner, func(was *ownersFacts, found bool) (*ownersFacts, bool) {
@@ -70,7 +70,7 @@ func (r ReadyFacts) Of(ctx context.Context, e *Core, owner memory.Owner, now tim
 	return of.facts, err
 }
 
-// readAll reads an owner's newest and pinned facts, of this version or a later one.
+// readAll reads an owner's newest and pinned facts, at this version or a later one.
 func (f *ownersFacts) readAll(ctx context.Context, e *Core, owner memory.Owner, version int64, now time.Time) error {
 	pinned, err := e.Store.List(ctx, owner, memory.Query{Pinned: true})
 	if err != nil {
@@ -94,7 +94,7 @@ func (f *ownersFacts) readAll(ctx context.Context, e *Core, owner memory.Owner, 
 	return nil
 }
 
-// follow reads the changes since the cached version.
+// applyChanges reads the changes since the cached version.
 func (f *ownersFacts) follow(ctx context.Context, e *Core, owner memory.Owner, now time.Time) error {
 	written := map[string]memory.Memory{}
 	version, err := e.Store.Since(ctx, owner, "", f.version, func(item memory.Item) error {
@@ -120,8 +120,8 @@ func (f *ownersFacts) follow(ctx context.Context, e *Core, owner memory.Owner, n
 	return nil
 }
 
-// keep stores the most important facts, and up to half as many more, so that not every write needs
-// sorting. It reuses the values of cached facts.
+// setFacts stores the facts. Only above 768 does it sort them and drop all but the best 512. It
+// reuses the values of facts that are already cached.
 func (f *ownersFacts) keep(facts []memory.Memory, now time.Time) {
 	if len(facts) > readyFacts*3/2 {
 		f.more = true

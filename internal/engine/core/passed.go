@@ -15,42 +15,42 @@ import (
 )
 
 const (
-	// shingle is the number of consecutive words that identify text.
+	// shingle is the number of consecutive words that identify a text.
 	shingle = 8
 
-	// passedTime is how long text is recognized at least, and mostPassed bounds the shingles of an
-	// owner. Both limit the newer half of the stored shingles; when it is full, the older half is
-	// dropped.
+	// relayedTTL is the minimum time for which text is recognized, and maxShingles bounds the shingles
+	// of an owner. Both limit the newer of two generations of shingles. When the newer one is full,
+	// the older one is dropped.
 	passedTime = time.Hour
 	mostPassed = 4096
 
-	// orderTime is how long a message that quotes a model's order counts as an agent's; a person
-	// may quote it later. minOrder is the length in bytes of an order with fewer words than a
-	// shingle.
+	// orderTTL is the time in which a message that quotes a model's order counts as an agent's; a
+	// person may quote the order later. minOrder is the minimum length of an order in bytes, since an
+	// order may have fewer words than a shingle.
 	orderTime = 2 * time.Minute
 	minOrder  = 24
 )
 
-// Passed recognizes text that Loci recently passed on to or from each owner, by keyed hashes of
-// shingles. A model's answers, its orders and tool results are not the person's words, even inside
-// a later message. Words that the person wrote first remain theirs. The zero value is ready to use
-// and safe for concurrent use.
+// RelayedText recognizes text that Loci recently passed to or from each owner, by keyed hashes of
+// shingles. A model's answers, its orders and tool results are not the person's words, even in a
+// later message. Text that the person wrote first is still the person's. The zero value is ready to
+// use and safe for concurrent use.
 type Passed struct {
 	mu     sync.Mutex // guards the values of owners
 	owners recent.Map[memory.Owner, *passedOn]
 }
 
-// passedOn is the text that Loci passed on for one owner.
+// ownerRelayed is the recent text of one owner.
 type passedOn struct {
-	halves [2]map[uint64]textOrigin // the newer half first
-	since  time.Time                // creation time of the newer half
-	read   bool                     // turns of the store have been added
+	halves [2]map[uint64]textOrigin // the newer generation first
+	since  time.Time                // creation time of the newer generation
+	read   bool                     // stored turns have been added
 }
 
-// textOrigin tells who wrote a text: the person, a model or tool, or a model ordering an agent.
+// textOrigin is the origin of a text: the person, a model or tool, or a model's order to an agent.
 type textOrigin struct {
 	own   bool
-	order time.Time // zero: not an order
+	order time.Time // when a model gave the text as an order; zero: not an order
 }
 
 var passedSeed = maphash.MakeSeed()
@@ -60,7 +60,7 @@ func (p *Passed) Forget(owner memory.Owner) {
 	p.owners.DeleteFunc(func(o memory.Owner, _ *passedOn) bool { return o == owner })
 }
 
-// of returns an owner's hashes. The caller must hold mu.
+// forOwner returns an owner's hashes. The caller must hold mu.
 func (p *Passed) of(owner memory.Owner, now time.Time) *passedOn {
 	o, found := p.owners.Get(owner)
 	if !found {
@@ -81,7 +81,7 @@ func (o *passedOn) get(key uint64) (textOrigin, bool) {
 	return c, ok
 }
 
-// put adds those shingles of a text that are new.
+// addText adds the shingles of a text that are not stored yet.
 func (o *passedOn) put(owner memory.Owner, text string, c textOrigin) {
 	eachShingle(owner, text, func(_, _ int, key uint64) {
 		if _, found := o.get(key); !found {
@@ -90,7 +90,7 @@ func (o *passedOn) put(owner memory.Owner, text string, c textOrigin) {
 	})
 }
 
-// AddRequest adds a request's new text: user messages, and tool results since the last answer.
+// AddRequest adds the user messages and tool results of a request since the last answer.
 func (p *Passed) AddRequest(owner memory.Owner, chat *chatapi.Chat, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,14 +108,14 @@ func (p *Passed) AddRequest(owner memory.Owner, chat *chatapi.Chat, now time.Tim
 	}
 }
 
-// Answered adds the text of an answer, and the orders in the arguments of its tool calls.
+// AddAnswer adds the text of an answer, and the orders in the arguments of its tool calls.
 func (p *Passed) Answered(owner memory.Owner, a chatapi.Answer, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := p.of(owner, now)
 	o.put(owner, a.Text, textOrigin{})
 	var calls any
-	if a.ToolCalls != "" && json.Unmarshal([]byte(a.ToolCalls), &calls) == nil { // otherwise the stream broke off
+	if a.ToolCalls != "" && json.Unmarshal([]byte(a.ToolCalls), &calls) == nil { // fails if the stream was interrupted
 		eachText(calls, func(text string) {
 			o.put(owner, text, textOrigin{order: now})
 			if key := hashOf(owner, text); !o.halves[0][key].own {
@@ -125,7 +125,7 @@ func (p *Passed) Answered(owner memory.Owner, a chatapi.Answer, now time.Time) {
 	}
 }
 
-// Ordered reports whether a message is a model's order, or quotes one from the last minutes.
+// IsOrder reports whether a message is a model's order, or quotes an order of the last two minutes.
 func (p *Passed) Ordered(owner memory.Owner, message string, now time.Time) (is bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,13 +140,13 @@ func (p *Passed) Ordered(owner memory.Owner, message string, now time.Time) (is 
 		c, _ := o.get(key)
 		is = is || !c.order.IsZero() && now.Sub(c.order) <= orderTime
 	})
-	if is { // later requests of the agent also begin with it
+	if is { // later requests of the agent also begin with the message
 		o.halves[0][hashOf(owner, message)] = textOrigin{order: now}
 	}
 	return is
 }
 
-// In returns the parts of a message that Loci passed on, with adjacent sentence fragments.
+// PartsOf returns the parts of a message that Loci relayed, with adjacent sentence fragments.
 func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,10 +175,10 @@ func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) 
 	return foreign
 }
 
-// fragmentWords is the number of words below which a part of a sentence has no meaning of its own.
+// fragmentWords is the maximum number of words of a sentence fragment without a meaning of its own.
 const fragmentWords = 4
 
-// around extends a part of a text by adjacent sentence fragments.
+// withFragments extends a range of a text by adjacent sentence fragments.
 func around(text string, start, end int) (from, to int) {
 	from = strings.LastIndexAny(text[:start], ".!?\n") + 1
 	if len(strings.Fields(text[from:start])) > fragmentWords {
@@ -191,8 +191,8 @@ func around(text string, start, end int) (from, to int) {
 	return from, to
 }
 
-// Recall adds turns that were passed on before this process first handled the owner: before a
-// restart, or by another server. turns returns them, newest first.
+// AddStoredTurns adds turns from before this process first handled the owner: before a restart, or
+// by another server. readTurns returns the turns, newest first.
 func (p *Passed) Recall(owner memory.Owner, now time.Time, turns func() ([]memory.Memory, error)) error {
 	p.mu.Lock()
 	read := p.of(owner, now).read
@@ -216,7 +216,7 @@ func (p *Passed) Recall(owner memory.Owner, now time.Time, turns func() ([]memor
 	return nil
 }
 
-// eachShingle yields each shingle and its range, ignoring case and punctuation.
+// eachShingle yields the range and hash of each shingle, ignoring case and punctuation.
 func eachShingle(owner memory.Owner, text string, yield func(from, to int, key uint64)) {
 	var at [shingle][2]int
 	var words [shingle]string
@@ -230,7 +230,7 @@ func eachShingle(owner memory.Owner, text string, yield func(from, to int, key u
 	})
 }
 
-// hashOf returns the hash of a whole text.
+// hashText returns the hash of a whole text.
 func hashOf(owner memory.Owner, text string) uint64 {
 	return hashWords(owner, append(strings.Fields(strings.ToLower(text)), ""))
 }
@@ -246,7 +246,7 @@ func hashWords(owner memory.Owner, words []string) uint64 {
 	return h.Sum64()
 }
 
-// eachText yields the long strings in a JSON value, also in strings that contain JSON.
+// eachLongString yields the long strings in a JSON value, including those in strings that contain JSON.
 func eachText(v any, yield func(string)) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -16,17 +16,17 @@ const (
 	PauseLearning Pause = "learning" // messages are stored, but not learned from
 	PauseMemory   Pause = "memory"   // chats neither read nor write memory
 
-	PauseUnknown Pause = "unknown" // the store did not reply; nothing is read or written until it does
+	PauseUnknown Pause = "unknown" // the store did not reply; memory is neither read nor written
 )
 
-// OwnKeys is the prefix of the profile keys that Loci uses for a user's settings. Changes of these
-// entries are in the journal, but models do not see them.
+// ReservedPrefix is the prefix of the profile keys that Loci uses for a user's settings. Changes of these
+// entries are in the journal, but models do not see the entries.
 const OwnKeys = "loci."
 
-// PauseKey is the key of the profile entry that holds a [Pause].
+// PauseKey is the key of the profile entry that stores a [Pause].
 const PauseKey = OwnKeys + "pause"
 
-// Pause pauses or resumes an owner's memory. A repeated key does nothing.
+// SetPause pauses or resumes an owner's memory. A repeated idempotency key does nothing.
 func (e *Core) Pause(ctx context.Context, owner memory.Owner, p Pause, key string, author memory.Author) error {
 	ctx = memory.ForWrite(ctx)
 	switch p {
@@ -53,8 +53,8 @@ func (e *Core) Pause(ctx context.Context, owner memory.Owner, p Pause, key strin
 	return nil
 }
 
-// Paused returns an owner's pause, or [PauseUnknown] if the store does not reply. It is not cached,
-// since another process may change it.
+// CurrentPause returns an owner's pause, or [PauseUnknown] if the store does not reply. The pause is
+// not cached, since another process may change it.
 func (e *Core) Paused(ctx context.Context, owner memory.Owner) Pause {
 	p, err := e.AskPaused(ctx, owner)
 	if err != nil {
@@ -63,7 +63,7 @@ func (e *Core) Paused(ctx context.Context, owner memory.Owner) Pause {
 	return p
 }
 
-// AskPaused returns an owner's pause, or the store's error.
+// ReadPause returns an owner's pause, or the store's error.
 func (e *Core) AskPaused(ctx context.Context, owner memory.Owner) (Pause, error) {
 	entries, err := e.Store.Profile(ctx, owner, memory.At{})
 	if err != nil {
@@ -77,5 +77,5 @@ func (e *Core) AskPaused(ctx context.Context, owner memory.Owner) (Pause, error)
 	return PauseNone, nil
 }
 
-// ErrPauseUnknown is returned for an explicit write while the pause is unknown.
+// ErrPauseUnknown is returned for an explicit write while the pause cannot be read.
 var ErrPauseUnknown = memory.Errorf(memory.Unavailable, "the store currently does not report whether memory is paused")

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Get returns one memory, regardless of status, or NotFound.
+// Get returns one memory of any status, or NotFound.
 func (e *Core) Get(ctx context.Context, owner memory.Owner, id string) (memory.Memory, error) {
 	found, err := e.Store.Get(ctx, owner, id)
 	if err != nil {
@@ -31,7 +31,7 @@ func (e *Core) Fact(ctx context.Context, owner memory.Owner, id string) (memory.
 	case err != nil:
 		return memory.Fact{}, err
 	case m.Link != nil:
-		return memory.Fact{}, memory.Errorf(memory.Forbidden, "%s belongs to %s and is changed there", id, m.Fact.Scope.Owner)
+		return memory.Fact{}, memory.Errorf(memory.Forbidden, "%s belongs to %s; only that owner can change it", id, m.Fact.Scope.Owner)
 	case m.Fact == nil:
 		return memory.Fact{}, memory.Errorf(memory.Invalid, "%s is a %s, which cannot be edited", id, m.Kind())
 	}
@@ -64,7 +64,7 @@ func (e *Core) Stats(ctx context.Context, owner memory.Owner) (memory.Counts, er
 // maxKey is the maximum length of a profile key in bytes.
 const maxKey = 128
 
-// Entries returns the profile at a time, ordered by key, without Loci's own entries.
+// ProfileEntries returns the profile at a time, ordered by key, without Loci's own entries.
 func (e *Core) Entries(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.ProfileEntry, error) {
 	all, err := e.Store.Profile(ctx, owner, at)
 	var out []memory.ProfileEntry
@@ -76,7 +76,7 @@ func (e *Core) Entries(ctx context.Context, owner memory.Owner, at memory.At) ([
 	return out, err
 }
 
-// SetProfile writes a profile entry, in a run that can be undone. If the entry already has that
+// SetProfileEntry writes a profile entry, in a run that can be undone. If the entry already has this
 // value, nothing changes and the receipt is zero.
 func (e *Core) SetProfile(ctx context.Context, owner memory.Owner, key, value string, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
@@ -98,7 +98,7 @@ func (e *Core) SetProfile(ctx context.Context, owner memory.Owner, key, value st
 	return receipt, err
 }
 
-// trySetProfile writes a checked entry, or returns a Conflict.
+// trySetProfileEntry writes a profile entry that was checked, or returns a Conflict.
 func (e *Core) trySetProfile(ctx context.Context, owner memory.Owner, run, key, value string, author memory.Author) (memory.Receipt, error) {
 	was, err := e.ReadEntry(ctx, owner, key)
 	next := was
@@ -116,7 +116,7 @@ func (e *Core) trySetProfile(ctx context.Context, owner memory.Owner, run, key, 
 	return ApplyAgain(ctx, e, owner, memory.Run{ID: run, Kind: "manual", Author: author}, change)
 }
 
-// ApplyAgain applies a change. If it adds an entry that existed and ended, it restores that.
+// ApplyOrRestore applies a change. If the change adds an entry that was removed, it restores the entry.
 func ApplyAgain(ctx context.Context, e *Core, owner memory.Owner, run memory.Run, change memory.Change) (memory.Receipt, error) {
 	receipt, err := e.Store.Apply(ctx, owner, run, change)
 	if change.Action == memory.ActionAdd && errors.Is(err, memory.Conflict) {
@@ -126,12 +126,12 @@ func ApplyAgain(ctx context.Context, e *Core, owner memory.Owner, run memory.Run
 	return receipt, err
 }
 
-// DropProfile removes a profile entry, in a run that can be undone, or returns [memory.NotFound].
+// RetireProfileEntry retires a profile entry, in a run that can be undone, or returns [memory.NotFound].
 func (e *Core) DropProfile(ctx context.Context, owner memory.Owner, key string, author memory.Author) (memory.Receipt, error) {
 	return e.DropProfileIn(ctx, owner, memory.Run{ID: NewID(), Kind: "forget", Author: author}, key)
 }
 
-// DropProfileIn is [Core.DropProfile] in a run of the caller.
+// RetireProfileEntryInRun retires a profile entry in the caller's run, like [Core.RetireProfileEntry].
 func (e *Core) DropProfileIn(ctx context.Context, owner memory.Owner, run memory.Run, key string) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	gone, err := e.ReadEntry(ctx, owner, key)
@@ -145,7 +145,7 @@ func (e *Core) DropProfileIn(ctx context.Context, owner memory.Owner, run memory
 	})
 }
 
-// ReadEntry returns an active profile entry, or [memory.NotFound].
+// ReadProfileEntry returns an active profile entry, or [memory.NotFound].
 func (e *Core) ReadEntry(ctx context.Context, owner memory.Owner, key string) (memory.ProfileEntry, error) {
 	all, err := e.Store.Profile(ctx, owner, memory.At{})
 	return entryNamed(all, key, err)
@@ -182,7 +182,7 @@ func (e *Core) Context(ctx context.Context, owner memory.Owner, id string, at me
 	return found[0], nil
 }
 
-// ContextsOf returns the contexts attached to a conversation, in order of attachment.
+// AttachedContexts returns the contexts attached to a conversation, in order of attachment.
 func (e *Core) ContextsOf(ctx context.Context, owner memory.Owner, conversation string) ([]memory.Context, error) {
 	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: []string{conversation}})
 	if err != nil {
@@ -194,7 +194,7 @@ func (e *Core) ContextsOf(ctx context.Context, owner memory.Owner, conversation 
 	return e.ContextsNamed(ctx, owner, page.Conversations[0].Contexts)
 }
 
-// ContextsNamed returns the contexts with these ids in this order, without duplicates.
+// ContextsByID returns the contexts with these ids in this order, without duplicates.
 func (e *Core) ContextsNamed(ctx context.Context, owner memory.Owner, ids []string) ([]memory.Context, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -207,7 +207,7 @@ func (e *Core) ContextsNamed(ctx context.Context, owner memory.Owner, ids []stri
 	return found, nil
 }
 
-// Entry returns one of the [Core.Entries], or [memory.NotFound].
+// ProfileEntry returns one of the [Core.ProfileEntries], or [memory.NotFound].
 func (e *Core) Entry(ctx context.Context, owner memory.Owner, key string, at memory.At) (memory.ProfileEntry, error) {
 	if err := NotOwn(key); err != nil {
 		return memory.ProfileEntry{}, err
@@ -216,7 +216,7 @@ func (e *Core) Entry(ctx context.Context, owner memory.Owner, key string, at mem
 	return entryNamed(all, strings.TrimSpace(key), err)
 }
 
-// NotOwn returns an error for keys that Loci uses itself, since these have their own methods.
+// CheckNotReserved returns an error for keys that only Loci may write, by methods of their own.
 func NotOwn(key string) error {
 	if strings.HasPrefix(strings.TrimSpace(key), OwnKeys) {
 		return memory.Errorf(memory.Invalid, "key: %q is reserved for Loci; reserved keys begin with %s", key, OwnKeys)
@@ -224,12 +224,12 @@ func NotOwn(key string) error {
 	return nil
 }
 
-// AllChanges returns all changes that a query selects, newest first.
+// AllChanges returns all changes that match a query, newest first.
 func (e *Core) AllChanges(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) ([]memory.Change, error) {
 	return memory.Collect(memory.AllChanges(ctx, e.Store.Changes, owner, q))
 }
 
-// LastChange returns the last change of a target, or the zero Change.
+// LastChange returns the last change of a target, or the zero Change if it never changed.
 func (e *Core) LastChange(ctx context.Context, owner memory.Owner, target string) (memory.Change, error) {
 	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Target: target, Limit: 1})
 	if err != nil || len(page.Changes) == 0 {
@@ -238,17 +238,17 @@ func (e *Core) LastChange(ctx context.Context, owner memory.Owner, target string
 	return page.Changes[0], nil
 }
 
-// ComparedStatuses are the statuses of facts with which a candidate is compared: live facts, and
-// those that a person removed and that must not be learned again.
+// ComparedStatuses are the statuses of facts with which a candidate is compared: live facts, and facts
+// that a person removed, which must not be learned again.
 var ComparedStatuses = []memory.Status{memory.Active, memory.Pending, memory.Retired, memory.Rejected}
 
-// OfWords reports whether an embedder finds no similarity between texts that share no word.
+// IsLexical reports whether an embedder finds no similarity between texts without a common word.
 func OfWords(e memory.Embedder) bool {
 	w, ok := e.(interface{ OfWords() bool })
 	return ok && w.OfWords()
 }
 
-// FindMemories returns the current memories that a search finds; all scopes must have one owner.
+// FindMemories returns the current memories that a search finds. All scopes must have one owner.
 func FindMemories(ctx context.Context, e *Core, s memory.Search) ([]memory.Memory, error) {
 	s.Now = e.Time()
 	found, err := e.Searcher.Search(ctx, s)
@@ -258,7 +258,7 @@ func FindMemories(ctx context.Context, e *Core, s memory.Search) ([]memory.Memor
 	return e.Store.Get(ctx, s.Scopes[0].Owner, IDsOf(found)...)
 }
 
-// IDsOf returns the ids of candidates.
+// CandidateIDs returns the ids of candidates.
 func IDsOf(found []memory.Candidate) []string {
 	ids := make([]string, len(found))
 	for i := range found {

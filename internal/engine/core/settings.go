@@ -11,12 +11,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Keys of profile entries by which a user configures learning. An entry whose key ends with "@" and
-// a project's name takes precedence; an entry of the global pool is used last.
+// Keys of profile entries by which a user configures learning. An entry for a project, with the suffix
+// "@" and the project's name, takes precedence. An entry of the global pool is used last.
 const (
 	entryTimezone     = "timezone"           // "Europe/Lisbon"
-	EntryInstructions = "learn.instructions" // what to remember and what not, in plain language
-	entryCategories   = "learn.categories"   // the only categories of facts to learn, separated by commas
+	EntryInstructions = "learn.instructions" // facts to remember and to ignore, in plain language
+	entryCategories   = "learn.categories"   // allowed categories of learned facts, separated by commas
 )
 
 // InstructionsKey returns the profile key of the instructions for learning from one conversation.
@@ -30,7 +30,7 @@ type LearningSettings struct {
 	Zone         *time.Location
 }
 
-// LearningOf returns a user's settings for learning in a project and a conversation.
+// LearningSettingsFor returns a user's settings for learning in a project and a conversation.
 func (e *Core) LearningOf(ctx context.Context, scope memory.Scope, conversation string) (LearningSettings, error) {
 	own := LearningSettings{Zone: e.Clients.zone(scope.Owner)}
 	values := map[string]string{}
@@ -50,7 +50,7 @@ func (e *Core) LearningOf(ctx context.Context, scope memory.Scope, conversation 
 		return values[key]
 	}
 	if own.Zone == nil {
-		own.Zone, _ = time.LoadLocation(values[entryTimezone]) // an invalid zone means that of the server
+		own.Zone, _ = time.LoadLocation(values[entryTimezone]) // for an invalid zone, the server's zone
 	}
 	if own.Zone == nil || values[entryTimezone] == "" && own.Zone == time.UTC {
 		own.Zone = time.Local
@@ -62,19 +62,19 @@ func (e *Core) LearningOf(ctx context.Context, scope memory.Scope, conversation 
 	return own, nil
 }
 
-// clientsSeen holds the client data of each user's last chat. It is never written to disk.
+// lastClients caches the client data of each user's last chat. It is never written to disk.
 type clientsSeen struct {
 	recent.Map[memory.Owner, ClientSeen]
 }
 
-// ClientSeen is the data of a request about its client.
+// ClientInfo describes the client of a request.
 type ClientSeen struct {
 	Zone  *time.Location // nil: unknown
-	Model string         // the model that the request names
+	Model string         // requested model
 	Key   string         // API key for the upstream
 }
 
-// See updates an owner's data with the fields that a request sets.
+// Record updates an owner's data with the fields that a request sets.
 func (c *clientsSeen) See(owner memory.Owner, is ClientSeen) {
 	if owner == "" || is == (ClientSeen{}) {
 		return
@@ -84,7 +84,7 @@ func (c *clientsSeen) See(owner memory.Owner, is ClientSeen) {
 	})
 }
 
-// Of returns the data of an owner's last chat.
+// Last returns the data of an owner's last chat.
 func (c *clientsSeen) Of(owner memory.Owner) ClientSeen {
 	is, _ := c.Get(owner)
 	return is

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ClosedKey is the key of the profile entry of an erased owner. Its value is the time. Until the
-// owner is reopened, nothing is written.
+// ClosedKey is the key of the profile entry that marks an erased owner as closed. Its value is the
+// time of closing. Until the owner is reopened, nothing is written.
 const ClosedKey = OwnKeys + "closed"
 
 // ClosedOwners caches which owners are closed. The zero value is ready to use.
@@ -21,21 +21,21 @@ type ClosedOwners struct {
 	states recent.Map[memory.Owner, look]
 }
 
-// look is the cached state of an owner.
+// closedState is the cached state of an owner.
 type look struct {
 	closed bool
 	at     time.Time
-	set    bool // this process set the state; otherwise it was read
+	set    bool // this process closed or opened the owner; false: the state was read
 }
 
-// lookTTL is how long a look is valid, since another server may close or open an owner. It is much
-// less than the first delay of erase.EraseAgain, which removes what this server writes meanwhile.
+// closedTTL is the time for which a cached state is valid, since another server may close or open an
+// owner. It is much less than the first of erase.ResumeDelays, which removes later writes.
 const lookTTL = 10 * time.Second
 
-// holds reports whether the look is still valid.
+// isValid reports whether the state is recent enough.
 func (l look) holds(now time.Time) bool { return now.Sub(l.at).Abs() < lookTTL }
 
-// cached returns the valid look of an owner.
+// get returns the valid state of an owner.
 func (c *ClosedOwners) cached(owner memory.Owner, now time.Time) (l look, found bool) {
 	l, found = c.states.Get(owner)
 	if !found || !l.holds(now) {
@@ -49,7 +49,7 @@ func (c *ClosedOwners) Set(owner memory.Owner, closed bool, now time.Time) {
 	c.states.Set(owner, look{closed, now, true})
 }
 
-// Follow updates the cache after this process's changes of an owner.
+// RecordChanges updates the cache after this process changed an owner.
 func (c *ClosedOwners) Follow(owner memory.Owner, changes []memory.Change, now time.Time) {
 	for _, change := range changes {
 		if p := change.After.Profile; p != nil && p.Key == ClosedKey {
@@ -58,7 +58,7 @@ func (c *ClosedOwners) Follow(owner memory.Owner, changes []memory.Change, now t
 	}
 }
 
-// Learn records a read state, unless this process set another, and returns the current one.
+// RecordRead records a read state unless this process set the state, and returns the current state.
 func (c *ClosedOwners) Learn(owner memory.Owner, closed bool, now time.Time) bool {
 	c.states.Update(owner, func(l look, found bool) (look, bool) {
 		if found && l.set && l.holds(now) {
@@ -70,7 +70,7 @@ func (c *ClosedOwners) Learn(owner memory.Owner, closed bool, now time.Time) boo
 	return closed
 }
 
-// MayWrite returns [memory.Gone] for a closed owner.
+// CheckOpen returns [memory.Gone] for a closed owner.
 func (e *Core) MayWrite(ctx context.Context, owner memory.Owner) error {
 	if !owner.Valid() {
 		return nil
@@ -82,8 +82,8 @@ func (e *Core) MayWrite(ctx context.Context, owner memory.Owner) error {
 	return err
 }
 
-// IsClosed reports whether an owner was erased and not reopened. A closing by another server is
-// detected after at most [lookTTL], an opening at once.
+// IsClosed reports whether an owner was erased and not reopened. It detects a closing by another server
+// after at most [closedTTL], and an opening at once.
 func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
 	if l, found := e.Closed.cached(owner, e.Time()); found && (!l.closed || l.set) {
 		return l.closed, nil
@@ -101,7 +101,7 @@ func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
 	return closed, nil
 }
 
-// SeenClosed is IsClosed without reading the store.
+// IsKnownClosed reports whether the cache has a closed owner, without reading the store.
 func (e *Core) SeenClosed(owner memory.Owner) bool {
 	l, _ := e.Closed.cached(owner, e.Time())
 	return l.closed
@@ -154,8 +154,8 @@ func (e *Core) User(ctx context.Context, owner memory.Owner) (User, error) {
 	return u, nil
 }
 
-// Users returns at most limit users of a namespace, ordered by name, that follow after. next is the
-// value of after for the next page, or "" on the last page.
+// Users returns at most limit users of a namespace, ordered by name, after afterName. next is
+// the value of afterName for the next page, or "" on the last page.
 func (e *Core) Users(ctx context.Context, namespace, after string, limit int) (users []User, next string, err error) {
 	owners, err := e.Store.Owners(ctx)
 	if err != nil {

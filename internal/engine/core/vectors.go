@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Remote reports whether a model runs on a server. Writes do not wait for such a model.
+// IsRemote reports whether a model runs on a server. Writes do not wait for a remote model.
 func Remote(model any) bool {
 	r, ok := model.(interface{ Remote() bool })
 	return ok && r.Remote()
 }
 
-// Skipped returns why an embedder or a reranker is currently not used, or nil if it is used.
+// SkipReason returns why an embedder or a reranker is currently not used, or nil if it is used.
 func Skipped(model any) error {
 	if s, ok := model.(interface{ Skipped() error }); ok {
 		return s.Skipped()
@@ -22,7 +22,7 @@ func Skipped(model any) error {
 	return nil
 }
 
-// ComparingTime bounds the wait for a remote embedder that embeds a text to compare with memory.
+// CompareTimeout bounds the wait for a remote embedder that embeds a text to compare with memory.
 const ComparingTime = 2 * time.Second
 
 // VectorToCompare embeds a text to compare with stored texts. The vector is nil if a remote
@@ -45,7 +45,7 @@ func (e *Core) VectorToCompare(ctx context.Context, content string) ([]float32, 
 	return nil, fmt.Errorf("embed to compare: %w", err)
 }
 
-// DocumentVectors embeds the texts of these memories. It returns nil if a job does so later.
+// DocumentVectors embeds the texts of memories. It returns nil for a remote embedder: a job embeds later.
 func (e *Core) DocumentVectors(ctx context.Context, ids, texts []string) ([]memory.Vector, error) {
 	if len(texts) == 0 || Remote(e.Embedder) {
 		return nil, nil
@@ -57,7 +57,7 @@ func (e *Core) DocumentVectors(ctx context.Context, ids, texts []string) ([]memo
 	return VectorsOf(ids, e.Embedder.Fingerprint(), values), nil
 }
 
-// VectorsOf returns vectors of one model for the memories with these ids.
+// VectorsOf returns vectors of one embedding model for the memories with these ids.
 func VectorsOf(ids []string, model string, values [][]float32) []memory.Vector {
 	out := make([]memory.Vector, len(ids))
 	for i, id := range ids {

@@ -14,24 +14,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// MaxConflicts is how often a change is replanned without delay after a Conflict.
+// MaxFastRetries is the number of retries without delay after a Conflict.
 const MaxConflicts = 10
 
-// MaxReplans bounds all attempts. More than ten conflicts in a row occur while another server
+// MaxWriteAttempts bounds all attempts. More than ten conflicts in a row occur while another server
 // writes to the owner constantly.
 const MaxReplans = 100
 
-// replanPause is the longest delay before each attempt after [MaxConflicts], so that other writers
-// can finish. All delays together take less than half a second.
+// maxRetryDelay bounds the random delay before each attempt after [MaxFastRetries], so that other
+// writers can finish. All delays together take less than half a second.
 const replanPause = 5 * time.Millisecond
 
-// lasting is a Conflict that replanning does not resolve.
+// permanent is a Conflict that a retry does not resolve.
 type lasting struct{ error }
 
 // Unwrap returns the Conflict.
 func (l lasting) Unwrap() error { return l.error }
 
-// Lasting wraps an error so that [Replan] returns it at once. For nil it returns nil.
+// Permanent wraps an error so that [RetryOnConflict] returns it at once. For nil it returns nil.
 func Lasting(err error) error {
 	if err == nil {
 		return nil
@@ -39,7 +39,7 @@ func Lasting(err error) error {
 	return lasting{err}
 }
 
-// Replan plans and makes a change, and repeats that after a Conflict.
+// RetryOnConflict calls do, which plans and applies a change, again after each Conflict.
 func Replan(ctx context.Context, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
@@ -70,7 +70,7 @@ func (e *Core) CheckText(field, s string) (string, error) {
 	return trimmed, nil
 }
 
-// ChangesByKey returns the changes of the first request with this key.
+// ChangesByKey returns the changes of the first request with this idempotency key.
 func (e *Core) ChangesByKey(ctx context.Context, owner memory.Owner, key string) ([]memory.Change, error) {
 	if key == "" {
 		return nil, nil
@@ -78,10 +78,10 @@ func (e *Core) ChangesByKey(ctx context.Context, owner memory.Owner, key string)
 	return e.AllChanges(ctx, owner, memory.ChangeQuery{Run: IDFor(owner, key)})
 }
 
-// ErrOtherRequest reports that another request used the same key.
+// ErrOtherRequest reports that another request used the same idempotency key.
 var ErrOtherRequest = Lasting(memory.Errorf(memory.Conflict, "this Idempotency-Key was used for another request"))
 
-// RunOf returns the id of the run that completes a job.
+// JobRunID returns the id of the run that completes a job.
 func RunOf(job string) string { return "run-" + job }
 
 // Version returns the owner's current version.
@@ -93,7 +93,7 @@ func (e *Core) Version(ctx context.Context, owner memory.Owner) (int64, error) {
 	return versions[0], nil
 }
 
-// rewords are the actions that may change the text of a fact.
+// textActions are the actions that may change the text of a fact.
 var rewords = map[memory.Action]bool{memory.ActionAdd: true, memory.ActionUpdate: true, memory.ActionUndo: true}
 
 // FactVectors embeds the facts that changes add or reword.
@@ -112,7 +112,7 @@ func (e *Core) FactVectors(ctx context.Context, changes []memory.Change) ([]memo
 	return out, nil
 }
 
-// Mode returns the memory mode of a request in a channel: the requested mode, but at most read.
+// Mode returns the memory mode of a request in a channel: the requested mode, but never write.
 func (c Channels) Mode(asked string) string {
 	if c != ChannelsRead || asked == chatapi.ModeOff || asked == chatapi.ModeWrite {
 		return chatapi.ModeOff
@@ -120,39 +120,39 @@ func (c Channels) Mode(asked string) string {
 	return chatapi.ModeRead
 }
 
-// FilesRoot is the folder of a model's files. Such a file is a context whose title is its path.
+// FilesRoot is the folder of a model's files. A file is stored as a context with its path as the title.
 const FilesRoot = "/memories"
 
 // IsFile reports whether a context is a model's file.
 func IsFile(c memory.Context) bool { return strings.HasPrefix(c.Title, FilesRoot+"/") }
 
-// ErrConcurrentEdit reports that both sides changed the same text.
-var ErrConcurrentEdit = Lasting(memory.Errorf(memory.Conflict, "Loci changed the same text meanwhile"))
+// ErrConcurrentEdit reports that Loci changed a text that the caller also changed.
+var ErrConcurrentEdit = Lasting(memory.Errorf(memory.Conflict, "Loci changed the same text at the same time"))
 
-// EveryStatus lists all statuses.
+// AllStatuses lists all statuses.
 var EveryStatus = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
 
-// WasErased reports whether a fact was erased, so that only ids and times are left.
+// WasErased reports whether a fact was erased, so that only its ids and times remain.
 func WasErased(f memory.Fact) bool { return f.Status == memory.Retired && f.Content == "" }
 
-// ErrErased returns the error for a memory whose text was erased.
+// ErrErased returns the error for a memory with erased text.
 func ErrErased(target string) error {
 	return memory.Errorf(memory.Conflict, "%s was erased: its text cannot be restored", strings.Replace(target, ":", " ", 1))
 }
 
-// Upkeep configures which memories are removed from recall automatically. They stay in the history
-// and can be restored. Facts that a person wrote, approved or pinned are never removed.
+// Upkeep configures which memories are removed from recall automatically. Removed memories stay in the
+// history and can be restored. Facts that a person wrote, approved or pinned are never removed.
 type Upkeep struct {
-	User         int           // largest number of a user's facts and turns; 0: unlimited
-	Conversation int           // largest number of a conversation's turns and facts; 0: unlimited
+	User         int           // maximum number of a user's facts and turns; 0: unlimited
+	Conversation int           // maximum number of a conversation's turns and facts; 0: unlimited
 	HalfLife     time.Duration // time in which a fact that is not repeated loses half its confidence; 0: never
 }
 
-// UpkeepAtOnce bounds the changes of a transaction, so that other writers do not wait for long.
+// MaxUpkeepChanges bounds the changes of a transaction, so that other writers do not wait for long.
 const UpkeepAtOnce = 200
 
-// UpkeepJobs returns the owner's daily job. If conversations have a limit, it also returns a job
-// for a run that added to one.
+// UpkeepJobs returns the owner's daily job. If the number of memories is limited, it also returns a job
+// for a run that added to a conversation.
 func (e *Core) UpkeepJobs(owner memory.Owner, run, conversation string) []memory.Job {
 	out := []memory.Job{{ID: "upkeep-" + e.Time().Format(time.DateOnly), Owner: owner, Kind: memory.JobUpkeep}}
 	if e.Opts.Learn.Upkeep.User+e.Opts.Learn.Upkeep.Conversation > 0 {
@@ -164,7 +164,7 @@ func (e *Core) UpkeepJobs(owner memory.Owner, run, conversation string) []memory
 // fadedConfidence is the confidence below which a fact that was not repeated is removed.
 const fadedConfidence = 0.2
 
-// RemovalReason returns why a fact is removed, or "" if it stays.
+// RemovalReason returns why a fact is removed from recall, or "" if it is retained.
 func (u Upkeep) RemovalReason(f *memory.Fact, now time.Time) string {
 	switch {
 	case f == nil:
@@ -179,12 +179,12 @@ func (u Upkeep) RemovalReason(f *memory.Fact, now time.Time) string {
 	return ""
 }
 
-// IsConfirmed reports whether a fact is kept at any age, because a person confirmed it.
+// IsConfirmed reports whether a fact is retained at any age, because a person confirmed it.
 func IsConfirmed(f *memory.Fact) bool {
 	return f.Pinned() || f.Source == memory.Manual || f.Trust == memory.TrustPerson
 }
 
-// Everything calls yield for all memories that match, newest first.
+// EachMemory calls yield for all matching memories, newest first.
 func (e *Core) Everything(ctx context.Context, owner memory.Owner, q memory.Query, yield func(memory.Memory)) error {
 	for m, err := range memory.AllMemories(ctx, e.Store.List, owner, q) {
 		if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ContextEdit is an edit of a context. A nil field stays unchanged.
+// ContextEdit is an edit of a context. A nil field leaves the context's field unchanged.
 type ContextEdit struct {
 	Title       *string
 	Content     *string
-	Idempotency string // a repeated key returns the first result
+	Idempotency string // idempotency key; a repeated key returns the first result
 }
 
 // AddContext adds a context that a person wrote.
@@ -33,7 +33,7 @@ func (e *Curator) AddContext(ctx context.Context, owner memory.Owner, edit Conte
 	return e.applyContext(ctx, next, edit.Idempotency, memory.Change{Action: memory.ActionAdd, Reason: "written by hand"}, author)
 }
 
-// EditContext applies a person's edit to a context. Concurrent changes to other fields are kept.
+// EditContext applies a person's edit to a context. Concurrent changes of other fields are retained.
 func (e *Curator) EditContext(ctx context.Context, owner memory.Owner, id string, edit ContextEdit, author memory.Author) (next memory.Context, err error) {
 	ctx = memory.ForWrite(ctx)
 	err = core.Replan(ctx, func() error {
@@ -56,6 +56,7 @@ func (e *Curator) EditContext(ctx context.Context, owner memory.Owner, id string
 	return next, nil
 }
 
+// ApplyContextEdit applies an edit to a context.
 func (e *Curator) Write(c *memory.Context, edit ContextEdit) (err error) {
 	if edit.Content != nil {
 		if c.Content, err = e.CheckText("content", *edit.Content); err != nil {
@@ -80,7 +81,7 @@ func (e *Curator) CheckLine(field, s string) (string, error) {
 	return line, nil
 }
 
-// MaxTitleBytes is the largest length of a title that a person sets.
+// MaxTitleBytes is the maximum length of a title that a person sets.
 const MaxTitleBytes = 500
 
 func (e *Curator) applyContext(ctx context.Context, next memory.Context, key string, c memory.Change, author memory.Author) (memory.Context, error) {
@@ -100,13 +101,13 @@ func (e *Curator) applyContext(ctx context.Context, next memory.Context, key str
 	return next, nil
 }
 
-// DropContext removes a context in a run that can be undone. Conversations keep its id, so a
-// restored context is in their prompts again. With erase its text is removed permanently.
+// RemoveContext retires a context in a run that can be undone. Conversations retain its id, so a
+// restored context is in their prompts again. With erase, its text is removed permanently instead.
 func (e *Curator) DropContext(ctx context.Context, owner memory.Owner, id string, erase bool, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	gone, err := e.Context(ctx, owner, id, memory.At{})
 	if erase {
-		if err != nil && !errors.Is(err, memory.NotFound) { // a context that was removed earlier still has text
+		if err != nil && !errors.Is(err, memory.NotFound) { // a retired context still has text
 			return memory.Receipt{}, err
 		}
 		receipt, failed := e.Store.Erase(ctx, owner, memory.Run{ID: core.NewID(), Kind: "erase", Author: author}, id)

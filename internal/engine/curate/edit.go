@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Edit is a person's edit of a fact. A nil field stays unchanged.
+// Edit is a person's edit of a fact. A nil field leaves the fact's field unchanged.
 type Edit struct {
 	Content    *string
 	Category   *string
@@ -60,8 +60,8 @@ func set[T any](field *T, to *T) {
 	}
 }
 
-// Restore restores a forgotten, superseded or rejected fact and supersedes the facts that it
-// contradicts. A repeated key returns the first result.
+// Restore restores a forgotten, superseded or rejected fact, which supersedes the facts that it
+// contradicts. A repeated idempotency key returns the first result.
 func (e *Curator) Restore(ctx context.Context, owner memory.Owner, id, key string, author memory.Author) (memory.Fact, error) {
 	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if core.WasErased(*f) {
@@ -76,9 +76,9 @@ func (e *Curator) Restore(ctx context.Context, owner memory.Owner, id, key strin
 	})
 }
 
-// change reads a fact, lets edit change a copy, and applies the change; after a conflict it repeats
-// that. A restored or reworded fact supersedes the facts that it contradicts. With a used key it
-// does nothing.
+// changeFact reads a fact, calls edit with a copy and applies the change, again after each conflict.
+// A restored or reworded fact supersedes the facts that it contradicts. With a repeated idempotency
+// key it only returns the fact.
 func (e *Curator) change(ctx context.Context, owner memory.Owner, id, key string, author memory.Author, edit func(*memory.Fact) (memory.Action, string, error)) (memory.Fact, error) {
 	ctx = memory.ForWrite(ctx)
 	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: author}
@@ -122,9 +122,9 @@ func (e *Curator) change(ctx context.Context, owner memory.Owner, id, key string
 	return next, nil
 }
 
-// Revise completes next, a fact's new state in an author's run. It adds the vectors of new text to
-// the run and, for a restored or reworded fact, the base and the ids of answers that repeat
-// superseded facts. It returns the changes that supersede the facts that next contradicts.
+// PrepareRevision completes next, the new state of the fact previous. It adds the vector of new text to run
+// and, for a restored or reworded fact, the base and the ids of answers that repeat superseded facts.
+// It returns the changes that supersede the facts that next contradicts.
 func (e *Curator) Revise(ctx context.Context, run *memory.Run, was memory.Fact, next *memory.Fact, reason string, author memory.Author) ([]memory.Change, error) {
 	var err error
 	next.UpdatedAt = e.Time()
@@ -148,7 +148,7 @@ func (e *Curator) Revise(ctx context.Context, run *memory.Run, was memory.Fact, 
 	return ends, nil
 }
 
-// sameFact returns the current state of the fact that the first request with the key changed.
+// firstResult returns the current state of the fact that the first request with the same key changed.
 func (e *Curator) sameFact(ctx context.Context, owner memory.Owner, id string, done memory.Change) (memory.Fact, error) {
 	if done.Action == memory.ActionAdd || done.After.Fact == nil || done.After.Fact.ID != id {
 		return memory.Fact{}, core.ErrOtherRequest
@@ -156,8 +156,8 @@ func (e *Curator) sameFact(ctx context.Context, owner memory.Owner, id string, d
 	return e.Fact(ctx, owner, id)
 }
 
-// Free reports whether no live fact of the scope has this text and none with this text was rejected
-// or forgotten. If the facts cannot be read, it returns false.
+// IsNewText reports whether no live, rejected or forgotten fact of the scope has this text. If the
+// facts cannot be read, it returns false.
 func (e *Curator) Free(ctx context.Context, scope memory.Scope, words string) bool {
 	page, err := e.Store.List(ctx, scope.Owner, memory.Query{Hash: text.Hash(words), Statuses: core.ComparedStatuses})
 	return err == nil && !slices.ContainsFunc(page.Memories, func(m memory.Memory) bool { return m.Fact.Scope == scope })

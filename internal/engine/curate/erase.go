@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Erase removes the text of memories permanently, with everything that repeats it (see
-// withRepetitions). Only ids and times remain. It cannot be undone.
+// Erase removes the text of memories permanently; only ids and times remain. It cannot be undone. Use
+// withRepetitions to include the memories that repeat the text.
 func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, gone []memory.Memory, author memory.Author) (memory.Receipt, error) {
 	ids := make([]string, len(gone))
 	conversations := map[string]bool{}
@@ -32,21 +32,21 @@ func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, gon
 	return receipt, err
 }
 
-// withRepetitions returns memories together with everything that states the same, regardless of
-// status and without duplicates:
+// withRepetitions returns memories together with all memories that repeat them, of any status and
+// without duplicates:
 //
-//   - of a fact, the turns that it was learned from, other turns and summaries that say
-//     it, and facts of the same words;
-//   - of a turn, the facts that rest on it and on nothing that stays;
-//   - of a turn, the answers to it that take up one of its words, and every summary of
-//     its conversation, which may hold it in other words.
+//   - for a fact: its source turns, other turns and summaries that state the fact, and facts with
+//     the same text;
+//   - for a turn: the facts that were learned only from erased turns, the answers that use one of
+//     the turn's words, and all summaries of its conversation, since a summary may repeat the turn
+//     in other words.
 func (e *Curator) withRepetitions(ctx context.Context, owner memory.Owner, found []memory.Memory) ([]memory.Memory, error) {
 	b := bundle{have: map[string]bool{}}
 	for _, m := range found {
 		b.add(m)
 	}
 	var facts []memory.Fact
-	from, turns := map[string]bool{}, map[string]bool{} // the facts' source turns; turns that are erased themselves
+	from, turns := map[string]bool{}, map[string]bool{} // ids of the facts' source turns; of erased turns
 	for _, m := range found {
 		switch {
 		case m.Turn != nil:
@@ -100,7 +100,7 @@ func (e *Curator) withRepetitions(ctx context.Context, owner memory.Owner, found
 	return b.all, nil
 }
 
-// remainingMentions names the owner's other memories that repeat an erased memory.
+// remainingMentions describes profile entries, documents and chats that state an erased fact.
 func (e *Curator) remainingMentions(ctx context.Context, owner memory.Owner, gone []memory.Memory) (held []string, err error) {
 	var facts []memory.Fact
 	for _, m := range gone {
@@ -136,8 +136,8 @@ func (e *Curator) remainingMentions(ctx context.Context, owner memory.Owner, gon
 	return held, nil
 }
 
-// answersTo adds the answers to a bundle's turns of a conversation that use one of the turns'
-// words. Without the turn such answers mean little.
+// addAnswers adds those answers to the set's turns of a conversation that use one of the turns' words.
+// Such answers mean little without the turn.
 func (e *Curator) answersTo(ctx context.Context, owner memory.Owner, conversation string, b *bundle) error {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Statuses: core.EveryStatus})
 	if err != nil {
@@ -157,7 +157,7 @@ func (e *Curator) answersTo(ctx context.Context, owner memory.Owner, conversatio
 	return nil
 }
 
-// bundle is a set of memories without duplicates.
+// memorySet is a set of memories in order of addition.
 type bundle struct {
 	all  []memory.Memory
 	have map[string]bool
@@ -176,8 +176,8 @@ func LearnedOnlyFrom(f memory.Fact, turns map[string]bool) bool {
 		!slices.ContainsFunc(f.Provenance.Turns, func(id string) bool { return !turns[id] })
 }
 
-// statesAny reports whether a turn or a summary states one of the facts. As a quick check, text
-// without a common word does not.
+// statesAny reports whether a turn or a summary states one of the facts. Text without a common word is
+// excluded quickly.
 func statesAny(m memory.Memory, facts []memory.Fact) bool {
 	if len(facts) == 0 {
 		return false

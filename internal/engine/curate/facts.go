@@ -18,26 +18,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Note is a fact as a person or a program submits it.
+// FactInput is a new fact as a person or a program submits it.
 type Note struct {
 	Content      string
 	Category     string
 	Tags         []string
 	Project      string
 	Agent        string
-	Conversation string   // its source; "": none
+	Conversation string   // source conversation; "": none
 	Confidence   *float64 // nil: 1
 	Core         memory.Core
 	ObservedAt   time.Time // zero: now
 	ExpiresAt    time.Time
 	Metadata     json.RawMessage
-	Replaces     string // id of the fact that it replaces; "": the facts that it contradicts
+	Replaces     string // id of the replaced fact; "": the facts that the new fact contradicts
 	Idempotency  string // a repeated key returns the first result
 }
 
-// Remember adds a fact that a person or program wrote. If a live fact of the same scope has the
-// same text, the note is merged into it, and created is false. Facts that it contradicts are
-// superseded in the same run. A model's fact may become pending: see reviewReason.
+// Remember adds a fact from a person or program. If a live fact of the same scope has the same text,
+// Remember merges the input into that fact, and created is false. The new fact supersedes the facts that
+// it contradicts. A model's fact may become pending: see reviewReason.
 func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, author memory.Author) (fact memory.Fact, created bool, err error) {
 	ctx = memory.ForWrite(ctx)
 	byModel := author.Kind == memory.ByModel
@@ -69,8 +69,8 @@ func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, auth
 	return written, created, err
 }
 
-// remember adds a fact, or returns the fact that the same key added earlier. It returns a Conflict
-// after a concurrent write.
+// addFact adds a fact, or returns the fact that an earlier request with the same key added. It returns a
+// Conflict after a concurrent write.
 func (e *Curator) remember(ctx context.Context, next memory.Fact, vectors []memory.Vector, replaces, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
 	owner := next.Scope.Owner
 	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: author, Vectors: vectors}
@@ -92,7 +92,7 @@ func (e *Curator) remember(ctx context.Context, next memory.Fact, vectors []memo
 		add.Reason, why = "written by a tool call", "a tool call wrote what replaces it"
 		if wait := e.reviewReason(ctx, next, olds); wait != "" {
 			next.Status, add.Reason = memory.Pending, wait
-			if len(olds) > 0 { // pending: the facts are replaced on approval
+			if len(olds) > 0 { // a pending fact replaces facts only on approval
 				add.OldID, olds = olds[0].ID, nil
 			}
 		}
@@ -112,10 +112,10 @@ func (e *Curator) remember(ctx context.Context, next memory.Fact, vectors []memo
 	return next, true, nil
 }
 
-// Replaced returns the facts that were replaced in the run that wrote a fact's current state.
+// ReplacedFacts returns the facts that were replaced in the run that wrote the current state of f.
 func Replaced(ctx context.Context, e *core.Core, f memory.Fact) (olds []memory.Memory) {
 	page, err := e.Store.Changes(ctx, f.Scope.Owner, memory.ChangeQuery{Fact: f.ID, Action: memory.ActionReplace})
-	if err != nil { // the fact is written anyway
+	if err != nil { // the fact is stored regardless
 		e.Log.Warn("cannot list the facts that a new fact replaced", "fact", f.ID, "err", err)
 	}
 	for _, c := range page.Changes {
@@ -126,12 +126,12 @@ func Replaced(ctx context.Context, e *core.Core, f memory.Fact) (olds []memory.M
 	return olds
 }
 
-// observationInterval is the interval after which a repeated note counts as a new observation.
+// observationInterval is the interval after which a repeated input counts as a new observation.
 const observationInterval = time.Minute
 
-// mergeNote merges a repeated note into the live fact with its text: tags, other fields and the
-// time of observation. It approves a pending fact. It returns a Conflict if the fact is no longer
-// live.
+// mergeRepeated merges a repeated input into the live fact with the same text: tags, other fields and the
+// time of observation. A person's input approves a pending fact. It returns a Conflict if the fact is no
+// longer live.
 func (e *Curator) mergeNote(ctx context.Context, next memory.Fact, key string, author memory.Author) (memory.Fact, error) {
 	twin, err := e.factWithText(ctx, next)
 	if err != nil {
@@ -140,7 +140,7 @@ func (e *Curator) mergeNote(ctx context.Context, next memory.Fact, key string, a
 	same := errors.New("it adds nothing")
 	fact, err := e.change(ctx, next.Scope.Owner, twin.ID, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if !f.Status.Live() {
-			return "", "", memory.Errorf(memory.Conflict, "%s became %s meanwhile", f.ID, f.Status)
+			return "", "", memory.Errorf(memory.Conflict, "%s became %s during the write", f.ID, f.Status)
 		}
 		was := *f
 		if author.Kind != memory.ByModel {
@@ -161,7 +161,7 @@ func (e *Curator) mergeNote(ctx context.Context, next memory.Fact, key string, a
 		if next.ObservedAt.Sub(f.ObservedAt) >= observationInterval {
 			f.ObservedAt = next.ObservedAt
 		}
-		if key == "" && reflect.DeepEqual(*f, was) { // a key must always be recorded
+		if key == "" && reflect.DeepEqual(*f, was) { // with a key, the request must be recorded
 			twin = was
 			return "", "", same
 		}
@@ -173,7 +173,7 @@ func (e *Curator) mergeNote(ctx context.Context, next memory.Fact, key string, a
 	return fact, err
 }
 
-// FactFromNote returns the fact that a note describes.
+// FactFromInput returns the fact that an input describes.
 func (e *Curator) FactFromNote(owner memory.Owner, n Note) (memory.Fact, error) {
 	content, err := e.CheckText("content", n.Content)
 	if err != nil {
@@ -223,7 +223,7 @@ func CheckFact(f memory.Fact) error {
 	return nil
 }
 
-// Tags returns trimmed, sorted tags without duplicates.
+// NormalizeTags returns the trimmed tags without duplicates, in the same order.
 func Tags(in []string) []string {
 	var out []string
 	for _, t := range in {
@@ -234,7 +234,7 @@ func Tags(in []string) []string {
 	return out
 }
 
-// factWithText returns the live fact with f's text and scope.
+// factWithText returns the live fact with the text and scope of f.
 func (e *Curator) factWithText(ctx context.Context, f memory.Fact) (memory.Fact, error) {
 	page, err := e.Store.List(ctx, f.Scope.Owner, memory.Query{Hash: f.Hash, Statuses: []memory.Status{memory.Active, memory.Pending}})
 	if err != nil {
@@ -245,10 +245,10 @@ func (e *Curator) factWithText(ctx context.Context, f memory.Fact) (memory.Fact,
 			return *m.Fact, nil
 		}
 	}
-	return memory.Fact{}, memory.Errorf(memory.Conflict, "the same fact was just added and removed again")
+	return memory.Fact{}, memory.Errorf(memory.Conflict, "the same fact was added and removed at the same time; try again")
 }
 
-// firstOf returns the current state of the fact that a run wrote.
+// factOfRun returns the current state of the fact that a run wrote.
 func (e *Curator) firstOf(ctx context.Context, owner memory.Owner, run string) (memory.Fact, error) {
 	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Run: run})
 	if err != nil {
@@ -262,8 +262,8 @@ func (e *Curator) firstOf(ctx context.Context, owner memory.Owner, run string) (
 	return memory.Fact{}, core.ErrOtherRequest
 }
 
-// MayUse reports whether a model's tools may use an owner's memory. It returns [memory.Conflict]
-// while memory is paused and, for a write, while learning is paused.
+// CheckToolAccess returns an error if a model's tools may not use an owner's memory:
+// [memory.Conflict] while memory or, for a write, learning is paused.
 func (e *Curator) MayUse(ctx context.Context, owner memory.Owner, write bool) error {
 	switch p := e.Paused(ctx, owner); {
 	case p == core.PauseUnknown:
@@ -274,7 +274,7 @@ func (e *Curator) MayUse(ctx context.Context, owner memory.Owner, write bool) er
 	return nil
 }
 
-// EditByTool changes a fact for a model. New text becomes a new fact, which replaces the old one or
+// EditByTool changes a fact for a model. New text becomes a new fact, which replaces the old fact or
 // becomes pending: see reviewReason.
 func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
 	if err := e.MayUse(ctx, owner, true); err != nil {
@@ -299,8 +299,8 @@ func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string,
 	return f, err
 }
 
-// reviewReason returns why a person must review a model's fact, or "" if no review is needed. The
-// rules are those for learned facts (learn.Plan). olds are the facts that it would replace.
+// reviewReason returns why a person must review a model's fact, or "" if no review is needed. The rules
+// are those of learn.Plan. contradicted are the facts that f would replace.
 func (e *Curator) reviewReason(ctx context.Context, f memory.Fact, olds []memory.Fact) string {
 	review := e.Opts.Learn.Review
 	reviewed := learn.Reviewed(f.Content, f.Confidence, review.Confidence, f.Category, review.Categories)
@@ -319,12 +319,12 @@ func (e *Curator) reviewReason(ctx context.Context, f memory.Fact, olds []memory
 	return ""
 }
 
-// ofPerson reports whether a person wrote, approved or pinned a fact.
+// isConfirmed reports whether a person wrote, approved or pinned a fact.
 func ofPerson(f memory.Fact) bool {
 	return f.Pinned() || f.Source == memory.Manual || f.Trust == memory.TrustPerson
 }
 
-// live reports whether a live fact has the same text.
+// hasLiveDuplicate reports whether a live fact has the same text and scope.
 func (e *Curator) live(ctx context.Context, f memory.Fact) bool {
 	_, err := e.factWithText(ctx, f)
 	return err == nil

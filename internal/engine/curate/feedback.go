@@ -14,24 +14,24 @@ import (
 // Verdict is a person's judgement of a recalled fact.
 type Verdict string
 
-// The verdicts.
+// The values of Verdict.
 const (
 	Useful Verdict = "useful"
 	Wrong  Verdict = "wrong"
 )
 
-// The effect of feedback on confidence (design 5, "Confidence Score"), set by hand. A verdict
-// counts as much as a repetition (learn's reinforcement), and a use far less. A fact that was twice
-// called wrong ranks behind others, but is not forgotten. Approving a pending fact removes all
-// doubt: see [Curator.Judge].
+// The effects of feedback on confidence (design 5, "Confidence Score"), chosen by hand. A verdict counts
+// as much as a repetition (reinforcement in package learn), and a use far less. A fact with two verdicts
+// "wrong" ranks behind other facts, but is not forgotten. Approving a pending fact sets full confidence:
+// see [Curator.Judge].
 const (
-	usefulGain  = 0.25 // fraction of the doubt that a verdict removes
+	usefulGain  = 0.25 // fraction of the missing confidence that a verdict adds
 	wrongFactor = 0.5  // fraction of the confidence that remains
-	useGain     = 0.05 // fraction of the doubt that each use removes
-	maxUses     = 10   // uses of a fact that are counted in one write
+	useGain     = 0.05 // fraction of the missing confidence that each use adds
+	maxUses     = 10   // counted uses of a fact per write
 )
 
-// Rate changes the confidence of a live fact by a person's verdict. It can be undone.
+// Rate changes the confidence of a live fact by a person's verdict. The change can be undone.
 func (e *Curator) Rate(ctx context.Context, owner memory.Owner, id string, v Verdict, key string, author memory.Author) (memory.Fact, error) {
 	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		switch {
@@ -42,19 +42,19 @@ func (e *Curator) Rate(ctx context.Context, owner memory.Owner, id string, v Ver
 		case v == Wrong:
 			f.Confidence *= wrongFactor
 		default:
-			return "", "", memory.Errorf(memory.Invalid, "verdict: %q is neither %s nor %s", v, Useful, Wrong)
+			return "", "", memory.Errorf(memory.Invalid, "verdict: invalid value %q (valid: %s, %s)", v, Useful, Wrong)
 		}
 		return memory.ActionUpdate, "called " + string(v) + " by a person", nil
 	})
 }
 
-// byUse is the author of changes that raise confidence because answers used the fact.
+// byUse is the author of changes that raise the confidence of facts that answers used.
 var byUse = memory.Author{Kind: memory.ByRule, Name: "use"}
 
-// UsesAtOnce is how many used facts are collected for one transaction.
+// UsesPerWrite is the number of used facts that are collected for one transaction.
 const UsesAtOnce = 8
 
-// Uses count how often answers used an owner's facts since the last write. A crash loses them.
+// Uses counts how often answers used an owner's facts since the last write. A crash loses the counts.
 type Uses struct {
 	of recent.Map[memory.Owner, map[string]int]
 }
@@ -74,7 +74,7 @@ func (u *Uses) Add(owner memory.Owner, hits []memory.Hit) {
 	})
 }
 
-// Take returns and clears an owner's uses if they are of at least the given number of facts.
+// Take returns and clears an owner's use counts by fact id, if at least minFacts facts were used.
 func (u *Uses) Take(owner memory.Owner, least int) (taken map[string]int) {
 	u.of.Update(owner, func(of map[string]int, _ bool) (map[string]int, bool) {
 		if len(of) < least {
@@ -86,7 +86,7 @@ func (u *Uses) Take(owner memory.Owner, least int) (taken map[string]int) {
 	return taken
 }
 
-// Credit raises the confidence of used facts in one run, if there are at least least of them. It
+// CreditUses raises the confidence of used facts in one run, if at least minFacts facts were used. It
 // does not change their time of change. Uses of concurrently changed facts are lost.
 func (e *Curator) Credit(ctx context.Context, owner memory.Owner, least int) {
 	used := e.Used.Take(owner, least)

@@ -13,13 +13,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Forget removes memories, and the turns that facts quote, from recall. It can be undone.
+// Forget retires memories and the turns that facts quote. It can be undone.
 func (e *Curator) Forget(ctx context.Context, owner memory.Owner, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	return e.ForgetAll(ctx, owner, core.NewID(), ids, reason, author)
 }
 
-// ForgetAll is Forget in a run that the caller names.
+// ForgetInRun is [Curator.Forget] with a run id.
 func (e *Curator) ForgetAll(ctx context.Context, owner memory.Owner, run string, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	err := core.Replan(ctx, func() error {
@@ -36,8 +36,8 @@ func (e *Curator) ForgetAll(ctx context.Context, owner memory.Owner, run string,
 	return receipt, err
 }
 
-// forgetFound forgets memories in a run. It also forgets their summaries and queues jobs that
-// rewrite these without the memories.
+// forgetMemories forgets memories in a run. It also forgets their summaries and queues jobs that
+// rewrite the summaries without the memories.
 func (e *Curator) forgetFound(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
 	changes, jobs, err := e.Forgetting(ctx, owner, run, found, reason, author)
 	if err != nil {
@@ -50,8 +50,8 @@ func (e *Curator) forgetFound(ctx context.Context, owner memory.Owner, run strin
 	return receipt, err
 }
 
-// Forgetting returns the changes that forget memories, the turns that repeat them and the summaries
-// of both. It also returns the jobs to queue.
+// ForgetChanges returns the changes that forget memories, the turns that repeat them and the summaries
+// of both, and the jobs to queue.
 func (e *Curator) Forgetting(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) ([]memory.Change, []memory.Job, error) {
 	for _, m := range slices.Clone(found) {
 		if m.Fact == nil || m.Link != nil {
@@ -74,15 +74,15 @@ func (e *Curator) Forgetting(ctx context.Context, owner memory.Owner, run string
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the memories to forget: %w", err)
 	}
-	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { // the target was forgotten earlier
+	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { // turns that were forgotten earlier
 		return c.After.Turn != nil && slices.ContainsFunc(turns, func(m memory.Memory) bool { return m.ID() == c.After.Turn.ID && m.Status() == memory.Retired })
 	})
 	summaries, jobs, err := e.summariesOf(ctx, owner, run, changes, turns)
 	return append(changes, learn.Forget(summaries, e.Time(), reason, author)...), jobs, err
 }
 
-// summariesOf returns the summaries of turns that changes forget, except summaries already
-// forgotten, and the jobs that rewrite them.
+// affectedSummaries returns the active summaries of conversations in which changes forget turns or facts,
+// and the jobs that rewrite the summaries.
 func (e *Curator) summariesOf(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, turns []memory.Memory) ([]memory.Memory, []memory.Job, error) {
 	var conversations []string
 	gone := map[string]bool{}
@@ -128,7 +128,7 @@ func missing(ids []string, found []memory.Memory) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return have[id] })
 }
 
-// Matching selects the memories to forget: the results of a query, or ids.
+// ForgetRequest selects the memories to forget: by a query or by ids.
 type Matching struct {
 	Query  string
 	IDs    []string
@@ -138,21 +138,21 @@ type Matching struct {
 	Idempotency string // a repeated key returns the first result
 }
 
-// forgetRequest parses a forget request: "what I said about my job" means memories about the job.
+// parseForgetQuery parses a query, such as "what I said about my job" for memories about the job.
 func forgetRequest(query string) extract.Command {
 	w := learn.MemoryRequestsIn(memory.Turn{Role: memory.RoleUser, Content: "Forget " + query})
 	if len(w.Forget) > 0 && w.Forget[0].Of == extract.NamesNothing {
 		return w.Forget[0]
 	}
-	return extract.Command{What: query} // an explicit request means memory, even if it is only a name
+	return extract.Command{What: query} // an explicit request refers to memory, even if it is only a name
 }
 
-// everyKind lists the kinds that recall returns.
+// allKinds lists the kinds that recall returns.
 var everyKind = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
 
-// Meant returns the memories of a scope to which a forget request refers. It checks all facts,
-// since "my job" shares no word with "User works as a nurse", but only those turns and summaries
-// that a search finds.
+// FindToForget returns the memories of a scope to which a forget request refers. It checks all facts,
+// since "my job" shares no word with "User works as a nurse", but only the turns and summaries of a
+// search.
 func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Command) ([]memory.Memory, error) {
 	var found []memory.Memory
 	have := map[string]bool{}
@@ -181,9 +181,9 @@ func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Co
 	return learn.MemoriesToForget(wish, found), nil
 }
 
-// ForgetMatching forgets or erases the selected memories, or only returns them. Of a query's
-// results it selects those that state what the query names. Memories that are already forgotten are
-// skipped, or erased. Erased memories are returned without text.
+// ForgetMatching forgets or erases the requested memories; a dry run only returns them. A query selects
+// the memories that state its subject. Memories that are already forgotten are skipped, or erased.
+// Erased memories are returned without text.
 func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	return e.forgetTargets(memory.ForWrite(ctx), owner, m, author, func(ctx context.Context) ([]memory.Memory, error) {
 		switch {
@@ -200,7 +200,7 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 	})
 }
 
-// forgetTargets forgets or erases the memories that targets returns. It is idempotent.
+// forgetTargets forgets or erases the memories that selectTargets returns. It is idempotent.
 func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, m Matching, author memory.Author, targets func(context.Context) ([]memory.Memory, error)) ([]memory.Memory, memory.Receipt, error) {
 	done, err := e.ChangesByKey(ctx, owner, m.Idempotency)
 	switch {
@@ -241,7 +241,7 @@ func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, m Match
 	return left, r, err
 }
 
-// queried returns the memories to which a query refers; to erase, also those excluded from recall.
+// memoriesForQuery returns the memories to which a query refers; to erase, also retired and replaced ones.
 func (e *Curator) queried(ctx context.Context, owner memory.Owner, m Matching) ([]memory.Memory, error) {
 	wish := forgetRequest(m.Query)
 	found, err := e.Meant(ctx, memory.Scope{Owner: owner}, wish)
@@ -258,7 +258,7 @@ func (e *Curator) queried(ctx context.Context, owner memory.Owner, m Matching) (
 	return append(found, learn.MemoriesToForget(wish, left)...), err
 }
 
-// sameForgotten returns the memories that the first request forgot or erased.
+// firstForgotten returns the memories that the first request with the same key forgot or erased.
 func (e *Curator) sameForgotten(ctx context.Context, owner memory.Owner, done []memory.Change, erased bool) ([]memory.Memory, memory.Receipt, error) {
 	var ids []string
 	for _, c := range slices.Backward(done) {
@@ -272,13 +272,13 @@ func (e *Curator) sameForgotten(ctx context.Context, owner memory.Owner, done []
 	return gone, receiptOf(done), err
 }
 
-// receiptOf returns the receipt of an applied run.
+// receiptOf returns the receipt of an applied run with these changes.
 func receiptOf(done []memory.Change) memory.Receipt {
 	return memory.Receipt{Run: done[0].Run, Version: done[0].Version, At: done[0].At, Changes: len(done), Again: true}
 }
 
 // IsNewerThan reports whether a memory is newer than a turn. A forget request that is processed
-// late, or again, does not apply to newer memories.
+// late or repeatedly does not apply to newer memories.
 func IsNewerThan(m memory.Memory, t memory.Turn) bool {
 	switch {
 	case m.Fact != nil:
@@ -289,17 +289,17 @@ func IsNewerThan(m memory.Memory, t memory.Turn) bool {
 	return m.CreatedAt().After(t.CreatedAt)
 }
 
-// maxFiltered bounds the memories that a filter forgets in one run.
+// maxFiltered bounds the memories that [Curator.ForgetFiltered] forgets in one run.
 const maxFiltered = 10_000
 
-// ForgetFiltered forgets or erases the memories that a filter selects, or only returns them, in one
-// run. By default it selects facts; it also erases forgotten memories. It returns [memory.Invalid]
-// for a filter without criteria, so that an empty filter never means everything, and
+// ForgetFiltered forgets or erases the memories that a filter selects, in one run; a dry run only returns
+// them. The default kind is facts. With Erase, the filter also selects forgotten memories. It returns
+// [memory.Invalid] for a filter without criteria, so that an empty filter never selects everything, and
 // [memory.TooLarge] for more than ten thousand results.
 func (e *Curator) ForgetFiltered(ctx context.Context, owner memory.Owner, q memory.Query, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	q.Text = strings.TrimSpace(q.Text)
 	if q.Tag == "" && q.Category == "" && q.Project == "" && q.Conversation == "" && q.Text == "" {
-		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "filter: it has no criterion; set tag, category, project, conversation or q")
+		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "filter: has no criterion; set tag, category, project, conversation or q")
 	}
 	if m.Query != "" || len(m.IDs) > 0 {
 		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a filter, a query or ids")
@@ -310,12 +310,12 @@ func (e *Curator) ForgetFiltered(ctx context.Context, owner memory.Owner, q memo
 	}
 	return e.forgetTargets(memory.ForWrite(ctx), owner, m, author, func(ctx context.Context) (found []memory.Memory, err error) {
 		err = e.Everything(ctx, owner, q, func(m memory.Memory) {
-			if m.Content() != "" { // otherwise it was erased already
+			if m.Content() != "" { // erased memories have no text
 				found = append(found, m)
 			}
 		})
 		if len(found) > maxFiltered {
-			return nil, memory.Errorf(memory.TooLarge, "filter: it finds %d memories, more than %d at once; narrow it", len(found), maxFiltered)
+			return nil, memory.Errorf(memory.TooLarge, "filter: matches %d memories, more than the limit of %d; narrow it", len(found), maxFiltered)
 		}
 		return found, err
 	})

@@ -9,12 +9,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// hiddenByReview is the reason of changes that hide turns while their facts are under review.
+// hiddenByReview is the reason of changes that hide turns while facts from these turns are under review.
 const hiddenByReview = "what it says waits for review or is rejected"
 
-// Gate returns the changes that accompany changes of facts, and the jobs to queue. Memories that
-// repeat a fact are excluded from recall while review settings hold the fact, and when it is
-// rejected. Its turns return on approval.
+// ReviewChanges returns the changes that must accompany changes of facts, and the jobs to queue.
+// Memories that repeat a fact are hidden from recall while the fact waits for review, and when it is
+// rejected. Approval restores the fact's turns.
 func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, author memory.Author) (more []memory.Change, jobs []memory.Job, err error) {
 	var facts []memory.Memory
 	for _, c := range changes {
@@ -30,7 +30,7 @@ func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, chan
 		}
 		if is {
 			says := *f
-			says.Status = memory.Pending // otherwise it is excluded from recall already
+			says.Status = memory.Pending // the fact itself is excluded from recall already
 			facts = append(facts, memory.Memory{Fact: &says})
 		}
 		if c.Action == memory.ActionApprove {
@@ -59,7 +59,7 @@ func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, chan
 	}), jobs, nil
 }
 
-// heldForReview reports whether a fact is held by review settings or was rejected by a person.
+// isHeldForReview reports whether a fact waits for review by a setting, or was rejected by a person.
 func heldForReview(ctx context.Context, e *Curator, f memory.Fact) (bool, error) {
 	if f.Status != memory.Pending {
 		return f.Status == memory.Rejected, nil
@@ -68,9 +68,9 @@ func heldForReview(ctx context.Context, e *Curator, f memory.Fact) (bool, error)
 	return learn.ByReview(why.Reason), err
 }
 
-// restoredTurns returns the changes that restore turns hidden because of a fact that changes
-// approve: the fact's source turns and those hidden by the run that made it pending. A turn stays
-// hidden while another fact of it is held or forgotten.
+// restoredTurns returns the changes that restore turns hidden because of an approved fact: the fact's
+// source turns, and the turns hidden by the run that made the fact pending. A turn remains hidden while
+// another of its facts is held for review or forgotten.
 func restoredTurns(ctx context.Context, e *Curator, f memory.Fact, changes []memory.Change, author memory.Author) (out []memory.Change, err error) {
 	owner := f.Scope.Owner
 	why, err := e.Compare.Proposed(ctx, owner, memory.Memory{Fact: &f})

@@ -11,18 +11,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RelationKinds are the kinds of relations between facts.
+// RelationKinds lists the kinds of relations between facts.
 var RelationKinds = []memory.RelationKind{memory.SameSubject, memory.Refines, memory.Contradicts, memory.Follows}
 
-// Relate adds a relation between an owner's facts, in a run that can be undone. If the relation
-// exists, nothing changes and the receipt is zero. It returns [memory.NotFound] for a fact that is
-// not the owner's own, and [memory.Invalid] for an unknown kind or for a relation of a fact to
-// itself.
+// Relate adds a relation between an owner's facts, in a run that can be undone. If the relation exists,
+// nothing changes and the receipt is zero. It returns [memory.NotFound] for facts of other owners, and
+// [memory.Invalid] for an unknown kind or for a relation of a fact to itself.
 func (e *Curator) Relate(ctx context.Context, owner memory.Owner, from, to string, kind memory.RelationKind, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	switch {
 	case !slices.Contains(RelationKinds, kind):
-		return memory.Receipt{}, memory.Errorf(memory.Invalid, "kind: %q is none of %v", kind, RelationKinds)
+		return memory.Receipt{}, memory.Errorf(memory.Invalid, "kind: invalid value %q (valid: %v)", kind, RelationKinds)
 	case from == to:
 		return memory.Receipt{}, memory.Errorf(memory.Invalid, "a fact cannot be related to itself")
 	}
@@ -73,16 +72,16 @@ func (e *Curator) Relation(ctx context.Context, owner memory.Owner, from, to str
 	return memory.Relation{}, memory.Errorf(memory.NotFound, "no such relation")
 }
 
-// Related is a fact with its related facts.
+// Related is a fact with the facts that relations connect to it.
 type Related struct {
-	Facts     []memory.Fact     // the requested fact first, then by steps
-	Steps     []int             // number of steps to each fact; 0 for the first
+	Facts     []memory.Fact     // the requested fact first, then by distance
+	Steps     []int             // distance of each fact in relations; 0 for the requested fact
 	Relations []memory.Relation // relations between these facts, without duplicates
-	More      bool              // there are more facts than the limit
+	More      bool              // true if the limit excluded facts
 }
 
-// RelatedAt follows a fact's relations in both directions, for the given number of steps and up to
-// most facts. It returns the relations and facts as of a time, without erased facts.
+// RelatedFacts follows a fact's relations in both directions, up to a distance of steps and a number of
+// limit facts. It returns the relations and facts as of a time, without erased facts.
 func (e *Curator) RelatedAt(ctx context.Context, owner memory.Owner, id string, at memory.At, steps, most int) (Related, error) {
 	first, err := e.Fact(ctx, owner, id)
 	if err != nil {
@@ -140,21 +139,21 @@ func (e *Curator) RelatedAt(ctx context.Context, owner memory.Owner, id string, 
 	return w, nil
 }
 
-// FoundRelation is a relation that is derived from a fact's history or text.
+// DerivedRelation is a relation that is derived from a fact's history or text.
 type FoundRelation struct {
 	memory.Relation
 	Other memory.Fact
 }
 
-// Bounds for derived relations: changes in a fact's journal, and facts about its subject.
+// Bounds for derived relations: changes in a fact's journal, and facts with the same subject.
 const (
 	mostChanges = 200
 	mostSubject = 20
 )
 
-// FoundRelations returns relations derived from history and text: the facts that the fact replaced
-// or was replaced by, pending replacements, and other facts about the same person or thing. They
-// are computed at each call.
+// DerivedRelations returns relations derived from history and text: to the facts that replaced the fact
+// or that it replaced, to its pending replacements, and to other facts about the same person or thing.
+// They are computed at each call.
 func (e *Curator) FoundRelations(ctx context.Context, owner memory.Owner, id string, at memory.At) ([]FoundRelation, error) {
 	m, err := e.Retrieve.GetAt(ctx, owner, id, at)
 	if err != nil {
@@ -196,7 +195,7 @@ func (e *Curator) FoundRelations(ctx context.Context, owner memory.Owner, id str
 			tie.Kind = memory.Refines
 		case c.Action == memory.ActionReplace && old.SupersededBy == next.ID:
 			tie.Kind = memory.Follows
-		default: // undone, or decided by a person
+		default: // undone, or a person's decision
 			continue
 		}
 		out = append(out, FoundRelation{tie, *m.Fact})

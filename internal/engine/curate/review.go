@@ -12,16 +12,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PendingFact is a pending fact, the owner's own or one shared by another user, with the data that
-// a person needs to decide on it.
+// PendingFact is a pending fact, the owner's own or shared by another user, with the data that a person
+// needs for a decision.
 type PendingFact struct {
 	Memory memory.Memory
-	Turn   *memory.Turn // its source; nil if there is none
-	Reason string       // why it is pending
+	Turn   *memory.Turn // source turn; nil if the fact has none
+	Reason string       // why the fact is pending
 	Author memory.Author
-	// Conflicts are the owner's active facts that it contradicts, and the fact that the journal
-	// says it would replace. Approving the owner's own fact replaces them. A shared fact does not
-	// replace them; it is not recalled while they contradict it.
+	// Conflicts are the owner's active facts that the pending fact contradicts or would replace.
+	// Approving the owner's own fact replaces them. A shared fact does not replace them; it is not
+	// recalled while they contradict it.
 	Conflicts []memory.Fact
 }
 
@@ -31,7 +31,7 @@ type PendingPage struct {
 	Next    string
 }
 
-// Waiting returns the pending facts, newest first, with reason, source turn and conflicts. limit 0
+// PendingFacts returns the pending facts, newest first, with reason, source turn and conflicts. limit 0
 // means 50; the maximum is 500.
 func (e *Curator) Waiting(ctx context.Context, owner memory.Owner, limit int, cursor string) (PendingPage, error) {
 	page, err := e.Store.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: limit, Cursor: cursor})
@@ -59,13 +59,13 @@ func (e *Curator) Waiting(ctx context.Context, owner memory.Owner, limit int, cu
 	return out, nil
 }
 
-// WhyWaiting returns why a fact is pending, or "" if the journal has no reason.
+// PendingReason returns why a fact is pending, or "" if the journal has no reason.
 func (e *Curator) WhyWaiting(ctx context.Context, owner memory.Owner, f memory.Fact) (string, error) {
 	c, err := e.Compare.Proposed(ctx, owner, memory.Memory{Fact: &f})
 	return c.Reason, err
 }
 
-// Source returns the turn that a fact quotes, or nil if there is none.
+// SourceTurn returns the turn that a fact quotes, or nil if the fact has no source turn.
 func (e *Curator) Source(ctx context.Context, f memory.Fact) (*memory.Turn, error) {
 	id := ""
 	switch p := f.Provenance; {
@@ -90,19 +90,19 @@ func (e *Curator) Source(ctx context.Context, f memory.Fact) (*memory.Turn, erro
 type Judgement struct {
 	ID      string
 	Action  memory.Action // approve or reject
-	Content string        // reworded text to approve; "": unchanged
-	Seen    string        // the text that the person saw; "": not checked
+	Content string        // changed text to approve; "": unchanged
+	Seen    string        // text that the person saw; "": not checked
 }
 
-// Judge approves or rejects pending facts, all or none, in one run that can be undone. An approved
-// fact has full confidence, and replaces the facts that it contradicts. If two facts approved
-// together contradict each other, the newer one is kept.
+// Judge approves or rejects pending facts, all or none, in one run that can be undone. An approved fact
+// has full confidence, and replaces the facts that it contradicts. If two facts approved together
+// contradict each other, the newer one remains active.
 //
-// A rejected fact is not learned again. A fact shared by another user is accepted unchanged and
-// replaces nothing; a rejected one is hidden.
+// A rejected fact is not learned again. An approved fact of another user remains unchanged and replaces
+// nothing; a rejected one is hidden.
 //
-// Judge returns the resulting facts in the order of the judgements. A fact that is not pending, or
-// whose text differs from the text that the person saw, causes a Conflict.
+// Judge returns the resulting facts in the order of the judgements. It returns a Conflict for a fact that
+// is not pending, or whose text differs from the text that the person saw.
 func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Judgement, key string, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	done, err := e.ChangesByKey(ctx, owner, key)
@@ -149,7 +149,7 @@ func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Ju
 	return j.judged, receipt, nil
 }
 
-// firstJudgement returns the facts that the first request with the key decided on.
+// firstJudgement returns the facts that the first request with the same key approved or rejected.
 func (e *Curator) firstJudgement(ctx context.Context, owner memory.Owner, judgements []Judgement, done []memory.Change) ([]memory.Memory, memory.Receipt, error) {
 	var judged []memory.Memory
 	for _, one := range judgements {
@@ -168,13 +168,13 @@ func (e *Curator) firstJudgement(ctx context.Context, owner memory.Owner, judgem
 	return judged, receiptOf(done), nil
 }
 
-// judging collects the changes of judgements.
+// judgementBatch collects the changes of several judgements.
 type judging struct {
 	engine  *Curator
 	owner   memory.Owner
 	author  memory.Author
 	seen    map[string]bool // ids of judged or replaced facts
-	ends    []memory.Change // changes of replaced facts; applied first, so that their text is free
+	ends    []memory.Change // changes of replaced facts; applied first, so that their texts can be reused
 	changes []memory.Change
 	vectors []memory.Vector
 	repeats []string        // ids of answers that repeat replaced facts
@@ -229,7 +229,7 @@ func (j *judging) judgeShared(ctx context.Context, link memory.Link, one Judgeme
 		link.Status = memory.Retired
 	case memory.ActionApprove:
 		if one.Content != "" && one.Content != link.Fact.Content {
-			return memory.Errorf(memory.Invalid, "%s belongs to %s: it is accepted as it is, or rejected", one.ID, link.Fact.Scope.Owner)
+			return memory.Errorf(memory.Invalid, "%s belongs to %s: accept it unchanged, or reject it", one.ID, link.Fact.Scope.Owner)
 		}
 		home, shared, err := j.engine.Share.AsShared(ctx, j.owner, link.Fact)
 		switch {
@@ -259,7 +259,7 @@ func errNoJudgement(a memory.Action) error {
 	return memory.Errorf(memory.Invalid, "invalid judgement %q (valid: approve, reject)", a)
 }
 
-// settle ends the older of two contradicting facts that are approved together.
+// endOlder ends the older of two contradicting facts that are approved together.
 func (j *judging) settle(f *memory.Fact) {
 	for _, m := range j.judged[:len(j.judged)-1] {
 		if m.Link != nil {
@@ -279,7 +279,7 @@ func (j *judging) settle(f *memory.Fact) {
 	}
 }
 
-// approve activates f, ends the facts that it contradicts, and returns the first one's id.
+// approve activates f, ends the facts that f contradicts, and returns the id of the first replaced fact.
 func (j *judging) approve(ctx context.Context, f *memory.Fact, words string) (replaced string, err error) {
 	e, now := j.engine, j.engine.Time()
 	f.Status, f.Confidence, f.Trust, f.UpdatedAt = memory.Active, 1, memory.TrustPerson, now

@@ -12,31 +12,30 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// UndoRequest selects what to undo by exactly one of its first three fields.
+// UndoRequest selects what to undo by exactly one of Change, Run and ToTime.
 type UndoRequest struct {
 	Change      string
 	Run         string
-	ToTime      time.Time // undo everything recorded later
-	Cascade     bool      // first undo later changes of the same targets
-	DryRun      bool      // only return the changes that would be made
+	ToTime      time.Time // undo all changes recorded later
+	Cascade     bool      // also undo later changes of the same targets
+	DryRun      bool      // return the planned changes without applying them
 	Idempotency string
 }
 
-// Undone is the result of an undo or a dry run.
+// UndoResult is the result of an undo or a dry run.
 type Undone struct {
 	memory.Receipt                 // zero in a dry run
 	Changes        []memory.Change // in order of application
-	// Later are later changes of the same targets, newest first. Cascade undoes them too; otherwise
-	// they cause a Conflict. Only a dry run sets Later.
+	// Later are the later changes of the same targets, newest first; only a dry run sets them. Cascade
+	// undoes them too; without Cascade they cause a Conflict.
 	Later []memory.Change
 }
 
 // Undo reverts changes by new changes, in one run that can itself be undone. Later changes of the
-// same targets cause a Conflict, unless Cascade reverts them too. A dry run returns them.
+// same targets cause a Conflict, unless Cascade reverts them too.
 //
-// Three kinds of changes cannot be undone: erasures, sharing, and closing or opening an owner. They
-// cause a Conflict. When undoing to a time, they are skipped, together with changes that only
-// followed a chat's branch.
+// Three kinds of changes cannot be undone: erasures, sharing, and closing or opening an owner. They cause
+// a Conflict. ToTime skips them, together with the changes that only followed a chat's branch.
 func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, author memory.Author) (Undone, error) {
 	ctx = memory.ForWrite(ctx)
 	named := 0
@@ -46,7 +45,7 @@ func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, a
 		}
 	}
 	if named != 1 {
-		return Undone{}, memory.Errorf(memory.Invalid, "give one of change, run and to_time")
+		return Undone{}, memory.Errorf(memory.Invalid, "set exactly one of change, run and to_time")
 	}
 	run := memory.Run{ID: core.IDFor(owner, u.Idempotency), Kind: "undo", Author: author}
 	done, err := e.ChangesByKey(ctx, owner, u.Idempotency)
@@ -89,7 +88,7 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 		return Undone{}, memory.Errorf(memory.NotFound, "there is no change or run %q", u.Change+u.Run)
 	}
 	journal := targets
-	if len(targets) > 0 && u.ToTime.IsZero() { // undoing to a time includes all later changes anyway
+	if len(targets) > 0 && u.ToTime.IsZero() { // ToTime already selects all later changes
 		first := targets[len(targets)-1]
 		if journal, err = e.AllChanges(ctx, owner, memory.ChangeQuery{After: first.At.Add(-time.Microsecond)}); err != nil {
 			return Undone{}, err
@@ -119,7 +118,7 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 	if err := checkErased(changes, erased); err != nil {
 		return Undone{}, err
 	}
-	now := map[string]memory.Image{} // by target
+	now := map[string]memory.Image{} // current state by target
 	for _, c := range slices.Backward(journal) {
 		now[c.After.Target()] = c.After
 	}
@@ -129,8 +128,8 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 	return Undone{Changes: changes, Later: Later(targets, journal)}, nil
 }
 
-// notUndone returns a [memory.Conflict] for changes of sharing or of an owner's closing. Others saw
-// these changes, and only their own methods check permissions.
+// checkUndoable returns a [memory.Conflict] for changes of sharing or of an owner's closing. Other users
+// may already depend on these changes, and only separate methods check their permissions.
 func notUndone(changes []memory.Change) error {
 	for _, c := range changes {
 		switch p := c.After.Profile; {
@@ -144,8 +143,8 @@ func notUndone(changes []memory.Change) error {
 	return nil
 }
 
-// withoutRefused returns changes without those that [notUndone] refuses. If the owner was closed or
-// opened among them, the change of the owner's pause is removed too, since it was part of that.
+// withoutRefused removes the changes that [checkUndoable] refuses. If the owner was closed or opened, it
+// also removes the change of the owner's pause, which was part of closing or opening.
 func withoutRefused(changes []memory.Change) []memory.Change {
 	reopened := slices.ContainsFunc(changes, func(c memory.Change) bool { return c.After.Profile != nil && c.After.Profile.Key == core.ClosedKey })
 	return slices.DeleteFunc(changes, func(c memory.Change) bool {
@@ -153,8 +152,8 @@ func withoutRefused(changes []memory.Change) []memory.Change {
 	})
 }
 
-// checkErased returns a [memory.Conflict] for changes of an erased memory, or of one whose text
-// only the journal lost because its erasure was interrupted: see [memory.Eraser].
+// checkErased returns a [memory.Conflict] for changes of an erased memory, including one with an
+// interrupted erasure, which removed only the journal's text: see [memory.Eraser].
 func checkErased(changes []memory.Change, erased map[string]bool) error {
 	for _, c := range changes {
 		f := c.After.Fact
@@ -165,9 +164,8 @@ func checkErased(changes []memory.Change, erased map[string]bool) error {
 	return nil
 }
 
-// undoableChanges returns the changes since a time that can be undone. It skips changes of erased
-// memories and changes that followed a chat's branch, since the chat continues from its current
-// state.
+// undoableChanges removes changes of erased memories, and of memories that only followed a chat's
+// branch, since the chat continues from its current state.
 func undoableChanges(changes []memory.Change, erased map[string]bool) []memory.Change {
 	decided := map[string]bool{}
 	for _, c := range changes {
@@ -181,8 +179,8 @@ func undoableChanges(changes []memory.Change, erased map[string]bool) []memory.C
 	})
 }
 
-// Later returns the changes of a journal, newest first, that are later than targets and have the
-// same targets. Both sides of a replacement count as one target.
+// LaterChanges returns the changes of a journal, newest first, that follow targets and have the same
+// targets. Both facts of a replacement count as one target.
 func Later(targets, journal []memory.Change) []memory.Change {
 	if len(targets) == len(journal) {
 		return nil
@@ -211,7 +209,7 @@ func Later(targets, journal []memory.Change) []memory.Change {
 	return out
 }
 
-// RetryJob makes a parked job run again.
+// RetryJob queues a parked job again.
 func (e *Curator) RetryJob(ctx context.Context, owner memory.Owner, id string) error {
 	if err := e.Store.Requeue(ctx, owner, id); err != nil {
 		return err

@@ -27,20 +27,20 @@ type Eraser struct {
 	Share  *share.Sharer
 }
 
-// Erased reports an owner's erasure.
+// Erased reports the erasure of an owner.
 type Erased struct {
 	Owner    memory.Owner
 	ClosedAt time.Time
-	Runs     []string       // ids of runs that removed something, in order; empty if nothing was left
+	Runs     []string       // ids of runs that removed text, in order; empty if there was no text
 	Count    map[string]int // number of removed memories by kind: "fact", "turn", …, "trace"
 	Links    int            // number of copies of the owner's facts at other owners
-	Traces   int            // number of other users' traces that showed such facts through a pool or the global owner
+	Traces   int            // number of other users' traces with facts from a pool or the global owner
 	Audit    int            // number of audit entries from which the owner's name was removed
 
-	Since, Until time.Time // the period in which text was stored, if recorded; zero Since: none was ever stored
+	Since, Until time.Time // period in which text was stored; zero Since: no text was stored
 }
 
-// extendPeriod extends the period by a time at which the owner's text was stored.
+// extendPeriod extends the period to a time at which the owner's text was stored.
 func (e *Erased) extendPeriod(at time.Time) {
 	if !at.IsZero() && (e.Since.IsZero() || at.Before(e.Since)) {
 		e.Since = at
@@ -48,22 +48,22 @@ func (e *Erased) extendPeriod(at time.Time) {
 }
 
 const (
-	// eraseAtOnce bounds the erasures of a transaction, since SQLite scans its file after each one.
+	// maxErasedIDs bounds the erasures of a transaction, since SQLite scans its file after each erasure.
 	eraseAtOnce = 5000
 
-	// eraseRounds is how often remaining text is searched: work that was running when the owner was
-	// closed may still write.
+	// maxRounds bounds the searches for remaining text, which work that ran when the owner was closed
+	// may still write.
 	eraseRounds = 3
 )
 
-// EraseAgain are the delays of the jobs that search for remaining text, after a crash or late
-// writes of another server.
+// ResumeDelays are the delays of the jobs that search for remaining text, after a crash or late writes of
+// another server.
 var EraseAgain = []time.Duration{time.Minute, 15 * time.Minute}
 
-// EraseOwner permanently removes all text of an owner and other owners' copies of the owner's
-// facts. It closes the owner: running chats and jobs write nothing more, and later chats have no
-// memory, until [Eraser.OpenOwner]. Ids, times and model usage remain. It can be repeated, and
-// continues after a failure; a job also continues it.
+// EraseOwner permanently removes all text of an owner and other owners' copies of the owner's facts. It
+// closes the owner: running chats and jobs write nothing more, and later chats have no memory, until
+// [Eraser.OpenOwner]. Ids, times and model usage remain. It can be repeated after a failure, and a job also
+// continues it.
 func (e *Eraser) EraseOwner(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
 	ctx = memory.ForWrite(ctx)
 	if !owner.Valid() {
@@ -88,8 +88,8 @@ func (e *Eraser) EraseOwner(ctx context.Context, owner memory.Owner, author memo
 	return out, err
 }
 
-// hideName replaces a user's name in the audit log by a hash. The salt is not stored, so that
-// nobody can test names.
+// hideName replaces a user's name in the audit log by a hash. The salt is not stored, so that nobody can
+// test names against the hash.
 func (e *Eraser) hideName(ctx context.Context, owner memory.Owner) (int, error) {
 	if owner.Kind() != memory.UserKind {
 		return 0, nil
@@ -102,8 +102,8 @@ func (e *Eraser) hideName(ctx context.Context, owner memory.Owner) (int, error) 
 	return n, nil
 }
 
-// EraseExisting is [Eraser.EraseOwner], but returns [memory.NotFound] if nothing was ever stored
-// for the owner.
+// EraseExisting calls [Eraser.EraseOwner], but returns [memory.NotFound] if nothing was ever stored for the
+// owner.
 func (e *Eraser) EraseExisting(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
 	found, err := e.wasThere(memory.ForWrite(ctx), owner)
 	if err != nil {
@@ -115,10 +115,10 @@ func (e *Eraser) EraseExisting(ctx context.Context, owner memory.Owner, author m
 	return e.EraseOwner(ctx, owner, author)
 }
 
-// wasThere reports whether anything was ever stored for an owner: memory or a trace.
+// existed reports whether memory or a trace was ever stored for an owner.
 func (e *Eraser) wasThere(ctx context.Context, owner memory.Owner) (bool, error) {
 	if !owner.Valid() {
-		return true, nil // EraseOwner reports other errors
+		return true, nil // EraseOwner reports the invalid owner
 	}
 	versions, err := e.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil || versions[0] > 0 {
@@ -128,7 +128,7 @@ func (e *Eraser) wasThere(ctx context.Context, owner memory.Owner) (bool, error)
 	return len(traces) > 0, err
 }
 
-// OpenOwner reopens an erased owner, whose memory is empty except for facts shared with them since.
+// OpenOwner reopens an erased owner. Its memory has only the facts that were shared while it was closed.
 func (e *Eraser) OpenOwner(ctx context.Context, owner memory.Owner, author memory.Author) error {
 	ctx = memory.ForWrite(ctx)
 	if _, err := e.DropProfileIn(ctx, owner, memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: author}, core.ClosedKey); err != nil {
@@ -145,8 +145,8 @@ func (e *Eraser) OpenOwner(ctx context.Context, owner memory.Owner, author memor
 	return errors.Join(err, e.Share.QueueMissedShares(ctx, owner))
 }
 
-// closeOwner marks an owner as closed, and pauses chats on servers that have not read the mark yet.
-// It queues the jobs that search for remaining text. The store's gate then refuses other writes.
+// closeOwner marks an owner as closed, and pauses chats on servers that have not read the mark yet. It
+// queues the jobs that search for remaining text. The store then refuses other writes.
 func (e *Eraser) closeOwner(ctx context.Context, owner memory.Owner, author memory.Author) (time.Time, error) {
 	now := e.Time()
 	run := memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: author}
@@ -157,14 +157,14 @@ func (e *Eraser) closeOwner(ctx context.Context, owner memory.Owner, author memo
 			at = was.UpdatedAt
 		}
 		run.Jobs = eraseJobs(owner, run.ID, was.Value, now)
-		_, err = e.Store.Apply(ctx, owner, run) // queues only its jobs
+		_, err = e.Store.Apply(ctx, owner, run) // only queues the jobs
 		e.Closed.Set(owner, true, e.Time())
 		return at, err
 	}
 	if !errors.Is(err, memory.NotFound) {
 		return time.Time{}, err
 	}
-	e.Closed.Set(owner, false, now) // another server reopened the owner
+	e.Closed.Set(owner, false, now) // in case another server reopened the owner
 	if err := e.Pause(ctx, owner, core.PauseMemory, "", author); err != nil {
 		return time.Time{}, err
 	}
@@ -184,7 +184,7 @@ func eraseJobs(owner memory.Owner, run, mark string, now time.Time) []memory.Job
 	return out
 }
 
-// empty removes an owner's memory, and reports whether there was any.
+// eraseTexts removes an owner's memory, and reports whether there was text. It adds to report.
 func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Author, out *Erased) (bool, error) {
 	if err := e.leaveSenders(ctx, owner); err != nil {
 		return false, fmt.Errorf("end sharing with the erased owner: %w", err)
@@ -194,7 +194,7 @@ func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Au
 		return false, fmt.Errorf("find the text to erase: %w", err)
 	}
 	var many []string
-	for _, g := range shares { // first, since erased facts no longer name their receivers
+	for _, g := range shares { // first, since erased facts name no receivers
 		if traces.SeenByMany(g.to) {
 			many = append(many, g.fact)
 		}
@@ -212,7 +212,7 @@ func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Au
 	if out.Traces += shown; err != nil {
 		return false, err
 	}
-	own, err := e.Traces.EraseTraces(ctx, owner) // no run covers an owner who has only traces
+	own, err := e.Traces.EraseTraces(ctx, owner) // no run covers an owner with only traces
 	if own > 0 {
 		out.Count["trace"] += own
 	}
@@ -240,13 +240,13 @@ func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Au
 			out.Count[kind]++
 		}
 	}
-	shown, err = e.Traces.EraseReaders(ctx, owner, many) // for traces written meanwhile; later ones cannot show the facts
+	shown, err = e.Traces.EraseReaders(ctx, owner, many) // traces written during the erasure
 	out.Traces += shown
 	return removed, err
 }
 
-// leaveSenders makes other owners stop sharing with an owner, so that a reopened owner starts
-// without shared facts.
+// endIncomingShares makes other owners stop sharing with an owner, so that a reopened owner has no facts
+// that were shared before.
 func (e *Eraser) leaveSenders(ctx context.Context, owner memory.Owner) error {
 	got := map[memory.Owner][]string{}
 	if err := e.Everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: core.EveryStatus}, func(m memory.Memory) {
@@ -268,15 +268,15 @@ func (e *Eraser) leaveSenders(ctx context.Context, owner memory.Owner) error {
 	return nil
 }
 
-// recipients are the current and earlier recipients of a fact.
+// factReceivers are the current and past receivers of a fact.
 type recipients struct {
 	fact string
 	to   []memory.Owner
 }
 
-// textsOf returns the ids of all memories of an owner that have text, regardless of status, and all
-// recipients of the owner's facts. It records when the memories existed. Loci's own settings are
-// kept, except the user's name.
+// erasableIDs returns the ids of all memories of an owner that have text, of any status, and all receivers
+// of the owner's facts. It adds the times of the memories to report. Of Loci's own settings only the
+// user's name is included.
 func (e *Eraser) textsOf(ctx context.Context, owner memory.Owner, out *Erased) (ids []string, shared []recipients, err error) {
 	have := map[string]bool{}
 	add := func(id string) {
@@ -336,8 +336,8 @@ func (e *Eraser) textsOf(ctx context.Context, owner memory.Owner, out *Erased) (
 	return ids, shared, nil
 }
 
-// ResumeErasure is the handler of erase jobs. It removes remaining text of an owner who is still
-// closed by the job's erasure.
+// ResumeErasure handles erase jobs. It removes remaining text of an owner that is still closed by the
+// job's erasure.
 func (e *Eraser) ResumeErasure(ctx context.Context, job memory.Job) (jobs.End, error) {
 	ctx = memory.ForWrite(ctx)
 	mark, err := e.ReadEntry(ctx, job.Owner, core.ClosedKey)

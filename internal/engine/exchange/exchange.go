@@ -1,6 +1,6 @@
-// Package exchange handles one exchange of a chat: a request ([Incoming]) is placed in its
-// conversation ([Placement]) and gets a block ([Exchange.Prepare]); its question is stored, and its
-// answer after that ([Place]).
+// Package exchange handles one exchange of a chat: it finds the conversation of a request ([Incoming],
+// [Placement]), adds a block ([Exchange.Prepare]), and stores the question and then the answer, after
+// which the chat can continue ([ContinuationPoint]).
 package exchange
 
 import (
@@ -27,25 +27,25 @@ type Exchanges struct {
 	Curate   *curate.Curator
 }
 
-// Incoming is a chat request in the form in which an API received it.
+// Incoming is a chat request as an API received it.
 type Incoming struct {
 	Owner  memory.Owner
 	Chat   *chatapi.Chat
 	Extras chatapi.Extras
 	ChatID string         // id of the conversation in a front end that resends the whole conversation
-	After  string         // id of the turn that precedes the request, if the client names it
+	After  string         // id of the turn before the request; "": the client does not name it
 	From   int            // index of the first message after that turn
-	Answer string         // the client's id for the answer, which a later request may name; "": none
-	Once   string         // the client's idempotency key: a repeated key is a retry; "": none
+	Answer string         // the client's id for the answer, for later requests; "": none
+	Once   string         // the client's idempotency key, the same for a retry; "": none
 	Again  bool           // the client marks the request as a retry
-	Own    bool           // one of Loci's own chats; rules and documents are then separate from the block
-	Named  bool           // whether a later request may name the answer by its id: see PlaceOf
+	Own    bool           // one of Loci's own chats, with rules and documents outside the block
+	Named  bool           // a later request may refer to the answer by its id
 	Called string         // the owner's display name in the client; "": unknown
 	Zone   *time.Location // the client's time zone; nil: unknown
-	Key    string         // the client's API key for the upstream; "": none, or must not be stored
-	Note   string         // added to the trace if the prompt has memory; "": none
-	Keep   bool           // restore the blocks of earlier requests of the conversation
-	Part   int            // where a new block is inserted in the last user message, as in [chatapi.Block]
+	Key    string         // the client's API key for the upstream; "": none, or not to be stored
+	Note   string         // note for the trace of a prompt with memory; "": none
+	Keep   bool           // restore the blocks of the conversation's earlier requests
+	Part   int            // position of a new block in the last user message, as in [chatapi.Block]
 }
 
 // Exchange is one request and its answer. Errors of its methods never fail the chat: they are
@@ -54,20 +54,20 @@ type Exchange struct {
 	e          *Exchanges
 	In         Incoming
 	mode       mode
-	wishes     learn.MemoryRequests // forget requests and the like in the last user message
-	marks      map[int]string       // end marks of shortened messages, by index: see [core.Core.CutMessages]
+	wishes     learn.MemoryRequests // memory requests in the last user message, such as forget requests
+	marks      map[int]string       // end marks of shortened messages, by index
 	blockEpoch uint64               // epoch for [core.BlockCache.Put]
 	placed     func() Placement
 
 	Prepared  retrieve.Prepared
-	sentBlock string // the [GivenBlock] sent with the request; "": none to store
+	sentBlock string // encoded [BlockRecord] of the block in the request; "": none to store
 
-	question func(context.Context) (question, error) // waits until RecordQuestion has stored the question; nil before
+	question func(context.Context) (question, error) // waits until the question is stored
 	answered chan struct{}
-	once     sync.Once // closes answered
+	once     sync.Once // closes answerStarted
 }
 
-// client returns the data about the client in a request; unknown fields are zero.
+// clientInfo returns the request's data about its client; unknown fields are zero.
 func (in Incoming) client() core.ClientSeen {
 	c := core.ClientSeen{Zone: in.Zone, Key: in.Key}
 	if in.Chat != nil && in.Chat.Model != memory.RecallModel {
@@ -77,8 +77,8 @@ func (in Incoming) client() core.ClientSeen {
 }
 
 // Open starts to place the request in the background: it looks for the conversation and the new
-// messages while [Exchange.Prepare] searches. A request that reads no memory is placed by
-// RecordQuestion.
+// messages while [Exchange.Prepare] searches. If the request reads no memory, RecordQuestion places
+// it instead.
 func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	e.Clients.See(in.Owner, in.client())
 	client := ctx
@@ -89,7 +89,7 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 		placed: func() Placement { return Placement{} },
 	}
 	if err := x.markForeign(ctx); err != nil {
-		e.Log.Warn("text that Loci passed on, or that recurs, cannot be recognized", "user", in.Owner.Name(), "err", err)
+		e.Log.Warn("cannot recognize text that Loci relayed or that recurs", "user", in.Owner.Name(), "err", err)
 	}
 	if last := in.Chat.LastUser(); last >= 0 {
 		m := in.Chat.Messages[last]
@@ -98,7 +98,7 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	if pause == core.PauseUnknown {
 		e.Log.Warn("memory is not read: the store did not report in time whether memory is paused", "user", in.Owner.Name())
 	}
-	if !x.mode.reads { // placing is not needed before the answer
+	if !x.mode.reads { // RecordQuestion places the request
 		cancel()
 		return x
 	}
@@ -119,20 +119,20 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	return x
 }
 
-// Placed waits until the request is placed or that has failed.
+// Placement waits until the request was placed, and returns its placement or the error.
 func (x *Exchange) Placed() Placement { return x.placed() }
 
-// stores reports whether the exchange stores turns, redacted or not, and a trace.
+// storesTurns reports whether the exchange stores turns, with or without text, and a trace.
 func (x *Exchange) stores() bool { return x.mode.keeps && !x.e.SeenClosed(x.In.Owner) }
 
-// Redacts reports whether turns of the exchange are redacted.
+// RedactsTurns reports whether the turns of the exchange are stored without text.
 func (x *Exchange) Redacts() bool { return !x.mode.writes }
 
-// resultsAlone reports whether the request contains only tool results and no user message.
+// hasOnlyToolResults reports whether the request contains tool results but no user message.
 func (x *Exchange) resultsAlone() bool { return x.In.Chat.LastUser() < 0 }
 
-// named returns the id of the conversation that the request names, or "" if it must be found by its
-// messages.
+// namedConversation returns the id of the conversation that the request names, or "" if the conversation
+// must be found by the messages.
 func (x *Exchange) named() string {
 	switch {
 	case x.In.Extras.ID != "":

@@ -10,12 +10,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxRecognized is how many stored turns are read to recognize text that Loci passed on.
+// maxRecognizedTurns bounds the stored turns that are read to recognize relayed text.
 const maxRecognized = 100
 
-// markForeign marks the text in the messages since the last answer that the person did not write:
-// text that Loci passed on, and boilerplate lines that recur in the person's conversations. It
-// skips lookups that do not finish in time.
+// markForeign marks text that the person did not write in the messages since the last answer: text that
+// Loci relayed, and lines that recur in the person's conversations. It skips lookups that do not finish
+// in time.
 func (x *Exchange) markForeign(ctx context.Context) error {
 	chat, owner, passed := x.In.Chat, x.In.Owner, &x.e.Blocks.Passed
 	err := passed.Recall(owner, x.e.Time(), func() ([]memory.Memory, error) {
@@ -38,15 +38,15 @@ func (x *Exchange) markForeign(ctx context.Context) error {
 	return err
 }
 
-// A line is a form if it recurs verbatim in at least the given number of conversations, with other
+// A line is boilerplate if it recurs verbatim in at least minConversations conversations, with different
 // text around it.
 const (
-	minLineBytes     = 40 // minimum bytes
+	minLineBytes     = 40 // minimum length of a line in bytes
 	minConversations = 3
-	maxLines         = 16 // maximum number of lines of a message that are checked
+	maxLines         = 16 // maximum number of checked lines of a message
 )
 
-// recurringLines returns the ranges of the lines in a message that are forms.
+// recurringLines returns the ranges of a message's boilerplate lines.
 func (x *Exchange) recurringLines(ctx context.Context, message string) (foreign memory.Ranges, err error) {
 	at, looked := 0, 0
 	for line := range strings.Lines(message) {

@@ -14,21 +14,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Providers cache the beginning of a prompt. So each later request of a chat repeats the earlier
+// Providers cache the beginning of a prompt. Each later request of a chat therefore repeats the earlier
 // blocks at the same user messages, and a new block contains only memories that no earlier block
-// has. [memory.Turn].Given stores what is needed to rewrite a block: ids, dates and checksums, but
-// no text. So it contains no erased text, and a memory that was forgotten, hidden or edited
-// disappears from old blocks.
+// contains. [memory.Turn].Given stores a [BlockRecord], from which the block can be rendered again: ids,
+// dates and checksums, but no text. Erased text cannot return this way, and forgotten, hidden or edited
+// memories disappear from old blocks.
 
-// GivenBlock describes the block of a user turn, without its text.
+// BlockRecord describes the block of a user turn, without its text.
 type GivenBlock struct {
-	Restart bool          `json:"anew,omitempty"` // true if earlier blocks of the conversation are omitted
+	Restart bool          `json:"anew,omitempty"` // earlier blocks of the conversation are omitted
 	Part    int           `json:"part,omitempty"` // as in [chatapi.Block]
 	Lines   []recall.Line `json:"lines,omitempty"`
 }
 
-// Bounds of stored blocks: the bytes of one block, and the bytes of all blocks of a request per
-// token of a block's budget. Beyond them a request starts over and repeats the important memories.
+// Bounds of stored blocks: the bytes of one record, and the bytes of all blocks of a request per token
+// of a block's budget. Above the second bound, a request omits the earlier blocks and starts over.
 const (
 	maxGiven           = 64 << 10
 	blockBytesPerToken = 8
@@ -36,7 +36,7 @@ const (
 	kindDocument       = memory.Kind("context")
 )
 
-// write returns the stored form, or "" if that is too long.
+// encode returns the stored form, or "" if it is too long.
 func (g GivenBlock) write(owner memory.Owner) string {
 	for i := range g.Lines {
 		if l := &g.Lines[i]; l.Owner == owner {
@@ -50,7 +50,7 @@ func (g GivenBlock) write(owner memory.Owner) string {
 	return string(b)
 }
 
-// ReadGiven parses [memory.Turn].Given. It returns false if that is empty or invalid.
+// ParseBlockRecord parses [memory.Turn].Given. It returns false for an empty or invalid record.
 func ReadGiven(s string) (g GivenBlock, ok bool) {
 	return g, s != "" && json.Unmarshal([]byte(s), &g) == nil
 }
@@ -58,12 +58,12 @@ func ReadGiven(s string) (g GivenBlock, ok bool) {
 // earlierBlock is a block of an earlier turn.
 type earlierBlock struct {
 	GivenBlock
-	message int // index in the request; -1 for a message that the upstream stores
+	message int // index of the message in the request; -1: the upstream stores the message
 }
 
-// earlierBlocks returns the blocks of the user turns that the model still sees, in the request or
-// at the upstream. If the answer records a block, that takes precedence over the user turn's, since
-// the upstream may have refused the first request.
+// earlierBlocks returns the blocks of the user turns that the model still reads, in the request or at the
+// upstream. A record in the answer's turn takes precedence over the record in the user's turn, since the
+// upstream may have refused the first request.
 func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn) []earlierBlock {
 	byID, userOf, stored := map[string]memory.Turn{}, map[string]string{}, map[string]string{}
 	for _, t := range turns { // parents precede their children
@@ -86,7 +86,7 @@ func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn)
 		}
 	}
 	if chat.GoesOn() {
-		var kept []string // blocks of turns that the upstream stores
+		var kept []string // turns with blocks that the upstream stores
 		for t, ok := byID[at.Parent]; ok; t, ok = byID[t.Parent] {
 			if _, here := message[t.ID]; !here && t.Role == memory.RoleUser {
 				kept = append(kept, t.ID)
@@ -102,7 +102,7 @@ func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn)
 			i = -1
 		}
 		g, ok := ReadGiven(stored[id])
-		refused := g.Restart && len(g.Lines) == 0 // the upstream refused memory here; another message may work
+		refused := g.Restart && len(g.Lines) == 0 // the upstream refused memory for this message
 		if !ok || byID[id].Status == memory.Retired || refused && here && i == chat.LastUser() && !chat.ToolLoop() {
 			continue
 		}
@@ -114,17 +114,17 @@ func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn)
 	return out
 }
 
-// restoredBlocks is the rewritten earlier blocks of the request.
+// restoredBlocks are the earlier blocks of the request, rendered again.
 type restoredBlocks struct {
 	blocks  []chatapi.Block
 	later   bool            // one of the blocks has memories
-	shown   map[string]bool // content of the blocks, by keyOf
-	own     *chatapi.Block  // the block of the last user message, if it had one; also among blocks
-	hits    []memory.Hit    // memories in own
-	restart bool            // there were too many blocks, so they are omitted
-	room    int             // tokens left for documents
+	shown   map[string]bool // content of the blocks, by lineKey
+	own     *chatapi.Block  // the earlier block of the last user message, also in blocks; nil: none
+	hits    []memory.Hit    // memories in lastBlock
+	restart bool            // the blocks were too large and are omitted
+	room    int             // tokens that remain for documents
 
-	core       map[string]bool // core facts in the blocks
+	core       map[string]bool // ids of core facts in the blocks
 	coreTokens int             // size of these facts in tokens
 }
 
@@ -137,7 +137,7 @@ func (b *restoredBlocks) hasLine(l recall.Line, words string) bool {
 	return b.shown[keyOf(l)] || slices.ContainsFunc(b.blocks, func(block chatapi.Block) bool { return strings.Contains(block.Text, words+"\n") })
 }
 
-// keyOf identifies a line's content by its memory and the fact that disputes it.
+// lineKey identifies a line's content by its memory and the disputing fact.
 func keyOf(l recall.Line) string {
 	key := string(l.Kind) + ":" + l.ID
 	if l.Disputed != nil {
@@ -146,14 +146,14 @@ func keyOf(l recall.Line) string {
 	return key
 }
 
-// restoreBlocks rewrites the request's earlier blocks from the current memory.
+// restoreBlocks renders the request's earlier blocks from the current memory.
 func (x *Exchange) restoreBlocks(ctx context.Context, p *Placement, blocks []earlierBlock) error {
 	if len(blocks) == 0 {
 		return nil
 	}
 	from, err := x.e.sources(ctx, x.In.Owner, blocks)
 	if err != nil {
-		return fmt.Errorf("earlier blocks: %w", err)
+		return fmt.Errorf("read earlier blocks: %w", err)
 	}
 	last, size, back := x.In.Chat.LastUser(), 0, &p.back
 	repeats := x.In.Chat.Repeats(recall.FenceOpen)
@@ -176,7 +176,7 @@ func (x *Exchange) restoreBlocks(ctx context.Context, p *Placement, blocks []ear
 	return nil
 }
 
-// rewrite rewrites one block, without the content of the blocks before it, and records its content.
+// rewriteBlock renders one block, without the content of earlier blocks, and records its content.
 func (x *Exchange) rewrite(p *Placement, lines []recall.Line, from recall.Sources) string {
 	back := &p.back
 	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return back.shown[keyOf(from.Settled(l))] })
@@ -207,7 +207,7 @@ func (x *Exchange) rewrite(p *Placement, lines []recall.Line, from recall.Source
 	return WithRules(block, rules)
 }
 
-// sources reads the memories that blocks refer to.
+// lineSources reads the memories of all lines of the blocks.
 func (e *Exchanges) sources(ctx context.Context, of memory.Owner, blocks []earlierBlock) (recall.Sources, error) {
 	from, ids, profile := recall.Sources{Memories: map[string]memory.Memory{}}, map[memory.Owner][]string{}, false
 	for _, b := range blocks {
@@ -239,7 +239,7 @@ func (e *Exchanges) sources(ctx context.Context, of memory.Owner, blocks []earli
 	return from, nil
 }
 
-// hitsOf returns the memories of lines, including those of earlier blocks.
+// lineHits returns the memories of a block's lines as hits.
 func hitsOf(lines []recall.Line, from recall.Sources) (hits []memory.Hit) {
 	for _, l := range lines {
 		if m, ok := from.Find(l); ok {
@@ -249,8 +249,8 @@ func hitsOf(lines []recall.Line, from recall.Sources) (hits []memory.Hit) {
 	return hits
 }
 
-// attachTo adds the conversation's documents and rules to a block, unless earlier blocks have them.
-// It also returns their lines. room is the budget of documents in tokens.
+// withAttachments adds the conversation's documents and rules to a block, unless earlier blocks contain
+// them. It also returns the lines for them. tokens is the budget of documents in tokens.
 func (p *Placement) attachTo(block string, shown map[string]bool, room int) (string, []recall.Line) {
 	var lines []recall.Line
 	var documents strings.Builder
@@ -274,8 +274,8 @@ func (p *Placement) attachTo(block string, shown map[string]bool, room int) (str
 	return WithRules(recall.WithDocuments(block, documents.String()), rules), lines
 }
 
-// WithRules puts a conversation's rules before its block, outside the fence, because the fence
-// marks data and rules are instructions. Equal rules give equal bytes, whatever memory follows.
+// WithRules puts a conversation's rules before its block, outside the fence, which marks data and not
+// instructions. Equal rules give equal bytes before any memory.
 func WithRules(block, rules string) string {
 	if rules == "" {
 		return block

@@ -17,18 +17,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Talk is a part of a conversation that a program submits.
+// IngestRequest is a part of a conversation that a program submits.
 type Talk struct {
-	Conversation string // "": a new one
+	Conversation string // id; "": a new conversation
 	Project      string
-	Parent       *string // [Message.Ref] of the message before the first one; "": the beginning; nil: the last stored message
+	Parent       *string // Ref of the message before the first one; "": the beginning; nil: the last stored message
 	Messages     []Message
-	Infer        bool // learn from it
+	Infer        bool // learn from the messages
 	Wait         bool // wait until learning is done
 	Idempotency  string
 }
 
-// Message is one message of a [Talk].
+// Message is one message of an [IngestRequest].
 type Message struct {
 	Role    memory.Role
 	Content string
@@ -37,16 +37,16 @@ type Message struct {
 	At      time.Time // zero: now
 }
 
-// Kept is the result of storing a [Talk].
+// IngestResult is the result of storing an [IngestRequest].
 type Kept struct {
 	Conversation string
 	Turns        []string
 	Job          string
-	Learned      []memory.Memory // only with Wait
+	Learned      []memory.Memory // set only with WaitForLearning
 }
 
-// Ingest appends the messages of a talk to its conversation and queues the learning in the last
-// transaction. With a used Idempotency key it writes nothing.
+// Ingest appends messages to a conversation. The last transaction also queues the job that learns from
+// them. With a repeated idempotency key it writes nothing.
 func (e *Exchanges) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (Kept, error) {
 	ctx = memory.ForWrite(ctx)
 	if len(talk.Messages) == 0 {
@@ -82,8 +82,8 @@ func (e *Exchanges) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (
 	return kept, err
 }
 
-// keep stores the turns and the job of a talk, and sets kept. Turns that another server writes
-// meanwhile come before the rest of the talk.
+// storeTurns stores the turns and the job of a request, and sets result. Turns that another server
+// writes concurrently precede the remaining turns.
 func (e *Exchanges) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *Kept) error {
 	turns, err := e.turnsOf(owner, talk)
 	if err != nil {
@@ -98,7 +98,7 @@ func (e *Exchanges) keep(ctx context.Context, owner memory.Owner, talk Talk, kep
 	return nil
 }
 
-// turnsOf converts a talk's messages to turns without positions.
+// newTurns converts a request's messages to turns without positions.
 func (e *Exchanges) turnsOf(owner memory.Owner, talk Talk) ([]memory.Turn, error) {
 	var turns []memory.Turn
 	for i, m := range talk.Messages {
@@ -121,9 +121,9 @@ func (e *Exchanges) turnsOf(owner memory.Owner, talk Talk) ([]memory.Turn, error
 	return turns, nil
 }
 
-// layTalk creates the batch of a talk's turns. With a parent the turns follow that message: stored
-// turns are recognized, and other turns after it leave the current branch. Without a parent they
-// are appended. resumed reports that some turns may be stored already.
+// planIngest creates the batch of a request's turns. With a parent, the turns follow the parent: stored
+// turns are recognized, and other turns after the parent leave the current branch. Without a parent,
+// the turns are appended. resumed reports that some turns may be stored already.
 func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, turns []memory.Turn, resumed bool, kept *Kept) (w writing, err error) {
 	stored, after := thread.Candidate{}, ""
 	if talk.Parent != nil && talk.Conversation != "" {
@@ -146,7 +146,7 @@ func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, 
 	messages := make([]chatapi.Message, len(rest))
 	for i, t := range rest {
 		if messages[i] = (chatapi.Message{Role: t.Role, Text: t.Content, Digest: t.Chain}); t.Role == memory.RoleSystem {
-			messages[i].Role = memory.RoleTool // tool messages are stored too
+			messages[i].Role = memory.RoleTool // tool messages are also stored
 		}
 	}
 	at := thread.Follow(stored.Turns, thread.NewRequest(messages, 0), after, 0)
@@ -158,9 +158,9 @@ func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, 
 	for _, p := range at.New {
 		t := rest[p.Message]
 		if t.Index, t.Chain = p.Index, p.Chain; behind {
-			t.ID = "" // equal concurrent requests write only one turn
+			t.ID = "" // so that equal concurrent requests write only one turn
 		}
-		confides := talk.Infer && w.isOffTheRecord(t.Role, t.Content) // if nothing is learned, the message is stored verbatim
+		confides := talk.Infer && w.isOffTheRecord(t.Role, t.Content) // without learning, store verbatim
 		ids[p.Message] = w.add(t, confides).ID
 	}
 	kept.Turns = nil
@@ -176,7 +176,7 @@ func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, 
 		return w, nil
 	}
 	job := lessons.LearnJob(owner, kept.Conversation, kept.Turns[len(kept.Turns)-1], e.Time(), w.moved...)
-	if len(w.moved) > 0 { // one id for each move of turns
+	if len(w.moved) > 0 { // each move of turns needs a new job id
 		job.ID += "-" + w.Run
 	}
 	if kept.Job = job.ID; unchanged { // the job was stored earlier
@@ -189,8 +189,8 @@ func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, 
 	return w, nil
 }
 
-// end returns the last turn of a conversation's current branch. If there is none, it also returns
-// the conversation, which may be deleted.
+// lastTurn returns the id of the last turn of a conversation's current branch. For an empty branch it
+// also returns the conversation, which may be deleted.
 func (e *Exchanges) end(ctx context.Context, owner memory.Owner, id string) (stored thread.Candidate, after string, err error) {
 	stored.Turns, err = e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: id, Last: 1})
 	if err != nil {
@@ -204,8 +204,8 @@ func (e *Exchanges) end(ctx context.Context, owner memory.Owner, id string) (sto
 	return stored, thread.Beginning, err
 }
 
-// notStored returns the turns of an interrupted or repeated talk that are not stored yet, or a
-// Conflict if another request used its key.
+// unstoredTurns returns the turns of an interrupted or repeated request that are not stored yet, or a
+// Conflict if another request used the same idempotency key.
 func (e *Exchanges) notStored(ctx context.Context, owner memory.Owner, conversation string, turns []memory.Turn) ([]memory.Turn, error) {
 	ids := make([]string, len(turns))
 	for i, t := range turns {
@@ -231,8 +231,8 @@ func (e *Exchanges) notStored(ctx context.Context, owner memory.Owner, conversat
 	return nil, nil
 }
 
-// turnNamed returns the id of the turn with a client's name for it, or "". Turns of the current
-// branch take precedence. The name "" means the beginning.
+// turnByRef returns the id of the turn with a client's reference, or "". Turns of the current branch take
+// precedence. Reference "" means the beginning.
 func turnNamed(turns []memory.Turn, name string) string {
 	if name == "" {
 		return thread.First
@@ -246,7 +246,7 @@ func turnNamed(turns []memory.Turn, name string) string {
 	return id
 }
 
-// Suffixed returns a key for one part of a request, or "" if there is no key.
+// SubKey returns an idempotency key for one part of a request, or "" without a key.
 func Suffixed(key, suffix string) string {
 	if key == "" {
 		return ""
@@ -254,8 +254,8 @@ func Suffixed(key, suffix string) string {
 	return key + "\x00" + suffix
 }
 
-// finished waits for a job. Learning in this process signals the end; other processes are polled at
-// growing intervals.
+// waitForJob waits for a learning job. Learning in this process signals its end; for other processes
+// it polls at growing intervals.
 func (e *Exchanges) finished(ctx context.Context, owner memory.Owner, job string) error {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
 		taught := e.Lessons.Taught.Next()
@@ -273,14 +273,14 @@ func (e *Exchanges) finished(ctx context.Context, owner memory.Owner, job string
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-taught: // the signal may be from this job, which is about to finish
+		case <-taught: // possibly from this job, which then ends soon
 			wait = time.Millisecond
 		case <-time.After(wait):
 		}
 	}
 }
 
-// taught returns the live facts learned from these turns, without duplicates.
+// learnedFacts returns the live facts learned from these turns, without duplicates.
 func (e *Exchanges) taught(ctx context.Context, owner memory.Owner, turns []string) ([]memory.Memory, error) {
 	var out []memory.Memory
 	seen := map[string]bool{}
@@ -299,14 +299,14 @@ func (e *Exchanges) taught(ctx context.Context, owner memory.Owner, turns []stri
 	return out, nil
 }
 
-// Preview is the changes that learning from a talk would make.
+// Preview lists the changes that learning from messages would make.
 type Preview struct {
 	Changes   []memory.Change
 	Decisions []learn.Outcome // the outcome of each statement, including dropped ones
-	Forgotten []memory.Memory // memories to which its forget requests refer
+	Forgotten []memory.Memory // memories to which forget requests refer
 }
 
-// Preview returns the changes that learning from a talk would make, without making them. It calls
+// Preview returns the changes that learning from messages would make, without applying them. It calls
 // the learning model, which costs tokens.
 func (e *Exchanges) Preview(ctx context.Context, owner memory.Owner, talk Talk) (Preview, error) {
 	if len(talk.Messages) == 0 {

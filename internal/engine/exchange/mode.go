@@ -10,16 +10,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// mode is what a chat may do with memory.
+// memoryMode is the access of a chat to memory.
 type mode struct {
-	reads  bool // its prompts get memory
-	writes bool // its turns are stored with text; otherwise they are redacted
-	learns bool // facts are learned from its turns
+	reads  bool // prompts get memory
+	writes bool // turns are stored with text; otherwise they are redacted
+	learns bool // facts are learned from the turns
 	keeps  bool // turns and traces are stored
-	unsure bool // it is unknown whether memory is paused
+	unsure bool // the store did not report whether memory is paused
 }
 
-// modes are the modes of stored chats, by the request's memory_mode.
+// modes maps a request's memory_mode to the mode of a stored chat.
 var modes = map[string]mode{
 	"":                    {reads: true, writes: true, learns: true, keeps: true},
 	chatapi.ModeReadWrite: {reads: true, writes: true, learns: true, keeps: true},
@@ -28,8 +28,8 @@ var modes = map[string]mode{
 	chatapi.ModeOff:       {keeps: true},
 }
 
-// modeOf returns a request's mode if nothing is paused. Nothing is stored for a channel, and for a
-// temporary chat unless its memory_mode overrides that.
+// modeOf returns a request's mode without pauses. For a channel nothing is stored; for a temporary chat
+// nothing is stored unless the request sets memory_mode.
 func (e *Exchanges) modeOf(in Incoming) mode {
 	asked := in.Extras.Mode
 	if in.temporary() && asked == "" {
@@ -43,8 +43,8 @@ func (e *Exchanges) modeOf(in Incoming) mode {
 	return m
 }
 
-// restrictedBy restricts a mode by a pause. If the pause is unknown, memory is not read, and the
-// pause is checked again before a write.
+// restrictedBy restricts a mode by a pause. For an unknown pause, memory is not read, and the pause is
+// read again before a write.
 func (m mode) restrictedBy(p core.Pause) mode {
 	switch p {
 	case core.PauseMemory:
@@ -58,8 +58,8 @@ func (m mode) restrictedBy(p core.Pause) mode {
 	return m
 }
 
-// recheckPause checks the pause again right before a write. Learning still includes messages from
-// before the pause.
+// recheckPause reads the pause again before a write. If learning was paused only during the exchange,
+// the exchange is still learned from.
 func (e *Exchanges) recheckPause(ctx context.Context, owner memory.Owner, m mode) (mode, error) {
 	pause, err := e.AskPaused(ctx, owner)
 	if pause == core.PauseLearning && !m.unsure {
@@ -68,8 +68,7 @@ func (e *Exchanges) recheckPause(ctx context.Context, owner memory.Owner, m mode
 	return m.restrictedBy(pause), err
 }
 
-// temporaryChats are the id prefixes of Open WebUI's temporary chats; the prefixes of older
-// versions are last.
+// temporaryChats are the id prefixes of Open WebUI's temporary chats, newest version first.
 var temporaryChats = []string{"temporary:", "local:"}
 
 // channelChats is the id prefix of Open WebUI's channels, in which all members read the answers.

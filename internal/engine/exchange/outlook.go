@@ -12,9 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Outlook predicts what will be stored, learned and forgotten because of the request, so that the
-// built-in model does not promise more. It changes nothing, and waits at most as long as recall.
-// Call it before RecordQuestion.
+// Outlook predicts what the request will store, teach and forget, so that the built-in model does not
+// promise more. It changes nothing, and waits at most as long as recall. Call it before RecordQuestion.
 func (x *Exchange) Outlook(ctx context.Context) (o responder.Outlook) {
 	ctx, cancel := context.WithTimeout(ctx, x.e.Opts.Deadline)
 	defer cancel()
@@ -22,7 +21,7 @@ func (x *Exchange) Outlook(ctx context.Context) (o responder.Outlook) {
 	m := x.mode.restrictedBy(pause)
 	kept := m.writes && pause != core.PauseUnknown
 	learned := kept && m.learns && x.e.Lessons.Learns() && x.e.Opts.LearnAfter != core.Never
-	granted := learned || kept && pause == core.PauseLearning // forget requests are also granted while learning is paused
+	granted := learned || kept && pause == core.PauseLearning // a pause of learning does not stop forgetting
 	err := core.Guarded(x.e.Core, func() (err error) {
 		o.Forget, o.Found, err = x.toForget(ctx, granted)
 		return err
@@ -44,8 +43,8 @@ func (x *Exchange) Outlook(ctx context.Context) (o responder.Outlook) {
 	return o
 }
 
-// toForget returns what the user asks to forget ("everything" for all memory), and the number of
-// memories.
+// toForget describes the memories that the user asks to forget ("everything" for all memory), and
+// returns their number.
 func (x *Exchange) toForget(ctx context.Context, granted bool) (what string, found int, err error) {
 	var about []string
 	for _, wish := range x.wishes.Forget {
@@ -56,7 +55,7 @@ func (x *Exchange) toForget(ctx context.Context, granted bool) (what string, fou
 			}
 		}
 		if wish.Of != extract.NamesNothing && n == 0 {
-			continue // no memory matches, so it is not a forget request
+			continue // without a matching memory this is no forget request
 		}
 		if found += n; wish.All {
 			wish.What = "everything"
@@ -66,8 +65,8 @@ func (x *Exchange) toForget(ctx context.Context, granted bool) (what string, fou
 	return strings.Join(about, ", "), found, nil
 }
 
-// countToForget returns how many memories a forget request will remove from recall. Earlier
-// requests and the built-in model's answers, which repeat memories, do not count.
+// countToForget returns the number of memories that a forget request will retire. Earlier requests and
+// the built-in model's answers, which repeat memories, are not counted.
 func (x *Exchange) countToForget(ctx context.Context, wish extract.Command) (int, error) {
 	found, err := x.e.Curate.Meant(ctx, memory.Scope{Owner: x.In.Owner, Project: x.In.Extras.Project}, wish)
 	if err != nil {
@@ -80,7 +79,7 @@ func (x *Exchange) countToForget(ctx context.Context, wish extract.Command) (int
 		return len(learn.MemoryRequestsIn(*m.Turn).Forget) > 0
 	})
 	if wish.OffTheRecord {
-		return len(found) + 1, nil // also counts the current message
+		return len(found) + 1, nil // includes the current message
 	}
 	return len(found), nil
 }

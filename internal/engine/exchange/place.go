@@ -14,38 +14,38 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Placement is a request's position in its conversation. The zero Placement means that it has none.
+// Placement is a request's position in its conversation. The zero Placement has no conversation.
 type Placement struct {
 	At      thread.Alignment
 	Err     error                    // why placing failed; nil: it succeeded
-	Ended   time.Time                // when placing ended; zero: it was not tried
-	Deleted *memory.ConversationMark // the mark of a deleted conversation that the request continues
+	Ended   time.Time                // end time of placing; zero: it was not tried
+	Deleted *memory.ConversationMark // mark of the deleted conversation that the request continues; nil: none
 
 	conversation memory.Conversation
 	contexts     []memory.Context // contexts attached to the conversation
-	rules        string           // rules that its user set
+	rules        string           // the user's rules for the conversation
 	request      thread.Request
-	alone        string         // id for the turn of a message without history; "" otherwise
-	asked        memory.Turn    // the last user message as stored, or only its chain hash; see askedIn
+	alone        string         // turn id of a message without history; "": the request has history
+	asked        memory.Turn    // the last user message as stored, or only its chain hash: see askedTurn
 	back         restoredBlocks // restored blocks of earlier requests
-	unkept       error          // why restoring them failed
+	unkept       error          // why restoring these blocks failed
 }
 
-// Found reports whether the request was placed.
+// IsPlaced reports whether placing succeeded.
 func (p *Placement) Found() bool { return p.Err == nil && p.conversation.ID != "" }
 
-// Conversation returns the id of the conversation, or "" before it is found.
+// ConversationID returns the id of the conversation, or "" before the request is placed.
 func (p *Placement) Conversation() string { return p.conversation.ID }
 
-// Place is a turn after which a conversation continues. The zero Place means that there is none.
+// ContinuationPoint is a turn after which a conversation continues. The zero value means no turn.
 type Place struct {
 	Conversation string
 	Turn         string // id of the turn
-	Chain        string // of that turn if it is an answer, for [chatapi.Message]
+	Chain        string // chain hash of the turn if it is an answer, for [chatapi.Message]
 }
 
-// PlaceOf returns the place after the answer with an upstream's id. It is zero if the owner has no
-// such answer, the answer was empty, or the store did not reply in time.
+// PointAfterAnswer returns the point after the answer with an upstream's id. It is zero if the owner has
+// no such answer, the answer was empty, or the store did not reply in time.
 func (e *Exchanges) PlaceOf(ctx context.Context, owner memory.Owner, answer string) Place {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	defer cancel()
@@ -63,7 +63,7 @@ func placeBehind(t memory.Turn) Place {
 	return Place{Conversation: t.Conversation, Turn: t.ID, Chain: t.Chain}
 }
 
-// PlacesOfItems returns the places after the answers that contain these items, by item. It omits
+// PointsAfterItems returns, by item, the points after the answers that contain these items. It omits
 // answers that are not stored or that the store did not return in time.
 func (e *Exchanges) PlacesOfItems(ctx context.Context, owner memory.Owner, items []string) map[string]Place {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
@@ -78,20 +78,19 @@ func (e *Exchanges) PlacesOfItems(ctx context.Context, owner memory.Owner, items
 	places := map[string]Place{}
 	for _, t := range turns {
 		if t.Role == memory.RoleAssistant {
-			places[t.Ref] = placeBehind(t) // if an upstream reuses an id, the later answer counts
+			places[t.Ref] = placeBehind(t) // if an upstream reuses an id, the later answer wins
 		}
 	}
 	return places
 }
 
-// answerID returns the turn id derived from an upstream's answer id, so that every server can
-// compute it.
+// answerID returns the turn id derived from an upstream's answer id, which is the same on every server.
 func answerID(owner memory.Owner, answer string) string {
 	return core.DerivedID(owner, "answer", answer)
 }
 
-// answerID returns the turn id for an answer that a later request may name. It returns "" for a
-// generated id if the id is taken: an upstream may reuse ids, and no answer may be lost.
+// unusedAnswerID returns the turn id for an answer that a later request may refer to. It returns "" if
+// the id is already used, since upstreams may reuse ids and no answer may be lost.
 func (x *Exchange) answerID(ctx context.Context, answer string) (string, error) {
 	if !x.In.Named && x.In.Answer == "" || answer == "" {
 		return "", nil
@@ -104,10 +103,10 @@ func (x *Exchange) answerID(ctx context.Context, answer string) (string, error) 
 	return id, nil
 }
 
-// shortlist bounds how many conversations that begin like the request are read.
+// maxShortlist bounds the number of conversations with the same beginning that are read.
 const shortlist = 8
 
-// place finds the conversation of the request and aligns the request with it.
+// placeRequest finds the conversation of the request and aligns the request with it.
 func (x *Exchange) place(ctx, client context.Context) (p Placement, err error) {
 	p.request = thread.NewRequest(x.In.Chat.Messages, core.MaxMessages)
 	p.request.DeclaredRetry, p.request.ClientLeft = x.In.Again, client.Err() != nil
@@ -136,8 +135,8 @@ func (x *Exchange) place(ctx, client context.Context) (p Placement, err error) {
 	return p, nil
 }
 
-// maxTitle bounds the letters of a title, and titleBytes the part of the first message from which
-// it is made.
+// maxTitle bounds the letters of a title. titleBytes bounds the bytes of the first message that a title
+// is made from.
 const (
 	maxTitle   = 80
 	titleBytes = 1 << 10
@@ -153,8 +152,8 @@ func title(c *chatapi.Chat, personal bool) string {
 	return ""
 }
 
-// identify identifies a message that comes without history, by the client's key or by a new id. If
-// the request names no conversation, the key or an unknown answer id identifies that too.
+// identifyMessage returns the turn id of a message without history, derived from the client's key or new. If
+// the request names no conversation, the key or an unknown answer id also identifies the conversation.
 func (x *Exchange) identify(id string, r thread.Request) (conversation, alone string) {
 	key, single := x.In.Chat.Previous, r.OnlyMessage() >= 0 && x.In.After == ""
 	if single {
@@ -184,13 +183,13 @@ func (x *Exchange) align(p *Placement, stored thread.Candidate) {
 	}
 }
 
-// find reads the conversation with an id or, if id is "", the one that the request continues. A new
-// conversation is empty.
+// findConversation reads the conversation with an id or, for "", the conversation that the request
+// continues. A new conversation is empty.
 func (x *Exchange) find(ctx context.Context, id string, r thread.Request) (thread.Candidate, error) {
 	if id != "" {
 		return x.e.conversation(ctx, x.In.Owner, id)
 	}
-	for _, chains := range [][]string{r.AnswerChains(), r.Chains()} { // answers first, since they usually suffice
+	for _, chains := range [][]string{r.AnswerChains(), r.Chains()} { // answers usually suffice
 		cands, err := x.e.conversationsWith(ctx, x.In.Owner, chains)
 		if err != nil {
 			return thread.Candidate{}, err
@@ -202,7 +201,7 @@ func (x *Exchange) find(ctx context.Context, id string, r thread.Request) (threa
 	return thread.Candidate{}, nil
 }
 
-// conversation reads a conversation and its last turns. For an unknown id it is empty.
+// readConversation reads a conversation and its last turns. It is empty for an unknown id.
 func (e *Exchanges) conversation(ctx context.Context, owner memory.Owner, id string) (stored thread.Candidate, err error) {
 	if stored.Turns, err = e.branches(ctx, owner, id); err != nil {
 		return stored, err
@@ -214,8 +213,8 @@ func (e *Exchanges) conversation(ctx context.Context, owner memory.Owner, id str
 	return stored, err
 }
 
-// attached reads the documents and rules of a conversation. It returns nothing for a deleted
-// conversation, and for one of Loci's own, whose documents are read elsewhere.
+// attachments reads the documents and rules of a conversation. It returns nothing for a deleted
+// conversation and for Loci's own chats, which read them elsewhere.
 func (x *Exchange) attached(ctx context.Context, c memory.Conversation) (contexts []memory.Context, rules string, err error) {
 	if x.In.Own || c.Status == memory.Retired {
 		return nil, "", nil
@@ -224,7 +223,7 @@ func (x *Exchange) attached(ctx context.Context, c memory.Conversation) (context
 	return contexts, c.Rules, err
 }
 
-// deleted returns the mark of a deleted conversation, or nil for others.
+// deletedMark returns the mark of a deleted conversation, or nil for a conversation that is not deleted.
 func deleted(c memory.Conversation) *memory.ConversationMark {
 	if c.Status != memory.Retired {
 		return nil
@@ -233,8 +232,8 @@ func deleted(c memory.Conversation) *memory.ConversationMark {
 	return &mark
 }
 
-// reopenDeleted returns the change that reopens a deleted conversation, without its earlier
-// messages, or nil for others.
+// reopenDeleted returns the change that reopens a deleted conversation, without its earlier messages, or
+// nil for a nil mark.
 func reopenDeleted(deleted *memory.ConversationMark) []memory.Change {
 	if deleted == nil {
 		return nil
@@ -244,8 +243,8 @@ func reopenDeleted(deleted *memory.ConversationMark) []memory.Change {
 	return []memory.Change{{Action: memory.ActionRestore, After: memory.Image{Conversation: &mark}, Reason: "the chat goes on", Author: core.ByDialog}}
 }
 
-// askedIn returns the turn of a user message. For a new message only its chain is set. If there is
-// no user message, it returns the user's last stored turn.
+// askedTurn returns the turn of a user message. For a new message it has only the chain hash. Without a
+// user message it is the user's last stored turn.
 func askedIn(at thread.Alignment, turns []memory.Turn, message int) memory.Turn {
 	id := at.Parent
 	if message >= 0 {
@@ -269,7 +268,7 @@ func askedIn(at thread.Alignment, turns []memory.Turn, message int) memory.Turn 
 	return memory.Turn{}
 }
 
-// conversationsWith reads at most shortlist conversations with a turn that has one of these chains.
+// conversationsWithChains reads at most maxShortlist conversations with one of these chain hashes.
 func (e *Exchanges) conversationsWith(ctx context.Context, owner memory.Owner, chains []string) ([]thread.Candidate, error) {
 	if len(chains) == 0 {
 		return nil, nil
@@ -292,7 +291,7 @@ func (e *Exchanges) conversationsWith(ctx context.Context, owner memory.Owner, c
 	return cands, nil
 }
 
-// branches reads the last turns of all branches of a conversation.
+// readBranches reads the last turns of all branches of a conversation.
 func (e *Exchanges) branches(ctx context.Context, owner memory.Owner, id string) ([]memory.Turn, error) {
 	return e.Store.Turns(ctx, owner, memory.TurnQuery{
 		Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}, Last: core.MaxMessages,

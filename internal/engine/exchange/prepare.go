@@ -13,15 +13,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Prepare recalls memories for the request. Every step of a tool loop gets the block of its user
-// message. It returns no error: at the deadline it returns what it has.
+// Prepare recalls memories for the request. Every request of a tool loop gets the block of the loop's user
+// message. It returns no error: at the deadline it returns the results so far.
 func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	topK := x.In.Extras.TopK
 	if !x.mode.reads || (topK != nil && *topK == 0) {
 		return retrieve.Prepared{}
 	}
 	if x.In.Chat.ToolLoop() || x.resultsAlone() {
-		if p, ok := x.pinned(); ok || x.resultsAlone() { // or the request contains no question
+		if p, ok := x.pinned(); ok || x.resultsAlone() { // without a question there is no search
 			x.Prepared = p
 			return p
 		}
@@ -48,7 +48,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	at := x.Placed()
 	p.Kept = at.back.blocks
 	block := ""
-	if own := at.back.own; own != nil { // a retry gets the same memories as the first attempt
+	if own := at.back.own; own != nil { // a retry gets the memories of the first attempt
 		p.Block, p.Hits, p.Core, block = "", at.back.hits, recall.Core{}, own.Text
 		r.Hits, r.Opening = p.Hits, p.Core
 	} else {
@@ -83,12 +83,12 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	return p
 }
 
-// pinned returns the block of a tool loop's user message, if it is cached.
+// cachedBlock returns the block of a tool loop's user message, if the cache has it.
 func (x *Exchange) pinned() (p retrieve.Prepared, ok bool) {
 	at := x.Placed()
 	b, ok := x.e.Blocks.Get(x.In.Owner, at.asked.Chain)
 	if own := at.back.own; own != nil {
-		if b.Text != own.Text { // it came from another server or from before a restart, or is outdated
+		if b.Text != own.Text { // from another server or before a restart, or outdated
 			b = core.PinnedBlock{Hits: at.back.hits, Trace: b.Trace}
 		}
 		b.Text, ok = "", true
@@ -99,12 +99,12 @@ func (x *Exchange) pinned() (p retrieve.Prepared, ok bool) {
 	return retrieve.Prepared{Block: b.Text, Kept: at.back.blocks, Hits: b.Hits, Core: b.Core, Trace: b.Trace, Read: true}, true
 }
 
-// retrievePlace waits for the chat's place, and returns it with the content of earlier blocks.
+// chatState waits for the chat's placement, and returns it with the content of earlier blocks.
 func (x *Exchange) retrievePlace() retrieve.Place {
 	p := x.Placed()
 	exclude, replaced := map[string]bool{}, map[string]bool{}
 	for i, id := range p.At.Turns {
-		if id != "" && (x.read() || i >= x.In.Chat.LastUser()) { // for loci/recall only the question counts
+		if id != "" && (x.read() || i >= x.In.Chat.LastUser()) { // for loci/recall, only the question is excluded
 			exclude[id] = true
 		}
 	}
@@ -117,13 +117,13 @@ func (x *Exchange) retrievePlace() retrieve.Place {
 	}
 }
 
-// read reports whether a model reads the chat. loci/recall is no such model: it answers from
-// memory.
+// modelReadsChat reports whether a model reads the chat's text. Model loci/recall does not: it answers
+// from memory.
 func (x *Exchange) read() bool {
 	return x.e.Opts.Recall.Read && x.In.Chat.Model != memory.RecallModel
 }
 
-// Texts returns the request's messages if a model reads them, so that recall does not repeat them.
+// RequestTexts returns the request's messages, which recall must not repeat, if a model reads them.
 func (x *Exchange) Texts() []string {
 	if !x.read() {
 		return nil
@@ -135,17 +135,17 @@ func (x *Exchange) Texts() []string {
 	return texts
 }
 
-// Attachments returns the fenced documents attached to the conversation and its rules, or "" if
+// Attachments returns the fenced documents attached to the conversation, and its rules. Both are "" if
 // they could not be read. Call it before recording.
 func (x *Exchange) Attachments() (contexts, rules string) {
 	p := x.Placed()
 	contexts = recall.WithContexts("", p.contexts, x.e.Opts.Recall.Contexts)
-	x.Pin(WithRules(contexts, p.rules)) // nothing is learned from an answer that repeats the block
+	x.Pin(WithRules(contexts, p.rules)) // learning then ignores answers that repeat the block
 	return contexts, p.rules
 }
 
-// Pin caches the block of the user message for the steps of a tool loop. Learning also uses it to
-// recognize text copied from the block.
+// CacheBlock caches the block of the user message for later requests of a tool loop. Learning also uses
+// it to recognize text copied from the block.
 func (x *Exchange) Pin(block string) {
 	if chain := x.Placed().asked.Chain; chain != "" {
 		x.e.Blocks.Put(core.PinnedBlock{Owner: x.In.Owner, Chain: chain, Text: block, Hits: x.Prepared.Hits, Core: x.Prepared.Core, Trace: x.Prepared.Trace}, x.blockEpoch)
@@ -159,8 +159,8 @@ func (x *Exchange) recordBlock(g GivenBlock) {
 	}
 }
 
-// Shrink halves the block and keeps the best hits, for a prompt that was too long. It returns false
-// if the block cannot get smaller. Later steps of the tool loop get the smaller block too.
+// ShrinkPrompt halves the block, with the best hits, for a prompt that was too long. It returns false if
+// the block cannot get smaller. Later requests of the tool loop also get the smaller block.
 func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, bool) {
 	p, at, was := x.Prepared, x.Placed(), len(x.Prepared.Block)
 	for _, b := range p.Kept {
@@ -192,8 +192,8 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 	return p, true
 }
 
-// Withdraw records that the upstream refused the request with memory and accepted it without. Later
-// steps of the tool loop get no memory either.
+// WithdrawMemory records that the upstream refused the request with memory and accepted it without memory.
+// Later requests of the tool loop also get no memory.
 func (x *Exchange) Withdraw(ctx context.Context, why string) retrieve.Prepared {
 	x.Prepared.Block, x.Prepared.Kept, x.Prepared.Hits, x.Prepared.Core = "", nil, nil, recall.Core{}
 	x.recordBlock(GivenBlock{Restart: true})

@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RecallBlock renders recalled memories for a client that adds the block to its prompt itself. It
-// omits the turns of the asking conversation ([retrieve.Question.In]) and facts learned only from
-// that. While memory is paused it returns nothing.
+// RecallBlock renders recalled memories for a client that adds the block to its prompt. It omits the
+// turns of the asking conversation and facts learned only from these turns. While memory is paused it
+// returns nothing.
 func (e *Exchanges) RecallBlock(ctx context.Context, q retrieve.Question) (retrieve.Found, error) {
 	pause := e.Paused(ctx, q.Scope.Owner)
 	if pause == core.PauseUnknown {
@@ -28,7 +28,7 @@ func (e *Exchanges) RecallBlock(ctx context.Context, q retrieve.Question) (retri
 		}
 		q.Exclude, q.Messages = make(map[string]bool, len(turns)), []string{q.Text}
 		for _, t := range turns {
-			q.Exclude[t.ID] = true // includes edited turns, and those that the client is about to replace
+			q.Exclude[t.ID] = true // includes turns that were edited or that the client will replace
 			if t.Status == memory.Active {
 				q.Messages = append(q.Messages, t.Content)
 			}

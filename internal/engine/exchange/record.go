@@ -15,34 +15,34 @@ import (
 )
 
 const (
-	// RecordTime is how long a chat waits for its turns to be stored. storeTime is how long storing
-	// may continue in the background.
+	// RecordTimeout bounds the time for which a chat waits until its turns are stored. storeTimeout
+	// bounds storing in the background.
 	RecordTime = 2 * time.Second
 	storeTime  = 15 * time.Second
 
-	// LearnGrace is the delay after which learning starts if no answer is recorded, because the
-	// upstream or this process died.
+	// LearnGrace is the delay after which learning starts without an answer, because the upstream or
+	// this process failed.
 	LearnGrace = 2 * time.Minute
 
-	// StoreDelay is how long storing the question and its trace is delayed until the answer's first
-	// byte is sent, which needs the processors.
+	// StoreDelay is the maximum delay before the question and its trace are stored. Until the answer's
+	// first byte is sent, the processors are needed for the answer.
 	StoreDelay = 2 * time.Millisecond
 )
 
-// question is a stored question.
+// storedQuestion is a stored question and its placement.
 type question struct {
 	Placement
 	mode  mode
 	turns []string // ids of the turns of the request's messages
 	id    string   // id of the answered user turn; "": none
-	asked string   // the same id if that turn is new and to be learned from
-	end   string   // id of the turn that precedes the answer
+	asked string   // turnID if the turn is new and to be learned from; "" otherwise
+	end   string   // id of the turn before the answer
 	moved []string // ids of turns that left or rejoined the branch
 }
 
-// RecordQuestion stores the request's new messages during the upstream call, with a job that learns
-// from them if no answer follows. For a stream it first waits for [Exchange.Answered] or
-// [StoreDelay]. It places the request if Open has not.
+// RecordQuestion stores the request's new messages during the upstream call, with a job that learns from
+// them if no answer follows. For a stream it first waits for [Exchange.AnswerStarted] or [StoreDelay]. It
+// also places the request if Open did not.
 func (x *Exchange) RecordQuestion(ctx context.Context) {
 	if !x.stores() {
 		x.question = func(context.Context) (question, error) { return question{}, nil }
@@ -59,17 +59,17 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 	})
 }
 
-// Asked waits until the question is stored, and returns the id of the user turn that is answered.
+// QuestionID waits until the question is stored, and returns the id of the user turn that is answered.
 func (x *Exchange) Asked() (id string, err error) {
 	q, err := x.question(context.Background())
 	return q.id, err
 }
 
-// Answered reports that the answer's first byte was sent to the client. Calling it is optional; it
-// may be called several times.
+// AnswerStarted signals that the answer's first byte was sent to the client. Calls are optional, and
+// repeated calls do nothing.
 func (x *Exchange) Answered() { x.once.Do(func() { close(x.answered) }) }
 
-// yield waits for Answered or StoreDelay.
+// waitForAnswer waits for AnswerStarted or StoreDelay.
 func (x *Exchange) yield() {
 	wait := time.NewTimer(StoreDelay)
 	defer wait.Stop()
@@ -106,12 +106,12 @@ func (x *Exchange) storeQuestion(ctx, client context.Context, sentBlock string) 
 	return q, err
 }
 
-// layQuestion creates the batch of a request's new messages.
+// planQuestion creates the batch of a request's new messages.
 func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, sentBlock string) (q question, w writing, err error) {
 	at, last, now := p.At, x.In.Chat.LastUser(), x.e.Time()
 	q = question{Placement: p, mode: m, turns: slices.Clone(at.Turns)}
 	w = newWriting(p.conversation, at, (at.Retry || x.resultsAlone()) && x.confidential(p))
-	late := p.request.ClientLeft && at.UserContinued() // the request moves no turns and starts a side branch
+	late := p.request.ClientLeft && at.UserContinued() // do not move turns; start a side branch
 	if m.writes && !late {
 		w.move(at.Leave, at.Rejoin, at.Path())
 	}
@@ -124,7 +124,7 @@ func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, sentBlo
 		if message.Role != memory.RoleTool {
 			t.Content = x.e.Stored(message.Text, x.marks[place.Message])
 		}
-		if t.Content != message.Text { // the message was shortened or a secret was removed: everything from the first foreign range on is foreign
+		if t.Content != message.Text { // all text from the first foreign range on is foreign
 			t.Foreign = ""
 			for start := range message.Foreign.Within(len(t.Content)) {
 				t.Foreign = t.Foreign.With(start, len(t.Content))
@@ -160,26 +160,25 @@ func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, sentBlo
 	return q, w, err
 }
 
-// confidential reports whether the user's last message is off the record. In a request with only
-// tool results that is true if the question was retired.
+// isConfidential reports whether the user's last message is off the record. A request with only tool
+// results is confidential if the question was retired.
 func (x *Exchange) confidential(p Placement) bool {
 	return x.wishes.Confidential() || x.resultsAlone() && p.asked.Status == memory.Retired
 }
 
-// RecordAnswer stores the answer with the job that learns from the exchange, and returns the place
-// after the answer once both are stored. An empty answer is not stored, but the question may be
-// learned from. After two seconds the exchange counts as not recorded, the place is zero, and the
-// chat continues.
+// RecordAnswer stores the answer with the job that learns from the exchange, and returns the point after
+// the answer. An empty answer is not stored, but the question may be learned from. After
+// [RecordTimeout] the exchange counts as not recorded: the point is zero, and the chat continues.
 //
-// The context is the client's. If it has ended, the partial answer is stored anyway. The client may
-// have asked again, even on another server, so such an answer replaces no other answer and is
-// stored on a side branch.
+// ctx is the client's context. If it has ended, the partial answer is stored. The client may have sent
+// the question again, even to another server, so a partial answer is stored on a side branch and
+// replaces no other answer.
 func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) Place {
 	x.e.Blocks.Passed.Answered(x.In.Owner, a, x.e.Time())
 	if !x.stores() || x.question == nil {
 		return Place{}
 	}
-	x.Answered() // if not called before
+	x.Answered() // in case the caller did not
 	mark := x.e.CutMark(a.Text)
 	if mark != "" {
 		a.Text = x.e.Beginning(a.Text)
@@ -199,7 +198,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) Place {
 		stored <- err
 		if err == nil {
 			x.nameOwner(ctx, q.mode)
-			x.e.Warm(x.In.Owner) // when the chat may continue
+			x.e.Warm(x.In.Owner) // for the chat's next question
 		}
 	})
 	wait := time.NewTimer(RecordTime)
@@ -238,8 +237,7 @@ func (x *Exchange) storeAnswer(ctx, client context.Context, q question, a chatap
 	return place, err
 }
 
-// layAnswer creates the batch of an answer after its question, and of the job that learns from
-// both.
+// planAnswer creates the batch of an answer after its question, with the job that learns from both.
 func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, mark string, gone bool) (place Place, w writing, err error) {
 	place = Place{Conversation: q.conversation.ID, Turn: q.end} // for an empty answer
 	now, exchanges, answers := x.e.Time(), 0, false
@@ -254,7 +252,7 @@ func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, 
 		reply := at.Answer(a.Digest)
 		leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)
 		lost := len(at.New) > 0                                              // the question was removed
-		onPath := !at.UserContinued() && !(gone && (lost || len(leave) > 0)) // otherwise the answer is on a side branch
+		onPath := !at.UserContinued() && !(gone && (lost || len(leave) > 0)) // false: the answer is on a side branch
 		asked := memory.Turn{}
 		if i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == q.id }); i >= 0 {
 			asked = turns[i]
@@ -277,12 +275,12 @@ func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, 
 			if t.ID, err = x.answerID(ctx, cmp.Or(x.In.Answer, a.ID)); err != nil {
 				return place, w, err
 			}
-			if q.mode.writes && !w.private && x.sentBlock != asked.Given { // the block was not stored yet, or changed
+			if q.mode.writes && !w.private && x.sentBlock != asked.Given { // the record is not stored yet, or changed
 				t.Given = x.sentBlock
 			}
 			w.add(t, !q.mode.writes || w.private)
 			if answers = onPath; onPath && q.asked == "" {
-				w.moved = append(w.moved, w.parent) // a repeated question: the first attempt may have died before its answer was stored
+				w.moved = append(w.moved, w.parent) // the first attempt may have failed
 			}
 		}
 		place.Turn = cmp.Or(reply.Stored, w.parent)
@@ -301,7 +299,7 @@ func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, 
 	return place, w, nil
 }
 
-// nameOwner stores the owner's display name in the client.
+// storeDisplayName stores the owner's display name in the client.
 func (x *Exchange) nameOwner(ctx context.Context, m mode) {
 	if !m.writes {
 		return
@@ -311,7 +309,7 @@ func (x *Exchange) nameOwner(ctx context.Context, m mode) {
 	}
 }
 
-// failed counts and logs a memory error of this chat, and adds it to the trace.
+// reportFailure counts and logs a memory error of this chat, and adds the error to the trace.
 func (x *Exchange) failed(ctx context.Context, err error) {
 	x.e.Metrics.RecordFailed()
 	x.e.Log.Error("memory failed; the chat continues", "conversation", x.Placed().conversation.ID, "err", err)

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// asksToLearn returns the job that is stored with a question. It learns if the exchange never ends
-// or, if learning waits for several messages, once the conversation is idle.
+// questionJobs returns the job that is stored with a question. The job learns if no answer follows or, if
+// learning waits for several messages, once the conversation is idle.
 func (x *Exchange) asksToLearn(ctx context.Context, q question, now time.Time) ([]memory.Job, error) {
 	if !q.mode.writes || q.asked == "" {
 		return nil, nil
@@ -44,12 +44,12 @@ func (x *Exchange) asksToLearn(ctx context.Context, q question, now time.Time) (
 	return []memory.Job{x.e.Lessons.RestJob(x.In.Owner, q.conversation.ID, first, now)}, nil
 }
 
-// endToLearn returns the job that is stored with an answer. It learns from the exchange if there
-// are enough messages, the user addressed memory, or facts were learned from turns that moved.
+// answerJobs returns the job that is stored with an answer. The job learns from the exchange if there are
+// enough messages, if the user addressed memory, or if facts were learned from turns that moved.
 func (x *Exchange) endToLearn(ctx context.Context, q question, moved []string, exchanges int, now time.Time) ([]memory.Job, error) {
 	asked, l := q.asked, x.e.Opts.Learn
 	if asked == "" && len(moved) > 0 && !x.resultsAlone() {
-		asked = q.id // a repeated question, or the chat went back and got the same answer
+		asked = q.id // a repeated question, or a return to an earlier branch
 	}
 	if !q.mode.learns || asked == "" || x.e.Opts.LearnAfter == core.Never {
 		return nil, nil
@@ -59,7 +59,7 @@ func (x *Exchange) endToLearn(ctx context.Context, q question, moved []string, e
 	}
 	job := lessons.LearnJob(x.In.Owner, q.conversation.ID, asked, now, moved...)
 	job.ID += "-end"
-	if len(moved) > 0 { // one id for each time that turns move
+	if len(moved) > 0 { // each move of turns needs a new job id
 		job.ID += "-" + core.NewID()
 	}
 	if !l.Counts() {
@@ -74,7 +74,7 @@ func (x *Exchange) endToLearn(ctx context.Context, q question, moved []string, e
 		return wishes.Remember || len(wishes.Forget) > 0
 	}
 	enough := len(waiting) >= l.Every && exchanges >= l.Exchanges || slices.ContainsFunc(waiting, asks)
-	if !enough && len(moved) > 0 { // facts follow moved turns at once
+	if !enough && len(moved) > 0 { // facts must follow moved turns at once
 		turns, err := x.e.Store.Turns(ctx, x.In.Owner, memory.TurnQuery{
 			Conversation: q.conversation.ID, IDs: moved, Statuses: []memory.Status{memory.Active, memory.Replaced},
 		})
@@ -89,7 +89,7 @@ func (x *Exchange) endToLearn(ctx context.Context, q question, moved []string, e
 	return []memory.Job{job}, nil
 }
 
-// unlearned returns the conversation's turns from which nothing was learned yet.
+// unlearnedTurns returns the conversation's turns from which nothing was learned yet.
 func (x *Exchange) unlearned(ctx context.Context, q question) ([]memory.Turn, error) {
 	turns, err := x.e.Store.Turns(ctx, x.In.Owner, memory.TurnQuery{Conversation: q.conversation.ID, Unlearned: true})
 	if err != nil {

@@ -11,29 +11,29 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A request may forbid storing (memory_mode off or read, memory paused), and a later request of the
-// same chat may send the same messages and allow storing. To recognize them, each message is stored
-// as a redacted turn: retired, without text, identified by its place in the chat. A recall is
-// stored as a trace without text. For temporary chats and channels nothing is stored.
+// A request may forbid storing (memory_mode off or read, memory paused), while a later request of the
+// same chat allows storing and sends the same messages again. To recognize them, each message is stored
+// as a redacted turn: retired, without text, identified by its position in the chat. Recalls are stored
+// as traces without text. For temporary chats and channels nothing is stored.
 
-// writing is a batch of consecutive turns that is being created.
+// turnBatch is a batch of consecutive turns before it is stored.
 type writing struct {
 	memory.Batch
-	parent        string        // id of the turn that precedes the next one
+	parent        string        // id of the turn before the next added turn
 	moved         []string      // ids of turns that left or rejoined the branch
-	private       bool          // the user's last message is off the record, and so are its answers
+	private       bool          // the user's last message is off the record, and therefore its answers
 	redactedTurns []memory.Turn // the batch's redacted turns, with their text
 }
 
-// newWriting starts a batch at a request's position.
+// newTurnBatch starts a batch at a request's position.
 func newWriting(c memory.Conversation, at thread.Alignment, private bool) writing {
 	w := writing{parent: at.Parent, private: private}
 	w.Conversation, w.Run = c, core.NewID()
 	return w
 }
 
-// move removes turns from the current branch and lets others rejoin it. path is the resulting
-// branch with the added turns.
+// move removes the turns leave from the current branch and restores the turns rejoin. path is the
+// resulting branch; added turns are appended to it.
 func (w *writing) move(leave, rejoin []string, path *memory.Path) {
 	for _, id := range leave {
 		w.Marks = append(w.Marks, memory.Change{Action: memory.ActionUpdate, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Replaced}}, Reason: "edited or regenerated", Author: core.ByDialog})
@@ -46,7 +46,7 @@ func (w *writing) move(leave, rejoin []string, path *memory.Path) {
 }
 
 // isOffTheRecord reports whether a message is off the record: the user asked not to remember it, or
-// it answers such a message and may repeat it.
+// it answers such a message.
 func (w *writing) isOffTheRecord(role memory.Role, words string) bool {
 	if role == memory.RoleUser {
 		w.private = learn.MemoryRequestsIn(memory.Turn{Role: role, Content: words}).Confidential()
@@ -54,9 +54,8 @@ func (w *writing) isOffTheRecord(role memory.Role, words string) bool {
 	return w.private
 }
 
-// add adds the next turn. The turn is on a side branch if the batch has no path. A missing id is
-// derived from position and text, so that two concurrent requests with the same history store one
-// turn.
+// add adds the next turn, on a side branch if the batch has no path. A missing id is derived from
+// position and text, so that two concurrent requests with the same history store only one turn.
 func (w *writing) add(t memory.Turn, redact bool) memory.Turn {
 	t.Conversation, t.Project, t.Parent = w.Conversation.ID, w.Conversation.Project, w.parent
 	t.ID = cmp.Or(t.ID, core.DerivedID(t.Owner, t.Conversation, t.Parent, t.Chain))
@@ -73,18 +72,18 @@ func (w *writing) add(t memory.Turn, redact bool) memory.Turn {
 	return t
 }
 
-// redacted returns a turn in its redacted form, without text.
+// redactedTurn returns a turn without text and name, and retired.
 func redacted(t memory.Turn) memory.Turn {
 	t = t.Erased()
 	t.Name, t.Status = "", memory.Retired
 	return t
 }
 
-// IngestBatch bounds the turns of a transaction, since other writers wait for it.
+// IngestBatch bounds the turns of a transaction, because other writers wait for it.
 const IngestBatch = 500
 
-// write stores the batch that plan creates from the current conversation, and plans again after a
-// Conflict. If waits is set, a client is waiting, and a job computes the vectors later.
+// writeBatch stores the batch that makeBatch returns, and calls makeBatch again after a Conflict. With
+// clientWaits, a job computes the vectors later.
 func (e *Exchanges) write(ctx context.Context, owner memory.Owner, conversation string, waits bool, plan func(again bool) (writing, error)) error {
 	leave, err := e.Writes.Enter(ctx, owner, conversation)
 	if err != nil {
@@ -103,7 +102,7 @@ func (e *Exchanges) write(ctx context.Context, owner memory.Owner, conversation 
 				return fmt.Errorf("mark redacted turns: %w", err)
 			}
 		}
-		for turns := w.Turns; ; turns = turns[IngestBatch:] { // the jobs are stored with the last turns
+		for turns := w.Turns; ; turns = turns[IngestBatch:] { // the last transaction stores the jobs
 			part := w.Batch
 			if part.Turns = turns; len(turns) > IngestBatch {
 				part.Turns, part.Jobs, part.Run = turns[:IngestBatch:IngestBatch], nil, core.NewID()
@@ -121,8 +120,8 @@ func (e *Exchanges) write(ctx context.Context, owner memory.Owner, conversation 
 	})
 }
 
-// redactForgotten redacts new turns of the chat's history whose text the owner has forgotten or
-// erased. Otherwise a client that sends an old chat with a new id would restore the text.
+// redactForgotten redacts new turns of history that the owner has forgotten or erased. Without it, a
+// client that sends an old chat with a new id would restore the text.
 func (e *Exchanges) redactForgotten(ctx context.Context, owner memory.Owner, w *writing, at thread.Alignment) error {
 	var history []memory.Turn
 	var of []int

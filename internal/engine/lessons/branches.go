@@ -13,13 +13,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// rebranch makes facts follow their turns. It takes back facts learned from an edited message or a
-// regenerated answer and restores their predecessors; if the turn returns, so do its facts. Facts
-// stay if they were learned from other turns too, or a person decided about them since, or they
-// were learned after the edited message. Turns leave from last to first, so that a predecessor is
-// restored before its own turn leaves, and return in the opposite order.
+// followBranch makes facts follow their turns. It retires facts learned from an edited message or a
+// regenerated answer and restores the facts that they replaced; if the turn returns, its facts return.
+// Facts remain if they were also learned from other turns, if a person decided about them, or if they
+// were learned after the edit. It processes leaving turns from last to first, so that a replaced fact is
+// restored before its own turn leaves, and returning turns in the opposite order.
 func (e branches) rebranch(ctx context.Context, job memory.Job) error {
-	if len(job.Turns) < 2 { // the first turn is the one to learn from
+	if len(job.Turns) < 2 { // the first turn is the turn to learn from
 		return nil
 	}
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{
@@ -55,7 +55,7 @@ func (e branches) rebranch(ctx context.Context, job memory.Job) error {
 	return e.resummarize(ctx, job, turns)
 }
 
-// resummarize removes summaries of moved turns, and queues a new summary of the current branch.
+// resummarize retires summaries of moved turns, and queues a new summary of the current branch.
 func (e branches) resummarize(ctx context.Context, job memory.Job, moved []memory.Turn) error {
 	made, err := e.Summaries(ctx, job.Owner, job.Conversation)
 	if err != nil || len(moved) == 0 {
@@ -75,7 +75,7 @@ func (e branches) resummarize(ctx context.Context, job memory.Job, moved []memor
 	return e.follow(ctx, job, memory.Run{ID: core.IDFor(job.Owner, job.ID+" sums up anew"), Jobs: jobs}, changes)
 }
 
-// taughtBy returns an owner's own facts that were learned from a turn and have one of the statuses.
+// factsLearnedFrom returns an owner's own facts that were learned from a turn and have one of the statuses.
 func (e branches) taughtBy(ctx context.Context, t memory.Turn, statuses ...memory.Status) ([]memory.Fact, error) {
 	var out []memory.Fact
 	err := e.Everything(ctx, t.Owner, memory.Query{Turn: t.ID, Statuses: statuses}, func(m memory.Memory) {
@@ -86,8 +86,8 @@ func (e branches) taughtBy(ctx context.Context, t memory.Turn, statuses ...memor
 	return out, err
 }
 
-// removeFactsOf removes facts learned only from turns of abandoned branches. It restores the facts
-// that they replaced, even if those are removed next.
+// removeFactsOf retires facts learned only from turns of abandoned branches. It restores the facts that
+// they replaced, even if these are retired next.
 func (e branches) removeFactsOf(ctx context.Context, job memory.Job, t memory.Turn, moved []memory.Turn) error {
 	facts, err := e.taughtBy(ctx, t, memory.Active, memory.Pending)
 	if err != nil {
@@ -124,11 +124,11 @@ func (e branches) removeFactsOf(ctx context.Context, job memory.Job, t memory.Tu
 	return nil
 }
 
-// about reports whether a change is a change of the fact.
+// isChangeOf reports whether a change is a change of the fact.
 func about(c memory.Change, f memory.Fact) bool { return c.After.Target() == "fact:"+f.ID }
 
-// hasSupport reports whether a fact was also learned from turns that were not taken back. A turn in
-// moved does not count as taken back if its text is still on the branch.
+// hasSupport reports whether a fact was also learned from turns that were not withdrawn. Turns in moved
+// count as not withdrawn.
 func (e branches) hasSupport(ctx context.Context, f memory.Fact, moved []memory.Turn) (bool, error) {
 	if f.Source != memory.Extracted || len(f.Provenance.Turns) == 0 {
 		return true, nil
@@ -154,7 +154,7 @@ func (e branches) hasSupport(ctx context.Context, f memory.Fact, moved []memory.
 	return false, nil
 }
 
-// replacedBy returns the changes that restore those predecessors of a fact that still have support.
+// restoredPredecessors returns the changes that restore the facts that f replaced and that have support.
 func (e branches) replacedBy(ctx context.Context, f memory.Fact, journal []memory.Change, moved []memory.Turn) ([]memory.Change, error) {
 	var back []memory.Change
 	for _, c := range journal {
@@ -182,8 +182,8 @@ func (e branches) replacedBy(ctx context.Context, f memory.Fact, journal []memor
 	return back, nil
 }
 
-// restoreFactsOf restores the facts that left with a turn. They replace the facts they contradict,
-// unless those were learned later.
+// restoreFactsOf restores the facts that were retired with a turn. They replace the facts that they
+// contradict, unless these were learned later.
 func (e branches) restoreFactsOf(ctx context.Context, job memory.Job, t memory.Turn) error {
 	facts, err := e.taughtBy(ctx, t, memory.Retired)
 	if err != nil {
@@ -198,14 +198,14 @@ func (e branches) restoreFactsOf(ctx context.Context, job memory.Job, t memory.T
 	return nil
 }
 
-// restoreFact restores a fact that left with its turn, unless a person decided about it since. It
-// returns [memory.Conflict] after a concurrent write.
+// restoreFact restores a fact that was retired with its turn, unless a person decided about it after that.
+// It returns [memory.Conflict] after a concurrent write.
 func (e branches) restoreFact(ctx context.Context, job memory.Job, f memory.Fact) error {
 	base, err := e.Curate.Compare.PlannedOn(ctx, f)
 	if err != nil {
 		return err
 	}
-	if f, err = e.Fact(ctx, job.Owner, f.ID); err != nil { // read the fact before checking who decided about it
+	if f, err = e.Fact(ctx, job.Owner, f.ID); err != nil { // read the fact before its last change
 		return err
 	}
 	last, err := e.LastChange(ctx, job.Owner, "fact:"+f.ID)
@@ -233,8 +233,8 @@ func (e branches) restoreFact(ctx context.Context, job memory.Job, f memory.Fact
 	return e.follow(ctx, job, memory.Run{ID: core.IDFor(job.Owner, job.ID+" returns "+f.ID), Base: base}, changes)
 }
 
-// restoreChanges returns the changes that restore a fact. The fact replaces the named fact and
-// those it contradicts, unless those are newer.
+// restoreChanges returns the changes that restore a fact. The fact replaces the fact namedID and the facts
+// that it contradicts, unless these are newer.
 func (e branches) restoreChanges(ctx context.Context, back memory.Change, named string) ([]memory.Change, error) {
 	next := *back.After.Fact
 	var against []memory.Fact
@@ -258,7 +258,7 @@ func (e branches) restoreChanges(ctx context.Context, back memory.Change, named 
 	return append(changes, back), nil
 }
 
-// follow applies a run's changes while the job holds its lease. A concurrent write retries the job.
+// applyChanges applies a run's changes under the job's lease. A concurrent write retries the job.
 func (e branches) follow(ctx context.Context, job memory.Job, run memory.Run, changes []memory.Change) error {
 	if err := e.HoldLease(ctx, job); err != nil {
 		return err
@@ -268,19 +268,19 @@ func (e branches) follow(ctx context.Context, job memory.Job, run memory.Run, ch
 	return err
 }
 
-// A message's id depends on its place on the branch. If an earlier message is edited and the later
-// ones are kept, the later ones are stored again. Their facts then refer to turns of the abandoned
-// branch, although the same text is still on the current one.
+// A message's id depends on its position on the branch. If an earlier message is edited and later messages
+// are not, the later messages are stored again. Their facts refer to turns of the abandoned branch,
+// although the same text is on the current branch.
 
-// sayings is the text of all turns of a conversation, on its current branch and on abandoned ones.
+// branchTexts are the texts of a conversation's turns, on its current branch and on abandoned branches.
 type sayings struct {
-	on  map[string]bool          // by role and text
-	off map[string][]memory.Turn // replaced turns, by role and text
+	on  map[string]bool          // keys of turns on the current branch
+	off map[string][]memory.Turn // replaced turns by key
 
-	instead map[string]int64 // by role and parent: the version of the turn that was last on the branch
+	instead map[string]int64 // by role and parent: version of the newest turn at this position
 }
 
-// sayings reads all turns of a conversation.
+// branchTexts reads all turns of a conversation.
 func (e branches) sayings(ctx context.Context, owner memory.Owner, conversation string) (sayings, error) {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
 		Conversation: conversation, Statuses: []memory.Status{memory.Active, memory.Replaced},
@@ -306,7 +306,7 @@ func (e branches) sayings(ctx context.Context, owner memory.Owner, conversation 
 	return s, nil
 }
 
-// TurnKey is the key by which turns are compared: role and text, or "" if there is no text.
+// TurnKey returns the key by which turns are compared: role and text, or "" for a turn without text.
 func TurnKey(t memory.Turn) string {
 	words := text.Normalize(t.Content)
 	if words == "" {
@@ -315,15 +315,14 @@ func TurnKey(t memory.Turn) string {
 	return string(t.Role) + "\n" + words
 }
 
-// takenBack reports whether another message replaced a turn and no turn of the current branch has
-// its text. A turn is not taken back if it left the branch only because an earlier turn was
-// replaced.
+// isWithdrawn reports whether another message replaced a turn and the current branch has no turn with the
+// same text. A turn that left only because an earlier turn was replaced is not withdrawn.
 func (s sayings) takenBack(t memory.Turn) bool {
 	return t.Status == memory.Replaced && s.instead[string(t.Role)+"\n"+t.Parent] > t.Version && !s.on[TurnKey(t)]
 }
 
-// copies returns the turn and the replaced turns with the same text, with the turn's status: facts
-// learned from a copy leave and return with the turn.
+// copies returns the turn and the replaced turns with the same text, all with the status of t: facts
+// learned from a copy are retired and restored with t.
 func (s sayings) copies(t memory.Turn) []memory.Turn {
 	all := []memory.Turn{t}
 	for _, other := range s.off[TurnKey(t)] {

@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// dropKnownContexts drops candidates that repeat one of the owner's contexts, whether or not it is
-// attached to this conversation. Text of a document is never learned again.
+// dropContextCopies drops candidates that repeat one of the owner's contexts, attached or not. Text of a
+// document must not be learned again.
 func (e reader) dropKnownContexts(ctx context.Context, l *Lesson) error {
 	if len(l.cands) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func (e reader) dropKnownContexts(ctx context.Context, l *Lesson) error {
 	return nil
 }
 
-// quote returns the text from which a candidate was learned, or "" if that is unknown.
+// quoteOf returns the text from which a candidate was learned, or "" if unknown.
 func (l Lesson) quote(c extract.Candidate) string {
 	if c.Span == nil {
 		return ""
@@ -58,7 +58,7 @@ func (l Lesson) quote(c extract.Candidate) string {
 	return words[c.Span.Start:c.Span.End]
 }
 
-// nearContext returns a passage of the contexts whose embedding is similar to a candidate.
+// similarContext returns the name of a context with a passage similar to a candidate, or "".
 func (e reader) nearContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
 	near, err := e.VectorToCompare(ctx, c.Text)
 	if err != nil || near == nil {
@@ -90,8 +90,8 @@ func cosine(a, b []float32) float64 {
 	return sum
 }
 
-// contextsKept bounds how many contexts have cached vectors, since every candidate is compared with
-// all contexts of its owner.
+// maxCachedContexts bounds the contexts with cached vectors, since every candidate is compared with all
+// contexts of its owner.
 const contextsKept = 128
 
 // passages splits a context into passages that fit the embedder, with their vectors.
@@ -115,8 +115,8 @@ func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]f
 	return passages, vectors, err
 }
 
-// attached returns the contexts attached to a conversation, so that the model does not learn them
-// again. It shortens them to at most room tokens.
+// attachedText returns the text of the contexts attached to a conversation, for a prompt: the model must
+// not learn it again. It is cut to at most maxTokens tokens.
 func (e reader) attached(ctx context.Context, owner memory.Owner, conversation string, room int) (string, error) {
 	contexts, err := e.ContextsOf(ctx, owner, conversation)
 	if err != nil {

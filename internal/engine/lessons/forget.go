@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// planForgetting plans what a lesson's turns ask to forget in plain language. The asking turns are
-// forgotten too, since they repeat the text.
+// planForgetting adds to p the changes that the lesson's forget requests cause. The turns with the requests
+// are forgotten too, since they repeat the text.
 func (e *Learner) planForgetting(ctx context.Context, l Lesson, run string, p *planned) error {
 	var found []memory.Memory
 	for _, wish := range l.forget {
@@ -64,10 +64,10 @@ func (e *Learner) memoriesToForget(ctx context.Context, l Lesson, wish extract.C
 	return append(meant, stored...), nil
 }
 
-// ForgetPrefix is the id prefix of jobs that only forget. They run even while learning is paused.
+// ForgetPrefix is the id prefix of jobs that only forget. They also run while learning is paused.
 const ForgetPrefix = "forget-"
 
-// forgetOnly is the handler of jobs that only forget. It is idempotent.
+// forgetOnly handles jobs that only forget. It is idempotent.
 func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.End, error) {
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: job.Turns})
 	if err != nil {
@@ -77,7 +77,7 @@ func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.End, err
 		return jobs.Nothing, nil
 	}
 	for i := range turns {
-		turns[i].NoLearn = false // otherwise the guard drops the turn; only its forget request is read
+		turns[i].NoLearn = false // otherwise guardTurns drops the turn
 	}
 	l := Lesson{
 		scope:      memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent},

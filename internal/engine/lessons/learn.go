@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	// learnTurns and learnBytes bound the turns of one model call; more turns are split.
+	// maxChunkTurns and maxChunkBytes bound the turns of one model call.
 	learnTurns = 16
 	learnBytes = 24 << 10
 
-	// modelAttempts is how many attempts a failing model gets before the rules learn instead: all
-	// but the last, which takes more than ten minutes. The age of the job does not count, since it
+	// maxModelAttempts is the number of attempts of a failing model before the rules learn instead:
+	// all but the last, which takes more than ten minutes. A job's age is no criterion, since the job
 	// may have waited in the queue.
 	modelAttempts = memory.MaxAttempts - 1
 
-	// halvings is how many failed attempts halve the input of a call, since the model may be slow.
+	// maxHalvings bounds how often a failed attempt halves the input of a call to a slow model.
 	halvings = 2
 
-	// nearest is the number of stored facts with which each candidate is compared.
+	// maxSimilar is the number of similar facts with which each candidate is compared.
 	nearest = 5
 )
 
-// Learn is the handler of learn jobs. It learns from all turns of the job's conversation that were
-// not learned from yet. It is idempotent.
+// Learn handles learn jobs. It learns from all turns of the job's conversation that were not learned from
+// yet. It is idempotent.
 func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	defer e.Taught.Ring()
 	e.Idle.Wait(ctx)
@@ -57,10 +57,10 @@ func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	return e.learnAll(ctx, job, turns)
 }
 
-// Learns reports whether a model or rules are configured to learn.
+// CanLearn reports whether a model or rules are configured to learn.
 func (e *Learner) Learns() bool { return e.LLM != nil || e.Opts.Rules }
 
-// learnAll learns from turns of one conversation, and completes the job.
+// learnFromTurns learns from turns of one conversation, and completes the job.
 func (e *Learner) learnAll(ctx context.Context, job memory.Job, turns []memory.Turn) (jobs.End, error) {
 	if len(turns) == 0 || !e.Learns() {
 		e.Metrics.Learned("nothing")
@@ -77,12 +77,12 @@ func (e *Learner) learnAll(ctx context.Context, job memory.Job, turns []memory.T
 			return "", err
 		}
 	}
-	e.Taught.Ring() // waiting callers do not need the rest
+	e.Taught.Ring() // waiting callers need no more
 	e.Warm(job.Owner)
 	return jobs.Applied, nil
 }
 
-// Unlearned returns the user's turns to learn from and, if configured, the answers to them.
+// UnlearnedTurns returns the user's turns to learn from and, if configured, the answers to them.
 func (e *Learner) Unlearned(ctx context.Context, job memory.Job) ([]memory.Turn, error) {
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Unlearned: true})
 	if err != nil {
@@ -112,7 +112,7 @@ func (e *Learner) Unlearned(ctx context.Context, job memory.Job) ([]memory.Turn,
 	return all, nil
 }
 
-// InChunks splits turns into the inputs of model calls. More failed attempts give smaller chunks.
+// SplitIntoChunks splits turns into inputs of model calls. Each failed attempt halves the maximum size.
 func InChunks(turns []memory.Turn, failed int) [][]memory.Turn {
 	most := max(1, min(len(turns), learnTurns)>>min(failed, halvings))
 	var out [][]memory.Turn
@@ -129,14 +129,14 @@ func InChunks(turns []memory.Turn, failed int) [][]memory.Turn {
 	return out
 }
 
-// startsChunk reports whether a turn starts a new chunk: it belongs to another project or agent, or
-// it asks to forget facts that may be learned from the turns before it.
+// startsChunk reports whether a turn starts a new chunk: it has another project or agent than the turns
+// before it, or it asks to forget facts that may be learned from these turns.
 func startsChunk(before []memory.Turn, t memory.Turn) bool {
 	return t.Project != before[0].Project || t.Agent != before[0].Agent || len(learn.MemoryRequestsIn(t).Forget) > 0
 }
 
-// LearnFrom learns from one chunk of turns and stores the result. The same run retires the memories
-// that the turns ask to forget.
+// LearnFrom learns from one chunk of turns and stores the result. The same run retires the memories that
+// the turns ask to forget.
 func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.Turn, run memory.Run) error {
 	for _, t := range turns {
 		run.Learned = append(run.Learned, t.ID)
@@ -149,7 +149,7 @@ func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.
 	return e.apply(ctx, job, l, run)
 }
 
-// apply compares a lesson with stored facts and applies the changes; after a conflict, again.
+// applyLesson compares a lesson with stored facts and applies the changes, again after each conflict.
 func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memory.Run) error {
 	for try := 1; ; try++ {
 		p, err := e.Plan(ctx, l, run.ID)
@@ -164,19 +164,19 @@ func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memor
 		}
 		receipt, err := e.commit(ctx, job, p, attempt)
 		if err == nil {
-			if !receipt.Again { // otherwise the first application was counted
+			if !receipt.Again { // otherwise this run was counted before
 				e.logDecisions(ctx, l, p.Outcomes)
 			}
 			return nil
 		}
 		if !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Duplicate) || try == core.MaxConflicts {
-			return fmt.Errorf("apply what was learned: %w", err)
+			return fmt.Errorf("apply learned facts: %w", err)
 		}
 	}
 }
 
-// commit applies a plan. It returns [memory.Conflict] if the compared facts have changed, and
-// [memory.LeaseLost] if another worker has the job.
+// commitPlan applies a plan. It returns [memory.Conflict] if the compared facts have changed, and
+// [memory.LeaseLost] if another worker runs the job.
 func (e *Learner) commit(ctx context.Context, job memory.Job, p planned, run memory.Run) (memory.Receipt, error) {
 	version, err := e.checkUnchanged(ctx, job.Owner, p, slices.Concat(run.Learned, p.turns))
 	if err != nil {
@@ -193,24 +193,24 @@ func (e *Learner) commit(ctx context.Context, job memory.Job, p planned, run mem
 	return e.Store.Apply(ctx, job.Owner, run, p.Changes...)
 }
 
-// HoldLease extends a job's lease for one more transaction that does not complete the job, or
-// returns [memory.LeaseLost]. A job that was never claimed has no lease.
+// HoldLease extends a job's lease for a transaction that does not complete the job, or returns
+// [memory.LeaseLost]. It does nothing for a job that was never claimed.
 func (e *Learner) HoldLease(ctx context.Context, job memory.Job) error {
 	if job.Lease == (memory.Lease{}) {
 		return nil
 	}
 	if _, err := e.Store.Extend(ctx, job.Lease, jobs.DefaultLease); err != nil {
-		return fmt.Errorf("hold the job: %w", err)
+		return fmt.Errorf("extend the lease: %w", err)
 	}
 	return nil
 }
 
-// planned is the changes of a lesson and the outcome of each candidate.
+// lessonPlan contains the changes of a lesson and the outcome of each candidate.
 type planned struct {
 	scope     memory.Scope
-	turns     []string            // ids of the turns that were read
+	turns     []string            // ids of the lesson's turns
 	version   int64               // the owner's version before comparing
-	cands     []extract.Candidate // the candidates, each with its neighbours
+	cands     []extract.Candidate // candidates with their neighbors
 	Forgotten []memory.Memory     // memories that the lesson asks to forget
 	gone      map[string]bool     // ids of Forgotten
 	Changes   []memory.Change
@@ -219,7 +219,7 @@ type planned struct {
 	repeats   []string // ids of answers that repeat replaced facts
 }
 
-// Plan compares a lesson with stored facts.
+// PlanLesson compares a lesson with stored facts.
 func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, error) {
 	p := planned{scope: l.scope, cands: slices.Clone(l.cands), gone: map[string]bool{}}
 	for _, s := range l.utterances {
@@ -251,7 +251,7 @@ func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, erro
 	p.Changes, p.Outcomes = append(p.Changes, changes...), outcomes
 	current := slices.Clone(p.Changes)
 	for _, c := range p.cands {
-		for _, n := range c.Near { // the candidate repeats these facts
+		for _, n := range c.Near { // facts that the candidate repeats
 			if !c.RememberRequested && n.Link == nil && n.Fact.Status != memory.Active && text.Hash(n.Fact.Content) == text.Hash(c.Text) {
 				current = append(current, memory.Change{Action: memory.ActionReject, After: memory.Image{Fact: &n.Fact}})
 			}
@@ -268,12 +268,12 @@ func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, erro
 	return p, nil
 }
 
-// checkUnchanged returns the version for which the plan still holds. It returns [memory.Conflict]
-// if another run wrote a fact with which the plan should have been compared, since both runs would
-// add contradicting facts. It returns [memory.Unavailable] if a turn was forgotten or edited after
-// it was read; the job is then retried.
+// checkUnchanged returns the version at which the plan is valid. It returns [memory.Conflict] if another
+// run wrote a fact that the plan should have been compared with, since both runs would add contradicting
+// facts. It returns [memory.Unavailable] if a turn was forgotten or edited after it was read; the job is
+// then retried.
 func (e *Learner) checkUnchanged(ctx context.Context, owner memory.Owner, p planned, turns []string) (version int64, err error) {
-	now, err := memory.LookAt(ctx, e.Store, owner, memory.Look{IDs: turns}) // later reads see this version or a newer one
+	now, err := memory.LookAt(ctx, e.Store, owner, memory.Look{IDs: turns}) // later reads return this version or a newer one
 	if err != nil {
 		return 0, fmt.Errorf("read the turns again: %w", err)
 	}
@@ -297,7 +297,7 @@ func (e *Learner) checkUnchanged(ctx context.Context, owner memory.Owner, p plan
 	return now.Version, nil
 }
 
-// sameNear reports whether two searches found the same facts at the same versions.
+// sameNeighbors reports whether two searches returned the same facts at the same versions.
 func sameNear(a, b []extract.Neighbour) bool {
 	state := map[string]int64{}
 	for _, n := range a {
@@ -311,9 +311,9 @@ func sameNear(a, b []extract.Neighbour) bool {
 	return len(a) == len(b)
 }
 
-// decisions returns what each candidate does to its neighbours: the model's reply or, if its prompt
-// asks only for facts, its answer to a second question. The rules decide if there is no model, no
-// neighbour or no readable reply.
+// decisions returns the effect of each candidate on its neighbors: from the model's reply or, if the
+// prompt asks only for facts, from a second reply. The rules decide without a model, without neighbors
+// and after an unreadable reply.
 func (e *Learner) decisions(ctx context.Context, l Lesson, cands []extract.Candidate) []learn.Decision {
 	asked := slices.ContainsFunc(cands, func(c extract.Candidate) bool { return len(c.Near) > 0 && c.Op == "" && !c.RememberRequested })
 	if e.LLM == nil || l.author.Kind != memory.ByModel || !asked {
@@ -340,8 +340,8 @@ func (e *Learner) askForDecisions(ctx context.Context, owner memory.Owner, cands
 	return decisions, err
 }
 
-// askOneByOne asks about each candidate with neighbours separately, since the prompt compares one
-// new fact with stored facts. Candidates without neighbours are new.
+// askOneByOne asks about each candidate with neighbors separately, since the prompt compares one new fact
+// with stored facts. Candidates without neighbors are new facts.
 func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, cands []extract.Candidate) ([]learn.Decision, error) {
 	var out []learn.Decision
 	for i, c := range cands {
@@ -361,8 +361,8 @@ func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, cands []e
 	return out, nil
 }
 
-// logDecisions logs and counts a run's decisions (design 3's memory_decision). Without LogContent
-// it logs the stored fact's id instead of its text, and omits a model's reason.
+// logDecisions logs and counts a run's decisions (memory_decision of design 3). Without LogContent it logs
+// ids of stored facts instead of texts, and omits a model's reasons.
 func (e *Learner) logDecisions(ctx context.Context, l Lesson, outcomes []learn.Outcome) {
 	outcomes = append(outcomes, l.DroppedOutcomes()...)
 	line := obs.MemoryDecision{UserID: l.scope.Owner.Name(), ExtractedCount: len(outcomes)}
@@ -371,7 +371,7 @@ func (e *Learner) logDecisions(ctx context.Context, l Lesson, outcomes []learn.O
 	}
 	for _, o := range outcomes {
 		d := obs.Decision{Fact: o.Fact, Action: o.Action, TargetID: o.Target, Reason: o.Reason}
-		if o.Action == "reinforce" { // design 3's term, whether or not the stored fact changes
+		if o.Action == "reinforce" { // the term of design 3, even if the stored fact changes
 			d.Action, d.Reason = "ignore", obs.Redundant
 		}
 		if !e.Opts.LogContent {

@@ -19,23 +19,23 @@ type Learner struct {
 
 	Asker
 	Taught   broadcast                                   // signaled after each lesson
-	contexts *recent.Map[[sha256.Size]byte, [][]float32] // vectors of passages, by model and text
+	contexts *recent.Map[[sha256.Size]byte, [][]float32] // by hash of model and text: vectors of a context's passages
 }
 
-// Asker calls the learning model within its budget.
+// Asker calls the learning model within the owner's daily budget.
 type Asker struct {
 	*core.Core
-	limited atomic.Int32 // number of consecutive rate-limit replies of the server
+	limited atomic.Int32 // number of consecutive rate-limit replies
 	trying  sync.Mutex   // locked during the trial of a model
 }
 
-// NewLearner returns a learner that uses the core, a curator and a retriever.
+// NewLearner returns a learner that uses a core, a curator and a retriever.
 func NewLearner(c *core.Core, cur *curate.Curator, r *retrieve.Retriever) *Learner {
 	return &Learner{Curate: cur, Retrieve: r, Asker: Asker{Core: c}, contexts: recent.New[[sha256.Size]byte, [][]float32](contextsKept)}
 }
 
-// reader extracts facts from turns.
+// extractor extracts facts from turns.
 type reader struct{ *Learner }
 
-// branches makes facts follow turns that leave or rejoin a conversation's current branch.
+// branchFollower makes facts follow turns that leave or rejoin a conversation's current branch.
 type branches struct{ *Learner }

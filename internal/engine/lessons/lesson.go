@@ -19,18 +19,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Lesson is the facts extracted from some turns, before the comparison with stored facts.
+// Lesson contains the facts extracted from some turns, before the comparison with stored facts.
 type Lesson struct {
-	scope      memory.Scope // of new facts
+	scope      memory.Scope // scope of new facts
 	utterances []extract.Utterance
 	cands      []extract.Candidate
 	dropped    []learn.Dropped
-	forget     []extract.Command     // the user's forget requests, read by rule
-	named      []learn.ForgetRequest // the same requests, read by a model
+	forget     []extract.Command     // the user's forget requests, detected by rules
+	named      []learn.ForgetRequest // the user's forget requests, detected by a model
 	author     memory.Author         // author of the facts
 }
 
-// DroppedOutcomes returns the dropped candidates as outcomes, with the reasons.
+// DroppedOutcomes returns the dropped candidates as outcomes, with reasons.
 func (l Lesson) DroppedOutcomes() []learn.Outcome {
 	out := make([]learn.Outcome, 0, len(l.dropped))
 	for _, d := range l.dropped {
@@ -39,7 +39,7 @@ func (l Lesson) DroppedOutcomes() []learn.Outcome {
 	return out
 }
 
-// Lesson extracts facts from turns of one project.
+// ExtractLesson extracts facts from turns of one project.
 func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
 	r := reader{e}
 	l := Lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: r.Retrieve.LearnsFor(turns[0].Conversation)}}
@@ -75,7 +75,7 @@ func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Tur
 	return l, nil
 }
 
-// leaveOut drops candidates extracted from a forget request. A request that matches no memory
+// dropForgetRequests drops candidates extracted from a forget request. A request that matches no memory
 // counts as a statement if a model extracts a fact from it: "forget the gym i cancelled it".
 func (e reader) leaveOut(ctx context.Context, l *Lesson) error {
 	within := func(c extract.Candidate, w extract.Command) bool {
@@ -105,7 +105,7 @@ func (e reader) leaveOut(ctx context.Context, l *Lesson) error {
 	return nil
 }
 
-// turn returns the lesson's turn with an id.
+// turnByID returns the lesson's turn with an id.
 func (l Lesson) turn(id string) memory.Turn {
 	for _, s := range l.utterances {
 		if s.Turn.ID == id {
@@ -115,10 +115,10 @@ func (l Lesson) turn(id string) memory.Turn {
 	return memory.Turn{ID: id}
 }
 
-// rolePlayTurns is how many turns back the start of a role play is searched.
+// rolePlayTurns is the number of earlier turns in which the start of a role play is searched.
 const rolePlayTurns = 24
 
-// talkBefore returns the turns before utterances, or nil if these include the first turn.
+// earlierTurns returns the turns before utterances, or nil if the utterances include the first turn.
 func (e reader) talkBefore(ctx context.Context, owner memory.Owner, utterances []extract.Utterance) ([]memory.Turn, error) {
 	first := slices.IndexFunc(utterances, func(s extract.Utterance) bool { return s.Turn.Role == memory.RoleUser })
 	if first < 0 || utterances[first].Turn.Index == 0 {
@@ -131,11 +131,11 @@ func (e reader) talkBefore(ctx context.Context, owner memory.Owner, utterances [
 	return turns, nil
 }
 
-// groundedOn is the number of earlier messages from which a new fact may take names and numbers.
+// maxGroundTexts is the number of earlier messages from which a new fact may take names and numbers.
 const groundedOn = 8
 
-// ground adds to each utterance the context that a fact learned from it may refer to: earlier
-// messages, and the facts in the model's prompt.
+// addGroundTexts adds to each utterance the texts that a new fact may refer to: earlier messages, and the
+// facts in the model's prompt.
 func (e reader) ground(owner memory.Owner, utterances []extract.Utterance, facts []memory.Fact, before []memory.Turn) {
 	earlier := e.guardedBefore(owner, before)
 	for i := range utterances {
@@ -145,7 +145,7 @@ func (e reader) ground(owner memory.Owner, utterances []extract.Utterance, facts
 				s.Earlier = append(s.Earlier, t.Text)
 			}
 		}
-		if s.Earlier == nil { // the whole conversation is read once
+		if s.Earlier == nil { // the conversation is read from its beginning
 			for _, o := range utterances[:i] {
 				s.Earlier = append(s.Earlier, o.Before, o.Text)
 			}
@@ -159,8 +159,8 @@ func (e reader) ground(owner memory.Owner, utterances []extract.Utterance, facts
 	}
 }
 
-// answering adds to the user's utterances the assistant's preceding message, and the facts learned
-// from the user's message before that.
+// addAnsweredContext adds to the user's utterances the assistant's preceding message, and the facts
+// learned from the user's message before it.
 func (e reader) answering(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, before []memory.Turn) error {
 	parents, err := e.parents(ctx, owner, utterances, before)
 	if err != nil {
@@ -199,7 +199,7 @@ func (e reader) answering(ctx context.Context, owner memory.Owner, utterances []
 	return nil
 }
 
-// parents returns, by id, the turns that precede the user's utterances.
+// parentTurns returns, by id, the turns that precede the user's utterances.
 func (e reader) parents(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, before []memory.Turn) (map[string]memory.Turn, error) {
 	byID := map[string]memory.Turn{}
 	var missing []string
@@ -240,12 +240,12 @@ func markRolePlay(utterances []extract.Utterance, before []memory.Turn) {
 	utterances[first].Playing = extract.Playing(before)
 }
 
-// suspectsFound is the number of memories with which a suspect sentence is compared.
+// memoriesPerSuspect is the number of memories with which each possibly injected sentence is compared.
 const suspectsFound = 4
 
-// InjectedText returns a detector of text that came from memory. It compares with the blocks of
-// requests up to a turn and, if those are no longer cached, with similar memories older than the
-// turns. If the search fails, it uses only the blocks.
+// InjectedTextDetector returns a detector of text that came from memory. It compares turns with the cached
+// blocks of their requests and with similar memories older than the turns. If the search fails, it uses only
+// the blocks.
 func (e *Learner) InjectedText(ctx context.Context, scope memory.Scope, turns []memory.Turn) func(i int) *learn.Injected {
 	blocks := reader{e}.blocksOf(scope.Owner, turns)
 	return func(i int) *learn.Injected {
@@ -269,10 +269,10 @@ func (e *Learner) InjectedText(ctx context.Context, scope memory.Scope, turns []
 	}
 }
 
-// blocks are the cached blocks of turns; "" if a turn has none.
+// turnBlocks are the cached blocks of turns.
 type blocks struct {
 	of       []string
-	last     int // the number of blocks added to injected
+	last     int // number of blocks added to injected
 	injected *learn.Injected
 }
 
@@ -286,7 +286,7 @@ func (e reader) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
 	return b
 }
 
-// upTo returns a detector of the blocks of turns up to i, or nil. i must not decrease.
+// detectorUpTo returns a detector of the blocks of turns up to index i, or nil. i must not decrease.
 func (b *blocks) upTo(i int) *learn.Injected {
 	for ; b.last <= i; b.last++ {
 		if block := b.of[b.last]; block != "" {
@@ -302,14 +302,14 @@ func (b *blocks) upTo(i int) *learn.Injected {
 // byRule is the author of facts that the rules extracted.
 var byRule = memory.Author{Kind: memory.ByRule, Name: "rules"}
 
-// draft is the candidates that a model or the rules proposed, with the facts in the model's prompt.
+// extraction contains the candidates of a model or the rules, and the facts in the model's prompt.
 type draft struct {
 	cands  []extract.Candidate
 	facts  []memory.Fact
 	author memory.Author
 }
 
-// extract extracts candidates with the model or, if there is none, with the rules.
+// extract extracts candidates with the model or, without a model, with the rules.
 func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before []memory.Turn) (draft, error) {
 	if len(l.utterances) == 0 {
 		return draft{author: byRule}, nil
@@ -329,8 +329,8 @@ func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before []
 	return draft{}, err
 }
 
-// extractByModel calls the model, several times for long turns, unless no turn can contain a fact.
-// Facts of an untrusted model become pending, and the rules learn too.
+// extractByModel calls the model, several times for long turns, unless no turn can contain a fact. Facts
+// of an untrusted model become pending, and the rules also learn.
 func (e reader) extractByModel(ctx context.Context, l Lesson, before []memory.Turn) (draft, error) {
 	all := draft{author: byRule}
 	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant && !slices.ContainsFunc(l.utterances, learn.MayTeach) {
@@ -359,8 +359,8 @@ func (e reader) extractByModel(ctx context.Context, l Lesson, before []memory.Tu
 	return all, nil
 }
 
-// contextMessages returns the last messages before the new ones, as context for a model. Secrets
-// and injected text are blanked.
+// contextMessages returns the last messages before the utterances, as context for a model, without
+// secrets and injected text.
 func (e reader) contextMessages(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, before []memory.Turn) ([]extract.Utterance, error) {
 	room := e.Opts.Learn.Context
 	if e.Prompts.Form() != prompt.InOps {
@@ -381,27 +381,27 @@ func (e reader) contextMessages(ctx context.Context, owner memory.Owner, utteran
 	return e.guardedBefore(owner, turns[max(0, len(turns)-room):]), nil
 }
 
-// guardedBefore returns messages that are only context, without secrets and injected text.
+// guardedContext returns messages that are only context, without secrets and injected text.
 func (e reader) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract.Utterance {
 	return guard(e.Core, turns, learn.GuardOptions{Assistant: true, Others: true, Injected: e.blocksOf(owner, turns).upTo})
 }
 
-// guard returns the text of turns without fenced blocks, as the settings require.
+// guardTurns returns the texts of turns without fenced blocks, as the settings require.
 func guard(e *core.Core, turns []memory.Turn, o learn.GuardOptions) []extract.Utterance {
 	o.Personal, o.Begin, o.End = e.Opts.Learn.Personal, recall.FenceOpen, recall.FenceClose
 	return learn.Guard(turns, o)
 }
 
-// A model's prompt has the facts similar to each clause of the utterances, and the newest.
+// Bounds of the facts in a model's prompt: the facts similar to each clause, and the newest facts.
 const (
 	knownSearches = 16
-	knownBytes    = 2 << 10 // bytes of each of the two groups
-	wholeBytes    = 80      // a turn with at most this many bytes is searched for as a whole
-	knownNear     = 8       // number of similar facts; at least one per search
+	knownBytes    = 2 << 10 // bytes of one search
+	wholeBytes    = 80      // maximum bytes of a turn that is searched as a whole
+	knownNear     = 8       // number of similar facts, if there are fewer searches
 	knownFacts    = 32
 )
 
-// factsForPrompt returns the stored facts for a model's prompt: all, if the owner has few.
+// factsForPrompt returns the stored facts for a model's prompt: all facts of an owner with few facts.
 func (e reader) factsForPrompt(ctx context.Context, scope memory.Scope, utterances []extract.Utterance) ([]memory.Fact, error) {
 	near, err := e.nearClauses(ctx, scope, utterances)
 	if err != nil {
@@ -428,8 +428,8 @@ func (e reader) factsForPrompt(ctx context.Context, scope memory.Scope, utteranc
 	return out, nil
 }
 
-// nearClauses returns the facts most similar to each clause of the utterances: first the best fact
-// of each clause, then the second best. If there are too many clauses, it joins neighbouring ones.
+// factsByClause returns the facts most similar to each clause of the utterances: first the best fact of
+// each clause, then the second best. It joins adjacent clauses if there are too many.
 func (e reader) nearClauses(ctx context.Context, scope memory.Scope, utterances []extract.Utterance) ([]memory.Fact, error) {
 	var clauses []string
 	for _, s := range utterances {
@@ -477,7 +477,7 @@ const (
 	promptTokens = 2000   // reserved for the instructions and the reply
 )
 
-// contextRoom returns how many tokens of the model's window remain after the utterances and facts.
+// contextRoom returns the number of tokens of the model's window that the utterances and facts leave.
 func (e reader) contextRoom(utterances []extract.Utterance, facts []memory.Fact) int {
 	room := windowTokens - promptTokens
 	for _, s := range utterances {
@@ -527,7 +527,7 @@ func (e reader) askForFacts(ctx context.Context, scope memory.Scope, utterances 
 			}
 			cands, err = learn.Settle(cands, utterances, facts)
 			if reads > 1 && len(cands) > 0 {
-				err = nil // there is no third call, so the valid candidates are kept
+				err = nil // there is no third call, so the valid candidates are used
 			}
 			return cands, err
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// neighbors returns the facts with which each candidate is compared: the most similar facts, those
-// about the same thing, equal facts that were refused earlier, and facts from the same turn that
-// are no longer recalled. Facts about to be forgotten count as forgotten. Facts written after the
-// owner's version may be missing; [Learner.checkUnchanged] checks for them.
+// neighbors returns the facts with which each candidate is compared: the most similar facts, facts with
+// the same attribute, equal facts that were rejected, and retired facts from the same turn. Facts in
+// forgottenIDs count as retired. Facts written after the owner's version may be missing:
+// [Learner.checkUnchanged] detects them.
 func (e reader) neighbors(ctx context.Context, scope memory.Scope, version int64, cands []extract.Candidate, gone map[string]bool) ([][]extract.Neighbour, error) {
 	if len(cands) == 0 {
 		return nil, nil
@@ -31,7 +31,7 @@ func (e reader) neighbors(ctx context.Context, scope memory.Scope, version int64
 	}
 	slices.Sort(l.IDs)
 	l.IDs = slices.Compact(l.IDs)
-	seen, err := memory.LookAt(ctx, e.Store, scope.Owner, l) // also reads the similar facts of all candidates
+	seen, err := memory.LookAt(ctx, e.Store, scope.Owner, l) // includes the similar facts of all candidates
 	if err != nil {
 		return nil, fmt.Errorf("read facts to compare with: %w", err)
 	}
@@ -45,8 +45,8 @@ func (e reader) neighbors(ctx context.Context, scope memory.Scope, version int64
 	return near, nil
 }
 
-// comparisonQueries returns the queries for the other facts with which a candidate is compared, in
-// addition to similar facts.
+// comparisonQueries returns the queries for facts with which a candidate is compared, in addition to
+// similar facts.
 func comparisonQueries(c extract.Candidate) []memory.Query {
 	queries := []memory.Query{{Hash: text.Hash(c.Text), Statuses: core.ComparedStatuses}}
 	if c.Attribute != "" {
@@ -58,7 +58,7 @@ func comparisonQueries(c extract.Candidate) []memory.Query {
 	return queries
 }
 
-// addNeighbors appends the facts of pages to the most similar facts, without duplicates.
+// addNeighbors appends the facts of pages to neighbors, without duplicates.
 func (e reader) addNeighbors(scope memory.Scope, near []extract.Neighbour, pages []memory.Page, gone map[string]bool) []extract.Neighbour {
 	for _, page := range pages {
 		for _, m := range page.Memories {
@@ -91,7 +91,7 @@ func (e reader) similarFacts(ctx context.Context, scope memory.Scope, words stri
 	return found, nil
 }
 
-// neighboursAmong returns the found memories that may be compared, in order of the search.
+// comparableNeighbors returns the memories of a search that may be compared, in order of the search.
 func (e reader) neighboursAmong(scope memory.Scope, alike []memory.Candidate, memories []memory.Memory) []extract.Neighbour {
 	var out []extract.Neighbour
 	for _, c := range alike {

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Jobs returns an owner's unfinished jobs, newest first, except those for which
-// [Learner.needlessJobs] is true.
+// Jobs returns an owner's unfinished jobs, newest first, without redundant jobs: see
+// [Learner.redundantJobs].
 func (e *Learner) Jobs(ctx context.Context, owner memory.Owner) ([]memory.Job, error) {
 	all, err := e.Store.Jobs(ctx, owner)
 	if err != nil {
@@ -24,7 +24,7 @@ func (e *Learner) Jobs(ctx context.Context, owner memory.Owner) ([]memory.Job, e
 	return slices.DeleteFunc(all, func(j memory.Job) bool { return needless[j.ID] }), nil
 }
 
-// markProjectFacts sets for each candidate whether the fact belongs to the lesson's project.
+// markProjectFacts sets for each candidate whether the fact is about the lesson's project.
 func (e *Learner) markProjectFacts(l *Lesson) {
 	if l.scope.Project == "" || l.scope.Conversation != "" || e.Opts.Learn.Scope == core.OfProject {
 		return
@@ -39,7 +39,7 @@ func (e *Learner) markProjectFacts(l *Lesson) {
 	}
 }
 
-// Learned returns the state of a learn job and, once it is done, its changes, or NotFound.
+// JobResult returns the state of a learn job and, once it is done, its changes, or NotFound.
 func (e *Learner) Learned(ctx context.Context, owner memory.Owner, job string) (memory.JobState, []memory.Change, error) {
 	turn, ok := strings.CutPrefix(job, LearnPrefix)
 	if !ok {

@@ -10,23 +10,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RelearnOptions select the user's turns to learn from again, by conversation and time. A model can
-// thus learn from turns that were sent while it was unavailable, and from which only the rules
-// learned.
+// RelearnOptions select the user's turns to learn from again, by conversation and time. With it, a model
+// can learn from turns that only the rules learned from while the model was unavailable.
 type RelearnOptions struct {
 	Conversation string
 	Since        time.Time
 	Idempotency  string // a repeated key queues nothing
 }
 
-// relearnAtOnce is the number of turns from which one job learns.
+// turnsPerRelearnJob is the maximum number of turns of one job.
 const relearnAtOnce = 200
 
-// Relearn queues jobs that learn again and returns the number of turns. Stored facts are only
-// confirmed. Forgotten, undone and rejected facts stay so.
+// Relearn queues jobs that learn again, and returns the number of turns. Stored facts are only confirmed;
+// forgotten, undone and rejected facts do not return.
 func (e *Learner) Relearn(ctx context.Context, owner memory.Owner, r RelearnOptions) (int, error) {
 	if !e.Learns() {
-		return 0, memory.Errorf(memory.Invalid, "nothing learns: learn.model is empty and learn.rules is off")
+		return 0, memory.Errorf(memory.Invalid, "learning is off: learn.model is empty and learn.rules is off")
 	}
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: r.Conversation})
 	if err != nil {
@@ -52,13 +51,13 @@ func (e *Learner) Relearn(ctx context.Context, owner memory.Owner, r RelearnOpti
 		return 0, nil
 	}
 	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
-		return 0, fmt.Errorf("queue the learning: %w", err)
+		return 0, fmt.Errorf("queue jobs: %w", err)
 	}
 	e.Wake()
 	return count, nil
 }
 
-// LearnAgain is the handler of relearn jobs.
+// HandleRelearn handles relearn jobs.
 func (e *Learner) LearnAgain(ctx context.Context, job memory.Job) (jobs.End, error) {
 	e.Idle.Wait(ctx)
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: job.Turns})

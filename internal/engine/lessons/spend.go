@@ -15,19 +15,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Complete calls the learning model on behalf of an owner. If the owner's daily budget is spent,
-// the error is a [*jobs.PutOff].
+// Complete calls the learning model for an owner. If the owner's daily budget is spent, the error is a
+// [*jobs.PutOff].
 func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Prompt) (memory.Reply, error) {
 	if err := e.checkBudget(ctx, owner); err != nil {
 		return memory.Reply{}, err
 	}
 	if p.Model = cmp.Or(p.Model, e.learnModel(owner)); p.Model == "" {
-		return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has named its model since the start", llm.ErrNoModel)
+		return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has named a model since the server started", llm.ErrNoModel)
 	}
 	if e.Opts.ClientKeys {
 		client := e.Clients.Of(owner)
 		if client.Key == "" {
-			return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has brought its key since the start", llm.ErrNoModel)
+			return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has sent an API key since the server started", llm.ErrNoModel)
 		}
 		ctx = llm.WithKey(ctx, client.Key)
 	}
@@ -52,8 +52,8 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 	return reply, nil
 }
 
-// learnModel returns the model that learns for an owner: the configured model, the one chosen
-// later, or that of the owner's last chat; "" before a chat names one.
+// learnModel returns the model that learns for an owner: the chosen or configured model, or the model of
+// the owner's last chat; "" before the first chat.
 func (e *Asker) learnModel(owner memory.Owner) string {
 	chosen := ""
 	if later, ok := e.LLM.(interface{ Chosen() string }); ok {
@@ -67,8 +67,8 @@ func (e *Asker) learnPrompts(owner memory.Owner) *prompt.Set {
 	return e.Prompts.For(e.learnModel(owner))
 }
 
-// backOff converts a rate-limit error to a [*jobs.PutOff]: for as long as the server asks, at least
-// a minute, and twice as long after each further error. Other errors stay.
+// backOff converts a rate-limit error to a [*jobs.PutOff] for the time that the server requests, but at
+// least a minute, doubled after each further rate limit. It returns other errors unchanged.
 func (e *Asker) backOff(err error) error {
 	var limit interface {
 		RateLimited() (after time.Duration, ok bool)
@@ -87,7 +87,7 @@ func (e *Asker) backOff(err error) error {
 // errUnreadable reports that two replies of the model could not be parsed.
 var errUnreadable = errors.New("the model's second reply could not be read")
 
-// askFor calls the learning model and parses its reply. It retries an unreadable reply once.
+// askAndParse calls the learning model and parses its reply. It retries an unreadable reply once.
 func askFor[T any](ctx context.Context, e *Asker, owner memory.Owner, ask memory.Prompt, read func(string) (T, error)) (T, memory.Reply, error) {
 	var none T
 	reply, err := e.Complete(ctx, owner, ask)
@@ -105,7 +105,7 @@ func askFor[T any](ctx context.Context, e *Asker, owner memory.Owner, ask memory
 	}
 	if out, err = read(again.Text); err != nil {
 		e.logReply(again)
-		// Another attempt may succeed, so the error must not park the job at once.
+		// Unavailable, so that the job is not parked at once.
 		return none, again, memory.Errorf(memory.Unavailable, "%w: %v", errUnreadable, err)
 	}
 	return out, again, nil
@@ -139,7 +139,7 @@ func (e *Asker) checkBudget(ctx context.Context, owner memory.Owner) error {
 	return nil
 }
 
-// Spent returns an owner's model usage since a day.
+// UsageSince returns an owner's model usage since a day.
 func (e *Asker) Spent(ctx context.Context, owner memory.Owner, from time.Time) ([]memory.Usage, error) {
 	return e.Store.Spent(ctx, owner, from)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Summarize is the handler of summarize jobs. The model or the rules write a new summary of the
-// conversation, which replaces the previous one unless old summaries are kept.
+// Summarize handles summarize jobs. The model or the rules write a new summary of the conversation, which
+// replaces the previous summary unless earlier summaries are retained.
 func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, error) {
 	e.Idle.Wait(ctx)
 	before, err := e.Summaries(ctx, job.Owner, job.Conversation)
@@ -34,7 +34,7 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, erro
 		return "", fmt.Errorf("read turns: %w", err)
 	}
 	utterances := guard(e.Core, turns, learn.GuardOptions{Assistant: true, Injected: reader{e}.blocksOf(job.Owner, turns).upTo})
-	utterances = slices.DeleteFunc(utterances, func(s extract.Utterance) bool { return s.Turn.Name == memory.RecallModel }) // its answers repeat memories
+	utterances = slices.DeleteFunc(utterances, func(s extract.Utterance) bool { return s.Turn.Name == memory.RecallModel }) // the model's answers repeat memories
 	if len(utterances) < e.Opts.Learn.Summary.Least() {
 		return jobs.Nothing, nil
 	}
@@ -55,7 +55,7 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, erro
 	return jobs.Applied, nil
 }
 
-// leaveOutRefused blanks sentences of pending or rejected facts, so that no summary states them.
+// blankRefused blanks sentences of pending or rejected facts, so that no summary states these facts.
 func (e *Learner) leaveOutRefused(ctx context.Context, job memory.Job, utterances []extract.Utterance) error {
 	quotes := map[string][]memory.Span{} // spans by turn
 	q := memory.Query{Conversation: job.Conversation, Statuses: []memory.Status{memory.Pending, memory.Rejected}}
@@ -73,8 +73,8 @@ func (e *Learner) leaveOutRefused(ctx context.Context, job memory.Job, utterance
 	return nil
 }
 
-// summaryText summarizes with the model. Without a trusted model that replies, it summarizes by
-// rule, unless the error is a PutOff.
+// summaryText summarizes with the model. If the model is missing, untrusted or fails, it summarizes by
+// rules, unless the error is a PutOff.
 func (e *Learner) summaryText(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, previous string) (string, memory.Author, error) {
 	if e.LLM != nil {
 		var off *jobs.PutOff
@@ -103,8 +103,8 @@ func (e *Learner) summaryByModel(ctx context.Context, owner memory.Owner, uttera
 	return words, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}, err
 }
 
-// writeSummary replaces summaries by a new one of turns, or returns a [*jobs.PutOff] if turns were
-// forgotten after they were read.
+// writeSummary replaces previous by a new summary of turns. It returns a [*jobs.PutOff] if turns
+// were forgotten after they were read.
 func (e *Learner) writeSummary(ctx context.Context, job memory.Job, turns []memory.Turn, words string, author memory.Author, before []memory.Summary) error {
 	last, ids := turns[len(turns)-1], make([]string, len(turns))
 	for i, t := range turns {

@@ -12,11 +12,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// LearnPrefix is the id prefix of jobs that learn from turns up to a given one.
+// LearnPrefix is the id prefix of jobs that learn from a conversation's turns up to one turn.
 const LearnPrefix = "learn-"
 
-// LearnJob returns the job that learns from a conversation up to a turn. The job also makes facts
-// follow the moved turns, which left or rejoined the branch.
+// LearnJob returns the job that learns from a conversation up to a turn. The job also makes facts follow
+// the turns movedIDs, which left or rejoined the branch.
 func LearnJob(owner memory.Owner, conversation, turn string, runAt time.Time, moved ...string) memory.Job {
 	return memory.Job{
 		ID: LearnPrefix + turn, Owner: owner, Kind: memory.JobLearn, Conversation: conversation,
@@ -24,18 +24,18 @@ func LearnJob(owner memory.Owner, conversation, turn string, runAt time.Time, mo
 	}
 }
 
-// restPrefix is the id prefix of jobs that learn from remaining messages of idle conversations.
+// idlePrefix is the id prefix of jobs that learn from the remaining messages of idle conversations.
 const restPrefix = "rest-"
 
-// RestJob returns the job that learns from a conversation once it is idle. Its id contains first,
-// the first turn not learned from, so that there is one such job at a time.
+// IdleLearnJob returns the job that learns from a conversation once it is idle. Its id contains firstTurn,
+// the first turn not learned from, so that only one such job exists at a time.
 func (e *Learner) RestJob(owner memory.Owner, conversation, first string, now time.Time) memory.Job {
 	j := LearnJob(owner, conversation, first, now.Add(e.Opts.Learn.Idle))
 	j.ID = restPrefix + first
 	return j
 }
 
-// putOffUntilIdle returns a [*jobs.PutOff] if the job waits for its conversation to become idle.
+// putOffUntilIdle returns a [*jobs.PutOff] if the job must wait until its conversation is idle.
 func (e *Learner) putOffUntilIdle(ctx context.Context, job memory.Job) error {
 	if !strings.HasPrefix(job.ID, restPrefix) {
 		return nil
@@ -53,8 +53,8 @@ func (e *Learner) putOffUntilIdle(ctx context.Context, job memory.Job) error {
 	return nil
 }
 
-// needlessJobs returns the ids of jobs that would learn if an exchange fails. The exchange has
-// ended and was learned from, so these jobs have nothing to do.
+// redundantJobs returns the ids of jobs that were queued in case an exchange fails, although the exchange
+// ended and was learned from.
 func (e *Learner) needlessJobs(ctx context.Context, owner memory.Owner, all []memory.Job) (map[string]bool, error) {
 	waits := map[string]string{} // turn to job
 	for _, j := range all {

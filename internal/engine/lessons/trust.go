@@ -9,14 +9,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// onTrial is a model that must pass a trial before it learns; a program's own model need not.
+// trialModel is a model that must pass a trial before it learns. A program's own model needs no trial.
 type onTrial interface {
 	Trial(model string) (is learn.Trial, ok bool)
 	KeepTrial(is learn.Trial)
 }
 
-// reviewReason returns why a person must review the facts of the owner's learning model, or "" if
-// no review is needed. A new model is tried first.
+// reviewReason returns why a person must review the facts of the owner's learning model, or "" if no
+// review is needed. It first runs the trial of a new model.
 func (e *Asker) reviewReason(ctx context.Context, owner memory.Owner) (why string, err error) {
 	model, ok := e.LLM.(onTrial)
 	switch {

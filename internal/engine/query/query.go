@@ -17,20 +17,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Request is a query in a session (design 2's POST /query).
+// Request is a query in a session (POST /query of design 2).
 type Request struct {
 	Owner     memory.Owner // "": anonymous, without memory
-	Session   string       // id of the conversation; "": a new one
+	Session   string       // id of the conversation; "": a new conversation
 	Text      string
 	UseMemory bool
 	TopK      int // number of similar messages; 0: the setting
 	Images    []string
 	Location  string
 	Model     string // for the [Writer]
-	Once      string // the client's idempotency key: a repeated key is a retry; "": none
+	Once      string // the client's idempotency key, the same for a retry; "": none
 }
 
-// Answer is the answer to a query, with how it was produced.
+// Answer is the answer to a query, with the steps that produced it.
 type Answer struct {
 	Session    string
 	Response   string
@@ -38,19 +38,19 @@ type Answer struct {
 	Around     Around
 	Cited      []memory.Hit // similar messages in the writer's prompt
 	Intent     Intent
-	Agents     []string // in the order in which they worked
+	Agents     []string // agents in order of their work
 	NeedMemory bool
 	Reason     string // why memory was read or not
-	Trace      string // "" if memory was not read
+	Trace      string // id of the trace; "" if memory was not read
 
-	contexts, rules string // of the session, for the writer
+	contexts, rules string // documents and rules of the session, for the writer
 }
 
-// Writer completes a prompt with a model that can see images, which are passed as URLs. nil:
-// package responder answers.
+// Writer completes a prompt with a model that accepts images, passed as URLs. Without a Writer, package
+// responder answers.
 type Writer func(ctx context.Context, p memory.Prompt, images ...string) (memory.Reply, error)
 
-// The agents, as the answer lists them.
+// The names of the agents in answers.
 const (
 	agentMemory      = "MemoryAgent"      // reads memory
 	agentCoordinator = "CoordinatorAgent" // chooses the route by the intent
@@ -59,8 +59,8 @@ const (
 	agentRecall      = "RecallAgent"      // answers from memory without a model
 )
 
-// Query answers a query of a session: it reads memory, calls a model to describe images and to
-// write the answer, and records both sides like a chat. Only a failure of the writer is an error.
+// Query answers a query of a session: it reads memory, calls a model to describe images and to write the
+// answer, and records question and answer like a chat. Only a failure of the writer is an error.
 func (e *Querier) Query(ctx context.Context, q Request, write Writer) (Answer, error) {
 	out := Answer{Session: cmp.Or(q.Session, core.IDFor(q.Owner, exchange.Suffixed(q.Once, "session"))), Intent: e.Intent(ctx, q)}
 	out.NeedMemory, out.Reason = e.needs(ctx, q, out.Intent)
@@ -87,13 +87,13 @@ func (e *Querier) Query(ctx context.Context, q Request, write Writer) (Answer, e
 	if x != nil {
 		a := chatapi.Answer{Role: memory.RoleAssistant, Text: reply.Text, Model: reply.Model}
 		a.Digest = chatapi.Digest(a.Role, a.Text, "", "")
-		x.RecordAnswer(ctx, a) // even after an empty answer, Loci learns from the question
+		x.RecordAnswer(ctx, a) // Loci learns from the question even after an empty answer
 	}
 	out.Response, out.Model = reply.Text, reply.Model
 	return out, err
 }
 
-// needs reports whether memory is read for a query, and the reason.
+// needsMemory reports whether memory is read for a query, and why.
 func (e *Querier) needs(ctx context.Context, q Request, intent Intent) (need bool, why string) {
 	switch {
 	case !q.UseMemory:
@@ -114,7 +114,7 @@ func (e *Querier) needs(ctx context.Context, q Request, intent Intent) (need boo
 	return true, "use_memory is true"
 }
 
-// openQuery opens an exchange for a query as a chat of one message; nil if it is anonymous.
+// openQuery opens an exchange for a query as a chat of one message. For an anonymous query it returns nil.
 func (e *Querier) openQuery(ctx context.Context, q Request, session string) (*exchange.Exchange, error) {
 	if q.Owner == "" {
 		return nil, nil
@@ -126,8 +126,8 @@ func (e *Querier) openQuery(ctx context.Context, q Request, session string) (*ex
 	return e.Exchange.Open(ctx, exchange.Incoming{Owner: q.Owner, Chat: chat, Extras: chatapi.Extras{ID: session}, Once: q.Once}), nil
 }
 
-// answerQuery describes the images, assembles the prompt and calls the writer. Without a writer the
-// built-in model answers, using the outlook.
+// answerQuery describes the images, fills the prompt and calls the writer. Without a writer the built-in
+// model answers, using the outlook.
 func (e *Querier) answerQuery(ctx context.Context, q Request, out *Answer, write Writer, outlook responder.Outlook) (memory.Reply, error) {
 	if write == nil {
 		out.Agents = append(out.Agents, agentRecall)
@@ -140,7 +140,7 @@ func (e *Querier) answerQuery(ctx context.Context, q Request, out *Answer, write
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return memory.Reply{}, err
-		case err != nil: // the query is answered without the images, with a note
+		case err != nil: // answer without the images, with a note
 			e.Log.Warn("images were not described", "err", err)
 			images = "(There are images that could not be read.)"
 		default:
@@ -175,26 +175,26 @@ func (e *Querier) describe(ctx context.Context, q Request, write Writer) (string
 	return strings.TrimSpace(reply.Text), nil
 }
 
-// Around is the memory related to a query (design 2's memory_context).
+// RelatedMemory is the memory related to a query (memory_context of design 2).
 type Around struct {
 	Similar   []memory.Hit          // turns, most similar first
-	Recent    []memory.Turn         // of the session, oldest first
-	Summaries []memory.Summary      // the session's first, then the newest of the user's other summaries
+	Recent    []memory.Turn         // turns of the session, oldest first
+	Summaries []memory.Summary      // the session's summaries first, then the newest others of the user
 	Profile   []memory.ProfileEntry // most recently written first
-	Dims      int                   // of the query's embedding; 0: none
+	Dims      int                   // dimensions of the query's embedding; 0: no embedding
 
 	trace string
 }
 
-// Bounds of the memory related to a query (design 2, "Complete Memory Bundle").
+// Bounds of the memory related to a query ("Complete Memory Bundle" of design 2).
 const (
 	recentPairs   = 6
 	nearSummaries = 3
 	nearEntries   = 8
 )
 
-// Around reads the memory related to a query, within the deadline of a chat's recall. It reads the
-// parts concurrently; failed parts are skipped and named in the trace.
+// ReadRelated reads the memory related to a query, within the deadline of a chat's recall. It reads the
+// parts concurrently; the trace names failed parts.
 func (e *Querier) Around(ctx context.Context, q Request, session string) Around {
 	started := e.Now()
 	defer e.Idle.Begin()()
@@ -242,7 +242,7 @@ func (e *Querier) recentTurns(ctx context.Context, owner memory.Owner, session s
 	}), nil
 }
 
-// nearSummaries returns the session's summary, then the newest of the user's other summaries.
+// relatedSummaries returns the session's summaries, then the newest of the user's other summaries.
 func (e *Querier) nearSummaries(ctx context.Context, owner memory.Owner, session string) ([]memory.Summary, error) {
 	own, err := e.Summaries(ctx, owner, session)
 	if err != nil {
@@ -270,8 +270,7 @@ func (e *Querier) latestEntries(ctx context.Context, owner memory.Owner) ([]memo
 	return entries[:min(nearEntries, len(entries))], nil
 }
 
-// repeatable returns the hits that an answer without a model may quote: turns, and the profile
-// entries that the query names.
+// quotableHits returns the hits that an answer without a model may quote: turns and profile entries.
 func (a Around) repeatable() []memory.Hit {
 	hits := slices.Clone(a.Similar)
 	for _, p := range a.Profile {

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of the writer's prompt (design 2, "Content Truncation Limits"): the number of items of
-// each kind, and the letters of one item.
+// Bounds of the writer's prompt ("Content Truncation Limits" of design 2): the number of items of each
+// kind, and the letters of one item.
 const (
 	writtenHistory, historyLetters   = 10, 200
 	writtenSummaries, summaryLetters = 3, 240
@@ -22,7 +22,7 @@ const (
 	writtenRecent, recentLetters     = 6, 180
 )
 
-// Assemble returns the values of the prompt in design 2's order.
+// PromptValues returns the values of the prompt in the order of design 2.
 func (a Around) Assemble() prompt.Write {
 	var w prompt.Write
 	for _, t := range lastTurns(a.Recent, writtenHistory) {
@@ -36,7 +36,7 @@ func (a Around) Assemble() prompt.Write {
 	}
 	for _, h := range a.Similar[:min(writtenSimilar, len(a.Similar))] {
 		line := fmt.Sprintf("[%.2f] %s", retrieve.Similarity(h), saidLine(*h.Memory.Turn, similarLetters))
-		for _, f := range h.Now { // the turn's replaced facts
+		for _, f := range h.Now { // current facts that replaced the turn's facts
 			line += strings.TrimSuffix(" [no longer so: "+letters(f.Content, similarLetters), ": ") + "]"
 		}
 		w.Similar = append(w.Similar, line)
@@ -53,7 +53,7 @@ func saidLine(t memory.Turn, most int) string {
 	return string(t.Role) + ": " + letters(t.Content, most)
 }
 
-// letters returns the first letters of a text, on one line.
+// firstLetters returns the first letters of a text, on one line.
 func letters(s string, most int) string {
 	runes := []rune(oneLine(s))
 	if len(runes) <= most {
@@ -73,7 +73,7 @@ func oneMessage(text string) []byte {
 	return body
 }
 
-// PutEntry writes a profile entry, as [core.Core.SetProfile] does, and returns it.
+// SetEntry writes a profile entry with [core.Core.SetProfileEntry], and returns it.
 func (e *Querier) PutEntry(ctx context.Context, owner memory.Owner, key, value string, author memory.Author) (memory.ProfileEntry, error) {
 	ctx = memory.ForWrite(ctx)
 	if err := core.NotOwn(key); err != nil {
@@ -85,7 +85,7 @@ func (e *Querier) PutEntry(ctx context.Context, owner memory.Owner, key, value s
 	return e.Entry(ctx, owner, key, memory.At{})
 }
 
-// DropEntry removes a profile entry, as [core.Core.DropProfile] does.
+// RetireEntry retires a profile entry with [core.Core.RetireProfileEntry].
 func (e *Querier) DropEntry(ctx context.Context, owner memory.Owner, key string, author memory.Author) (memory.Receipt, error) {
 	if err := core.NotOwn(key); err != nil {
 		return memory.Receipt{}, err

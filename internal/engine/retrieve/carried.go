@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// dropReason returns why a hit is dropped regardless of its score, or "" if it is kept. "echo": it
-// repeats the question; "carried": the request already contains it.
+// dropReason returns why a hit is dropped regardless of its score, or "". Reason "echo": the hit repeats
+// the question. Reason "carried": the request already contains the hit.
 func (r *Pipeline) dropReason(h memory.Hit) (stage string) {
 	switch {
 	case r.history == nil && r.filter().IsRepeat(h.Memory):
@@ -32,14 +32,14 @@ func (r *Pipeline) dropReason(h memory.Hit) (stage string) {
 // maxDroppedTraced bounds the number of dropped hits in a trace.
 const maxDroppedTraced = 20
 
-// drop adds a dropped hit to the trace.
+// recordDropped adds a dropped hit to the trace.
 func (r *Pipeline) drop(h memory.Hit, stage string) {
 	if len(r.Dropped) < maxDroppedTraced {
 		r.Dropped = append(r.Dropped, recall.Dropped{Hit: h, Stage: stage})
 	}
 }
 
-// filter returns the filter that detects turns that repeat the question.
+// repeatFilter returns the filter that detects turns that repeat the question.
 func (r *Pipeline) filter() *recall.RepeatFilter {
 	if r.repeats == nil {
 		r.repeats = recall.NewRepeatFilter(r.asked)
@@ -64,11 +64,11 @@ func (r *Pipeline) requestContains(m memory.Memory) bool {
 	return slices.ContainsFunc(r.Q.Messages, func(message string) bool { return holds(message, content) })
 }
 
-// quotable is the number of words from which a match within another text is not a coincidence.
+// minQuotedWords is the number of words from which a match within another text is not a coincidence.
 const quotable = 3
 
-// holds reports whether content is the whole message or, if it has at least [quotable] words, a
-// part of the message between word boundaries.
+// containsText reports whether content is the whole message or, if content has at least [minQuotedWords]
+// words, a part of the message between word boundaries.
 func holds(message, content string) bool {
 	if content == "" || strings.TrimSpace(message) == content {
 		return content != ""

@@ -12,11 +12,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxSuccessors bounds how many replacements of a fact are followed.
+// maxSuccessors bounds the steps from a fact to its current replacement.
 const maxSuccessors = 8
 
-// hydrate reads candidates from the store and drops those that must not be shown. For a question
-// about the past it returns the memories that the search read.
+// hydrate reads candidates from the store and drops memories that are not visible. For a question about
+// the past it returns the memories that the search already read.
 func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	defer r.E.Metrics.StageEnded("read", time.Now())
 	hits := make([]memory.Hit, 0, len(cands))
@@ -32,7 +32,7 @@ func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memor
 	if err != nil {
 		return nil, fmt.Errorf("read the found memories: %w", err)
 	}
-	for i := range cands { // in candidate order; some are dropped
+	for i := range cands { // both lists have the same order; the store omits deleted memories
 		c := &cands[i]
 		if len(memories) == 0 || memories[0].ID() != c.ID {
 			continue
@@ -46,7 +46,7 @@ func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memor
 }
 
 // addReplacements adds to turns the replacements of facts learned from them. If a replacement is
-// itself a hit, it is moved before the turn.
+// itself a hit, it moves before the turn.
 func (r *Pipeline) addReplacements(ctx context.Context) {
 	var turns []string
 	for _, h := range r.Hits {
@@ -70,8 +70,8 @@ func (r *Pipeline) addReplacements(ctx context.Context) {
 }
 
 // pairAnswers moves the assistant's answers behind their questions. A question that is not a hit is
-// added before its answer if the budget allows, unless it repeats the current question or the
-// request contains it.
+// added before its answer if the budget allows and if the question neither repeats the current question
+// nor is contained in the request.
 func (r *Pipeline) pairAnswers(ctx context.Context) {
 	var ids []string
 	for _, h := range r.Hits {
@@ -92,7 +92,7 @@ func (r *Pipeline) pairAnswers(ctx context.Context) {
 	r.Hits = recall.PairAnswers(r.Hits, found, r.Q.Budget)
 }
 
-// addPredecessors adds to facts their predecessors, so that the reader knows what was true earlier.
+// addPredecessors adds to facts the facts that they replaced, so that the model sees earlier states.
 func (r *Pipeline) addPredecessors(ctx context.Context) {
 	var facts []string
 	for _, h := range r.Hits {
@@ -115,8 +115,8 @@ func (r *Pipeline) addPredecessors(ctx context.Context) {
 	}
 }
 
-// Successors returns, by turn, the current replacements of facts learned from turns. If a fact
-// ended without a replacement, or the replacement must not be shown, only the time is set.
+// Successors returns, by turn, the current replacements of facts learned from turns. If a fact ended
+// without a visible replacement, the replacement has only a time.
 func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {
 	next, err := memory.SupersededBy(ctx, r.E.Store, r.Q.Scope.Owner, turns)
 	if err != nil || len(next) == 0 {
@@ -165,7 +165,7 @@ func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]m
 	return now, nil
 }
 
-// lastOf returns the first fact in a chain of replacements that may be shown, or the last one.
+// currentReplacement returns the first visible fact in a sequence of replacements, or the last fact.
 func lastOf(id string, facts map[string]*memory.Fact, now time.Time) *memory.Fact {
 	var last *memory.Fact
 	for range maxSuccessors {

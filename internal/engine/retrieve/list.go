@@ -13,16 +13,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Listed is the number of facts that are read to answer "what do you know about me?".
+// MaxListed is the number of facts that are read to answer "what do you know about me?".
 const Listed = 500
 
-// rulesApply reports whether the rules of recall apply: the question is about the present, and
-// facts are among the kinds searched.
+// rulesApply reports whether the rules of recall apply: the question is about the present and
+// searches facts.
 func (r *Source) rulesApply() bool {
 	return r.Q.At == (memory.At{}) && (len(r.Q.Kinds) == 0 || slices.Contains(r.Q.Kinds, memory.KindFact))
 }
 
-// list answers a request to list memory with facts, most important first.
+// listFacts answers a request to list memory with facts, most important first.
 func (r *Pipeline) list(ctx context.Context, topK int) error {
 	r.placed()
 	q := r.filters()
@@ -55,7 +55,7 @@ func (r *Pipeline) list(ctx context.Context, topK int) error {
 	return nil
 }
 
-// identity lists the facts about the user's identity, of any age.
+// identityFacts lists the facts about the user's identity, of any age.
 func (r *Source) identity(ctx context.Context, q memory.Query) ([]memory.Memory, error) {
 	var facts []memory.Memory
 	q.Subject = "user"
@@ -94,7 +94,7 @@ func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.A
 			continue
 		}
 		item := memory.Item{Memory: m, ID: m.ID()}
-		if core.OfWords(e.Embedder) { // vectors of a model take long to compute, so words search the past
+		if core.OfWords(e.Embedder) { // model vectors are too slow to compute here
 			vectors, err := e.TextVectors(ctx, m.ID(), m.Content())
 			if err != nil {
 				return nil, err
@@ -107,13 +107,13 @@ func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.A
 	return items, nil
 }
 
-// maxRepeats bounds the source turns of a replaced fact, including those that repeat it.
+// maxSourceTurns bounds the source turns of a replaced fact, including turns that repeat the fact.
 const maxRepeats = 16
 
-// Repeats adds to the provenance of each replaced fact the assistant's answers that repeat it, so
-// that recall shows such an answer only together with the replacement. It returns the ids of those
-// answers: they must count as learned from, since recall looks up replacements only of such turns.
-// If answers are learned from anyway, it returns nil. A failed search is logged and skipped.
+// AddRepeatingAnswers adds to the provenance of each replaced fact the assistant's answers that repeat
+// it, so that recall shows such an answer only with the replacement. It returns the ids of these answers,
+// which must count as learned from: recall looks up replacements only of such turns. It returns nil if
+// learning reads all answers. A failed search is logged and skipped.
 func (e *Retriever) Repeats(ctx context.Context, changes []memory.Change) (learned []string) {
 	for i := range changes {
 		old := changes[i].After.Fact
@@ -140,17 +140,17 @@ func (e *Retriever) Repeats(ctx context.Context, changes []memory.Change) (learn
 	return learned
 }
 
-// maxStatements bounds how many turns are checked for a statement of a fact.
+// maxStatements bounds the turns that are checked for a statement of a fact.
 const maxStatements = 30
 
-// Stating returns the turns and summaries that state a fact, including those from which nothing
+// TurnsStating returns the turns and summaries that state a fact, including turns from which nothing
 // was learned: turns from a pause of learning, imports, answers.
 func (e *Retriever) Stating(ctx context.Context, f memory.Fact) ([]memory.Memory, error) {
 	turns, err := e.Like(ctx, memory.Scope{Owner: f.Scope.Owner}, f.Content, maxStatements)
 	return slices.DeleteFunc(turns, func(m memory.Memory) bool { return !States(m, f) }), err
 }
 
-// Like returns the turns and summaries of a scope that are most similar to a text.
+// SimilarTurns returns the turns and summaries of a scope that are most similar to a text.
 func (e *Retriever) Like(ctx context.Context, scope memory.Scope, words string, most int) ([]memory.Memory, error) {
 	near, err := e.VectorToCompare(ctx, words)
 	if err != nil {
@@ -159,7 +159,7 @@ func (e *Retriever) Like(ctx context.Context, scope memory.Scope, words string, 
 	return core.FindMemories(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: words, Vector: near, Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Limit: most})
 }
 
-// States reports whether a turn or a summary states a fact or asks to forget it.
+// StatesFact reports whether a turn or a summary states a fact or asks to forget it.
 func States(m memory.Memory, f memory.Fact) bool {
 	if t := m.Turn; t != nil && t.Role == memory.RoleUser {
 		utterance := extract.Utterance{Turn: *t, Text: t.Content}
@@ -170,8 +170,8 @@ func States(m memory.Memory, f memory.Fact) bool {
 	return len(learn.MemoriesToForget(extract.Command{What: f.Content}, []memory.Memory{m})) > 0
 }
 
-// GetAt returns a memory as of a time. It returns [memory.NotFound] if the memory did not exist or,
-// for a fact, was not valid then.
+// GetAt returns a memory as of a time, or [memory.NotFound] if the memory did not exist at that time or,
+// for a fact, was not valid.
 func (e *Retriever) GetAt(ctx context.Context, owner memory.Owner, id string, at memory.At) (memory.Memory, error) {
 	m, err := e.Get(ctx, owner, id)
 	if err != nil || at == (memory.At{}) {

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// perMemory is the approximate index size in bytes of a short memory with 384 dimensions.
+	// bytesPerMemory is the approximate index size in bytes of a short memory with 384 dimensions.
 	perMemory = 1 << 10
 	// listWait is how long loading an owner waits for the list of large owners.
 	listWait = 20 * time.Millisecond
-	// fewPassing is the largest number of a filter's ids that are sent with an outside search. If
-	// more pass, the search requests enough results that some pass, at most mostPassing.
+	// maxSentIDs bounds the matching ids that are sent to the vector search. If more memories match,
+	// the search asks for so many results that some should match, at most maxOutsideResults.
 	fewPassing, mostPassing = 5000, 10_000
 )
 
-// VectorSearch searches vectors of active memories outside this process.
+// VectorSearch searches vectors of active memories outside the resident index.
 type VectorSearch interface {
-	// Nearest returns the n memories with the vectors nearest to a question's: of all memories of
-	// the owner or, unless ids is nil, of these.
+	// Nearest returns the n memories with the vectors nearest to a question's vector, among the
+	// memories with these ids. nil ids means all memories of the owner.
 	Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) ([]memory.Near, error)
 	// Vectors returns vectors by memory, in the format of package vector.
 	Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error)
@@ -35,34 +35,33 @@ type VectorSearch interface {
 
 // OffloadOptions are the settings of an [Offload].
 type OffloadOptions struct {
-	Above   int64 // bytes of an owner's index with vectors; 0: all owners are offloaded
+	Above   int64 // index bytes of an owner, with vectors, above which the owner is offloaded; 0: all owners
 	Log     *slog.Logger
-	Large   func(ctx context.Context, memories int) ([]memory.Owner, error) // lists owners with more memories; nil: they are detected when loaded
-	Prepare func(context.Context, memory.Owner) error                       // runs in the background once an owner is offloaded; nil: no preparation
+	Large   func(ctx context.Context, memories int) ([]memory.Owner, error) // lists owners with more memories; may be nil
+	Prepare func(context.Context, memory.Owner) error                       // called once an owner is offloaded; may be nil
 }
 
-// Offload is a resident index without the vectors of large owners, which an outside search covers.
-// Words and statistics stay in the index. The index also filters and merges the outside results, so
-// ranking gets the same candidates and scores. While the outside search fails, Offload searches
-// only by words.
+// Offload is a resident index without the vectors of large owners, which a [VectorSearch] searches
+// instead. The index still searches words, filters and merges the results, so that ranking gets the same
+// candidates and scores. While the vector search fails, Offload searches only by words.
 type Offload struct {
 	*index.Index
 	model   string
 	outside VectorSearch
 	opts    OffloadOptions
 
-	ctx         context.Context // of background work
+	ctx         context.Context // context of background work
 	stop        context.CancelFunc
 	work        sync.WaitGroup
 	listed      chan struct{} // closed once the list of large owners is read
-	searchFails atomic.Bool   // the outside search fails
-	vectorsFail atomic.Bool   // reading candidates' vectors fails
+	searchFails atomic.Bool   // true while the vector search fails
+	vectorsFail atomic.Bool   // true while reading candidates' vectors fails
 
 	mu    sync.Mutex // guards the following fields
 	large map[memory.Owner]bool
 }
 
-// NewOffload returns a searcher with its own index. The caller must close it.
+// NewOffload returns a searcher with an index of its own. The caller must close it.
 func NewOffload(source memory.Source, indexed index.Options, outside VectorSearch, opts OffloadOptions) *Offload {
 	ctx, stop := context.WithCancel(context.Background())
 	o := &Offload{model: indexed.Model, outside: outside, opts: opts, ctx: ctx, stop: stop, listed: make(chan struct{}), large: map[memory.Owner]bool{}}
@@ -72,7 +71,7 @@ func NewOffload(source memory.Source, indexed index.Options, outside VectorSearc
 	return o
 }
 
-// maxResident returns how many memories with vectors an owner may have in the index.
+// maxResident returns the number of memories above which an owner is offloaded.
 func (o *Offload) maxResident() int { return int(o.opts.Above / perMemory) }
 
 func (o *Offload) list() {
@@ -91,8 +90,8 @@ func (o *Offload) list() {
 	}
 }
 
-// offload moves an owner's vectors to the outside search, from the next load on. It reports whether
-// the owner was not offloaded before.
+// offloadOwner moves an owner's vectors to the vector search when the owner is loaded next. It reports
+// whether the owner was not offloaded before.
 func (o *Offload) offload(owner memory.Owner) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -106,7 +105,7 @@ func (o *Offload) offload(owner memory.Owner) bool {
 	return true
 }
 
-// prepare prepares the outside search for an owner.
+// prepare prepares the vector search for an owner.
 func (o *Offload) prepare(owner memory.Owner) {
 	if err := o.opts.Prepare(o.ctx, owner); err != nil && o.ctx.Err() == nil {
 		o.opts.Log.Warn("the vector search of the database was not prepared; the next start tries again", "owner", owner, "err", err)
@@ -115,7 +114,7 @@ func (o *Offload) prepare(owner memory.Owner) {
 
 // Close waits for background work and closes the index.
 func (o *Offload) Close() error {
-	o.mu.Lock() // after Wait nothing starts
+	o.mu.Lock() // no background work starts after Wait
 	o.stop()
 	o.mu.Unlock()
 	err := o.Index.Close()
@@ -123,7 +122,7 @@ func (o *Offload) Close() error {
 	return err
 }
 
-// offloads reports whether an owner's vectors are searched outside.
+// isOffloaded reports whether the vector search has an owner's vectors. It waits briefly for the list.
 func (o *Offload) offloads(owner memory.Owner) bool {
 	if o.opts.Above == 0 {
 		return true
@@ -141,14 +140,14 @@ func (o *Offload) isLarge(owner memory.Owner) bool {
 	return o.opts.Above == 0 || o.large[owner]
 }
 
-// follower is an outside search with its own copy of the vectors.
+// replica is a vector search with a copy of the vectors.
 type follower interface {
 	Warm(memory.Owner)                 // starts to copy recent writes
 	Drop(memory.Owner) error           // removes an owner's copy after an erasure
-	DropEarlier(context.Context) error // removes copies by other embedders
+	DropEarlier(context.Context) error // removes copies of vectors by other embedders
 }
 
-// Warm makes the index and the outside copy read recent writes.
+// Warm makes the index and the replica read recent writes.
 func (o *Offload) Warm(owner memory.Owner) {
 	o.Index.Warm(owner)
 	if f, ok := o.outside.(follower); ok && o.isLarge(owner) {
@@ -156,7 +155,7 @@ func (o *Offload) Warm(owner memory.Owner) {
 	}
 }
 
-// Drop removes an owner from the index and the outside copy.
+// Drop removes an owner from the index and the replica.
 func (o *Offload) Drop(owner memory.Owner) error {
 	err := o.Index.Drop(owner)
 	if f, ok := o.outside.(follower); ok {
@@ -165,7 +164,7 @@ func (o *Offload) Drop(owner memory.Owner) error {
 	return err
 }
 
-// DropEarlier removes outside copies of vectors by other embedders.
+// DropEarlier removes replicas of vectors by other embedders.
 func (o *Offload) DropEarlier(ctx context.Context) error {
 	if f, ok := o.outside.(follower); ok {
 		return f.DropEarlier(ctx)
@@ -200,7 +199,7 @@ func (o *Offload) Search(ctx context.Context, s memory.Search) ([]memory.Candida
 	return found, nil
 }
 
-// nearest returns as many memories as the index would pick by vector.
+// nearest returns the memories that the index itself would select by vector.
 func (o *Offload) nearest(ctx context.Context, owner memory.Owner, s memory.Search) ([]memory.Near, error) {
 	passing, err := o.MatchFilter(ctx, owner, s, fewPassing)
 	if err != nil || passing.Share == 0 {
@@ -210,11 +209,11 @@ func (o *Offload) nearest(ctx context.Context, owner memory.Owner, s memory.Sear
 	if passing.IDs != nil {
 		return o.outside.Nearest(ctx, owner, o.model, s.Vector, passing.IDs, want)
 	}
-	n := min(mostPassing, int(math.Ceil(1.25*float64(want)/passing.Share))) // memories that pass may rank lower
+	n := min(mostPassing, int(math.Ceil(1.25*float64(want)/passing.Share))) // the nearest may not match
 	return o.outside.Nearest(ctx, owner, o.model, s.Vector, nil, n+len(s.Exclude))
 }
 
-// measure sets the vectors of candidates and their cosines.
+// setCosines sets the vectors of candidates and their cosines.
 func (o *Offload) measure(ctx context.Context, owner memory.Owner, question []float32, found []memory.Candidate) {
 	var ids []string
 	for _, c := range found {
@@ -231,7 +230,7 @@ func (o *Offload) measure(ctx context.Context, owner memory.Owner, question []fl
 	}
 }
 
-// note logs that the outside search fails or recovers, and reports whether err is nil.
+// checkOutside logs when the vector search begins to fail or recovers, and reports whether err is nil.
 func (o *Offload) note(ctx context.Context, failing *atomic.Bool, err error) bool {
 	switch {
 	case err == nil && failing.CompareAndSwap(true, false):
@@ -242,7 +241,7 @@ func (o *Offload) note(ctx context.Context, failing *atomic.Bool, err error) boo
 	return err == nil
 }
 
-// look offloads owners who were loaded with too many vectors.
+// offloadGrown offloads owners that were loaded with too many vectors.
 func (o *Offload) look(scopes []memory.Scope) {
 	if o.opts.Above == 0 {
 		return
@@ -254,7 +253,7 @@ func (o *Offload) look(scopes []memory.Scope) {
 	}
 }
 
-// drop makes the index reload an owner without vectors.
+// reload makes the index load an owner again, without vectors.
 func (o *Offload) drop(owner memory.Owner) {
 	if err := o.Index.Drop(owner); err != nil {
 		o.opts.Log.Warn("the index of a large user was not dropped", "owner", owner, "err", err)

@@ -17,35 +17,35 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Question is a question to memory.
+// Question is a question to memory, with filters and limits.
 type Question struct {
 	Scope          memory.Scope
 	Text           string
-	Chat           bool     // a chat message, which may not need memory; otherwise an explicit question
-	TopK           *int     // nil: the setting
-	ScoreThreshold *float64 // nil: the setting
-	RecencyWeight  *float64 // nil: the setting
+	Chat           bool     // a chat message, which may not need memory; else explicit
+	TopK           *int     // nil uses the setting
+	ScoreThreshold *float64 // nil uses the setting
+	RecencyWeight  *float64 // nil uses the setting
 	Kinds          []memory.Kind
 	Category       string
 	Tag            string
-	Conversation   string // search only the turns of this conversation and the facts learned from it
+	Conversation   string // only turns of and facts from this conversation; "": no filter
 	Exclude        map[string]bool
-	Messages       []string // the request's text, if a model reads it; memories in it are not repeated
+	Messages       []string // texts of the request; memories in them are not repeated
 	At             memory.At
 	Budget         int             // in tokens; 0: unlimited
-	Replaced       map[string]bool // turns that the request replaces; facts learned only from them are omitted
-	Place          func() Place    // finds a chat's place concurrently; nil: In, Exclude and Replaced are set
-	Carries        int             // number of memories that Place may exclude
+	Replaced       map[string]bool // turns that the request replaces; facts only from them are omitted
+	Place          func() Place    // finds a chat's state concurrently; may be nil
+	Carries        int             // number of memories that ChatState may exclude
 	In             string          // id of the asking conversation, for the trace
-	TextlessTrace  bool            // true if the trace contains no text
-	Untraced       bool            // true if [Retriever.Recall] stores no trace
+	TextlessTrace  bool            // the trace contains no text
+	Untraced       bool            // [Retriever.Recall] stores no trace
 	Door           string
 
-	// Core makes the block begin with core facts. It is set for a model's prompt.
+	// WithCore makes the block begin with core facts. It is set for a model's prompt.
 	Core bool
 }
 
-// Place is the conversation of a chat's question, and the memories that the chat already contains.
+// ChatState is the conversation of a chat's question, and the memories that the chat already contains.
 type Place struct {
 	In                string // id of the conversation
 	Exclude, Replaced map[string]bool
@@ -57,13 +57,13 @@ type Place struct {
 	CoreTokens int             // their size in tokens
 }
 
-// Found is the memories that answer a question, best first.
+// Result is the memories that answer a question, best first.
 type Found struct {
 	Hits     []memory.Hit
-	Trace    string   // "": no trace was stored
+	Trace    string   // id of the trace; "": no trace was stored
 	Degraded []string // names of skipped parts, with reasons
 	Misspelt []memory.Misspelt
-	Block    string // Block and Pause are set by [exchange.Exchanges.RecallBlock]
+	Block    string // set, like Pause, only by [exchange.Exchanges.RecallBlock]
 	Pause    core.Pause
 }
 
@@ -71,19 +71,19 @@ const (
 	// Candidates is the number of candidates that a search returns.
 	Candidates = recall.Candidates
 
-	// extraCandidates is the number of additional memories that are read from the store, since some
-	// are merged or were deleted.
+	// extraCandidates is the number of memories that are read in addition, since some are merged or
+	// were deleted.
 	extraCandidates = 8
 
-	// maxCarried bounds a chat's extra candidates, since the request may already contain some.
+	// maxCarried bounds a chat's extra candidates, since the request may already contain some candidates.
 	maxCarried = 100
 )
 
-// Recall answers a question from memory. It skips a part that fails and records it in Degraded. It
+// Recall answers a question from memory. It skips a part that fails and records the part in Degraded. It
 // returns an error only if no search works.
 func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	started := e.Now()
-	if e.Apart() && q.Conversation != "" && q.At == (memory.At{}) { // also searches the user's own conversation
+	if e.Apart() && q.Conversation != "" && q.At == (memory.At{}) { // adds the user's own facts
 		q.Scope.Conversation, q.Conversation = q.Conversation, ""
 	}
 	defer e.Idle.Begin()()
@@ -98,7 +98,7 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	return found, err
 }
 
-// Prepare recalls memory for a prompt. For a chat's question it drops results after a deadline. The
+// Prepare recalls memory for a prompt. For a chat's question it discards results after a deadline. The
 // caller stores the trace.
 func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pipeline, took time.Duration) {
 	started := e.Now()
@@ -126,7 +126,7 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 	return Prepared{Block: block, Hits: r.Hits, Core: r.Opening, Trace: core.NewID(), Read: true, Pending: r.pending, TextlessTrace: r.HasTextlessTrace()}, r, took
 }
 
-// block recalls and renders a block. A part that fails or panics is skipped.
+// recallBlock recalls and renders a block. A part that fails or panics is skipped.
 func (r *Pipeline) block(ctx context.Context) (text string) {
 	err := core.Guarded(r.E.Core, func() error { text = r.rendered(ctx); return nil })
 	if err != nil {
@@ -138,7 +138,7 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 
 func (r *Pipeline) rendered(ctx context.Context) string {
 	var standing recall.Core
-	source := Source{E: r.E, Q: r.Q, Now: r.Now} // separate, since r itself searches concurrently
+	source := Source{E: r.E, Q: r.Q, Now: r.Now} // a separate value, since r is used concurrently
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		var err error
@@ -171,25 +171,25 @@ func (r *Pipeline) rendered(ctx context.Context) string {
 	return block.Text
 }
 
-// Pipeline is the recall of one question.
+// Pipeline is the recall of one question, with its intermediate results.
 type Pipeline struct {
 	Source
 
-	asked       string // the part of the text that asks
+	asked       string // the part of the text that is a question
 	Found       int
 	Cut         []recall.Cut
 	repeats     *recall.RepeatFilter // detects repetitions of the question
 	droppedIDs  map[string]bool      // ids of hits that repeat the question or that the request contains
 	Dropped     []recall.Dropped
 	Hits        []memory.Hit
-	Opening     recall.Core            // the beginning of the block, before the hits
-	overflow    recall.Core            // core facts for which the block has no room
-	readOpening func() recall.Core     // reads the possible beginning of the block; nil once settle has run
+	Opening     recall.Core            // core facts at the beginning of the block, before the hits
+	overflow    recall.Core            // core facts that do not fit into the block
+	readOpening func() recall.Core     // reads the possible core facts; nil after chooseOpening
 	disputed    map[string]memory.Fact // pending replacements by the id of the replaced fact
 	Lines       []recall.Line          // lines of the block
 	pending     int                    // number of pending facts
 	Misspelt    []memory.Misspelt
-	reranked    [2]int // numbers of candidates that the reranker read, and that were sent to it
+	reranked    [2]int // numbers of candidates that the reranker read and that it was sent
 }
 
 // run recalls the question: query, search, rank, hydrate and fit.
@@ -227,7 +227,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 	return nil
 }
 
-// find recalls by search, or returns all facts of a user who has few.
+// recallBySearch recalls by search, or returns all facts of a user who has few facts.
 func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error {
 	ctx, cancel := contextBefore(ctx, r.E.share(searchLeaves), 0)
 	defer cancel()
@@ -266,11 +266,11 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 	return nil
 }
 
-// repeatSearches bounds the searches for one question. It searches again while more than half of
-// the candidates are dropped, since a question asked a hundred times would crowd out its answer.
+// repeatSearches bounds the searches for one question. A search is repeated while more than half of the
+// candidates are dropped, since a question asked a hundred times would displace its answer.
 const repeatSearches = 4
 
-// ranked returns the hits of a search, best first, without those that are always dropped.
+// searchAndRank returns the hits of a search, best first, without dropped hits: see dropReason.
 func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	s.Limit = r.E.Opts.Recall.Limit(s.Limit, topK)
 	for tries := 1; ; tries++ {
@@ -288,7 +288,7 @@ func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Sear
 		r.Misspelt = recall.CorrectionsOf(cands)
 		left := len(r.droppedIDs)
 		hits, err := r.rankBest(ctx, query, cands, topK)
-		index.Done(cands) // ranking copied the candidates
+		index.Done(cands) // ranking has copied the candidates
 		if err != nil || tries == repeatSearches || 2*(len(r.droppedIDs)-left) < s.Limit {
 			return hits, err
 		}
@@ -300,12 +300,12 @@ func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Sear
 	}
 }
 
-// rankBest ranks candidates and, with a reranker, ranks the best of them again by its scores.
+// rankBest ranks candidates. With a reranker, it ranks them again by the reranker's scores.
 func (r *Pipeline) rankBest(ctx context.Context, query recall.Query, cands []memory.Candidate, topK int) ([]memory.Hit, error) {
 	opts := r.options(topK)
 	if r.E.Reranker != nil && len(cands) > 0 {
 		first := unreranked(opts)
-		if first.Limit, first.Threshold = Reranked, new(float64); r.E.Opts.Recall.Each > 0 { // so few that the reranker reads all
+		if first.Limit, first.Threshold = Reranked, new(float64); r.E.Opts.Recall.Each > 0 { // few enough to rerank all
 			first.Limit = len(cands)
 		}
 		hits, err := r.rank(ctx, query, &cands, &first)
@@ -321,7 +321,7 @@ func (r *Pipeline) rankBest(ctx context.Context, query recall.Query, cands []mem
 	return r.rank(ctx, query, &cands, &opts)
 }
 
-// options returns the options for ranking.
+// rankOptions returns the options for ranking.
 func (r *Pipeline) options(topK int) recall.Options {
 	opts := recall.Options{Limit: topK + extraCandidates, Threshold: r.Q.ScoreThreshold, Recency: r.Q.RecencyWeight}
 	scale := r.scale()
@@ -339,13 +339,13 @@ func (r *Pipeline) options(topK int) recall.Options {
 	return opts
 }
 
-// repeatedThreshold is the threshold for a repeated question: half the usual one, since earlier
-// copies of the question make its words common.
+// repeatedThreshold is the threshold for a repeated question: half the default, since earlier copies
+// of the question make its words common.
 var repeatedThreshold = recall.DefaultAnswered / 2
 
-// rank ranks candidates and reads the best. Dropped candidates would raise the threshold for the
-// others, so it ranks again without them. The threshold is lower if an earlier copy of the question
-// was among the best.
+// rankAndRead ranks candidates and reads the best. It ranks again without dropped candidates, which would
+// raise the threshold for the others. The threshold is lower if an earlier copy of the question was
+// among the best.
 func (r *Pipeline) rank(ctx context.Context, query recall.Query, cands *[]memory.Candidate, opts *recall.Options) ([]memory.Hit, error) {
 	for {
 		kept, cut := r.byMeasure(query, *cands, *opts)
@@ -367,8 +367,8 @@ func (r *Pipeline) rank(ctx context.Context, query recall.Query, cands *[]memory
 	}
 }
 
-// measure sets the measure for ranking. A configured threshold applies only to the configured
-// measure, and is then the only criterion.
+// setMeasure sets the measure for ranking. A configured threshold applies only to the configured
+// measure, for which it is the only criterion.
 func (r *Pipeline) measure(opts *recall.Options, m recall.Measure) {
 	if opts.Measure != m && opts.Threshold != r.Q.ScoreThreshold {
 		opts.Threshold = nil
@@ -377,8 +377,8 @@ func (r *Pipeline) measure(opts *recall.Options, m recall.Measure) {
 	opts.Chat = opts.Chat && (m != recall.Fitted || opts.Threshold == nil)
 }
 
-// byMeasure ranks candidates. If the measure is the cosine, it ranks candidates with a vector by
-// cosine, and the others by words.
+// rankByMeasure ranks candidates. If the measure is the cosine, it ranks candidates with a vector by
+// cosine, and candidates without a vector by words.
 func (r *Pipeline) byMeasure(query recall.Query, cands []memory.Candidate, opts recall.Options) (kept []memory.Candidate, cut []recall.Cut) {
 	if opts.Measure != recall.Cosine {
 		return recall.Rank(query, cands, opts, r.Now)
@@ -396,7 +396,7 @@ func (r *Pipeline) byMeasure(query recall.Query, cands []memory.Candidate, opts 
 	return kept[:min(len(kept), opts.Limit)], cut
 }
 
-// unreranked returns the options for ranking before a reranker.
+// beforeReranking returns the options for ranking before a reranker.
 func unreranked(opts recall.Options) recall.Options {
 	if opts.Measure == recall.Reranker {
 		whole := 1.0
@@ -405,8 +405,8 @@ func unreranked(opts recall.Options) recall.Options {
 	return opts
 }
 
-// fitToBudget cuts the hits to the budget. It drops hits that the request contains, and shared
-// facts that contradict the user's own.
+// fitToBudget reduces the hits to the budget. It drops hits that the request contains, and shared
+// facts that contradict the user's own facts.
 func (r *Pipeline) fitToBudget(ctx context.Context, hits []memory.Hit, topK int) {
 	var fresh []memory.Hit
 	for _, h := range r.withReasons(ctx, hits) {
@@ -424,11 +424,11 @@ func (r *Pipeline) fitToBudget(ctx context.Context, hits []memory.Hit, topK int)
 	r.Dropped = append(r.Dropped, dropped...)
 }
 
-// maxReasoned is how many facts get their turns when a question asks for a reason.
+// maxReasoned is the number of facts whose source turns are added when a question asks for a reason.
 const maxReasoned = 3
 
-// withReasons inserts the source turns after the first facts when the question asks why: ranking
-// prefers facts, but these rarely contain the reason.
+// withReasons inserts the source turns after the first facts when the question asks why, since ranking
+// prefers facts, which rarely contain the reason.
 func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.Hit {
 	if r.history != nil || !recall.AsksWhy(r.asked) {
 		return hits
@@ -463,8 +463,8 @@ func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.
 	return out
 }
 
-// contradicted reports whether a fact shared by another user contradicts one of the user's own, or
-// cannot be checked. Questions about the past are not checked.
+// isContradicted reports whether a fact shared by another user contradicts one of the user's own facts,
+// or cannot be checked. Questions about the past are not checked.
 func (r *Pipeline) contradicted(ctx context.Context, link *memory.Link) bool {
 	if r.history != nil || link == nil || !share.BetweenUsers(link.Fact.Scope.Owner, link.Owner) {
 		return false

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// Reranked bounds the number of candidates that a reranker reads.
+	// MaxReranked bounds the number of candidates that a reranker reads.
 	Reranked = 24
 
-	// rerankText bounds the bytes of a memory that the reranker reads, about 200 tokens, since the
+	// maxRerankText bounds the bytes of a memory that the reranker reads, about 200 tokens, since the
 	// cost grows with the length.
 	rerankText = 800
 
-	// rerankTime bounds the call if there is no deadline.
+	// maxRerankTime bounds a call without a deadline.
 	rerankTime = time.Second
 )
 
@@ -52,10 +52,10 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory
 	return byID
 }
 
-// duplicateCosine is the cosine from which two texts count as equal, by calibrated embedders.
+// duplicateCosine is the minimum cosine of duplicate texts, for calibrated embedders.
 const duplicateCosine = 0.90
 
-// DuplicateScore returns duplicateCosine on the scale of the current embedder.
+// DuplicateThreshold returns duplicateCosine on the scale of the current embedder.
 func (e *Retriever) DuplicateScore() float64 {
 	if e.Opts.OwnEmbedder && (e.Opts.Words == nil || !core.OfWords(e.Embedder)) {
 		return duplicateCosine
@@ -63,7 +63,7 @@ func (e *Retriever) DuplicateScore() float64 {
 	return recall.EmbedderCosine(duplicateCosine, background(e.Embedder))
 }
 
-// background returns an embedder's cosine of unrelated texts, or 0 if that is unknown.
+// background returns the mean cosine of unrelated texts by an embedder, or 0 if unknown.
 func background(e memory.Embedder) float64 {
 	b, ok := e.(interface{ Background() float64 })
 	if !ok {

@@ -18,7 +18,7 @@ import (
 // The values of Reach.
 const (
 	ReachUser         core.Reach = "user"         // all memory of the user
-	ReachConversation core.Reach = "conversation" // the chat's own conversation and, while that is short, recent ones too
+	ReachConversation core.Reach = "conversation" // the chat's conversation; while short, also recent memory
 )
 
 // The values of Fallback.
@@ -28,19 +28,19 @@ const (
 	FallbackEmpty core.Fallback = "empty" // when the search fails or finds nothing
 )
 
-// Recents is the number of newest facts that replace a search result (design 1).
+// RecentFacts is the number of newest facts that replace a search result (design 1).
 const Recents = 10
 
-// Question returns the question of a chat request.
+// QuestionText returns the question of a chat request.
 func (e *Retriever) Question(c *chatapi.Chat) string {
 	return c.Question(max(1, e.Opts.Recall.Messages))
 }
 
-// canSkipSearch reports whether facts may be shown without a search: no threshold is given.
+// canSkipSearch reports whether facts may be returned without a search: no threshold is set.
 func (r *Source) canSkipSearch() bool { return r.rulesApply() && r.Q.ScoreThreshold == nil }
 
-// fewFacts returns the facts of a scope that a query selects, newest first. all is false if there
-// are more than most facts, or if too many other memories would have to be read.
+// fewFacts returns the matching facts of a scope, newest first. complete is false if there are more than
+// limit facts, or if too many other memories would have to be read.
 func (r *Source) fewFacts(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
 	q.Limit = most + 1
 	for looked := 0; ; {
@@ -70,12 +70,12 @@ func (r *Source) Query() recall.Query {
 	return recall.NewQuery(r.Q.Text, r.Now, recall.QueryOptions{Expand: rules.Expand, EmbedWhole: r.scale().Measure != recall.Fitted})
 }
 
-// filters returns the question's filters as a query.
+// filterQuery returns the question's filters as a query.
 func (r *Source) filters() memory.Query {
 	return memory.Query{Category: r.Q.Category, Tag: r.Q.Tag, Conversation: r.Q.Conversation}
 }
 
-// smallSet returns all facts as hits, if that rule is on and there are few facts.
+// smallSet returns all facts as hits, if the rule is on and the user has few facts.
 func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool) {
 	most := r.E.Opts.Recall.SmallSet
 	if most == 0 || !r.Q.Chat || !r.canSkipSearch() {
@@ -85,7 +85,7 @@ func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool)
 	if err != nil {
 		r.Skip("small_set", err)
 	}
-	if err != nil || !all || len(facts) == 0 { // if there are no facts, there may still be turns
+	if err != nil || !all || len(facts) == 0 { // turns may exist without facts
 		return nil, false
 	}
 	for _, h := range recall.ByImportance(facts, r.Now) {
@@ -96,7 +96,7 @@ func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool)
 	return hits, true
 }
 
-// pools returns the other scopes that a question searches: the configured shared pools and, for a
+// extraScopes returns the other scopes that a question searches: the configured shared pools and, for a
 // user with almost no facts, the global pool (design 3, 4.5).
 func (r *Source) pools(ctx context.Context) (out []memory.Scope) {
 	owner := r.Q.Scope.Owner
@@ -129,7 +129,7 @@ func (r *Source) pools(ctx context.Context) (out []memory.Scope) {
 	return out
 }
 
-// read hydrates candidates of the user and of pools, which it marks. It skips unreadable pools.
+// hydrateAll hydrates candidates, and marks those of pools. It skips pools that cannot be read.
 func (r *Source) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Owner != r.Q.Scope.Owner }) {
 		return r.hydrate(ctx, cands)
@@ -163,7 +163,7 @@ func (r *Source) read(ctx context.Context, cands []memory.Candidate) ([]memory.H
 	return hits, nil
 }
 
-// usesRecent reports whether recent facts replace the search result.
+// shouldUseRecent reports whether recent facts replace the search result.
 func (r *Pipeline) usesRecent(ctx context.Context, err error) bool {
 	fallback := r.E.Opts.Recall.Fallback
 	if !r.canSkipSearch() || fallback != FallbackError && fallback != FallbackEmpty {
@@ -173,7 +173,7 @@ func (r *Pipeline) usesRecent(ctx context.Context, err error) bool {
 	return failed(ctx, err) || fallback == FallbackEmpty && r.Q.Chat && err == nil && !found
 }
 
-// recent answers with the newest facts after a search that failed or found nothing.
+// recallRecent answers with the newest facts after a search that failed or found nothing.
 func (r *Pipeline) recent(ctx context.Context, topK int) error {
 	r.placed()
 	facts, _, err := r.fewFacts(ctx, r.Q.Scope, r.filters(), Recents)
@@ -192,7 +192,7 @@ func (r *Pipeline) recent(ctx context.Context, topK int) error {
 	return nil
 }
 
-// atLeast returns how many hits a rule may show: at least n, unless the request set topK.
+// minHits returns the number of hits that a rule may return: at least n, unless the request sets topK.
 func (r *Pipeline) atLeast(topK, n int) int {
 	if r.Q.TopK != nil {
 		return topK
@@ -200,7 +200,7 @@ func (r *Pipeline) atLeast(topK, n int) int {
 	return max(topK, n)
 }
 
-// summary returns the asking conversation's summary if the settings ask for it, and otherwise nil.
+// conversationSummary returns the asking conversation's summary, or nil if the setting is off.
 func (r *Source) summary(ctx context.Context) *memory.Summary {
 	if !r.E.Opts.Recall.Summary {
 		return nil
@@ -219,23 +219,23 @@ func (r *Source) summary(ctx context.Context) *memory.Summary {
 	return &all[0]
 }
 
-// failed reports whether the search failed; a client that left or an invalid question does not
-// count.
+// isSearchFailure reports whether a search failed, except after a client disconnected or for an invalid
+// question.
 func failed(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() == nil && !errors.Is(err, memory.Invalid)
 }
 
 const (
-	// FewInConversation is the number of memories from which a conversation is searched alone.
+	// SearchAloneFrom is the number of memories from which a conversation is searched alone.
 	FewInConversation = 50
 
-	// MostNear is how many of a conversation's newest memories are searched. Below
-	// FewInConversation as many of the user's newest are added (design 2).
+	// MaxNewest is the number of a conversation's newest memories that are searched. Below
+	// SearchAloneFrom, as many of the user's newest memories are added (design 2).
 	MostNear = 200
 )
 
-// searchConversation searches the asking conversation's newest memories and, while those are few,
-// the user's newest. If the global pool is searched too, it is searched completely.
+// searchConversation searches the asking conversation's newest memories and, if they are few, also the
+// user's newest. Pools are searched completely.
 func (r *Source) searchConversation(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	var found []memory.Candidate
 	pool := s
@@ -260,7 +260,7 @@ func (r *Source) searchConversation(ctx context.Context, s memory.Search) ([]mem
 	return append(found, more...), err
 }
 
-// searchNear searches the conversation's newest memories and, while those are few, all memories.
+// searchNewest searches the conversation's newest memories and, if they are few, the user's newest.
 func (r *Source) searchNear(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	s.Only = map[string]bool{}
 	own, err := r.newest(ctx, memory.Query{Kinds: s.Kinds, Conversation: r.Q.In}, s.Only)
@@ -273,8 +273,8 @@ func (r *Source) searchNear(ctx context.Context, s memory.Search) ([]memory.Cand
 	return r.E.Searcher.Search(ctx, s)
 }
 
-// newest adds the ids of the newest memories that a query selects, and returns their number. A
-// query without kinds selects all kinds.
+// addNewest adds the ids of the newest matching memories to ids, and returns their number. A query
+// without kinds matches all kinds.
 func (r *Source) newest(ctx context.Context, q memory.Query, ids map[string]bool) (n int, err error) {
 	q.Limit = MostNear
 	if len(q.Kinds) == 0 {
@@ -293,18 +293,18 @@ func (r *Source) newest(ctx context.Context, q memory.Query, ids map[string]bool
 }
 
 const (
-	// userConversation is the conversation whose facts belong to the user. All other conversations
-	// see its turns and facts too.
+	// userConversation is the conversation whose facts are the user's. All other conversations
+	// also read its turns and facts.
 	userConversation = "global"
 
-	// UnnamedConversation is that of chats without an id, if facts stay in conversations.
+	// DefaultConversation is the id for chats without an id, if conversations are isolated.
 	UnnamedConversation = "default"
 )
 
-// Apart reports whether facts stay in their conversations.
+// IsolatesConversations reports whether learned facts are visible only in their conversation.
 func (e *Retriever) Apart() bool { return e.Opts.Learn.Scope == core.OfConversation }
 
-// LearnsFor returns the conversation in the scope of learned facts: "" if they belong to the user.
+// LearningConversation returns the conversation in the scope of learned facts; "" for the user's facts.
 func (e *Retriever) LearnsFor(conversation string) string {
 	if !e.Apart() || conversation == userConversation {
 		return ""
@@ -312,8 +312,8 @@ func (e *Retriever) LearnsFor(conversation string) string {
 	return conversation
 }
 
-// Compares returns the scope of facts that a statement may contradict. If facts stay in their
-// conversations, the user's own scope does not include theirs.
+// ComparedScope returns the scope of facts that a statement may contradict. With isolated
+// conversations, the user's own scope excludes facts of conversations.
 func (e *Retriever) Compares(scope memory.Scope) memory.Scope {
 	if e.Apart() && scope.Conversation == "" {
 		scope.Conversation = userConversation
@@ -321,8 +321,8 @@ func (e *Retriever) Compares(scope memory.Scope) memory.Scope {
 	return scope
 }
 
-// Comparable reports whether a statement in a scope may change a memory that the scope can see. If
-// facts stay in their conversations, a statement changes only facts of its own. A fact shared by
+// IsComparable reports whether a statement in a scope may change a memory that is visible in the scope.
+// With isolated conversations, a statement changes only facts of its conversation. A fact shared by
 // another user is not compared while it is pending or hidden, or if it is about that user.
 func (e *Retriever) Comparable(scope memory.Scope, m memory.Memory) bool {
 	if m.Link != nil && m.Link.Status != memory.Active {
@@ -331,7 +331,7 @@ func (e *Retriever) Comparable(scope memory.Scope, m memory.Memory) bool {
 	return !share.IsAboutHome(m) && (!e.Apart() || m.Scope().Conversation == scope.Conversation)
 }
 
-// searchApart searches the memories of the question's conversation and, up to the same number, the
+// searchIsolated searches the memories of the question's conversation and, up to the same number, the
 // user's own facts and the turns of conversation "global".
 func (r *Source) searchApart(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	own, facts, turns := s, s, s
@@ -364,7 +364,7 @@ func (r *Source) searchApart(ctx context.Context, s memory.Search) ([]memory.Can
 	return append(found, users[:min(s.Limit, len(users))]...), nil
 }
 
-// candidateScore returns the score by which a search found a candidate.
+// candidateScore returns the score by which a search ordered a candidate.
 func candidateScore(c memory.Candidate, s memory.Search) float64 {
 	if s.ByVector && c.Found.Vector != 0 {
 		return float64(c.Found.Vector)
@@ -372,7 +372,7 @@ func candidateScore(c memory.Candidate, s memory.Search) float64 {
 	return c.Score
 }
 
-// among returns those of kinds that are wanted; an empty wanted means all.
+// filterKinds returns the kinds that are in allowed; empty allowed means all.
 func among(wanted []memory.Kind, kinds ...memory.Kind) []memory.Kind {
 	return slices.DeleteFunc(kinds, func(k memory.Kind) bool { return len(wanted) > 0 && !slices.Contains(wanted, k) })
 }

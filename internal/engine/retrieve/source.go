@@ -10,34 +10,34 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Source searches and reads the memory that is available to a question.
+// Source searches and reads the memory that a question may use.
 type Source struct {
 	E        *Retriever
 	Q        Question
 	Now      time.Time
 	Degraded []string
-	isPlaced bool // the values of Place are set
+	isPlaced bool // the values of ChatState are set
 
-	shownCore   map[string]bool // core facts of earlier blocks
-	shownTokens int
+	shownCore   map[string]bool // ids of core facts in earlier blocks
+	shownTokens int             // size of these facts in tokens
 
 	vector  bool                     // the question's vector was cached
-	history map[string]memory.Memory // memory at the time of a question about the past
+	history map[string]memory.Memory // by id, for a question about the past: memory at that time
 }
 
-// Skip records that a part of recall was skipped, and the reason.
+// RecordSkip records that a part of recall was skipped, and why.
 func (r *Source) Skip(part string, err error) {
 	r.Degraded = append(r.Degraded, part+": "+err.Error())
 }
 
-// Part runs an optional part of recall. A panic is recorded as a skipped part.
+// RunPart runs an optional part of recall. A panic is recorded as a skipped part.
 func (r *Source) Part(name string, do func()) {
 	if err := core.Guarded(r.E.Core, func() error { do(); return nil }); err != nil {
 		r.Skip(name, err)
 	}
 }
 
-// placed waits until Place has returned the request's conversation and its content.
+// waitForChatState waits for the request's conversation and the memories in the request.
 func (r *Source) placed() {
 	if r.Q.Place != nil && !r.isPlaced {
 		place := r.Q.Place()
@@ -46,7 +46,7 @@ func (r *Source) placed() {
 	}
 }
 
-// kinds returns the kinds to search; an empty list means all.
+// searchKinds returns the kinds to search; an empty list means all.
 func (r *Source) kinds() []memory.Kind {
 	if len(r.Q.Kinds) == 0 && r.E.Opts.Recall.NoTurns && r.rulesApply() {
 		return []memory.Kind{memory.KindFact, memory.KindSummary}
@@ -54,7 +54,7 @@ func (r *Source) kinds() []memory.Kind {
 	return r.Q.Kinds
 }
 
-// scale returns the scale of the current embedder.
+// relevanceScale returns the scale of the current embedder.
 func (r *Source) scale() core.Scale {
 	if r.E.Opts.Words != nil && core.OfWords(r.E.Embedder) {
 		return *r.E.Opts.Words
@@ -62,7 +62,7 @@ func (r *Source) scale() core.Scale {
 	return core.Scale{Measure: r.E.Opts.Recall.Measure, Threshold: r.E.Opts.Threshold}
 }
 
-// BuildSearch returns the search to perform: by words if the embedder fails or is too slow.
+// BuildSearch returns the search for a question: only by words if the embedder fails or is too slow.
 func (r *Source) BuildSearch(ctx context.Context, query recall.Query) memory.Search {
 	s := memory.Search{
 		Text:         query.Text,
@@ -88,7 +88,7 @@ func (r *Source) BuildSearch(ctx context.Context, query recall.Query) memory.Sea
 	return s
 }
 
-// embed returns a question's vector. It waits for the embedder only within its time limit.
+// embed returns a question's vector. It waits for the embedder only within the embedder's time limit.
 func (r *Source) embed(ctx context.Context, question string) ([]float32, error) {
 	_, reranker := r.E.extra()
 	var most time.Duration
@@ -118,7 +118,7 @@ func (r *Source) embed(ctx context.Context, question string) ([]float32, error) 
 	return vectors[0], nil
 }
 
-// Search queries the resident index or, for a time in the past, an index built for that time.
+// Search queries the resident index or, for a past time, an index built for that time.
 func (r *Source) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	defer r.E.Metrics.StageEnded("search", time.Now())
 	switch {

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// openingFacts reads what a prompt may get without a search: core facts or only pinned facts,
-// profile entries, and the asking conversation's summary. It excludes disputed facts.
+// openingFacts reads the memory that a prompt gets without a search: core facts or only pinned facts,
+// profile entries, and the asking conversation's summary. It excludes facts with pending replacements.
 func (r *Source) openingFacts(ctx context.Context, disputed map[string]memory.Fact) recall.Core {
 	var c recall.Core
 	facts, err := r.factsReady(ctx)
@@ -36,8 +36,8 @@ func (r *Source) openingFacts(ctx context.Context, disputed map[string]memory.Fa
 	return c
 }
 
-// OpeningFacts returns the core facts at the beginning of a conversation, the facts for which there
-// is no room, and the budget in tokens.
+// OpeningFacts returns the core facts at the beginning of a conversation, the core facts that do not fit,
+// and the budget in tokens.
 func (e *Retriever) OpeningFacts(ctx context.Context, scope memory.Scope) (in, left recall.Core, budget int, err error) {
 	r := Source{E: e, Q: Question{Scope: scope, Core: true}, Now: e.Time()}
 	_, disputed, err := e.Compare.Disputes(ctx, scope.Owner)
@@ -49,8 +49,8 @@ func (e *Retriever) OpeningFacts(ctx context.Context, scope memory.Scope) (in, l
 	return in, left, r.coreRoom(), nil
 }
 
-// factsReady reads the facts that matter most. It waits no longer than for a search; the next
-// prompt can use them then.
+// coreCandidates reads the pinned or most important facts. It waits no longer than a search. Facts that
+// are read too late are cached for the next prompt.
 func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err error) {
 	if r.coreTokens() == 0 {
 		page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, memory.Query{Pinned: true})
@@ -68,7 +68,7 @@ func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err e
 	})(ctx)
 }
 
-// coreTokens returns how many tokens of core facts a block begins with; 0: only pinned facts.
+// coreTokens returns the size of the core facts in a block, in tokens; 0 means only pinned facts.
 func (r *Source) coreTokens() int {
 	if !r.Q.Core {
 		return 0
@@ -76,12 +76,12 @@ func (r *Source) coreTokens() int {
 	return r.E.Opts.Recall.Core
 }
 
-// coreRoom returns the largest size of a core in tokens.
+// coreBudget returns the maximum size of a core in tokens.
 func (r *Source) coreRoom() int { return cmp.Or(r.coreTokens(), recall.PinnedTokens) }
 
-// settle chooses, once, the beginning of the block after a search. Content of earlier blocks counts
-// against the budget but is not repeated. Both are excluded from the search, unless only pinned
-// facts are used. It returns false if that was done before or is not configured.
+// chooseOpening chooses the core facts after a search, once. Core facts of earlier blocks count against
+// the budget but are not repeated. Both are excluded from the search, unless the core has only pinned
+// facts. It returns false if the core was chosen before or is not configured.
 func (r *Pipeline) settle(cands []memory.Candidate) bool {
 	if r.readOpening == nil {
 		return false

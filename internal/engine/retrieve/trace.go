@@ -14,13 +14,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of a trace: bytes of the question, and number of dropped candidates.
+// Bounds of a trace: bytes of the question, and number of candidates that ranking cut.
 const (
 	TracedQuestion = 2 << 10
 	cutsTraced     = 20
 )
 
-// Trace stores the trace under an id. block is the chat's block. Traces of questions that are off
+// StoreTrace stores the trace under an id. block is the chat's block. Traces of questions that are off
 // the record have no text.
 func (r *Pipeline) Trace(id, block string, took time.Duration) {
 	question := traced(r.Q.Text, r.E.Opts.Learn.Personal)
@@ -52,7 +52,7 @@ func (r *Pipeline) Trace(id, block string, took time.Duration) {
 	roundAll(left)
 	var misspelt []memory.Misspelt
 	if !untold && r.Misspelt != nil {
-		asked := text.Fold(question) // the question without its statements
+		asked := text.Fold(question) // without the question's statements
 		misspelt = slices.DeleteFunc(recall.ShownCorrections(r.Misspelt, r.Hits), func(m memory.Misspelt) bool { return !strings.Contains(asked, m.Word) })
 	}
 	r.E.Traces.Add(memory.Trace{
@@ -67,16 +67,16 @@ func (r *Pipeline) HasTextlessTrace() bool {
 	return r.Q.TextlessTrace || extract.OffTheRecord(r.Q.Text)
 }
 
-// traced returns a question in the form of a trace: shortened and without secrets.
+// questionForTrace returns a question as it is stored in a trace: shortened and without secrets.
 func traced(question string, personal bool) string {
 	return learn.Redact(core.Clip(question, TracedQuestion), personal)
 }
 
-// inCore is the score of a memory that is in a prompt without a search.
+// whyCore is the score of a memory that is in a prompt without a search.
 var inCore = memory.Why{{Name: "core", Value: 1}}
 
-// tracedCore returns the facts and entries of a core, without text if content is false. cut is the
-// stage that dropped them.
+// coreTraceHits returns the facts and entries of a core, without text if withText is false. cut is the
+// stage that dropped them, or "".
 func (r *Pipeline) tracedCore(core recall.Core, content bool, cut string) (hits []memory.TraceHit) {
 	for _, m := range core.Facts {
 		f := m.Fact
@@ -115,11 +115,11 @@ func rounded(x float64) float64 {
 	if x = math.RoundToEven(x * perUnit); math.IsNaN(x) {
 		return 0
 	}
-	return float64(int64(max(-most, min(most, x)))) / perUnit // an int64 has no -0
+	return float64(int64(max(-most, min(most, x)))) / perUnit // the conversion to int64 removes -0
 }
 
-// coreWithoutHits returns the core without facts that are hits, and without the summary, since that
-// belongs to the chat itself.
+// coreWithoutHits returns the core without facts that are hits, and without the summary, which is part of
+// the chat.
 func (r *Pipeline) coreWithoutHits(core recall.Core) recall.Core {
 	core.Summary = nil
 	core.Facts = slices.DeleteFunc(core.Facts, func(m recall.CoreFact) bool {
@@ -128,7 +128,7 @@ func (r *Pipeline) coreWithoutHits(core recall.Core) recall.Core {
 	return core
 }
 
-// dedupeDropped removes core facts from the dropped hits, so that the trace names them once.
+// dedupeDropped removes core facts from the dropped hits, so that the trace lists each memory once.
 func (r *Pipeline) dedupeDropped() {
 	core := map[string]bool{}
 	for _, id := range slices.Concat(r.Opening.IDs(), r.overflow.IDs()) {

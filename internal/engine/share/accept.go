@@ -9,15 +9,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The acceptances; the zero value means AcceptAsk. Pools and the global owner need no consent,
-// since only an admin shares with them.
+// The values of Acceptance; the zero value means AcceptAsk. Sharing with a pool or the global owner needs
+// no consent, since only an admin can do it.
 const (
-	AcceptAsk    core.Acceptance = "ask"    // the receiver must consent
-	AcceptAdmins core.Acceptance = "admins" // the receiver must consent, unless an admin shared the fact
+	AcceptAsk    core.Acceptance = "ask"    // the receiver must accept each fact
+	AcceptAdmins core.Acceptance = "admins" // the receiver must accept each fact that an admin did not share
 	AcceptOff    core.Acceptance = "off"    // no sharing with users
 )
 
-// MostWaiting bounds the facts of one sender that wait for a receiver's consent.
+// MaxPendingShares bounds the facts of one owner that wait for a receiver's consent.
 const MostWaiting = 20
 
 // BetweenUsers reports whether a share goes from one user to another.
@@ -25,7 +25,7 @@ func BetweenUsers(home, to memory.Owner) bool {
 	return home.Kind() == memory.UserKind && to.Kind() == memory.UserKind
 }
 
-// needsConsent reports whether a receiver must consent to another owner's fact.
+// needsConsent reports whether a receiver must accept another owner's fact.
 func (e *Sharer) needsConsent(ctx context.Context, f memory.Fact, to memory.Owner) (bool, error) {
 	if !BetweenUsers(f.Scope.Owner, to) {
 		return false, nil
@@ -63,14 +63,14 @@ func (e *Sharer) sharedByAdmin(ctx context.Context, f memory.Fact, to memory.Own
 	return true, nil
 }
 
-// sharesIn reports whether an image is an active share entry for an owner.
+// isShareWith reports whether an image is an active share entry for an owner.
 func sharesIn(i memory.Image, to memory.Owner) bool {
 	return i.Profile != nil && i.Profile.Status == memory.Active && slices.Contains(sharedIn(i.Profile.Value), to)
 }
 
-// roomToShare returns [memory.TooLarge] if too many of a sender's facts wait for a receiver. It
-// returns the base of the run that shares one more fact, so that two concurrent runs cannot both
-// use the last place.
+// checkPendingLimit returns [memory.TooLarge] if too many of an owner's facts wait for a receiver. It
+// returns the base of the run that shares one more fact, so that two concurrent runs cannot both reach
+// the limit.
 func (e *Sharer) roomToShare(ctx context.Context, home, to memory.Owner) (base int64, err error) {
 	version, err := e.Version(ctx, home)
 	if err != nil {
@@ -93,7 +93,7 @@ func (e *Sharer) roomToShare(ctx context.Context, home, to memory.Owner) (base i
 	if err != nil {
 		return 0, fmt.Errorf("read the facts that wait for %s: %w", to.Called(), err)
 	}
-	// To the sender an erased receiver, who has no links, must look like an undecided one.
+	// The sender must not see whether the receiver is erased, so erased receivers count as undecided.
 	waiting := len(ids)
 	for _, m := range found {
 		if m.Link == nil || m.Link.Status != memory.Pending {
@@ -106,8 +106,8 @@ func (e *Sharer) roomToShare(ctx context.Context, home, to memory.Owner) (base i
 	return memory.PlannedOn(version), nil
 }
 
-// linkStatus returns the status of a link once its owner shows the fact. was is the current link
-// or, if it ended, the link before that; nil if there was none. Accepted text stays accepted until
+// linkStatus returns the status of a link when its owner gets the fact. previous is the current link or,
+// if it ended, the link before it ended; nil if there was none. An accepted text remains accepted until
 // it changes.
 func (e *Sharer) linkStatus(ctx context.Context, was *memory.Link, f memory.Fact, to memory.Owner) (memory.Status, error) {
 	if was != nil && was.Status == memory.Active && was.Fact.Scope.Owner == f.Scope.Owner && was.Fact.Content == f.Content {

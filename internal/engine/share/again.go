@@ -11,19 +11,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// QueueMissedShares queues a job that shows a reopened owner the facts shared meanwhile.
+// QueueMissedShares queues the job that links the facts that were shared while the owner was closed.
 func (e *Sharer) QueueMissedShares(ctx context.Context, owner memory.Owner) error {
 	run := memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}
 	run.Jobs = []memory.Job{SpreadJob(owner, run.ID)}
 	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
-		return fmt.Errorf("find the facts shared meanwhile: %w", err)
+		return fmt.Errorf("queue the missed shares: %w", err)
 	}
 	e.Wake()
 	return nil
 }
 
-// spreadMissed shows a reopened owner the facts shared while they were closed, since nothing could
-// be written then. Sharing from before the erasure has ended.
+// shareMissed links the facts that were shared while the receiver was closed, when nothing could be
+// written. Shares from before the erasure have ended.
 func (e *Sharer) spreadMissed(ctx context.Context, to memory.Owner) error {
 	ctx = memory.ForWrite(ctx)
 	homes, err := e.Store.Owners(ctx)
@@ -55,9 +55,9 @@ func (e *Sharer) backfillShares(ctx context.Context, to memory.Owner, f memory.F
 	return e.keepLink(ctx, to, now, true)
 }
 
-// shareReplacement copies a fact's shares to its replacement, except for owners who hid the fact.
-// It does so only once, so that ending a share later is final. It uses its own run, so that undoing
-// the replacement does not undo the sharing.
+// shareReplacement copies a fact's shares to its replacement, except for receivers who hid the fact. It
+// does so only once, so that an ended share is not renewed. It has a separate run, so that undoing the
+// replacement does not undo the sharing.
 func (e *Sharer) shareReplacement(ctx context.Context, old memory.Fact, with []memory.Owner) error {
 	home, id := old.Scope.Owner, old.SupersededBy
 	_, ever, err := e.EverShared(ctx, home, id)
@@ -92,13 +92,13 @@ func (e *Sharer) shareReplacement(ctx context.Context, old memory.Fact, with []m
 	entry := memory.ProfileEntry{Owner: home, Key: SharedKeys + id, Value: string(value), Status: memory.Active, UpdatedAt: e.Time()}
 	change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: id, Reason: "shared as what it took the place of", Author: BySharing}
 	_, err = e.Store.Apply(ctx, home, memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}, change)
-	if err != nil && !errors.Is(err, memory.Conflict) { // somebody else shared the fact meanwhile
+	if err != nil && !errors.Is(err, memory.Conflict) { // another run shared the fact already
 		return fmt.Errorf("share %s like its predecessor %s: %w", id, old.ID, err)
 	}
 	return nil
 }
 
-// hidden reports whether an owner hid a fact, by ending their own link to it.
+// isHidden reports whether a receiver hid a fact by ending the link to it.
 func (e *Sharer) hidden(ctx context.Context, to memory.Owner, f memory.Fact) (bool, error) {
 	found, err := e.Store.Get(ctx, to, f.ID)
 	if err != nil || len(found) == 0 || found[0].Link == nil || found[0].Link.Status.Live() {

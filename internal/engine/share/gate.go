@@ -14,18 +14,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// gate wraps the store for all writes of the engine:
+// guardedStore wraps the store for all writes of the engine:
 //
 //   - a change of a shared fact queues, in the same transaction, the job that updates its links;
 //   - a link is not restored if its fact is no longer shared;
 //   - a write of memories without vectors queues the job that embeds them;
-//   - an erased owner cannot be written to (see [core.Core.MayWrite]).
+//   - an erased owner cannot be written to (see [core.Core.CheckOpen]).
 type gate struct {
 	memory.Store
 	e *Sharer
 }
 
-// Gated returns the store wrapped by the gate.
+// GuardStore returns the store with the checks of all writes.
 func (e *Sharer) Gated(store memory.Store) memory.Store { return gate{store, e} }
 
 // Apply implements [memory.Facts].
@@ -61,8 +61,8 @@ func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, cha
 	return receipt, nil
 }
 
-// EraseRun is the kind of runs that erase text, close an owner or open one. Only these runs may
-// write to a closed owner.
+// EraseRun is the kind of runs that erase text, or close or open an owner. Only such a run may write to
+// a closed owner.
 const EraseRun = "erase"
 
 // Append implements [memory.Log].
@@ -73,7 +73,7 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 	first := g.e.Vectors.MissingVector(b)
 	if first != "" {
 		b.Jobs = append(slices.Clip(b.Jobs), vectors.EmbedJob(owner, first))
-		g.e.Vectors.Queue(owner) // marked as queued before the job can be claimed
+		g.e.Vectors.Queue(owner) // before the job can be claimed
 	}
 	receipt, err := g.Store.Append(ctx, owner, b)
 	if err != nil {
@@ -88,12 +88,12 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 	return receipt, nil
 }
 
-// Erase implements [memory.Eraser]. It erases the copies of shared facts first.
+// Erase implements [memory.Eraser]. It first erases the copies of shared facts.
 func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	switch closed, err := g.e.IsClosed(ctx, owner); {
 	case err != nil:
 		return memory.Receipt{}, err
-	case closed: // erasing the owner already erased the copies
+	case closed: // erasing the owner erased the copies
 		return g.Store.Erase(ctx, owner, run, ids...)
 	}
 	var shared, many []string
@@ -114,13 +114,13 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 			many = append(many, id)
 		}
 	}
-	if len(shared) > 0 { // links that were added meanwhile
+	if len(shared) > 0 { // for links that are added concurrently
 		run.Jobs = append(slices.Clip(run.Jobs), SpreadJob(owner, run.ID, shared...))
 	}
-	if owner.Kind() != memory.UserKind && run.Author != BySharing { // the user's own fact, not a copy
+	if owner.Kind() != memory.UserKind && run.Author != BySharing { // a pool's fact, not a copy
 		many = ids
 	}
-	if len(many) > 0 { // for traces that another server writes late
+	if len(many) > 0 { // for traces that another server writes later
 		again := SpreadJob(owner, run.ID+"-again", many...)
 		again.RunAt = g.e.Time().Add(SpreadAgain)
 		run.Jobs = append(run.Jobs, again)
@@ -129,41 +129,41 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 	if errors.Is(err, memory.Invalid) {
 		return receipt, err
 	}
-	// This is last: a recall that read the facts before leaves no trace afterwards.
+	// Traces are erased last, so that a recall that read the facts earlier leaves no trace.
 	traces, readers := g.e.Traces.EraseReaders(ctx, owner, many)
 	receipt.Traces = traces
 	return receipt, errors.Join(err, readers)
 }
 
-// Ping asks the wrapped store.
+// Ping pings the wrapped store.
 func (g gate) Ping(ctx context.Context) error { return core.Ping(ctx, g.Store) }
 
-// Look asks the wrapped store.
+// Look calls the wrapped store.
 func (g gate) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
 	return memory.LookAt(ctx, g.Store, owner, l)
 }
 
-// SupersededBy asks the wrapped store.
+// SupersededBy calls the wrapped store.
 func (g gate) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
 	return memory.SupersededBy(ctx, g.Store, owner, turns)
 }
 
-// Predecessors asks the wrapped store.
+// Predecessors calls the wrapped store.
 func (g gate) Predecessors(ctx context.Context, owner memory.Owner, facts []string) (map[string][]memory.Fact, error) {
 	return memory.Predecessors(ctx, g.Store, owner, facts)
 }
 
-// SpreadAgain is the delay after which a job checks again the links of a shared fact, and the
-// traces of readers of an erased fact.
+// RecheckDelay is the delay after which a job checks again the links of a shared fact, and the traces of
+// readers of an erased fact.
 const SpreadAgain = time.Minute
 
-// SpreadJob returns the job that updates the links to facts after a run of their owner.
+// ShareJob returns the job that updates the links to facts after a run of their owner.
 func SpreadJob(home memory.Owner, run string, facts ...string) memory.Job {
 	return memory.Job{ID: "share-" + run, Owner: home, Kind: memory.JobShare, Turns: facts}
 }
 
-// sharedAmong returns the ids of the facts among changes that are shared or whose sharing changes.
-// New facts are not shared yet.
+// sharedFacts returns the ids of the facts among changes that are shared or whose shares change. Added
+// facts are not shared yet.
 func (e *Sharer) sharedAmong(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]string, error) {
 	var about, out []string
 	for _, c := range changes {
@@ -186,7 +186,7 @@ func (e *Sharer) sharedAmong(ctx context.Context, owner memory.Owner, changes []
 	return out, err
 }
 
-// sharedBy returns an owner's share entries, by fact id.
+// shareEntries returns an owner's share entries, by fact id.
 func (e *Sharer) sharedBy(ctx context.Context, owner memory.Owner) (map[string]memory.ProfileEntry, error) {
 	entries, err := e.Store.Profile(ctx, owner, memory.At{})
 	if err != nil {
@@ -201,9 +201,9 @@ func (e *Sharer) sharedBy(ctx context.Context, owner memory.Owner) (map[string]m
 	return shared, nil
 }
 
-// onlyShared returns changes without those that would activate a link to a fact that is no longer
-// shared. Activated links get the fact's current text, since an undo would restore old text. If the
-// receiver never accepted that text, the link becomes pending.
+// refreshLinks returns the changes with refreshed links. A link to a fact that is no longer shared becomes
+// inactive. Other links get the fact's current text, since an undo would restore old text, and become
+// pending if the receiver never accepted this text.
 func (e *Sharer) onlyShared(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]memory.Change, error) {
 	if !slices.ContainsFunc(changes, activatesLink) {
 		return changes, nil
@@ -239,7 +239,7 @@ func activatesLink(c memory.Change) bool {
 	return c.After.Link != nil && c.After.Link.Status.Live()
 }
 
-// AsShared returns the current version of a fact, and whether it is shared with a receiver.
+// SharedFact returns the current version of a fact, and whether the fact is shared with a receiver.
 func (e *Sharer) AsShared(ctx context.Context, to memory.Owner, f memory.Fact) (memory.Fact, bool, error) {
 	home := f.Scope.Owner
 	with, _, err := e.EverShared(ctx, home, f.ID)

@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Sharer shares facts with other owners and keeps the copies up to date.
+// Sharer shares facts with other owners and updates the copies.
 type Sharer struct {
 	*core.Core
 	Compare *compare.Comparer
@@ -27,21 +27,21 @@ type Sharer struct {
 	Traces  *traces.Keeper
 }
 
-// A fact belongs to one owner, its home. Sharing creates a [memory.Link] with a copy at the
-// receiver. One of Loci's own profile entries at the home lists the receivers.
-// [Sharer.PropagateShares] derives the links from that entry and the fact, and is idempotent. So a
-// crash between the writes of the two owners leaves a job, and no orphaned link.
+// A fact belongs to one owner, its home. Sharing creates a [memory.Link] with a copy at the receiver. A
+// profile entry at the home, the share entry, lists the receivers. [Sharer.PropagateShares] derives the
+// links from this entry and the fact, and is idempotent: a crash between the writes of the two owners
+// leaves a job, but no orphaned link.
 
-// BySharing is the author of changes of links. A link that another author ended stays ended.
+// BySharing is the author of changes of links. A link that another author ended is not created again.
 var BySharing = memory.Author{Kind: memory.ByRule, Name: "share"}
 
-// SharedKeys plus a fact's id is the key of a share entry. Its value is a JSON list of owners.
+// SharedKeys and a fact's id form the key of a share entry. Its value is a JSON list of owners.
 const SharedKeys = core.OwnKeys + "share."
 
-// maxShared bounds the receivers of a fact; a pool can serve more.
+// maxShared bounds the receivers of a fact; more users can read it from a pool.
 const maxShared = 100
 
-// Sharing is a request to share a fact, or to stop sharing it.
+// ShareRequest is a request to share a fact, or to stop sharing it.
 type Sharing struct {
 	To          string // "user/NAME", "pool/NAME" or "global"
 	End         bool   // stop sharing
@@ -49,18 +49,17 @@ type Sharing struct {
 	Idempotency string // a repeated key changes nothing
 }
 
-// Share shares one of the owner's own facts with another owner of the namespace, or stops sharing
-// it, and returns the resulting receivers. A receiving user sees the fact after accepting it (see
-// [curate.Curator.Judge]), may hide it, and cannot change it. Share does not reveal whether the
-// user exists. A replacement of the fact is shared with the same owners.
+// Share shares one of the owner's own facts with another owner of the namespace, or stops sharing it, and
+// returns the resulting receivers. A receiving user sees the fact after accepting it (see
+// [curate.Curator.Judge]), may hide it, and cannot change it. Share does not reveal whether the user
+// exists. A replacement of the fact is shared with the same receivers.
 //
-// Errors: [memory.NotFound] for an unknown fact; [memory.Forbidden] for another owner's fact, for a
-// pool or the global owner without Admin, and for users with [AcceptOff]; [memory.Invalid] for an
-// invalid receiver, and for text that reads like an instruction; [memory.TooLarge] if too many of
-// the owner's facts wait for the receiver; [memory.Conflict] for a fact that is not active, for a
-// receiver with another memory of the same id, and for a receiver who hid or rejected the fact.
-// Such a receiver sees the fact after undoing that. A closed receiver gets the fact after being
-// reopened.
+// Errors: [memory.NotFound] for an unknown fact; [memory.Forbidden] for another owner's fact, for a pool or
+// the global owner without Admin, and for users with [AcceptOff]; [memory.Invalid] for an invalid
+// receiver, and for text that reads like an instruction; [memory.TooLarge] if too many of the owner's
+// facts wait for the receiver; [memory.Conflict] for a fact that is not active, for a receiver with
+// another memory of the same id, and for a receiver who hid or rejected the fact: the receiver sees it
+// again only after an undo. A closed receiver gets the fact after being reopened.
 func (e *Sharer) Share(ctx context.Context, owner memory.Owner, id string, s Sharing, author memory.Author) ([]memory.Owner, error) {
 	ctx = memory.ForWrite(ctx)
 	to, err := sharesWith(owner, s)
@@ -94,12 +93,11 @@ func (e *Sharer) Share(ctx context.Context, owner memory.Owner, id string, s Sha
 	if hidden, err := e.hidden(ctx, to, f); err != nil || s.End || !hidden {
 		return with, err
 	}
-	return with, memory.Errorf(memory.Conflict, "%s hid or rejected the fact: it is shared with them, but they see it only after undoing that", to.Called())
+	return with, memory.Errorf(memory.Conflict, "%s hid or rejected the fact; it is shared, but visible to them only after they undo that", to.Called())
 }
 
-// Unshare stops sharing one of the owner's own facts with these receivers, in one run, and returns
-// the remaining receivers. It ignores owners with whom the fact is not shared. Its errors are those
-// of [Sharer.Share].
+// Unshare stops sharing one of the owner's own facts with these receivers, in one run, and returns the
+// remaining receivers. It ignores owners that are not receivers. For its errors see [Sharer.Share].
 func (e *Sharer) Unshare(ctx context.Context, owner memory.Owner, id string, with []memory.Owner, author memory.Author) ([]memory.Owner, error) {
 	ctx = memory.ForWrite(ctx)
 	if _, err := e.Fact(ctx, owner, id); err != nil {
@@ -108,7 +106,7 @@ func (e *Sharer) Unshare(ctx context.Context, owner memory.Owner, id string, wit
 	return e.reshare(ctx, owner, id, with, Sharing{End: true}, author)
 }
 
-// reshare changes a fact's receivers and updates their links.
+// updateReceivers changes a fact's receivers and updates the links to the fact.
 func (e *Sharer) reshare(ctx context.Context, owner memory.Owner, id string, to []memory.Owner, s Sharing, author memory.Author) (with []memory.Owner, err error) {
 	leave, err := e.Compare.Deciding(ctx, owner)
 	if err != nil {
@@ -121,29 +119,29 @@ func (e *Sharer) reshare(ctx context.Context, owner memory.Owner, id string, to 
 	}); err != nil {
 		return nil, err
 	}
-	// The job also updates the links, but the caller expects the result now.
+	// A job also updates the links, but callers expect the result at once.
 	if err := e.spread(ctx, owner, id); err != nil {
 		e.Log.Warn("the links of a shared fact were not updated; a job does that later", "fact", id, "err", err)
 	}
 	return with, nil
 }
 
-// checkIDFree returns [memory.Conflict] if an owner has another memory with a fact's id: their own,
-// or a link to another owner's fact. Imports and files may contain any id.
+// checkUnusedID returns [memory.Conflict] if a receiver has another memory with a fact's id: a memory of
+// its own, or a link to another owner's fact. Imports and files may contain any id.
 func (e *Sharer) checkIDFree(ctx context.Context, to memory.Owner, f memory.Fact) error {
 	found, err := e.Store.Get(ctx, to, f.ID)
 	if err != nil || len(found) == 0 || !idTaken(found[0], f) {
 		return err
 	}
-	return memory.Errorf(memory.Conflict, "%s has another memory with the id %s, and keeps it; add this one again to share it", to.Called(), f.ID)
+	return memory.Errorf(memory.Conflict, "%s already has another memory with the id %s; add this fact again to share it", to.Called(), f.ID)
 }
 
-// idTaken reports whether m is the owner's own memory or a live link to another owner's fact.
+// isIDTaken reports whether m is the receiver's own memory or a live link to another owner's fact.
 func idTaken(m memory.Memory, f memory.Fact) bool {
 	return m.Link == nil || m.Link.Status.Live() && m.Link.Fact.Scope.Owner != f.Scope.Owner
 }
 
-// shareOnce adds or removes receivers of a fact, or returns a Conflict after a concurrent change.
+// tryUpdateReceivers changes the receivers of a fact, or returns a Conflict after a concurrent change.
 func (e *Sharer) shareOnce(ctx context.Context, owner memory.Owner, id string, to []memory.Owner, s Sharing, author memory.Author) ([]memory.Owner, error) {
 	entry, err := e.ReadEntry(ctx, owner, SharedKeys+id)
 	fresh := errors.Is(err, memory.NotFound)
@@ -171,7 +169,7 @@ func (e *Sharer) shareOnce(ctx context.Context, owner memory.Owner, id string, t
 	return with, err
 }
 
-// sharing returns a fact's receivers after adding or removing those in to, and the change of the
+// changeReceivers returns a fact's receivers after adding or removing changed, and the change of the
 // share entry, or the zero Change if nothing changes.
 func (e *Sharer) sharing(entry memory.ProfileEntry, to []memory.Owner, ends bool, author memory.Author) ([]memory.Owner, memory.Change, error) {
 	with := sharedIn(entry.Value)
@@ -201,16 +199,16 @@ func (e *Sharer) sharing(entry memory.ProfileEntry, to []memory.Owner, ends bool
 	}, nil
 }
 
-// sharingRun returns a run that changes sharing. A second job checks the facts later, because a
-// fact that is changed concurrently queues no job.
+// shareRun returns a run that changes sharing. Its job checks the facts later, because a concurrent change
+// of a fact may queue no job.
 func (e *Sharer) sharingRun(owner memory.Owner, id string, author memory.Author, facts ...string) memory.Run {
 	again := SpreadJob(owner, id+"-again", facts...)
 	again.RunAt = e.Time().Add(SpreadAgain)
 	return memory.Run{ID: id, Kind: "share", Author: author, Jobs: []memory.Job{again}}
 }
 
-// UnshareAll stops sharing facts of an owner with another owner, in one run, or returns a Conflict
-// after a concurrent change.
+// UnshareAll stops sharing facts of an owner with one receiver, in one run, or returns a Conflict after a
+// concurrent change.
 func (e *Sharer) UnshareAll(ctx context.Context, owner memory.Owner, facts []string, with memory.Owner, author memory.Author) error {
 	shared, err := e.sharedBy(ctx, owner)
 	if err != nil {
@@ -238,7 +236,7 @@ func (e *Sharer) UnshareAll(ctx context.Context, owner memory.Owner, facts []str
 	return err
 }
 
-// SharedWith returns the receivers of one of the owner's own facts.
+// Receivers returns the receivers of one of the owner's own facts.
 func (e *Sharer) SharedWith(ctx context.Context, owner memory.Owner, id string) ([]memory.Owner, error) {
 	if _, err := e.Fact(ctx, owner, id); err != nil {
 		return nil, err
@@ -247,7 +245,7 @@ func (e *Sharer) SharedWith(ctx context.Context, owner memory.Owner, id string) 
 	return sharedIn(shared[id].Value), err
 }
 
-// sharesWith returns the receiver that a request names, if the owner may share with it.
+// requestedReceiver returns the receiver of a request, if the owner may share with it.
 func sharesWith(owner memory.Owner, s Sharing) (memory.Owner, error) {
 	kind, name, _ := strings.Cut(s.To, "/")
 	if len(name) > 256 || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
@@ -267,13 +265,13 @@ func sharesWith(owner memory.Owner, s Sharing) (memory.Owner, error) {
 		return "", memory.Errorf(memory.Invalid, "to: invalid receiver %q (valid: user/NAME, pool/NAME, global)", core.Clip(s.To, 60))
 	case to == owner:
 		return "", memory.Errorf(memory.Invalid, "to: the fact already belongs to this owner")
-	case to.Kind() != memory.UserKind && !s.Admin && !s.End: // readers of pools need not consent
+	case to.Kind() != memory.UserKind && !s.Admin && !s.End: // readers of pools need not accept facts
 		return "", memory.Errorf(memory.Forbidden, "to: only an administrator of the server can share with a pool or with everybody")
 	}
 	return to, nil
 }
 
-// sharedIn parses a share entry and drops invalid owners, since a vault's entry can be edited.
+// receiversIn parses a share entry and drops invalid owners, since a vault's entry can be edited.
 func sharedIn(value string) []memory.Owner {
 	var with []memory.Owner
 	if json.Unmarshal([]byte(value), &with) != nil {
@@ -282,5 +280,5 @@ func sharedIn(value string) []memory.Owner {
 	return slices.DeleteFunc(with, func(o memory.Owner) bool { return !o.Valid() })
 }
 
-// IsShareKey reports whether a profile key belongs to a share entry.
+// IsShareKey reports whether a profile key is the key of a share entry.
 func IsShareKey(key string) bool { return strings.HasPrefix(key, SharedKeys) }

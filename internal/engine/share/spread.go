@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PropagateShares is the handler of share jobs. It updates the links to a job's facts. A job
-// without facts is for a reopened owner.
+// PropagateShares handles share jobs. It updates the links to a job's facts. A job without facts is for a
+// reopened owner.
 func (e *Sharer) PropagateShares(ctx context.Context, job memory.Job) (jobs.End, error) {
 	leave, err := e.Compare.Deciding(ctx, job.Owner)
 	if err != nil {
@@ -32,7 +32,7 @@ func (e *Sharer) PropagateShares(ctx context.Context, job memory.Job) (jobs.End,
 	return jobs.Nothing, nil
 }
 
-// spread updates the links to a fact at all receivers ever, and shares its replacement.
+// updateLinks updates the links to a fact at all current and past receivers, and shares its replacement.
 func (e *Sharer) spread(ctx context.Context, home memory.Owner, id string) error {
 	ctx = memory.ForWrite(ctx)
 	with, ever, err := e.EverShared(ctx, home, id)
@@ -45,7 +45,7 @@ func (e *Sharer) spread(ctx context.Context, home memory.Owner, id string) error
 		return fmt.Errorf("read the shared facts: %w", err)
 	case len(found) == 0 || found[0].Fact == nil:
 		return nil
-	case found[0].Link != nil: // the fact was lost to the erasure of another owner's link, see [Sharer.EraseLink]
+	case found[0].Link != nil: // a link took the fact's place: see [Sharer.EraseLink]
 		return e.backfillShares(ctx, home, *found[0].Fact)
 	}
 	var errs []error
@@ -64,7 +64,7 @@ func (e *Sharer) spread(ctx context.Context, home memory.Owner, id string) error
 	return errors.Join(errs...)
 }
 
-// EverShared returns a fact's current receivers, and all current and earlier ones.
+// AllReceivers returns a fact's current receivers, and all current and past receivers.
 func (e *Sharer) EverShared(ctx context.Context, home memory.Owner, id string) (with, ever []memory.Owner, err error) {
 	shared, err := e.sharedBy(ctx, home)
 	if err != nil {
@@ -86,7 +86,7 @@ func (e *Sharer) EverShared(ctx context.Context, home memory.Owner, id string) (
 	return with, ever, nil
 }
 
-// keepLink creates, updates or ends an owner's link to a fact. A closed owner gets none.
+// updateLink creates, updates or ends a receiver's link to a fact. A closed receiver gets no link.
 func (e *Sharer) keepLink(ctx context.Context, to memory.Owner, f memory.Fact, shared bool) error {
 	if core.WasErased(f) {
 		_, err := e.EraseLink(ctx, to, f.Scope.Owner, f.ID)
@@ -108,7 +108,7 @@ func (e *Sharer) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 	c := memory.Change{Action: memory.ActionLink, Reason: "shared by " + f.Scope.Owner.Called(), Author: BySharing}
 	var was *memory.Link // the link before it ended
 	if len(found) > 0 {
-		if idTaken(found[0], f) { // both were created concurrently, or by files
+		if idTaken(found[0], f) { // concurrent creation, or ids from files
 			if shown {
 				e.Log.Warn("a shared fact is not shown to a user who has another memory with the same id", "fact", f.ID, "home", f.Scope.Owner, "owner", to)
 			}
@@ -152,12 +152,12 @@ func (e *Sharer) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 	return err
 }
 
-// showable reports whether a fact may be shown to others.
+// isShareable reports whether a fact may be shown to other owners.
 func showable(f memory.Fact) bool { return f.Status == memory.Active && !learn.Instructs(f.Content) }
 
-// linkEnding returns the last change that ended a link to another owner's fact, or the zero Change,
-// and whether the receiver ended it by hiding or rejecting the fact. An erasure or reopening of the
-// receiver cancels earlier endings.
+// lastEnding returns the last change that ended a link to another owner's fact, or the zero Change, and
+// whether the receiver made it by hiding or rejecting the fact. An erasure or reopening of the receiver
+// cancels earlier endings.
 func (e *Sharer) linkEnding(ctx context.Context, link memory.Link, home memory.Owner) (ended memory.Change, hid bool, err error) {
 	past, err := e.AllChanges(ctx, link.Owner, memory.ChangeQuery{Target: "link:" + link.Fact.ID})
 	if err != nil {
@@ -177,8 +177,8 @@ func (e *Sharer) linkEnding(ctx context.Context, link memory.Link, home memory.O
 	return ended, !reopened, err
 }
 
-// EraseLink removes the text of a receiver's copy of a fact, and reports whether there was any. If
-// the journal shows a later link to another owner's fact with that id, a job restores that link.
+// EraseLink removes the text of a receiver's copy of a fact, and reports whether the copy had text. If the
+// journal has a later link to another owner's fact with this id, a job restores that link.
 func (e *Sharer) EraseLink(ctx context.Context, to, home memory.Owner, id string) (had bool, err error) {
 	found, err := e.Store.Get(ctx, to, id)
 	if err != nil || len(found) == 0 || found[0].Link == nil {
@@ -202,13 +202,13 @@ func (e *Sharer) EraseLink(ctx context.Context, to, home memory.Owner, id string
 	return true, err
 }
 
-// wordsOf reports whether an image of a link has text of a fact of the home.
+// hasTextOf reports whether an image of a link has text of a fact of the home.
 func wordsOf(i memory.Image, home memory.Owner) bool {
 	return i.Link != nil && i.Link.Fact.Scope.Owner == home && i.Link.Fact.Content != ""
 }
 
-// CopyOf returns a fact as other owners see it: its text and validity, without sources, categories
-// and other people. Statements about the user name the owner of the fact.
+// SharedCopy returns a fact as other owners see it: text, category and validity, without
+// provenance, tags and metadata. The owner's name becomes the subject of statements about the user.
 func CopyOf(f memory.Fact) memory.Fact {
 	out := memory.Fact{
 		ID: f.ID, Scope: memory.Scope{Owner: f.Scope.Owner}, Content: f.Content, Category: f.Category,
@@ -222,8 +222,8 @@ func CopyOf(f memory.Fact) memory.Fact {
 	return out
 }
 
-// IsAboutHome reports whether a memory is another user's fact about themselves, so that it says
-// nothing about its reader.
+// IsAboutHome reports whether a memory is another user's fact about that user. Such a fact says nothing
+// about its reader.
 func IsAboutHome(m memory.Memory) bool {
 	return m.Link != nil && m.Fact.Scope.Owner.Kind() == memory.UserKind && m.Fact.Subject == m.Fact.Scope.Owner.Name()
 }

@@ -1,5 +1,5 @@
-// Package traces stores traces of recalls and answers (design 5). It keeps them in memory until the
-// process is idle, then writes them to the store.
+// Package traces stores traces of recalls and answers (design 5). It collects them in memory, and writes
+// them to the store in the background.
 package traces
 
 import (
@@ -14,28 +14,28 @@ import (
 
 // Bounds of traces.
 const (
-	TracesKept    = 1000        // per owner, in the store
-	MostWaiting   = 500         // in memory: 10 MB at 20 kB each
-	traceInterval = time.Second // between writes
-	tracesAtOnce  = 64          // per write, so that other writers do not wait for long
+	TracesKept    = 1000        // stored traces per owner
+	MostWaiting   = 500         // traces in memory: 10 MB at 20 kB each
+	traceInterval = time.Second // time between writes
+	tracesAtOnce  = 64          // traces per write, so that other writers do not wait for long
 )
 
-// Keeper collects the traces of recalls and answers, writes them in the background, and erases
-// them. If there are too many, the oldest are dropped unwritten.
+// Keeper collects the traces of recalls and answers, writes them in the background, and erases them. If
+// there are too many unwritten traces, it drops the oldest.
 type Keeper struct {
 	*core.Core
 
-	tracing sync.Mutex // held while unwritten traces are written or traces are erased
+	tracing sync.Mutex // held while traces are written or erased
 
 	mu      sync.Mutex      // guards the following fields
-	waiting []*memory.Trace // unwritten traces, oldest first
-	forgets int             // counts erasures of traces
+	waiting []*memory.Trace // oldest first
+	forgets int             // number of erasures of traces
 }
 
 // New returns an empty keeper.
 func New(c *core.Core) *Keeper { return &Keeper{Core: c} }
 
-// Add keeps a trace.
+// Add adds a trace to the unwritten traces.
 func (e *Keeper) Add(t memory.Trace) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -49,7 +49,7 @@ func (e *Keeper) add(t memory.Trace) {
 	e.waiting = append(e.waiting, &t)
 }
 
-// forget removes the unwritten traces that match, and returns the number of their ids.
+// forget removes the matching unwritten traces, and returns the number of their ids.
 func (e *Keeper) forget(gone func(memory.Trace) bool) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -65,7 +65,7 @@ func (e *Keeper) forget(gone func(memory.Trace) bool) int {
 	return len(ids)
 }
 
-// find returns an unwritten trace.
+// findUnwritten returns an unwritten trace.
 func (e *Keeper) find(owner memory.Owner, id string) (memory.Trace, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -85,12 +85,12 @@ func (e *Keeper) Trace(ctx context.Context, owner memory.Owner, id string) (memo
 	return e.Store.Trace(ctx, owner, id)
 }
 
-// Degrade adds a later failure to a trace.
+// Degrade adds the reason of a later failure to a trace.
 func (e *Keeper) Degrade(ctx context.Context, owner memory.Owner, id, what string) {
 	e.Amend(ctx, owner, id, func(t *memory.Trace) { t.Degraded = append(slices.Clone(t.Degraded), what) })
 }
 
-// Amend changes a trace, unless traces were erased meanwhile, since this trace may be one of them.
+// Amend changes a trace, unless traces were erased concurrently, possibly including this trace.
 func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, change func(*memory.Trace)) {
 	if id == "" {
 		return
@@ -111,7 +111,7 @@ func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, chang
 	}
 }
 
-// Run writes traces regularly until ctx ends, and then the remaining ones.
+// Run writes traces regularly until ctx ends, and then writes the remaining traces.
 func (e *Keeper) Run(ctx context.Context) error {
 	tick := time.NewTicker(traceInterval)
 	defer tick.Stop()
@@ -129,13 +129,13 @@ func (e *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// lastTraces bounds writing the remaining traces.
+// lastWriteTimeout bounds writing the remaining traces.
 const lastTraces = 2 * time.Second
 
-// WriteTraces writes some of the oldest traces and reports whether there were any. It drops traces
-// of closed owners, if the store can tell which owners are closed.
+// WriteTraces writes some of the oldest traces, and reports whether there were unwritten traces. It drops
+// traces of owners that are closed or cannot be checked.
 func (e *Keeper) WriteTraces(ctx context.Context) (were bool) {
-	e.tracing.Lock() // no erasure between reading and writing
+	e.tracing.Lock() // excludes erasures while traces are moved to the store
 	defer e.tracing.Unlock()
 	e.mu.Lock()
 	oldest := slices.Clone(e.waiting[:min(tracesAtOnce, len(e.waiting))])
@@ -149,7 +149,7 @@ func (e *Keeper) WriteTraces(ctx context.Context) (were bool) {
 	if len(open) > 0 {
 		if err := e.Store.SaveTraces(ctx, TracesKept, open...); err != nil {
 			e.Log.Warn("traces were not written", "count", len(open), "err", err)
-			if ctx.Err() != nil { // the remaining traces may be written later
+			if ctx.Err() != nil { // try the traces again later
 				return false
 			}
 		}

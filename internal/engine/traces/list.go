@@ -9,9 +9,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Traces returns the stored traces and this process's unwritten ones, newest first.
+// Traces returns the stored traces and this process's unwritten traces, newest first.
 func (e *Keeper) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
-	fresh := e.list(owner, q) // read before the store, since unwritten traces move there
+	fresh := e.list(owner, q) // before the store, since traces move to the store
 	written, err := e.Store.Traces(ctx, owner, q)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (e *Keeper) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQ
 	return out, nil
 }
 
-// list returns the unwritten traces that match, newest version first.
+// listUnwritten returns the matching unwritten traces, newest version first.
 func (e *Keeper) list(owner memory.Owner, q memory.TraceQuery) (out []memory.Trace) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

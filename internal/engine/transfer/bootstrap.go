@@ -17,12 +17,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// bootstrapper is the author of a bootstrap file's facts, also as the Model that identifies them.
+// byBootstrap is the author of a bootstrap file's facts. Its name is also the facts' Model.
 var bootstrapper = memory.Author{Kind: memory.ByRule, Name: "bootstrap"}
 
-// Bootstrap makes a namespace's global pool contain the facts of a file, and removes facts of an
-// earlier file that the file lacks. A repeated file changes nothing. Facts that somebody else wrote
-// or changed stay. An invalid file is [memory.Invalid] with the line; see [ReadBootstrap].
+// Bootstrap makes a namespace's global pool contain the facts of a file, and retires facts of an earlier
+// file that this file lacks. A repeated file changes nothing. Facts that others wrote or changed remain.
+// For an invalid file it returns [memory.Invalid] with the line; see [ReadBootstrap].
 func (e *Transfer) Bootstrap(ctx context.Context, namespace string, file []byte) (memory.Receipt, error) {
 	notes, err := ReadBootstrap(file)
 	if err != nil {
@@ -49,7 +49,7 @@ func (e *Transfer) Bootstrap(ctx context.Context, namespace string, file []byte)
 	}
 }
 
-// bootstrap applies the changes that make the pool contain the wanted facts.
+// applyBootstrap applies the changes that make the pool contain the wanted facts.
 func (e *Transfer) bootstrap(ctx context.Context, owner memory.Owner, want map[string]memory.Fact, order []string) (memory.Receipt, error) {
 	have, live, err := e.pooled(ctx, owner)
 	if err != nil {
@@ -85,7 +85,7 @@ func (e *Transfer) bootstrap(ctx context.Context, owner memory.Owner, want map[s
 	return e.Store.Apply(ctx, owner, run, changes...)
 }
 
-// removeMissing returns the changes that remove an earlier file's facts that this file lacks.
+// removeMissing returns the changes that retire an earlier file's facts that this file lacks.
 func (e *Transfer) removeMissing(ctx context.Context, have, want map[string]memory.Fact) ([]memory.Change, error) {
 	var changes []memory.Change
 	for _, id := range slices.Sorted(maps.Keys(have)) {
@@ -105,9 +105,9 @@ func (e *Transfer) removeMissing(ctx context.Context, have, want map[string]memo
 	return changes, nil
 }
 
-// poolAction returns the action that adds a wanted fact to the pool, or "" if it is there or
-// somebody else decided on it. old is the fact with the same id, or zero. exists reports whether a
-// live fact has the same text.
+// poolAction returns the action that adds a wanted fact to the pool, or "" if the pool has the fact or
+// another author changed it. old is the fact with the same id, or zero. textExists reports whether a live
+// fact has the same text.
 func (e *Transfer) poolAction(ctx context.Context, f, old memory.Fact, exists bool) (memory.Action, error) {
 	switch {
 	case old.ID == "" && exists:
@@ -129,7 +129,7 @@ func (e *Transfer) poolAction(ctx context.Context, f, old memory.Fact, exists bo
 	return memory.ActionRestore, nil
 }
 
-// pooled returns the pool's facts by id, and the hashes of the live facts.
+// poolFacts returns the pool's facts by id, and the hashes of the live facts.
 func (e *Transfer) pooled(ctx context.Context, owner memory.Owner) (facts map[string]memory.Fact, live map[string]bool, err error) {
 	facts, live = map[string]memory.Fact{}, map[string]bool{}
 	err = e.Everything(ctx, owner, memory.Query{Statuses: core.EveryStatus}, func(m memory.Memory) {
@@ -147,7 +147,7 @@ func (e *Transfer) pooled(ctx context.Context, owner memory.Owner) (facts map[st
 	return facts, live, nil
 }
 
-// untouched reports whether a bootstrap file made the last change of a fact.
+// isUntouched reports whether a bootstrap file made the last change of a fact.
 func (e *Transfer) untouched(ctx context.Context, f memory.Fact) (bool, error) {
 	last, err := e.LastChange(ctx, f.Scope.Owner, memory.Image{Fact: &f}.Target())
 	if err != nil {
@@ -156,7 +156,7 @@ func (e *Transfer) untouched(ctx context.Context, f memory.Fact) (bool, error) {
 	return last.Author == bootstrapper, nil
 }
 
-// listMark matches the marker of a Markdown list item.
+// listMarker matches the marker of a Markdown list item.
 var listMark = lazy.Compile(`^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?`)
 
 // ReadBootstrap parses a file with one fact per line: a JSON object with content, category and

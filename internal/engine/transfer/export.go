@@ -16,11 +16,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Part is a kind of record in an export.
+// Part is a kind of record that an export can include.
 type Part string
 
-// The parts, in order. Turns include their conversations, facts the relations that start at them,
-// and the profile the contexts, since both are written by people and belong to no project.
+// The parts of an export, in order. Turns include their conversations, facts include the relations that
+// start at them, and the profile includes the contexts: people write both.
 const (
 	TurnPart     Part = "turns"
 	FactPart     Part = "facts"
@@ -34,16 +34,16 @@ var allParts = []Part{TurnPart, FactPart, SummaryPart, ProfilePart, RelationPart
 
 // ExportOptions select the content of an export. The zero value selects everything.
 type ExportOptions struct {
-	Format   portable.Format // "": JSONL
-	Parts    []Part          // none: all
+	Format   portable.Format // empty: JSONL
+	Parts    []Part          // empty: all parts
 	Statuses []memory.Status
-	Project  string // export only memory of the project, without the profile, which belongs to no project
+	Project  string // export only memory of this project, without the profile; "": all memory
 	At       memory.At
 }
 
-// Export streams an owner's memory to w. It keeps only one conversation or one page of memories in
-// memory. Concurrent writes may be included or not; an export as of a time is consistent. It omits
-// links, erased memories and Loci's own settings. After an error the written export is incomplete.
+// Export streams an owner's memory to w, with at most one conversation or page of memories in RAM. It may
+// include concurrent writes; an export as of a time is consistent. It omits links, erased memories and
+// Loci's own settings. After an error the written export is incomplete.
 func (e *Transfer) Export(ctx context.Context, owner memory.Owner, t ExportOptions, w io.Writer) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (e *Transfer) Export(ctx context.Context, owner memory.Owner, t ExportOptio
 	return out.Flush()
 }
 
-// Check returns [memory.Invalid] for invalid options, before anything is written.
+// Check returns [memory.Invalid] for invalid options. Call it before writing.
 func (t ExportOptions) Check() error {
 	if f := []portable.Format{"", portable.JSONL, portable.Markdown, portable.Zip}; !slices.Contains(f, t.Format) {
 		return memory.Errorf(memory.Invalid, "format: invalid value %q (valid: %v)", t.Format, f[1:])
@@ -81,7 +81,7 @@ func (t ExportOptions) Check() error {
 
 func (t ExportOptions) has(p Part) bool { return len(t.Parts) == 0 || slices.Contains(t.Parts, p) }
 
-// statuses returns the statuses that were valid at a time, if a time is set, and otherwise all.
+// statuses returns the statuses to export: all, unless statuses or a time of validity are set.
 func (t ExportOptions) statuses() []memory.Status {
 	if len(t.Statuses) == 0 && t.At.ValidAt.IsZero() {
 		return core.EveryStatus
@@ -89,17 +89,17 @@ func (t ExportOptions) statuses() []memory.Status {
 	return t.Statuses
 }
 
-// walker reads an owner's memory.
+// exporter reads an owner's memory for an export.
 type walker struct {
 	ExportOptions
 	e     *Transfer
 	owner memory.Owner
 }
 
-// section yields the records of a part.
+// section yields the records of one part of an export.
 type section func(ctx context.Context, yield func(portable.Record) error) error
 
-// write writes a header and sections.
+// writeSections writes a header and sections to dst.
 func (w walker) write(ctx context.Context, to portable.Writer, sections []section) error {
 	if err := to.Write(portable.Record{Header: portable.NewHeader(w.e.Time(), w.At, w.Project)}); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (w walker) write(ctx context.Context, to portable.Writer, sections []sectio
 	return to.Close()
 }
 
-// talks yields each conversation, oldest first, followed by its turns.
+// conversationsWithTurns yields each conversation, oldest first, followed by its turns.
 func (w walker) talks(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(TurnPart) {
 		return nil
@@ -120,7 +120,7 @@ func (w walker) talks(ctx context.Context, yield func(portable.Record) error) er
 	return w.eachTalk(ctx, yield, w.turns)
 }
 
-// talkPages yields each conversation, oldest first, followed by its summaries and turns.
+// conversationPages yields each conversation, oldest first, followed by its summaries and turns.
 func (w walker) talkPages(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(TurnPart) && !w.has(SummaryPart) {
 		return nil
@@ -133,8 +133,8 @@ func (w walker) talkPages(ctx context.Context, yield func(portable.Record) error
 	})
 }
 
-// eachTalk yields conversations, oldest first, followed by their content. For a past time it omits
-// conversations without content, since they may not have existed.
+// eachConversation yields conversations, oldest first, each followed by its content. As of a past time it
+// omits conversations without content, since they may not have existed.
 func (w walker) eachTalk(ctx context.Context, yield func(portable.Record) error, within func(ctx context.Context, conversation string, yield func(portable.Record) error) error) error {
 	all, err := w.conversations(ctx)
 	if err != nil {
@@ -158,11 +158,11 @@ func (w walker) eachTalk(ctx context.Context, yield func(portable.Record) error,
 	return nil
 }
 
-// conversations returns all conversations, about 200 bytes each, in the past without time of
+// conversations returns all conversations, about 200 bytes each. As of a past time they have no time of
 // change.
 func (w walker) conversations(ctx context.Context) ([]memory.Conversation, error) {
 	q := memory.ConversationQuery{Project: w.Project, Statuses: []memory.Status{memory.Active}}
-	if slices.Contains(w.statuses(), memory.Retired) || !w.At.AsOf.IsZero() { // it may have been deleted since
+	if slices.Contains(w.statuses(), memory.Retired) || !w.At.AsOf.IsZero() { // deleted later
 		q.Statuses = append(q.Statuses, memory.Retired)
 	}
 	var all []memory.Conversation
@@ -198,7 +198,7 @@ func (w walker) turns(ctx context.Context, conversation string, yield func(porta
 	return nil
 }
 
-// facts yields the owner's own facts, each followed by the relations that start at it.
+// facts yields the owner's own facts, each followed by the relations that start at the fact.
 func (w walker) facts(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(FactPart) {
 		return nil
@@ -206,8 +206,8 @@ func (w walker) facts(ctx context.Context, yield func(portable.Record) error) er
 	return w.list(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error { return w.fact(ctx, m, yield) })
 }
 
-// groups yields the facts by group. It reads them once, and keeps their ids, about 60 bytes each,
-// or for a past time the facts.
+// factsByGroup yields the facts by group. It reads all facts once, and stores only their ids, about 60
+// bytes each, or the facts for a past time.
 func (w walker) groups(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(FactPart) {
 		return nil
@@ -274,7 +274,7 @@ func (w walker) summaries(ctx context.Context, yield func(portable.Record) error
 	return w.summariesOf(ctx, "", yield)
 }
 
-// summariesOf yields the summaries of a conversation, or all summaries.
+// conversationSummaries yields the summaries of a conversation, or all summaries.
 func (w walker) summariesOf(ctx context.Context, conversation string, yield func(portable.Record) error) error {
 	if !w.has(SummaryPart) {
 		return nil
@@ -304,7 +304,7 @@ func (w walker) profile(ctx context.Context, yield func(portable.Record) error) 
 	return nil
 }
 
-// contexts yields contexts ordered by id; for a project those attached to its conversations.
+// contexts yields contexts ordered by id; for a project, only contexts attached to its conversations.
 func (w walker) contexts(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(ProfilePart) {
 		return nil
@@ -334,7 +334,7 @@ func (w walker) contexts(ctx context.Context, yield func(portable.Record) error)
 	return nil
 }
 
-// list yields matching memories by status, newest first, as stores can read them.
+// eachMemory yields matching memories by status, newest first, which stores can read fast.
 func (w walker) list(ctx context.Context, q memory.Query, yield func(memory.Memory) error) error {
 	q.Project, q.At, q.Limit = w.Project, w.At, 500
 	each := [][]memory.Status{q.Statuses}

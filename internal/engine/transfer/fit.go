@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// idForm matches ids that Loci or clients choose.
+// idPattern matches ids that Loci or clients choose.
 var idForm = lazy.Compile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
 
 func checkIDs(name string, ids ...string) error {
@@ -32,11 +32,11 @@ func checkIDs(name string, ids ...string) error {
 }
 
 const (
-	maxImportName  = 512 // of names: projects, categories
+	maxImportName  = 512 // bytes of a project's or category's name
 	maxImportTitle = 4096
 )
 
-// checkNames takes alternating field names and values.
+// checkNames checks values; its arguments are alternately field names and values.
 func checkNames(pairs ...string) error {
 	for pair := range slices.Chunk(pairs, 2) {
 		if s := pair[1]; len(s) > maxImportName || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
@@ -91,7 +91,7 @@ func (i *importer) normalize(r *portable.Record) error {
 	return cmp.Or(oneOf("kind", x.Kind, memory.SameSubject, memory.Refines, memory.Contradicts, memory.Follows), checkIDs("from", x.From), checkIDs("to", x.To))
 }
 
-// normalizeContext keeps a context's text unchanged, because a person wrote it.
+// normalizeContext does not redact a context's text, because a person wrote it.
 func (i *importer) normalizeContext(c *memory.Context) error {
 	c.CreatedAt, c.UpdatedAt = memory.Time(c.CreatedAt), memory.Time(c.UpdatedAt)
 	c.Title, c.Status = core.Clip(c.Title, maxImportTitle), cmp.Or(c.Status, memory.Active)
@@ -173,7 +173,7 @@ func (i *importer) normalizeFact(f *memory.Fact, made bool) error {
 	)
 }
 
-// fillIn sets the fields that a fact of another format lacks.
+// setDefaults sets the fields that a fact of another format lacks.
 func (i *importer) fillIn(f *memory.Fact) {
 	f.Scope.Owner, f.Source, f.Confidence, f.Status = i.owner, memory.Imported, 1, memory.Active
 	f.Category, f.Tags = core.Clip(strings.TrimSpace(f.Category), maxImportName), curate.Tags(f.Tags)

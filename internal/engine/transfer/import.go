@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// imports is the kind of import runs, and importReason the reason of their changes.
+// importRunKind is the kind of import runs. importReason is the reason of their changes.
 const (
 	importRun    = "import"
 	importReason = "imported"
@@ -20,25 +20,25 @@ const (
 
 // ImportOptions configure an import.
 type ImportOptions struct {
-	Format      portable.Format // "": JSONL
-	Project     string          // project of records without one; only for other formats
+	Format      portable.Format // empty: JSONL
+	Project     string          // project of records without a project; only for other formats
 	DryRun      bool
-	Strict      bool // stop at the first problem; earlier records stay
-	Learn       bool // learn from turns that were not learned from
-	Idempotency string
+	Strict      bool   // stop at the first problem; earlier records remain imported
+	Learn       bool   // learn from imported turns that were not learned from
+	Idempotency string // a repeated key writes nothing
 }
 
 // ImportReport is the result of an import or a dry run.
 type ImportReport struct {
-	Read       int // number of records
+	Read       int // number of records in the file
 	Added      Tally
-	There      Tally // records that already exist
-	Duplicates int   // number of facts whose text a live fact has
+	There      Tally // records that exist already
+	Duplicates int   // number of facts with the text of a live fact
 	Waiting    int   // number of added facts that are pending
-	Redacted   int   // number of records with blanked secrets
+	Redacted   int   // number of records with redacted secrets
 	Conflicts  []ImportProblem
 	Problems   []ImportProblem
-	// Conflicting and Broken count all problems; the lists are bounded.
+	// Conflicting and Broken count all conflicts and problems; the lists are bounded.
 	Conflicting, Broken int
 	Sample              []memory.Image // the first added records
 	Runs                []string       // ids of the first runs, for undo
@@ -52,8 +52,8 @@ type Tally struct {
 
 // ImportProblem describes a record that was skipped or changed.
 type ImportProblem struct {
-	Line   int    // as in [portable.Record.Line]
-	Target string // as returned by [portable.Record.Target]; "" if the record is unreadable
+	Line   int    // line or record number: see [portable.Record.Line]
+	Target string // target of the record: see [portable.Record.Target]; "" if the record is unreadable
 	Reason string
 }
 
@@ -66,17 +66,17 @@ const (
 	maxRuns     = 100
 )
 
-// Import reads a file into an owner's memory in batches of a few hundred records, each written
-// completely or not at all. An interrupted import keeps its batches; importing the same file again
-// continues, since existing records are skipped.
+// Import reads a file into an owner's memory in batches of a few hundred records. Each batch is written
+// completely or not at all. After an interruption, importing the same file again continues, since
+// existing records are skipped.
 //
-// Records with Loci ids are restored with times, status and source. If a different record with the
-// same id exists, it is kept and the problem is reported. Records of other formats become turns,
-// and facts with source imported. Secrets are blanked, except in text that a person wrote or
-// approved. A fact is skipped if a live fact in its scope has the same text. An import neither
-// reconciles nor supersedes facts.
+// Records with Loci ids are restored with times, status and source. If a different record with the same id
+// exists, the stored record remains and the conflict is reported. Records of other formats become turns,
+// and facts with source imported. Secrets are redacted, except in text that a person wrote or approved. A
+// fact is skipped if a live fact in its scope has the same text. An import neither reconciles nor
+// supersedes facts.
 //
-// An unreadable record is reported and skipped or, with b.Strict, ends the import with
+// An unreadable record is reported and skipped or, with opts.Strict, ends the import with
 // [memory.Invalid].
 func (e *Transfer) Import(ctx context.Context, owner memory.Owner, b ImportOptions, author memory.Author, in io.Reader) (ImportReport, error) {
 	ctx = memory.ForWrite(ctx)
@@ -121,10 +121,10 @@ type importer struct {
 	bytes   int
 	flushes int
 	talking *talk           // the conversation written last
-	seen    map[hashIn]bool // in a dry run: the live facts that would be added
+	seen    map[hashIn]bool // in a dry run: keys of the live facts that would be added
 }
 
-// hashIn is a key that only one live fact may have.
+// scopedHash is a fact's scope and text hash; only one live fact may have the same key.
 type hashIn struct {
 	scope memory.Scope
 	hash  string
@@ -148,7 +148,7 @@ func (i *importer) conflict(r portable.Record, format string, args ...any) {
 	}
 }
 
-// take checks a record and adds it to the next batch.
+// addRecord checks a record and adds it to the next batch.
 func (i *importer) take(ctx context.Context, r portable.Record) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -182,7 +182,7 @@ func (i *importer) flush(ctx context.Context) error {
 	return i.things(ctx, batch, there)
 }
 
-// there returns the owner's memories with the ids of the batch.
+// existing returns, by id, the owner's memories with the ids of the batch.
 func (i *importer) there(ctx context.Context, batch []portable.Record) (map[string]memory.Memory, error) {
 	var ids []string
 	for _, r := range batch {

@@ -14,17 +14,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// talk is a conversation to which an import adds turns.
+// targetConversation is a conversation to which an import adds turns.
 type talk struct {
 	memory.Conversation
-	isNew   bool           // the conversation is not in the store
-	deleted bool           // it was deleted here, but not in the file
-	path    map[int]string // ids of its active turns by index
-	end     memory.Turn    // the last active turn; index -1 for none
-	last    memory.Turn    // the turn before the next new turn
+	isNew   bool           // the store does not have the conversation
+	deleted bool           // the conversation is deleted in the store, but not in the file
+	path    map[int]string // ids of the active turns by index
+	end     memory.Turn    // the last active turn; index -1: none
+	last    memory.Turn    // the turn before the next new turn; index -1: none
 }
 
-// talks appends the batch's turns to their conversations.
+// appendConversations appends the batch's turns to their conversations.
 func (i *importer) talks(ctx context.Context, batch []portable.Record, there map[string]memory.Memory) error {
 	var order []string
 	turns := map[string][]portable.Record{}
@@ -52,10 +52,10 @@ func (i *importer) talks(ctx context.Context, batch []portable.Record, there map
 	return nil
 }
 
-// loadTalk returns a conversation as stored, or the cached last conversation.
+// loadConversation returns a conversation from the store, or the cached last conversation.
 func (i *importer) loadTalk(ctx context.Context, id string) (*talk, error) {
 	if t := i.talking; t != nil && t.ID == id {
-		i.talking = nil // until this batch is also written
+		i.talking = nil // cached again after this batch is written
 		return t, nil
 	}
 	none := memory.Turn{Index: -1}
@@ -79,8 +79,8 @@ func (i *importer) loadTalk(ctx context.Context, id string) (*talk, error) {
 	return t, nil
 }
 
-// appendTurns appends turns to one conversation, which may also have a line in the file. After a
-// concurrent write it reads the conversation again.
+// appendTurns appends turns to one conversation. line is the conversation's record in the file, or zero.
+// After a concurrent write it reads the conversation again.
 func (i *importer) appendTurns(ctx context.Context, id string, line portable.Record, turns []portable.Record, there map[string]memory.Memory) error {
 	before, again := i.out, false
 	return core.Replan(ctx, func() (err error) {
@@ -113,7 +113,7 @@ func (i *importer) appendTurns(ctx context.Context, id string, line portable.Rec
 	})
 }
 
-// plan returns the turns to append and adds them to t. It counts or reports the other turns.
+// planTurns returns the turns to append and adds them to t. It counts or reports all other turns.
 func (i *importer) plan(t *talk, line portable.Record, turns []portable.Record, there map[string]memory.Memory) memory.Batch {
 	wants := t.Conversation
 	if c := line.Conversation; c != nil {
@@ -162,7 +162,7 @@ func (i *importer) plan(t *talk, line portable.Record, turns []portable.Record, 
 	return batch
 }
 
-// extendedPath returns the path with turns appended, or nil if not all turns belong there.
+// extendedPath returns the path that appends turns after lastActive, or nil if the turns do not follow it.
 func extendedPath(end memory.Turn, turns []memory.Turn) *memory.Path {
 	p := &memory.Path{From: -1}
 	for _, turn := range turns {
@@ -183,8 +183,8 @@ func extendedPath(end memory.Turn, turns []memory.Turn) *memory.Path {
 	return p
 }
 
-// compareTalk counts an existing conversation, or reports the differences. It does not compare
-// titles, since automatic titles change.
+// compareConversation counts an existing conversation, or reports the differences. It does not compare
+// titles, since generated titles change.
 func (i *importer) compareTalk(line portable.Record, here memory.Conversation) {
 	switch c := line.Conversation; {
 	case here.Status != c.Status:
@@ -218,13 +218,13 @@ func (i *importer) compareTurn(r portable.Record, old memory.Memory) {
 	}
 }
 
-// follow sets the position of a new turn after another turn.
+// setPosition sets the position of a new turn after the turn previous.
 func follow(turn *memory.Turn, last memory.Turn) {
 	turn.Index, turn.Parent = last.Index+1, last.ID
 	turn.Chain = thread.Chain(last.Chain, chatapi.Digest(turn.Role, turn.Content, "", ""))
 }
 
-// appended writes a batch of turns and jobs that learn from them, or returns a Conflict.
+// writeTurns writes a batch of turns and the job that learns from them, or returns a Conflict.
 func (i *importer) appended(ctx context.Context, b *memory.Batch) error {
 	leave, err := i.e.Writes.Enter(ctx, i.owner, b.Conversation.ID)
 	if err != nil {

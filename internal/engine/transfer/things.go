@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// things adds the batch's facts, summaries, profile entries, relations and contexts in one run.
+// addOtherRecords adds the batch's facts, summaries, profile entries, relations and contexts in one run.
 func (i *importer) things(ctx context.Context, batch []portable.Record, there map[string]memory.Memory) error {
 	run := memory.Run{ID: core.IDFor(i.owner, exchange.Suffixed(i.Idempotency, importRun+strconv.Itoa(i.flushes))), Kind: importRun, Author: i.author}
 	before, again := i.out, false
@@ -51,16 +51,16 @@ func (i *importer) things(ctx context.Context, batch []portable.Record, there ma
 	})
 }
 
-// planning decides which records of a batch are added.
+// recordPlan selects the records of a batch to add.
 type planning struct {
 	*importer
 	there   map[string]memory.Memory
-	met     map[string]bool // targets seen in the batch
-	live    map[hashIn]bool // live facts among the records
+	met     map[string]bool // targets that occurred earlier in the batch
+	live    map[hashIn]bool // keys of live facts among the records
 	records []portable.Record
 }
 
-// adds reports whether a record is added. It counts or reports the other records.
+// shouldAdd reports whether to add a record. It counts or reports all other records.
 func (p *planning) adds(ctx context.Context, r portable.Record) (bool, error) {
 	target := r.Target()
 	switch {
@@ -102,7 +102,7 @@ func (p *planning) adds(ctx context.Context, r portable.Record) (bool, error) {
 	return false, nil
 }
 
-// addsLive reports whether no other live fact of the same scope has the fact's text.
+// isNewLiveFact reports whether no other live fact of the same scope has the fact's text.
 func (p *planning) addsLive(ctx context.Context, f memory.Fact) (bool, error) {
 	key := hashIn{f.Scope, f.Hash}
 	twin := p.live[key] || p.seen[key]
@@ -120,7 +120,7 @@ func (p *planning) addsLive(ctx context.Context, f memory.Fact) (bool, error) {
 	return !twin, nil
 }
 
-// compare counts an existing record, or reports the differences.
+// compareExisting counts an existing record, or reports the differences.
 func (i *importer) compare(r, was portable.Record) {
 	switch words := r.Words(); {
 	case r.Made:
@@ -159,7 +159,7 @@ func (i *importer) tally(to *Tally, r portable.Record) {
 	}
 }
 
-// count counts the records that a run added.
+// countAdded counts the records that a run added.
 func (i *importer) count(added []portable.Record, run string) {
 	for _, r := range added {
 		i.tally(&i.out.Added, r)
@@ -187,7 +187,7 @@ func changesOf(plan []portable.Record, author memory.Author) []memory.Change {
 	return changes
 }
 
-// embed embeds facts and summaries of every status, since they may be restored.
+// embed embeds facts and summaries of all statuses, since inactive memories may be restored.
 func (i *importer) embed(ctx context.Context, plan []portable.Record) ([]memory.Vector, error) {
 	var ids, texts []string
 	for _, r := range plan {

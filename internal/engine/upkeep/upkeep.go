@@ -1,4 +1,4 @@
-// Package upkeep removes expired and faded memories, and the oldest ones above the limits.
+// Package upkeep removes expired and faded memories, and the oldest memories above the limits.
 package upkeep
 
 import (
@@ -16,12 +16,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// byUpkeep is the author of the changes.
+// byUpkeep is the author of upkeep's changes.
 var byUpkeep = memory.Author{Kind: memory.ByRule, Name: "upkeep"}
 
-// Tidy is the handler of upkeep jobs. It removes expired and faded facts, and the oldest memories
-// above the limits. A job for a conversation, queued by a run, reads all memories only if there are
-// too many.
+// HandleUpkeep handles upkeep jobs. It retires expired and faded facts, and the oldest memories above the
+// limits. A job for one conversation reads all memories only if the user has too many.
 func (e *Keeper) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 	e.Idle.Wait(ctx)
 	e.Curate.Credit(ctx, job.Owner, 1)
@@ -57,8 +56,8 @@ func (e *Keeper) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 	return jobs.Applied, nil
 }
 
-// TidyNow runs an owner's upkeep now, in one run, and returns the changes and the run's id. A dry
-// run returns the changes that would be made. A repeated key returns the first result.
+// RunNow runs an owner's upkeep in one run, and returns the changes and the run's id. A dry run only
+// returns the changes. A repeated idempotency key returns the first result.
 func (e *Keeper) TidyNow(ctx context.Context, owner memory.Owner, dry bool, key string, author memory.Author) ([]memory.Change, string, error) {
 	done, err := e.ChangesByKey(ctx, owner, key)
 	switch {
@@ -79,7 +78,7 @@ func (e *Keeper) TidyNow(ctx context.Context, owner memory.Owner, dry bool, key 
 	return changes, receipt.Run, nil
 }
 
-// full reports whether a user has more memories than the limit.
+// isFull reports whether a user has more memories than the limit.
 func (e *Keeper) full(ctx context.Context, owner memory.Owner) (bool, error) {
 	most := e.Opts.Learn.Upkeep.User
 	if most == 0 {
@@ -92,12 +91,12 @@ func (e *Keeper) full(ctx context.Context, owner memory.Owner) (bool, error) {
 	return n.Facts+n.Turns > most, nil
 }
 
-// PreviewEviction returns the changes that upkeep would make now.
+// PreviewEviction returns the changes that upkeep would make now, without applying them.
 func (e *Keeper) PreviewEviction(ctx context.Context, owner memory.Owner) ([]memory.Change, error) {
 	return e.removals(ctx, owner, memory.Query{})
 }
 
-// removals is PreviewEviction for the memories that within selects.
+// removals returns the changes that upkeep would make now among the memories that match filter.
 func (e *Keeper) removals(ctx context.Context, owner memory.Owner, within memory.Query) ([]memory.Change, error) {
 	u, now := e.Opts.Learn.Upkeep, e.Time()
 	within.Kinds = []memory.Kind{memory.KindFact}
@@ -150,7 +149,7 @@ func conversationOf(m memory.Memory) string {
 	return m.Fact.Scope.Conversation
 }
 
-// removal returns the change that removes a memory from recall.
+// removal returns the change that retires a memory.
 func removal(m memory.Memory, now time.Time, reason string) memory.Change {
 	c := memory.Change{Action: memory.ActionRetire, Reason: reason, Author: byUpkeep}
 	if m.Turn != nil {
@@ -177,7 +176,7 @@ type candidate struct {
 	id string
 }
 
-// add adds a memory. Turns that were not learned from yet cannot be removed.
+// add adds a memory. Turns that were not learned from yet, and confirmed facts, cannot be removed.
 func (c *limitedGroup) add(m memory.Memory) {
 	c.count++
 	if c.limit == 0 || m.Fact != nil && core.IsConfirmed(m.Fact) || m.Turn != nil && m.Turn.Role == memory.RoleUser && m.Turn.LearnedAt.IsZero() && !m.Turn.NoLearn {
@@ -186,10 +185,10 @@ func (c *limitedGroup) add(m memory.Memory) {
 	c.candidates = append(c.candidates, candidate{m.CreatedAt(), m.ID()})
 }
 
-// slackShare is N: exceeding a limit frees 1/N of it, so that full reads are rare.
+// slackShare is N: a full group is reduced to 1/N below its limit, so that full reads are rare.
 const slackShare = 100
 
-// thin marks the oldest removable memories of a full group in gone, until the slack is free.
+// reduce adds the oldest removable memories of a full group to removed, until the group has slack.
 func (c *limitedGroup) thin(gone map[string]bool) {
 	left := c.count
 	for _, l := range c.candidates {
@@ -212,7 +211,7 @@ func (c *limitedGroup) thin(gone map[string]bool) {
 	}
 }
 
-// Keeper removes expired and faded memories, and the oldest ones above the limits.
+// Keeper retires expired and faded memories, and the oldest memories above the limits.
 type Keeper struct {
 	*core.Core
 	Curate  *curate.Curator

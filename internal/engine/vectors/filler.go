@@ -1,5 +1,5 @@
-// Package vectors embeds memories that lack a vector of the current embedder, and removes vectors
-// of earlier embedders.
+// Package vectors embeds memories that lack a vector of the current embedder, and removes vectors of
+// earlier embedders.
 package vectors
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Filler embeds memories that lack a vector of the current model.
+// Filler embeds memories that lack a vector of the current embedder.
 type Filler struct {
 	*core.Core
 
@@ -25,27 +25,27 @@ type Filler struct {
 
 // Vectors is the progress of embedding an owner's memories.
 type Vectors struct {
-	Model    string // the embedder's Fingerprint
-	Memories int    // memories that have or need a vector
-	Lacking  int    // number of those without a vector
+	Model    string // fingerprint of the embedder
+	Memories int    // number of memories that have or need a vector
+	Lacking  int    // number of these memories without a vector
 	UnderWay bool   // a job that embeds them is running or queued
-	Error    string // of that job's last attempt
+	Error    string // error of the job's last attempt; "": none
 }
 
-// progress is the cached state of an owner's vectors. It can be read again from the store.
+// ownerState is the cached state of an owner's vectors. It can be read again from the store.
 type progress struct {
 	queued bool    // a job was queued and has not started
 	now    Vectors // progress of the running job
 
-	space   string  // embedding space of the vectors counted below
+	space   string  // embedding space of the following counts
 	upTo    int64   // all memories up to this version have a vector
-	counted Vectors // counts at that version; zero: unknown
+	counted Vectors // counts at this version; zero: unknown
 }
 
-// space identifies vectors that are comparable with the embedder's.
+// embeddingSpace identifies the vectors that are comparable with the embedder's vectors.
 func (e *Filler) space() string { return fmt.Sprint(e.Embedder.Fingerprint(), e.Embedder.Dims()) }
 
-// update changes the cached progress of an owner, and returns it.
+// updateState changes the cached state of an owner, and returns it.
 func (e *Filler) update(owner memory.Owner, change func(*progress)) (is progress) {
 	space := e.space()
 	e.owners.Update(owner, func(was progress, _ bool) (progress, bool) {
@@ -58,23 +58,23 @@ func (e *Filler) update(owner memory.Owner, change func(*progress)) (is progress
 	return is
 }
 
-// Queue records that a job waits to start, and reports whether the caller must queue it.
+// MarkQueued records that a job waits to start, and reports whether the caller must queue it.
 func (e *Filler) Queue(owner memory.Owner) (first bool) {
 	e.update(owner, func(p *progress) { first, p.queued = !p.queued, true })
 	return first
 }
 
-// Begin records that the waiting job has started.
+// MarkStarted records that the waiting job has started.
 func (e *Filler) Begin(owner memory.Owner) progress {
 	return e.update(owner, func(p *progress) { p.queued = false })
 }
 
-// EmbedJob returns the job that embeds the memories that a run or batch writes.
+// EmbedJob returns the job that embeds the memories that a run or batch writes. cause is its id.
 func EmbedJob(owner memory.Owner, of string) memory.Job {
 	return memory.Job{ID: "embed-" + of, Owner: owner, Kind: memory.JobEmbed}
 }
 
-// Lacking queues a job that embeds memories without vectors, unless one waits. The index calls it.
+// QueueMissing queues a job that embeds memories without vectors, unless a job waits. The index calls it.
 func (e *Filler) Lacking(owner memory.Owner, memories int) {
 	if is, _ := e.owners.Get(owner); is.queued {
 		return
@@ -85,7 +85,7 @@ func (e *Filler) Lacking(owner memory.Owner, memories int) {
 	}
 }
 
-// CatchUp queues the job for each owner that has memories, whether or not vectors are missing.
+// CatchUp queues a job for each owner with memories, even if no vectors are missing.
 func (e *Filler) CatchUp(ctx context.Context, owners ...memory.Owner) error {
 	versions, err := e.Store.Versions(ctx, owners)
 	if err != nil {
@@ -116,7 +116,7 @@ func (e *Filler) queueVectors(ctx context.Context, owner memory.Owner, id string
 
 var byEmbedder = memory.Author{Kind: memory.ByRule, Name: "embedder"}
 
-// Vectors returns the progress of embedding an owner's memories.
+// Progress returns the progress of embedding an owner's memories.
 func (e *Filler) Vectors(ctx context.Context, owner memory.Owner) (Vectors, error) {
 	if is, _ := e.owners.Get(owner); is.now.UnderWay {
 		return is.now, nil
@@ -132,7 +132,7 @@ func (e *Filler) Vectors(ctx context.Context, owner memory.Owner) (Vectors, erro
 	for _, j := range waiting {
 		if j.Kind == memory.JobEmbed && j.State != memory.JobParked {
 			is.UnderWay = true
-			if j.RunAt.After(e.Time()) { // otherwise the job is retried at once
+			if j.RunAt.After(e.Time()) { // otherwise the job runs at once
 				is.Error = cmp.Or(is.Error, j.Error)
 			}
 		}
@@ -140,8 +140,8 @@ func (e *Filler) Vectors(ctx context.Context, owner memory.Owner) (Vectors, erro
 	return is, nil
 }
 
-// Reembed queues the job that embeds an owner's memories without vectors, and returns their number.
-// Vectors of other embedders stay. It queues nothing in a dry run, or if no vector is missing.
+// Reembed queues the job that embeds an owner's memories without vectors, and returns their number. It
+// does not remove vectors of other embedders. It queues nothing in a dry run, or if no vector is missing.
 func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dry bool, key string) (Vectors, error) {
 	is, err := e.Vectors(ctx, owner)
 	if err != nil || dry || is.Lacking == 0 || is.UnderWay {
@@ -151,10 +151,10 @@ func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dry bool, key 
 	return is, e.queueVectors(ctx, owner, core.IDFor(owner, key))
 }
 
-// TotalProgress is the progress of embedding all owners' memories. Recall of an owner uses the new
-// vectors once nearly all exist.
+// TotalProgress is the progress of embedding all owners' memories. Recall of an owner uses the new vectors
+// once nearly all exist.
 type TotalProgress struct {
-	Vectors      // sums over all owners; Error is that of one owner
+	Vectors      // sums over all owners; Error is the error of one owner
 	Owners   int // number of owners with memories
 	Complete int // number of owners without missing vectors
 }
@@ -175,9 +175,9 @@ func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all Tota
 		is := counts.counted
 		if is.Memories == 0 || counts.upTo != versions[i] {
 			if is, err = e.Reembed(ctx, owner, dry, key); err != nil {
-				return all, fmt.Errorf("vectors of %s: %w", owner, err)
+				return all, fmt.Errorf("embed the memories of %s: %w", owner, err)
 			}
-			if is.Lacking == 0 && !is.UnderWay { // this method is called often, for all owners
+			if is.Lacking == 0 && !is.UnderWay { // cache the counts for the next call
 				e.update(owner, func(p *progress) {
 					if p.space == counts.space {
 						p.upTo, p.counted = versions[i], is
@@ -200,18 +200,18 @@ func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all Tota
 	return all, nil
 }
 
-// EmbedAtOnce is how many memories a transaction embeds. A crash loses at most that work.
+// EmbedBatch is the number of memories that a transaction embeds. A crash loses at most this work.
 const EmbedAtOnce = 128
 
-// EmbedderPause is how long a job waits for an unavailable embedder.
+// EmbedderRetryDelay is the time for which a job waits for an unavailable embedder.
 const EmbedderPause = time.Minute
 
-// EmbedMissing is the handler of embed jobs. It embeds memories without a vector of the current
-// embedder. After a crash the next attempt continues.
+// EmbedMissing handles embed jobs. It embeds memories without a vector of the current embedder. After a
+// crash the next attempt continues.
 func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, error) {
 	owner := job.Owner
 	if m, ok := e.Embedder.(interface{ Measure(context.Context) error }); ok {
-		if err := m.Measure(ctx); err != nil { // cosines are not scaled until a job can measure the embedder
+		if err := m.Measure(ctx); err != nil { // cosines are not scaled until a job can measure
 			e.Log.Warn("the embedder was not measured", "err", err)
 		}
 	}
@@ -247,8 +247,8 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, er
 	return jobs.Nothing, nil
 }
 
-// retryDelay returns how long an unavailable embedder is not called: at least [EmbedderPause], or
-// as long as its server asks, at most an hour.
+// retryDelay returns the time for which an unavailable embedder is not called: [EmbedderRetryDelay] or, if
+// longer, the time that its server requests, at most an hour.
 func retryDelay(err error) time.Duration {
 	var limit interface {
 		RateLimited() (after time.Duration, ok bool)
@@ -260,8 +260,8 @@ func retryDelay(err error) time.Duration {
 	return max(EmbedderPause, min(after, time.Hour))
 }
 
-// missingVectors returns the ids of memories after a version without a vector of the embedder, the
-// counts, and the version at which they were counted.
+// missingVectors returns the counts and the ids of memories without a vector of the embedder, among the
+// memories after version since, and the version at which they were counted.
 func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, after int64) (is Vectors, ids []string, upTo int64, err error) {
 	is.Model = e.Embedder.Fingerprint()
 	dims := e.Embedder.Dims()
@@ -341,7 +341,7 @@ func (e *Filler) texts(ctx context.Context, owner memory.Owner, ids []string) (m
 	return texts, nil
 }
 
-// embedAll embeds texts. If the embedder rejects some, it leaves these out.
+// embedAll embeds texts. If the embedder rejects some texts, it omits them.
 func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]string) (out []memory.Vector, err error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -368,15 +368,15 @@ func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]st
 	case err != nil:
 		return nil, fmt.Errorf("embed memories: %w", err)
 	case e.Embedder.Fingerprint() != model:
-		return nil, memory.Errorf(memory.Unavailable, "the embedder changed meanwhile")
+		return nil, memory.Errorf(memory.Unavailable, "the embedder changed while it embedded memories")
 	}
 	return core.VectorsOf(ids, model, values), nil
 }
 
-// MissingVector returns the id of a batch's first turn that lacks a needed vector, or "".
+// MissingVector returns the id of a batch's first turn that needs a vector and has none, or "".
 func (e *Filler) MissingVector(b memory.Batch) string {
 	if core.OfWords(e.Embedder) {
-		return "" // the vectors are stored with the turns
+		return "" // vectors are stored with the turns
 	}
 	for _, t := range b.Turns {
 		has := slices.ContainsFunc(b.Vectors, func(v memory.Vector) bool { return v.Memory == t.ID })
@@ -387,7 +387,7 @@ func (e *Filler) MissingVector(b memory.Batch) string {
 	return ""
 }
 
-// AddsContent reports whether changes write text that needs a vector.
+// AddsEmbeddableText reports whether changes write text that needs a vector.
 func AddsContent(changes []memory.Change) bool {
 	return slices.ContainsFunc(changes, func(c memory.Change) bool {
 		return c.After.Status() == memory.Active && (c.After.Fact != nil || c.After.Link != nil || c.After.Summary != nil || c.After.Turn != nil)

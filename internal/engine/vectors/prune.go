@@ -10,20 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Pruned reports removed vectors.
+// Pruned reports the removed vectors of one embedding model.
 type Pruned struct {
-	Model  string // the model of the vectors
+	Model  string // embedding model of the vectors
 	Owners int    // number of owners with such vectors
 	Count  int
 }
 
-// switchShare is N in the rule that recall uses vectors if at most 1/N of the memories lack one.
+// switchShare is N: recall uses the new vectors if at most 1/N of the memories lack one.
 const switchShare = 100
 
-// Prune removes owners' vectors of other embedders and returns their numbers. In a dry run it
-// removes nothing. It stops with a [memory.Conflict] at the first owner whose recall does not use
-// the current embedder yet, because more than 1 % of the memories lack its vector. It can be
-// repeated after an interruption.
+// Prune removes owners' vectors of other embedders, and returns the numbers of removed vectors. A dry run
+// removes nothing. It stops with a [memory.Conflict] at the first owner that does not use the current
+// embedder yet, because more than 1 % of the memories lack a vector. It can be repeated after an
+// interruption.
 func (e *Filler) Prune(ctx context.Context, dry bool, owners ...memory.Owner) (all []Pruned, err error) {
 	for _, owner := range owners {
 		is, _, _, err := e.missingVectors(ctx, owner, 0)
@@ -31,7 +31,7 @@ func (e *Filler) Prune(ctx context.Context, dry bool, owners ...memory.Owner) (a
 			return nil, err
 		}
 		if is.Lacking*switchShare > is.Memories && !dry {
-			return nil, memory.Errorf(memory.Conflict, "%d of %d memories of %s lack a vector of model %s; old vectors are removed once nearly all have one", is.Lacking, is.Memories, owner, is.Model)
+			return nil, memory.Errorf(memory.Conflict, "%d of %d memories of %s lack a vector of model %s; old vectors can be removed once nearly all memories have one", is.Lacking, is.Memories, owner, is.Model)
 		}
 		models, err := e.Store.VectorModels(ctx, owner)
 		if err != nil {
@@ -59,8 +59,8 @@ func (e *Filler) Prune(ctx context.Context, dry bool, owners ...memory.Owner) (a
 	return all, nil
 }
 
-// PruneAll calls [Filler.Prune] for every owner. Then it removes copies of these vectors on another
-// server, since they can be rebuilt.
+// PruneAll calls [Filler.Prune] for all owners. It also removes copies of these vectors on another server,
+// which can be rebuilt.
 func (e *Filler) PruneAll(ctx context.Context, dry bool) ([]Pruned, error) {
 	owners, err := e.Store.Owners(ctx)
 	if err != nil {
@@ -73,7 +73,7 @@ func (e *Filler) PruneAll(ctx context.Context, dry bool) ([]Pruned, error) {
 	return all, err
 }
 
-// prune overwrites the vectors of a model with empty ones, which stores treat as missing.
+// pruneModel overwrites a model's vectors with empty vectors, which stores treat as missing.
 func (e *Filler) prune(ctx context.Context, owner memory.Owner, model string, dry bool) (int, error) {
 	var ids []string
 	if _, err := e.Store.Since(ctx, owner, model, 0, func(item memory.Item) error {
