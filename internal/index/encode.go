@@ -29,7 +29,7 @@ import (
 // read a checkpoint. Neighbours, lengths and int8 vectors are omitted, since they can be derived.
 const magic = "loci.idx"
 
-// format is incremented whenever the layout or the meaning of the files changes.
+// checkpointFormat is incremented whenever the layout or the meaning of the files changes.
 const format = 7
 
 // header identifies a checkpoint. The reader checks all fields except Version.
@@ -52,7 +52,7 @@ func (h header) complete() header {
 	return h
 }
 
-// language identifies the code that derives words, marks and dates from texts.
+// languageFingerprint identifies the code that derives words, marks and dates from texts.
 var language = sync.OnceValue(text.Fingerprint)
 
 // frame holds the small parts of a checkpoint. See [contents] for its fields.
