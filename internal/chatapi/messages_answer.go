@@ -94,7 +94,7 @@ func endsMessages(event []byte) bool {
 	return kind == "message_stop" || kind == "error"
 }
 
-// messagesErrors are the error types by status. Any other status is a client error, or a server error if it
+// errorTypesByStatus are the error types by status. Any other status is a client error, or a server error if it
 // is 500 or above.
 var messagesErrors = map[int]string{
 	401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error",

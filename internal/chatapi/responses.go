@@ -170,7 +170,7 @@ func builtIn(fields []member) string {
 	return ""
 }
 
-// responseTexts are the types of text parts in the Responses API.
+// responseTextTypes are the types of text parts in the Responses API.
 var responseTexts = []string{"input_text", "output_text", "text", "refusal"}
 
 // readParts reads a content, which is a string or a list of parts; textTypes are the types of text parts.

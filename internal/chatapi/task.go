@@ -65,7 +65,7 @@ var (
 		`(\b(concise|short|brief)\b.{0,60}\b(title|header|phrase|name|topic)\b|\btitle\b.{0,60}\b(words?|characters) or (less|fewer)\b|\btitle\b.{0,60}\b\d words\b|\b\d+ (broad |general |relevant )*tags\b|\bfollow-up questions\b)`)
 )
 
-// clipped returns the first n bytes of s, rounded down to whole characters.
+// truncated returns the first n bytes of s, rounded down to whole characters.
 func clipped(s string, n int) string {
 	if len(s) <= n {
 		return s

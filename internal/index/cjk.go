@@ -51,7 +51,7 @@ func addCharacterPostings(parts []*segment, asked string, terms []string) {
 	}
 }
 
-// containing returns the postings of the documents that contain a character. Pairs overlap, so it
+// postingsContaining returns the postings of the documents that contain a character. Pairs overlap, so it
 // counts either the words that begin with the character or those that end with it, whichever are
 // more frequent.
 func (p *segment) containing(character string) []uint32 {
@@ -70,7 +70,7 @@ func (p *segment) containing(character string) []uint32 {
 	return out
 }
 
-// countsOf returns how often each document contains any of the terms, in thirds.
+// termCounts returns how often each document contains any of the terms, in thirds.
 func (p *segment) countsOf(terms []int32) []uint8 {
 	counts := make([]uint8, len(p.docs))
 	for _, id := range terms {

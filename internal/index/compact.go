@@ -82,7 +82,7 @@ func renumber(renumbered []int32, n int32) int32 {
 	return renumbered[n]
 }
 
-// pack moves all posting lists into one slice without spare capacity.
+// packPostings moves all posting lists into one slice without spare capacity.
 func (s *contents) pack() {
 	total := 0
 	for _, list := range s.posts {

@@ -20,7 +20,7 @@ func (u *unusableError) Error() string { return u.reason }
 
 func unusablef(format string, args ...any) error { return &unusableError{fmt.Sprintf(format, args...)} }
 
-// decode reads a checkpoint of size bytes. For an incomplete, invalid or foreign checkpoint it
+// decodeCheckpoint reads a checkpoint of size bytes. For an incomplete, invalid or foreign checkpoint it
 // returns an [unusableError]; other errors come from the reader.
 func decode(ctx context.Context, r io.Reader, size int64, want header) (*contents, error) {
 	d := newDecoder(ctx, r, size)
@@ -96,7 +96,7 @@ func (d *decoder) read(b []byte) {
 	}
 }
 
-// length reads the length of the next list in bytes, checks it and returns the number of its items
+// readLength reads the length of the next list in bytes, checks it and returns the number of its items
 // of size bytes.
 func (d *decoder) length(size int) int {
 	var n [1]int64
@@ -128,7 +128,7 @@ func numbers[T any](d *decoder) []T {
 	return x
 }
 
-// vectors reads the float16 vectors in pieces, and concurrently computes the int8 vectors.
+// readChunks reads the float16 vectors in pieces, and concurrently computes the int8 vectors.
 func (d *decoder) vectors(rows, dims int) []chunk {
 	words := numbers[int32](d)
 	left := d.length(2)

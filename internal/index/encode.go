@@ -154,7 +154,7 @@ func (e *encoder) json(x any) {
 	e.pad()
 }
 
-// section writes a slice of numbers, or of structs that contain only numbers.
+// writeSlice writes a slice of numbers, or of structs that contain only numbers.
 func section[T any](e *encoder, x []T) {
 	e.length(len(x) * int(unsafe.Sizeof(*new(T))))
 	e.write(bytesOf(x))

@@ -48,7 +48,7 @@ func newFilter(c *contents, s *memory.Search) filter {
 	return f
 }
 
-// documents appends the documents with these ids to list and sorts it.
+// appendDocuments appends the documents with these ids to list and sorts it.
 func (s *contents) documents(list []int32, ids map[string]bool) []int32 {
 	for id, is := range ids {
 		k, _ := keyOf(id)

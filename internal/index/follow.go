@@ -276,7 +276,7 @@ func (s *contents) reserve(b batch) {
 	}
 }
 
-// compare orders steps for flush.
+// compareOrder orders steps for flush.
 func (p *step) compare(q *step) int {
 	t, u := p.Memory.Turn, q.Memory.Turn
 	if p.Version != q.Version || t == nil || u == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// marksOf returns the marks that depend on a text alone.
+// textMarks returns the marks that depend on a text alone.
 func marksOf(content string) memory.Marks {
 	var m memory.Marks
 	if text.Asks(content) {
@@ -17,7 +17,7 @@ func marksOf(content string) memory.Marks {
 	return m
 }
 
-// marksOfSubject returns the marks that depend on whom a memory is about.
+// subjectMarks returns the marks that depend on whom a memory is about.
 func marksOfSubject(m memory.Memory) memory.Marks {
 	switch {
 	case m.Fact != nil && m.Fact.Subject != "" && !strings.EqualFold(m.Fact.Subject, "user"),

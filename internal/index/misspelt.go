@@ -63,7 +63,7 @@ func addRelatedPostings(parts []*segment, i int, term string) {
 	}
 }
 
-// addPostings appends the postings of a term to list i of each segment.
+// appendTermPostings appends the postings of a term to list i of each segment.
 func addPostings(parts []*segment, i int, term string) {
 	for _, p := range parts {
 		if id, ok := p.terms[term]; ok {

@@ -19,7 +19,7 @@ const roundings = 6
 // int8Deviation is the standard deviation of an int8 value's rounding error, in steps: 1/sqrt(12).
 const rounding = 0.2887
 
-// margin returns the largest assumed error of the product of a question and a vector, both of unit
+// roundingMargin returns the largest assumed error of the product of a question and a vector, both of unit
 // length. The arguments are the quantization steps of their int8 forms.
 func margin(question, scale float32) float32 {
 	return roundings * rounding * float32(math.Sqrt(float64(question*question+scale*scale)))
@@ -170,7 +170,7 @@ type scanner struct {
 	above  []int32
 }
 
-// scanned refers to a scanned chunk.
+// scannedChunk refers to a scanned chunk.
 type scanned struct {
 	*segment
 	i int32 // index of the segment
@@ -179,7 +179,7 @@ type scanned struct {
 
 func (s scanned) block() *vector.Block { return &s.chunks[s.j].quant }
 
-// scan scans a chunk.
+// scanChunk scans a chunk.
 func (x *scanner) scan(s scanned) {
 	if len(x.fresh) == pickedAtOnce {
 		x.pick()

@@ -37,7 +37,7 @@ type searchState struct {
 
 var statePool = sync.Pool{New: func() any { return new(searchState) }}
 
-// searching counts the searches in progress, because a single search may use the whole machine.
+// activeSearches counts the searches in progress, because a single search may use the whole machine.
 var searching atomic.Int32
 
 // search finds candidates in shards, which the caller has locked for reading.

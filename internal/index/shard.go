@@ -240,7 +240,7 @@ func (s *contents) describe(m memory.Memory) (doc, kind, time.Time) {
 	return d, kind, origin
 }
 
-// momentsOf returns the dates in a document. Callers must not change them.
+// datesOf returns the dates in a document. Callers must not change them.
 func (s *contents) momentsOf(n int32) []memory.Moment {
 	d := &s.docs[n]
 	if d.dated == 0 {

@@ -112,7 +112,7 @@ func New(source Source, o Options) *Index {
 // marksSuffix is the suffix of the name of a collection of marks.
 const marksSuffix = "-marks"
 
-// name returns the name of an embedder's collection.
+// collectionName returns the name of an embedder's collection.
 func (o Options) name(model string) string {
 	sum := sha256.Sum256([]byte(model))
 	return o.Collection + "-" + hex.EncodeToString(sum[:6])

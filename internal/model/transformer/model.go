@@ -34,7 +34,7 @@ type Model struct {
 
 var _ memory.Embedder = (*Model)(nil)
 
-// classifier computes a cross-encoder's score from the first token's vector.
+// scoreHead computes a cross-encoder's score from the first token's vector.
 type head struct {
 	pooler dense
 	weight []float32
