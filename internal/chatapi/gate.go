@@ -16,7 +16,7 @@ type Gate struct {
 	ended bool
 }
 
-// Pass takes the next piece of a stream and returns the bytes to forward, valid until the next call. It
+// Forward takes the next piece of a stream and returns the bytes to forward, valid until the next call. It
 // withholds the beginning of an unfinished event.
 func (g *Gate) Pass(p []byte) []byte {
 	g.out = g.out[:0]

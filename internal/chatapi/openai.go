@@ -25,7 +25,7 @@ type Chat struct {
 	Messages []Message
 	Extras   Extras
 
-	// Previous is the id of the stored answer that the request continues, and Conversation the id of a
+	// PreviousAnswerID is the id of the stored answer that the request continues, and ConversationID the id of a
 	// conversation on the server; "" means none.
 	Previous, Conversation string
 

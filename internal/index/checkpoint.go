@@ -39,7 +39,7 @@ func (ix *Index) checkpointPath(owner memory.Owner) string {
 	return filepath.Join(ix.opts.Dir, hex.EncodeToString(sum[:])+checkpointSuffix)
 }
 
-// worthSaving reports whether more than 1/divisor of the memories changed since the checkpoint.
+// isWorthSaving reports whether more than 1/divisor of the memories changed since the checkpoint.
 func (ix *Index) worthSaving(sh *shard, parts int) bool {
 	if ix.opts.Dir == "" {
 		return false

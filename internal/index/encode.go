@@ -32,7 +32,7 @@ const magic = "loci.idx"
 // checkpointFormat is incremented whenever the layout or the meaning of the files changes.
 const format = 7
 
-// header identifies a checkpoint. The reader checks all fields except Version.
+// checkpointHeader identifies a checkpoint. The reader checks all fields except Version.
 type header struct {
 	Format    int
 	Order     uint32 // byteOrder on the writer's machine

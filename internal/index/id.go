@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// key is an id in sixteen bytes: a UUID in its usual form, or the beginning of a hash of any other
+// idKey is an id in sixteen bytes: a UUID in its usual form, or the beginning of a hash of any other
 // id. contents.textIDs has the text of those other ids.
 type key [16]byte
 

@@ -48,7 +48,7 @@ type Embedder interface {
 	Dims() int
 }
 
-// space identifies comparable vectors by their model and length. dims 0 means any length.
+// vectorSpace identifies comparable vectors by their model and length. dims 0 means any length.
 type space struct {
 	model string
 	dims  int
@@ -79,7 +79,7 @@ type Index struct {
 	used    int64
 }
 
-// entry is an owner in the index.
+// ownerEntry is an owner in the index.
 type entry struct {
 	owner   memory.Owner
 	shard   *shard // nil until loaded

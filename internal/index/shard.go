@@ -210,7 +210,7 @@ func (s *contents) add(m memory.Memory, vec []float32, half []uint16) {
 	s.measureAround(n)
 }
 
-// describe returns a memory's document without words and id, its kind, and the date to which
+// newDoc returns a memory's document without words and id, its kind, and the date to which
 // relative dates in its text refer.
 func (s *contents) describe(m memory.Memory) (doc, kind, time.Time) {
 	d := doc{at: m.CreatedAt().UnixMicro(), scope: s.scope(m.Scope()), sure: 1, thread: none, place: none, speaker: none, category: none, row: none}

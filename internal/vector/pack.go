@@ -138,7 +138,7 @@ func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
 
 func isPacked(row []uint16) bool { return len(row) > 1 && row[0] == packedMarker }
 
-// Bytes encodes a vector for databases: float16 values in the form of [Pack], little endian.
+// EncodeBytes encodes a vector for databases: float16 values in the form of [Pack], little endian.
 func Bytes(values []float32) []byte {
 	row := make([]uint16, len(values))
 	EncodeHalves(row, values)
@@ -150,7 +150,7 @@ func Bytes(values []float32) []byte {
 	return data
 }
 
-// RowFromBytes returns the row in data from [Bytes], packed or raw. It returns nil for empty and invalid
+// RowFromBytes returns the row in data from [EncodeBytes], packed or raw. It returns nil for empty and invalid
 // data.
 func Words(data []byte) []uint16 {
 	row := make([]uint16, len(data)/2)

@@ -33,7 +33,7 @@ type dense struct {
 	bias    []float32
 }
 
-// loader reads an encoder's tensors. err is the first error; later reads do nothing.
+// tensorLoader reads an encoder's tensors. err is the first error; later reads do nothing.
 type loader struct {
 	from   *tensors
 	prefix string

@@ -35,7 +35,7 @@ type normalizerFile struct {
 	Right bool `json:"strip_right"`
 }
 
-// steps returns the normalizer as at least one function. Each function appends the normalized text to dst.
+// functions returns the normalizer as at least one function. Each function appends the normalized text to dst.
 func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 	if n == nil {
 		return []func([]byte, string) []byte{func(dst []byte, s string) []byte { return append(dst, s...) }}, nil
