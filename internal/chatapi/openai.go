@@ -53,7 +53,7 @@ type Message struct {
 	ToolCalls bool          // the message calls tools or a function
 	Digest    string        // equal for messages with the same meaning (see [Digest])
 	Refs      []string      // ids of items of an earlier answer that replace the message or its parts
-	Chain     string        // chain hash of the stored turn that Refs refer to; "" if unknown
+	Chain     string        // chain hash of the stored turn to which ItemRefs belong; "" if unknown
 
 	at     span     // span of the message in the body
 	behind int      // end of the last tool result in the same message; 0 means none

@@ -75,7 +75,7 @@ type decoder struct {
 	r    *bufio.Reader
 	sum  hash.Hash32
 	at   int
-	left int64 // bytes before the checksum
+	left int64 // unread bytes before the checksum
 	err  error
 }
 

@@ -45,11 +45,10 @@
 //
 // # Following
 //
-// Every search asks the store for the versions of its owners in one query, and pulls missing
-// changes, one pull at a time per owner. An owner is loaded at its first search, which also returns
-// its version. When the budget is exceeded, the least recently used owners are dropped. The index
-// holds only data that the store can provide again. The properties of words are cached for all
-// owners together.
+// Every search requests the versions of its owners from the store in one query, and loads missing
+// changes, one load at a time per owner. An owner is loaded completely at its first search. When
+// the budget is exceeded, the least recently used owners are dropped. The index holds only data
+// that the store can provide again. The properties of words are cached for all owners together.
 //
 // # Checkpoints
 //

@@ -163,7 +163,7 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := len(fresh.docs) > 0 // the documents are already in lists
+	parts := len(fresh.docs) > 0 // some documents are already in posting lists
 	batch.flush(&fresh.contents)
 	if parts {
 		fresh.pack()

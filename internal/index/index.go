@@ -226,7 +226,7 @@ func (ix *Index) current(ctx context.Context, owners []memory.Owner) ([]*shard, 
 	begun := make([]*load, len(owners))
 	var ask []memory.Owner
 	for i, owner := range owners {
-		if len(owners) == 1 { // the versions of several owners come from one query
+		if len(owners) == 1 { // for several owners, one query for all versions is faster
 			begun[i] = ix.begin(owner)
 		}
 		if begun[i] == nil {

@@ -76,7 +76,7 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	}
 	addCharacterPostings(parts, s.Text, terms)
 	var misspelt []memory.Misspelt
-	if !s.ByWords { // the text is compared with memories and is not a question
+	if !s.ByWords { // with ByWords, the text is a memory and not a question
 		misspelt = correct(parts, s.Text, terms)
 	}
 	offloaded := markOffloaded(parts, s)

@@ -43,13 +43,13 @@ type shard struct {
 // contents are one owner's memories. Documents are numbered in order of arrival, and a number is
 // not reused before compaction. The structs have few pointers, so that garbage collection is fast.
 type contents struct {
-	version int64 // the store's version of this state
+	version int64 // version of the store up to which changes are applied
 	steps   int   // changes applied since the last checkpoint
 	newest  newest
 
 	offloaded bool // true if vectors are searched outside the index and not stored here
 
-	dims          int  // of vectors; 0 before the first vector
+	dims          int  // length of the vectors; 0 before the first vector
 	vectorless    int  // number of documents without a vector
 	vectorsUnused bool // true if too many documents lack a vector, so that vectors are not used
 

@@ -89,7 +89,7 @@ func (a *answer) add(c chunk, id string) {
 			a.finish = choice.Finish
 		}
 		if isText(choice.Stop) {
-			_ = json.Unmarshal(choice.Stop, &a.stop) // a string can always be stored
+			_ = json.Unmarshal(choice.Stop, &a.stop) // a JSON string always fits a Go string
 		}
 	}
 }
