@@ -53,7 +53,7 @@ func dotPacked(a []float32, bitmap, values []uint16) float32 {
 	return dotPackedAVX512(unsafe.SliceData(a), unsafe.SliceData(bitmap), unsafe.SliceData(values), len(bitmap))
 }
 
-// prefetch prefetches a row into the L1 cache.
+// fetch prefetches a row into the L1 cache.
 func fetch(row []uint16) {
 	if tier.Load() != portable {
 		fetchSSE(unsafe.SliceData(row), (len(row)+fetchLine-1)/fetchLine)
