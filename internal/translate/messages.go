@@ -47,7 +47,6 @@ type outputFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// block is a content block of the Messages API.
 type block struct {
 	Type    string          `json:"type"`
 	Text    string          `json:"text"`

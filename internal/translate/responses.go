@@ -60,7 +60,6 @@ func (n toolName) flatName() string {
 	return n.namespace + "__" + n.name
 }
 
-// item is an input item of the Responses API.
 type item struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`

@@ -44,7 +44,6 @@ var (
 	errUnknown = errors.New("an id is not in the collection")
 )
 
-// collection is the server's description of a collection.
 type collection struct {
 	ID       string         `json:"id"`
 	Name     string         `json:"name"`
