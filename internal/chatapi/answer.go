@@ -8,25 +8,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Answer is an upstream's answer. It contains only the first choice.
+// Answer is an upstream's answer. If there are several choices, it contains the first.
 type Answer struct {
 	Role         memory.Role
-	Text         string // or the refusal, if there is no text
-	ToolCalls    string // calls as a raw JSON list, "" for none
+	Text         string // text of the answer, or the refusal if there is no text
+	ToolCalls    string // raw JSON list of tool calls; "" means none
 	Finish       string
 	ID           string
 	Model        string
 	InputTokens  int
 	OutputTokens int
-	Counted      bool     // a stream must report these tokens: see [Chat.Counted]
-	Digest       string   // digest of the message under which a client resends the answer
-	Items        []string // ids of its messages and calls, which later requests may refer to
+	Counted      bool     // a stream must report its token counts (see [Chat.ReportUsage])
+	Digest       string   // [Digest] of the message in which a client resends the answer
+	Items        []string // ids of the answer's messages and calls, which later requests may refer to
 }
 
 // Empty reports whether the answer has no text and no calls.
 func (a Answer) Empty() bool { return a.Text == "" && a.ToolCalls == "" }
 
-// ReadAnswer reads an answer that is not streamed. Any other body, such as an error, is [memory.Invalid].
+// ReadAnswer reads a complete answer, not a stream. For any other body, such as an error, it returns
+// [memory.Invalid].
 func (d *Dialect) ReadAnswer(body []byte) (Answer, error) {
 	if err := check(body); err != nil {
 		return Answer{}, err
@@ -40,7 +41,7 @@ func (d *Dialect) ReadAnswer(body []byte) (Answer, error) {
 	return a, nil
 }
 
-// readAnswer reads the content of a chat completion.
+// readAnswer reads the content of a chat completion into a.
 func readAnswer(root gjson.Result, a *Answer) error {
 	choice := firstChoice(root)
 	message := choice.Get("message")
@@ -85,7 +86,7 @@ func firstChoice(root gjson.Result) gjson.Result {
 	return first
 }
 
-// readFrame reads the fields next to the answer's content, if they exist.
+// readMetadata reads the id, model and token counts of an answer, if they exist.
 func (a *Answer) readFrame(root gjson.Result) {
 	if s := str(root.Get("id")); s != "" {
 		a.ID = s

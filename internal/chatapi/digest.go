@@ -12,9 +12,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Digest returns a hash of a message's meaning: its role, its words without regard to white space, its calls,
-// and the call that it answers. toolCalls is a raw JSON list, "" for none. A leading <think> element is
-// ignored, because clients drop it when they resend the answer.
+// Digest returns a hash of a message's role, words (regardless of white space), tool calls, and the id of the
+// call whose result it is. toolCalls is a raw JSON list, "" for none. A leading <think> element is ignored,
+// because clients drop it when they resend the answer.
 func Digest(role memory.Role, text, toolCalls, callID string) string {
 	return digest(role, text, readCalls(gjson.Parse(toolCalls), gjson.Result{}), callID)
 }
@@ -46,10 +46,10 @@ func digest(role memory.Role, text string, calls []call, callID string, others .
 	return hex.EncodeToString(hash.Sum(b[:0])[:16])
 }
 
-// digestAtOnce bounds the memory used to hash a long message, in bytes.
+// digestBufferSize is the number of bytes of a message that are hashed at once.
 const digestAtOnce = 64 << 10
 
-// field appends a text with its length, so that different lists of fields yield different bytes.
+// appendField appends a text with its length, so that different lists of fields yield different bytes.
 func field(b []byte, text string) []byte {
 	b = strconv.AppendInt(b, int64(len(text)), 10)
 	return append(append(b, ':'), text...)
@@ -69,10 +69,10 @@ func afterThinking(text string) string {
 type call struct {
 	id        string
 	name      string
-	arguments string // JSON, as the model wrote it
+	arguments string // JSON as written by the model
 }
 
-// readCalls reads a list of tool calls or, if there is none, the older single function call.
+// readCalls reads a list of tool calls or, if there is none, a call in the older function_call field.
 func readCalls(list, function gjson.Result) []call {
 	var out []call
 	if list.IsArray() {
@@ -111,8 +111,8 @@ func readFunction(v gjson.Result) call {
 	return c
 }
 
-// canonical rewrites JSON in a canonical form: no white space, sorted keys, plain escapes, and unchanged
-// numbers. It only trims text that is not JSON.
+// canonicalJSON rewrites JSON in a canonical form: no white space, sorted keys, plain escapes, and unchanged
+// numbers. It trims text that is not JSON.
 func canonical(text string) string {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
@@ -127,7 +127,7 @@ func canonical(text string) string {
 	return string(out)
 }
 
-// encodeCalls encodes calls like a chat completion's message, "" if there are none.
+// encodeCalls encodes calls in the format of a chat completion, or returns "" if there are none.
 func encodeCalls(calls []call) string {
 	if len(calls) == 0 {
 		return ""

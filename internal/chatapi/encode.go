@@ -48,7 +48,7 @@ func EncodeAnswer(a Answer, created time.Time) []byte {
 	})
 }
 
-// EncodeChunk encodes one event that adds text to a streamed answer. The first chunk has the role.
+// EncodeChunk encodes one event that adds text to a streamed answer. The first chunk also has the role.
 func EncodeChunk(a Answer, created time.Time, text string, first bool) []byte {
 	delta := &message{Content: &text}
 	if first {
@@ -66,7 +66,7 @@ func EncodeEnd(a Answer, created time.Time) []byte {
 	return append(out, StreamEnd...)
 }
 
-// countedChunk is a chunk for a client that requested usage. Usage is null in all chunks but the last.
+// countedChunk is a chunk for a client that requested usage. Usage is null in all chunks except the last.
 type countedChunk struct {
 	completion
 	Usage *usage `json:"usage"`
@@ -125,8 +125,8 @@ func EncodeModels(models ...Model) []byte {
 	}{"list", entries(models)})
 }
 
-// AddModels appends models to body, an upstream's list of models, and keeps every other byte. If body is not
-// such a list, the error is [memory.Invalid].
+// AddModels appends models to body, an upstream's list of models, and retains every other byte. If body is
+// not such a list, it returns [memory.Invalid].
 func AddModels(body []byte, models ...Model) ([]byte, error) {
 	if err := check(body); err != nil {
 		return nil, err

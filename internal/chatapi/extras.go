@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These are the modes of a request: whether it reads and writes memory.
+// Modes of a request: whether it reads and writes memory.
 const (
 	ModeReadWrite = "read_write"
 	ModeRead      = "read"
@@ -23,22 +23,23 @@ const (
 // MaxTopK is the maximum number of memories that a request may ask for.
 const MaxTopK = 100
 
-// maxName bounds the names of conversations and projects.
+// maxName is the maximum length in bytes of the names of conversations and projects.
 const maxName = 512
 
-// Extras are a request's parameters for Loci. The zero value has no parameters. A nil number means the value
-// from the settings.
+// Extras are a request's parameters for Loci. Zero values mean that the request does not set the parameter;
+// the settings then apply.
 type Extras struct {
-	ID             string // memory_id: the conversation
-	TopK           *int   // memory_top_k; 0 or less: no retrieval
+	ID             string // memory_id: id of the conversation
+	TopK           *int   // memory_top_k; 0 or less disables retrieval
 	RecencyWeight  *float64
 	ScoreThreshold *float64
-	Mode           string // memory_mode, one of the modes or ""
+	Mode           string // memory_mode: one of the modes, or ""
 	Project        string // memory_project
-	Hits           bool   `json:",omitempty"` // memory_hits: "stream": a stream ends with the recalled memories
+	Hits           bool   `json:",omitempty"` // memory_hits: true for "stream", which adds the recalled memories to the end of a stream
 }
 
-// extra is one field of [Extras], with its names in a body and in headers. The first header that is set counts.
+// extraField is one field of [Extras] with its names in a body and in headers. Of several headers the first
+// non-empty one applies.
 type extra struct {
 	name    string
 	headers []string
@@ -55,7 +56,7 @@ var extras = []extra{
 	{"memory_hits", []string{"X-Loci-Memory-Hits"}, func(e *Extras) any { return &e.Hits }},
 }
 
-// set sets a value, or returns a description of valid values.
+// setValue sets a value. If v is invalid, it returns a description of valid values.
 func (x extra) set(e *Extras, v string) (want string) {
 	n, err := strconv.ParseFloat(v, 64)
 	switch to := x.field(e).(type) {
@@ -89,7 +90,7 @@ func isExtra(name string) bool {
 	return slices.ContainsFunc(extras, func(x extra) bool { return x.name == name })
 }
 
-// readExtras reads Loci's fields of a body. null counts as absent.
+// readExtras reads Loci's fields of a body. A null field is ignored.
 func readExtras(fields []member) (Extras, error) {
 	var e Extras
 	for _, f := range fields {
@@ -114,8 +115,8 @@ func readExtras(fields []member) (Extras, error) {
 	return e, nil
 }
 
-// Merge sets unset fields from the X-Loci-* headers. The function header returns a header's value, "" if there
-// is none. An invalid value is [memory.Invalid], with the header's name.
+// Merge sets unset fields from the X-Loci-* headers. header returns a header's value, "" if it is missing. An
+// invalid value returns [memory.Invalid] with the header's name.
 func (e Extras) Merge(header func(name string) string) (Extras, error) {
 	for _, x := range extras {
 		if !reflect.ValueOf(x.field(&e)).Elem().IsZero() {

@@ -11,7 +11,7 @@ import (
 // Placement is the position of the memory block in a request.
 type Placement string
 
-// These are the placements.
+// Placements of the memory block.
 const (
 	// Tail is a separate system message just before the last user message.
 	Tail Placement = "tail"
@@ -21,27 +21,27 @@ const (
 	User Placement = "user"
 )
 
-// Block is memory for one of the user's messages in a request.
+// Block is a memory block for one of the user's messages in a request.
 type Block struct {
 	Text    string
 	Message int // index of the message
-	Part    int // result of [Chat.Place] when the block was first inserted, or [Unplaced]
+	Part    int // position among the message's parts (see [Chat.BlockPart]), or [InText] or [Unplaced]
 }
 
-// These are values of [Block.Part] that are not the number of a part.
+// Special values of [Block.Part].
 const (
 	InWords  = -1 // at the beginning of the message's text
-	Unplaced = -2 // the block has no place in its message yet
+	Unplaced = -2 // the block has no position in its message yet
 )
 
-// Bare returns the client's bytes without Loci's fields. If there are none, it returns the decoded slice
-// itself.
+// WithoutExtras returns the client's bytes without Loci's fields. If there are no such fields, it returns the
+// decoded slice itself.
 func (c *Chat) Bare() []byte { return splice(c.body, c.cuts...) }
 
-// With returns the request with the block inserted and without Loci's fields; every other byte is the client's
-// own. It also inserts the blocks of earlier requests at their former places. Without a block or a user
-// message, the result is [Chat.Bare]. One exception: for a server that stores the user's messages but not the
-// instructions, a [System] block is inserted anyway.
+// WithBlock returns the request with the block inserted and without Loci's fields; every other byte is
+// unchanged. It also inserts the blocks of earlier requests at their former positions. Without a block or a
+// user message, the result is [Chat.WithoutExtras]. One exception: if the server stores the user's messages
+// but not the instructions, a [System] block is inserted anyway.
 func (c *Chat) With(block string, p Placement, kept ...Block) []byte {
 	edits := slices.Clone(c.cuts)
 	for _, b := range kept {
@@ -60,8 +60,9 @@ func (c *Chat) edits(b Block, p Placement) []edit {
 	return c.put(c, b, p)
 }
 
-// Place returns the place of a new block in the last user message, for [Block.Part], so that a later request
-// can insert the block there again. It returns [Unplaced] if the block is placed elsewhere.
+// BlockPart returns the position of a new block in the last user message, for [Block.Part], so that a later
+// request can insert the block at the same position. It returns [Unplaced] if the block is placed outside
+// that message.
 func (c *Chat) Place(p Placement) int {
 	last := c.LastUser()
 	if last < 0 || p == System {
@@ -87,13 +88,13 @@ func (c *Chat) Place(p Placement) int {
 	return before
 }
 
-// Repeats reports whether the request already contains a text, because the client stores what it received.
+// ContainsText reports whether the request already contains a text, because the client resends injected text.
 func (c *Chat) Repeats(text string) bool {
 	return slices.ContainsFunc(c.Messages, func(m Message) bool { return strings.Contains(m.Text, text) }) ||
 		bytes.Contains(c.body, []byte(inside(text)))
 }
 
-// takes reports whether the request needs the block.
+// needsBlock reports whether a block can be inserted into the request.
 func (c *Chat) takes(p Placement) bool {
 	return c.LastUser() >= 0 || p == System && c.Previous != "" && len(c.Messages) > 0
 }
@@ -108,8 +109,8 @@ func putCompletions(c *Chat, b Block, p Placement) []edit {
 	return []edit{c.before(c.outsideCalls(b.Message), b.Text)}
 }
 
-// outsideCalls returns the last position at or before message i that is not between a tool call and its result.
-// The position is i, unless the client put a user message between them.
+// outsideCalls returns the last position at or before message i that is not between a tool call and its
+// result. The position is i, unless the client put a user message between a call and its result.
 func (c *Chat) outsideCalls(i int) int {
 	if c.results == nil {
 		c.results = c.answered()
@@ -122,8 +123,8 @@ func (c *Chat) outsideCalls(i int) int {
 	return i
 }
 
-// answered returns, for each message, the last message with a result of one of its calls, 0 if there is none.
-// Results without an id belong to calls without an id.
+// lastResults returns, for each message, the index of the last message with a result of one of its calls, 0
+// if there is none. Results without an id belong to calls without an id.
 func (c *Chat) answered() []int {
 	answered := make([]int, len(c.Messages))
 	open := map[string]int{} // index of the message with the latest call, by call id
@@ -138,7 +139,7 @@ func (c *Chat) answered() []int {
 	return answered
 }
 
-// before inserts the block as a system message before message i.
+// insertBefore inserts the block as a system message before message i.
 func (c *Chat) before(i int, block string) edit {
 	return insert(c.Messages[i].at.from, `{"role":"system","content":`+quote(block)+`},`)
 }
@@ -161,8 +162,8 @@ func (c *Chat) system(block string) edit {
 	return c.before(0, block)
 }
 
-// prefix inserts the block before the message's text or, if there is no text, before its parts, as a part of
-// the given kind. It changes nothing in an empty message.
+// insertAtStart inserts the block before the message's text or, if there is no text, before its parts, as a
+// part of the given kind. It changes nothing in an empty message.
 func (m Message) prefix(block, kind string) []edit {
 	switch {
 	case m.text.found():
@@ -177,7 +178,7 @@ func textPart(kind, text string) string {
 	return `{"type":` + quote(kind) + `,"text":` + quote(text) + `}`
 }
 
-// inside escapes s for use inside a JSON string.
+// escapeInner escapes s for use inside a JSON string.
 func inside(s string) string {
 	q := quote(s)
 	return q[1 : len(q)-1]

@@ -11,8 +11,8 @@ import (
 )
 
 // Legacy is the dialect of OpenAI's older completions. Its prompt is the user's message, or a chat that a
-// framework has written as text. Prompts for a program's own use have no messages: code to complete, several
-// prompts, token numbers, and chat templates.
+// framework has written as text. Other prompts have no messages: code to complete, several prompts, token
+// numbers, and chat templates.
 var Legacy = &Dialect{
 	Path: "/v1/completions", AnswerID: "cmpl-", Flat: true,
 	Decode: decodeLegacy, read: readLegacyAnswer,
@@ -38,10 +38,10 @@ var Legacy = &Dialect{
 	hear:        (*Stream).readLegacyEvent, ends: endsChunks,
 }
 
-// speaker matches the labels with which frameworks mark the messages in a prompt.
+// speakerLabels matches the labels that frameworks write before the messages in a prompt.
 var speaker = lazy.Compile(`(?mi)^(system|user|human|assistant|ai|tool|function): ?`)
 
-// controls matches marks of chat templates and of prompts for code completion.
+// templateMarkers matches markers of chat templates and of prompts for code completion.
 var controls = lazy.Compile(`<\|[^|<>\n]{1,40}\|>|<｜[^｜\n]{1,40}｜>|<fim_|<PRE>|\[INST\]|\[(PREFIX|SUFFIX)\]|<start_of_turn>`)
 
 func decodeLegacy(body []byte) (*Chat, error) {
@@ -64,7 +64,7 @@ func decodeLegacy(body []byte) (*Chat, error) {
 		return c, nil
 	}
 	at := c.readPrompt(text, spanOf(prompt))
-	c.inParts = true // a later request cannot restore a block
+	c.inParts = true // a later request cannot insert a block again
 	c.put = func(_ *Chat, b Block, _ Placement) []edit {
 		return []edit{{spanOf(prompt), quote(text[:at] + b.Text + "\n\n" + text[at:])}}
 	}
@@ -147,7 +147,6 @@ func readLegacyAnswer(root gjson.Result, a *Answer) error {
 	return nil
 }
 
-// readLegacyEvent reads one event of a completion.
 func (s *Stream) readLegacyEvent(event gjson.Result) {
 	choice, ok := s.hearChoice(event)
 	if !ok {

@@ -12,8 +12,8 @@ import (
 
 // Messages is the dialect of Anthropic's Messages API.
 //
-// Its tool results are in the user's messages. Each result is read as a separate message with the role tool, so
-// that a message with only results counts as a step after the user's last words, as in chat completions.
+// Tool results are in the user's messages. Each result is read as a separate message with the role tool. A
+// message with only results then follows the user's last message, as in chat completions.
 var Messages = &Dialect{
 	Path: "/v1/messages", AnswerID: "msg_", RequestID: "Request-Id",
 	Decode: decodeMessages, read: readMessagesAnswer,
@@ -39,14 +39,14 @@ func decodeMessages(body []byte) (*Chat, error) {
 	return c, nil
 }
 
-// preface is the request's instructions outside its messages: their span, and that of the first field.
+// preface is the request's field for instructions outside its messages, such as system.
 type preface struct {
 	name  string
 	value gjson.Result
 	front int
 }
 
-// readPreface reads a request's preface. It counts as a system message.
+// readPreface reads a request's preface and prepends it as a system message.
 func (c *Chat) readPreface(fields []member, name string) {
 	c.preface = preface{name: name, value: fieldOf(fields, name)}
 	if len(fields) > 0 {
@@ -58,8 +58,8 @@ func (c *Chat) readPreface(fields []member, name string) {
 	}
 }
 
-// readBlocks adds the messages contained in one: each tool result, and the rest. It returns false if the
-// message has no role.
+// readBlocks appends the messages contained in one element: each tool result, and the remaining content. It
+// returns false if the element has no role.
 func (c *Chat) readBlocks(to []Message, v gjson.Result) (out []Message, ok bool) {
 	fields := members(v)
 	role, content := fieldOf(fields, "role"), fieldOf(fields, "content")
@@ -91,13 +91,14 @@ func (c *Chat) readBlocks(to []Message, v gjson.Result) (out []Message, ok bool)
 	return append(out, message), true
 }
 
-// cached describes the part of a request's messages that the provider caches.
+// cachedPrefix describes the beginning of a request that the provider caches.
 type cached struct {
-	end  int     // end of the last part with a cache breakpoint; 0: there is none
-	next Message // the user's first message that ends after it; a block may be inserted at its field behind
+	end  int     // end of the last part with a cache breakpoint; 0 means none
+	next Message // the user's first message that ends after the breakpoint; a block may be inserted at its resultsEnd
 }
 
-// read reads the next message of a request. Its last part with a breakpoint ends at marked, 0 if there is none.
+// read reads the next message of a request. breakpoint is the end of its last part with a breakpoint; 0 means
+// none.
 func (c *cached) read(m Message, content gjson.Result, marked int) {
 	if marked > 0 {
 		c.end, c.next = marked, Message{}
@@ -111,26 +112,26 @@ func (c *cached) read(m Message, content gjson.Result, marked int) {
 	c.next = m
 }
 
-// isMarked reports whether a part has a cache breakpoint.
+// hasBreakpoint reports whether a part has a cache breakpoint.
 func isMarked(fields []member) bool {
 	v := fieldOf(fields, "cache_control")
 	return v.Exists() && v.Type != gjson.Null
 }
 
-// blocks holds the texts and calls of a content.
+// messageContent holds the texts and calls of a message's content.
 type blocks struct {
 	lines   []string
-	first   span // string of the first line
+	first   span // JSON string of the first line
 	parts   []span
 	calls   []call
-	others  []string // parts without text, such as images
-	refs    []string // ids of referenced items
-	wrapped bool     // some texts were written by the client
-	folder  string   // working directory in these texts
-	marked  int      // end of the last part with a cache breakpoint
+	others  []string // raw JSON of parts without text, such as images
+	refs    []string // ids of items of earlier answers that the content refers to
+	wrapped bool     // the client wrote some of the texts
+	folder  string   // working directory named in those texts
+	marked  int      // end of the last part with a cache breakpoint; 0 means none
 }
 
-// read reads a content, which is a string or a list of blocks, and passes tool results to result.
+// read reads a content, which is a string or a list of blocks, and calls onResult with each tool result.
 func (b *blocks) read(content gjson.Result, result func(Message)) {
 	if content.Type == gjson.String {
 		b.say(content)
@@ -167,7 +168,7 @@ func (b *blocks) read(content gjson.Result, result func(Message)) {
 	})
 }
 
-// say adds a text, unless the client's program wrote it instead of the user.
+// addUserText adds a text, unless the client's program wrote it instead of the user.
 func (b *blocks) say(text gjson.Result) {
 	if words := str(text); strings.HasPrefix(strings.TrimSpace(words), "<") && utterance.Words(words) == "" {
 		b.wrapped = true
@@ -196,7 +197,8 @@ func readResult(v gjson.Result, fields []member) (m Message, marked bool) {
 	return m, b.marked > 0
 }
 
-// uncached returns a block without its cache breakpoint, which clients move from one request to the next.
+// withoutBreakpoint returns a block without its cache breakpoint, which clients move from one request to the
+// next.
 func uncached(v gjson.Result, fields []member) string {
 	if !v.IsObject() {
 		return v.Raw
@@ -210,8 +212,9 @@ func uncached(v gjson.Result, fields []member) string {
 	return b.String()
 }
 
-// putMessages inserts the block into the last user message, between tool results and text, or after the system
-// prompt. The block always follows the last cache breakpoint, so that the provider's cache stays valid.
+// messagesEdits inserts the block into the last user message, between tool results and text, or after the
+// system prompt. The block always follows the last cache breakpoint, so that the provider's cache stays
+// valid.
 func putMessages(c *Chat, b Block, p Placement) []edit {
 	m, block := c.Messages[b.Message], b.Text
 	if b.Part != Unplaced {
@@ -237,7 +240,7 @@ func putMessages(c *Chat, b Block, p Placement) []edit {
 	return m.lead(block, "text")
 }
 
-// back inserts a block again at its former place in the message.
+// reinsert inserts the block of an earlier request at its former position in the message.
 func (m Message) back(b Block) []edit {
 	part := textPart("text", b.Text)
 	switch n := len(m.parts); {
@@ -248,14 +251,14 @@ func (m Message) back(b Block) []edit {
 		return []edit{insert(m.parts[b.Part].from, part+",")}
 	case b.Part >= n && n > 0 && m.parts[n-1].to > m.behind:
 		return []edit{insert(m.parts[n-1].to, ","+part)}
-	case n == 0 && m.text.found(): // a part became a text without a breakpoint
+	case n == 0 && m.text.found(): // the client replaced a part by a text without a breakpoint
 		return []edit{insert(m.text.from, `[{"type":"text","text":`), insert(m.text.to, `},`+part+`]`)}
 	}
 	return m.lead(b.Text, "text")
 }
 
-// lead inserts the block, as a part of the given kind, before the message's own parts; a string becomes a list
-// of parts. It changes nothing in an empty message.
+// insertFirst inserts the block, as a part of the given kind, before the message's own parts; a string
+// becomes a list of parts. It changes nothing in an empty message.
 func (m Message) lead(block, kind string) []edit {
 	part := textPart(kind, block)
 	for _, at := range m.parts {
@@ -272,8 +275,8 @@ func (m Message) lead(block, kind string) []edit {
 	return nil
 }
 
-// prefaceWith inserts the block after the preface, as a separate part if parts is true, so that the cached part
-// stays valid. It returns nil if the preface is neither text nor parts.
+// insertAfterPreface inserts the block after the preface, as a separate part if asPart is true, so that the
+// provider's cache stays valid. It returns nil if the preface is neither text nor parts.
 func (c *Chat) prefaceWith(block string, parts bool) []edit {
 	at, v := spanOf(c.preface.value), c.preface.value
 	switch {

@@ -9,7 +9,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// readMessagesAnswer reads an answer of the Messages API.
 func readMessagesAnswer(root gjson.Result, a *Answer) error {
 	content := root.Get("content")
 	if !root.IsObject() || !content.IsArray() {
@@ -21,7 +20,6 @@ func readMessagesAnswer(root gjson.Result, a *Answer) error {
 	return nil
 }
 
-// hearMessages reads one event of the Messages API.
 func (s *Stream) hearMessages(root gjson.Result) {
 	switch index := root.Get("index"); str(root.Get("type")) {
 	case "message_start":
@@ -74,14 +72,14 @@ func (s *Stream) addToBlock(index, delta gjson.Result) {
 	}
 }
 
-// newLine separates the text of one part of an answer from the next.
+// newLine separates the texts of two parts of an answer.
 func (s *Stream) newLine() {
 	if s.text.Len() > 0 {
 		s.add(&s.text, "\n")
 	}
 }
 
-// callAt returns the call that began at an index, nil if there is none.
+// callAt returns the call with an index, nil if there is none.
 func (s *Stream) callAt(index gjson.Result) *streamCall {
 	i := slices.IndexFunc(s.calls, func(c *streamCall) bool { return index.Type == gjson.Number && c.index == index.Int() })
 	if i < 0 {
@@ -90,14 +88,14 @@ func (s *Stream) callAt(index gjson.Result) *streamCall {
 	return s.calls[i]
 }
 
-// endsMessages reports whether an event is the last one of the Messages API.
+// isMessagesEnd reports whether an event is the last event of a stream of the Messages API.
 func endsMessages(event []byte) bool {
 	kind := kindOf(event)
 	return kind == "message_stop" || kind == "error"
 }
 
-// messagesErrors are the error types by status. Any other status is a client error or, from 500 on, a server
-// error.
+// errorTypesByStatus are the error types by status. Any other status is a client error, or a server error if it
+// is 500 or above.
 var messagesErrors = map[int]string{
 	401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error",
 }

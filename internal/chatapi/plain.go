@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Plain returns [memory.Invalid], with the field's name, for a request that requires more than one plain text
-// answer, because the built-in model cannot do more.
+// CheckPlain returns [memory.Invalid], with the field's name, for a request that requires more than one plain
+// text answer, because the built-in model cannot do more.
 func (c *Chat) Plain() error {
 	root := gjson.ParseBytes(c.body)
 	// Tools are allowed, because a model need not call them.
@@ -22,7 +22,7 @@ func (c *Chat) Plain() error {
 		switch kind {
 		case "", "none", "auto":
 		default:
-			return memory.Errorf(memory.Invalid, "%s: %s calls no tools", name, memory.RecallModel)
+			return memory.Errorf(memory.Invalid, "%s: %s cannot call tools", name, memory.RecallModel)
 		}
 	}
 	for _, name := range []string{"n", "best_of"} {

@@ -11,7 +11,7 @@ import (
 // RefusalKind is the cause of an upstream's refusal.
 type RefusalKind string
 
-// These are the kinds of refusals.
+// Kinds of refusals.
 const (
 	RefusesOther  RefusalKind = ""       // any other cause
 	RefusesRoles  RefusalKind = "roles"  // the server refuses the roles of the messages or their order
@@ -24,7 +24,7 @@ type Refusal struct {
 	Wording string // the matching line of refusals.txt, "" for RefusesOther
 }
 
-// maxRefusal bounds the length of the error text that is read, in bytes.
+// maxRefusal is the number of bytes of an error text that are read.
 const maxRefusal = 8 << 10
 
 // ReadRefusal reads an error body of any server. It ignores parts of the request that the error
@@ -72,7 +72,8 @@ func errorTexts(root gjson.Result, body []byte) (out []string) {
 	return out
 }
 
-// plainWords returns s in lower case with single spaces and without quotes, because servers differ in these.
+// normalizedText returns s in lower case with single spaces and without quotes, because servers differ in
+// these.
 func plainWords(s string) string {
 	s = strings.NewReplacer(`"`, "", `'`, "", "`", "", `\`, "", "’", "", "“", "", "”", "").Replace(strings.ToLower(s))
 	return strings.Join(strings.Fields(s), " ")
@@ -81,13 +82,13 @@ func plainWords(s string) string {
 //go:embed refusals.txt
 var refusals string
 
-// wording is part of a server's text for a refusal.
+// wording is part of a server's error text, with the kind of refusal that it indicates.
 type wording struct {
 	kind RefusalKind
 	text string
 }
 
-// wordings are the lines of refusals.txt. The lines about the length come first.
+// wordings are the lines of refusals.txt. Lines about length come first.
 var wordings = sync.OnceValue(func() []wording {
 	var length, roles []wording
 	for line := range strings.Lines(refusals) {

@@ -11,9 +11,9 @@ import (
 
 // Responses is the dialect of OpenAI's Responses API.
 //
-// Its input is a text or a list of items. Consecutive texts, calls and reasoning of the model are read as one
-// message, because they belong to one answer. A request may name the answer or conversation that it continues,
-// and send only newer items.
+// The input is a text or a list of items. Consecutive texts, calls and reasoning of the model are read as one
+// message, because they belong to one answer. A request may name the answer or conversation that it
+// continues, and send only newer items.
 var Responses = &Dialect{
 	Path: "/v1/responses", AnswerID: "resp_", Named: true,
 	Decode: decodeResponses, read: readResponsesAnswer,
@@ -42,7 +42,7 @@ func decodeResponses(body []byte) (*Chat, error) {
 	return c, nil
 }
 
-// readConversation returns the id of the conversation that a request names, "" if it names none or the id is
+// readConversation returns the id of the conversation that a request names, "" if there is none or the id is
 // too long.
 func readConversation(v gjson.Result) string {
 	id := str(v)
@@ -84,14 +84,14 @@ func readInput(v gjson.Result) (out []Message, err error) {
 	return r.out, err
 }
 
-// items reads a list of items into messages.
+// itemReader converts a list of items to messages.
 type items struct {
 	out    []Message
-	answer blocks // the texts and calls of the model's current turn
-	at     span   // span of that turn; zero outside the model's turn
+	answer blocks // texts and calls of the model's current turn
+	at     span   // span of the model's current turn; zero outside the model's turns
 }
 
-// add reads the next item; it returns false for a message without a role.
+// addItem reads the next item; it returns false for a message without a role.
 func (r *items) add(v gjson.Result) bool {
 	fields := members(v)
 	kind, role := strOf(fields, "type"), fieldOf(fields, "role")
@@ -111,7 +111,7 @@ func (r *items) add(v gjson.Result) bool {
 	return true
 }
 
-// model reads an item of the model.
+// addModelItem adds an item that the model wrote to its current turn.
 func (r *items) model(v gjson.Result, kind string, fields []member) {
 	if !r.at.found() {
 		r.at = spanOf(v)
@@ -119,8 +119,8 @@ func (r *items) model(v gjson.Result, kind string, fields []member) {
 	r.answer.item(kind, fields)
 }
 
-// end ends the model's turn. A turn without texts, calls and references, for example with only reasoning or a
-// search, yields no message.
+// endTurn ends the model's turn. A turn without texts, calls and references, for example with only reasoning
+// or a search, yields no message.
 func (r *items) end() {
 	if b := r.answer; len(b.lines)+len(b.calls)+len(b.refs) > 0 {
 		m := Message{Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), Refs: b.refs, at: r.at}
@@ -131,7 +131,7 @@ func (r *items) end() {
 	r.answer, r.at = blocks{}, span{}
 }
 
-// message adds a message with a role, or the result of the call with an id.
+// addMessage adds a message with a role, or the result of the call with id callID.
 func (r *items) message(v gjson.Result, role memory.Role, callID string, content gjson.Result) {
 	r.end()
 	var b blocks
@@ -139,10 +139,9 @@ func (r *items) message(v gjson.Result, role memory.Role, callID string, content
 	r.out = append(r.out, b.message(v, role, "", callID))
 }
 
-// reference is the type of an item that refers to another item on the server.
+// itemReference is the type of an item that refers to another item on the server.
 const reference = "item_reference"
 
-// item adds the text or call of a model's item.
 func (b *blocks) item(kind string, fields []member) {
 	switch kind {
 	case reference:
@@ -160,7 +159,7 @@ func (b *blocks) item(kind string, fields []member) {
 	}
 }
 
-// builtIn returns the arguments of a call of a built-in tool that the client executes.
+// builtInArguments returns the arguments of a call of a built-in tool that the client executes.
 func builtIn(fields []member) string {
 	for _, f := range fields {
 		switch f.name {
@@ -171,11 +170,11 @@ func builtIn(fields []member) string {
 	return ""
 }
 
-// responseTexts are the types of text parts in the Responses API.
+// responseTextTypes are the types of text parts in the Responses API.
 var responseTexts = []string{"input_text", "output_text", "text", "refusal"}
 
-// readParts reads a content, which is a string or a list of parts; texts are the types of text parts. Other
-// parts, such as images, distinguish messages with the same text.
+// readParts reads a content, which is a string or a list of parts; textTypes are the types of text parts.
+// Other parts, such as images, distinguish messages with the same text.
 func (b *blocks) readParts(content gjson.Result, texts ...string) {
 	if content.Type == gjson.String {
 		b.add(content)
@@ -200,8 +199,8 @@ func (b *blocks) readParts(content gjson.Result, texts ...string) {
 	})
 }
 
-// putResponses inserts the block as an item before the last user message, after the instructions,
-// or into that message.
+// responsesEdits inserts the block as an item before the last user message, after the instructions, or into
+// that message.
 func putResponses(c *Chat, b Block, p Placement) []edit {
 	block := b.Text
 	if p == System {

@@ -8,7 +8,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// readResponsesAnswer reads an answer of the Responses API.
 func readResponsesAnswer(root gjson.Result, a *Answer) error {
 	if !root.IsObject() || !root.Get("output").IsArray() {
 		return memory.Errorf(memory.Invalid, "output is missing")
@@ -33,8 +32,8 @@ func readOutput(response gjson.Result) (b blocks, ids []string) {
 	return b, ids
 }
 
-// addItem adds the id of a message or call, up to a limit. Clients omit reasoning, so the id of a reasoning
-// item would not identify the answer.
+// appendItemID appends the id of a message or call, up to maxCalls ids. Clients omit reasoning items, so
+// their ids would not identify the answer.
 func addItem(ids []string, item gjson.Result) []string {
 	id := str(item.Get("id"))
 	if id == "" || str(item.Get("type")) == "reasoning" || len(ids) == maxCalls {
@@ -43,7 +42,6 @@ func addItem(ids []string, item gjson.Result) []string {
 	return append(ids, id)
 }
 
-// hearResponses reads one event of the Responses API.
 func (s *Stream) hearResponses(root gjson.Result) {
 	switch str(root.Get("type")) {
 	case "response.created", "response.in_progress":
@@ -61,7 +59,7 @@ func (s *Stream) hearResponses(root gjson.Result) {
 	}
 }
 
-// hearPart begins a new line with each part.
+// startPart begins a new line when a new part begins.
 func (s *Stream) hearPart(event gjson.Result) {
 	part := event.Get("output_index").Raw + "/" + event.Get("content_index").Raw
 	if part != s.part {
@@ -70,7 +68,7 @@ func (s *Stream) hearPart(event gjson.Result) {
 	s.part = part
 }
 
-// hearCall reads a complete item if it is a call.
+// readFinishedCall reads a complete item if it is a call.
 func (s *Stream) hearCall(index, item gjson.Result) {
 	var b blocks
 	b.item(str(item.Get("type")), members(item))
@@ -84,7 +82,8 @@ func (s *Stream) hearCall(index, item gjson.Result) {
 	}
 }
 
-// hearResponse reads the answer in the last event. It keeps text that has already arrived in pieces.
+// readResponse reads the complete answer in the last event. It retains text that has already arrived in
+// pieces.
 func (s *Stream) hearResponse(response gjson.Result) {
 	s.answer.readFrame(response)
 	s.answer.Finish, s.done = str(response.Get("status")), true
@@ -106,7 +105,7 @@ func (s *Stream) hearResponse(response gjson.Result) {
 	}
 }
 
-// endsResponses reports whether an event is the last one of the Responses API.
+// isResponsesEnd reports whether an event is the last event of a stream of the Responses API.
 func endsResponses(event []byte) bool {
 	switch kindOf(event) {
 	case "response.completed", "response.incomplete", "response.failed", "error":

@@ -2,16 +2,16 @@ package chatapi
 
 import "bytes"
 
-// edge finds the ends of a stream's events in pieces of any size. Lines end with LF, CR or both, and events
-// with an empty line. The zero value is at the beginning of a stream.
+// eventScanner finds the ends of a stream's events in pieces of any size. Lines end with LF, CR or CR LF, and
+// events end with an empty line. The zero value is at the beginning of a stream.
 type edge struct {
 	inLine bool // the current line has bytes
 	cr     bool // the previous byte was a CR
 	fresh  bool // no byte has followed the end of the last event
 }
 
-// next returns how many bytes of p belong to the current event and whether they end it. An LF in a later piece
-// than its CR counts as a separate event, so that the preceding event need not wait for it.
+// next returns how many bytes of p belong to the current event and whether they end it. An LF whose CR was in
+// an earlier piece counts as a separate event, so that the preceding event need not wait for it.
 func (e *edge) next(p []byte) (n int, end bool) {
 	for n < len(p) {
 		switch c := p[n]; {
@@ -69,7 +69,6 @@ func eventData(event []byte) (data []byte, ok bool) {
 	return data, ok
 }
 
-// eventName returns the name of an event, "" if it has none.
 func eventName(event []byte) string {
 	for line := range bytes.FieldsFuncSeq(event, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if name, is := bytes.CutPrefix(line, []byte("event:")); is {
@@ -79,12 +78,12 @@ func eventName(event []byte) string {
 	return ""
 }
 
-// Events reads the events of a stream in pieces of any size. It skips events that have no data or are longer
-// than a megabyte. The zero value is ready for use.
+// Events reads the events of a stream in pieces of any size. It skips events without data and events longer
+// than maxEvent. The zero value is ready for use.
 type Events struct {
 	edge  edge
 	event []byte
-	over  bool // the current event is too long
+	over  bool // the current event is longer than maxEvent
 }
 
 // Write takes the next piece and calls yield with the data of each completed event.
@@ -102,7 +101,7 @@ func (e *Events) Write(p []byte, yield func(data []byte)) {
 	}
 }
 
-// Flush completes the current event.
+// Flush ends the current event and calls yield with its data.
 func (e *Events) Flush(yield func(data []byte)) {
 	if data, ok := eventData(e.event); ok && !e.over {
 		yield(data)

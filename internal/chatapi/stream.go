@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These are limits of a [Stream]; it drops excess data.
+// Limits of a [Stream], which drops excess data.
 const (
 	maxEvent  = 1 << 20 // bytes of one event
 	maxAnswer = 8 << 20 // bytes of text and arguments
@@ -17,7 +17,7 @@ const (
 )
 
 // Stream accumulates the answer of a chat stream from pieces of any size. It never fails: it skips unreadable
-// and excess data.
+// data and data beyond its limits.
 type Stream struct {
 	hear   func(s *Stream, event gjson.Result)
 	events Events
@@ -27,7 +27,7 @@ type Stream struct {
 	refuse strings.Builder
 	calls  []*streamCall
 	size   int
-	part   string // in the Responses API: the part of the last text
+	part   string // in the Responses API: the part to which the last text belongs
 }
 
 // streamCall is a tool call whose arguments arrive in pieces.
@@ -35,7 +35,7 @@ type streamCall struct {
 	index     int64
 	id, name  string
 	arguments strings.Builder
-	whole     bool // it is complete, but [Stream.Calls] has not returned it yet
+	whole     bool // the call is complete, but [Stream.TakeCalls] has not returned it yet
 }
 
 // Write takes the next piece of the stream. It never fails.
@@ -44,7 +44,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// take reads the data of an event.
+// readData reads the data of an event.
 func (s *Stream) take(data []byte) {
 	switch {
 	case strings.TrimSpace(string(data)) == "[DONE]":
@@ -65,7 +65,8 @@ func (s *Stream) Empty() bool {
 	return s.text.Len() == 0 && s.refuse.Len() == 0 && len(s.calls) == 0
 }
 
-// Answer returns the answer at the end of a stream. An event that only lacks its empty line counts as complete.
+// Answer returns the answer at the end of a stream. A last event without its final empty line counts as
+// complete.
 func (s *Stream) Answer() Answer {
 	s.events.Flush(s.take)
 	a := s.answer
@@ -81,8 +82,8 @@ func (s *Stream) Answer() Answer {
 	return a
 }
 
-// Calls returns the tool calls completed since the previous Calls, in the form of [Answer.ToolCalls]. Chat
-// completions do not mark calls as complete.
+// TakeCalls returns the tool calls completed since its previous call, in the form of [Answer.ToolCalls]. It
+// returns none for chat completions, which do not mark calls as complete.
 func (s *Stream) Calls() string {
 	var calls []call
 	for _, c := range s.calls {
@@ -93,8 +94,8 @@ func (s *Stream) Calls() string {
 	return encodeCalls(calls)
 }
 
-// hearChoice reads the part that events of chat completions and completions have in common. It returns the
-// first choice, and false if there is none.
+// readChoice reads the fields that events of chat completions and completions share. It returns the first
+// choice, and false if there is none.
 func (s *Stream) hearChoice(root gjson.Result) (choice gjson.Result, ok bool) {
 	s.answer.readFrame(root)
 	choice = firstChoice(root)
@@ -107,7 +108,6 @@ func (s *Stream) hearChoice(root gjson.Result) (choice gjson.Result, ok bool) {
 	return choice, true
 }
 
-// hearChunk reads one event of a chat completion.
 func (s *Stream) hearChunk(event gjson.Result) {
 	choice, ok := s.hearChoice(event)
 	if !ok {
@@ -161,8 +161,8 @@ func (s *Stream) addFunction(to *streamCall, function gjson.Result) {
 	s.add(&to.arguments, str(arguments))
 }
 
-// call returns the call that a piece belongs to: by its index or, if the server omits it, a new call for a new
-// id and otherwise the last call. It returns nil past the limit.
+// call returns the call to which a piece belongs: by its index or, without an index, a new call for a new id
+// and otherwise the last call. It returns nil past maxCalls.
 func (s *Stream) call(index gjson.Result, id string) *streamCall {
 	if c := s.callAt(index); c != nil {
 		c.id = cmp.Or(c.id, id)
@@ -182,7 +182,7 @@ func (s *Stream) call(index gjson.Result, id string) *streamCall {
 	return c
 }
 
-// toolCalls encodes the calls like those of a message.
+// toolCalls encodes the calls in the format of [Answer.ToolCalls].
 func (s *Stream) toolCalls() string {
 	var calls []call
 	for _, c := range s.calls {

@@ -10,9 +10,9 @@ import (
 )
 
 // FrontEndTask reports whether a request is a client's own task, which belongs to no conversation: a title,
-// tags, follow-up questions, a search query or a summary of a conversation. Its system message or last user
-// message then begins like a task ([utterance.IsTask]), or its only user message is such an instruction with a
-// quoted conversation. A person's request for a title does not count.
+// tags, follow-up questions, a search query or a summary of a conversation. Either its system message or last
+// user message begins like a task ([utterance.IsTask]), or its only user message is such an instruction with
+// a quoted conversation. A person's request for a title does not count.
 func FrontEndTask(c *Chat) bool {
 	order, quoted := "", ""
 	last := c.LastUser()
@@ -42,31 +42,30 @@ func FrontEndTask(c *Chat) bool {
 	return ordered && transcript.MatchString(quoted)
 }
 
-// FromSubagent reports whether a message marks the request as a sub-agent's
-// ([utterance.IsSubagent]).
+// FromSubagent reports whether a message marks the request as a sub-agent's ([utterance.IsSubagent]).
 func FromSubagent(c *Chat) bool {
 	return slices.ContainsFunc(c.Messages, func(m Message) bool {
 		return (m.Role == memory.RoleSystem || m.Role == memory.RoleUser) && utterance.IsSubagent(m.Text)
 	})
 }
 
-// frontSize is the number of bytes of a message in which the instruction of a task is searched: front ends put
-// it into the first sentences.
+// taskPrefixSize is the number of bytes of a message in which the instruction of a task is searched: front
+// ends put it into the first sentences.
 const frontSize = 400
 
 var (
-	// sections matches front ends' headings for quoted conversations. People write headings too, but not these.
+	// taskSections matches front ends' headings for quoted conversations, which people do not write.
 	sections = lazy.Compile(`(?i)<chat_history>|### chat history|<type>[^<]*</type>\s*<text>`)
 
 	// transcript matches a quoted conversation.
 	transcript = lazy.Compile(`(?i)<chat_history>|<conversation>|(?m:^\W*(conversation|chat history)\W*$)|(?ms:^\W*(user|human)\W*:.*^\W*(assistant|ai|bot|model)\W*:)`)
 
-	// orders matches a request for a title, tags or follow-ups of limited length.
+	// taskOrders matches a request for a title, tags or follow-ups of limited length.
 	orders = lazy.Compile(`(?s)\b(generate|create|provide|write|suggest|summari[sz]e|come up with|give)\b.{0,120}` +
 		`(\b(concise|short|brief)\b.{0,60}\b(title|header|phrase|name|topic)\b|\btitle\b.{0,60}\b(words?|characters) or (less|fewer)\b|\btitle\b.{0,60}\b\d words\b|\b\d+ (broad |general |relevant )*tags\b|\bfollow-up questions\b)`)
 )
 
-// clipped returns the first n bytes of s, rounded down to whole characters.
+// truncated returns the first n bytes of s, rounded down to whole characters.
 func clipped(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -7,11 +7,11 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// predecessors shifts bits and counts, so that the first document has room before it.
+// leadPadding is the number of unused entries before the first document in bit sets and counts.
 const predecessors = len(shares)
 
-// windowBits and windowBytes hold, for every reach except far, the bits and bytes of a document and
-// its neighbours, with the document at position lead.
+// windowBits and windowBytes map a reach except reachFar to masks of a document (position
+// leadPadding) and its neighbours: one bit or one byte per document.
 var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
 	for r := range b {
 		for i := predecessors - r&3; i <= predecessors+r>>2; i++ {
@@ -22,7 +22,7 @@ var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
 	return b, bytes
 }()
 
-// cover marks the documents that receive a score from the postings of a list.
+// markCovered marks the documents whose blended count includes postings of the list.
 func (p *segment) cover(set []uint64, list []uint32) {
 	for _, posting := range list {
 		n := posting >> 8
@@ -52,7 +52,7 @@ func marked(set []uint64, n int32) bool {
 	return set[i>>6]>>(i&63)&1 == 1
 }
 
-// frequency returns how many blended documents contain at least one word of the lists.
+// documentFrequency returns how many blended documents contain at least one term of the lists.
 func (p *segment) frequency(lists [][]uint32) int {
 	if len(lists) == 0 {
 		return 0
@@ -68,11 +68,12 @@ func (p *segment) frequency(lists [][]uint32) int {
 	return df
 }
 
-// denseThreshold is how many documents of a word per bitset word make it cheaper to score all of
-// them together, although some scores are then computed in vain.
+// denseThreshold is the number of documents per 64-bit word of a bit set above which scoring all 64
+// documents together is cheaper, although some of the scores are not needed.
 const denseThreshold = 5
 
-// score adds the words' BM25 scores to all documents that contain one, or to the live ones.
+// addScores adds the terms' BM25 scores to all documents that contain one of them. After pruning it
+// scores the contenders only.
 func (p *segment) score(lists [][]uint32, w *words, means [4]lengths) {
 	for _, list := range lists {
 		p.fill(list)
@@ -113,7 +114,6 @@ func (p *segment) score(lists [][]uint32, w *words, means [4]lengths) {
 	}
 }
 
-// fill sets the counts of a list's documents, at most maxCount thirds.
 func (p *segment) fill(list []uint32) {
 	counts := p.counts[predecessors:]
 	for _, posting := range list {
@@ -132,16 +132,16 @@ func (p *segment) empty(list []uint32) {
 	}
 }
 
-// The shares of the seven documents of a window, as factors of a multiplication whose upper sixteen
-// bits are the sum of the products. The first factor is for documents 0, 2, 4 and 6, the second for
-// 1, 3 and 5.
+// Shares of the seven documents of a window, as factors of a multiplication whose upper sixteen
+// bits are the sum of the products. evenShares is for documents 0, 2, 4 and 6, oddShares for
+// documents 1, 3 and 5.
 const (
 	evenShares = farShare<<48 | nearShare<<32 | nearShare<<16 | farShare
 	oddShares  = nearShare<<48 | ownShare<<32 | nearShare<<16
 	evenBytes  = 0x00ff00ff00ff00ff
 )
 
-// blended returns a document's blended count in units.
+// blendedCount returns a document's blended count in units of 1/180 occurrence.
 func (p *segment) blended(n int) uint32 {
 	r := p.near[n]
 	if r >= far {

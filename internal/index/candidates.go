@@ -11,7 +11,7 @@ import (
 // candidates; package recall judges their relevance.
 const vectorShare = 0.25
 
-// candidates returns the found documents as candidates, best first. sum is the divisor of the
+// candidates returns the documents of list as candidates, best first. sum is the divisor of the
 // scores, and coverage is the share of sum that comes from indexed words.
 func (d *searchState) candidates(parts []*segment, list []found, s *memory.Search, sum, coverage float32) []memory.Candidate {
 	for i := range list {
@@ -47,10 +47,9 @@ func (d *searchState) candidates(parts []*segment, list []found, s *memory.Searc
 	return out
 }
 
-// candidatePool pools candidate slices that callers returned with Done.
+// candidatePool pools candidate slices that callers returned with [Recycle].
 var candidatePool sync.Pool // of *[]memory.Candidate
 
-// newCandidates returns n empty candidates.
 func newCandidates(n int) []memory.Candidate {
 	if used, ok := candidatePool.Get().(*[]memory.Candidate); ok && cap(*used) >= n {
 		return (*used)[:n]
@@ -58,14 +57,14 @@ func newCandidates(n int) []memory.Candidate {
 	return make([]memory.Candidate, n)
 }
 
-// Done returns a search result for reuse, because it is the largest allocation of a search. Copies
-// of the candidates stay valid. Calling Done is optional.
+// Recycle returns a search result to the pool, because it is the largest allocation of a search.
+// Copies of the candidates stay valid. Calling Recycle is optional.
 func Done(candidates []memory.Candidate) {
 	clear(candidates[:cap(candidates)])
 	candidatePool.Put(&candidates)
 }
 
-// setMeasures sets the measures of a document. All measures must be 0 before.
+// setMeasures sets the measures of a document in m, which must be zero.
 func (p *segment) setMeasures(f found, sum, coverage float32, m *memory.Measures) {
 	n := f.n
 	m.Lexical, m.Own, m.Related = p.lexical[n]/sum, p.own[n]/sum, p.related[n]/sum
@@ -79,7 +78,7 @@ func (p *segment) setMeasures(f found, sum, coverage float32, m *memory.Measures
 	m.Session, m.Peak = p.session[p.docs[n].thread]/sum, p.peak(n)/sum
 }
 
-// setFields sets the other fields of an empty candidate, except its id.
+// setFields sets the fields of an empty candidate except its id and measures.
 func (p *segment) setFields(n int32, c *memory.Candidate) {
 	d := &p.docs[n]
 	c.Kind, c.Owner = kindNames[p.kinds[n]], p.contents.scopes[d.scope].Owner

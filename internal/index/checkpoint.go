@@ -18,15 +18,15 @@ import (
 // minCheckpoint is the minimum number of memories for a checkpoint.
 const minCheckpoint = 5000
 
-// A checkpoint is written when more than 1/N of the memories have changed since the last one. N is
-// 10 while the program runs, since writing is expensive, and 100 at shutdown, since the next start
-// must read all later changes.
+// A checkpoint is written when more than 1/N of the memories have changed since the last
+// checkpoint. N is 10 while the program runs, since writing is expensive, and 100 at shutdown,
+// since the next start must read all later changes.
 const (
 	changedRunning = 10
 	changedAtEnd   = 100
 )
 
-// closeTimeout bounds how long Close writes.
+// closeTimeout bounds how long Close writes checkpoints.
 const closeTimeout = 5 * time.Second
 
 const (
@@ -34,13 +34,12 @@ const (
 	temporarySuffix  = ".tmp"
 )
 
-// checkpointPath returns the file of an owner.
 func (ix *Index) checkpointPath(owner memory.Owner) string {
 	sum := sha256.Sum256([]byte(owner))
 	return filepath.Join(ix.opts.Dir, hex.EncodeToString(sum[:])+checkpointSuffix)
 }
 
-// worthSaving reports whether more than 1/parts of the memories changed since the checkpoint.
+// isWorthSaving reports whether more than 1/divisor of the memories changed since the checkpoint.
 func (ix *Index) worthSaving(sh *shard, parts int) bool {
 	if ix.opts.Dir == "" {
 		return false
@@ -50,7 +49,7 @@ func (ix *Index) worthSaving(sh *shard, parts int) bool {
 	return len(sh.docs) >= ix.least && sh.steps >= len(sh.docs)/parts
 }
 
-// saveConcurrently writes a checkpoint concurrently with searches.
+// saveInBackground writes a checkpoint concurrently with searches.
 func (ix *Index) saveConcurrently(e *entry, sh *shard) {
 	err := ix.save(ix.ctx, e, sh)
 	ix.mu.Lock()
@@ -61,7 +60,6 @@ func (ix *Index) saveConcurrently(e *entry, sh *shard) {
 	}
 }
 
-// saveAll writes all worthwhile checkpoints at shutdown.
 func (ix *Index) saveAll() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -81,7 +79,7 @@ func (ix *Index) saveAll() {
 	}
 }
 
-// save writes a shard's checkpoint unless its owner was dropped or evicted meanwhile.
+// saveCheckpoint writes a shard's checkpoint unless its owner was dropped or evicted meanwhile.
 func (ix *Index) save(ctx context.Context, e *entry, sh *shard) error {
 	ix.disk.Lock()
 	defer ix.disk.Unlock()
@@ -106,7 +104,7 @@ func (ix *Index) save(ctx context.Context, e *entry, sh *shard) error {
 	return nil
 }
 
-// write makes the checkpoint's file, whole or not at all.
+// writeCheckpoint writes an owner's checkpoint atomically.
 func (ix *Index) write(ctx context.Context, owner memory.Owner, model string, f *frozen) (err error) {
 	if err := os.MkdirAll(ix.opts.Dir, 0o700); err != nil {
 		return err
@@ -132,8 +130,8 @@ func (ix *Index) write(ctx context.Context, owner memory.Owner, model string, f 
 	return disk.SyncFolder(ix.opts.Dir)
 }
 
-// restore returns the owner's shard from its checkpoint and the store's later changes, or nil if
-// there is no usable checkpoint. It removes an unusable one.
+// shardFromCheckpoint returns the owner's shard from its checkpoint and the store's later changes,
+// or nil if there is no usable checkpoint. It removes an unusable checkpoint.
 func (ix *Index) restore(owner memory.Owner) *shard {
 	if ix.opts.Dir == "" {
 		return nil
@@ -156,7 +154,6 @@ func (ix *Index) restore(owner memory.Owner) *shard {
 	return nil
 }
 
-// header returns the header of an owner's checkpoint, without its version.
 func (ix *Index) header(owner memory.Owner, model string) header {
 	return header{Owner: owner, Model: model, Language: language(), Offloaded: ix.offloads(owner)}
 }
@@ -182,7 +179,6 @@ func (ix *Index) readCheckpoint(owner memory.Owner) (*shard, error) {
 	return &shard{contents: *c, space: in}, nil
 }
 
-// removeCheckpoint removes an owner's file, if there is one.
 func (ix *Index) removeCheckpoint(owner memory.Owner) error {
 	if ix.opts.Dir == "" {
 		return nil
@@ -193,7 +189,6 @@ func (ix *Index) removeCheckpoint(owner memory.Owner) error {
 	return nil
 }
 
-// removeTemporary removes partial checkpoints left by a crash.
 func removeTemporary(dir string) {
 	if dir == "" {
 		return

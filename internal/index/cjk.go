@@ -10,8 +10,8 @@ import (
 // found by the pairs that contain it ("绿茶"), if it is the whole question or no memory contains it
 // as a word.
 
-// bigrams are the terms that begin with a character and those that end with it. A term of a single
-// character is in both lists.
+// bigrams are the terms that begin with a character and the terms that end with it. A term of a
+// single character is in both lists.
 type bigrams struct{ begin, end []int32 }
 
 // indexCharacters records the first and last characters of a new term, if its script has no spaces.
@@ -37,7 +37,8 @@ func (s *contents) indexCharacters(term string, id int32) {
 	of(last).end = append(of(last).end, id)
 }
 
-// addCharacterPostings adds to single-character terms the postings of words with the character.
+// addCharacterPostings adds to single-character terms the postings of words that contain the
+// character.
 func addCharacterPostings(parts []*segment, asked string, terms []string) {
 	for i, t := range terms {
 		if text.IsCharacter(t) && (text.HasIsolated(asked, t) || noDocumentHas(parts, i)) {
@@ -50,9 +51,9 @@ func addCharacterPostings(parts []*segment, asked string, terms []string) {
 	}
 }
 
-// containing returns the postings of the documents that contain a character. It counts the words
-// that begin with the character or those that end with it, whichever are more, since both occur
-// except at the ends of a text.
+// postingsContaining returns the postings of the documents that contain a character. Pairs overlap, so it
+// counts either the words that begin with the character or those that end with it, whichever are
+// more frequent.
 func (p *segment) containing(character string) []uint32 {
 	r, _ := utf8.DecodeRuneInString(character)
 	of := p.pairs[r]
@@ -69,7 +70,7 @@ func (p *segment) containing(character string) []uint32 {
 	return out
 }
 
-// countsOf returns how often each document contains any of the terms, in thirds.
+// termCounts returns how often each document contains any of the terms, in thirds.
 func (p *segment) countsOf(terms []int32) []uint8 {
 	counts := make([]uint8, len(p.docs))
 	for _, id := range terms {

@@ -1,6 +1,6 @@
 package index
 
-// compact removes the deleted documents and renumbers the living ones in order. Slices that
+// compact removes the deleted documents and renumbers the remaining documents in order. Slices that
 // candidates refer to stay valid.
 func (s *contents) compact() {
 	next := contents{
@@ -43,7 +43,7 @@ func (s *contents) compact() {
 	*s = next
 }
 
-// copyDocument copies a living document, without its links, and returns its number.
+// copyDocument copies a document, without its links, and returns its new number.
 func (s *contents) copyDocument(from *contents, n int32) int32 {
 	to := int32(len(s.docs))
 	d := from.docs[n]
@@ -82,7 +82,7 @@ func renumber(renumbered []int32, n int32) int32 {
 	return renumbered[n]
 }
 
-// pack moves the postings together, without spare room. A growing list is moved again.
+// packPostings moves all posting lists into one slice without spare capacity.
 func (s *contents) pack() {
 	total := 0
 	for _, list := range s.posts {

@@ -20,7 +20,7 @@ func (u *unusableError) Error() string { return u.reason }
 
 func unusablef(format string, args ...any) error { return &unusableError{fmt.Sprintf(format, args...)} }
 
-// decode reads a checkpoint of size bytes. For an incomplete, invalid or foreign checkpoint it
+// decodeCheckpoint reads a checkpoint of size bytes. For an incomplete, invalid or foreign checkpoint it
 // returns an [unusableError]; other errors come from the reader.
 func decode(ctx context.Context, r io.Reader, size int64, want header) (*contents, error) {
 	d := newDecoder(ctx, r, size)
@@ -59,7 +59,6 @@ func newDecoder(ctx context.Context, r io.Reader, size int64) *decoder {
 	return &decoder{ctx: ctx, r: bufio.NewReaderSize(r, 1<<16), left: size - 4, sum: crc32.New(castagnoli)}
 }
 
-// header reads the header of a checkpoint.
 func (d *decoder) header() (h header) {
 	start := make([]byte, len(magic))
 	d.read(start)
@@ -76,11 +75,12 @@ type decoder struct {
 	r    *bufio.Reader
 	sum  hash.Hash32
 	at   int
-	left int64 // bytes before the checksum
+	left int64 // unread bytes before the checksum
 	err  error
 }
 
-// read fills b in pieces, so that the checksum is computed while the data is in the CPU cache.
+// read fills b in pieces, so that each piece is still in the CPU cache when its checksum is
+// computed.
 func (d *decoder) read(b []byte) {
 	if d.err == nil && int64(len(b)) > d.left {
 		d.err = unusablef("it is torn")
@@ -96,7 +96,8 @@ func (d *decoder) read(b []byte) {
 	}
 }
 
-// length reads the number of following items, and checks that the file is long enough.
+// readLength reads the length of the next list in bytes, checks it and returns the number of its items
+// of size bytes.
 func (d *decoder) length(size int) int {
 	var n [1]int64
 	d.read(bytesOf(n[:]))
@@ -127,7 +128,7 @@ func numbers[T any](d *decoder) []T {
 	return x
 }
 
-// vectors reads the float16 vectors in pieces, and meanwhile computes int8 vectors.
+// readChunks reads the float16 vectors in pieces, and concurrently computes the int8 vectors.
 func (d *decoder) vectors(rows, dims int) []chunk {
 	words := numbers[int32](d)
 	left := d.length(2)

@@ -14,33 +14,33 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A checkpoint is a file that holds
+// A checkpoint file contains
 //
 //	magic      8 bytes
 //	header     JSON
 //	frame      JSON: the small fields, and the sizes of the sections that follow
-//	docs, kinds, olen, lengths of the posting lists, the lists, moments, lengths of
-//	           the vectors of each chunk, the vectors as float16 of [vector.Pack], each
-//	           as it lies in memory
-//	checksum   CRC-32C of all before it, 4 bytes
+//	docs, kinds, ownLengths, lengths of the posting lists, the lists, moments, lengths
+//	           of the vectors of each chunk, the vectors as float16 of [vector.Pack]; all
+//	           in their in-memory format
+//	checksum   CRC-32C of everything before it, 4 bytes
 //
-// A length in bytes, of 8 bytes, precedes JSON and lists, which begin at a multiple of 8. Numbers
-// have the machine's byte order, which the header records, so a checkpoint is only for the machine
-// that wrote it. Neighbours, lengths and int8 vectors are omitted, since they can be derived.
+// Each JSON text and list begins at a multiple of 8, after its length in bytes (an int64). Numbers
+// have the machine's byte order, which the header records, so only machines of the same kind can
+// read a checkpoint. Neighbours, lengths and int8 vectors are omitted, since they can be derived.
 const magic = "loci.idx"
 
-// format is incremented whenever the layout or the meaning of the files changes.
+// checkpointFormat is incremented whenever the layout or the meaning of the files changes.
 const format = 7
 
-// header identifies a checkpoint. The reader checks all fields except the version.
+// checkpointHeader identifies a checkpoint. The reader checks all fields except Version.
 type header struct {
 	Format    int
 	Order     uint32 // byteOrder on the writer's machine
-	Doc       int    // bytes of a doc
+	Doc       int    // size of a doc in bytes
 	Owner     memory.Owner
 	Model     string
 	Language  string
-	Offloaded bool  // true if the vectors are searched outside and not stored
+	Offloaded bool  // true if the vectors are searched outside the index and not stored
 	Version   int64 `json:",omitempty"`
 }
 
@@ -52,10 +52,10 @@ func (h header) complete() header {
 	return h
 }
 
-// language identifies the code that derives words, marks and dates.
+// languageFingerprint identifies the code that derives words, marks and dates from texts.
 var language = sync.OnceValue(text.Fingerprint)
 
-// frame holds the small parts of a checkpoint and its texts.
+// frame holds the small parts of a checkpoint. See [contents] for its fields.
 type frame struct {
 	Dims    int
 	Rows    int
@@ -70,7 +70,6 @@ type frame struct {
 	IDs     []key
 }
 
-// encode writes a checkpoint. It stops when ctx ends.
 func encode(ctx context.Context, w io.Writer, h header, f *frozen) error {
 	e := &encoder{ctx: ctx, w: bufio.NewWriterSize(w, 1<<16), sum: crc32.New(castagnoli)}
 	rows := 0
@@ -155,7 +154,7 @@ func (e *encoder) json(x any) {
 	e.pad()
 }
 
-// section writes a slice of numbers, or of structs that contain only numbers.
+// writeSlice writes a slice of numbers, or of structs that contain only numbers.
 func section[T any](e *encoder, x []T) {
 	e.length(len(x) * int(unsafe.Sizeof(*new(T))))
 	e.write(bytesOf(x))

@@ -11,12 +11,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// OfErasures is a source with other processes that erase. It calls tell with the owner after each
-// of their erasures, and with "" when it may have missed some erasures.
+// ErasureSource is a source whose memories other processes can erase. It calls onErase with the
+// owner after each such erasure, and with "" when it may have missed an erasure.
 type OfErasures interface{ OnErase(tell func(memory.Owner)) }
 
-// watchErasures removes checkpoints after erasures in the source, whether by other processes or by
-// this one right before it ended.
+// watchErasures drops owners after erasures by other processes. At the start it also looks for
+// erasures since the checkpoints were written.
 func (ix *Index) watchErasures() {
 	src, ok := ix.src.(OfErasures)
 	if !ok {
@@ -26,8 +26,8 @@ func (ix *Index) watchErasures() {
 	ix.work.Go(func() { ix.erased("") })
 }
 
-// erased drops an owner after an erasure. For "" it drops every owner with a later erasure that has
-// a checkpoint, or is large enough to get one.
+// dropErased drops an owner after an erasure. For "" it checks every owner with a checkpoint or a
+// large shard, and drops those with an erasure since then.
 func (ix *Index) erased(owner memory.Owner) {
 	if owner != "" {
 		if err := ix.Drop(owner); err != nil {
@@ -50,7 +50,8 @@ func (ix *Index) erased(owner memory.Owner) {
 	}
 }
 
-// followedVersions returns the oldest version of each owner with a checkpoint, present or soon.
+// followedVersions returns the oldest version in memory or on disk of each owner that has a
+// checkpoint or may get one.
 func (ix *Index) followedVersions() map[memory.Owner]int64 {
 	versions := map[memory.Owner]int64{}
 	ix.mu.Lock()
@@ -87,7 +88,6 @@ func (ix *Index) followedVersions() map[memory.Owner]int64 {
 	return versions
 }
 
-// readHeader reads the header of a checkpoint.
 func readHeader(path string) (header, error) {
 	file, err := os.Open(path)
 	if err != nil {

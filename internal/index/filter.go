@@ -6,20 +6,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// filter selects the documents of a segment that a search may show.
+// filter selects the documents of a segment that a search may return.
 type filter struct {
-	everything bool // all living documents; the rest is ignored
+	everything bool // true admits all documents that are not deleted; the other fields are then ignored
 	scopes     []bool
 	kinds      [4]bool
-	thread     int32 // none: any thread
-	category   int32 // none: any category
+	thread     int32 // conversation number; none means any
+	category   int32 // category number; none means any
 	tag        string
-	now        int64   // microseconds; 0: expiry is not checked
+	now        int64   // microseconds since 1970; 0 disables the check of expiry
 	excluded   []int32 // sorted document numbers
-	only       []int32 // sorted document numbers; nil: any
+	only       []int32 // sorted document numbers; nil means any
 }
 
-// noMatch is a thread or category without documents.
+// noMatch is the number of a conversation or category that no document has.
 const noMatch = -2
 
 func newFilter(c *contents, s *memory.Search) filter {
@@ -48,7 +48,7 @@ func newFilter(c *contents, s *memory.Search) filter {
 	return f
 }
 
-// documents adds the documents with these ids to a list, in order.
+// appendDocuments appends the documents with these ids to list and sorts it.
 func (s *contents) documents(list []int32, ids map[string]bool) []int32 {
 	for id, is := range ids {
 		k, _ := keyOf(id)
@@ -60,7 +60,7 @@ func (s *contents) documents(list []int32, ids map[string]bool) []int32 {
 	return list
 }
 
-// number returns the number of a string, or nobody if the string is unknown.
+// lookup returns the number of a string, or noMatch if the string is unknown.
 func (n *names) number(s string) int32 {
 	if id, ok := n.ids[s]; ok {
 		return id
@@ -68,7 +68,7 @@ func (n *names) number(s string) int32 {
 	return noMatch
 }
 
-// admits reports whether a search may show document n.
+// admits reports whether a search may return document n.
 func (p *segment) admits(n int32) bool {
 	f, kind := &p.filter, p.kinds[n]
 	if kind == 0 || f.everything {

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// upTo returns the owner's shard at version want or later, or nil if all of it was erased
-// meanwhile. If ctx ends, the pull continues for the next search.
+// shardAtVersion returns the owner's shard at version minVersion or later, or nil if all of its
+// memories were erased meanwhile. If ctx ends, the load continues for the next search.
 func (ix *Index) upTo(ctx context.Context, owner memory.Owner, want int64) (*shard, error) {
 	for {
 		sh, l, begun := ix.shardOrLoad(owner, want)
@@ -24,8 +24,8 @@ func (ix *Index) upTo(ctx context.Context, owner memory.Owner, want int64) (*sha
 	}
 }
 
-// shardOrLoad returns the owner's shard if it is at version want or later, and otherwise the pull
-// in progress. begun reports whether this call started the pull.
+// shardOrLoad returns the owner's shard if it has version minVersion or later, and otherwise the
+// load in progress. started reports whether this call started the load.
 func (ix *Index) shardOrLoad(owner memory.Owner, want int64) (sh *shard, l *load, begun bool) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -43,8 +43,8 @@ func (ix *Index) shardOrLoad(owner memory.Owner, want int64) (sh *shard, l *load
 	return nil, e.load, false
 }
 
-// begin starts to load an owner who is not resident. It returns nil for a resident owner and for
-// one that is being loaded, since that load may miss the latest commits.
+// loadIfAbsent starts to load an owner that is not loaded. It returns nil for a loaded owner and
+// for an owner being loaded, since that load may miss the latest commits.
 func (ix *Index) begin(owner memory.Owner) *load {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -55,7 +55,7 @@ func (ix *Index) begin(owner memory.Owner) *load {
 	return ix.load(e)
 }
 
-// entry returns the owner's entry, created if missing, and marks it as the most recently used.
+// entry returns the owner's entry, created if missing, and makes it the most recently used entry.
 func (ix *Index) entry(owner memory.Owner) *entry {
 	e := ix.entries[owner]
 	if e == nil {
@@ -67,7 +67,6 @@ func (ix *Index) entry(owner memory.Owner) *entry {
 	return e
 }
 
-// load starts a pull.
 func (ix *Index) load(e *entry) *load {
 	l, base := &load{done: make(chan struct{})}, e.shard
 	if ix.ctx.Err() != nil {
@@ -84,22 +83,22 @@ func (ix *Index) load(e *entry) *load {
 	return l
 }
 
-// pull brings a shard, or a new one if base is nil, to the store's version. It returns how many
-// memories have no vector, if Lacking must be called.
+// pullShard updates base, or loads a new shard if base is nil. It returns how many memories have no
+// vector if OnMissingVectors must be called, and otherwise 0.
 func (ix *Index) pull(e *entry, l *load, base *shard) (bare int) {
 	sh, bare, err := ix.followWithVectors(e.owner, base)
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	defer close(l.done)
 	e.load, l.err = nil, err
-	if err != nil || base == nil && sh.version == 0 { // an owner without memories is not kept
+	if err != nil || base == nil && sh.version == 0 { // an owner without memories gets no entry
 		if e.shard == nil && ix.entries[e.owner] == e {
 			ix.forget(e)
 		}
 		return 0
 	}
 	l.shard = sh
-	e.shard, e.version = sh, sh.version // pulls run one at a time, and only they change the shard
+	e.shard, e.version = sh, sh.version // updates run one at a time, and only they change the shard
 	if ix.entries[e.owner] != e {       // evicted meanwhile; waiting searches still get the shard
 		return bare
 	}
@@ -114,13 +113,12 @@ func (ix *Index) pull(e *entry, l *load, base *shard) (bare int) {
 	return bare
 }
 
-// followWithVectors brings base to the store's version like follow, and decides whether its vectors
-// are used. Once in use, they stay in use for the shard's lifetime, since new memories soon get
-// vectors.
+// followAndCheckVectors updates base like followStore, and decides whether its vectors are used.
+// Once used, they stay in use for the shard's lifetime, since new memories soon get vectors.
 func (ix *Index) followWithVectors(owner memory.Owner, base *shard) (sh *shard, bare int, err error) {
 	before := 0
 	if base != nil {
-		before = base.vectorless // pulls run one at a time, and only they change the shard
+		before = base.vectorless // updates run one at a time, and only they change the shard
 	}
 	if sh, err = ix.follow(owner, base); err != nil || ix.opts.Lacking == nil {
 		return sh, 0, err
@@ -136,10 +134,12 @@ func (ix *Index) followWithVectors(owner memory.Owner, base *shard) (sh *shard, 
 	return sh, sh.vectorless, nil
 }
 
-// vectorlessShare is N in the rule that vectors are used if at most 1/N of the memories lack one.
+// vectorlessDivisor is N in this rule: vectors are used if at most 1/N of the memories have no
+// vector.
 const vectorlessShare = 100
 
-// follow brings base to the store's version, or returns a new shard.
+// followStore updates base to the store's version, or returns a new shard if base is nil or
+// outdated.
 func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 	if base != nil {
 		err := ix.catchUp(base, owner)
@@ -163,7 +163,7 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := len(fresh.docs) > 0 // the documents are already in lists
+	parts := len(fresh.docs) > 0 // some documents are already in posting lists
 	batch.flush(&fresh.contents)
 	if parts {
 		fresh.pack()
@@ -175,14 +175,15 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 	return fresh, nil
 }
 
-// compactSource is a [memory.Source] that reads what an index needs: Everything is Since from 0,
-// but vectors come separately, as float16 ([vector.Pack]), and memories have only the fields that
-// are searched or shown.
+// compactSource is a [memory.Source] with an efficient full read. Everything is like Since from
+// version 0, but returns vectors separately as float16 ([vector.Pack]) and only those fields of
+// memories that are searched or shown.
 type compactSource interface {
 	Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.Item, vector []uint16) error) (version int64, err error)
 }
 
-// everything yields all visible memories of an owner, with the vector in the item or separate.
+// readAll yields all visible memories of an owner, with the vector in the item or as a separate
+// argument.
 func (ix *Index) everything(owner memory.Owner, model string, yield func(memory.Item, []uint16) error) (version int64, err error) {
 	if src, ok := ix.src.(compactSource); ok {
 		return src.Everything(ix.ctx, owner, model, yield)
@@ -190,7 +191,7 @@ func (ix *Index) everything(owner memory.Owner, model string, yield func(memory.
 	return ix.src.Since(ix.ctx, owner, model, 0, func(item memory.Item) error { return yield(item, nil) })
 }
 
-// catchUp applies the store's later changes to a shard, all or nothing.
+// applyChanges applies the store's later changes to a shard: all of them, or none after an error.
 func (ix *Index) catchUp(sh *shard, owner memory.Owner) error {
 	var items batch
 	version, err := ix.src.Since(ix.ctx, owner, sh.space.model, sh.version, func(item memory.Item) error {
@@ -207,27 +208,27 @@ func (ix *Index) catchUp(sh *shard, owner memory.Owner) error {
 	return nil
 }
 
-// batch is steps not yet applied.
+// batch is a list of changes that are not applied yet.
 type batch []step
 
-// step is one change of a history. Its vector may be separate, as float16.
+// step is one change of a history. packedVector replaces Item.Vector if it is not empty.
 type step struct {
 	memory.Item
 	half []uint16
 }
 
-// maxBatch bounds a batch that is sorted. Memories written together are sorted together, so a batch
-// may reach twice that size.
+// maxBatch is the size at which a batch is applied. Memories of one version are sorted together, so
+// a batch may reach twice that size.
 const maxBatch = 2048
 
-// full reports whether to apply the batch before adding an item.
+// full reports whether the batch must be applied before next is added.
 func (b batch) full(next memory.Item) bool {
 	return len(b) >= maxBatch && (b[len(b)-1].Version != next.Version || len(b) == 2*maxBatch)
 }
 
 // flush applies the batch and empties it. Turns of one conversation are added in conversation
-// order, not in order of id, because a search is fastest if neighbours have adjacent numbers. An id
-// occurs only once.
+// order, not in order of id, because a search is fastest if neighbours have adjacent numbers. A
+// batch contains each id once.
 func (b *batch) flush(s *contents) {
 	order := make([]int32, len(*b)) // sorting indexes avoids moving large steps
 	for i := range order {
@@ -275,7 +276,7 @@ func (s *contents) reserve(b batch) {
 	}
 }
 
-// compare is the order in which steps are applied.
+// compareOrder orders steps for flush.
 func (p *step) compare(q *step) int {
 	t, u := p.Memory.Turn, q.Memory.Turn
 	if p.Version != q.Version || t == nil || u == nil {
@@ -284,7 +285,7 @@ func (p *step) compare(q *step) int {
 	return cmp.Or(cmp.Compare(t.Conversation, u.Conversation), cmp.Compare(t.Index, u.Index))
 }
 
-// place sorts turns after all other items of a version.
+// turnsLast is a sort key that puts turns after all other items of a version.
 func place(item memory.Item) int {
 	if item.Memory.Turn != nil {
 		return 1
@@ -292,7 +293,7 @@ func place(item memory.Item) int {
 	return 0
 }
 
-// evict drops the least recently used owners until the index fits its budget, but not but.
+// evict drops the least recently used owners except keep until the index fits its budget.
 func (ix *Index) evict(but *entry) {
 	for at := ix.recent.Back(); at != nil && ix.used > ix.opts.Budget; {
 		e := at.Value.(*entry)
@@ -304,15 +305,14 @@ func (ix *Index) evict(but *entry) {
 	}
 }
 
-// forget removes an owner from the index. Searches in progress continue.
 func (ix *Index) forget(e *entry) {
 	ix.recent.Remove(e.place)
 	delete(ix.entries, e.owner)
 	ix.used -= e.bytes
 }
 
-// addPacked stores a float16 vector of [vector.Pack]. It skips an empty vector, and one whose
-// length differs from the first.
+// addPackedVector stores a float16 vector of [vector.Pack] and returns its row. It skips an empty
+// vector and a vector whose length differs from the first.
 func (s *contents) addPacked(n int32, half []uint16) int32 {
 	size, values, ok := vector.Packed(half, len(half))
 	if !ok || size != len(half) || values == 0 || s.dims != 0 && values != s.dims {

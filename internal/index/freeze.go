@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// frozen is an immutable copy of contents. Append-only parts are shared.
+// frozenContents is an immutable copy of [contents]. It shares the slices that only grow.
 type frozen struct {
 	version int64
 	steps   int

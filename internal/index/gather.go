@@ -6,18 +6,18 @@ import (
 )
 
 // postingBuffer collects the postings of many new documents, in document order, before they are
-// added to the lists of their terms. Each list then allocates once.
+// added to the lists of their terms. Each list then allocates memory once.
 type postingBuffer struct {
 	posts []posting
-	last  []int32 // by term: index of its newest posting; none if there is no posting
+	last  []int32 // by term: index of its newest posting in entries; none if there is no posting
 }
 
 type posting struct {
 	term int32
-	post uint32 // as in contents.posts
+	post uint32 // as in contents.postings
 }
 
-// maxBuffered bounds the memory kept for reuse by the next owner.
+// maxBuffered is the largest number of postings whose buffer is reused.
 const maxBuffered = 1 << 17
 
 var postingBuffers = sync.Pool{New: func() any { return &postingBuffer{} }}
@@ -34,10 +34,9 @@ func (g *postingBuffer) addPosting(n, term int32, weight int32) {
 	g.posts = append(g.posts, posting{term, uint32(n)<<8 | uint32(weight)})
 }
 
-// bufferPostings makes the contents collect postings until settle is called.
+// bufferPostings makes the contents collect postings until flushPostings is called.
 func (s *contents) bufferPostings() { s.buffer = postingBuffers.Get().(*postingBuffer) }
 
-// flushPostings adds the gathered postings to their lists.
 func (s *contents) flushPostings() {
 	g := s.buffer
 	if g == nil {

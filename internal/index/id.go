@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// key is an id in sixteen bytes: a UUID in its usual form, or the beginning of a hash of another
-// text. contents.odd keeps that text.
+// idKey is an id in sixteen bytes: a UUID in its usual form, or the beginning of a hash of any other
+// id. contents.textIDs has the text of those other ids.
 type key [16]byte
 
 // uuidLen is the length of a UUID as text.
@@ -23,8 +23,8 @@ func keyOf(id string) (k key, uuid bool) {
 	return key(sum[:len(k)]), false
 }
 
-// parseUUID parses a UUID in lower case with dashes. It rejects other spellings, which could not be
-// restored from the bytes.
+// parseUUID parses a UUID in lower case with dashes. It rejects other spellings, because the bytes
+// could not reproduce them.
 func parseUUID(id string) (k key, ok bool) {
 	if len(id) != uuidLen {
 		return k, false
@@ -58,7 +58,6 @@ func digit(c byte) (value byte, ok bool) {
 	return 0, false
 }
 
-// appendUUID appends the text of a UUID.
 func appendUUID(b []byte, k key) []byte {
 	b = append(hex.AppendEncode(b, k[:4]), '-')
 	b = append(hex.AppendEncode(b, k[4:6]), '-')
@@ -67,7 +66,6 @@ func appendUUID(b []byte, k key) []byte {
 	return hex.AppendEncode(b, k[10:])
 }
 
-// id returns the id of a document.
 func (s *contents) id(n int32) string {
 	if id, odd := s.odd[n]; odd {
 		return id
@@ -75,7 +73,8 @@ func (s *contents) id(n int32) string {
 	return string(appendUUID(make([]byte, 0, uuidLen), s.docs[n].id))
 }
 
-// compareIDs compares the ids of two documents as texts; keys of UUIDs have the same order.
+// compareIDs compares the ids of two documents as texts. Keys of UUIDs have the same order as their
+// texts.
 func compareIDs(a *contents, n int32, b *contents, m int32) int {
 	if len(a.odd) == 0 && len(b.odd) == 0 {
 		return bytes.Compare(a.docs[n].id[:], b.docs[m].id[:])

@@ -9,36 +9,36 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// DefaultBudget bounds the resident bytes of all owners: room for a million short memories with
-// vectors of 384 dims.
+// DefaultBudget is the default of [Options].Budget: room for a million short memories with vectors
+// of 384 dimensions.
 const DefaultBudget = 1 << 30
 
 // Options are the settings of an [Index].
 type Options struct {
-	Model  string // fingerprint of the embedder whose vectors are searched; "": none
-	Budget int64  // bytes; 0: DefaultBudget
+	Model  string // fingerprint of the embedder whose vectors are searched; "" uses none
+	Budget int64  // maximum resident bytes of all owners; 0 means DefaultBudget
 
-	// Embedder replaces Model if set: its Fingerprint and, once determined, its Dims may change. An
-	// owner is then reloaded for the next search.
+	// Embedder replaces Model if set. Its Fingerprint and, once determined, its Dims may change;
+	// owners are reloaded after a change.
 	Embedder Embedder
 
-	// Dir is the folder for checkpoints of large owners; "": none. No other program may write to
-	// it. It may be emptied while no index uses it.
+	// Dir is the folder for checkpoints of large owners; "" disables checkpoints. No other program
+	// may write to the folder. It may be emptied while no index uses it.
 	Dir string
 
-	// Lacking is called with an owner and the number of memories without a vector of Model when the
-	// owner is loaded and when that number grows. While more than 1 % lack a vector, as after a
-	// change of model, only words are searched. nil: vectors are always used. Lacking may block;
-	// searches do not wait for it.
+	// OnMissingVectors is called with an owner and the number of memories without a vector of Model
+	// when the owner is loaded and when that number grows. While more than 1 % of the memories have
+	// no vector, as after a change of model, only words are searched. If it is nil, vectors are
+	// always used. It may block; searches do not wait for it.
 	Lacking func(owner memory.Owner, memories int)
 
-	// Offloaded reports whether an owner's vectors are searched outside. They are then not
-	// resident, and [memory.Search].Near holds the outside results. It is called when an owner is
-	// loaded. nil: no owner is offloaded.
+	// Offloaded reports whether an owner's vectors are searched outside the index.
+	// [memory.Search].Near then holds the results of that search. Offloaded is called when an owner
+	// is loaded; nil offloads no owner.
 	Offloaded func(memory.Owner) bool
 
-	// Report receives errors of checkpoints, which do not fail searches; nil: the errors are
-	// ignored. It may be called concurrently.
+	// Report receives errors of checkpoints, which do not fail searches; nil ignores them. It may
+	// be called concurrently.
 	Report func(error)
 }
 
@@ -48,7 +48,7 @@ type Embedder interface {
 	Dims() int
 }
 
-// space identifies comparable vectors: they have one model and, unless dims is 0, one length.
+// vectorSpace identifies comparable vectors by their model and length. dims 0 means any length.
 type space struct {
 	model string
 	dims  int
@@ -66,11 +66,11 @@ type Index struct {
 	src  memory.Source
 	opts Options
 
-	ctx  context.Context // used by loads, which may outlive the search that started them
+	ctx  context.Context // used by loads, which may outlive the search that started the load
 	stop context.CancelFunc
 	work sync.WaitGroup // running loads and checkpoint writers
 
-	least int        // the fewest memories for which an owner gets checkpoints
+	least int        // minimum number of an owner's memories for a checkpoint
 	disk  sync.Mutex // serializes writing and removing checkpoints; locked before mu
 
 	mu      sync.Mutex // guards the following fields and those of entries
@@ -79,26 +79,26 @@ type Index struct {
 	used    int64
 }
 
-// entry is an owner in the index.
+// ownerEntry is an owner in the index.
 type entry struct {
 	owner   memory.Owner
 	shard   *shard // nil until loaded
 	version int64
 	bytes   int64
-	size    int   // memories
-	load    *load // the load in progress
-	saving  bool  // a checkpoint is being written or waits for its turn
+	size    int   // number of memories
+	load    *load // the load in progress; nil if there is none
+	saving  bool  // a checkpoint is being written or waits for diskMu
 	place   *list.Element
 }
 
-// load is one pull from the store in progress.
+// pendingLoad is a load or an update of an owner in progress.
 type load struct {
 	done  chan struct{}
-	shard *shard // shard and err are set before done is closed; shard is nil if the store has nothing
+	shard *shard // shard and err are set before done is closed; shard is nil if the store has no memories
 	err   error
 }
 
-// wait returns the loaded shard, or nil if the store has no memories of the owner.
+// wait waits for the load and returns its shard, or nil if the store has no memories of the owner.
 func (l *load) wait(ctx context.Context) (*shard, error) {
 	select {
 	case <-l.done:
@@ -128,7 +128,7 @@ func New(src memory.Source, opts Options) *Index {
 // Close stops loads, waits for them, and writes worthwhile checkpoints for at most a few seconds.
 // Later searches fail. Closing twice is a no-op.
 func (ix *Index) Close() error {
-	ix.mu.Lock() // after Wait no new load starts
+	ix.mu.Lock() // after stop no new load starts
 	ix.stop()
 	ix.mu.Unlock()
 	ix.work.Wait()
@@ -157,8 +157,8 @@ func (ix *Index) offloads(owner memory.Owner) bool {
 	return ix.opts.Offloaded != nil && ix.opts.Offloaded(owner)
 }
 
-// Warm starts to update a resident owner, so that the next search is faster. It ignores other
-// owners and does not wait.
+// Warm starts to update an owner that is already loaded, so that the next search is faster. It
+// ignores owners that are not loaded, and it does not wait.
 func (ix *Index) Warm(owner memory.Owner) {
 	ix.mu.Lock()
 	e := ix.entries[owner]
@@ -184,7 +184,7 @@ func (ix *Index) Drop(owner memory.Owner) error {
 	return ix.removeCheckpoint(owner)
 }
 
-// Search finds candidates among everything committed before the call ([memory.Searcher]). Word
+// Search finds candidates among all memories committed before the call ([memory.Searcher]). Word
 // statistics cover all memories of the searched owners. For a search in the past it returns
 // [memory.Invalid]; use [Build] for that.
 func (ix *Index) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
@@ -202,7 +202,7 @@ func (ix *Index) Search(ctx context.Context, s memory.Search) ([]memory.Candidat
 	return locked(ctx, shards, s)
 }
 
-// locked locks the shards in order of their owners and searches them. The fixed order avoids
+// searchLocked locks the shards in order of their owners and searches them. The fixed order avoids
 // deadlocks between searches and writers.
 func locked(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Candidate, error) {
 	for _, sh := range shards {
@@ -221,12 +221,12 @@ func ownersOf(scopes []memory.Scope) []memory.Owner {
 	return slices.Compact(owners)
 }
 
-// current returns the shards of owners at the store's current versions.
+// currentShards returns the shards of owners at the store's current versions.
 func (ix *Index) current(ctx context.Context, owners []memory.Owner) ([]*shard, error) {
 	begun := make([]*load, len(owners))
 	var ask []memory.Owner
 	for i, owner := range owners {
-		if len(owners) == 1 { // the versions of several owners come from one query
+		if len(owners) == 1 { // for several owners, one query for all versions is faster
 			begun[i] = ix.begin(owner)
 		}
 		if begun[i] == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// marksOf returns the marks of a text.
+// textMarks returns the marks that depend on a text alone.
 func marksOf(content string) memory.Marks {
 	var m memory.Marks
 	if text.Asks(content) {
@@ -17,7 +17,7 @@ func marksOf(content string) memory.Marks {
 	return m
 }
 
-// marksOfSubject returns the marks of a memory's subject.
+// subjectMarks returns the marks that depend on whom a memory is about.
 func marksOfSubject(m memory.Memory) memory.Marks {
 	switch {
 	case m.Fact != nil && m.Fact.Subject != "" && !strings.EqualFold(m.Fact.Subject, "user"),
@@ -30,8 +30,8 @@ func marksOfSubject(m memory.Memory) memory.Marks {
 // maxMoments bounds the dates stored for a long text.
 const maxMoments = 8
 
-// appendMoments appends the dates in a text, relative to origin. A span of days counts as its first
-// day, unless it is a whole month or year.
+// appendMoments appends the dates in a text, relative to origin. A range of days counts as its
+// first day, unless it is a whole month or year.
 func appendMoments(out []memory.Moment, content string, origin time.Time) []memory.Moment {
 	if origin.IsZero() {
 		return out

@@ -7,9 +7,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// correct treats words of the question that no segment contains as misspelt. It takes words one
-// edit away from the owners' own words or else from the tables of synonyms and classes, and returns
-// the corrections.
+// correctMisspelt treats words of the question that no segment contains as misspelt. It replaces
+// each by words one edit away, from the owners' memories or else from the tables of synonyms and
+// classes, and returns the corrections.
 func correct(parts []*segment, asked string, terms []string) (taken []memory.Misspelt) {
 	tried := 0
 	for i, t := range terms {
@@ -31,7 +31,7 @@ func correct(parts []*segment, asked string, terms []string) (taken []memory.Mis
 	return taken
 }
 
-// noDocumentHas reports whether no living document has the question's term i or a related term.
+// noDocumentHas reports whether no document has the question's term i or a related term.
 func noDocumentHas(parts []*segment, i int) bool {
 	for _, p := range parts {
 		if slices.ContainsFunc(p.lists[2*i], p.hasLiving) || slices.ContainsFunc(p.lists[2*i+1], p.hasLiving) {
@@ -41,12 +41,11 @@ func noDocumentHas(parts []*segment, i int) bool {
 	return true
 }
 
-// hasLiving reports whether a list of postings contains a document that was not removed.
 func (p *segment) hasLiving(list []uint32) bool {
 	return slices.ContainsFunc(list, func(posting uint32) bool { return p.kinds[posting>>8] != 0 })
 }
 
-// anyDocumentHas reports whether a living document has a term.
+// anyDocumentHas reports whether a document that is not deleted has a term.
 func anyDocumentHas(parts []*segment, term []byte) bool {
 	return slices.ContainsFunc(parts, func(p *segment) bool {
 		id, ok := p.terms[string(term)]
@@ -54,8 +53,8 @@ func anyDocumentHas(parts []*segment, term []byte) bool {
 	})
 }
 
-// addRelatedPostings adds postings to the related terms of the question's term i: those of terms
-// related to a missing word, except the question's own terms.
+// addRelatedPostings adds to the related terms of the question's term i the terms related to term,
+// its correction. It omits the question's own terms.
 func addRelatedPostings(parts []*segment, i int, term string) {
 	for _, other := range text.Related(term) {
 		if !slices.Contains(parts[0].asked, other) {
@@ -64,7 +63,7 @@ func addRelatedPostings(parts []*segment, i int, term string) {
 	}
 }
 
-// addPostings adds the postings of a term to those of list i.
+// appendTermPostings appends the postings of a term to list i of each segment.
 func addPostings(parts []*segment, i int, term string) {
 	for _, p := range parts {
 		if id, ok := p.terms[term]; ok {

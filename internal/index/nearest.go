@@ -11,26 +11,27 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// roundings is the assumed bound of an int8 product's rounding error, in standard deviations. If
-// the errors of a vector's values are independent, a larger error occurs once in 10^9 products.
-// Vectors whose errors all have one direction may be missed.
+// marginDeviations is the assumed bound of an int8 product's rounding error, in standard
+// deviations. If the errors of a vector's values are independent, a larger error occurs once in
+// 10^9 products. Vectors whose errors all have the same sign may be missed.
 const roundings = 6
 
-// rounding is the standard deviation of an int8 value's rounding error.
+// int8Deviation is the standard deviation of an int8 value's rounding error, in steps: 1/sqrt(12).
 const rounding = 0.2887
 
-// margin returns the largest assumed error of the product of a question and a vector, both of unit
-// length. The arguments are the steps of their int8 forms.
+// roundingMargin returns the largest assumed error of the product of a question and a vector, both of unit
+// length. The arguments are the quantization steps of their int8 forms.
 func margin(question, scale float32) float32 {
 	return roundings * rounding * float32(math.Sqrt(float64(question*question+scale*scale)))
 }
 
-// perScanner is how many chunks justify another goroutine: about fifty microseconds of scanning.
+// chunksPerScanner is how many chunks justify another goroutine: about fifty microseconds of
+// scanning.
 const perScanner = 8
 
 // vectorSearch is the vector part of a search; it runs concurrently with the word part. Scanners
-// take one chunk after the other. The waiting goroutine is one of the scanners, and takes over from
-// those that got no processor.
+// take one chunk after the other. The goroutine that waits for the result is also a scanner, and
+// runs scanners that have not started yet.
 type vectorSearch struct {
 	parts   []*segment
 	s       *memory.Search
@@ -42,8 +43,9 @@ type vectorSearch struct {
 	exact   exact
 }
 
-// nearest returns how many candidates are picked by vector. If the search also has words, that is
-// half of them: most are also among the best by words, and more did not improve any data set.
+// vectorPickLimit returns how many candidates are picked by vector. If the search also has words,
+// it is half of the limit: most picks are also among the best by words, and more picks did not
+// improve any data set.
 func nearest(s *memory.Search) int {
 	if s.ByVector {
 		return s.Limit
@@ -51,13 +53,13 @@ func nearest(s *memory.Search) int {
 	return (s.Limit + 1) / 2
 }
 
-// reset resets the search: join finds nothing until begin is called.
+// reset resets the search: finish returns nothing until start is called.
 func (x *vectorSearch) reset() {
 	x.scanner, x.others, x.joined, x.best = x.scanner[:0], x.others[:0], true, nil
 }
 
-// begin starts as many scanners as are useful, or only one if the machine is busy with other
-// searches. Without a vector it does nothing.
+// start starts as many scanners as are useful, or only one if the machine is busy with other
+// searches. Without a vector in s it does nothing.
 func (x *vectorSearch) begin(parts []*segment, s *memory.Search) {
 	if s.Vector == nil || s.ByWords {
 		return
@@ -84,14 +86,14 @@ func (x *vectorSearch) begin(parts []*segment, s *memory.Search) {
 	}
 }
 
-// alone reports whether there is only one scanner. It then scans everything at once, so that word
-// scores stay in the cache.
+// isSingle reports whether there is only one scanner. The caller then scans everything at once, so
+// that word scores stay in the CPU cache.
 func (x *vectorSearch) alone() bool { return len(x.scanner) == 1 }
 
-// join helps to finish the scan and returns the best vectors by exact cosine, marked as wanted. All
-// vectors are scanned as int8; those that may be among the best within the rounding error are
-// rescored. It skips vectors of another length, which belong to another model. It may be called
-// again.
+// finish helps to finish the scan and returns the best vectors by exact cosine, marked in
+// vectorPicks. All vectors are scanned as int8; vectors that may be among the best within the
+// rounding error are rescored. Vectors of another length, which belong to another model, are
+// skipped. A second call returns the same result.
 func (x *vectorSearch) join(by *sorter) []found {
 	if x.joined {
 		return x.best
@@ -124,7 +126,8 @@ func (x *vectorSearch) wait() {
 	}
 }
 
-// release drops references, so that an evicted owner can be freed.
+// dropReferences clears references to segments, so that the memory of an evicted owner can be
+// freed.
 func (x *vectorSearch) release() {
 	x.parts, x.s = nil, nil
 	clear(x.others)
@@ -134,7 +137,7 @@ func (x *vectorSearch) release() {
 	}
 }
 
-// scan scans chunks until none is left.
+// scan scans chunks until every chunk is scanned.
 func (x *vectorSearch) scan(one *scanner) {
 	for {
 		j, i := int(x.next.Add(1)-1), 0
@@ -152,22 +155,22 @@ func (x *vectorSearch) scan(one *scanner) {
 	one.best.squeeze()
 }
 
-// pickedAtOnce is how many chunks are scanned before their best are picked. With several chunks the
-// threshold is better from the start. Their scores take 32 KiB.
+// chunksPerPick is how many chunks are scanned before their best documents are picked. With several
+// chunks the threshold is better from the start. Their scores take 32 KiB.
 const pickedAtOnce = 16
 
 // scanner scans some of the chunks on one goroutine.
 type scanner struct {
 	query  vector.Query
-	step   float32 // step of the query's int8 form
+	step   float32 // quantization step of the query's int8 form
 	dims   int
 	best   topPicks
-	fresh  []scanned // scanned chunks whose best are not picked yet
+	fresh  []scanned // scanned chunks whose best documents are not picked yet
 	scores [pickedAtOnce * chunkRows]float32
 	above  []int32
 }
 
-// scanned refers to a scanned chunk.
+// scannedChunk refers to a scanned chunk.
 type scanned struct {
 	*segment
 	i int32 // index of the segment
@@ -176,7 +179,7 @@ type scanned struct {
 
 func (s scanned) block() *vector.Block { return &s.chunks[s.j].quant }
 
-// scan scans a chunk.
+// scanChunk scans a chunk.
 func (x *scanner) scan(s scanned) {
 	if len(x.fresh) == pickedAtOnce {
 		x.pick()
@@ -187,7 +190,7 @@ func (x *scanner) scan(s scanned) {
 	x.fresh = append(x.fresh, s)
 }
 
-// pick picks the best documents of the scanned chunks.
+// pickScanned picks the best documents of the scanned chunks.
 func (x *scanner) pick() {
 	var most float32
 	for _, s := range x.fresh {
@@ -216,14 +219,15 @@ func (x *scanner) pickOf(s scanned, scores []float32) {
 	}
 }
 
-// exact is the working memory for exact cosines of scattered documents.
+// exactScorer is the working memory for exact cosines of scattered documents.
 type exact struct {
 	rows [][]uint16
 	of   []int32 // index in the list, by row
 	dots []float32
 }
 
-// rescore sets the unknown cosines in a list, to 0 without a vector of the question's model.
+// rescore sets the unknown cosines in a list. A document without a vector of the question's model
+// gets 0.
 func (x *exact) rescore(parts []*segment, list []found, v []float32) {
 	x.rows, x.of = x.rows[:0], x.of[:0]
 	for i := range list {

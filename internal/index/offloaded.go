@@ -9,7 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// markOffloaded returns the outside results that pass the filters, and marks them as wanted.
+// offloadedPicks returns the external results in s.Near that pass the filters, and marks them in
+// vectorPicks.
 func markOffloaded(parts []*segment, s *memory.Search) (list []found) {
 	for _, near := range s.Near {
 		k, _ := keyOf(near.ID)
@@ -26,7 +27,7 @@ func markOffloaded(parts []*segment, s *memory.Search) (list []found) {
 	return list
 }
 
-// owner returns the owner of the contents, "" if empty.
+// owner returns the owner of the contents, "" if there are no memories.
 func (s *contents) owner() memory.Owner {
 	if len(s.scopes) == 0 {
 		return ""
@@ -34,7 +35,7 @@ func (s *contents) owner() memory.Owner {
 	return s.scopes[0].Owner
 }
 
-// Nearest returns how many candidates a search picks by vector.
+// VectorPickLimit returns how many candidates a search picks by vector.
 func Nearest(s memory.Search) int {
 	if s.Limit <= 0 {
 		s.Limit = defaultLimit
@@ -44,12 +45,12 @@ func Nearest(s memory.Search) int {
 
 // FilterMatches describes which of an owner's memories pass the filters of a search.
 type FilterMatches struct {
-	IDs   []string // all ids, if they are few
-	Share float64  // share of the owner's memories that pass; 0: vectors are not used
+	IDs   []string // ids of all matching memories; empty if there are more than the requested maximum
+	Share float64  // share of the owner's memories that match; 0 if vectors are not used
 }
 
-// MatchFilter returns which memories of an owner with outside vectors pass the filters of a search.
-// It returns the ids only if there are at most maxIDs.
+// MatchFilter returns which memories of an owner with offloaded vectors pass the filters of a
+// search. It returns the ids only if there are at most maxIDs.
 func (ix *Index) MatchFilter(ctx context.Context, owner memory.Owner, s memory.Search, most int) (FilterMatches, error) {
 	shards, err := ix.current(ctx, []memory.Owner{owner})
 	if err != nil || len(shards) == 0 {
@@ -80,8 +81,9 @@ func (ix *Index) MatchFilter(ctx context.Context, owner memory.Owner, s memory.S
 	return out, nil
 }
 
-// Measure sets the vectors of an owner's candidates (by id, in the format of [vector.Pack]) and
-// their cosines with the question's vector, which may be nil. Then it sorts all candidates again.
+// SetVectors sets the vectors of an owner's candidates (by id, in the format of [vector.Pack]) and
+// their cosines with question, the question's vector, which may be nil. It sorts all candidates
+// again.
 func Measure(found []memory.Candidate, owner memory.Owner, question []float32, vectors map[string][]uint16) {
 	var rows [][]uint16
 	var of []int

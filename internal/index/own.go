@@ -2,8 +2,8 @@ package index
 
 import "math"
 
-// scoreOwn scores the own words of the found documents and of all turns of their conversations, and
-// sets the session score of these conversations.
+// computeOwnScores scores the documents of list and all turns of their conversations by the
+// document's own words, without neighbours. It also sets the session scores of these conversations.
 func scoreOwn(parts []*segment, asked []words, list []found) {
 	for _, f := range list {
 		parts[f.part].requestScore(f.n)
@@ -27,18 +27,19 @@ func scoreOwn(parts []*segment, asked []words, list []found) {
 	}
 }
 
-// requestScore marks a document and, if it is a turn, requests its conversation.
+// requestOwnScore marks a document and, if it is a turn, requests the score of its conversation.
 func (p *segment) requestScore(n int32) {
 	mark(p.needed, n)
 	t := p.docs[n].thread
 	if p.kinds[n] != turn || p.session[t] != 0 {
 		return
 	}
-	p.session[t] = -1 // -1 marks the conversation as requested
+	p.session[t] = -1 // -1 means requested
 	p.ranked = append(p.ranked, t)
 }
 
-// needConversations marks the turns of requested conversations, or all if that costs little.
+// requestConversations marks the turns of requested conversations, or all documents if the turns
+// are more than a quarter.
 func (p *segment) needConversations() {
 	turns := 0
 	for _, t := range p.ranked {
@@ -69,7 +70,7 @@ func (p *segment) scoreOwn(lists [][]uint32, idf float32, means [4]lengths) {
 	}
 }
 
-// bestOf returns the mean of the three best own scores among a conversation's turns.
+// sessionScore returns the mean of the three best own scores among a conversation's turns.
 func (p *segment) bestOf(t int32) float32 {
 	var first, second, third float32
 	for _, n := range p.threads[t] {
@@ -86,7 +87,7 @@ func (p *segment) bestOf(t int32) float32 {
 	return (first + second + third) / 3
 }
 
-// peak returns how much a turn's own score exceeds the best own score within two turns.
+// peakScore returns how much a turn's own score exceeds the best own score within two turns.
 func (p *segment) peak(n int32) float32 {
 	var best float32
 	prev, next := p.link[n].prev, p.link[n].next

@@ -8,17 +8,18 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// found is a document with the score by which it is picked. The score may be off by the margin.
+// scoredDoc is a document with the score by which it is picked. The score may be wrong by up to the
+// margin.
 type found struct {
 	part, n       int32
 	score, margin float32
 	cosine        float32
 }
 
-// unknown marks a cosine that is not computed yet.
+// unknownCosine is a cosine that is not computed yet.
 const unknown = -2
 
-// pickWords returns the best documents by words, unordered.
+// pickByWords returns the best documents by words, in no particular order.
 func pickWords(parts []*segment, best *topPicks) []found {
 	best.peaks = best.peaks[:0]
 	for _, p := range parts {
@@ -44,13 +45,13 @@ func pickWords(parts []*segment, best *topPicks) []found {
 	return best.list
 }
 
-// sorter sorts found documents. It reuses its memory.
+// sorter sorts scored documents. It reuses its memory.
 type sorter struct {
 	keys []uint64
 	list []found
 }
 
-// sort sorts a list by score, then by id, and returns the first limit entries.
+// sort sorts a list by score, then by id, and returns the first limit documents.
 func (x *sorter) sort(parts []*segment, list []found, limit int) []found {
 	// Numbers sort several times faster than structs with a function.
 	keys := slices.Grow(x.keys[:0], len(list))[:len(list)]
@@ -77,35 +78,34 @@ func (x *sorter) sort(parts []*segment, list []found, limit int) []found {
 	return list[:min(len(list), limit)]
 }
 
-// sortableBits returns bits in the order of the numbers.
+// sortableBits returns bits that sort like the number.
 func sortableBits(x float32) uint32 {
-	bits := math.Float32bits(x + 0) // no negative zero
+	bits := math.Float32bits(x + 0) // avoids negative zero
 	if bits>>31 == 1 {
 		return ^bits
 	}
 	return bits | 1<<31
 }
 
-// topPicks keeps the entries of its list that may be among the best limit entries.
+// topPicks collects documents, and drops picks that cannot be among the best limit picks.
 type topPicks struct {
 	limit int
-	least float32 // the lowest score kept, plus margin
+	least float32 // lowest score of a retained pick, before its margin is added
 	list  []found
-	full  int // length of the list that triggers squeeze
+	full  int // number of picks that triggers prune
 	sure  []float32
-	peaks []float32 // peaks of the scores to pick from: see [vector.Peaks]
+	peaks []float32 // peaks of the scores to pick from (see [vector.Peaks])
 }
 
-// begin empties the list. Earlier picks must no longer be used.
+// reset empties the list. Earlier results must no longer be used.
 func (k *topPicks) begin(limit int, least float32) {
 	k.limit, k.least, k.list, k.full = limit, least, k.list[:0], 2*limit
 	k.peaks = k.peaks[:0]
 }
 
-// pickPredicted calls pick, which lists the scores of at least least. It predicts least from the
-// peaks of the scores and their margin, so that few entries are dropped later. If too few scores
-// reach least although some peaks are below it, the prediction was too high, and it picks
-// everything again.
+// pickWithPrediction calls pick, which appends documents with a score of at least minScore. It
+// predicts minScore from the peaks of the scores and their margin, so that few picks are dropped
+// later. If too few scores reach the prediction, it restores minScore and calls pick again.
 func (k *topPicks) pickPredicted(margin float32, pick func()) {
 	least, held := k.least, len(k.list)
 	if len(k.peaks) >= k.limit {
@@ -119,7 +119,7 @@ func (k *topPicks) pickPredicted(margin float32, pick func()) {
 	pick()
 }
 
-// reached reports whether enough entries certainly reach least.
+// limitReached reports whether enough picks certainly reach minScore.
 func (k *topPicks) reached() bool {
 	n := 0
 	for _, f := range k.list {
@@ -135,7 +135,7 @@ func (k *topPicks) squeezeFull() {
 	}
 }
 
-// squeeze drops entries that cannot be among the best limit entries.
+// prune drops picks that cannot be among the best limit picks.
 func (k *topPicks) squeeze() {
 	if len(k.list) < k.limit {
 		return
@@ -153,8 +153,8 @@ func (k *topPicks) squeeze() {
 	k.list = k.list[:kept]
 }
 
-// nthLargest returns the n-th largest of x, and reorders x. n is from 1 to len(x). It partitions
-// without branches, which no processor could predict.
+// nthLargest returns the n-th largest number of x, and reorders x. n is from 1 to len(x). The loops
+// have no branches that a processor would mispredict.
 func nthLargest(x []float32, n int) float32 {
 	for {
 		pivot := x[len(x)/2]
@@ -180,7 +180,6 @@ func nthLargest(x []float32, n int) float32 {
 	}
 }
 
-// count returns 1 for true.
 func count(is bool) int {
 	n := 0
 	if is {

@@ -9,7 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// post adds the postings of a document and returns its own length and its words' properties.
+// indexText adds the postings of a document and returns its own length and the properties of its
+// words.
 func (s *contents) post(n int32, m memory.Memory, origin time.Time) (length int32, marks memory.Marks, classes text.Classes) {
 	count := func(w string, weight int32) *word {
 		props := dictionary.of(w)
@@ -40,7 +41,7 @@ func (s *contents) post(n int32, m memory.Memory, origin time.Time) (length int3
 	return length, marks, classes
 }
 
-// term returns the number of a term, and adds a missing one. It keeps the text.
+// termNumber returns the number of a term, and adds a missing term. It retains the string.
 func (s *contents) term(t string) int32 {
 	id, ok := s.terms[t]
 	if !ok {
@@ -52,7 +53,7 @@ func (s *contents) term(t string) int32 {
 	return id
 }
 
-// addPosting adds to the posting of a term in the newest document.
+// addPosting adds weight to the posting of a term in the newest document n.
 func (s *contents) addPosting(n, term int32, weight int32) {
 	if s.buffer != nil {
 		s.buffer.addPosting(n, term, weight)
@@ -67,12 +68,12 @@ func (s *contents) addPosting(n, term int32, weight int32) {
 	s.postingCapacity += cap(s.posts[term]) - cap(list)
 }
 
-// raisedPosting returns a posting with its count raised by weight.
+// raisedPosting returns a posting with its count raised by weight, up to maxCount.
 func raisedPosting(posting uint32, weight int32) uint32 {
 	return posting&^maxCount | min(maxCount, posting&maxCount+uint32(weight))
 }
 
-// dateWords returns the words by which a question asks for a day.
+// dateWords returns the words by which a question refers to a day: month, year and day.
 func dateWords(t time.Time) [3]string {
 	y, m, d := t.UTC().Date()
 	return [3]string{months[m-1], strconv.Itoa(y), strconv.Itoa(d)}

@@ -54,7 +54,7 @@ func keysWithin[T any](of map[int32]T, n int) bool {
 	return true
 }
 
-// load numbers a list of names and reports whether it has no duplicates.
+// setAll sets the strings, numbered by position, and reports whether it has no duplicates.
 func (n *names) load(list []string) bool {
 	n.list, n.ids = list, make(map[string]int32, len(list))
 	for i, name := range list {
@@ -89,7 +89,6 @@ func (s *contents) placePostings(terms []string, lengths []int32, postings []uin
 	return nil
 }
 
-// placeDocs assigns every document to its conversation, vector and id.
 func (s *contents) placeDocs(rows int) error {
 	s.threads = make([]thread, len(s.convs.list))
 	s.rowDoc = slices.Repeat([]int32{none}, rows)
@@ -140,7 +139,7 @@ func (s *contents) isValid(d *doc, k kind, rows int) bool {
 		d.dates >= 0 && int(d.dates)+int(d.dated) <= len(s.moments)
 }
 
-// chain links the turns of each conversation, and computes all lengths and weights.
+// linkTurns links the turns of each conversation, and computes all blended lengths.
 func (s *contents) chain() {
 	for _, t := range s.threads {
 		slices.SortFunc(t, func(a, b int32) int {

@@ -2,14 +2,14 @@ package index
 
 import "github.com/loci-memory/loci/memory"
 
-// newest holds the ids of the newest version that an index has read. A store restored from a backup
-// has other ids at that version, which shows that a checkpoint belongs to the lost history.
+// newestVersion holds the ids of the newest version that an index has read. A store restored from a
+// backup has other ids at that version, which shows that a checkpoint belongs to a lost history.
 type newest struct {
 	version int64
 	ids     []key
 }
 
-// maxNewest bounds the stored ids of a version, and thus the cost of the check.
+// maxNewest bounds the stored ids of a version, and so the cost of the check.
 const maxNewest = 1000
 
 func (w *newest) add(version int64, id string) {
@@ -25,8 +25,8 @@ func (w *newest) add(version int64, id string) {
 	}
 }
 
-// relink makes a shard from a checkpoint follow the store, starting one version before its newest.
-// It returns [memory.Gone] if the store's history differs.
+// resumeCheckpoint updates a shard from a checkpoint to the store's version, and checks the ids of
+// its newest version. It returns [memory.Gone] if the store's history differs.
 func (ix *Index) relink(sh *shard, owner memory.Owner) error {
 	after := sh.version
 	check := len(sh.newest.ids) > 0 && len(sh.newest.ids) <= maxNewest && sh.newest.version > 1

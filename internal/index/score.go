@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// BM25's constants: k1 and b, fitted on conversations, where repeated words hardly matter and the
+// Constants k1 and b of BM25, fitted on conversations, where repeated words hardly matter and the
 // length of a turn says little.
 const (
 	k1 = 0.9
@@ -18,14 +18,14 @@ const (
 // relatedShare is the weight of a related word when candidates are picked.
 const relatedShare = 0.4
 
-// words is a unit of search: a term of the question, or the terms related to it.
+// termGroup is a unit of search: a term of the question, or all terms related to it.
 type words struct {
 	related bool
 	idf     float64
 	df      int
 }
 
-// maxScore returns the largest score that the words can add, before division by the sum.
+// maxScore returns the largest score that the group can add, before division by the sum of idf.
 func (w *words) maxScore() float64 {
 	if w.related {
 		return relatedShare * w.idf * (k1 + 1)
@@ -33,11 +33,11 @@ func (w *words) maxScore() float64 {
 	return w.idf * (k1 + 1)
 }
 
-// scoreWords scores the documents of all segments by the terms' blended BM25. It returns the words,
-// a term at 2i and its related terms at 2i+1, the sum of the terms' idf, and the share of that sum
-// that occurring words have. Scores are not divided by the sum. They are complete for admitted
-// documents that may be among the best by words, and for documents marked as wanted. wanted is
-// called before any document is skipped.
+// scoreWords scores the documents of all segments by the terms' blended BM25. It returns the groups
+// (a term at 2i, its related terms at 2i+1), the sum of the terms' idf, and the share of that sum
+// that comes from indexed terms. Scores are not divided by the sum. They are complete for admitted
+// documents that may be among the best by words, and for vectorPicks. joinVectors is called before
+// any document is skipped.
 func scoreWords(parts []*segment, terms int, weight func(i int) float64, best *topPicks, wanted func()) (list []words, sum, coverage float64) {
 	docs, means := statistics(parts)
 	list = make([]words, 2*terms)
@@ -63,9 +63,9 @@ func scoreWords(parts []*segment, terms int, weight func(i int) float64, best *t
 	return list, sum, coverage / sum
 }
 
-// scoreRareFirst adds up the words' scores, in order of their largest possible score. Once the
-// remaining words cannot lift a new document into the best, it scores only the documents that can
-// still get there, so that a name in every turn costs little.
+// scoreRareFirst adds up the groups' scores, in order of their largest possible score. Once the
+// remaining groups cannot lift a new document into the best, it scores only contenders, so that a
+// name in every turn costs little.
 func scoreRareFirst(parts []*segment, list []words, means [4]lengths, best *topPicks, wanted func()) {
 	order, left := make([]int, 0, len(list)), 0.0
 	for i := range list {
@@ -86,8 +86,8 @@ func scoreRareFirst(parts []*segment, list []words, means [4]lengths, best *topP
 	}
 }
 
-// narrow keeps in live only the documents that can still be among the best if at most left is
-// added. It does nothing if that cannot be decided yet.
+// skipHopeless sets the contenders: the documents that can still be among the best if at most
+// remaining is added to a score. It does nothing if that cannot be decided yet.
 func narrow(parts []*segment, left float32, best *topPicks, wanted func()) {
 	if len(pickWords(parts, best)) < best.limit {
 		return
@@ -102,25 +102,25 @@ func narrow(parts []*segment, left float32, best *topPicks, wanted func()) {
 	}
 }
 
-// Imagined memories are added to the owner's in the statistics. A word in none of a dozen memories
-// is not therefore rare, and a word in three of them is not common. Among thousands of memories
+// Smoothing: the statistics include imaginary memories. Otherwise a word in none of a dozen
+// memories would count as rare, and a word in three of them as common. Among thousands of memories
 // this does not matter.
 const (
 	imaginedDocs = 300
-	imaginedDF   = 1 // how many of them have a word
+	imaginedDF   = 1 // number of imaginary memories that contain a word
 )
 
-// inverse returns the inverse document frequency of a word in df of docs documents.
+// inverseFrequency returns the inverse document frequency of a word in df of docs documents.
 func inverse(docs, df int) float64 {
 	n, with := float64(docs)+imaginedDocs, float64(df)+imaginedDF
 	return math.Log1p((n - with + 0.5) / (with + 0.5))
 }
 
-// lengths are the mean lengths of one kind of memory.
+// meanLengths are the mean lengths of the memories of one kind.
 type lengths struct{ blended, own float64 }
 
-// bm25 returns the scores of words by count, for an inverse document frequency. scale converts
-// counts to term frequencies, and of selects which mean length is used.
+// newBM25 returns the scores of a word by count, for an inverse document frequency. scale converts
+// counts to term frequencies, and meanOf selects the mean length.
 func bm25(scale, idf float32, means [4]lengths, of func(mean lengths) float64) vector.Blend {
 	words := vector.Blend{Scale: scale, Gain: k1 + 1, Base: k1 * (1 - b), IDF: idf}
 	for kind, mean := range means {
@@ -131,8 +131,8 @@ func bm25(scale, idf float32, means [4]lengths, of func(mean lengths) float64) v
 	return words
 }
 
-// statistics returns the number of documents and their mean lengths, over all memories of the
-// owners, regardless of filters.
+// corpusStatistics returns the number of documents and their mean lengths by kind, over all
+// memories of the owners, regardless of filters.
 func statistics(parts []*segment) (docs int, means [4]lengths) {
 	for kind := fact; kind <= summary; kind++ {
 		var count int

@@ -9,30 +9,30 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// scratch is the working memory of one search in one shard. Between searches it is all zero, except
-// where a field says otherwise.
+// scratch is the working memory of one search in one shard. Between searches all fields are zero,
+// except those described as undefined.
 type scratch struct {
-	counts  []uint8   // occurrences of the current words by document, in thirds
-	covered []uint64  // documents that the current words contribute to
+	counts  []uint8   // occurrences of the current group's terms by document, in thirds
+	covered []uint64  // documents that the current group contributes to
 	hits    []uint64  // documents with a score
-	live    []uint64  // documents still scored, once some documents are skipped
-	wanted  []uint64  // documents scored whether or not they contain a word
-	lexical []float32 // blended BM25 of the question's words, by document
-	related []float32 // BM25 of words related to the question's words
-	own     []float32 // BM25 of the document's own words
+	live    []uint64  // documents still scored after pruning
+	wanted  []uint64  // documents picked by vector, scored whether or not they contain a term
+	lexical []float32 // blended BM25 of the question's terms, by document
+	related []float32 // blended BM25 of terms related to the question's terms, by document
+	own     []float32 // BM25 of the document's own words, by document
 	needed  []uint64  // documents whose own score is requested
-	session []float32 // session score by thread
-	ranked  []int32   // threads whose session score is requested
+	session []float32 // session score by conversation
+	ranked  []int32   // conversations whose session score is requested
 
-	cosines  []float32 // cosines of wanted documents; undefined for others
-	measured []float32 // working memory for measures; content undefined
-	measures []float32 // results of measure for scored blocks
-	above    []int32   // result for the current block; otherwise undefined
+	cosines  []float32 // cosines of vectorPicks; undefined for other documents
+	measured []float32 // working memory for wordScores; undefined between searches
+	measures []float32 // result of computeWordScores, for scored blocks
+	above    []int32   // documents of the current block above a threshold; undefined between blocks
 }
 
 var scratches = sync.Pool{New: func() any { return &scratch{above: make([]int32, 0, blockDocs)} }}
 
-// grow makes room for the given number of documents and threads.
+// grow resizes the fields for the given numbers of documents and conversations.
 func (x *scratch) grow(docs, threads int) {
 	words := (docs+2*predecessors)/64 + 2
 	if cap(x.lexical) < docs || x.covered == nil {
@@ -53,7 +53,7 @@ func (x *scratch) grow(docs, threads int) {
 	x.covered, x.hits, x.live, x.wanted, x.needed = x.covered[:words], x.hits[:words], x.live[:words], x.wanted[:words], x.needed[:words]
 }
 
-// reset clears everything.
+// reset clears everything that the search has used.
 func (x *scratch) reset() {
 	for i := range x.hits { // for many words it is faster to clear everything
 		from, to := min(max(0, i<<6-predecessors), len(x.own)), min((i+1)<<6-predecessors, len(x.own))
@@ -75,10 +75,9 @@ func (x *scratch) reset() {
 	clear(x.needed)
 }
 
-// byWords returns the word score for picking candidates.
+// wordScore returns the word score of document n for picking candidates.
 func (x *scratch) byWords(n int32) float32 { return x.lexical[n] + relatedShare*x.related[n] }
 
-// hitsOf returns how many documents have a score.
 func hitsOf(parts []*segment) int {
 	hits := 0
 	for _, p := range parts {
@@ -92,7 +91,7 @@ func hitsOf(parts []*segment) int {
 // blockDocs is how many documents are compared with a threshold together.
 const blockDocs = 512
 
-// scored yields the blocks [from, to) that may contain documents among the best.
+// scoredBlocks yields the ranges [from, to) of documents that may be among the best.
 func (p *segment) scored() iter.Seq2[int, int] {
 	among := p.hits
 	if p.pruned {
@@ -108,7 +107,7 @@ func (p *segment) scored() iter.Seq2[int, int] {
 	}
 }
 
-// measure computes the word scores (see byWords) of the documents in scored blocks.
+// computeWordScores computes [scratch.wordScore] of the documents in scored blocks.
 func (p *segment) measure() {
 	if !p.relates {
 		p.measures = p.lexical
@@ -123,8 +122,8 @@ func (p *segment) measure() {
 	p.measures = p.measured
 }
 
-// reaching returns the documents of a block, relative to its start, whose score is at least least,
-// which must be above 0. The result is valid until the next call.
+// blockDocsAbove returns the documents of a block, relative to its start, with a score of at least
+// minScore, which must be above 0. The result is valid until the next call.
 func (p *segment) reaching(from, to int, least float32) []int32 {
 	p.above = vector.Above(p.measures[from:to], least, p.above)
 	return p.above
@@ -139,7 +138,8 @@ func empty(set []uint64) bool {
 	return true
 }
 
-// keep sets live to the hits with a score of at least least, and the wanted documents.
+// keepContenders sets contenders to the hits with a score of at least minScore, and the
+// vectorPicks.
 func (p *segment) keep(least float32) {
 	next := p.covered
 	copy(next, p.wanted)

@@ -19,11 +19,11 @@ type segment struct {
 	*contents
 	*scratch
 	filter filter
-	lists  [][][]uint32 // postings: at 2i those of the question's term i, at 2i+1 those of its related terms
+	lists  [][][]uint32 // at 2i the postings of the question's term i, at 2i+1 of its related terms
 	asked  []string     // the question's terms
-	pruned bool         // only the scores of live documents are complete
+	pruned bool         // true if only the scores of contenders are complete
 
-	relates bool // at least one word has related words
+	relates bool // true if at least one term has related terms
 }
 
 // searchState is the working memory of one search, in addition to that of its segments.
@@ -37,7 +37,7 @@ type searchState struct {
 
 var statePool = sync.Pool{New: func() any { return new(searchState) }}
 
-// searching counts searches in progress: a search that runs alone may use the whole machine.
+// activeSearches counts the searches in progress, because a single search may use the whole machine.
 var searching atomic.Int32
 
 // search finds candidates in shards, which the caller has locked for reading.
@@ -76,7 +76,7 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	}
 	addCharacterPostings(parts, s.Text, terms)
 	var misspelt []memory.Misspelt
-	if !s.ByWords { // the text is compared with memories and is not a question
+	if !s.ByWords { // with ByWords, the text is a memory and not a question
 		misspelt = correct(parts, s.Text, terms)
 	}
 	offloaded := markOffloaded(parts, s)
@@ -117,8 +117,8 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	return out, nil
 }
 
-// release returns the working memory for reuse. It is not called after a panic, so that
-// inconsistent state is not reused.
+// release returns the working memory for reuse. It is not called after a panic, because the state
+// may then be inconsistent.
 func (d *searchState) release(parts []*segment) {
 	for _, p := range parts {
 		p.reset()
@@ -162,8 +162,8 @@ func (p *segment) findPostings(terms []string) {
 	}
 }
 
-// unite takes the best of the first list, and fills the reserved quarter and the rest from the
-// second list. It marks the chosen documents as needed.
+// mergePicks returns the best documents of first, then reserves up to a quarter of limit for those
+// of second. It marks them in ownNeeded.
 func (d *searchState) unite(parts []*segment, first, second []found, limit int) []found {
 	if len(second) == 0 {
 		return first

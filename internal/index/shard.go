@@ -10,100 +10,101 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Units of the whole-number sums. A posting counts in thirds of an occurrence,
-// blending uses weights that are multiples of 1/60.
+// Weights of whole-number sums. A posting counts thirds of an occurrence; blending multiplies them
+// by shares of 1/60.
 const (
-	occurrence = 3 // thirds, of a word of the text, a tag or the speaker's name
-	dated      = 1 // thirds, of a word of the date
+	occurrence = 3 // in thirds: a word of the text, a tag or the speaker's name
+	dated      = 1 // in thirds: a word of the date
 	maxCount   = 255
 
 	ownShare  = 60
-	nearShare = 20 // one and two turns away: 1/3
-	farShare  = 9  // three turns away: 0.15
+	nearShare = 20 // one and two turns away: 20/60
+	farShare  = 9  // three turns away: 9/60
 	unit      = occurrence * ownShare
 )
 
 var shares = [...]int32{nearShare, nearShare, farShare}
 
-// none is a missing document, row or neighbour; away is the row of a vector that is stored outside.
+// none is a missing document, row or neighbour. offloadedRow is the row of a vector that is stored
+// outside the index.
 const (
 	none = -1
 	away = -2
 )
 
-// shard is one owner's contents behind a lock. Locks are taken in the order of owners.
+// shard is one owner's contents with a lock. Several shards are locked in the order of their
+// owners.
 type shard struct {
 	mu sync.RWMutex // guards contents
 	contents
-	space space // at the time of loading
+	space space // model and length of the vectors when the owner was loaded
 }
 
 // contents are one owner's memories. Documents are numbered in order of arrival, and a number is
-// not reused before compaction. There are few pointers, so that the garbage collector has little to
-// scan.
+// not reused before compaction. The structs have few pointers, so that garbage collection is fast.
 type contents struct {
-	version int64 // the store's version of this state
+	version int64 // version of the store up to which changes are applied
 	steps   int   // changes applied since the last checkpoint
 	newest  newest
 
-	offloaded bool // vectors are searched outside and not stored here
+	offloaded bool // true if vectors are searched outside the index and not stored here
 
-	dims          int  // of vectors; 0 before the first vector
-	vectorless    int  // living documents without a vector
-	vectorsUnused bool // too many documents lack a vector, so vectors are not used
+	dims          int  // length of the vectors; 0 before the first vector
+	vectorless    int  // number of documents without a vector
+	vectorsUnused bool // true if too many documents lack a vector, so that vectors are not used
 
 	docs  []doc
 	kinds []kind // 0 for deleted documents
 	link  []neighbours
 	near  []reach
 	olen  []int32 // own length in thirds; 0 also for deleted documents
-	blen  []int32 // blended length in units
+	blen  []int32 // blended length in units of 1/180 occurrence
 	dead  int
 
 	byID            map[key]int32
 	odd             map[int32]string // ids that are not UUIDs, by document
 	terms           map[string]int32
-	pairs           map[rune]*bigrams // by character of a script without spaces; nil if there are none
+	pairs           map[rune]*bigrams // by character of a script without spaces; nil if there are no such characters
 	posts           [][]uint32        // by term: document << 8 | thirds, ascending
-	postingCapacity int               // capacity of all posting lists
+	postingCapacity int               // capacity of all posting lists together
 
-	buffer *postingBuffer // postings not in a list yet; nil if there are none
+	buffer *postingBuffer // postings that are not in a list yet; nil outside bufferPostings
 
-	threads []thread // by conversation
+	threads []thread // turns by conversation number
 	convs   names
 	names   names // speakers, categories, roles
 	scopes  []memory.Scope
 	moments []memory.Moment
 	tags    map[int32][]string
-	expires map[int32]int64 // microseconds
+	expires map[int32]int64 // expiry by document, microseconds since 1970
 
 	chunks   []chunk
-	rowDoc   []int32   // document of a row; none if it was deleted
+	rowDoc   []int32   // document by row; none if the document was deleted
 	maxScale float32   // the largest scale of all rows
 	floats   []float32 // working memory of writers for one vector
-	halves   []uint16  // the same for its float16 form
+	halves   []uint16  // working memory for the float16 form of that vector
 
-	count [4]int   // of living documents by kind
-	total [4]int64 // sum of their blended lengths
-	words [4]int64 // sum of their own lengths
+	count [4]int   // number of undeleted documents by kind
+	total [4]int64 // sum of their blended lengths by kind
+	words [4]int64 // sum of their own lengths by kind
 }
 
-// doc is the data of a memory's candidate, except its measures.
+// doc has the fields of a memory's candidate, except its measures.
 type doc struct {
 	id         key
-	at, origin int64 // microseconds
+	at, origin int64 // microseconds since 1970
 	scope      int32
-	thread     int32 // conversation; none if there is none
-	place      int32 // a turn's Index
+	thread     int32 // conversation number; none if there is no conversation
+	place      int32 // Index of a turn; none for other memories
 	speaker    int32
 	category   int32
 	role       int32
-	row        int32 // of its vector
-	dates      int32 // index of its first moment
+	row        int32 // row of its vector
+	dates      int32 // index of its first date in moments
 	classes    text.Classes
 	sure       float32 // confidence
 	marks      memory.Marks
-	dated      uint8 // number of moments
+	dated      uint8 // number of its dates in moments
 }
 
 type kind uint8
@@ -118,10 +119,10 @@ var kindNames = [...]memory.Kind{fact: memory.KindFact, turn: memory.KindTurn, s
 
 type neighbours struct{ prev, next int32 }
 
-// thread is the turns of a conversation in order.
+// turnList has the turns of a conversation in order.
 type thread []int32
 
-// names numbers strings that many documents share.
+// stringTable numbers strings that many documents share.
 type names struct {
 	list []string
 	ids  map[string]int32
@@ -149,7 +150,6 @@ func newContents() contents {
 	}
 }
 
-// apply applies one item of [memory.Source].Since.
 func (s *contents) apply(item memory.Item) { s.follow(&step{Item: item}) }
 
 func (s *contents) follow(item *step) {
@@ -169,7 +169,7 @@ func (s *contents) follow(item *step) {
 	}
 }
 
-// add adds a memory with its vector, in one of two forms.
+// add adds a memory with its vector as vec or as packed float16.
 func (s *contents) add(m memory.Memory, vec []float32, half []uint16) {
 	n := int32(len(s.docs))
 	d, kind, origin := s.describe(m)
@@ -210,8 +210,8 @@ func (s *contents) add(m memory.Memory, vec []float32, half []uint16) {
 	s.measureAround(n)
 }
 
-// describe returns a memory's document without words and id, its kind, and the date that its
-// relative dates refer to.
+// newDoc returns a memory's document without words and id, its kind, and the date to which
+// relative dates in its text refer.
 func (s *contents) describe(m memory.Memory) (doc, kind, time.Time) {
 	d := doc{at: m.CreatedAt().UnixMicro(), scope: s.scope(m.Scope()), sure: 1, thread: none, place: none, speaker: none, category: none, row: none}
 	origin, conversation, kind := m.CreatedAt(), m.Scope().Conversation, summary
@@ -240,7 +240,7 @@ func (s *contents) describe(m memory.Memory) (doc, kind, time.Time) {
 	return d, kind, origin
 }
 
-// momentsOf returns the dates in a document. Callers must not change them.
+// datesOf returns the dates in a document. Callers must not change them.
 func (s *contents) momentsOf(n int32) []memory.Moment {
 	d := &s.docs[n]
 	if d.dated == 0 {

@@ -6,15 +6,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Estimates of Go's overhead, measured on large maps and small slices: a map entry from a key or a
-// short text to a number, and the spare capacity of growing slices.
+// Estimates of Go's overhead in bytes, measured on large maps and small slices: a map entry from a
+// key or a short text to a number, and the spare capacity of growing slices.
 const (
 	keyEntry  = 40
 	textEntry = 80
 	listEntry = 64
 )
 
-// size estimates the resident bytes.
 func (s *contents) size() int64 {
 	const perDoc = int64(unsafe.Sizeof(doc{})+unsafe.Sizeof(kind(0))+unsafe.Sizeof(neighbours{})+unsafe.Sizeof(reach(0))+2*unsafe.Sizeof(int32(0))) + keyEntry
 	size := int64(cap(s.docs))*perDoc + int64(cap(s.moments))*int64(unsafe.Sizeof(memory.Moment{}))

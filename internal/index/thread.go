@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// join inserts a turn among its conversation's turns.
+// insertTurn inserts a turn among its conversation's turns.
 func (s *contents) join(n int32) {
 	t := s.threads[s.docs[n].thread]
 	at := sort.Search(len(t), func(i int) bool { return s.precedes(n, t[i]) })
@@ -36,7 +36,7 @@ func (s *contents) precedes(a, b int32) bool {
 	return compareIDs(s, a, s, b) < 0
 }
 
-// leave removes a turn from its conversation and closes the gap.
+// removeTurn removes a turn from its conversation and closes the gap.
 func (s *contents) leave(n int32) {
 	l := s.link[n]
 	t := s.threads[s.docs[n].thread]
@@ -57,7 +57,8 @@ func (s *contents) leave(n int32) {
 	}
 }
 
-// measureAround updates the blended lengths of a document and of those it contributes to.
+// updateLengthsAround updates the blended lengths of document n and of the neighbours to which it
+// contributes.
 func (s *contents) measureAround(n int32) {
 	s.measure(n)
 	s.around(n, func(m, _ int32) { s.measure(m) })
@@ -72,7 +73,7 @@ func (s *contents) measure(n int32) {
 	s.near[n] = s.reach(n)
 }
 
-// around yields the neighbours that contribute to document n, with their share.
+// eachNeighbour yields the neighbours that contribute to document n, with their share in 1/60.
 func (s *contents) around(n int32, yield func(m, share int32)) {
 	prev, next := s.link[n].prev, s.link[n].next
 	for _, share := range shares {
@@ -87,12 +88,12 @@ func (s *contents) around(n int32, yield func(m, share int32)) {
 	}
 }
 
-// reach is where a document's neighbours are. Usually they have adjacent numbers, and reach holds
-// how many precede and follow the document (before | after<<2). Otherwise it is far.
+// reach tells where a document's neighbours are. If they have adjacent numbers, it holds how many
+// precede and follow the document (before | after<<2). Otherwise it is reachFar.
 type reach uint8
 
 const (
-	far  reach = 1 << 4 // the neighbours are elsewhere: follow the links
+	far  reach = 1 << 4 // the neighbours have other numbers: follow the links
 	gone reach = 1 << 5 // the document is deleted
 )
 

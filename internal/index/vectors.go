@@ -7,20 +7,21 @@ import (
 )
 
 // chunkRows is how many vectors are stored together. A full chunk is never copied again, so growing
-// leaves no garbage. Its scores fit the nearest cache, and four values of each row are half a page
-// to read sequentially.
+// leaves no garbage. Its scores fit the L1 cache, and four values of all its rows fill half a page
+// of memory.
 const chunkRows = 512
 
 // chunk is up to chunkRows vectors, each as int8 for the scan and as float16 for the exact cosine.
-// Its values never change, but the int8 forms move when a chunk grows; the shard's lock is then
-// held.
+// Its values never change, but the int8 forms move in memory when a chunk grows; the shard's lock
+// is held during that.
 type chunk struct {
 	quant  vector.Block
 	halves []uint16 // rows of [vector.Pack], stored consecutively
-	ends   []uint32 // end of each row in halves
+	ends   []uint32 // end of each row in packedRows
 }
 
-// keep stores the vector of document n, in one of two forms, and returns its row.
+// storeVector stores the vector of document n, given as vec or as packed float16, and returns its
+// row.
 func (s *contents) keep(n int32, vec []float32, half []uint16) int32 {
 	if s.offloaded {
 		if len(vec)+len(half) > 0 {
@@ -35,7 +36,7 @@ func (s *contents) keep(n int32, vec []float32, half []uint16) int32 {
 }
 
 // addVector stores the vector of document n and returns its row. It skips a vector whose length
-// differs from the first, since that belongs to another model.
+// differs from the first, since it belongs to another model.
 func (s *contents) addVector(n int32, vec []float32) int32 {
 	if s.dims == 0 {
 		s.dims = len(vec)
@@ -52,7 +53,7 @@ func (s *contents) addVector(n int32, vec []float32) int32 {
 	return s.finishRow(n)
 }
 
-// addHalf stores a float16 vector of [vector.Pack].
+// appendPacked stores a float16 vector of [vector.Pack] and returns its row.
 func (s *contents) addHalf(n int32, half []uint16) int32 {
 	c := s.lastChunk()
 	c.halves = append(c.halves, half...)
@@ -75,7 +76,7 @@ func (s *contents) finishRow(n int32) int32 {
 	return int32(len(s.rowDoc) - 1)
 }
 
-// trim returns x without spare capacity, if that is worth a copy.
+// trimCapacity returns x without spare capacity, if that is worth a copy.
 func trim(x []uint16) []uint16 {
 	if cap(x)-len(x) < len(x)/16 {
 		return x
@@ -99,7 +100,7 @@ func (s *contents) lastChunk() *chunk {
 	return &s.chunks[len(s.chunks)-1]
 }
 
-// grow extends all data of a chunk, except the float16 forms, to the size of a full chunk.
+// growToFull extends all slices of a chunk, except the float16 forms, to the size of a full chunk.
 func (c *chunk) grow(dims int) {
 	c.quant.Grow(chunkRows-len(c.quant.Scales), dims)
 	c.ends = slices.Grow(c.ends, chunkRows-len(c.ends))
@@ -114,8 +115,8 @@ func (c *chunk) quantize(values []float32) (most float32) {
 	return most
 }
 
-// split finds the ends of the rows, and reports whether the float16 form has exactly that many
-// rows. If so, it allocates the int8 forms of a full chunk, so that the last chunk can grow.
+// findRows finds the ends of the rows, and reports whether the float16 form has exactly that many
+// rows. If it has, the int8 forms are allocated for a full chunk, so that the last chunk can grow.
 func (c *chunk) split(rows, dims int) bool {
 	at := 0
 	c.ends = make([]uint32, 0, chunkRows)
@@ -142,7 +143,8 @@ func (c *chunk) half(row int) []uint16 {
 	return c.halves[from:c.ends[row]:c.ends[row]]
 }
 
-// half returns the float16 form of a row, as [vector.Pack] has it. Callers must not change it.
+// packedRow returns the float16 form of a row in the format of [vector.Pack]. Callers must not
+// change it.
 func (s *contents) half(row int32) []uint16 {
 	return s.chunks[row/chunkRows].half(int(row % chunkRows))
 }

@@ -10,7 +10,8 @@ import (
 
 //go:generate go run -C kernels . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg tensor
 
-// simd reports whether AVX2 and FMA can be used in the current tier, and whether AVX-512 can.
+// simdSupport reports whether the current tier and the CPU allow AVX2 with FMA, and whether they allow
+// AVX-512.
 func simd() (avx2, avx512 bool) {
 	switch vector.Tier() {
 	case "avx512":
@@ -40,7 +41,7 @@ func multiply(dst, a Matrix, w *Weights, from Matrix) {
 	}
 }
 
-// gelu processes the first values of x and returns their number.
+// gelu applies GELU to the first values of x and returns their number.
 func gelu(x []float32) int {
 	n := len(x) &^ (Lane - 1)
 	switch avx2, avx512 := simd(); {
@@ -54,7 +55,7 @@ func gelu(x []float32) int {
 	return n
 }
 
-// softmax requires a multiple of Lane values.
+// softmax requires a multiple of RowPadding values.
 func softmax(x []float32, scale float32) {
 	switch avx2, avx512 := simd(); {
 	case !avx2:

@@ -10,20 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswer bounds the text and the calls of an answer, in bytes.
+// maxAnswer is the maximum size in bytes of the texts and calls of an answer.
 const maxAnswer = 8 << 20
 
-// answer is the received part of the upstream's answer: texts and calls, in the order in which they began.
+// answer is the received part of the upstream's answer: texts and calls in order of their beginnings.
 type answer struct {
 	model  string
 	blocks []*outputBlock
-	finish string // why the answer ended; "" until it ends
-	stop   string // stop sequence that ended it, if the server reports one
+	finish string // the upstream's finish_reason; "" while the answer is incomplete
+	stop   string // stop sequence that ended the answer; "" if the server reports none
 	usage  usage
 	size   int
 }
 
-// outputBlock is a text or a call of the answer.
+// outputBlock is a text or a tool call of the answer.
 type outputBlock struct {
 	isCall   bool
 	index    int
@@ -42,7 +42,7 @@ type usage struct {
 	} `json:"completion_tokens_details"`
 }
 
-// chunk is an event of a stream of chat completions, or a whole completion.
+// chunk is an event of a stream of chat completions, or a complete chat completion.
 type chunk struct {
 	Model   string          `json:"model"`
 	Choices []choice        `json:"choices"`
@@ -71,7 +71,7 @@ type delta struct {
 	} `json:"tool_calls"`
 }
 
-// add adds a chunk. Calls without an id get one with the prefix id.
+// add appends a chunk. A call without an id gets an id with idPrefix.
 func (a *answer) add(c chunk, id string) {
 	if c.Model != "" {
 		a.model = c.Model
@@ -89,7 +89,7 @@ func (a *answer) add(c chunk, id string) {
 			a.finish = choice.Finish
 		}
 		if isText(choice.Stop) {
-			_ = json.Unmarshal(choice.Stop, &a.stop) // a string can always be stored
+			_ = json.Unmarshal(choice.Stop, &a.stop) // a JSON string always fits a Go string
 		}
 	}
 }
@@ -132,8 +132,8 @@ func (a *answer) write(b *outputBlock, text string) {
 	}
 }
 
-// call returns the call that a chunk belongs to: by its index and id or, if the server omits the index, a new
-// call for a new id and otherwise the last call.
+// call returns the call to which a chunk belongs: by its index and id or, if the server omits the index, a
+// new call for a new id and otherwise the last call.
 func (a *answer) call(index *int, id string) *outputBlock {
 	var last *outputBlock
 	for _, b := range a.blocks {
@@ -157,12 +157,12 @@ func (a *answer) call(index *int, id string) *outputBlock {
 	return b
 }
 
-// called reports whether the answer calls a tool.
+// hasCalls reports whether the answer calls a tool.
 func (a *answer) called() bool {
 	return slices.ContainsFunc(a.blocks, func(b *outputBlock) bool { return b.isCall })
 }
 
-// textOf returns the text of a content, which is a string or, from some servers, a list of parts.
+// textOf returns the text of a content: a string or, from some servers, a list of parts.
 func textOf(raw json.RawMessage) (text string) {
 	if isNothing(raw) || json.Unmarshal(raw, &text) == nil {
 		return text
@@ -172,19 +172,19 @@ func textOf(raw json.RawMessage) (text string) {
 	return content(parts).text()
 }
 
-// writer encodes an answer in a dialect, as the events of a stream or as a whole.
+// writer encodes an answer in a dialect, either as the events of a stream or as one JSON value.
 type writer interface {
 	begin(a *answer) []byte                          // begins the stream
 	open(n int, b *outputBlock) []byte               // begins the n-th text or call
-	piece(n int, b *outputBlock, text string) []byte // adds text to it
-	close(n int, b *outputBlock) []byte              // ends it
+	piece(n int, b *outputBlock, text string) []byte // adds text to the n-th text or call
+	close(n int, b *outputBlock) []byte              // ends the n-th text or call
 	end(a *answer) []byte                            // ends the stream
 	fail(message string) []byte                      // ends the stream with an error
-	whole(a *answer) any                             // returns the whole answer
-	callID() string                                  // the prefix of ids for calls without one
+	whole(a *answer) any                             // returns the answer as one JSON value
+	callID() string                                  // returns the prefix of ids for calls without an id
 }
 
-// Answer converts a completion to the call's dialect.
+// Answer converts a chat completion to the call's dialect.
 func (c *Call) Answer(completion []byte) ([]byte, error) {
 	var in chunk
 	if err := json.Unmarshal(completion, &in); err != nil || len(in.Choices) == 0 {
@@ -198,9 +198,9 @@ func (c *Call) Answer(completion []byte) ([]byte, error) {
 // Stream returns a translator of a stream of chat completions to the call's dialect.
 func (c *Call) Stream() *Stream { return &Stream{writer: c.newWriter()} }
 
-// Stream translates a stream of chat completions to a dialect in which each part of the answer ends before the
-// next part begins. Pieces of any call may arrive until the end, so all parts after the first call are sent
-// after it.
+// Stream translates a stream of chat completions to a dialect in which each part of the answer ends before
+// the next part begins. Pieces of any call may arrive until the stream ends, so parts after the first call
+// are written at the end.
 type Stream struct {
 	writer
 	events chatapi.Events
@@ -211,7 +211,7 @@ type Stream struct {
 
 	head   int  // index of the part that is being written
 	opened bool // the beginning of that part was written
-	sent   int  // number of bytes of its text that were written
+	sent   int  // number of bytes of the part's text that were written
 }
 
 // Write takes the next piece of the upstream's stream and returns its translation, valid until the
@@ -222,8 +222,8 @@ func (s *Stream) Write(p []byte) []byte {
 	return s.out
 }
 
-// End is called when the upstream's stream ends, and returns the rest of the translation. whole is false if the
-// stream was cut off.
+// End is called when the upstream's stream ends, and returns the rest of the translation. complete is false
+// if the stream was truncated.
 func (s *Stream) End() (rest []byte, whole bool) {
 	s.out = s.out[:0]
 	s.events.Flush(s.hear)
@@ -239,7 +239,7 @@ func (s *Stream) hear(data []byte) {
 	case s.ended:
 	case strings.TrimSpace(string(data)) == "[DONE]":
 		s.finish()
-	case json.Unmarshal(data, &c) != nil: // an unreadable event is skipped
+	case json.Unmarshal(data, &c) != nil: // unreadable events are skipped
 	case !isNothing(c.Error):
 		s.fail(chatapi.ErrorMessage(data))
 	default:
@@ -263,7 +263,7 @@ func (s *Stream) finish() {
 	s.out = append(s.out, s.end(&s.answer)...)
 }
 
-// advance writes all parts that are complete; with all, every part.
+// writeBlocks writes all complete parts or, if final is true, all parts.
 func (s *Stream) advance(all bool) {
 	if !s.begun {
 		s.begun = true

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// messagesRequest has the translatable fields of a Messages API request.
+// messagesRequest has the fields of a Messages API request that can be translated.
 type messagesRequest struct {
 	Model    string          `json:"model"`
 	System   json.RawMessage `json:"system"`
@@ -47,7 +47,6 @@ type outputFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// block is a content block of the Messages API.
 type block struct {
 	Type    string          `json:"type"`
 	Text    string          `json:"text"`
@@ -57,11 +56,11 @@ type block struct {
 	Input   json.RawMessage `json:"input"`
 	CallID  string          `json:"tool_use_id"`
 	Content json.RawMessage `json:"content"`
-	Source  json.RawMessage `json:"source"` // a string in a search result
+	Source  json.RawMessage `json:"source"` // a string in a search result, otherwise an object
 }
 
-// billing is the beginning of a system text that Claude Code sends for Anthropic's servers. The text differs
-// between requests, which would make a server's prompt cache useless.
+// billingPrefix is the beginning of a system text that Claude Code sends for Anthropic's servers. The text
+// differs between requests and would defeat a server's prompt cache.
 const billing = "x-anthropic-billing-header:"
 
 func readMessages(c *Call, body []byte, id string, created time.Time) error {
@@ -92,7 +91,7 @@ func readMessages(c *Call, body []byte, id string, created time.Time) error {
 	return nil
 }
 
-// blocksOf reads a content, which is a string or a list of blocks.
+// blocksOf reads a content, which is a string or a list of blocks. path names the content in errors.
 func blocksOf(raw json.RawMessage, where string) (list []block, err error) {
 	switch {
 	case isNothing(raw):
@@ -104,7 +103,7 @@ func blocksOf(raw json.RawMessage, where string) (list []block, err error) {
 	return list, decode(raw, where, &list)
 }
 
-// contentOf reads a content that has no calls.
+// contentOf reads a content without calls. path names the content in errors.
 func contentOf(raw json.RawMessage, where string) (c content, err error) {
 	list, err := blocksOf(raw, where)
 	for i, b := range list {
@@ -115,7 +114,7 @@ func contentOf(raw json.RawMessage, where string) (c content, err error) {
 	return c, err
 }
 
-// addBlocks adds the messages contained in a message of the Messages API. Tool results come before the user's
+// addBlocks adds the messages contained in a message of the Messages API. Tool results precede the user's
 // text.
 func (r *chatRequest) addBlocks(role string, raw json.RawMessage, where string) error {
 	where += ".content"
@@ -156,7 +155,7 @@ func (r *chatRequest) addBlocks(role string, raw json.RawMessage, where string) 
 	return nil
 }
 
-// addBlock adds a block's text or image.
+// addBlock adds the text or image of a block.
 func (c *content) addBlock(b block, where string) error {
 	var source struct {
 		Type  string          `json:"type"`
@@ -193,7 +192,7 @@ func (c *content) addBlock(b block, where string) error {
 	return nil
 }
 
-// tools translates the tools and the tool choice.
+// addTools translates the tools and the tool choice.
 func (in messagesRequest) tools(out *chatRequest) error {
 	for i, t := range in.Tools {
 		switch {

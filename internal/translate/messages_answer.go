@@ -6,7 +6,6 @@ import (
 	"github.com/loci-memory/loci/internal/chatapi"
 )
 
-// messagesWriter writes answers of the Messages API.
 type messagesWriter struct{ id, model string }
 
 func (w *messagesWriter) callID() string { return w.id }
@@ -21,7 +20,7 @@ type messagesAnswer struct {
 	Usage messagesUsage `json:"usage"`
 }
 
-// answerBlock is a text or a call. It is empty in the event that begins it.
+// answerBlock is a text or a call. It is empty in the event that begins a block.
 type answerBlock struct {
 	Type  string          `json:"type"`
 	Text  *string         `json:"text,omitempty"`
@@ -55,7 +54,7 @@ func (w *messagesWriter) frame(a *answer) messagesAnswer {
 	return m
 }
 
-// stopOf returns the reason why an answer ended. Some servers report "stop" for an answer with calls.
+// stopReasonOf returns the reason why an answer ended. It ignores the server's "stop" for an answer with calls.
 func stopOf(a *answer) stopReason {
 	reason, s := "end_turn", stopReason{}
 	switch {
@@ -92,13 +91,12 @@ func (w *messagesWriter) whole(a *answer) any {
 	return m
 }
 
-// messagesEvent is an event of a stream; empty fields are omitted.
 type messagesEvent struct {
 	Type    string          `json:"type"`
 	Index   *int            `json:"index,omitempty"`
 	Message *messagesAnswer `json:"message,omitempty"`
 	Block   *answerBlock    `json:"content_block,omitempty"`
-	Delta   any             `json:"delta,omitempty"` // a blockDelta or, for the whole message, a stopReason
+	Delta   any             `json:"delta,omitempty"` // a blockDelta, or a stopReason for the whole message
 	Usage   *messagesUsage  `json:"usage,omitempty"`
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// responsesRequest has the translatable fields of a Responses API request.
+// responsesRequest has the fields of a Responses API request that can be translated, and some that are
+// refused.
 type responsesRequest struct {
 	Model        string          `json:"model"`
 	Instructions string          `json:"instructions"`
@@ -31,27 +32,27 @@ type responsesRequest struct {
 		} `json:"format"`
 	} `json:"text"`
 
-	// These fields refer to state on the server.
+	// Requests with one of these fields are refused, because they refer to state on the server.
 	Previous     string          `json:"previous_response_id"`
 	Conversation json.RawMessage `json:"conversation"`
 	Prompt       json.RawMessage `json:"prompt"`
 	Background   bool            `json:"background"`
 }
 
-// responseTool is a tool or a tool choice.
+// responseTool is a tool or a tool choice of the Responses API.
 type responseTool struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
 	Strict      *bool           `json:"strict"`
-	Tools       []responseTool  `json:"tools"` // only in a namespace
+	Tools       []responseTool  `json:"tools"` // only for a namespace
 }
 
-// toolName is a function's name and its namespace, "" if it has none.
+// toolName is a function's name and its namespace ("" for none).
 type toolName struct{ namespace, name string }
 
-// flatName returns the name to use in chat completions, which have no namespaces.
+// flatName returns the function's name for chat completions, which have no namespaces.
 func (n toolName) flatName() string {
 	if n.namespace == "" {
 		return n.name
@@ -59,7 +60,6 @@ func (n toolName) flatName() string {
 	return n.namespace + "__" + n.name
 }
 
-// item is an input item of the Responses API.
 type item struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -104,7 +104,7 @@ func readResponses(c *Call, body []byte, id string, created time.Time) error {
 	return nil
 }
 
-// refuseKept refuses a request that continues state stored on the server.
+// refuseStoredState rejects a request that continues state stored on the server.
 func (in responsesRequest) refuseKept() error {
 	for field, set := range map[string]bool{
 		"previous_response_id": in.Previous != "", "conversation": !isNothing(in.Conversation), "prompt": !isNothing(in.Prompt), "background": in.Background,
@@ -116,7 +116,7 @@ func (in responsesRequest) refuseKept() error {
 	return nil
 }
 
-// input translates a text or a list of items. Consecutive texts and calls of the model are merged into one
+// addInput translates a text or a list of items. Consecutive texts and calls of the model are merged into one
 // message.
 func (in responsesRequest) input(out *chatRequest) error {
 	if isNothing(in.Input) {
@@ -134,12 +134,12 @@ func (in responsesRequest) input(out *chatRequest) error {
 	if err := decode(in.Input, "input", &items); err != nil {
 		return err
 	}
-	var text, pictures content // from consecutive items: the model's text, and images from tools
+	var text, pictures content // collected from consecutive items: the model's text, and images from tools
 	var calls []chatCall
 	for i, it := range items {
 		where := fmt.Sprintf("input[%d]", i)
 		isMessage := it.Type == "message" || it.Type == "" && it.Role != ""
-		isThought := it.Type == "reasoning" || isProviderTool(it.Type) // or a call of a tool that the provider ran
+		isThought := it.Type == "reasoning" || isProviderTool(it.Type) // reasoning, or a call of a tool that the provider ran
 		if !isThought && it.Type != "function_call" && !(isMessage && it.Role == "assistant") {
 			out.addAssistant(text, calls)
 			text, calls = nil, nil
@@ -184,7 +184,7 @@ func (in responsesRequest) input(out *chatRequest) error {
 	return nil
 }
 
-// partsOf reads a content, which is a string or a list of parts.
+// partsOf reads a content, which is a string or a list of parts. path names the content in errors.
 func partsOf(raw json.RawMessage, where string) (c content, err error) {
 	if isNothing(raw) {
 		return nil, nil
@@ -222,7 +222,7 @@ func partsOf(raw json.RawMessage, where string) (c content, err error) {
 	return c, nil
 }
 
-// tools translates the tools and the tool choice. It returns the names of functions in namespaces by their flat
+// addTools translates the tools and the tool choice. It returns the functions in namespaces by their flat
 // names.
 func (in responsesRequest) tools(out *chatRequest) (map[string]toolName, error) {
 	var tools []responseTool
@@ -261,7 +261,7 @@ func (r *chatRequest) addTools(tools []responseTool, namespace, where string, na
 	return nil
 }
 
-// choice translates the tool choice.
+// setChoice translates the tool choice.
 func (in responsesRequest) choice(out *chatRequest) error {
 	if isNothing(in.ToolChoice) {
 		return nil

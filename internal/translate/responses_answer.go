@@ -10,15 +10,14 @@ import (
 	"github.com/loci-memory/loci/internal/chatapi"
 )
 
-// responsesWriter writes answers of the Responses API.
 type responsesWriter struct {
 	response response
-	names    map[string]toolName // names of functions in namespaces, by their flat names
-	id       string              // id of the answer, without its prefix
+	names    map[string]toolName // functions in namespaces by their flat names
+	id       string              // id of the answer without its prefix
 	number   int                 // number of the next event
 }
 
-// response is an answer with the request's parameters, which clients expect.
+// response is an answer that repeats the request's parameters, as clients expect.
 type response struct {
 	ID           string          `json:"id"`
 	Object       string          `json:"object"`
@@ -88,7 +87,7 @@ func newResponsesWriter(in responsesRequest, names map[string]toolName, id strin
 	return &responsesWriter{response: r, names: names, id: strings.TrimPrefix(id, chatapi.Responses.AnswerID)}
 }
 
-// orDefault returns a JSON value, or other if it is absent or null.
+// orDefault returns raw, or fallback if raw is absent or null.
 func orDefault(raw json.RawMessage, other string) json.RawMessage {
 	if isNothing(raw) {
 		return json.RawMessage(other)
@@ -98,7 +97,7 @@ func orDefault(raw json.RawMessage, other string) json.RawMessage {
 
 func (w *responsesWriter) callID() string { return w.id }
 
-// item returns the n-th item of the answer with the text received so far.
+// item returns the n-th item of the answer with the given text and status.
 func (w *responsesWriter) item(n int, b *outputBlock, status, text string) outputItem {
 	if b.isCall {
 		name := w.nameOf(b)
@@ -111,7 +110,7 @@ func (w *responsesWriter) item(n int, b *outputBlock, status, text string) outpu
 	return outputItem{ID: w.itemID(n, b), Type: "message", Status: status, Role: "assistant", Content: &parts}
 }
 
-// nameOf returns the client's name for a called function.
+// nameOf returns the client's name of a called function.
 func (w *responsesWriter) nameOf(b *outputBlock) toolName {
 	if name, ok := w.names[b.name]; ok {
 		return name
@@ -131,7 +130,7 @@ func textPart(text string) outputText {
 	return outputText{"output_text", text, []string{}, []string{}}
 }
 
-// argumentsOf returns a call's arguments, or an empty object if it has none.
+// textOrArguments returns the text of the block or, for a call, its arguments ("{}" if it has none).
 func (b *outputBlock) argumentsOf() string {
 	if b.isCall {
 		return cmp.Or(b.text.String(), "{}")
@@ -156,7 +155,6 @@ func (w *responsesWriter) whole(a *answer) any {
 	return r
 }
 
-// responseEvent is an event of a stream; empty fields are omitted.
 type responseEvent struct {
 	Type      string      `json:"type"`
 	Number    int         `json:"sequence_number"`
@@ -175,7 +173,7 @@ type responseEvent struct {
 	Message   string      `json:"message,omitempty"`
 }
 
-// events encodes events with their numbers.
+// encodeEvents numbers and encodes events.
 func (w *responsesWriter) events(events ...responseEvent) (out []byte) {
 	for _, e := range events {
 		e.Number = w.number

@@ -1,10 +1,10 @@
 // Package translate lets clients of Anthropic's Messages API and of OpenAI's Responses API use a server that
-// only has chat completions. It translates their requests, and translates the answers and event streams back.
-// It does not depend on HTTP or on memory.
+// has only chat completions. It translates their requests to chat completions, and the answers and event
+// streams back to their dialect. It does not depend on HTTP or on memory.
 //
-// It omits fields that are only hints for the model or for the provider's own servers: thinking, cache
-// breakpoints, metadata, and tools that the provider runs. It refuses any other field that it cannot translate
-// with [memory.Invalid] and the field's name.
+// Fields that are only hints for the model or for the provider's own servers are omitted: thinking, cache
+// breakpoints, metadata, and tools that the provider runs. Any other untranslatable field is refused with
+// [memory.Invalid] and the field's name.
 package translate
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Call is one request, with the state that is needed to encode its answer.
+// Call is one request with the state that its answer needs.
 type Call struct {
 	Body []byte
 
@@ -26,7 +26,7 @@ type Call struct {
 	request   chatRequest
 }
 
-// format is a dialect that can be translated.
+// translator translates requests and answers of a dialect.
 type format struct {
 	read      func(c *Call, body []byte, id string, created time.Time) error
 	newWriter func(a chatapi.Answer, created time.Time) writer // for an answer of the built-in model
@@ -39,10 +39,10 @@ var formats = map[*chatapi.Dialect]format{
 	}},
 }
 
-// Knows reports whether a dialect can be translated. [New] and [NewAnswer] accept no other dialects.
+// CanTranslate reports whether a dialect can be translated. [New] and [NewAnswer] accept no other dialects.
 func Knows(d *chatapi.Dialect) bool { return formats[d].read != nil }
 
-// New translates a request in a dialect. The answer will have the given id and time.
+// New translates a request in a dialect. The answer will have this id and time.
 func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, error) {
 	c := &Call{}
 	if err := formats[d].read(c, body, d.AnswerID+id, created); err != nil {
@@ -61,8 +61,8 @@ func NewAnswer(d *chatapi.Dialect, a chatapi.Answer, created time.Time) *Call {
 	return &Call{newWriter: func() writer { return formats[d].newWriter(a, created) }}
 }
 
-// NewLimit returns the request in the form for OpenAI's newer models, with max_completion_tokens instead of
-// max_tokens.
+// WithCompletionLimit returns the translated request for OpenAI's newer models, with max_completion_tokens
+// instead of max_tokens.
 func (c *Call) NewLimit() ([]byte, error) {
 	r := c.request
 	r.MaxNew, r.MaxTokens = r.MaxTokens, nil
@@ -125,7 +125,7 @@ type function struct {
 	Strict      *bool           `json:"strict,omitempty"`
 }
 
-// choose requires the model to call one tool.
+// requireTool requires the model to call the tool with this name.
 func (r *chatRequest) choose(name string) error {
 	if !slices.ContainsFunc(r.Tools, func(t chatTool) bool { return t.Function.Name == name }) {
 		return refuse("tool_choice", "the tool %q", name)
@@ -140,7 +140,7 @@ func (r *chatRequest) choose(name string) error {
 	return nil
 }
 
-// schemaFormat returns a response_format that requires JSON of a schema.
+// schemaFormat returns a response_format that requires JSON according to a schema.
 func schemaFormat(name string, schema json.RawMessage, strict *bool) any {
 	type jsonSchema struct {
 		Name   string          `json:"name"`
@@ -153,8 +153,8 @@ func schemaFormat(name string, schema json.RawMessage, strict *bool) any {
 	}{"json_schema", jsonSchema{name, schema, strict}}
 }
 
-// addSystem adds a system message. It merges those at the beginning, because many chat templates accept only
-// one.
+// addSystem adds a system message. It merges consecutive system messages at the beginning, because many chat
+// templates accept only one.
 func (r *chatRequest) addSystem(text string) {
 	switch {
 	case text == "":
@@ -165,7 +165,6 @@ func (r *chatRequest) addSystem(text string) {
 	}
 }
 
-// addUser adds a user message, unless it is empty.
 func (r *chatRequest) addUser(c content) {
 	if len(c) > 0 {
 		r.Messages = append(r.Messages, chatMessage{Role: "user", Content: c.value()})
@@ -179,14 +178,13 @@ func (r *chatRequest) addAssistant(c content, calls []chatCall) {
 	}
 }
 
-// addResult adds a tool's result. It returns the images for the next user message, because tool messages cannot
-// have images.
+// addToolResult adds a tool's result. It returns the result's images for the next user message, because tool
+// messages cannot have images.
 func (r *chatRequest) addResult(callID string, c content) (pictures content) {
 	r.Messages = append(r.Messages, chatMessage{Role: "tool", Content: c.text(), CallID: callID})
 	return slices.DeleteFunc(slices.Clone(c), func(p part) bool { return p.Image == nil })
 }
 
-// content is a message's content.
 type content []part
 
 type part struct {
@@ -200,7 +198,7 @@ type imageURL struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// say adds a text, unless it is empty: many servers refuse empty texts.
+// addText adds a text, unless it is empty: many servers refuse empty texts.
 func (c *content) say(text string) {
 	if text != "" {
 		*c = append(*c, part{Type: "text", Text: text})
@@ -211,7 +209,7 @@ func (c *content) show(url, detail string) {
 	*c = append(*c, part{Type: "image_url", Image: &imageURL{url, detail}})
 }
 
-// text returns the texts, one paragraph each.
+// text returns the texts, separated by empty lines.
 func (c content) text() string {
 	var texts []string
 	for _, p := range c {
@@ -222,8 +220,8 @@ func (c content) text() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// value returns a message's content. Without images it is one text, because some chat templates do not accept
-// parts; without content it is nil.
+// value returns a message's content: nil if it is empty, and without images one text, because some chat
+// templates do not accept parts.
 func (c content) value() any {
 	switch {
 	case len(c) == 0:
@@ -234,20 +232,20 @@ func (c content) value() any {
 	return c.text()
 }
 
-// providerTools are name prefixes of tools that a provider runs on its own servers. The translated request
-// omits them.
+// providerTools are name prefixes of tools that a provider runs on its own servers. Translated requests omit
+// these tools.
 var providerTools = []string{"web_search", "web_fetch", "code_execution", "code_interpreter", "file_search", "image_generation", "mcp", "tool_search"}
 
 func isProviderTool(kind string) bool {
 	return slices.ContainsFunc(providerTools, func(p string) bool { return strings.HasPrefix(kind, p) })
 }
 
-// refuse returns the error for an untranslatable field.
+// untranslatable returns the error for an untranslatable field. path is the field's position in the request.
 func refuse(where, what string, args ...any) error {
 	return memory.Errorf(memory.Invalid, "%s: %s cannot be sent to an upstream that has only chat completions", where, fmt.Sprintf(what, args...))
 }
 
-// decode parses a part of a request; where names the part in errors.
+// decode parses a part of a request into target. path is its position, for errors.
 func decode(raw []byte, where string, to any) error {
 	if err := json.Unmarshal(raw, to); err != nil {
 		if where != "" {
@@ -258,8 +256,6 @@ func decode(raw []byte, where string, to any) error {
 	return nil
 }
 
-// isText reports whether a JSON value is a string.
 func isText(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
 
-// isNothing reports whether a JSON value is absent or null.
 func isNothing(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

@@ -6,12 +6,13 @@ import (
 	"slices"
 )
 
-// maxZero is the largest value of vectors that [Quantize] treats as zero. With a smaller scale the division
-// would not be exact.
+// maxZero is the largest absolute value of a vector that [Quantize] treats as zero. With a smaller scale the
+// division would not be exact.
 const maxZero = 127 * 0x1p-126
 
-// Quantize writes v into dst as int8. It returns the scale, with v[i] ≈ scale * dst[i], and the sum of dst. The
-// value with the largest magnitude becomes ±127. All values must be finite. It panics if dst is shorter than v.
+// Quantize writes v into dst as int8. It returns the scale, with v[i] ≈ scale * dst[i], and the sum of dst.
+// The value with the largest magnitude becomes ±127. All values must be finite. It panics if dst is shorter
+// than v.
 func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 	dst = dst[:len(v)]
 	most := largest(v)
@@ -23,8 +24,8 @@ func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 	return scale, round(dst, v, scale)
 }
 
-// largestPortable returns the largest absolute value, 0 for an empty slice. Without the sign bit, the bits of two
-// values have the same order as the values.
+// largestPortable returns the largest absolute value, 0 for an empty slice. Without the sign bit, the bits of
+// two floats are ordered like their values.
 func largestPortable(v []float32) float32 {
 	var most uint32
 	for _, x := range v {
@@ -33,8 +34,8 @@ func largestPortable(v []float32) float32 {
 	return math.Float32frombits(most)
 }
 
-// roundPortable writes v divided by scale, ties to even, and returns the sum. It rounds by adding a number whose
-// last bit has the value 1. The low bits of the sum are then the integer.
+// roundPortable writes v divided by scale, ties to even, and returns the sum. It rounds by adding a number
+// whose last bit has the value 1. The low bits of that float are then the integer.
 func roundPortable(dst []int8, v []float32, scale float32) (sum int32) {
 	const ones = 3 << 22
 	for i, x := range v {
@@ -44,9 +45,9 @@ func roundPortable(dst []int8, v []float32, scale float32) (sum int32) {
 	return sum
 }
 
-// Rows are stored in tiles of sixteen. The first four values of the rows of all tiles come first, then the next
-// four values of all rows, and so on. The vector of a short question has few nonzero values, so a scan reads only
-// some of these pieces, and each piece is contiguous.
+// Rows are stored in tiles of sixteen. The first four values of the rows of all tiles come first, then the
+// next four values of all rows, and so on. The vector of a short question has few nonzero values, so a scan
+// reads only some of these groups of four (quads), and each group is contiguous.
 const (
 	tileRows = 16
 	quadLen  = 4
@@ -54,28 +55,26 @@ const (
 	offset   = 128 // added to values, because kernels multiply unsigned by signed bytes
 )
 
-// quads returns the number of quads (four values) of a row.
+// quads returns the number of quads (groups of four values) of a row.
 func quads(dims int) int { return (dims + quadLen - 1) / quadLen }
 
-// tiles returns the number of tiles for the given number of rows.
+// tiles returns the number of tiles that a number of rows needs.
 func tiles(rows int) int { return (rows + tileRows - 1) / tileRows }
 
 // Block holds quantized vectors of equal length. The zero value is empty.
 type Block struct {
-	Values []uint8   // the values of all tiles that fit the capacity
+	Values []uint8   // values of all tiles, including unused capacity
 	Scales []float32 // scale of each row, from [Quantize]
 }
 
-// capacityTiles returns the capacity in tiles.
 func (b *Block) capacityTiles(dims int) int { return len(b.Values) / max(1, quads(dims)*tileQuad) }
 
-// Grow makes room for the given number of additional rows.
+// Grow makes room for a number of additional rows.
 func (b *Block) Grow(rows, dims int) {
 	b.Scales = slices.Grow(b.Scales, rows)
 	b.growTo(tiles(len(b.Scales)+rows), dims)
 }
 
-// growTo increases the capacity to the given number of tiles. This moves all values.
 func (b *Block) growTo(to, dims int) {
 	from := b.capacityTiles(dims)
 	if to <= from {
@@ -100,7 +99,7 @@ func (b *Block) add(values []int8, scale float32) {
 	row := len(b.Scales)
 	room := b.capacityTiles(len(values))
 	if row == room*tileRows {
-		b.growTo(room+1<<max(0, bits.Len(uint(room))-3), len(values)) // grow by a quarter, at least by one tile
+		b.growTo(room+1<<max(0, bits.Len(uint(room))-3), len(values)) // grow by about a quarter, at least by one tile
 		room = b.capacityTiles(len(values))
 	}
 	for i := range quads(len(values)) {
@@ -112,15 +111,15 @@ func (b *Block) add(values []int8, scale float32) {
 	b.Scales = append(b.Scales, scale)
 }
 
-// Query is the vector of a question, prepared for scans.
+// Query is the vector of a question, prepared for [Scan].
 type Query struct {
 	dims   int
-	quads  []queryQuad // the quads that have a nonzero value
+	quads  []queryQuad // quads with a nonzero value
 	scale  float32
-	excess int32 // how much the offset contributes to a product
+	excess int32 // contribution of offset to a product
 }
 
-// queryQuad is four adjacent values of a query in the two widths that kernels need, with their index.
+// queryQuad is four adjacent values of a query with their index, in the two widths that kernels need.
 type queryQuad struct {
 	number int32
 	bytes  [quadLen]int8
@@ -152,7 +151,7 @@ func newQuery(values []int8, scale float32) Query {
 }
 
 // Scan writes the inner products of the query with the rows of a block into out. Rows and query must have the
-// same length. The number of scales is the number of rows. It panics if the block or out is shorter than that.
+// same length. The number of rows is the number of scales. It panics if the block or out is shorter.
 func Scan(q Query, b Block, out []float32) {
 	rows, room := len(b.Scales), b.capacityTiles(q.dims)
 	if q.dims > 0 && tiles(rows) > room {
@@ -168,8 +167,8 @@ func Scan(q Query, b Block, out []float32) {
 	}
 }
 
-// scanPortable is Scan for whole tiles. stride is the distance in bytes between a tile's quads. It reads one quad
-// of many tiles, then the next quad, in memory order.
+// scanPortable is Scan for complete tiles. stride is the distance in bytes between a tile's quads. It reads
+// one quad of many tiles, then the next quad, in memory order.
 func scanPortable(q Query, values []uint8, stride int, scales, out []float32) {
 	var room [32 * tileRows]int32
 	for first := 0; first < len(scales); first += len(room) {
@@ -187,7 +186,7 @@ func scanPortable(q Query, values []uint8, stride int, scales, out []float32) {
 	}
 }
 
-// add adds the products with one quad of a tile to the tile's sums.
+// add adds the products with one quad of a tile to the sums of the tile's rows.
 func (q *queryQuad) add(x *[tileQuad]uint8, sums *[tileRows]int32) {
 	a, b, c, d := int32(q.words[0]), int32(q.words[1]), int32(q.words[2]), int32(q.words[3])
 	for row := range sums {

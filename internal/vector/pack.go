@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// packedMarker is the first value of a compressed row. As float16 it is NaN, so no row of finite values begins with it.
+// packedMarker is the first value of a compressed row. As float16 it is NaN, so no row of finite values
+// begins with it.
 const packedMarker = 0xffff
 
 // Pack appends a row of finite half-precision values to dst in the shorter of two lossless forms:
@@ -14,8 +15,8 @@ const packedMarker = 0xffff
 //	packed  0xffff, dims, a bit for each value that is not all zero bits (value i is
 //	        bit i mod 16 of word i / 16), those values
 //
-// The first word distinguishes the forms, so that packed and raw rows can be mixed. Embeddings by hashed word
-// counts have few nonzero values; rows of models stay raw.
+// The first word distinguishes the forms, so packed and raw rows can be mixed. Embeddings by hashed words
+// have few nonzero values and are packed; rows of models stay raw.
 func Pack(dst, row []uint16) []uint16 {
 	words := (len(row) + 15) / 16
 	size := 2 + words
@@ -38,8 +39,9 @@ func Pack(dst, row []uint16) []uint16 {
 	return dst
 }
 
-// Packed returns the length in words of the first row in rows, and its number of values. A raw row has dims
-// values. ok is false if the row is truncated or not a result of [Pack]; the other functions require ok.
+// RowSize returns the length in words of the first row in rows, and its number of values. A raw row has dims
+// values. ok is false if the row is truncated or not a result of [Pack]; the functions below require a valid
+// row.
 func Packed(rows []uint16, dims int) (size, values int, ok bool) {
 	if !isPacked(rows) {
 		return dims, dims, dims <= len(rows)
@@ -90,7 +92,8 @@ func Unpack(dst []float32, row []uint16) {
 }
 
 // DotPacked returns the [DotHalf] of a with a row from [Pack], exact to the last bit: sums begin with 0, and
-// adding a zero of either sign does not change them. a must be finite and as long as the row; otherwise it panics.
+// adding a zero of either sign does not change them. a must be finite and as long as the row, or DotPacked
+// panics.
 func DotPacked(a []float32, row []uint16) float32 {
 	if !isPacked(row) {
 		return DotHalf(a, row)
@@ -119,7 +122,7 @@ func DotEach(a []float32, rows [][]uint16, out []float32) {
 	}
 }
 
-// dotPackedPortable is DotPacked for a row given as bitmap and values.
+// dotPackedPortable is DotPacked for a packed row as bitmap and values.
 func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
 	var sums laneBlock
 	for i, word := range bitmap {
@@ -135,7 +138,7 @@ func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
 
 func isPacked(row []uint16) bool { return len(row) > 1 && row[0] == packedMarker }
 
-// Bytes returns a vector as databases store it: float16 values in the form of [Pack], little endian.
+// EncodeBytes encodes a vector for databases: float16 values in the form of [Pack], little endian.
 func Bytes(values []float32) []byte {
 	row := make([]uint16, len(values))
 	EncodeHalves(row, values)
@@ -147,7 +150,8 @@ func Bytes(values []float32) []byte {
 	return data
 }
 
-// Words returns the row in data from [Bytes], or a raw row. It returns nil for empty and invalid data.
+// RowFromBytes returns the row in data from [EncodeBytes], packed or raw. It returns nil for empty and invalid
+// data.
 func Words(data []byte) []uint16 {
 	row := make([]uint16, len(data)/2)
 	for i := range row {
@@ -159,7 +163,7 @@ func Words(data []byte) []uint16 {
 	return row
 }
 
-// FromBytes returns the values of a row that [Words] reads.
+// ValuesFromBytes returns the values of the row in data, nil if [RowFromBytes] finds no row.
 func FromBytes(data []byte) []float32 {
 	row := Words(data)
 	if row == nil {

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Scores are read in pieces. Within a piece, every eighth score belongs to the same group.
+// Scores are read in pieces of 128. Within a piece, every eighth score belongs to the same group.
 const (
 	peakGroups = 8
 	peakPiece  = 16 * peakGroups
 )
 
 // Peaks appends the largest score of each group of at most sixteen scores, which are not adjacent. At least n
-// scores are as large as the n-th largest peak. Hardly more are, while n is far less than the number of groups.
-// Peaks reads each score once and skips NaN.
+// scores are as large as the n-th largest peak. While n is far less than the number of groups, hardly more
+// scores are. Peaks reads each score once and skips NaN.
 func Peaks(peaks, scores []float32) []float32 {
 	whole := len(scores) / peakPiece * peakPiece
 	old, more := len(peaks), whole/peakPiece*peakGroups

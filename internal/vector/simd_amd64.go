@@ -53,14 +53,14 @@ func dotPacked(a []float32, bitmap, values []uint16) float32 {
 	return dotPackedAVX512(unsafe.SliceData(a), unsafe.SliceData(bitmap), unsafe.SliceData(values), len(bitmap))
 }
 
-// fetch prefetches a row into the first-level cache.
+// fetch prefetches a row into the L1 cache.
 func fetch(row []uint16) {
 	if tier.Load() != portable {
 		fetchSSE(unsafe.SliceData(row), (len(row)+fetchLine-1)/fetchLine)
 	}
 }
 
-// fetchLine is the number of half-precision values in a cache line.
+// cacheLineValues is the number of half-precision values in a cache line.
 const fetchLine = 32
 
 func encodeHalves(dst []uint16, v []float32) {
@@ -103,7 +103,7 @@ func blend(b *Blend, scores []float32, counts, reach, kinds []uint8, lengths []i
 	return blendAVX2(&b.Scale, unsafe.SliceData(counts), unsafe.SliceData(reach), unsafe.SliceData(kinds), unsafe.SliceData(lengths), unsafe.SliceData(scores))
 }
 
-// above writes the indexes into out, which is as long as scores, and returns how many it wrote.
+// above is [Above] with a result buffer, out, as long as scores. It returns the number of indexes.
 func above(scores []float32, least float32, out []int32) int {
 	if tier.Load() == portable {
 		return abovePortable(scores, 0, least, out)

@@ -1,5 +1,5 @@
-// Package chroma searches vectors on a Chroma server. The server holds only a copy, which is
-// rebuilt from the store whenever it is missing. It stores no text.
+// Package chroma searches vectors on a Chroma server. The server has only a copy of the store's
+// vectors, which is rebuilt from the store whenever it is missing. The copy contains no text.
 //
 // A collection belongs to one embedder. Its records are
 //
@@ -7,19 +7,19 @@
 //	embedding  the vector
 //	owner      OWNER
 //
-// The records of a second collection, NAME-marks, hold the version of the store up to which an
-// owner's vectors are copied:
+// The records of a second collection, NAME-marks, say up to which version of the store an owner's
+// vectors are copied:
 //
 //	id          OWNER
 //	embedding   [1]
 //	collection  the id of the collection of vectors
-//	version     of the store
-//	last        a memory written at version last_version, the last one written: a store
-//	            that lacks it is a different store and is copied again; if last is empty,
-//	            the copy is incomplete
+//	version     version of the store
+//	last        id of a memory written at version last_version, the latest one copied. A
+//	            store without that memory is a different store and is copied again; an
+//	            empty value means that the copy is incomplete
 //
-// Writes are sent to the server when a search, or [Index.Warm], finds that the owner's mark is
-// behind the store. Several Loci processes with one store may share a collection. Collections of
+// The server is updated when a search, or [Index.Warm], finds that an owner's mark is older than
+// the store's version. Several Loci processes with one store may share a collection. Collections of
 // earlier embedders remain until [Index.DropEarlier]; erasures are applied to them too.
 package chroma
 
@@ -42,13 +42,13 @@ import (
 )
 
 const (
-	// format is incremented when the meaning of a collection's content changes.
+	// collectionFormat is incremented when the meaning of a collection's content changes.
 	format = 1
-	// batchSize bounds the records that a request writes, and pageSize the ids that it reads.
+	// writeBatchSize is the maximum number of records per write, and pageSize of ids per read.
 	batchSize, pageSize = 500, 5000
 	// followWait is how long a search waits for the latest writes to be copied.
 	followWait = 100 * time.Millisecond
-	// The pause between attempts to fill a collection doubles from firstPause to longestPause.
+	// The pause between attempts to fill a collection doubles from firstFillPause to longestFillPause.
 	firstPause, longestPause = time.Second, time.Minute
 )
 
@@ -60,10 +60,10 @@ type Source interface {
 
 // Options are the settings of an [Index].
 type Options struct {
-	URL        string // of the server, such as http://localhost:8000
-	Key        string // "": none
+	URL        string // URL of the server, such as http://localhost:8000
+	Key        string // API key; "" sends none
 	Collection string // prefix of the collection's name
-	Model      string // the model of the vectors: the embedder's Fingerprint
+	Model      string // the embedder's Fingerprint
 	Log        *slog.Logger
 }
 
@@ -74,25 +74,26 @@ type Index struct {
 	opts   Options
 	name   string
 
-	ctx  context.Context // of background work
+	ctx  context.Context // for background work
 	stop context.CancelFunc
 	work sync.WaitGroup
 	fill chan struct{} // requests to check all owners again
 	owed atomic.Int64  // number of erasures that may not have reached the server
 
 	mu      sync.Mutex                // guards the following fields
-	open    collections               // zero: not opened yet
+	open    collections               // zero until the collections are opened
 	marks   map[memory.Owner]metadata // cached marks of owners
 	syncing map[memory.Owner]*syncing
 }
 
-// syncing is an update of an owner's copy in progress.
+// syncRun is an update of an owner's copy in progress.
 type syncing struct {
 	done chan struct{}
 	err  error // err is set before done is closed
 }
 
-// New returns an index and starts to fill it, without waiting for the server. Close releases it.
+// New returns an index and starts to fill it, without waiting for the server. The caller must close
+// it.
 func New(source Source, o Options) *Index {
 	ctx, stop := context.WithCancel(context.Background())
 	x := &Index{
@@ -102,7 +103,7 @@ func New(source Source, o Options) *Index {
 	}
 	x.refill()
 	x.work.Go(x.run)
-	if s, ok := source.(interface{ OnErase(func(memory.Owner)) }); ok { // other processes write to the store too
+	if s, ok := source.(interface{ OnErase(func(memory.Owner)) }); ok { // other processes may also write to the store
 		s.OnErase(x.erased)
 	}
 	return x
@@ -111,18 +112,18 @@ func New(source Source, o Options) *Index {
 // marksSuffix is the suffix of the name of a collection of marks.
 const marksSuffix = "-marks"
 
-// name returns the name of an embedder's collection.
+// collectionName returns the name of an embedder's collection.
 func (o Options) name(model string) string {
 	sum := sha256.Sum256([]byte(model))
 	return o.Collection + "-" + hex.EncodeToString(sum[:6])
 }
 
-// Name returns the collection's name.
+// Name returns the name of the collection of vectors.
 func (x *Index) Name() string { return x.name }
 
-// Close interrupts copying, which continues at the next start.
+// Close interrupts copying, which the next start continues.
 func (x *Index) Close() error {
-	x.mu.Lock() // after Wait nothing starts
+	x.mu.Lock() // after stop no work starts
 	x.stop()
 	x.mu.Unlock()
 	x.work.Wait()
@@ -137,7 +138,7 @@ func (x *Index) refill() {
 	}
 }
 
-// run updates all owners at the start and whenever the collection was lost.
+// fillLoop updates all owners at the start and whenever a collection is missing.
 func (x *Index) run() {
 	for {
 		select {
@@ -183,11 +184,11 @@ func (x *Index) syncAll() error {
 	return x.forgetErased(x.ctx)
 }
 
-// collections are the ids of vectors and marks.
+// collections are the ids of the collections of vectors and of marks.
 type collections struct{ vectors, marks string }
 
-// opened returns the collections, created if missing, or [memory.Conflict] for one that is not
-// Loci's.
+// openCollections returns the collections, created if missing. It returns [memory.Conflict] for a
+// collection that Loci did not create.
 func (x *Index) opened(ctx context.Context) (collections, error) {
 	x.mu.Lock()
 	ids := x.open
@@ -214,8 +215,8 @@ func (x *Index) opened(ctx context.Context) (collections, error) {
 	return ids, nil
 }
 
-// lost handles an error that says that a collection is missing: it drops the cached ids and starts
-// to fill the collections again.
+// handleMissing handles the error of a missing collection: it drops the cached ids and starts to
+// fill the collections again.
 func (x *Index) lost(err error) error {
 	if !errors.Is(err, errGone) {
 		return err
@@ -228,7 +229,7 @@ func (x *Index) lost(err error) error {
 	return memory.Errorf(memory.Unavailable, "the collection %s is missing on the Chroma server and is being rebuilt", x.name)
 }
 
-// sync updates an owner's copy in the background.
+// startSync starts to update an owner's copy, if no update is running.
 func (x *Index) sync(owner memory.Owner) *syncing {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -252,7 +253,7 @@ func (x *Index) sync(owner memory.Owner) *syncing {
 	return s
 }
 
-// follow copies the writes after the owner's mark.
+// followStore copies the store's changes after the owner's mark.
 func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
 	ids, err := x.opened(ctx)
 	if err != nil {
@@ -269,7 +270,7 @@ func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
 	if was.Version == 0 || errors.Is(err, memory.Gone) { // the copy may contain erased vectors or belong to another store
 		*c = copying{client: x.client, ctx: ctx, id: ids.vectors, owner: owner, mark: metadata{Collection: ids.vectors}}
 		versions, failed := x.source.Versions(ctx, []memory.Owner{owner})
-		if failed == nil { // a mark without last means an incomplete copy
+		if failed == nil { // a mark without Last means an incomplete copy
 			failed = x.setMark(ctx, ids, owner, metadata{Collection: ids.vectors, Version: versions[0]})
 		}
 		if failed == nil {
@@ -301,7 +302,8 @@ func (x *Index) setMark(ctx context.Context, ids collections, owner memory.Owner
 	return x.client.upsert(ctx, ids.marks, records{IDs: []string{string(owner)}, Embeddings: [][]float32{{1}}, Metadatas: []metadata{mark}})
 }
 
-// mark returns an owner's mark, or the zero mark if none is valid for this collection and store.
+// mark returns an owner's mark, or the zero mark if there is no valid mark for this collection and
+// store.
 func (x *Index) mark(ctx context.Context, ids collections, owner memory.Owner) (metadata, error) {
 	x.mu.Lock()
 	mark, cached := x.marks[owner]
@@ -325,18 +327,18 @@ func (x *Index) mark(ctx context.Context, ids collections, owner memory.Owner) (
 	return mark, err
 }
 
-// version returns the cached version of an owner's copy.
+// copiedVersion returns the cached version of an owner's copy.
 func (x *Index) version(owner memory.Owner) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.marks[owner].Version
 }
 
-// copying is a batch that is being sent to the server.
+// copyBatch is a batch of changes to be sent to the server.
 type copying struct {
 	client *client
 	ctx    context.Context
-	id     string // of the collection
+	id     string // id of the collection
 	owner  memory.Owner
 	mark   metadata
 	put    records
@@ -378,7 +380,7 @@ func (c *copying) flush() error {
 
 func recordID(owner memory.Owner, id string) string { return string(owner) + "/" + id }
 
-// hasDirection reports whether a vector can be compared with others.
+// isComparable reports whether a vector can be compared with other vectors.
 func hasDirection(values []float32) bool {
 	sum := float64(0)
 	for _, x := range values {
@@ -387,12 +389,12 @@ func hasDirection(values []float32) bool {
 	return sum > 0 && !math.IsInf(sum, 0) && !math.IsNaN(sum)
 }
 
-// Warm starts to copy an owner's latest writes.
+// Warm starts to copy an owner's latest changes.
 func (x *Index) Warm(owner memory.Owner) { x.sync(owner) }
 
 // Drop removes an owner's vectors from the server after an erasure, also those of earlier
-// embedders, and starts to copy the rest. If the server does not answer, it removes them later, and
-// [Index.MayHold] reports them until then.
+// embedders, and starts to copy the remaining vectors. If the server does not answer, they are
+// removed later, and [Index.MayHold] reports them until then.
 func (x *Index) Drop(owner memory.Owner) error {
 	ctx, cancel := context.WithTimeout(x.ctx, requestTime)
 	defer cancel()
@@ -434,7 +436,7 @@ func (x *Index) MayHold() []string {
 	return []string{"vectors on the Chroma server, which did not answer; they are removed once it does"}
 }
 
-// earlier returns the collections of other embedders, by fingerprint.
+// earlierCollections returns the collections of other embedders, by fingerprint.
 func (x *Index) earlier(ctx context.Context) (map[string]collections, error) {
 	all, err := x.client.list(ctx)
 	if err != nil {
@@ -468,8 +470,8 @@ func (x *Index) DropEarlier(ctx context.Context) error {
 	return err
 }
 
-// forget removes an owner's vectors, and the mark last: after an interruption the mark shows that
-// vectors may be left.
+// removeOwner removes an owner's vectors first and then the mark: after an interruption the mark
+// shows that vectors may remain.
 func (x *Index) forget(ctx context.Context, ids collections, owner memory.Owner) error {
 	err := x.client.delete(ctx, ids.vectors, selection{Where: &metadata{Owner: owner}})
 	if err != nil || ids.marks == "" {
@@ -478,7 +480,7 @@ func (x *Index) forget(ctx context.Context, ids collections, owner memory.Owner)
 	return x.client.delete(ctx, ids.marks, selection{IDs: []string{string(owner)}})
 }
 
-// forgetErased removes other embedders' vectors of owners with an erasure after their mark.
+// removeErased removes other embedders' vectors of owners with an erasure after their mark.
 func (x *Index) forgetErased(ctx context.Context) error {
 	others, err := x.earlier(ctx)
 	if err != nil {
@@ -509,8 +511,8 @@ func (x *Index) forgetErased(ctx context.Context) error {
 	return nil
 }
 
-// erased updates an owner after an erasure by another Loci process, or all owners for "". Vectors
-// that are being sent may belong to erased memories.
+// onErasure updates an owner after an erasure by another Loci process, or all owners for "". It
+// waits for a running copy, which may contain erased vectors.
 func (x *Index) erased(owner memory.Owner) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -534,7 +536,7 @@ func (x *Index) erased(owner memory.Owner) {
 }
 
 // Nearest returns the n memories of an owner whose vectors are nearest to a question's vector. If
-// ids is not nil, it searches only these memories. The latest writes may be missing.
+// ids is not nil, it searches only these memories. The latest changes may be missing.
 func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, question []float32, ids []string, n int) ([]memory.Near, error) {
 	if !hasDirection(question) || n <= 0 || ids != nil && len(ids) == 0 {
 		return nil, nil
@@ -574,7 +576,7 @@ func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, quest
 	return near, nil
 }
 
-// Vectors returns vectors by memory, in the format of [vector.Pack].
+// Vectors returns vectors by memory id, in the format of [vector.Pack].
 func (x *Index) Vectors(ctx context.Context, owner memory.Owner, _ string, ids []string) (map[string][]uint16, error) {
 	open, err := x.opened(ctx)
 	if err != nil {
@@ -599,11 +601,11 @@ func (x *Index) Vectors(ctx context.Context, owner memory.Owner, _ string, ids [
 
 // Comparison is the result of [Index.Compare].
 type Comparison struct {
-	Memories       int // memories with vectors in the store
-	Missing, Extra int // memories missing on the server, and extra ones
+	Memories       int // number of memories with vectors in the store
+	Missing, Extra int // number of memories missing on the server, and of vectors only there
 }
 
-// Compare compares the server's copy with the store, and copies owners that differ again.
+// Compare compares the server's copy with the store, and copies owners with differences again.
 func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 	open, err := x.opened(ctx)
 	if err != nil {
@@ -646,7 +648,8 @@ func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 	return c, nil
 }
 
-// compare removes the server's ids from want, and counts the ids that want lacks.
+// compareOwner removes the ids on the server from expected, and counts the ids that are only on the
+// server.
 func (x *Index) compare(ctx context.Context, id string, owner memory.Owner, want map[string]bool) (extra int, err error) {
 	for at := 0; ; at += pageSize {
 		page, err := x.client.get(ctx, id, selection{Where: &metadata{Owner: owner}, Limit: pageSize, Offset: at, Include: []string{}})

@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	// requestTime bounds one request, even an upsert of a whole batch.
+	// requestTimeout is the time limit of one request, even for an upsert of a whole batch.
 	requestTime = 30 * time.Second
-	// mostAnswer bounds the length of an answer: the vectors of a page of memories.
+	// maxAnswerBytes is the maximum length of an answer in bytes; the largest are the vectors of a
+	// page.
 	mostAnswer = 256 << 20
-	// firstWait is the wait before the first retry of a write; it doubles.
+	// firstRetryWait is the wait before the first retry of a write; it doubles with each retry.
 	firstWait = 100 * time.Millisecond
-	// readTries and writeTries are how often a request is sent if there is no answer or a temporary
-	// error. All requests are idempotent.
+	// readTries and writeTries are the maximum numbers of attempts if there is no answer or a
+	// temporary error. All requests are idempotent.
 	readTries, writeTries = 2, 5
 )
 
@@ -37,27 +38,26 @@ type client struct {
 	http *http.Client
 }
 
-// errGone reports a missing collection, and errUnknown a missing id of a query.
+// errNoCollection reports a missing collection, and errNoRecord a missing id of a query.
 var (
 	errGone    = errors.New("the collection does not exist")
 	errUnknown = errors.New("an id is not in the collection")
 )
 
-// collection is the server's description of a collection.
 type collection struct {
 	ID       string         `json:"id"`
 	Name     string         `json:"name"`
 	Metadata map[string]any `json:"metadata"`
 }
 
-// records are documents by column, as in requests and answers.
+// records are records in columns, as in requests and answers.
 type records struct {
 	IDs        []string    `json:"ids"`
 	Embeddings [][]float32 `json:"embeddings,omitempty"`
 	Metadatas  []metadata  `json:"metadatas,omitempty"`
 }
 
-// metadata is stored with each record: with a vector only its owner, with a mark the other fields.
+// metadata is stored with each record. A vector has only the owner, a mark only the other fields.
 type metadata struct {
 	Owner       memory.Owner `json:"owner,omitempty"`
 	Collection  string       `json:"collection,omitempty"`
@@ -66,7 +66,6 @@ type metadata struct {
 	LastVersion int64        `json:"last_version,omitempty"`
 }
 
-// selection selects records.
 type selection struct {
 	IDs     []string  `json:"ids,omitempty"`
 	Where   *metadata `json:"where,omitempty"`
@@ -75,7 +74,7 @@ type selection struct {
 	Include []string  `json:"include"`
 }
 
-// open returns a collection by name, created if missing.
+// openOrCreate returns a collection by name, created with this metadata if missing.
 func (c *client) open(ctx context.Context, name string, about map[string]any) (collection, error) {
 	var is collection
 	err := c.do(ctx, http.MethodGet, collectionsPath+"/"+url.PathEscape(name), nil, &is, readTries)
@@ -88,7 +87,6 @@ func (c *client) open(ctx context.Context, name string, about map[string]any) (c
 	return is, err
 }
 
-// list returns all collections.
 func (c *client) list(ctx context.Context) (all []collection, err error) {
 	for {
 		var page []collection
@@ -149,7 +147,7 @@ func (c *client) query(ctx context.Context, collection string, question []float3
 
 func path(collection, verb string) string { return collectionsPath + "/" + collection + "/" + verb }
 
-// do sends a request at most tries times, until it is answered.
+// do sends a request until it is answered, at most tries times.
 func (c *client) do(ctx context.Context, method, path string, in, out any, tries int) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -168,7 +166,7 @@ func (c *client) do(ctx context.Context, method, path string, in, out any, tries
 	}
 }
 
-// once sends a request, and reports whether a retry may succeed.
+// doOnce sends a request, and reports whether a retry may succeed.
 func (c *client) once(ctx context.Context, method, path string, body []byte, out any) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
@@ -206,7 +204,7 @@ func (c *client) once(ctx context.Context, method, path string, body []byte, out
 	return false, nil
 }
 
-// refusal returns the error of an unsuccessful answer, and whether to retry.
+// statusError returns the error for an unsuccessful status, and whether to retry.
 func refusal(status int, data []byte) (again bool, err error) {
 	var reply struct {
 		Error   string `json:"error"`

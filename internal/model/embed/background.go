@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These texts are unrelated: their mean cosine is the lower end of a model's scale.
+// Unrelated texts: their mean cosine is the lower end of a model's scale.
 var (
 	unrelatedQuestions = []string{
 		"Where did she learn to play the cello?", "How much does the new boiler cost?", "What is the capital of Mongolia?",

@@ -10,16 +10,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Cache is an embedder that caches recent vectors: each step of a tool loop asks the same question, and learned
-// texts are compared before they are stored. It is safe for concurrent use, and its vectors are read-only.
+// Cache is an embedder that caches recent vectors: each step of a tool loop asks the same question, and
+// learned texts are compared before they are stored. It is safe for concurrent use, and its vectors are
+// read-only.
 type Cache struct {
 	memory.Embedder
 
-	background atomic.Uint64 // bits of a float64; 0: not measured
+	background atomic.Uint64 // bits of a float64; 0 before it is measured
 
 	vectors *recent.Map[cacheKey, []float32]
-	mu      sync.Mutex // guards of, the cache and the measurement
-	of      string     // model and dims of the cached vectors
+	mu      sync.Mutex // guards cachedModel, and changes of the cache and the background
+	of      string     // fingerprint and dimensions of the cached vectors
 }
 
 type cacheKey struct {
@@ -28,29 +29,29 @@ type cacheKey struct {
 }
 
 const (
-	cacheSize = 512     // vectors; 512 vectors of 384 dims take 800 KB
-	cacheText = 4 << 10 // the longest cached text in bytes
-	cacheRun  = 16      // texts embedded together; a larger batch is an import, which would evict all cached vectors
+	cacheSize = 512     // number of vectors; 512 vectors of 384 dimensions take 800 KB
+	cacheText = 4 << 10 // maximum length of a cached text in bytes
+	cacheRun  = 16      // maximum number of texts in a call; a larger call is an import, which would evict all cached vectors
 )
 
-// NewCache returns a cache of e.
+// NewCache returns a cache of the embedder e.
 func NewCache(e memory.Embedder) *Cache {
 	return &Cache{Embedder: e, vectors: recent.New[cacheKey, []float32](cacheSize)}
 }
 
-// OfWords reports whether the inner embedder is word-based: see [memory.Embedder].
+// OfWords reports whether the inner embedder is word-based (see [memory.Embedder]).
 func (c *Cache) OfWords() bool {
 	w, ok := c.Embedder.(interface{ OfWords() bool })
 	return ok && w.OfWords()
 }
 
-// Remote reports whether the inner embedder asks a server.
+// Remote reports whether the inner embedder calls a server.
 func (c *Cache) Remote() bool {
 	r, ok := c.Embedder.(interface{ Remote() bool })
 	return ok && r.Remote()
 }
 
-// Skipped returns why the inner embedder is currently skipped, nil if it is not.
+// Skipped returns why the inner embedder is currently skipped, nil if it is in use.
 func (c *Cache) Skipped() error {
 	if s, ok := c.Embedder.(interface{ Skipped() error }); ok {
 		return s.Skipped()
@@ -58,7 +59,8 @@ func (c *Cache) Skipped() error {
 	return nil
 }
 
-// Window returns how much of a text the inner embedder embeds together, and a counter for texts; 0 if unknown.
+// Window returns how many tokens of a text the inner embedder embeds together, and a token counter. It
+// returns 0 and nil if that is unknown.
 func (c *Cache) Window() (most int, count func(text string) int) {
 	if w, ok := c.Embedder.(interface {
 		Window() (most int, count func(text string) int)
@@ -68,7 +70,7 @@ func (c *Cache) Window() (most int, count func(text string) int) {
 	return 0, nil
 }
 
-// Embed embeds the texts that are not cached.
+// Embed returns cached vectors, and embeds the texts that are not cached.
 func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	if len(texts) > cacheRun {
 		return c.ask(ctx, as, texts...)
@@ -99,8 +101,8 @@ func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	return out, nil
 }
 
-// ask calls the inner embedder. If the embedder or the length of its vectors has changed, the cache and the
-// measured background are cleared.
+// embedUncached calls the inner embedder. If the model or the length of its vectors has changed, the cache
+// and the measured background are cleared.
 func (c *Cache) ask(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	out, err := c.Embedder.Embed(ctx, as, texts...)
 	c.mu.Lock()

@@ -1,5 +1,5 @@
-// Package embed converts texts to vectors. Lexical needs no model; embedders with a model, local or
-// remote, have the same contract ([memory.Embedder]).
+// Package embed converts texts to vectors. [Lexical] needs no model; embedders with a model, local or remote,
+// have the same contract ([memory.Embedder]).
 package embed
 
 import (
@@ -15,32 +15,32 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// lexicalDims is a compromise: with fewer dims, unrelated words collide; more dims cost memory. Small local
-// models have the same number.
+// lexicalDims is a compromise: with fewer dimensions, unrelated words collide; more dimensions cost memory.
+// Small local models have the same number.
 const lexicalDims = 384
 
 // gramWeight is the weight of a character sequence relative to the word's term. A word has several sequences,
 // so each must count less.
 const gramWeight = 0.3
 
-// Lexical embeds by hashing: each term, and each run of four characters in a word, adds to one
-// dimension with one sign. Texts are similar if they share words or parts of words, whatever their
-// meaning. It is deterministic, and the zero value is ready.
+// Lexical embeds by hashing: each term, and each sequence of four characters in a word, adds to one dimension
+// with one sign. Texts are similar if they share words or parts of words, whatever their meaning. It is
+// deterministic, and the zero value is ready.
 type Lexical struct{}
 
 var _ memory.Embedder = Lexical{}
 
-// Fingerprint names the features and the number of dims.
+// Fingerprint names the algorithm and the number of dimensions.
 func (Lexical) Fingerprint() string { return "lexical-v1:384" }
 
 // Dims returns the number of dimensions.
 func (Lexical) Dims() int { return lexicalDims }
 
-// OfWords reports that texts without a common word are not similar: see [memory.Embedder].
+// OfWords reports that texts without a common word are not similar (see [memory.Embedder]).
 func (Lexical) OfWords() bool { return true }
 
-// Embed returns a unit vector for each text. A text without words gets the vector of the empty
-// word. Questions and documents are embedded alike.
+// Embed returns a unit vector for each text. A text without words gets the vector of the empty word.
+// Questions and documents are embedded in the same way.
 func (Lexical) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	var next atomic.Int64
@@ -58,7 +58,7 @@ func (Lexical) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([]
 	return out, ctx.Err()
 }
 
-// alone is the minimum number of texts for which another goroutine is started.
+// textsPerWorker is the minimum number of texts for each additional goroutine.
 const alone = 16
 
 func lexical(s string) []float32 {
@@ -77,10 +77,10 @@ func lexical(s string) []float32 {
 	return v
 }
 
-// counter counts the words of a text that have a term.
+// wordCounter counts the words of a text that have a term.
 type counter struct {
-	words []counted      // in order of first occurrence, which the sums depend on
-	place map[string]int // index in words by word, used once there are more than few words
+	words []counted      // in order of first occurrence, which the float sums depend on
+	place map[string]int // index in words by word, used from mapThreshold words on
 	gram  []byte         // buffer of addGrams
 	ends  []int
 }
@@ -92,10 +92,10 @@ type counted struct {
 
 var counters = sync.Pool{New: func() any { return &counter{place: map[string]int{}} }}
 
-// Scanning few words is faster than a map, and texts seldom have many words.
+// Scanning a few words is faster than a map. Few texts have many words, so a larger counter is not reused.
 const few, many = 24, 4096
 
-// done returns the counter for reuse, unless it has grown large.
+// release returns the counter to the pool, unless it has grown large.
 func (c *counter) done() {
 	if len(c.words) > many {
 		return
@@ -141,7 +141,7 @@ func (c *counter) find(word string) (int, bool) {
 	return 0, false
 }
 
-// addGrams adds the runs of four characters of a word, including its boundaries.
+// addGrams adds the sequences of four characters of a word, including its boundaries.
 func (c *counter) addGrams(v []float32, word string, weight float32) {
 	const run = 4
 	c.gram, c.ends = append(c.gram[:0], '^'), append(c.ends[:0], 0, 1)
@@ -156,7 +156,7 @@ func (c *counter) addGrams(v []float32, word string, weight float32) {
 	}
 }
 
-// add hashes a feature (FNV-1a with a final mix) to its dimension and sign.
+// addFeature hashes a feature (FNV-1a with a final mix) and adds its weight to one dimension, with a sign.
 func add[T string | []byte](v []float32, feature T, weight float32) {
 	h := uint64(14695981039346656037)
 	for i := range len(feature) {

@@ -21,23 +21,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These are limits of a local copy.
+// Limits of a local copy.
 const (
-	maxUnpacked = 16 << 30 // of an archive, in bytes
+	maxUnpacked = 16 << 30 // total size of an archive's files, in bytes
 	maxWeights  = 8 << 30
-	maxOther    = 64 << 20 // of each file other than the weights, in bytes
+	maxOther    = 64 << 20 // size of any other file, in bytes
 )
 
 // Adder adds models from local copies.
 type Adder struct {
 	Dir   string                  // folder of the models
-	Check func(path string) error // rejects a model before it is added; nil: accepts all
+	Check func(path string) error // rejects a model before it is added; nil accepts all
 }
 
-// Add copies a model from a folder or an archive (zip, wheel, tar or tar.gz) and returns its local name, which
-// is name or, if name is "", the base name of the copy. The model may be in a subfolder. Add reads only the
-// files in [Files]. An archive with a path outside itself, or with a link in place of one of these files, is
-// [memory.Invalid]. Links in a folder are followed.
+// Add copies a model from a folder or an archive (zip, wheel, tar or tar.gz) and returns its local name. The
+// default of name is the base name of source. The model may be in a subfolder. Add reads only the files in
+// [Files]. It returns [memory.Invalid] for an archive with an unsafe path, or with a link in place of one of
+// these files. Links in a folder are followed.
 func (a Adder) Add(copied, name string) (string, error) {
 	if name == "" {
 		name = nameOf(copied)
@@ -55,7 +55,7 @@ func (a Adder) Add(copied, name string) (string, error) {
 	return name, nil
 }
 
-// nameOf is the base name of a copy without its extensions.
+// defaultName is the base name of a copy without its extensions.
 func nameOf(copied string) string {
 	name := filepath.Base(filepath.Clean(copied))
 	for _, ending := range []string{".gz", ".tgz", ".tar", ".zip", ".whl"} {
@@ -83,7 +83,7 @@ func (a Adder) add(copied, to string) (err error) {
 	}
 	defer func() {
 		err = errors.Join(err, os.RemoveAll(staging))
-		_ = os.Remove(pulls) // it stays if a download uses it
+		_ = os.Remove(pulls) // the folder stays if a download uses it
 	}()
 	m := Manifest{Source: filepath.Base(filepath.Clean(copied))}
 	if err := source.each(func(e entry) error {
@@ -92,7 +92,7 @@ func (a Adder) add(copied, to string) (err error) {
 			return nil
 		}
 		if slices.ContainsFunc(m.Files, func(f File) bool { return f.Name == name }) {
-			return memory.Errorf(memory.Invalid, "it contains %s twice", e.name)
+			return memory.Errorf(memory.Invalid, "the copy contains %s twice", e.name)
 		}
 		f, err := unpack(e, name, filepath.Join(staging, filepath.FromSlash(name)))
 		m.Files = append(m.Files, f)
@@ -118,7 +118,7 @@ func (a Adder) add(copied, to string) (err error) {
 	return os.Rename(staging, to)
 }
 
-// within returns the name of a file relative to a folder.
+// relativeTo returns the name of a file relative to the folder root, and whether the file is in that folder.
 func within(root, name string) (string, bool) {
 	if root == "." {
 		return name, true
@@ -126,7 +126,7 @@ func within(root, name string) (string, bool) {
 	return strings.CutPrefix(name, root+"/")
 }
 
-// modelIn returns the folder of the only model in a copy.
+// findModel returns the folder of the only model in a copy.
 func modelIn(source copySource) (string, error) {
 	weights, configs := []string{}, map[string]bool{}
 	if err := source.each(func(e entry) error {
@@ -180,9 +180,9 @@ func unpack(e entry, name, to string) (File, error) {
 	return File{Name: name, Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
 }
 
-// entry is one file of a copy.
+// copiedFile is one file of a copy.
 type entry struct {
-	name string // with slashes, clean
+	name string // clean path with slashes
 	mode fs.FileMode
 	open func() (io.ReadCloser, error)
 }
@@ -192,7 +192,7 @@ type copySource interface {
 	each(yield func(entry) error) error
 }
 
-// openCopy determines the kind of a copy by its content.
+// openCopy determines the type of a copy by its content.
 func openCopy(copied string) (copySource, error) {
 	info, err := os.Stat(copied)
 	switch {
@@ -230,7 +230,7 @@ func ignoreShort(err error) error {
 	return err
 }
 
-// local returns the clean name of an archive's entry, [memory.Invalid] if it is outside of the
+// localPath returns the clean name of an archive's entry, or [memory.Invalid] if the entry is outside the
 // archive.
 func local(name string) (string, error) {
 	if clean := path.Clean(name); filepath.IsLocal(filepath.FromSlash(clean)) && !strings.Contains(name, `\`) {
@@ -239,7 +239,7 @@ func local(name string) (string, error) {
 	return "", memory.Errorf(memory.Invalid, "unsafe path in the archive: %q", name)
 }
 
-// folderCopy is a model's folder, or its parent folder.
+// folderCopy is the path of a model's folder, or of its parent folder.
 type folderCopy string
 
 func (dir folderCopy) each(yield func(entry) error) error {

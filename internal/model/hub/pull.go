@@ -19,8 +19,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// published lists the models that have a short name. Encoders are ordered by quality. Multilingual ones come first,
-// because only users of other languages choose them.
+// knownModels lists the models that have a short name. Encoders are ordered by quality; multilingual encoders
+// precede the others, because only users of other languages choose them.
 var published = []struct{ name, repository string }{
 	{"multilingual-e5-small", "intfloat/multilingual-e5-small"},
 	{"paraphrase-multilingual-MiniLM-L12-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"},
@@ -33,8 +33,8 @@ var published = []struct{ name, repository string }{
 	{"ms-marco-MiniLM-L-6-v2", "cross-encoder/ms-marco-MiniLM-L-6-v2"},
 }
 
-// Preference orders encoders by search quality; the best has the lowest value. Encoders without a short name
-// come first, because somebody chose them.
+// QualityRank orders encoders by search quality; the best has the lowest value. Encoders without a short name
+// come first, because a person chose them.
 func Preference(name string) int {
 	for i, p := range published {
 		if p.name == name {
@@ -44,8 +44,8 @@ func Preference(name string) int {
 	return -1
 }
 
-// Repository returns a model's repository and its local name. A name without an organisation must
-// be one of the short names.
+// Repository returns a model's repository and its local name. A name without an organisation must be one of
+// the short names.
 func Repository(name string) (repository, local string, err error) {
 	var names []string
 	for _, p := range published {
@@ -62,23 +62,23 @@ func Repository(name string) (repository, local string, err error) {
 	return name, last, nil
 }
 
-// isPlainName reports whether a part of a name is valid as a folder's name and needs no escaping.
+// isPlainName reports whether a part of a model's name is valid as a folder's name and needs no escaping.
 func isPlainName(s string) bool {
 	return s != "" && s[0] != '.' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 }
 
-// Progress receives the downloaded size of a file.
+// Progress receives the downloaded size and the total size of a file.
 type Progress func(file string, done, size int64)
 
 // Puller downloads models. All fields except Progress are required.
 type Puller struct {
 	Dir      string // folder of the models
-	URL      string // address of the hub
+	URL      string // base URL of the hub
 	Client   *http.Client
-	Progress Progress // nil: progress is not reported
+	Progress Progress // nil disables reports
 }
 
-// NewClient returns a client for a hub. It times out if the server is silent, but not on large files.
+// NewClient returns a client for a hub. It times out if the server does not respond, but not on large files.
 func NewClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -89,8 +89,8 @@ func NewClient() *http.Client {
 	}}
 }
 
-// Pull downloads a model and returns its local name. It resumes interrupted downloads and skips
-// complete files. A file with a wrong hash is deleted.
+// Pull downloads a model and returns its local name. It resumes interrupted downloads and skips complete
+// files. A file with a wrong hash is deleted.
 func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	repository, local, err := Repository(name)
 	if err != nil {
@@ -120,17 +120,17 @@ func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	if err := os.Rename(staging, to); err != nil {
 		return "", fmt.Errorf("pull %s: %w", local, err)
 	}
-	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // it stays if another download uses it
+	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // the folder stays if another download uses it
 	return local, nil
 }
 
-// unreachable is the error for a hub that cannot be reached.
+// unreachableError is the error for a hub that cannot be reached.
 type unreachable struct{ err error }
 
 func (o *unreachable) Error() string { return o.err.Error() }
 func (o *unreachable) Unwrap() error { return o.err }
 
-// explain adds advice to an error.
+// withAdvice adds advice to an error.
 func (p Puller) explain(err error, local string) error {
 	var away *unreachable
 	if !errors.As(err, &away) {
@@ -140,10 +140,10 @@ func (p Puller) explain(err error, local string) error {
 		local, err, p.URL, filepath.Join(p.Dir, local), strings.Join(Files, ", "))
 }
 
-// maxListing is far above the size of a hub's listing.
+// maxListing is the maximum size of a hub's listing in bytes, far above real listings.
 const maxListing = 8 << 20
 
-// manifest requests the files of a repository's main branch.
+// requestManifest requests the files of a repository's main branch.
 func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, error) {
 	resp, err := p.get(ctx, p.URL+"/api/models/"+repository+"/revision/main?blobs=true", 0)
 	if err != nil {
@@ -153,7 +153,7 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusNotFound:
-		return nil, memory.Errorf(memory.NotFound, "%s has no model %s that everybody may read", p.URL, repository)
+		return nil, memory.Errorf(memory.NotFound, "%s has no public model %s", p.URL, repository)
 	default:
 		return nil, &unreachable{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
 	}
@@ -173,7 +173,7 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 		return nil, fmt.Errorf("read the answer of %s about %s: %w", p.URL, repository, err)
 	}
 	if !isPlainName(listing.SHA) {
-		return nil, fmt.Errorf("%s names no commit of %s", p.URL, repository)
+		return nil, fmt.Errorf("%s returned no commit for %s", p.URL, repository)
 	}
 	m := &Manifest{Repository: repository, Commit: listing.SHA}
 	for _, s := range listing.Siblings {
@@ -185,7 +185,7 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 			f = File{Name: s.Name, Size: s.LFS.Size, SHA256: s.LFS.SHA256}
 		}
 		if h, _ := f.hash(); h == nil || f.Size <= 0 {
-			return nil, fmt.Errorf("%s gives no size or hash of %s", p.URL, s.Name)
+			return nil, fmt.Errorf("%s returned no size or hash for %s", p.URL, s.Name)
 		}
 		m.Files = append(m.Files, f)
 	}
@@ -198,7 +198,6 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 	return m, nil
 }
 
-// get requests an address, starting at a byte.
 func (p Puller) get(ctx context.Context, address string, from int64) (*http.Response, error) {
 	if _, err := url.Parse(address); err != nil {
 		return nil, memory.Errorf(memory.Invalid, "models_url: %v", err)
@@ -219,7 +218,7 @@ func (p Puller) get(ctx context.Context, address string, from int64) (*http.Resp
 	return resp, nil
 }
 
-// fetch downloads one file, unless it exists, and resumes an earlier attempt.
+// fetchFile downloads one file, unless it exists, and resumes an earlier attempt.
 func (p Puller) fetch(ctx context.Context, m *Manifest, f File, to string) error {
 	if f.verify(to) == nil {
 		p.tell(f, f.Size)
@@ -238,7 +237,7 @@ func (p Puller) fetch(ctx context.Context, m *Manifest, f File, to string) error
 	return os.Rename(part, to)
 }
 
-// append downloads the missing bytes of a partial file.
+// resume downloads the missing bytes of a partial file.
 func (p Puller) append(ctx context.Context, m *Manifest, f File, part string) (err error) {
 	w, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -285,7 +284,6 @@ func (p Puller) tell(f File, done int64) {
 	}
 }
 
-// progressReader is a reader that reports its progress.
 type progressReader struct {
 	r    io.Reader
 	n    int64

@@ -1,5 +1,5 @@
-// Package responder is the built-in model loci/recall. It answers by repeating recalled memories, and says so.
-// It is not a language model: it draws no conclusions and knows only the memories found.
+// Package responder is the built-in model loci/recall. It answers by repeating recalled memories, and says
+// so. It is not a language model: it draws no conclusions and knows only the recalled memories.
 package responder
 
 import (
@@ -14,26 +14,26 @@ import (
 const Name = memory.RecallModel
 
 const (
-	// who identifies the responder in every answer, so that nobody takes it for a language model.
+	// disclaimer is in every answer, so that nobody takes the responder for a language model.
 	who = "I am loci/recall, a built-in responder that only repeats what is remembered."
 
-	most     = 6   // lines in one answer
-	longest  = 240 // letters in one line
+	most     = 6   // maximum number of memories in an answer
+	longest  = 240 // maximum number of letters in a line
 	fallback = "I know nothing about that yet."
 )
 
-// Outlook describes what memory will do with a message. The zero value is the usual case: memory stores the
-// message, learns from it and forgets nothing.
+// MemoryEffect describes what memory will do with a message. The zero value is the usual case: memory stores
+// the message, learns from it and forgets nothing.
 type Outlook struct {
-	Unkept    string // why the message is not stored: "Memory is paused"; "" if it is stored
-	Unlearned string // why nothing is learned from it: "Learning is paused"; "" if Loci learns from it
-	Forget    string // what the user asks to forget, "" if nothing
+	Unkept    string // why the message is not stored, such as "Memory is paused"; "" if it is stored
+	Unlearned string // why nothing is learned from the message, such as "Learning is paused"; "" if Loci learns from it
+	Forget    string // what the user asks to forget; "" if nothing
 	Found     int    // number of memories to forget
-	Unsure    bool   // the search for these memories failed
+	Unsure    bool   // the search for the memories to forget failed
 }
 
-// Respond answers a question with the hits, best first, and acknowledges a statement. Without hits
-// it says that it knows nothing. It promises only what the outlook allows.
+// Respond answers a question with the hits, best first, and acknowledges a statement. Without hits it says
+// that it knows nothing. It promises only what the effect allows.
 func Respond(question string, hits []memory.Hit, o Outlook) string {
 	if !asks(question) || o.Forget != "" {
 		return acknowledge(question, hits, o)
@@ -49,7 +49,7 @@ func Respond(question string, hits []memory.Hit, o Outlook) string {
 	return "From memory:\n" + strings.Join(lines, "\n") + "\n\n(" + who + ")"
 }
 
-// request matches a question or a request such as "tell me".
+// requestPattern matches a question or a request such as "tell me".
 var request = lazy.Compile(`(?i)^(?:please |so |and |ok(?:ay)?,? |hey,? |hi,? )*(?:what|where|when|who|whom|whose|which|why|how|do|does|did|is|are|am|was|were|can|could|will|would|should|shall|have|has|tell me|show me|list|remind me|give me|find|describe|summari[sz]e)\b`)
 
 func asks(s string) bool {
@@ -68,21 +68,21 @@ func asks(s string) bool {
 
 var wish = lazy.Compile(`(?i)^(?:please |ok(?:ay)?,? |hey,? |can you )*remember\b`)
 
-// outlookText describes to the user what memory will do with a message.
+// effectText tells the user what memory will do with a message.
 func outlookText(message string, o Outlook) string {
 	switch {
 	case o.Forget != "" && o.Unkept != "":
-		return o.Unkept + ", so nothing is forgotten now, and nothing of this is kept."
+		return o.Unkept + ", so nothing is forgotten now, and this message is not stored."
 	case o.Forget != "" && o.Unlearned != "":
 		return o.Unlearned + ", so nothing is forgotten now. You can still remove it from the list of memories."
 	case o.Forget != "" && o.Unsure:
-		return "I will look for what you ask me to forget; whether there is any of it I cannot tell now."
+		return "I will look for what you ask me to forget, but I cannot tell now whether I have it."
 	case o.Forget != "" && o.Found == 0:
 		return "I found nothing to forget about “" + shortened(o.Forget) + "”."
 	case o.Forget != "":
 		return "I will forget that."
 	case o.Unkept != "":
-		return o.Unkept + ", so nothing of this is kept."
+		return o.Unkept + ", so this message is not stored."
 	case o.Unlearned != "":
 		return o.Unlearned + ": I keep what you say and learn nothing from it."
 	case wish.MatchString(message):
@@ -107,10 +107,11 @@ func acknowledge(message string, hits []memory.Hit, o Outlook) string {
 	if len(related) == 0 {
 		return head + " (" + who + ")"
 	}
-	return head + " What I remember near it:\n" + strings.Join(related, "\n") + "\n\n(" + who + ")"
+	return head + " Related memories:\n" + strings.Join(related, "\n") + "\n\n(" + who + ")"
 }
 
-// lines renders each hit once. A fact precedes a turn with the same content.
+// hitLines renders each hit once, as a list item. If a fact and a turn have the same content, only the first
+// is rendered.
 func lines(question string, hits []memory.Hit) []string {
 	var out []string
 	seen := map[string]bool{text.Hash(question): true}
@@ -126,7 +127,7 @@ func lines(question string, hits []memory.Hit) []string {
 		line := "- " + addressed(h.Memory, shortened(words))
 		for _, f := range h.Now {
 			if f.Content == "" {
-				line += ", which is no longer so"
+				line += ", which is no longer true"
 				continue
 			}
 			line += ", but now: " + toUser(f.Content) + " (" + f.ObservedAt.Format("2006-01-02") + ")"
@@ -139,12 +140,12 @@ func lines(question string, hits []memory.Hit) []string {
 	return out
 }
 
-// addressed rewrites a memory in the second person ("you"), with its date.
+// inSecondPerson rewrites a memory in the second person ("you"), with its date.
 func addressed(m memory.Memory, words string) string {
 	switch {
 	case m.Fact != nil:
 		line := toUser(words)
-		if m.Link != nil { // "user" in its text means the fact's owner
+		if m.Link != nil { // "user" in the text of a shared fact means its owner
 			line = ownerName(m.Fact.Scope.Owner) + " shared: " + words
 		}
 		if at := m.Fact.ObservedAt; !at.IsZero() {
@@ -159,7 +160,7 @@ func addressed(m memory.Memory, words string) string {
 	return words
 }
 
-// ownerName names the owner of a shared fact.
+// ownerName returns a name for the owner of a shared fact.
 func ownerName(home memory.Owner) string {
 	switch home.Kind() {
 	case memory.GlobalKind:
@@ -170,7 +171,7 @@ func ownerName(home memory.Owner) string {
 	return home.Name()
 }
 
-// forms rewrite a fact about the user in the second person.
+// secondPersonForms rewrite a fact about the user in the second person.
 var forms = []struct {
 	from *lazy.Pattern
 	to   string

@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 )
 
-// groupTokens is the number of tokens that pass through the layers together: enough tokens to use each loaded
-// weight many times, but few enough for intermediate values to stay in the cache.
+// groupTokens is the number of tokens that a goroutine processes together: enough tokens to use each loaded
+// weight many times, but few enough for intermediate values to stay in the CPU cache.
 const groupTokens = 192
 
-// cut appends a text's tokens as one sequence or, if there are too many, as several sequences of nearly equal
-// length, each with the text's prefix.
+// appendSequences appends a text's tokens as one sequence. If there are too many, it splits them into
+// sequences of nearly equal length, each with the text's prefix.
 func (m *Model) cut(to []sequence, prefix, ids []int32) []sequence {
 	room := m.most - 2
 	if len(ids) <= room || m.truncate {
@@ -36,7 +36,7 @@ func (m *Model) single(ids []int32) sequence {
 	return sequence{all, len(all)}
 }
 
-// pair returns two texts as one sequence. The longer text is cut until both fit.
+// pair returns two texts as one sequence. The longer text is truncated until both fit.
 func (m *Model) pair(a, b []int32) sequence {
 	between := []int32{m.tokens.sep}
 	if m.tokens.pairs == pairRoBERTa {
@@ -61,8 +61,8 @@ func (m *Model) pair(a, b []int32) sequence {
 	return sequence{all, len(a) + 2}
 }
 
-// encode passes sequences through the encoder in concurrent groups. It passes each sequence's rows,
-// or the first one, to take, from several goroutines; the rows are valid until take returns.
+// encode encodes sequences in concurrent groups. It calls use with each sequence's rows, or only the first
+// row if firstOnly is true, from several goroutines. The rows are valid until use returns.
 func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, take func(i int, rows []float32)) error {
 	ends := groups(texts, cap(m.free))
 	return parallel(ctx, len(ends), cap(m.free), func(g int) error {
@@ -95,14 +95,15 @@ func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, ta
 	})
 }
 
-// helpedRows is the minimum number of rows of a text for each additional goroutine, and mostTogether the
-// maximum number of goroutines that share the weights.
+// rowsPerHelper is the minimum number of rows of a text for each additional goroutine, and maxTeam the
+// maximum number of goroutines for one group.
 const (
 	helpedRows   = 4
 	mostTogether = 4
 )
 
-// take waits for a run. For a single text it also takes other free runs, to answer a question sooner.
+// acquire waits for a workspace. For a single text it also takes other free workspaces, to answer a question
+// sooner.
 func (m *Model) take(ctx context.Context, texts []sequence, groups int) (team []*run, err error) {
 	select {
 	case r := <-m.free:
@@ -121,8 +122,8 @@ func (m *Model) take(ctx context.Context, texts []sequence, groups int) (team []
 	return team, nil
 }
 
-// groups returns where each group of texts ends. A group has at most groupTokens tokens or one text, and the
-// groups are evenly distributed among the workers.
+// groupEnds returns the end index of each group of texts. A group has one text or at most groupTokens tokens,
+// and the groups are evenly distributed among the workers.
 func groups(texts []sequence, workers int) (ends []int) {
 	total, tokens := 0, 0
 	for _, t := range texts {
@@ -143,8 +144,8 @@ func groups(texts []sequence, workers int) (ends []int) {
 	return ends
 }
 
-// parallel calls do for 0 to n-1 on at most workers goroutines, and waits for them. It returns the first error;
-// after an error or the context's end, it starts no more calls.
+// parallel calls do for 0 to n-1 on at most workers goroutines, and waits for the calls. It returns the first
+// error; after an error or the end of ctx, it starts no more calls.
 func parallel(ctx context.Context, n, workers int, do func(i int) error) error {
 	var next atomic.Int64
 	var failed error
@@ -174,7 +175,7 @@ func parallel(ctx context.Context, n, workers int, do func(i int) error) error {
 	return failed
 }
 
-// alone is the minimum number of texts of a static model for which another goroutine is started.
+// staticBatch is the number of texts that a goroutine embeds with a static model at once.
 const alone = 16
 
 func (m *Model) embedStatic(ctx context.Context, n int, tokens func(i int) []int32) ([][]float32, error) {

@@ -11,12 +11,12 @@ import (
 	"github.com/loci-memory/loci/internal/tensor"
 )
 
-// encoder is a BERT or an XLM-RoBERTa: token, position and type embeddings, then layers of
-// attention and a network with one inner layer, each with a residual connection and normalization.
+// encoder is a BERT or an XLM-RoBERTa: token, position and type embeddings, then layers of attention and a
+// feed-forward network, each with a residual connection and normalization.
 type encoder struct {
 	hidden, inner, heads int
-	words                table     // one row for each token
-	positions, types     []float32 // rows of hidden values
+	words                table     // one row for each token of the vocabulary
+	positions, types     []float32 // rows with hidden values each
 	norm                 tensor.Norm
 	none                 []float32 // a bias of zeros
 	layers               []layer
@@ -33,7 +33,7 @@ type dense struct {
 	bias    []float32
 }
 
-// loader reads an encoder's tensors. It keeps the first error.
+// tensorLoader reads an encoder's tensors. err is the first error; later reads do nothing.
 type loader struct {
 	from   *tensors
 	prefix string
@@ -66,13 +66,13 @@ func (l *loader) dense(in, out int, name string) dense {
 
 func (l *loader) norm(name string, width int, eps float32) tensor.Norm {
 	gain, shift := name+".weight", name+".bias"
-	if l.from.has(l.prefix + name + ".gamma") { // name in the first checkpoints
+	if l.from.has(l.prefix + name + ".gamma") { // names in the oldest model files
 		gain, shift = name+".gamma", name+".beta"
 	}
 	return tensor.Norm{Gain: l.floats(gain, int64(width)), Shift: l.floats(shift, int64(width)), Eps: eps}
 }
 
-// readEncoder reads an encoder whose tensors' names have the prefix.
+// readEncoder reads an encoder whose tensor names begin with prefix.
 func readEncoder(from *tensors, prefix string, c *config) (*encoder, error) {
 	l := &loader{from: from, prefix: prefix}
 	h := int64(c.Hidden)
@@ -103,13 +103,13 @@ func readEncoder(from *tensors, prefix string, c *config) (*encoder, error) {
 	return e, l.err
 }
 
-// sequence is one row of input tokens of the encoder: a text, a part of a text, or a pair of texts.
+// sequence is an input of the encoder: a text, a part of a text, or a pair of texts.
 type sequence struct {
 	ids   []int32
-	first int // number of leading tokens of type 0; the others have type 1
+	first int // number of leading tokens of type 0; the following tokens have type 1
 }
 
-// run is one goroutine's reusable workspace.
+// workspace is the reusable memory of one goroutine.
 type run struct {
 	buffers
 	scores       []float32
@@ -119,10 +119,10 @@ type run struct {
 // buffers hold rows between layers.
 type buffers struct {
 	x, q, seen, sum, inner, first []float32
-	k, v                          [2][]float32 // of this layer and, in a team, of the previous one, which other members may still read
+	k, v                          [2][]float32 // keys and values of this layer and, in a team, of the previous layer, which other members may still read
 }
 
-// resized returns a slice of n values. Its content is undefined.
+// resized returns a slice of n values with undefined content, and stores it in v.
 func resized(v *[]float32, n int) []float32 {
 	if cap(*v) < n {
 		*v = make([]float32, n)
@@ -131,21 +131,21 @@ func resized(v *[]float32, n int) []float32 {
 	return *v
 }
 
-// These are the numbers of rows in the inner layer and of queries in attention that are processed together, so
-// that they fit into the second-level cache.
+// Numbers of rows that the inner layer, and of queries that the attention processes at once, so that they fit
+// into the L2 cache.
 const (
 	innerRows    = 128
 	questionRows = 48
 )
 
-// fewRows is the number of rows per member below which reading weights takes longer than computing.
+// minRowsPerMember is the number of rows per member below which reading weights takes longer than computing.
 const fewRows = 24
 
-// pass is one run of a group of sequences through the layers, by one goroutine or a team. Each member computes
-// its share of the rows, and the members synchronize once per layer, when the keys and values of all rows are
-// ready. With few rows, each member instead computes all rows for a share of the attention heads and columns,
-// so that it reads only its share of the weights. The members then synchronize after each product, and each one
-// normalizes all rows.
+// pass is one pass of a group of sequences through the layers, by one goroutine or a team. Each member
+// computes its share of the rows, and the members synchronize once per layer, when the keys and values of all
+// rows are ready. With few rows, each member instead computes all rows for a share of the attention heads and
+// columns, so that it reads only its share of the weights. The members then synchronize after each product,
+// and each member normalizes all rows.
 type pass struct {
 	*encoder
 	texts     []sequence
@@ -154,14 +154,14 @@ type pass struct {
 	byColumns bool
 	firstOnly bool
 	arrived   atomic.Int64
-	ended     atomic.Int64 // the layer in which a member noticed that the context had ended
-	shared    buffers      // buffers of the first run
+	ended     atomic.Int64 // number of the layer in which a member noticed the end of the context; -1 before
+	shared    buffers      // buffers of the first workspace
 }
 
-// encode passes sequences, of different lengths and without padding, through the layers. It uses one goroutine
-// per run; their number does not change the result. It returns the vectors of all tokens, sequence by sequence,
-// or with firstOnly those of each first token, which saves most of the last layer. The result is part of the
-// first run.
+// encode passes sequences of any lengths, without padding, through the layers, with one goroutine per
+// workspace; their number does not change the result. It returns the vectors of all tokens, sequence by
+// sequence. With firstOnly it returns only the vectors of first tokens, which saves most of the last layer.
+// The result is in the first workspace's buffers.
 func (e *encoder) encode(ctx context.Context, team []*run, texts []sequence, firstOnly bool) ([]float32, error) {
 	p := &pass{encoder: e, texts: texts, team: team, firstOnly: firstOnly}
 	p.ended.Store(-1)
@@ -202,8 +202,8 @@ type member struct {
 	*pass
 	*run
 	number                     int
-	rows                       span // the member's rows
-	ofHeads, ofHidden, ofInner span // the member's columns of attention, of a layer's output, and of the inner layer
+	rows                       span // the member's share of rows
+	ofHeads, ofHidden, ofInner span // the member's share of the columns of attention, of a layer's output, and of the inner layer
 	waits                      int  // how often the member has synchronized
 }
 
@@ -226,7 +226,7 @@ func (p *pass) member(number int) *member {
 	return m
 }
 
-// rowsOf returns the member's share of n rows.
+// rowShare returns the member's share of n rows.
 func (m *member) rowsOf(n int) span {
 	if m.byColumns {
 		return span{0, n}
@@ -234,17 +234,17 @@ func (m *member) rowsOf(n int) span {
 	return m.share(n, 1)
 }
 
-// share returns the member's share of n items in whole units.
+// share returns the member's share of n items. All members' shares begin at multiples of unit.
 func (m *member) share(n, unit int) span {
 	units, team := (n+unit-1)/unit, len(m.team)
 	return span{min(n, units*m.number/team*unit), min(n, units*(m.number+1)/team*unit)}
 }
 
-// work passes the member's share of the rows or columns through the layers.
+// computeLayers passes the member's share of the rows or columns through the layers.
 func (m *member) work(ctx context.Context) {
 	h := m.hidden
 	x := m.shared.x[m.rows.from*h : m.rows.to*h]
-	sum := x // the input of the normalization
+	sum := x // input of the normalization
 	if m.byColumns {
 		x, sum = resized(&m.x, len(x)), m.shared.sum
 	}
@@ -279,7 +279,8 @@ func (m *member) work(ctx context.Context) {
 	}
 }
 
-// await waits, if needed, until every member has arrived. It spins, because the other members are almost there.
+// await waits until every member has called it, if needed is true. It spins, because the other members arrive
+// soon.
 func (m *member) await(needed bool) {
 	if !needed {
 		return
@@ -287,7 +288,7 @@ func (m *member) await(needed bool) {
 	m.waits++
 	m.arrived.Add(1)
 	for tries := 0; m.arrived.Load() < int64(m.waits*len(m.team)); tries++ {
-		if tries > 500 { // less than a microsecond, about the time of a switch
+		if tries > 500 { // 500 tries take less than a microsecond, about the time of a thread switch
 			runtime.Gosched()
 		}
 	}
@@ -316,7 +317,7 @@ func (m *member) embed(x []float32) {
 	}
 }
 
-// firsts returns the member's rows of the sequences' first tokens, the only ones still needed.
+// firstRows returns the member's rows of the sequences' first tokens.
 func (m *member) firsts() []float32 {
 	h, all, to := m.hidden, m.shared.x, m.shared.first
 	if m.byColumns {
@@ -332,8 +333,8 @@ func (m *member) firsts() []float32 {
 	return to[m.rows.from*h : m.rows.to*h]
 }
 
-// attend computes attention for the member's queries, head by head. The queries are those of every token, or of
-// each sequence's first token.
+// attend computes attention for the member's queries, head by head. The queries come from every token or, if
+// everyToken is false, from each sequence's first token.
 func (m *member) attend(k, v []float32, everyToken bool) {
 	h, width := m.hidden, m.hidden/m.heads
 	scale := float32(1 / math.Sqrt(float64(width)))
@@ -362,7 +363,7 @@ func (m *member) attend(k, v []float32, everyToken bool) {
 	}
 }
 
-// pastInner sets sum to x plus the output of the inner layer.
+// addInner sets sum to x plus the output of the inner layer.
 func (m *member) pastInner(l *layer, sum, x []float32) {
 	h, width := m.hidden, m.encoder.inner
 	all := len(x) / h
@@ -396,12 +397,12 @@ func (d dense) apply(dst, x []float32) []float32 {
 	return dst
 }
 
-// columns sets some columns of dst to the layer's output for the rows of x.
+// applyColumns sets the columns s of dst to the layer's output for the rows of x.
 func (d dense) columns(dst, x []float32, s span) {
 	d.multiply(dst, x, s, tensor.Matrix{Data: d.bias[s.from:s.to]})
 }
 
-// added sets some columns of dst to those of old plus the layer's output for the rows of x without
+// addColumns sets the columns s of dst to those of old plus the layer's output for the rows of x, without
 // bias.
 func (d dense) added(dst, old, x []float32, s span) {
 	d.multiply(dst, x, s, tensor.Matrix{Data: old[s.from:], Stride: d.weights.Width()})

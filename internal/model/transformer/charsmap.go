@@ -12,19 +12,19 @@ import (
 	"github.com/clipperhouse/uax29/v2/graphemes"
 )
 
-// charsmap is SentencePiece's table of character replacements: a double-array trie of texts, each
-// with an offset in the replacements.
+// charsmap is SentencePiece's table of character replacements: a double-array trie of texts, each with the
+// offset of its replacement.
 type charsmap struct {
 	units []uint32
 	to    []byte    // replacements, each with a terminating zero
-	plain [128]bool // ASCII characters that stay unchanged
+	plain [128]bool // ASCII characters without a replacement
 }
 
-// maxReplacement is far above the longest replacement in published tables, so that a text cannot grow without
-// bound.
+// maxReplacement is the maximum length of a replacement in bytes, far above published tables. It limits how
+// much a text can grow.
 const maxReplacement = 256
 
-// readCharsmap reads the table of tokenizer.json: the trie's length in bytes, the trie and the replacements,
+// readCharsmap reads the table in tokenizer.json: the trie's length in bytes, the trie and the replacements,
 // encoded as base64.
 func readCharsmap(encoded string) (*charsmap, error) {
 	b, err := base64.StdEncoding.DecodeString(encoded)
@@ -36,7 +36,7 @@ func readCharsmap(encoded string) (*charsmap, error) {
 	}
 	n := int64(binary.LittleEndian.Uint32(b))
 	if b = b[4:]; n > int64(len(b)) || n%4 != 0 || n == 0 {
-		return nil, fmt.Errorf("precompiled_charsmap: a trie of %d bytes in %d", n, len(b))
+		return nil, fmt.Errorf("precompiled_charsmap: a trie of %d bytes in only %d bytes", n, len(b))
 	}
 	c := &charsmap{units: make([]uint32, n/4), to: b[n:]}
 	for i := range c.units {
@@ -44,7 +44,7 @@ func readCharsmap(encoded string) (*charsmap, error) {
 	}
 	for to := range bytes.SplitSeq(c.to, []byte{0}) {
 		if len(to) > maxReplacement || !utf8.Valid(to) {
-			return nil, fmt.Errorf("precompiled_charsmap: %d bytes of replacement, or not UTF-8", len(to))
+			return nil, fmt.Errorf("precompiled_charsmap: a replacement of %d bytes is too long or not UTF-8", len(to))
 		}
 	}
 	for b := range c.plain {
@@ -54,8 +54,8 @@ func readCharsmap(encoded string) (*charsmap, error) {
 	return c, nil
 }
 
-// find returns the replacement of the shortest prefix of s in the table. Units are those of
-// darts-clone: 8 bits of label, a flag for a value, then the offset of the children.
+// find returns the replacement of the shortest prefix of s in the table. Units have the format of
+// darts-clone: 8 bits of label, a flag for a value, and the offset of the children.
 func (c *charsmap) find(s string) (to []byte, ok bool) {
 	offset := func(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
 	at := offset(c.units[0])
@@ -85,9 +85,9 @@ func (c *charsmap) find(s string) (to []byte, ok bool) {
 	return nil, false
 }
 
-// append replaces text like Hugging Face's tokenizers, which differ slightly from SentencePiece: a grapheme
-// cluster of less than six bytes is replaced as a whole by the replacement of its shortest prefix; otherwise
-// each character is replaced.
+// append appends s with replacements like Hugging Face's tokenizers, which differ slightly from
+// SentencePiece: a grapheme cluster of less than six bytes is replaced as a whole by the replacement of its
+// shortest prefix. In a longer cluster each character is replaced.
 func (c *charsmap) append(dst []byte, s string) []byte {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	for i := 0; i < len(s); {

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// maxJSON is more than the largest tokenizer.json of supported models.
+// maxJSON is the maximum size of a JSON file in bytes, above the largest tokenizer.json of supported models.
 const maxJSON = 64 << 20
 
-// config is the config.json of a BERT or an XLM-RoBERTa, which differ in the first position. Static models do
-// not use it.
+// config is the config.json of a BERT or an XLM-RoBERTa. The two differ in the first position. Static models
+// do not use it.
 type config struct {
 	Type         string   `json:"model_type"`
 	Hidden       int      `json:"hidden_size"`
@@ -30,8 +30,8 @@ type config struct {
 	Padding      *int     `json:"pad_token_id"`
 }
 
-// bert checks that the config describes a supported BERT. Sizes are compared with the tensors before memory is
-// allocated.
+// checkBERT checks that the config describes a supported BERT. Sizes are compared with the tensors before
+// memory is allocated.
 func (c *config) bert() error {
 	switch {
 	case c.Type != "bert" && c.Type != "xlm-roberta":
@@ -41,7 +41,7 @@ func (c *config) bert() error {
 	case c.PositionType != "" && c.PositionType != "absolute":
 		return fmt.Errorf("config.json: position_embedding_type %q is not supported: only absolute is", c.PositionType)
 	}
-	// Weights with less than 32 columns would take a multiple of their size in memory.
+	// weights with less than 32 columns would take a multiple of their size in memory
 	for name, v := range map[string]struct{ is, least, most int }{
 		"hidden_size": {c.Hidden, 32, 1 << 14}, "intermediate_size": {c.Inner, 32, 1 << 16}, "num_hidden_layers": {c.Layers, 1, 1 << 8},
 		"num_attention_heads": {c.Heads, 1, 1 << 10}, "max_position_embeddings": {c.Positions, 8, 1 << 16},
@@ -57,8 +57,8 @@ func (c *config) bert() error {
 	return nil
 }
 
-// firstPosition returns the row of the position embeddings for a text's first token. In XLM-RoBERTa it follows
-// the number of the padding token; in BERT it is 0.
+// firstPosition returns the row of the position embeddings for a text's first token: the number of the
+// padding token plus 1 in XLM-RoBERTa, 0 in BERT.
 func (c *config) firstPosition() int {
 	switch {
 	case c.Type != "xlm-roberta":
@@ -76,13 +76,13 @@ func (c *config) eps() float32 {
 	return *c.Eps
 }
 
-// These are the poolings: how the vectors of a text's tokens are combined.
+// Poolings: how the vectors of a text's tokens are combined.
 const (
 	meanPooling = "mean"
-	clsPooling  = "cls" // the first token's vector
+	clsPooling  = "cls" // the vector of the first token
 )
 
-// pooling reads the pooling from a sentence-transformers folder. The default is the mean.
+// readPooling reads the pooling from a sentence-transformers folder. The default is the mean.
 func pooling(dir fs.FS) (string, error) {
 	var modules []struct {
 		Path, Type string
@@ -125,7 +125,7 @@ func pooling(dir fs.FS) (string, error) {
 	return "", fmt.Errorf("%s: pooling by %q is not supported; supported: cls_token, mean_tokens", file, found)
 }
 
-// prompts reads the prefixes for questions and documents.
+// readPrompts reads the prefixes for questions and documents.
 func prompts(dir fs.FS) (question, document string, err error) {
 	var config struct {
 		Prompts map[string]string `json:"prompts"`
@@ -140,7 +140,7 @@ func prompts(dir fs.FS) (question, document string, err error) {
 	return config.Prompts["query"], document, nil
 }
 
-// longest returns the model's maximum number of tokens, at most its number of positions.
+// readMaxTokens returns the model's maximum number of tokens, at most its number of positions.
 func longest(dir fs.FS, positions int) (int, error) {
 	var sentence struct {
 		Length int `json:"max_seq_length"`
@@ -160,12 +160,11 @@ func longest(dir fs.FS, positions int) (int, error) {
 		n = int(tokenizer.Length)
 	}
 	if n < 8 {
-		return 0, fmt.Errorf("texts of %d tokens are too short to be useful", n)
+		return 0, fmt.Errorf("a maximum length of %d tokens is too short, want at least 8", n)
 	}
 	return n, nil
 }
 
-// readJSON reads a file of a model's folder.
 func readJSON(dir fs.FS, name string, to any) error {
 	b, err := readFile(dir, name)
 	if err != nil {
@@ -177,7 +176,7 @@ func readJSON(dir fs.FS, name string, to any) error {
 	return nil
 }
 
-// readFile reads a file, unless it is implausibly large.
+// readFile reads a file of at most maxJSON bytes.
 func readFile(dir fs.FS, name string) ([]byte, error) {
 	f, err := dir.Open(name)
 	if err != nil {

@@ -16,32 +16,32 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Model is an open model: an embedder or a cross-encoder. It is safe for concurrent use. All calls together use
-// at most as many goroutines and workspaces as there are processors.
+// Model is an embedder or a cross-encoder that runs in this process. It is safe for concurrent use. All calls
+// together use at most one goroutine and workspace per processor.
 type Model struct {
 	tokens      *tokenizer
 	encoder     *encoder // nil if static is set
 	static      *static  // nil if encoder is set
-	head        *head    // only in a cross-encoder
+	head        *head    // nil unless the model is a cross-encoder
 	pooling     string
 	prefix      map[memory.EmbedAs]string
-	most        int  // maximum number of tokens of a sequence, including those around the text
+	most        int  // maximum number of tokens of a sequence, including special tokens
 	truncate    bool // truncate long texts instead of splitting them
 	dims        int
 	fingerprint string
-	free        chan *run // one run for each allowed goroutine
+	free        chan *run // one workspace for each allowed goroutine
 }
 
 var _ memory.Embedder = (*Model)(nil)
 
-// head computes a cross-encoder's score from the first token.
+// scoreHead computes a cross-encoder's score from the first token's vector.
 type head struct {
 	pooler dense
 	weight []float32
 	bias   float32
 }
 
-// Open reads the model in a folder. For all-MiniLM-L6-v2, this takes a fraction of a second and 90 MB of
+// Open reads the model in a folder. For all-MiniLM-L6-v2, it takes a fraction of a second and 90 MB of
 // memory.
 func Open(dir string) (*Model, error) {
 	m, err := open(os.DirFS(dir), filepath.Base(dir))
@@ -53,7 +53,7 @@ func Open(dir string) (*Model, error) {
 
 const weightsFile = "model.safetensors"
 
-// open reads the model in a folder with a name.
+// openFolder reads the model in dir. name is the folder's name.
 func open(dir fs.FS, name string) (*Model, error) {
 	m := &Model{free: make(chan *run, runtime.GOMAXPROCS(0))}
 	for range cap(m.free) {
@@ -126,7 +126,7 @@ func (m *Model) readBERT(dir fs.FS, weights *tensors, c *config) error {
 		return err
 	}
 	if c.Vocabulary < int(m.tokens.size) {
-		return fmt.Errorf("config.json: vocab_size is %d, and the tokenizer has %d tokens: they belong to different models; use the files of one model", c.Vocabulary, m.tokens.size)
+		return fmt.Errorf("config.json: vocab_size is %d, but the tokenizer has %d tokens; use the files of one model", c.Vocabulary, m.tokens.size)
 	}
 	if m.tokens.cls < 0 {
 		return errors.New("the tokenizer does not add tokens around a text, but BERT needs them")
@@ -142,7 +142,7 @@ func (m *Model) readBERT(dir fs.FS, weights *tensors, c *config) error {
 	}
 	cross := weights.has(classifier + ".weight")
 	if cross && c.Types < 2 && m.tokens.pairs == pairBERT {
-		return fmt.Errorf("config.json: type_vocab_size is %d, and a cross-encoder whose texts differ in type needs 2", c.Types)
+		return fmt.Errorf("config.json: type_vocab_size is %d, but a cross-encoder whose texts differ in type needs 2", c.Types)
 	}
 	if m.encoder, err = readEncoder(weights, prefix, c); err != nil {
 		return fmt.Errorf("%s: %w", weightsFile, err)
@@ -168,8 +168,8 @@ func readHead(from *tensors, pooler, classifier string, hidden int) (*head, erro
 	return h, l.err
 }
 
-// fingerprint hashes the files that determine vectors, the prefixes that do not come from these files, and the
-// version of this code.
+// fingerprint hashes the files that determine vectors, the prefixes of the model's family, and the version of
+// this code.
 func fingerprint(dir fs.FS, prefixes string) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
 	fmt.Fprintln(h, "loci 1: parts of long texts are averaged by their tokens"+prefixes)
@@ -200,21 +200,21 @@ func addFile(h hash.Hash, dir fs.FS, name string) error {
 	return err
 }
 
-// Fingerprint names the pooling, the number of dims and a hash of the folder's files.
+// Fingerprint contains the pooling, the number of dimensions and a hash of the folder's files.
 func (m *Model) Fingerprint() string { return m.fingerprint }
 
-// Dims is the length of the vectors.
+// Dims returns the length of the vectors.
 func (m *Model) Dims() int { return m.dims }
 
-// Reranks reports whether this is a cross-encoder, which has [Model.Rerank] and no [Model.Embed].
+// IsCrossEncoder reports whether the model has [Model.Rerank] instead of [Model.Embed].
 func (m *Model) Reranks() bool { return m.head != nil }
 
 // Embed returns one unit vector for each text, in order. A text longer than the model's limit is split into
-// equal parts, whose vectors are averaged by length. If the context ends, Embed returns its error early. A
+// equal parts, and the parts' vectors are averaged by length. If ctx ends, Embed returns its error early. A
 // cross-encoder returns [memory.Invalid].
 func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	if m.head != nil {
-		return nil, memory.Errorf(memory.Invalid, "a cross-encoder compares texts and does not embed them")
+		return nil, memory.Errorf(memory.Invalid, "a cross-encoder can compare texts, but not embed them")
 	}
 	tokens := func(i int) []int32 { return m.tokens.ids(m.prefix[as] + texts[i]) }
 	if m.static != nil {
@@ -222,7 +222,7 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	}
 	prefix := m.tokens.ids(m.prefix[as])
 	var parts []sequence
-	var of []int // index of the text that each part belongs to
+	var of []int // index of the text to which each part belongs
 	for i := range texts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -253,8 +253,8 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	return out, nil
 }
 
-// Window returns how many tokens of a text are embedded together, and a token counter. It returns 0 for a
-// static model, which has no limit.
+// Window returns the maximum number of tokens of a text that are embedded together, and a token counter. For
+// a static model, which has no limit, it returns 0 and nil.
 func (m *Model) Window() (most int, count func(text string) int) {
 	if m.static != nil {
 		return 0, nil
@@ -276,12 +276,12 @@ func mean(rows []float32, width int) []float32 {
 	return v
 }
 
-// Rerank rates how well each text answers the question, from 0 to 1, in order: the sigmoid of the model's
-// score. If a pair is longer than the model's limit, its longer side is cut. If the context ends, Rerank
-// returns its error early. An embedder returns [memory.Invalid].
+// Rerank rates how well each text answers the question, from 0 to 1, in order. A rating is the sigmoid of the
+// model's score. If a pair is longer than the model's limit, its longer text is truncated. If ctx ends,
+// Rerank returns its error early. An embedder returns [memory.Invalid].
 func (m *Model) Rerank(ctx context.Context, question string, texts ...string) ([]float32, error) {
 	if m.head == nil {
-		return nil, memory.Errorf(memory.Invalid, "an embedder does not compare texts: it has no classifier")
+		return nil, memory.Errorf(memory.Invalid, "an embedder cannot compare texts: it has no classifier")
 	}
 	asked := m.tokens.ids(question)
 	pairs := make([]sequence, len(texts))

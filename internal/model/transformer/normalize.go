@@ -13,29 +13,29 @@ import (
 // normalizerFile is a normalizer in tokenizer.json.
 type normalizerFile struct {
 	Type        string           `json:"type"`
-	Normalizers []normalizerFile `json:"normalizers"` // in a Sequence
+	Normalizers []normalizerFile `json:"normalizers"` // parts of a Sequence
 
-	// in a BertNormalizer
+	// fields of a BertNormalizer
 	CleanText bool  `json:"clean_text"`
 	Chinese   bool  `json:"handle_chinese_chars"`
-	Accents   *bool `json:"strip_accents"` // nil: the value of Lowercase
+	Accents   *bool `json:"strip_accents"` // nil uses the value of Lowercase
 	Lowercase bool  `json:"lowercase"`
 
-	// in a Replace
+	// fields of a Replace
 	Pattern struct {
 		String, Regex string
 	} `json:"pattern"`
 	Content string `json:"content"`
 
-	// in a Precompiled
+	// field of a Precompiled
 	Charsmap string `json:"precompiled_charsmap"`
 
-	// in a Strip
+	// fields of a Strip
 	Left  bool `json:"strip_left"`
 	Right bool `json:"strip_right"`
 }
 
-// steps returns the normalizer as at least one function. Each function appends the normalized text.
+// functions returns the normalizer as at least one function. Each function appends the normalized text to dst.
 func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 	if n == nil {
 		return []func([]byte, string) []byte{func(dst []byte, s string) []byte { return append(dst, s...) }}, nil
@@ -66,7 +66,7 @@ func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 			})
 		case n.Pattern.Regex == `\s+` && n.Content == " ":
 			return one(joinSpaces)
-		case n.Pattern.Regex == " {2,}" && len(n.Content) < 4: // a space or ▁
+		case n.Pattern.Regex == " {2,}" && len(n.Content) < 4: // Content is a space or ▁
 			return one(func(dst []byte, s string) []byte { return replaceRuns(dst, s, n.Content) })
 		}
 	case "Precompiled":
@@ -92,7 +92,7 @@ func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 	return nil, fmt.Errorf("the normalizer %s with the pattern %q is not supported", n.Type, n.Pattern.String+n.Pattern.Regex)
 }
 
-// joinSpaces collapses runs of spaces to one plain space.
+// joinSpaces collapses each run of white space to one space.
 func joinSpaces(dst []byte, s string) []byte {
 	inside := false
 	for _, r := range s {
@@ -108,7 +108,7 @@ func joinSpaces(dst []byte, s string) []byte {
 	return dst
 }
 
-// replaceRuns replaces each run of two or more plain spaces.
+// replaceRuns replaces each run of two or more spaces.
 func replaceRuns(dst []byte, s, by string) []byte {
 	for {
 		at := strings.Index(s, "  ")
@@ -120,11 +120,11 @@ func replaceRuns(dst []byte, s, by string) []byte {
 	}
 }
 
-// bert returns the normalizer of BERT: it removes control characters, accents and capitals, converts every
-// space to a plain space, and separates Chinese characters. It removes invalid bytes like undefined characters.
+// bert returns BERT's normalizer: it removes control characters, accents, capitals and invalid bytes,
+// converts white space to spaces, and separates Chinese characters.
 //
 // It equals Hugging Face's tokenizers, except for some 570 recent characters, marks and punctuation of rare
-// scripts that are missing in their tables. The remaining marks stay in order.
+// scripts that are missing in their tables. The remaining marks keep their order.
 func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
 	clean, chinese, lower := n.CleanText, n.Chinese, n.Lowercase
 	strip := lower
@@ -168,7 +168,7 @@ func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
 	}
 }
 
-// appendPlain appends a character, without accents and in lower case if requested.
+// appendPlain appends a character, without accents if strip is true and in lower case if lower is true.
 func appendPlain(dst []byte, r rune, strip, lower bool) []byte {
 	if !strip {
 		return lowered(dst, r, lower)
@@ -194,7 +194,7 @@ func appendPlain(dst []byte, r rune, strip, lower bool) []byte {
 	return lowered(dst, r, lower)
 }
 
-// These constants describe the Korean syllables, which decompose by arithmetic.
+// Korean syllables, which decompose by arithmetic: the first one and their number.
 const (
 	hangul      = 0xac00
 	hangulCount = 19 * 21 * 28
@@ -203,7 +203,7 @@ const (
 func lowered(dst []byte, r rune, lower bool) []byte {
 	switch {
 	case !lower:
-	case r == 'İ': // the only letter that becomes two
+	case r == 'İ': // the only letter whose lower case has two characters
 		return append(dst, "i̇"...)
 	default:
 		r = unicode.ToLower(r)
@@ -211,7 +211,8 @@ func lowered(dst []byte, r rune, lower bool) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// isChinese reports whether a character is in the blocks that BERT uses. Newer blocks are not included.
+// isChinese reports whether a character is in one of the Unicode blocks that BERT uses, which exclude newer
+// blocks.
 func isChinese(r rune) bool {
 	return r >= 0x4e00 && r <= 0x9fff || r >= 0x3400 && r <= 0x4dbf || r >= 0x20000 && r <= 0x2a6df ||
 		r >= 0x2a700 && r <= 0x2b73f || r >= 0x2b740 && r <= 0x2b81f || r >= 0x2b920 && r <= 0x2ceaf ||
@@ -221,7 +222,8 @@ func isChinese(r rune) bool {
 //go:embed unaccented.txt
 var unaccentedLines string
 
-// unaccented maps a character to its canonical decomposition without nonspacing marks (Mn), if the two differ.
+// unaccented maps a character to its canonical decomposition without nonspacing marks (Mn), if the two
+// differ.
 var unaccented = sync.OnceValue(func() map[rune][]rune {
 	out := map[rune][]rune{}
 	for line := range strings.Lines(unaccentedLines) {

@@ -10,8 +10,8 @@ import (
 
 const forPassages = "Represent this sentence for searching relevant passages: "
 
-// families are models trained with a prefix for questions or documents. A model belongs to a family if its name
-// has all these parts, but not the excluded part; the first match counts.
+// prefixFamilies are models trained with a prefix for questions or documents. A model belongs to the first family
+// for which its name has all the parts, but not the excluded part.
 var families = []struct {
 	parts              []string
 	not                string
@@ -30,8 +30,8 @@ var families = []struct {
 	{[]string{"qwen3", "embedding"}, "", "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:", ""},
 }
 
-// Prefixes returns a model's prefixes for questions and documents, according to its family's
-// documentation. The name may have an organisation and a version, as on servers and the hub.
+// Prefixes returns a model's prefixes for questions and documents, according to its family's documentation.
+// The name may contain an organisation and a version, as on servers and the hub.
 func Prefixes(name string) (question, document string) {
 	parts := strings.FieldsFunc(strings.ToLower(path.Base(name)), func(r rune) bool { return strings.ContainsRune("-_.@:", r) })
 	for _, f := range families {
@@ -46,8 +46,8 @@ func Prefixes(name string) (question, document string) {
 	return "", ""
 }
 
-// familyPrefixes uses the name of the folder and the names in config.json and loci.json, because a folder may
-// have any name.
+// familyPrefixes looks up the name of the folder, then the names in config.json and loci.json, because a
+// folder may have any name.
 func familyPrefixes(dir fs.FS, folder string) (question, document string) {
 	names := []string{folder}
 	for file, fields := range map[string][]string{"loci.json": {"repository", "source"}, "config.json": {"_name_or_path"}} {

@@ -13,26 +13,26 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// The header of the largest models is well below one mebibyte.
+// maxHeader is the maximum length of a header in bytes. Headers of the largest models are below 1 MiB.
 const maxHeader = 8 << 20
 
-// tensors are the arrays of a safetensors file: eight bytes with the header's length, the header in JSON, then
+// tensors are the arrays of a safetensors file: eight bytes with the header's length, the header in JSON, and
 // the values, little-endian. The header is checked against the file's size before memory is allocated.
 type tensors struct {
 	file    io.ReaderAt
 	entries map[string]entry
 }
 
-// entry describes one array.
+// arrayEntry describes one array.
 type entry struct {
 	kind  string
 	shape []int64
-	at    int64 // offset in the file
+	at    int64 // offset of the first value in the file
 	end   int64
 	n     int64 // number of values
 }
 
-// sizes are the bytes of a value of each supported type.
+// valueSizes are the bytes of a value of each supported type.
 var sizes = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I8": 1, "I32": 4, "I64": 8}
 
 func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
@@ -42,7 +42,7 @@ func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > maxHeader || int64(n) > size-8 {
-		return nil, fmt.Errorf("a header of %d bytes in a file of %d: the file is cut off, or is not a safetensors file but perhaps a pointer to one (git lfs pull downloads it)", n, size)
+		return nil, fmt.Errorf("a header of %d bytes in a file of %d bytes: the file is cut off or not a safetensors file; if it is a git lfs pointer, git lfs pull downloads the model", n, size)
 	}
 	header := make([]byte, n)
 	if _, err := file.ReadAt(header, 8); err != nil && n > 0 {
@@ -77,7 +77,7 @@ func (t *tensors) checkOverlap() error {
 	return nil
 }
 
-// parseEntry reads an array's entry in the header; values begin at start.
+// parseEntry reads an array's entry in the header. start is the file offset of the values.
 func parseEntry(raw []byte, start, size int64) (entry, error) {
 	var header struct {
 		Kind    string  `json:"dtype"`
@@ -88,7 +88,7 @@ func parseEntry(raw []byte, start, size int64) (entry, error) {
 		return entry{}, err
 	}
 	if len(header.Offsets) != 2 || len(header.Shape) > 8 {
-		return entry{}, fmt.Errorf("%d offsets and %d axes", len(header.Offsets), len(header.Shape))
+		return entry{}, fmt.Errorf("%d offsets (want 2) and %d axes (want at most 8)", len(header.Offsets), len(header.Shape))
 	}
 	begin, end := header.Offsets[0], header.Offsets[1]
 	if begin < 0 || end < begin || end > size-start {
@@ -97,24 +97,23 @@ func parseEntry(raw []byte, start, size int64) (entry, error) {
 	n := int64(1)
 	for _, d := range header.Shape {
 		if d < 0 || d > 0 && n > math.MaxInt64/d {
-			return entry{}, fmt.Errorf("shape %v", header.Shape)
+			return entry{}, fmt.Errorf("invalid shape %v", header.Shape)
 		}
 		n *= d
 	}
-	// Arrays of other types are allowed if they are not read.
+	// arrays of other types are allowed if they are not read
 	if width, ok := sizes[header.Kind]; ok && (n > size || n*width != end-begin) {
-		return entry{}, fmt.Errorf("%d bytes for %v values of %s", end-begin, header.Shape, header.Kind)
+		return entry{}, fmt.Errorf("%d bytes do not fit the shape %v and the type %s", end-begin, header.Shape, header.Kind)
 	}
 	return entry{header.Kind, header.Shape, start + begin, start + end, n}, nil
 }
 
-// has reports whether there is an array with a name.
 func (t *tensors) has(name string) bool {
 	_, ok := t.entries[name]
 	return ok
 }
 
-// named returns the first of some names that has an array.
+// firstPresent returns the first of names for which there is an array.
 func (t *tensors) named(names ...string) (string, error) {
 	for _, name := range names {
 		if t.has(name) {
@@ -124,8 +123,8 @@ func (t *tensors) named(names ...string) (string, error) {
 	return "", fmt.Errorf("missing tensor %q", names[0])
 }
 
-// floats reads an array, which must have the given shape; -1 allows any length. I8 values are whole numbers
-// without a scale.
+// floats reads an array, which must have this shape; -1 allows any length of an axis. I8 values are whole
+// numbers without a scale.
 func (t *tensors) floats(name string, shape ...int64) ([]float32, error) {
 	e, err := t.entry(name, shape)
 	if err != nil {
@@ -134,7 +133,7 @@ func (t *tensors) floats(name string, shape ...int64) ([]float32, error) {
 	return t.part(name, e)
 }
 
-// rows reads an array with a number of rows, and passes each row to take.
+// eachRow reads an array of this shape, and calls use with each row.
 func (t *tensors) rows(name string, rows, width int, take func(row []float32)) error {
 	e, err := t.entry(name, []int64{int64(rows), int64(width)})
 	if err != nil {
@@ -157,7 +156,7 @@ func (t *tensors) rows(name string, rows, width int, take func(row []float32)) e
 	return nil
 }
 
-// part reads an array or a part of one.
+// values reads an array or a part of an array.
 func (t *tensors) part(name string, e entry) ([]float32, error) {
 	decode, ok := decoders[e.kind]
 	if !ok {
@@ -170,7 +169,7 @@ func (t *tensors) part(name string, e entry) ([]float32, error) {
 	return out, err
 }
 
-// finite reports whether all values are finite. Only then is their product with 0 always 0.
+// isFinite reports whether all values are finite. Only then are their products with 0 all 0.
 func finite(v []float32) bool {
 	var zeros [1024]float32
 	for part := range slices.Chunk(v, len(zeros)) {
@@ -217,7 +216,7 @@ var decoders = map[string]func([]byte) float32{
 	"I8": func(b []byte) float32 { return float32(int8(b[0])) },
 }
 
-// read decodes an array piece by piece, so that memory never holds it twice.
+// readValues decodes an array piece by piece, so that memory does not hold it twice.
 func read[T any](file io.ReaderAt, e entry, decode func([]byte) T) ([]T, error) {
 	width := sizes[e.kind]
 	out := make([]T, 0, e.n)

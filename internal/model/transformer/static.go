@@ -7,17 +7,17 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// static is a model2vec: a vector for each token, or for each class of tokens, and each token's weight. A
-// text's vector is the weighted mean of its tokens' vectors.
+// staticModel is a model2vec model: a vector for each token or for each class of tokens, and each token's weight.
+// A text's vector is the weighted mean of its tokens' vectors.
 type static struct {
 	dims    int
 	vectors []float32
-	row     []int32   // row of each token; nil: the token's number
-	weights []float32 // weight of each token; nil: 1
-	unknown int32     // the token that does not count
+	row     []int32   // row of each token in vectors; nil means the token's number
+	weights []float32 // weight of each token; nil means 1
+	unknown int32     // token that is ignored
 }
 
-// staticNames are the tensor names under which static models store their vectors.
+// staticNames are the possible tensor names of a static model's vectors.
 var staticNames = []string{"embeddings", "embedding.weight", "0"}
 
 func readStatic(from *tensors, t *tokenizer) (*static, error) {
@@ -40,12 +40,12 @@ func readStatic(from *tensors, t *tokenizer) (*static, error) {
 			return nil, err
 		}
 		if len(s.weights) < int(t.size) {
-			return nil, fmt.Errorf("weights for %d tokens of %d", len(s.weights), t.size)
+			return nil, fmt.Errorf("weights for only %d of %d tokens", len(s.weights), t.size)
 		}
 	}
 	if !from.has("mapping") {
 		if rows < int64(t.size) {
-			return nil, fmt.Errorf("vectors for %d tokens of %d: the tokenizer belongs to another model", rows, t.size)
+			return nil, fmt.Errorf("vectors for only %d of %d tokens: the tokenizer belongs to another model", rows, t.size)
 		}
 		return s, nil
 	}
@@ -54,18 +54,18 @@ func readStatic(from *tensors, t *tokenizer) (*static, error) {
 		return nil, err
 	}
 	if len(mapping) < int(t.size) {
-		return nil, fmt.Errorf("a mapping of %d tokens of %d", len(mapping), t.size)
+		return nil, fmt.Errorf("a mapping of only %d of %d tokens", len(mapping), t.size)
 	}
 	for token, row := range mapping {
 		if row < 0 || row >= rows {
-			return nil, fmt.Errorf("token %d has vector %d of %d", token, row, rows)
+			return nil, fmt.Errorf("token %d has vector %d, but there are only %d", token, row, rows)
 		}
 		s.row = append(s.row, int32(row))
 	}
 	return s, nil
 }
 
-// embed returns the unit vector of a text's tokens.
+// embed returns the unit vector of a text with these tokens.
 func (s *static) embed(ids []int32) []float32 {
 	sum := make([]float32, s.dims)
 	for _, id := range ids {
@@ -86,8 +86,8 @@ func (s *static) embed(ids []int32) []float32 {
 	return unit(sum)
 }
 
-// unit scales v to length 1. A zero vector, such as that of a text without any token of the model, becomes the
-// first axis.
+// normalized scales v to length 1. A zero vector, such as that of a text without any token of the model,
+// becomes the first axis.
 func unit(v []float32) []float32 {
 	if !vector.Normalize(v) {
 		clear(v)

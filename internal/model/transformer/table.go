@@ -2,8 +2,8 @@ package transformer
 
 import "math"
 
-// table holds a row of values for each token of a vocabulary. In a multilingual model, the table is most of the
-// model, so its rows are stored as 8-bit numbers scaled to ±127.
+// embeddingTable has a row of values for each token of a vocabulary. In a multilingual model, the table is most of the
+// model, so its rows are stored as 8-bit numbers with a scale.
 type table struct {
 	width  int
 	floats []float32 // rows of a small vocabulary
@@ -12,9 +12,9 @@ type table struct {
 }
 
 // largeTable is the minimum number of tokens for 8-bit values. BERT's English vocabulary has 30,522 tokens,
-// multilingual ones have 105,000 to 250,000. With 8 bits, all-MiniLM-L6-v2's vectors would have a cosine of at
-// least 0.99990 to the exact vectors, 0.99999 on average, and the same correlation on the STS benchmark to four
-// digits.
+// multilingual vocabularies have 105,000 to 250,000. With 8 bits, all-MiniLM-L6-v2's vectors would have a
+// cosine of at least 0.99990 to the exact vectors, 0.99999 on average, and the same correlation on the STS
+// benchmark to four digits.
 var largeTable = 100_000
 
 // readTable reads a table in small parts, so that it needs no further memory.
@@ -42,7 +42,7 @@ func readTable(from *tensors, name string, rows, width int) (table, error) {
 	return t, err
 }
 
-// row copies a token's row to to.
+// copyRow copies a token's row to dst.
 func (t *table) row(to []float32, id int) {
 	from := id * t.width
 	if t.floats != nil {

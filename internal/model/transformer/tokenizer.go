@@ -10,18 +10,18 @@ import (
 	"unicode"
 )
 
-// tokenizer converts texts to token numbers like the model's own tokenizer: it finds special tokens in the raw
-// text, and normalizes and splits the rest.
+// tokenizer converts texts to token numbers like the model's own tokenizer: it finds special tokens in the
+// raw text, then normalizes and splits the text between them.
 type tokenizer struct {
 	special   []special // longest first
-	starts    [256]bool // whether a byte begins a special token
+	starts    [256]bool // for each byte, whether a special token begins with it
 	normalize []func(dst []byte, s string) []byte
 	words     interface {
 		// add appends the tokens of a normalized text to ids.
 		add(ids []int32, text []byte) []int32
 	}
 	unknown  int32
-	size     int32 // one more than the greatest token number
+	size     int32 // greatest token number plus 1
 	cls, sep int32 // tokens before and after a text; -1 if the model needs none
 	pairs    pairing
 }
@@ -37,10 +37,10 @@ const (
 type special struct {
 	text          string
 	id            int32
-	before, after bool // the token includes the space before or after it
+	before, after bool // the token includes the spaces before or after it
 }
 
-// ids returns the tokens of a text, without those before and after it.
+// ids returns the tokens of a text, without cls and sep.
 func (t *tokenizer) ids(text string) (ids []int32) {
 	var buffers [2][]byte
 	for text != "" {
@@ -69,7 +69,7 @@ func (t *tokenizer) ids(text string) (ids []int32) {
 	return ids
 }
 
-// nextSpecial returns the offset of the first special token, or the length of the text.
+// nextSpecial returns the first special token and its offset, or nil and the length of the text.
 func (t *tokenizer) nextSpecial(text string) (int, *special) {
 	for at := range len(text) {
 		if !t.starts[text[at]] {
@@ -140,17 +140,17 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 		return nil, err
 	}
 	if len(f.Added) > maxAdded {
-		return nil, fmt.Errorf("%d added tokens, and no more than %d are supported", len(f.Added), maxAdded)
+		return nil, fmt.Errorf("%d added tokens, but at most %d are supported", len(f.Added), maxAdded)
 	}
 	var added []special
 	for _, a := range f.Added {
-		// Tokens such as <mask> are searched before normalization, even if the file requires it after. The
-		// result differs only for texts such as ＜mask＞.
+		// Tokens such as <mask> are searched before normalization, even if the file says after. The result
+		// differs only for texts such as ＜mask＞.
 		if a.Content == "" || a.SingleWord || a.Normalized && !a.Special {
 			return nil, fmt.Errorf("the added token %q is not supported, because it matches only whole words or normalized text", a.Content)
 		}
 		if a.ID < 0 || a.ID >= t.size {
-			return nil, fmt.Errorf("the added token %q has number %d of %d", a.Content, a.ID, t.size)
+			return nil, fmt.Errorf("the added token %q has number %d, but there are only %d tokens", a.Content, a.ID, t.size)
 		}
 		added = append(added, special{a.Content, a.ID, a.Before, a.After})
 	}
@@ -163,13 +163,13 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 			return nil, err
 		}
 		if t.cls >= t.size || t.sep >= t.size {
-			return nil, fmt.Errorf("post_processor: tokens %d and %d of %d", t.cls, t.sep, t.size)
+			return nil, fmt.Errorf("post_processor: tokens %d and %d, but there are only %d", t.cls, t.sep, t.size)
 		}
 	}
 	return t, nil
 }
 
-// maxAdded bounds the number of special tokens, which are searched for at each offset.
+// maxAdded is the maximum number of special tokens, which are searched for at each offset.
 const maxAdded = 1000
 
 func (t *tokenizer) lookFor(tokens []special) {
@@ -180,7 +180,7 @@ func (t *tokenizer) lookFor(tokens []special) {
 	}
 }
 
-// readVocabulary creates BERT's tokenizer from a file with one word per line.
+// readVocabulary creates BERT's tokenizer from a file with one token per line.
 func readVocabulary(dir fs.FS) (*tokenizer, error) {
 	b, err := readFile(dir, "vocab.txt")
 	if err != nil {
@@ -239,7 +239,7 @@ type templatePiece struct {
 	}
 }
 
-// around sets the tokens before and after a text, and between two texts.
+// setSpecial sets the tokens before and after a text, and the pairing of two texts.
 func (p *processorFile) around(t *tokenizer) (err error) {
 	switch p.Type {
 	case "TemplateProcessing":
@@ -253,7 +253,7 @@ func (p *processorFile) around(t *tokenizer) (err error) {
 	return fmt.Errorf("a post_processor of type %q is not supported: only TemplateProcessing and BertProcessing are", p.Type)
 }
 
-// template accepts the templates of BERT and of XLM-RoBERTa, or a template that adds no tokens.
+// setTemplate accepts the templates of BERT and of XLM-RoBERTa, or a template that adds no tokens.
 func (p *processorFile) template(t *tokenizer) error {
 	shape := func(pieces []templatePiece) string {
 		var b strings.Builder
@@ -293,7 +293,7 @@ func (p *processorFile) template(t *tokenizer) error {
 	return nil
 }
 
-// numbered parses a token with its number, such as ["[SEP]", 102].
+// tokenNumber parses a token with its number, such as ["[SEP]", 102], and returns the number.
 func numbered(raw json.RawMessage) (int32, error) {
 	var name string
 	var id int32

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// trie finds tokens by their bytes. The children of a node are adjacent and ordered by byte. The children of
-// the next node follow them.
+// trie finds tokens by their bytes. The children of a node are adjacent and ordered by byte, followed by the
+// children of the next node.
 type trie struct {
-	label []byte  // the byte that leads to each node; node 0 is the root
+	label []byte  // byte that leads to each node; node 0 is the root
 	first []int32 // index of each node's first child, with one extra entry at the end
-	id    []int32 // number of the token that ends at each node; -1: none
+	id    []int32 // number of the token that ends at each node; -1 means none
 }
 
-// maxNodes is more than half a million words need.
+// maxTrieNodes is the maximum number of nodes, more than half a million words need.
 const maxNodes = 1 << 23
 
-// newTrie returns a trie of texts, whose numbers are their indexes. If texts are equal, the last one counts;
-// the empty text is never found.
+// newTrie returns a trie of texts, numbered by their indexes. Of equal texts the last counts; the empty text
+// is never found.
 func newTrie(texts []string) (*trie, error) {
 	order := make([]int32, len(texts))
 	for i := range order {
@@ -55,7 +55,6 @@ func newTrie(texts []string) (*trie, error) {
 	return t, nil
 }
 
-// child returns a node's child for a byte, or -1.
 func (t *trie) child(node int32, b byte) int32 {
 	from, to := t.first[node], t.first[node+1]
 	if i := bytes.IndexByte(t.label[from:to], b); i >= 0 {

@@ -10,34 +10,34 @@ import (
 	"unicode/utf8"
 )
 
-// unigram splits a text into the most probable sequence of tokens, which has the greatest sum of log
+// unigram splits a text into the most probable sequence of tokens, with the greatest sum of log
 // probabilities.
 type unigram struct {
 	scores  []float64
 	tokens  *trie
 	unknown int32
-	name    string      // name of the unknown token
+	name    string      // text of the unknown token
 	least   float64     // score of an unknown character
-	bytes   *[256]int32 // tokens for the bytes of unknown characters; nil: use the unknown token
-	space   []byte      // replaces a space, and precedes the text
-	words   bool        // first split at any white space, and precede each word by space
-	split   bool        // then split at each space
+	bytes   *[256]int32 // tokens for the bytes of unknown characters; nil uses the unknown token
+	space   []byte      // replaces each space, and is inserted before the text
+	words   bool        // first split at any white space, and insert space before each word
+	split   bool        // split the result at each space
 }
 
-// unknownBelow is subtracted from the lowest log probability of a token to score an unknown character.
+// unknownPenalty is subtracted from the lowest log probability of a token to score an unknown character.
 const unknownBelow = 10
 
 // preTokenizerFile describes how tokenizer.json splits a normalized text.
 type preTokenizerFile struct {
 	Type           string             `json:"type"`
-	PreTokenizers  []preTokenizerFile `json:"pretokenizers"` // in a Sequence
+	PreTokenizers  []preTokenizerFile `json:"pretokenizers"` // parts of a Sequence
 	Replacement    string             `json:"replacement"`
 	PrependScheme  string             `json:"prepend_scheme"`
 	AddPrefixSpace *bool              `json:"add_prefix_space"` // older name of PrependScheme
 	Split          *bool              `json:"split"`
 }
 
-// metaspace reads Metaspace, alone or after WhitespaceSplit.
+// readMetaspace reads the pre-tokenizer Metaspace, alone or after WhitespaceSplit.
 func (p *preTokenizerFile) metaspace(u *unigram) error {
 	if p != nil && p.Type == "Sequence" && len(p.PreTokenizers) == 2 && p.PreTokenizers[0].Type == "WhitespaceSplit" {
 		u.words, p = true, &p.PreTokenizers[1]
@@ -62,7 +62,7 @@ func (f *tokenizerFile) unigram(t *tokenizer) error {
 		return err
 	}
 	if u.unknown < 0 || int(u.unknown) >= len(vocab) {
-		return fmt.Errorf("the unknown token has number %d of %d", u.unknown, len(vocab))
+		return fmt.Errorf("the unknown token has number %d, but there are only %d tokens", u.unknown, len(vocab))
 	}
 	texts := make([]string, len(vocab))
 	for id, pair := range vocab {
@@ -89,7 +89,6 @@ func (f *tokenizerFile) unigram(t *tokenizer) error {
 	return nil
 }
 
-// byteTokens returns the number of the token for each byte.
 func byteTokens(texts []string) (*[256]int32, error) {
 	var out [256]int32
 	for b := range out {
@@ -102,7 +101,7 @@ func byteTokens(texts []string) (*[256]int32, error) {
 	return &out, nil
 }
 
-// add appends the tokens of a normalized text. It splits each part of Metaspace separately.
+// add appends the tokens of a normalized text.
 func (u *unigram) add(ids []int32, text []byte) []int32 {
 	var w unigramWork
 	text = bytes.ToValidUTF8(text, []byte(string(utf8.RuneError)))
@@ -115,13 +114,13 @@ func (u *unigram) add(ids []int32, text []byte) []int32 {
 	return ids
 }
 
-// unigramWork holds reusable buffers for splitting a text.
+// unigramBuffers are reusable buffers for splitting a text.
 type unigramWork struct {
 	text []byte
 	best []reached
 }
 
-// spaced splits a text in which spaces are not replaced yet.
+// appendSpaced appends the tokens of a text in which spaces are not replaced yet.
 func (u *unigram) spaced(ids []int32, text []byte, w *unigramWork) []int32 {
 	if len(text) == 0 {
 		return ids
@@ -150,14 +149,14 @@ func (u *unigram) spaced(ids []int32, text []byte, w *unigramWork) []int32 {
 	return u.cut(ids, rest, w)
 }
 
-// reached is the best path to an offset in a text.
+// bestPath is the best path from the beginning of a text to an offset.
 type reached struct {
-	from  int32 // offset where the path's last token begins
+	from  int32 // offset at which the path's last token begins
 	token int32
 	score float64
 }
 
-// cut appends the tokens of the best path through a text.
+// appendBest appends the tokens of the best path through a text.
 func (u *unigram) cut(ids []int32, text []byte, w *unigramWork) []int32 {
 	w.best = slices.Grow(w.best[:0], len(text)+1)[:len(text)+1]
 	for i := range w.best {
@@ -185,7 +184,7 @@ func (u *unigram) cut(ids []int32, text []byte, w *unigramWork) []int32 {
 	return ids
 }
 
-// appendUnknown appends the tokens for a text without a known token, last first.
+// appendUnknown appends the tokens for a text without a known token, in reverse order.
 func (u *unigram) appendUnknown(ids []int32, text []byte) []int32 {
 	if u.bytes == nil || string(text) == u.name {
 		return append(ids, u.unknown)

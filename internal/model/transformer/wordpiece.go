@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// wordPiece splits a word into its longest prefix that is a token, then the longest such prefix of the rest,
-// and so on. If that fails, the whole word is unknown.
+// wordPiece splits a word into its longest prefix that is a token, then splits the remaining text in the same
+// way. If no prefix is a token, the whole word is unknown.
 type wordPiece struct {
 	first   map[string]int32 // tokens at the beginning of words
-	rest    map[string]int32 // tokens within words, without the prefix
+	rest    map[string]int32 // tokens within words, without continuing_subword_prefix
 	longest int              // length of the longest token in bytes
 	most    int              // maximum number of characters of a word; longer words are unknown
 	unknown int32
@@ -38,7 +38,7 @@ func (t *tokenizer) setWordPiece(vocab map[string]int32, unknown, prefix string,
 	w := &wordPiece{first: map[string]int32{}, rest: map[string]int32{}, most: most, unknown: id}
 	for token, id := range vocab {
 		if id < 0 || id > 1<<24 {
-			return fmt.Errorf("the token %q has number %d", token, id)
+			return fmt.Errorf("the token %q has number %d, want 0 to 2^24", token, id)
 		}
 		t.size = max(t.size, id+1)
 		w.longest = max(w.longest, len(token))
@@ -110,7 +110,7 @@ func isSpace(r rune) bool {
 	return unicode.IsSpace(r)
 }
 
-// isPunctuation includes every ASCII character except letters, digits, spaces and controls.
+// isPunctuation reports punctuation, including all ASCII symbols.
 func isPunctuation(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= '!' && r <= '/' || r >= ':' && r <= '@' || r >= '[' && r <= '`' || r >= '{' && r <= '~'
