@@ -12,19 +12,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A copy into another database copies one owner at a time, as a shelf: see [Store.Carry] and
-// [Store.Put].
+// A copy into another database copies one owner at a time: see [Store.Carry] and [Store.Put].
 
-// tables lists all tables with rows of an owner.
+// ownerTables lists all tables with a column owner.
 var tables = []string{
 	"owners", "facts", "fact_tags", "fact_turns", "links", "vectors", "conversations", "turns", "summaries", "profile", "relations", "journal",
 	"runs", "jobs", "contexts", "traces", "trace_facts", "ledger", "tombstones", "secrets", "api_keys", "audit",
 }
 
-// copyMark is the table with the source of an unfinished copy.
+// unfinishedCopyTable names the table that stores the source of an unfinished copy.
 const copyMark = "unfinished_copy"
 
-// nextOwner selects the next owner that has a row in any table, by each table's primary key.
+// nextOwnerQuery selects the next owner that has a row in any table, by each table's primary key.
 var nextOwner = func() string {
 	var each []string
 	for _, table := range tables {
@@ -33,17 +32,17 @@ var nextOwner = func() string {
 	return `SELECT COALESCE(MIN(o), '') FROM (` + strings.Join(each, ` UNION ALL `) + `) AS f`
 }()
 
-// Everyone returns every owner with data, in order. Keys of a namespace belong to its global owner.
+// Everyone returns every owner with data, sorted. API keys are data of their namespace's global owner.
 func (s *Store) Everyone(ctx context.Context) (all []memory.Owner, err error) {
 	for last := ""; ; {
 		if last, err = queryOne[string](ctx, s.reads, nextOwner, last); err != nil || last == "" {
-			return all, wrap("look for the next owner", err)
+			return all, wrap("find the next owner", err)
 		}
 		all = append(all, memory.Owner(last))
 	}
 }
 
-// Carry returns all of an owner's data. Nothing may write to the owner meanwhile.
+// Carry returns all of an owner's data. The owner's data must not change during the call.
 func (s *Store) Carry(ctx context.Context, owner memory.Owner) (*shelf.Shelf, error) {
 	out := new(shelf.Shelf).Clone()
 	if _, err := s.secret(ctx, owner); err != nil { // creates the missing tombstones of turns that are excluded from search
@@ -151,7 +150,7 @@ func (v *view) carry(out *shelf.Shelf) error {
 	return nil
 }
 
-// all reads every row of a query whose argument is the view's owner.
+// readAll scans every row of a query, which gets the view's owner as its only argument.
 func (v *view) all(query string, scan func(scanner) error) error {
 	rows, err := v.query(query)
 	return wrap(query, eachRow(rows, err, scan))
@@ -168,7 +167,7 @@ func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) 
 		}
 		return w.put(from)
 	})
-	return wrap("write what "+string(owner)+" has", err)
+	return wrap("write the data of "+string(owner), err)
 }
 
 func (w *write) put(from *shelf.Shelf) error {
@@ -267,10 +266,10 @@ func (s *Store) Copying(ctx context.Context) (source string, err error) {
 	if err == nil && marked {
 		source, err = queryOne[string](ctx, s.reads, `SELECT source FROM `+copyMark)
 	}
-	return source, wrap("look for an unfinished copy", err)
+	return source, wrap("check for an unfinished copy", err)
 }
 
-// SetCopying records the source of a copy that starts; "" records its end, after which a server
+// SetCopying records the source of a copy when the copy starts, and "" when it ends; PostgreSQL then
 // analyzes its tables.
 func (s *Store) SetCopying(ctx context.Context, source string) error {
 	return s.write(ctx, "", func(t *tx) error {
@@ -283,7 +282,7 @@ func (s *Store) SetCopying(ctx context.Context, source string) error {
 		if err := t.exec(`CREATE TABLE ` + copyMark + ` (source TEXT NOT NULL)`); err != nil {
 			return err
 		}
-		var one int // reading a row makes sure that the table exists
+		var one int // a query sends the CREATE TABLE above, before the INSERT below
 		if err := t.row(`SELECT 1`, nil, &one); err != nil {
 			return err
 		}

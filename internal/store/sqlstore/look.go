@@ -50,5 +50,6 @@ func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (me
 	return seen, nil
 }
 
-// inTurn is a store that runs one query after another: most are answered from the cache.
+// sequentialStore hides Look, so that [memory.LookAt] runs one query after another, mostly from the
+// cache.
 type inTurn struct{ memory.Store }

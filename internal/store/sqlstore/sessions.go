@@ -26,7 +26,7 @@ func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Ses
 	})
 }
 
-// signIn returns the row of api_keys for a session.
+// sessionKey returns the row of api_keys for a session.
 func signIn(one memory.Session) memory.Key {
 	return memory.Key{Hash: one.Hash, Name: one.By, Role: roleSession, User: one.User, CreatedAt: one.CreatedAt, ExpiresAt: one.ExpiresAt}
 }
