@@ -56,7 +56,7 @@ func (t *tx) attempts(owner memory.Owner, held memory.Lease) (int, error) {
 		return 0, failed
 	}
 	if noRows(err) || err == nil && (until <= micros(now) || held.Owner != owner) {
-		return 0, memory.Errorf(memory.LeaseLost, "job %s is not held by this worker any more", held.Job)
+		return 0, memory.Errorf(memory.LeaseLost, "the lease of job %s has expired", held.Job)
 	}
 	return attempts, wrap("check the lease", err)
 }
