@@ -16,10 +16,10 @@ type Set struct {
 	set   map[string]bool
 }
 
-// NewSet returns the set of the space-separated words of a text.
+// Words returns the set of the space-separated words of a text.
 func Words(words string) *Set { return &Set{words: words, make: fields} }
 
-// NewSetFunc returns the set that build makes of a text.
+// SetOf returns the set that build makes of a text.
 func SetOf(words string, make func(words string) map[string]bool) *Set {
 	return &Set{words: words, make: make}
 }
