@@ -30,7 +30,7 @@ import (
 // child processes.
 const addressVariable = "TEST_POSTGRES"
 
-// errNone reports that no PostgreSQL binaries are installed.
+// errNotInstalled reports that no PostgreSQL binaries are installed.
 var errNone = errors.New("skipped without PostgreSQL: install Debian's postgresql, or set " + addressVariable + " to a server's address")
 
 // server is the server that this test binary started.
