@@ -69,7 +69,7 @@ func (s *Shelf) change(owner memory.Owner, run string, author memory.Author, cha
 	return nil
 }
 
-// currentImage returns the current image of a target, or the zero Image.
+// currentState returns the current state of a target, or the zero State.
 func (s *Shelf) present(target string) memory.Image {
 	if image, ok := s.Things[target]; ok {
 		return image
@@ -112,7 +112,7 @@ func (s *Shelf) put(image memory.Image) {
 	}
 }
 
-// checkChange returns an error if a change conflicts with the current image, or adds a duplicate fact.
+// checkChange returns an error if a change conflicts with the current state, or adds a duplicate fact.
 func (s *Shelf) checkChange(c memory.Change, before memory.Image) error {
 	if err := CheckConflict(c, before, s.versionOf(before)); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (s *Shelf) checkChange(c memory.Change, before memory.Image) error {
 }
 
 // CheckConflict returns a Conflict if the target changed after the change was planned. current is the
-// target's image, zero if it does not exist, with its version.
+// target's state, zero if it does not exist, with its version.
 func CheckConflict(c memory.Change, before memory.Image, version int64) error {
 	there := !before.IsZero()
 	switch {
@@ -162,7 +162,8 @@ func (s *Shelf) versionOf(image memory.Image) int64 {
 	return VersionOf(image)
 }
 
-// VersionOf returns the version of an image, or 0 for a turn's or conversation's mark.
+// VersionOf returns the version of a state, or 0 for the state of a turn or conversation, which has
+// none.
 func VersionOf(image memory.Image) int64 {
 	if at := versionIn(image); at != nil {
 		return *at
@@ -170,7 +171,7 @@ func VersionOf(image memory.Image) int64 {
 	return 0
 }
 
-// versionField returns a pointer to the version of an image, or nil for a mark.
+// versionField returns a pointer to the version in a state, or nil for a turn or conversation.
 func versionIn(image memory.Image) *int64 {
 	switch {
 	case image.Fact != nil:
@@ -189,7 +190,7 @@ func versionIn(image memory.Image) *int64 {
 	return nil
 }
 
-// WithVersion returns a copy of an image with a version, and with its times rounded to microseconds.
+// WithVersion returns a copy of a state with a version, and with its times rounded to microseconds.
 func Stamp(image memory.Image, version int64) memory.Image {
 	image = copyImage(image)
 	if at := versionIn(image); at != nil {
@@ -198,7 +199,7 @@ func Stamp(image memory.Image, version int64) memory.Image {
 	return image
 }
 
-// TextOf returns the text of an image, or "" for a turn's mark and a relation.
+// TextOf returns the text in a state, or "" for a turn or relation, whose state has none.
 func TextOf(image memory.Image) string {
 	switch {
 	case image.Fact != nil:
@@ -217,7 +218,7 @@ func TextOf(image memory.Image) string {
 	return ""
 }
 
-// MemoryID returns the id of the fact or summary in an image, or "" for other images.
+// MemoryID returns the id of the fact or summary in a state, or "" for a state of another kind.
 func MemoryID(image memory.Image) string {
 	switch {
 	case image.Fact != nil:

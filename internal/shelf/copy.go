@@ -119,7 +119,8 @@ func copyTraceHits(hits []memory.TraceHit) []memory.TraceHit {
 	return hits
 }
 
-// MemoryOf returns a copy of the fact or summary in an image, or the zero Memory for other images.
+// MemoryOf returns a copy of the fact or summary in a state, or the zero Memory for
+// a state of another kind.
 func Memory(i memory.Image) memory.Memory {
 	i = copyImage(i)
 	switch {

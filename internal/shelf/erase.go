@@ -56,7 +56,7 @@ func (s *Shelf) Erase(owner memory.Owner, run memory.Run, ids []string, now time
 	return receipt, nil
 }
 
-// erasableImages returns the images with these ids that have text or are not retired.
+// erasableStates returns the states with these ids that have text or are not retired.
 func (s *Shelf) toErase(ids []string) []memory.Image {
 	var out []memory.Image
 	for i, id := range ids {
@@ -84,7 +84,7 @@ func (s *Shelf) toErase(ids []string) []memory.Image {
 	return out
 }
 
-// eraseImage erases the text of an image's target, and returns the remaining image.
+// eraseState erases the text of a state's target, and returns the remaining state.
 func (s *Shelf) blank(before memory.Image, run string) memory.Image {
 	after := Blank(before, run, s.At)
 	switch {
@@ -110,7 +110,7 @@ func (s *Shelf) blank(before memory.Image, run string) memory.Image {
 	return after
 }
 
-// ErasedImage returns the image that remains after a run erases the text of before.
+// ErasedState returns the state that remains after a run erases the text of before.
 func Blank(before memory.Image, run string, at time.Time) memory.Image {
 	after := copyImage(before.Erased(run))
 	switch {
@@ -147,7 +147,7 @@ func (s *Shelf) untitle(t memory.Turn) {
 	}
 }
 
-// withoutTitle returns a conversation's image without its title, if the title occurs in turnText.
+// withoutTitle returns a conversation's state without its title, if the title occurs in turnText.
 func untitled(i memory.Image, conversation, content string) memory.Image {
 	if i.Conversation == nil || i.Conversation.ID != conversation || !strings.Contains(content, i.Conversation.Title) {
 		return i

@@ -23,7 +23,7 @@ func matchesChange(q memory.ChangeQuery, c memory.Change) bool {
 		(q.After.IsZero() || c.At.After(q.After))
 }
 
-// imagesAt returns the images at a time, except turns and conversations. The zero time means now.
+// statesAt returns the states at a time, except turns and conversations. The zero time means now.
 func (s *Shelf) imagesAt(asOf time.Time) map[string]memory.Image {
 	if asOf.IsZero() {
 		return s.Things

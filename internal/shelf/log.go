@@ -53,7 +53,7 @@ func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 }
 
 // CheckPath returns the Conflict that Append would return for a batch of stored turns: the path
-// differs, or active turns are in a deleted conversation. It also applies the batch's marks.
+// differs, or active turns are in a deleted conversation. It also applies the batch's changes.
 func (s *Shelf) CheckPath(b memory.Batch) error {
 	if err := s.applyMarks(b); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (s *Shelf) CheckPath(b memory.Batch) error {
 	return s.checkPath(b)
 }
 
-// checkMarks returns a Conflict if a mark of the batch would restore a forgotten turn.
+// checkTurnChanges returns a Conflict if a change of the batch would restore a forgotten turn.
 func (s *Shelf) applyMarks(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
@@ -193,8 +193,8 @@ func (s *Shelf) turnsAt(asOf time.Time) []memory.Turn {
 	return turns
 }
 
-// statusAt returns a turn's status at a time: the status that the last mark until then set, or else the
-// status before the first later mark.
+// statusAt returns a turn's status at a time: the status after the last change until then, or else
+// the status before the first later change.
 func (s *Shelf) statusAt(t memory.Turn, asOf time.Time) memory.Status {
 	target := turnImage(t).Target()
 	status, marked := t.Status, false

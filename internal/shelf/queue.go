@@ -25,7 +25,7 @@ func (s *Shelf) queue(jobs []memory.Job) {
 	}
 }
 
-// CheckLeaseTime returns an error unless a lease's duration is positive.
+// CheckDuration returns an error unless a lease's duration is positive.
 func CheckLease(lease time.Duration) error {
 	if lease <= 0 {
 		return memory.Errorf(memory.Invalid, "invalid lease duration %v", lease)

@@ -21,7 +21,7 @@ type Shelf struct {
 	Horizon       int64                   // oldest version for which Since works; older versions are Gone
 	Erased        time.Time               // time of the last erasure; older traces are not stored
 	Secret        string                  // key of the hashes in Tombstones
-	Things        map[string]memory.Image // current images by target, except of turns and conversations
+	Things        map[string]memory.Image // current states by target, except of turns and conversations
 	Turns         map[string]memory.Turn
 	Conversations map[string]memory.Conversation
 	Messages      map[string]int  // active user and assistant turns by conversation; nil counts Turns instead

@@ -16,7 +16,7 @@ func (s *Shelf) Bury(turns ...memory.Turn) {
 	}
 }
 
-// HasTombstones reports, for each turn, whether a turn with its role and text was retired or erased.
+// MatchTombstones reports, for each turn, whether a turn with its role and text was retired or erased.
 func (s *Shelf) Buried(turns ...memory.Turn) []bool {
 	gone := map[string]bool{}
 	for id, mark := range s.Tombs {

@@ -233,12 +233,12 @@ func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) err
 	return s.write(ctx, owner, func(draft *shelf.Shelf) error { return draft.Requeue(job, s.now()) })
 }
 
-// Bury stores tombstones of turns: see [memory.Tombstones].
+// AddTombstones stores tombstones of turns: see [memory.Tombstones].
 func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
 	return s.write(ctx, owner, func(draft *shelf.Shelf) error { draft.Bury(turns...); return nil })
 }
 
-// Buried reports, for each turn, whether it has a tombstone: see [memory.Tombstones].
+// MatchTombstones reports, for each turn, whether it has a tombstone: see [memory.Tombstones].
 func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.Turn) (out []bool, err error) {
 	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { out = sh.Buried(turns...); return nil })
 	return out, err

@@ -55,7 +55,7 @@ func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) 
 	return w.finish(run, len(changes))
 }
 
-// finish queues the jobs of a run, records it, and sets the owner's version and time.
+// finishRun queues the jobs of a run, records it, and sets the owner's version and time.
 func (w *write) finish(run memory.Run, changes int) (memory.Receipt, error) {
 	receipt := memory.Receipt{Run: run.ID, Version: w.version, At: w.at, Changes: changes}
 	if err := w.enqueue(run.Jobs); err != nil {
@@ -114,7 +114,7 @@ func (w *write) end() error {
 	err := w.exec(`INSERT INTO owners (owner, version, clock) VALUES (?, ?, ?)
 		ON CONFLICT (owner) DO UPDATE SET version = excluded.version, clock = excluded.clock`,
 		w.owner, w.version, micros(w.at))
-	if w.locked != nil { // later writes of this transaction start from this state
+	if w.locked != nil { // later writes of this transaction continue from this version
 		w.locked = &head{w.owner, w.version, w.at}
 	}
 	for id := range w.wrote {
@@ -173,7 +173,7 @@ func (w *write) change(run string, author memory.Author, ordinal int, c memory.C
 	return w.journal(run, author, ordinal, c)
 }
 
-// currentImage returns the current image of a target, zero if none, and the id of another live fact
+// currentState returns the current state of a target, zero if none, and the id of another live fact
 // with the same text, "" if none.
 func (w *write) find(after memory.Image) (before thing, twin string, err error) {
 	asks := []ask{w.thingAt(after, &before)}
@@ -183,5 +183,5 @@ func (w *write) find(after memory.Image) (before thing, twin string, err error) 
 			[]any{w.owner, f.Hash, f.Scope.Project, f.Scope.Agent, f.Scope.Conversation, f.ID},
 			func(row scanner) error { return row.Scan(&twin) }})
 	}
-	return before, twin, wrap("read the current image", w.ask(asks...))
+	return before, twin, wrap("read the current state", w.ask(asks...))
 }

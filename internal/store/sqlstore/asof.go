@@ -7,11 +7,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// pastImages maps each target that changed after a time to its image at that time, the zero Image if
+// pastStates maps each target that changed after a time to its state at that time, the zero State if
 // the target did not exist.
 type past map[string]memory.Image
 
-// pastImages reads from the journal the images that were replaced after a time.
+// pastStates reads from the journal the states that were replaced after a time.
 func (v *view) past(at time.Time) (past, error) {
 	rows, err := v.query(`SELECT target, before FROM journal WHERE owner = ?1 AND version > coalesce(
 			(SELECT version FROM journal WHERE owner = ?1 AND at <= ?2 ORDER BY version DESC LIMIT 1), 0)
@@ -20,7 +20,7 @@ func (v *view) past(at time.Time) (past, error) {
 	err = eachRow(rows, err, func(row scanner) error {
 		var target, before string
 		err := row.Scan(&target, &before)
-		texts[target] = before // rows come newest first, so the earliest image wins
+		texts[target] = before // rows come newest first, so the earliest state wins
 		return err
 	})
 	p := past{}

@@ -12,7 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A copy into another database copies one owner at a time: see [Store.Carry] and [Store.Put].
+// A copy into another database copies one owner at a time: see [Store.ReadOwner] and
+// [Store.WriteOwner].
 
 // ownerTables lists all tables with a column owner.
 var tables = []string{
@@ -32,7 +33,7 @@ var nextOwner = func() string {
 	return `SELECT COALESCE(MIN(o), '') FROM (` + strings.Join(each, ` UNION ALL `) + `) AS f`
 }()
 
-// Everyone returns every owner with data, sorted. API keys are data of their namespace's global owner.
+// AllOwners returns every owner with data, sorted. API keys are data of their namespace's global owner.
 func (s *Store) Everyone(ctx context.Context) (all []memory.Owner, err error) {
 	for last := ""; ; {
 		if last, err = queryOne[string](ctx, s.reads, nextOwner, last); err != nil || last == "" {
@@ -42,7 +43,7 @@ func (s *Store) Everyone(ctx context.Context) (all []memory.Owner, err error) {
 	}
 }
 
-// Carry returns all of an owner's data. The owner's data must not change during the call.
+// ReadOwner returns all of an owner's data. The owner's data must not change during the call.
 func (s *Store) Carry(ctx context.Context, owner memory.Owner) (*shelf.Shelf, error) {
 	out := new(shelf.Shelf).Clone()
 	if _, err := s.secret(ctx, owner); err != nil { // creates the missing tombstones of turns that are excluded from search
@@ -92,7 +93,7 @@ func (v *view) carry(out *shelf.Shelf) error {
 		}},
 		{`SELECT ` + conversationColumns + ` FROM conversations WHERE owner = ?`, func(row scanner) error {
 			c, err := scanConversation(v.owner, row)
-			c.MessageCount = 0 // Put counts the messages again
+			c.MessageCount = 0 // WriteOwner counts the messages again
 			out.Conversations[c.ID] = c
 			return err
 		}},
@@ -156,7 +157,7 @@ func (v *view) all(query string, scan func(scanner) error) error {
 	return wrap(query, eachRow(rows, err, scan))
 }
 
-// Put replaces all of an owner's data.
+// WriteOwner replaces all of an owner's data.
 func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) error {
 	err := s.write(ctx, "", func(t *tx) error {
 		w := &write{tx: t, owner: owner, version: from.Version, at: from.At, wrote: map[string]bool{}}
@@ -256,7 +257,7 @@ func (w *write) put(from *shelf.Shelf) error {
 	return w.exec(`INSERT INTO owners (owner, version, clock, horizon) VALUES (?, ?, ?, ?)`, w.owner, from.Version, micros(from.At), from.Horizon)
 }
 
-// Copying returns the source of an unfinished copy into this database, or "".
+// CopySource returns the source of an unfinished copy into this database, or "".
 func (s *Store) Copying(ctx context.Context) (source string, err error) {
 	query := `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '` + copyMark + `')`
 	if s.reads.into != nil {
@@ -269,7 +270,7 @@ func (s *Store) Copying(ctx context.Context) (source string, err error) {
 	return source, wrap("check for an unfinished copy", err)
 }
 
-// SetCopying records the source of a copy when the copy starts, and "" when it ends; PostgreSQL then
+// SetCopySource records the source of a copy when the copy starts, and "" when it ends; PostgreSQL then
 // analyzes its tables.
 func (s *Store) SetCopying(ctx context.Context, source string) error {
 	return s.write(ctx, "", func(t *tx) error {

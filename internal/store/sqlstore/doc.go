@@ -26,14 +26,14 @@
 //
 // # The past
 //
-// Every image is stored once: the current image in its table, each earlier image in the journal,
-// with the change that replaced it. The image after a change is therefore the image before the
-// target's next change, or else the current image. The state at a time is the current state, except
-// for targets that changed later, which have the image before their first later change.
+// Every state is stored once: the current state in its table, each earlier state in the journal,
+// with the change that replaced it. The state after a change is therefore the state before the
+// target's next change, or else the current state. The state at a time is the current state, except
+// for targets that changed later, which have the state before their first later change.
 //
 // # Erasure
 //
-// Erased rows, and their images in the journal, lose their text in one transaction. SQLite
+// Erased rows, and their states in the journal, lose their text in one transaction. SQLite
 // overwrites the text (secure_delete), except in its write-ahead log and in pages from which the row
 // moved earlier. Loci therefore rewrites the file (VACUUM) and empties the log once there are no
 // writes for a second. Until then a flag in the file (user_version) makes the next start do it. The
@@ -69,7 +69,7 @@
 //	profile              owner, key | value, tokens, status, updated_at, version
 //	relations            owner, from_fact, to_fact, kind | status, created_at, version
 //	journal              owner, version, ordinal | run, target, action, base, old_id, new_id, reason, author,
-//	                     at, before (an image)
+//	                     at, before (a state)
 //	runs                 owner, id | kind, author, version, at, changes
 //	jobs                 owner, id | kind, conversation, turns, state, attempts, run_at, created_at, error, token,
 //	                     lease_until

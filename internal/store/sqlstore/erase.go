@@ -55,7 +55,7 @@ func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Rec
 	return receipt, w.rest()
 }
 
-// loadErasable loads the data for an erasure: the images with these ids, the conversations of erased
+// loadErasable loads the data for an erasure: the states with these ids, the conversations of erased
 // turns, and the journal entries of both.
 func (w *write) toErase(ids []string) (*shelf.Shelf, error) {
 	on := new(shelf.Shelf).Clone()
@@ -105,8 +105,8 @@ func (w *write) each(query string, values listed, read func(scanner) error) erro
 	return wrap("read the rows to erase", eachRow(rows, err, read))
 }
 
-// scanJournalEntry reads a journal entry with its image before. After only identifies the target, if
-// this is in images, or is a turn or a conversation.
+// scanJournalEntry reads a journal entry with its state before. After only identifies the target, if
+// this is in states, or is a turn or a conversation.
 func scanPast(row scanner, things map[string]memory.Image) (c memory.Change, err error) {
 	var target string
 	var ordinal int

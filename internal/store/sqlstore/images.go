@@ -9,13 +9,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// versionedImage is the current image of a target, with the version at which it was written.
+// versionedState is the current state of a target, with the version at which it was written.
 type thing struct {
 	memory.Image
 	version int64
 }
 
-// currentImageStatement returns a query that reads the current image of image's target into result.
+// currentStateStatement returns a query that reads the current state of a state's target into result.
 func (w *write) thingAt(like memory.Image, found *thing) ask {
 	kind, key, _ := strings.Cut(like.Target(), ":")
 	query, scan := thingOf(w.owner, kind)
@@ -26,8 +26,8 @@ func (w *write) thingAt(like memory.Image, found *thing) ask {
 	return ask{query, args, func(row scanner) (err error) { *found, err = scan(row); return err }}
 }
 
-// imageQuery returns a query for images of a kind, and the function that scans a row. The caller adds
-// the condition on the key, which is the part of a target after the kind.
+// stateQuery returns a query for current states of a kind, and the function that scans a row. The
+// caller adds the condition on the key, which is the part of a target after the kind.
 func thingOf(owner memory.Owner, kind string) (query string, scan func(scanner) (thing, error)) {
 	for _, t := range thingTables {
 		if t.kind == kind {
@@ -52,7 +52,7 @@ func thingOf(owner memory.Owner, kind string) (query string, scan func(scanner) 
 	}
 }
 
-// saveImage stores the image after a change. If the text changed, it deletes the text's vectors.
+// saveState stores the state after a change. If the text changed, it deletes the text's vectors.
 func (w *write) save(c memory.Change) error {
 	switch after := c.After; {
 	case after.Turn != nil:
@@ -90,7 +90,7 @@ func (w *write) save(c memory.Change) error {
 	return wrap("delete the vectors of the old text", w.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, w.owner, id))
 }
 
-// saveRow writes an image of a kind in imageTables.
+// saveRow writes a state of a kind in stateTables.
 func (w *write) saveRow(image memory.Image) error {
 	kind, _, _ := strings.Cut(image.Target(), ":")
 	for _, t := range thingTables {
@@ -119,7 +119,7 @@ func (w *write) point(table, column, fact string, before, after []string) error 
 	return nil
 }
 
-// saveTurnMark sets a turn's status, and updates its conversation's message count.
+// saveTurnState sets a turn's status, and updates its conversation's message count.
 func (w *write) saveMark(before, after *memory.TurnMark) error {
 	err := w.exec(`UPDATE turns SET status = ?, version = ? WHERE owner = ? AND id = ?`,
 		after.Status, w.version, w.owner, after.ID)

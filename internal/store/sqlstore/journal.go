@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// writeJournal records a change with the image before it. The image after it is in the target's table
+// writeJournal records a change with the state before it. The state after it is in the target's table
 // until the target's next change journals it.
 func (w *write) journal(run string, by memory.Author, ordinal int, c memory.Change) error {
 	before, err := encodeImage(c.Before)
@@ -62,12 +62,12 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 			page.Next = shelf.WriteCursor(shelf.Place{ID: fmt.Sprintf("%d/%d", last.Version, last.ordinal)})
 		}
 		page.Changes, err = v.withAfter(entries)
-		return wrap("read current images", err)
+		return wrap("read current states", err)
 	})
 	return page, err
 }
 
-// journalEntry is a row of the journal. A zero After stands for the target's current image.
+// journalEntry is a row of the journal. A zero After stands for the target's current state.
 type entry struct {
 	memory.Change
 	ordinal int
@@ -82,7 +82,7 @@ func scanEntry(owner memory.Owner, row scanner) (entry, error) {
 	return e, err
 }
 
-// addAfterImages adds the image after each change. The image gets the version of the change, even if
+// addAfterStates adds the state after each change. The state gets the version of the change, even if
 // a later write raised the target's version.
 func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
 	var standing []string
@@ -106,7 +106,7 @@ func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
 	return changes, nil
 }
 
-// currentImages returns the current images of targets.
+// currentStates returns the current states of targets.
 func currentImages(owner memory.Owner, targets []string, query func(string, ...any) (rows, error)) (map[string]memory.Image, error) {
 	ids := map[string]listed{}
 	for _, t := range targets {
@@ -123,7 +123,7 @@ func currentImages(owner memory.Owner, targets []string, query func(string, ...a
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("read the %s images: %w", kind, err)
+			return nil, fmt.Errorf("read the %s states: %w", kind, err)
 		}
 	}
 	return images, nil
@@ -185,14 +185,14 @@ func (w *where) run(owner memory.Owner, run string) {
 	w.and(`j.run = ?`, run)
 }
 
-// imageRecord is the JSON of an image in the journal, with the fields that the image's own JSON omits.
+// stateRecord is the JSON of a state in the journal, with the fields that the state's own JSON omits.
 type imageRecord struct {
 	memory.Image
 	Hash    string `json:"hash,omitempty"`
 	Version int64  `json:"version,omitempty"`
 }
 
-// encodeImage returns the JSON that [imageColumn] scans, "" for the zero Image.
+// encodeState returns the JSON that [stateColumn] scans, "" for the zero State.
 func encodeImage(i memory.Image) (string, error) {
 	if i.IsZero() {
 		return "", nil
@@ -208,12 +208,12 @@ func encodeImage(i memory.Image) (string, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(r); err != nil {
-		return "", memory.Errorf(memory.Invalid, "encode the image: %w", err)
+		return "", memory.Errorf(memory.Invalid, "encode the state: %w", err)
 	}
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// imageColumn scans the result of [encodeImage].
+// stateColumn scans the result of [encodeState].
 type asImage struct{ image *memory.Image }
 
 func (a asImage) Scan(src any) error {
@@ -223,7 +223,7 @@ func (a asImage) Scan(src any) error {
 	}
 	var r imageRecord
 	if err := json.Unmarshal([]byte(data), &r); err != nil {
-		return fmt.Errorf("decode an image: %w", err)
+		return fmt.Errorf("decode a state: %w", err)
 	}
 	*a.image = shelf.Stamp(r.Image, r.Version)
 	switch {

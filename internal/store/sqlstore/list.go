@@ -72,7 +72,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map
 	return byID, err
 }
 
-// memoriesByID returns queries that add memories to results by id. If an id is in several tables, the
+// statementsByID returns queries that add memories to results by id. If an id is in several tables, the
 // first table wins.
 func (v *view) byIDs(ids []string, found map[string][]memory.Memory, tables ...source) (all []ask) {
 	if len(ids) == 0 {
@@ -284,7 +284,8 @@ func (v *view) containing(from source, q memory.Query, limit int) (found []memor
 	return found, nil
 }
 
-// statuses returns q's valid statuses without duplicates. Being constants, they are safe in SQL text.
+// queriedStatuses returns q's valid statuses without duplicates. Being constants, they are safe in
+// SQL text.
 func statuses(q memory.Query) []memory.Status {
 	if len(q.Statuses) == 0 && q.At.ValidAt.IsZero() {
 		return []memory.Status{memory.Active}

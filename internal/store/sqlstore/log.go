@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// recordKind is the kind of runs that store the marks of a batch.
+// recordKind is the kind of the runs that store the changes of a batch.
 const record = "record"
 
 // Append writes a batch: see [memory.Log].

@@ -11,7 +11,7 @@ import (
 
 var _ memory.Looker = (*Store)(nil)
 
-// Look implements [memory.Looker].
+// ReadBatch implements [memory.BatchReader].
 func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
 	if s.reads.into == nil || slices.ContainsFunc(l.Queries, func(q memory.Query) bool { return !inOne(q) }) {
 		return memory.LookAt(ctx, inTurn{s}, owner, l)
@@ -50,6 +50,6 @@ func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (me
 	return seen, nil
 }
 
-// sequentialStore hides Look, so that [memory.LookAt] runs one query after another, mostly from the
-// cache.
+// sequentialStore hides ReadBatch, so that [memory.ReadBatch] runs one query after another, mostly
+// from the cache.
 type inTurn struct{ memory.Store }

@@ -15,7 +15,7 @@ const (
 )
 
 // loadPath returns the ids of a batch's turns that are stored. pathData contains the stored turns for
-// checkPath: the conversation's turns since the turn before the path, and the marked turns.
+// checkPath: the conversation's turns since the turn before the path, and the changed turns.
 func (t *tx) present(owner memory.Owner, b memory.Batch) (draft *shelf.Shelf, there map[string]bool, err error) {
 	draft, there = new(shelf.Shelf).Clone(), map[string]bool{}
 	var asks []ask

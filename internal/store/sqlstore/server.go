@@ -32,7 +32,7 @@ type server struct {
 	failpoint func(point string)
 
 	joining sync.Mutex
-	waiting map[memory.Owner][]*call // guarded by the mutex above; an owner with an entry has a goroutine in writeAll
+	waiting map[memory.Owner][]*call // guarded by the mutex above; an owner with an entry has a goroutine in writeWaiting
 
 	mu   sync.RWMutex // guards the field below; read-locked during writes
 	done bool
@@ -79,7 +79,7 @@ func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) err
 	return p.answer(ctx, c.err)
 }
 
-// writeAll runs an owner's waiting calls until none is waiting.
+// writeWaiting runs an owner's waiting calls until none is waiting.
 func (p *server) writeAll(owner memory.Owner) {
 	for {
 		p.joining.Lock()

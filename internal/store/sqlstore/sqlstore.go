@@ -124,7 +124,7 @@ func checkOwner(owner memory.Owner) error {
 	return nil
 }
 
-// noRows reports whether err means that a query returned no row.
+// isNoRows reports whether err means that a query returned no row.
 func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
 // wrap adds the failed action to err; a nil error remains nil.

@@ -8,22 +8,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// imageTable describes the table for one kind of image. A row has the owner and the columns.
+// stateTable describes the table for one kind of state. A row has the owner and the columns.
 type table struct {
 	name, kind string // name of the table, and kind in its targets ("fact" in "fact:ID")
 	columns    string
 	key        string        // SQL expression for the part of a target after the kind
 	upsert     func() string // returns the SQL that inserts or replaces a row
 	empty      func(memory.Owner) memory.Image
-	fields     func(memory.Image) []any // the fields of an image, in the order of the columns
+	fields     func(memory.Image) []any // the fields of a state, in the order of the columns
 }
 
-// newImageTable returns a table whose primary key is the owner and the columns in keys.
+// newStateTable returns a table whose primary key is the owner and the columns in keys.
 func newTable(name, kind, columns string, keys []string, empty func(memory.Owner) memory.Image, fields func(memory.Image) []any) table {
 	return table{name, kind, columns, strings.Join(keys, ` || ':' || `), sync.OnceValue(func() string { return upsert(name, columns, keys) }), empty, fields}
 }
 
-// upsert returns the statement that inserts a row, or replaces the row with the same keys.
+// upsertQuery returns the statement that inserts a row, or replaces the row with the same keys.
 func upsert(name, columns string, keys []string) string {
 	all := strings.Split(strings.Join(strings.Fields(columns), ""), ",")
 	var set []string
@@ -35,12 +35,12 @@ func upsert(name, columns string, keys []string) string {
 	return insertInto(name, columns) + ` ON CONFLICT (owner, ` + strings.Join(keys, `, `) + `) DO UPDATE SET ` + strings.Join(set, `, `)
 }
 
-// insertInto returns the statement that inserts a row with the owner and the columns.
+// insertQuery returns the statement that inserts a row with the owner and the columns.
 func insertInto(name, columns string) string {
 	return `INSERT INTO ` + name + ` (owner, ` + columns + `) VALUES (?` + strings.Repeat(`, ?`, strings.Count(columns, ",")+1) + `)`
 }
 
-// scan reads an image from a row.
+// scan reads a state from a row.
 func (t table) scan(owner memory.Owner, row scanner, more ...any) (memory.Image, error) {
 	image := t.empty(owner)
 	err := row.Scan(append(t.fields(image), more...)...)
@@ -58,7 +58,7 @@ func (t table) source() source {
 	}}
 }
 
-// memoryOf returns the memory in an image.
+// memoryOf returns the memory in a state.
 func memoryIn(image memory.Image) memory.Memory {
 	m := memory.Memory{Fact: image.Fact, Summary: image.Summary, Link: image.Link}
 	if image.Link != nil {
@@ -122,7 +122,7 @@ var contextTable = newTable("contexts", "context", `id, title, content, status, 
 		return []any{&c.ID, &c.Title, &c.Content, &c.Status, asTime{&c.CreatedAt}, asTime{&c.UpdatedAt}, &c.Version}
 	})
 
-// imageTables lists the tables whose rows are complete images.
+// stateTables lists the tables whose rows are complete states.
 var thingTables = []table{factTable, linkTable, summaryTable, profileTable, relationTable, contextTable}
 
 const turnColumns = `id, conversation, project, agent, place, parent, chain, role, name, content, ref, status,

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bury stores only the tombstones of turns, not their text: see [memory.Tombstones].
+// AddTombstones stores only the tombstones of turns, not their text: see [memory.Tombstones].
 func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
 	return s.writeFor(ctx, owner, func(t *tx) error {
 		for _, one := range turns {
@@ -22,7 +22,7 @@ func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Tu
 	})
 }
 
-// Buried reports, for each turn, whether it has a tombstone: see [memory.Tombstones].
+// MatchTombstones reports, for each turn, whether it has a tombstone: see [memory.Tombstones].
 func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.Turn) ([]bool, error) {
 	out := make([]bool, len(turns))
 	if len(turns) == 0 {

@@ -16,14 +16,14 @@ type tx struct {
 
 	later   []ask       // statements not yet sent to the server
 	begins  bool        // the unsent statements begin the transaction
-	locked  *head       // state of the owner whose row is locked; nil if no row is locked
+	locked  *head       // version of the owner whose row is locked; nil if no row is locked
 	changed []memoryKey // memories that the call wrote
 	erases  bool        // the call erases text, so other stores are notified
 	queues  bool        // the call queued a job
 	marked  bool        // the call erased text, so the file must be rewritten
 }
 
-// ownerState is an owner's version and the time of the owner's last write.
+// ownerVersion is an owner's version and the time of the owner's last write.
 type head struct {
 	owner   memory.Owner
 	version int64
@@ -39,7 +39,8 @@ func (t *tx) time() (time.Time, error) {
 	return memory.Time(now), err
 }
 
-// readOwnerState returns an owner's state; version and time are zero before the owner's first write.
+// readOwnerVersion returns an owner's version and the time of the last write, both zero before the
+// first write.
 func (t *tx) owner(owner memory.Owner) (head, error) {
 	if t.locked != nil && t.locked.owner == owner {
 		err := t.open()

@@ -57,7 +57,7 @@ func (t *tx) marksFile() error {
 	return wrap("set the flag to rewrite the file", t.exec(toVacuum))
 }
 
-// MayHold describes the places that may still contain erased text.
+// ErasedTextLocations describes the places that may still contain erased text.
 func (s *Store) MayHold() []string {
 	w, isFile := s.commits.(*writer)
 	if !isFile {
