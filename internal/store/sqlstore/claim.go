@@ -93,7 +93,7 @@ func (p *server) claim(ctx context.Context, kinds listed, lease time.Duration) (
 		job = memory.Job{}
 		err = s.ask(ctx, serverClaims().asks(now, kinds, lease, &job)...)
 		var e *pgconn.PgError
-		if errors.As(err, &e) && e.Code == "23505" { // another server claimed a job of this owner and kind
+		if errors.As(err, &e) && e.Code == "23505" { // another Loci server claimed a job of this owner and kind
 			err = &notDone{err}
 		}
 		return true, err

@@ -75,7 +75,7 @@ func TestErasedWordsAreInNoFile(t *testing.T) {
 	}
 	began := time.Now()
 	noError(t)(s.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids...))
-	if held := s.MayHold(); len(held) != 1 || !strings.Contains(held[0], "until it is written again") {
+	if held := s.MayHold(); len(held) != 1 || !strings.Contains(held[0], "until Loci rewrites it") {
 		t.Errorf("at once: got %q", held)
 	}
 	for len(s.MayHold()) > 0 && time.Since(began) < 20*time.Second {

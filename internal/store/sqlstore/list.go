@@ -40,7 +40,8 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 			return nil, err
 		}
 		if !s.cache.learn(owner, read, commits) && len(byID) > 0 {
-			// a commit happened meanwhile, so the cached memories may be older than those in read
+			// a commit happened meanwhile, so the cached memories may be older than the memories in
+			// read
 			if read, err = s.read(ctx, owner, ids); err != nil {
 				return nil, err
 			}

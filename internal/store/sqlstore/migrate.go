@@ -46,7 +46,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder stri
 		}
 		for _, name := range names {
 			text, err := migrations.ReadFile("migrations/" + folder + "/" + name)
-			if errors.Is(err, fs.ErrNotExist) { // a version without a migration
+			if errors.Is(err, fs.ErrNotExist) { // not every version has a migration of its own
 				continue
 			}
 			if err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// enqueue queues jobs at the write's time.
+// enqueue queues jobs. Their creation time, and default due time, is the time of the write.
 func (w *write) enqueue(jobs []memory.Job) error {
 	for _, j := range jobs {
 		j.State, j.Attempts, j.Error, j.Lease = memory.JobQueued, 0, "", memory.Lease{}

@@ -61,7 +61,7 @@ func toJSON(value any) (string, error) {
 
 // These types convert between a field and its column, where the two have different types.
 type (
-	asTime   struct{ t *time.Time }       // microseconds
+	asTime   struct{ t *time.Time }       // microseconds since the year 1
 	asList   struct{ texts *[]string }    // JSON array, "" for an empty list
 	asJSON   struct{ value any }          // JSON
 	asText   struct{ b *json.RawMessage } // JSON, "" for nil
@@ -92,7 +92,7 @@ func (a asTime) Scan(src any) error {
 	return nil
 }
 
-// Value returns the column's form.
+// Value returns the stored form of the field.
 func (a asTime) Value() (driver.Value, error) { return micros(*a.t), nil }
 
 // Scan reads a list.
@@ -103,7 +103,7 @@ func (a asList) Scan(src any) error {
 	return asJSON{a.texts}.Scan(src)
 }
 
-// Value returns the column's form.
+// Value returns the stored form of the field.
 func (a asList) Value() (driver.Value, error) { return list(*a.texts), nil }
 
 // Scan reads JSON into a value.
@@ -115,7 +115,7 @@ func (a asJSON) Scan(src any) error {
 	return json.Unmarshal([]byte(s), a.value)
 }
 
-// Value returns the column's form.
+// Value returns the stored form of the field.
 func (a asJSON) Value() (driver.Value, error) { return toJSON(a.value) }
 
 // Scan reads JSON, and refuses invalid JSON.
@@ -130,7 +130,7 @@ func (a asText) Scan(src any) error {
 	return nil
 }
 
-// Value returns the column's form.
+// Value returns the stored form of the field.
 func (a asText) Value() (driver.Value, error) { return string(*a.b), nil }
 
 // Scan reads a number, and refuses NaN and infinity.
@@ -143,7 +143,7 @@ func (a asNumber) Scan(src any) error {
 	return nil
 }
 
-// Value returns the column's form.
+// Value returns the stored form of the field.
 func (a asNumber) Value() (driver.Value, error) { return *a.n, nil }
 
 // Scan reads a boolean, which SQLite stores as a number.
@@ -154,7 +154,7 @@ func (a asCore) Scan(src any) error {
 	return nil
 }
 
-// Value returns the column's form.
+// Value returns the stored form of the field.
 func (a asCore) Value() (driver.Value, error) { return *a.of == a.is, nil }
 
 // Scan reads one field of a quote.
@@ -175,7 +175,7 @@ func (a asQuote) Scan(src any) error {
 	return nil
 }
 
-// Value returns the column's form.
+// Value returns the stored form of the field.
 func (a asQuote) Value() (driver.Value, error) {
 	if *a.of == nil {
 		return nil, nil

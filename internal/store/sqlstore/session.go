@@ -100,7 +100,7 @@ func (s *session) release() {
 	}
 }
 
-// rows are the rows of a query.
+// rows are the rows of a query. Scan restores U+0000 in their texts.
 type rows struct {
 	*sql.Rows
 	from *translator // unescapes the values; nil with SQLite

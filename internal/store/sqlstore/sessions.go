@@ -8,7 +8,7 @@ import (
 
 var _ memory.Sessions = (*Store)(nil)
 
-// roleSession marks the rows of api_keys that are sessions. [Store.Keys] skips them.
+// roleSession is the role of sessions in the table api_keys. [Store.Keys] skips rows with this role.
 const roleSession = "session"
 
 // AddSession stores a session: see [memory.Sessions].

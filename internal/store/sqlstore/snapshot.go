@@ -180,12 +180,12 @@ func CheckFile(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close() //nolint:errcheck // the connection only read
+	defer db.Close() //nolint:errcheck // a read-only connection
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return explain(err)
 	}
-	defer conn.Close() //nolint:errcheck // the connection only read
+	defer conn.Close() //nolint:errcheck // a read-only connection
 	var id int
 	if err := conn.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
 		return explain(err)

@@ -119,7 +119,7 @@ func (t *tx) listShown(trace memory.Trace) error {
 	return nil
 }
 
-// evictTraces removes the oldest traces of each owner beyond maxTraces traces or maxBytes bytes;
+// evictTraces removes the oldest traces of each owner beyond maxPerOwner traces or maxBytes bytes;
 // maxBytes 0 means no limit in bytes.
 func (t *tx) evictTraces(keep int, most int64, traces []memory.Trace) error {
 	done := map[memory.Owner]bool{}

@@ -41,11 +41,11 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	}
 	w.oneOf(`id`, q.IDs)
 	if len(q.Chains) > 0 {
-		w.and(`chain <> ''`) // the same term as in the index
+		w.and(`chain <> ''`) // the condition of the partial index
 		w.oneOf(`chain`, q.Chains)
 	}
 	if len(q.Refs) > 0 {
-		w.and(`ref <> ''`) // the same term as in the index
+		w.and(`ref <> ''`) // the condition of the partial index
 		w.oneOf(`ref`, q.Refs)
 	}
 	if q.Unlearned {
