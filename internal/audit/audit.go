@@ -1,7 +1,6 @@
 // Package audit records security-relevant actions: sign-ins, changes of keys, admins' actions in
 // other users' memory, exports, erasures, changes of settings, and refused keys. The record
-// contains names and ids, never the text of a memory. An action that cannot be recorded is not
-// performed.
+// contains names and ids, never a memory's text. An action that cannot be recorded is not performed.
 package audit
 
 import (
@@ -26,9 +25,8 @@ const (
 	KeyRefused = "key refused"
 )
 
-// repeatInterval is the time in which repeated accesses by an admin to the same user's memory, and
-// wrong keys from the same address, get only one entry. Run also deletes old entries at this
-// interval.
+// repeatInterval is the time in which repeated accesses by an admin to the same user's memory, or
+// wrong keys from the same address, get only one entry. Run also uses it as the cleanup interval.
 const once = time.Hour
 
 // Log is the audit record of a namespace. A nil Log records nothing.

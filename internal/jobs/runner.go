@@ -149,8 +149,7 @@ func (r *Runner) dispatch(ctx, handling context.Context, workers *sync.WaitGroup
 	}
 }
 
-// waitUntilAlone waits until no other job runs, or ctx ends. The caller calls release to allow other
-// jobs again.
+// waitUntilAlone waits until no other job runs, or ctx ends. release allows other jobs again.
 func (r *Runner) alone(ctx context.Context) (release func()) {
 	held := 0
 	for held < cap(r.slots)-1 && ctx.Err() == nil {
@@ -231,8 +230,7 @@ func (r *Runner) sleep(ctx context.Context) bool {
 	return true
 }
 
-// endJob records the end of a job and wakes the runner, since the job may have blocked the owner's
-// next.
+// endJob records the end of a job and wakes the runner, since the job may have blocked another job.
 func (r *Runner) release() {
 	r.mu.Lock()
 	r.busy--

@@ -22,8 +22,7 @@ const (
 	LongestWait = 500 * time.Millisecond
 )
 
-// Patience returns the time limit for retries of a read: that of a write if the read is part of a
-// write.
+// Patience returns the time limit for retries of a read; a read within a write has the write's limit.
 func Patience(ctx context.Context) time.Duration {
 	if memory.IsForWrite(ctx) {
 		return WritePatience

@@ -123,7 +123,7 @@ func (s *Shelf) checkChange(c memory.Change, before memory.Image) error {
 	return nil
 }
 
-// CheckConflict returns a Conflict if the target changed after the change was planned. current is the
+// CheckConflict returns a Conflict if the target changed after c was planned. current is the
 // target's state, zero if it does not exist, with its version.
 func CheckConflict(c memory.Change, before memory.Image, version int64) error {
 	there := !before.IsZero()
@@ -162,8 +162,7 @@ func (s *Shelf) versionOf(image memory.Image) int64 {
 	return VersionOf(image)
 }
 
-// VersionOf returns the version of a state, or 0 for the state of a turn or conversation, which has
-// none.
+// VersionOf returns the version in a state, or 0 for a turn or conversation.
 func VersionOf(image memory.Image) int64 {
 	if at := versionIn(image); at != nil {
 		return *at

@@ -119,8 +119,7 @@ func copyTraceHits(hits []memory.TraceHit) []memory.TraceHit {
 	return hits
 }
 
-// MemoryOf returns a copy of the fact or summary in a state, or the zero Memory for
-// a state of another kind.
+// MemoryOf returns a copy of the fact or summary in a state, or the zero Memory for another kind.
 func Memory(i memory.Image) memory.Memory {
 	i = copyImage(i)
 	switch {

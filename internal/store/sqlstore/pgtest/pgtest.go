@@ -26,12 +26,11 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// addressVariable is the environment variable with a server's address. A test binary sets it for its
-// child processes.
+// addressVariable is the environment variable for a server's address, which child processes inherit.
 const addressVariable = "TEST_POSTGRES"
 
 // errNotInstalled reports that no PostgreSQL binaries are installed.
-var errNone = errors.New("skipped without PostgreSQL: install Debian's postgresql, or set " + addressVariable + " to a server's address")
+var errNone = errors.New("skipped without PostgreSQL: install Debian's postgresql, or set a server's address in " + addressVariable)
 
 // server is the server that this test binary started.
 var server struct {
