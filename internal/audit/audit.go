@@ -1,6 +1,6 @@
-// Package audit keeps a record of actions that concern trust: sign-ins, keys, admins' actions in other users'
-// memory, exports, erasures, settings and refused keys. The record holds names and ids, never the text of a
-// memory. An action that cannot be recorded is not performed.
+// Package audit records security-relevant actions: sign-ins, changes of keys, admins' actions in
+// other users' memory, exports, erasures, changes of settings, and refused keys. The record
+// contains names and ids, never a memory's text. An action that cannot be recorded is not performed.
 package audit
 
 import (
@@ -18,15 +18,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These are the actions that several packages record. Other actions are named where they happen.
+// These actions are recorded by several packages. Other packages define their own actions.
 const (
-	Read       = "read memory"  // by an admin, of another user
-	Write      = "write memory" // by an admin, of another user
+	Read       = "read memory"  // an admin read another user's memory
+	Write      = "write memory" // an admin changed another user's memory
 	KeyRefused = "key refused"
 )
 
-// once is the time within which repeated reads of the same memory, and repeated wrong keys from the same
-// address, get only one entry.
+// repeatInterval is the time in which repeated accesses by an admin to the same user's memory, or
+// wrong keys from the same address, get only one entry. Run also uses it as the cleanup interval.
 const once = time.Hour
 
 // Log is the audit record of a namespace. A nil Log records nothing.
@@ -37,13 +37,13 @@ type Log struct {
 	seen  recent.Map[string, time.Time]
 }
 
-// New returns a record that is stored in store.
+// New returns a Log that writes to store.
 func New(store memory.Audit, now func() time.Time, log *slog.Logger) *Log {
 	return &Log{store: store, now: now, log: log}
 }
 
-// Note records an action. Who did it, from which address and in which request comes from the context, unless
-// the entry names somebody. The time comes from the clock, unless the entry has one.
+// Note records an action. The address and the request id come from the context, as does an empty
+// e.By. The clock sets a zero e.At.
 func (l *Log) Note(ctx context.Context, e memory.AuditEntry) error {
 	if l == nil {
 		return nil
@@ -63,12 +63,12 @@ func (l *Log) Note(ctx context.Context, e memory.AuditEntry) error {
 	return nil
 }
 
-// Restored records that memory was restored from a backup. Repeated calls add one entry.
+// NoteRestore records that memory was restored from a backup. Repeated calls add only one entry.
 func (l *Log) Restored(at time.Time, what string) error {
 	return l.Note(context.Background(), memory.AuditEntry{ID: "restore-" + strconv.FormatInt(at.UnixMicro(), 10), At: at, Act: "restore", By: "loci restore", Detail: what})
 }
 
-// first reports whether this is the first such event within the time [once].
+// isFirst reports whether an event with this key happens for the first time within [repeatInterval].
 func (l *Log) first(what ...string) (first bool) {
 	now := l.now()
 	l.seen.Update(strings.Join(what, "\x00"), func(at time.Time, known bool) (time.Time, bool) {
@@ -81,10 +81,10 @@ func (l *Log) first(what ...string) (first bool) {
 	return first
 }
 
-// acts are the actions that a path determines, by method and the beginning of the path.
+// pathActs maps methods and prefixes of paths to actions.
 var acts = []struct {
 	method, path, act string
-	user              bool // the rest of the path begins with the user
+	user              bool // the user's name follows the prefix
 }{
 	{http.MethodDelete, "/api/users/", "erase user", true},
 	{http.MethodPost, "/api/users/", "open user", true},
@@ -131,8 +131,8 @@ func (l *Log) entryOf(r *http.Request) (e memory.AuditEntry) {
 	return e
 }
 
-// Handler returns next with its requests recorded. If an action's response is an error, a second entry has the
-// status.
+// Handler records the requests to next. If the response to a recorded request is an error, it records a
+// second entry with the status.
 func (l *Log) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e := l.entryOf(r)
@@ -152,20 +152,20 @@ func (l *Log) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// Refused records a request with a wrong key, at most once an hour per address.
+// NoteRefused records a request with a wrong key, at most once an hour for each address.
 func (l *Log) Refused(r *http.Request) {
 	if l != nil && l.first(KeyRefused, httpx.AddressOf(r.Context())) {
-		_ = l.Note(r.Context(), memory.AuditEntry{Act: KeyRefused, By: "nobody", Detail: r.Method + " " + httpx.Brief(door(r.URL.Path), 100)}) // the request is refused even if this fails
+		_ = l.Note(r.Context(), memory.AuditEntry{Act: KeyRefused, By: "nobody", Detail: r.Method + " " + httpx.Brief(door(r.URL.Path), 100)}) // ignored, since the request is refused anyway
 	}
 }
 
-// door returns the first two parts of a path: the rest may contain a name.
+// pathPrefix returns the first two segments of a path, since later segments may contain a user's name.
 func door(path string) string {
 	parts := strings.SplitN(path, "/", 4)
 	return strings.Join(parts[:min(3, len(parts))], "/")
 }
 
-// Run deletes entries that are older than days() days, until the context ends; 0: none.
+// Run deletes entries that are older than days() days, until the context ends. 0 days disables this.
 func (l *Log) Run(ctx context.Context, days func() int64) error {
 	tick := time.NewTicker(once)
 	defer tick.Stop()

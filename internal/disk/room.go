@@ -5,11 +5,11 @@ import (
 	"os"
 )
 
-// probed is the number of bytes that Probe writes: more than a file system stores inline, so that
-// it allocates a block.
+// probeSize is the number of bytes that ProbeWrite writes. File systems store so many bytes in a block,
+// not in the inode, so the write fails on a full disk.
 const probed = 4 << 10
 
-// Probe checks that a new file can be written durably in a folder. It removes the file.
+// ProbeWrite writes, syncs and removes a file in a folder, and returns an error if this fails.
 func Probe(dir string) error {
 	f, err := os.CreateTemp(dir, ".probe-*"+halfSuffix)
 	if err != nil {

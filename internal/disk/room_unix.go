@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Room returns the number of free bytes available to a folder.
+// FreeBytes returns the free space in bytes of a folder's file system.
 func Room(dir string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

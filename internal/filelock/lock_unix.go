@@ -9,11 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Take takes the lock and returns a function that releases it. If another process holds the lock,
-// the error is [memory.Conflict]: it names the process, then means ("has it open; …"). The kernel
-// releases the lock when the process ends; the file stays. release unlocks explicitly, since after
-// only closing the file, a child process forked meanwhile would hold the lock until it executes its
-// program.
+// Lock takes the lock at path. If another process holds the lock, it returns a [memory.Conflict] with
+// the process's name, then explanation ("has it open; …"). The kernel releases the lock when the
+// process ends; the file remains. release unlocks before it closes the file, which a child process may
+// have open between fork and exec.
 func Take(path, means string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

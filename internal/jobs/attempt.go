@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// work runs one attempt at a job from claim to finish.
+// runJob runs one attempt at a claimed job, and records its outcome.
 func (r *Runner) work(ctx context.Context, job memory.Job) {
 	held, cancel := context.WithCancelCause(ctx)
 	var keeper sync.WaitGroup
@@ -30,7 +30,7 @@ func (r *Runner) work(ctx context.Context, job memory.Job) {
 		r.o.Metrics.JobEnded(job.Kind, "lost")
 	case errors.As(err, &off):
 		r.finish(ctx, job, memory.Outcome{Later: true, RetryAt: off.Until, Cause: off.Why}, "later")
-	case err != nil && ctx.Err() != nil: // the runner stops; another process may take the job at once
+	case err != nil && ctx.Err() != nil: // the runner stops, so another process may claim the job at once
 		r.finish(ctx, job, memory.Outcome{Later: true, RetryAt: r.o.Now(), Cause: job.Error}, "later")
 	case err != nil:
 		r.fail(ctx, job, err)
@@ -41,10 +41,10 @@ func (r *Runner) work(ctx context.Context, job memory.Job) {
 	}
 }
 
-// fail records a failed attempt.
+// recordFailure records a failed attempt.
 func (r *Runner) fail(ctx context.Context, job memory.Job, err error) {
 	outcome := memory.Outcome{Cause: err.Error(), Park: errors.Is(err, memory.Invalid)}
-	// The store counts this attempt in Finish; the claimed job does not include it yet.
+	// job.Attempts does not include this attempt, which the store adds in Finish.
 	end := "retry"
 	if outcome.Park || job.Attempts+1 >= memory.MaxAttempts {
 		end = "parked"
@@ -63,13 +63,13 @@ func (r *Runner) finish(ctx context.Context, job memory.Job, o memory.Outcome, e
 		end, err = "lost", nil
 	}
 	if err != nil {
-		// The job is due again once its lease ends.
+		// The job is due again when its lease expires.
 		r.o.Log.Error("finish a job", "job", job.ID, "kind", job.Kind, "owner", job.Owner, "error", err)
 	}
 	r.o.Metrics.JobEnded(job.Kind, end)
 }
 
-// handle calls the job's handler and converts a panic to an error.
+// callHandler calls the job's handler and returns a panic as an error.
 func (r *Runner) handle(ctx context.Context, job memory.Job) (end End, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -80,12 +80,12 @@ func (r *Runner) handle(ctx context.Context, job memory.Job) (end End, err error
 	if job.Abandoned() > 0 {
 		defer r.alone(ctx)()
 	}
-	return r.handlers[job.Kind](memory.ForWrite(ctx), job) // handlers read data that they then change
+	return r.handlers[job.Kind](memory.ForWrite(ctx), job) // handlers read data before they change it
 }
 
-// keep extends the job's lease until ctx ends. If another worker has the job, it cancels the
-// handler with [memory.LeaseLost]. It retries if the queue does not answer; if the lease expires
-// meanwhile, the store rejects the late worker's commit.
+// renewLease extends the job's lease until ctx ends. If another worker has claimed the job, it cancels
+// the handler with [memory.LeaseLost]. It retries after other errors; if the lease expires meanwhile,
+// the store rejects the handler's commit.
 func (r *Runner) keep(ctx context.Context, cancel context.CancelCauseFunc, job memory.Job) {
 	tick := time.NewTicker(r.o.Lease / 3)
 	defer tick.Stop()
@@ -113,16 +113,16 @@ const (
 	firstDelay = time.Second
 	maxDelay   = 10 * time.Minute
 
-	// delayFactor makes the attempts before [memory.MaxAttempts] span more than ten minutes.
-	// Learning then falls back to rules, which must happen before the job is parked.
+	// delayFactor makes [memory.MaxAttempts] attempts take more than ten minutes: after ten minutes,
+	// learning uses rules instead of a model, which must happen before the job is parked.
 	delayFactor = 3
 
-	// jitter is the random share of a delay, so that failed jobs are not retried together.
+	// jitter is the maximum random share by which a delay is shortened, to spread retries.
 	jitter = 0.2
 )
 
-// Delay returns the wait after a failed attempt, from a second to ten minutes. failed is the number
-// of earlier failures, and chance is a random number from 0 to 1.
+// Delay returns the wait after a failed attempt, from a second to ten minutes. failures is the number
+// of earlier failures, and random is a random number from 0 to 1.
 func Delay(failed int, chance float64) time.Duration {
 	d := firstDelay
 	for range failed {

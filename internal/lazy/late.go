@@ -1,6 +1,6 @@
-// Package lazy has regular expressions and word sets for package variables that are built on first use. A few
-// hundred of them would cost megabytes and milliseconds at start. The variables need no initialisation code,
-// and all methods are safe for concurrent use.
+// Package lazy provides regular expressions and word sets that are built on first use. They are for
+// package variables: building a few hundred of them at start would cost megabytes and milliseconds. All
+// methods are safe for concurrent use.
 package lazy
 
 import (
@@ -19,7 +19,7 @@ type Set struct {
 // Words returns the set of the space-separated words of a text.
 func Words(words string) *Set { return &Set{words: words, make: fields} }
 
-// SetOf returns the set that make builds from a text.
+// SetOf returns the set that build makes of a text.
 func SetOf(words string, make func(words string) map[string]bool) *Set {
 	return &Set{words: words, make: make}
 }

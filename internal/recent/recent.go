@@ -1,4 +1,4 @@
-// Package recent has a bounded map that evicts the least recently used entry.
+// Package recent provides a bounded map that evicts the least recently used entry.
 package recent
 
 import (
@@ -9,13 +9,13 @@ import (
 
 const usual = 10_000
 
-// Map holds a bounded number of entries and evicts the least recently used one. The zero Map is ready to use.
-// All methods are safe for concurrent use.
+// Map is a map with a bounded number of entries, which evicts the least recently used entry. The zero
+// Map is ready to use. All methods are safe for concurrent use.
 type Map[K comparable, V any] struct {
 	capacity int
 
 	mu    sync.Mutex // guards the fields below
-	order list.List  // list of entry values, the most recently used first
+	order list.List  // entries, most recently used first
 	at    map[K]*list.Element
 }
 
@@ -24,7 +24,7 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
-// New returns an empty map for at most most entries.
+// New returns an empty map for at most capacity entries.
 func New[K comparable, V any](most int) *Map[K, V] { return &Map[K, V]{capacity: most} }
 
 // Get returns the value of a key, if it is in the map.
@@ -36,13 +36,13 @@ func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	return value, ok
 }
 
-// Set stores a value, and drops an earlier one if the map is full.
+// Set stores a value. If the map is full, it evicts the least recently used entry.
 func (m *Map[K, V]) Set(key K, value V) {
 	m.Update(key, func(V, bool) (V, bool) { return value, true })
 }
 
-// Update sets a key to the value that change returns, unless change returns false. The map stays locked while
-// change runs.
+// Update sets a key to the value that change returns, unless change returns false. change gets the
+// current value, and must not use the map, which is locked.
 func (m *Map[K, V]) Update(key K, change func(was V, ok bool) (is V, keep bool)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,7 +68,7 @@ func (m *Map[K, V]) Update(key K, change func(was V, ok bool) (is V, keep bool))
 	}
 }
 
-// DeleteFunc removes the entries for which gone returns true.
+// DeleteFunc deletes the entries for which remove returns true.
 func (m *Map[K, V]) DeleteFunc(gone func(K, V) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Apply makes a run's changes: see [memory.Facts]. After an error it may be partly done.
+// Apply makes a run's changes: see [memory.Facts]. After an error some changes may have been made.
 func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Change, now time.Time) (memory.Receipt, error) {
 	if first, ok := s.Runs[run.ID]; ok {
 		first.Again = true
@@ -47,7 +47,7 @@ func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 	return receipt, nil
 }
 
-// change makes changes and journals them under the shelf's version and time.
+// applyChanges makes changes and journals them, under the current version and time.
 func (s *Shelf) change(owner memory.Owner, run string, author memory.Author, changes []memory.Change) error {
 	for i, c := range changes {
 		before := s.present(c.After.Target())
@@ -69,7 +69,7 @@ func (s *Shelf) change(owner memory.Owner, run string, author memory.Author, cha
 	return nil
 }
 
-// present returns the current image of a target, or the zero Image.
+// currentState returns the current state of a target, or the zero State.
 func (s *Shelf) present(target string) memory.Image {
 	if image, ok := s.Things[target]; ok {
 		return image
@@ -112,7 +112,7 @@ func (s *Shelf) put(image memory.Image) {
 	}
 }
 
-// checkChange returns an error if a change cannot be applied to the current image.
+// checkChange returns an error if a change conflicts with the current state, or adds a duplicate fact.
 func (s *Shelf) checkChange(c memory.Change, before memory.Image) error {
 	if err := CheckConflict(c, before, s.versionOf(before)); err != nil {
 		return err
@@ -123,21 +123,21 @@ func (s *Shelf) checkChange(c memory.Change, before memory.Image) error {
 	return nil
 }
 
-// CheckConflict returns an error if the target changed after the change was planned. before is the
-// current image, and version its version.
+// CheckConflict returns a Conflict if the target changed after c was planned. current is the
+// target's state, zero if it does not exist, with its version.
 func CheckConflict(c memory.Change, before memory.Image, version int64) error {
 	there := !before.IsZero()
 	switch {
 	case c.Action == memory.ActionAdd && there:
-		return memory.Errorf(memory.Conflict, "it is there already")
+		return memory.Errorf(memory.Conflict, "the target exists already")
 	case c.Action == memory.ActionLink && before.Status() == memory.Active:
-		return memory.Errorf(memory.Conflict, "it is linked already")
+		return memory.Errorf(memory.Conflict, "the fact is linked already")
 	case c.Action != memory.ActionAdd && c.Action != memory.ActionLink && !there:
-		return memory.Errorf(memory.Conflict, "it is not there")
+		return memory.Errorf(memory.Conflict, "the target does not exist")
 	case c.Base != 0 && c.Base != version:
-		return memory.Errorf(memory.Conflict, "it was planned on version %d but is now at %d", c.Base, version)
+		return memory.Errorf(memory.Conflict, "the change was planned for version %d, but the target is at version %d", c.Base, version)
 	case (c.Action == memory.ActionReplace || c.Action == memory.ActionReinforce) && before.Fact != nil && !before.Status().Live():
-		return memory.Errorf(memory.Conflict, "it is %s", before.Status())
+		return memory.Errorf(memory.Conflict, "the fact is %s", before.Status())
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (s *Shelf) versionOf(image memory.Image) int64 {
 	return VersionOf(image)
 }
 
-// VersionOf returns the version at which an image was written, or 0 for a mark.
+// VersionOf returns the version in a state, or 0 for a turn or conversation.
 func VersionOf(image memory.Image) int64 {
 	if at := versionIn(image); at != nil {
 		return *at
@@ -170,7 +170,7 @@ func VersionOf(image memory.Image) int64 {
 	return 0
 }
 
-// versionIn returns the version field of an image, or nil for a mark.
+// versionField returns a pointer to the version in a state, or nil for a turn or conversation.
 func versionIn(image memory.Image) *int64 {
 	switch {
 	case image.Fact != nil:
@@ -189,7 +189,7 @@ func versionIn(image memory.Image) *int64 {
 	return nil
 }
 
-// Stamp returns a copy of an image with a version, and with times in microseconds.
+// WithVersion returns a copy of a state with a version, and with its times rounded to microseconds.
 func Stamp(image memory.Image, version int64) memory.Image {
 	image = copyImage(image)
 	if at := versionIn(image); at != nil {
@@ -198,7 +198,7 @@ func Stamp(image memory.Image, version int64) memory.Image {
 	return image
 }
 
-// TextOf returns the text of an image, or "" for a turn.
+// TextOf returns the text in a state, or "" for a turn or relation, whose state has none.
 func TextOf(image memory.Image) string {
 	switch {
 	case image.Fact != nil:
@@ -217,7 +217,7 @@ func TextOf(image memory.Image) string {
 	return ""
 }
 
-// MemoryID returns the id of an image's memory, or "" for a mark or another kind.
+// MemoryID returns the id of the fact or summary in a state, or "" for a state of another kind.
 func MemoryID(image memory.Image) string {
 	switch {
 	case image.Fact != nil:
@@ -238,7 +238,8 @@ func (s *Shelf) forgetVectors(image memory.Image) {
 	}
 }
 
-// embed stores vectors of existing memories, and makes Since return these memories again.
+// putVectors stores vectors of existing memories, and raises their versions, so that Since returns
+// these memories again.
 func (s *Shelf) embed(vectors []memory.Vector) {
 	for _, v := range vectors {
 		if !s.touch(v.Memory) {
@@ -248,7 +249,7 @@ func (s *Shelf) embed(vectors []memory.Vector) {
 	}
 }
 
-// touch sets a memory's version to the shelf's, and reports whether the memory exists.
+// raiseVersion sets a memory's version to the owner's, and reports whether the memory exists.
 func (s *Shelf) touch(id string) bool {
 	if t, ok := s.Turns[id]; ok {
 		t.Version = s.Version

@@ -7,10 +7,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PlaceOfAudit returns an entry's place in a list that is newest first.
+// AuditPosition returns the position of an entry in a list, newest first.
 func PlaceOfAudit(e memory.AuditEntry) Place { return Place{e.At, e.ID} }
 
-// AddAudit adds entries to the audit log, except those whose id exists.
+// AddAuditEntries adds entries to the audit log, except entries with an existing id.
 func (s *Shelf) AddAudit(entries ...memory.AuditEntry) {
 	s.Audit = slices.Clone(s.Audit)
 	for _, e := range entries {
@@ -33,7 +33,7 @@ func (s *Shelf) AuditEntries(q memory.AuditQuery) (memory.AuditPage, error) {
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 
-// DropAudit removes the audit entries before a time and returns their number.
+// DropAuditEntries removes the audit entries before a time and returns their number.
 func (s *Shelf) DropAudit(before time.Time) int {
 	kept := slices.DeleteFunc(slices.Clone(s.Audit), func(e memory.AuditEntry) bool { return e.At.Before(before) })
 	n := len(s.Audit) - len(kept)
@@ -41,7 +41,7 @@ func (s *Shelf) DropAudit(before time.Time) int {
 	return n
 }
 
-// RenameInAudit replaces a user's name in the audit log and returns the number of changed entries.
+// RenameAuditUser replaces a user's name in the audit log and returns the number of changed entries.
 func (s *Shelf) RenameInAudit(user, to string) (n int) {
 	s.Audit = slices.Clone(s.Audit)
 	for i := range s.Audit {

@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Copies share no memory with the originals, and have their times in the precision of stores.
+// All copies are deep, with times rounded to the precision of stores.
 
 func copyImage(i memory.Image) memory.Image {
 	switch {
@@ -119,8 +119,7 @@ func copyTraceHits(hits []memory.TraceHit) []memory.TraceHit {
 	return hits
 }
 
-// Memory returns a copy of an image's memory, or the zero Memory for profile entries, relations,
-// contexts and marks.
+// MemoryOf returns a copy of the fact or summary in a state, or the zero Memory for another kind.
 func Memory(i memory.Image) memory.Memory {
 	i = copyImage(i)
 	switch {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Digest returns a hash of the shelf's content. Equal content has an equal digest in every store.
-// An empty list or map counts as nil.
+// Digest returns a hash of the data, which is equal for equal data in every store. An empty list or map
+// has the same hash as nil.
 func (s *Shelf) Digest() (sum [sha256.Size]byte) {
 	h := sha256.New()
 	digest(h, reflect.ValueOf(*s))
@@ -55,7 +55,7 @@ func digest(h io.Writer, v reflect.Value) {
 	}
 }
 
-// Sizes returns the number of entries of each kind.
+// EntryCounts returns the number of entries of each kind.
 func (s *Shelf) Sizes() map[string]int {
 	n := map[string]int{
 		"turns": len(s.Turns), "conversations": len(s.Conversations), "journal": len(s.Journal), "runs": len(s.Runs), "vectors": len(s.Vectors),

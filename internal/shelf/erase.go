@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Erase removes text permanently: see [memory.Eraser]. After an error the shelf is unchanged.
+// Erase removes text permanently: see [memory.Eraser]. After an error the data is unchanged.
 func (s *Shelf) Erase(owner memory.Owner, run memory.Run, ids []string, now time.Time) (memory.Receipt, error) {
 	if first, ok := s.Runs[run.ID]; ok {
 		first.Again = true
@@ -29,7 +29,7 @@ func (s *Shelf) Erase(owner memory.Owner, run memory.Run, ids []string, now time
 			s.Jobs[id] = j
 		}
 	}
-	gone := map[string]bool{} // ids and targets
+	gone := map[string]bool{} // contains ids and targets
 	for i, before := range things {
 		after := s.blank(before, run.ID)
 		gone[before.Target()] = true
@@ -56,7 +56,7 @@ func (s *Shelf) Erase(owner memory.Owner, run memory.Run, ids []string, now time
 	return receipt, nil
 }
 
-// toErase returns the memories among ids that still have text or are not retired.
+// erasableStates returns the states with these ids that have text or are not retired.
 func (s *Shelf) toErase(ids []string) []memory.Image {
 	var out []memory.Image
 	for i, id := range ids {
@@ -84,7 +84,7 @@ func (s *Shelf) toErase(ids []string) []memory.Image {
 	return out
 }
 
-// blank removes a memory's text and returns the remaining image.
+// eraseState erases the text of a state's target, and returns the remaining state.
 func (s *Shelf) blank(before memory.Image, run string) memory.Image {
 	after := Blank(before, run, s.At)
 	switch {
@@ -110,7 +110,7 @@ func (s *Shelf) blank(before memory.Image, run string) memory.Image {
 	return after
 }
 
-// Blank returns the remaining image of a memory whose text a run erases.
+// ErasedState returns the state that remains after a run erases the text of before.
 func Blank(before memory.Image, run string, at time.Time) memory.Image {
 	after := copyImage(before.Erased(run))
 	switch {
@@ -132,7 +132,7 @@ func Blank(before memory.Image, run string, at time.Time) memory.Image {
 	return after
 }
 
-// untitle removes current and past conversation titles that occur in the turn's text.
+// eraseTitles removes the current and past titles of the turn's conversation that occur in its text.
 func (s *Shelf) untitle(t memory.Turn) {
 	content := strings.Join(strings.Fields(t.Content), " ")
 	c, ok := s.Conversations[t.Conversation]
@@ -147,7 +147,7 @@ func (s *Shelf) untitle(t memory.Turn) {
 	}
 }
 
-// untitled returns the conversation's image without its title, if that occurs in content.
+// withoutTitle returns a conversation's state without its title, if the title occurs in turnText.
 func untitled(i memory.Image, conversation, content string) memory.Image {
 	if i.Conversation == nil || i.Conversation.ID != conversation || !strings.Contains(content, i.Conversation.Title) {
 		return i

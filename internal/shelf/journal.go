@@ -23,7 +23,7 @@ func matchesChange(q memory.ChangeQuery, c memory.Change) bool {
 		(q.After.IsZero() || c.At.After(q.After))
 }
 
-// imagesAt returns the images as of asOf, or the current images, except turns and conversations.
+// statesAt returns the states at a time, except turns and conversations. The zero time means now.
 func (s *Shelf) imagesAt(asOf time.Time) map[string]memory.Image {
 	if asOf.IsZero() {
 		return s.Things
@@ -59,11 +59,11 @@ func (s *Shelf) Changes(q memory.ChangeQuery) (memory.ChangePage, error) {
 
 // Ordinal returns the position of a change in its run, from 1.
 func Ordinal(c memory.Change) int {
-	n, _ := strconv.Atoi(strings.TrimPrefix(c.ID, c.Run+"/")) // the format is that of change and Erase
+	n, _ := strconv.Atoi(strings.TrimPrefix(c.ID, c.Run+"/")) // applyChanges and Erase make these ids
 	return n
 }
 
-// ByPlace compares two journal entries by their order in the journal.
+// CompareChanges compares two changes by their order in the journal.
 func ByPlace(a, b memory.Change) int {
 	return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(Ordinal(a), Ordinal(b)))
 }

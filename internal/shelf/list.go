@@ -28,7 +28,7 @@ func CopyMemory(m memory.Memory) memory.Memory {
 	return Memory(memory.Image{Fact: m.Fact, Summary: m.Summary})
 }
 
-// memories returns copies of all memories as of asOf, or of the current memories.
+// memoriesAt returns copies of all memories at a time. The zero time means now.
 func (s *Shelf) memories(asOf time.Time) []memory.Memory {
 	var all []memory.Memory
 	for _, image := range s.imagesAt(asOf) {
@@ -42,7 +42,7 @@ func (s *Shelf) memories(asOf time.Time) []memory.Memory {
 	return all
 }
 
-// Counts returns how many memories and other entries the shelf has.
+// Counts returns the number of memories, changes and jobs: see [memory.Facts].
 func (s *Shelf) Counts() memory.Counts {
 	n := memory.Counts{Changes: len(s.Journal)}
 	for _, c := range s.Conversations {
@@ -81,7 +81,7 @@ func (s *Shelf) Counts() memory.Counts {
 	return n
 }
 
-// Place is a position in a list that is newest first.
+// ListPosition is a position in a list, newest first. Its JSON is a cursor.
 type Place struct {
 	At time.Time
 	ID string
@@ -91,7 +91,8 @@ func (p Place) compare(q Place) int {
 	return cmp.Or(q.At.Compare(p.At), strings.Compare(q.ID, p.ID))
 }
 
-// PageAfter returns the page of a sorted list after the cursor, and the cursor of the next page.
+// PageAfter sorts items by position, and returns the page after the cursor with the cursor of the next
+// page, "" if there is none.
 func PageAfter[T any](all []T, limit int, cursor string, at func(T) Place) ([]T, string, error) {
 	slices.SortFunc(all, func(a, b T) int { return at(a).compare(at(b)) })
 	if cursor != "" {
@@ -109,26 +110,26 @@ func PageAfter[T any](all []T, limit int, cursor string, at func(T) Place) ([]T,
 	return all, WriteCursor(at(all[limit-1])), nil
 }
 
-// WriteCursor returns the cursor that [ReadCursor] reads.
+// EncodeCursor returns the cursor of a position.
 func WriteCursor(p Place) string {
 	text, _ := json.Marshal(p) // a time and a string can always be encoded
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// ReadCursor returns the position after which a page starts.
+// DecodeCursor returns the position of a cursor, after which a page starts.
 func ReadCursor(cursor string) (Place, error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
-		return Place{}, memory.Errorf(memory.Invalid, "%q is not a valid cursor", cursor)
+		return Place{}, memory.Errorf(memory.Invalid, "invalid cursor %q", cursor)
 	}
 	var p Place
 	if err := json.Unmarshal(text, &p); err != nil {
-		return Place{}, memory.Errorf(memory.Invalid, "%q is not a valid cursor", cursor)
+		return Place{}, memory.Errorf(memory.Invalid, "invalid cursor %q", cursor)
 	}
 	return p, nil
 }
 
-// PageSize returns the page size for a query that asks for asked entries.
+// PageSize returns the page size for a requested size; 0 requests the default.
 func PageSize(asked int) int {
 	if asked <= 0 {
 		return defaultLimit

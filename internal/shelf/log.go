@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Append writes a batch: see [memory.Log]. After an error the shelf may be partly changed.
+// Append writes a batch: see [memory.Log]. After an error parts of the batch may be stored.
 func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memory.Receipt, error) {
 	if err := b.Check(owner); err != nil {
 		return memory.Receipt{}, err
@@ -52,8 +52,8 @@ func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 	return receipt, nil
 }
 
-// CheckPath returns the Conflict that Append would return for a batch of existing turns: the path
-// is another one, or active turns are in a deleted conversation. It also applies the batch's marks.
+// CheckPath returns the Conflict that Append would return for a batch of stored turns: the path
+// differs, or active turns are in a deleted conversation. It also applies the batch's changes.
 func (s *Shelf) CheckPath(b memory.Batch) error {
 	if err := s.applyMarks(b); err != nil {
 		return err
@@ -64,21 +64,21 @@ func (s *Shelf) CheckPath(b memory.Batch) error {
 	return s.checkPath(b)
 }
 
-// applyMarks applies a batch's marks, or returns a Conflict if it would restore a forgotten turn.
+// checkTurnChanges returns a Conflict if a change of the batch would restore a forgotten turn.
 func (s *Shelf) applyMarks(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
 	}
 	for _, c := range b.Marks {
 		if next := c.After.Turn; next != nil && !b.Path.Marks(s.Turns[next.ID].Status, next.Status) {
-			return memory.Errorf(memory.Conflict, "turn %s of conversation %s was removed from memory meanwhile", next.ID, b.Conversation.ID)
+			return memory.Errorf(memory.Conflict, "turn %s of conversation %s was forgotten meanwhile", next.ID, b.Conversation.ID)
 		}
 	}
 	return nil
 }
 
-// checkPath returns a Conflict if the path after a batch differs from the one that the batch names,
-// or if active turns are in a deleted conversation.
+// checkPath returns a Conflict if the path after a batch differs from b.Path, or if active turns are in
+// a deleted conversation.
 func (s *Shelf) checkPath(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
@@ -96,7 +96,7 @@ func (s *Shelf) checkPath(b memory.Batch) error {
 	return nil
 }
 
-// hasAllTurns reports whether turns is not empty and all turns exist.
+// hasAllTurns reports whether all turns are stored. It is false for no turns.
 func (s *Shelf) hasAllTurns(turns []memory.Turn) bool {
 	for _, t := range turns {
 		if _, ok := s.Turns[t.ID]; !ok {
@@ -163,7 +163,7 @@ func matchesTurn(q memory.TurnQuery, t memory.Turn) bool {
 	return len(q.Chains) > 0 || t.Status == memory.Active
 }
 
-// lastOfEach keeps the last n turns of each conversation in a sorted list.
+// lastPerConversation returns the last n turns of each conversation in a sorted list.
 func lastOfEach(turns []memory.Turn, n int) []memory.Turn {
 	var kept []memory.Turn
 	for i, t := range turns {
@@ -174,7 +174,7 @@ func lastOfEach(turns []memory.Turn, n int) []memory.Turn {
 	return kept
 }
 
-// turnsAt returns copies of the turns as of asOf, or of the current turns.
+// turnsAt returns copies of the turns at a time. The zero time means now.
 func (s *Shelf) turnsAt(asOf time.Time) []memory.Turn {
 	var turns []memory.Turn
 	for _, t := range s.Turns {
@@ -193,8 +193,8 @@ func (s *Shelf) turnsAt(asOf time.Time) []memory.Turn {
 	return turns
 }
 
-// statusAt returns a turn's status at a time. The last mark before that time determines it or, if
-// there is none, the first later mark's old status.
+// statusAt returns a turn's status at a time: the status after the last change until then, or else
+// the status before the first later change.
 func (s *Shelf) statusAt(t memory.Turn, asOf time.Time) memory.Status {
 	target := turnImage(t).Target()
 	status, marked := t.Status, false
@@ -228,7 +228,7 @@ func (s *Shelf) ListConversations(q memory.ConversationQuery) (memory.Conversati
 // ListTurns returns the turns that match a query: see [memory.Log].
 func (s *Shelf) ListTurns(q memory.TurnQuery) []memory.Turn { return SelectTurns(s.turnsAt(q.AsOf), q) }
 
-// SelectTurns returns the turns that q selects, in order. turns must be as of q's time.
+// SelectTurns returns the turns that q selects, in order, from the turns at q's time.
 func SelectTurns(turns []memory.Turn, q memory.TurnQuery) []memory.Turn {
 	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return !matchesTurn(q, t) })
 	slices.SortFunc(turns, func(a, b memory.Turn) int {

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// queue adds jobs, created at the shelf's time.
+// enqueue adds jobs, except jobs with an existing id, at the time of the current write.
 func (s *Shelf) queue(jobs []memory.Job) {
 	for _, j := range jobs {
 		if _, ok := s.Jobs[j.ID]; ok {
@@ -25,7 +25,7 @@ func (s *Shelf) queue(jobs []memory.Job) {
 	}
 }
 
-// CheckLease returns an error for an invalid duration of a lease.
+// CheckDuration returns an error unless a lease's duration is positive.
 func CheckLease(lease time.Duration) error {
 	if lease <= 0 {
 		return memory.Errorf(memory.Invalid, "invalid lease duration %v", lease)
@@ -33,7 +33,7 @@ func CheckLease(lease time.Duration) error {
 	return nil
 }
 
-// ExpireLeases ends the attempts whose lease expired. Their jobs keep their due time.
+// ExpireLeases ends attempts with an expired lease. Their jobs retain the due time.
 func (s *Shelf) ExpireLeases(now time.Time) {
 	for _, j := range s.Jobs {
 		if j.State == memory.JobRunning && !now.Before(j.Lease.Until) {
@@ -43,7 +43,7 @@ func (s *Shelf) ExpireLeases(now time.Time) {
 	}
 }
 
-// Running returns the kinds of job that are running.
+// RunningKinds returns the kinds of the jobs that are running.
 func (s *Shelf) Running() map[memory.JobKind]bool {
 	kinds := map[memory.JobKind]bool{}
 	for _, j := range s.Jobs {
@@ -54,16 +54,16 @@ func (s *Shelf) Running() map[memory.JobKind]bool {
 	return kinds
 }
 
-// LeasedJob returns the job that a lease currently holds.
+// LeasedJob returns the job of a lease, or LeaseLost if the lease is not valid.
 func (s *Shelf) LeasedJob(l memory.Lease, now time.Time) (memory.Job, error) {
 	j, ok := s.Jobs[l.Job]
 	if !ok || j.State != memory.JobRunning || j.Lease.Token != l.Token || !now.Before(j.Lease.Until) {
-		return memory.Job{}, memory.Errorf(memory.LeaseLost, "job %s is not held by this worker any more", l.Job)
+		return memory.Job{}, memory.Errorf(memory.LeaseLost, "the lease of job %s has expired", l.Job)
 	}
 	return j, nil
 }
 
-// Finish ends an attempt of a job.
+// FinishAttempt records the outcome of a job's attempt: see [memory.Queue].
 func (s *Shelf) Finish(j memory.Job, o memory.Outcome, now time.Time) {
 	j.Lease = memory.Lease{}
 	if o.Done {
@@ -91,7 +91,7 @@ func (s *Shelf) Finish(j memory.Job, o memory.Outcome, now time.Time) {
 	s.Jobs[j.ID] = j
 }
 
-// Due returns the job that [memory.Queue.Claim] leases next, if a job is due.
+// DueJob returns the job that [memory.Queue.Claim] leases next, and whether a job is due.
 func (s *Shelf) Due(kinds []memory.JobKind, now time.Time) (due memory.Job, is bool) {
 	running := s.Running()
 	for _, j := range s.Jobs {
@@ -105,12 +105,12 @@ func (s *Shelf) Due(kinds []memory.JobKind, now time.Time) (due memory.Job, is b
 	return due, is
 }
 
-// ByDue compares two jobs by due time.
+// CompareDue compares two jobs by their order in the queue.
 func ByDue(a, b memory.Job) int {
 	return cmp.Or(a.RunAt.Compare(b.RunAt), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 }
 
-// Lease leases a due job to the worker with the token.
+// LeaseJob leases a due job to the worker with the token.
 func (s *Shelf) Lease(j memory.Job, token string, until time.Time) memory.Job {
 	j.State = memory.JobRunning
 	j.Lease = memory.Lease{Owner: j.Owner, Job: j.ID, Token: token, Until: memory.Time(until)}
@@ -118,7 +118,7 @@ func (s *Shelf) Lease(j memory.Job, token string, until time.Time) memory.Job {
 	return copyJob(j)
 }
 
-// Extend moves the end of a lease: see [memory.Queue].
+// ExtendLease moves the end of a lease: see [memory.Queue].
 func (s *Shelf) Extend(held memory.Lease, lease time.Duration, now time.Time) (memory.Lease, error) {
 	j, err := s.LeasedJob(held, now)
 	if err != nil {

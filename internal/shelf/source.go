@@ -12,7 +12,7 @@ import (
 // Since returns the items written after a version: see [memory.Source].
 func (s *Shelf) Since(owner memory.Owner, model string, after int64) ([]memory.Item, error) {
 	if after > s.Version {
-		return nil, memory.Errorf(memory.Gone, "%s is at version %d, not yet at %d", owner, s.Version, after)
+		return nil, memory.Errorf(memory.Gone, "%s is at version %d, before version %d", owner, s.Version, after)
 	}
 	if after > 0 && after < s.Horizon {
 		return nil, memory.Errorf(memory.Gone, "memories of %s at version %d were erased since", owner, after)

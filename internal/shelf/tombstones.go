@@ -9,14 +9,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bury stores tombstones of turns, so that their text is recognized later: see [memory.Tombstones].
+// AddTombstones stores tombstones of turns, which recognize their text later: see [memory.Tombstones].
 func (s *Shelf) Bury(turns ...memory.Turn) {
 	for _, t := range turns {
 		s.bury(t)
 	}
 }
 
-// Buried reports, for each turn, whether a turn with the same text is excluded from recall.
+// MatchTombstones reports, for each turn, whether a turn with its role and text was retired or erased.
 func (s *Shelf) Buried(turns ...memory.Turn) []bool {
 	gone := map[string]bool{}
 	for id, mark := range s.Tombs {

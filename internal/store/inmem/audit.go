@@ -10,24 +10,24 @@ import (
 
 var _ memory.Audit = (*Store)(nil)
 
-// Note adds entries to the audit log: see [memory.Audit].
+// AddAuditEntries adds entries to the audit log: see [memory.Audit].
 func (s *Store) Note(ctx context.Context, namespace string, entries ...memory.AuditEntry) error {
 	return s.write(ctx, memory.Global(namespace), func(draft *shelf.Shelf) error { draft.AddAudit(entries...); return nil })
 }
 
-// Noted returns entries of the audit log: see [memory.Audit].
+// AuditEntries returns entries of the audit log: see [memory.Audit].
 func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery) (page memory.AuditPage, err error) {
 	err = s.read(ctx, memory.Global(namespace), func(sh *shelf.Shelf) (err error) { page, err = sh.AuditEntries(q); return err })
 	return page, err
 }
 
-// DropNoted removes old entries of the audit log: see [memory.Audit].
+// DropAuditEntries removes old entries of the audit log: see [memory.Audit].
 func (s *Store) DropNoted(ctx context.Context, namespace string, before time.Time) (n int, err error) {
 	err = s.write(ctx, memory.Global(namespace), func(draft *shelf.Shelf) error { n = draft.DropAudit(before); return nil })
 	return n, err
 }
 
-// RenameNoted replaces a user's name in the audit log: see [memory.Audit].
+// RenameAuditUser replaces a user's name in the audit log: see [memory.Audit].
 func (s *Store) RenameNoted(ctx context.Context, namespace, user, to string) (n int, err error) {
 	err = s.write(ctx, memory.Global(namespace), func(draft *shelf.Shelf) error { n = draft.RenameInAudit(user, to); return nil })
 	return n, err

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Erase removes text for good.
+// Erase removes text permanently.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	return s.writing(ctx, owner, func(draft *shelf.Shelf) (memory.Receipt, error) { return draft.Erase(owner, run, ids, s.now()) })
 }

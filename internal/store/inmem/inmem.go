@@ -1,6 +1,6 @@
-// Package inmem is the reference [memory.Store]: plain maps and slices behind one mutex, written to
-// be obviously correct. Other stores are compared with it. It is for tests and experiments: its
-// content is lost when the process ends, and a write copies the owner's maps.
+// Package inmem is the reference [memory.Store], with which tests compare other stores: plain maps and
+// slices under one mutex. It is for tests and experiments, since each write copies the owner's maps,
+// and the content is lost when the process ends.
 package inmem
 
 import (
@@ -14,14 +14,14 @@ import (
 
 // Options are the settings of a store.
 type Options struct {
-	Now func() time.Time // the store's clock; nil: time.Now
+	Now func() time.Time // the store's clock; nil uses time.Now
 }
 
-// Store keeps everything in memory.
+// Store is a store without files or a server.
 type Store struct {
 	now func() time.Time
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the fields below
 	shelves map[memory.Owner]*shelf.Shelf
 	claims  int
 
@@ -38,10 +38,10 @@ func Open(o Options) *Store {
 	return &Store{now: o.Now, shelves: map[memory.Owner]*shelf.Shelf{}, sessions: map[sessionID]memory.Session{}}
 }
 
-// Close does nothing: there is nothing to release.
+// Close does nothing.
 func (s *Store) Close() error { return nil }
 
-// read calls the function do with the owner's data, which do must not change.
+// read calls do with the owner's data, which do must not change.
 func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf.Shelf) error) error {
 	if err := check(ctx, owner); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf.She
 	return do(s.shelf(owner))
 }
 
-// write calls do with a draft of the owner's shelf. The draft replaces the shelf unless do fails.
+// write calls do with a copy of the owner's data, which then replaces the data unless do fails.
 func (s *Store) write(ctx context.Context, owner memory.Owner, do func(draft *shelf.Shelf) error) error {
 	if err := check(ctx, owner); err != nil {
 		return err
@@ -78,7 +78,7 @@ func check(ctx context.Context, owner memory.Owner) error {
 		return err
 	}
 	if !owner.Valid() {
-		return memory.Errorf(memory.Invalid, "%q is not a valid owner", owner)
+		return memory.Errorf(memory.Invalid, "invalid owner %q", owner)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Spend adds to the usage.
+// AddUsage adds to the usage.
 func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) error {
 	if err := u.Check(); err != nil {
 		return err
@@ -28,7 +28,7 @@ func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) e
 	})
 }
 
-// Spent returns the usage since a day.
+// UsageSince returns the usage since a day.
 func (s *Store) Spent(ctx context.Context, owner memory.Owner, from time.Time) ([]memory.Usage, error) {
 	var out []memory.Usage
 	err := s.read(ctx, owner, func(sh *shelf.Shelf) error {

@@ -9,7 +9,7 @@ import (
 
 var _ memory.Sessions = (*Store)(nil)
 
-// sessionID identifies a session of a namespace.
+// sessionKey identifies a session of a namespace.
 type sessionID struct{ namespace, hash string }
 
 // AddSession stores a session: see [memory.Sessions].

@@ -112,7 +112,7 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	return total, nil
 }
 
-// Owners returns every owner that was ever written to.
+// Owners returns every owner with a write to memory.
 func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 		}
 	}
 	if len(due) == 0 {
-		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
+		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of kinds %q is due", kinds)
 	}
 	j := slices.MinFunc(due, shelf.ByDue)
 	s.claims++
@@ -233,12 +233,12 @@ func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) err
 	return s.write(ctx, owner, func(draft *shelf.Shelf) error { return draft.Requeue(job, s.now()) })
 }
 
-// Bury records turns, so that Buried recognizes them. Their hashes are only in memory.
+// AddTombstones stores tombstones of turns: see [memory.Tombstones].
 func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
 	return s.write(ctx, owner, func(draft *shelf.Shelf) error { draft.Bury(turns...); return nil })
 }
 
-// Buried reports which turns have the same text as a buried one.
+// MatchTombstones reports, for each turn, whether it has a tombstone: see [memory.Tombstones].
 func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.Turn) (out []bool, err error) {
 	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { out = sh.Buried(turns...); return nil })
 	return out, err

@@ -63,8 +63,8 @@ func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQu
 	return out, err
 }
 
-// showsErased reports whether a trace has text of other users' facts that are erased, or of erased
-// links to facts. The caller holds s.mu.
+// showsErased reports whether a trace contains text of other owners' facts that were erased, or of
+// links that were erased. The caller has locked s.mu.
 func (s *Store) showsErased(t memory.Trace) bool {
 	for owner, facts := range t.ShownOf() {
 		if s.shelf(owner).ShowsErased(facts) {

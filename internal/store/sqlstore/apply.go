@@ -55,7 +55,7 @@ func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) 
 	return w.finish(run, len(changes))
 }
 
-// finish queues the jobs of a run, records it, and sets the owner's version and time.
+// finishRun queues the jobs of a run, records it, and sets the owner's version and time.
 func (w *write) finish(run memory.Run, changes int) (memory.Receipt, error) {
 	receipt := memory.Receipt{Run: run.ID, Version: w.version, At: w.at, Changes: changes}
 	if err := w.enqueue(run.Jobs); err != nil {
@@ -67,7 +67,7 @@ func (w *write) finish(run memory.Run, changes int) (memory.Receipt, error) {
 	return receipt, w.end()
 }
 
-// receipt returns the first receipt of a run that was applied before.
+// receipt returns the original receipt of a run, and whether the run was applied before.
 func (t *tx) receipt(owner memory.Owner, run string) (memory.Receipt, bool, error) {
 	r := memory.Receipt{Run: run, Again: true}
 	err := t.row(`SELECT version, at, changes FROM runs WHERE owner = ? AND id = ?`, []any{owner, run}, &r.Version, asTime{&r.At}, &r.Changes)
@@ -75,22 +75,21 @@ func (t *tx) receipt(owner memory.Owner, run string) (memory.Receipt, bool, erro
 		return memory.Receipt{}, false, nil
 	}
 	if err != nil {
-		return memory.Receipt{}, false, fmt.Errorf("look for run %s: %w", run, err)
+		return memory.Receipt{}, false, fmt.Errorf("find run %s: %w", run, err)
 	}
 	return r, true, nil
 }
 
-// write is one write of one owner, with one version and one time.
+// ownerWrite writes the memory of one owner, under one version and one time.
 type write struct {
 	*tx
 	owner   memory.Owner
 	version int64
 	at      time.Time
-	wrote   map[string]bool // ids of memories that already have the write's version
+	wrote   map[string]bool // ids of memories already stored with the write's version
 }
 
-// begin starts a write at the owner's next time. If raises is set, the write increments the owner's
-// version.
+// begin starts a write, later than the owner's last one. raisesVersion increments the owner's version.
 func (t *tx) begin(owner memory.Owner, raises bool) (*write, error) {
 	now, err := t.time()
 	if err != nil {
@@ -110,12 +109,12 @@ func (t *tx) begin(owner memory.Owner, raises bool) (*write, error) {
 	return w, nil
 }
 
-// end sets the owner's version and time to the write's.
+// saveVersion stores the write's version and time as the owner's.
 func (w *write) end() error {
 	err := w.exec(`INSERT INTO owners (owner, version, clock) VALUES (?, ?, ?)
 		ON CONFLICT (owner) DO UPDATE SET version = excluded.version, clock = excluded.clock`,
 		w.owner, w.version, micros(w.at))
-	if w.locked != nil { // later writes of this transaction continue from this head
+	if w.locked != nil { // later writes of this transaction continue from this version
 		w.locked = &head{w.owner, w.version, w.at}
 	}
 	for id := range w.wrote {
@@ -146,7 +145,7 @@ func (w *write) learned(turns []string) error {
 	return nil
 }
 
-// changes makes the changes of a run in order and journals them.
+// applyChanges makes the changes of a run in order and journals them.
 func (w *write) changes(run string, author memory.Author, changes []memory.Change) error {
 	for i, c := range changes {
 		if err := w.change(run, author, i+1, c); err != nil {
@@ -174,8 +173,8 @@ func (w *write) change(run string, author memory.Author, ordinal int, c memory.C
 	return w.journal(run, author, ordinal, c)
 }
 
-// find returns the current thing with an image's target, or the zero thing, and the id of another
-// live fact with the same text.
+// currentState returns the current state of a target, zero if none, and the id of another live fact
+// with the same text, "" if none.
 func (w *write) find(after memory.Image) (before thing, twin string, err error) {
 	asks := []ask{w.thingAt(after, &before)}
 	if f := after.Fact; f != nil && f.Status.Live() {
@@ -184,5 +183,5 @@ func (w *write) find(after memory.Image) (before thing, twin string, err error) 
 			[]any{w.owner, f.Hash, f.Scope.Project, f.Scope.Agent, f.Scope.Conversation, f.ID},
 			func(row scanner) error { return row.Scan(&twin) }})
 	}
-	return before, twin, wrap("read the current image", w.ask(asks...))
+	return before, twin, wrap("read the current state", w.ask(asks...))
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ask is a statement with its arguments; each, if not nil, reads a returned row.
+// statement is an SQL statement with its arguments. scan, if not nil, reads each returned row.
 type ask struct {
 	text string
 	args []any
 	read func(row scanner) error
 }
 
-// say returns a statement that returns no rows.
+// command returns a statement whose result has no rows.
 func say(text string, args ...any) ask { return ask{text: text, args: args} }
 
-// ask runs statements in order, on a server in one round trip. It stops at the first error.
+// runBatch runs statements in order, on a server in one round trip. It stops at the first error.
 func (s *session) ask(ctx context.Context, all ...ask) error {
 	if s.into != nil {
 		return raw(s, func(c *pgx.Conn) error { return s.into.ask(ctx, c, all) })
@@ -48,10 +48,10 @@ func (t *translator) ask(ctx context.Context, c *pgx.Conn, all []ask) error {
 			return rows.Err()
 		})
 	}
-	return c.SendBatch(ctx, b).Close() // this calls the readers
+	return c.SendBatch(ctx, b).Close() // Close calls each scan function
 }
 
-// restored is a row of the driver with U+0000 restored in its values.
+// unescapedRows restores U+0000 in the values of the driver's rows.
 type restored struct {
 	pgx.Rows
 	from *translator
@@ -65,8 +65,8 @@ func (r restored) Scan(into ...any) error {
 	return err
 }
 
-// together runs statements in one snapshot, on a server in one round trip. It may call asking again
-// after a lost connection, so asking must start with empty results each time.
+// readBatch runs statements in one snapshot, on a server in one round trip. After a lost
+// connection it calls makeStatements again, which must therefore clear earlier results.
 func (r *reader) together(ctx context.Context, owner memory.Owner, asking func(*view) ([]ask, error)) error {
 	see := r.see
 	if r.into != nil {

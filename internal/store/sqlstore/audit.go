@@ -17,7 +17,7 @@ func scanAudit(row scanner) (e memory.AuditEntry, err error) {
 	return e, err
 }
 
-// Note adds entries to the audit log: see [memory.Audit].
+// AddAuditEntries adds entries to the audit log: see [memory.Audit].
 func (s *Store) Note(ctx context.Context, namespace string, entries ...memory.AuditEntry) error {
 	owner := memory.Global(namespace)
 	if err := checkOwner(owner); err != nil {
@@ -36,7 +36,7 @@ func (t *tx) note(owner memory.Owner, entries []memory.AuditEntry) error {
 	return nil
 }
 
-// Noted returns entries of the audit log: see [memory.Audit].
+// AuditEntries returns entries of the audit log: see [memory.Audit].
 func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery) (memory.AuditPage, error) {
 	w, limit := ofOwner(), shelf.PageSize(q.Limit)
 	if q.User != "" {
@@ -62,12 +62,12 @@ func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 
-// DropNoted removes old entries of the audit log: see [memory.Audit].
+// DropAuditEntries removes old entries of the audit log: see [memory.Audit].
 func (s *Store) DropNoted(ctx context.Context, namespace string, before time.Time) (int, error) {
 	return s.changeNoted(ctx, `DELETE FROM audit WHERE owner = ? AND at < ?`, memory.Global(namespace), micros(before))
 }
 
-// RenameNoted replaces a user's name in the audit log: see [memory.Audit].
+// RenameAuditUser replaces a user's name in the audit log: see [memory.Audit].
 func (s *Store) RenameNoted(ctx context.Context, namespace, user, to string) (int, error) {
 	return s.changeNoted(ctx, `UPDATE audit SET "user" = CASE "user" WHEN ? THEN ? ELSE "user" END, "by" = CASE "by" WHEN ? THEN ? ELSE "by" END WHERE owner = ? AND ("user" = ? OR "by" = ?)`,
 		user, to, user, to, memory.Global(namespace), user, user)

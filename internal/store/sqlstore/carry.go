@@ -12,19 +12,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A copy into another database copies one owner at a time, as a shelf: see [Store.Carry] and
-// [Store.Put].
+// A copy into another database copies one owner at a time: see [Store.ReadOwner] and
+// [Store.WriteOwner].
 
-// tables lists all tables with rows of an owner.
+// ownerTables lists all tables with a column owner.
 var tables = []string{
 	"owners", "facts", "fact_tags", "fact_turns", "links", "vectors", "conversations", "turns", "summaries", "profile", "relations", "journal",
 	"runs", "jobs", "contexts", "traces", "trace_facts", "ledger", "tombstones", "secrets", "api_keys", "audit",
 }
 
-// copyMark is the table with the source of an unfinished copy.
+// unfinishedCopyTable names the table that stores the source of an unfinished copy.
 const copyMark = "unfinished_copy"
 
-// nextOwner selects the next owner that has a row in any table, by each table's primary key.
+// nextOwnerQuery selects the next owner that has a row in any table, by each table's primary key.
 var nextOwner = func() string {
 	var each []string
 	for _, table := range tables {
@@ -33,17 +33,17 @@ var nextOwner = func() string {
 	return `SELECT COALESCE(MIN(o), '') FROM (` + strings.Join(each, ` UNION ALL `) + `) AS f`
 }()
 
-// Everyone returns every owner with data, in order. Keys of a namespace belong to its global owner.
+// AllOwners returns every owner with data, sorted. API keys are data of their namespace's global owner.
 func (s *Store) Everyone(ctx context.Context) (all []memory.Owner, err error) {
 	for last := ""; ; {
 		if last, err = queryOne[string](ctx, s.reads, nextOwner, last); err != nil || last == "" {
-			return all, wrap("look for the next owner", err)
+			return all, wrap("find the next owner", err)
 		}
 		all = append(all, memory.Owner(last))
 	}
 }
 
-// Carry returns all of an owner's data. Nothing may write to the owner meanwhile.
+// ReadOwner returns all of an owner's data. The owner's data must not change during the call.
 func (s *Store) Carry(ctx context.Context, owner memory.Owner) (*shelf.Shelf, error) {
 	out := new(shelf.Shelf).Clone()
 	if _, err := s.secret(ctx, owner); err != nil { // creates the missing tombstones of turns that are excluded from search
@@ -93,7 +93,7 @@ func (v *view) carry(out *shelf.Shelf) error {
 		}},
 		{`SELECT ` + conversationColumns + ` FROM conversations WHERE owner = ?`, func(row scanner) error {
 			c, err := scanConversation(v.owner, row)
-			c.MessageCount = 0 // Put counts the messages again
+			c.MessageCount = 0 // WriteOwner counts the messages again
 			out.Conversations[c.ID] = c
 			return err
 		}},
@@ -151,13 +151,13 @@ func (v *view) carry(out *shelf.Shelf) error {
 	return nil
 }
 
-// all reads every row of a query whose argument is the view's owner.
+// readAll scans every row of a query, which gets the view's owner as its only argument.
 func (v *view) all(query string, scan func(scanner) error) error {
 	rows, err := v.query(query)
 	return wrap(query, eachRow(rows, err, scan))
 }
 
-// Put replaces all of an owner's data.
+// WriteOwner replaces all of an owner's data.
 func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) error {
 	err := s.write(ctx, "", func(t *tx) error {
 		w := &write{tx: t, owner: owner, version: from.Version, at: from.At, wrote: map[string]bool{}}
@@ -168,7 +168,7 @@ func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) 
 		}
 		return w.put(from)
 	})
-	return wrap("write what "+string(owner)+" has", err)
+	return wrap("write the data of "+string(owner), err)
 }
 
 func (w *write) put(from *shelf.Shelf) error {
@@ -257,7 +257,7 @@ func (w *write) put(from *shelf.Shelf) error {
 	return w.exec(`INSERT INTO owners (owner, version, clock, horizon) VALUES (?, ?, ?, ?)`, w.owner, from.Version, micros(from.At), from.Horizon)
 }
 
-// Copying returns the source of an unfinished copy into this database, or "".
+// CopySource returns the source of an unfinished copy into this database, or "".
 func (s *Store) Copying(ctx context.Context) (source string, err error) {
 	query := `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '` + copyMark + `')`
 	if s.reads.into != nil {
@@ -267,10 +267,10 @@ func (s *Store) Copying(ctx context.Context) (source string, err error) {
 	if err == nil && marked {
 		source, err = queryOne[string](ctx, s.reads, `SELECT source FROM `+copyMark)
 	}
-	return source, wrap("look for an unfinished copy", err)
+	return source, wrap("check for an unfinished copy", err)
 }
 
-// SetCopying records the source of a copy that starts; "" records its end, after which a server
+// SetCopySource records the source of a copy when the copy starts, and "" when it ends; PostgreSQL then
 // analyzes its tables.
 func (s *Store) SetCopying(ctx context.Context, source string) error {
 	return s.write(ctx, "", func(t *tx) error {
@@ -283,7 +283,7 @@ func (s *Store) SetCopying(ctx context.Context, source string) error {
 		if err := t.exec(`CREATE TABLE ` + copyMark + ` (source TEXT NOT NULL)`); err != nil {
 			return err
 		}
-		var one int // reading a row makes sure that the table exists
+		var one int // a query sends the CREATE TABLE above, before the INSERT below
 		if err := t.row(`SELECT 1`, nil, &one); err != nil {
 			return err
 		}

@@ -14,22 +14,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// dueJob selects the job that has been due longest, among owners without a running job of its kind.
+// dueJobQuery selects the job that has been due longest, among owners without a running job of its
+// kind.
 const dueJob = `SELECT q.owner, q.id FROM jobs q WHERE q.state = 'queued' AND q.run_at <= %[1]s AND q.kind IN (SELECT value FROM json_each(?2))
 	AND (q.owner, q.kind) NOT IN (SELECT owner, kind FROM jobs WHERE state = 'running')
 	ORDER BY q.run_at, q.created_at, q.owner, q.kind, q.id LIMIT 1`
 
-// anyDue asks whether any job is due or any lease has ended.
+// anyDueQuery checks whether a job is due or a lease has expired.
 var anyDue = sync.OnceValue(func() string {
 	return `SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_until <= ?1) OR EXISTS (` + fmt.Sprintf(dueJob, `?1`) + `)`
 })
 
-// claims holds the statements of a claim. takeBack requeues jobs whose lease has ended and counts
-// their abandoned attempts; lease leases the next job.
+// claimStatements holds the SQL of a claim. requeueExpired requeues jobs whose lease expired, and
+// counts the attempt as abandoned; leaseNext leases the next job.
 type claims struct{ takeBack, lease string }
 
-// newClaims returns claims that use the SQL expression time (?1 is the store's clock) and the
-// clause skip, which skips locked rows.
+// newClaimStatements returns the SQL for a dialect. clock is an SQL expression of the time, in which ?1
+// is the store's time; skipLocked is the clause that skips locked rows.
 func newClaims(time, skip string) claims {
 	return claims{
 		fmt.Sprintf(`UPDATE jobs SET attempts = attempts + 1, token = '', lease_until = 0,
@@ -50,15 +51,15 @@ var (
 	})
 )
 
-// asks returns the statements of a claim; with now nil the server's clock is used.
+// bind returns the statements of a claim. A nil now uses the server's clock.
 func (c claims) asks(now any, kinds listed, lease time.Duration, job *memory.Job) []ask {
 	return []ask{say(c.takeBack, now), {c.lease, []any{now, kinds, rand.Text(), lease.Microseconds()},
 		func(row scanner) (err error) { *job, err = scanJob(row); return err }}}
 }
 
-// claim leases the next job. It asks the writer only if a job is due.
+// claim leases the next job. It writes only if a read finds a due job.
 func (w *writer) claim(ctx context.Context, kinds listed, lease time.Duration) (job memory.Job, err error) {
-	if w.damage.err() != nil { // a job whose end cannot be stored is not started
+	if w.damage.err() != nil { // the result of a job could not be stored
 		return memory.Job{}, nil
 	}
 	now := micros(memory.Time(w.now()))
@@ -66,13 +67,13 @@ func (w *writer) claim(ctx context.Context, kinds listed, lease time.Duration) (
 		return memory.Job{}, wrap("check for due jobs", err)
 	}
 	err = w.write(ctx, "", func(t *tx) error {
-		return wrap("look for the next job", t.ask(fileClaims().asks(now, kinds, lease, &job)...))
+		return wrap("claim a job", t.ask(fileClaims().asks(now, kinds, lease, &job)...))
 	})
 	return job, err
 }
 
-// claim requeues jobs whose lease has ended and leases the next job, in one round trip. If the
-// answer is lost, the lease expires.
+// claim requeues jobs whose lease expired and leases the next job, in one round trip. If the answer
+// is lost, the lease expires.
 func (p *server) claim(ctx context.Context, kinds listed, lease time.Duration) (job memory.Job, err error) {
 	if err := p.enter(ctx); err != nil {
 		return memory.Job{}, err
@@ -92,10 +93,10 @@ func (p *server) claim(ctx context.Context, kinds listed, lease time.Duration) (
 		job = memory.Job{}
 		err = s.ask(ctx, serverClaims().asks(now, kinds, lease, &job)...)
 		var e *pgconn.PgError
-		if errors.As(err, &e) && e.Code == "23505" { // another server claimed a job of this owner and kind
+		if errors.As(err, &e) && e.Code == "23505" { // another Loci server claimed a job of this owner and kind
 			err = &notDone{err}
 		}
 		return true, err
 	})
-	return job, p.answer(ctx, wrap("look for the next job", err))
+	return job, p.answer(ctx, wrap("claim a job", err))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// countsOf is the query of [memory.Counts]; %s is the condition on the owner.
+// countsQuery selects the columns of [memory.Counts]; %[1]s is a condition on the owner, or "".
 const countsOf = `SELECT
 	(SELECT COUNT(*) FROM facts WHERE %[1]s status = 'active')
 		+ (SELECT COUNT(*) FROM links WHERE %[1]s status = 'active' AND fact_status = 'active'),
@@ -19,7 +19,7 @@ const countsOf = `SELECT
 	(SELECT COUNT(*) FROM contexts WHERE %[1]s status = 'active'),
 	(SELECT COUNT(*) FROM journal WHERE %[1]s true), ` + backlogOf
 
-// backlogOf is the part of countsOf about the queue. Indexes keep it fast at any size.
+// backlogColumns are the columns of countsQuery about jobs, which indexes count.
 const backlogOf = `
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'queued'),
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'parked'),
@@ -35,7 +35,7 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	return theCounts(queryAll(ctx, s.reads, fmt.Sprintf(countsOf, ``), nil, scanCounts))
 }
 
-// Backlog counts only the jobs, over all owners.
+// Backlog returns only the counts of jobs, over all owners.
 func (s *Store) Backlog(ctx context.Context) (memory.Counts, error) {
 	return theCounts(queryAll(ctx, s.reads, fmt.Sprintf(`SELECT`+backlogOf, ``), nil, func(row scanner) (n memory.Counts, err error) {
 		var due int64

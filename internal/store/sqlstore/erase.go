@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Erase removes text for good: see [memory.Eraser]. One transaction removes the text from the rows.
-// Free pages and the log keep it until Loci rewrites the file: once there are no writes for a
-// moment, or at the next start.
+// Erase removes text permanently: see [memory.Eraser]. One transaction removes the text from the rows.
+// Free pages and the log may contain the text until Loci rewrites the file, within a minute or at the
+// next start.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	if err := run.Check(owner); err != nil {
 		return memory.Receipt{}, err
@@ -25,7 +25,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	return s.writeRun(ctx, owner, func(t *tx) (memory.Receipt, error) { return t.erase(owner, run, ids) })
 }
 
-// erase erases memories by id; package shelf defines what remains of them.
+// erase erases memories by id. Package shelf defines which fields an erased memory retains.
 func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
 	if first, found, err := t.receipt(owner, run.ID); found || err != nil {
 		return first, err
@@ -55,8 +55,8 @@ func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Rec
 	return receipt, w.rest()
 }
 
-// toErase loads the data for an erasure: the things with these ids, the conversations of turns
-// among them, and their journal entries.
+// loadErasable loads the data for an erasure: the states with these ids, the conversations of erased
+// turns, and the journal entries of both.
 func (w *write) toErase(ids []string) (*shelf.Shelf, error) {
 	on := new(shelf.Shelf).Clone()
 	on.Version = w.version
@@ -99,14 +99,14 @@ func (w *write) toErase(ids []string) (*shelf.Shelf, error) {
 	return on, err
 }
 
-// each reads an owner's rows whose last column in the query is one of the values.
+// readWhereIn scans an owner's rows in which the column at the end of the query has one of the values.
 func (w *write) each(query string, values listed, read func(scanner) error) error {
 	rows, err := w.query(query+` IN (SELECT value FROM json_each(?))`, w.owner, values)
 	return wrap("read the rows to erase", eachRow(rows, err, read))
 }
 
-// scanPast reads a journal entry with the text of its image before. After only identifies the
-// changed thing, if that is among things, a turn, or a conversation.
+// scanJournalEntry reads a journal entry with its state before. After only identifies the target, if
+// this is in states, or is a turn or a conversation.
 func scanPast(row scanner, things map[string]memory.Image) (c memory.Change, err error) {
 	var target string
 	var ordinal int
@@ -121,7 +121,7 @@ func scanPast(row scanner, things map[string]memory.Image) (c memory.Change, err
 	return c, err
 }
 
-// erased writes the differences between a shelf and its draft.
+// storeErasure writes the differences between the original data and the erased data.
 func (w *write) erased(run memory.Run, was, draft *shelf.Shelf) error {
 	var errs []error
 	do := func(query string, args ...any) { errs = append(errs, w.exec(query, args...)) }
@@ -167,14 +167,14 @@ func turnMark(t memory.Turn) memory.Image {
 	return memory.Image{Turn: &memory.TurnMark{ID: t.ID, Status: t.Status}}
 }
 
-// modelReasons removes the reasons that models gave, since a reason may quote erased text.
+// eraseModelReasons removes the reasons of changes by models, since a reason may quote erased text.
 func (w *write) modelReasons() error {
 	const byModel = `{"kind":"model"%` // JSON prefix of a model as author
 	return wrap("erase the reasons of models", w.exec(`UPDATE journal SET reason = '' WHERE owner = ?1 AND reason <> '' AND (author LIKE ?2
 		OR author = '' AND run IN (SELECT id FROM runs WHERE owner = ?1 AND author LIKE ?2))`, w.owner, byModel))
 }
 
-// rest removes the text from other tables, and makes the owner's indexes start over.
+// eraseOtherText removes the text from other tables, and makes the owner's indexes reload everything.
 func (w *write) rest() error {
 	if err := w.modelReasons(); err != nil {
 		return err
@@ -189,7 +189,7 @@ func (w *write) rest() error {
 			return fmt.Errorf("erase the text in other tables: %w", err)
 		}
 	}
-	if w.erases = true; w.session.into != nil { // a server's operator handles its files
+	if w.erases = true; w.session.into != nil { // the operator of a server is responsible for its files
 		return nil
 	}
 	return w.marksFile()

@@ -75,7 +75,7 @@ func TestErasedWordsAreInNoFile(t *testing.T) {
 	}
 	began := time.Now()
 	noError(t)(s.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids...))
-	if held := s.MayHold(); len(held) != 1 || !strings.Contains(held[0], "until it is written again") {
+	if held := s.MayHold(); len(held) != 1 || !strings.Contains(held[0], "until Loci rewrites it") {
 		t.Errorf("at once: got %q", held)
 	}
 	for len(s.MayHold()) > 0 && time.Since(began) < 20*time.Second {
@@ -139,7 +139,7 @@ func TestNothingIsErasedWithoutRoom(t *testing.T) {
 	_, tracesErr := s.EraseTraces(t.Context(), memtest.Ana)
 	_, ofErr := s.EraseTracesOf(t.Context(), memtest.Ana.Namespace(), ids...)
 	for _, err := range []error{err, tracesErr, ofErr} {
-		if !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "nothing was erased: it needs 8388609 MB free") && !strings.Contains(err.Error(), "nothing was erased: it needs 16777217 MB free") {
+		if !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "nothing was erased: rewriting the database file needs 8388609 MB free") && !strings.Contains(err.Error(), "nothing was erased: rewriting the database file needs 16777217 MB free") {
 			t.Errorf("got %v, want that there is no room", err)
 		}
 	}

@@ -44,7 +44,7 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...st
 	return removed, nil
 }
 
-// eraseTraces removes traces as removeTraces does, and then their text from the file.
+// eraseTraces is removeTraces in a transaction; the file is then rewritten without the text.
 func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, which string, args ...any) (removed int, err error) {
 	err = s.write(ctx, "", func(t *tx) (err error) {
 		if removed, err = t.removeTraces(owner, which, args...); err != nil || removed == 0 {
@@ -58,8 +58,8 @@ func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, which strin
 	return removed, nil
 }
 
-// removeTraces removes an owner's traces whose id satisfies a condition, and returns their number.
-// Argument ?1 of the condition is the owner.
+// removeTraces removes an owner's traces whose id satisfies condition, in which ?1 is the owner, and
+// returns the number of removed traces.
 func (t *tx) removeTraces(owner memory.Owner, which string, args ...any) (int, error) {
 	args = append([]any{owner}, args...)
 	n, err := t.count(`DELETE FROM traces WHERE owner = ?1 AND id`+which, args...)

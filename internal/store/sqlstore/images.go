@@ -9,25 +9,25 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// thing is a target's current image and version.
+// versionedState is the current state of a target, with the version at which it was written.
 type thing struct {
 	memory.Image
 	version int64
 }
 
-// thingAt returns the query for the current thing with the same target as like.
+// currentStateStatement returns a query that reads the current state of a state's target into result.
 func (w *write) thingAt(like memory.Image, found *thing) ask {
 	kind, key, _ := strings.Cut(like.Target(), ":")
 	query, scan := thingOf(w.owner, kind)
 	query, args := query+` = ?`, []any{w.owner, key}
-	if r := like.Relation; r != nil { // by columns, so that the index is used
+	if r := like.Relation; r != nil { // compares columns, so that the primary key is used
 		query, args = query+` AND from_fact = ? AND to_fact = ?`, append(args, r.From, r.To)
 	}
 	return ask{query, args, func(row scanner) (err error) { *found, err = scan(row); return err }}
 }
 
-// thingOf returns a query for things of a kind, and its scanner. The caller adds the condition on
-// the key, which is the part of a target after the kind.
+// stateQuery returns a query for current states of a kind, and the function that scans a row. The
+// caller adds the condition on the key, which is the part of a target after the kind.
 func thingOf(owner memory.Owner, kind string) (query string, scan func(scanner) (thing, error)) {
 	for _, t := range thingTables {
 		if t.kind == kind {
@@ -52,7 +52,7 @@ func thingOf(owner memory.Owner, kind string) (query string, scan func(scanner) 
 	}
 }
 
-// save stores the state after a change, and deletes the vectors of changed text.
+// saveState stores the state after a change. If the text changed, it deletes the text's vectors.
 func (w *write) save(c memory.Change) error {
 	switch after := c.After; {
 	case after.Turn != nil:
@@ -90,7 +90,7 @@ func (w *write) save(c memory.Change) error {
 	return wrap("delete the vectors of the old text", w.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, w.owner, id))
 }
 
-// saveRow writes an image that is stored as one row.
+// saveRow writes a state of a kind in stateTables.
 func (w *write) saveRow(image memory.Image) error {
 	kind, _, _ := strings.Cut(image.Target(), ":")
 	for _, t := range thingTables {
@@ -101,30 +101,30 @@ func (w *write) saveRow(image memory.Image) error {
 	return fmt.Errorf("a %s has no table", kind)
 }
 
-// point updates the rows of a table that maps values of a column to a fact.
+// updateFactMap updates the rows of a table that maps values of a column to a fact.
 func (w *write) point(table, column, fact string, before, after []string) error {
 	if slices.Equal(before, after) {
 		return nil
 	}
 	for _, gone := range before {
 		if err := w.exec(`DELETE FROM `+table+` WHERE owner = ? AND `+column+` = ? AND fact = ?`, w.owner, gone, fact); err != nil {
-			return fmt.Errorf("write %s: %w", table, err)
+			return fmt.Errorf("update %s: %w", table, err)
 		}
 	}
 	for _, come := range after {
 		if err := w.exec(`INSERT INTO `+table+` (owner, `+column+`, fact) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, w.owner, come, fact); err != nil {
-			return fmt.Errorf("write %s: %w", table, err)
+			return fmt.Errorf("update %s: %w", table, err)
 		}
 	}
 	return nil
 }
 
-// saveMark sets a turn's status, and updates its conversation's message count.
+// saveTurnState sets a turn's status, and updates its conversation's message count.
 func (w *write) saveMark(before, after *memory.TurnMark) error {
 	err := w.exec(`UPDATE turns SET status = ?, version = ? WHERE owner = ? AND id = ?`,
 		after.Status, w.version, w.owner, after.ID)
 	if err != nil {
-		return fmt.Errorf("mark the turn: %w", err)
+		return fmt.Errorf("change the turn: %w", err)
 	}
 	if err := w.remember(before.Status, after); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (w *write) saveMark(before, after *memory.TurnMark) error {
 	return wrap("count the conversation's turns", err)
 }
 
-// remember stores the tombstone of a retired turn, and deletes that of a restored turn.
+// updateTombstone stores the tombstone of a retired turn, and deletes that of a restored turn.
 func (w *write) remember(was memory.Status, after *memory.TurnMark) error {
 	switch {
 	case after.Status == memory.Retired:

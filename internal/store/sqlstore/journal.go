@@ -13,14 +13,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// journal records a change with the image before it. The image after it is in the target's table,
-// and the target's next change will store it here as its image before.
+// writeJournal records a change with the state before it. The state after it is in the target's table
+// until the target's next change journals it.
 func (w *write) journal(run string, by memory.Author, ordinal int, c memory.Change) error {
 	before, err := encodeImage(c.Before)
 	if err != nil {
 		return err
 	}
-	author := "" // empty: the same as the run's author
+	author := "" // "" means the run's author
 	if c.Author != (memory.Author{}) && c.Author != by {
 		if author, err = toJSON(c.Author); err != nil {
 			return err
@@ -62,12 +62,12 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 			page.Next = shelf.WriteCursor(shelf.Place{ID: fmt.Sprintf("%d/%d", last.Version, last.ordinal)})
 		}
 		page.Changes, err = v.withAfter(entries)
-		return wrap("read current images", err)
+		return wrap("read current states", err)
 	})
 	return page, err
 }
 
-// entry is a row of the journal. Its After is zero if it is the current image.
+// journalEntry is a row of the journal. A zero After stands for the target's current state.
 type entry struct {
 	memory.Change
 	ordinal int
@@ -82,8 +82,8 @@ func scanEntry(owner memory.Owner, row scanner) (entry, error) {
 	return e, err
 }
 
-// withAfter adds the image after each entry's change. That image has the version of the entry's
-// change, even if the target's version was raised since.
+// addAfterStates adds the state after each change. The state gets the version of the change, even if
+// a later write raised the target's version.
 func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
 	var standing []string
 	for _, e := range entries {
@@ -106,7 +106,7 @@ func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
 	return changes, nil
 }
 
-// currentImages returns the current images of targets.
+// currentStates returns the current states of targets.
 func currentImages(owner memory.Owner, targets []string, query func(string, ...any) (rows, error)) (map[string]memory.Image, error) {
 	ids := map[string]listed{}
 	for _, t := range targets {
@@ -123,7 +123,7 @@ func currentImages(owner memory.Owner, targets []string, query func(string, ...a
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("read each %s: %w", kind, err)
+			return nil, fmt.Errorf("read the %s states: %w", kind, err)
 		}
 	}
 	return images, nil
@@ -137,8 +137,7 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 	if q.Fact != "" {
 		asFact, asLink := "fact:"+q.Fact, "link:"+q.Fact
 		w.and(`(j.target IN (?, ?) OR j.old_id = ? OR j.new_id = ?)`, asFact, asLink, q.Fact, q.Fact)
-		// Each part of the condition has an index that yields versions; so the conditions are
-		// repeated.
+		// This repeats the conditions above, each in a query that an index answers.
 		w.and(`j.version IN (SELECT version FROM journal WHERE owner = ? AND target IN (?, ?)
 			UNION ALL SELECT version FROM journal WHERE owner = ? AND old_id <> '' AND old_id = ?
 			UNION ALL SELECT version FROM journal WHERE owner = ? AND new_id <> '' AND new_id = ?)`,
@@ -156,7 +155,7 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 		w.run(owner, q.ID[:max(at, 0)])
 		ordinal, err := strconv.Atoi(q.ID[at+1:])
 		if err != nil {
-			ordinal = -1 // before the first change
+			ordinal = -1 // matches no change
 		}
 		w.and(`j.ordinal = ?`, ordinal)
 	}
@@ -173,27 +172,27 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 		}
 		var version, ordinal int64
 		if _, err := fmt.Sscanf(after.ID, "%d/%d", &version, &ordinal); err != nil {
-			return where{}, memory.Errorf(memory.Invalid, "%q is not a valid cursor", q.Cursor)
+			return where{}, memory.Errorf(memory.Invalid, "invalid cursor %q", q.Cursor)
 		}
 		w.and(`(j.version, j.ordinal) < (?, ?)`, version, ordinal)
 	}
 	return w, nil
 }
 
-// run narrows to a run's changes by the run's version, which has an index.
+// filterRun selects a run's changes, by the run's version, which has an index.
 func (w *where) run(owner memory.Owner, run string) {
 	w.and(`j.version = (SELECT version FROM runs WHERE owner = ? AND id = ?)`, owner, run)
 	w.and(`j.run = ?`, run)
 }
 
-// imageRecord is an image in the journal, with the fields that the image's JSON omits.
+// stateRecord is the JSON of a state in the journal, with the fields that the state's own JSON omits.
 type imageRecord struct {
 	memory.Image
 	Hash    string `json:"hash,omitempty"`
 	Version int64  `json:"version,omitempty"`
 }
 
-// encodeImage returns the form that [asImage] scans; "" for the zero Image.
+// encodeState returns the JSON that [stateColumn] scans, "" for the zero State.
 func encodeImage(i memory.Image) (string, error) {
 	if i.IsZero() {
 		return "", nil
@@ -209,12 +208,12 @@ func encodeImage(i memory.Image) (string, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(r); err != nil {
-		return "", memory.Errorf(memory.Invalid, "write its image: %w", err)
+		return "", memory.Errorf(memory.Invalid, "encode the state: %w", err)
 	}
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// asImage scans the form that encodeImage returns.
+// stateColumn scans the result of [encodeState].
 type asImage struct{ image *memory.Image }
 
 func (a asImage) Scan(src any) error {
@@ -224,7 +223,7 @@ func (a asImage) Scan(src any) error {
 	}
 	var r imageRecord
 	if err := json.Unmarshal([]byte(data), &r); err != nil {
-		return fmt.Errorf("read an image: %w", err)
+		return fmt.Errorf("decode a state: %w", err)
 	}
 	*a.image = shelf.Stamp(r.Image, r.Version)
 	switch {

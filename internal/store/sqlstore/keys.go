@@ -23,9 +23,9 @@ func (t *tx) addKey(owner memory.Owner, key memory.Key) error {
 	n, err := t.count(`INSERT INTO api_keys (owner, hash, name, role, "user", created_at, last_used_at, revoked_at, scope) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		owner, key.Hash, key.Name, key.Role, key.User, micros(key.CreatedAt), micros(key.UsedAt), micros(key.ExpiresAt), key.Scope)
 	if err == nil && n == 0 {
-		return memory.Errorf(memory.Conflict, "it is there already")
+		return memory.Errorf(memory.Conflict, "the key exists already")
 	}
-	return wrap("keep it", err)
+	return wrap("store the key", err)
 }
 
 const keyColumns = `hash, name, role, "user", created_at, last_used_at, revoked_at, scope`
@@ -50,10 +50,10 @@ func (s *Store) ExpireKey(ctx context.Context, namespace, id string, at time.Tim
 	return s.changeKey(ctx, id, `UPDATE api_keys SET revoked_at = ?`+whereKey, micros(at), memory.Global(namespace), id)
 }
 
-// UseKey stores when a key was used: see [memory.Keys].
+// UseKey stores the time at which a key was used: see [memory.Keys].
 func (s *Store) UseKey(ctx context.Context, namespace, id string, at time.Time) error {
 	err := s.changeKey(ctx, id, `UPDATE api_keys SET last_used_at = ?`+whereKey+` AND last_used_at < ?`, micros(at), memory.Global(namespace), id, micros(at))
-	if errors.Is(err, memory.NotFound) { // also if a later use is stored
+	if errors.Is(err, memory.NotFound) { // no such key, or a later use is stored
 		return nil
 	}
 	return err

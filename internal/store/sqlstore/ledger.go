@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Spend adds to the usage: see [memory.Ledger].
+// AddUsage adds to the usage: see [memory.Ledger].
 func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) error {
 	if err := checkOwner(owner); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (t *tx) spend(owner memory.Owner, u memory.Usage) error {
 	return wrap("write the ledger", err)
 }
 
-// Spent returns the usage since a day: see [memory.Ledger].
+// UsageSince returns the usage since a day: see [memory.Ledger].
 func (s *Store) Spent(ctx context.Context, owner memory.Owner, from time.Time) ([]memory.Usage, error) {
 	out, err := queryOwner(ctx, s.reads, owner, `SELECT day, purpose, model, calls, input_tokens, output_tokens, cost FROM ledger
 		WHERE owner = ? AND day >= ? ORDER BY day, purpose, model`, []any{micros(memory.DayOf(from))}, func(row scanner) (u memory.Usage, err error) {

@@ -15,12 +15,12 @@ func (s *Store) Predecessors(ctx context.Context, owner memory.Owner, ids []stri
 	for _, i := range found {
 		before[i.Fact.SupersededBy] = append(before[i.Fact.SupersededBy], *i.Fact)
 	}
-	return before, wrap("read what facts took the place of", err)
+	return before, wrap("read the predecessors of facts", err)
 }
 
 var _ memory.Lineage = (*Store)(nil)
 
-// SupersededBy returns what replaced facts learned from turns: see [memory.Lineage].
+// SupersededBy returns the replacements of facts learned from turns: see [memory.Lineage].
 func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
 	type pair struct{ turn, by string }
 	found, err := queryOwner(ctx, s.reads, owner, `SELECT t.turn, `+endedBy+`
@@ -34,8 +34,8 @@ func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []st
 	for _, p := range found {
 		next[p.turn] = append(next[p.turn], p.by)
 	}
-	return next, wrap("read what took the place of facts", err)
+	return next, wrap("read the replacements of facts", err)
 }
 
-// endedBy selects the id of a fact's replacement, or the fact's own id if there is none.
+// replacementID is the SQL expression for the id of a fact's replacement, or the fact's own id.
 const endedBy = `CASE f.status WHEN 'superseded' THEN f.superseded_by ELSE f.id END`

@@ -11,10 +11,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// source is a table of memories.
+// memoryTable describes a table of memories.
 type source struct {
 	table   string
-	prefix  string // of the table's targets
+	prefix  string // prefix of the targets in this table, such as "fact:"
 	columns string
 	scan    func(memory.Owner, scanner, ...any) (memory.Memory, error)
 }
@@ -40,7 +40,8 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 			return nil, err
 		}
 		if !s.cache.learn(owner, read, commits) && len(byID) > 0 {
-			// another commit happened meanwhile, so the cached memories may be older than those just read
+			// a commit happened meanwhile, so the cached memories may be older than the memories in
+			// read
 			if read, err = s.read(ctx, owner, ids); err != nil {
 				return nil, err
 			}
@@ -55,8 +56,8 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	return found, nil
 }
 
-// read reads memories from the database by id. With SQLite it first queries only turns, the most
-// frequent kind, without a snapshot.
+// read reads memories from the database by id. With SQLite it first queries only turns, which are the
+// most frequent kind, without a transaction.
 func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Memory, error) {
 	byID := make(map[string][]memory.Memory, len(ids))
 	tables := []source{turns, facts, links, summaries}
@@ -72,7 +73,8 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map
 	return byID, err
 }
 
-// byIDs returns queries for memories by id. If an id is in several tables, the first table wins.
+// statementsByID returns queries that add memories to results by id. If an id is in several tables, the
+// first table wins.
 func (v *view) byIDs(ids []string, found map[string][]memory.Memory, tables ...source) (all []ask) {
 	if len(ids) == 0 {
 		return nil
@@ -117,10 +119,10 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (m
 	return page(found, q)
 }
 
-// inOne reports whether all of a list's queries can be sent at once.
+// isOneBatch reports whether all statements of a list can be sent in one batch.
 func inOne(q memory.Query) bool { return q.At.AsOf.IsZero() && q.Text == "" }
 
-// listInTurn is listing for queries that depend on the results of earlier ones.
+// listSequentially lists memories with queries that depend on the results of earlier queries.
 func (v *view) listInTurn(q memory.Query, limit int) (found []memory.Memory, err error) {
 	list := v.list
 	if !q.At.AsOf.IsZero() {
@@ -142,7 +144,7 @@ func (v *view) listInTurn(q memory.Query, limit int) (found []memory.Memory, err
 	return found, nil
 }
 
-// page returns the page of found that q selects.
+// newPage returns the page of matches that q selects.
 func page(found []memory.Memory, q memory.Query) (memory.Page, error) {
 	some, next, err := shelf.PageAfter(found, q.Limit, q.Cursor, placeOf)
 	return memory.Page{Memories: some, Next: next}, err
@@ -150,7 +152,7 @@ func page(found []memory.Memory, q memory.Query) (memory.Page, error) {
 
 func placeOf(m memory.Memory) shelf.Place { return shelf.Place{At: m.CreatedAt(), ID: m.ID()} }
 
-// sourcesOf returns the tables that may contain matches.
+// tablesFor returns the tables that may contain matches.
 func sourcesOf(q memory.Query) []source {
 	kinds := q.Kinds
 	if len(kinds) == 0 {
@@ -170,7 +172,7 @@ func sourcesOf(q memory.Query) []source {
 	return all
 }
 
-// list returns a table's matching memories; at least the newest limit are among them.
+// list returns a table's matching memories: at least the newest limit memories.
 func (v *view) list(from source, q memory.Query, limit int) (all []memory.Memory, err error) {
 	if q.Text != "" && from.table != links.table {
 		return v.containing(from, q, limit)
@@ -182,15 +184,15 @@ func (v *view) list(from source, q memory.Query, limit int) (all []memory.Memory
 	return all, wrap("list "+from.table, err)
 }
 
-// listing returns queries for a list: each adds matching memories to found, at least the newest
-// limit of each table.
+// listStatements returns queries that add matching memories to results: at least the newest limit of
+// each table.
 func (v *view) listing(tables []source, q memory.Query, limit int, found *[]memory.Memory) (all []ask, err error) {
 	if v.conn.into != nil && !few(q) && !q.Pinned {
 		all = append(all, say(pageByPage))
 	}
 	for _, from := range tables {
 		selections := v.selections(from, q)
-		if from.table == links.table { // all links are read: there are few, and their facts have no columns
+		if from.table == links.table { // reads all links: they are few, and the fields of their facts are in JSON
 			selections = []selection{{links.table, ofOwner()}}
 		}
 		for _, sel := range selections {
@@ -210,7 +212,7 @@ type selection struct {
 	where
 }
 
-// selections returns conditions that together select the matches, one for each status.
+// selections returns one selection for each status that q allows; together they select the matches.
 func (v *view) selections(from source, q memory.Query) (all []selection) {
 	for _, status := range statuses(q) {
 		sel := selection{from.table, ofOwner()}
@@ -227,8 +229,8 @@ func (v *view) selections(from source, q memory.Query) (all []selection) {
 	return all
 }
 
-// pageOf returns a query for the selected memories after q's cursor, newest first: at least limit
-// memories or all, and always all links.
+// pageStatement returns a query that adds the selected memories after q's cursor to results, newest
+// first: at least limit memories, or all links.
 func (v *view) pageOf(from source, sel selection, q memory.Query, limit int, found *[]memory.Memory) (ask, error) {
 	ofLinks := from.table == links.table
 	column, end := `created_at`, ` ORDER BY created_at DESC, id DESC`+limitOf(limit)
@@ -247,16 +249,16 @@ func (v *view) pageOf(from source, sel selection, q memory.Query, limit int, fou
 	}), nil
 }
 
-// asking returns an ask whose first argument is the owner.
+// ownerStatement returns a statement whose first argument is the view's owner.
 func (v *view) asking(query string, args []any, read func(scanner) error) ask {
 	return ask{query, append([]any{string(v.owner)}, args...), read}
 }
 
-// scanned is how many memories a text search reads at a time.
+// scanPageSize is the number of memories that listContaining reads at a time.
 const scanned = 512
 
-// containing is list for a text. No database compares texts like [memory.ContainsFold], so it reads
-// page by page and keeps memories that contain q's text.
+// listContaining is list for a query with a text. It reads page by page and compares in Go, since no
+// database compares texts like [memory.ContainsFold].
 func (v *view) containing(from source, q memory.Query, limit int) (found []memory.Memory, err error) {
 	for _, sel := range v.selections(from, q) {
 		q, enough := q, len(found)+limit
@@ -283,7 +285,8 @@ func (v *view) containing(from source, q memory.Query, limit int) (found []memor
 	return found, nil
 }
 
-// statuses returns q's statuses without duplicates. As constants they are safe in SQL text.
+// queriedStatuses returns q's valid statuses without duplicates. Being constants, they are safe in
+// SQL text.
 func statuses(q memory.Query) []memory.Status {
 	if len(q.Statuses) == 0 && q.At.ValidAt.IsZero() {
 		return []memory.Status{memory.Active}
@@ -295,18 +298,17 @@ func statuses(q memory.Query) []memory.Status {
 	return slices.DeleteFunc(all, func(s memory.Status) bool { return !slices.Contains(q.Statuses, s) })
 }
 
-// status narrows to one status, written into the query's text: with an argument, on which the use
-// of a partial index may depend, SQLite would plan the query each time.
+// filterStatus selects rows with a status. The status is a literal in the SQL: with an argument, SQLite
+// would plan the query each time, since the use of partial indexes depends on the value.
 func (w *where) status(one memory.Status, q memory.Query) {
 	term := `status = '` + string(one) + `'`
 	if !few(q) {
 		w.and(term)
 		return
 	}
-	// The plus keeps the planner from reading all rows of that status in order of time: other
-	// indexes find the few rows faster.
+	// The plus keeps SQLite from using the index on status: other indexes find few rows faster.
 	w.and(`+` + term)
-	switch { // the same terms as in the indexes on hashes
+	switch { // the conditions of the partial indexes on hashes
 	case q.Hash == "":
 	case one.Live():
 		w.and(`status IN ('active', 'pending')`)
@@ -315,12 +317,12 @@ func (w *where) status(one memory.Status, q memory.Query) {
 	}
 }
 
-// few reports whether some index finds only a few rows for q.
+// isSelective reports whether q has a condition for which an index finds only a few rows.
 func few(q memory.Query) bool {
 	return q.Hash != "" || q.Tag != "" || q.Turn != "" || q.Subject != "" || q.Conversation != "" || q.Begins != ""
 }
 
-// scope narrows by q's project, agent and conversation, or by provenance.
+// filterScope selects rows by q's project, agent, conversation and prefix of the id.
 func (w *where) scope(from source, q memory.Query) {
 	if q.Project != "" {
 		w.and(`project = ?`, q.Project)

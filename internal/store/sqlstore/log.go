@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// record is the kind of a run that stores the marks of a batch.
+// recordKind is the kind of the runs that store the changes of a batch.
 const record = "record"
 
 // Append writes a batch: see [memory.Log].
@@ -46,7 +46,7 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	if len(b.Turns) > 0 && fresh == 0 { // every turn was stored already
+	if len(b.Turns) > 0 && fresh == 0 { // all turns were stored before
 		return t.unchanged(owner, b.Run)
 	}
 	if err := checkPath(b, draft); err != nil {
@@ -67,14 +67,14 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	return memory.Receipt{Run: b.Run, Version: w.version, At: w.at}, w.end()
 }
 
-// unchanged returns the receipt of a batch that was stored earlier.
+// earlierReceipt returns the receipt of a batch that was stored earlier.
 func (t *tx) unchanged(owner memory.Owner, run string) (memory.Receipt, error) {
 	last, err := t.owner(owner)
 	return memory.Receipt{Run: run, Again: true, Version: last.version, At: last.clock}, err
 }
 
-// turns writes the missing turns and their conversation, and returns the number of missing turns.
-// If there are none it writes nothing.
+// writeTurns writes the turns that are not stored yet, with their conversation, and returns the number
+// of written turns. If all turns are stored, it writes nothing.
 func (w *write) turns(c memory.Conversation, turns []memory.Turn, there map[string]bool) (fresh int, err error) {
 	messages := 0
 	for _, t := range turns {
@@ -107,7 +107,7 @@ func (w *write) turn(t memory.Turn) error {
 	return w.bury(w.owner, t.ID, t.Role, t.Content)
 }
 
-// converse writes a new conversation, or updates an old one.
+// writeConversation inserts a conversation, or updates the stored one.
 func (w *write) converse(c memory.Conversation, messages int) error {
 	if c.CreatedAt = memory.Time(c.CreatedAt); c.CreatedAt.IsZero() {
 		c.CreatedAt = w.at

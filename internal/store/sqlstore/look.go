@@ -11,7 +11,7 @@ import (
 
 var _ memory.Looker = (*Store)(nil)
 
-// Look implements [memory.Looker].
+// ReadBatch implements [memory.BatchReader].
 func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
 	if s.reads.into == nil || slices.ContainsFunc(l.Queries, func(q memory.Query) bool { return !inOne(q) }) {
 		return memory.LookAt(ctx, inTurn{s}, owner, l)
@@ -50,5 +50,6 @@ func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (me
 	return seen, nil
 }
 
-// inTurn is a store that runs one query after another: most are answered from the cache.
+// sequentialStore hides ReadBatch, so that [memory.ReadBatch] runs one query after another, mostly
+// from the cache.
 type inTurn struct{ memory.Store }

@@ -7,19 +7,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxCached limits the bytes of each of the two generations of [memoryCache].
+// maxGenerationBytes limits the size of each of the two generations of [memoryCache].
 const maxCached = 12 << 20
 
-// memoryCache holds recently read memories in their current state, since searches often read the
-// same ones. Only this process writes to the locked file, and the writer reports each commit's
-// changes before its callers return.
+// memoryCache caches recently read memories, since searches often read the same memories. Only this
+// process writes to the locked file, and the writer reports each commit's changes before the callers
+// return.
 type memoryCache struct {
-	off bool       // it stores nothing
-	mu  sync.Mutex // guards the rest
+	off bool       // the cache stays empty
+	mu  sync.Mutex // guards the fields below
 
-	commits    uint64 // incremented at the start and the end of a commit, so odd during a commit
+	commits    uint64 // incremented at the start and the end of a commit; odd during a commit
 	young, old map[memoryKey]memory.Memory
-	size       int // bytes of young
+	size       int // estimated bytes of the young generation
 }
 
 type memoryKey struct {
@@ -27,8 +27,8 @@ type memoryKey struct {
 	id    string
 }
 
-// find returns copies of cached memories by id, the missing ids, and the commit counter, which the
-// caller passes to learn.
+// lookup returns copies of cached memories by id, the missing ids, and the commit count, which the
+// caller passes to add.
 func (c *memoryCache) find(owner memory.Owner, ids []string) (found map[string][]memory.Memory, missing []string, commits uint64) {
 	found = make(map[string][]memory.Memory, len(ids))
 	all := make([]memory.Memory, 0, len(ids))
@@ -52,8 +52,8 @@ func (c *memoryCache) find(owner memory.Owner, ids []string) (found map[string][
 	return found, missing, c.commits
 }
 
-// learn caches memories read from the database, unless a commit happened since find returned
-// commits. It reports whether none did, so that both results are of the same snapshot.
+// add caches memories from the database, unless a commit happened since lookup returned commitCount.
+// It returns true if none happened: then the memories and lookup's hits are of one snapshot.
 func (c *memoryCache) learn(owner memory.Owner, read map[string][]memory.Memory, commits uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *memoryCache) learn(owner memory.Owner, read map[string][]memory.Memory,
 	return true
 }
 
-// keep adds a memory to the young generation. A full young generation becomes the old one.
+// insertYoung adds a memory to the young generation. A full young generation replaces the old one.
 func (c *memoryCache) keep(key memoryKey, m memory.Memory) {
 	if c.young == nil || c.size > maxCached {
 		c.old, c.young, c.size = c.young, map[memoryKey]memory.Memory{}, 0
@@ -77,7 +77,7 @@ func (c *memoryCache) keep(key memoryKey, m memory.Memory) {
 	c.size += sizeOf(m)
 }
 
-// sizeOf estimates a memory's size in the cache.
+// memorySize estimates a memory's size in the cache.
 func sizeOf(m memory.Memory) int {
 	const fields = 700
 	n := fields + len(m.Content())
@@ -87,15 +87,15 @@ func sizeOf(m memory.Memory) int {
 	return n
 }
 
-// committing records that a commit begins: from now on a read may see its changes.
+// beginCommit records that a commit begins, after which a read may return its changes.
 func (c *memoryCache) committing() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.commits++
 }
 
-// committed records the end of a commit and its changes. If the commit failed, the state is
-// unknown, so the cache is cleared.
+// endCommit records the end of a commit, and drops the changed memories. If the commit failed, the
+// stored state is unknown, so endCommit clears the cache.
 func (c *memoryCache) committed(changed []memoryKey, failed error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

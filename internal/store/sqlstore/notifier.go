@@ -15,23 +15,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// notifier notifies other stores on the same server of new jobs and of erasures, so that they need
-// not wait for their next poll. A notification may be lost. It contains the sending store's name
-// and, after an erasure, a space and the owner.
+// notifier notifies other stores on the same server of new jobs and erasures, before their next poll.
+// A notification may be lost. Its payload is the sending store's name and, after an erasure, a space
+// and the owner.
 type notifier struct {
 	db      *sql.DB
 	config  *pgx.ConnConfig
-	channel string // the same for all stores on this database
-	name    string // of this store, which ignores its own notifications
+	channel string // PostgreSQL channel, equal for all stores on this database
+	name    string // random name of this store, which ignores its own notifications
 	rung    chan struct{}
 	stop    context.CancelFunc
 	ended   chan struct{}
 
 	mu     sync.Mutex
-	erased []func(memory.Owner) // the listeners, guarded by mu
+	erased []func(memory.Owner) // guarded by mu; called after an erasure by another store
 }
 
-// notifyRest is the minimum interval between notifications, which the server delivers one by one.
+// minNotifyInterval limits the rate of notifications, which PostgreSQL delivers serially.
 const notifyRest = 50 * time.Millisecond
 
 func startNotifier(db *sql.DB, config *pgx.ConnConfig, database string) *notifier {
@@ -44,16 +44,16 @@ func startNotifier(db *sql.DB, config *pgx.ConnConfig, database string) *notifie
 	return b
 }
 
-// notifyOthers is the statement that notifies other stores.
+// notifyQuery is the statement that notifies other stores.
 const notifyOthers = `SELECT pg_notify(?1, ?2)`
 
-// ofErasure returns the statement that notifies other stores of an erasure. The server sends the
+// erasureStatement returns the statement that notifies other stores of an erasure. PostgreSQL sends the
 // notification after the commit.
 func (b *notifier) ofErasure(owner memory.Owner) ask {
 	return say(notifyOthers, b.channel, b.name+" "+string(owner))
 }
 
-// ring makes the notifier soon notify other stores of a new job.
+// notifySoon makes the notifier's goroutine notify other stores of a new job.
 func (b *notifier) ring() {
 	select {
 	case b.rung <- struct{}{}:
@@ -79,7 +79,7 @@ func (b *notifier) run(ctx context.Context) {
 func (b *notifier) close() { b.stop(); <-b.ended }
 
 // Listen calls wake, until ctx ends, when another store on the same server has queued a job, and
-// when a notification may be lost. With SQLite there is no other store.
+// when a notification may be lost. With SQLite it returns at once, since there is no other store.
 func (s *Store) Listen(ctx context.Context, wake func()) {
 	p, ok := s.commits.(*server)
 	if !ok {
@@ -93,13 +93,13 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 	}
 }
 
-// listen listens on its own connection.
+// listen calls wake and the erase listeners for notifications, until its own connection fails.
 func (b *notifier) listen(ctx context.Context, wake func()) {
 	conn, err := pgx.ConnectConfig(ctx, b.config)
 	if err != nil {
 		return
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // not needed any more
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection's errors no longer matter
 	if _, err := conn.Exec(ctx, `LISTEN "`+b.channel+`"`); err != nil {
 		return
 	}
@@ -121,8 +121,8 @@ func (b *notifier) listen(ctx context.Context, wake func()) {
 	}
 }
 
-// OnErase adds a listener. It is called with the owner after another store's erasure, and with ""
-// when [Store.Listen] may have missed one. With SQLite there is no other store.
+// OnErase adds a listener, which is called with the owner after an erasure by another store, and with
+// "" when [Store.Listen] may have missed an erasure. With SQLite it does nothing.
 func (s *Store) OnErase(tell func(memory.Owner)) {
 	if p, ok := s.commits.(*server); ok {
 		p.notifier.mu.Lock()

@@ -7,13 +7,13 @@ import (
 	"runtime/debug"
 )
 
-// panicked is the error of a call that panicked. Only that call is undone, not others in its
-// transaction, and the panic is raised again in its caller.
+// panicError is the error of a write function that panicked. Other calls in its transaction are still
+// committed, and repanic raises the panic in the caller's goroutine.
 type panicked struct{ value any }
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// safely runs do and returns a panic as an error. The stack goes to the log only.
+// runRecovered runs do and returns a panic as a panicError. Only the log contains the stack.
 func safely(log *slog.Logger, do func(*tx) error, t *tx) (err error) {
 	defer func() {
 		v := recover()
@@ -28,7 +28,7 @@ func safely(log *slog.Logger, do func(*tx) error, t *tx) (err error) {
 	return do(t)
 }
 
-// repanic panics again in the caller's goroutine.
+// repanic raises the panic of a panicError in the caller's goroutine.
 func repanic(err error) {
 	var p *panicked
 	if errors.As(err, &p) {

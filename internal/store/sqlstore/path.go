@@ -8,15 +8,14 @@ import (
 const (
 	pathColumns = `SELECT id, conversation, place, status FROM turns WHERE owner = ? AND `
 	turnsThere  = `SELECT id FROM turns WHERE owner = ?1 AND id IN (SELECT value FROM json_each(?2))`
-	// turnsThereServer looks up each turn by a range condition that only the primary key supports.
-	// Without statistics a server could otherwise choose any index by owner, and read all of the
-	// owner's turns.
+	// storedTurnsServerQuery looks up each turn by a range condition that only the primary key
+	// supports. Otherwise PostgreSQL, without statistics, could read all of the owner's turns.
 	turnsThereServer = `SELECT t.id FROM unnest((SELECT ?2::text[])) AS one (id),
 		LATERAL (SELECT id FROM turns WHERE owner = ?1 AND id BETWEEN one.id AND one.id ORDER BY id LIMIT 1) t`
 )
 
-// present reads which turns of a batch exist. The draft holds the turns that the batch's path
-// concerns: the conversation's turns from the one before the path on, and the marked turns.
+// loadPath returns the ids of a batch's turns that are stored. pathData contains the stored turns for
+// checkPath: the conversation's turns since the turn before the path, and the changed turns.
 func (t *tx) present(owner memory.Owner, b memory.Batch) (draft *shelf.Shelf, there map[string]bool, err error) {
 	draft, there = new(shelf.Shelf).Clone(), map[string]bool{}
 	var asks []ask
@@ -49,7 +48,7 @@ func (t *tx) present(owner memory.Owner, b memory.Batch) (draft *shelf.Shelf, th
 			draft.Turns[stored.ID] = stored
 			return err
 		}
-		// ordered by place, so that any planner uses the index on place
+		// the order makes any planner use the index on place
 		asks = append(asks, ask{pathColumns + `conversation = ? AND place >= ? ORDER BY place`, []any{owner, c.ID, b.Path.From - 1}, scan})
 		var marked listed
 		for _, m := range b.Marks {
@@ -64,8 +63,7 @@ func (t *tx) present(owner memory.Owner, b memory.Batch) (draft *shelf.Shelf, th
 	return draft, there, wrap("read the path", t.ask(asks...))
 }
 
-// checkPath returns a Conflict if a draft, with the turns and marks of a batch, ends with a
-// different path from the one that the batch names.
+// checkPath returns a Conflict if the conversation's path after the batch would differ from b.Path.
 func checkPath(b memory.Batch, draft *shelf.Shelf) error {
 	if b.Path == nil {
 		return nil

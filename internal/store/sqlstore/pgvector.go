@@ -19,36 +19,36 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// On a server with pgvector, each vector is also stored as a halfvec, in the same transaction
-// (migrations/pgvector/seed.sql). Then the database searches vectors: exactly or, after
-// [Store.IndexVectors] for the owner, by an HNSW index. Loci itself reads the column data, so
-// losing the extension loses no vectors.
+// On a server with pgvector, the store also writes each vector as a halfvec, in the same transaction
+// (migrations/pgvector/seed.sql). The database then searches the vectors: exactly or, after
+// [Store.IndexVectors] for the owner, by an HNSW index. Loci itself reads the column data, so removing
+// the extension loses no vectors.
 
 const (
-	// leastPgvector is the first version that continues an index scan until enough rows pass a
-	// filter (hnsw.iterative_scan).
+	// minPgvectorVersion is the first version with hnsw.iterative_scan, which continues an index scan
+	// until enough rows pass a filter.
 	leastPgvector = "0.8"
-	// maxHalfDims is the longest halfvec, maxIndexedDims the longest that an index supports.
+	// maxHalfvecDims is the maximum length of a halfvec, maxIndexedDims that of an indexed halfvec.
 	maxHalfDims    = 16_000
 	maxIndexedDims = 4000
-	// leastEffort and mostEffort limit how many vectors the index compares (hnsw.ef_search).
+	// minSearchEffort and maxSearchEffort limit the candidates of an index search (hnsw.ef_search).
 	leastEffort, mostEffort = 100, 1000
-	// buildMemory is the server's memory in KiB for building an index, unless more is configured.
+	// buildMemory is the minimum of maintenance_work_mem in KiB for building an index.
 	buildMemory = 256 << 10
-	// buildPoll is the interval at which a server checks whether another has finished an index.
+	// buildPoll is the interval at which a store checks whether another store's build has ended.
 	buildPoll = 5 * time.Second
-	// filledAtOnce is the number of halfvecs written in one statement.
+	// fillBatchSize is the number of halfvecs that fillHalfvecs writes in one statement.
 	filledAtOnce = 500
 )
 
 // pgvector describes the extension on a server.
 type pgvector struct {
 	version string
-	schema  string // of its types and operators, quoted
+	schema  string // quoted schema of its types and operators
 	put     string // the SQL statement that writes a vector
 }
 
-// seedPrepared checks for the columns and views of the current seed.sql.
+// seedPreparedQuery checks for the columns and views of the current seed.sql.
 const seedPrepared = `EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('vectors') AND attname = 'values' AND NOT attisdropped)
 	AND coalesce(obj_description(to_regclass('memory_updates'), 'pg_class') = 'Loci 2', false)`
 
@@ -59,8 +59,8 @@ const (
 		FROM remembered m WHERE m.owner = %[1]s AND m.id = %[2]s LIMIT 1), '{}')`
 )
 
-// preparePgvector creates the columns and views, if the server has the extension, and fills rows
-// written without it. Without the extension it returns nil and the reason.
+// preparePgvector creates the extension's columns and views, and adds missing halfvecs. Without a
+// supported extension it returns nil and, as description, the reason.
 func preparePgvector(ctx context.Context, conn *sql.Conn) (has *pgvector, about string, err error) {
 	has = &pgvector{}
 	var prepared, old bool
@@ -112,7 +112,7 @@ func makeSeedTables(ctx context.Context, conn *sql.Conn, schema string) error {
 	return tx.Commit()
 }
 
-// fill writes halfvecs that are missing, and reports whether more may be missing.
+// fillHalfvecs adds one batch of missing halfvecs, and reports whether more may be missing.
 func (p *pgvector) fill(ctx context.Context, conn *sql.Conn) (more bool, err error) {
 	found, err := conn.QueryContext(ctx, `SELECT owner, memory, model, data FROM vectors WHERE metadata IS NULL LIMIT $1`, filledAtOnce)
 	var owners, memories, models, values []string
@@ -132,7 +132,7 @@ func (p *pgvector) fill(ctx context.Context, conn *sql.Conn) (more bool, err err
 	return len(owners) == filledAtOnce, err
 }
 
-// Searches reports whether the database supports vector search.
+// SupportsVectorSearch reports whether the database supports vector search.
 func (s *Store) Searches() bool { return s.halfvecs() != nil }
 
 func (s *Store) halfvecs() *pgvector {
@@ -142,8 +142,8 @@ func (s *Store) halfvecs() *pgvector {
 	return s.reads.into.pgvector.Load()
 }
 
-// Nearest returns the n active memories whose vectors of a model are nearest to question by cosine.
-// Unless ids is nil, only these memories count. [memory.NotFound]: the server has no pgvector.
+// Nearest returns the n active memories whose vectors of a model are nearest to question by cosine,
+// among ids unless these are nil. It returns [memory.NotFound] if the server has no pgvector.
 func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) (near []memory.Near, err error) {
 	p, asked := s.halfvecs(), halfvec(question)
 	if p == nil {
@@ -160,7 +160,7 @@ func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, q
 		if near, err = p.nearest(v, model, asked, len(question), ids, n); err != nil || len(near) >= n || ids != nil {
 			return err
 		}
-		// the index stopped before it found n vectors, or there are no more
+		// the index search returned too few vectors, so compare all vectors
 		if _, err := v.conn.exec(ctx, `SELECT set_config('enable_indexscan', 'off', true)`); err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, q
 	})
 	if missing(err) {
 		s.reads.into.pgvector.CompareAndSwap(p, nil)
-		err = memory.Errorf(memory.NotFound, "the database's pgvector is gone: %w", err)
+		err = memory.Errorf(memory.NotFound, "pgvector was removed from the database: %w", err)
 	}
 	return near, wrap("search vectors in the database", err)
 }
@@ -192,7 +192,7 @@ func (p *pgvector) nearest(v *view, model, question string, dims int, ids []stri
 	})
 }
 
-// Vectors returns a model's vectors by memory id, in the form of [vector.Pack].
+// Vectors returns a model's vectors by memory id, as [vector.Pack] encodes them.
 func (s *Store) Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error) {
 	type packed struct {
 		id   string
@@ -210,14 +210,14 @@ func (s *Store) Vectors(ctx context.Context, owner memory.Owner, model string, i
 	return byID, wrap("read vectors", err)
 }
 
-// OwnersAbove returns the owners with more than the given number of a model's vectors.
+// OwnersAbove returns the owners with more than threshold vectors of a model.
 func (s *Store) OwnersAbove(ctx context.Context, model string, most int) ([]memory.Owner, error) {
 	owners, err := queryAll(ctx, s.reads, `SELECT owner FROM vectors WHERE model = ? GROUP BY owner HAVING count(*) > ?`, []any{model, most}, scanText[memory.Owner])
 	return owners, wrap("count vectors", err)
 }
 
-// ofNearKey is the expression of the HNSW indexes, one index for each owner and model. nearKey is
-// its value: a hash, so that the schema contains no names.
+// hnswKeyExpr is the SQL expression that selects the HNSW index of an owner and a model. Its value is
+// a hash, so that the schema contains no names: see hnswKey.
 const ofNearKey = `md5(owner || '/' || model)`
 
 func nearKey(owner memory.Owner, model string) string {
@@ -262,17 +262,17 @@ func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model stri
 	err = conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_index WHERE indexrelid = to_regclass($1) AND indisvalid),
 		coalesce((SELECT dims FROM vectors WHERE owner = $2 AND model = $3 AND dims > 0 LIMIT 1), 0)`, name, string(owner), escape(model)).Scan(&valid, &dims)
 	if err != nil || valid || dims == 0 || dims > maxIndexedDims {
-		return wrap("look for the index of vectors", err)
+		return wrap("find the vector index", err)
 	}
 	for _, step := range []string{
 		fmt.Sprintf(`SELECT set_config('maintenance_work_mem', '%[1]d', false) FROM pg_settings WHERE name = 'maintenance_work_mem' AND setting::bigint < %[1]d`, buildMemory),
-		`DROP INDEX CONCURRENTLY IF EXISTS ` + name, // an invalid index remains of an interrupted build
+		`DROP INDEX CONCURRENTLY IF EXISTS ` + name, // an interrupted build leaves an invalid index
 		fmt.Sprintf(`CREATE INDEX CONCURRENTLY %s ON vectors USING hnsw (("values"::%s.halfvec(%d)) %s.halfvec_cosine_ops) WHERE %s = '%s' AND dims = %d::bigint AND "values" IS NOT NULL`,
 			name, p.schema, dims, p.schema, ofNearKey, key, dims),
 		`ANALYZE vectors`,
 	} {
 		if _, err := conn.ExecContext(ctx, step); err != nil {
-			return fmt.Errorf("create the index of vectors: %w", explainServer(err))
+			return fmt.Errorf("create the vector index: %w", explainServer(err))
 		}
 	}
 	return nil
@@ -303,13 +303,14 @@ func halfvec(values []float32) string {
 	return string(append(out, ']'))
 }
 
-// missing reports whether a server lacks a table, column, type or function.
+// isUndefinedObject reports whether err says that a table, column, type or function does not exist.
 func missing(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && slices.Contains([]string{"42P01", "42703", "42704", "42883"}, e.Code)
 }
 
-// withoutPgvector makes a write that failed because pgvector was dropped run again without it.
+// retryWithoutPgvector disables pgvector if err says that it was dropped, and makes the write run
+// again.
 func (p *server) withoutPgvector(err error) error {
 	if has := p.into.pgvector.Load(); has != nil && missing(err) && p.into.pgvector.CompareAndSwap(has, nil) {
 		return &notDone{err}

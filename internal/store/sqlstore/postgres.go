@@ -19,17 +19,16 @@ import (
 )
 
 const (
-	// poolParam is an additional parameter of an address: the maximum number of one store's
-	// connections. All stores share the server's limit.
+	// poolParam is a parameter of an address that limits the number of one store's connections. All
+	// stores share the server's own limit.
 	poolParam    = "pool_max_conns"
 	defaultConns = 16
 	fewestConns  = 8
-	// Timeouts at the server, so that Loci never blocks other programs for long. An address may
-	// override them.
+	// Timeouts that keep Loci from blocking other programs for long. An address may override them.
 	statementTimeout = 30 * time.Second
 	connectTimeout   = 5 * time.Second
 	idleTimeout      = 60 * time.Second // within a transaction
-	// idleConn is how long an unused connection is kept.
+	// maxConnIdle is the time after which an unused connection is closed.
 	idleConn = 5 * time.Minute
 	// migrationLock is the advisory lock of migrations: "Loci" in ASCII.
 	migrationLock = 1282368361
@@ -42,7 +41,7 @@ func IsPostgres(address string) bool {
 
 // OpenPostgres opens the store on a PostgreSQL server and creates missing tables. The address is a
 // libpq URI that may also contain pool_max_conns. Any number of stores may open the same database.
-// No error contains the address's password.
+// Errors never contain the address's password.
 func OpenPostgres(ctx context.Context, address string, o Options) (*Store, error) {
 	config, conns, err := parseAddress(address)
 	if err != nil {
@@ -58,13 +57,13 @@ func OpenPostgres(ctx context.Context, address string, o Options) (*Store, error
 func parseAddress(address string) (*pgx.ConnConfig, int, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil { // the error may quote the address
-		return nil, 0, memory.Errorf(memory.Invalid, "it is not an address of PostgreSQL; one looks like postgres://user:password@host:5432/database")
+		return nil, 0, memory.Errorf(memory.Invalid, "invalid PostgreSQL address (example: postgres://user:password@host:5432/database)")
 	}
 	conns := defaultConns
 	if text, ok := config.RuntimeParams[poolParam]; ok {
 		delete(config.RuntimeParams, poolParam)
 		if conns, err = strconv.Atoi(text); err != nil || conns < fewestConns {
-			return nil, 0, memory.Errorf(memory.Invalid, "%s: %q is invalid; it must be a number of at least %d", poolParam, text, fewestConns)
+			return nil, 0, memory.Errorf(memory.Invalid, "%s: invalid number %q; the minimum is %d", poolParam, text, fewestConns)
 		}
 	}
 	if config.ConnectTimeout == 0 {
@@ -98,7 +97,7 @@ func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Opti
 // connectPostgres opens a store without checking its schema.
 func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Options) (*Store, error) {
 	into := &translator{}
-	// A quarter of the connections write, a quarter serve Since, half read, one more pings.
+	// A quarter of the connections write, a quarter serve Since, half read, and one more pings.
 	writes, follows := conns/4, conns/4+1
 	reads := conns - writes - follows
 	open := func(config *pgx.ConnConfig, conns int) *sql.DB {
@@ -123,8 +122,8 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o O
 	return s, nil
 }
 
-// prepareServer updates the schema, however long that takes; concurrent stores wait for each other.
-// It returns the state of pgvector.
+// prepareServer updates the schema without a time limit; concurrent stores wait for each other. It
+// returns nil and a description if pgvector is not usable.
 func prepareServer(ctx context.Context, config *pgx.ConnConfig, log *slog.Logger) (has *pgvector, about string, err error) {
 	patient := config.Copy()
 	patient.RuntimeParams["statement_timeout"] = "0"
@@ -161,7 +160,7 @@ func prepareSchema(ctx context.Context, db *sql.DB, conn *sql.Conn, log *slog.Lo
 	return migrate(ctx, db, goose.DialectPostgres, "postgres", postgresSchema, log)
 }
 
-// describe reads the values that [Store.About] and [Store.Identity] return.
+// readServerInfo reads the values of [Store.Description] and [Store.Identity].
 func (s *Store) describe(ctx context.Context) error {
 	version, err := queryOne[string](ctx, s.reads, `SELECT current_setting('server_version')`)
 	if err == nil {
@@ -174,12 +173,12 @@ func (s *Store) describe(ctx context.Context) error {
 	return nil
 }
 
-// About describes the server and how it stores vectors, for a log.
+// Description returns the versions of the server and of pgvector, for a log; "" with SQLite.
 func (s *Store) About() string { return s.about }
 
-// Identity identifies the database: it is equal for all stores that open it, and different for a
-// new database at the same address.
+// Identity identifies the PostgreSQL database: it is equal for all stores on the database, and
+// different for a new database at the same address. It is "" with SQLite.
 func (s *Store) Identity() string { return s.identity }
 
-// oldestServer is the first version with pg_xact_status and pg_current_xact_id.
+// minServerVersion is the oldest supported server_version_num: PostgreSQL 13.
 const oldestServer = 130_000

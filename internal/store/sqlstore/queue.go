@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// enqueue queues jobs at the write's time.
+// enqueue queues jobs. Their creation time, and default due time, is the time of the write.
 func (w *write) enqueue(jobs []memory.Job) error {
 	for _, j := range jobs {
 		j.State, j.Attempts, j.Error, j.Lease = memory.JobQueued, 0, "", memory.Lease{}
@@ -25,8 +25,8 @@ func (w *write) enqueue(jobs []memory.Job) error {
 	return nil
 }
 
-// complete ends a job whose lease was checked. It sometimes removes rows of jobs that finished long
-// ago; nothing depends on them, since runs record what was applied.
+// complete marks a job as done; the caller has checked its lease. For some jobs it also removes the
+// rows of jobs that finished long ago, which are not needed, since runs record applied changes.
 func (t *tx) complete(owner memory.Owner, job string) error {
 	if memory.SweepsDone(job) {
 		now, err := t.time()
@@ -42,12 +42,12 @@ func (t *tx) complete(owner memory.Owner, job string) error {
 	return wrap("complete the job", err)
 }
 
-// attempts reads how often a leased job has failed.
+// checkLease returns how often a leased job has failed, or an error if the lease is not valid.
 func (t *tx) attempts(owner memory.Owner, held memory.Lease) (int, error) {
 	var attempts int
 	var until int64
 	query := `SELECT attempts, lease_until FROM jobs WHERE owner = ? AND id = ? AND state = 'running' AND token = ?`
-	if t.session.into != nil { // another server may take the job back meanwhile
+	if t.session.into != nil { // the row lock keeps other stores from requeueing the job
 		query += ` FOR UPDATE`
 	}
 	err := t.row(query, []any{owner, held.Job, held.Token}, &attempts, &until)
@@ -56,7 +56,7 @@ func (t *tx) attempts(owner memory.Owner, held memory.Lease) (int, error) {
 		return 0, failed
 	}
 	if noRows(err) || err == nil && (until <= micros(now) || held.Owner != owner) {
-		return 0, memory.Errorf(memory.LeaseLost, "job %s is not held by this worker any more", held.Job)
+		return 0, memory.Errorf(memory.LeaseLost, "the lease of job %s has expired", held.Job)
 	}
 	return attempts, wrap("check the lease", err)
 }
@@ -71,7 +71,7 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 		return memory.Job{}, err
 	}
 	if job.ID == "" {
-		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
+		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of kinds %q is due", kinds)
 	}
 	return job, nil
 }
@@ -99,8 +99,8 @@ func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Durati
 	return held, nil
 }
 
-// EndLeases ends every lease. It is called after opening a file, which one process has at a time,
-// so the lease holders are dead. Their jobs are due again at once, with one more failed attempt.
+// EndLeases ends every lease, with one more failed attempt, so that the jobs are due at once. It is
+// called after opening a file: only one process opens it at a time, so all lease holders have ended.
 func (s *Store) EndLeases(ctx context.Context) error {
 	return s.write(ctx, "", func(t *tx) error {
 		err := t.exec(`UPDATE jobs SET lease_until = 1 WHERE state = 'running'`)

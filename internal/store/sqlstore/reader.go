@@ -14,22 +14,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// reader is a pool of read-only connections. With SQLite each connection keeps its own prepared
-// statements: a statement prepared through the pool would need a second connection while it holds
-// the first, which can deadlock.
+// reader is a pool of read-only connections. With SQLite each connection has its own prepared
+// statements: a statement prepared through sql.DB may need a second connection while the first is in
+// use, which can deadlock.
 type reader struct {
 	db     *sql.DB
 	into   *translator
-	damage *damage       // set for a file
-	log    *slog.Logger  // receives a server's failures; nil: no log
-	tokens chan struct{} // one for each free connection
+	damage *damage       // nil with PostgreSQL
+	log    *slog.Logger  // receives failures of the server; nil disables it
+	tokens chan struct{} // contains one token for each free connection
 	closed chan struct{} // closed by close
 
-	mu   sync.Mutex // guards the rest
-	free []*session // the most recently used is last, and is used next since its pages are cached
+	mu   sync.Mutex // guards free
+	free []*session // most recently used last; that session is used next, since its pages are cached
 }
 
-// newReader returns a reader with conns connections.
+// newReader returns a reader with at most maxConns connections.
 func newReader(db *sql.DB, conns int, into *translator) *reader {
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
@@ -40,7 +40,7 @@ func newReader(db *sql.DB, conns int, into *translator) *reader {
 	return r
 }
 
-// again calls with, and repeats it if allowed while the connection to a server is lost.
+// retryRead calls do. It repeats do after a lost connection to a server, if do allows it.
 func (r *reader) again(ctx context.Context, with func() (again bool, err error)) error {
 	if r.into == nil {
 		_, err := with()
@@ -49,7 +49,7 @@ func (r *reader) again(ctx context.Context, with func() (again bool, err error))
 	return withhold(r.log, persist(ctx, retry.Patience(ctx), with))
 }
 
-// pool returns the usage of the connections.
+// poolUsage returns how many connections are in use.
 func (r *reader) pool(name string) obs.Pool {
 	return obs.Pool{Name: name, Busy: cap(r.tokens) - len(r.tokens), Size: cap(r.tokens)}
 }
@@ -86,11 +86,11 @@ type view struct {
 	ctx     context.Context
 	conn    *session
 	owner   memory.Owner
-	yielded *bool // set when results were passed on; then the read must not be repeated
+	yielded *bool // set when the caller received results, after which the read must not be repeated
 }
 
-// see calls with with a snapshot. It waits for a free connection, so with must not call see or
-// look. Like look, it may repeat with.
+// withSnapshot calls do with a view in a transaction. It waits for a free connection, so do must not
+// call withSnapshot or withConnection. It may repeat do, like withConnection.
 func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) error) error {
 	return r.look(ctx, owner, func(v *view) error {
 		if _, err := v.conn.exec(ctx, "BEGIN"); err != nil {
@@ -102,8 +102,8 @@ func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) e
 	})
 }
 
-// look is see for one statement, which needs no transaction. It repeats with after a lost
-// connection to a server, so with must start with empty results each time.
+// withConnection is withSnapshot without a transaction, for a single statement. It repeats do after a
+// lost connection to a server, so do must clear earlier results.
 func (r *reader) look(ctx context.Context, owner memory.Owner, with func(*view) error) error {
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return err
@@ -152,7 +152,7 @@ func queryOwner[T any](ctx context.Context, r *reader, owner memory.Owner, query
 	return all, err
 }
 
-// queryAll is queryOwner for a query without the owner as argument.
+// queryAll is queryOwner for a query without the owner as its first argument.
 func queryAll[T any](ctx context.Context, r *reader, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
 	err = r.again(ctx, func() (bool, error) {
 		return true, r.once(ctx, "", new(bool), func(v *view) (err error) {
@@ -164,14 +164,14 @@ func queryAll[T any](ctx context.Context, r *reader, query string, args []any, s
 	return all, err
 }
 
-// queryOne is queryAll for one row with one value; without a row it returns the zero value.
+// queryOne returns the only value of a query's only row, or the zero value if there is no row.
 func queryOne[T any](ctx context.Context, r *reader, query string, args ...any) (value T, err error) {
 	_, err = queryAll(ctx, r, query, args, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&value) })
 	return value, err
 }
 
-// brief returns a view for reading a few rows by an index. It ignores the end of ctx, since
-// watching ctx would take longer than the read.
+// withoutCancel returns a view for short reads, which ignores the end of ctx: with SQLite, watching
+// ctx would take longer than the read.
 func (v *view) brief() *view {
 	if v.conn.into != nil { // a server's driver watches ctx at no cost
 		return v
@@ -181,18 +181,18 @@ func (v *view) brief() *view {
 	return &brief
 }
 
-// query runs a statement whose first argument is the owner. Prepared statements are kept, so the
-// text must not contain values: pass them as args.
+// query runs a statement whose first argument is the owner. Statements are cached by their text, so
+// pass values as args.
 func (v *view) query(query string, args ...any) (rows, error) {
 	return v.conn.query(v.ctx, query, append([]any{string(v.owner)}, args...)...)
 }
 
-// pageByPage makes a server plan each statement of the transaction for its actual values. A cached
-// plan suits typical owners, who have little data: it reads and sorts all rows, for a large owner
-// at every page.
+// forceCustomPlan makes a server plan each statement of the transaction for its actual values. A
+// cached plan, made for owners with little data, would read and sort all of a large owner's rows
+// for each page.
 const pageByPage = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true)`
 
-// askPage runs queries for pages of long lists.
+// runPageBatch runs queries for one page of long lists.
 func (v *view) askPage(asks ...ask) error {
 	if v.conn.into != nil {
 		asks = append([]ask{say(pageByPage)}, asks...)

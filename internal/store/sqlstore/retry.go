@@ -18,10 +18,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// endTime limits the wait for a possibly dead connection when a transaction ends.
+// rollbackTimeout limits the wait for a rollback, since the connection may be dead.
 const endTime = 5 * time.Second
 
-// persist repeats do after conflicts and lost connections, while do allows it: see [retry.Do].
+// withRetries repeats do after transient errors, while do returns mayRepeat: see [retry.Do].
 func persist(ctx context.Context, patience time.Duration, do func() (again bool, err error)) error {
 	return explainServer(retry.Do(ctx, patience, func() (bool, error) {
 		again, err := do()
@@ -29,7 +29,7 @@ func persist(ctx context.Context, patience time.Duration, do func() (again bool,
 	}))
 }
 
-// passes reports whether err is transient and nothing was written, so that a retry may succeed.
+// isTransient reports whether err is transient and nothing was written, so that a retry may succeed.
 func passes(err error) bool {
 	var nothing *notDone
 	if errors.As(err, &nothing) {
@@ -50,19 +50,19 @@ func passes(err error) bool {
 	return cutOff(e)
 }
 
-// cutOff reports whether the server ended the connection: because it stops, restarts or crashed,
-// because the connection was idle for too long, or because an operator ended it.
+// isDisconnect reports whether the server ended the connection: by a stop, a restart or a crash, by an
+// idle timeout, or on an operator's command.
 func cutOff(e *pgconn.PgError) bool {
 	return slices.Contains([]string{"57P01", "57P02", "57P03", "57P05", "25P03"}, e.Code) || strings.HasPrefix(e.Code, "08")
 }
 
-// refused reports whether the server refused the request, so that nothing was written.
+// isRefusal reports whether the server answered with an error, so that nothing was written.
 func refused(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && !cutOff(e)
 }
 
-// lost reports whether the connection broke or could not be opened.
+// isConnectionError reports whether a connection was lost or could not be opened.
 func lost(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -77,7 +77,8 @@ func lost(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err)
 }
 
-// withhold returns the form for users of an error from explainServer. It logs the full error.
+// hideDetails logs an error from explainServer, and returns it without the details that users must not
+// see.
 func withhold(log *slog.Logger, err error) error {
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
@@ -102,7 +103,7 @@ func withhold(log *slog.Logger, err error) error {
 	return &memory.Error{Code: memory.Unavailable, Err: &retry.Withheld{Message: message, Cause: err}}
 }
 
-// explainServer turns failures of the server or the connection into errors that describe them.
+// explainServer returns an error that describes a failure of the server or the connection.
 func explainServer(err error) error {
 	var e *pgconn.PgError
 	switch {

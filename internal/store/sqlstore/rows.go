@@ -13,13 +13,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// scanner is a row whose columns can be scanned.
+// scanner is one row of a result.
 type scanner interface{ Scan(into ...any) error }
 
-// yearOne is the seconds from the zero time to 1970.
+// unixEpochSeconds is the number of seconds from the zero time to 1970.
 const yearOne = 62135596800
 
-// micros returns t as stored: microseconds since the zero time.
+// toMicros returns the stored form of a time: microseconds since the zero time.
 func micros(t time.Time) int64 {
 	return (t.Unix()+yearOne)*1_000_000 + int64(t.Nanosecond()/1000)
 }
@@ -31,7 +31,7 @@ func fromMicros(n int64) time.Time {
 	return time.Unix(n/1_000_000-yearOne, n%1_000_000*1000).UTC()
 }
 
-// list returns a list of texts as stored.
+// encodeList returns the stored form of a list of texts: JSON, or "" for an empty list.
 func list(texts []string) string {
 	if len(texts) == 0 {
 		return ""
@@ -40,7 +40,7 @@ func list(texts []string) string {
 	return string(data)
 }
 
-// listed is a list of texts as the argument of json_each(?).
+// textList is a list of texts that is the argument of json_each(?).
 type listed []string
 
 func listOf[T ~string](values []T) listed {
@@ -51,7 +51,7 @@ func listOf[T ~string](values []T) listed {
 	return all
 }
 
-// Value returns JSON for SQLite.
+// Value returns the list as JSON, for SQLite.
 func (l listed) Value() (driver.Value, error) { return cmp.Or(list(l), `[]`), nil }
 
 func toJSON(value any) (string, error) {
@@ -59,41 +59,40 @@ func toJSON(value any) (string, error) {
 	return string(data), err
 }
 
-// A field of a row is read into and written from a pointer, or one of these types if its column has
-// another form.
+// These types convert between a field and its column, where the two have different types.
 type (
-	asTime   struct{ t *time.Time }       // microseconds
-	asList   struct{ texts *[]string }    // JSON, "" for none
+	asTime   struct{ t *time.Time }       // microseconds since the year 1
+	asList   struct{ texts *[]string }    // JSON array, "" for an empty list
 	asJSON   struct{ value any }          // JSON
-	asText   struct{ b *json.RawMessage } // JSON text, "" for none
+	asText   struct{ b *json.RawMessage } // JSON, "" for nil
 	asNumber struct{ n *float64 }
-	asCore   struct { // a boolean column: whether *of equals is
+	asCore   struct { // a boolean column: whether *core equals value
 		of *memory.Core
 		is memory.Core
 	}
-	asQuote struct { // one column of a quote; NULL if there is no quote
+	asQuote struct { // the column of one field of a quote, NULL if there is no quote
 		of   **memory.Span
 		part func(*memory.Span) any
 	}
 )
 
-// lastMicro is the end of the year 9999; JSON cannot represent later times.
+// maxMicros is the end of the year 9999, since JSON cannot represent later times.
 const lastMicro = (253402300799+yearOne)*1_000_000 + 999_999
 
-// Scan refuses an invalid time.
+// Scan reads a time, and refuses a value out of range.
 func (a asTime) Scan(src any) error {
 	n, ok := src.(int64)
 	if !ok {
-		return fmt.Errorf("a time is an integer, not %T", src)
+		return fmt.Errorf("time column: want an integer, got %T", src)
 	}
 	if n < -lastMicro || n > lastMicro {
-		return errors.New("a time is out of range")
+		return errors.New("time column: out of range")
 	}
 	*a.t = fromMicros(n)
 	return nil
 }
 
-// Value returns the column's form.
+// Value returns the stored form of the field.
 func (a asTime) Value() (driver.Value, error) { return micros(*a.t), nil }
 
 // Scan reads a list.
@@ -104,7 +103,7 @@ func (a asList) Scan(src any) error {
 	return asJSON{a.texts}.Scan(src)
 }
 
-// Value returns the column's form.
+// Value returns the stored form of the field.
 func (a asList) Value() (driver.Value, error) { return list(*a.texts), nil }
 
 // Scan reads JSON into a value.
@@ -116,10 +115,10 @@ func (a asJSON) Scan(src any) error {
 	return json.Unmarshal([]byte(s), a.value)
 }
 
-// Value returns the column's form.
+// Value returns the stored form of the field.
 func (a asJSON) Value() (driver.Value, error) { return toJSON(a.value) }
 
-// Scan refuses invalid JSON.
+// Scan reads JSON, and refuses invalid JSON.
 func (a asText) Scan(src any) error {
 	s, ok := src.(string)
 	if !ok || s != "" && !json.Valid([]byte(s)) {
@@ -131,23 +130,23 @@ func (a asText) Scan(src any) error {
 	return nil
 }
 
-// Value returns the column's form.
+// Value returns the stored form of the field.
 func (a asText) Value() (driver.Value, error) { return string(*a.b), nil }
 
-// Scan refuses an invalid number.
+// Scan reads a number, and refuses NaN and infinity.
 func (a asNumber) Scan(src any) error {
 	n, ok := src.(float64)
 	if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
-		return errors.New("it is not a number")
+		return errors.New("the column is not a number")
 	}
 	*a.n = n
 	return nil
 }
 
-// Value returns the column's form.
+// Value returns the stored form of the field.
 func (a asNumber) Value() (driver.Value, error) { return *a.n, nil }
 
-// Scan reads a boolean, a number in SQLite.
+// Scan reads a boolean, which SQLite stores as a number.
 func (a asCore) Scan(src any) error {
 	if src == true || src == int64(1) {
 		*a.of = cmp.Or(*a.of, a.is)
@@ -155,10 +154,10 @@ func (a asCore) Scan(src any) error {
 	return nil
 }
 
-// Value returns the column's form.
+// Value returns the stored form of the field.
 func (a asCore) Value() (driver.Value, error) { return *a.of == a.is, nil }
 
-// Scan reads a part of a quote.
+// Scan reads one field of a quote.
 func (a asQuote) Scan(src any) error {
 	if src == nil {
 		return nil
@@ -176,7 +175,7 @@ func (a asQuote) Scan(src any) error {
 	return nil
 }
 
-// Value returns the column's form.
+// Value returns the stored form of the field.
 func (a asQuote) Value() (driver.Value, error) {
 	if *a.of == nil {
 		return nil, nil
@@ -207,7 +206,7 @@ func (t *tx) insert(query string, owner memory.Owner, fields ...any) error {
 				return memory.Errorf(memory.Invalid, "write a row: %w", err)
 			}
 			args = append(args, value)
-		default: // a pointer to a string type needs no check
+		default: // a pointer to a defined string type
 			args = append(args, reflect.ValueOf(field).Elem().String())
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// SchemaOf returns the schema version of a database, at a path or a PostgreSQL address, and the
-// version to which a start of this program would update it. It changes nothing.
+// SchemaOf returns the current schema version of a database, given by a path or a PostgreSQL address,
+// and the newest version that this program supports. It changes nothing.
 func SchemaOf(ctx context.Context, at string) (is, newest int64, err error) {
 	newest = SQLiteSchema
 	db, err := sql.Open("sqlite", dsn(at, "mode=ro"))
@@ -28,7 +28,7 @@ func SchemaOf(ctx context.Context, at string) (is, newest int64, err error) {
 	if err != nil {
 		return 0, newest, explainServer(err)
 	}
-	defer conn.Close() //nolint:errcheck // the connection only read
+	defer conn.Close() //nolint:errcheck // a read-only connection
 	is, err = schemaVersion(ctx, conn)
 	return is, newest, explainServer(err)
 }

@@ -20,22 +20,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// server writes to a PostgreSQL server in transactions that lock their owner's row from the start.
-// So writes of one owner are serial, on any replica, while different owners do not block each
-// other.
+// server writes to a PostgreSQL server. Each transaction first locks its owner's row, so that writes of
+// one owner are serial across all stores, while different owners do not block each other.
 type server struct {
 	db        *sql.DB
 	into      *translator
-	now       func() time.Time // nil: use the server's clock
-	log       *slog.Logger     // nil: no log
+	now       func() time.Time // nil uses the server's clock
+	log       *slog.Logger     // nil disables the log
 	notifier  *notifier
 	waited    func(time.Duration)
 	failpoint func(point string)
 
 	joining sync.Mutex
-	waiting map[memory.Owner][]*call // waiting writes, guarded by joining; an owner with an entry has a writer
+	waiting map[memory.Owner][]*call // guarded by the mutex above; an owner with an entry has a goroutine in writeWaiting
 
-	mu   sync.RWMutex // read-locked by writers; guards done
+	mu   sync.RWMutex // guards the field below; read-locked during writes
 	done bool
 }
 
@@ -48,11 +47,11 @@ func (p *server) close() error {
 	return p.db.Close()
 }
 
-// erasing does nothing: a server's operator is responsible for its files.
+// beginErasure does nothing, since the operator of a server is responsible for its files.
 func (p *server) erasing(context.Context) (done func(), err error) { return func() {}, nil }
 
-// write runs do in a transaction of the owner, together with other waiting writes of the owner, so
-// that they share one disk sync. If one fails, each gets its own transaction.
+// write runs do in a transaction that other waiting writes of the owner share, to save disk syncs. If
+// one of the writes fails, each is repeated in its own transaction.
 func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	if err := p.enter(ctx); err != nil {
 		return err
@@ -80,7 +79,7 @@ func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) err
 	return p.answer(ctx, c.err)
 }
 
-// writeAll writes an owner's calls until none is waiting.
+// writeWaiting runs an owner's waiting calls until none is waiting.
 func (p *server) writeAll(owner memory.Owner) {
 	for {
 		p.joining.Lock()
@@ -122,8 +121,8 @@ func (p *server) writeTogether(owner memory.Owner, calls []*call) {
 	}
 }
 
-// try runs do in a transaction. It repeats this while the server or the connection fails: the table
-// commits shows whether an unanswered commit succeeded.
+// runTransaction runs do in a transaction, and repeats it after transient failures. The table commits
+// shows whether an unanswered COMMIT succeeded.
 func (p *server) try(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	within, stop := context.WithTimeout(ctx, retry.WritePatience)
 	defer stop()
@@ -131,7 +130,7 @@ func (p *server) try(ctx context.Context, owner memory.Owner, do func(*tx) error
 	err := persist(within, retry.WritePatience, func() (bool, error) { return true, a.run(within) })
 	if err != nil && a.unknown {
 		if p.log != nil {
-			p.log.Warn("a write may have been done", "err", err)
+			p.log.Warn("a write may have succeeded", "err", err)
 		}
 		return errUnknown
 	}
@@ -141,7 +140,7 @@ func (p *server) try(ctx context.Context, owner memory.Owner, do func(*tx) error
 	return err
 }
 
-// enter begins a write, unless ctx has ended or the store is closed. The caller must unlock p.mu.
+// lockOpen read-locks p.mu, unless ctx has ended or the store is closed. The caller unlocks p.mu.
 func (p *server) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -154,8 +153,8 @@ func (p *server) enter(ctx context.Context) error {
 	return nil
 }
 
-// answer returns the form for callers of an error from explainServer. If the caller's function
-// panicked, it panics again.
+// callerError turns an error from explainServer into an error for callers. If the caller's function
+// panicked, it raises the panic.
 func (p *server) answer(ctx context.Context, err error) error {
 	repanic(err)
 	switch {
@@ -167,14 +166,14 @@ func (p *server) answer(ctx context.Context, err error) error {
 	return withhold(p.log, err)
 }
 
-// attempt is a write that may be repeated, each time in its own transaction.
+// writeAttempt runs a write, which may be repeated, each time in its own transaction.
 type attempt struct {
 	*server
 	owner memory.Owner
 	id    string // the transaction's id in the table commits
 	do    func(*tx) error
 
-	unknown bool // the server did not answer the commit, so its outcome is unknown
+	unknown bool // the server did not answer COMMIT
 	queues  bool // the write queued a job
 }
 
@@ -226,13 +225,13 @@ const (
 	newOwner   = `INSERT INTO owners (owner, version, clock) VALUES (?, 0, 0) ON CONFLICT DO NOTHING`
 	lockOwner  = `SELECT ` + serverTime + `, version, clock FROM owners WHERE owner = ? FOR UPDATE`
 	newCommit  = `INSERT INTO commits (owner, id, at) VALUES (?, ?, ` + serverTime + `) ON CONFLICT DO NOTHING RETURNING id`
-	// oldCommits removes ids of transactions that can no longer be retried.
+	// deleteOldCommits removes ids of transactions that began over a minute ago, after any retry.
 	oldCommits = `DELETE FROM commits WHERE owner = ? AND id IN (SELECT id FROM commits WHERE owner = ? AND at < ` + serverTime + ` - 60000000 FOR UPDATE SKIP LOCKED)`
 )
 
-// begin queues the statements that begin the transaction and lock the owner's row. They are sent
-// with the first query, and then begun is called. done tells whether an earlier attempt was
-// committed.
+// begin queues the statements that begin the transaction and lock the owner's row. The first query
+// sends them, and onBegun is called when they have run. *isCommitted then tells whether an earlier
+// attempt was committed.
 func (a *attempt) begin(t *tx, begun func()) (done *bool) {
 	var now, clock int64
 	h, isDone := head{owner: a.owner}, true
@@ -258,9 +257,9 @@ func (a *attempt) begin(t *tx, begun func()) (done *bool) {
 	return &isDone
 }
 
-// commit sends the unsent statements and the commit.
+// commit sends the unsent statements and COMMIT.
 func (a *attempt) commit(t *tx) error {
-	// If a failure in the transaction was ignored, a commit would roll it back.
+	// If do ignored a failed statement, COMMIT would roll back without an error.
 	err := raw(t.session, func(c *pgx.Conn) error {
 		if state := c.PgConn().TxStatus(); state == 'E' {
 			return fmt.Errorf("the transaction is in state %q", state)
@@ -282,7 +281,7 @@ func (a *attempt) commit(t *tx) error {
 	return err
 }
 
-// raw calls do with the driver's own connection.
+// withDriverConn calls do with the pgx connection of a session.
 func raw(s *session, do func(*pgx.Conn) error) error {
 	return s.conn.Raw(func(c any) error {
 		conn := c.(*stdlib.Conn).Conn()
@@ -293,9 +292,9 @@ func raw(s *session, do func(*pgx.Conn) error) error {
 	})
 }
 
-var errUnknown = memory.Errorf(memory.Unavailable, "the database server does not answer: the write may have been done")
+var errUnknown = memory.Errorf(memory.Unavailable, "the database server does not answer: the write may have succeeded")
 
-// notDone is the error of an attempt that wrote nothing and may be repeated.
+// notWrittenError is the error of an attempt that wrote nothing, and may therefore be repeated.
 type notDone struct{ cause error }
 
 func (n *notDone) Error() string { return n.cause.Error() }

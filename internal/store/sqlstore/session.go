@@ -7,19 +7,19 @@ import (
 	"fmt"
 )
 
-// session is a connection with its prepared statements. Its conn is nil before the first use, and
-// after the connection broke.
+// session is a connection with its prepared statements. conn is nil before the first use, and after
+// the connection was closed.
 type session struct {
 	conn *sql.Conn
 	kept map[string]*sql.Stmt
-	into *translator // nil: the database uses SQLite's dialect
+	into *translator // translates statements for PostgreSQL; nil with SQLite
 }
 
-// maxStatements limits a connection's prepared statements; each combination of filters needs one.
+// maxStatements limits a connection's prepared statements; each combination of filters is a statement.
 const maxStatements = 256
 
-// statement returns the prepared statement of a text. keep is false if there are too many, and then
-// the caller must close it.
+// prepare returns the prepared statement of query. If cached is false, there are too many statements,
+// and the caller must close this one.
 func (s *session) statement(ctx context.Context, query string) (_ *sql.Stmt, keep bool, err error) {
 	if kept, ok := s.kept[query]; ok {
 		return kept, true, nil
@@ -44,12 +44,12 @@ func (s *session) exec(ctx context.Context, query string, args ...any) (sql.Resu
 		return nil, err
 	}
 	if !keep {
-		defer made.Close() //nolint:errcheck // the statement is not needed any more
+		defer made.Close() //nolint:errcheck // the statement was executed
 	}
 	return made.ExecContext(ctx, args...)
 }
 
-// query is exec for rows, which must be closed before the next statement.
+// query runs a statement that returns rows, which must be closed before the next statement.
 func (s *session) query(ctx context.Context, query string, args ...any) (rows, error) {
 	if s.into != nil {
 		found, err := s.conn.QueryContext(ctx, s.into.text(query), s.into.values(args)...)
@@ -66,7 +66,7 @@ func (s *session) query(ctx context.Context, query string, args ...any) (rows, e
 	return rows{Rows: found}, err
 }
 
-// drop closes the connection; the next use opens another.
+// closeConn closes the connection; the next use opens another.
 func (s *session) drop() {
 	if s.conn == nil {
 		return
@@ -100,10 +100,10 @@ func (s *session) release() {
 	}
 }
 
-// rows are the rows of a query.
+// rows are the rows of a query. Scan restores U+0000 in their texts.
 type rows struct {
 	*sql.Rows
-	from *translator // nil: values need no translation
+	from *translator // unescapes the values; nil with SQLite
 }
 
 // Scan reads the row's values.

@@ -8,7 +8,7 @@ import (
 
 var _ memory.Sessions = (*Store)(nil)
 
-// roleSession marks the rows of api_keys that are sessions. [Store.Keys] skips them.
+// roleSession is the role of sessions in the table api_keys. [Store.Keys] skips rows with this role.
 const roleSession = "session"
 
 // AddSession stores a session: see [memory.Sessions].
@@ -26,7 +26,7 @@ func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Ses
 	})
 }
 
-// signIn returns the row of api_keys for a session.
+// sessionKey returns the row of api_keys for a session.
 func signIn(one memory.Session) memory.Key {
 	return memory.Key{Hash: one.Hash, Name: one.By, Role: roleSession, User: one.User, CreatedAt: one.CreatedAt, ExpiresAt: one.ExpiresAt}
 }

@@ -13,7 +13,7 @@ import (
 
 const versionsOf = `SELECT owner, version FROM owners WHERE owner IN (SELECT value FROM json_each(?))`
 
-// Owners returns every owner ever written: see [memory.Facts].
+// Owners returns every owner with a write to memory: see [memory.Facts].
 func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
 	owners, err := queryAll(ctx, s.reads, `SELECT owner FROM owners WHERE version > 0`, nil, scanText[memory.Owner])
 	slices.Sort(owners)
@@ -47,7 +47,7 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 	return versions, s.readVersions(ctx, owners, versions)
 }
 
-// toldVersions reads the versions that ctx carries, and reports whether all of them are there.
+// versionsFromContext reads versions from ctx, and reports whether ctx has all of them.
 func toldVersions(ctx context.Context, owners []memory.Owner, versions []int64) (all bool) {
 	for i, o := range owners {
 		if versions[i], all = memory.VersionOf(ctx, o); !all {
@@ -77,15 +77,15 @@ func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, aft
 	return s.pull(ctx, owner, pulling{of: followed, model: model, after: after, yield: func(p pulled) error { return yield(p.item()) }})
 }
 
-// pulling describes one call of pull: which items to read and how to yield them.
+// sinceRequest is the argument of readSince: the items to read, and the function that receives them.
 type pulling struct {
-	of    []source // [followed], or [searchedOnly]
+	of    []source // [sinceTables] or [indexTables]
 	model string
 	after int64
 	yield func(pulled) error
 }
 
-// pulled is an item with its vector as stored.
+// storedItem is an item with its encoded vector.
 type pulled struct {
 	memory.Item
 	vector []byte
@@ -100,8 +100,8 @@ func (p pulled) item() memory.Item {
 	return p.Item
 }
 
-// pull reads a page of each table in one round trip. If a table has more rows, pull starts again
-// with a snapshot, in which it reads page by page.
+// readSince reads one page of each table in one round trip. If a table has more rows, readSince starts
+// again in a snapshot, in which it reads page by page.
 func (s *Store) pull(ctx context.Context, owner memory.Owner, p pulling) (version int64, err error) {
 	var horizon int64
 	var streams []*stream
@@ -139,7 +139,7 @@ func (s *Store) pull(ctx context.Context, owner memory.Owner, p pulling) (versio
 	return version, err
 }
 
-// followable returns an error if the items after a version are no longer all available.
+// checkAvailable returns an error unless all items after afterVersion are available.
 func followable(owner memory.Owner, after, horizon, version int64) error {
 	if after > version || after > 0 && after < horizon {
 		return memory.Errorf(memory.Gone, "version %d of %s is not within %d to %d; start from 0", after, owner, horizon, version)
@@ -147,21 +147,21 @@ func followable(owner memory.Owner, after, horizon, version int64) error {
 	return nil
 }
 
-// followed lists the tables that Since reads.
+// sinceTables lists the tables that Since reads.
 var followed = []source{facts, links, turns, summaries}
 
-// followPage is the number of memories of a table that are read at a time.
+// sincePageSize is the number of rows that are read from a table at a time.
 const followPage = 1024
 
-// stream is a table's rows after a version, page by page.
+// rowStream is a table's rows after a version, page by page.
 type stream struct {
 	from source
 	page []pulled
-	last pulled // the last item read
-	read int    // number of items of the last page
+	last pulled // last item of the last page
+	read int    // number of items on the last page
 }
 
-// more asks for the next page.
+// nextPageStatement returns the query that reads the next page.
 func (s *stream) more(v *view, p pulling) ask {
 	query, args := s.from.since(p.after), []any{p.model, max(p.after, s.last.Version)}
 	if s.last.ID != "" { // other memories may have the same version
@@ -178,8 +178,8 @@ func (s *stream) more(v *view, p pulling) ask {
 // hasMore reports whether the table may have another page.
 func (s *stream) hasMore() bool { return s.read >= followPage }
 
-// merge yields the streams' rows in order. It reads further pages in the snapshot v, unless v is
-// nil.
+// mergeStreams yields the streams' items ordered by version. It reads further pages in the snapshot v;
+// v may be nil if there are none.
 func merge(streams []*stream, v *view, p pulling) error {
 	for {
 		streams = slices.DeleteFunc(streams, func(s *stream) bool { return len(s.page) == 0 })
@@ -200,13 +200,13 @@ func merge(streams []*stream, v *view, p pulling) error {
 			continue
 		}
 		if err := v.askPage(from.more(v, p)); err != nil {
-			return fmt.Errorf("follow %s: %w", from.from.table, err)
+			return fmt.Errorf("read the changes of %s: %w", from.from.table, err)
 		}
 	}
 }
 
-// since returns the query for an owner's rows (?1), with vectors of a model (?2), written after a
-// version (?3). The caller adds the end of the query.
+// sinceQuery returns the query for the rows of an owner (?1) after a version (?3), with the vectors
+// of a model (?2). The caller adds ORDER BY and LIMIT.
 func (s source) since(after int64) string {
 	query := `SELECT ` + s.columns + `,
 		(SELECT data FROM vectors v WHERE v.owner = m.owner AND v.memory = m.id AND v.model = ?2)
@@ -217,7 +217,7 @@ func (s source) since(after int64) string {
 	return query
 }
 
-// pulled reads a row of a stream.
+// scanItem reads a row of sinceQuery.
 func (s source) pulled(owner memory.Owner, row scanner) (pulled, error) {
 	var k pulled
 	m, err := s.scan(owner, row, &k.vector)

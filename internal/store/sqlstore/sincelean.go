@@ -7,14 +7,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Everything is Since from version 0 for an index, which needs only few columns. It yields each
-// vector as stored (float16, see [vector.Pack]; nil for none), and facts and turns with only their
-// searched fields. Links and summaries are complete.
+// Everything is Since from version 0 with only the columns that an index needs. It yields each item
+// with its vector in float16 (see [vector.Pack]), or nil. Facts and turns have only their searched
+// fields, links and summaries all fields.
 func (s *Store) Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.Item, vector []uint16) error) (version int64, err error) {
 	return s.pull(ctx, owner, pulling{of: searchedOnly, model: model, yield: func(k pulled) error { return yield(k.Item, vector.Words(k.vector)) }})
 }
 
-// searchedOnly lists the tables of [followed] with only the searched fields of active rows.
+// indexTables lists the tables of [sinceTables], with only the searched columns of facts and turns.
 var searchedOnly = []source{
 	{facts.table, facts.prefix, `id, project, agent, conversation, content, category, tags, subject, confidence,
 		from_conversation, observed_at, updated_at, expires_at, version`, scanSearchedFact},
@@ -25,7 +25,7 @@ var searchedOnly = []source{
 
 var searchedTurns = source{turns.table, turns.prefix, `id, conversation, project, agent, place, role, name, content, created_at, version`, scanSearchedTurn}
 
-// These scanners use plain types: drivers read into named types far more slowly.
+// These functions scan into basic types, since drivers scan into defined types far more slowly.
 
 func scanSearchedFact(owner memory.Owner, row scanner, more ...any) (memory.Memory, error) {
 	f := &memory.Fact{Scope: memory.Scope{Owner: owner}, Status: memory.Active}

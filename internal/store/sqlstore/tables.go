@@ -8,22 +8,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// table is a table for one kind of thing. A row has the owner and the columns.
+// stateTable describes the table for one kind of state. A row has the owner and the columns.
 type table struct {
-	name, kind string // kind is the first part of a target
+	name, kind string // name of the table, and kind in its targets ("fact" in "fact:ID")
 	columns    string
-	key        string        // column of the part of a target after the kind
-	upsert     func() string // returns the SQL that writes a row
+	key        string        // SQL expression for the part of a target after the kind
+	upsert     func() string // returns the SQL that inserts or replaces a row
 	empty      func(memory.Owner) memory.Image
-	fields     func(memory.Image) []any // the fields of an image, in the order of the columns
+	fields     func(memory.Image) []any // the fields of a state, in the order of the columns
 }
 
-// newTable returns a table whose primary key is the owner and keys.
+// newStateTable returns a table whose primary key is the owner and the columns in keys.
 func newTable(name, kind, columns string, keys []string, empty func(memory.Owner) memory.Image, fields func(memory.Image) []any) table {
 	return table{name, kind, columns, strings.Join(keys, ` || ':' || `), sync.OnceValue(func() string { return upsert(name, columns, keys) }), empty, fields}
 }
 
-// upsert returns the statement that writes a row and replaces the row with the same keys.
+// upsertQuery returns the statement that inserts a row, or replaces the row with the same keys.
 func upsert(name, columns string, keys []string) string {
 	all := strings.Split(strings.Join(strings.Fields(columns), ""), ",")
 	var set []string
@@ -35,12 +35,12 @@ func upsert(name, columns string, keys []string) string {
 	return insertInto(name, columns) + ` ON CONFLICT (owner, ` + strings.Join(keys, `, `) + `) DO UPDATE SET ` + strings.Join(set, `, `)
 }
 
-// insertInto returns the statement that inserts a row with the owner and the columns.
+// insertQuery returns the statement that inserts a row with the owner and the columns.
 func insertInto(name, columns string) string {
 	return `INSERT INTO ` + name + ` (owner, ` + columns + `) VALUES (?` + strings.Repeat(`, ?`, strings.Count(columns, ",")+1) + `)`
 }
 
-// scan reads a row.
+// scan reads a state from a row.
 func (t table) scan(owner memory.Owner, row scanner, more ...any) (memory.Image, error) {
 	image := t.empty(owner)
 	err := row.Scan(append(t.fields(image), more...)...)
@@ -50,7 +50,7 @@ func (t table) scan(owner memory.Owner, row scanner, more ...any) (memory.Image,
 	return image, err
 }
 
-// source returns the table for reading memories.
+// memoryTable returns the same table as a table of memories.
 func (t table) source() source {
 	return source{t.name, t.kind + ":", t.columns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
 		image, err := t.scan(o, row, more...)
@@ -58,7 +58,7 @@ func (t table) source() source {
 	}}
 }
 
-// memoryIn returns the memory that an image holds.
+// memoryOf returns the memory in a state.
 func memoryIn(image memory.Image) memory.Memory {
 	m := memory.Memory{Fact: image.Fact, Summary: image.Summary, Link: image.Link}
 	if image.Link != nil {
@@ -84,7 +84,7 @@ var factTable = newTable("facts", "fact", `id, project, agent, conversation, con
 		}
 	})
 
-// The other columns of a link repeat fields of its fact's JSON, which lacks hash and version.
+// The columns fact_status and fact_created_at repeat fields of the fact's JSON, for conditions in SQL.
 var linkTable = newTable("links", "link", `id, home, fact, fact_status, fact_created_at, status, created_at, hash, home_version, version`, []string{"id"},
 	func(o memory.Owner) memory.Image { return memory.Image{Link: &memory.Link{Owner: o}} },
 	func(i memory.Image) []any {
@@ -122,7 +122,7 @@ var contextTable = newTable("contexts", "context", `id, title, content, status, 
 		return []any{&c.ID, &c.Title, &c.Content, &c.Status, asTime{&c.CreatedAt}, asTime{&c.UpdatedAt}, &c.Version}
 	})
 
-// thingTables lists the tables whose rows are whole images.
+// stateTables lists the tables whose rows are complete states.
 var thingTables = []table{factTable, linkTable, summaryTable, profileTable, relationTable, contextTable}
 
 const turnColumns = `id, conversation, project, agent, place, parent, chain, role, name, content, ref, status,

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// things reads the rows of a table that satisfy w into a shelf. For things changed after a past
-// time, the shelf gets the images of that time.
+// loadStates reads the rows of a table that satisfy w. If at is in the past, targets that changed since
+// have their states of that time.
 func (s *Store) things(ctx context.Context, owner memory.Owner, from table, w where, at memory.At) (*shelf.Shelf, error) {
 	on := new(shelf.Shelf).Clone()
 	see := s.reads.see

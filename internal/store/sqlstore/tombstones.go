@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bury stores tombstones of turns without text: see [memory.Tombstones].
+// AddTombstones stores only the tombstones of turns, not their text: see [memory.Tombstones].
 func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
 	return s.writeFor(ctx, owner, func(t *tx) error {
 		for _, one := range turns {
@@ -22,7 +22,7 @@ func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Tu
 	})
 }
 
-// Buried reports which turns have tombstones: see [memory.Tombstones].
+// MatchTombstones reports, for each turn, whether it has a tombstone: see [memory.Tombstones].
 func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.Turn) ([]bool, error) {
 	out := make([]bool, len(turns))
 	if len(turns) == 0 {
@@ -40,10 +40,10 @@ func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.
 	for i, one := range turns {
 		out[i] = one.Content != "" && slices.Contains(found, marks[i])
 	}
-	return out, wrap("look for tombstones", err)
+	return out, wrap("find tombstones", err)
 }
 
-// secret returns the secret key for an owner's tombstones, and creates a missing key.
+// tombstoneKey returns the secret key for an owner's tombstones, and creates a missing key.
 func (s *Store) secret(ctx context.Context, owner memory.Owner) (secret string, err error) {
 	found, err := queryOwner(ctx, s.reads, owner, `SELECT secret FROM secrets WHERE owner = ?`, nil, scanText[string])
 	if err != nil || len(found) > 0 {
@@ -53,12 +53,12 @@ func (s *Store) secret(ctx context.Context, owner memory.Owner) (secret string, 
 	return secret, err
 }
 
-// tombstone returns a keyed hash of role and text.
+// tombstone returns the keyed hash of a role and a text.
 func tombstone(secret string, role memory.Role, words string) string {
 	return (&shelf.Shelf{Secret: secret}).Tombstone(memory.Turn{Role: role, Content: words})
 }
 
-// secret returns the secret key for an owner's tombstones, and creates a missing key.
+// tombstoneKey returns the secret key for an owner's tombstones, and creates a missing key.
 func (t *tx) secret(owner memory.Owner) (string, error) {
 	var secret string
 	err := t.row(`SELECT secret FROM secrets WHERE owner = ?`, []any{owner}, &secret)
@@ -69,7 +69,7 @@ func (t *tx) secret(owner memory.Owner) (string, error) {
 	return secret, wrap("read the key of tombstones", err)
 }
 
-// bury stores a turn's tombstone. A turn without text needs none.
+// storeTombstone stores a turn's tombstone. A turn without text needs none.
 func (t *tx) bury(owner memory.Owner, turn string, role memory.Role, words string) error {
 	if words == "" {
 		return nil
@@ -82,7 +82,7 @@ func (t *tx) bury(owner memory.Owner, turn string, role memory.Role, words strin
 	return wrap("store a tombstone", err)
 }
 
-// unbury deletes the tombstone of a restored turn.
+// deleteTombstone deletes the tombstone of a restored turn.
 func (t *tx) unbury(owner memory.Owner, turn string) error {
 	err := t.exec(`DELETE FROM tombstones WHERE owner = ? AND turn = ?`, owner, turn)
 	return wrap("delete a tombstone", err)

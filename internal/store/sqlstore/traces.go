@@ -13,7 +13,7 @@ import (
 
 // SaveTraces writes traces: see [memory.Traces].
 func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace) error {
-	data := make([]string, len(traces)) // encode before the writer's transaction
+	data := make([]string, len(traces)) // encoded before the transaction, to keep it short
 	for i, t := range traces {
 		if err := checkOwner(t.Owner); err != nil {
 			return err
@@ -62,8 +62,8 @@ func (t *tx) erasedAt(owner memory.Owner) (at time.Time, err error) {
 	return at, wrap("read the time of the last erasure", err)
 }
 
-// hold blocks erasures of an owner until the traces are written. SQLite needs no lock, having one
-// writer.
+// lockOwnerShared blocks erasures of an owner until the traces are written. SQLite has one writer and
+// needs no lock.
 func (t *tx) hold(owner memory.Owner) error {
 	if t.session.into == nil {
 		return nil
@@ -75,8 +75,8 @@ func (t *tx) hold(owner memory.Owner) error {
 	return nil
 }
 
-// showsErased reports whether a trace, recorded before an erasure, contains text of other users'
-// facts that are erased, or of erased links to facts.
+// showsErased reports whether a trace contains text of other owners' facts that were erased meanwhile,
+// or of links that were erased.
 func (t *tx) showsErased(trace memory.Trace) (bool, error) {
 	for owner, facts := range trace.ShownOf() {
 		if err := t.hold(owner); err != nil {
@@ -106,21 +106,21 @@ func (t *tx) writeTrace(trace memory.Trace, data string) error {
 	return t.listShown(trace)
 }
 
-// listShown records which facts of other users a trace shows.
+// recordShownFacts stores the ids of other owners' facts that a trace shows.
 func (t *tx) listShown(trace memory.Trace) error {
 	for _, facts := range trace.ShownOf() {
 		for _, id := range facts {
 			err := t.exec(`INSERT INTO trace_facts (owner, fact, trace) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, trace.Owner, id, trace.ID)
 			if err != nil {
-				return fmt.Errorf("list what the trace shows: %w", err)
+				return fmt.Errorf("store the facts that the trace shows: %w", err)
 			}
 		}
 	}
 	return nil
 }
 
-// evictTraces removes each owner's oldest traces beyond keep traces or most bytes; most 0 means no
-// limit.
+// evictTraces removes the oldest traces of each owner beyond maxPerOwner traces or maxBytes bytes;
+// maxBytes 0 means no limit in bytes.
 func (t *tx) evictTraces(keep int, most int64, traces []memory.Trace) error {
 	done := map[memory.Owner]bool{}
 	for _, trace := range traces {
@@ -162,8 +162,8 @@ func scanTrace(row scanner) (t memory.Trace, err error) {
 	return t, err
 }
 
-// Traces returns the traces that match: see [memory.Traces]. It filters an owner's few traces in
-// Go: indexed columns would slow down every search, and this call is rare.
+// Traces returns the traces that match: see [memory.Traces]. It filters an owner's few traces in Go,
+// since this call is rare and indexes would slow down every search.
 func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
 	found, err := queryOwner(ctx, s.reads, owner, `SELECT data FROM traces WHERE owner = ? ORDER BY at DESC, id DESC`, nil, scanTrace)
 	found = slices.DeleteFunc(found, func(t memory.Trace) bool { return !q.Matches(t) })

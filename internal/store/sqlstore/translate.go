@@ -13,10 +13,10 @@ import (
 // PostgreSQL allows no U+0000 in a text.
 type translator struct {
 	texts    sync.Map                 // caches translated statements
-	pgvector atomic.Pointer[pgvector] // nil: the server has no pgvector
+	pgvector atomic.Pointer[pgvector] // nil if the server has no pgvector
 }
 
-// text translates a statement and caches the result: there are few statements, see [view.query].
+// translateCached translates a statement and caches the result.
 func (t *translator) text(query string) string {
 	if text, ok := t.texts.Load(query); ok {
 		return text.(string)
@@ -26,7 +26,7 @@ func (t *translator) text(query string) string {
 	return text
 }
 
-// phrases replaces SQLite's phrases. The plus, a hint for SQLite's planner, is removed.
+// dialectReplacer translates SQLite's syntax, and removes the plus, a hint for SQLite's planner.
 var phrases = strings.NewReplacer(
 	` IN (SELECT value FROM json_each(`, ` = ANY ((`,
 	`+status`, `status`,
@@ -34,7 +34,7 @@ var phrases = strings.NewReplacer(
 	`no_learn = 0`, `NOT no_learn`,
 )
 
-// translate also numbers the arguments: no statement contains a literal question mark.
+// translate replaces ? placeholders by numbered ones. No statement contains a literal question mark.
 func translate(query string) string {
 	var b strings.Builder
 	for i, part := range strings.Split(phrases.Replace(query), "?") {
@@ -49,7 +49,7 @@ func translate(query string) string {
 	return b.String()
 }
 
-// values returns arguments for the driver, with escaped texts.
+// escapeArgs returns arguments for the driver, with escaped texts.
 func (t *translator) values(args []any) []any {
 	out := make([]any, len(args))
 	for i, arg := range args {
@@ -75,7 +75,7 @@ func (t *translator) values(args []any) []any {
 	return out
 }
 
-// restore unescapes scanned values.
+// unescapeValues unescapes scanned values.
 func (t *translator) restore(into []any) {
 	for _, to := range into {
 		switch v := to.(type) {
@@ -92,8 +92,8 @@ func (t *translator) restore(into []any) {
 	}
 }
 
-// PostgreSQL refuses U+0000 in texts. So U+0000 is written as U+0001 U+0001, and U+0001 as U+0001
-// U+0002: different texts stay different and keep their order. JSON contains neither character.
+// PostgreSQL refuses U+0000 in texts, so U+0000 is written as U+0001 U+0001, and U+0001 as U+0001
+// U+0002, which retains the order of texts. JSON contains neither character.
 var (
 	escaper   = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02")
 	unescaper = strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01")

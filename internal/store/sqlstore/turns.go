@@ -32,8 +32,8 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 	return shelf.SelectTurns(found, q), nil
 }
 
-// turns returns the current turns that match. With q.Last it skips turns that cannot be among the
-// last ones of a conversation.
+// turns returns the current turns that match. With q.Last it returns at least the last q.Last turns
+// of a conversation.
 func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	w := ofOwner()
 	if q.Conversation != "" {
@@ -41,11 +41,11 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	}
 	w.oneOf(`id`, q.IDs)
 	if len(q.Chains) > 0 {
-		w.and(`chain <> ''`) // the same term as in the index
+		w.and(`chain <> ''`) // the condition of the partial index
 		w.oneOf(`chain`, q.Chains)
 	}
 	if len(q.Refs) > 0 {
-		w.and(`ref <> ''`) // the same term as in the index
+		w.and(`ref <> ''`) // the condition of the partial index
 		w.oneOf(`ref`, q.Refs)
 	}
 	if q.Unlearned {
@@ -53,7 +53,7 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	}
 	if statuses := statusTexts(q.Statuses, len(q.Chains) > 0); len(statuses) > 0 {
 		if len(w.terms) > 1 {
-			w.oneOf(`+status`, statuses) // the plus keeps the planner from using the index on status
+			w.oneOf(`+status`, statuses) // the plus keeps SQLite from using the index on status
 		} else {
 			w.anyOf(`status`, statuses)
 		}
@@ -70,8 +70,8 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	return found, wrap("read turns", err)
 }
 
-// statusTexts returns a query's statuses as stored, nil for all. A query without statuses means the
-// active ones or, if it names turns, all.
+// statusTexts returns the statuses that a query selects, nil for all. A query without statuses selects
+// active turns, or turns of any status if it selects them byID.
 func statusTexts(statuses []memory.Status, names bool) []string {
 	if len(statuses) == 0 && !names {
 		return []string{string(memory.Active)}

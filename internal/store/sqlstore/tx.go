@@ -8,29 +8,29 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tx is the view that one call has of a transaction.
+// tx is a transaction, as one call uses it.
 type tx struct {
 	ctx     context.Context
 	session *session
 	now     func() (time.Time, error) // the store's clock
 
-	later   []ask       // statements that were not sent to the server yet
+	later   []ask       // statements not yet sent to the server
 	begins  bool        // the unsent statements begin the transaction
-	locked  *head       // the head of the transaction's owner; nil: read it from the database
-	changed []memoryKey // written memories
-	erases  bool        // the call erases text: other servers are notified
-	queues  bool        // the call queues a job
-	marked  bool        // the file may still contain erased text
+	locked  *head       // version of the owner whose row is locked; nil if no row is locked
+	changed []memoryKey // memories that the call wrote
+	erases  bool        // the call erases text, so other stores are notified
+	queues  bool        // the call queued a job
+	marked  bool        // the call erased text, so the file must be rewritten
 }
 
-// head is an owner's version and the time of the owner's last write.
+// ownerVersion is an owner's version and the time of the owner's last write.
 type head struct {
 	owner   memory.Owner
 	version int64
 	clock   time.Time
 }
 
-// time returns the time of the store's clock.
+// currentTime returns the time of the store's clock.
 func (t *tx) time() (time.Time, error) {
 	if err := t.open(); err != nil {
 		return time.Time{}, err
@@ -39,7 +39,8 @@ func (t *tx) time() (time.Time, error) {
 	return memory.Time(now), err
 }
 
-// owner reads an owner's version and clock; both are zero if nothing was written for the owner.
+// readOwnerVersion returns an owner's version and the time of the last write, both zero before the
+// first write.
 func (t *tx) owner(owner memory.Owner) (head, error) {
 	if t.locked != nil && t.locked.owner == owner {
 		err := t.open()
@@ -53,8 +54,8 @@ func (t *tx) owner(owner memory.Owner) (head, error) {
 	return h, wrap("read the owner's version", err)
 }
 
-// exec runs a statement. Prepared statements are kept, so query must be one of a few constants. A
-// server gets the statement with the next query or commit, and only then reports an error.
+// exec runs a statement. Statements are cached by their text, so pass values as args. With PostgreSQL
+// the statement is sent with the next query or COMMIT, which then returns its error.
 func (t *tx) exec(query string, args ...any) error {
 	if t.session.into != nil {
 		t.later = append(t.later, say(query, args...))
@@ -64,7 +65,7 @@ func (t *tx) exec(query string, args ...any) error {
 	return err
 }
 
-// ask runs queries, on a server in one round trip with unsent statements.
+// runBatch runs the unsent statements and then these, on a server in one round trip.
 func (t *tx) ask(all ...ask) error {
 	all = append(t.later, all...)
 	t.later, t.begins = nil, false
@@ -74,7 +75,7 @@ func (t *tx) ask(all ...ask) error {
 	return t.session.ask(t.ctx, all...)
 }
 
-// open begins the transaction on a server, if no query has begun it.
+// ensureBegun begins the transaction on a server, unless a query has begun it.
 func (t *tx) open() error {
 	if !t.begins {
 		return nil
@@ -82,7 +83,7 @@ func (t *tx) open() error {
 	return t.ask()
 }
 
-// count runs a statement and returns the number of changed rows.
+// execCount runs a statement at once and returns the number of changed rows.
 func (t *tx) count(query string, args ...any) (int64, error) {
 	if err := t.ask(); err != nil {
 		return 0, err
@@ -102,7 +103,7 @@ func (t *tx) query(query string, args ...any) (rows, error) {
 	return t.session.query(t.ctx, query, args...)
 }
 
-// row scans the first row of a query, or returns [sql.ErrNoRows].
+// queryRow scans the first row of a query into dest, or returns [sql.ErrNoRows].
 func (t *tx) row(query string, args []any, into ...any) error {
 	found := false
 	err := t.ask(ask{query, args, func(row scanner) error {

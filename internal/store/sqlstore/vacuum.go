@@ -12,13 +12,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The file's user_version tells whether free pages or the log may still contain erased text.
+// The file's user_version is 1 while free pages or the log may still contain erased text.
 const (
 	toVacuum = `PRAGMA user_version = 1`
 	vacuumed = `PRAGMA user_version = 0`
 )
 
-// Points of rewriting the file at which a test can crash the process.
+// Points at which a test can crash the process while the file is rewritten.
 const (
 	beforeVacuum = "before VACUUM"
 	afterVacuum  = "after VACUUM"
@@ -26,20 +26,20 @@ const (
 )
 
 const (
-	// After an erasure the file is rewritten when there were no writes for vacuumAfter, and after
-	// vacuumWithin at the latest. A failed rewrite is repeated after vacuumWithin.
+	// After an erasure the file is rewritten when there were no writes for vacuumIdleTime, and after
+	// vacuumDeadline at the latest. A failed rewrite is repeated after vacuumDeadline.
 	vacuumAfter  = time.Second
 	vacuumWithin = time.Minute
 )
 
-// lingering records erased text that may still be in the file.
+// vacuumState records whether the file must be rewritten, because it may still contain erased text.
 type lingering struct {
-	since  time.Time // time of the first erasure since the last rewrite; zero: none
-	failed time.Time // time when rewriting the file failed
-	cause  error     // why it failed
+	since  time.Time // first erasure after the last rewrite; zero if there is none
+	failed time.Time // time of the last failed rewrite
+	cause  error     // error of the last rewrite; nil if it did not fail
 }
 
-// wait returns how long the writer waits for a call before it rewrites the file.
+// delay returns how long the writer waits for a write before it rewrites the file.
 func (l lingering) wait() time.Duration {
 	wait := min(vacuumAfter, time.Until(l.since.Add(vacuumWithin)))
 	if l.cause != nil {
@@ -48,16 +48,16 @@ func (l lingering) wait() time.Duration {
 	return wait
 }
 
-// marksFile sets the flag in the file after an erasure. On a server it does nothing.
+// markForVacuum sets the flag in the file after an erasure. With PostgreSQL it does nothing.
 func (t *tx) marksFile() error {
 	if t.session.into != nil {
 		return nil
 	}
 	t.marked = true
-	return wrap("mark the file", t.exec(toVacuum))
+	return wrap("set the flag to rewrite the file", t.exec(toVacuum))
 }
 
-// MayHold returns the places where erased text may still be.
+// ErasedTextLocations describes the places that may still contain erased text.
 func (s *Store) MayHold() []string {
 	w, isFile := s.commits.(*writer)
 	if !isFile {
@@ -69,7 +69,7 @@ func (s *Store) MayHold() []string {
 	case l.cause != nil:
 		return []string{fmt.Sprintf("free pages and the log of the database file; rewriting the file failed and will be repeated: %v", l.cause)}
 	}
-	return []string{"free pages and the log of the database file, until it is written again: a second after the last write, a minute from now at the latest"}
+	return []string{"free pages and the log of the database file, until Loci rewrites it: a second after the last write, at most a minute from now"}
 }
 
 func (w *writer) lingers() lingering {
@@ -96,8 +96,8 @@ func (w *writer) erasing(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// room returns an error if the disk has no room to rewrite the file: VACUUM copies the file to the
-// folder for temporary files, and then writes the whole copy to the log.
+// checkRoom returns an error if the disk has no room to rewrite the file: VACUUM writes a copy to the
+// folder for temporary files, and then the whole copy to the log.
 func (w *writer) room() error {
 	size := fileSize(w.path)
 	for dir, needed := range map[string]int64{filepath.Dir(w.path): 2 * size, os.TempDir(): size} {
@@ -109,15 +109,15 @@ func (w *writer) room() error {
 			return err
 		}
 		if free < needed {
-			return memory.Errorf(memory.Unavailable, "nothing was erased: it needs %d MB free in %s, where %d MB are, to write the database file again; make room and erase again",
+			return memory.Errorf(memory.Unavailable, "nothing was erased: rewriting the database file needs %d MB free in %s, which has %d MB; make room and erase again",
 				needed>>20+1, dir, free>>20)
 		}
 	}
 	return nil
 }
 
-// vacuum rewrites the file if its flag is set, since SQLite leaves erased text in free pages and
-// between rows. Only the writer's goroutine calls it.
+// vacuum rewrites the file, since SQLite leaves erased text in free pages and between rows. Only the
+// writer's goroutine may call it.
 func (w *writer) vacuum() {
 	select {
 	case w.copying <- struct{}{}:
@@ -128,7 +128,7 @@ func (w *writer) vacuum() {
 	}
 	err := w.rewrite()
 	if err != nil && w.log != nil {
-		w.log.Warn("erased words may still be in free pages of the database file, which could not be written again", "err", err)
+		w.log.Warn("erased text may remain in free pages of the database file, which could not be rewritten", "err", err)
 	}
 	w.linger(func(l *lingering) {
 		if err == nil {
@@ -141,7 +141,7 @@ func (w *writer) vacuum() {
 
 func (w *writer) rewrite() error {
 	w.failpoint(beforeVacuum)
-	err := w.each(`PRAGMA temp_store = file`, `VACUUM`) // in memory the copy would need as much memory as the file has
+	err := w.each(`PRAGMA temp_store = file`, `VACUUM`) // a copy in memory would be as large as the file
 	if err = errors.Join(err, w.each(`PRAGMA temp_store = memory`)); err != nil {
 		return explain(w.damage.note(err))
 	}
@@ -151,13 +151,13 @@ func (w *writer) rewrite() error {
 		return fmt.Errorf("empty the log: %w", err)
 	}
 	if busy != 0 {
-		return errors.New("the log is being read")
+		return errors.New("a reader is using the log")
 	}
 	w.failpoint(emptiedLog)
 	return w.each(vacuumed)
 }
 
-// each runs statements in order, outside of a transaction.
+// execAll runs statements in order, without a transaction.
 func (w *writer) each(statements ...string) error {
 	for _, s := range statements {
 		if _, err := w.session.conn.ExecContext(context.Background(), s); err != nil {

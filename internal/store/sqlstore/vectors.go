@@ -11,7 +11,7 @@ import (
 const putVector = `INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)
 	ON CONFLICT (owner, memory, model) DO UPDATE SET dims = excluded.dims, data = excluded.data`
 
-// vectors stores vectors of existing memories. Since will yield these memories again.
+// writeVectors stores vectors of existing memories, and raises the memories' versions.
 func (w *write) vectors(vectors []memory.Vector) error {
 	if err := w.touch(vectors); err != nil {
 		return err
@@ -35,8 +35,8 @@ func (w *write) vectors(vectors []memory.Vector) error {
 	return nil
 }
 
-// touch sets the write's version on the vectors' memories that exist: one statement for each table,
-// since there may be many.
+// raiseVersions sets the version of the vectors' memories, if they exist, to the write's version, so
+// that Since yields them again. It runs one statement for each table, since there may be many vectors.
 func (w *write) touch(vectors []memory.Vector) error {
 	var missing listed
 	for _, v := range vectors {
@@ -52,7 +52,7 @@ func (w *write) touch(vectors []memory.Vector) error {
 			w.version, string(w.owner), missing)
 		there, err := collect(rows, err, scanText[string])
 		if err != nil {
-			return fmt.Errorf("touch %s: %w", table, err)
+			return fmt.Errorf("update the versions in %s: %w", table, err)
 		}
 		for _, id := range there {
 			w.wrote[id] = true

@@ -8,14 +8,14 @@ import (
 	"github.com/loci-memory/loci/internal/shelf"
 )
 
-// limitOf returns a LIMIT of at least n rows; callers cut the excess. It is a constant in the text,
-// since SQLite would plan a query with an argument each time, and rounded up so that there are few
-// texts.
+// limitClause returns a LIMIT of at least n rows; callers cut the excess. The limit is a literal, since
+// SQLite would plan a query with an argument each time, and a power of two, so that there are few
+// distinct statements.
 func limitOf(n int) string {
 	return ` LIMIT ` + strconv.Itoa(roundUp(n))
 }
 
-// where is a condition being built. Its first term compares the owner, which is not in args:
+// where builds a WHERE clause. Its first term compares the owner, which args does not contain, since
 // [view.query] adds it.
 type where struct {
 	terms []string
@@ -29,15 +29,15 @@ func (w *where) and(term string, args ...any) {
 	w.args = append(w.args, args...)
 }
 
-// anyOf narrows a column to the values; no values means no condition.
+// inValues requires one of the values in a column; empty values mean no condition.
 func (w *where) anyOf(column string, values []string) {
 	if len(values) > 0 {
 		w.and(column+` IN (SELECT value FROM json_each(?))`, listed(values))
 	}
 }
 
-// oneOf is anyOf for few values, such as ids. Each value is an argument: SQLite looks these up five
-// times as fast as a list.
+// inFewValues is inValues for few values, such as ids. Each value is an argument, since SQLite looks up
+// arguments five times as fast as a list.
 func (w *where) oneOf(column string, values []string) {
 	if len(values) > maxListed {
 		w.anyOf(column, values)
@@ -48,13 +48,13 @@ func (w *where) oneOf(column string, values []string) {
 	}
 }
 
-// maxListed is the maximum number of values that are separate arguments.
+// maxPlaceholders is the maximum number of values that inFewValues passes as separate arguments.
 const maxListed = 32
 
-// placesFor returns at least n placeholders, rounded up so that there are few distinct statements.
+// placeholders returns at least n placeholders, rounded up so that there are few distinct statements.
 func placesFor(n int) string { return `(?` + strings.Repeat(`,?`, roundUp(n)-1) + `)` }
 
-// arguments returns the values for the placeholders; the last value fills the excess.
+// placeholderArgs returns the arguments for placeholders; the last value is repeated for the excess.
 func arguments(values []string) []any {
 	args := make([]any, roundUp(len(values)))
 	for i := range args {
@@ -63,10 +63,10 @@ func arguments(values []string) []any {
 	return args
 }
 
-// roundUp returns the next power of two.
+// roundUp returns the smallest power of two that is at least n.
 func roundUp(n int) int { return 1 << bits.Len(uint(n-1)) }
 
-// after narrows to the rows after a cursor in a list with the newest first.
+// afterCursor selects the rows after a cursor, in a list ordered by column, newest first.
 func (w *where) after(text, column string) error {
 	if text == "" {
 		return nil

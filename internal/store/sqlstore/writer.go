@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxGroup limits how many calls share a commit, so that the first is not delayed for long.
+// maxGroupSize limits how many calls share a commit, so that the first call does not wait for long.
 const maxGroup = 256
 
 // Points of a commit at which a test can crash the process.
@@ -25,23 +25,23 @@ const (
 	betweenGroup = "between groups"
 )
 
-// writer is the only goroutine that writes. It owns its connection.
+// writer runs all writes to an SQLite file, in one goroutine with its own connection.
 type writer struct {
 	db        *sql.DB
 	session   *session
 	now       func() time.Time
-	reads     *reader // used by claims to check for due jobs
+	reads     *reader // used by claim to check for due jobs
 	cache     *memoryCache
 	damage    *damage
-	log       *slog.Logger // nil: no log
+	log       *slog.Logger // nil disables the log
 	waited    func(time.Duration)
 	failpoint func(point string)
-	path      string        // path of the file
+	path      string        // path of the SQLite file
 	copying   chan struct{} // holds a token while the file is copied, erased from, or rewritten
 	done      chan struct{}
 	changed   []memoryKey // memories changed by the current transaction
 
-	mu     sync.RWMutex // guards left, and closed against sends on calls
+	mu     sync.RWMutex // guards the fields below; read-locked by sends on calls
 	closed bool
 	left   lingering
 	calls  chan *call
@@ -53,16 +53,17 @@ type call struct {
 	do    func(*tx) error
 	err   error
 	done  chan struct{}
-	taken atomic.Bool // set by the writer when it starts the call, or by a caller who gives up
-	since time.Time   // when the call was queued
+	taken atomic.Bool // set by the writer when it starts the call, or by a caller that gives up
+	since time.Time   // time at which the call was queued
 }
 
-// newCall returns a call; its waiting time starts now.
+// newCall returns a call that is queued now.
 func newCall(ctx context.Context, do func(*tx) error) *call {
 	return &call{ctx: ctx, do: do, done: make(chan struct{}), since: time.Now()}
 }
 
-// take claims the call unless its caller gave up, and passes the time it waited to waited.
+// claim marks the call as started, and calls observeWait with its queueing time. It returns false if
+// the caller gave up.
 func (c *call) take(waited func(time.Duration)) bool {
 	if !c.taken.CompareAndSwap(false, true) {
 		return false
@@ -87,7 +88,7 @@ func startWriter(ctx context.Context, db *sql.DB, path string, o Options, cache 
 	}
 	var mark int
 	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&mark); err != nil {
-		return nil, fmt.Errorf("read whether erased text remains: %w", err)
+		return nil, fmt.Errorf("read the flag to rewrite the file: %w", err)
 	}
 	if mark != 0 { // the process ended before it rewrote the file
 		w.left.since = time.Now()
@@ -97,8 +98,8 @@ func startWriter(ctx context.Context, db *sql.DB, path string, o Options, cache 
 	return w, nil
 }
 
-// write queues do and waits until it is committed. If ctx ends before the call has started, the
-// call leaves the queue; a started call is always awaited.
+// write queues do and waits until it is committed. If ctx ends before do has started, do never runs;
+// otherwise write waits for do to end.
 func (w *writer) write(ctx context.Context, _ memory.Owner, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -142,7 +143,7 @@ func (w *writer) send(c *call) error {
 func (w *writer) run() {
 	defer close(w.done)
 	for {
-		var idle <-chan time.Time // nil: blocks forever
+		var idle <-chan time.Time // nil blocks forever
 		if l := w.lingers(); !l.since.IsZero() {
 			idle = time.After(l.wait())
 		}
@@ -159,7 +160,7 @@ func (w *writer) run() {
 	}
 }
 
-// commit runs first, and the calls waiting by then, in one transaction.
+// commit runs firstCall and the other waiting calls in one transaction.
 func (w *writer) commit(first *call) {
 	group := make([]*call, 0, 8)
 	w.changed = w.changed[:0]
@@ -191,11 +192,11 @@ func (w *writer) commit(first *call) {
 	}
 }
 
-// yields is how often other goroutines may run before a commit: each call that joins saves a
-// commit. Without other goroutines this costs nothing.
+// yieldsBeforeCommit is how often the writer lets other goroutines run before a commit, since each
+// call that they queue saves a commit.
 const yields = 4
 
-// waiting returns the next call in the queue, or nil if the queue is empty or the group is full.
+// nextWaiting returns the next queued call, or nil if the queue is empty or the group is full.
 func (w *writer) waiting(taken int) *call {
 	if taken >= maxGroup {
 		return nil
@@ -211,9 +212,9 @@ func (w *writer) waiting(taken int) *call {
 	return nil
 }
 
-// attempt runs one call so that its failure affects no other: under a savepoint or, as the first
-// call, in a transaction that is restarted if the call fails. It returns an error only if the whole
-// transaction is lost.
+// runCall runs one call so that its failure does not affect other calls: under a savepoint or, for the
+// first call, in a transaction that is restarted if the call fails. It returns an error only if the
+// whole transaction failed.
 func (w *writer) attempt(c *call, first bool) error {
 	if c.err = c.ctx.Err(); c.err != nil {
 		return nil
@@ -237,7 +238,7 @@ func (w *writer) attempt(c *call, first bool) error {
 	return w.exec("RELEASE call")
 }
 
-// undo reverts a call that failed with cause.
+// revert undoes the writes of a call that failed with cause.
 func (w *writer) undo(cause error, first bool) error {
 	steps := []string{"ROLLBACK TO call", "RELEASE call"}
 	if first {
@@ -275,8 +276,8 @@ func (w *writer) close() error {
 	return errors.Join(append(errs, w.session.conn.Close(), w.db.Close())...)
 }
 
-// tx returns one call's view of the transaction. It does not use the caller's context: interrupting
-// a statement would fail the other calls of the group.
+// tx returns the transaction for one call. It does not use the caller's context, since an interrupted
+// statement would fail the other calls of the group.
 func (w *writer) tx() *tx {
 	return &tx{ctx: context.Background(), session: w.session, now: func() (time.Time, error) { return w.now(), nil }}
 }

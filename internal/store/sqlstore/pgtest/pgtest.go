@@ -1,6 +1,6 @@
-// Package pgtest starts a PostgreSQL server for a package's tests, with installed binaries, for
-// example of Debian's package postgresql. The server is private: it listens only on a Unix socket,
-// does not sync its files, and removes them at the end.
+// Package pgtest starts a PostgreSQL server for a package's tests. It needs installed binaries, such
+// as Debian's package postgresql. The server listens only on a Unix socket, does not sync its files,
+// and deletes them at the end.
 //
 // If TEST_POSTGRES is set to an address, the tests use that server instead.
 package pgtest
@@ -26,11 +26,11 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// addressVariable names the server to use. A test binary sets it for its child processes.
+// addressVariable is the environment variable for a server's address, which child processes inherit.
 const addressVariable = "TEST_POSTGRES"
 
-// errNone reports that no PostgreSQL binaries are installed.
-var errNone = errors.New("PostgreSQL is not tried: install Debian's postgresql, or name a server in " + addressVariable)
+// errNotInstalled reports that no PostgreSQL binaries are installed.
+var errNone = errors.New("skipped without PostgreSQL: install Debian's postgresql, or set a server's address in " + addressVariable)
 
 // server is the server that this test binary started.
 var server struct {
@@ -40,7 +40,7 @@ var server struct {
 	stop    func()
 }
 
-// Later tests reuse schemas: creating the tables takes far longer than emptying them.
+// Tests reuse schemas, since creating the tables takes far longer than emptying them.
 var (
 	schemas atomic.Int64
 	emptied = make(chan string, 64)
@@ -55,8 +55,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Address returns the server's address, for tests that create their own schemas. Without a server
-// the test is skipped.
+// Address starts the server if needed, and returns its address, for tests that create their own
+// schemas. Without PostgreSQL it skips the test.
 func Address(t testing.TB) string {
 	t.Helper()
 	server.once.Do(start)
@@ -69,7 +69,7 @@ func Address(t testing.TB) string {
 	return server.address
 }
 
-// Fresh returns the address of a schema without tables, for one test.
+// NewSchema returns the address of a new schema without tables, for one test.
 func Fresh(t testing.TB) string {
 	t.Helper()
 	return With(Address(t), "search_path", create(t))
@@ -84,7 +84,7 @@ func create(t testing.TB) string {
 	return name
 }
 
-// Schema returns the address of a schema for one test. Its tables are empty or missing.
+// Schema returns the address of a schema, new or reused, for one test. Its tables are empty or missing.
 func Schema(t testing.TB) string {
 	t.Helper()
 	address := Address(t)
@@ -107,7 +107,7 @@ func Schema(t testing.TB) string {
 	return With(address, "search_path", name)
 }
 
-// empty deletes every row except those of migrations.
+// deleteRows deletes every row of a schema's tables, except the table of migrations.
 func empty(name string) error {
 	db, err := sql.Open("pgx", server.address)
 	if err != nil {
@@ -119,7 +119,7 @@ func empty(name string) error {
 	return errors.Join(err, db.Close())
 }
 
-// With returns the address with an additional parameter.
+// WithParameter returns the address with an additional parameter.
 func With(address, name, value string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -131,12 +131,12 @@ func With(address, name, value string) string {
 	return u.String()
 }
 
-// socketName is the file of a server's socket, in the folder that is the address's host.
+// socketName is the name of a server's socket. The address contains the socket's folder as its host.
 const socketName = ".s.PGSQL.5432"
 
-// Way creates a proxy to a server for a test. It listens on a socket in folder, and passes each
-// connection and the path of the server's own socket to carry. If the server has no socket, the
-// test is skipped.
+// Proxy starts a proxy to a server for a test, and returns the proxy's address and its socket's folder.
+// It calls forward with each client's connection and the path of the server's socket. If the server has
+// no socket, it skips the test.
 func Way(t testing.TB, address string, carry func(near net.Conn, server string)) (way, folder string) {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -187,7 +187,7 @@ func start() {
 	server.err = run(binaries)
 }
 
-// find returns the folder of the newest server's binaries.
+// findBinaries returns the folder of the newest installed server's binaries.
 func find() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		return filepath.Dir(path), nil
@@ -199,10 +199,10 @@ func find() (string, error) {
 	return filepath.Dir(slices.Max(found)), nil
 }
 
-// script creates a database and serves it until its standard input closes, which happens whenever
-// the test process ends.
+// script creates a database and runs the server until standard input closes, at the latest when the
+// test process ends.
 const script = `set -e
-trap '' TERM INT HUP # which whoever ends the tests may send to all
+trap '' TERM INT HUP # a terminal may send these to the whole process group
 "$1/initdb" -D "$2/data" -U loci -A trust -E UTF8 --locale=C --no-sync >"$2/log" 2>&1
 "$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=300 -c shared_buffers=128MB -c jit=off \
 	-c fsync=off -c full_page_writes=off -c max_wal_size=1GB $3 >>"$2/log" 2>&1 </dev/null &
@@ -242,13 +242,13 @@ func stopServer(open io.Closer, ended <-chan struct{}) {
 	server.stop = func() { _ = open.Close(); <-ended }
 }
 
-// answers waits until the server accepts connections.
+// waitForServer waits up to a minute until the server accepts connections, and stores its address.
 func answers(address, log string, ended <-chan struct{}) error {
 	db, err := sql.Open("pgx", address)
 	if err != nil {
 		return err
 	}
-	defer db.Close() //nolint:errcheck // the connection is not needed any more
+	defer db.Close() //nolint:errcheck // the connection was only for pings
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if err = db.PingContext(context.Background()); err == nil {
 			server.address = address

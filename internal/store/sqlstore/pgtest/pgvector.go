@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Vector returns the address of a database for a test, with pgvector if with is set. The test is
-// skipped if the server does not have pgvector.
+// VectorDatabase creates a database for a test, with pgvector if enable is set, and returns its
+// address. It skips the test if the server has no pgvector.
 func Vector(t testing.TB, with bool) string {
 	t.Helper()
 	admin := Open(t, Address(t))
