@@ -100,7 +100,7 @@ func TestAnotherMachinesChatsStayAsTheyAre(t *testing.T) {
 	if err != nil || len(came) < 2 {
 		t.Fatalf("%d files came: %v", len(came), err)
 	}
-	if told := l.findings(t); len(told) != 1 || !strings.Contains(told[0], "of a chat, and Loci knows nothing of what it says") {
+	if told := l.findings(t); len(told) != 1 || !strings.Contains(told[0], "belongs to a chat that Loci does not know") {
 		t.Errorf("doctor: %q", told)
 	}
 	for path, text := range came {

@@ -93,7 +93,7 @@ func TestAnExportThatWasCutOffIsReadUpToThere(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	cutOff := claudeExport[:strings.Index(claudeExport, `{"uuid":"n3"`)]
 	out := r.bring(t, ana, transfer.ImportOptions{Format: portable.Claude}, cutOff)
-	if out.Added != (transfer.Tally{Conversations: 1, Turns: 3}) || out.Broken != 1 || out.Problems[0].Line != 2 || !strings.Contains(out.Problems[0].Reason, "all that follows is left out") {
+	if out.Added != (transfer.Tally{Conversations: 1, Turns: 3}) || out.Broken != 1 || out.Problems[0].Line != 2 || !strings.Contains(out.Problems[0].Reason, "the rest of the file is not read") {
 		t.Fatalf("%+v", out)
 	}
 	whole := r.bring(t, ana, transfer.ImportOptions{Format: portable.Claude}, claudeExport)

@@ -13,14 +13,14 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// kinds maps names of types in Go and encoding/json to JSON's types in plain words.
+// typeNames maps types of Go and encoding/json to names for people.
 var kinds = map[string]string{
 	"string": "a text", "bool": "true or false", "number": "a number", "float32": "a number", "float64": "a number",
 	"array": "a list", "slice": "a list", "object": "an object", "struct": "an object", "map": "an object",
 }
 
-// explainJSON explains why JSON could not be decoded: it names the field, the expected type and the
-// actual type in plain words.
+// explainJSON describes an error of decoding JSON for people: with the field, the expected type and
+// the actual type.
 func explainJSON(err error) string {
 	var typed *json.UnmarshalTypeError
 	var no *time.ParseError
@@ -34,18 +34,18 @@ func explainJSON(err error) string {
 		return strings.TrimSpace(fmt.Sprintf("%s should be %s and is %s %s", fieldOf(typed.Field), cmp.Or(kinds[want.Kind().String()], "a whole number"), kinds[found], text.Clip(value, 40)))
 	case errors.As(err, &no):
 		return fmt.Sprintf("%q is not a valid time; write it as 2026-05-03T14:00:00Z", text.Clip(no.Value, 60))
-	case strings.HasPrefix(err.Error(), "Time."): // encoding/json returns only a text for a time that is not a string
+	case strings.HasPrefix(err.Error(), "Time."): // the error for a time that is not a string has no type
 		return "a time should be a text like 2026-05-03T14:00:00Z"
 	case errors.Is(err, io.EOF):
-		return "there is nothing in it"
+		return "it is empty"
 	case errors.Is(err, io.ErrUnexpectedEOF), err.Error() == "unexpected end of JSON input":
-		return "it breaks off"
+		return "it ends too early"
 	}
 	return text.Clip(strings.TrimPrefix(err.Error(), "json: "), 200)
 }
 
-// fieldOf returns a field's name in the file. Embedded structs, whose names are capitalized, are
-// left out.
+// fieldName returns a field's name in the file, without embedded structs, whose names are
+// capitalized.
 func fieldOf(path string) string {
 	var parts []string
 	for part := range strings.SplitSeq(path, ".") {

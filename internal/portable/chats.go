@@ -12,9 +12,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// chat is a conversation in another program's export: a tree of messages with one final path.
+// chat is a conversation in another program's export: a tree of messages with a current path.
 type chat struct {
-	from, id         string // the name of the program, and the chat's id there
+	from, id         string // the program's name, and the program's id of the chat
 	title            string
 	created, updated time.Time
 	messages         map[string]message
@@ -30,7 +30,7 @@ type message struct {
 	created time.Time
 }
 
-// path returns the ids of the messages from the first to the current one.
+// path returns the ids of the messages on the path from the first to the current message.
 func (c chat) path() (ids []string) {
 	met := map[string]bool{}
 	for at := c.current; at != "" && !met[at]; at = c.messages[at].parent {
@@ -41,8 +41,8 @@ func (c chat) path() (ids []string) {
 	return ids
 }
 
-// chat emits the text messages on the path of a chat, which is item n of the file. A turn without a
-// time gets the previous turn's time; a chat without text is skipped.
+// emitChat emits a chat, which is item n of the file, and the text messages on its path. A turn
+// without a time gets the previous turn's time. A chat without text is skipped.
 func (r Reader) chat(n int, c chat) error {
 	conversation := memory.Conversation{ID: r.ID(c.from, c.id), Owner: r.Owner, Project: r.Project, Title: c.title, CreatedAt: c.created, UpdatedAt: c.updated}
 	last, begun := c.created, false
@@ -75,7 +75,7 @@ func (r Reader) chat(n int, c chat) error {
 	return nil
 }
 
-// conversation reads an item of conversations.json, a file name that both ChatGPT and Claude use.
+// readConversation reads an item of conversations.json, by ChatGPT or Claude.
 func (r Reader) conversation(n int, item []byte) error {
 	var of struct {
 		Claude json.RawMessage `json:"chat_messages"`
@@ -153,7 +153,7 @@ type claudeConversation struct {
 
 type claudeMessage struct {
 	ID      string `json:"uuid"`
-	Parent  string `json:"parent_message_uuid"` // "": the previous message in the list
+	Parent  string `json:"parent_message_uuid"` // "" means the previous message in the list
 	Sender  string `json:"sender"`
 	Text    string `json:"text"`
 	Content []struct {
@@ -182,8 +182,8 @@ func (c claudeConversation) chat() chat {
 	return out
 }
 
-// words returns a message's text. If the message has parts, it joins their texts, since Text then
-// contains placeholders for other parts.
+// joinedText returns a message's text. If the message has parts, it joins the parts' texts, since
+// Text then contains placeholders for parts without text.
 func (m claudeMessage) words() string {
 	var texts []string
 	for _, p := range m.Content {
@@ -198,7 +198,7 @@ func (m claudeMessage) words() string {
 	return words
 }
 
-// joined joins texts with blank lines between them, and skips blank texts.
+// joinTexts joins the texts that are not blank, one per line.
 func joined(texts []string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n")
 }

@@ -16,14 +16,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Exports of other programs, in public formats. Loci derives ids from the programs' ids, so that
-// reading a file twice adds nothing, and no derived id equals an existing id.
+// This file reads other programs' exports. Loci derives ids from the programs' ids, so that a second
+// import of a file adds nothing.
 
-// items reads a JSON list one element at a time, or the first list in an object.
+// readItems calls use with each item of a JSON list, or of the first list in an object. n is the
+// item's number, from 1.
 func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	if mark, _ := buffered.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
-		_, _ = buffered.Discard(len(mark)) // it was just read
+		_, _ = buffered.Discard(len(mark)) // cannot fail after Peek
 	}
 	bounded := &io.LimitedReader{R: buffered, N: 2 * MaxLine} // the limit includes the decoder's read-ahead
 	dec := json.NewDecoder(bounded)
@@ -36,9 +37,9 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 			var syntax *json.SyntaxError
 			switch { // the start of the next item cannot be found
 			case bounded.N <= 0:
-				return r.Bad(n, memory.Errorf(memory.TooLarge, "%w, and all that follows is left out", errLongLine))
+				return r.Bad(n, memory.Errorf(memory.TooLarge, "%w, and the rest of the file is not read", errLongLine))
 			case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
-				return r.Bad(n, memory.Errorf(memory.Invalid, "is not JSON, and all that follows is left out: %s", explainJSON(err)))
+				return r.Bad(n, memory.Errorf(memory.Invalid, "is not JSON, and the rest of the file is not read: %s", explainJSON(err)))
 			}
 			return fmt.Errorf("read: %w", err)
 		}
@@ -58,7 +59,7 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 	return nil
 }
 
-// intoList moves to the first element of the list, or of the first list in an object.
+// enterList moves dec to the first element of the list, or of the first list in an object.
 func intoList(dec *json.Decoder) error {
 	for depth := 0; ; {
 		tok, err := dec.Token()
@@ -75,12 +76,12 @@ func intoList(dec *json.Decoder) error {
 			depth--
 		}
 		if depth == 0 {
-			return errors.New("there is no list in it")
+			return errors.New("it contains no list")
 		}
 	}
 }
 
-// mem0 reads a memory in the format of mem0's get_all.
+// readMem0 reads a memory in the format of mem0's get_all.
 func (r Reader) mem0(n int, item []byte) error {
 	var m struct {
 		ID         string          `json:"id"`
@@ -111,13 +112,13 @@ func (r Reader) mem0(n int, item []byte) error {
 	return r.giveFact(n, len(item), f)
 }
 
-// giveFact emits an imported fact.
+// emitFact emits a fact from another program's export or a list.
 func (r Reader) giveFact(line, size int, f memory.Fact) error {
 	f.Scope.Project = r.Project
 	return r.give(Record{Line: line, Size: size, Made: true, Fact: &f})
 }
 
-// unix converts seconds since 1970. It returns the zero time for implausible values.
+// fromUnix converts seconds since 1970. It returns the zero time for implausible values.
 func unix(seconds float64) time.Time {
 	if !(seconds > 0 && seconds < 1e11) {
 		return time.Time{}

@@ -9,11 +9,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// omitted marks a field that is not written: the owner, and values that the store computes.
+// omitted is the type of fields that are not written: the owner, and values that the store computes.
 type omitted = json.RawMessage
 
-// The lines of JSONL. A field declared here hides the field of the same name in the embedded
-// struct.
+// The lines of JSONL. A declared field hides the field of the same name in the embedded struct.
 type (
 	conversationLine struct {
 		Type string `json:"type"`
@@ -67,12 +66,12 @@ type (
 	}
 )
 
-// FactFields holds the fields of a fact within its line.
+// FactFields has the fields of a fact without its methods.
 type FactFields memory.Fact
 
 func scopeOf(s memory.Scope) scopeLine { return scopeLine{s.Project, s.Agent, s.Conversation} }
 
-// value returns the record as a JSON value, with words as its text.
+// jsonValue returns the record as a value for encoding/json, with the given text.
 func (r Record) value(words *string) any {
 	switch {
 	case r.Header != nil:
@@ -101,7 +100,7 @@ func decode[T any](text []byte, into **T) error {
 	return json.Unmarshal(text, *into)
 }
 
-// decoders decode a line, by the line's type.
+// decoders maps the type of a line to its decoder.
 var decoders = map[string]func(text []byte, rec *Record) error{
 	"header":       func(text []byte, rec *Record) error { return decode(text, &rec.Header) },
 	"conversation": func(text []byte, rec *Record) error { return decode(text, &rec.Conversation) },
@@ -133,8 +132,8 @@ func (r Record) setOwner(owner memory.Owner) {
 	}
 }
 
-// record decodes a line of JSON. carried reports whether the line contained the text.
-// [memory.Invalid] explains what is wrong.
+// decodeRecord decodes a line of JSON. hasText reports whether the line contains the record's text.
+// The error is [memory.Invalid], and describes the invalid field.
 func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
 	var line struct {
 		Type    string           `json:"type"`
@@ -171,17 +170,17 @@ func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
 	return rec, line.Content != nil || line.Text != nil || line.Value != nil, nil
 }
 
-// othersTurn completes a turn from a line of another program's chat. Its id is derived from the
-// content, so that equal lines are one turn.
+// completeTurn completes a turn from a line of another program's chat. The id is derived from the
+// line's fields, so that equal lines are one turn.
 func (r Reader) othersTurn(t *memory.Turn) {
 	t.ID = r.ID("turn", t.Conversation, t.Ref, string(t.Role), t.CreatedAt.UTC().Format(time.RFC3339Nano), t.Content)
 	t.Index, t.Parent, t.Chain, t.Status = 0, "", "", memory.Active
 }
 
-// lines writes JSON lines.
+// jsonLines writes JSON lines.
 type lines struct{ *json.Encoder }
 
-// Lines returns a writer of JSON lines, which accepts records in any order.
+// NewJSONLWriter returns a writer of JSON lines, which accepts records in any order.
 func Lines(out io.Writer) Writer {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)

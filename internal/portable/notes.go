@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxNote limits the bytes of a note, since it is read as a whole.
+// maxNoteBytes limits the size of a note, since a note is read as a whole.
 const maxNote = 1 << 20
 
 var (
@@ -19,9 +19,9 @@ var (
 	inBrackets  = lazy.Compile(`\s*\([^()]*\)\s*$`)
 )
 
-// note reads one Markdown file with front matter. A file of agent-cli is a memory: its role makes
-// it a fact, a turn or a summary. A file of basic-memory is a note: its observations are facts
-// about its title.
+// readNote reads one Markdown file with front matter. A file of agent-cli is a fact, a turn or a
+// summary, by its role. A file of basic-memory is a note: its observations are facts about its
+// title.
 func (r Reader) note(in io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(in, maxNote+1))
 	switch {
@@ -71,7 +71,7 @@ func (r Reader) agentCLI(front map[string]string, words string) error {
 			messages: map[string]message{id + words: {role: role, words: words, ref: id, created: at}}, current: id + words,
 		})
 	case "summary":
-		return nil // summaries are created again from the turns
+		return nil // Loci summarizes the turns itself
 	}
 	f := memory.Fact{Content: words, Trust: memory.TrustUser, CreatedAt: at}
 	if conversation != "global" { // "global" means that the memory belongs to no chat

@@ -12,9 +12,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Markdown for people: facts by category, the profile, and turns by conversation. A comment after
-// each record has the other fields, in the JSON of JSONL: "<!-- loci {…} -->". In it ">" is written
-// as \u003e, so that it cannot end the comment.
+// A Markdown file contains the profile, contexts, facts by category, and turns by conversation. The
+// comment after each record, "<!-- loci {…} -->", contains the other fields, in the JSON of JSONL.
+// In a comment ">" is written as \u003e, so that it cannot end the comment.
 const (
 	commentOpen  = "<!-- loci "
 	commentClose = " -->"
@@ -29,7 +29,7 @@ const (
 	talkHeading     = "Conversations"
 )
 
-// standings lists the parts of the page with facts, by status.
+// factParts lists the parts of the file with facts, by status.
 var standings = []struct {
 	heading  string
 	statuses []memory.Status
@@ -40,9 +40,9 @@ var standings = []struct {
 	{"Facts that were forgotten or refused", []memory.Status{memory.Retired, memory.Rejected}},
 }
 
-// Group is a fact's position on a page: its status, then its category.
+// Group is a fact's position in a Markdown file, by status and category.
 type Group struct {
-	standing int // index in standings
+	standing int // index in factParts
 	category string
 }
 
@@ -56,24 +56,23 @@ func GroupOf(f *memory.Fact) Group {
 	return Group{len(standings) - 1, f.Category}
 }
 
-// Compare orders groups as on a page: current facts first, and in each part facts without a
-// category last.
+// Compare orders groups for a Markdown file: by part, with facts without a category last.
 func (g Group) Compare(h Group) int {
 	return cmp.Or(cmp.Compare(g.standing, h.standing), -cmp.Compare(min(len(g.category), 1), min(len(h.category), 1)), cmp.Compare(g.category, h.category))
 }
 
-// page writes a Markdown file. It keeps the first error and writes nothing after it.
+// markdownWriter writes a Markdown file. It returns its first error and writes nothing after it.
 type page struct {
 	out  io.Writer
 	err  error
-	top  int       // level of a part's heading: 2 below a common heading, otherwise 1
-	open [8]string // the current heading of each level
-	list bool      // the last line was a list item
+	top  int       // level of a part's heading: 2 below a heading of the file, otherwise 1
+	open [8]string // current heading of each level
+	list bool      // whether the last line was a list item
 }
 
-// Page returns a writer of a single Markdown file. Records must come in this order: the header,
-// profile entries, contexts, facts by [Group], each before its relations, and conversations, each
-// before its summaries and turns.
+// NewMarkdownWriter returns a writer of a single Markdown file. The order of the records must be:
+// the header, profile entries, contexts, facts by [Group], each before its relations, and
+// conversations, each before its summaries and turns.
 func Page(out io.Writer) Writer { return &page{out: out, top: 2} }
 
 func (p *page) Write(r Record) error {
@@ -122,7 +121,7 @@ func (p *page) print(format string, args ...any) {
 	}
 }
 
-// begin writes a heading, unless it is the current heading already.
+// beginPart writes a heading, unless it is the current heading already.
 func (p *page) begin(level int, text string) {
 	if p.open[level] != text {
 		p.heading(level, text, Record{})
@@ -140,7 +139,7 @@ func (p *page) heading(level int, text string, r Record) {
 	p.print("\n\n")
 }
 
-// end ends a list.
+// endList ends the current list, if any.
 func (p *page) end() {
 	if p.list {
 		p.print("\n")
@@ -148,7 +147,7 @@ func (p *page) end() {
 	p.list = false
 }
 
-// item writes a record as one line.
+// writeItem writes a record as a list item.
 func (p *page) item(lead string, r Record) {
 	p.list = true
 	words := *r.Words()
@@ -159,7 +158,7 @@ func (p *page) item(lead string, r Record) {
 	p.print("- %s%s %s\n", lead, shown(words), p.json(r.value(carried)))
 }
 
-// quotation writes a text of any length as a quotation.
+// writeQuotation writes a record's text as a quotation below a line with label and the time.
 func (p *page) quotation(who string, r Record) {
 	words := *r.Words()
 	var carried *string
@@ -203,16 +202,16 @@ func (p *page) json(v any) string {
 	return commentOpen + strings.ReplaceAll(strings.TrimSuffix(text.String(), "\n"), ">", escapedGreater) + commentClose
 }
 
-// escapedGreater is ">" in JSON, where it occurs only in strings.
+// escapedGreater is ">" in a JSON string; ">" occurs in JSON only in strings.
 const escapedGreater = `\u003e`
 
-// shown returns text on one line, with the start and end of comments escaped.
+// displayText returns text on one line, with the start and end of comments escaped.
 func shown(s string) string {
 	s = strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "<!--", "<! --")
 	return strings.ReplaceAll(s, "-->", "-- >")
 }
 
-// shownTitle returns a conversation's title as shown on a page.
+// displayTitle returns a conversation's title, or its time if there is no title.
 func shownTitle(c *memory.Conversation) string {
 	if title := shown(c.Title); title != "" {
 		return title
@@ -220,5 +219,5 @@ func shownTitle(c *memory.Conversation) string {
 	return "Conversation of " + c.CreatedAt.Format("2006-01-02 15:04")
 }
 
-// profileLead returns the text before the value of a profile entry.
+// profilePrefix returns the text before the value of a profile entry.
 func profileLead(key string) string { return "**" + shown(key) + "**: " }

@@ -10,17 +10,17 @@ import (
 
 var comment = lazy.Compile(`<!-- loci (\{.*\}) -->\s*$`)
 
-// pageReader reads the Markdown of Page. If a visible text differs from its comment, the visible
-// text wins, since people edit it. Below the heading of facts, a list item without a comment is a
-// new fact.
+// markdownReader reads the Markdown of [NewMarkdownWriter]. If a visible text differs from its
+// comment, it uses the visible text, since people edit this text. Below the heading of facts, a
+// list item without a comment is a new fact.
 type pageReader struct {
 	Reader
-	inFacts  int    // level of the current heading of facts; 0 outside of facts
-	category string // the current heading below the heading of facts
+	inFacts  int    // level of the heading of facts; 0 outside of facts
+	category string // current heading below the heading of facts
 
-	open    Record // the record whose quotation follows; zero: no record
-	carried bool
-	quoted  []string
+	open    Record   // record whose quotation is being read; zero for none
+	carried bool     // whether the comment of the record contains its text
+	quoted  []string // lines of the quotation
 }
 
 func (r Reader) markdown(in io.Reader) error {
@@ -78,15 +78,15 @@ func (p *pageReader) line(n int, line []byte) error {
 	return p.give(rec)
 }
 
-// settle sets a record's text to the visible text, unless the text in the record's HTML comment
-// would look the same on the page.
+// useVisibleText sets a record's text to the visible text, unless the text in the record's comment
+// would look the same.
 func settle(rec *Record, carried bool, words string) {
 	if w := rec.Words(); !carried || shown(*w) != shown(words) {
 		*w = words
 	}
 }
 
-// close completes the record whose quotation ends.
+// endQuotation emits the record whose quotation ends.
 func (p *pageReader) close() error {
 	rec := p.open
 	if rec.Words() == nil {
@@ -115,7 +115,7 @@ func (p *pageReader) heading(text string) bool {
 	return true
 }
 
-// bare reads a line that has no comment.
+// readUncommented reads a line without a comment.
 func (p *pageReader) bare(n int, text string) error {
 	if p.heading(text) || p.inFacts == 0 {
 		return nil
@@ -127,8 +127,8 @@ func (p *pageReader) bare(n int, text string) error {
 	return p.giveFact(n, len(text), memory.Fact{Content: m[1], Category: p.category, Trust: memory.TrustPerson})
 }
 
-// unescaped restores ">" in comments, so that raw JSON, such as metadata, stays equal byte for
-// byte.
+// unescape restores ">" in the JSON of a comment, so that raw JSON, such as metadata, stays equal
+// byte for byte.
 func unescaped(text string) string {
 	var b strings.Builder
 	for {

@@ -14,30 +14,31 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// MaxLine is the maximum length of a line in bytes. It equals the limit of a chat's body, since
-// turns can be that long.
+// MaxLine is the maximum length of a line in bytes. It equals the limit of a chat request's body, so
+// that a line can contain any turn.
 const MaxLine = 32 << 20
 
 // Reader converts files to records, one at a time.
 type Reader struct {
-	// Owner becomes the owner of every record.
+	// Owner is the owner to set in every record.
 	Owner memory.Owner
 
-	// Project is set on records of other programs' formats that have no project.
+	// Project is the project of facts and chats from other programs' exports; "" for none.
 	Project string
 
-	// ID derives an id for an item of another program: equal for equal parts.
+	// ID derives the id of an item from another program's export. Equal parts have equal ids.
 	ID func(parts ...string) string
 
-	// Take receives each record except the header. If it returns an error, reading stops.
+	// OnRecord is called with each record except the header. If it returns an error, reading stops.
 	Take func(Record) error
 
-	// Bad receives the error of each unreadable item, with its [Record.Line]. Reading continues
-	// unless Bad returns an error.
+	// OnError is called with the [Record.Line] and the error of each unreadable item. Reading
+	// continues unless OnError returns an error.
 	Bad func(line int, err error) error
 }
 
-// Read reads a file in a format. [memory.Invalid]: the file is unreadable, or has a newer version.
+// Read reads a file in a format. The error is [memory.Invalid] for a file in another format or in a
+// later version of Loci's format.
 func (r Reader) Read(format Format, in io.Reader) error {
 	switch format {
 	case "", JSONL:
@@ -56,7 +57,7 @@ func (r Reader) Read(format Format, in io.Reader) error {
 	return memory.Errorf(memory.Invalid, "format: %q is not one of %v", format, Formats)
 }
 
-// byteOrderMark is at the beginning of some programs' files.
+// byteOrderMark is the beginning of some programs' files.
 const byteOrderMark = "\ufeff"
 
 var (
@@ -74,8 +75,8 @@ type lineReader struct {
 
 func newLineReader(in io.Reader) *lineReader { return &lineReader{in: bufio.NewReaderSize(in, 64<<10)} }
 
-// next returns a line without its end, valid until the next call, and io.EOF after the last line.
-// If an error has a code, only this line is invalid, and the next one can be read.
+// next returns a line without its line end, valid until the next call, and io.EOF after the last
+// line. After the errors errLongLine and errNotText, the next line can be read.
 func (l *lineReader) next() ([]byte, error) {
 	l.b, l.n = l.b[:0], l.n+1
 	long := false
@@ -108,7 +109,7 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// each calls use with every line.
+// forEachLine calls use with every line and its number n, from 1.
 func (r Reader) each(in io.Reader, use func(n int, line []byte) error) error {
 	l := newLineReader(in)
 	for {
@@ -127,7 +128,7 @@ func (r Reader) each(in io.Reader, use func(n int, line []byte) error) error {
 	}
 }
 
-// jsonl reads JSON lines with one record each.
+// readJSONL reads JSON lines with one record each.
 func (r Reader) jsonl(in io.Reader) error {
 	return r.each(in, func(n int, line []byte) error {
 		if len(bytes.TrimSpace(line)) == 0 {
@@ -148,11 +149,11 @@ func (r Reader) jsonl(in io.Reader) error {
 	})
 }
 
-// give emits a record. For a header it only checks the version.
+// emit calls OnRecord with a record. Of a header it only checks the version.
 func (r Reader) give(rec Record) error {
 	if h := rec.Header; h != nil {
 		if h.Format != formatName || h.Version > formatVersion {
-			return memory.Errorf(memory.Invalid, "line %d: this is version %d of format %.40q; this server reads %q up to version %d", rec.Line, h.Version, h.Format, formatName, formatVersion)
+			return memory.Errorf(memory.Invalid, "line %d: the file has version %d of format %.40q; this server reads %q up to version %d", rec.Line, h.Version, h.Format, formatName, formatVersion)
 		}
 		return nil
 	}
@@ -164,8 +165,8 @@ var (
 	bullet  = lazy.Compile(`^(?:[-*+•]|\d{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)`)
 )
 
-// list reads one fact per line. Headings become categories. If the text has bullets, lines without
-// a bullet are comments; so are lines that end with a colon.
+// readList reads one fact per line. Headings become categories. It skips lines that end with a
+// colon and, after the first bullet, lines without a bullet.
 func (r Reader) list(in io.Reader) error {
 	category, bullets := "", false
 	return r.each(in, func(n int, line []byte) error {

@@ -27,10 +27,10 @@ const (
 	AgentCLI    Format = "agent-cli"    // one memory: front matter and text
 )
 
-// Formats lists the readable formats. A zip of Markdown is read file by file.
+// Formats lists the readable formats. Callers read a zip file by file.
 var Formats = []Format{JSONL, Markdown, List, ChatGPT, Claude, Mem0, BasicMemory, AgentCLI}
 
-// Unit names what [Record.Line] counts: lines, or items of a JSON list.
+// Unit returns the unit of [Record.Line]: "line", or "item" for items of a JSON list.
 func (f Format) Unit() string {
 	if slices.Contains([]Format{ChatGPT, Claude, Mem0}, f) {
 		return "item"
@@ -71,8 +71,8 @@ const (
 // Record is one exported or imported item. Exactly one pointer is set.
 type Record struct {
 	Line int  // number of the line or list item in the file, from 1
-	Size int  // size of the line or item in the file
-	Made bool // from another program, with a derived id: stored unless the id exists; a turn is appended to its conversation
+	Size int  // size of the line or item in the file, in bytes
+	Made bool // whether another program's export contained it; the id is derived, and an existing id is not overwritten
 
 	Header       *Header
 	Conversation *memory.Conversation
@@ -95,8 +95,8 @@ type Header struct {
 	Project    string    `json:"project,omitempty"`
 }
 
-// NewHeader returns the header of an export that was made at a time. at is the time of the exported
-// memory; project "" means all projects.
+// NewHeader returns the header of an export. at is the time of the exported memory; project ""
+// means all projects.
 func NewHeader(made time.Time, at memory.At, project string) *Header {
 	return &Header{
 		Type: "header", Format: formatName, Version: formatVersion, ExportedAt: made,
@@ -104,7 +104,7 @@ func NewHeader(made time.Time, at memory.At, project string) *Header {
 	}
 }
 
-// Words returns the record's text, nil if its kind has none.
+// Text returns the record's text, or nil for a kind of record without text.
 func (r Record) Words() *string {
 	switch {
 	case r.Turn != nil:
@@ -121,7 +121,8 @@ func (r Record) Words() *string {
 	return nil
 }
 
-// Target identifies the record: as [memory.Image.Target], or as "conversation:ID" or "turn:ID".
+// Target returns the record's target in the form of [memory.Image.Target], also for conversations
+// and turns: "conversation:ID" and "turn:ID".
 func (r Record) Target() string {
 	switch {
 	case r.Conversation != nil:
@@ -132,7 +133,7 @@ func (r Record) Target() string {
 	return r.Image().Target()
 }
 
-// Image returns the record for a change, or the zero Image for kinds that changes cannot add.
+// Image returns the record as an image, or the zero Image for kinds that changes cannot add.
 func (r Record) Image() memory.Image {
 	return memory.Image{Fact: r.Fact, Summary: r.Summary, Profile: r.Profile, Relation: r.Relation, Context: r.Context}
 }
@@ -142,7 +143,7 @@ func (r Record) Memory() memory.Memory {
 	return memory.Memory{Turn: r.Turn, Fact: r.Fact, Summary: r.Summary}
 }
 
-// SameMarks reports whether two records are equal apart from their texts.
+// EqualExceptText reports whether two records are equal apart from their texts.
 func (r Record) SameMarks(other Record) bool {
 	one, err1 := json.Marshal(r.value(nil))
 	two, err2 := json.Marshal(other.value(nil))

@@ -10,20 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// pages writes a zip of Markdown files: one for the profile, one for the contexts, one for the
-// facts, and one for each conversation.
+// zipWriter writes a zip of Markdown files: for the profile, for the contexts, for the facts, and for
+// each conversation.
 type pages struct {
 	zip   *zip.Writer
-	head  Record
-	owed  bool // the file of facts must still be written, even if empty
-	name  string
-	page  *page          // writer of the current file
-	names map[string]int // number of conversations with this name
+	head  Record         // header of the export, written to each file
+	owed  bool           // whether the file of facts must still be written, even if empty
+	name  string         // name of the current file, without ".md"
+	page  *page          // writer of the current file; nil before the first file
+	names map[string]int // number of conversations by file name
 }
 
-// Pages returns a writer of a zip of Markdown files. Records must come in the order of [Page].
-// Empty files are left out; but if facts is set, the file of facts is always written, to replace an
-// older one.
+// NewZipWriter returns a writer of a zip of Markdown files. The order of the records must be that of
+// [NewMarkdownWriter]. Empty files are omitted; but if alwaysFacts is set, the file of facts is
+// always written, to replace an older file.
 func Pages(out io.Writer, facts bool) Writer {
 	return &pages{zip: zip.NewWriter(out), owed: facts, names: map[string]int{}}
 }
@@ -61,7 +61,7 @@ func (z *pages) Close() error {
 	return z.zip.Close()
 }
 
-// turnTo makes a file the current one, and creates it if necessary.
+// openFile creates a file and makes it the current file, unless it is the current file already.
 func (z *pages) turnTo(name string) error {
 	if z.name == name {
 		return nil
@@ -78,7 +78,7 @@ func (z *pages) turnTo(name string) error {
 	return z.page.Write(z.head)
 }
 
-// end ends the current file, if there is one.
+// endFile ends the current file, if there is one.
 func (z *pages) end() error {
 	if z.page == nil {
 		return nil
@@ -86,7 +86,7 @@ func (z *pages) end() error {
 	return z.page.Close()
 }
 
-// fileName returns a unique file name for a conversation.
+// uniqueName returns a unique file name for a conversation.
 func (z *pages) fileName(c *memory.Conversation) string {
 	name := fileName(c)
 	if z.names[name]++; z.names[name] > 1 {
@@ -95,8 +95,8 @@ func (z *pages) fileName(c *memory.Conversation) string {
 	return "conversations/" + name
 }
 
-// fileName is a name that every file system accepts: the day, and letters and digits of the title
-// or, without a title, the time.
+// fileName returns a name that every file system accepts: the day, and letters and digits of the
+// title or, without a title, the time.
 func fileName(c *memory.Conversation) string {
 	var b strings.Builder
 	for _, r := range shown(c.Title) {

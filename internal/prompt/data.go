@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// samples has one example of each kind of data. The examples define the list of prompts, and each prompt is
-// filled with its example when it is opened.
+// sampleData has one example of each type of data. The samples define the list of prompts. A prompt is
+// filled with its sample to check it.
 var samples = []Data{
 	sampleExtract,
 	memoryExtraction{sampleExtract},
@@ -46,20 +46,20 @@ var (
 	}
 )
 
-// Extract is the data for extract.md, or for the prompt that another [Form] uses instead.
+// Extract is the data for extract.md, or for the first prompt of another [Form].
 type Extract struct {
 	Today         time.Time // the time of the newest turn, in the user's time zone
 	Facts         []Line
-	LearningGoals string // what the user or the project wants Loci to remember
+	LearningGoals string // topics to remember, set by the user or the project
 	Context       string // the user's attached documents; only memory_extraction.md shows them
-	Preceding     []Turn // turns before Turns, as context; only extract.md shows them
-	Turns         []Turn // a turn without an id is only context
+	Preceding     []Turn // turns before Turns, for understanding; only extract.md shows them
+	Turns         []Turn // turns to learn from; a turn without an id is only for understanding
 }
 
-// optional are the placeholders that a prompt may leave out.
+// optionalPlaceholders lists the placeholders that a prompt may omit.
 var optional = map[string]bool{"NOW": true, "WISHES": true}
 
-// Turn is one turn with the short id that the reply uses.
+// Turn is a turn with a short id for the reply.
 type Turn struct {
 	ID   string
 	Role string
@@ -74,11 +74,11 @@ type Reconcile struct {
 	New   []Line
 }
 
-// Line is one fact with a short id.
+// Line is a fact with a short id for the reply.
 type Line struct {
 	ID      string
 	Text    string
-	At      time.Time // time of the statement; zero: not shown
+	At      time.Time // time of the statement; not shown if zero
 	Pending bool      // the fact is pending
 }
 
@@ -191,7 +191,7 @@ func dateInParentheses(t time.Time) string {
 	return " (" + t.Format(time.DateOnly) + ")"
 }
 
-// indent indents a turn's text. It then cannot look like the line that introduces a turn.
+// indent indents a turn's text, so that no line of it looks like the heading of a turn.
 func indent(s string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ")
 }

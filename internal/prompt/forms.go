@@ -7,14 +7,14 @@ import (
 // Form is the format in which a learning model replies.
 type Form string
 
-// The forms. With each of them [Fill] accepts [Extract] and [Reconcile], and fills the prompts of the form.
+// The forms. [Set.Fill] fills the prompts of the set's form with [Extract] and [Reconcile].
 const (
-	InOps      Form = "ops"      // extract.md: changes, with the ids of the changed facts
-	InLine     Form = "line"     // memory_extraction.md: one line with the fact or NOTHING; then reconcile.md
-	InMemories Form = "memories" // memory_formation.md: a list of sentences; then conflict_resolution.md
+	InOps      Form = "ops"      // extract.md; the reply is changes with the ids of the changed facts
+	InLine     Form = "line"     // memory_extraction.md, then reconcile.md; the first reply is a fact or NOTHING
+	InMemories Form = "memories" // memory_formation.md, then conflict_resolution.md; the first reply is a list of sentences
 )
 
-// In returns a set whose prompts ask for replies in the given form.
+// WithForm returns a set whose prompts ask for replies in the given form.
 func (s *Set) In(form Form) *Set {
 	own := *s
 	own.form = form
@@ -29,7 +29,7 @@ func (s *Set) Form() Form {
 	return s.form
 }
 
-// inForm converts data to the data of the prompt that the set's form uses instead.
+// dataForForm converts data to the data of the prompt that the set's form uses.
 func (s *Set) inForm(data Data) Data {
 	switch d := data.(type) {
 	case Extract:
@@ -89,7 +89,7 @@ func (d conflictResolution) values() map[string]string {
 	return map[string]string{"existing_memory": list(numbered(d.Facts)), "new_fact": list(new), "id": id}
 }
 
-// textOf returns the text of one role in turns, separated from the prompt's own lines.
+// roleText returns the texts of turns with a role, indented to separate them from the prompt.
 func textOf(turns []Turn, role string) string {
 	var texts []string
 	for _, t := range turns {
@@ -104,7 +104,7 @@ func textOf(turns []Turn, role string) string {
 type Write struct {
 	History, Summaries, Facts, Similar, Recent []string
 	Images, Location, Query                    string
-	Contexts, Rules                            string // the fenced documents of the session, and the rules that its user set
+	Contexts, Rules                            string // the conversation's documents, fenced as data, and its user's rules
 }
 
 func (Write) name() string { return "write" }

@@ -1,10 +1,10 @@
-// Package prompt holds Loci's prompts for models. Each prompt is an embedded Markdown file, and a file in the
+// Package prompt contains Loci's prompts for models. Each prompt is an embedded Markdown file, and a file in the
 // user's folder may replace it. The package neither calls models nor reads their replies.
 //
 // A file begins with a comment, <!-- … -->, that states the purpose of the prompt and is not sent. The system
-// message follows and, below a line <!-- user -->, the user message. Data replaces placeholders such as
-// {{TURNS}}; the rest of text/template works as well. NAME.schema.json is the optional JSON schema of the
-// reply. Users cannot replace it, because the parsers depend on it.
+// message follows and, below a line <!-- user -->, the user message. A file is a template of text/template, with
+// placeholders for data such as {{TURNS}}. NAME.schema.json is the optional JSON schema of the reply. Users
+// cannot replace a schema, because the parsers of replies depend on it.
 package prompt
 
 import (
@@ -38,19 +38,20 @@ type Data interface {
 	values() map[string]string
 }
 
-// Set is the set of all prompts. They are checked when it is opened.
+// Set is the set of all prompts. [Open] checks the prompts.
 type Set struct {
 	form    Form
-	current *atomic.Pointer[files] // shared by all sets that [Set.In] derives
+	current *atomic.Pointer[files] // shared by all sets that [Set.WithForm] derives
 }
 
-// files holds the prompts by name, and the variants for certain models.
+// promptFiles has the prompts by name, and the variants for certain models.
 type files struct {
 	prompts  map[string]*prompt
 	variants []variant
 }
 
-// ReplaceBy replaces the prompts of the set, and of all sets that [Set.In] derives from it, by those of from.
+// ReplaceBy replaces the prompts of the set, and of all sets that [Set.WithForm] derived from it, by the prompts
+// of source.
 func (s *Set) ReplaceBy(from *Set) { s.current.Store(from.current.Load()) }
 
 func setOf(form Form, f files) *Set {
@@ -59,7 +60,7 @@ func setOf(form Form, f files) *Set {
 	return s
 }
 
-// variant is a prompt for the models whose name begins with the field model.
+// variant is a prompt for models with a certain prefix of their name, the field model.
 type variant struct {
 	name, model string
 	prompt      *prompt
@@ -70,8 +71,8 @@ type prompt struct {
 	source string
 	hash   string
 	schema json.RawMessage
-	own    bool                     // the file comes from the user's folder
-	read   func() (messages, error) // parses the prompt once
+	own    bool                     // whether the file is from the user's folder
+	read   func() (messages, error) // parses the file at the first call
 }
 
 // messages are the system and the user message of a prompt.
@@ -81,14 +82,14 @@ type messages struct{ system, user *template.Template }
 func Default() *Set {
 	s, err := Open(nil)
 	if err != nil {
-		panic(err) // an embedded file is broken, which a test finds
+		panic(err) // an embedded file is invalid, which a test finds
 	}
 	return s
 }
 
-// Open returns the embedded prompts. Files of overlay, which may be nil, replace them. Open parses every file of
-// overlay and fills it once with sample data; embedded files are parsed on first use. For a broken file, a
-// missing placeholder or an unknown name it returns [memory.Invalid] with file and line.
+// Open returns the embedded prompts, except those that files of overlay replace; overlay may be nil. Open
+// parses every file of overlay and fills it once with sample data; embedded files are parsed on first use. For
+// an invalid file, a missing placeholder or an unknown name it returns [memory.Invalid] with file and line.
 func Open(overlay fs.FS) (*Set, error) {
 	wrong := []error{checkNames(overlay)}
 	s := files{prompts: map[string]*prompt{}}
@@ -130,12 +131,12 @@ func variantsOf(overlay fs.FS, name string) ([]string, error) {
 	return slices.Compact(own), nil
 }
 
-// For returns the set for a model. For each prompt it uses the variant with the longest prefix of the model's
-// name. Names are compared in lower case, without the part up to the last "/", and with "-" for characters
-// that file names may not contain: extract@qwen2.5-7b.md is for qwen/qwen2.5:7b.
+// ForModel returns the set for a model: for each prompt the variant with the longest prefix of the model's name.
+// Names are compared in lower case, without the part up to the last "/", and with "-" for characters that file
+// names must not contain: extract@qwen2.5-7b.md is for qwen/qwen2.5:7b.
 func (s *Set) For(model string) *Set { return s.ForModels(Models{model, model, model}) }
 
-// Models are the models that receive the prompts; "" if a model is unknown.
+// Models has the names of the models that receive the prompts; "" if a model is unknown.
 type Models struct{ Learn, Query, Chats string }
 
 func (m Models) modelFor(name string) string {
@@ -148,7 +149,7 @@ func (m Models) modelFor(name string) string {
 	return m.Learn
 }
 
-// ForModels is like For, with a model for each purpose.
+// ForModels is like ForModel, with a model for each purpose.
 func (s *Set) ForModels(models Models) *Set {
 	all := s.current.Load()
 	if len(all.variants) == 0 {
@@ -165,7 +166,7 @@ func (s *Set) ForModels(models Models) *Set {
 	return setOf(s.form, own)
 }
 
-// fileName returns the name of a model as it occurs in file names.
+// modelFileName returns the form of a model's name in file names.
 func fileName(model string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
@@ -188,16 +189,16 @@ func Names() []string {
 // File describes a prompt in use.
 type File struct {
 	Name         string   `json:"name"`
-	Hash         string   `json:"hash"`           // changes with the text; a fact that a model extracted stores it
+	Hash         string   `json:"hash"`           // hash of the file; stored in facts that a model extracted
 	Path         string   `json:"file,omitempty"` // path of the file in the user's folder
 	Purpose      string   `json:"purpose"`        // the first sentence of the file's comment
 	Placeholders []string `json:"placeholders"`   // required placeholders in order: "{{TURNS}}"
 	Variants     []string `json:"variants,omitempty"`
 	Source       string   `json:"source,omitempty"`
-	Variant      string   `json:"-"` // the model whose variant is in use
+	Variant      string   `json:"-"` // model prefix of the variant in use; "" for none
 }
 
-// Files returns all prompts, ordered by name. folder is the path of the overlay.
+// Files returns all prompts, ordered by name. folder is the path of the user's folder.
 func (s *Set) Files(folder string) []File {
 	var out []File
 	for _, sample := range samples {
@@ -245,7 +246,7 @@ func (s *Set) Sample(name string) (memory.Prompt, error) {
 	return memory.Prompt{Name: name}, nil
 }
 
-// Fill returns the prompt with the data filled in.
+// Fill returns the prompt for the data, with placeholders replaced.
 func (s *Set) Fill(data Data) (memory.Prompt, error) { return s.fill(s.inForm(data)) }
 
 func (s *Set) fill(data Data) (memory.Prompt, error) {
@@ -297,7 +298,7 @@ func load(overlay fs.FS, sample Data, file string) (*prompt, error) {
 	return p, err
 }
 
-// read returns a prompt's file. own reports whether the file comes from overlay.
+// readSource returns a prompt's file. isCustom reports whether the file is from overlay.
 func read(overlay fs.FS, file string) (source []byte, own bool, err error) {
 	if overlay != nil {
 		source, err := fs.ReadFile(overlay, file)
@@ -309,7 +310,7 @@ func read(overlay fs.FS, file string) (source []byte, own bool, err error) {
 	return source, false, err
 }
 
-// parsed parses and checks the messages of a prompt.
+// parseMessages parses and checks the messages of a prompt.
 func (p *prompt) parsed(sample Data) (messages, error) {
 	system, user, err := splitMessages(p.file, p.source)
 	if err != nil {
@@ -325,7 +326,7 @@ func (p *prompt) parsed(sample Data) (messages, error) {
 	return m, m.check(p.file, p.source, sample)
 }
 
-// filled returns the messages with data in place of their placeholders.
+// fill returns the texts of the messages, with placeholders replaced by data.
 func (m messages) filled(data Data) (system, user string, err error) {
 	if system, err = render(m.system, data); err != nil {
 		return "", "", err
@@ -334,11 +335,11 @@ func (m messages) filled(data Data) (system, user string, err error) {
 	return system, user, err
 }
 
-// splitMessages splits a file into the text of the system message and that of the user message. Empty lines
-// replace the other text, so that errors show the line numbers of the file.
+// splitMessages splits a file into the texts of the system message and the user message. Empty lines before each
+// text replace the text before it, so that errors show the line numbers of the file.
 func splitMessages(file, source string) (system, user string, err error) {
 	if !strings.HasPrefix(source, "<!--") {
-		return "", "", memory.Errorf(memory.Invalid, "%s:1: begins without a comment <!-- … --> that says what it is for", file)
+		return "", "", memory.Errorf(memory.Invalid, "%s:1: begins without a comment <!-- … --> that states its purpose", file)
 	}
 	end := strings.Index(source, "-->")
 	if end < 0 {
@@ -375,7 +376,7 @@ func render(t *template.Template, data Data) (string, error) {
 	return strings.TrimSpace(b.String()), nil
 }
 
-// templateError returns the text of an error without the library's name. It then begins with FILE:LINE.
+// templateError returns the text of an error without the library's prefix, so that it begins with FILE:LINE.
 func templateError(err error) string { return strings.TrimPrefix(err.Error(), "template: ") }
 
 func placeholders(data Data) template.FuncMap {
@@ -395,8 +396,7 @@ func names(data Data) []string {
 	return out
 }
 
-// check fills the messages with the sample. Every value of the sample must occur in the result. Otherwise the
-// model would not see it.
+// checkSample fills the messages with the sample, and returns an error if the result lacks a value of the sample.
 func (m messages) check(file, source string, sample Data) error {
 	system, user, err := m.filled(sample)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Change applies an edit and returns the target of the changed memory.
+// ApplyEdit applies an edit and returns the target of the changed memory.
 func (v *Vault) Change(ctx context.Context, e vaultstore.Edit) (string, error) {
 	if err := v.unshare(ctx, e); err != nil {
 		return "", err
@@ -38,14 +38,14 @@ func (v *Vault) fileEdit(e vaultstore.Edit) files.FileEdit {
 	return files.FileEdit{Owner: e.Owner, Key: e.Run(), Was: e.Was, Says: e.Says, PutBack: e.PutBack, Elsewhere: e.Elsewhere, Coming: v.coming[e.Owner], Moved: e.Across}
 }
 
-// returns reports whether an edit restores the unchanged file of a forgotten fact.
+// restoresFact reports whether an edit restores a forgotten fact with unchanged text.
 func returns(e vaultstore.Edit) bool {
 	was, says := e.Was.Fact, e.Says.Fact
 	return e.Clash == "" && was != nil && says != nil && !was.Status.Live() && says.Status.Live() && strings.TrimSpace(says.Content) == strings.TrimSpace(was.Content)
 }
 
-// bringBack restores, for each owner with restored files, the facts and turns that the deletion had
-// forgotten. If that fails, each fact is restored separately.
+// restoreFacts restores the facts of restored files, and the turns that were forgotten with the
+// facts, for each owner at once. If it fails, each fact's edit is applied separately later.
 func (v *Vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
 	files, key := map[memory.Owner][]files.FileEdit{}, map[memory.Owner]string{}
 	for _, e := range edits {
@@ -66,7 +66,7 @@ func (v *Vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
 				v.Log.Info("restored the memories of restored vault files", "of", owner.Name(), "memories", b.Came)
 			}
 			if b.Left > 0 {
-				v.Log.Info("turns of some restored files stay forgotten", "of", owner.Name(),
+				v.Log.Info("some facts and turns of restored files stay forgotten", "of", owner.Name(),
 					"see", "loci history --run "+b.Run, "do", "loci undo --change "+b.Run+"/N --yes")
 			}
 		}
@@ -74,8 +74,8 @@ func (v *Vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
 	return nil
 }
 
-// forget retires the memories of deleted files, in one run for each owner with several. If that
-// fails, each edit is applied separately later, which shows the failing one.
+// forgetDeleted retires the memories of deleted files in one run for each owner. If a run fails,
+// each file has its own run, so that only the failing file is refused.
 func (v *Vault) forget(ctx context.Context, deleted []vaultstore.Edit) error {
 	gone := map[memory.Owner][]vaultstore.Edit{}
 	for _, e := range deleted {

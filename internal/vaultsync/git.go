@@ -19,8 +19,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Files are committed when they are unchanged for gitLull, so that a chat's changes are one commit.
-// A commit may take gitTime.
+// Files are committed once they were unchanged for commitDelay, so that a chat's changes are in one
+// commit. A commit may take up to gitTimeout.
 const (
 	gitLull = 2 * time.Second
 	gitTime = time.Minute
@@ -31,7 +31,7 @@ type vaultGit struct {
 	store *vaultstore.Store
 	log   *slog.Logger
 	begun bool      // whether the vault has its first commit
-	since time.Time // end of the journal that earlier commits contain
+	since time.Time // time of the last journal change in earlier commits
 }
 
 func newVaultGit(store *vaultstore.Store, log *slog.Logger) *vaultGit {
@@ -60,7 +60,7 @@ func (g *vaultGit) run(ctx context.Context) {
 	}
 }
 
-// quiet waits until nothing was written for gitLull.
+// waitUnchanged waits until nothing was written for commitDelay; false means that ctx ended.
 func (g *vaultGit) quiet(ctx context.Context) bool {
 	lull := time.NewTimer(gitLull)
 	defer lull.Stop()
@@ -76,13 +76,13 @@ func (g *vaultGit) quiet(ctx context.Context) bool {
 	}
 }
 
-// Begin makes the vault a git repository unless it is in one, and commits its content before
-// anything changes, so that the first run has its own commit.
+// Begin makes the vault a git repository unless it is in a repository, and commits its content
+// before Loci changes anything.
 func (g *vaultGit) Begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
 	if _, err := exec.LookPath("git"); err != nil {
-		return fmt.Errorf("there is no git here: %w", err)
+		return fmt.Errorf("install git, or turn off vault_git: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(g.store.Dir(), vaultstore.OwnFolder, ".gitignore"), []byte("*\n"), 0o600); err != nil { // the folder is only for this machine
 		return err
@@ -113,7 +113,7 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 // FirstCommit is the message of a vault's first commit.
 const FirstCommit = "begin the vault"
 
-// untilTrailer is the trailer in a commit message that contains the end of the journal.
+// untilTrailer is the trailer in a commit message with the time of the last change in the commit.
 const untilTrailer = "Loci-Until"
 
 // Commit commits the differences since the last commit.
@@ -124,7 +124,7 @@ func (g *vaultGit) Commit(ctx context.Context) error {
 		return err
 	}
 	if unmerged, err := g.Git(ctx, "ls-files", "--unmerged"); err != nil || unmerged != "" {
-		return err // a person is merging: adding files would conclude the merge
+		return err // adding files would complete a person's merge
 	}
 	if _, err := g.Git(ctx, "add", "--all", "--", "."); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (g *vaultGit) Commit(ctx context.Context) error {
 	return g.commitAs(ctx, message, until, "--", ".")
 }
 
-// commitAs commits files. The message's trailer has the end of the journal.
+// commitAs commits with a message. until is the time of the last change in the commit.
 func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time, what ...string) error {
 	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message, "--message", untilTrailer + ": " + until.Format(time.RFC3339Nano)}, what...)
 	if name, _ := g.Git(ctx, "config", "user.email"); name == "" {
@@ -153,12 +153,12 @@ func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time
 	return nil
 }
 
-// Git runs git in the vault and returns its output.
+// runGit runs git in the vault and returns its output.
 func (g *vaultGit) Git(ctx context.Context, args ...string) (string, error) {
 	return GitIn(ctx, g.store.Dir(), args...)
 }
 
-// GitIn runs git in a folder and returns its output.
+// RunGit runs git in a folder and returns its output.
 func GitIn(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "commit.gpgSign=false", "-c", "core.quotePath=false"}, args...)...)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), elsewhere), "GIT_TERMINAL_PROMPT=0")
@@ -170,8 +170,8 @@ func GitIn(ctx context.Context, dir string, args ...string) (string, error) {
 	return strings.TrimSpace(out.String()), nil
 }
 
-// elsewhere reports whether an environment variable points git to another repository. Git sets such
-// variables for programs that it starts.
+// redirectsGit reports whether an environment variable points git to another repository. Git sets
+// these variables for programs that it starts.
 func elsewhere(variable string) bool {
 	for _, name := range []string{"GIT_DIR=", "GIT_INDEX_FILE=", "GIT_WORK_TREE="} {
 		if strings.HasPrefix(variable, name) {
@@ -181,10 +181,10 @@ func elsewhere(variable string) bool {
 	return false
 }
 
-// maxListed limits the changes listed in a message.
 const maxListed = 20
 
-// message describes the changes since the last commit, oldest first, and returns their end.
+// commitMessage returns a commit message that lists the changes since the last commit, oldest first, and
+// the time of the last change.
 func (g *vaultGit) message(ctx context.Context) (string, time.Time, error) {
 	var lines []string
 	until := g.since
@@ -231,7 +231,7 @@ func ChangeLine(c memory.Change, all []memory.Change) string {
 		return ""
 	}
 	what := oneLine(cmp.Or(f.Content, f.ID))
-	other := func(id string) string { // content of the other fact of a replacement
+	other := func(id string) string { // text of the replaced or replacing fact of the same run
 		for _, o := range all {
 			if o.Run == c.Run && o.After.Fact != nil && o.After.Fact.ID == id && id != f.ID {
 				return oneLine(o.After.Fact.Content)
@@ -264,8 +264,8 @@ var pastOf = map[memory.Action]string{
 	memory.ActionErase: "erased",
 }
 
-// oneLine returns a text as one line of a message: shortened, and without control characters, which
-// a terminal would execute.
+// oneLine returns a text as one line of a commit message: shortened, and without control characters,
+// which a terminal would execute.
 func oneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if r := []rune(s); len(r) > 100 {

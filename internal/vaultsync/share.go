@@ -13,9 +13,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// unshare ends shares that a fact's file no longer lists. It runs before the edit's other changes,
-// so that removed users never see the new text. Deleting a file ends no share: its fact is
-// forgotten, and is shared again when it is restored.
+// unshare ends the sharing of a fact with owners that its file no longer lists. It runs before the
+// edit's other changes, so that removed users never see the new text. Deleting a file does not end
+// sharing: its forgotten fact is shared again once restored.
 func (v *Vault) unshare(ctx context.Context, e vaultstore.Edit) error {
 	if e.Says.Fact == nil || e.Was.Fact == nil {
 		return nil
@@ -39,7 +39,7 @@ func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) err
 	}
 	for _, o := range without(e.Says.Shared, e.Was.Shared) {
 		if o.Kind() != memory.UserKind {
-			return memory.Errorf(memory.Forbidden, "it is not shared with %s: whoever runs the server shares with pools and with everybody, by loci share", o.Called())
+			return memory.Errorf(memory.Forbidden, "a file cannot share a fact with %s: the administrator shares facts with pools and with everybody, by loci share", o.Called())
 		}
 		_, err := v.engine.Share.Share(ctx, e.Owner, id, share.Sharing{To: o.Called()}, files.ByFile)
 		if errors.Is(err, memory.Conflict) {
@@ -47,18 +47,18 @@ func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) err
 			if readErr != nil {
 				return readErr
 			}
-			if slices.Contains(with, o) { // the owner hid the fact: it counts as shared
+			if slices.Contains(with, o) { // the recipient hid the fact, which counts as shared
 				continue
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("cannot share it with %s: %w", o.Called(), err)
+			return fmt.Errorf("share the fact with %s: %w", o.Called(), err)
 		}
 	}
 	return nil
 }
 
-// without returns the owners in a that are not in b.
+// ownersWithout returns the owners in a that are not in b.
 func without(a, b *[]memory.Owner) []memory.Owner {
 	if a == nil {
 		return nil

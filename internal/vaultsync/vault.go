@@ -27,16 +27,16 @@ type Vault struct {
 	Store  *vaultstore.Store
 	engine *engine.Engine
 	Log    *slog.Logger
-	Git    *vaultGit // nil: git is not used
+	Git    *vaultGit // nil if git is not used
 
-	mu       sync.Mutex                       // held while a report is applied; guards the other fields
-	coming   map[memory.Owner]map[string]bool // facts that the current report adds
+	mu       sync.Mutex                       // locked while a report is applied; guards the fields below
+	coming   map[memory.Owner]map[string]bool // ids of facts that the current report adds, by owner
 	refused  map[string]string                // reasons of refusals, by path of the file
 	reported map[string]bool                  // warnings of the previous report
 	warned   map[string]bool                  // warnings of the current report
 }
 
-// Open opens the vault around the store that within opens. Without a vault it returns that store.
+// Open opens the vault around the store that openStore opens.
 func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger, within vaultstore.Within) (memory.Store, error) {
 	dir, err := c.VaultDir()
 	if err != nil {
@@ -55,8 +55,8 @@ func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.
 	return store, nil
 }
 
-// dropStale removes the indexes if the database is missing or empty: a database rebuilt from the
-// vault may have other versions.
+// removeStaleIndexes removes the indexes if the database is missing or empty: a database rebuilt
+// from the vault may have other versions.
 func dropStale(c config.Config) error {
 	dir, err := c.DataDir()
 	if err != nil {
@@ -68,7 +68,7 @@ func dropStale(c config.Config) error {
 	return os.RemoveAll(filepath.Join(dir, config.IndexFolder))
 }
 
-// New returns the vault of a store, or nil.
+// New returns a Vault for a store, or nil if the store is not a vault.
 func New(store memory.Store, e *engine.Engine, c config.Config, log *slog.Logger) *Vault {
 	files, ok := store.(*vaultstore.Store)
 	if !ok {
@@ -81,7 +81,7 @@ func New(store memory.Store, e *engine.Engine, c config.Config, log *slog.Logger
 	return v
 }
 
-// Dir returns the vault's folder; "" without a vault.
+// Dir returns the vault's folder, or "" for a nil Vault.
 func (v *Vault) Dir() string {
 	if v == nil {
 		return ""
@@ -126,8 +126,8 @@ func (v *Vault) Run(ctx context.Context) error {
 	return err
 }
 
-// Look compares the folder with memory once and applies people's edits. With Confirm this includes
-// mass deletions that were held back.
+// ScanAndApply compares the folder with memory once and applies people's edits. The option
+// ConfirmDeletions includes deletions of many files.
 func (v *Vault) Look(ctx context.Context, o vaultstore.ScanOptions) (vaultstore.Report, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -138,7 +138,7 @@ func (v *Vault) Look(ctx context.Context, o vaultstore.ScanOptions) (vaultstore.
 	return r, v.Take(ctx, r)
 }
 
-// Examine is Look, and also returns why files were refused, by their current paths.
+// ScanWithReasons is ScanAndApply, and also returns the reasons of refusals by conflict file.
 func (v *Vault) Examine(ctx context.Context, confirm bool) (vaultstore.Report, map[string]string, error) {
 	if _, err := v.Look(ctx, vaultstore.ScanOptions{Confirm: confirm, Settle: vaultstore.Settle}); err != nil {
 		return vaultstore.Report{}, nil, err
@@ -154,8 +154,8 @@ func (v *Vault) Examine(ctx context.Context, confirm bool) (vaultstore.Report, m
 	return r, why, err
 }
 
-// Take applies a report's edits. The caller holds v.mu. An invalid edit is refused, which keeps the
-// person's text in a second file; an edit that is impossible only now is retried.
+// ApplyReport applies a report's edits. The caller has locked v.mu. An invalid edit is refused,
+// which keeps the person's text in a conflict file; after other errors, the edit is retried.
 func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 	v.warned = map[string]bool{}
 	defer func() { v.reported = v.warned }()
@@ -163,14 +163,14 @@ func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 		v.warn("a file of the vault cannot be applied", "file", vaultstore.LogPath(p.Path), "why", p.Why)
 	}
 	if n := len(r.Held); n > 0 {
-		v.warn("so many files are gone at once that they are not forgotten: loci doctor --confirm does it", "files", n)
+		v.warn("many files of the vault are missing, and their memories are not forgotten: loci doctor --confirm forgets them", "files", n)
 	}
 	n := len(r.Edits)
 	if i := slices.IndexFunc(r.Edits, func(e vaultstore.Edit) bool { return e.Kind != vaultstore.Deleted }); i >= 0 {
 		n = i
 	}
 	deleted, edits := r.Edits[:n], r.Edits[n:]
-	if err := v.forget(ctx, v.Store.Gone(deleted)); err != nil { // Gone skips files that were missing only briefly
+	if err := v.forget(ctx, v.Store.Gone(deleted)); err != nil { // skips files that were missing only briefly
 		return err
 	}
 	if err := v.bringBack(ctx, edits); err != nil {
@@ -186,7 +186,7 @@ func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 	return nil
 }
 
-// coming returns the facts that edits add, by owner.
+// addedFacts returns the ids of the facts that edits add, by owner.
 func coming(edits []vaultstore.Edit) map[memory.Owner]map[string]bool {
 	all := map[memory.Owner]map[string]bool{}
 	for _, e := range edits {
@@ -200,7 +200,7 @@ func coming(edits []vaultstore.Edit) map[memory.Owner]map[string]bool {
 	return all
 }
 
-// warn logs a warning unless the previous report had it: each scan finds the same problems.
+// warn logs a warning unless the previous report caused it too: each scan finds the same problems.
 func (v *Vault) warn(msg string, args ...any) {
 	one := msg + "\x00" + fmt.Sprint(args...)
 	if v.warned[one] = true; !v.reported[one] {
@@ -208,17 +208,17 @@ func (v *Vault) warn(msg string, args ...any) {
 	}
 }
 
-// answer passes the result of an edit to the store: the changed target, or the error.
+// answerEdit passes the result of an edit to the store: the changed target, or the error.
 func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, err error) error {
 	switch {
 	case err == nil:
 		delete(v.refused, e.Path)
-		v.Log.Info("a file of the vault was taken over", "file", vaultstore.LogPath(e.Path), "edit", e.Kind)
+		v.Log.Info("applied an edit of a file of the vault", "file", vaultstore.LogPath(e.Path), "edit", e.Kind)
 		err = v.Store.Accept(ctx, e, target)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // the remaining memory of an erased owner
-		v.warn("a file of the vault is written again: its user is closed, and what is left is not forgotten", "file", vaultstore.LogPath(e.Path), "why", err)
+	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // memory that remains of an erased owner
+		v.warn("a deleted file of the vault is written again: its user is closed, so its memory cannot be forgotten", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.Store.Refuse(ctx, e)
 	case final(err):
 		v.refused[e.Path] = err.Error()
@@ -228,13 +228,13 @@ func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, er
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && !errors.Is(err, memory.Conflict): // after a conflict the next scan sees the new state
-		v.warn("a file of the vault waits", "file", vaultstore.LogPath(e.Path), "why", err)
+	case err != nil && !errors.Is(err, memory.Conflict): // after a conflict the next scan reads the new state
+		v.warn("an edit of a file of the vault cannot be applied yet", "file", vaultstore.LogPath(e.Path), "why", err)
 	}
 	return nil
 }
 
-// final reports whether an edit is invalid, so that retrying cannot help.
+// isFinal reports whether an error means that the edit is invalid and must not be retried.
 func final(err error) bool {
 	for _, code := range []memory.Code{memory.Invalid, memory.Conflict, memory.Duplicate, memory.TooLarge, memory.NotFound, memory.Forbidden} {
 		if errors.Is(err, code) {

@@ -14,17 +14,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Back is the result of restoring memories that a run forgot together with their files.
+// RestoreResult is the result of restoring memories that a run forgot because files were deleted.
 type Back struct {
-	Run  string // id of the run that forgot them
-	Came int    // number of restored memories, including facts
-	Left int    // number of the run's facts and turns that were not restored, because of later facts or facts that are still forgotten
+	Run  string // id of the run that forgot the memories
+	Came int    // number of restored memories: facts and turns
+	Left int    // number of the run's facts and turns that stay forgotten, because of later facts or other forgotten facts
 }
 
-// BringBack restores facts that were forgotten with their files, and the turns that state them
-// unless these also state a fact that is still forgotten. It skips turns of deleted chats, facts
-// that were forgotten in another way or changed since, and facts that contradict later ones. Other edits
-// in a file are applied if they contradict nothing. A repeated key changes nothing.
+// RestoreFacts restores facts whose restored files were deleted before, and the turns that state
+// these facts but no fact that stays forgotten. It skips turns of deleted chats, facts that changed
+// since the deletion, and facts that contradict later facts. Other edits in the files are applied
+// if they contradict nothing. A second call with the same key changes nothing.
 func (e *Files) BringBack(ctx context.Context, owner memory.Owner, files []FileEdit, key string) ([]Back, error) {
 	ctx = memory.ForWrite(ctx)
 	leave, err := e.Compare.Deciding(ctx, owner)
@@ -60,15 +60,16 @@ func (e *Files) BringBack(ctx context.Context, owner memory.Owner, files []FileE
 	return all, nil
 }
 
-// withItsFile reports whether a change forgot a fact together with its file and its turns. That
-// excludes facts reworded by the same save, and facts that ended without their turns.
+// forgotWithFile reports whether a change forgot a fact with its turns because its file was deleted.
+// It is false for a fact whose text changed too, and for a fact that ended without its turns.
 func withItsFile(c memory.Change) bool {
 	was := c.Before.Fact
 	return c.Action == memory.ActionRetire && c.Author == ByFile && was != nil && was.Content == c.After.Fact.Content &&
 		!strings.HasPrefix(c.Reason, fileWasBack)
 }
 
-// bringBack restores a part of what a run forgot, in a new run with this id, or returns a Conflict.
+// restore restores facts and their turns in a run with this id, or returns [memory.Conflict]. facts
+// are the changes that forgot the facts.
 func (r *restoration) bringBack(ctx context.Context, facts []memory.Change, id string) (Back, error) {
 	if err := r.read(ctx, facts); err != nil || len(r.targets) == 0 {
 		return r.back, err
@@ -100,22 +101,22 @@ func (r *restoration) bringBack(ctx context.Context, facts []memory.Change, id s
 	return r.back, err
 }
 
-// restoration is the part of a run that is to be restored.
+// restoration is the restoring of facts and turns that one run forgot.
 type restoration struct {
 	e       *Files
 	owner   memory.Owner
 	back    Back
 	targets []memory.Change // changes to undo
 
-	coming     map[string]bool // ids of facts that are restored, including those of other runs
+	coming     map[string]bool // ids of facts to restore, including facts of other runs
 	says       map[string]FileEdit
-	facts      []memory.Fact   // restored facts of this run
+	facts      []memory.Fact   // facts of the run to restore
 	others     []memory.Fact   // facts that stay forgotten
-	summarized map[string]bool // conversations with restored turns whose summary the run forgot
+	summarized map[string]bool // ids of conversations to summarize again: a turn is restored, and the run forgot the summary
 }
 
-// withFileEdits returns a restored fact with the other edits of its file, if these cannot
-// contradict other facts. Otherwise it returns nil, and the edits are applied later.
+// withFileEdits returns a restored fact with the other edits of its file, if the edits cannot
+// contradict other facts. Otherwise it returns the fact, and the edits are applied later.
 func (r *restoration) withFileEdits(f memory.Fact) *memory.Fact {
 	edit, there := r.says[f.ID]
 	if !there {
@@ -169,8 +170,8 @@ func (r *restoration) read(ctx context.Context, facts []memory.Change) error {
 	return nil
 }
 
-// readOthers reads the facts that stay forgotten although the run, or a later one, forgot them: the
-// turns may state them too.
+// collectStillForgotten reads the facts that stay forgotten, among those that the run or a later run forgot:
+// the turns may state these facts too.
 func (r *restoration) readOthers(ctx context.Context, forgot []memory.Change) error {
 	var ids []string
 	for _, c := range forgot {
@@ -190,7 +191,7 @@ func (r *restoration) readOthers(ctx context.Context, forgot []memory.Change) er
 	return nil
 }
 
-// readTurns adds turns that are sources only of restored facts and that did not change since.
+// collectTurns adds turns that are sources only of restored facts and did not change since.
 func (r *restoration) readTurns(ctx context.Context, forgot []memory.Change) error {
 	changes, summed := map[string]memory.Change{}, map[string]bool{}
 	for _, c := range forgot {
@@ -234,11 +235,12 @@ func (r *restoration) readTurns(ctx context.Context, forgot []memory.Change) err
 	return nil
 }
 
-// maxComparisons bounds the pairs of turn and fact whose text is compared. With more pairs, only
-// turns that the facts name are restored.
+// maxComparisons limits the pairs of turns and facts whose texts are compared. With more pairs, only
+// turns in the provenance of the facts are restored.
 const maxComparisons = 100_000
 
-// isSourceOf tests for facts learned from a turn or, with deep, that the turn states.
+// isSourceOf returns a test whether a fact was learned from a turn or, if compareText is set, whether
+// the turn states the fact.
 func isSourceOf(m memory.Memory, deep bool) func(memory.Fact) bool {
 	return func(f memory.Fact) bool {
 		p := f.Provenance

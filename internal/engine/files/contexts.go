@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// contextFile applies the edit of a context's file.
+// applyContextEdit applies the edit of a context's file.
 func (e *Files) contextFile(ctx context.Context, edit FileEdit) (string, error) {
 	says := *edit.Says.Context
 	next := memory.Context{ID: says.ID, Owner: edit.Owner, CreatedAt: memory.Time(says.CreatedAt)}
@@ -31,17 +31,17 @@ func (e *Files) contextFile(ctx context.Context, edit FileEdit) (string, error) 
 	}
 	needed := was == nil || next != *was
 	next.UpdatedAt = e.Time()
-	if edit.Elsewhere { // the contexts differ, so there is something to write
+	if edit.Elsewhere { // the contexts differ, so a change is needed
 		needed, next.UpdatedAt = true, memory.Time(says.UpdatedAt)
 	}
 	return e.applyFile(ctx, edit, action, memory.Image{Context: &next}, needed)
 }
 
-// chatFile applies the edit of a conversation's file: title, contexts and rules.
+// applyConversationEdit applies the edit of a conversation's file: title, contexts and rules.
 func (e *Files) chatFile(ctx context.Context, edit FileEdit) (string, error) {
 	was, says := edit.Was.Conversation, edit.Says.Conversation
 	if was.Status != says.Status {
-		return "", memory.Errorf(memory.Invalid, "a chat is not deleted by moving its file")
+		return "", memory.Errorf(memory.Invalid, "moving its file does not delete a chat: move the file back")
 	}
 	mark := was.Mark()
 	if err := e.Chats.WriteChat(ctx, edit.Owner, &mark, chats.ChatEdit{Title: &says.Title, Contexts: &says.Contexts, Rules: &says.Rules}); err != nil {

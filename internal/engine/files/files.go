@@ -1,5 +1,5 @@
-// Package files converts edits of a vault's files to changes of memory, and stores the files that
-// models keep with Anthropic's memory tool.
+// Package files converts edits of a vault's files to changes of memory, and stores the files of
+// Anthropic's memory tool.
 package files
 
 import (
@@ -17,45 +17,45 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// FileEdit is a person's edit of a vault's file: the memory before (Was) and the content of the
-// file (Says). An added file has no Was, and a deleted file has no Says.
+// FileEdit is a person's edit of a vault's file: the stored memory, empty for an added file, and the
+// content of the file, empty for a deleted file.
 type FileEdit struct {
 	Owner memory.Owner
-	Key   string // names the edit; a repeated key changes nothing
+	Key   string // idempotency key: a second edit with the same key changes nothing
 	Was   memory.FileContent
 	Says  memory.FileContent
 
-	// PutBack: the file equals an earlier version that Loci wrote. All its fields count, also those
-	// that Loci maintains, and a fact ends without its turns.
+	// Restored means that the file equals an earlier version by Loci. All its fields are applied,
+	// even fields that only Loci maintains. If it ends a fact, the fact's turns stay.
 	PutBack bool
 
-	// Elsewhere: Loci on another machine wrote the file, later than the state stored here. Fields
-	// that Loci maintains count too, except turns, which are not stored here.
+	// FromOtherMachine means that another machine's Loci wrote the file, after the state stored
+	// here. Fields that only Loci maintains are applied too, except turns.
 	Elsewhere bool
 
-	// Coming are the facts whose files were added with this one and are processed later.
+	// AddedFacts are the ids of facts whose files were added in the same scan.
 	Coming map[string]bool
 
-	// Moved: the file was moved to or from the folder of deleted memories.
+	// MovedAcross means that the file was moved to or from the folder of deleted memories.
 	Moved bool
 }
 
 // ByFile is the author of changes made by editing files.
 var ByFile = memory.Author{Kind: memory.ByPerson, Name: memory.AuthorFile}
 
-// Reasons in the journal.
+// Reasons of changes in the journal.
 const (
 	inFile      = "edited in a file"
 	fileWasBack = "its file was put back"
 )
 
-// errVerbatim is the error for an edit of a turn's file.
-var errVerbatim = memory.Errorf(memory.Invalid, "messages cannot be edited: delete the file to forget one")
+// errTurnEdited is the error for an edit of a turn's file.
+var errVerbatim = memory.Errorf(memory.Invalid, "messages cannot be edited: delete the file to forget its message")
 
-// TakeFile converts an edit to changes and returns the memory's target. Every difference counts,
-// except fields that Loci maintains: a fact's source, provenance and times. New text counts as the
-// person's, gets a new vector, and supersedes the facts that it contradicts. A deleted file forgets
-// its memory as [curate.Curator.Forget] does, and a file that returns restores it.
+// ApplyEdit applies an edit and returns the memory's target. It ignores changes of fields that only
+// Loci maintains: a fact's source, provenance and times. New text has the person as source, and
+// supersedes the facts that it contradicts. A deleted file forgets its memory as
+// [curate.Curator.Forget] does, and a restored file restores its memory.
 //
 // It returns [memory.Invalid] for an invalid edit, [memory.Conflict] if Loci changed the same text
 // meanwhile, and [memory.Duplicate] if another live fact has the text.
@@ -81,17 +81,17 @@ func (e *Files) TakeFile(ctx context.Context, edit FileEdit) (target string, err
 	case says.Profile != nil:
 		return e.profileFile(ctx, edit)
 	}
-	return "", memory.Errorf(memory.Invalid, "it does not belong to any memory that Loci knows")
+	return "", memory.Errorf(memory.Invalid, "the file does not belong to any memory that Loci knows")
 }
 
-// reason returns the reason in the journal for an action caused by an edit.
+// reason returns the journal's reason for an action caused by an edit.
 func (f FileEdit) reason(action memory.Action) string {
 	switch action {
 	case memory.ActionAdd:
 		return "written in a file"
 	case memory.ActionUpdate:
 		return inFile
-	case memory.ActionApprove, memory.ActionReject: // as in [curate.Curator.Judge]
+	case memory.ActionApprove, memory.ActionReject: // the reasons of [curate.Curator.Judge]
 		return string(action) + " by a person"
 	}
 	switch {
@@ -112,9 +112,8 @@ func (f FileEdit) run() memory.Run {
 	return memory.Run{ID: core.IDFor(f.Owner, f.Key), Kind: "manual", Author: ByFile}
 }
 
-// Forget removes the memories of deleted files from recall, as [curate.Curator.Forget] does. Facts,
-// turns and summaries are in one run, profile entries and contexts in another, so that each run can
-// be undone at once.
+// Forget retires the memories of deleted files, as [curate.Curator.Forget] does: facts, turns and
+// summaries in one run, profile entries and contexts in a second run.
 func (e *Files) Forget(ctx context.Context, owner memory.Owner, gone []FileEdit) error {
 	ctx = memory.ForWrite(ctx)
 	run, why := gone[0].run(), gone[0].reason(memory.ActionRetire)
@@ -155,7 +154,7 @@ func (e *Files) Forget(ctx context.Context, owner memory.Owner, gone []FileEdit)
 	return err
 }
 
-// applyFile applies an edit's change, if a change is needed.
+// applyChange applies an edit's change, if a change is needed.
 func (e *Files) applyFile(ctx context.Context, f FileEdit, action memory.Action, after memory.Image, needed bool) (string, error) {
 	if !needed {
 		return after.Target(), nil
@@ -171,8 +170,8 @@ func (e *Files) applyFile(ctx context.Context, f FileEdit, action memory.Action,
 	return after.Target(), err
 }
 
-// addFile adds the fact of a file that Loci did not write. If the file has an id, such as one from
-// another machine, the fact keeps it.
+// addFact adds the fact of a file that Loci did not write. If the file has an id, for example from
+// another machine, the fact has the same id.
 func (e *Files) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (string, error) {
 	owner, key := edit.Owner, edit.Key
 	content, err := e.CheckText("the file", f.Content)
@@ -212,7 +211,7 @@ func (e *Files) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (stri
 	return "fact:" + f.ID, core.Replan(ctx, func() error { return e.tryAddFile(ctx, edit, run, f) })
 }
 
-// tryAddFile adds a file's fact, or returns a Conflict.
+// tryAddFact adds a file's fact, or returns [memory.Conflict] if memory changed meanwhile.
 func (e *Files) tryAddFile(ctx context.Context, edit FileEdit, run memory.Run, f memory.Fact) error {
 	var ends []memory.Change
 	if f.Status == memory.Active {
@@ -233,7 +232,7 @@ func (e *Files) tryAddFile(ctx context.Context, edit FileEdit, run memory.Run, f
 	return err
 }
 
-// editFile applies the edit of a fact's file.
+// applyFactEdit applies the edit of a fact's file.
 func (e *Files) editFile(ctx context.Context, edit FileEdit) error {
 	was := edit.Was.Fact
 	merged, err := edit.merged(e, *was)
@@ -254,8 +253,8 @@ func (e *Files) editFile(ctx context.Context, edit FileEdit) error {
 	return core.Replan(ctx, func() error { return e.tryFile(ctx, edit) })
 }
 
-// tryFile applies a file's content to its fact in one run. New text supersedes the facts that it
-// contradicts, unless the same edit ends the fact.
+// tryFactEdit applies a file's content to its fact in one run, or returns [memory.Conflict]. New
+// text supersedes the facts that it contradicts, unless the same edit ends the fact.
 func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
 	run := edit.run()
 	f, err := e.Fact(ctx, edit.Owner, edit.Was.Fact.ID)
@@ -301,7 +300,8 @@ func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
 	return err
 }
 
-// turnFile forgets a turn whose file was deleted, or restores it. Its text cannot be edited.
+// applyTurnEdit applies the edit of a turn's file, which can forget or restore the turn but not change
+// its text.
 func (e *Files) turnFile(ctx context.Context, edit FileEdit) (string, error) {
 	was, says := edit.Was.Turn, edit.Says.Turn
 	switch {
@@ -315,16 +315,16 @@ func (e *Files) turnFile(ctx context.Context, edit FileEdit) (string, error) {
 		mark := &memory.TurnMark{ID: was.ID, Status: memory.Active}
 		return e.applyFile(ctx, edit, memory.ActionRestore, memory.Image{Turn: mark}, true)
 	case was.Status != says.Status:
-		return "", memory.Errorf(memory.Invalid, "another turn replaced it in the chat, or its text was erased")
+		return "", memory.Errorf(memory.Invalid, "the status of the message cannot change: another message replaced it, or its text was erased")
 	}
 	return "", errVerbatim
 }
 
-// summaryFile rewords, forgets or restores a summary.
+// applySummaryEdit applies the edit of a summary's file: it changes, forgets or restores the summary.
 func (e *Files) summaryFile(ctx context.Context, edit FileEdit) (string, error) {
 	was, says := edit.Was.Summary, edit.Says.Summary
 	if was == nil {
-		return "", memory.Errorf(memory.Invalid, "summaries are made of messages: edit the existing one")
+		return "", memory.Errorf(memory.Invalid, "a file cannot add a summary: edit the existing summary of the chat")
 	}
 	if was.Text == "" {
 		return "", core.ErrErased("summary:" + was.ID)
@@ -345,7 +345,7 @@ func (e *Files) summaryFile(ctx context.Context, edit FileEdit) (string, error) 
 	return e.applyFile(ctx, edit, action, memory.Image{Summary: &next}, next != *was)
 }
 
-// profileFile applies the edit of a profile entry's file.
+// applyProfileEdit applies the edit of a profile entry's file.
 func (e *Files) profileFile(ctx context.Context, edit FileEdit) (string, error) {
 	says := *edit.Says.Profile
 	value, err := e.CheckText("the file", says.Value)
@@ -362,13 +362,13 @@ func (e *Files) profileFile(ctx context.Context, edit FileEdit) (string, error) 
 		next.Tokens = text.Tokens(value)
 	}
 	next.Value, next.Status, next.UpdatedAt = value, says.Status, e.Time()
-	if edit.Elsewhere { // the entries differ, so there is something to write
+	if edit.Elsewhere { // the entries differ, so a change is needed
 		needed, next.Tokens, next.UpdatedAt = true, says.Tokens, memory.Time(says.UpdatedAt)
 	}
 	return e.applyFile(ctx, edit, action, memory.Image{Profile: &next}, needed)
 }
 
-// Files converts edits of a vault's files to changes, and stores models' files.
+// Files applies edits of a vault's files, and stores the files of Anthropic's memory tool.
 type Files struct {
 	*core.Core
 	Chats    *chats.Chats

@@ -11,9 +11,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// EditFiles calls edit with an owner's files by path, and stores the changes, all or none, in one
-// run that can be undone. A moved file keeps its ID; a file without an ID is new. edit may be
-// called several times.
+// EditFiles calls edit with an owner's files by path, and stores all changes in one run that can be
+// undone. A moved file keeps its ID; a file without an ID is new. edit may be called several times.
 func (e *Files) EditFiles(ctx context.Context, owner memory.Owner, edit func(files map[string]memory.Context) error, author memory.Author) error {
 	leave, err := e.Writes.Enter(ctx, owner, core.FilesRoot)
 	if err != nil {
@@ -46,7 +45,7 @@ func (e *Files) EditFiles(ctx context.Context, owner memory.Owner, edit func(fil
 	})
 }
 
-// fileChanges compares the files before, by id, with those after, by path, and returns the changes.
+// fileChanges returns the changes from the old files, by id, to the new files, by path.
 func (e *Files) fileChanges(owner memory.Owner, before, after map[string]memory.Context) ([]memory.Change, error) {
 	const reason = "written by the memory tool"
 	var out []memory.Change
@@ -78,8 +77,7 @@ func (e *Files) fileChanges(owner memory.Owner, before, after map[string]memory.
 	return out, nil
 }
 
-// checkFile returns an error for a path or content that a context cannot have. The content stays
-// unchanged, including leading and trailing spaces.
+// checkFile returns an error for a path or content that a context cannot have.
 func (e *Files) checkFile(c memory.Context) error {
 	switch {
 	case len(c.Title) > curate.MaxTitleBytes:

@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// merged returns a fact with the changes that a person made in its file. The file names the fact's
-// replacement. In a restored version, fields that Loci maintains count too.
+// mergedFact returns a fact with the changes that a person made in its file. For a restored file and
+// a file from another machine, fields that only Loci maintains are applied too.
 func (f FileEdit) merged(e *Files, fact memory.Fact) (memory.Fact, error) {
 	was, says := *f.Was.Fact, *f.Says.Fact
 	next, err := e.merged(fact, was, says)
@@ -35,7 +35,7 @@ func (f FileEdit) merged(e *Files, fact memory.Fact) (memory.Fact, error) {
 		next.Subject, next.Attribute, next.Confidence, next.ValidTo = says.Subject, says.Attribute, says.Confidence, says.ValidTo
 		next.ObservedAt, next.ObservedSeq = says.ObservedAt, says.ObservedSeq
 	}
-	// Loci on another machine never rewords a fact that it calls learned.
+	// Loci on another machine never changes the text of a learned fact.
 	if learned := was.Source == memory.Extracted && strings.TrimSpace(says.Content) == strings.TrimSpace(was.Content); f.Elsewhere && !learned {
 		next.Source = localSource(says.Source)
 	}
@@ -58,8 +58,8 @@ func actionOf(was, is memory.Status) memory.Action {
 	return memory.ActionUpdate
 }
 
-// merged returns a fact with a person's changes between was and says. Concurrent changes by Loci
-// are kept, unless both sides changed the same text.
+// mergeFact applies a person's changes from base to edited to a fact, and keeps Loci's concurrent
+// changes. It returns an error if both sides changed the text.
 func (e *Files) merged(f, was, says memory.Fact) (memory.Fact, error) {
 	if content, err := e.CheckText("the file", says.Content); err != nil {
 		return f, err
@@ -79,7 +79,7 @@ func (e *Files) merged(f, was, says memory.Fact) (memory.Fact, error) {
 		if f.Status == memory.Active {
 			f.Trust = memory.TrustPerson
 		}
-		if was.Status == memory.Pending && f.Status == memory.Active { // as in [curate.Curator.Judge]
+		if was.Status == memory.Pending && f.Status == memory.Active { // the rule of [curate.Curator.Judge]
 			f.Confidence = 1
 		}
 		if f.Status.Live() && !was.Status.Live() {
@@ -115,16 +115,15 @@ func copyEdited[T comparable](field *T, was, says T) {
 	}
 }
 
-// sameButTimes reports whether two facts are equal except for times.
+// sameEditableFields reports whether two facts are equal in the fields that a person can edit.
 func sameButTimes(f, g memory.Fact) bool {
 	return f.Content == g.Content && f.Status == g.Status && f.Category == g.Category && f.Core == g.Core && f.Confidence == g.Confidence &&
 		f.Scope == g.Scope && f.Subject == g.Subject && f.Attribute == g.Attribute && slices.Equal(f.Tags, g.Tags) && bytes.Equal(f.Metadata, g.Metadata) &&
 		f.ObservedAt.Equal(g.ObservedAt) && f.ValidFrom.Equal(g.ValidFrom) && f.ValidTo.Equal(g.ValidTo) && f.ExpiresAt.Equal(g.ExpiresAt)
 }
 
-// endedByFile adjusts an edit to the current fact: it drops an ending that already happened, and
-// sets the replacement. alone reports that only the fact ends and its turns stay, because Loci
-// wrote the file or its replacement.
+// adjustEnding adjusts an edit that ends a fact to the current fact f: an ended fact does not end
+// again, and a replacement must exist. turnsStay reports that only the fact ends, but not its turns.
 func (e *Files) endedByFile(ctx context.Context, edit FileEdit, f memory.Fact) (_ FileEdit, alone bool, err error) {
 	was, says := edit.Was.Fact, *edit.Says.Fact
 	if !was.Status.Live() || says.Status.Live() {
@@ -143,8 +142,7 @@ func (e *Files) endedByFile(ctx context.Context, edit FileEdit, f memory.Fact) (
 	return edit, alone, nil
 }
 
-// localFact returns the fact of another machine's file in the form stored here. If its turns do not
-// exist here, its source is the file.
+// localFact returns the fact of another machine's file in the form stored here.
 func (f FileEdit) localFact(ctx context.Context, e *Files, fact memory.Fact) (memory.Fact, error) {
 	fact.Source = localSource(fact.Source)
 	if fact.Status != memory.Superseded {
@@ -153,7 +151,7 @@ func (f FileEdit) localFact(ctx context.Context, e *Files, fact memory.Fact) (me
 	return e.successor(ctx, f, fact)
 }
 
-// localSource returns the source of another machine's fact here, where its turns are missing.
+// localSource returns the source to store for another machine's fact, whose turns are missing here.
 func localSource(there memory.FactSource) memory.FactSource {
 	if there == memory.Manual || there == memory.Imported {
 		return there
@@ -161,8 +159,8 @@ func localSource(there memory.FactSource) memory.FactSource {
 	return memory.FromFile
 }
 
-// endRelated returns the changes that accompany forgetting or rejecting a fact: of the turns that
-// state it and their summaries. It adds the jobs to the run.
+// relatedChanges returns changes that retire the turns that state a forgotten or rejected fact, and the
+// turns' summaries. It adds their jobs to the run.
 func (e *Files) endRelated(ctx context.Context, run *memory.Run, f memory.Fact, change memory.Change) (related []memory.Change, err error) {
 	owner := f.Scope.Owner
 	switch {
@@ -177,7 +175,7 @@ func (e *Files) endRelated(ctx context.Context, run *memory.Run, f memory.Fact, 
 	return related, err
 }
 
-// successor returns the content of a superseded fact's file: retired if it has no replacement.
+// checkReplacement returns a superseded fact, which is retired instead if its replacement is missing.
 func (e *Files) successor(ctx context.Context, edit FileEdit, says memory.Fact) (memory.Fact, error) {
 	if edit.Coming[says.SupersededBy] && says.SupersededBy != says.ID {
 		return says, nil

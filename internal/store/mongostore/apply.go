@@ -66,7 +66,7 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 	return receipt, err
 }
 
-// Erase removes text for good from everything that queries can return: see [memory.Eraser]. The
+// Erase removes text permanently from everything that queries can return: see [memory.Eraser]. The
 // operator is responsible for the server's files, oplog and backups.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	var receipt memory.Receipt
@@ -85,7 +85,8 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	return receipt, s.translate(err)
 }
 
-// wantErased loads the data for an erasure: the things, what quotes them, and models' reasons.
+// fetchErased loads the data for an erasure: the erased memories, conversations, journal entries and
+// jobs that may quote them, and all reasons that models gave.
 func (s *Store) wantErased(ctx context.Context, owner memory.Owner, on *shelf.Shelf, run memory.Run, ids []string) error {
 	w := wanted{run: run.ID, memories: ids, conversations: ids}
 	w.addJobs(run.Jobs)
@@ -101,7 +102,7 @@ func (s *Store) wantErased(ctx context.Context, owner memory.Owner, on *shelf.Sh
 			entries = append(entries, kind+":"+id)
 		}
 	}
-	var titled []string // conversations whose titles may occur in a turn
+	var titled []string // conversations whose titles may quote a turn
 	for _, t := range on.Turns {
 		if !slices.Contains(titled, t.Conversation) {
 			titled = append(titled, t.Conversation)
@@ -138,7 +139,7 @@ func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Tu
 	return s.write(ctx, owner, from, func(draft *shelf.Shelf) error { draft.Bury(turns...); return nil })
 }
 
-// Buried reports which turns have the same text as a buried one: see [memory.Tombstones].
+// Buried reports which turns have the same text as a buried turn: see [memory.Tombstones].
 func (s *Store) Buried(ctx context.Context, owner memory.Owner, list ...memory.Turn) (out []bool, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		var marks []string

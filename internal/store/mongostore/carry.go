@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Everyone returns every owner with data, in order. Keys of a namespace belong to its global owner.
+// Everyone returns every owner with data, in order. API keys belong to a namespace's global owner.
 func (s *Store) Everyone(ctx context.Context) ([]memory.Owner, error) {
 	of := map[memory.Owner]bool{}
 	err := stream(ctx, s, commits, bson.M{}, options.Find().SetProjection(bson.M{"owner": 1}), func(h *head) bool { of[h.Owner] = true; return true })
@@ -41,7 +41,7 @@ func (s *Store) Carry(ctx context.Context, owner memory.Owner) (out *shelf.Shelf
 		return nil, err
 	}
 	slices.SortFunc(out.Journal, shelf.ByPlace)
-	for id := range out.Tombs { // restored turns have no tombstone
+	for id := range out.Tombs { // remove the tombstones of restored turns
 		if t, kept := out.Turns[id]; kept && t.Status != memory.Retired {
 			delete(out.Tombs, id)
 		}
@@ -95,7 +95,7 @@ func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) 
 	next := head{Owner: owner, Seq: 1, Version: from.Version, Clock: from.At, Horizon: from.Horizon, Erased: from.Erased, Secret: from.Secret}
 	done, err := s.commit(ctx, head{Owner: owner}, next, ops)
 	if err != nil || !done {
-		return cmp.Or(s.translate(err), memory.Errorf(memory.Conflict, "another program writes to the database; stop every server first"))
+		return cmp.Or(s.translate(err), memory.Errorf(memory.Conflict, "another server writes to the database; stop all servers first"))
 	}
 	for _, u := range from.Spent {
 		if err := s.Spend(ctx, owner, u); err != nil {
@@ -130,7 +130,7 @@ func (s *Store) Copying(ctx context.Context) (string, error) {
 	return is.Copying, s.translate(err)
 }
 
-// SetCopying records the source of a copy that starts; "" records its end.
+// SetCopying records the source when a copy into the database starts, and "" when it ends.
 func (s *Store) SetCopying(ctx context.Context, source string) error {
 	_, err := s.in(about).UpdateOne(ctx, byID(aboutID), bson.M{"$set": bson.M{"copying": source}})
 	return s.translate(err)

@@ -19,10 +19,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// head is a commit: its writes, and the owner's state after it. The last few heads of each owner
-// are kept.
+// commitDoc is a commit, with the owner's state after the commit. The collection commits contains
+// the last few commits of each owner.
 type head struct {
-	ID      string       `bson:"_id"` // owner and seq: inserting it commits
+	ID      string       `bson:"_id"` // owner and seq
 	Owner   memory.Owner `bson:"owner"`
 	Seq     int64        `bson:"seq"` // number of commits
 	Version int64        `bson:"version"`
@@ -31,26 +31,26 @@ type head struct {
 	Erased  time.Time    `bson:"erased"`
 	Secret  string       `bson:"secret"`
 	Attempt string       `bson:"attempt"`
-	Pending bool         `bson:"pending"` // some documents may not be written yet
+	Pending bool         `bson:"pending"` // whether documents may still be missing in their collections
 }
 
-// keptCommits is how many commits of an owner are kept: a writer looks for its unanswered commit
-// before that many others follow.
+// maxCommits is the number of commits that are stored for each owner: a writer looks for its
+// unanswered commit before so many later commits.
 const keptCommits = 8
 
 func (h head) shelf() *shelf.Shelf {
 	s := &shelf.Shelf{Version: h.Version, At: h.Clock, Horizon: h.Horizon, Erased: h.Erased, Secret: h.Secret}
-	return s.Clone() // a clone has writable maps
+	return s.Clone() // initializes the maps
 }
 
-// op is a document written by a commit.
+// docWrite is a document that a commit writes.
 type op struct {
 	In  string   `bson:"in"`
-	New bool     `bson:"new"` // the document did not exist
+	New bool     `bson:"new"` // whether the document did not exist before
 	Doc bson.Raw `bson:"doc"`
 }
 
-// part is a piece of a commit's writes, stored before it.
+// commitPart is a part of a commit's documents, stored before the commit.
 type part struct {
 	ID      string       `bson:"_id"`
 	Owner   memory.Owner `bson:"owner"`
@@ -62,15 +62,15 @@ type part struct {
 
 const (
 	partSize = 4 << 20
-	// maxDocument is MongoDB's limit less room for the fields around a document in commits.
+	// maxDocBytes is MongoDB's limit of 16 MB, less 64 KB for the other fields of a commitPart.
 	maxDocument = 16<<20 - 64<<10
 )
 
-// load loads into a shelf what a write or a read needs.
+// loadFunc loads the part of an owner's data that a write or a read needs.
 type load func(ctx context.Context, s *shelf.Shelf) error
 
-// write loads a part of the owner's shelf, calls do with a draft of it, and commits the changes. If
-// another server wrote meanwhile, it calls do again.
+// write loads a part of the owner's data, calls do with a copy, and commits the changes in the copy.
+// If another server wrote meanwhile, write repeats all steps.
 func (s *Store) write(ctx context.Context, owner memory.Owner, from load, do func(draft *shelf.Shelf) error) error {
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
@@ -99,13 +99,13 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, from load, do fun
 	return s.translate(err)
 }
 
-// stripe holds one process's locks for some owners, so that its calls rarely conflict.
+// stripe has this process's locks for some owners, so that its calls rarely conflict.
 type stripe struct {
-	write  sync.Mutex   // held by a writer
-	commit sync.RWMutex // held from a commit until its documents are written
+	write  sync.Mutex   // locked during a write
+	commit sync.RWMutex // locked from a commit until its documents are written
 }
 
-// acquire takes a lock, unless ctx ends first: the lock may be held as long as the server is
+// acquireLock waits for a lock until ctx ends: the lock may be locked as long as the server is
 // unavailable.
 func acquire(ctx context.Context, try func() bool) error {
 	for wait := 100 * time.Microsecond; !try(); wait = min(2*wait, retry.FirstWait) {
@@ -122,7 +122,7 @@ func (s *Store) stripe(owner memory.Owner) *stripe {
 	return &s.stripes[maphash.String(stripeSeed, string(owner))%uint64(len(s.stripes))]
 }
 
-// tryWrite writes; done is false if another server wrote meanwhile.
+// tryWrite attempts a write; done is false if another server wrote meanwhile.
 func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, do func(*shelf.Shelf) error) (done bool, err error) {
 	was, err := s.settled(ctx, owner)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, do 
 	}
 	draft := before.Clone()
 	if err := do(draft); err != nil {
-		now, again := s.head(ctx, owner) // unchanged during the read?
+		now, again := s.head(ctx, owner) // an error after an inconsistent read is ignored
 		return now.Seq == was.Seq && !now.Pending, errors.Join(again, ifSame(now, was, err))
 	}
 	ops, err := diff(owner, was.Seq+1, before, draft)
@@ -150,7 +150,7 @@ func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, do 
 	return s.commit(ctx, was, next, ops)
 }
 
-// ifSame returns the error of a write, or nil if the write did not read from one snapshot.
+// errorIfUnchanged returns err, or nil if a commit changed the data that the write read.
 func ifSame(now, was head, err error) error {
 	if now.Seq != was.Seq || now.Pending {
 		return nil
@@ -159,7 +159,7 @@ func ifSame(now, was head, err error) error {
 }
 
 // commit stores the documents in parts, inserts the commit, and writes the documents to their
-// collections. If another server committed first, it does nothing.
+// collections. done is false if another server committed first.
 func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool, err error) {
 	next.ID, next.Attempt, next.Pending = fmt.Sprintf("%s %d", next.Owner, next.Seq), rand.Text(), true
 	pieces := cutParts(next, ops)
@@ -169,7 +169,7 @@ func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool
 		}
 	}
 	s.options.Point()
-	// The commit continues if the caller gives up now.
+	// From here the commit continues even if the caller's context ends.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
 	defer stop()
 	mine := s.stripe(was.Owner)
@@ -180,14 +180,14 @@ func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool
 		return err
 	})
 	if err != nil {
-		return false, memory.Errorf(memory.Unavailable, "the database server does not answer: the write may have been done")
+		return false, memory.Errorf(memory.Unavailable, "the database server does not answer: the write may have been committed")
 	}
 	s.options.Point()
 	if !done {
 		_, err := s.in(parts).DeleteMany(ctx, bson.M{"attempt": next.Attempt})
 		return false, err
 	}
-	// The write is committed: the next read completes it.
+	// If this fails, the next read completes the commit.
 	if err := s.settle(ctx, next, pieces); err != nil && s.options.Log != nil {
 		s.options.Log.Warn("a commit is stored, but not yet written to its collections", "err", err)
 	}
@@ -200,7 +200,7 @@ func (s *Store) insert(ctx context.Context, next head) (done bool, err error) {
 	if err != nil && !mongo.IsDuplicateKeyError(err) {
 		return false, err
 	}
-	var there head // a duplicate may be an earlier, unanswered attempt of this commit
+	var there head // after a duplicate key: perhaps an earlier, unanswered attempt of this commit
 	if err := s.in(commits).FindOne(ctx, byID(next.ID)).Decode(&there); err != nil || there.Attempt != next.Attempt {
 		if errors.Is(err, mongo.ErrNoDocuments) {
 			err = nil
@@ -211,7 +211,7 @@ func (s *Store) insert(ctx context.Context, next head) (done bool, err error) {
 	if err != nil || last.Seq == next.Seq || !there.Pending {
 		return err == nil, err
 	}
-	// The seq was free only because its old commit had been removed, long after others followed it.
+	// The seq was free only because its old commit had been removed, after many later commits.
 	_, err = s.in(commits).DeleteOne(ctx, bson.M{"_id": next.ID, "attempt": next.Attempt})
 	return false, err
 }
@@ -230,8 +230,8 @@ func cutParts(next head, ops []op) []part {
 	return all
 }
 
-// settle writes a commit's documents to their collections, and marks the commit as complete. It may
-// run late and concurrently.
+// complete writes a commit's documents to their collections, and marks the commit as complete. It
+// may run repeatedly and concurrently.
 func (s *Store) settle(ctx context.Context, of head, pieces []part) error {
 	for _, p := range pieces {
 		in := map[string][]op{}
@@ -263,8 +263,8 @@ func (s *Store) settle(ctx context.Context, of head, pieces []part) error {
 	})
 }
 
-// put writes documents over those of lower seqs. Most new documents do not exist, and are inserted
-// without a look-up.
+// writeDocs writes documents over documents of lower seqs. It inserts new documents without a
+// look-up, since they rarely exist.
 func (s *Store) put(ctx context.Context, in string, seq int64, ops []op) error {
 	models := make([]mongo.WriteModel, len(ops))
 	for i, o := range ops {
@@ -284,7 +284,7 @@ func (s *Store) put(ctx context.Context, in string, seq int64, ops []op) error {
 		if !mongo.IsDuplicateKeyError(e.WriteError) {
 			return err
 		}
-		if o := ops[e.Index]; o.New { // by this commit, by a later one, or left by an erasure
+		if o := ops[e.Index]; o.New { // this or a later commit wrote the document, or an erasure left it
 			there = append(there, op{In: in, Doc: o.Doc})
 		}
 	}
@@ -296,7 +296,7 @@ func (s *Store) put(ctx context.Context, in string, seq int64, ops []op) error {
 
 var lastFirst = options.FindOne().SetSort(keys("-seq"))
 
-// head reads an owner's last commit; without one it returns a zero head.
+// lastCommit reads an owner's last commit. Before the first commit, it returns a commitDoc with seq 0.
 func (s *Store) head(ctx context.Context, owner memory.Owner) (head, error) {
 	var h head
 	err := s.in(commits).FindOne(ctx, ofOwner(owner), lastFirst).Decode(&h)
@@ -309,12 +309,12 @@ func (s *Store) head(ctx context.Context, owner memory.Owner) (head, error) {
 	return h, nil
 }
 
-// patienceWithOthers is how long another server may take to complete its commit before this server
-// completes it.
+// otherServerTimeout is the time for which another server may complete its commit before this server
+// does.
 const patienceWithOthers = 500 * time.Millisecond
 
-// settled reads an owner's last commit once its documents are written, and completes an abandoned
-// commit.
+// lastCompleted waits until an owner's last commit is complete, and returns it. It completes an
+// abandoned commit.
 func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
 	start := time.Now()
 	for wait := time.Millisecond; ; wait = min(2*wait, retry.LongestWait) {
@@ -353,13 +353,13 @@ func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
 }
 
 const (
-	// maxReads limits how often a read starts again because of writes.
+	// maxReads limits the attempts of a read that writes disturb.
 	maxReads = 200
-	// politeReads is how often it starts again before it blocks commits of this process.
+	// politeReads is the number of attempts before a read blocks commits of this process.
 	politeReads = 3
 )
 
-// read loads a part of the owner's shelf from one snapshot, and calls do with it.
+// read loads a part of the owner's data from one snapshot, and calls do with the data.
 func (s *Store) read(ctx context.Context, owner memory.Owner, from load, do func(*shelf.Shelf) error) error {
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
@@ -379,7 +379,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, from load, do func
 	return s.translate(err)
 }
 
-// tryRead returns nil if a write happened during the read.
+// tryRead loads the data once. It returns nil if the owner's data changed meanwhile.
 func (s *Store) tryRead(ctx context.Context, owner memory.Owner, from load, hold bool) (*shelf.Shelf, error) {
 	mine := s.stripe(owner)
 	if err := acquire(ctx, mine.commit.TryRLock); err != nil { // waits until commits of this process are complete
@@ -405,7 +405,7 @@ func (s *Store) tryRead(ctx context.Context, owner memory.Owner, from load, hold
 	return at, nil
 }
 
-// diff returns the documents that a draft changed, compared with the owner's stored data.
+// changedDocs returns the documents that differ between the old and the changed data of an owner.
 func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf) ([]op, error) {
 	d := differ{owner: owner, seq: seq, vectors: vectorsOf(draft)}
 	for target, image := range draft.Things {
@@ -417,7 +417,7 @@ func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf) ([]op, erro
 	for target, image := range before.Things {
 		if _, there := draft.Things[target]; !there {
 			in, _ := imageDoc(header{}, image, nil)
-			d.add(in, false, d.header(target)) // reads filter by owner, so none finds it
+			d.add(in, false, d.header(target)) // reads filter by owner and ignore a document without one
 		}
 	}
 	for id, t := range draft.Turns {

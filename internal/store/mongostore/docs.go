@@ -19,30 +19,30 @@ import (
 // header has the first fields of every document written by commits.
 type header struct {
 	Key string `bson:"_id"`  // owner and target: see keyOf
-	Seq int64  `bson:"seq"`  // the commit that wrote it
-	Of  string `bson:"user"` // the owner's name, the user of the platform's programs
+	Seq int64  `bson:"seq"`  // seq of the commit that wrote the document
+	Of  string `bson:"user"` // the owner's name: the user in the platform's programs
 }
 
-// embedding is a vector as stored with its memory.
+// embedding is a vector in the document of its memory.
 type embedding struct {
 	Model string `bson:"model"`
 	Data  []byte `bson:"data"` // float16 values, little endian
 }
 
-// The documents of each collection: a type of package memory, whose tags name its fields, and
-// additional fields for queries.
+// The documents of each collection: a type of package memory, with the field names of its tags, and
+// additional fields for queries and for the platform's programs.
 type (
 	factDoc struct {
 		Header  header       `bson:",inline"`
 		Owner   memory.Owner `bson:"owner"`
 		Fact    memory.Fact  `bson:",inline"`
-		Live    string       `bson:"live,omitempty"` // the hash; only while the fact is live
+		Live    string       `bson:"live,omitempty"` // the fact's hash; "" unless the fact is live
 		Vectors []embedding  `bson:"vectors,omitempty"`
 	}
 	linkDoc struct {
 		Header  header        `bson:",inline"`
 		ID      string        `bson:"id"`
-		Created time.Time     `bson:"created"` // of the linked fact, as Status
+		Created time.Time     `bson:"created"` // creation time of the linked fact
 		Status  memory.Status `bson:"status"`  // defined by [memory.Memory.Status]
 		Link    memory.Link   `bson:",inline"`
 		Vectors []embedding   `bson:"vectors,omitempty"`
@@ -118,8 +118,8 @@ type (
 	}
 )
 
-// keyOf is the _id of an owner's document. Profile keys are hashed, since an erasure must remove
-// their text.
+// keyOf returns the _id of an owner's document. Profile keys are hashed, since an erasure must
+// remove their text.
 func keyOf(owner memory.Owner, target string) string {
 	if key, is := strings.CutPrefix(target, "profile:"); is {
 		sum := sha256.Sum256([]byte(string(owner) + "\x00" + key))
@@ -162,7 +162,7 @@ func imageDoc(h header, i memory.Image, vectors []embedding) (string, any) {
 	}
 }
 
-// Each take method adds the document's content to a shelf.
+// Each method take adds the document's content to an owner's data.
 
 func (d *factDoc) take(s *shelf.Shelf) {
 	takeImage(s, memory.Image{Fact: &d.Fact}, d.Vectors)
@@ -224,7 +224,7 @@ func turnDocOf(h header, t memory.Turn, s *shelf.Shelf, vectors []embedding) tur
 	return d
 }
 
-// vectorsOf returns a shelf's vectors by memory, each list ordered by model.
+// vectorsOf returns the vectors of an owner's data by memory, ordered by model.
 func vectorsOf(s *shelf.Shelf) map[string][]embedding {
 	of := map[string][]embedding{}
 	for key, values := range s.Vectors {
@@ -236,7 +236,7 @@ func vectorsOf(s *shelf.Shelf) map[string][]embedding {
 	return of
 }
 
-// targetKey is the key of a journal entry: the target, with a hash in place of a profile key.
+// targetKey returns the target of a journal entry, with a hash instead of a profile key.
 func targetKey(target string) string {
 	if strings.HasPrefix(target, "profile:") {
 		return keyOf("", target)

@@ -13,10 +13,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// pollEvery is how often Loci polls for other servers' commits: some cannot notify.
+// pollInterval is the interval of polling for other servers' commits: some databases cannot notify.
 const pollEvery = time.Second
 
-// clockEvery is the interval of reading the server's clock.
+// clockInterval is the interval of reading the server's clock.
 const clockEvery = time.Minute
 
 // Listen calls the functions of [Store.OnErase] after other servers' erasures, and wake when
@@ -35,7 +35,7 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 			clock = time.Now()
 		}
 		later := bson.M{"erased": bson.M{"$gt": erased}}
-		_ = stream(ctx, s, commits, later, options.Find(), func(h *head) bool { // after an error the next poll repeats it
+		_ = stream(ctx, s, commits, later, options.Find(), func(h *head) bool { // after an error the next poll repeats the query
 			s.tell(h.Owner)
 			if h.Erased.After(erased) {
 				erased = h.Erased
@@ -55,7 +55,7 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 }
 
 // OnErase adds a function that is called with the owner after another server's erasure, and with ""
-// when [Store.Listen] may have missed one.
+// when [Store.Listen] may have missed an erasure.
 func (s *Store) OnErase(tell func(memory.Owner)) {
 	s.hearing.Lock()
 	defer s.hearing.Unlock()

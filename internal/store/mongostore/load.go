@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// takers has, by collection, the function that adds a document to the memory being loaded.
+// decoders maps collections to functions that add a document to an owner's data.
 var takers = map[string]func(*mongo.Cursor, *shelf.Shelf) error{
 	facts: take[factDoc], links: take[linkDoc], turns: take[turnDoc], summaries: take[summaryDoc], profile: take[profileDoc], relations: take[relationDoc],
 	contexts: take[contextDoc], conversations: take[conversationDoc], jobs: take[jobDoc], journal: take[changeDoc], runs: take[runDoc], tombstones: take[tombDoc],
@@ -33,8 +33,8 @@ func take[D any, P interface {
 	return err
 }
 
-// memories lists the collections of searchable memories. collectionOf maps kinds of targets to
-// collections.
+// memoryCollections lists the collections of searchable memories. collectionOf maps kinds of
+// targets to collections.
 var (
 	memories     = []string{facts, links, summaries, turns}
 	collectionOf = map[string]string{
@@ -43,7 +43,7 @@ var (
 	}
 )
 
-// each calls do for each document that a filter selects, until do returns false.
+// forEachRaw calls do for each document that a filter selects, until do returns false.
 func (s *Store) each(ctx context.Context, in string, filter bson.M, o *options.FindOptionsBuilder, do func(*mongo.Cursor) (more bool, err error)) error {
 	found, err := s.in(in).Find(ctx, filter, o)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Store) each(ctx context.Context, in string, filter bson.M, o *options.F
 	return nil
 }
 
-// stream calls do with each decoded document that a filter selects, until do returns false.
+// forEach calls do with each decoded document that a filter selects, until do returns false.
 func stream[D any](ctx context.Context, s *Store, in string, filter bson.M, o *options.FindOptionsBuilder, do func(*D) (more bool)) error {
 	return s.each(ctx, in, filter, o, func(at *mongo.Cursor) (bool, error) {
 		var d D
@@ -68,7 +68,7 @@ func stream[D any](ctx context.Context, s *Store, in string, filter bson.M, o *o
 	})
 }
 
-// fetch adds the documents that a filter selects in the given collections to a shelf.
+// fetch adds the documents that a filter selects in some collections to an owner's data.
 func (s *Store) fetch(ctx context.Context, on *shelf.Shelf, filter bson.M, o *options.FindOptionsBuilder, in ...string) error {
 	for _, name := range in {
 		err := s.each(ctx, name, filter, o, func(at *mongo.Cursor) (bool, error) { return true, takers[name](at, on) })
@@ -79,10 +79,10 @@ func (s *Store) fetch(ctx context.Context, on *shelf.Shelf, filter bson.M, o *op
 	return nil
 }
 
-// keysAtOnce is how many documents are requested by key in one query.
+// maxKeys limits the keys in one query.
 const keysAtOnce = 5000
 
-// fetchIDs adds an owner's things with these ids to a shelf.
+// fetchIDs adds the documents with these ids to an owner's data. kinds are kinds of targets.
 func (s *Store) fetchIDs(ctx context.Context, owner memory.Owner, on *shelf.Shelf, o *options.FindOptionsBuilder, ids []string, kinds ...string) error {
 	for _, kind := range kinds {
 		for some := range slices.Chunk(ids, keysAtOnce) {
@@ -101,14 +101,14 @@ func anyOf[T any](values []T) any {
 		return values[0]
 	}
 	if values == nil {
-		values = []T{} // the server accepts no null as a list
+		values = []T{} // the server rejects null as a list
 	}
 	return bson.M{"$in": values}
 }
 
 func ofOwner(owner memory.Owner) bson.M { return bson.M{"owner": owner} }
 
-// matchSet adds the non-empty fields to a filter.
+// addNonEmpty adds the fields with a value to a filter.
 func matchSet(filter bson.M, fields map[string]string) {
 	for field, value := range fields {
 		if value != "" {
@@ -117,15 +117,15 @@ func matchSet(filter bson.M, fields map[string]string) {
 	}
 }
 
-// Fields that reads omit: the vectors of a memory that is not written again, and the list in a turn
-// that only other programs read.
+// withoutVectors is for reads of memories that are not written again. withVectors omits only the
+// field embedding, which only other programs read.
 var (
 	noVectors = bson.M{"vectors": 0, "embedding": 0}
 	lean      = options.Find().SetProjection(noVectors)
 	whole     = options.Find().SetProjection(bson.M{"embedding": 0})
 )
 
-// wanted lists the ids of the things that a write must load.
+// neededIDs lists the ids of the data that a write must load.
 type wanted struct {
 	run           string
 	targets       []string // in the form of [memory.Image.Target]
@@ -156,7 +156,7 @@ func (w *wanted) addVectors(all []memory.Vector) {
 	}
 }
 
-// want adds the wanted things to a shelf.
+// fetchNeeded adds the documents with the needed ids to an owner's data.
 func (s *Store) want(ctx context.Context, owner memory.Owner, on *shelf.Shelf, w wanted) error {
 	ids := map[string][]string{"job": w.jobs, "conversation": slices.Clip(w.conversations)}
 	if w.run != "" {
@@ -182,7 +182,7 @@ func (s *Store) want(ctx context.Context, owner memory.Owner, on *shelf.Shelf, w
 	return nil
 }
 
-// changesAfter adds the journal since a time to a shelf, in order.
+// fetchChangesAfter adds the changes after a time to an owner's data, in order.
 func (s *Store) changesAfter(ctx context.Context, owner memory.Owner, on *shelf.Shelf, at memory.At) error {
 	if at.AsOf.IsZero() {
 		return nil

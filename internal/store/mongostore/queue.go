@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Claim leases the job that has been due the longest: see [memory.Queue].
+// Claim leases the job that became due first: see [memory.Queue].
 func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (memory.Job, error) {
 	if err := cmp.Or(ctx.Err(), shelf.CheckLease(lease)); err != nil {
 		return memory.Job{}, err
@@ -33,8 +33,8 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 	}
 }
 
-// settleLeft completes abandoned commits, since their jobs cannot be found otherwise, and reports
-// whether there were any.
+// completeAbandoned completes pending commits, since their jobs cannot be found otherwise, and
+// reports whether it found any.
 func (s *Store) settleLeft(ctx context.Context) (any bool, err error) {
 	var of []memory.Owner
 	err = stream(ctx, s, commits, bson.M{"pending": true}, options.Find(), func(h *head) bool { of = append(of, h.Owner); return true })
@@ -46,8 +46,8 @@ func (s *Store) settleLeft(ctx context.Context) (any bool, err error) {
 	return len(of) > 0, err
 }
 
-// claimDue leases a due job. It returns the zero Job if none is due, and whether another server
-// took one.
+// claimDue leases a due job. It returns the zero Job if no job is due, and reports whether another
+// server claimed a job first.
 func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (claimed memory.Job, missed bool, err error) {
 	now := memory.Time(s.now())
 	if err := s.takeBack(ctx, now); err != nil {
@@ -80,8 +80,8 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 	return claimed, missed, cmp.Or(failed, s.translate(err))
 }
 
-// claim leases an owner's job, or an earlier one of that kind; the zero Job if another server
-// leased it.
+// claim leases an owner's job, or an earlier job of that kind. It returns the zero Job if another
+// server claimed the job.
 func (s *Store) claim(ctx context.Context, job memory.Job, now time.Time, lease time.Duration) (claimed memory.Job, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		if err := s.want(ctx, job.Owner, on, wanted{jobs: []string{job.ID}}); err != nil {
@@ -103,7 +103,7 @@ func (s *Store) running(ctx context.Context, owner memory.Owner, on *shelf.Shelf
 	return s.fetch(ctx, on, bson.M{"owner": owner, "state": memory.JobRunning}, whole, jobs)
 }
 
-// takeBack requeues jobs whose lease has expired.
+// requeueExpired requeues jobs with an expired lease.
 func (s *Store) takeBack(ctx context.Context, now time.Time) error {
 	over := map[memory.Owner]bool{}
 	filter := bson.M{"state": memory.JobRunning, "lease.until": bson.M{"$lte": now}}
@@ -121,7 +121,7 @@ func (s *Store) takeBack(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// onJob changes one job.
+// changeJob loads one job and commits the change that do makes.
 func (s *Store) onJob(ctx context.Context, owner memory.Owner, job string, do func(*shelf.Shelf) error) error {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		return s.want(ctx, owner, on, wanted{jobs: []string{job}})
@@ -158,14 +158,14 @@ func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome)
 	return err
 }
 
-// sweepDone removes jobs that finished long ago. Only some of the calls do it.
+// removeOldJobs removes jobs that finished long ago. To save queries, only some calls do.
 func (s *Store) sweepDone(ctx context.Context, owner memory.Owner, job string) {
 	if !memory.SweepsDone(job) {
 		return
 	}
 	old := bson.M{"owner": owner, "state": memory.JobDone, "id": bson.M{"$ne": job},
 		"created": bson.M{"$lt": memory.Time(s.now()).Add(-memory.DoneKept)}}
-	_, _ = s.in(jobs).DeleteMany(ctx, old) // after an error a later call repeats it
+	_, _ = s.in(jobs).DeleteMany(ctx, old) // after an error a later call removes the jobs
 }
 
 // Jobs returns an owner's jobs: see [memory.Queue].

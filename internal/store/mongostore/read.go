@@ -28,7 +28,7 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) (fou
 // List returns the memories that match: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (page memory.Page, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
-		if !q.At.AsOf.IsZero() { // a thing that is no memory now may have been one at that time
+		if !q.At.AsOf.IsZero() { // memories that do not match now may have matched at that time
 			return cmp.Or(s.fetch(ctx, on, ofOwner(owner), lean, memories...), s.changesAfter(ctx, owner, on, q.At))
 		}
 		return s.listed(ctx, owner, on, q)
@@ -37,8 +37,8 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (p
 	return page, err
 }
 
-// listed adds to a shelf the first matches of each kind after the query's cursor, one more than
-// fits on a page.
+// fetchPage adds the first matches of each kind after the query's cursor to an owner's data, at most
+// a page and one more.
 func (s *Store) listed(ctx context.Context, owner memory.Owner, on *shelf.Shelf, q memory.Query) error {
 	statuses := q.Statuses
 	if len(statuses) == 0 {
@@ -79,7 +79,7 @@ func (s *Store) listed(ctx context.Context, owner memory.Owner, on *shelf.Shelf,
 	return nil
 }
 
-// first adds the newest matches of a query to a shelf.
+// fetchNewest adds the newest matches of a query to an owner's data.
 func (s *Store) first(ctx context.Context, on *shelf.Shelf, in string, filter bson.M, q memory.Query) error {
 	newest := options.Find().SetSort(keys("-created -id")).SetProjection(noVectors)
 	n := 0
@@ -95,7 +95,8 @@ func (s *Store) first(ctx context.Context, on *shelf.Shelf, in string, filter bs
 	})
 }
 
-// behind selects what follows a position in a list with the newest first.
+// olderThan returns a filter for documents after a position in a list that is sorted descending by
+// two fields.
 func behind(first string, at any, then string, id any) bson.A {
 	return bson.A{bson.M{first: bson.M{"$lt": at}}, bson.M{first: at, then: bson.M{"$lt": id}}}
 }
@@ -149,7 +150,7 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 	return page, err
 }
 
-// changeFilter returns the exact filter of a query: its pages need it.
+// changeFilter returns the filter of a query, which must be exact, since it selects a page.
 func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.M, error) {
 	filter := ofOwner(owner)
 	matchSet(filter, map[string]string{"target": targetKey(q.Target), "run": q.Run, "id": q.ID, "action": string(q.Action)})
@@ -167,7 +168,7 @@ func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.M, error) {
 		after, err := shelf.ReadCursor(q.Cursor)
 		var version, ordinal int64
 		if _, scan := fmt.Sscanf(after.ID, "%d/%d", &version, &ordinal); err != nil || scan != nil {
-			return nil, memory.Errorf(memory.Invalid, "%q is not a valid cursor", q.Cursor)
+			return nil, memory.Errorf(memory.Invalid, "invalid cursor %q", q.Cursor)
 		}
 		all = append(all, bson.M{"$or": behind("version", version, "ordinal", ordinal)})
 	}
@@ -177,7 +178,7 @@ func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.M, error) {
 	return filter, nil
 }
 
-// entriesOf selects the journal entries about one of these targets and ids.
+// entryFilter returns a filter for the journal entries about some targets and ids.
 func entriesOf(some ...string) bson.A {
 	of := anyOf(some)
 	return bson.A{bson.M{"target": of}, bson.M{"old_id": of}, bson.M{"new_id": of}}
@@ -249,7 +250,7 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 	return page, err
 }
 
-// count returns the number of documents for each value of a field.
+// countBy returns the number of documents for each value of a field.
 func (s *Store) count(ctx context.Context, in string, filter bson.M, field string) (map[string]int, error) {
 	found, err := s.in(in).Aggregate(ctx, mongo.Pipeline{
 		{{Key: "$match", Value: filter}},
@@ -282,7 +283,7 @@ func (s *Store) Counts(ctx context.Context, owner memory.Owner) (n memory.Counts
 	return n, err
 }
 
-// anybody selects the documents of all owners.
+// allOwners is a filter for the documents of all owners.
 var anybody = bson.M{"owner": bson.M{"$exists": true}}
 
 // Totals returns the counts over all owners.
@@ -374,8 +375,7 @@ func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []
 	return models, err
 }
 
-// Since yields the items written after a version: see [memory.Source]. It first collects all of
-// them.
+// Since yields the items written after a version: see [memory.Source]. It first loads all items.
 func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (version int64, err error) {
 	var items []memory.Item
 	from := func(ctx context.Context, on *shelf.Shelf) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// persist repeats do while the server is unavailable. do must be idempotent: see [retry.Do].
+// retryUnavailable repeats do while the server is unavailable. do must be idempotent: see [retry.Do].
 func persist(ctx context.Context, patience time.Duration, do func() error) error {
 	return retry.Do(ctx, patience, func() (bool, error) {
 		err := do()
@@ -28,11 +28,11 @@ const (
 	objectTooLarge       = 10334
 )
 
-// passing lists the error codes of a server that stops, starts, or steps down.
+// transientCodes lists the error codes of a server that stops, starts, or steps down.
 var passing = []int{6, 7, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436}
 
-// lost reports whether the server could not be reached or is being replaced, so that a retry may
-// succeed.
+// isUnavailable reports whether the server could not be reached or is being replaced, so that a
+// retry may succeed.
 func lost(err error) bool {
 	if mongo.IsNetworkError(err) || mongo.IsTimeout(err) {
 		return true
@@ -52,7 +52,7 @@ func lost(err error) bool {
 	return false
 }
 
-// translate returns the form of an error for callers, and logs failures of the server.
+// translate returns the error for callers by [publicError], and logs failures of the server.
 func (s *Store) translate(err error) error {
 	translated := explain(err)
 	if translated != nil && s.options.Log != nil && errors.Is(translated, memory.Unavailable) && !errors.Is(err, memory.Unavailable) {
@@ -61,8 +61,8 @@ func (s *Store) translate(err error) error {
 	return translated
 }
 
-// explain turns failures of the server or the connection into errors that describe them, without
-// the server's text, which may contain its address.
+// publicError turns failures of the server or the connection into errors without the server's text,
+// which may contain its address.
 func explain(err error) error {
 	var own *memory.Error
 	switch {
@@ -85,7 +85,7 @@ func explain(err error) error {
 		}
 	}
 	if lost(err) {
-		return unavailable("the database server does not answer, or takes no writes now", err)
+		return unavailable("the database server does not answer, or does not accept writes now", err)
 	}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Data besides memories: usage, API keys, sign-ins. Each document is written without a commit.
+// This file stores usage, API keys, sign-ins and the audit log, without commits.
 
 // Spend adds to the usage: see [memory.Ledger].
 func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) error {
@@ -64,7 +64,7 @@ type keyDoc struct {
 func (s *Store) AddKey(ctx context.Context, namespace string, key memory.Key) error {
 	_, err := s.in(apiKeys).InsertOne(ctx, keyDoc{namespace + " " + key.Hash, namespace, key})
 	if mongo.IsDuplicateKeyError(err) {
-		return memory.Errorf(memory.Conflict, "the key is there already")
+		return memory.Errorf(memory.Conflict, "the key exists already")
 	}
 	return s.translate(err)
 }
@@ -75,12 +75,12 @@ func (s *Store) Keys(ctx context.Context, namespace string) (out []memory.Key, e
 	return out, s.translate(err)
 }
 
-// inNamespace selects a namespace's documents, and oldest sorts them oldest first.
+// namespaceFilter returns a filter for a namespace's documents.
 func inNamespace(namespace string) bson.M { return bson.M{"namespace": namespace} }
 
 var oldest = options.Find().SetSort(keys("created hash"))
 
-// ExpireKey sets when a key expires: see [memory.Keys].
+// ExpireKey sets the time at which a key expires: see [memory.Keys].
 func (s *Store) ExpireKey(ctx context.Context, namespace, id string, at time.Time) error {
 	key, err := s.keyByID(ctx, namespace, id)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Store) ExpireKey(ctx context.Context, namespace, id string, at time.Tim
 	return s.translate(err)
 }
 
-// UseKey stores when a key was used: see [memory.Keys].
+// UseKey stores the time at which a key was used: see [memory.Keys].
 func (s *Store) UseKey(ctx context.Context, namespace, id string, at time.Time) error {
 	key, err := s.keyByID(ctx, namespace, id)
 	if errors.Is(err, memory.NotFound) {
@@ -113,7 +113,7 @@ func (s *Store) RemoveKey(ctx context.Context, namespace, id string) error {
 	return s.translate(err)
 }
 
-// keyByID returns the filter for a key, or [memory.NotFound].
+// keyFilter returns the filter for the key with an id, or [memory.NotFound].
 func (s *Store) keyByID(ctx context.Context, namespace, id string) (bson.M, error) {
 	keys, err := s.Keys(ctx, namespace)
 	if err != nil {
@@ -124,12 +124,12 @@ func (s *Store) keyByID(ctx context.Context, namespace, id string) (bson.M, erro
 			return byID(namespace + " " + k.Hash), nil
 		}
 	}
-	return nil, memory.Errorf(memory.NotFound, "there is no key %s", id)
+	return nil, memory.Errorf(memory.NotFound, "no such key: %s", id)
 }
 
 type auditDoc struct {
 	Key   string            `bson:"_id"`
-	Owner memory.Owner      `bson:"owner"` // the namespace's global one
+	Owner memory.Owner      `bson:"owner"` // the namespace's global owner
 	Entry memory.AuditEntry `bson:",inline"`
 }
 
@@ -192,8 +192,8 @@ func (s *Store) DropNoted(ctx context.Context, namespace string, before time.Tim
 	return int(r.DeletedCount), nil
 }
 
-// RenameNoted replaces a user's name in the audit log: see [memory.Audit]. An interruption may
-// leave some names; the erasure that called it is then repeated.
+// RenameNoted replaces a user's name in the audit log: see [memory.Audit]. After an interruption
+// some entries have the old name, until the calling erasure is repeated.
 func (s *Store) RenameNoted(ctx context.Context, namespace, user, to string) (int, error) {
 	of := func(field string) bson.M { return bson.M{"owner": memory.Global(namespace), field: user} }
 	n, err := s.in(audit).CountDocuments(ctx, bson.M{"$or": bson.A{of("user"), of("by")}})

@@ -93,7 +93,7 @@ func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
 	return err
 }
 
-// evictTraces removes the oldest traces beyond keep and TraceBytes.
+// evictTraces removes the oldest traces beyond the number maxTraces and the size TraceBytes.
 func (s *Store) evictTraces(ctx context.Context, owner memory.Owner, keep int) error {
 	var bytes int64
 	var n int
@@ -121,7 +121,7 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (t mem
 	var d traceDoc
 	err = s.in(traces).FindOne(ctx, byID(keyOf(owner, "trace:"+id))).Decode(&d)
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		return t, memory.Errorf(memory.NotFound, "no trace %s", id)
+		return t, memory.Errorf(memory.NotFound, "no such trace: %s", id)
 	}
 	if err != nil {
 		return t, s.translate(err)

@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// copied lists the files of the vault's own folder that a copy includes. Its other files belong to
-// this process or can be rebuilt.
+// copiedOwnFiles lists the files of the vault's own folder that a copy includes. The other files
+// belong to this process or can be rebuilt.
 var copied = []string{recordsFile, erasingFile}
 
-// Copy passes every file of the vault, as of one moment, to give, with its slash-separated path in
-// the vault: the files, the journal, and the texts that Loci last wrote. It first calls at while
-// nothing is written, so that at can copy the wrapped store in the same state. At the end it calls
-// rest, which releases what at holds. Git's folders and links are skipped.
+// Copy calls addFile for every file of the vault, with its slash-separated path: the memories' files
+// and the database of records. Copy first calls begin while no write is in progress, so that begin
+// can copy the wrapped store in the same state, and calls end last. Copy skips links and git's
+// folders.
 //
-// Reads and writes continue meanwhile, but files are written only after rest. Copy and erasures
-// wait for each other.
+// Reads and writes continue during a copy, but Loci writes no files. A copy and an erasure wait for
+// each other.
 func (s *Store) Copy(ctx context.Context, at func() error, give func(name string, from io.Reader) error, rest func() error) error {
 	s.copying.Lock()
 	defer s.copying.Unlock()
@@ -60,7 +60,7 @@ func (s *Store) copyFiles(ctx context.Context, at func() error, give func(name s
 	})
 }
 
-// pause calls at while nothing is written; the caller holds f.disk.
+// withoutWrites calls begin while no write is in progress; the caller has locked f.disk.
 func (s *Store) pause(at func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// compareOne adds an edit for a file that differs from what Loci wrote and has new content.
+// compareFile adds an edit for a changed file if the file has new content.
 func (s *scan) compareOne(c found, gone map[string]*record) {
 	k, base, ok := s.whose(c)
 	if !ok {
@@ -18,7 +18,7 @@ func (s *scan) compareOne(c found, gone map[string]*record) {
 	r := s.f.index.targets[k]
 	c.p.owner, c.p.was = k.owner, s.f.before(k)
 	if id, ok := sharedFact(k.target); ok {
-		s.problem(c.path, fmt.Sprintf("the users who share %s are listed in its own file, under %s; this file has no effect", id, sharedKey))
+		s.problem(c.path, fmt.Sprintf("this file has no effect: the file of fact %s lists its recipients under %s", id, sharedKey))
 		return
 	}
 	if c.wordless(base) {
@@ -37,7 +37,7 @@ func (s *scan) compareOne(c found, gone map[string]*record) {
 	}
 	if base == (thing{}) {
 		if home := l.factOwners[strings.TrimPrefix(k.target, factTarget)]; home != "" && got.says.Fact != nil {
-			s.problem(c.path, fmt.Sprintf("its id is that of a fact which %s shares; without one it becomes a memory of its own", home.Called()))
+			s.problem(c.path, fmt.Sprintf("its id is that of a fact which %s shares: remove the id to make the file a new memory", home.Called()))
 			return
 		}
 		if got.says.ofChat() {
@@ -55,7 +55,7 @@ func (s *scan) compareOne(c found, gone map[string]*record) {
 			delete(gone, r.Path)
 			e.Kind, e.From = Moved, r.Path
 		case !s.putBack(c, r):
-			s.problem(c.path, fmt.Sprintf("%s has the same id; without one it becomes a memory of its own", r.Path))
+			s.problem(c.path, fmt.Sprintf("%s has the same id: remove the id to make this file a new memory", r.Path))
 			return
 		case got.earlier && !got.putBack: // saved from an editor that had opened an earlier version
 			e.Clash = cmp.Or(got.clash, ended(base))
@@ -71,8 +71,8 @@ func (s *scan) compareOne(c found, gone map[string]*record) {
 	}
 }
 
-// wordless reports whether a file has front matter but no text, although its memory has text or is
-// new: editors and sync tools write the front matter first.
+// isIncomplete reports whether a file has front matter but no text, although its memory has text or
+// is new: editors and sync tools write the front matter first.
 func (c found) wordless(stored thing) bool {
 	pg := split(c.text)
 	if c.p.folder == "" || !pg.has || strings.TrimSpace(pg.words()) != "" { // a chat may have no rules
@@ -81,19 +81,20 @@ func (c found) wordless(stored thing) bool {
 	return stored == (thing{}) || strings.TrimSpace(stored.words()) != ""
 }
 
-// tellUnheard reports files of unknown chats in one problem, since another machine may have many.
+// reportUnknownChats reports the files of unknown chats as one problem, since a sync tool may bring
+// many from another machine.
 func (s *scan) tellUnheard() {
 	if len(s.unheard) == 0 {
 		return
 	}
-	why := "it is of a chat, and Loci knows nothing of what it says"
+	why := "the file belongs to a chat that Loci does not know"
 	if n := len(s.unheard); n > 1 {
-		why += fmt.Sprintf("; so are %d more", n-1)
+		why += fmt.Sprintf("; so do %d more files", n-1)
 	}
-	s.tell(Problem{s.unheard[0], why, "a note of your own goes into a facts folder; another machine's files are left as they are, and count when memory is made anew from the files"})
+	s.tell(Problem{s.unheard[0], why, "write notes of your own into a facts folder; leave another machine's files: a rebuild of memory from the files reads them"})
 }
 
-// adopt records a file without new content. If it lacks keys, it will be rewritten.
+// recordUnchanged records a file without new content. If the file lacks keys, it will be rewritten.
 func (s *scan) adopt(c found, k key, stored thing, got reading, e Edit) {
 	if e.Kind == Moved {
 		s.adopted = append(s.adopted, &record{Path: e.From})
@@ -103,7 +104,7 @@ func (s *scan) adopt(c found, k key, stored thing, got reading, e Edit) {
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: stored.version(),
 		Open: stored.open(), Related: stored.relations() != nil, Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
 	}
-	// For Loci's own keys the latest value wins, whoever wrote it.
+	// Of Loci's own keys the latest value is used, whether this or another machine wrote it.
 	behind := got.behind || folder != path.Dir(c.path) && stored.Summary == nil
 	if behind || c.lacks(got, stored) { // the next write adds the keys, or moves the file
 		next.Due, next.There = true, true
@@ -112,7 +113,7 @@ func (s *scan) adopt(c found, k key, stored thing, got reading, e Edit) {
 	s.adopted = append(s.adopted, next)
 }
 
-// putBack reports whether a person restored the file of a forgotten memory under the same name,
+// isRestored reports whether a person restored the file of a forgotten memory under the same name,
 // while the memory's own file is still in deleted/.
 func (s *scan) putBack(c found, r *record) bool {
 	p, ok := s.f.s.placeOf(r.Path)
@@ -123,7 +124,7 @@ func (s *scan) putBack(c found, r *record) bool {
 	return err == nil && r.own(hashOf(text))
 }
 
-// adds reports whether a file has new content for Loci, apart from the keys in kept.
+// hasNewContent reports whether a file has content that Loci lacks, ignoring the keys in lociKeys.
 func adds(says, stored thing) bool {
 	theirs, ours := statementOf(says), statementOf(stored)
 	for key := range theirs {
@@ -134,7 +135,7 @@ func adds(says, stored thing) bool {
 	return says.target() != stored.target()
 }
 
-// lacks reports whether a file lacks a key that Loci writes, or has an outdated value for it.
+// lacksKeys reports whether a file lacks a key that Loci writes, or has an outdated value for it.
 func (c found) lacks(got reading, stored thing) bool {
 	d, err := readDocument(c.text)
 	if err != nil {
@@ -152,10 +153,10 @@ func (c found) lacks(got reading, stored thing) bool {
 	return false
 }
 
-// kept lists the keys that only Loci maintains.
+// lociKeys lists the keys that only Loci maintains.
 var kept = map[string]bool{updatedKey: true, sourceKey: true, "trust": true, "model": true, "learned_at": true}
 
-// learnedElsewhere reports whether the fact was learned from turns that exist only elsewhere.
+// learnedOnOtherMachine reports whether another machine learned the fact, from turns missing here.
 func learnedElsewhere(says, stored string) bool {
 	return says == string(memory.Extracted) && stored == string(memory.FromFile)
 }

@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// removeBeside removes a person's copies of an erased memory's text: its conflict files, found by
-// path, id or name, and the file of an unanswered edit. Files at the given paths are overwritten.
+// removeCopies removes a person's copies of an erased memory's text: its conflict files, found by
+// path, id or name, and the file of an unanswered edit. paths are the memory's own files, which the
+// caller overwrites.
 func (l *loader) removeBeside(ctx context.Context, k key, paths ...string) error {
 	if l.conflicts == nil {
 		sc := &scan{f: l.f, seen: map[string]bool{}}
@@ -43,7 +44,7 @@ func (l *loader) removeBeside(ctx context.Context, k key, paths ...string) error
 	return l.f.root.Remove(e.Path)
 }
 
-// targetOf returns the memory of a conflict file, by the id in its text or name.
+// targetOf returns the target of a conflict file by the id in its text or name; "" for other owners.
 func (l *loader) targetOf(name string) string {
 	p, ok := l.f.s.placeOf(besideOf(name))
 	if !ok || p.owner != l.owner {
@@ -56,7 +57,7 @@ func (l *loader) targetOf(name string) string {
 	return p.kind() + id
 }
 
-// besideOf returns the path of the file that a conflict file was renamed from.
+// originalPath returns the former path of a conflict file, without the conflict mark.
 func besideOf(name string) string {
 	base, _, _ := strings.Cut(path.Base(name), conflictMark)
 	return path.Join(path.Dir(name), base+".md")

@@ -9,10 +9,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// thing is the content of a file. Exactly one pointer to a memory is set.
+// fileContent is the content of a file. Exactly one pointer to a memory is set.
 type thing struct {
 	memory.FileContent
-	current bool // for a summary: whether it is the conversation's newest active one
+	current bool // whether a summary is the newest active summary of its conversation
 }
 
 const (
@@ -21,16 +21,16 @@ const (
 	conversationName = "conversation"
 )
 
-// head has the fields that all kinds of things share.
+// commonFields has the fields that all kinds of content have.
 type head struct {
 	target       string // in the form of [memory.Image.Target]
 	words        string
 	status       memory.Status
-	conversation string // id of the conversation that it belongs to
+	conversation string // conversation id; "" for content of no conversation
 	created      time.Time
-	updated      time.Time // zero if the files do not contain it
+	updated      time.Time // zero for content without the key updated_at
 	version      int64
-	erased       bool // only the id and the times remain
+	erased       bool // whether the text was erased; only the id and the times remain
 }
 
 func (t thing) head() (h head) {
@@ -65,18 +65,18 @@ func (t thing) status() memory.Status { return t.head().status }
 func (t thing) updatedAt() time.Time  { return t.head().updated }
 func (t thing) erased() bool          { return t.head().erased }
 
-// live reports whether a thing belongs outside deleted/.
+// isLive reports whether the content's file must be outside deleted/.
 func (t thing) live() bool { return t.status().Live() }
 
-// open reports whether the thing is a turn from which Loci has not learned yet.
+// isUnlearned reports whether the content is a turn from which Loci has not learned yet.
 func (t thing) open() bool {
 	return t.Turn != nil && t.Turn.Role == memory.RoleUser && t.Turn.LearnedAt.IsZero() && !t.Turn.NoLearn
 }
 
-// ofChat reports whether a thing can only come from a chat: a new file cannot create it.
+// isFromChat reports whether the content can only come from a chat: a new file cannot create it.
 func (t thing) ofChat() bool { return t.Turn != nil || t.Summary != nil || t.Conversation != nil }
 
-// place returns a thing's folder and file name.
+// folderAndName returns a content's folder, and its file name without ".md".
 func (s *Store) place(owner memory.Owner, t thing) (folder, name string) {
 	h := t.head()
 	kind, name := "facts", ""

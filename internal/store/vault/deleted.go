@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// Settle is how long a watched file must be missing before it counts as deleted: editors and sync
-// tools replace a file by deleting it and writing a new one.
+// DeletionDelay is the time for which a watched file must be missing until it counts as deleted:
+// editors and sync tools replace a file by deleting it and writing a new file.
 const Settle = 2 * time.Second
 
-// Deletions are held back if more than a fifth of the files, and more than a few, are missing: this
-// also happens when a disk is not mounted or a folder was moved.
+// Deletions need a person's confirmation if more than two files and more than a fifth of all files
+// are missing, since the disk may not be mounted or a folder may have been moved.
 const (
 	heldShare = 5
 	heldFew   = 2
 )
 
-// gone returns the records with missing files, by path.
+// missingRecords returns the records of missing files, by path.
 func (s *scan) gone() map[string]*record {
 	gone := map[string]*record{}
 	for name, r := range s.f.index.paths {
@@ -33,7 +33,7 @@ func (s *scan) gone() map[string]*record {
 	return gone
 }
 
-// named returns the ids in changed files. Their memories do not count as deleted, even if such a
+// changedIDs returns the ids in changed files. Their memories do not count as deleted, even if the
 // file has errors.
 func (s *scan) named() map[string]bool {
 	ids := map[string]bool{}
@@ -43,7 +43,7 @@ func (s *scan) named() map[string]bool {
 	return ids
 }
 
-// there reports whether a file exists. After an error it returns true, so that no memory is
+// exists reports whether a file exists. After an error it returns true, so that no memory is
 // deleted.
 func (f *files) there(name string) bool {
 	info, err := f.root.Lstat(name)
@@ -53,7 +53,7 @@ func (f *files) there(name string) bool {
 	return !info.IsDir()
 }
 
-// tooMany reports whether so many files are missing that the disk itself may be missing.
+// tooManyMissing reports whether so many files are missing that the disk itself may be missing.
 func (s *scan) tooMany(deleted []Edit) bool {
 	if len(deleted) > heldFew && len(deleted)*heldShare > len(s.f.index.paths) {
 		return true
@@ -65,7 +65,8 @@ func (s *scan) tooMany(deleted []Edit) bool {
 	})
 }
 
-// sift holds back deletions that are too many or too recent.
+// applicableDeletions returns the deletions to apply now, without those that are too many or too
+// recent.
 func (s *scan) sift(deleted []Edit) []Edit {
 	missed := s.f.missed
 	s.f.missed = map[string]time.Time{}
@@ -96,7 +97,7 @@ func (s *scan) sift(deleted []Edit) []Edit {
 	return settled
 }
 
-// Gone returns the deletions whose files are still missing.
+// StillMissing returns the deletions whose files are still missing.
 func (s *Store) Gone(deleted []Edit) []Edit {
 	f := s.files
 	f.disk.Lock()

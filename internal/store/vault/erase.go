@@ -16,9 +16,9 @@ import (
 // erasingFile exists from the start of an erasure until the text is removed from all files.
 const erasingFile = "erasing"
 
-// Erase removes text for good: see [memory.Eraser]. The wrapped store removes it, then the files
-// are rewritten, without a person's additions. After a crash, a marker file makes the next start
-// continue. Copies in git or backups stay.
+// Erase removes text permanently: see [memory.Eraser]. The wrapped store removes the text, then the
+// files are rewritten without a person's additions. After a crash, a marker file makes the next
+// start continue. Copies in git or backups stay.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	s.copying.Lock() // so that every copy is from before or after the erasure
 	defer s.copying.Unlock()
@@ -43,7 +43,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 		return memory.Receipt{}, err
 	}
 	s.opts.failpoint(afterCommit)
-	if receipt.Again { // an earlier attempt may have left text in files
+	if receipt.Again { // files may still contain the text after an earlier attempt
 		for _, t := range targets {
 			s.files.due(key{owner, t})
 		}
@@ -54,7 +54,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	return receipt, nil
 }
 
-// beginErasing creates the marker file.
+// beginErasure creates the marker file.
 func (s *Store) beginErasing() error {
 	if err := os.WriteFile(s.own(erasingFile), nil, 0o600); err != nil {
 		return err
@@ -62,12 +62,12 @@ func (s *Store) beginErasing() error {
 	return disk.SyncFolder(s.own())
 }
 
-// targetsOfIDs returns the things whose files may contain text that a run erases. For turns these
-// include their conversations, whose titles may quote them.
+// targetsOfIDs returns the targets whose files may contain text that a run erases, including the
+// conversations of turns, since their titles may quote turns.
 func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, run string, ids []string) ([]string, error) {
 	found, err := s.Get(ctx, owner, ids...)
 	if err != nil {
-		return nil, fmt.Errorf("read what is to be erased: %w", err)
+		return nil, fmt.Errorf("read the memories to erase: %w", err)
 	}
 	targets := map[string]bool{}
 	addTargets(targets, found)
@@ -80,7 +80,7 @@ func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, run string
 	return slices.Collect(maps.Keys(targets)), nil
 }
 
-// endErasing removes text from the files, and then the marker file.
+// finishErasure removes text from the files, and then the marker file.
 func (s *Store) endErasing(ctx context.Context) error {
 	if err := s.Settle(ctx); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *Store) endErasing(ctx context.Context) error {
 	return disk.SyncFolder(s.own())
 }
 
-// erasing reports whether the marker file exists.
+// isErasing reports whether the marker file exists.
 func (s *Store) erasing() bool {
 	_, err := os.Lstat(s.own(erasingFile))
 	return err == nil

@@ -16,35 +16,35 @@ import (
 )
 
 const (
-	// lull is how long dirty files wait for more changes, so that a chat's turns, facts and marks
-	// are written together. People see a change within a second.
+	// writeDelay is the time for which dirty files wait for more changes, so that a chat's turns and
+	// facts are written together. People do not notice so short a delay.
 	lull = 50 * time.Millisecond
-	// again is the delay before failed files are written again.
+	// retryDelay is the delay before failed files are written again.
 	again = 2 * time.Second
-	// maxBatch limits the files written between two checks for other work.
+	// maxBatch limits the files that are written while the lock is held.
 	maxBatch = 256
 )
 
-// files keeps the files up to date with the wrapped store: a write marks things as dirty, and later
+// fileWriter updates the files from the wrapped store: a write marks targets as dirty, and later
 // their current content is written to their files.
 type files struct {
 	s     *Store
 	root  *os.Root
 	index *index // the records; guarded by disk
 
-	disk    sync.Mutex           // held while files are read or written
+	disk    sync.Mutex           // locked while files are read or written
 	open    map[key]Edit         // unanswered edits; guarded by disk
-	missed  map[string]time.Time // paths of files that scans did not find, and the time of the first such scan; guarded by disk
+	missed  map[string]time.Time // by path of a missing file: time of the first scan without the file; guarded by disk
 	scanned bool                 // whether a scan ran since the start; guarded by disk
 
-	mu    sync.Mutex             // guards the rest
-	dirty map[key]bool           // files to write; true: the file waits for a scan or for the answer to an edit
-	heads map[memory.Owner]int64 // newest versions of the wrapped store that were seen
+	mu    sync.Mutex             // guards dirty and latest
+	dirty map[key]bool           // files to write; true if the file waits for a scan or for the answer to an edit
+	heads map[memory.Owner]int64 // latest known versions in the wrapped store
 
-	wake  chan struct{} // holds a token when a file is dirty
-	wrote chan struct{} // holds a token when files were written
+	wake  chan struct{} // contains a token when a file is dirty
+	wrote chan struct{} // contains a token when files were written
 	stop  chan struct{}
-	done  chan struct{} // nil: run was not started
+	done  chan struct{} // closed when run returns; nil if run was not started
 }
 
 func openFiles(s *Store) (*files, error) {
@@ -62,8 +62,8 @@ func openFiles(s *Store) (*files, error) {
 	}, nil
 }
 
-// committed marks the targets of a call as dirty. If the call's outcome is unknown, it marks
-// everything written since the files were last complete.
+// markCommitted marks the targets of a committed write as dirty. If err leaves the outcome unknown,
+// it marks everything that was written since the files were last complete.
 func (f *files) committed(owner memory.Owner, receipt memory.Receipt, targets []string, err error) {
 	switch {
 	case refused(err) || !owner.Valid() || receipt.Again:
@@ -77,21 +77,21 @@ func (f *files) committed(owner memory.Owner, receipt memory.Receipt, targets []
 	}
 }
 
-// follow records an owner's current version in the wrapped store.
+// setLatest records an owner's current version in the wrapped store.
 func (f *files) follow(owner memory.Owner, version int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.heads[owner] = max(f.heads[owner], version)
 }
 
-// due marks things as dirty. The target "" stands for everything written for the owner since the
-// files were last complete.
+// markDirty marks targets as dirty and starts the writer. The target "" means everything that was
+// written for the owner since the files were last complete.
 func (f *files) due(keys ...key) {
 	f.mark(false, keys...)
 	poke(f.wake)
 }
 
-// mark marks things as dirty. A file that waits stops waiting if it is marked again.
+// setDirty marks targets as dirty. If a waiting target is marked again, it stops waiting.
 func (f *files) mark(waits bool, keys ...key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,7 +108,7 @@ func poke(c chan struct{}) {
 	}
 }
 
-// release ends the waiting of all things that wait.
+// releaseWaiting ends the waiting of all targets.
 func (f *files) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,8 +118,8 @@ func (f *files) release() {
 	poke(f.wake)
 }
 
-// before returns where a memory's file was last written: amongKept, amongDeleted, or "" if it was
-// never written.
+// lastFolder returns where a memory's file was last written: inEntries, inDeleted, or "" if the file
+// was never written.
 func (f *files) before(k key) string {
 	r := f.index.targets[k]
 	if r.none() {
@@ -138,8 +138,8 @@ func (f *files) owners() []memory.Owner {
 	return slices.Sorted(maps.Keys(f.heads))
 }
 
-// run writes dirty files until it is stopped. While memories are being written, writing files takes
-// at most a tenth of the time, and the files lag behind.
+// run writes dirty files until it is stopped. While memories are being written, run uses at most a
+// tenth of the time, and the files lag behind.
 func (f *files) run() {
 	defer close(f.done)
 	pause := time.NewTimer(f.s.opts.lull)
@@ -203,7 +203,7 @@ func (f *files) flushSome(ctx context.Context) (wrote bool, err error) {
 	return true, err
 }
 
-// take removes and returns the dirty things that do not wait.
+// takeBatch removes dirty targets that do not wait, and returns them.
 func (f *files) take() (batch []key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -220,8 +220,8 @@ func (f *files) take() (batch []key) {
 	return batch
 }
 
-// markWritten records the versions up to which the files are complete, if nothing is dirty; the
-// caller holds f.disk and f.s.mu.
+// saveComplete saves the versions up to which the files are complete, if nothing is dirty. The caller
+// has locked f.disk and f.s.mu.
 func (f *files) markWritten() error {
 	f.mu.Lock()
 	whole, versions := len(f.dirty) == 0, maps.Clone(f.heads)
@@ -242,10 +242,8 @@ func (f *files) close() error {
 	return errors.Join(append(errs, f.index.db.Close(), f.root.Close())...)
 }
 
-// full returns a file's path in the operating system.
 func (f *files) full(path string) string { return filepath.Join(f.s.dir, filepath.FromSlash(path)) }
 
-// wrapPath adds a file's path to an error.
 func wrapPath(path string, err error) error {
 	if err == nil {
 		return nil

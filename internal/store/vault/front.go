@@ -15,23 +15,23 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// maxFront limits the bytes of front matter.
+// maxFrontBytes limits the size of front matter.
 const maxFront = 64 << 10
 
-// page is a file in two parts: front matter between two lines of "---", and a memory's text with
-// one line end added. So a text is restored byte for byte, even with a final line end, and editors
-// that end every file with a line end change nothing.
+// fileParts is a file in two parts: front matter between two lines of "---", and a memory's text
+// with one line end added. The added line end keeps a text byte for byte, since editors end every
+// file with a line end.
 type page struct {
-	mark  string // "" or a byte order mark
-	front string // the lines of the front matter with their line ends
-	end   string // the line end of this file
-	has   bool   // whether there is front matter
-	body  string
+	mark  string // byte order mark, or ""
+	front string // lines of the front matter with their line ends
+	end   string // line end of the file: "\n" or "\r\n"
+	has   bool   // whether the file has front matter
+	body  string // text after the front matter
 }
 
 const byteOrderMark = "\ufeff"
 
-// split splits a file into its parts. It accepts any text.
+// splitFile splits a file into its parts. It accepts any text.
 func split(text string) page {
 	p := page{end: "\n"}
 	rest := text
@@ -56,11 +56,11 @@ func split(text string) page {
 		front.WriteString(l)
 		after = next
 	}
-	p.body, p.end = rest, "\n" // it never ended: the file is all text
+	p.body, p.end = rest, "\n" // the front matter has no end: the file is all text
 	return p
 }
 
-// cutLine returns the first line with its line end, and the text after it.
+// cutLine returns the first line with its line end, and the text after the line.
 func cutLine(text string) (first, rest string, ended bool) {
 	if i := strings.IndexByte(text, '\n'); i >= 0 {
 		return text[:i+1], text[i+1:], true
@@ -68,7 +68,7 @@ func cutLine(text string) (first, rest string, ended bool) {
 	return text, "", false
 }
 
-// words returns the body's text without the final line end.
+// text returns the body without the final line end.
 func (p page) words() string {
 	if w, ok := strings.CutSuffix(p.body, "\r\n"); ok && p.end == "\r\n" {
 		return w
@@ -88,7 +88,7 @@ func (p page) String() string {
 // removes the key.
 type field struct{ key, value string }
 
-// frontOf returns the fields as lines.
+// formatFields returns the fields as lines of front matter.
 func frontOf(fields []field, end string) string {
 	var lines strings.Builder
 	for _, f := range fields {
@@ -99,9 +99,9 @@ func frontOf(fields []field, end string) string {
 	return lines.String()
 }
 
-// with returns the page with these fields and this text. Other keys, comments, the order and
-// unchanged lines stay. ok is false if the front matter cannot be parsed; then it must not be
-// changed.
+// withFields returns the file with these fields and this text. Other keys, comments, the order and
+// unchanged lines stay. ok is false if the front matter cannot be parsed; then the caller must not
+// change the file.
 func (p page) with(fields []field, words string) (out page, ok bool) {
 	wanted, _, err := readFront(frontOf(fields, "\n"))
 	if err != nil {
@@ -139,7 +139,7 @@ func (p page) with(fields []field, words string) (out page, ok bool) {
 
 var lineComment = lazy.Compile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
 
-// commentOf returns the comment after a one-line value.
+// trailingComment returns the comment after a one-line value.
 func commentOf(lines []string) string {
 	if len(lines) != 1 {
 		return ""
@@ -147,16 +147,16 @@ func commentOf(lines []string) string {
 	return strings.TrimRight(lineComment.FindString(lines[0]), "\r\n")
 }
 
-// scalarOrList is the text of a YAML scalar or a list of such texts. Other values are kept as odd,
-// so that they do not count as deleted.
+// scalarOrList is the text of a YAML scalar, or the texts of a list of scalars. Of other values it
+// has only the type, so that they do not count as deleted.
 type scalarOrList struct {
 	text string
 	list []string
 	many bool
-	odd  string // YAML type of any other value, for messages; "" for a scalar or a list of scalars
+	odd  string // YAML type of any other value, for messages; "" for a scalar or list of scalars
 }
 
-// meaning returns a text that is equal for equal values, except odd ones.
+// comparable returns a text that is equal for equal values; values of other types are all equal.
 func (v scalarOrList) meaning() string {
 	switch {
 	case v.odd != "":
@@ -167,7 +167,7 @@ func (v scalarOrList) meaning() string {
 	return "text\x00" + v.text
 }
 
-// called describes the value in messages.
+// describe describes the value in messages.
 func (v scalarOrList) called() string {
 	switch {
 	case v.odd != "":
@@ -178,29 +178,29 @@ func (v scalarOrList) called() string {
 	return strconv.Quote(v.text)
 }
 
-// frontMatter is the values of front matter, by key.
+// frontMatter contains the values of front matter by key.
 type frontMatter map[string]scalarOrList
 
-// entry is a top-level key and its lines, without the comments and empty lines that follow. The key
-// is "" if it is not a scalar.
+// entry is a top-level key with its lines, from firstLine to before endLine, without the comments
+// and empty lines that follow. key is "" if the YAML key is not a scalar.
 type entry struct {
 	key      string
 	value    scalarOrList
 	from, to int
 }
 
-// readFront parses the top-level keys. It does not follow aliases.
+// parseFront parses the top-level keys. It does not follow aliases.
 func readFront(front string) (values frontMatter, entries []entry, err error) {
 	if len(front) > maxFront {
 		return nil, nil, fmt.Errorf("front matter has %d bytes; the limit is %d", len(front), maxFront)
 	}
 	defer func() {
 		if p := recover(); p != nil { // a panic of the parser counts as an error in the file
-			values, entries, err = nil, nil, fmt.Errorf("front matter that cannot be read: %v", p)
+			values, entries, err = nil, nil, fmt.Errorf("front matter cannot be read: %v", p)
 		}
 	}()
 	front = strings.ReplaceAll(front, "\r\n", "\n")
-	if strings.Contains(front, "\r") { // only YAML treats it as a line end
+	if strings.Contains(front, "\r") { // only YAML treats a single "\r" as a line end
 		return nil, nil, fmt.Errorf("front matter has a carriage return within a line")
 	}
 	file, err := parser.ParseBytes([]byte(front), 0)
@@ -241,7 +241,7 @@ func readFront(front string) (values frontMatter, entries []entry, err error) {
 	return values, entries, nil
 }
 
-// valueIn returns the value of a key in a file, or "".
+// frontValue returns the value of a front matter key in a file, or "".
 func valueIn(text, key string) string {
 	values, _, _ := readFront(split(text).front)
 	return values[key].text
@@ -253,7 +253,7 @@ func valueOf(n ast.Node) scalarOrList {
 	}
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		return scalarOrList{odd: fmt.Sprintf("a %s of YAML", n.Type())}
+		return scalarOrList{odd: fmt.Sprintf("a YAML %s", n.Type())}
 	}
 	v := scalarOrList{many: true}
 	for _, item := range seq.Values {
@@ -266,7 +266,7 @@ func valueOf(n ast.Node) scalarOrList {
 	return v
 }
 
-// scalar returns a scalar's text: the value of a string, or the spelling of another scalar.
+// scalarText returns a scalar's text: the value of a string, or the source text of another scalar.
 func scalar(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -283,7 +283,7 @@ func scalar(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// quoted returns a text as YAML on one line.
+// yamlString returns a text as YAML on one line, with quotes if necessary.
 func quoted(text string) string {
 	if plain.MatchString(text) && !words[strings.ToLower(text)] {
 		return text
@@ -297,13 +297,13 @@ func quoted(text string) string {
 
 var plain = lazy.Compile(`^[A-Za-z][A-Za-z0-9_./+-]*$`)
 
-// words lists texts that unquoted YAML reads as something else.
+// reservedWords lists texts that YAML does not read as strings if they are unquoted.
 var words = map[string]bool{
 	"true": true, "false": true, "null": true, "yes": true, "no": true, "on": true, "off": true, "y": true, "n": true,
 	"inf": true, "nan": true, "nil": true,
 }
 
-// listed returns a list as YAML, or "" for an empty list.
+// yamlList returns a list as YAML, or "" for an empty list.
 func listed(texts []string) string {
 	if len(texts) == 0 {
 		return ""

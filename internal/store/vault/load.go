@@ -14,12 +14,12 @@ import (
 type loader struct {
 	f          *files
 	owner      memory.Owner
-	things     map[string]thing        // by target
+	things     map[string]thing        // file contents by target
 	called     map[string]string       // file names by id of a memory
-	factOwners map[string]memory.Owner // owners of facts shared by others, by id
+	factOwners map[string]memory.Owner // owners of facts that other owners share, by the fact's id
 
-	shares    map[string][]memory.Owner // users who share a fact, by its id; nil: not read yet
-	conflicts map[string]string         // targets of conflict files by path; nil: not read yet
+	shares    map[string][]memory.Owner // recipients of each shared fact, by its id; nil until read
+	conflicts map[string]string         // targets of conflict files by path; nil until read
 }
 
 func (f *files) loader(owner memory.Owner) *loader {
@@ -28,8 +28,8 @@ func (f *files) loader(owner memory.Owner) *loader {
 
 func (l *loader) set(t thing) { l.things[t.target()] = t }
 
-// load reads the things and returns the items in the order in which their files must be written,
-// with other items whose files must change too.
+// load reads the contents of the keys. It returns the keys in the order in which their files must
+// be written, with the keys of other files that must change too.
 func (l *loader) load(ctx context.Context, items []key) ([]key, error) {
 	if err := l.get(ctx, items); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (l *loader) get(ctx context.Context, items []key) error {
 		case conversationTarget:
 			conversations = append(conversations, id)
 		case profileTarget, contextTarget:
-			if _, ok := sharedFact(i.target); ok { // it is stored in the fact's file
+			if _, ok := sharedFact(i.target); ok { // a share entry is stored in the fact's file
 				continue
 			}
 			page, err := l.f.s.Changes(ctx, l.owner, memory.ChangeQuery{Target: i.target, Limit: 1})
@@ -93,9 +93,9 @@ func (l *loader) memories(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// memory stores a memory with the other content of its file.
+// addMemory adds a memory with the other content of its file.
 func (l *loader) memory(ctx context.Context, m memory.Memory) (err error) {
-	if m.Link != nil { // the linked fact has a file at its owner
+	if m.Link != nil { // the file of the linked fact is in its owner's folder
 		l.factOwners[m.ID()] = m.Fact.Scope.Owner
 		return nil
 	}
@@ -112,8 +112,8 @@ func (l *loader) memory(ctx context.Context, m memory.Memory) (err error) {
 	return nil
 }
 
-// summaries adds the previous and the current summary of each conversation to the items, since
-// their files change names. Summaries that give up a name come first.
+// addSummaries adds the previous and the current summary of each conversation to the keys, since
+// their files change names. The previous summaries are first, to free the name summary.md.
 func (l *loader) summaries(ctx context.Context, items []key) ([]key, error) {
 	var rest, leaving, coming []key
 	family, current := map[string]bool{}, map[string]bool{} // sets of targets
@@ -165,7 +165,7 @@ func (l *loader) summaries(ctx context.Context, items []key) ([]key, error) {
 	return slices.Concat(rest, leaving, coming), nil
 }
 
-// name finds the names of the files to which the things link.
+// loadFileNames finds the names of the files to which the contents link.
 func (l *loader) name(ctx context.Context) error {
 	var missing []string
 	refer := func(id string) {

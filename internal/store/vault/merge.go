@@ -9,18 +9,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// reading is the result of applying a person's changes in a file to Loci's current state.
+// mergedFile is the result of applying a person's changes in a file to Loci's current state.
 type reading struct {
 	says    thing
 	behind  bool   // the file lacks changes that Loci made meanwhile
-	earlier bool   // the file is based on a version before the last one written
+	earlier bool   // the file is based on a version before Loci's last write
 	putBack bool   // the file is an unchanged earlier version at its old path
-	later   bool   // another machine's Loci wrote the file after all versions known here
+	later   bool   // another machine's Loci wrote the file after all versions of this machine
 	clash   string // why the person's and Loci's changes cannot be combined; "" if they can
 }
 
 // readFile reads the file of a stored memory. r is the record of Loci's last write, nil for none.
-// If the file equals an earlier version, a person restored it, and its whole content counts.
+// If the file equals an earlier version, a person restored it, and its whole content is applied.
 func (l *loader) readFile(p place, text string, stored thing, r *record) (out reading, err error) {
 	d, err := readDocument(text)
 	if err != nil {
@@ -33,7 +33,7 @@ func (l *loader) readFile(p place, text string, stored thing, r *record) (out re
 			return out, err
 		}
 	}
-	if last == "" { // nothing to compare with
+	if last == "" { // without Loci's last text, the whole file is applied
 		if out.says, err = p.read(d, stored, nil); err != nil {
 			return out, err
 		}
@@ -61,30 +61,30 @@ func (l *loader) readFile(p place, text string, stored thing, r *record) (out re
 	return out, err
 }
 
-// isLater reports whether another machine's Loci wrote the file after all versions known here.
+// isFromOtherMachine reports whether another machine's Loci wrote the file after all versions of this machine.
 func (l *loader) isLater(says, stored thing, d document) bool {
 	at := says.updatedAt()
 	return at.After(stored.updatedAt()) && !at.After(l.f.s.opts.Now()) && (stored == (thing{}) || ofNow(d))
 }
 
-// ofNow reports whether Loci wrote a file's updated_at, which then has microseconds. Editor plugins
-// write whole seconds or another zone.
+// hasLociTime reports whether Loci wrote a file's updated_at, which then has microseconds. Editor
+// plugins write whole seconds or another time zone.
 func ofNow(d document) bool {
 	at, is := asLoci(d.values[updatedKey].text)
 	return is && at.Nanosecond() != 0
 }
 
-// asLoci parses a time and reports whether it has the form that Loci writes.
+// parseLociTime parses a time and reports whether it has the format that Loci writes.
 func asLoci(when string) (at time.Time, is bool) {
 	at, err := time.Parse(time.RFC3339Nano, when)
 	return at, err == nil && quotedTime(at.UTC()) == when
 }
 
-// statement is a file's content by key of front matter, and its text by theWords. Links are reduced
-// to ids for comparison.
+// keyValues maps the keys of a file's front matter to values, and textKey to its text. Links are
+// reduced to ids for comparison.
 type statement map[string]string
 
-// theWords stands for the text; no key has this name.
+// textKey is the key of the text in keyValues; no key of front matter is "".
 const theWords = ""
 
 func statementOf(t thing) statement {
@@ -95,13 +95,13 @@ func statementOf(t thing) statement {
 	return m
 }
 
-// same reports whether two files have the same value for a key.
+// equal reports whether two files have the same value for a key.
 func (m statement) same(other statement, key string) bool { return m[key] == other[key] }
 
 func (m statement) live() bool { return memory.Status(m[statusKey]).Live() }
 
-// basis returns the content that a person started from: what Loci wrote last or, if the file's
-// updated_at is older, what Loci wrote then. texts are Loci's versions, the latest first.
+// editBase returns the version that a person edited: Loci's last version or, if the file has an
+// older updated_at, Loci's version of that time. texts are Loci's versions, latest first.
 func (l *loader) basis(d document, stored thing, r *record, texts []string) (base statement, earlier bool, err error) {
 	when := d.values[updatedKey].text
 	from := texts[0]
@@ -121,9 +121,9 @@ func (l *loader) basis(d document, stored thing, r *record, texts []string) (bas
 	return statementOf(then), earlier, err
 }
 
-// merge applies to the document those of Loci's changes since base whose keys the person left
-// unchanged, and reports whether there were any. current is the document's own content. If both
-// sides changed the same key, it returns the reason as clash.
+// merge applies Loci's changes since base to the document, except for keys that the person changed.
+// outdated reports whether there were such changes. current is the document's own content. If both
+// sides changed the same key, conflict names the key.
 func (l *loader) merge(p *place, d *document, current thing, base statement, stored thing) (behind bool, clash string) {
 	theirs, ours := statementOf(current), statementOf(stored)
 	across := p.across()
@@ -131,7 +131,7 @@ func (l *loader) merge(p *place, d *document, current thing, base statement, sto
 	var both []string
 	for key := range ours {
 		switch {
-		case key == theWords, key == statusKey && across: // the text is compared below; for a moved file the folder counts
+		case key == theWords, key == statusKey && across: // the text is compared below; a moved file has its status by folder
 		case ours.same(base, key) || ours.same(theirs, key):
 		case key == statusKey && !stored.live() && theirs[statusKey] == string(memory.Rejected): // a rejection overrides forgetting
 		case theirs.same(base, key), key == statusKey && !stored.live() && theirs[statusKey] == string(memory.Retired):
@@ -146,7 +146,7 @@ func (l *loader) merge(p *place, d *document, current thing, base statement, sto
 	touched := !theirs.same(base, theWords) && !ours.same(theirs, theWords)
 	switch changed := !ours.same(base, theWords); {
 	case touched && changed:
-		both = append(both, "the words")
+		both = append(both, "the text")
 	case touched && !stored.live() && !p.deleted && !across && base.live():
 		return false, ended(stored)
 	case changed && !touched:
@@ -164,7 +164,7 @@ func (l *loader) merge(p *place, d *document, current thing, base statement, sto
 	return len(over) > 0, clash
 }
 
-// ended returns why new text for a memory that is no longer active is refused.
+// endedReason returns why new text for an inactive memory is refused.
 func ended(stored thing) string {
 	if stored.Fact != nil && stored.Fact.Status == memory.Superseded {
 		return "another fact has replaced it meanwhile"
@@ -180,7 +180,7 @@ const (
 	conversationKey = "conversation_id"
 )
 
-// ofLoci lists keys that never clash: Loci maintains them, or always uses the file's value.
+// conflictFree lists keys that never conflict: Loci maintains them, or always uses the file's value.
 var ofLoci = map[string]bool{
 	updatedKey: true, "source": true, "trust": true, "model": true, "superseded_by": true, "created_at": true, "observed_seq": true,
 	"from_conversation": true, "from_turns": true, "quote": true, "learned_at": true, "token_count": true, conversationKey: true, sharedKey: true,

@@ -34,7 +34,7 @@ func readDocument(file string) (document, error) {
 	return document{values, pg.words()}, err
 }
 
-// conflicted reports whether a text has git's markers of a merge conflict.
+// hasConflictMarkers reports whether a text has git's markers of a merge conflict.
 func conflicted(text string) bool {
 	next := []string{"<<<<<<< ", "=======", ">>>>>>> "}
 	for line := range strings.Lines(text) {
@@ -47,9 +47,9 @@ func conflicted(text string) bool {
 	return false
 }
 
-// read interprets a document at path p. base is Loci's thing, or zero. A missing key that Loci
-// always writes keeps base's value; any other missing key is empty. An invalid value is an error.
-// In a rebuild, rebuilt maps file names to ids of facts.
+// interpret returns the content of a document at path p. stored is Loci's content, or zero. If a key
+// that Loci always writes is missing, its value is from stored; other missing keys are empty. In a
+// rebuild, factIDs maps file names to ids of facts.
 func (p place) read(d document, base thing, rebuilt map[string]string) (says thing, err error) {
 	r := reader{p: p, stored: base != (thing{}), values: d.values, rebuilt: rebuilt}
 	words := d.words
@@ -106,12 +106,12 @@ func copyOf[T any](base *T, fresh T) *T {
 	return &fresh
 }
 
-// reader reads values of front matter and keeps the first error.
+// frontReader reads values of front matter and records the first error.
 type reader struct {
 	p       place
-	stored  bool // the store has the memory
+	stored  bool // whether the wrapped store contains the memory
 	values  frontMatter
-	rebuilt map[string]string // ids of facts by file name; nil: this is not a rebuild
+	rebuilt map[string]string // ids of facts by file name; nil outside of a rebuild
 	err     error
 }
 
@@ -122,11 +122,11 @@ func (r *reader) failf(format string, args ...any) {
 }
 
 func (r *reader) fail(key, want string) {
-	r.failf("%s is %s, not %s", key, want, r.values[key].called())
+	r.failf("%s must be %s, not %s", key, want, r.values[key].called())
 }
 
-// one returns the single value of a key, or "". A value of another type is an error: ignoring it
-// would delete Loci's value.
+// scalar returns the scalar value of a key, or "". A value of another type is an error: ignoring
+// the value would delete Loci's value.
 func (r *reader) one(key, want string) string {
 	v := r.values[key]
 	if v.odd != "" || len(v.list) > 0 {
@@ -155,9 +155,9 @@ func (r *reader) list(key string) []string {
 	return out
 }
 
-// status returns a memory's new status; was is its current one, "" for none. For a file moved to
-// deleted/ or back the folder decides, otherwise the key. The values superseded and replaced are
-// allowed only in files moved to deleted/.
+// status returns a memory's new status; current is "" for a new memory. If a file moved to deleted/
+// or back, the folder determines the status, otherwise the key. The values superseded and replaced
+// are allowed only in files moved to deleted/.
 func (r *reader) status(was memory.Status, allowed []memory.Status) memory.Status {
 	p, named := r.p, r.statusKeyValue(allowed)
 	alone := (named == memory.Superseded || named == memory.Replaced) && named != was
@@ -181,13 +181,12 @@ func (r *reader) status(was memory.Status, allowed []memory.Status) memory.Statu
 	case named == "":
 		return cmp.Or(was, memory.Active)
 	case alone && (p.was != "" || !p.deleted):
-		r.failf("status is %s, which only Loci makes it when something takes its place: write retired to forget it, or other words to replace what it says", named)
+		r.failf("status is %s, which only Loci sets when another memory replaces this one: write retired to forget the memory, or change its text to replace it", named)
 		return was
 	}
 	return named
 }
 
-// statusKeyValue returns the value of the key status, or "".
 func (r *reader) statusKeyValue(allowed []memory.Status) memory.Status {
 	want := "one of"
 	for i, s := range allowed {
@@ -204,11 +203,11 @@ func (r *reader) statusKeyValue(allowed []memory.Status) memory.Status {
 	return named
 }
 
-// elsewhere reports whether the file has an id that Loci does not know, as in a rebuild.
+// hasUnknownID reports whether the file has an id that the wrapped store lacks, as in a rebuild.
 func (r *reader) elsewhere() bool { return !r.stored && r.values["id"].text != "" }
 
-// conversation returns the conversation of a file by its folder; was is the memory's current one.
-// The key conversation_id counts only if the folder's name is shortened.
+// conversation returns the conversation of a file by its folder. If the folder's name is shortened,
+// the key conversation_id or the memory's current conversation must match it.
 func (r *reader) conversation(was string) string {
 	named := r.text(conversationKey)
 	id, ok := "", r.p.conversation == globalFolder
@@ -231,12 +230,12 @@ func (r *reader) conversation(was string) string {
 		if named != globalFolder {
 			folder = escape(named)
 		}
-		r.failf("conversation_id is %q, but the folder says where a file belongs: move it to entries/%s/%s, or take the line out", named, folder, r.p.folder)
+		r.failf("conversation_id is %q, but the folder determines the conversation: move the file to entries/%s/%s, or remove the line", named, folder, r.p.folder)
 	}
 	return id
 }
 
-// holds reports an error if a person set valid_to before valid_from.
+// checkValidity reports an error if a person set valid_to before valid_from.
 func (r *reader) holds(base, f *memory.Fact) {
 	if f.ValidFrom.IsZero() || f.ValidTo.IsZero() || !f.ValidTo.Before(f.ValidFrom) || r.elsewhere() {
 		return

@@ -11,19 +11,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// property is a key of front matter, with functions to write and read its value. Written values are
-// YAML on one line; "" omits the key.
+// property is a key of front matter, with functions to format and read its value. A formatted value
+// is YAML on one line; "" omits the key.
 type property struct {
 	key  string
 	show func(names) string
 	read func(*reader)
 }
 
-// names returns the name of a memory's file, for links.
+// linkFunc returns a link to a memory's file, or the id if there is no file.
 type names func(id string) string
 
-// fields returns a thing's front matter: the keys that people and other programs look for, and all
-// that a rebuild needs.
+// fields returns the front matter of a file: keys for people and other programs, and all keys that
+// a rebuild needs.
 func (t thing) fields(link names) []field {
 	var fields []field
 	for _, p := range t.properties() {
@@ -32,7 +32,7 @@ func (t thing) fields(link names) []field {
 	return fields
 }
 
-// properties returns the thing's properties in file order. They point to the thing's fields.
+// properties returns the properties in file order. Reading a property sets a field of t.
 func (t *thing) properties() []property {
 	switch {
 	case t.Fact != nil:
@@ -89,8 +89,8 @@ func (t *thing) properties() []property {
 	return nil
 }
 
-// value returns a property with one value. parse sets the value, from "" if the key is missing, and
-// reports whether it is valid.
+// scalarProperty returns a property with a scalar value. parse sets the value and reports whether it
+// is valid; a missing key is passed as "".
 func value(key, want string, show func(names) string, parse func(v string) bool) property {
 	return property{key, show, func(r *reader) {
 		if !parse(r.one(key, want)) {
@@ -99,12 +99,12 @@ func value(key, want string, show func(names) string, parse func(v string) bool)
 	}}
 }
 
-// plainText is omitted if empty. A missing key sets it to "".
+// optionalText returns a text property that is omitted if empty. A missing key sets the text to "".
 func plainText(key string, v *string) property {
 	return property{key, func(names) string { return optional(*v) }, func(r *reader) { *v = r.text(key) }}
 }
 
-// keptText is always written. A missing key leaves the value unchanged.
+// requiredText returns a text property that is always written. A missing key changes nothing.
 func keptText[T ~string](key string, v *T) property {
 	return property{key, func(names) string { return quoted(string(*v)) }, func(r *reader) { *v = cmp.Or(T(r.text(key)), *v) }}
 }
@@ -113,7 +113,7 @@ func keptText[T ~string](key string, v *T) property {
 func constant(key, is string) property {
 	return property{key, func(names) string { return is }, func(r *reader) {
 		if got := r.text(key); got != "" && got != is {
-			r.failf("%s is %q, and %q in files of this folder: move it to where it belongs, or give a key of your own another name", key, got, is)
+			r.failf("%s is %q, but must be %q in files of this folder: move the file to its folder, or use another name for a key of your own", key, got, is)
 		}
 	}}
 }
@@ -129,7 +129,8 @@ func moment(key string, v *time.Time) property {
 	})
 }
 
-// keptTime is keptText for a time. If like is set, a new time is a copy of it.
+// requiredTime is requiredText for a time. If the time is zero, a missing key sets it to *fallback;
+// fallback may be nil.
 func keptTime(key string, v, like *time.Time) property {
 	return value(key, aTime, func(names) string { return at(*v) }, func(s string) (ok bool) {
 		if v.IsZero() && like != nil {
@@ -142,7 +143,7 @@ func keptTime(key string, v, like *time.Time) property {
 
 const aTime = "a time like 2026-01-31T12:00:00Z or a day"
 
-// parseTime parses a time in the forms that people write; "" returns base.
+// parseTime parses a time in the forms that people write; "" returns fallback.
 func parseTime(s string, base time.Time) (time.Time, bool) {
 	if s == "" {
 		return base, true
@@ -155,7 +156,7 @@ func parseTime(s string, base time.Time) (time.Time, bool) {
 	return base, false
 }
 
-// number is omitted if 0. A missing key sets it to 0.
+// optionalNumber returns a number property that is omitted if 0. A missing key sets it to 0.
 func number[T int | int64](key string, v *T) property {
 	p := keptNumber(key, v)
 	return property{key, func(names) string {
@@ -191,7 +192,7 @@ func flag(key string, v *bool) property {
 	})
 }
 
-// link links to a memory by id.
+// memoryLink returns a property whose value links to a memory by id.
 func link(key string, id *string) property {
 	show := func(link names) string {
 		if *id == "" {
@@ -206,8 +207,8 @@ func conversation(id *string) property {
 	return property{conversationKey, func(names) string { return quoted(cmp.Or(*id, globalFolder)) }, func(r *reader) { *id = r.conversation(*id) }}
 }
 
-// conversationOfTurn is written only in the global folder, which does not determine the
-// conversation.
+// conversationOfTurn returns the conversation key of a turn. The key is read only in the global
+// folder, whose name does not determine the conversation.
 func conversationOfTurn(u *memory.Turn) property {
 	return property{conversationKey, func(names) string { return quoted(u.Conversation) }, func(r *reader) {
 		if r.p.conversation == globalFolder {
@@ -222,7 +223,7 @@ func status(v *memory.Status, allowed ...memory.Status) property {
 	return property{statusKey, func(names) string { return quoted(string(*v)) }, func(r *reader) { *v = r.status(*v, allowed) }}
 }
 
-// title of a new document is the file's name, unless the key is set.
+// title returns the title of a document. A new document without the key has the file's name.
 func title(c *memory.Context) property {
 	return property{"title", func(names) string { return optional(c.Title) }, func(r *reader) {
 		if r.stored {
@@ -241,7 +242,7 @@ func pinned(f *memory.Fact) property {
 	}}
 }
 
-// core is written only if the key pinned cannot express it.
+// core returns the property core, which is written only if the key pinned cannot express the value.
 func core(f *memory.Fact) property {
 	show := func(names) string {
 		if f.Core == memory.CoreNever {
@@ -294,7 +295,7 @@ func turns(f *memory.Fact) property {
 	}}
 }
 
-// quote is written as "START-END LINK".
+// quote returns the property quote, which is written as "START-END LINK".
 func quote(f *memory.Fact) property {
 	show := func(link names) string {
 		q := f.Provenance.Quote
@@ -333,7 +334,7 @@ func at(t time.Time) string {
 	return quotedTime(memory.Time(t))
 }
 
-// quotedTime formats a time for people and Obsidian.
+// rfc3339 formats a time for people and Obsidian.
 func quotedTime(t time.Time) string { return t.Format(time.RFC3339Nano) }
 
 func optional(text string) string {

@@ -13,17 +13,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// rebuildRun is the prefix of the ids of runs that rebuild memory from files.
+// rebuildRunPrefix is the prefix of the ids of runs that rebuild memory from files.
 const rebuildRun = "vault-rebuild-"
 
-// wasInVault is the reason recorded with the changes of a rebuild.
+// rebuildReason is the reason of the changes of a rebuild.
 const wasInVault = "was in the vault"
 
-// maxRun limits how many changes or turns go into one commit.
+// maxChunk limits the changes, turns or ids in one call of the wrapped store.
 const maxRun = 500
 
-// rebuild adds what the files have and the wrapped store lacks: for all owners, or for those whose
-// store is older than their files. Files have no history, so it starts over. All turns count as
+// rebuild adds memories from files if the wrapped store lacks the memories, for the owners that the
+// function includes selects. Files have no history, so the history starts over. All turns count as
 // learned. [Store.Scan] will report files without an id and files that cannot be applied. An
 // interrupted rebuild is repeated at the next start.
 func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, all bool) error {
@@ -59,7 +59,7 @@ func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, all boo
 	return s.noteRebuilt(paths)
 }
 
-// lacking returns the things that the wrapped store lacks: all if it has nothing of the owner.
+// missingInStore returns the contents that the wrapped store lacks.
 func (s *Store) lacking(ctx context.Context, owner memory.Owner, things []thing) ([]thing, error) {
 	versions, err := s.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil || versions[0] == 0 {
@@ -76,8 +76,8 @@ func (s *Store) lacking(ctx context.Context, owner memory.Owner, things []thing)
 	return slices.DeleteFunc(things, func(t thing) bool { return l.things[t.target()] != (thing{}) }), nil
 }
 
-// noteRebuilt records the files' memories, so that a file in another place or with a name that a
-// person chose is not written a second time. Their content is compared later.
+// recordPaths records the files' memories, so that Loci does not write a second file for a file that
+// a person moved or renamed. The next scan compares the files' content.
 func (s *Store) noteRebuilt(paths map[key]string) error {
 	f := s.files
 	f.disk.Lock()
@@ -91,8 +91,8 @@ func (s *Store) noteRebuilt(paths map[key]string) error {
 	return f.index.endRebuild(from)
 }
 
-// noteFolder records the memories of files that have no records. Their content is compared with the
-// wrapped store later.
+// recordFolder records the memories of files without records. The next scan compares the files'
+// content with the wrapped store.
 func (s *Store) noteFolder(ctx context.Context) error {
 	_, paths, err := s.readFolder(ctx, func(memory.Owner) bool { return true })
 	if err != nil {
@@ -101,9 +101,9 @@ func (s *Store) noteFolder(ctx context.Context) error {
 	return s.noteRebuilt(paths)
 }
 
-// readFolder reads all files of some owners that name a memory, and returns their paths too. If a
-// memory has several files, it uses the one with Loci's name, or else the one with the shortest
-// name, since copies get longer names; a scan reports the others.
+// readFolder reads the files with an id of some owners, and returns their contents and paths. Of
+// several files with the same id it uses the file with Loci's name or else with the shortest name,
+// since copies get longer names; a scan reports the other files.
 func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map[memory.Owner][]thing, map[key]string, error) {
 	f := s.files
 	f.disk.Lock()
@@ -149,8 +149,7 @@ func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map
 	return byOwner, paths, nil
 }
 
-// rebuildTurns appends the conversations. A batch ends where the time changes, so that the order of
-// the turns stays.
+// rebuildTurns appends the conversations with their turns in order.
 func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
 	conversations := map[string]memory.Conversation{}
 	turns := map[string][]memory.Turn{}
@@ -198,8 +197,8 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []t
 	return nil
 }
 
-// piecewise adds things in batches. If a batch fails, it adds each thing separately, and calls
-// leave for those that fail.
+// addInChunks adds items in chunks. If a chunk fails, it adds each item separately, and calls skip
+// for items that fail.
 func piecewise[T any](all []T, add func([]T) error, leave func(T, error)) error {
 	for some := range slices.Chunk(all, maxRun) {
 		err := add(some)
@@ -220,12 +219,12 @@ func piecewise[T any](all []T, add func([]T) error, leave func(T, error)) error 
 	return nil
 }
 
-// refusesFile reports whether an error concerns a single file.
+// isFileError reports whether an error concerns a single file.
 func refusesFile(err error) bool {
 	return errors.Is(err, memory.Duplicate) || errors.Is(err, memory.Invalid) || errors.Is(err, memory.TooLarge)
 }
 
-// leaveFile skips a file that cannot be applied; [Store.Scan] will report it.
+// skipFile skips a file that cannot be applied; [Store.Scan] will report the file.
 func (s *Store) leaveFile(paths map[key]string, k key, why error) {
 	s.opts.Log.Warn("a file of the vault cannot be imported", "file", LogPath(paths[k]), "error", why)
 	delete(paths, k)

@@ -30,25 +30,25 @@ const recordsFile = "files.db"
 type record struct {
 	Path    string       `json:"path"` // slash-separated path in the vault
 	Owner   memory.Owner `json:"owner,omitempty"`
-	Target  string       `json:"id,omitempty"` // in the form of [memory.Image.Target]; "" in the log: the file was removed
+	Target  string       `json:"id,omitempty"` // in the form of [memory.Image.Target]; "" removes the record
 	SHA     string       `json:"sha256,omitempty"`
 	Version int64        `json:"version,omitempty"` // the memory's version in the file
 	Size    int64        `json:"size"`
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
-	// Due: the file must be written. If it is missing, nobody deleted it, unless a scan found it
-	// There.
+	// Dirty means that the file must be written. If a dirty file is missing, no person deleted the
+	// file, unless a scan had found the file (Exists).
 	Due   bool `json:"due,omitempty"`
 	There bool `json:"there,omitempty"`
 
-	// Open: the file is a turn that is not learned yet. Learning changes no version, so a start
-	// checks.
+	// Unlearned means that Loci has not learned from the turn. Learning changes no version, so a
+	// start checks the turn again.
 	Open bool `json:"open,omitempty"`
 
-	// Related: Loci writes the file's relations. If false, another machine's Loci wrote them.
+	// Related means that Loci writes the file's relations; otherwise another machine's Loci does.
 	Related bool `json:"related,omitempty"`
 
-	text string // the written text, until it is saved with the record
+	text string // written text; "" once saved with the record
 }
 
 // id returns the memory's id, without its kind.
@@ -57,42 +57,42 @@ func (r *record) id() string {
 	return id
 }
 
-// own reports whether sha is the hash of Loci's last write.
+// hasHash reports whether sha is the hash of Loci's last write.
 func (r *record) own(sha string) bool { return r != nil && r.SHA == sha }
 
-// deletable reports whether a missing file means that a person deleted it.
+// countsAsDeleted reports whether a person must have deleted the file if it is missing.
 func (r *record) deletable() bool { return r != nil && (!r.Due || r.There) }
 
-// none reports whether Loci never wrote the file.
+// isUnwritten reports whether Loci never wrote the file.
 func (r *record) none() bool { return r == nil || r.SHA == "" }
 
-// isName reports whether a person deleted the file. Its record then keeps only the name.
+// isDeleted reports whether a person deleted the file. The record then only reserves the name.
 func (r *record) isName() bool { return r != nil && r.SHA == "" && r.Due }
 
-// key identifies a thing in the vault.
+// key identifies a file's content by owner and target.
 type key struct {
 	owner  memory.Owner
 	target string
 }
 
-// index holds the records, in memory and in the database [recordsFile]. They are not in the wrapped
-// store: only records that stay with the files can detect that the store was replaced by an older
-// one.
+// recordIndex has the records, in memory and in the database [recordsFile]. They are not in the
+// wrapped store: only records beside the files can detect that the store was replaced by an older
+// store.
 type index struct {
 	db      *sql.DB
 	paths   map[string]*record
 	targets map[key]*record
-	written map[memory.Owner]int64 // versions up to which the files are complete
+	written map[memory.Owner]int64 // versions up to which the files are complete, by owner
 	rebuild rebuildState
 }
 
-// rebuildState tells when the last rebuild was, and whether a rebuild is in progress.
+// rebuildState is the time of the last rebuild, and whether a rebuild is in progress.
 type rebuildState struct {
 	At       time.Time `json:"at,omitzero"`
 	UnderWay bool      `json:"under_way,omitempty"`
 }
 
-// row is a row of the table. A nil value deletes it.
+// row is a row of the table records. A nil value deletes the row.
 type row struct {
 	kind, name string
 	value      any
@@ -105,8 +105,8 @@ const (
 	rebuildRow = "rebuild" // name: "", value: a rebuildState
 )
 
-// openIndex reads the records. A damaged database counts as empty: all files are then compared with
-// the wrapped store.
+// openRecords reads the records. It replaces a damaged database by an empty database: all files are
+// then compared with the wrapped store.
 func openIndex(file string) (*index, error) {
 	x, err := loadIndex(file)
 	var damaged *sqlite.Error
@@ -169,7 +169,7 @@ func (x *index) load() error {
 	return rows.Err()
 }
 
-// save writes rows in one transaction.
+// saveRows writes rows in one transaction.
 func (x *index) save(rows ...row) error {
 	if len(rows) == 0 {
 		return nil
@@ -212,7 +212,7 @@ func (x *index) save(rows ...row) error {
 	return nil
 }
 
-// note saves records in the database and in memory. A record without a target is deleted.
+// update saves records in the database and in memory. It deletes records without a target.
 func (x *index) note(records ...*record) error {
 	if err := x.write(records...); err != nil {
 		return err
@@ -225,7 +225,7 @@ func (x *index) note(records ...*record) error {
 	return nil
 }
 
-// noteDue records that a file must be written; until then its absence is no deletion.
+// markDirty records that a file must be written. Until it is, a missing file is not a deletion.
 func (x *index) noteDue(r *record) error {
 	if r == nil {
 		return nil
@@ -235,7 +235,7 @@ func (x *index) noteDue(r *record) error {
 	return x.note(&due)
 }
 
-// write saves records with their texts, and frees the texts.
+// saveRecords saves records with their texts, and then drops the texts from memory.
 func (x *index) write(records ...*record) error {
 	rows := make([]row, len(records))
 	for i, r := range records {
@@ -246,10 +246,10 @@ func (x *index) write(records ...*record) error {
 	return x.save(rows...)
 }
 
-// maxTexts limits the earlier texts kept of each file.
+// maxTexts limits the number of earlier texts that are stored for each file.
 const maxTexts = 16
 
-// saveText saves a thing's last written text.
+// saveText saves the last written text of a file.
 func saveText(tx *sql.Tx, r *record) error {
 	_, err := tx.Exec(`INSERT OR REPLACE INTO texts (owner, target, sha, text) VALUES (?, ?, ?, ?)`, r.Owner, r.Target, r.SHA, r.text)
 	if err == nil {
@@ -259,8 +259,8 @@ func saveText(tx *sql.Tx, r *record) error {
 	return err
 }
 
-// texts returns the texts that Loci wrote for a thing, the latest first. last is the text of its
-// record, which after a crash may not be the newest.
+// writtenTexts returns the texts that Loci wrote for a target, latest first. last is the text of its
+// record; after a crash, it may not be the newest text.
 func (x *index) texts(k key) (last string, past []string, err error) {
 	r := x.targets[k]
 	rows, err := x.db.Query(`SELECT sha, text FROM texts WHERE owner = ? AND target = ? ORDER BY id DESC`, k.owner, k.target)
@@ -282,7 +282,7 @@ func (x *index) texts(k key) (last string, past []string, err error) {
 	return last, past, rows.Err()
 }
 
-// wrote reports whether a text equals one of Loci's, ignoring line ends, which git may change.
+// isEarlierText reports whether a text equals one of earlier, ignoring line ends, which git changes.
 func wrote(text, last string, past []string) bool {
 	for _, one := range []string{text, strings.ReplaceAll(text, "\r\n", "\n")} {
 		if one == last || slices.Contains(past, one) {
@@ -292,7 +292,7 @@ func wrote(text, last string, past []string) bool {
 	return false
 }
 
-// forgetIf removes a thing's texts if an erasure is in progress.
+// deleteTextsIf deletes the texts of a target if an erasure is in progress.
 func (x *index) forgetIf(erasing bool, k key) error {
 	if !erasing {
 		return nil
@@ -301,7 +301,7 @@ func (x *index) forgetIf(erasing bool, k key) error {
 	return err
 }
 
-// mark saves the versions up to which the files are complete.
+// saveVersions saves the versions up to which the files are complete.
 func (x *index) mark(versions map[memory.Owner]int64) error {
 	var rows []row
 	for owner, version := range versions {
@@ -313,7 +313,7 @@ func (x *index) mark(versions map[memory.Owner]int64) error {
 	return x.save(rows...)
 }
 
-// beginRebuild removes the records of some owners, so that their files are read as added ones.
+// beginRebuild removes the records of some owners, so that their files count as added files.
 func (x *index) beginRebuild(of func(memory.Owner) bool) error {
 	x.rebuild.UnderWay = true
 	rows := []row{{rebuildRow, "", x.rebuild}}
@@ -332,7 +332,7 @@ func (x *index) beginRebuild(of func(memory.Owner) bool) error {
 	return x.save(rows...)
 }
 
-// endRebuild saves the records of the rebuilt files. Their content is compared later.
+// endRebuild saves the records of the rebuilt files. The next scan compares the files' content.
 func (x *index) endRebuild(from []*record) error {
 	x.rebuild.UnderWay = false
 	return errors.Join(x.note(from...), x.save(row{rebuildRow, "", x.rebuild}))
@@ -357,7 +357,7 @@ func (x *index) drop(path string) {
 	}
 }
 
-// compact moves the log into the database file and removes old content.
+// compact moves the write-ahead log into the database file, without deleted content.
 func (x *index) compact() error {
 	_, err := x.db.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
 	return err

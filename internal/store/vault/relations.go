@@ -12,8 +12,8 @@ import (
 // relationKinds lists the kinds of relations that files contain.
 var relationKinds = []memory.RelationKind{memory.SameSubject, memory.Refines, memory.Contradicts, memory.Follows}
 
-// relation is the property with a fact's relations of one kind. Only a rebuild reads it, and it
-// lacks the time of creation.
+// relationProperty returns the property with a fact's relations of one kind. Only a rebuild reads the
+// relations, with the fact's time of creation.
 func (t *thing) relation(kind memory.RelationKind) property {
 	key := string(kind)
 	show := func(link names) string {
@@ -46,7 +46,7 @@ func (t thing) relations() []memory.Relation {
 	return *t.Relations
 }
 
-// inOrder sorts relations and drops duplicates; nil for none.
+// sortedRelations sorts relations and drops duplicates; nil for none.
 func inOrder(relations []memory.Relation) *[]memory.Relation {
 	slices.SortFunc(relations, func(a, b memory.Relation) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.To, b.To)) })
 	relations = slices.CompactFunc(relations, func(a, b memory.Relation) bool { return a.Kind == b.Kind && a.To == b.To })
@@ -56,7 +56,7 @@ func inOrder(relations []memory.Relation) *[]memory.Relation {
 	return &relations
 }
 
-// relate reads a fact's relations of the kinds that files contain.
+// relationsOf reads a fact's relations of the kinds that files contain.
 func (l *loader) relate(ctx context.Context, fact string) (*[]memory.Relation, error) {
 	all, err := l.f.s.Relations(ctx, l.owner, fact, memory.At{})
 	if err != nil {

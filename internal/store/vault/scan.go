@@ -14,41 +14,41 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Report lists the differences between the folder and what Loci last wrote.
+// Report lists the differences between the folder and the files that Loci last wrote.
 type Report struct {
 	Edits     []Edit    // deletions first, then in order of path
-	Problems  []Problem // unreadable files, which Loci leaves unchanged
-	Conflicts []string  // files with a person's text that conflicts with Loci's change
+	Problems  []Problem // files with errors, which Loci does not change
+	Conflicts []string  // paths of conflict files, which contain a person's text
 	Held      []Edit    // deletions that a person must confirm, since there are many
 	Files     int       // number of compared files
 
-	settles time.Duration // time until the first missing file counts as deleted; 0: no file is waiting
+	settles time.Duration // time until the first missing file counts as deleted; 0 if no file is missing
 }
 
-// Problem is a file or folder that cannot be read.
+// Problem is an error of a file or folder.
 type Problem struct {
 	Path string
 	Why  string
-	Do   string // advice; "" if the file must be repaired
+	Do   string // advice; "" means that a person must correct the file
 }
 
-// ScanOptions are options of a scan. The zero value holds the defaults.
+// ScanOptions are options of a scan. The zero value means the defaults.
 type ScanOptions struct {
 	Confirm bool // apply deletions even if there are many or they are recent
 
-	// Settle is how long a file must be missing, according to earlier scans, before it counts as
-	// deleted; 0: at once.
+	// DeletionDelay is the time for which scans must miss a file until it counts as deleted; 0 means
+	// at once.
 	Settle time.Duration
 }
 
-// Scan compares the folder with what Loci last wrote. It changes only the records of files without
-// new content.
+// Scan compares the folder with the files that Loci last wrote. It changes only the records of files
+// without new content.
 func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 	f := s.files
 	f.disk.Lock()
 	first := !f.scanned
 	f.disk.Unlock()
-	if first { // a file that a crash left unwritten is not an edit
+	if first { // files that a crash prevented from being written are not edits
 		if err := s.Settle(ctx); ctx.Err() != nil {
 			return Report{}, err
 		}
@@ -67,7 +67,7 @@ func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 	return sc.report, nil
 }
 
-// scan is a comparison in progress.
+// scan is a comparison of the folder with the records.
 type scan struct {
 	f       *files
 	o       ScanOptions
@@ -77,22 +77,22 @@ type scan struct {
 	blind   []string        // folders that could not be read
 	changed []found
 	loaders map[memory.Owner]*loader
-	adopted []*record
+	adopted []*record // records to save of files without new content
 }
 
-// found is a file that differs from what Loci wrote.
+// changedFile is a file that differs from the text that Loci last wrote.
 type found struct {
 	path string
 	p    place
 	text string
 	sha  string
 	info fs.FileInfo
-	old  *record // record of the memory last written to the path
-	id   string  // id in the file
+	old  *record // record of Loci's last write to the path; nil for none
+	id   string  // id in the file's front matter
 }
 
-// key returns the file's memory if it can be determined: the memory last written to the path, or
-// the one with the file's id.
+// key returns the key of the memory last written to the path, or else of the memory with the id in
+// the file. The target is "" if there is no id.
 func (c found) key() key {
 	switch {
 	case c.old != nil:
@@ -127,7 +127,7 @@ func (s *scan) walk(ctx context.Context) error {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
-			if isTemp(d.Name()) { // left by a crash: nobody writes now
+			if isTemp(d.Name()) { // remains of a crash, since f.disk is locked
 				return s.f.root.Remove(name)
 			}
 			return nil
@@ -138,7 +138,7 @@ func (s *scan) walk(ctx context.Context) error {
 			return nil
 		}
 		if _, ok := s.f.s.placeOf(name); !ok {
-			if d.Type()&fs.ModeSymlink != 0 { // Loci does not follow links, and does not treat the file as deleted
+			if d.Type()&fs.ModeSymlink != 0 { // Loci does not follow links, and does not treat files behind them as deleted
 				s.blind = append(s.blind, name+"/")
 			}
 			return nil
@@ -184,7 +184,7 @@ func (s *scan) look(name string, d fs.DirEntry) {
 	s.changed = append(s.changed, found{name, p, text, sha, info, old, valueIn(text, "id")})
 }
 
-// compare turns the found files into edits.
+// findEdits turns changed and missing files into edits.
 func (s *scan) compare(ctx context.Context) error {
 	gone := s.gone()
 	if err := s.load(ctx, gone); err != nil {
@@ -203,7 +203,7 @@ func (s *scan) compare(ctx context.Context) error {
 		r := gone[name]
 		t := s.loaders[r.Owner].things[r.Target]
 		if named[r.id()] || t == (thing{}) || t.Conversation != nil {
-			continue // the file exists or has nothing to forget: it is written again when due
+			continue // the file was moved, or there is no memory to forget
 		}
 		deleted = append(deleted, Edit{Kind: Deleted, Owner: r.Owner, Target: r.Target, Path: r.Path, SHA: r.SHA, Was: t.FileContent})
 	}
@@ -216,7 +216,7 @@ func (s *scan) compare(ctx context.Context) error {
 	return nil
 }
 
-// load reads the memories of the changed and missing files.
+// loadContents reads the stored contents of the changed and missing files.
 func (s *scan) load(ctx context.Context, gone map[string]*record) error {
 	keys := map[memory.Owner][]key{}
 	for _, c := range s.changed {
@@ -246,8 +246,8 @@ func (s *scan) load(ctx context.Context, gone map[string]*record) error {
 	return nil
 }
 
-// whose finds a file's memory by its path or by the id in its front matter. If there is none, it
-// reports a problem.
+// storedContent returns a file's memory and its stored content, both empty for a new file. If the
+// path and the id contradict each other, it reports a problem, and ok is false.
 func (s *scan) whose(c found) (k key, stored thing, ok bool) {
 	k = c.key()
 	switch {
@@ -255,7 +255,7 @@ func (s *scan) whose(c found) (k key, stored thing, ok bool) {
 		s.problem(c.path, "the name of this folder does not identify its owner")
 		return k, thing{}, false
 	case c.old != nil && c.id != "" && c.id != c.old.id():
-		s.problem(c.path, fmt.Sprintf("its id was %q and is %q now: a copy goes into a file of its own, without the id", c.old.id(), c.id))
+		s.problem(c.path, fmt.Sprintf("its id was %q and is %q now: save a copy as a new file, without the id", c.old.id(), c.id))
 		return k, thing{}, false
 	case k.target == "":
 		return key{c.p.owner, c.p.kind()}, thing{}, true

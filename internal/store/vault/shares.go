@@ -9,21 +9,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A special profile entry lists the users who share a fact: its key is sharedEntry and the fact's
-// id, its value a JSON list of owners. The entry has no own file: the fact's file has it under
-// sharedKey, as a list of "user/NAME", "pool/NAME" and "global". The copies are derived from it,
-// and have no files either.
+// A share entry is a profile entry that lists the recipients with whom a fact is shared: its key is
+// shareKeyPrefix and the fact's id, its value a JSON list of owners. A share entry has no file: the
+// fact's file contains it under recipientsKey, as a list of "user/NAME", "pool/NAME" and "global".
+// The recipients' links have no files either.
 const (
 	sharedEntry = "loci.share."
 	sharedKey   = "shared_with"
 )
 
-// sharedFact returns the fact to which a share entry belongs.
+// factOfShareEntry returns the id of the fact that a share entry shares.
 func sharedFact(target string) (id string, ok bool) {
 	return strings.CutPrefix(target, profileTarget+sharedEntry)
 }
 
-// sharedWith is the property that lists the users who share a fact.
+// recipientsProperty returns the property that lists the recipients of a fact.
 func (t *thing) sharedWith() property {
 	show := func(names) string {
 		var called []string
@@ -37,17 +37,17 @@ func (t *thing) sharedWith() property {
 		for _, name := range r.list(sharedKey) {
 			o := ownerCalled(t.Fact.Scope.Owner, name)
 			if o == "" {
-				r.failf("%s is a list of user/NAME, pool/NAME and global, and %q is none that it can be shared with", sharedKey, name)
+				r.failf("invalid owner %[2]q in %[1]s, which is a list of user/NAME, pool/NAME and global, without the fact's own owner", sharedKey, name)
 			}
 			with = append(with, o)
 		}
-		if t.Shared = shared(with); r.elsewhere() && r.rebuilt == nil { // it was shared elsewhere, not here
+		if t.Shared = shared(with); r.elsewhere() && r.rebuilt == nil { // another machine shared the fact; this machine does not
 			t.Shared = nil
 		}
 	}}
 }
 
-// sharers returns the owners who share a fact.
+// recipients returns the owners with whom the fact is shared.
 func (t thing) sharers() []memory.Owner {
 	if t.Shared == nil {
 		return nil
@@ -55,7 +55,7 @@ func (t thing) sharers() []memory.Owner {
 	return *t.Shared
 }
 
-// shared sorts owners and drops duplicates; nil for none.
+// sortedOwners sorts owners and drops duplicates; nil for none.
 func shared(with []memory.Owner) *[]memory.Owner {
 	slices.Sort(with)
 	if with = slices.Compact(with); len(with) == 0 {
@@ -64,7 +64,7 @@ func shared(with []memory.Owner) *[]memory.Owner {
 	return &with
 }
 
-// ownerCalled parses the name of an owner in a file of by; "" if the name is not valid there.
+// parseOwner parses a recipient in the file of home's fact; it returns "" for an invalid recipient.
 func ownerCalled(by memory.Owner, text string) memory.Owner {
 	var o memory.Owner
 	kind, name, _ := strings.Cut(text, "/")
@@ -82,7 +82,7 @@ func ownerCalled(by memory.Owner, text string) memory.Owner {
 	return o
 }
 
-// ownersIn parses the value of a share entry and drops invalid owners.
+// parseShareEntry parses the value of a share entry and drops invalid owners.
 func ownersIn(home memory.Owner, value string) []memory.Owner {
 	var with []memory.Owner
 	if json.Unmarshal([]byte(value), &with) != nil {
@@ -93,7 +93,7 @@ func ownersIn(home memory.Owner, value string) []memory.Owner {
 	})
 }
 
-// sharing reads the owners who share a fact. The first call reads all entries.
+// recipientsOf reads the recipients of a fact. The first call reads all share entries.
 func (l *loader) sharing(ctx context.Context, f *memory.Fact) (*[]memory.Owner, error) {
 	if l.shares == nil {
 		entries, err := l.f.s.Profile(ctx, l.owner, memory.At{})
@@ -122,7 +122,7 @@ func (t thing) shareChange() memory.Change {
 	return memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: t.Fact.ID, Reason: wasInVault}
 }
 
-// shareJobs returns the jobs that create the copies of facts which the changes share.
+// shareJobs returns the job that creates the links for share entries among the changes.
 func shareJobs(owner memory.Owner, run string, changes []memory.Change) []memory.Job {
 	var facts []string
 	for _, c := range changes {

@@ -183,7 +183,7 @@ func TestValueThatIsNotUnderstoodTakesNothingAway(t *testing.T) {
 			now := strings.Replace(was, line, key+": "+odd+"\n", 1)
 			v.write(teaFile, now)
 			r := v.scan()
-			if len(r.Edits) > 0 || len(r.Problems) != 1 || odd != "*a" && !strings.HasPrefix(r.Problems[0].Why, key+" is ") {
+			if len(r.Edits) > 0 || len(r.Problems) != 1 || odd != "*a" && !strings.HasPrefix(r.Problems[0].Why, key+" must be ") {
 				t.Errorf("%s: %s: report %+v", key, odd, r)
 			}
 			if v.read(teaFile) != now {

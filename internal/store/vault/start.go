@@ -15,8 +15,8 @@ var (
 	allStatuses = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
 )
 
-// begin compares the versions of the files with those of the wrapped store. Missing files become
-// due; memories that the store lacks are rebuilt from files.
+// reconcile compares the versions of the files with the wrapped store's versions. It marks missing
+// files as dirty, and rebuilds memories that the store lacks from files.
 func (s *Store) begin(ctx context.Context) error {
 	owners, err := s.ownersWithin(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Store) begin(ctx context.Context) error {
 	switch all := empty || x.rebuild.UnderWay; {
 	case all || slices.Contains(slices.Collect(maps.Values(older)), true):
 		err = s.rebuild(ctx, func(o memory.Owner) bool { return all || older[o] }, all)
-	case isNew: // only the files know their memories
+	case isNew: // the records are missing: the files name their memories
 		err = s.noteFolder(ctx)
 	}
 	for k, r := range x.targets {
@@ -53,7 +53,7 @@ func (s *Store) begin(ctx context.Context) error {
 	return err
 }
 
-// ownersWithin returns the owners in the wrapped store or in the records.
+// allOwners returns the owners in the wrapped store or in the records.
 func (s *Store) ownersWithin(ctx context.Context) ([]memory.Owner, error) {
 	all := map[memory.Owner]bool{s.opts.Home: true}
 	owners, err := s.Store.Owners(ctx)
@@ -69,8 +69,8 @@ func (s *Store) ownersWithin(ctx context.Context) ([]memory.Owner, error) {
 	return slices.Sorted(maps.Keys(all)), nil
 }
 
-// changedSince returns the targets written for an owner after a version, or all targets if the
-// wrapped store no longer has that version.
+// changedSince returns the targets that changed after an owner's version, or all targets if the
+// wrapped store no longer has the changes since the version.
 func (s *Store) changedSince(ctx context.Context, owner memory.Owner, after int64) ([]string, error) {
 	targets := map[string]bool{}
 	var ids []string
@@ -115,7 +115,7 @@ func (s *Store) changedSince(ctx context.Context, owner memory.Owner, after int6
 		if err != nil {
 			return nil, fmt.Errorf("read its conversations: %w", err)
 		}
-		if after == 0 || s.files.index.targets[key{owner, conversationTarget + c.ID}] == nil { // a conversation's version may miss changes
+		if after == 0 || s.files.index.targets[key{owner, conversationTarget + c.ID}] == nil { // a conversation may change without a new version
 			targets[conversationTarget+c.ID] = true
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Watch checks the folder once it is unchanged for debounce, at least every patience while it
-// changes, and every rescan in any case, since network folders report no changes. If the system
-// cannot report changes, it checks every poll.
+// After a change, Watch scans the folder once it was unchanged for debounce, but at the latest after
+// maxDebounce. It also scans every rescanInterval, since network folders report no changes, or every
+// pollInterval if the system cannot report changes.
 const (
 	debounce = 200 * time.Millisecond
 	patience = time.Second
@@ -22,9 +22,9 @@ const (
 	poll     = 2 * time.Second
 )
 
-// Watch calls yield with a report, at once and after changes of the folder, until ctx ends, whose
-// error it returns, or yield fails. It reports missing files after [Settle]. The next report
-// contains unanswered edits again.
+// Watch calls yield with a report, at once and after changes of the folder, until yield returns an
+// error or ctx ends, and returns that error. It reports missing files after [DeletionDelay]. Each
+// report contains the unanswered edits again.
 func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 	w := &watcher{s: s}
 	notices, err := s.opts.notify()
@@ -69,17 +69,17 @@ func systemNotices() (*notices, error) {
 	return &notices{w.Events, w.Errors, w.Add, w.Close}, nil
 }
 
-// watcher receives notifications as far as the system supports them.
+// watcher receives the system's notifications about the vault's folders.
 type watcher struct {
 	notices
 	s     *Store
-	blind bool // some folders are not watched, since the system's limit is reached
+	blind bool // whether some folders are not watched, since the system's limit is reached
 }
 
-// lost records that some folders are not watched.
+// noteUnwatched records that some folders are not watched.
 func (w *watcher) lost(err error) {
 	why := err.Error()
-	switch { // Linux reports its limits by unrelated errors
+	switch { // Linux reports its limits as unrelated errors
 	case errors.Is(err, syscall.ENOSPC):
 		why = "the system's limit of watched folders is reached: raise fs.inotify.max_user_watches"
 	case errors.Is(err, syscall.EMFILE):
@@ -109,8 +109,8 @@ func (w *watcher) addAll(folder string) {
 	}
 }
 
-// wait returns when the folder must be checked again: after a change, or when missing files settle
-// after the duration settles; 0: no file is missing.
+// waitForChange returns when the folder must be scanned again: after a change, or when a missing file counts
+// as deleted; 0 means that no file is missing.
 func (w *watcher) wait(ctx context.Context, settles time.Duration) error {
 	every := rescan
 	if w.blind {
@@ -148,7 +148,7 @@ func (w *watcher) wait(ctx context.Context, settles time.Duration) error {
 	}
 }
 
-// matters reports whether an event may be an edit. It also starts to watch new folders.
+// mayBeEdit reports whether an event may be an edit. It also starts to watch new folders.
 func (w *watcher) matters(e fsnotify.Event) bool {
 	name, err := filepath.Rel(w.s.dir, e.Name)
 	if err != nil {

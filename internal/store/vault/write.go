@@ -25,7 +25,7 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 	return s.write(owner, targets, func() (memory.Receipt, error) { return s.Store.Append(ctx, owner, b) })
 }
 
-// write commits to the wrapped store and marks files as due.
+// write commits to the wrapped store and marks the targets as dirty.
 func (s *Store) write(owner memory.Owner, targets []string, commit func() (memory.Receipt, error)) (memory.Receipt, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -42,7 +42,7 @@ func (s *Store) write(owner memory.Owner, targets []string, commit func() (memor
 
 var errClosed = memory.Errorf(memory.Unavailable, "the vault is closed")
 
-// refused reports whether an error means that nothing was written.
+// wroteNothing reports whether an error means that nothing was written.
 func refused(err error) bool {
 	var e *memory.Error
 	return errors.As(err, &e) && e.Code != memory.Unavailable
@@ -58,14 +58,14 @@ const (
 	conversationTarget = "conversation:"
 )
 
-// targetsOf returns the things whose files changes may affect, in the form of [memory.Image.Target]
-// and conversationTarget.
+// targetsOf returns the targets whose files changes may affect, in the form of
+// [memory.Image.Target].
 func targetsOf(changes []memory.Change) []string {
 	var out []string
 	for _, c := range changes {
 		out = append(out, c.After.Target())
 		if r := c.After.Relation; r != nil {
-			out = append(out, factTarget+r.From) // the file of the relation's first fact lists it
+			out = append(out, factTarget+r.From) // the first fact's file contains the relation
 		}
 		if p := c.After.Profile; p != nil {
 			if id, ok := sharedFact(profileTarget + p.Key); ok {
@@ -83,12 +83,12 @@ func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (me
 
 var _ memory.Lineage = (*Store)(nil)
 
-// SupersededBy asks the wrapped store.
+// SupersededBy implements [memory.Lineage] with the wrapped store.
 func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
 	return memory.SupersededBy(ctx, s.Store, owner, turns)
 }
 
-// Predecessors asks the wrapped store.
+// Predecessors implements [memory.Lineage] with the wrapped store.
 func (s *Store) Predecessors(ctx context.Context, owner memory.Owner, facts []string) (map[string][]memory.Fact, error) {
 	return memory.Predecessors(ctx, s.Store, owner, facts)
 }

@@ -20,14 +20,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxFile limits the bytes of a file that is read. A longer memory is written, but never read back.
+// maxFileBytes limits the size of files that are read. A longer file is written, but never read.
 const maxFile = 1 << 20
 
-// syncers is how many files are synced at once: disks can combine several syncs.
+// maxSyncs is the number of files that are synced at once: disks combine simultaneous syncs.
 const syncers = 8
 
-// write writes the files of these things in their current state, and returns the things whose files
-// failed; the caller holds f.disk.
+// writeBatch writes the files of keys in their current state, and returns the keys whose files
+// failed; the caller has locked f.disk.
 func (f *files) write(ctx context.Context, batch []key) (failed []key, err error) {
 	byOwner := map[memory.Owner][]key{}
 	for _, k := range batch {
@@ -48,20 +48,20 @@ func (f *files) write(ctx context.Context, batch []key) (failed []key, err error
 	return f.commit(plans)
 }
 
-// plan describes a file to write or remove.
+// plan is a file to write or remove.
 type plan struct {
 	key
-	old    *record // the last write; nil: the file was never written
-	next   *record // nil: remove the file
+	old    *record // record of the last write; nil if the file was never written
+	next   *record // record to save; nil to remove the file
 	text   string
-	temp   string
-	there  bool   // the file has the new content already
-	erased bool   // remove all content at the plan's paths
-	base   string // the text that is overwritten
+	temp   string // path of the temporary file
+	there  bool   // whether the file has the new content already
+	erased bool   // whether all content at the plan's paths must be removed
+	base   string // text that is overwritten
 	fault  error  // why the file cannot be written
 }
 
-// plan plans the files of an owner.
+// planOwner plans the files of an owner.
 func (f *files) plan(ctx context.Context, owner memory.Owner, keys []key) ([]*plan, error) {
 	l := f.loader(owner)
 	if slices.Contains(keys, key{owner, ""}) {
@@ -89,7 +89,7 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, keys []key) ([]*pl
 	return plans, nil
 }
 
-// catchUp marks as dirty what was written for an owner since the files were last complete.
+// markChanged marks an owner's targets as dirty if they changed since the files were last complete.
 func (f *files) catchUp(ctx context.Context, owner memory.Owner) error {
 	versions, err := f.s.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil {
@@ -106,10 +106,10 @@ func (f *files) catchUp(ctx context.Context, owner memory.Owner) error {
 	return nil
 }
 
-// errWaits reports that a file waits for a scan, or for the answer to an edit.
+// errMustWait reports that a file waits for a scan, or for the answer to an edit.
 var errWaits = errors.New("it waits for a scan")
 
-// planOne plans one file; nil means that there is nothing to do now.
+// planFile plans one file; nil means that there is nothing to do now.
 func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	old := f.index.targets[k]
 	t, there := l.things[k.target]
@@ -122,7 +122,7 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	at := f.pathOf(k, t, old)
 	p := &plan{key: k, old: old, erased: t.erased()}
 	p.next = &record{Path: at, Owner: k.owner, Target: k.target, Version: t.version(), Open: t.open(), Related: t.relations() != nil}
-	if p.erased { // the whole file is replaced, including a person's additions
+	if p.erased { // replace the whole file, including a person's additions
 		if err := l.removeBeside(ctx, k, from(old), at); err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	}
 	fields := l.fieldsOver(p.base, t, old != nil && old.Related)
 	pg, ok := split(p.base).with(fields, t.words())
-	if !ok { // a file with unreadable front matter becomes a conflict file
+	if !ok { // make a file with unreadable front matter a conflict file
 		if err := f.aside(cmp.Or(from(old), at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -148,8 +148,8 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	return p, nil
 }
 
-// fieldsOver returns a thing's fields for writing over a text. related reports whether the thing's
-// own relations are written; another machine's turns and relations in the text stay.
+// fieldsFor returns the fields of t for a file with this text. related tells whether Loci writes the
+// file's relations; turns and relations from another machine stay.
 func (l *loader) fieldsOver(text string, t thing, related bool) []field {
 	over := split(text)
 	for _, link := range linksIn.Regexp().FindAllString(over.front, -1) {
@@ -167,8 +167,8 @@ func (l *loader) fieldsOver(text string, t thing, related bool) []field {
 	})
 }
 
-// planMissing plans the file of a thing that the wrapped store lacks: it is removed if the text of
-// a profile key is being erased, and otherwise left.
+// planMissing plans the file of content that the wrapped store lacks: the file of an erased profile
+// entry is removed, other files stay without a record.
 func (f *files) planMissing(ctx context.Context, k key, old *record, l *loader) (*plan, error) {
 	switch {
 	case old == nil:
@@ -179,7 +179,7 @@ func (f *files) planMissing(ctx context.Context, k key, old *record, l *loader) 
 	return nil, f.index.note(&record{Path: old.Path})
 }
 
-// unless returns the plan, or nil if the file and its record have the content already.
+// planUnlessDone returns the plan, or nil if the file and its record have the content already.
 func (f *files) unless(p *plan) *plan {
 	text, err := f.read(p.next.Path)
 	if err != nil || text != p.text {
@@ -196,8 +196,8 @@ func (f *files) unless(p *plan) *plan {
 	return p
 }
 
-// pathOf returns the path of a thing's file. A name that a person gave to the file stays, until the
-// thing's text is erased.
+// pathOf returns the path of a content's file. A name that a person gave to the file stays until the
+// text is erased.
 func (f *files) pathOf(k key, t thing, was *record) string {
 	folder, name := f.s.place(k.owner, t)
 	at := path.Join(folder, name+".md")
@@ -211,7 +211,7 @@ func (f *files) pathOf(k key, t thing, was *record) string {
 	return named
 }
 
-// keep saves text that a person wrote to a path after Loci read it.
+// saveEdit makes a file that a person changed after Loci read it a conflict file.
 func (f *files) keep(p *plan, at string) error {
 	text, err := f.read(at)
 	if p.erased || errors.Is(err, fs.ErrNotExist) {
@@ -230,9 +230,9 @@ func from(r *record) string {
 	return r.Path
 }
 
-// base returns the text to overwrite; its other keys and comments stay. If a person changed the
-// file after Loci last read it, the file is renamed to a conflict file. Before the first scan, and
-// for a deleted file, the write waits for a scan instead.
+// overwritable returns the text to overwrite; a person's keys and comments in it stay. If a person
+// changed the file after Loci last read it, the file is renamed to a conflict file. Before the
+// first scan, and for a deleted file, the write waits for a scan instead.
 func (f *files) base(k key, old *record, at string, t thing, l *loader) (string, error) {
 	text, there, err := f.under(k, at, t, l)
 	if err == nil && old != nil && old.Path != at && !old.isName() {
@@ -246,8 +246,8 @@ func (f *files) base(k key, old *record, at string, t thing, l *loader) (string,
 	return text, err
 }
 
-// under returns the text at a path, and whether it is the thing's own. A person's text is moved to
-// a conflict file.
+// textAt returns the text at a path, and whether it is a version of content t. A file with a
+// person's text is renamed to a conflict file.
 func (f *files) under(k key, at string, t thing, l *loader) (text string, there bool, err error) {
 	text, err = f.read(at)
 	own, r := f.index.targets[k], f.index.paths[at]
@@ -258,7 +258,7 @@ func (f *files) under(k key, at string, t thing, l *loader) (text string, there 
 		return "", true, f.aside(at)
 	case own.own(sha), own != nil && own.Due && l.isPast(k, text):
 		return text, true, nil
-	case r.own(sha): // the plan of that other memory moves the file
+	case r.own(sha): // the file of another memory, whose plan moves the file
 		return "", false, nil
 	case f.saysTheSame(k, at, text, t, l):
 		return text, true, nil
@@ -268,13 +268,13 @@ func (f *files) under(k key, at string, t thing, l *loader) (text string, there 
 	return text, true, f.aside(at)
 }
 
-// isPast reports whether a text is one that Loci wrote for a thing earlier.
+// wroteEarlier reports whether Loci wrote a text for a key earlier.
 func (l *loader) isPast(k key, text string) bool {
 	last, past, err := l.f.index.texts(k)
 	return err == nil && wrote(text, last, past)
 }
 
-// saysTheSame reports whether a file has no content that the wrapped store lacks.
+// addsNothing reports whether a file has no content that the wrapped store lacks.
 func (f *files) saysTheSame(k key, at, text string, t thing, l *loader) bool {
 	p, ok := f.s.placeOf(at)
 	if !ok {
@@ -285,13 +285,13 @@ func (f *files) saysTheSame(k key, at, text string, t thing, l *loader) bool {
 	return err == nil && read.clash == "" && read.says.target() == k.target && !adds(read.says, t)
 }
 
-// sameWords reports whether texts are equal, ignoring line ends.
+// sameText reports whether texts are equal, ignoring the form of line ends and outer empty lines.
 func sameWords(a, b string) bool { return a == b || plainWords(a) == plainWords(b) }
 
-// plainWords returns text with LF line ends, without empty lines at the start and the end.
+// normalText returns text with LF line ends, without empty lines at the start and the end.
 func plainWords(s string) string { return strings.Trim(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
 
-// aside renames a file to a conflict file.
+// makeConflictFile renames a file to a conflict file.
 func (f *files) aside(at string) error {
 	if err := f.index.noteDue(f.index.paths[at]); err != nil {
 		return err
@@ -343,7 +343,7 @@ func (f *files) read(at string) (string, error) {
 	return string(text), nil
 }
 
-// noteDue records that files are due, so that they are written after a crash before the rename.
+// recordDirty records that files are dirty, so that after a crash the next start writes them.
 func (f *files) noteDue(plans []*plan) error {
 	var due []*record
 	for _, p := range plans {
@@ -360,7 +360,7 @@ func (f *files) noteDue(plans []*plan) error {
 	return f.index.write(due...)
 }
 
-// commit renames the temporary files and saves the records. It returns the things that failed.
+// commitBatch renames the temporary files and saves the records. It returns the keys that failed.
 func (f *files) commit(plans []*plan) (failed []key, err error) {
 	var done []*record
 	f.s.opts.failpoint(beforeFiles)
@@ -397,15 +397,13 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 	return nil, nil
 }
 
-// tempName returns the nth temporary name in a batch.
 func tempName(n int) string { return fmt.Sprintf(".%d.tmp", n) }
 
 var tempNames = lazy.Compile(`^\.\d+\.tmp$`)
 
-// isTemp reports whether a name is one of Loci's temporary names, in use or left by a crash.
+// isTemp reports whether a name has the form of Loci's temporary names.
 func isTemp(name string) bool { return tempNames.MatchString(name) }
 
-// prepare writes the files under temporary names.
 func (f *files) prepare(plans []*plan) {
 	var group errgroup.Group
 	group.SetLimit(syncers)
@@ -454,7 +452,7 @@ func (f *files) writeTemp(p *plan) error {
 	return errors.Join(err, file.Close())
 }
 
-// place renames a temporary file to its final name and removes the old file.
+// replaceFile renames a temporary file to its final name and removes the old file.
 func (f *files) place(p *plan, folders map[string]bool) error {
 	if p.next != nil && !p.there {
 		if err := f.keep(p, p.next.Path); err != nil {
@@ -483,8 +481,7 @@ func (f *files) place(p *plan, folders map[string]bool) error {
 	return nil
 }
 
-// remove removes a memory's old file if Loci wrote it or just moved it. Another file may be there
-// by now.
+// removeOld removes a memory's old file, unless another memory's file has its path now.
 func (f *files) remove(p *plan) error {
 	if r := f.index.paths[p.old.Path]; r != nil && r != p.old {
 		return nil
