@@ -513,8 +513,8 @@ func (r *reader) add(p phrases, about string, c Candidate) {
 	r.found = append(r.found, c)
 }
 
-// validFrom returns the time from which a statement is true: the only date in its words, if past. It is zero
-// for other words and for attributes with several values.
+// validFrom returns the time from which a statement is true: the only date in its words, unless in the
+// future. It is zero for other words and for attributes with several values.
 func validFrom(attribute, words string, writtenAt time.Time) time.Time {
 	if !Single(attribute) || attribute == "birthday" || text.Negated(words) {
 		return time.Time{}
