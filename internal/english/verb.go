@@ -14,12 +14,12 @@ type Class uint8
 
 // The classes of verbs. A verb may have several.
 const (
-	Deed Class = 1 << iota
-	Light
-	Routine
-	Ongoing
-	Aim
-	Idle
+	Deed    Class = 1 << iota // matters once done
+	Light                     // matters with a day, a name or a person close to the user
+	Routine                   // matters as a habit
+	Ongoing                   // matters while it continues
+	Aim                       // matters as a plan
+	Idle                      // talk and thought, which do not matter
 )
 
 var classes = map[string]Class{"deed": Deed, "light": Light, "routine": Routine, "ongoing": Ongoing, "aim": Aim, "idle": Idle}
