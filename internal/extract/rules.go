@@ -77,16 +77,16 @@ type rule struct {
 	name, attribute, category string
 	confidence                float64
 
-	person   string // "user" or "kin": the rule applies only to statements about that person
-	polarity string // "yes" or "not": the rule applies only to affirmative or negative statements
-	often    bool   // the rule applies to statements with "always", "usually" and the like
-	always   bool   // the rule applies only to requests that hold from now on
-	head     string // "my", "wish" or "hello"; "" for a rule with a verb
-	verbs    []string
-	classes  english.Class
+	person   string        // "user" or "kin": the rule applies only to statements about that person
+	polarity string        // the rule applies only to affirmative ("yes") or negative statements ("not", "ended", "never")
+	often    bool          // the rule applies to statements with "always", "usually" and the like
+	always   bool          // the rule applies only to statements with the word "always"
+	head     string        // "my", "wish" or "hello"; "" for a rule with a verb
+	verbs    []string      // base forms of accepted main verbs
+	classes  english.Class // classes of accepted main verbs
 	tenses   english.Tense
-	form     []step
-	fact     string
+	form     []step // the words after the verbs
+	fact     string // the fact's words after the subject; "" means the words of the statement
 	anyVerb  bool
 }
 

@@ -119,7 +119,7 @@ func sameStatement(fact, statement string) bool {
 // requestSubject is the subject of a request to forget, prepared for comparisons with memories.
 type requestSubject struct {
 	terms           map[string]bool
-	mainTerms       map[string]bool     // the request's terms without common ones
+	mainTerms       map[string]bool     // the request's terms without common terms
 	namesAndNumbers []string            // names and numbers, folded
 	readings        []extract.Candidate // the candidates that the rules find in the request
 	everyday        *everydayName       // the attribute that the request names by an everyday name

@@ -19,7 +19,7 @@ type token struct {
 	number  string // the number in digits, "" for other words
 	capital bool
 	acronym bool   // at most four letters, all capitals
-	opens   bool   // the first word of its sentence
+	opens   bool   // the token is the first word of its sentence
 	owner   bool   // the word ends in 's
 	before  string // the text between this token and the previous one
 }

@@ -115,8 +115,8 @@ const (
 	copiedInFirst = 12
 )
 
-// Injected recognises injected memories that return in a turn because a person pasted them, a client resent
-// them, or a model repeated them.
+// Injected recognises injected memories in the text of a turn: a person pasted them, a client sent them
+// again, or a model repeated them.
 type Injected struct {
 	base     *Injected // memories of earlier blocks
 	lines    map[string]bool

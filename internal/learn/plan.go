@@ -108,7 +108,7 @@ type verdict struct {
 	repeats string   // id of the fact with the same meaning, or ""
 	text    string   // the model's wording of the fact, or ""
 	reason  string
-	winner  int    // index of the candidate that wins over this one, or -1
+	winner  int    // index of the candidate that replaces this candidate, or -1
 	addedID string // id of the new fact; "" before it is added
 }
 

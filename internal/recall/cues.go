@@ -50,7 +50,7 @@ var cues = []cue{
 	{"peak", 0.65, anyQuestion, func(_ *scoredQuery, c *view) float64 { return c.peak }},
 	// The candidate has synonyms of the question's words. Long messages always have some.
 	{"related", 3.0, anyQuestion, func(q *scoredQuery, c *view) float64 { return q.prompt * c.related }},
-	// The question asks for a kind of thing, and the candidate names one.
+	// The question asks for a kind of thing, and the candidate names such a thing.
 	{"class", 1.0, asksForKind, func(q *scoredQuery, c *view) float64 { return q.prompt * q.instances(c.Classes) }},
 	// The vectors are similar. For a word-based embedder, only similarity above vectorFloor counts. For other
 	// embedders, vectors count less if the best candidate has most words of the question.

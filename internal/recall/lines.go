@@ -19,10 +19,10 @@ type Line struct {
 
 	Heading Heading `json:"g,omitempty"` // group of the line in the core
 
-	Now    []Line `json:"n,omitempty"` // the facts that replaced this one, as shown in the line
-	Before []Line `json:"b,omitempty"` // the facts that this one replaced, as shown in the line
+	Now    []Line `json:"n,omitempty"` // the facts that replaced the line's fact, as shown in the line
+	Before []Line `json:"b,omitempty"` // the facts that the line's fact replaced, as shown in the line
 
-	// Disputed is the pending fact that would replace this one, as shown in the line.
+	// Disputed is the pending fact that would replace the line's fact, as shown in the line.
 	Disputed *Line `json:"w,omitempty"`
 
 	// Sum is a checksum of the text, too short to verify a guess of the text. 0 means that an earlier block

@@ -57,9 +57,9 @@ func Negated(s string) bool {
 // end a sentence.
 var titles = lazy.Words("mr mrs ms dr st prof")
 
-// Names returns the names in s in order of appearance, without duplicates. A name is a capitalised word, or
-// several adjacent ones ("New York"), but not a day, month or the like. The first word of a sentence counts
-// only if a capitalised word follows, or if the word is also capitalised inside a sentence.
+// Names returns the names in s in order of appearance, without duplicates. A name is a run of adjacent
+// capitalised words ("New York"), without days, months and the like. The first word of a sentence counts only
+// if a capitalised word follows, or if the word is also capitalised inside a sentence.
 func Names(s string) []string {
 	names := capitalised(s)
 	inside, seen := map[string]bool{}, map[string]bool{}
