@@ -15,8 +15,8 @@ type dateWord struct {
 	n     int
 }
 
-// dateTable lists the words of dates by class, in the order of their numbers. A slash separates synonyms.
-// Units have the numbers of the grains.
+// dateTable lists the words of dates by class, in the order of their numbers. A slash separates synonyms. The
+// number of a unit is its [Grain] plus 1.
 var dateTable = map[string]string{
 	"MONTH": "january/jan february/feb march/mar april/apr may june/jun july/jul " +
 		"august/aug september/sep/sept october/oct november/nov december/dec",

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Grain is the precision of a date: day, month and so on.
+// Grain is the precision of a date: a day, a month and so on.
 type Grain int
 
-// The grains, finest first.
+// The precisions of dates, finest first.
 const (
 	Day Grain = iota
 	Weekend
@@ -28,7 +28,7 @@ type Date struct {
 
 // Resolve returns the dates in s in order, without overlaps. Relative dates count from the reference day;
 // days and months without a year mean the nearest such date. A range within a month ("July 15–27") gives two
-// dates. Resolve skips vague phrases ("a few years ago", "recently").
+// dates. Vague phrases ("a few years ago", "recently") are not dates.
 func Resolve(s string, reference time.Time) []Date {
 	var out []Date
 	for _, f := range newDateParser(s, reference).all() {

@@ -8,10 +8,10 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// Absolute replaces relative dates in s by absolute dates, resolved from the reference day: "yesterday" by "on
-// 2026-05-03", "since last year" by "since 2025", "our Friday chat" by "our 2026-05-08 chat". It keeps phrases
-// without an absolute form ("over a year ago", "yesterday's meeting") or without a single day ("every Friday",
-// "Monday to Friday"). [Resolve] finds the same dates in the result, which Absolute does not change again.
+// Absolute replaces relative dates in s by absolute dates, resolved from the reference day: "yesterday" by
+// "on 2026-05-03", "since last year" by "since 2025", "our Friday chat" by "our 2026-05-08 chat". It keeps
+// phrases without an absolute form ("over a year ago", "yesterday's meeting") or without a single day ("every
+// Friday", "Monday to Friday"). [Resolve] finds the same dates in the result.
 func Absolute(s string, reference time.Time) string {
 	p := newDateParser(s, reference)
 	w := dateWriter{dateParser: p, found: p.all()}

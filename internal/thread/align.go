@@ -78,7 +78,7 @@ const (
 )
 
 // Follow aligns a request whose client names its position: the messages from index from follow the turn with
-// the id after. They match only turns at that position. If the turn is missing, Follow works like [Align].
+// the id after. They match only turns at that position. If the turn is missing, the result is that of [Align].
 func Follow(turns []memory.Turn, r Request, after string, from int) Alignment {
 	parent := start
 	if after != Beginning && after != First {
@@ -114,7 +114,7 @@ func (t *tree) alignAt(r Request, on []match, parent, from int) Alignment {
 
 // Resume aligns a request that is already stored. ids are the turns of its messages, "" for messages without
 // a turn. No message is new, and turns that replaced the request's turns in the meantime are removed from the
-// branch. If the last id is missing in turns, Resume works like [Align].
+// branch. If the last id is missing in turns, the result is that of [Align].
 func Resume(turns []memory.Turn, r Request, ids []string) Alignment {
 	if len(r.hist) == 0 {
 		return Align(turns, r)

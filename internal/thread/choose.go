@@ -25,8 +25,8 @@ type Candidate struct {
 //   - The request is a retry: all its messages are in a conversation updated within [RetryWindow] of now. Later words of the user may follow only if the client stopped waiting.
 //   - The conversation was updated within [RetryWindow], and the request has its answer in other words.
 //
-// Choose prefers the conversation with the latest shared answer, because answers distinguish chats with equal
-// beginnings, then a retry, a conversation without further turns, the longest shared part, and the latest update.
+// Of several conversations, the order of preference is: the latest shared answer (answers distinguish chats
+// with equal beginnings), a retry, no further turns, the longest shared part, the latest update.
 func Choose(cands []Candidate, r Request, now time.Time) int {
 	best, top := -1, matchRating{}
 	for i, c := range cands {

@@ -5,15 +5,15 @@
 // request. They retry, regenerate, edit earlier messages, run tool loops, and shorten or summarize long
 // histories. Stored turns form a tree ([memory.Turn]), with which a request is matched:
 //
-//	NewRequest parses the messages of a request
-//	Chains     returns the hash of each beginning of the request, to look up stored turns
-//	Shortlist  returns the conversations to load
-//	Choose     returns the conversation that the request continues, if any
-//	Align      matches the messages with the conversation's tree: stored, new and replaced turns
-//	Follow     aligns a request whose client names the turn before it
-//	Resume     aligns a request that is already stored
-//	Answer     aligns the answer
-//	Path       returns the resulting path, which the store checks
+//   - [NewRequest] parses the messages of a request
+//   - [Request.Chains] returns the hash of each beginning of the request, to look up stored turns
+//   - [Shortlist] returns the conversations to load
+//   - [Choose] returns the conversation that the request continues, if any
+//   - [Align] matches the messages with the conversation's tree: stored, new and replaced turns
+//   - [Follow] aligns a request whose client names the turn before it
+//   - [Resume] aligns a request that is already stored
+//   - [Alignment.Answer] aligns the answer
+//   - [Alignment.Path] returns the resulting path, which the store checks
 //
 // A request continues a conversation if it has the conversation's id, or an answer that went through Loci. A text
 // that a client always sends, such as a fixed first exchange, is no evidence, and a message without history is

@@ -23,8 +23,8 @@ type Message struct {
 // maxReadBytes is the maximum number of bytes of a message that are read, half of them at each end. People type less.
 const maxReadBytes = 64 << 10
 
-// Read separates the parts of a user's message. foreign has ranges that certainly come from others. If in
-// doubt, Read treats words as other people's text: an unclosed element extends to the end, and the last of
+// Read separates the parts of a user's message. foreign has ranges that certainly come from others. In
+// doubtful cases, words count as other people's text: an unclosed element extends to the end, and the last of
 // several closing tags counts, so that no document can close its own element.
 func Read(message string, foreign memory.Ranges) Message {
 	if foreign == "" && !strings.HasPrefix(message, "Dear ") && !strings.ContainsAny(message, "\n:<>`\"“«„{|'~\t") {

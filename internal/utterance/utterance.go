@@ -2,7 +2,7 @@
 // agents also send documents, project files, settings and instructions in this role, which must not be
 // stored, searched, learned from or shown as the person's words.
 //
-// Read separates texts by their form. Words removes elements that only programs write, and the wrappers of the
+// [Read] separates texts by their form. [Words] removes elements that only programs write, and the wrappers of the
 // clients in wrappers.jsonl. The file has one row for each marker, with the client, its version and an example.
 package utterance
 
