@@ -25,7 +25,7 @@ const (
 	Wish
 )
 
-// Person is the grammatical person of a subject. Elided means that the verb has no subject and "I" is implied.
+// Person is the grammatical person of a subject. PersonElided means that the verb has no subject and "I" is implied.
 type Person uint8
 
 // The persons of subjects.

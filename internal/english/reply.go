@@ -38,7 +38,7 @@ func Denies(reply string) bool {
 	return false
 }
 
-// denialWithin is the number of bytes of a reply in which Denies looks for a denial.
+// denialWithin is the number of bytes at the start of a reply that may contain a denial.
 const denialWithin = 240
 
 func isEmptyClause(clause string, is Mood) bool {

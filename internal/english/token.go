@@ -15,7 +15,7 @@ type Token struct {
 	text.Span
 	Low        string // the word in lower case, or a mark: one of ,;:-()"
 	Capital    bool   // the word begins with a capital letter
-	Possessive bool   // the word ends in 's, which Low omits
+	Possessive bool   // the word ends in 's, which Lower omits
 }
 
 // Mark reports whether the token is a punctuation mark within a sentence.
@@ -43,7 +43,7 @@ func Tokens(s string, part text.Span) []Token {
 // titles end in a full stop that does not end the sentence.
 var titles = lazy.Words("mr mrs ms dr st prof")
 
-// signs maps the punctuation marks that separate parts of a sentence to the marks in Low.
+// signs maps the punctuation marks that separate parts of a sentence to [Token.Low].
 var signs = map[rune]string{',': ",", ';': ";", ':': ":", '-': "-", '–': "-", '—': "-", '…': "-", '.': "-", '!': "-", '(': "(", ')': ")", '"': "\"", '“': "\"", '”': "\""}
 
 // tokenLength returns the length of the word at the start of s, or 0. Words also have marks, as in

@@ -19,8 +19,8 @@ type Utterance struct {
 	// Before is the message that the speaker answers, or "": "Where do you live?" explains "In Lisbon." It is
 	// only context.
 	Before string
-	// Earlier holds up to eight preceding messages, oldest first, and Background holds stored memories. A
-	// fact may have names from both.
+	// EarlierMessages has up to eight preceding messages, oldest first. A fact may have names from these
+	// messages and from StoredMemories.
 	Earlier, Background []string
 	// Facts are the facts learned from the user's previous turn.
 	Facts []memory.Fact

@@ -13,7 +13,7 @@ import (
 
 // Command is a request about memory in a user's own words: "forget my old address".
 type Command struct {
-	What string // the thing or statement to forget; "" if All is set
+	What string // the thing or statement to forget; "" if Everything is set
 	All  bool   // forget everything
 	// Of is the kind of object in a request that does not mention memory. Such a request counts only if
 	// memory has a fact about the object.

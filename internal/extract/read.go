@@ -14,8 +14,8 @@ import (
 const maxRead = 192
 
 // Rules extracts facts about the user and people close to the user from first-person English, with the rules
-// of rules.txt instead of a model. Facts are in the third person and quote their source. Rules skips
-// questions, hypothetical cases, jokes and other people's words.
+// of rules.txt instead of a model. Facts are in the third person and quote their source. Questions,
+// hypothetical cases, jokes and other people's words give no facts.
 func Rules(utterances []Utterance) []Candidate {
 	var out []Candidate
 	conversation, inPlay := "", false

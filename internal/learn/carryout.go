@@ -243,8 +243,8 @@ func rank(t memory.Trust) int {
 	return 0
 }
 
-// wordsTaken reports whether a live fact of the same scope has the same words as next. Facts in olds do not
-// count, because this change ends them.
+// wordsTaken reports whether a live fact of the same scope has the same words as next. Facts that end with
+// this change do not count.
 func (p *planner) wordsTaken(next memory.Fact, olds []*plannedFact) bool {
 	words := wordingOf(next)
 	return p.live[words] && !slices.ContainsFunc(olds, func(k *plannedFact) bool { return wordingOf(k.Fact) == words })

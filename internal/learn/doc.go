@@ -1,9 +1,9 @@
 // Package learn turns messages into trustworthy facts. Every step is a pure function from one type to
 // the next. The engine calls the model between an Ask and a Parse function, and calls the store after Plan.
 //
-//	[]memory.Turn ─Guard→ []Utterance ─AskFacts→ model ─ParseFacts→ ─Settle→ []Candidate
+//	[]memory.Turn ─Guard→ []Utterance ─AskFacts→ model ─ParseFacts→ ─ValidateOperations→ []Candidate
 //	                             ─extract.Rules────────────→ []Candidate
-//	[]Candidate ─Filter→ grounded candidates ─(search fills Near)→ ─Dedupe→ new candidates
+//	[]Candidate ─Filter→ grounded candidates ─(search fills Neighbours)→ ─Dedupe→ new candidates
 //	            ─Reconcile────────────────────────→ []Decision, of the model or of the rules
 //	            ─AskDecisions→ model ─ParseDecisions→ []Decision, if a second prompt decides
 //	[]Decision ─Plan→ []memory.Change ─Facts.Apply→ store

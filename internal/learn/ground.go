@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Claim is a fact that a model proposes. Quote and About, its subject, are "" if the model gave none. Op is
-// the operation on existing facts, "" for none.
+// Claim is a fact that a model proposes. Quote and Subject are "" if the model gave none. Op is the operation
+// on existing facts, "" for none.
 type Claim struct {
 	Text, Quote, About string
 	Op                 extract.Verdict

@@ -20,7 +20,7 @@ type GuardOptions struct {
 	Others bool
 	// Personal also blanks personal identifiers (see [Redact]).
 	Personal bool
-	// Begin and End are the tags around an injected block. Guard blanks the block wherever it occurs.
+	// FenceBegin and FenceEnd are the tags around an injected block. Guard blanks the block wherever it occurs.
 	Begin, End string
 	// Injected returns the memories injected up to turn i, or nil. Guard calls Injected in the order of the
 	// turns. A nil function means that no memory was injected.

@@ -26,7 +26,7 @@ type PlanOptions struct {
 	// that it contradicts.
 	ReviewConflicts bool
 	// Free reports whether no live, rejected or forgotten fact of a scope has these words. A model may reword
-	// a fact only to free words. If Free is nil, models cannot reword facts.
+	// a fact only to free words. If the function is nil, models cannot reword facts.
 	Free func(scope memory.Scope, words string) bool
 }
 

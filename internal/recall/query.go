@@ -18,7 +18,7 @@ type Query struct {
 
 	Dates []Period // dates in a short question
 
-	Weights map[string]float32 // weights below 1 of terms in Text that occur only in statements next to a question
+	Weights map[string]float32 // weights below 1 of terms that occur only in statements next to a question
 	Needs   float64            // log-odds that an answer needs memory, estimated only from the form of the message
 
 	words       []string
@@ -32,7 +32,7 @@ type Query struct {
 // QueryOptions are the settings of [NewQuery]. The zero value means the defaults.
 type QueryOptions struct {
 	Expand     bool // expand short first-person questions with words that make their vectors similar to facts about people
-	EmbedWhole bool // Near is the whole question, unchanged
+	EmbedWhole bool // embed the whole question, unchanged
 }
 
 const (

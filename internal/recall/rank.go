@@ -29,12 +29,12 @@ type Options struct {
 	Chat       bool // the question is a chat message, which may not need memory
 	WordBased  bool // the embedder is word-based, so that similarity without common words is chance
 
-	// Measure selects the relevance. With a measure other than Fitted, the score is only relevance and recency,
-	// only Threshold rejects candidates, and any similarity counts as redundancy.
+	// Measure selects the relevance. With a measure other than Fitted, the score is only relevance and
+	// recency, only MinRelevance rejects candidates, and any similarity counts as redundancy.
 	Measure Measure
 
 	// Reranked has a reranker's scores of candidates, 0 to 1, by id; nil means that no reranker ran. A
-	// Threshold that is not nil then applies to these scores.
+	// MinRelevance that is not nil then applies to these scores.
 	Reranked map[string]float32
 }
 
@@ -112,7 +112,7 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	if o.Chat && best > bar {
 		relevance = minChatRelevance(bar, best)
 	}
-	// A lower explicit Threshold asks for all results.
+	// An explicit lower MinRelevance disables the check of the best candidate.
 	if o.Measure == Fitted && best < min(bar, or(o.Threshold, bar)) {
 		stage, least = "answered", math.Inf(1)
 	}

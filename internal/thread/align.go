@@ -29,7 +29,7 @@ type Alignment struct {
 	tree   *tree
 	parent int
 	base   int   // conversation index for the turn after the parent
-	last   Place // position of the turn before the answer; Message is not set
+	last   Place // position of the turn before the answer; MessageIndex is not set
 }
 
 // Place is the position of a message in the conversation.
@@ -160,7 +160,7 @@ func (a Alignment) UserContinued() bool {
 }
 
 // place assigns positions after the parent to the new messages, or, over the limit, to the last of them. It
-// sets Retry if the last user message is not new.
+// sets IsRetry if the last user message is not new.
 func (a *Alignment) place(r Request, fresh []int) {
 	if last := chatapi.LastUser(r.msgs); last >= 0 {
 		a.Retry = a.Turns[last] != ""

@@ -14,7 +14,7 @@ import (
 // instructions about a text, fences, XML elements, quotations, mails, transcripts.
 type Message struct {
 	Own   string // the message, in which spaces replace other people's texts and instructions about these texts
-	Asked string // like Own, but with the instructions and with questions that follow a text
+	Asked string // the own text, with the instructions and with questions that follow a text
 	// Unsure is set if only an instruction separates the person's words from a text, so that the separation
 	// may be wrong.
 	Unsure bool
