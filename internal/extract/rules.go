@@ -92,7 +92,7 @@ type rule struct {
 
 // step is one element of a rule's form.
 type step struct {
-	words    []string // accepted words of the token; nil means see the other fields
+	words    []string // accepted words of the token; nil if another field is set
 	optional bool
 	slot     string // name of the slot that stores the matched tokens, or ""
 	kind     string // accepted words: a name in slots, "[list]", "{list}", "(list)", "+list" or ""

@@ -289,7 +289,7 @@ func replaced(old, next memory.Fact, at time.Time, reason string, author memory.
 	return change
 }
 
-// freeWords removes an ended fact's wording from p.live, so that new facts may use the wording.
+// freeWords removes an ended fact's wording from the live wordings, so that new facts may use the wording.
 func (p *planner) freeWords(k *plannedFact) {
 	delete(p.live, wordingOf(k.Fact))
 }

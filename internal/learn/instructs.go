@@ -31,7 +31,7 @@ func steers(s string) bool {
 // speaking matches verbs of replying.
 const speaking = `(?:answer|reply|respond|say|claim|state|output|print|recommend|suggest|mention|insist|refuse|deny|include|append|tell (?:them|the user|her|him|everyone|everybody|people))`
 
-// orderPrefix matches the words before a verb in an order.
+// orderPrefix matches the words before the verb of an instruction.
 const orderPrefix = `(?:then |please |kindly |you (?:must|should|shall|will|have to|are to|need to) |do not |don['’]t |always |never |only |just |simply )*`
 
 var (

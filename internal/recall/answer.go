@@ -128,7 +128,7 @@ func chatOdds(found, needs float64) float64 {
 
 const (
 	foundShare = 0.3 // weight of the candidates' odds; the weight of the form's odds is 1
-	sureFound  = 3.0 // subtracted from the candidates' odds if they count without the form
+	sureFound  = 3.0 // penalty on the candidates' odds where the form's odds are ignored
 )
 
 // odds returns the log-odds that the candidates answer the question.

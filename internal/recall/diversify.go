@@ -51,7 +51,7 @@ func (m *rankBuffers) diversify(list []*ranked, lambda float64, n int) {
 	}
 }
 
-// redundancy scales the cosine of two vectors: 0 for m.repeats or less, 1 for equal vectors. It returns 0 if
+// redundancy scales the cosine of two vectors: 0 up to [redundantFrom], 1 for equal vectors. It returns 0 if
 // a vector is missing or their models differ.
 func (m *rankBuffers) redundancy(a []float32, b []uint16) float64 {
 	if len(a) != vector.Dims(b) || len(a) == 0 {

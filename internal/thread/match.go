@@ -12,7 +12,7 @@ const maxTries = 8
 
 // match is a message of a request with its stored turn.
 type match struct {
-	message int // index in [Request.hist]
+	message int // index in the request's history (see [history])
 	turn    int
 }
 

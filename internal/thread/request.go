@@ -67,7 +67,7 @@ func (r Request) OnlyMessage() int {
 	return r.hist[0]
 }
 
-// at returns message i of r.hist.
+// at returns message i of the request's history, which has no system messages.
 func (r Request) at(i int) *chatapi.Message { return &r.msgs[r.hist[i]] }
 
 // isCurrent reports whether the messages from index from are current: the last user message and the tool
