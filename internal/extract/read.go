@@ -227,8 +227,7 @@ func (r *reader) addNameAt(p phrases, about subject, isPet bool, j int) bool {
 	return false
 }
 
-// introduce adds a candidate with the name, in tokens i up to j, of a person or pet. It returns the subject
-// with the name.
+// introduce adds the name of a person or pet, in tokens i up to j, and returns the subject with the name.
 func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subject {
 	called, attribute := p.nameText(i, j), canonical("kinAttributes", about.kin)
 	c := Candidate{Category: "family", Confidence: 0.9}
@@ -425,8 +424,7 @@ func (p phrases) match(form []step, i int) (formMatch, bool) {
 	return t, true
 }
 
-// isRestricted reports whether a denial has a restriction: "I don't speak Spanish at home" does not deny
-// speaking Spanish.
+// isRestricted reports whether a denial has a restriction: "I don't speak Spanish at home".
 func (p phrases) isRestricted(t formMatch) bool {
 	if w := p.At(t.end); !p.isMark(t.end) && !inList("wholly", w) && !((w == "at" || w == "after") && p.At(t.end+1) == "all") {
 		return true

@@ -43,7 +43,7 @@ var lists = sync.OnceValue(func() map[string]map[string]bool {
 // inList reports whether a list of words.txt has a word.
 func inList(list, word string) bool { return lists()[list][word] }
 
-// canonical returns the canonical form of a word by a list of pairs in words.txt ("gf=girlfriend"), or the word.
+// canonical returns the canonical form of a word by a list of pairs ("gf=girlfriend"), or the word.
 func canonical(list, word string) string {
 	for pair := range lists()[list] {
 		if of, with, _ := strings.Cut(pair, "="); of == strings.ReplaceAll(word, " ", "-") {
@@ -111,7 +111,7 @@ var tenses = map[string]english.Tense{
 
 var verbClasses = map[string]english.Class{"@deed": english.Deed, "@light": english.Light, "@routine": english.Routine, "@ongoing": english.Ongoing, "@aim": english.Aim}
 
-// rules returns the rules of rules.txt in order, by key: the verb that a rule matches, "@" and its head, or "@class".
+// rules returns the rules of rules.txt in order, by key: a verb, "@" and the rule's head, or "@class".
 var rules = sync.OnceValue(func() map[string][]*rule {
 	out := map[string][]*rule{}
 	var of rule

@@ -20,8 +20,7 @@ func sameConditions(a, b, attribute string) bool {
 	return maps.Equal(conditions(a, attribute), conditions(b, attribute))
 }
 
-// conditions returns the terms for the times and occasions at which a fact is true. It ignores full dates and
-// "since …".
+// conditions returns the terms for the times and occasions at which a fact is true, without full dates.
 func conditions(fact, attribute string) map[string]bool {
 	fact = sinceForm.ReplaceAllString(text.Fold(withoutDates(fact, slices.DeleteFunc(text.Resolve(fact, time.Time{}), func(d text.Date) bool { return d.Relative }))), "")
 	times := slices.DeleteFunc(text.Words(narrowForm.FindString(fact)), func(w string) bool { return !isTime(w) || commonTerms.Has(text.Term(w)) })

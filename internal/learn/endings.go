@@ -16,7 +16,7 @@ var (
 	goneForm = lazy.Compile(`^user(?: (?:has )?(?:sold|gave(?: away)?|rehomed|got rid of|closed) (.+?)(?: away)?|'s (.+) (?:died|passed away))$`)
 )
 
-// articles may precede the thing that ended. Other small words change the meaning: "stopped by a shop" ends no fact.
+// articles may precede the thing that ended. Other small words change the meaning: "stopped by a shop".
 var articles = lazy.Words("a an the any his her their user's")
 
 // phraseEnd matches the word that separates a thing or a deed from its description.

@@ -8,14 +8,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ForgetRequest is a turn's request to forget: the turn's id, and the ids of the facts that the model selected.
+// ForgetRequest is a turn's request to forget, with the ids of the facts that the model selected.
 type ForgetRequest struct {
 	Turn  string
 	Facts []string
 }
 
-// ForgetOps separates operations that forget facts from other candidates. It drops such operations without a
-// quote from a user's turn.
+// ForgetOps separates operations to forget from other candidates, and drops those without a user's quote.
 func ForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (others []extract.Candidate, named []ForgetRequest) {
 	for _, c := range cands {
 		if c.Op != ToForget {

@@ -104,7 +104,7 @@ func onlyMatch(found []memory.Memory, wish extract.Command) []memory.Memory {
 	return one
 }
 
-// saysWhatIs returns a function that reports whether a fact begins with a thing's value: "The door code is 17".
+// saysWhatIs returns a function that reports whether a fact begins with a thing's value: "The code is 17".
 func saysWhatIs(thing string) func(fact string) bool {
 	form := regexp.MustCompile(`^(?:the |user's )` + regexp.QuoteMeta(text.Fold(thing)) + ` (?:is|are|was|were|has|have|starts?|begins?|ends?|costs?)\b`)
 	return func(fact string) bool { return form.MatchString(text.Fold(fact)) }

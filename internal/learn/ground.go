@@ -97,8 +97,7 @@ func newGrounds(c Claim, s extract.Utterance) *grounds {
 	return g
 }
 
-// statedEarlier is the reason for dropping a claim whose only evidence is an earlier turn, because its facts
-// were already learned.
+// statedEarlier is the reason for dropping a claim whose only evidence is an earlier turn.
 const statedEarlier = "an earlier turn already states it"
 
 // refute returns the reason why a claim is wrong, or "" if there is no contradiction.
@@ -184,7 +183,7 @@ func sentenceAround(s string, span text.Span) (start, end int) {
 	return start, len(s)
 }
 
-// clausesOf returns the words of each clause. It also splits clauses before a conjunction with another subject.
+// clausesOf returns the words of each clause, also split before a conjunction with another subject.
 func clausesOf(s string, words []token, names map[string]string) [][]token {
 	var out [][]token
 	for _, sentence := range english.Read(s) {
@@ -367,8 +366,7 @@ type polarWord struct {
 	denied bool
 }
 
-// polarity returns the words of a text and sets denied for words after a denial, and, with ends, after a verb
-// of ending.
+// polarity returns the words of a text, with denied set after a denial or, with ends, a verb of ending.
 func polarity(s string, ends bool) []polarWord {
 	words := readTokens(text.Fold(s))
 	out := make([]polarWord, len(words))

@@ -121,7 +121,7 @@ func alike(a, b token) bool {
 	return m[a.term] != "" && m[a.term] == m[b.term] || slices.Contains(text.Related(a.term), b.term)
 }
 
-// unmentionedNumber returns a reason if the claim has a number that nobody mentioned, or not the quote's number.
+// unmentionedNumber returns a reason if nobody mentioned a number of the claim, or the quote has another number.
 func (g *grounds) unmentionedNumber() string {
 	around, turn := numbersOf(g.around), numbersOf(g.turn)
 	shares, absent := false, false

@@ -171,7 +171,7 @@ func (g *grounds) subject(clause []token) (s person, explicit bool) {
 	return person{}, false
 }
 
-// verbFollows reports whether a verb, maybe after adverbs, follows word i: "Joanna's a vegetarian", "Tom always eats".
+// verbFollows reports whether a verb follows word i and adverbs: "Joanna's a vegetarian", "Tom always eats".
 func verbFollows(clause []token, i int) bool {
 	next := i + 1
 	for next < len(clause) && english.IsAdverb(clause[next].word) {

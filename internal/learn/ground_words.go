@@ -69,7 +69,7 @@ var (
 	titles       = lazy.Words("dr mr mrs ms prof st herr frau senor senora uncle aunt")
 	unslotted    = lazy.Words("a an the and or is are was were be user")
 
-	// letters matches the salutation of a letter; disbelieved matches the introduction of a claim that the user doubts.
+	// letters matches the salutation of a letter; disbelieved, the introduction of a claim that the user doubts.
 	letters     = lazy.Compile(`\b(?:dear (?:hiring|sir|madam|mr|mrs|ms|dr|team|all|customer|colleagues)|sehr geehrte[rs]?|estimad[oa]s?|to whom it may concern)\b`)
 	disbelieved = lazy.Compile(`\b(?:claims|reckons|insists|swears|goes|pretends|jokes) (?:that )?$`)
 )

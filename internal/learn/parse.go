@@ -228,8 +228,7 @@ var quotedFact = lazy.Compile(`"(User[ '][^"\n]{8,})"`)
 // thinkTags are the tags that enclose reasoning in replies.
 var thinkTags = [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"}, {"<|channel|>analysis", "<|channel|>final<|message|>"}}
 
-// withoutThinking removes the reasoning before an answer. If a reply ends within its reasoning,
-// withoutThinking returns "{", which no parser accepts.
+// withoutThinking removes the reasoning before an answer. If the reply ends in its reasoning, it returns "{".
 func withoutThinking(reply string) string {
 	if len(reply) > maxReply {
 		reply = reply[:maxReply]

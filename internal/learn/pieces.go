@@ -33,8 +33,7 @@ func Pieces(utterances []extract.Utterance, maxBytes int) iter.Seq[[]extract.Utt
 	}
 }
 
-// parts yields a turn unchanged, or, for a long turn, copies that each show one piece and blank the other
-// text. Byte offsets stay valid.
+// parts yields a turn unchanged, or copies of a long turn that each show one piece. Byte offsets stay valid.
 func parts(s extract.Utterance, maxBytes int) iter.Seq[extract.Utterance] {
 	return func(yield func(extract.Utterance) bool) {
 		if len(s.Text) <= maxBytes {

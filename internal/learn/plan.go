@@ -361,7 +361,7 @@ func Reviewed(fact string, confidence, minConfidence float64, category string, c
 // ReviewedConflict is the reason of facts that are pending because of the setting review.conflicts.
 const ReviewedConflict = "it contradicts a stored fact (review.conflicts)"
 
-// ByReview reports whether the reason of a change names a review setting, instead of a doubt about the evidence.
+// ByReview reports whether the reason of a change is a review setting, instead of a doubt about evidence.
 func ByReview(reason string) bool { return strings.Contains(reason, "(review.") }
 
 func (p *planner) ignore(c extract.Candidate, target, reason string) {

@@ -97,8 +97,7 @@ func opposite(statement, fact string) bool {
 	return extract.Covered(a, b) >= 0.75 && extract.Covered(b, a) >= 0.75 || deniesInstance(statement, fact) || deniesInstance(fact, statement)
 }
 
-// deniesInstance reports whether one text denies all deeds of a kind ("has never been to Japan") and the
-// other states such a deed.
+// deniesInstance reports whether one text denies a kind of deed ("has never been to Rome") that the other states.
 func deniesInstance(never, did string) bool {
 	_, what, ok := strings.Cut(never, " has never ")
 	if !ok || Denied(did) || unrealWords.MatchString(text.Fold(did)) {

@@ -53,8 +53,7 @@ func Negated(s string) bool {
 	return false
 }
 
-// titles precede names. A capitalised word after a title is a name, although the title's full stop seems to
-// end a sentence.
+// titles precede names: a capitalised word after "Mr." is a name, not the beginning of a sentence.
 var titles = lazy.Words("mr mrs ms dr st prof")
 
 // Names returns the names in s in order of appearance, without duplicates. A name is a run of adjacent

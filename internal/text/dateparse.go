@@ -149,8 +149,7 @@ func (p *dateParser) match(words []string, m *match) bool {
 	return true
 }
 
-// matchToken matches token k with a word or class. It returns the token's number in the class, and how many
-// tokens match.
+// matchToken matches token k with a word or class. It returns the token's number and the number of tokens.
 func (p *dateParser) matchToken(word string, k int, m *match) (v, took int) {
 	t := p.toks[k]
 	ok := false

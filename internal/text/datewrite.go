@@ -119,7 +119,7 @@ func (w *dateWriter) isGenitive(i int) bool {
 	return i > 0 && i < len(w.toks) && w.toks[i].low == "s" && (w.between(i-1) == "'" || w.between(i-1) == "’")
 }
 
-// write writes date k, and the next date if both form a range. It returns the number of further dates written.
+// write writes date k, and the next date of a range. It returns the number of further dates written.
 func (w *dateWriter) write(k int) int {
 	d := w.found[k]
 	i, j := d.token, d.token+d.tokens // the tokens of the date

@@ -106,8 +106,7 @@ func inTables(term string) bool {
 	return Related(term) != nil || ClassesOf(term)|ClassesAsked(term) != 0
 }
 
-// eachEdit yields the corrections of w for a typo at index from or later. Only with other it removes single
-// letters and changes letters.
+// eachEdit yields the corrections of w for a typo at index from or later. Without other it skips rare typos.
 func eachEdit(w string, from int, other bool, yield func(meant []byte)) {
 	var room [maxLen + 1]byte
 	for i := from; i+1 < len(w); i++ {

@@ -56,8 +56,7 @@ func WordOf(term string) string {
 	return ""
 }
 
-// Classes is a set of classes of everyday things (instruments, pets, countries …), one bit for each line of
-// classes.txt.
+// Classes is a set of classes of everyday things (instruments, pets, countries …), one bit for each class.
 type Classes uint32
 
 type classes struct {
