@@ -63,8 +63,8 @@ func classify(fact string) Candidate {
 	return Candidate{}
 }
 
-// categories are tried in order: a fact has the first category of which it has a word, or a word of a class
-// (kinds, names of classes of package text).
+// categories are tried in order. A fact has a category if it has one of the words, or a word of one of the
+// kinds (names of classes of package text).
 var categories = []struct {
 	name, kinds string
 	words       *lazy.Set
