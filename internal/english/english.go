@@ -1,8 +1,9 @@
-// Package english parses a chat message into its own and pasted text, sentences and clauses with their
-// moods, and statements with verbs, tense, negation and person. It finds sentence ends in any language.
-// Moods other than questions with a question mark, and statements, require English.
+// Package english parses chat messages: sentences, own or pasted, their clauses with moods, and statements
+// with verbs, tense, negation and person. It finds sentence ends, and questions with a question mark, in any
+// language; everything else requires English.
 //
-// It does not depend on memory or requests. Package utterance separates the text that the person wrote from other text.
+// The package does not depend on memory or requests. Package utterance separates the person's own text from
+// pasted text.
 package english
 
 import (
@@ -13,14 +14,14 @@ import (
 	"github.com/loci-memory/loci/internal/utterance"
 )
 
-// Sentence is a sentence of a message, or a part of a long sentence.
+// Sentence is a sentence of a message, or a part of a very long sentence.
 type Sentence struct {
 	text.Span
 	Clauses []Clause
 	Pasted  bool // the person did not write it for this message
 }
 
-// Clause is a part of a sentence that can be understood alone.
+// Clause is a part of a sentence, separated by punctuation or a conjunction.
 type Clause struct {
 	text.Span
 	Mood Mood // the purpose of the clause
@@ -36,11 +37,10 @@ func Read(s string) []Sentence {
 	return out
 }
 
-// longestSentence is the maximum number of words of a sentence that is not split. Dictated text has hardly
-// any sentence ends.
+// longestSentence is the maximum number of words of a sentence. Longer sentences, common in dictated text, are split.
 const longestSentence = 28
 
-// parts returns a sentence with its clauses, split into several sentences if it is long.
+// parts returns a sentence with its clauses, or several sentences if the sentence is long.
 func parts(s string, sentence text.Span, pasted bool) (out []Sentence) {
 	spans := split(s, sentence)
 	long := len(strings.Fields(sentence.Of(s))) > longestSentence
@@ -57,10 +57,10 @@ func parts(s string, sentence text.Span, pasted bool) (out []Sentence) {
 	return out
 }
 
-// shortClause is the minimum number of words of a clause. Fewer words belong to the previous clause.
+// shortClause is the minimum number of words of a clause. Fewer words are added to the previous clause.
 const shortClause = 3
 
-// split splits a sentence at punctuation and, where punctuation is missing, at conjunctions.
+// split splits a sentence into clauses at punctuation and at conjunctions.
 func split(s string, sentence text.Span) []text.Span {
 	var out []text.Span
 	start, words := sentence.Start, 0

@@ -14,7 +14,7 @@ type Mood uint8
 
 // The moods.
 const (
-	States   Mood = iota // it states something
+	States   Mood = iota // it states a fact or opinion
 	Asks                 // it is a question
 	Requests             // it requests an action
 	Greets               // it is a greeting, thanks or a filler
@@ -45,7 +45,7 @@ func moodOf(clause string) Mood {
 	return States
 }
 
-// seeks reports whether the words ask for information: "tell me my address".
+// seeks reports whether words ask for information without a question: "tell me my address".
 func seeks(words []string) bool {
 	if giving.Has(words[0]) && len(words) > 1 {
 		if words[1] == "me" || words[1] == "us" {
@@ -66,7 +66,7 @@ func withoutLeadIn(words []string) []string {
 	return words
 }
 
-// longestAsked is the maximum number of bytes of a message that only asks. A longer one also gives reasons.
+// longestAsked is the maximum number of bytes of a message that only asks. Longer messages also state something.
 const longestAsked = 320
 
 // Purpose returns the purpose of a message: [Asks] if it has only questions and greetings, [Greets] if it has
@@ -114,7 +114,7 @@ func greets(s string) bool {
 	return len(words) > 0 && greeting.Has(unstretched(words[0]))
 }
 
-// unstretched returns the normal spelling of a word with repeated letters: "heyyy".
+// unstretched returns a word without repeated final letters: "hey" for "heyyy".
 func unstretched(w string) string {
 	for len(w) > 2 && w[len(w)-1] == w[len(w)-2] && !leads.Has(w) && !greeting.Has(w) {
 		w = w[:len(w)-1]
@@ -127,8 +127,8 @@ func marked(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-// IsFirstPerson reports whether a folded word is a subject pronoun or possessive of the speaker. "Me" does not
-// count, because "tell me a joke" says nothing about the speaker.
+// IsFirstPerson reports whether a folded word is a subject pronoun or possessive of the speaker. "Me" does
+// not count, because "tell me a joke" has no information about the speaker.
 func IsFirstPerson(word string) bool { return firstPerson.Has(word) }
 
 // IsThirdPerson reports whether a folded word is a third-person pronoun.

@@ -6,10 +6,10 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// invariableVerbs do not change with the person; the list includes negated verbs.
+// invariableVerbs do not change with the person: modal verbs and some past forms.
 var invariableVerbs = lazy.Words("will would can could may might must shall should cannot used had did was were wo ca")
 
-// adverbs may precede or follow a verb and add little meaning.
+// adverbs add little meaning to a verb before or after them.
 var adverbs = lazy.Words(`really also still currently now just recently actually always usually generally mostly mainly only finally
 	definitely absolutely totally both originally basically already even truly certainly personally often
 	sometimes rarely never normally typically occasionally frequently regularly kinda officially happily proudly
@@ -73,7 +73,7 @@ func thirdPersonVerb(verb string) string {
 		return form + tail
 	}
 	if low == "" || invariableVerbs.Has(low) || pastForm(low) || strings.HasSuffix(low, "n't") || strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
-		return verb // other verbs have the right form
+		return verb // the verb already has the right form
 	}
 	return thirdOf(core) + tail
 }

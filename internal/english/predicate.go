@@ -10,7 +10,7 @@ import (
 // Tense is the tense and mood of a verb.
 type Tense uint16
 
-// The tenses. Continued is "I have been running"; Wish is "I would love to run".
+// The tenses. Progressive is "I am running", Continued "I have been running", Wish "I would love to run".
 const (
 	Present Tense = 1 << iota
 	Past
@@ -25,7 +25,7 @@ const (
 	Wish
 )
 
-// Person is the grammatical person of a subject. It is Elided if the verb has no subject and "I" is implied.
+// Person is the grammatical person of a subject. PersonElided means that the verb has no subject and "I" is implied.
 type Person uint8
 
 // The persons of subjects.
@@ -36,22 +36,22 @@ const (
 	Plural
 )
 
-// Predicate is the meaning of the verbs of a statement.
+// Predicate is the analysis of the verbs of a statement.
 type Predicate struct {
 	Verb
 	Tense Tense
 	Neg   string // "", "not", "no longer" or "never"
-	Often string // "always", "usually" and the like
-	Rest  int    // index after the verbs
+	Often string // the adverb of frequency ("always"), or ""
+	Rest  int    // index of the first token after the verbs
 
 	person Person
-	word   string // the main verb as the person wrote it
+	word   string // the main verb's form in the statement
 }
 
-// habits are the adverbs of frequency.
+// habits are adverbs of frequency.
 var habits = lazy.Words("always usually normally typically generally often rarely sometimes regularly frequently occasionally")
 
-// Predicate parses the verbs at token i. It returns false if they state no fact: "I would", "I might".
+// Predicate parses the verbs at token i. It returns false if the verbs state no fact: "I would", "I might".
 func (s *Statement) Predicate(i int, person Person) (Predicate, bool) {
 	p := Predicate{person: person}
 	if !p.read(s, i) || p.Rest > len(s.Tokens) {
@@ -160,7 +160,7 @@ func (p *Predicate) setMainVerb(s *Statement, i int, t Tense) bool {
 	return true
 }
 
-// setOtherVerb sets a main verb that is not in verbs.txt.
+// setOtherVerb sets a main verb without a class: "be", "have" or "have to".
 func (p *Predicate) setOtherVerb(lemma string, t Tense, rest int) bool {
 	p.Verb, p.word, p.Tense, p.Rest = Verb{Lemma: lemma}, lemma, t, rest
 	return true
@@ -213,7 +213,7 @@ func (p *Predicate) been(s *Statement, i int) bool {
 	return i < len(s.Tokens)
 }
 
-// Says returns the verbs in the third person: "lives", "no longer lives", "has been living".
+// Says returns the predicate in the third person: "lives", "no longer lives", "has been living".
 func (p *Predicate) Says() string {
 	is, has, was := "is", "has", "was"
 	if p.person == Plural {
@@ -263,7 +263,7 @@ func (p *Predicate) Says() string {
 	return "would " + p.Lemma
 }
 
-// SaysNow returns another verb in the present tense with the negation and adverb of this predicate: "does not live".
+// SaysNow returns the verb lemma in the present tense, with the negation and adverb of the predicate: "does not live".
 func (p *Predicate) SaysNow(lemma string) string {
 	finite, does := thirdOf(lemma), "does"
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// SaysNothing reports whether an assistant's reply adds no information: all its clauses ask, greet, repeat
-// or deny what the user told it, or describe the moment.
+// SaysNothing reports whether an assistant's reply adds no information: all its clauses ask, greet, deny
+// knowledge, refer to the user's words, promise to remember, or describe the moment.
 func SaysNothing(reply string) bool {
 	if clause := firstClause(reply); !isEmptyClause(clause, moodOf(clause)) { // the first clause decides most replies
 		return false
@@ -18,8 +18,7 @@ func SaysNothing(reply string) bool {
 	})
 }
 
-// Denies reports whether a reply begins by saying that its speaker does not know the answer. Any further text
-// is advice where to look.
+// Denies reports whether a reply begins with a denial: its speaker does not know the answer.
 func Denies(reply string) bool {
 	reply = text.Clip(reply, denialWithin)
 	statements := 0
@@ -39,7 +38,7 @@ func Denies(reply string) bool {
 	return false
 }
 
-// denialWithin is how many bytes of a reply may precede its denial.
+// denialWithin is the number of bytes at the start of a reply that may contain a denial.
 const denialWithin = 240
 
 func isEmptyClause(clause string, is Mood) bool {
@@ -50,12 +49,12 @@ func isEmptyClause(clause string, is Mood) bool {
 	return denies(words) || creditsUser(words) || momentary.MatchString(clause) || promises(words)
 }
 
-// denies reports whether a clause says that its speaker does not know something: "you never said".
+// denies reports whether a clause denies knowledge: "I don't know", "you never said".
 func denies(words []string) bool {
 	return slices.ContainsFunc(words, negating.Has) && slices.ContainsFunc(words, knowing.Has)
 }
 
-// creditsUser reports whether a clause names the user as the source: "you told me …".
+// creditsUser reports whether a clause refers to words of the user: "you told me …".
 func creditsUser(words []string) bool {
 	you := slices.IndexFunc(words, listener.Has)
 	return you >= 0 && slices.ContainsFunc(words[you+1:], telling.Has)

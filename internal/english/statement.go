@@ -13,11 +13,11 @@ import (
 type Statement struct {
 	text.Span
 	Tokens []Token
-	// IsRequest is set if the clause is a request: "always answer in French".
+	// IsRequest is set for a request: "always answer in French".
 	IsRequest bool
 	// AfterGreeting is set if a greeting precedes the clause.
 	AfterGreeting bool
-	// InheritsSubject is set if the clause has the subject of the previous statement.
+	// InheritsSubject is set if the clause omits its subject, which is the subject of the previous statement.
 	InheritsSubject bool
 	// BeginsSentence is set if the clause begins a sentence. People omit "I" there.
 	BeginsSentence bool
@@ -41,7 +41,7 @@ func (s *Statement) At(i int) string {
 	return s.Tokens[i].Low
 }
 
-// Text returns the tokens from i up to j as the person wrote them, without marks of emphasis.
+// Text returns the source of tokens i up to j, without asterisks and unpaired quotation marks.
 func (s *Statement) Text(i, j int) string {
 	if i >= j {
 		return ""
@@ -57,10 +57,10 @@ func (s *Statement) Text(i, j int) string {
 	return out
 }
 
-// Source returns a token as the person wrote it.
+// Source returns the source text of a token.
 func (s *Statement) Source(t Token) string { return t.Of(s.source) }
 
-// Dates returns the dates in tokens i up to j. Spans refer to [Statement.Text].
+// Dates returns the dates in tokens i up to j. Their spans are offsets in [Statement.Text].
 func (s *Statement) Dates(i, j int) []text.Date {
 	if i >= j {
 		return nil
@@ -68,14 +68,14 @@ func (s *Statement) Dates(i, j int) []text.Date {
 	return text.Resolve(s.Text(i, j), s.writtenAt)
 }
 
-// WrittenAt returns the time at which the statement's message was written.
+// WrittenAt returns the time of the statement's message.
 func (s *Statement) WrittenAt() time.Time { return s.writtenAt }
 
 // longestStatement is the maximum number of tokens of a statement.
 const longestStatement = 60
 
-// Statements returns the statements and requests in a message, clause by clause. It skips questions,
-// hypothetical cases, other people's words and pasted text.
+// Statements returns the statements and requests in a message. It skips questions, hypothetical cases,
+// reported speech and pasted text.
 func Statements(message string, sentences []Sentence, writtenAt time.Time) (out []Statement) {
 	greeted := false
 	for _, sentence := range sentences {
@@ -102,7 +102,7 @@ func Statements(message string, sentences []Sentence, writtenAt time.Time) (out 
 				continue
 			}
 			if IsHypothetical(tokens) || reported(tokens) {
-				break // the rest of the sentence is no fact either
+				break // the rest of the sentence states no fact either
 			}
 			for _, s := range statements(tokens) {
 				s.source, s.writtenAt, s.IsRequest = message, writtenAt, c.Mood == Requests
@@ -140,8 +140,8 @@ func IsHypothetical(tokens []Token) bool {
 	return false
 }
 
-// reported reports whether a sentence repeats other people's words. Without a subject, "told" has the speaker
-// as subject: "I'm allergic to cats, told her no way".
+// reported reports whether a sentence has reported speech. "Told" after a comma or "and" does not count,
+// because its subject is the speaker: "I'm allergic to cats, told her no way".
 func reported(tokens []Token) bool {
 	for i, t := range tokens {
 		if !reports.Has(t.Low) || i > 0 && (tokens[i-1].Low == "i" || tokens[i-1].Low == "have") {
@@ -155,12 +155,12 @@ func reported(tokens []Token) bool {
 }
 
 var (
-	// openers are pronouns and other words that begin a clause. owners begin its subject.
+	// openers are pronouns and other words that begin a clause. owners begin a subject with a noun.
 	openers = lazy.Words("i we he she it they you there please everyone nobody let")
 	owners  = lazy.Words("my our his her their your this that the these those its")
 	// conjunctions join clauses.
 	conjunctions = lazy.Words("and but so because though although while whereas plus since as when before after until then where which who or")
-	// secondVerbs may follow "I" and a first verb in the present tense; few of them are also nouns.
+	// secondVerbs may be the second verb of "I" in the present tense: "I live and work in Rome".
 	secondVerbs = lazy.Words("wear live work study love hate enjoy prefer have own drive play speak teach run dislike need use volunteer am can do")
 )
 
@@ -212,7 +212,7 @@ func statements(tokens []Token) (out []Statement) {
 	return out
 }
 
-// beginsClause reports whether the tokens begin with the subject of a clause.
+// beginsClause reports whether tokens begin with the subject of a clause.
 func beginsClause(tokens []Token) bool {
 	i := 0
 	if len(tokens) > 2 && (tokens[0].Low == "turns" || tokens[0].Low == "turned") && tokens[1].Low == "out" {
@@ -239,8 +239,8 @@ func beginsClause(tokens []Token) bool {
 	return false
 }
 
-// secondVerb reports whether next begins with a second verb that has before's subject and tense: "I moved to
-// Leeds and started a bakery".
+// secondVerb reports whether the tokens next begin with a second verb for the subject and in the tense of the
+// tokens before: "I moved to Leeds and started a bakery".
 func secondVerb(before, next []Token) bool {
 	i := 0
 	for i < len(next)-1 && IsAdverb(next[i].Low) {

@@ -13,9 +13,9 @@ import (
 // Token is a word or a punctuation mark of a sentence. A contraction is two words: "I'm" is "i" and "am".
 type Token struct {
 	text.Span
-	Low        string // the word in lower case, or one of the marks ,;:-()"
+	Low        string // the word in lower case, or a mark: one of ,;:-()"
 	Capital    bool   // the word begins with a capital letter
-	Possessive bool   // the word ends in 's, which Low omits
+	Possessive bool   // the word ends in 's, which Lower omits
 }
 
 // Mark reports whether the token is a punctuation mark within a sentence.
@@ -43,11 +43,11 @@ func Tokens(s string, part text.Span) []Token {
 // titles end in a full stop that does not end the sentence.
 var titles = lazy.Words("mr mrs ms dr st prof")
 
-// signs are the punctuation marks that separate parts of a sentence.
+// signs maps the punctuation marks that separate parts of a sentence to [Token.Low].
 var signs = map[rune]string{',': ",", ';': ";", ':': ":", '-': "-", '–': "-", '—': "-", '…': "-", '.': "-", '!': "-", '(': "(", ')': ")", '"': "\"", '“': "\"", '”': "\""}
 
-// tokenLength returns the length of the word at the start of s: letters, digits, and marks inside the word as
-// in "part-time", "3.5" and "C++".
+// tokenLength returns the length of the word at the start of s, or 0. Words also have marks, as in
+// "part-time", "3.5" and "C++".
 func tokenLength(s string) int {
 	end := 0
 	for i, r := range s {
@@ -67,7 +67,7 @@ func tokenLength(s string) int {
 	return end
 }
 
-// contraction appends a word to the tokens; a contraction becomes two tokens.
+// contraction appends the word at a span to the tokens; a contraction becomes two tokens.
 func contraction(out []Token, s string, at text.Span) []Token {
 	first, _ := utf8.DecodeRuneInString(at.Of(s))
 	low := strings.ReplaceAll(strings.ToLower(at.Of(s)), "’", "'")
@@ -114,8 +114,8 @@ var slurredContractions = map[string]string{
 	"wanna": "want to", "gonna": "going to", "gotta": "have to", "thats": "that is", "shes": "she is", "hes": "he is", "let's": "let us",
 }
 
-// negatedStems maps the letters before "n't" to the verb where the negation drops letters.
+// negatedStems maps the letters before the t of an irregular negation to the verb: "won't" to "will".
 var negatedStems = map[string]string{"can": "can", "won": "will", "ain": "am", "shan": "shall"}
 
-// wordsBeforeIs are words after which 's means "is" and is not a genitive.
+// wordsBeforeIs are words after which 's means "is" instead of a genitive.
 var wordsBeforeIs = lazy.Words("it he she that there here what who where how when this everything everyone name which birthday")

@@ -9,17 +9,17 @@ import (
 //go:embed verbs.txt
 var verbTable string
 
-// Class is how much a statement with the verb matters, see verbs.txt.
+// Class is the kind of action that a verb expresses. verbs.txt explains the classes.
 type Class uint8
 
 // The classes of verbs. A verb may have several.
 const (
-	Deed Class = 1 << iota
-	Light
-	Routine
-	Ongoing
-	Aim
-	Idle
+	Deed    Class = 1 << iota // matters once done
+	Light                     // matters with a day, a name or a person close to the user
+	Routine                   // matters as a habit
+	Ongoing                   // matters while it continues
+	Aim                       // matters as a plan
+	Idle                      // talk and thought, which do not matter
 )
 
 var classes = map[string]Class{"deed": Deed, "light": Light, "routine": Routine, "ongoing": Ongoing, "aim": Aim, "idle": Idle}
@@ -36,14 +36,14 @@ const (
 	ThirdPersonForm // "works"
 )
 
-// Verb is a word read as a verb.
+// Verb is the analysis of a word as a verb.
 type Verb struct {
 	Lemma string
 	Form  Form
 	Class Class
 }
 
-// verbs maps every form of the verbs in verbs.txt to the verb.
+// verbs returns the verbs of verbs.txt by each of their forms.
 var verbs = sync.OnceValue(func() map[string]Verb {
 	of, irregular := map[string]Class{}, map[string][]string{}
 	for line := range strings.SplitSeq(verbTable, "\n") {
@@ -63,7 +63,7 @@ var verbs = sync.OnceValue(func() map[string]Verb {
 	forms := make(map[string]Verb, 5*len(of))
 	add := func(word, lemma string, f Form) {
 		v, ok := forms[word]
-		if ok && v.Lemma != lemma && f == Base { // "found" is a form of "find", not a verb of its own
+		if ok && v.Lemma != lemma && f == Base { // "found" is a form of "find", and not another verb
 			return
 		}
 		forms[word] = Verb{lemma, v.Form | f, of[lemma]}
@@ -130,8 +130,8 @@ func gerundOf(v string) string {
 	return v + "ing"
 }
 
-// VerbOf returns a lower-case word as a verb. A word that is not in verbs.txt counts as a verb by its ending
-// and has no class.
+// VerbOf analyses a lower-case word as a verb. A word that is not in verbs.txt counts as a verb if it ends in
+// -ing or -ed, without a class.
 func VerbOf(w string) (Verb, bool) {
 	if v, ok := verbs()[w]; ok {
 		return v, true
@@ -145,7 +145,7 @@ func VerbOf(w string) (Verb, bool) {
 	return Verb{}, false
 }
 
-// KnownVerb is like [VerbOf], but accepts only words of verbs.txt.
+// KnownVerb is like [VerbOf], but only for words of verbs.txt.
 func KnownVerb(w string) (Verb, bool) {
 	v, ok := verbs()[w]
 	return v, ok

@@ -10,15 +10,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Single reports whether an attribute has one value at a time, which a newer value replaces. "taste:coffee"
-// does; "has:car" does not, because people may have several cars.
+// Single reports whether an attribute has one value at a time, as "taste:coffee" has. "has:car" is not such
+// an attribute, because people may have several cars.
 func Single(attribute string) bool {
 	return inList("singles", strings.ReplaceAll(attribute, " ", "-")) ||
 		strings.Contains(attribute, ":") && !strings.HasPrefix(attribute, "has:")
 }
 
-// Classified returns the candidate with its subject, attribute and category in canonical form. Missing ones
-// are derived from the candidate's text.
+// Classified returns the candidate with its subject, attribute and category in canonical form, or, where
+// missing, derived from the text.
 func Classified(c Candidate) Candidate {
 	for _, named := range []*string{&c.Subject, &c.Attribute, &c.Category} {
 		*named = strings.TrimSpace(strings.ToLower(*named))
@@ -40,22 +40,22 @@ func Classified(c Candidate) Candidate {
 	return c
 }
 
-// Classify returns the subject and the attribute that a fact's words express, "" for each that is missing.
+// Classify returns the subject and the attribute that a fact's words express; "" means unknown.
 func Classify(fact string) (subject, attribute string) {
 	read := classify(fact)
 	return read.Subject, read.Attribute
 }
 
-// classify returns the candidate that the rules find in a fact: "User lives in Lisbon".
+// classify returns the candidate that the rules find in a fact such as "User lives in Lisbon".
 func classify(fact string) Candidate {
 	fact = strings.TrimPrefix(fact, "The ")
 	utterance := Utterance{Text: fact, Turn: memory.Turn{CreatedAt: time.Unix(0, 0).UTC()}}
 	r := reader{utterance: &utterance, last: user, readsFact: true}
 	r.read(fact)
 	switch found := r.found; {
-	case len(found) > 1 && found[0].Model == "rule:kin named": // the second candidate is about that relative
+	case len(found) > 1 && found[0].Model == "rule:kin named": // the second candidate states the fact about the named relative
 		return found[1]
-	case len(found) > 0 && found[0].Model != "rule:event": // an event may concern the user: a raised rent
+	case len(found) > 0 && found[0].Model != "rule:event": // an event may concern the user, such as a raised rent
 		return found[0]
 	case strings.HasPrefix(strings.ToLower(fact), "user"):
 		return Candidate{Subject: "user"}
@@ -63,8 +63,8 @@ func classify(fact string) Candidate {
 	return Candidate{}
 }
 
-// categories are tried in order. The first one that matches a fact's words is its category. Names of classes
-// are those of package text.
+// categories are tried in order. A fact has a category if it has one of the words, or a word of one of the
+// kinds (names of classes of package text).
 var categories = []struct {
 	name, kinds string
 	words       *lazy.Set
@@ -96,7 +96,7 @@ func classesOf(names string) (kinds text.Classes) {
 	return kinds
 }
 
-// keyOf returns the terms of a thing as a key, so that "the spicy foods" equals "spicy food".
+// keyOf returns the terms of a thing as a key: "the spicy foods" and "spicy food" have equal keys.
 func keyOf(thing string) string {
 	if m := pattern("key ends").FindStringIndex(thing); m != nil && m[0] > 0 {
 		thing = thing[:m[0]]

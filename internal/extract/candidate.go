@@ -7,26 +7,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Utterance is a turn with the part of its text that facts may be learned from.
+// Utterance is a turn with the part of its text from which facts may be learned.
 type Utterance struct {
 	Turn memory.Turn
-	// Text is the turn's content with text that must not be learned blanked. Byte offsets in Text and in the
-	// content are the same.
+	// Text is the turn's content, in which spaces replace text that must not be learned. Byte offsets in Text
+	// and in the content are the same.
 	Text string
-	// Whole is the content with only secrets and injected memories blanked. It keeps code and quotes in the
-	// user's message. It is "" unless a model sees it.
+	// Whole is the content in which only secrets and injected memories are blanked, but not code and quotes.
+	// It is "" unless a model reads the utterance.
 	Whole string
-	// Before is the message that the speaker answers, or "": "Where do you live?" explains "In Lisbon." Nothing
-	// is learned from it.
+	// Before is the message that the speaker answers, or "": "Where do you live?" explains "In Lisbon." It is
+	// only context.
 	Before string
-	// Earlier holds up to eight preceding messages, oldest first, and Background holds stored memories. A fact
-	// may take names from both.
+	// EarlierMessages has up to eight preceding messages, oldest first. A fact may have names from these
+	// messages and from StoredMemories.
 	Earlier, Background []string
 	// Facts are the facts learned from the user's previous turn.
 	Facts []memory.Fact
-	// Unsure is set if the words may come from a quoted text ([utterance.Message]).
+	// Unsure is set if the words may be another person's text ([utterance.Message]).
 	Unsure bool
-	// Playing is set if a role play that began in earlier turns continues ([Playing]).
+	// Playing is set if the turn continues a role play of earlier turns ([Playing]).
 	Playing bool
 }
 
@@ -41,22 +41,22 @@ type Candidate struct {
 	Category          string
 	Tags              []string
 	Confidence        float64
-	Turn              string // id of its turn; before Filter, the model's name for the turn
-	Quote             string // the words that support it, according to a model
-	RememberRequested bool   // the user explicitly asked to remember it
-	ReviewReason      string // why a person must review it first; "" if no review is needed
-	Everywhere        bool   // it does not belong to a project, even if the turn's scope names one
-	Unsure            bool   // the turn may only quote the words, so the candidate replaces nothing on its own
-	Doubt             string // why its turn does not prove it; "" if the turn does
-	Model             string // the model and its prompt's hash, or the rule, that proposed it
+	Turn              string // id of its turn; before learn.Filter, the short id from the prompt
+	Quote             string // the model's quote from the turn, or ""
+	RememberRequested bool   // the user explicitly asked to remember the statement
+	ReviewReason      string // why a person must review the candidate; "" without review
+	Everywhere        bool   // the fact applies in all projects, even if the turn's scope names a project
+	Unsure            bool   // [Utterance.Unsure] of the turn; such a candidate replaces no fact without review
+	Doubt             string // why the turn does not prove the candidate; "" if proven
+	Model             string // source: the model and its prompt's hash, or "rule:" and the rule's name
 
-	// Op is a model's operation on the facts in Targets; "" without one. Targets are the prompt's names for
-	// facts until learn.Settle replaces them by ids.
+	// Op is a model's operation on the facts in Targets, or "". Targets has short ids from the prompt until
+	// learn.Settle replaces them by fact ids.
 	Op        Verdict
 	Targets   []string
-	Transient bool // it matters for a few days only
+	Transient bool // the fact matters only for some days
 
-	// Filter sets these from the turn. Rules set Span and ValidFrom themselves.
+	// learn.Filter sets these fields from the turn; rules set Span and ValidFrom.
 	Span         *memory.Span
 	Conversation string
 	Trust        memory.Trust
@@ -69,7 +69,7 @@ type Candidate struct {
 	Near []Neighbour
 }
 
-// Scope returns the candidate's scope, given the scope of its turn.
+// Scope returns the candidate's scope for the scope of its turn.
 func (c *Candidate) Scope(scope memory.Scope) memory.Scope {
 	if c.Everywhere {
 		scope.Project = ""
@@ -98,7 +98,7 @@ func (c *Candidate) Newer(f *memory.Fact) bool {
 // Sequence returns a number that orders statements of a conversation by turn, then by offset.
 func Sequence(index, offset int) int64 { return int64(index)<<32 | int64(offset) }
 
-// Verdict says how a decision affects a fact.
+// Verdict is how a candidate or decision affects a fact: "add", "update" and so on.
 type Verdict string
 
 // MinLength is the minimum number of letters of a fact.

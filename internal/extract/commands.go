@@ -13,13 +13,13 @@ import (
 
 // Command is a request about memory in a user's own words: "forget my old address".
 type Command struct {
-	What string // what to forget; "" if All is set
+	What string // the thing or statement to forget; "" if Everything is set
 	All  bool   // forget everything
-	// Of classifies a request that does not mention memory. It counts as a request only if memory has a fact
-	// about its object.
+	// Of is the kind of object in a request that does not mention memory. Such a request counts only if
+	// memory has a fact about the object.
 	Of Naming
-	// OffTheRecord is set if the request may also be the first mention of its object: "don't remember that I
-	// smoke". Its own turn is then redacted.
+	// OffTheRecord is set if the request may be the first mention of its object: "don't remember that I
+	// smoke". The request's turn is then redacted.
 	OffTheRecord bool
 	Span         memory.Span
 }
@@ -27,16 +27,16 @@ type Command struct {
 // Naming is the kind of object in an ambiguous request to forget.
 type Naming int
 
-// The kinds. The zero value is a request that clearly concerns memory.
+// The kinds. The zero value means that the request clearly concerns memory.
 const (
 	NamesNothing   Naming = iota
 	NamesSomebody         // "forget about Eva": a person named in a fact
-	NamesThing            // "forget the door code": one fact states it
-	NamesStatement        // "forget that the door code is 17": one fact states the same
+	NamesThing            // "forget the door code": one fact states the code
+	NamesStatement        // "forget that the door code is 17": a fact states the same
 )
 
-// Commands returns what the user asks to remember, as candidates without review, and what the user asks to
-// forget. It reads only the user's words, even if a model extracts facts.
+// Commands returns the statements that the user asks to remember, as candidates without review, and the
+// requests to forget. It is used even if a model extracts facts.
 func Commands(utterances []Utterance) (remember []Candidate, forget []Command) {
 	for _, s := range utterances {
 		if s.Turn.Role == memory.RoleUser {
@@ -47,7 +47,7 @@ func Commands(utterances []Utterance) (remember []Candidate, forget []Command) {
 	return remember, forget
 }
 
-// commandWords contain at least one word of every request about memory.
+// Every request about memory contains one of commandWords.
 var commandWords = []string{
 	"remember", "memori", "note", "mind", "forget", "save", "store", "delete", "erase", "remove", "clear", "wipe", "drop", "scrap",
 }
@@ -83,8 +83,8 @@ func commands(s Utterance) (remember []Candidate, forget []Command) {
 	return remember, forget
 }
 
-// remembering returns the facts of "remember …": those that the rules find, otherwise the words themselves
-// in the third person.
+// remembering returns the facts after "remember", "remember that" or "remember to": facts found by rules, or
+// else the words in the third person.
 func remembering(that, what string, s Utterance) []Candidate {
 	if that != "that" && pattern("wishes").MatchString(what) {
 		if out := ReadPlain("always "+what, s); len(out) > 0 {
@@ -95,7 +95,7 @@ func remembering(that, what string, s Utterance) []Candidate {
 	switch {
 	case what == "", pattern("idiom").MatchString(what), pattern("to other").MatchString(what), Instructs(what),
 		that == "to" && !pattern("own").MatchString(what), that == "" && !pattern("own").MatchString(what) && !pattern("states").MatchString(what):
-		return nil // a hint to the reader is not a fact
+		return nil // the words advise the reader and state no fact
 	case that == "to":
 		will := text.Absolute("I will "+what, s.Turn.CreatedAt) // the future tense makes "on Friday" mean the next Friday
 		fact.Text = "User wants to be reminded to " + english.ThirdPerson(strings.TrimPrefix(will, "I will "))
@@ -111,14 +111,14 @@ func remembering(that, what string, s Utterance) []Candidate {
 	return []Candidate{fact}
 }
 
-// ReadPlain returns the candidates that the rules find in words without context.
+// ReadPlain returns the candidates that the rules find in words of a turn, without the rest of the turn.
 func ReadPlain(what string, s Utterance) []Candidate {
 	r := reader{utterance: &Utterance{Turn: s.Turn, Text: what}, last: user}
 	r.read(what)
 	return r.found
 }
 
-// forgetting converts a match of the pattern "forget" in a sentence to a command.
+// forgetting returns the command for a match m of the pattern "forget" in a sentence.
 func forgetting(m []string, words string) (Command, bool) {
 	strict, unsaid, forget, what := m[1] != "", m[2] != "", m[3] != "", strings.TrimRight(m[4], " .!?")
 	if strict && (!pattern("plainly").MatchString(what) || text.Asks(words)) {
@@ -153,8 +153,8 @@ func forgetting(m []string, words string) (Command, bool) {
 	return Command{}, false
 }
 
-// continuesAfter reports whether another clause follows the object of a request: "forget the gym, I
-// cancelled it". at is the index where the object begins.
+// continuesAfter reports whether another clause follows the object of a request: "forget the gym, I cancelled
+// it". at is the byte offset of the object.
 func continuesAfter(words string, at int) bool {
 	for _, s := range english.Statements(words, english.Read(words), time.Time{}) {
 		if s.Start > at {
@@ -165,12 +165,12 @@ func continuesAfter(words string, at int) bool {
 	return false
 }
 
-// recordWords contain at least one word of every request to keep something off the record.
+// Every request to keep something off the record contains one of recordWords.
 var recordWords = []string{
 	"remember", "memor", "save ", "store ", "keep ", "note ", "record", "learn ", "log ", "write ", "between ",
 }
 
-// OffTheRecord reports whether the speaker asks not to remember the turn: "don't remember this: I take
+// OffTheRecord reports whether the speaker asks not to remember the message: "don't remember this: I take
 // Prozac", "off the record, …".
 func OffTheRecord(message string) bool {
 	return text.ContainsAny(message, recordWords...) && pattern("off the record").MatchString(message)

@@ -15,8 +15,8 @@ const longestPhrase = 24
 // isMark reports whether token i is a punctuation mark or past the end.
 func (p phrases) isMark(i int) bool { return i >= len(p.Tokens) || p.Tokens[i].Mark() }
 
-// ending returns the index where the phrase at token i ends: before a conjunction, a mark, a comma that
-// continues no list, or a new clause after "and" ("fell and hurt his ankle").
+// ending returns the index after the phrase at token i. The phrase ends before a conjunction, a punctuation
+// mark, a comma outside a list, or a new clause after "and" ("fell and hurt his ankle").
 func (p phrases) ending(i int) int {
 	joint := i
 	for j := i; j < len(p.Tokens); j++ {
@@ -43,7 +43,7 @@ func (p phrases) startsRelative(j int) bool {
 	return isVerb(p.At(j+1)) || p.At(j+1) == "are"
 }
 
-// newVerb reports whether the token at i, after "and", begins a new clause.
+// newVerb reports whether token i, after "and", begins a new clause.
 func (p phrases) newVerb(i int) bool {
 	for english.IsAdverb(p.At(i)) {
 		i++
@@ -74,7 +74,7 @@ func (p phrases) isListComma(j int) bool {
 	return false
 }
 
-// trimEnd returns j moved before trailing tokens that add no meaning.
+// trimEnd returns the end of tokens i up to j without trailing tokens that add no meaning.
 func (p phrases) trimEnd(i, j int) int {
 	for j > i && p.At(j-1) != "today" && (p.isMark(j-1) || inList("trailing", p.At(j-1))) {
 		j--
@@ -82,7 +82,7 @@ func (p phrases) trimEnd(i, j int) int {
 	return max(i, j)
 }
 
-// trimDate returns j moved before a date at the end of the phrase and the date's preposition.
+// trimDate returns the end of tokens i up to j without a final date and its preposition.
 func (p phrases) trimDate(i, j int) int {
 	dates := p.dates(i, j)
 	if len(dates) == 0 {
@@ -98,10 +98,10 @@ func (p phrases) trimDate(i, j int) int {
 	return j
 }
 
-// endWithoutDate returns the index where the phrase at token i ends, without its date.
+// endWithoutDate returns the index after the phrase at token i, without a final date.
 func (p phrases) endWithoutDate(i int) int { return p.trimEnd(i, p.trimDate(i, p.ending(i))) }
 
-// dates returns the dates in a phrase. Most phrases contain no date word.
+// dates returns the dates in tokens i up to j.
 func (p phrases) dates(i, j int) []text.Date {
 	for k := i; k < j; k++ {
 		if w := p.At(k); inList("timing", w) && !inList("hanging", w) || w[0] >= '0' && w[0] <= '9' {
@@ -130,15 +130,15 @@ func (p phrases) selfContained(i, j int) bool {
 	return content
 }
 
-// vague reports whether a phrase begins with words that have no meaning alone.
+// vague reports whether the phrase at token i begins with words that have no meaning alone.
 func (p phrases) vague(i int) bool {
 	return inList("vagueStart", p.At(i)) || p.At(i) == "the" && inList("vagueHead", p.At(i+1)) && p.At(i+2) != "of"
 }
 
 func (p phrases) thirdPerson(i, j int) string { return english.ThirdPerson(p.Text(i, j)) }
 
-// afterNoun returns the index after the first noun of a word list, at most n tokens after i, or i. A noun
-// before another noun does not count: "my dog walker".
+// afterNoun returns the index after the first noun of a word list, at most n tokens after i, or i if there is
+// no such noun. A noun before another noun does not count: "my dog walker".
 func (p phrases) afterNoun(i, n int, list string) int {
 	for j := i; j <= i+n && !p.isMark(j) && (j == i || !inList("hanging", p.At(j))); j++ {
 		if inList(list, p.At(j)) && p.endsNoun(j+1) {
@@ -148,7 +148,7 @@ func (p phrases) afterNoun(i, n int, list string) int {
 	return i
 }
 
-// endsNoun reports whether a noun ends before token j, which is then not another noun.
+// endsNoun reports whether a noun phrase ends before token j.
 func (p phrases) endsNoun(j int) bool {
 	w := p.At(j)
 	if p.isMark(j) || p.Tokens[j].Capital || inList("hanging", w) || inList("timing", w) || inList("trailing", w) || inList("subjects", w) || english.IsConjunction(w) {
@@ -170,7 +170,7 @@ func (p phrases) nameEnd(i int) int {
 	return j
 }
 
-// placeEnd returns the index after the place name that begins at token i, or i.
+// placeEnd returns the index after the place name that begins at token i, or i if there is no such name.
 func (p phrases) placeEnd(i int) int {
 	capital := func(k int) bool { return !p.isMark(k) && p.Tokens[k].Capital && p.At(k) != "user" }
 	j := i
@@ -187,7 +187,7 @@ func (p phrases) placeEnd(i int) int {
 	}
 }
 
-// kinEnd returns the index after a word for a relative, a friend and the like: "older sister".
+// kinEnd returns the index after the word for a relative or friend at token i ("older sister"), or i.
 func (p phrases) kinEnd(i int) int {
 	end := i
 	for j := i; j < i+3; j++ {

@@ -10,12 +10,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxRead is the maximum number of facts from one turn. A longer text is not conversation.
+// maxRead is the maximum number of facts from one turn. Texts with more facts are no conversation.
 const maxRead = 192
 
-// Rules extracts facts from first-person English with the rules of rules.txt instead of a model: statements
-// about the user and people close to them. Facts are in the third person and quote their source. Rules skips
-// questions, hypothetical cases, jokes and other people's words.
+// Rules extracts facts about the user and people close to the user from first-person English, with the rules
+// of rules.txt instead of a model. Facts are in the third person and quote their source. Questions,
+// hypothetical cases, jokes and other people's words give no facts.
 func Rules(utterances []Utterance) []Candidate {
 	var out []Candidate
 	conversation, inPlay := "", false
@@ -41,9 +41,9 @@ func Rules(utterances []Utterance) []Candidate {
 
 // subject is the person that a statement is about.
 type subject struct {
-	who  string // its words in a fact's text: "User", "User's sister Ana"
-	key  string // its words in a fact's subject: "user", "user's sister"
-	kin  string // "sister", "" for the user
+	who  string // the subject in a fact's text: "User", "User's sister Ana"
+	key  string // the fact's Subject: "user", "user's sister"
+	kin  string // role of the person, such as "sister"; "" for the user
 	many bool
 }
 
@@ -58,9 +58,9 @@ func relative(word string) subject {
 // reader reads the statements of one turn.
 type reader struct {
 	utterance  *Utterance
-	readsFact  bool // the text is a stored fact, which calls the speaker "User"
+	readsFact  bool // the text is a stored fact, in which "User" is the speaker
 	found      []Candidate
-	antecedent subject // the person meant by "she" or "he"; its key is "" if that is ambiguous
+	antecedent subject // the person that "she" or "he" means; its key is "" if ambiguous
 	last       subject // subject of the previous statement
 }
 
@@ -74,7 +74,7 @@ func (r *reader) read(body string) {
 	r.namesNextTo(body, sentences)
 }
 
-// afterLeadIn returns the index of the first token after a lead-in.
+// afterLeadIn returns the index of the first token after a lead-in such as "well, you know".
 func (p phrases) afterLeadIn() int {
 	i := 0
 	for i < len(p.Tokens)-1 {
@@ -156,7 +156,7 @@ func (r *reader) statement(p phrases) {
 	}
 }
 
-// readRequest extracts a fact from a request: how to answer the user, or what to call them.
+// readRequest extracts a fact from a request: the preferred style of answers, or the user's name.
 func (r *reader) readRequest(p phrases) {
 	i := 0
 	for i < len(p.Tokens)-1 && (inList("openers", p.At(i)) || inList("politely", p.At(i))) {
@@ -167,8 +167,8 @@ func (r *reader) readRequest(p phrases) {
 	}
 }
 
-// readAfterMy reads the person after "my" and returns the index of the predicate. For the user's own things
-// it applies their rules and returns false.
+// readAfterMy reads the person after "my" and returns the index of the predicate. If a thing follows "my", it
+// applies the "my" rules and returns false.
 func (r *reader) readAfterMy(p phrases, i int) (subject, int, bool) {
 	isPet := false
 	end := p.kinEnd(i)
@@ -227,7 +227,7 @@ func (r *reader) addNameAt(p phrases, about subject, isPet bool, j int) bool {
 	return false
 }
 
-// introduce adds the name in tokens i up to j as the name of a person or pet, and returns the subject with that name.
+// introduce adds the name of a person or pet, in tokens i up to j, and returns the subject with the name.
 func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subject {
 	called, attribute := p.nameText(i, j), canonical("kinAttributes", about.kin)
 	c := Candidate{Category: "family", Confidence: 0.9}
@@ -247,8 +247,8 @@ func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subje
 	return about
 }
 
-// namesNextTo finds relatives next to their names anywhere in the text, also in questions and quoted words:
-// "can my partner Tomasz eat that?".
+// namesNextTo adds relatives with their names from anywhere in the text, also from questions and quoted
+// words: "can my partner Tomasz eat that?".
 func (r *reader) namesNextTo(body string, sentences []english.Sentence) {
 	for _, sentence := range sentences {
 		if sentence.Pasted || !text.ContainsAny(sentence.Of(body), "my", "our") {
@@ -287,7 +287,7 @@ func (r *reader) refersTo(pronoun string) bool {
 	return r.antecedent.key != ""
 }
 
-// leadingDate returns a date before the subject, "Last week I …", and moves i past the date.
+// leadingDate returns a date before the subject ("Last week I …"), or "", and moves i past the date.
 func (p phrases) leadingDate(i *int) string {
 	j := *i
 	for j < *i+6 && !p.isMark(j) && (inList("spans", p.At(j)) || inList("timing", p.At(j)) || p.At(j) == "every" || p.At(j)[0] <= '9') {
@@ -305,7 +305,7 @@ func (p phrases) leadingDate(i *int) string {
 	return strings.ToLower(when[:1]) + when[1:]
 }
 
-// omitsI reports whether a sentence omits "I": "Just got back from Rome".
+// omitsI reports whether the sentence at token i omits "I": "Just got back from Rome".
 func (p phrases) omitsI(i int) bool {
 	for english.IsAdverb(p.At(i)) && i < len(p.Tokens)-1 {
 		i++
@@ -329,7 +329,7 @@ func (p phrases) omitsI(i int) bool {
 	return past && next != "for" && (after.Form&english.Base == 0 || inList("determiner", next))
 }
 
-// match adds the facts of the first rule with this key whose form matches at token i.
+// match adds the facts of the first rule with this key that applies and matches at token i.
 func (r *reader) match(p phrases, about subject, key string, i int, pred *english.Predicate, when string) bool {
 	for _, rule := range rules()[key] {
 		if !rule.fits(p, about, pred) {
@@ -366,13 +366,13 @@ func (r *rule) fits(p phrases, about subject, pred *english.Predicate) bool {
 	return pred.Neg == "" || !denial && present
 }
 
-// formMatch holds the slots of a matched form by name, and the index after its last token.
+// formMatch is the result of matching a form: its slots by name, and the index after its last token.
 type formMatch struct {
 	slots map[string]text.Span // ranges of tokens
 	end   int
 }
 
-// match compares the tokens from index i with a form.
+// match matches the tokens from index i with a form.
 func (p phrases) match(form []step, i int) (formMatch, bool) {
 	t := formMatch{slots: map[string]text.Span{}}
 	for n, s := range form {
@@ -424,7 +424,7 @@ func (p phrases) match(form []step, i int) (formMatch, bool) {
 	return t, true
 }
 
-// isRestricted reports whether a denial has a restriction: "I don't speak Spanish at home" does not deny speaking it.
+// isRestricted reports whether a denial has a restriction: "I don't speak Spanish at home".
 func (p phrases) isRestricted(t formMatch) bool {
 	if w := p.At(t.end); !p.isMark(t.end) && !inList("wholly", w) && !((w == "at" || w == "after") && p.At(t.end+1) == "all") {
 		return true
@@ -439,7 +439,7 @@ func (p phrases) isRestricted(t formMatch) bool {
 	return false
 }
 
-// facts adds the facts that a rule states for a statement, one for each item of a list.
+// facts adds the facts of a rule f for a matched statement, one for each item of a list.
 func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.Predicate, t formMatch, when string) {
 	key, slot := f.attribute, ""
 	if at := strings.IndexByte(f.attribute, '<'); at >= 0 {
@@ -460,7 +460,7 @@ func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.P
 		}
 		c := Candidate{Category: f.category, Confidence: f.confidence, Model: "rule:" + f.name, Attribute: key + keyOf(part)}
 		switch {
-		case f.fact == "" && pred == nil: // a possession in the user's own words
+		case f.fact == "" && pred == nil: // a possession, in the words of the statement
 			c.Text = about.who + "'s " + p.thirdPerson(i, t.end)
 		case f.fact == "" && len(parts) > 1:
 			c.Text = about.who + " " + pred.Says() + " " + part
@@ -511,8 +511,8 @@ func (r *reader) add(p phrases, about string, c Candidate) {
 	r.found = append(r.found, c)
 }
 
-// validFrom returns when a statement began to hold: the past or present date in its words. It applies to
-// attributes with one value at a time.
+// validFrom returns the time from which a statement is true: the only date in its words, unless in the
+// future. It is zero for other words and for attributes with several values.
 func validFrom(attribute, words string, writtenAt time.Time) time.Time {
 	if !Single(attribute) || attribute == "birthday" || text.Negated(words) {
 		return time.Time{}
@@ -524,7 +524,7 @@ func validFrom(attribute, words string, writtenAt time.Time) time.Time {
 	return dates[0].From
 }
 
-// items splits "peanuts, shrimp and soy" into three items. It does not split a text that is no list of short items.
+// items splits "peanuts, shrimp and soy" into three items. It returns other texts as one item.
 func items(s string) []string {
 	parts := pattern("list").Split(s, -1)
 	for i, part := range parts {

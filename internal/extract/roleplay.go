@@ -5,13 +5,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// longestCue is the maximum length of the message that begins or ends a role play. A longer text is quoted.
+// longestCue is the maximum length in bytes of words that begin or end a role play. A longer text is quoted.
 const longestCue = 300
 
-// inRolePlay reports whether a turn belongs to a role play, and whether the next turn does. before says
-// whether a role play was in progress before the turn.
+// inRolePlay reports whether a turn belongs to a role play (this), and whether the next turn does (after).
+// before reports whether a role play was in progress before the turn.
 func inRolePlay(s *Utterance, before bool) (this, after bool) {
-	message := text.Clip(s.Turn.Content, longestCue) // the content includes text that Guard may have blanked: "you are my boss"
+	message := text.Clip(s.Turn.Content, longestCue) // unlike s.Text, the content has words that learn.Guard blanks: "you are my boss"
 	if before {
 		return true, !pattern("play ends").MatchString(message)
 	}
@@ -19,8 +19,7 @@ func inRolePlay(s *Utterance, before bool) (this, after bool) {
 	return this, this
 }
 
-// Playing reports whether a role play is in progress after a conversation's turns. The user's next message
-// then belongs to it.
+// Playing reports whether a role play is in progress after the last of a conversation's turns.
 func Playing(turns []memory.Turn) bool {
 	going := false
 	for i := range turns {

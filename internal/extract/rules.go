@@ -20,7 +20,7 @@ var wordTable string
 //go:embed patterns.txt
 var patternTable string
 
-// lists are the lists of words.txt by name.
+// lists returns the word lists of words.txt by name.
 var lists = sync.OnceValue(func() map[string]map[string]bool {
 	out, name := map[string]map[string]bool{}, ""
 	for line := range strings.SplitSeq(wordTable, "\n") {
@@ -43,7 +43,7 @@ var lists = sync.OnceValue(func() map[string]map[string]bool {
 // inList reports whether a list of words.txt has a word.
 func inList(list, word string) bool { return lists()[list][word] }
 
-// canonical returns the canonical form of a word by a list of words.txt ("gf=girlfriend"), or the word.
+// canonical returns the canonical form of a word by a list of pairs ("gf=girlfriend"), or the word.
 func canonical(list, word string) string {
 	for pair := range lists()[list] {
 		if of, with, _ := strings.Cut(pair, "="); of == strings.ReplaceAll(word, " ", "-") {
@@ -53,7 +53,7 @@ func canonical(list, word string) string {
 	return word
 }
 
-// patterns are the patterns of patterns.txt by name.
+// patterns returns the regular expressions of patterns.txt by name.
 var patterns = sync.OnceValue(func() map[string]*lazy.Pattern {
 	source, name := map[string]string{}, ""
 	for line := range strings.SplitSeq(patternTable, "\n") {
@@ -72,34 +72,34 @@ var patterns = sync.OnceValue(func() map[string]*lazy.Pattern {
 
 func pattern(name string) *lazy.Pattern { return patterns()[name] }
 
-// rule is a pattern for one kind of fact, see rules.txt.
+// rule is a pattern of statements for one kind of fact (see rules.txt).
 type rule struct {
 	name, attribute, category string
 	confidence                float64
 
-	person   string // "user" or "kin": the rule applies only to statements about that person
-	polarity string // "yes" or "not": the rule applies only to affirmative or negative statements
-	often    bool   // the rule applies to statements with "always", "usually" and the like
-	always   bool   // the rule applies only to requests that hold from now on
-	head     string // "my", "wish" or "hello"; "" for a rule with a verb
-	verbs    []string
-	classes  english.Class
+	person   string        // "user" or "kin": the rule applies only to statements about that person
+	polarity string        // the rule applies only to affirmative ("yes") or negative statements ("not", "ended", "never")
+	often    bool          // the rule applies to statements with "always", "usually" and the like
+	always   bool          // the rule applies only to statements with the word "always"
+	head     string        // "my", "wish" or "hello"; "" for a rule with a verb
+	verbs    []string      // base forms of accepted main verbs
+	classes  english.Class // classes of accepted main verbs
 	tenses   english.Tense
-	form     []step
-	fact     string
+	form     []step // the words after the verbs
+	fact     string // the fact's words after the subject; "" means the words of the statement
 	anyVerb  bool
 }
 
 // step is one element of a rule's form.
 type step struct {
-	words    []string // the token must be one of these words
+	words    []string // accepted words of the token; nil if another field is set
 	optional bool
-	slot     string // name of the slot
-	kind     string // kind of the slot: a name in slots, "[list]", "{list}", "(list)", "+list" or ""
+	slot     string // name of the slot that stores the matched tokens, or ""
+	kind     string // accepted words: a name in slots, "[list]", "{list}", "(list)", "+list" or ""
 	seek     bool   // skip tokens up to the words of the next step
 	loose    bool   // skip adverbs and particles
-	end      bool   // the phrase must end here
-	rest     bool   // any words with a meaning of their own; if optional, also no words
+	end      bool   // the phrase must end at this token
+	rest     bool   // any self-contained words; if optional, also no words
 }
 
 var tenses = map[string]english.Tense{
@@ -111,7 +111,7 @@ var tenses = map[string]english.Tense{
 
 var verbClasses = map[string]english.Class{"@deed": english.Deed, "@light": english.Light, "@routine": english.Routine, "@ongoing": english.Ongoing, "@aim": english.Aim}
 
-// rules are the rules of rules.txt in order. The key is the verb that a rule matches, or "@" and the rule's head.
+// rules returns the rules of rules.txt in order, by key: a verb, "@" and the rule's head, or "@class".
 var rules = sync.OnceValue(func() map[string][]*rule {
 	out := map[string][]*rule{}
 	var of rule
@@ -137,7 +137,7 @@ var rules = sync.OnceValue(func() map[string][]*rule {
 	return out
 })
 
-// keys returns the keys under which a rule is found.
+// keys returns the keys of a rule in [rules].
 func (r *rule) keys() []string {
 	switch {
 	case r.head != "":

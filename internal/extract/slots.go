@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/internal/english"
 )
 
-// slots are the kinds of words that a rule may require, by name. Each function returns the index after the
-// words that it accepts from token i, or i if it accepts none. [phrases.thirdPerson] writes the words for a fact.
+// slots returns the kinds of words that a rule may require, by name. Each function returns the index after
+// the words that it accepts from token i, or i if it accepts no words.
 var slots = sync.OnceValue(func() map[string]func(p phrases, i int) int {
 	return map[string]func(p phrases, i int) int{
 		"age": age, "ahead": ahead, "aim": aim, "all": all, "called": name, "company": company, "date": date, "dated": dated,
@@ -77,7 +77,7 @@ func (p phrases) phraseWithWord(list string, i int) int {
 	return i
 }
 
-// thing accepts a phrase that means the same outside the conversation, without its date.
+// thing accepts a self-contained phrase, without its date.
 func thing(p phrases, i int) int {
 	j := p.endWithoutDate(i)
 	if j-i > 12 || p.vague(i) || !p.selfContained(i, j) || inList("timing", strings.TrimSuffix(p.At(i), "s")) && j == i+1 {
@@ -94,7 +94,7 @@ func all(p phrases, i int) int {
 	return i
 }
 
-// general accepts a thing that does not depend on the situation; "the second one" does.
+// general accepts a thing that does not depend on the situation, unlike "the second one".
 func general(p phrases, i int) int {
 	if p.At(i) == "the" && i+1 < len(p.Tokens) && !p.Tokens[i+1].Capital && p.At(i+2) != "of" || p.At(i) == "to" {
 		return i
@@ -245,7 +245,7 @@ func (p phrases) verbPhrase(i int, form english.Form, of english.Class) int {
 	return i
 }
 
-// aim accepts an intention in the infinitive; doing accepts a gerund.
+// aim accepts the infinitive of a verb of intention; doing accepts a gerund.
 func aim(p phrases, i int) int { return p.verbPhrase(i, english.Base, english.Aim) }
 
 func doing(p phrases, i int) int {
@@ -271,7 +271,7 @@ func did(p phrases, i int) int {
 	return exact(p, i)
 }
 
-// news accepts an event that matters even without a date, because it names something specific.
+// news accepts an event that matters even without a date, because a name, "my" or "a" makes it specific.
 func news(p phrases, i int) int {
 	j := p.ending(i)
 	if p.At(i) == "it" || p.At(i) == "to" || p.vague(i) || !p.selfContained(i, j) {
@@ -328,7 +328,7 @@ func date(p phrases, i int) int {
 	return i
 }
 
-// often accepts an action that is repeated.
+// often accepts a repeated action: "every Friday", "twice a week".
 func often(p phrases, i int) int {
 	j := p.ending(i)
 	for k := i; k < j; k++ {

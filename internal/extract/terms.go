@@ -7,10 +7,10 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// separateTerms are terms that are compared elsewhere: the grammatical person, and negation.
+// separateTerms are terms for the user and for negation, which callers compare separately.
 var separateTerms = lazy.SetOf("user longer anymore never no none nothing", TermsOf)
 
-// TermSet returns the terms of what a text is about, without person and negation.
+// TermSet returns the terms of a text without separateTerms.
 func TermSet(s string) map[string]bool {
 	set := map[string]bool{}
 	for _, t := range text.Terms(s) {
@@ -35,8 +35,8 @@ func Covered(a, b map[string]bool) float64 {
 	return float64(shared) / float64(len(a))
 }
 
-// SameThing reports whether a negation is about the same thing as a fact. "No longer lives in Berlin" is not
-// about the same thing as "lives in Lisbon".
+// SameThing reports whether a negation and a fact have nearly the same terms. "No longer lives in Berlin" is
+// not about the same thing as "lives in Lisbon".
 func SameThing(negation, fact string) bool {
 	a, b := TermSet(negation), TermSet(fact)
 	return Covered(b, a) >= 0.75 || Covered(a, b) == 1

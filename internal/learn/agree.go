@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// commonTerms are terms that do not make two similar facts differ. If only one of two facts has any other
-// term, the facts differ.
+// commonTerms do not make two similar facts differ. Two facts differ if only one fact has a term that is not
+// in commonTerms.
 var commonTerms = lazy.SetOf(`live reside based located work employed job has own owns use uses like love enjoy prefer called named name really very much
 	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, extract.TermsOf)
 
@@ -35,13 +35,13 @@ func sameSense(a, b string) bool {
 }
 
 var (
-	// pastWords matches words about the past. Stems do not distinguish "lived" from "lives".
+	// pastWords matches words about the past, because stems do not distinguish "lived" from "lives".
 	pastWords = lazy.Compile(`\b(?:was|were|had|did|used to|previously|formerly|former|once|no longer|any ?more|lived|worked|owned|studied|played|taught|drove|smoked|ran|drank)\b`)
 	// unrealWords matches words for a wish, a plan or a thought.
 	unrealWords = lazy.Compile(`\b(?:wants?|wanted|plan(?:s|ning|ned)?|going to|will|hop(?:e|es|ing)|needs?|considering|thinking (?:of|about)|dreams?|should|must|tr(?:y|ies|ying) to|wish(?:es)?|if|unless|would|could|might|may be|maybe|perhaps|possibly|probably|whether|almost|nearly)\b`)
 )
 
-// personAbout returns the person whom a folded fact is about: the user, or the first person that its first words name.
+// personAbout returns the subject of a folded fact: "user", or the first person among the first five words.
 func personAbout(s string) string {
 	for _, w := range text.Words(firstWords(s, 5)) {
 		if !strings.HasPrefix(s, "user ") && text.IsPersonWord(w) {
@@ -56,7 +56,7 @@ func firstWords(s string, n int) string {
 	return strings.Join(words[:min(n, len(words))], " ")
 }
 
-// directions are stop words that change a fact's meaning: "out of the water" differs from "in the water".
+// directions are stop words that change the meaning of a fact: "out of the water", "in the water".
 var directions = lazy.Words("out off into onto away up down under over behind front inside outside without before after until since against than from to")
 
 // directionsOf returns each direction in a text, joined with the term that follows it.
@@ -95,7 +95,7 @@ func nameSet(s string) map[string]bool {
 	return set
 }
 
-// withoutDates returns s without its dates, because agree compares dates by their meaning.
+// withoutDates returns s without the given dates.
 func withoutDates(s string, dates []text.Date) string {
 	var b strings.Builder
 	last := 0

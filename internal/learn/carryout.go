@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// carryOut adds the changes that candidate i causes. A candidate runs before the candidates that it wins
-// over, because their changes name the fact that it adds.
+// carryOut plans the changes for candidate i. Winners come before the candidates that they replace, because
+// those candidates' changes name the winner's new fact.
 func (p *planner) carryOut(i int) {
 	v, c := &p.verdicts[i], p.cands[i]
 	switch {
@@ -68,9 +68,8 @@ func (p *planner) add(c extract.Candidate, v *verdict) {
 	v.addedID = next.ID
 }
 
-// replacementReason returns the reason of a replacement for which the model gave no reason: the old and the
-// new wording, or "" if nothing is replaced. An erased fact takes only model reasons with it, so a rule's
-// replacement and another owner's fact are not quoted.
+// replacementReason returns the old and the new wording as the reason of a model's replacement, or "". It
+// quotes no other replacements, because erasing a fact removes its wording only from reasons of models.
 func (p *planner) replacementReason(olds []*plannedFact, next memory.Fact) string {
 	if len(olds) == 0 || olds[0].Link != nil || p.o.Author.Kind != memory.ByModel {
 		return ""
@@ -89,7 +88,7 @@ func (p *planner) pendingMatch(c extract.Candidate) *plannedFact {
 	return nil
 }
 
-// confirm activates a pending fact and replaces the facts that its statement replaces.
+// confirm activates a pending fact that the user repeated, and ends the old facts that it replaces.
 func (p *planner) confirm(k *plannedFact, c extract.Candidate, olds []*plannedFact) {
 	olds = slices.DeleteFunc(slices.Clone(olds), func(o *plannedFact) bool { return o == k })
 	next := k.Fact
@@ -149,7 +148,7 @@ func (p *planner) fact(c extract.Candidate) memory.Fact {
 	return f
 }
 
-// author returns the name of the model, with the prompt's hash if there is one, as facts store it.
+// author returns the model's name and its prompt's hash, if any, as stored in [memory.Fact.Model].
 func (p *planner) author() string {
 	if p.o.Author.Prompt == "" {
 		return p.o.Author.Name
@@ -157,8 +156,8 @@ func (p *planner) author() string {
 	return p.o.Author.Name + "+" + p.o.Author.Prompt
 }
 
-// words returns the wording that the model gave for an update. It returns "" if a live fact has that wording,
-// a person rejected it, it does not read like a fact, or it adds a name or number.
+// words returns the model's wording for an update. It returns "" if a live fact has that wording, a person
+// rejected that wording, or the wording does not read like a fact or adds a name or number.
 func (p *planner) words(c extract.Candidate, v *verdict) string {
 	s := tidy(v.text)
 	if s == "" || p.o.Free == nil || !p.o.Free(c.Scope(p.o.Scope), s) || worthlessReason(extract.Candidate{Text: s}) != "" || extract.Instructs(s) {
@@ -192,14 +191,14 @@ func (p *planner) words(c extract.Candidate, v *verdict) string {
 	return s
 }
 
-// replaceable returns the targets that the candidate may replace, the id of a target that is newer than the
-// candidate, and the id of a target with higher trust.
+// replaceable returns the targets that the candidate may replace. newer and stronger are the ids of a target
+// that is newer, and of a target with higher trust; "" for none.
 func (p *planner) replaceable(c extract.Candidate, targets []string) (olds []*plannedFact, newer, stronger string) {
 	for _, id := range targets {
 		k := p.facts[id]
 		switch {
-		case k.isEnding || k.isConfirmed: // another candidate replaced or confirmed it
-		case k.Link == nil && !inside(k.Fact.Scope, c.Scope(p.o.Scope)): // the target also holds outside the candidate's scope
+		case k.isEnding || k.isConfirmed: // another candidate replaced or confirmed the target
+		case k.Link == nil && !inside(k.Fact.Scope, c.Scope(p.o.Scope)): // the target is also valid outside the candidate's scope
 		case !c.Newer(&k.Fact) && !p.rereadsRule(c, k):
 			newer = id
 		case rank(c.Trust) < rank(k.Fact.Trust) && rank(c.Trust) < rank(memory.TrustUser), p.isProtected(c, k):
@@ -211,14 +210,14 @@ func (p *planner) replaceable(c extract.Candidate, targets []string) (olds []*pl
 	return olds, newer, stronger
 }
 
-// rereadsRule reports whether a model reads again the turn from which a rule learned the fact. The model
-// may then correct the fact although its statement is not newer.
+// rereadsRule reports whether a rule learned the fact from the turn that a model reads now. The model may
+// correct such a fact although both have the same age.
 func (p *planner) rereadsRule(c extract.Candidate, k *plannedFact) bool {
 	return p.o.Author.Kind == memory.ByModel && k.Link == nil && strings.HasPrefix(k.Fact.Model, "rule") && slices.Contains(k.Fact.Provenance.Turns, c.Turn)
 }
 
-// isProtected reports whether a person wrote or approved the fact and the candidate is a model's
-// interpretation: neither an explicit request to remember nor the result of a rule.
+// isProtected reports whether a person wrote or approved the fact and a model interpreted the candidate.
+// Explicit requests to remember and results of rules are no interpretations.
 func (p *planner) isProtected(c extract.Candidate, k *plannedFact) bool {
 	if k.Link != nil || c.RememberRequested || p.o.Author.Kind != memory.ByModel || strings.HasPrefix(c.Model, "rule:") {
 		return false
@@ -226,7 +225,7 @@ func (p *planner) isProtected(c extract.Candidate, k *plannedFact) bool {
 	return k.Fact.Pinned() || k.Fact.Source == memory.Manual || k.Fact.Trust == memory.TrustPerson
 }
 
-// inside reports whether scope b is visible to everybody who sees scope a.
+// inside reports whether scope b contains scope a: memory of b is visible wherever memory of a is visible.
 func inside(a, b memory.Scope) bool {
 	return (b.Project == "" || a.Project == b.Project) && (b.Agent == "" || a.Agent == b.Agent) && (b.Conversation == "" || a.Conversation == b.Conversation)
 }
@@ -244,8 +243,8 @@ func rank(t memory.Trust) int {
 	return 0
 }
 
-// wordsTaken reports whether a live fact of the same scope has the same words as next. Facts in olds do not
-// count, because this change ends them.
+// wordsTaken reports whether a live fact of the same scope has the same words as next. Facts that end with
+// this change do not count.
 func (p *planner) wordsTaken(next memory.Fact, olds []*plannedFact) bool {
 	words := wordingOf(next)
 	return p.live[words] && !slices.ContainsFunc(olds, func(k *plannedFact) bool { return wordingOf(k.Fact) == words })
@@ -270,7 +269,7 @@ func (p *planner) replace(olds []*plannedFact, next memory.Fact, reason string) 
 	p.outcomes = append(p.outcomes, outcome)
 }
 
-// supersede ends a fact that next replaces. It only hides the fact if another owner shared it.
+// supersede ends a fact that next replaces. If another owner shared the fact, supersede only hides it.
 func (p *planner) supersede(k *plannedFact, next memory.Fact, reason string) {
 	change := p.unlink(k, reason)
 	change.OldID, change.NewID = k.Fact.ID, next.ID
@@ -281,7 +280,7 @@ func (p *planner) supersede(k *plannedFact, next memory.Fact, reason string) {
 	k.change, k.isEnding = &change, true
 }
 
-// replaced returns the change that ends the old fact of a replacement. A fact that began after its own end
+// replaced returns the change that ends the old fact of a replacement. ValidTo is never before ValidFrom.
 func replaced(old, next memory.Fact, at time.Time, reason string, author memory.Author) memory.Change {
 	change := memory.Replace(old, next, at, reason, author)[0]
 	if gone := change.After.Fact; gone.ValidTo.Before(gone.ValidFrom) {
@@ -290,12 +289,12 @@ func replaced(old, next memory.Fact, at time.Time, reason string, author memory.
 	return change
 }
 
-// freeWords lets new facts use the words of an ended fact.
+// freeWords removes an ended fact's wording from the live wordings, so that new facts may use the wording.
 func (p *planner) freeWords(k *plannedFact) {
 	delete(p.live, wordingOf(k.Fact))
 }
 
-// unlink hides a fact that another owner shared with this owner.
+// unlink returns the change that hides a fact which another owner shared.
 func (p *planner) unlink(k *plannedFact, reason string) memory.Change {
 	if k.Link == nil {
 		return memory.Change{}
@@ -305,7 +304,7 @@ func (p *planner) unlink(k *plannedFact, reason string) memory.Change {
 	return memory.Change{Action: memory.ActionUnlink, After: memory.Image{Link: &link}, Base: k.Link.Version, Reason: reason, Author: p.o.Author}
 }
 
-// addPending adds a pending fact. instead is the id of the fact that it would replace, or "".
+// addPending adds a pending fact. instead is the id of the fact that the pending fact would replace, or "".
 func (p *planner) addPending(next memory.Fact, instead, reason string) {
 	if p.live[wordingOf(next)] || slices.ContainsFunc(p.order, func(id string) bool {
 		k := p.facts[id]
@@ -320,7 +319,7 @@ func (p *planner) addPending(next memory.Fact, instead, reason string) {
 	p.outcomes = append(p.outcomes, Outcome{ID: next.ID, Fact: next.Content, Action: "pending", Target: instead, Reason: reason})
 }
 
-// addPast stores a statement that a newer statement has already replaced. Searches do not return it.
+// addPast stores a statement that the newer fact by has already replaced. Searches do not return past facts.
 func (p *planner) addPast(c extract.Candidate, by string, until time.Time, reason string) {
 	if by == "" || p.waits(c) != "" || !c.ObservedAt.Before(until) || isRecorded(c) {
 		p.ignore(c, by, reason)
@@ -342,8 +341,7 @@ func isRecorded(c extract.Candidate) bool {
 	})
 }
 
-// changes returns all changes in an order in which they can be applied: changes that free words and
-// attributes come first.
+// changes returns all changes in the order of application: changes that free wordings and attributes come first.
 func (p *planner) changes() []memory.Change {
 	var ends, keeps []memory.Change
 	for _, id := range p.order {

@@ -9,12 +9,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// passageBytes is the maximum length of a passage: about 250 tokens, which every embedder reads completely.
+// passageBytes is the maximum length of a sentence, and by default of a passage: about 250 tokens, which
+// every embedder reads completely.
 const passageBytes = 1000
 
-// Passages splits a document into its sentences and into consecutive pieces, which are compared with facts.
-// count measures the pieces, each at most most units long (1000 bytes if most is 0). Equal documents have
-// equal passages.
+// Passages splits a document into its sentences and into pieces of consecutive sentences, for comparisons
+// with facts. count returns the length of a text, and maxUnits is the maximum length of a piece; 0 means 1000
+// bytes. Equal documents have equal passages.
 func Passages(document string, maxUnits int, count func(string) int) []string {
 	if maxUnits == 0 {
 		maxUnits, count = passageBytes, func(s string) int { return len(s) + 1 }
@@ -47,8 +48,8 @@ func Passages(document string, maxUnits int, count func(string) int) []string {
 	return out
 }
 
-// InContext returns the name of the context that contains a candidate's words or its quote, or that they
-// contain. It returns "" for none, and for an explicit request to remember.
+// InContext returns the name of a context that contains the candidate's words or quote, or is contained in
+// the words. It returns "" for none, and for an explicit request to remember.
 func InContext(c extract.Candidate, quote string, contexts []memory.Context) string {
 	if c.RememberRequested {
 		return ""
@@ -66,7 +67,7 @@ func InContext(c extract.Candidate, quote string, contexts []memory.Context) str
 	return ""
 }
 
-// quotedWords is the minimum number of words of a quote that does not match by chance.
+// quotedWords is the minimum number of words of a quote that is compared; shorter quotes match by chance.
 const quotedWords = 6
 
 // padWithSpaces surrounds a text with spaces, so that a substring search matches whole words only.
@@ -84,8 +85,8 @@ func contextName(c memory.Context) string {
 	return c.ID
 }
 
-// NearContext returns the name of the context if one of its passages means the same as a candidate,
-// otherwise "". near is the minimum similarity of the passage; 0 means 0.90.
+// NearContext returns the name of the document if its passage means the same as a candidate, otherwise "".
+// minSimilarity is the minimum similarity (cosine) of passage and candidate; 0 means 0.90.
 func NearContext(c extract.Candidate, document memory.Context, passage string, similarity, minSimilarity float64) string {
 	if minSimilarity == 0 {
 		minSimilarity = 0.90

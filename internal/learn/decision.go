@@ -14,7 +14,7 @@ import (
 const (
 	Add      extract.Verdict = "add"    // store the candidate
 	Update   extract.Verdict = "update" // the candidate replaces the target
-	Delete   extract.Verdict = "delete" // the target no longer holds
+	Delete   extract.Verdict = "delete" // the target fact is no longer true
 	None     extract.Verdict = "none"   // the target already means the same as the candidate
 	ToForget extract.Verdict = "forget" // the user asks to forget the targets
 )
@@ -36,7 +36,7 @@ var verdicts = map[string]extract.Verdict{
 }
 
 // ParseDecisions reads a model's reply about cands: the reconciliation prompt's decisions, a list of facts
-// with events, or {"action": "replace", "target_id": …}. It ignores decisions about unknown candidates. It
+// with events, or {"action": "replace", "target_id": …}. It ignores decisions about unknown candidates, and
 // returns [memory.Invalid] if the reply has no decisions.
 func ParseDecisions(reply string, cands []extract.Candidate) ([]Decision, error) {
 	targets := map[string]string{} // maps short and full ids to full ids
@@ -59,7 +59,7 @@ func ParseDecisions(reply string, cands []extract.Candidate) ([]Decision, error)
 		if listed = listed || ok; !ok {
 			continue
 		}
-		if verdict == ToForget { // this reply format cannot express any other request to forget
+		if verdict == ToForget { // this reply format has no requests to forget
 			verdict = Delete
 		}
 		d := Decision{Candidate: -1, Verdict: verdict, Text: w.Text, Reason: w.Reason}

@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// DedupeOptions define a duplicate.
+// DedupeOptions are the settings of [Dedupe].
 type DedupeOptions struct {
 	// Near is the minimum similarity of duplicates; 0 means 0.90. The best value depends on the embedder.
 	Near float64
-	// ExactOnly treats only equal words as duplicates. Facts that a person adds use it.
+	// ExactOnly treats only equal words as duplicates, as for facts that a person adds.
 	ExactOnly bool
-	// Scope is as in [PlanOptions]. A fact that is visible in only a part of the scope is no duplicate.
+	// Scope is the scope of new facts. A fact that is visible in only a part of Scope is no duplicate.
 	Scope memory.Scope
 }
 
@@ -24,8 +24,9 @@ type Repetition struct {
 	Fact      extract.Neighbour
 }
 
-// Dedupe separates new candidates from candidates that repeat a live fact, that a person rejected or forgot,
-// or that echo injected memory. Of equal candidates it keeps the first, with the highest confidence among them.
+// Dedupe separates new candidates (fresh) from candidates that repeat a live fact, and drops candidates that
+// a person rejected or forgot or that repeat injected memory. Of equal candidates it keeps the first, with
+// their highest confidence.
 func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candidate, repetitions []Repetition, dropped []Dropped) {
 	if o.Near == 0 {
 		o.Near = 0.90
@@ -53,8 +54,8 @@ func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candida
 	return fresh, repetitions, dropped
 }
 
-// unwantedReason returns why a candidate must not be stored again: a person rejected it, or a fact of the
-// same turn was forgotten, undone or replaced.
+// unwantedReason returns the reason not to store a candidate again, or "": a person rejected it, or the fact
+// from the same turn was forgotten or replaced.
 func unwantedReason(c extract.Candidate) string {
 	if c.RememberRequested {
 		return ""
@@ -79,13 +80,13 @@ func unwantedReason(c extract.Candidate) string {
 	return ""
 }
 
-// isLive reports whether the fact with this id is among the neighbours and live.
+// isLive reports whether the neighbours contain a live fact with this id.
 func isLive(near []extract.Neighbour, id string) bool {
 	return slices.ContainsFunc(near, func(n extract.Neighbour) bool { return n.Fact.ID == id && n.Fact.Status.Live() })
 }
 
-// echoedFact returns the fact that a candidate repeats if only a model or a pasted text states it. Such an
-// echo is no evidence for the fact.
+// echoedFact returns the fact that a candidate repeats if not the user but a model or a pasted text states
+// the candidate. Such a repetition is no evidence.
 func echoedFact(c extract.Candidate) (extract.Neighbour, bool) {
 	if c.RememberRequested || c.Op == Update || rank(c.Trust) >= rank(memory.TrustUser) && (c.ReviewReason == "" || c.Doubt == "") {
 		return extract.Neighbour{}, false
@@ -144,16 +145,15 @@ func duplicateOf(c extract.Candidate, o DedupeOptions) (n extract.Neighbour, ok 
 	return extract.Neighbour{}, false
 }
 
-// confirms reports whether a candidate that needs no review repeats a pending fact. The fact then needs no
-// review either.
+// confirms reports whether a candidate that needs no review repeats a pending fact, which then needs no review either.
 func confirms(c *extract.Candidate, n extract.Neighbour) bool {
 	return n.Fact.Status == memory.Pending && n.Link == nil && c.ReviewReason == "" && rank(c.Trust) >= rank(memory.TrustUser) &&
 		!slices.Contains(n.Fact.Provenance.Turns, c.Turn) &&
 		(text.Hash(n.Fact.Content) == text.Hash(c.Text) || agree(n.Fact.Content, c.Text))
 }
 
-// covers reports whether the neighbour is visible everywhere in scope without another user's share, which
-// may end at any time.
+// covers reports whether the neighbour is visible everywhere in scope. Facts shared by another user do not
+// count, because the share may end at any time.
 func covers(n extract.Neighbour, scope memory.Scope) bool {
 	if n.SharedByUser() {
 		return false
@@ -176,7 +176,7 @@ func duplicateIndex(fresh []extract.Candidate, c extract.Candidate, o DedupeOpti
 	return -1
 }
 
-// merged returns candidate a with those values of b that are better.
+// merged returns a with the higher confidence of both, preferring the candidate without review.
 func merged(a, b extract.Candidate) extract.Candidate {
 	if a.ReviewReason != "" && b.ReviewReason == "" {
 		a, b = b, a

@@ -10,21 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These forms match a statement that ends something: the user no longer does or has a thing, or lost one
-// of several things.
+// Statements that end a fact: endForm for a deed, state or thing that ended, goneForm for a thing that the user lost.
 var (
 	endForm  = lazy.Compile(`^user (?:has |is |are )?(?:no longer|not|does not|cannot|will not|quit|stopped|gave up|left|dropped out of|graduated from) (?:going |has |have |owns? |keeps? |drives? )?(.+)$`)
 	goneForm = lazy.Compile(`^user(?: (?:has )?(?:sold|gave(?: away)?|rehomed|got rid of|closed) (.+?)(?: away)?|'s (.+) (?:died|passed away))$`)
 )
 
-// articles may precede the thing that ends. Other small words change the meaning: "stopped by a shop" ends nothing.
+// articles may precede the thing that ended. Other small words change the meaning: "stopped by a shop".
 var articles = lazy.Words("a an the any his her their user's")
 
 // phraseEnd matches the word that separates a thing or a deed from its description.
 var phraseEnd = lazy.Compile(` (?:named|called|with|in|at|of|for|from|that|who|which|on|since|every|each|once|twice|\d+)\b|[,(]`)
 
-// endsFact reports whether a statement ends what a fact asserts: the fact contains everything that the
-// statement names, including the thing or deed that the fact is about.
+// endsFact reports whether a statement ends a fact: the fact has all terms of the statement, and the
+// statement names the fact's thing or deed.
 func endsFact(c extract.Candidate, f memory.Fact) bool {
 	statement, fact := strings.TrimSpace(text.Fold(withoutDates(c.Text, text.Resolve(c.Text, c.ObservedAt)))), text.Fold(f.Content)
 	gone := goneForm.FindStringSubmatch(statement)
@@ -54,8 +53,8 @@ func endsFact(c extract.Candidate, f memory.Fact) bool {
 // counting matches a fact that only counts things the user has.
 var counting = lazy.Compile(`^user (?:only )?has (?:only |now )?(\w+) (\w+)$`)
 
-// recounts reports whether a statement gives another number for the things that a fact counts. "One dog"
-// does; "a dog" does not, because it may be one of two.
+// recounts reports whether a statement has another number for the things that a fact counts. "Has one dog"
+// recounts "has two dogs"; "has a dog" does not, because it may be one of the two.
 func recounts(statement, fact string) bool {
 	a, b := counting.FindStringSubmatch(text.Fold(statement)), counting.FindStringSubmatch(text.Fold(fact))
 	if a == nil || b == nil || text.Term(a[2]) != text.Term(b[2]) {

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// notOwnWords is the reason for dropping a candidate that is based on text from somebody else or on injected memories.
+// notOwnWords is the reason for dropping a candidate based on another person's text or an injected memory.
 const notOwnWords = "not the user's own words"
 
 // Dropped is a candidate that is not stored, with the reason.
@@ -68,7 +68,7 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 	return kept, dropped
 }
 
-// tidy returns a fact on one line without a bullet, enclosing quotation marks or a final full stop.
+// tidy returns a fact as one line without a bullet, enclosing quotation marks or a final full stop.
 func tidy(s string) string {
 	s, _ = trimBullet(visibleText(s))
 	for len(s) > 1 && strings.IndexByte("\"'`", s[0]) >= 0 && s[len(s)-1] == s[0] {
@@ -80,7 +80,7 @@ func tidy(s string) string {
 	return s
 }
 
-// visibleText returns s on one line without invisible characters, so that facts that look alike are equal.
+// visibleText returns s as one line without invisible characters, so that facts with equal appearance have equal bytes.
 func visibleText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -104,7 +104,7 @@ func shortName(s string) string {
 	return strings.ToValidUTF8(s[:maxName], "")
 }
 
-// passingTalk matches talk that matters only during the conversation.
+// passingTalk matches facts that matter only during the conversation: "User is hungry".
 var passingTalk = lazy.Compile(`(?i)^(?:the )?user (?:` +
 	`(?:is |was |has )?(?:just )?(?:ask(?:s|ed|ing)|request(?:s|ed|ing)?|inquir|greet(?:s|ed|ing)?|thank(?:s|ed|ing)?|repl(?:y|ies|ied)|respond(?:s|ed)?|said (?:hello|hi|yes|no|thanks)|says (?:hello|hi|yes|no|thanks))\b` +
 	`|(?:is|was) (?:just )?(?:testing|typing|waiting|chatting|writing a (?:message|prompt)|interacting|speaking with|talking to (?:the|an) (?:assistant|ai|bot))\b` +
@@ -137,10 +137,10 @@ func worthlessReason(c extract.Candidate) string {
 	return ""
 }
 
-// transcribed matches a line of a transcript, which is not a fact.
+// transcribed matches a line of a transcript.
 var transcribed = lazy.Compile(`^(?:user|assistant|context)(?: said)?: `)
 
-// saysNothing reports whether a text is a single word or has no meaning outside its conversation.
+// saysNothing reports whether a text is a single word or has only words of speaking, knowing and asking.
 func saysNothing(s string) bool {
 	for t := range extract.TermSet(s) {
 		if !tellingTerms.Has(t) && !wanting.Has(t) {
@@ -155,7 +155,7 @@ var wanting = lazy.SetOf("what who where when why how which would could do does 
 // ReadsLikeInstruction reports whether a fact's words read like an instruction to a model.
 func ReadsLikeInstruction(words string) bool { return extract.Instructs(tidy(words)) }
 
-// sources are the turns from which candidates may come.
+// sources holds the turns from which candidates may come.
 type sources struct{ utterances []extract.Utterance }
 
 // source returns the index of a candidate's turn, or -1, and how well that turn supports the candidate. If
@@ -181,8 +181,8 @@ func (r *sources) source(c *extract.Candidate, about string) (turn int, g Ground
 	return turn, g
 }
 
-// isBasedOnBlanked reports whether blanked text is the only evidence for a candidate. Its quote, or without a
-// quote most of its terms, occur only there, or it names a turn that the model did not see.
+// isBasedOnBlanked reports whether blanked text is the only evidence for a candidate: it has the quote, or
+// most terms of the candidate, or the candidate names a turn that the model did not see.
 func (r *sources) isBasedOnBlanked(c *extract.Candidate) bool {
 	for _, s := range r.utterances {
 		if _, own := locate(s.Text, c.Quote); own {
@@ -229,7 +229,8 @@ func (r *sources) isBasedOnBlanked(c *extract.Candidate) bool {
 	return there*5 >= all*4 && here*2 <= all && there > here
 }
 
-// mostlyBlanked reports whether most of a message is blanked. Secrets do not count.
+// mostlyBlanked reports whether most of a message is blanked with spaces. Secrets, blanked with asterisks, do
+// not count.
 func mostlyBlanked(content, shown string) bool {
 	letters, gone := 0, 0
 	for i := range len(content) {

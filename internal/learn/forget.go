@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ForgetRequest is a turn's request to forget, with the ids of the facts that the model selected for it.
+// ForgetRequest is a turn's request to forget, with the ids of the facts that the model selected.
 type ForgetRequest struct {
 	Turn  string
 	Facts []string
 }
 
-// ForgetOps separates operations that forget facts from other candidates. It drops operations without valid evidence.
+// ForgetOps separates operations to forget from other candidates, and drops those without a user's quote.
 func ForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (others []extract.Candidate, named []ForgetRequest) {
 	for _, c := range cands {
 		if c.Op != ToForget {
@@ -32,8 +32,8 @@ func ForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (other
 	return others, named
 }
 
-// Forget returns the changes that exclude memories from search. It retires facts together with the turns
-// that taught them, removes links, and retires turns and summaries. Each memory changes once, in the order of found.
+// Forget returns the changes that exclude memories from search. It retires facts together with their turns,
+// removes links, and retires turns and summaries. Each memory changes once, in the order of found.
 func Forget(found []memory.Memory, now time.Time, reason string, author memory.Author) []memory.Change {
 	f := forgetter{now: memory.Time(now), reason: reason, author: author, done: map[string]bool{}}
 	for _, m := range found {

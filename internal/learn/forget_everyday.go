@@ -14,10 +14,10 @@ import (
 // everydayName is a common name for an attribute in requests to forget, such as "my job".
 type everydayName struct {
 	asked      *regexp.Regexp // matches the whole request, folded
-	attributes []string       // attributes, or prefixes of them that end in ":"
+	attributes []string       // attributes, or prefixes of attributes, which end in ":"
 	category   string         // a whole category; "" for none
 	statement  *regexp.Regexp // how people state the attribute, in the first or third person; nil: no pattern
-	only       bool           // the attribute alone matches: "a dog named Rex" does not state the user's own name
+	only       bool           // only the attribute matches, not words: "a dog named Rex" does not state the user's name
 }
 
 // callsOwn matches words such as "about my current" before something that the user owns.
@@ -32,8 +32,8 @@ func callsIt(words, phrases string) *regexp.Regexp {
 
 func statedAs(form string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + form) }
 
-// everydayNames are tried in order. A former thing ("my old job") is another attribute. The patterns
-// compile on first use because requests to forget are rare.
+// everydayNames are tried in order. Former things ("my old job") have their own entry. The patterns compile
+// on first use because requests to forget are rare.
 var everydayNames = sync.OnceValue(func() []everydayName {
 	return []everydayName{
 		{callsIt(`job|work|profession|occupation|career|role|employment|job title`, `what i do(?: for (?:a living|work))?`), []string{"occupation", "employer", "field", "left:"}, "", statedAs(`\b(?:i|user) (?:currently |now )?works? (?:at|for|as)\b|\b(?:my|user's) job\b`), false},
@@ -86,7 +86,7 @@ func (e *everydayName) says(sentence string) bool {
 // possessed matches something that belongs to a person close to the user: "my sister's birthday".
 var possessed = lazy.Compile(`(?i)\b(?:my|our|user['’]s) (?:\w+ )?(\w+)['’]s\b`)
 
-// isAboutOthers reports whether a sentence is about people close to the user, or about their things.
+// isAboutOthers reports whether a sentence is about people close to the user, or about these people's things.
 func isAboutOthers(sentence string) bool {
 	return possessed.MatchString(sentence) || isAboutKin(sentence)
 }

@@ -20,7 +20,7 @@ type MemoryRequests struct {
 	OffTheRecord bool // the user wants this message not to be remembered
 }
 
-// MemoryRequestsIn finds the requests in a user's turn. Turns of other roles have none.
+// MemoryRequestsIn finds the requests in a user's turn. Turns of other roles have no requests.
 func MemoryRequestsIn(t memory.Turn) MemoryRequests {
 	remember, forget := extract.Commands([]extract.Utterance{{Turn: t, Text: utterance.Read(t.Content, t.Foreign).Own}})
 	return MemoryRequests{
@@ -30,7 +30,7 @@ func MemoryRequestsIn(t memory.Turn) MemoryRequests {
 }
 
 // Confidential reports whether the message must be redacted. A message that also asks to forget something is
-// not redacted: it is learned from first, and then retired.
+// not redacted, because its facts are learned first and the message is then retired.
 func (w MemoryRequests) Confidential() bool { return w.OffTheRecord && len(w.Forget) == 0 }
 
 // minMatchShare is the share of a request's terms that a memory must have to match the request.
@@ -41,9 +41,9 @@ const minMatchShare = 0.6
 //   - has the meaning that the rules find in the request ("I hate dill": "User dislikes dill"),
 //   - has the attribute that the request names by an everyday name ("my job"),
 //   - has nearly all words of the request, and its names and numbers, or
-//   - is a fact whose quote has these, if each of the fact's turns matches as well.
+//   - is a fact whose quote has these words, names and numbers, if each of the fact's turns matches as well.
 //
-// A request that names a thing or repeats a statement selects one fact. If several facts match, it selects none.
+// A request that names a thing or repeats a statement selects a fact only if it is the only match.
 func MemoriesToForget(wish extract.Command, found []memory.Memory) []memory.Memory {
 	if wish.All {
 		return found
@@ -73,7 +73,7 @@ func MemoriesToForget(wish extract.Command, found []memory.Memory) []memory.Memo
 	return out
 }
 
-// introduces reports whether a memory gives a name to somebody or something: "my boss Carl".
+// introduces reports whether a memory says who or what has a name: "my boss Carl".
 func introduces(m memory.Memory, name string) bool {
 	if m.Fact == nil && (m.Turn == nil || m.Turn.Role != memory.RoleUser) {
 		return false
@@ -86,7 +86,7 @@ func introduces(m memory.Memory, name string) bool {
 	return slices.ContainsFunc(of.FindAllStringSubmatch(words, -1), func(found []string) bool { return text.IsPersonWord(found[1]) })
 }
 
-// onlyMatch returns the fact that states what the request names, if exactly one fact does.
+// onlyMatch returns the fact that states the request's thing or statement, or nil if several facts match.
 func onlyMatch(found []memory.Memory, wish extract.Command) []memory.Memory {
 	says := saysWhatIs(wish.What)
 	if wish.Of == extract.NamesStatement {
@@ -104,7 +104,7 @@ func onlyMatch(found []memory.Memory, wish extract.Command) []memory.Memory {
 	return one
 }
 
-// saysWhatIs returns a function that reports whether a fact begins by stating a thing's value.
+// saysWhatIs returns a function that reports whether a fact begins with a thing's value: "The code is 17".
 func saysWhatIs(thing string) func(fact string) bool {
 	form := regexp.MustCompile(`^(?:the |user's )` + regexp.QuoteMeta(text.Fold(thing)) + ` (?:is|are|was|were|has|have|starts?|begins?|ends?|costs?)\b`)
 	return func(fact string) bool { return form.MatchString(text.Fold(fact)) }
@@ -116,10 +116,10 @@ func sameStatement(fact, statement string) bool {
 	return slices.Equal(text.Terms(fact), text.Terms(statement)) && text.Negated(fact) == text.Negated(statement) && isAverse(fact) == isAverse(statement)
 }
 
-// requestSubject is what a request to forget is about.
+// requestSubject is the subject of a request to forget, prepared for comparisons with memories.
 type requestSubject struct {
 	terms           map[string]bool
-	mainTerms       map[string]bool     // the request's terms without common ones
+	mainTerms       map[string]bool     // the request's terms without common terms
 	namesAndNumbers []string            // names and numbers, folded
 	readings        []extract.Candidate // the candidates that the rules find in the request
 	everyday        *everydayName       // the attribute that the request names by an everyday name
@@ -156,7 +156,7 @@ func withoutCommonTerms(terms map[string]bool) map[string]bool {
 // feelingTerms are terms of verbs of liking, whose meaning the attribute and polarity already express.
 var feelingTerms = lazy.SetOf("like love enjoy adore hate dislike detest loathe stand", extract.TermSet)
 
-// means reports whether the request selects a memory by the memory's own words.
+// means reports whether the request selects a memory because of the memory's own words.
 func (g requestSubject) means(m memory.Memory) bool {
 	if m.Fact != nil {
 		f := *m.Fact
@@ -172,7 +172,8 @@ func (g requestSubject) means(m memory.Memory) bool {
 	return slices.ContainsFunc(extract.ReadPlain(m.Turn.Content, extract.Utterance{Turn: *m.Turn}), func(c extract.Candidate) bool { return g.states(extract.Classified(c)) })
 }
 
-// states reports whether a candidate equals a candidate that the rules found in the request, or has its attribute.
+// states reports whether a candidate states the same as a candidate that the rules found in the request, or
+// has the request's everyday attribute.
 func (g requestSubject) states(c extract.Candidate) bool {
 	return g.everyday != nil && g.everyday.has(c) || slices.ContainsFunc(g.readings, func(r extract.Candidate) bool {
 		r = extract.Classified(r)
@@ -187,8 +188,8 @@ var aversion = lazy.Compile(`\b(?:dislikes?|hates?|detests?|loathes?|not|no long
 // isAverse reports whether a fact expresses dislike.
 func isAverse(fact string) bool { return aversion.MatchString(text.Fold(fact)) }
 
-// matches reports whether words, together with words for their classes, contain the request's terms. If the
-// request is about the user, sentences about other people do not count.
+// matches reports whether a memory's words and its class words contain the request's terms. If the request is
+// about the user, sentences about other people do not count.
 func (g requestSubject) matches(words, classes string) bool {
 	if g.aboutUser {
 		var names bool
@@ -210,7 +211,7 @@ func (g requestSubject) matches(words, classes string) bool {
 }
 
 // sentencesOfUser returns the sentences that are not about people close to the user. names reports whether
-// one of these sentences states the everyday attribute.
+// such a sentence states the everyday attribute.
 func (g requestSubject) sentencesOfUser(words string) (rest string, names bool) {
 	var own []string
 	for _, s := range text.Sentences(words) {

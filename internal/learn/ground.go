@@ -10,21 +10,21 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Claim is a fact that a model proposes, with its quote and its subject; both are "" if the model gave
-// none. Op is the operation on the facts that the claim names by id, "" if it names none.
+// Claim is a fact that a model proposes. Quote and Subject are "" if the model gave none. Op is the operation
+// on existing facts, "" for none.
 type Claim struct {
 	Text, Quote, About string
 	Op                 extract.Verdict
 }
 
-// Grade says how well a conversation supports a claim.
+// Grade is how well a conversation supports a claim.
 type Grade int
 
 // The grades.
 const (
-	Grounded Grade = iota // the turn has the quote, and nothing contradicts the claim
+	Grounded Grade = iota // the turn has the quote and does not contradict the claim
 	Unproven              // the turn neither proves nor refutes the claim
-	Refuted               // the conversation lacks or contradicts a part of the claim
+	Refuted               // a part of the claim is missing in the conversation or contradicts it
 )
 
 // Grounding is the result of [Ground]. Reason explains it to people and is "" if Grounded. Span is the
@@ -38,9 +38,9 @@ type Grounding struct {
 // UnprovenConfidence is the maximum confidence of an unproven fact.
 const UnprovenConfidence = 0.6
 
-// Ground looks for evidence against a claim: names, numbers and dates that nobody mentioned, a denial that
-// only the quote has, quoted or hypothetical words, and another person. Without such evidence the claim
-// holds; it is Grounded if its quote is in the turn.
+// Ground looks for evidence against a claim: unmentioned names, numbers and dates, a denial that only the
+// quote has, quoted or hypothetical words, and another person. A claim without such evidence is Grounded if
+// its quote is in the turn, otherwise Unproven.
 func Ground(c Claim, s extract.Utterance) Grounding {
 	g := newGrounds(c, s)
 	if reason := g.refute(); reason != "" {
@@ -52,23 +52,23 @@ func Ground(c Claim, s extract.Utterance) Grounding {
 	return Grounding{Grounded, "", g.span}
 }
 
-// Says reports whether a turn states a fact in about the same words.
+// Says reports whether a turn states a fact in nearly the same words.
 func Says(s extract.Utterance, fact string) bool {
 	g := newGrounds(Claim{Text: fact}, s)
 	return g.contentWords() > 0 && g.sharedWords(g.turn)*4 >= g.contentWords()*3 && g.refute() == ""
 }
 
-// grounds holds a claim and the texts that it is compared with.
+// grounds holds a claim and the texts with which it is compared.
 type grounds struct {
 	claim         Claim
 	utterance     extract.Utterance
-	hasExactQuote bool      // the turn has the quote letter by letter
-	hasQuote      bool      // the turn has the quote, ignoring small words
-	span          text.Span // position of the quote in the turn
+	hasExactQuote bool      // the turn has the quote (see [locate])
+	hasQuote      bool      // the turn has the quote, or a clause with the claim's words
+	span          text.Span // position of the quote or clause in the turn
 	fact          []token
 	turn          []token
 	quote         []token           // the words of the quote, or of the turn without a quote
-	phrase        []token           // the quote's words, extended to the next pause on both sides
+	phrase        []token           // the quote, extended to the next punctuation on both sides
 	around        []token           // the turn, the messages before it, and stored facts
 	clauses       [][]token         // the clauses of the turn
 	names         map[string]string // names, each with its person's role ("sister") if the text states it
@@ -97,10 +97,10 @@ func newGrounds(c Claim, s extract.Utterance) *grounds {
 	return g
 }
 
-// statedEarlier is the reason for dropping a claim whose only evidence is a turn that was learned from before.
+// statedEarlier is the reason for dropping a claim whose only evidence is an earlier turn.
 const statedEarlier = "an earlier turn already states it"
 
-// refute returns why a claim must be wrong, or "" if nothing contradicts it.
+// refute returns the reason why a claim is wrong, or "" if there is no contradiction.
 func (g *grounds) refute() string {
 	if g.claim.Quote != "" && !g.hasExactQuote {
 		for _, words := range g.utterance.Earlier {
@@ -120,14 +120,14 @@ func (g *grounds) refute() string {
 	return ""
 }
 
-// check finds evidence against a claim. If doubts is set, the evidence does not refute the claim.
+// check finds evidence against a claim. If doubts is set, the evidence only makes the claim Unproven.
 type check struct {
 	find   func() string
 	doubts bool
 }
 
-// checks returns the checks that apply. No list has all forms of denial, so they can only cast doubt on an
-// operation that has a quote and names the fact that it ends.
+// checks returns all checks of the claim. The denial check is unreliable, so it only doubts an operation that
+// has a quote and ends a named fact.
 func (g *grounds) checks() []check {
 	return []check{
 		{g.notUsersWords, false}, {g.hypothetical, false}, {g.unmentionedName, false}, {g.unmentionedNumber, false}, {g.unmentionedDate, false}, {g.misattributedValue, false}, {g.swappedWord, false}, {g.unfulfilled, false},
@@ -135,7 +135,7 @@ func (g *grounds) checks() []check {
 	}
 }
 
-// doubt returns why a claim is not proven, or "" if it is.
+// doubt returns the reason why a claim is unproven, or "" for a proven claim.
 func (g *grounds) doubt() string {
 	if !g.hasExactQuote {
 		return "it has no quote from the turn"
@@ -150,8 +150,8 @@ func (g *grounds) doubt() string {
 	return ""
 }
 
-// locateClaim returns the clause of the turn that has most of the claim's words, or the whole turn if the
-// quote is not in it.
+// locateClaim returns the clause of the turn with most words of the claim. ok is false if the clause has
+// none, or if the claim has a quote and the clause lacks a word.
 func (g *grounds) locateClaim() (text.Span, bool) {
 	best, most := text.Span{}, 0
 	for _, c := range g.clauses {
@@ -162,7 +162,7 @@ func (g *grounds) locateClaim() (text.Span, bool) {
 	return best, most > 0 && (g.claim.Quote == "" || most >= g.contentWords())
 }
 
-// extendToPauses extends a span to the pauses around it.
+// extendToPauses extends a span to the surrounding punctuation.
 func extendToPauses(s string, span text.Span) text.Span {
 	const pauses = ".,;!?\n()"
 	span.Start = strings.LastIndexAny(s[:span.Start], pauses) + 1
@@ -183,7 +183,7 @@ func sentenceAround(s string, span text.Span) (start, end int) {
 	return start, len(s)
 }
 
-// clausesOf returns the words of each clause. It also splits a clause where a conjunction introduces another subject.
+// clausesOf returns the words of each clause, also split before a conjunction with another subject.
 func clausesOf(s string, words []token, names map[string]string) [][]token {
 	var out [][]token
 	for _, sentence := range english.Read(s) {
@@ -205,8 +205,8 @@ func clausesOf(s string, words []token, names map[string]string) [][]token {
 
 var speechQuotes = lazy.Compile(`"[^"]{12,}"|“[^”]{12,}”|„[^“”]{12,}[“”]|«[^»]{12,}»`)
 
-// notUsersWords reports a quote that is not the user's own statement: it is in quotation marks, in a letter,
-// or somebody else's claim.
+// notUsersWords returns a reason if the quote is not the user's own statement: it is in quotation marks, in a
+// letter, or another person's claim.
 func (g *grounds) notUsersWords() string {
 	s := g.utterance.Text
 	for _, m := range speechQuotes.FindAllStringIndex(s, -1) {
@@ -224,7 +224,7 @@ func (g *grounds) notUsersWords() string {
 	return ""
 }
 
-// hypothetical reports a hypothetical case.
+// hypothetical returns a reason if the quote is about a hypothetical case.
 func (g *grounds) hypothetical() string {
 	const reason = "it is about a made-up case"
 	if g.utterance.Playing {
@@ -244,14 +244,14 @@ func (g *grounds) hypothetical() string {
 	return ""
 }
 
-// unrelated reports a claim that shares nothing with the turn.
+// unrelated returns a reason if the claim and the turn share no word.
 func (g *grounds) unrelated() string {
 	more := slices.DeleteFunc(slices.Clone(g.turn), func(t token) bool { return having.Has(t.word) })
 	if g.sharedWords(more) > 0 {
 		return ""
 	}
 	if g.foreign {
-		return "" // in another language only numbers and names can be compared, as the checks above do
+		return "" // other checks compare numbers and names, which do not depend on the language
 	}
 	return "the turn does not mention it"
 }
@@ -259,8 +259,8 @@ func (g *grounds) unrelated() string {
 // contentWords counts the content words of the claim.
 func (g *grounds) contentWords() int { return g.count(func(int) bool { return true }) }
 
-// sharedWords counts the words of the claim that also occur in words, in any form. Dates count only if the
-// claim has no other words.
+// sharedWords counts the words of the claim that also occur in words, in any form. A shared date counts only
+// if no word is shared.
 func (g *grounds) sharedWords(words []token) int {
 	n := g.count(func(i int) bool {
 		return slices.ContainsFunc(words, func(w token) bool { return alike(g.fact[i], w) })
@@ -280,7 +280,7 @@ func (g *grounds) count(has func(i int) bool) (n int) {
 	return n
 }
 
-// denied reports that either the claim or the quote, but not both, denies something.
+// denied returns a reason if only the claim or only the quote denies something.
 func (g *grounds) denied() string {
 	fact, quoted := polarity(g.claim.Text, false), polarity(sourceOfWords(g.phrase, g.utterance.Text), !pastForm.MatchString(text.Fold(g.claim.Text)) && !g.expressesEnd())
 	agree, clash := 0, 0
@@ -305,14 +305,14 @@ func (g *grounds) denied() string {
 	return ""
 }
 
-// expressesEnd reports whether the claim itself says that something ended, or expresses dislike.
+// expressesEnd reports whether the claim has the quote's verb of ending or dislike: "quit", "hates".
 func (g *grounds) expressesEnd() bool {
 	return slices.ContainsFunc(g.phrase, func(t token) bool {
 		return ceasing.Has(t.word) && slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, t) })
 	})
 }
 
-// deniesClaim reports whether the quoted words deny the claim while the words after the denial are unrelated to it.
+// deniesClaim reports whether the quoted words deny the claim, and the words after the denial do not affirm it.
 func (g *grounds) deniesClaim(quoted []polarWord) bool {
 	among := func(p polarWord) bool {
 		return p.term != "" && slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, p.token) })
@@ -339,14 +339,14 @@ func (g *grounds) deniesClaim(quoted []polarWord) bool {
 	return false
 }
 
-// endsMore reports whether words contain an ending or denial that others lack.
+// endsMore reports whether words contain a word of [endingWords] that is not in others.
 func endsMore(words, others []token) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		return endingWords.Has(t.word) && !slices.ContainsFunc(others, func(o token) bool { return o.word == t.word || alike(o, t) })
 	})
 }
 
-// unfulfilled reports a claim that states the user's wish or plan as a fact.
+// unfulfilled returns a reason if the claim states the user's wish or plan as a fact.
 func (g *grounds) unfulfilled() string {
 	fact := text.Fold(g.claim.Text)
 	if !stateForm.MatchString(fact) {
@@ -360,13 +360,13 @@ func (g *grounds) unfulfilled() string {
 	return ""
 }
 
-// polarWord is a word; denied is set if a denial shortly precedes it.
+// polarWord is a word. denied is set if a denial is among the few words before it.
 type polarWord struct {
 	token
 	denied bool
 }
 
-// polarity returns the words of a text and marks denied words, and also ended ones if ends is set.
+// polarity returns the words of a text, with denied set after a denial or, with ends, a verb of ending.
 func polarity(s string, ends bool) []polarWord {
 	words := readTokens(text.Fold(s))
 	out := make([]polarWord, len(words))

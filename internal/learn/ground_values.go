@@ -14,12 +14,12 @@ import (
 // token is a word or a number of a text.
 type token struct {
 	text.Span
-	word    string // the folded word, without an apostrophe and the letters after it
+	word    string // the folded word, without "'s" and the like
 	term    string // the word's stem, "" for a function word
 	number  string // the number in digits, "" for other words
 	capital bool
-	acronym bool   // at most four letters, all of them capitals
-	opens   bool   // the first word of its sentence
+	acronym bool   // at most four letters, all capitals
+	opens   bool   // the token is the first word of its sentence
 	owner   bool   // the word ends in 's
 	before  string // the text between this token and the previous one
 }
@@ -96,7 +96,7 @@ func otherScript(words []token) bool {
 	})
 }
 
-// isForeign reports whether words are in a language other than English. It looks at function words.
+// isForeign reports whether words are in a language other than English: few are English function words.
 func isForeign(words []token) bool {
 	small := 0
 	for _, t := range words {
@@ -107,7 +107,7 @@ func isForeign(words []token) bool {
 	return len(words) > 3 && small*7 < len(words) || otherScript(words)
 }
 
-// alike reports whether two words have much the same meaning.
+// alike reports whether two words have nearly the same meaning, or the same number.
 func alike(a, b token) bool {
 	switch {
 	case a.number != "" && b.number != "":
@@ -121,7 +121,7 @@ func alike(a, b token) bool {
 	return m[a.term] != "" && m[a.term] == m[b.term] || slices.Contains(text.Related(a.term), b.term)
 }
 
-// unmentionedNumber reports a number of the claim that nobody mentioned, or that differs from the quote's.
+// unmentionedNumber returns a reason if nobody mentioned a number of the claim, or the quote has another number.
 func (g *grounds) unmentionedNumber() string {
 	around, turn := numbersOf(g.around), numbersOf(g.turn)
 	shares, absent := false, false
@@ -147,7 +147,7 @@ func (g *grounds) unmentionedNumber() string {
 	return ""
 }
 
-// factNumbers returns the claim's numbers that are not parts of dates.
+// factNumbers returns the claim's numbers, except numbers in dates.
 func (g *grounds) factNumbers() (out []token) {
 	dates := g.dates()
 	for _, t := range g.fact {
@@ -159,10 +159,10 @@ func (g *grounds) factNumbers() (out []token) {
 	return out
 }
 
-// numbersOf returns the numbers in words, each in all of its forms.
+// numbersOf returns the numbers in words, each in all forms: "8k" is also "8000".
 func numbersOf(words []token) map[string]bool {
 	out := map[string]bool{}
-	before, minutes := 0, 0 // the minutes of "quarter to seven"
+	before, minutes := 0, 0 // before: the previous number; minutes: 15 in "quarter to seven"
 	for i, t := range words {
 		n := atoi(t.number)
 		switch t.word {
@@ -207,8 +207,8 @@ func hasNumberValue(numbers map[string]bool, n string) bool {
 	return numbers[n] || h >= 13 && h <= 23 && numbers[strconv.Itoa(h-12)]
 }
 
-// misattributedValue reports a number or day that belongs to something else in the turn: the claim "Mila is
-// 4" from "Theo's 4 and Mila's 7".
+// misattributedValue returns a reason if a number or day of the claim belongs to another word in the turn:
+// the claim "Mila is 4" from "Theo's 4 and Mila's 7".
 func (g *grounds) misattributedValue() string {
 	for _, v := range g.fact {
 		var own []token
@@ -237,7 +237,7 @@ func isWeekday(t token) bool { return text.ClassesOf(t.term)&text.ClassesAsked("
 
 func sameValue(a, b token) bool { return a.number == b.number && (a.number != "" || a.term == b.term) }
 
-// ownersOf returns the word that value i belongs to: the previous word that is not a linking word.
+// ownersOf returns the word to which value i belongs, if any: the previous word that is not a linking word.
 func ownersOf(words []token, i int) (out []token) {
 	j := i
 	for j > 0 && !isPause(words[j].before) && (linkingWords.Has(words[j-1].word) || text.IsTime(words[j-1].word)) {
@@ -256,8 +256,8 @@ func (g *grounds) mentionsAny(words []token) bool {
 	})
 }
 
-// swappedWord reports a claim that replaces a quoted word by a word from elsewhere in the turn: "liked Leeds
-// better" from "liked York better".
+// swappedWord returns a reason if the claim has another word of the turn in the place of a quoted word:
+// "liked Leeds better" for "liked York better".
 func (g *grounds) swappedWord() string {
 	among := func(words []token, t token) bool {
 		return slices.ContainsFunc(words, func(w token) bool { return alike(t, w) || sameName(t.word, w) })
@@ -284,7 +284,7 @@ func (g *grounds) swappedWord() string {
 
 func (g *grounds) dates() []text.Date { return text.Resolve(g.claim.Text, g.utterance.Turn.CreatedAt) }
 
-// unmentionedDate reports a date of the claim that nobody mentioned, or that differs from the quote's.
+// unmentionedDate returns a reason if the claim has a date that nobody mentioned, or not the quote's date.
 func (g *grounds) unmentionedDate() string {
 	at := g.utterance.Turn.CreatedAt
 	if at.IsZero() {
@@ -309,7 +309,7 @@ func (g *grounds) unmentionedDate() string {
 	return ""
 }
 
-// withinAYear reports whether two times are so close that people omit the year: at most about a year.
+// withinAYear reports whether two times are less than 400 days apart, so that people may omit the year.
 func withinAYear(a, b time.Time) bool { return a.Sub(b).Abs() < 400*24*time.Hour }
 
 func hasDate(words []token) bool {
@@ -324,7 +324,7 @@ func hasDate(words []token) bool {
 
 func isYear(d text.Date) bool { return d.To.Sub(d.From) > 300*24*time.Hour }
 
-// meansDate reports whether words may mean a date: they contain its parts, or its distance from today.
+// meansDate reports whether words may mean a date: they contain a part of the date, or resolve to the date.
 func (g *grounds) meansDate(d text.Date, words []token) bool {
 	now := g.utterance.Turn.CreatedAt
 	for _, r := range g.resolved(words) {

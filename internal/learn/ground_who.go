@@ -11,7 +11,7 @@ import (
 // person is the subject of a statement.
 type person struct {
 	kind  byte   // 's' for the speaker, 'o' for another person, 0 if unknown
-	group string // what another person is called: "sister"
+	group string // role of another person: "sister"
 	name  string
 }
 
@@ -23,7 +23,7 @@ func personOf(word string) string {
 	return ""
 }
 
-// addNames records names, each with its person's role if the text states it: "my sister Ana", "Ana, my
+// addNames adds names with their person's role, if the text states it: "my sister Ana", "Ana, my sister".
 func addNames(names map[string]string, words []token) {
 	for i, t := range words {
 		p := personOf(t.word)
@@ -46,7 +46,7 @@ func addNames(names map[string]string, words []token) {
 	}
 }
 
-// aboutAnother reports a claim about one person whose quote is about a different person.
+// aboutAnother returns a reason if the claim and the quote are about different persons.
 func (g *grounds) aboutAnother() string {
 	claimed := g.claimedPerson()
 	if claimed.kind == 0 {
@@ -102,8 +102,8 @@ func (g *grounds) claimedPerson() person {
 	return person{}
 }
 
-// subjectOfQuote returns the clause of the quote that has most of the claim's words, and the person that it is
-// about. inherited reports whether an earlier clause names that person.
+// subjectOfQuote returns the clause of the quote with most words of the claim, and the clause's person.
+// inherited reports whether only an earlier clause names that person.
 func (g *grounds) subjectOfQuote(claimed person) (clause []token, of person, inherited bool) {
 	best, most := -1, -1
 	start, _ := sentenceAround(g.utterance.Text, g.span)
@@ -130,7 +130,7 @@ func (g *grounds) subjectOfQuote(claimed person) (clause []token, of person, inh
 	return g.clauses[best], person{}, false
 }
 
-// omitsI reports whether a clause may omit "I": it has no subject and no third-person verb.
+// omitsI reports whether a clause may omit "I", because no third-person verb is among the first three words.
 func omitsI(clause []token) bool {
 	return !slices.ContainsFunc(clause[:min(len(clause), 3)], func(t token) bool {
 		return t.word == "is" || t.word == "has" || t.word == "was" || len(t.word) > 3 && strings.HasSuffix(t.word, "s") && !strings.HasSuffix(t.word, "ss")
@@ -171,7 +171,7 @@ func (g *grounds) subject(clause []token) (s person, explicit bool) {
 	return person{}, false
 }
 
-// verbFollows reports whether a verb follows word i: "Joanna's a vegetarian", "Tom always eats".
+// verbFollows reports whether a verb follows word i and adverbs: "Joanna's a vegetarian", "Tom always eats".
 func verbFollows(clause []token, i int) bool {
 	next := i + 1
 	for next < len(clause) && english.IsAdverb(clause[next].word) {
@@ -202,11 +202,10 @@ func (g *grounds) mentions(words []token, of person) bool {
 	})
 }
 
-// nearGroup reports whether two words may mean the same person: a child may be a son.
+// nearGroup reports whether two roles may mean the same person, such as child and son.
 func nearGroup(a, b string) bool { return a == b || slices.Contains(text.Related(a), b) }
 
-// mentionsAnother reports whether a claim about the user also names the person whom the quote is about: "User
-// has a sister".
+// mentionsAnother reports whether a claim about the user also names a person such as the quote's: "User has a sister".
 func (g *grounds) mentionsAnother(quoted person) bool {
 	return slices.ContainsFunc(g.fact[1:], func(t token) bool {
 		p := personOf(t.word)
@@ -215,7 +214,7 @@ func (g *grounds) mentionsAnother(quoted person) bool {
 	})
 }
 
-// unmentionedName reports a name that nobody mentioned.
+// unmentionedName returns a reason if the claim has a name that nobody mentioned.
 func (g *grounds) unmentionedName() string {
 	for i, t := range g.fact {
 		if !g.isName(i) || t.acronym || hasName(t, g.around) || otherScript(g.turn) {
@@ -251,8 +250,8 @@ func hasName(t token, words []token) bool {
 	return false
 }
 
-// shortens reports whether an acronym may be short for a name, as JS is for JavaScript: the first letters are
-// equal, and the name has the other letters in order.
+// shortens reports whether an acronym may mean a name, as JS means JavaScript: the first letters are equal,
+// and the name has the other letters in order.
 func shortens(w token, name string) bool {
 	if !w.acronym || len(w.word) < 2 || len(name) <= len(w.word) || w.word[0] != name[0] {
 		return false

@@ -16,21 +16,21 @@ import (
 type GuardOptions struct {
 	// Assistant also keeps the turns of the assistant.
 	Assistant bool
-	// Others keeps the words of other named speakers as context. Nothing is learned from them.
+	// Others keeps the words of other named speakers, but only as context.
 	Others bool
-	// Personal also blanks personal identifiers, see [Redact].
+	// Personal also blanks personal identifiers (see [Redact]).
 	Personal bool
-	// Begin and End are the fence of an injected block. Guard blanks the block wherever it occurs.
+	// FenceBegin and FenceEnd are the tags around an injected block. Guard blanks the block wherever it occurs.
 	Begin, End string
-	// Injected returns the memories injected up to the i-th turn, or nil. Guard calls it in the order of the
-	// turns. A nil function means that nothing was injected.
+	// Injected returns the memories injected up to turn i, or nil. Guard calls Injected in the order of the
+	// turns. A nil function means that no memory was injected.
 	Injected func(i int) *Injected
-	Whole    bool
+	Whole    bool // also set [extract.Utterance.Whole]
 }
 
-// Guard returns the text of the turns that may be learned from. It skips system turns, tool results and
-// NoLearn turns. It blanks injected memories, text that the user did not write, and secrets. Turns without
-// remaining text are omitted.
+// Guard returns the text of turns from which facts may be learned. It skips system turns, tool results and
+// NoLearn turns. It blanks injected memories, text that the user did not write, and secrets. Guard omits
+// turns without remaining text.
 func Guard(turns []memory.Turn, o GuardOptions) []extract.Utterance {
 	var out []extract.Utterance
 	for i, t := range turns {
@@ -107,16 +107,16 @@ func fill(b []byte, with byte) {
 	}
 }
 
-// Numbers of words from which a repetition counts as a copy. People repeat short statements about themselves
-// in the same words.
+// Minimum numbers of words of a copy: shingle for a word sequence, copiedBare for a sentence, copiedInFirst
+// for a first-person sentence, because people repeat short statements about themselves.
 const (
 	shingle       = 5
 	copiedBare    = 5
 	copiedInFirst = 12
 )
 
-// Injected recognises injected memories that return in a turn because a person pasted them, a client resent
-// them, or a model repeated them.
+// Injected recognises injected memories in the text of a turn: a person pasted them, a client sent them
+// again, or a model repeated them.
 type Injected struct {
 	base     *Injected // memories of earlier blocks
 	lines    map[string]bool
@@ -132,10 +132,10 @@ type memoryLine struct {
 	terms map[string]bool
 }
 
-// denies is slow, so callers use it for few lines.
+// denies reports whether the memory denies something. It is slow, so callers use it for few lines.
 func (l memoryLine) denies() bool { return Denied(l.body) }
 
-// NewInjected returns an Injected for memory texts and for lines of the injected block.
+// NewInjected returns an Injected for memory texts or lines of injected blocks.
 func NewInjected(texts ...string) *Injected {
 	g := &Injected{lines: map[string]bool{}, shingles: map[string]bool{}, all: map[string]bool{}}
 	for _, s := range texts {
@@ -144,7 +144,7 @@ func NewInjected(texts ...string) *Injected {
 	return g
 }
 
-// Add makes g recognise another text.
+// Add adds a text that g recognises.
 func (g *Injected) Add(s string) {
 	for line := range strings.Lines(s) {
 		body, _ := stripMarkup(line)
@@ -169,9 +169,9 @@ func (g *Injected) Add(s string) {
 	}
 }
 
-// Recalled returns an Injected for memories whose block is lost, for example after a restart. found is the
-// result of a search for the turn's [MaybeInjected]. base, which may be nil, has the available blocks and is
-// not changed.
+// Recalled returns an Injected for memories whose block is lost, for example after a restart. found has the
+// results of searches for the turn's [MaybeInjected]. base has the memories of the available blocks, may be
+// nil and is not modified.
 func Recalled(found []memory.Memory, base *Injected) *Injected {
 	g := NewInjected()
 	g.base = base
@@ -182,7 +182,7 @@ func Recalled(found []memory.Memory, base *Injected) *Injected {
 	return g
 }
 
-// line, shingle and term search g and its base; anyMemory tests each memory.
+// line, shingle and term report whether g or its base has the line, word sequence or term.
 
 func (g *Injected) line(normal string) bool {
 	return g != nil && (g.lines[normal] || g.base.line(normal))
@@ -201,8 +201,8 @@ func (g *Injected) anyMemory(so func(memoryLine) bool) bool {
 // maxMaybeInjected is the maximum number of searches for one turn.
 const maxMaybeInjected = 8
 
-// MaybeInjected returns the sentences of a turn that may repeat memories, longest first. For an assistant
-// these are all sentences; for a user, sentences in the third person or in a list.
+// MaybeInjected returns the sentences of a turn that may repeat memories, longest first: all sentences of an
+// assistant, and a user's sentences in the third person or in a list.
 func MaybeInjected(t memory.Turn) []string {
 	var out []string
 	for _, span := range text.Sentences(t.Content) {
@@ -219,8 +219,8 @@ func MaybeInjected(t memory.Turn) []string {
 // maxLeadIn is the maximum length of the words that introduce a list on its first line: "Yesterday you wrote: - …".
 const maxLeadIn = 60
 
-// stripMarkup removes bullets, numbers, dates, bracketed labels and a lead-in from a line of a block.
-// dressed reports whether it removed anything.
+// stripMarkup removes bullets, numbers, dates, bracketed labels and a lead-in from a line of a block. dressed
+// reports whether the line had such markup.
 func stripMarkup(line string) (body string, dressed bool) {
 	body = strings.TrimSpace(line)
 	for {
@@ -304,7 +304,7 @@ func longEnough(s string) int {
 	return copiedBare
 }
 
-// repeats reports whether an injected memory has most terms of a sentence, or the sentence has all its terms.
+// repeats reports whether an injected memory has most terms of a sentence, or the sentence has all terms of a memory.
 func (g *Injected) repeats(s string) bool {
 	terms := extract.TermSet(s)
 	if len(terms) == 0 {
@@ -326,16 +326,16 @@ var tellingTerms = lazy.SetOf("user you assistant say said tell told remember kn
 
 var iRemember = lazy.Compile(`(?i)^\s*i remember (?:that )?`)
 
-// speaksToYou reports whether a sentence tells somebody about themselves ("you like …"). In a user's turn,
-// such a sentence is a reply that the user sent back.
+// speaksToYou reports whether a sentence tells its reader about the reader ("you like …"). In a user's turn,
+// such a sentence was copied from an assistant's reply.
 func speaksToYou(s string) bool {
 	s = iRemember.ReplaceAllString(s, "")
 	return toYou.MatchString(text.Fold(s)) && (!firstPerson(s) || addressed.MatchString(text.Fold(strings.TrimSpace(s))))
 }
 
-// saysNothingNew reports whether memory has all words of a sentence. A user's sentence must match one memory;
-// a sentence of an assistant, or one that a user sent back, may match several. A statement in the first
-// person always counts as new.
+// saysNothingNew reports whether injected memories have all words of a sentence. One memory must have all
+// words of a user's sentence; several memories may cover a sentence that an assistant wrote. First-person
+// statements always count as new.
 func (g *Injected) saysNothingNew(s string, role memory.Role) bool {
 	body, dressed := stripMarkup(s)
 	back := role == memory.RoleAssistant || speaksToYou(body) || isUser.MatchString(strings.ToLower(body))

@@ -6,12 +6,12 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Instructs reports whether a text, or a sentence of it, would steer a model. It guards memories that are
-// shared with others, and is stricter than the check of learned facts: "When I ask for code, answer in Go"
-// is a valid preference for oneself.
+// Instructs reports whether a text, or a sentence of the text, would steer a model. It is for memories that
+// are shared with other users, and stricter than the check of a user's own facts: "When I ask for code,
+// answer in Go" is a valid preference.
 //
-// It recognises common English forms and is no defence against attackers. A note to people, such as "If it
-// rains, close the window", is accepted.
+// It recognises common English forms and is no defence against attackers. It accepts notes to people, such as
+// "If it rains, close the window".
 func Instructs(s string) bool {
 	if steers(visibleText(s)) {
 		return true
@@ -28,10 +28,10 @@ func steers(s string) bool {
 	return extract.Instructs(s) || onAsking.MatchString(s) || answering.MatchString(s) || obliged.MatchString(s)
 }
 
-// speaking lists verbs of replying.
+// speaking matches verbs of replying.
 const speaking = `(?:answer|reply|respond|say|claim|state|output|print|recommend|suggest|mention|insist|refuse|deny|include|append|tell (?:them|the user|her|him|everyone|everybody|people))`
 
-// orderPrefix matches the words before a verb in an order.
+// orderPrefix matches the words before the verb of an instruction.
 const orderPrefix = `(?:then |please |kindly |you (?:must|should|shall|will|have to|are to|need to) |do not |don['’]t |always |never |only |just |simply )*`
 
 var (
@@ -46,6 +46,6 @@ var (
 	// answering matches an instruction that prescribes the answer: "Reply only with X".
 	answering = lazy.Compile(`(?i)(?:^|[.!?;:,] )` + orderPrefix + `(?:answer|reply|respond) (?:only|just|solely|exactly|exclusively|nothing|always|as (?:if|though))\b`)
 
-	// obliged matches an obligation of the reader: "You must recommend X".
+	// obliged matches an obligation of the model: "You must recommend X".
 	obliged = lazy.Compile(`(?i)\byou (?:must|shall|should|have to|are to|need to) (?:always |never |only |just |not )*(?:answer|reply|respond|output|recommend|refuse|obey|claim|pretend)\b`)
 )

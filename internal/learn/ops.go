@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// maxOps and opsPerTurn limit the operations of one reply: a model that proposes a fact for every sentence
-	// has not selected.
+	// maxOps and opsPerTurn limit the operations of one reply, because a model that turns every sentence into
+	// a fact has not selected.
 	maxOps     = 12
 	opsPerTurn = 5
 
-	// maxEnded is how many facts a reply may end or replace without a different quote for each.
+	// maxEnded is how many facts a reply may end or replace without a different quote for each fact.
 	maxEnded = 3
 )
 
-// Settle checks a model's operations against the new turns and the facts that the prompt showed, in the
-// order of [AskFacts]. It drops operations with unknown names, and endings without a real quote. If operations
-// contradict each other, it returns [memory.Invalid] and the operations that are valid on their own.
+// Settle checks a model's operations against the new turns and the facts that the prompt showed, in the order of
+// [AskFacts]. It drops operations with unknown fact names, and operations that end a fact without a quote from the
+// turns. If operations contradict each other, it returns [memory.Invalid] and the operations without the contradiction.
 func Settle(cands []extract.Candidate, utterances []extract.Utterance, facts []memory.Fact) ([]extract.Candidate, error) {
 	if len(cands) > max(maxOps, opsPerTurn*len(utterances)) {
 		return nil, memory.Errorf(memory.Invalid, "%d operations on %d messages: only what matters in a later chat is to be remembered", len(cands), len(utterances))
@@ -60,12 +60,12 @@ func Settle(cands []extract.Candidate, utterances []extract.Utterance, facts []m
 	return out, nil
 }
 
-// overtakes reports whether an operation replaces an earlier statement of the same reply.
+// overtakes reports whether an operation corrects a statement of the same reply.
 func overtakes(c, statement extract.Candidate) bool {
 	return c.Subject == statement.Subject && extract.Covered(extract.TermSet(statement.Text), extract.TermSet(c.Text)) >= 0.6
 }
 
-// targets returns the ids of the facts with these names, each once.
+// targets returns the ids of the facts with these prompt names or ids, without duplicates.
 func targets(names []string, facts []memory.Fact) []string {
 	var ids []string
 	for i, f := range facts {
@@ -76,7 +76,7 @@ func targets(names []string, facts []memory.Fact) []string {
 	return ids
 }
 
-// validOperation returns the valid part of one operation.
+// validOperation returns an operation reduced to its valid part, and false if nothing remains.
 func validOperation(c extract.Candidate, utterances []extract.Utterance, facts []memory.Fact) (extract.Candidate, bool) {
 	quoted := slices.ContainsFunc(utterances, func(s extract.Utterance) bool {
 		_, ok := locate(s.Text, c.Quote)
@@ -103,11 +103,11 @@ func validOperation(c extract.Candidate, utterances []extract.Utterance, facts [
 	return c, c.Text != ""
 }
 
-// decidedBy returns the decisions that a model's operation expresses.
+// decidedBy returns the decisions of candidate i's operation, one for each target.
 func decidedBy(i int, c extract.Candidate) []Decision {
 	var out []Decision
 	for _, id := range c.Targets {
-		d := Decision{Candidate: i, Verdict: Update, Target: id, Reason: "the user corrected or changed it"} // also used for an ending
+		d := Decision{Candidate: i, Verdict: Update, Target: id, Reason: "the user corrected or changed it"} // Update also ends facts
 		if c.Op == None {
 			d.Verdict, d.Reason = None, "said again"
 		}
@@ -119,7 +119,7 @@ func decidedBy(i int, c extract.Candidate) []Decision {
 	return out
 }
 
-// passingTime is how long searches return a short-lived fact after its day.
+// passingTime is how long searches return a short-lived fact after its last date.
 const passingTime = 30 * 24 * time.Hour
 
 // expiry returns the time from which searches no longer return a candidate; zero means never.

@@ -23,9 +23,9 @@ const (
 	maxFact  = 1000 // bytes
 )
 
-// ParseFacts reads a model's facts or operations from JSON, possibly within a code fence or prose. The list is
-// under "ops", "facts" or "memories", or alone, and has objects or sentences. ParseFacts skips incomplete
-// elements and copies of the prompt's examples. It returns [memory.Invalid] if there is no list.
+// ParseFacts reads a model's facts or operations from JSON, possibly within a code fence or prose. The list
+// of objects or sentences is under "ops", "facts" or "memories", or is the whole reply. ParseFacts skips
+// incomplete elements and copies of the prompt's examples. It returns [memory.Invalid] if there is no list.
 func ParseFacts(reply string) ([]extract.Candidate, error) {
 	reply = withoutThinking(reply)
 	if isNothing(reply) {
@@ -46,7 +46,7 @@ func ParseFacts(reply string) ([]extract.Candidate, error) {
 }
 
 // ParseLine reads the reply to the prompt that asks for one line: a fact, or NOTHING. It ignores further
-// lines, and returns no fact for less than ten letters or a line that contains NOTHING.
+// lines. A line with fewer than ten letters, or with the word NOTHING, has no fact.
 func ParseLine(reply string) ([]extract.Candidate, error) {
 	line := withoutThinking(reply)
 	if utf8.RuneCountInString(line) < extract.MinLength || strings.Contains(strings.ToUpper(line), "NOTHING") {
@@ -70,7 +70,7 @@ type proposal struct {
 	Tags                                                             []string
 }
 
-// read decodes an element of a list and reports whether it has content. It skips fields of a wrong type.
+// read decodes an element of the reply's list and reports whether it has content. It skips fields of a wrong type.
 func (p *proposal) read(e json.RawMessage) bool {
 	if json.Unmarshal(e, &p.Text) != nil && !decoded(e, p) {
 		return false
@@ -103,7 +103,7 @@ func decoded(e json.RawMessage, into any) bool {
 	return err == nil || errors.As(err, &other) && other.Field != ""
 }
 
-// names are the ids in a reply, which may be a list or a single value.
+// names are the ids in one field of a reply: a list or a single value.
 type names []string
 
 // UnmarshalJSON accepts strings and numbers.
@@ -128,8 +128,8 @@ func (n *names) UnmarshalJSON(b []byte) error {
 // maxStarts limits how many brackets in prose are tried as the start of JSON.
 const maxStarts = 256
 
-// elementsOf returns the elements of the lists in a reply, which are under one of the keys or stand alone, and
-// the objects without such a key. listed reports whether there is a list, even an empty one.
+// elementsOf returns the elements of a reply's lists, under one of the keys or without a key, and the objects
+// that contain no list. listed reports whether the reply has a list, even an empty list.
 func elementsOf(s string, keys ...string) (out []json.RawMessage, listed bool) {
 	for tries := 0; tries < maxStarts; tries++ {
 		i := strings.IndexAny(s, "{[")
@@ -161,10 +161,10 @@ func elementsOf(s string, keys ...string) (out []json.RawMessage, listed bool) {
 	return out, listed
 }
 
-// errNoList means that a value is an object without a list.
+// errNoList means that a JSON value is an object without a list.
 var errNoList = errors.New("no list")
 
-// elements reads the complete elements of a list.
+// elements decodes the elements of a list up to the first incomplete element.
 func elements(d *json.Decoder, keys []string) (out []json.RawMessage, err error) {
 	open, err := d.Token()
 	for err == nil && open == json.Delim('{') {
@@ -228,7 +228,7 @@ var quotedFact = lazy.Compile(`"(User[ '][^"\n]{8,})"`)
 // thinkTags are the tags that enclose reasoning in replies.
 var thinkTags = [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"}, {"<|channel|>analysis", "<|channel|>final<|message|>"}}
 
-// withoutThinking removes the reasoning before an answer. For a reply that ends within its reasoning it returns "{".
+// withoutThinking removes the reasoning before an answer. If the reply ends in its reasoning, it returns "{".
 func withoutThinking(reply string) string {
 	if len(reply) > maxReply {
 		reply = reply[:maxReply]
@@ -244,7 +244,7 @@ func withoutThinking(reply string) string {
 	return strings.TrimSpace(reply)
 }
 
-// isNothing reports whether a text says that there is nothing to remember.
+// isNothing reports whether a text only says that there is nothing to remember: "none", "no facts".
 func isNothing(s string) bool {
 	switch strings.ToLower(strings.Trim(s, " \t\r\n.!\"'`*")) {
 	case "", "nothing", "none", "null", "no", "no facts":

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Pieces splits utterances into batches of at most most bytes, one batch for each model call. It splits a
-// longer turn between sentences and omits nothing.
+// Pieces splits utterances into batches of at most maxBytes bytes, one batch for each model call. It splits
+// longer turns between sentences and omits no text.
 func Pieces(utterances []extract.Utterance, maxBytes int) iter.Seq[[]extract.Utterance] {
 	return func(yield func([]extract.Utterance) bool) {
 		var piece []extract.Utterance
@@ -33,7 +33,7 @@ func Pieces(utterances []extract.Utterance, maxBytes int) iter.Seq[[]extract.Utt
 	}
 }
 
-// parts yields a turn unchanged, or copies of it that each show one piece and blank the rest. Byte offsets stay valid.
+// parts yields a turn unchanged, or copies of a long turn that each show one piece. Byte offsets stay valid.
 func parts(s extract.Utterance, maxBytes int) iter.Seq[extract.Utterance] {
 	return func(yield func(extract.Utterance) bool) {
 		if len(s.Text) <= maxBytes {
@@ -53,7 +53,7 @@ func parts(s extract.Utterance, maxBytes int) iter.Seq[extract.Utterance] {
 	}
 }
 
-// keepSpan returns a text with everything outside of a span blanked.
+// keepSpan returns a text in which only a span is not blanked.
 func keepSpan(s string, span text.Span) string {
 	b := []byte(s)
 	fill(b[:span.Start], ' ')
@@ -71,7 +71,7 @@ func WithTurnIDs(cands []extract.Candidate, utterances []extract.Utterance) []ex
 	return cands
 }
 
-// splitText returns the pieces of a text, each at most most bytes, split between sentences. It omits blank pieces.
+// splitText splits a text between sentences into pieces of at most maxBytes bytes. It omits blank pieces.
 func splitText(s string, maxBytes int) []text.Span {
 	var out []text.Span
 	start, end := 0, 0

@@ -18,7 +18,7 @@ type PlanOptions struct {
 	Scope  memory.Scope // the scope of new facts, except for candidates with [extract.Candidate.Everywhere]
 	Author memory.Author
 	Source memory.FactSource // "" means extracted
-	// MinConfidence is the minimum confidence of a fact that needs no review by a person.
+	// MinConfidence is the minimum confidence of facts without review by a person.
 	MinConfidence float64
 	// Review names categories whose facts always need review by a person.
 	Review []string
@@ -26,11 +26,11 @@ type PlanOptions struct {
 	// that it contradicts.
 	ReviewConflicts bool
 	// Free reports whether no live, rejected or forgotten fact of a scope has these words. A model may reword
-	// a fact only to words that are free. With a nil Free it may not reword facts.
+	// a fact only to free words. If the function is nil, models cannot reword facts.
 	Free func(scope memory.Scope, words string) bool
 }
 
-// Outcome is the result for one candidate, in the terms of the memory_decision log line (design 3).
+// Outcome is the result for one candidate, with the fields of the memory_decision log line (design 3).
 type Outcome struct {
 	ID     string `json:"-"` // id of the stored fact; "" if no fact was stored
 	Fact   string `json:"fact"`
@@ -42,16 +42,16 @@ type Outcome struct {
 // reinforcement is the share of a fact's doubt that a repetition removes.
 const reinforcement = 0.25
 
-// maxTurns limits the turns recorded with a fact. Daily repetition would add turns without end.
+// maxTurns is the maximum number of turns recorded with a fact, which a user may repeat every day.
 const maxTurns = 16
 
 // Plan turns decisions into changes that a store accepts, in the order in which to apply them. Each memory
-// changes at most once, only newer statements replace facts, live facts have distinct words, and of two
-// candidates that exclude each other the later one holds.
+// changes at most once, only newer statements replace facts, live facts have distinct words, and the later of
+// two contradicting candidates wins.
 //
-// Candidates for review become pending facts and replace nothing. The same holds for a model's candidate that
-// contradicts a fact which a person wrote, approved or pinned. If the decisions add nothing, Plan adds the
-// candidates that repeat no fact (design 4's safeguard).
+// Candidates for review become pending facts and replace no facts; so do a model's candidates that contradict
+// a fact which a person wrote, approved or pinned. If the decisions add no fact, Plan adds the candidates
+// that repeat no fact (design 4's safeguard).
 func Plan(cands []extract.Candidate, decisions []Decision, repetitions []Repetition, o PlanOptions) ([]memory.Change, []Outcome) {
 	p := newPlanner(cands, repetitions, o)
 	for _, a := range repetitions {
@@ -72,7 +72,7 @@ func Plan(cands []extract.Candidate, decisions []Decision, repetitions []Repetit
 	return p.changes(), p.outcomes
 }
 
-// planner collects the changes of a plan to each fact.
+// planner collects the planned changes of each fact.
 type planner struct {
 	o        PlanOptions
 	cands    []extract.Candidate
@@ -80,7 +80,7 @@ type planner struct {
 	order    []string                // ids in the order of [planner.register]
 	verdicts []verdict               // one verdict for each candidate
 	adds     []memory.Change
-	live     map[wording]bool // the words of facts that are live after the plan
+	live     map[wording]bool // wordings of the facts that are live after the plan
 	outcomes []Outcome
 }
 
@@ -105,11 +105,11 @@ type verdict struct {
 	decided bool
 	add     bool
 	targets []string // ids of the facts that the candidate replaces
-	repeats string   // id of the fact that means the same
-	text    string   // better words for the fact
+	repeats string   // id of the fact with the same meaning, or ""
+	text    string   // the model's wording of the fact, or ""
 	reason  string
-	winner  int    // index of the candidate that wins over this one, or -1
-	addedID string // id of the fact that was added for this candidate
+	winner  int    // index of the candidate that replaces this candidate, or -1
+	addedID string // id of the new fact; "" before it is added
 }
 
 func newPlanner(cands []extract.Candidate, repetitions []Repetition, o PlanOptions) *planner {
@@ -183,7 +183,7 @@ func (p *planner) reinforced(k *plannedFact, c extract.Candidate) {
 	k.change = &memory.Change{Action: action, After: memory.Image{Fact: &f}, Base: f.Version, Reason: "said again", Author: p.o.Author}
 }
 
-// judge combines the valid decisions into verdicts.
+// judge combines the valid decisions about each candidate into one verdict.
 func (p *planner) judge(decisions []Decision) {
 	for _, d := range decisions {
 		if d.Verdict == Delete && (d.Candidate < 0 || d.Candidate >= len(p.cands)) {
@@ -201,7 +201,7 @@ func (p *planner) judge(decisions []Decision) {
 		}
 		v := &p.verdicts[i]
 		if k := p.facts[v.repeats]; k != nil && k.SharedByUser() && len(v.targets) == 0 {
-			v.add, v.repeats = true, "" // the user's own statement remains when the share ends
+			v.add, v.repeats = true, "" // the user's own statement stays when the other user stops sharing
 		}
 		if k := p.facts[v.repeats]; k != nil && p.pendingMatch(p.cands[i]) == k {
 			v.add, v.repeats = true, ""
@@ -214,8 +214,8 @@ func (p *planner) judge(decisions []Decision) {
 	}
 }
 
-// newestNear returns the index of the newest candidate that has the fact as a neighbour, or -1. It finds the
-// candidate for a decision that ends a fact without naming a candidate.
+// newestNear returns the index of the newest candidate with the fact as a neighbour, or -1. It serves
+// decisions that end a fact without a candidate.
 func (p *planner) newestNear(target string) int {
 	newest := -1
 	for i := range p.cands {
@@ -226,9 +226,8 @@ func (p *planner) newestNear(target string) int {
 	return newest
 }
 
-// target returns the decision's target if it is valid, otherwise "". A valid target shares its subject and
-// attribute, or a word, with the candidate. For an operation that has a quote and names the target, the same
-// subject is enough.
+// target returns the decision's target if it is valid, otherwise "". A valid target shares its subject and attribute,
+// or a word, with the candidate. If the candidate's operation names the target, the same subject is enough.
 func (p *planner) target(d Decision) string {
 	id := p.liveNeighbour(d.Candidate, d.Target)
 	if id == "" {
@@ -280,7 +279,7 @@ func (v *verdict) apply(d Decision, target string) {
 	}
 }
 
-// settle selects the latest of the candidates that have the same single-valued attribute.
+// settle selects the latest of the candidates with the same single-valued attribute.
 func (p *planner) settle() {
 	last := map[string]int{}
 	for i, c := range p.cands {
@@ -315,7 +314,7 @@ func (p *planner) settle() {
 }
 
 // dayOrValue reports whether a candidate states the only day or value of a thing. "User has a meeting with
-// Dana" does not: there may be several meetings.
+// Dana" is not such a candidate, because there may be several meetings.
 func dayOrValue(c extract.Candidate) bool {
 	return strings.HasPrefix(c.Attribute, "value:") || strings.HasPrefix(c.Attribute, "date:") && !strings.HasPrefix(c.Text, "User has ")
 }
@@ -332,7 +331,7 @@ func observedBefore(a, b *extract.Candidate) bool {
 	return b.Newer(&f)
 }
 
-// waits returns why a person must review a candidate, or "".
+// waits returns the reason why a person must review a candidate, or "".
 func (p *planner) waits(c extract.Candidate) string {
 	switch {
 	case c.RememberRequested && c.ReviewReason == "":
@@ -345,8 +344,8 @@ func (p *planner) waits(c extract.Candidate) string {
 	return Reviewed(c.Text, c.Confidence, p.o.MinConfidence, c.Category, p.o.Review)
 }
 
-// Reviewed returns why the settings review.confidence and review.categories require a review of a fact, or
-// "". It checks the given category and the category that the words imply.
+// Reviewed returns the reason why review.confidence or review.categories requires a review of a fact, or "".
+// It checks the given category and the category that the fact's words imply.
 func Reviewed(fact string, confidence, minConfidence float64, category string, categories []string) string {
 	if confidence < minConfidence {
 		return fmt.Sprintf("confidence %.2f is under %.2f (review.confidence)", confidence, minConfidence)
@@ -359,10 +358,10 @@ func Reviewed(fact string, confidence, minConfidence float64, category string, c
 	return ""
 }
 
-// ReviewedConflict is the reason of a fact that the setting review.conflicts makes pending.
+// ReviewedConflict is the reason of facts that are pending because of the setting review.conflicts.
 const ReviewedConflict = "it contradicts a stored fact (review.conflicts)"
 
-// ByReview reports whether a change's reason is a review setting rather than doubt about the evidence.
+// ByReview reports whether the reason of a change is a review setting, instead of a doubt about evidence.
 func ByReview(reason string) bool { return strings.Contains(reason, "(review.") }
 
 func (p *planner) ignore(c extract.Candidate, target, reason string) {

@@ -9,7 +9,7 @@ import (
 )
 
 // locate returns the position of a quote in s. It ignores case, white space, kinds of quotation marks and
-// outer punctuation. For a quote with gaps ("a … b") it finds the longest piece.
+// outer punctuation. Of a quote with gaps ("a … b") it finds only the longest piece.
 func locate(s, quote string) (text.Span, bool) {
 	quote = strings.TrimSpace(quote)
 	if quote == "" {

@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Reconcile decides how each candidate changes the facts similar to it: by the model's operation, or else
-// by rules. A candidate replaces a fact with the same subject and single-valued attribute, or with the
-// opposite meaning. A candidate that a fact states in more detail is dropped, and all others are added. A
+// Reconcile decides how each candidate changes similar facts: by the model's operation, or else by rules. A
+// candidate replaces a fact with the same subject and single-valued attribute, or with the opposite meaning.
+// Reconcile drops a candidate if a fact states the same in more detail, and adds all other candidates. A
 // candidate that ends a fact yields to a candidate with the replacement ("no longer works at Acme", "works at
 // Bosch"). Plan decides whether a replacement is allowed.
 func Reconcile(cands []extract.Candidate) []Decision {
@@ -30,7 +30,7 @@ func Reconcile(cands []extract.Candidate) []Decision {
 	return out
 }
 
-// hasReplacement reports whether another candidate states the new value of what candidate c ends.
+// hasReplacement reports whether another candidate replaces the value that candidate c ends.
 func hasReplacement(cands []extract.Candidate, c extract.Candidate) bool {
 	return extract.Single(c.Attribute) && text.Negated(c.Text) && slices.ContainsFunc(cands, func(o extract.Candidate) bool {
 		return o.Subject == c.Subject && o.Attribute == c.Attribute && !text.Negated(o.Text) && o.ReviewReason == "" && !extract.SameThing(c.Text, o.Text)
@@ -76,19 +76,19 @@ func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {
 	return c.Attribute != "" && c.Subject == n.Fact.Subject && c.Attribute == n.Fact.Attribute && extract.Single(c.Attribute)
 }
 
-// statesMore reports whether a fact states everything that a statement does, and more.
+// statesMore reports whether a fact has all information of a statement, and more.
 func statesMore(statement, fact string) bool {
 	a, b := extract.TermSet(statement), extract.TermSet(fact)
 	return len(a) < len(b) && !differs(a, b) && sameSense(statement, fact)
 }
 
-// Refines reports whether a fact states everything that an older fact does, and more.
+// Refines reports whether a fact has all information of an older fact, and more.
 func Refines(next, old string) bool { return statesMore(old, next) }
 
-// pastMarker marks a past state that has ended.
+// pastMarker matches words for a state that has ended.
 var pastMarker = lazy.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
 
-// opposite reports whether one text denies or ends, in the same words, what the other asserts.
+// opposite reports whether one text denies or ends the other text's assertion in the same words.
 func opposite(statement, fact string) bool {
 	if Denied(statement) == Denied(fact) {
 		return false
@@ -97,7 +97,7 @@ func opposite(statement, fact string) bool {
 	return extract.Covered(a, b) >= 0.75 && extract.Covered(b, a) >= 0.75 || deniesInstance(statement, fact) || deniesInstance(fact, statement)
 }
 
-// deniesInstance reports whether one text denies a kind of deed and the other states a deed of that kind.
+// deniesInstance reports whether one text denies a kind of deed ("has never been to Rome") that the other states.
 func deniesInstance(never, did string) bool {
 	_, what, ok := strings.Cut(never, " has never ")
 	if !ok || Denied(did) || unrealWords.MatchString(text.Fold(did)) {
@@ -111,7 +111,7 @@ func deniesInstance(never, did string) bool {
 // Denied reports whether a statement denies or ends something.
 func Denied(s string) bool { return text.Negated(s) || pastMarker.MatchString(s) }
 
-// label returns an attribute for use in a reason, without the thing in "taste:coffee".
+// label returns an attribute without its object: "taste" for "taste:coffee".
 func label(attribute string) string {
 	for i := range attribute {
 		if attribute[i] == ':' {

@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxShownReply is how many bytes of an unreadable reply the repair prompt contains.
+// maxShownReply is the maximum number of bytes of an unreadable reply in the repair prompt.
 const maxShownReply = 4 << 10
 
 // AskRepair returns the prompt that shows a model its unreadable reply and asks once more.

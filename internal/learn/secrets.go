@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// secret is one form of secrets. Either an expression finds it, whose first group, if any, is the secret and
-// must satisfy holds, or a function finds it.
+// secret is one kind of secrets. Either the pattern form finds them (its first group, if any, is the secret,
+// and must satisfy holds), or the function scan.
 type secret struct {
 	name  string
 	needs needs
@@ -21,11 +21,11 @@ type secret struct {
 	scan  func(string) []text.Span
 }
 
-// needs are cheap preconditions of a form. Texts that do not meet them skip its expression.
+// needs are cheap preconditions of a kind: its pattern runs only on texts that satisfy them.
 type needs struct {
 	digits int      // minimum number of digits
 	anyOf  []string // the text must contain one of these; empty: no condition
-	folded bool     // anyOf matches in any case
+	folded bool     // ignore case in anyOf
 }
 
 // vendors are the prefixes of the keys and tokens of known services.
@@ -76,11 +76,11 @@ var streets = []string{
 	"Cl", "Cr", "Rua", "Calle", "Via", "Rue", "Av", "str", "gasse", "weg", "platz", "allee", "laan",
 }
 
-// traits are the properties of a text that [needs] refer to.
+// traits are the properties of a text to which [needs] refer.
 type traits struct {
 	text, folded string
 	digits       int
-	longS        bool // a long s (ſ), which case-insensitive expressions match as s
+	longS        bool // the text has a long s (ſ), which case-insensitive patterns match as s
 }
 
 func traitsOf(s string) traits {
@@ -93,7 +93,7 @@ func traitsOf(s string) traits {
 	return t
 }
 
-// mayMatch reports whether a text may contain the form.
+// mayMatch reports whether a text satisfies the preconditions.
 func (n needs) mayMatch(t *traits) bool {
 	if t.digits < n.digits {
 		return false
@@ -113,7 +113,7 @@ func (n needs) mayMatch(t *traits) bool {
 	return false
 }
 
-// find returns the secrets of this form in s.
+// find returns the secrets of this kind in s.
 func (form *secret) find(s string) []foundSecret {
 	var found []foundSecret
 	if form.scan != nil {
@@ -134,9 +134,9 @@ func (form *secret) find(s string) []foundSecret {
 	return found
 }
 
-// Redact replaces each secret in s by its kind: API keys, tokens, private keys, passwords and card numbers.
-// With personal it also replaces mail addresses and phone, bank account and social security numbers. It is
-// for text that is written to disk. Redacting a text twice changes nothing.
+// Redact replaces each secret in s by its kind in brackets: API keys, tokens, private keys, passwords and
+// card numbers. With personal it also replaces mail addresses and phone, bank account and social security
+// numbers. Redacting a redacted text changes nothing.
 func Redact(s string, personal bool) string {
 	for range rounds {
 		found := secrets(s, personal)
@@ -156,7 +156,7 @@ func Redact(s string, personal bool) string {
 	return s
 }
 
-// rounds is how often a text is searched, because removing a secret may reveal another one.
+// rounds is the maximum number of searches of a text: replacing a secret may reveal another secret.
 const rounds = 6
 
 type foundSecret struct {
@@ -206,7 +206,7 @@ func looksLikePassword(s string) bool {
 	return strings.ContainsAny(s, "0123456789!@#$%^&*_+=~") || strings.ContainsFunc(s[first:], unicode.IsUpper)
 }
 
-// isFilledIn distinguishes a value after "password:" from the placeholder of a form.
+// isFilledIn distinguishes a real value after "password:" from a placeholder.
 func isFilledIn(s string) bool {
 	s = strings.TrimRight(s, ".!?)")
 	return len(s) >= 3 && !isPlaceholder(s) && isNoAdjective(s)
@@ -221,7 +221,7 @@ func isPlaceholder(s string) bool {
 	return strings.IndexByte("[<{($", s[0]) >= 0 || strings.HasPrefix(s, "%") || strings.HasPrefix(s, "process.env") || strings.HasPrefix(s, "os.")
 }
 
-// isNoAdjective distinguishes a password that is a plain word from an adjective for passwords ("strong").
+// isNoAdjective distinguishes a plain word used as a password from an adjective for passwords ("strong").
 func isNoAdjective(s string) bool { return !ofPasswords.Has(strings.ToLower(s)) }
 
 var ofPasswords = lazy.Words(`wrong weak secure strong expired lost correct incorrect needed required invalid hidden visible encrypted saved stored reset working
@@ -229,8 +229,8 @@ var ofPasswords = lazy.Words(`wrong weak secure strong expired lost correct inco
 	actually something somewhere nothing probably being hashed protected rejected accepted too long the not set gone same written shared easy hard
 	here there what where when how manager reset policy`)
 
-// cards returns the card numbers in s: they have an issued length and prefix, no separators or the grouping
-// of printed cards, and a valid checksum.
+// cards returns the card numbers in s: digits with an issued length and prefix and a valid checksum, without
+// separators or grouped as on printed cards.
 func cards(s string) []text.Span {
 	var out []text.Span
 	for i := 0; i < len(s); {

@@ -53,7 +53,7 @@ func ParseSummary(reply string) (string, error) {
 	return bullets(list), nil
 }
 
-// bullets writes a list as a summary, "" if it is empty.
+// bullets returns a list as the text of a summary, "" for an empty list.
 func bullets(list []string) string {
 	if len(list) == 0 {
 		return ""
@@ -61,8 +61,8 @@ func bullets(list []string) string {
 	return "- " + strings.Join(list, "\n- ")
 }
 
-// Summarize continues a summary without a model. It picks the points with the highest weight from previous and
-// from the new utterances, in their order. It returns "" if there are no points.
+// Summarize continues a summary without a model. It keeps the points with the highest weight of previous and
+// of the new utterances, in their order, and returns "" if there are no points.
 func Summarize(utterances []extract.Utterance, previous string) string {
 	var all []point
 	for line := range strings.Lines(previous) {
@@ -116,17 +116,17 @@ type point struct {
 	place  int
 }
 
-// Weights of a point in addition to its words. Age lowers the weight; an answer weighs about as much as a
-// statement with a name.
+// Weights of points: keptFromBefore is added for a point of the previous summary, and answered is the weight
+// of an answer, about that of a statement with a name.
 const (
 	keptFromBefore = -0.5
 	answered       = 1.5
 )
 
-// tellingWords mark a sentence that is worth keeping: tasks, decisions, preferences, constraints.
+// tellingWords match words of important sentences: tasks, decisions, preferences, constraints.
 var tellingWords = lazy.Compile(`(?i)\b(?:decid\w+|chose|choose|chosen|agreed|plan\w*|going to|will|need\w*|must|have to|want\w*|prefer\w*|like\w*|love\w*|hate\w*|avoid\w*|never|always|only|at most|at least|no more than|budget|deadline|due|by (?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|tomorrow|next)|allerg\w*|finished|done|booked|bought|moved|started|works?|lives?|todo|task|goal|instead)\b`)
 
-// weight is the importance of a sentence; 0 for small talk.
+// weight returns the importance of a sentence, from 0 (small talk) to 3.
 func weight(s string) float64 {
 	words := len(text.Words(s))
 	if words < 4 || words > 60 {

@@ -8,12 +8,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Undo returns the changes that revert targets: each thing gets the state before the first of them,
-// and additions are retired. Both sides of a replacement are reverted together.
+// Undo returns the changes that revert targets: each memory gets its state before its first target, and added
+// memories are retired. Undo reverts both facts of a replacement together.
 //
-// journal has all changes since the first target, in any order. If a memory changed again after its last
-// target, Undo returns [memory.Conflict] with the later changes. With cascade it reverts the later changes and
-// their dependents as well.
+// journal has all changes since the first target, in any order. If a memory changed again after its last target,
+// Undo returns [memory.Conflict] with the later changes, or, with cascade, reverts those changes as well.
 func Undo(targets, journal []memory.Change, cascade bool, now time.Time, author memory.Author) ([]memory.Change, error) {
 	u := newUndoing(targets, journal)
 	for {
@@ -31,7 +30,7 @@ func Undo(targets, journal []memory.Change, cascade bool, now time.Time, author 
 // undoing holds the changes to revert, and all changes of each memory.
 type undoing struct {
 	all    []memory.Change // all changes of each memory, oldest first
-	marked map[string]bool // the ids of the changes to revert
+	marked map[string]bool // ids of the changes to revert
 }
 
 func newUndoing(targets, journal []memory.Change) *undoing {
@@ -67,7 +66,7 @@ func ordinal(id string) int {
 	return n
 }
 
-// take marks changes for reverting, and both sides of each replacement.
+// take marks changes for reverting, and for each replacement also the other changes of the replacement.
 func (u *undoing) take(ids ...string) {
 	for _, c := range u.all {
 		if !slices.Contains(ids, c.ID) {
@@ -138,7 +137,7 @@ func (u *undoing) changes(now time.Time, author memory.Author) []memory.Change {
 	return append(leaving, staying...)
 }
 
-// retiredImage returns the image of a memory whose addition is reverted.
+// retiredImage returns the retired state of an added memory.
 func retiredImage(i memory.Image, now time.Time) memory.Image {
 	switch {
 	case i.Fact != nil:

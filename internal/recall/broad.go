@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ByImportance returns hits for a [Query] that is Broad. Pinned facts come first, then facts by subject (the
-// user first), confidence and recency, then turns and summaries. Score is the importance, from 0 to 1.
+// ByImportance returns all memories as hits for a broad [Query], the most important first: pinned facts, other
+// facts by weight, confidence and recency, then turns and summaries. Score is the importance, from 0 to 1.
 func ByImportance(memories []memory.Memory, now time.Time) []memory.Hit {
 	hits := make([]memory.Hit, len(memories))
 	for i, m := range memories {
@@ -37,11 +37,10 @@ func importance(m memory.Memory, now time.Time) (float64, memory.Why) {
 	return score, memory.Why{{Name: "pinned", Value: pinned}, {Name: "matter", Value: matter}, {Name: "confidence", Value: confidence}, {Name: "recency", Value: recent}, {Name: "score", Value: score}}
 }
 
-// Identity lists the user's attributes that identify a person.
+// Identity lists the attributes that identify a person.
 var Identity = []string{"name", "age", "birthday", "home", "occupation", "employer", "partner", "pronouns"}
 
-// Weights of facts for a broad question, by the family of their attribute, or else by category: identity,
-// dangers, habits.
+// Weights of facts for a broad question, by the attribute's family ("allergy" for "allergy:nuts") or else by category.
 var (
 	attributeMatters = map[string]float64{
 		"name": 1, "allergy": 1, "condition": 0.95, "pronouns": 0.95, "diet": 0.9, "home": 0.9, "occupation": 0.9, "employer": 0.85, "age": 0.85,

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// wordsOf returns the text with which a block shows a memory. For a user's turn these are the person's own
-// words ([utterance.Of]).
+// wordsOf returns the text of a memory in a block. For a user's turn, it has only the person's own words
+// ([utterance.Of]).
 func wordsOf(m memory.Memory) string {
 	if m.Turn != nil {
 		return utterance.Of(*m.Turn)
@@ -16,8 +16,8 @@ func wordsOf(m memory.Memory) string {
 	return m.Content()
 }
 
-// isMostlyQuoted reports whether a turn has hardly any own words, or contains the question's words only in
-// quoted text such as a mail or code. own are the speaker's own words ([wordsOf]).
+// isMostlyQuoted reports whether a turn has hardly any own words, or has the question's words (asked) only in
+// quoted text such as a mail or code. own is the result of [wordsOf].
 func isMostlyQuoted(m memory.Memory, own string, asked terms) bool {
 	if m.Turn == nil || own == m.Turn.Content {
 		return false

@@ -15,9 +15,9 @@ const DefaultContextBudget = 8000
 // AttachedHeading introduces contexts in a block.
 const AttachedHeading = "Documents that the user attached to this chat:"
 
-// WithContexts puts a conversation's contexts, in order, in front of a block, or makes a block of them. To fit
-// budget tokens (0: the default) it cuts the contexts at the end of a line and says so in the text. Equal
-// contexts give equal bytes, so that the provider's cache stays valid.
+// WithContexts puts a conversation's contexts before a block, or into a new block if block is "". To fit
+// budget tokens (0 means the default) it cuts contexts at the end of a line, with a note. Equal contexts give
+// equal bytes, so that the provider's prompt cache stays valid.
 func WithContexts(block string, contexts []memory.Context, budget int) string {
 	if budget == 0 {
 		budget = DefaultContextBudget
@@ -38,7 +38,7 @@ func ContextText(c memory.Context, budget *int) string {
 	return "\n\n## " + name + "\n" + joinFitting(visibleLines(c.Content), budget)
 }
 
-// WithDocuments puts documents, the results of [ContextText], in front of a block.
+// WithDocuments puts documents (joined results of [ContextText]) before a block.
 func WithDocuments(block, documents string) string {
 	if documents == "" {
 		return block
@@ -66,7 +66,7 @@ func visibleLines(s string) []string {
 	return lines
 }
 
-// joinFitting joins the lines that fit the budget, and subtracts their tokens from it.
+// joinFitting joins the lines that fit the token budget, and subtracts their tokens from the budget.
 func joinFitting(lines []string, budget *int) string {
 	var b strings.Builder
 	for i, line := range lines {

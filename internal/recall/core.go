@@ -12,21 +12,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Core is the first part of a block: facts that say who the user is. No search is needed for it.
+// Core is the first part of a block: facts about the user that need no search.
 type Core struct {
-	Summary *memory.Summary // summary of the current conversation, if the settings include it; its length is not part of the budget
+	Summary *memory.Summary // summary of the current conversation, or nil; not counted in the budget
 	Profile []memory.ProfileEntry
-	Facts   []CoreFact // valid facts, including facts that other owners share
+	Facts   []CoreFact // valid facts, also facts shared by other owners
 }
 
-// CoreFact is a fact with its position in a core.
+// CoreFact is a fact of a core, with its heading and length.
 type CoreFact struct {
 	memory.Memory
 	Heading Heading // the group to which the fact belongs
 	tokens  int     // number of tokens of the fact's line
 }
 
-// NewCoreFact derives the position from the words of a fact.
+// NewCoreFact returns a fact with its heading and length.
 func NewCoreFact(m memory.Memory) CoreFact {
 	return CoreFact{m, headingOf(m.Fact), tokensOfLine(coreLine(m, false))}
 }
@@ -37,7 +37,7 @@ func tokensOfLine(line string) int { return text.Tokens(line + "\n") }
 // PinnedTokens is the token budget of a core that has only pinned facts and profile entries.
 const PinnedTokens = 150
 
-// Heading is the group of a line in the core.
+// Heading is the heading above a group of lines in the core.
 type Heading uint8
 
 // The headings, in the order of the block. Search results have the zero Heading.
@@ -76,8 +76,8 @@ func headingOf(f *memory.Fact) Heading {
 
 func (h Heading) String() string { return strings.TrimSuffix(headings[h], ":") }
 
-// Reason returns why a core contains the fact: "pinned", "answers" for facts about preferred answers, or
-// "holds" for others.
+// Reason returns the reason why a core contains the fact: "pinned", "answers" for preferred answers, or
+// "holds" for any valid fact.
 func (f CoreFact) Reason() string {
 	switch {
 	case f.Fact.Pinned():
@@ -105,9 +105,9 @@ func MayShowUnasked(f *memory.Fact, now time.Time) bool {
 
 var dates = lazy.Compile(`\b\d{4}-\d{2}-\d{2}\b`)
 
-// Choose splits a core into the part that fits a token budget and the rest. Pinned facts come first, then
-// profile entries, preferred answers, and other facts by importance and similarity to the message. near has
-// fact ids, the most similar first.
+// Choose splits a core into the part that fits a token budget (in) and the rest (left). It prefers pinned
+// facts, then profile entries, preferred answers, and other facts by importance and similarity to the
+// message. near has fact ids, the most similar first.
 func (c Core) Choose(budget int, near []string, now time.Time) (in, left Core) {
 	in.Summary = c.Summary
 	fits := func(tokens int) bool {
@@ -172,7 +172,7 @@ func (c Core) Choose(budget int, near []string, now time.Time) (in, left Core) {
 }
 
 const (
-	first      = 10  // higher than the importance of any fact
+	first      = 10  // added for preferred answers, twice for pinned facts: more than any importance
 	nearWeight = 0.6 // added to the importance (0 to 1) of the fact most similar to the message
 	nearRank   = 10  // the rank at which half of nearWeight is added
 )

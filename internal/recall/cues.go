@@ -14,27 +14,27 @@ import (
 type cue struct {
 	name   string
 	weight float64
-	of     func(q *scoredQuery) bool // the questions to which the cue applies; for others its value is 0
+	of     func(q *scoredQuery) bool // reports whether the cue applies to the question; otherwise its value is 0
 	value  func(q *scoredQuery, c *view) float64
 }
 
 // The weights of cues come from a listwise softmax fit (package bench, Fit) on the development halves of
 // LoCoMo, BEAM and RealMem with the lexical embedder. They were adjusted slightly so that all three data sets
-// gain. docs/measurements/retrieval.md has each cue's contribution, and fits on other conversations.
+// improve. docs/measurements/retrieval.md has each cue's contribution, and fits on other conversations.
 var cues = []cue{
 	// The candidate has words of the question; the words of a turn's neighbours count too.
 	{"words", 5.8, anyQuestion, words},
-	// The candidate's speaker is named in the question; "I" means the user.
+	// The question names the candidate's speaker; "I" means the user.
 	{"speaker", 1.7, aboutSpeaker, speaker},
 	{"speaker_words", 1.6, aboutSpeaker, func(q *scoredQuery, c *view) float64 { return speaker(q, c) * words(q, c) }},
 	// The candidate is about somebody else, and the question only about the user: a sister's home does not
 	// answer "where do I live?". Chosen by hand, because no data set has facts.
 	{"other", -1.5, aboutUserOnly, func(_ *scoredQuery, c *view) float64 { return marked(c, memory.MarkOther) }},
-	// The candidate is a fact, which needs no context. A synonym in its few words is no chance. Chosen by hand.
+	// The candidate is a fact, which needs no context, with words or synonyms of the question. Chosen by hand.
 	{"fact", 3.0, anyQuestion, ownFactShare},
-	// Somebody marked the candidate as worth keeping.
+	// The candidate is a fact, which a person, a rule or a model selected.
 	{"kept", keptWeight, anyQuestion, func(_ *scoredQuery, c *view) float64 { return kept(c) }},
-	// The turn answers a question that has the words.
+	// The turn answers a question that has words of the user's question.
 	{"reply", 1.8, anyQuestion, func(_ *scoredQuery, c *view) float64 { return unlessAssistant(c, c.reply) }},
 	// The turn is itself a question.
 	{"asks", -0.5, anyQuestion, func(_ *scoredQuery, c *view) float64 { return unlessAssistant(c, marked(c, memory.MarkAsks)) }},
@@ -46,14 +46,14 @@ var cues = []cue{
 	{"date_meant", 2.7, namesDate, func(q *scoredQuery, c *view) float64 { return q.prompt * q.share(c.Dates) }},
 	// The conversation as a whole has words of the question.
 	{"session", 2.5, anyQuestion, func(_ *scoredQuery, c *view) float64 { return c.session }},
-	// The turn itself has words of the question, and not only its neighbours.
+	// The turn itself, not only its neighbours, has words of the question.
 	{"peak", 0.65, anyQuestion, func(_ *scoredQuery, c *view) float64 { return c.peak }},
 	// The candidate has synonyms of the question's words. Long messages always have some.
 	{"related", 3.0, anyQuestion, func(q *scoredQuery, c *view) float64 { return q.prompt * c.related }},
-	// The question asks for a kind of thing, and the candidate names one.
+	// The question asks for a kind of thing, and the candidate names such a thing.
 	{"class", 1.0, asksForKind, func(q *scoredQuery, c *view) float64 { return q.prompt * q.instances(c.Classes) }},
-	// The vectors are similar. The vector of a word-based embedder can only help: similarity that may be chance
-	// adds nothing. Other embedders judge better than words that match badly, but worse than words that match well.
+	// The vectors are similar. For a word-based embedder, only similarity above vectorFloor counts. For other
+	// embedders, vectors count less if the best candidate has most words of the question.
 	{vectorCue, DefaultVectorWeight, anyQuestion, func(q *scoredQuery, c *view) float64 {
 		if q.wordBased {
 			return max(0, c.vector-vectorFloor)
@@ -62,8 +62,8 @@ var cues = []cue{
 	}},
 }
 
-// vectorCue is the cue of vectors. DefaultVectorWeight, its weight, was fitted with all-MiniLM-L6-v2
-// (package bench, FitVector).
+// vectorCue is the name of the cue for vectors. DefaultVectorWeight is its weight, fitted with
+// all-MiniLM-L6-v2 (package bench, FitVector).
 const (
 	vectorCue           = "vector"
 	DefaultVectorWeight = 8
@@ -72,7 +72,7 @@ const (
 
 var vectorAt = slices.IndexFunc(cues, func(c cue) bool { return c.name == vectorCue })
 
-// These functions select the questions to which cues apply.
+// These functions report whether a cue applies to a question.
 func anyQuestion(*scoredQuery) bool     { return true }
 func aboutSpeaker(q *scoredQuery) bool  { return q.self || len(q.named) > 0 }
 func aboutUserOnly(q *scoredQuery) bool { return q.self && !q.aboutPeople && len(q.named) == 0 }
@@ -89,8 +89,8 @@ var cueParts = sync.OnceValue(func() []string {
 	return out
 })
 
-// Cues returns the unweighted value of each cue for each candidate, with the names and weights of the cues. A
-// fit of the weights needs these values.
+// Cues returns the unweighted value of each cue for each candidate, with the names and weights of the cues.
+// Package bench fits the weights to these values.
 func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, weights []float64, values [][]float64) {
 	a := newScoredQuery(q, candidates, o)
 	for _, cue := range cues {
@@ -108,11 +108,11 @@ func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, we
 	return names, weights, values
 }
 
-// vectorFloor is the cosine of texts that have only their language in common.
+// vectorFloor is the usual cosine of texts that have only their language in common.
 const vectorFloor = 0.2
 
-// minCosine returns the minimum cosine of a candidate that is about the question but has none of its words. In
-// word-based embedders, one typo or hash collision in two short texts gives a cosine up to 0.25.
+// minCosine returns the minimum cosine of a candidate that relates to the question without sharing a word. In
+// word-based embedders, a typo or hash collision in two short texts gives a cosine up to 0.25.
 func minCosine(ofWords bool) float64 {
 	if ofWords {
 		return 0.3
@@ -120,8 +120,8 @@ func minCosine(ofWords bool) float64 {
 	return vectorFloor
 }
 
-// view is a candidate with the numbers of the searcher. Numbers that are not finite, for example from a broken
-// vector, become 0, so that they do not affect other candidates.
+// view is a candidate with the numbers of the searcher. Infinite numbers and NaN, for example from a broken
+// vector, become 0, so that other candidates are not affected.
 type view struct {
 	*memory.Candidate
 	lexical, own, related, stored, vector, reply, session, peak float64
@@ -145,7 +145,7 @@ func finite(x float32) float64 {
 // scoredQuery is a query with values that depend on the candidates.
 type scoredQuery struct {
 	Query
-	named []string // speakers whom the question names
+	named []string // speakers that the question names
 	cues  []int    // indexes of the cues that apply
 	meant []memory.Misspelt
 
@@ -153,7 +153,7 @@ type scoredQuery struct {
 	vectors   float64 // weight of vectors
 	wordBased bool    // vectors come from a word-based embedder
 	found     float64 // share of the question's words in the best candidate
-	likeness  float64 // minimum cosine of a candidate that is about the question
+	likeness  float64 // minimum cosine of a candidate that relates to the question (see [minCosine])
 }
 
 func (o Options) vectorWeight() float64 {
@@ -201,7 +201,8 @@ func (q *scoredQuery) contribution(i int, c *view) float64 {
 
 func words(_ *scoredQuery, c *view) float64 { return c.lexical }
 
-// speaker is 1 for the person that the question is about, or an equal share if the question names several.
+// speaker returns 1 if the candidate's speaker is the subject of the question, or an equal share for each of
+// several named speakers.
 func speaker(q *scoredQuery, c *view) float64 {
 	switch {
 	case c.Speaker != "" && slices.Contains(q.named, c.Speaker):
@@ -214,7 +215,7 @@ func speaker(q *scoredQuery, c *view) float64 {
 	return 0
 }
 
-// keptWeight was chosen on the chats of ten invented people with 240 messages. The best four hits contained an
+// keptWeight was chosen on 240 messages in the chats of ten invented people. The best four hits contained an
 // answer for 124 messages without this cue, and for 143, 162, 168 and 169 with weights 1 to 4 (words only).
 const keptWeight = 3.0
 
@@ -225,7 +226,7 @@ func kept(c *view) float64 {
 	return 0
 }
 
-// ownFactShare returns a fact's own share of the question's words.
+// ownFactShare returns the share of the question's words, with synonyms, that a fact has.
 func ownFactShare(q *scoredQuery, c *view) float64 {
 	if c.Kind != memory.KindFact {
 		return 0
@@ -233,7 +234,7 @@ func ownFactShare(q *scoredQuery, c *view) float64 {
 	return min(1, c.own+q.prompt*inOtherWords*min(1, c.related+ofKind*q.instances(c.Classes)))
 }
 
-// instances returns the share of the requested classes of which the candidate has a member.
+// instances returns the share of the question's classes that the given classes include.
 func (q *scoredQuery) instances(of uint32) float64 {
 	if q.classes == 0 {
 		return 0
@@ -255,8 +256,8 @@ func opens(c *view) float64 {
 	return 0
 }
 
-// unlessAssistant returns 0 for turns of assistants, for cues that only work for people: assistants end most
-// answers with a question and answer most questions.
+// unlessAssistant returns x, or 0 for turns of assistants, which end most answers with a question and answer
+// most questions.
 func unlessAssistant(c *view, x float64) float64 {
 	if c.Role == memory.RoleAssistant {
 		return 0
@@ -264,7 +265,7 @@ func unlessAssistant(c *view, x float64) float64 {
 	return x
 }
 
-// onDay compares the dates in the question with the day of the candidate.
+// onDay returns how well the day of the candidate matches the dates in the question.
 func (q *scoredQuery) onDay(c *view) float64 { return q.match(saidDay(c)) }
 
 func saidDay(c *view) memory.Moment {
@@ -272,7 +273,7 @@ func saidDay(c *view) memory.Moment {
 	return memory.Moment{Year: int16(y), Month: int8(m), Day: int8(d)}
 }
 
-// share returns the best match of the given dates with the question's dates.
+// share returns how well the best of the given dates matches the question's dates.
 func (q *scoredQuery) share(dates []memory.Moment) float64 {
 	var best float64
 	for _, d := range dates {
@@ -281,7 +282,7 @@ func (q *scoredQuery) share(dates []memory.Moment) float64 {
 	return best
 }
 
-// match returns the share of the parts of the question's dates that a moment has.
+// match returns the share of the question's date parts (year, month, day) that a moment has.
 func (q *scoredQuery) match(have memory.Moment) float64 {
 	met, parts := 0, 0
 	for i := range q.Dates {

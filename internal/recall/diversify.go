@@ -6,17 +6,17 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// diversifyAmong limits the work: candidates of a lower rank are not considered.
+// diversifyAmong is the number of best candidates that diversify considers.
 const diversifyAmong = 40
 
-// redundantFrom is the minimum cosine of two redundant memories. Turns of one conversation have a lower cosine,
-// and several of them together may answer a question: counting all similarity costs a tenth of recall@10.
+// redundantFrom is the minimum cosine of two redundant memories. Turns of one conversation, which may answer
+// a question together, have lower cosines: a minimum of 0 costs a tenth of recall@10.
 const redundantFrom = 0.75
 
-// diversify moves the best n to the front, by score minus redundancy with those already chosen (maximal
-// marginal relevance). The others keep their order. The list must be sorted by score.
+// diversify moves the best n candidates to the front, by score minus redundancy with the candidates already
+// chosen (maximal marginal relevance). The others keep their order. The list must be sorted by score.
 //
-// Redundancy only grows as more candidates are chosen. A candidate is therefore compared only with those
+// Redundancy only grows as more candidates are chosen. A candidate is therefore compared only with candidates
 // chosen since its last comparison, and only while it can still be the best.
 func (m *rankBuffers) diversify(list []*ranked, lambda float64, n int) {
 	lambda = clampUnit(lambda)
@@ -51,8 +51,8 @@ func (m *rankBuffers) diversify(list []*ranked, lambda float64, n int) {
 	}
 }
 
-// redundancy returns the similarity of two vectors above m.repeats: 1 for equal vectors, 0 if a vector is
-// missing or their models differ.
+// redundancy scales the cosine of two vectors: 0 up to [redundantFrom], 1 for equal vectors. It returns 0 if
+// a vector is missing or their models differ.
 func (m *rankBuffers) redundancy(a []float32, b []uint16) float64 {
 	if len(a) != vector.Dims(b) || len(a) == 0 {
 		return 0

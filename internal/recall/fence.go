@@ -12,14 +12,13 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// fenced returns body within the fence. No text in body can close or imitate the fence.
+// fenced returns body between the fence's tags. No text in body can close or imitate the fence.
 func fenced(body string) string {
 	return FenceOpen + "\n" + neutralize(body) + "\n" + FenceClose
 }
 
-// neutralize changes tags in s that are named like the fence into plain text: it replaces their opening
-// characters with a parenthesis. It recognises such tags in any case, with spaces, escapes and look-alike
-// letters. Other text does not change.
+// neutralize turns tags in s with the fence's name into plain text: it replaces their opening character by a
+// parenthesis. It recognises such tags in any case, with spaces, escapes and look-alike letters.
 func neutralize(s string) string {
 	var b strings.Builder
 	kept := 0
@@ -65,9 +64,9 @@ const (
 // maxGap is the maximum number of characters, other than white space, between the parts of a tag.
 const maxGap = 24
 
-// tagName returns where the name begins in a tag that opens with the character opener and continues at s[i:]. It
-// reports whether the tag closes or imitates the fence. The bare name "memory" counts only in a closing tag,
-// and brackets other than "<" count only with a slash.
+// tagName reports whether a tag that opens with the character opener and continues at s[i:] imitates the
+// fence, and returns the index of its name. The bare name "memory" counts only in a closing tag, and brackets
+// other than "<" count only with a slash.
 func tagName(s string, i int, opener rune) (int, bool) {
 	angle := strings.ContainsRune(angles, opener)
 	if !angle && !strings.ContainsRune(brackets, opener) {
@@ -107,8 +106,8 @@ func isWordy(r rune) bool {
 	return (unicode.IsLetter(r) || unicode.IsNumber(r)) && !strings.ContainsRune(invisibleLetters, r)
 }
 
-// matchName returns where a name at the start of s ends, or -1. Any characters except words and slashes may
-// separate its letters.
+// matchName returns the end of a name at the start of s, or -1. Any characters except words and slashes may
+// separate the letters of the name.
 func matchName(s, name string) int {
 	i := 0
 	for k := range len(name) {

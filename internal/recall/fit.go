@@ -11,17 +11,17 @@ import (
 
 // FitOptions are the settings of [Fit]. The zero value means the defaults.
 type FitOptions struct {
-	TopK     int    // maximum number of hits; 0: 8
-	Budget   int    // maximum number of tokens; 0: 1500, math.MaxInt: no limit
-	Question string // the question; "": none
+	TopK     int    // maximum number of hits; 0 means 8
+	Budget   int    // maximum number of tokens; 0 means 1500, math.MaxInt means no limit
+	Question string // the question; "" means none
 
-	Contradicted func(memory.Hit) bool // whether a hit contradicts the user's message; nil: no hit does
+	Contradicted func(memory.Hit) bool // reports whether a hit contradicts the user's message; nil means no check
 }
 
-// The defaults: a handful of hits that a model reads with care, with room for some long ones.
+// The defaults: few hits, which a model reads with care, and enough tokens for some long hits.
 const (
 	DefaultTopK   = 8
-	DefaultAsked  = 12 // for an explicit search
+	DefaultAsked  = 12 // number of hits of an explicit search
 	DefaultBudget = 1500
 )
 
@@ -32,9 +32,9 @@ type Dropped struct {
 }
 
 // Fit returns the hits for the block, in order, and the hits that it left out. It drops duplicates of better
-// hits (but not the user's own memory in favour of a shared one), turns whose content a learned fact has, and
-// text that the user quoted. A hit that exceeds the remaining budget is dropped, but shorter ones after it may
-// still fit. The first hit always stays.
+// hits (but not the user's own memory if a shared memory says the same), turns whose content a learned fact
+// has, and text that the user quoted. A hit that exceeds the remaining budget is dropped, but shorter hits
+// after it may still fit. The first hit is never dropped for its length.
 func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped) {
 	if o.TopK == 0 {
 		o.TopK = DefaultTopK
@@ -107,11 +107,11 @@ func statedTerms(hits []memory.Hit, asked terms) terms {
 	return slices.Compact(out)
 }
 
-// redundantAnswerShare applies to an assistant's short answer: if other hits contain this share of its terms,
-// the answer is redundant.
+// redundantAnswerShare is the share of an assistant's short answer that makes it redundant if other hits have
+// these terms.
 const redundantAnswerShare = 0.8
 
-// isRedundantAnswer reports whether a turn with these terms is such a redundant answer.
+// isRedundantAnswer reports whether a turn is an assistant's short answer whose terms the other hits (shown) have.
 func isRedundantAnswer(m memory.Memory, answer, shown terms) bool {
 	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant || m.Turn.Name != "" || len(m.Turn.Content) > maxEmptyAnswer || text.Negated(m.Turn.Content) {
 		return false
@@ -125,12 +125,12 @@ func isRedundantAnswer(m memory.Memory, answer, shown terms) bool {
 	return float64(again) >= redundantAnswerShare*float64(len(answer))
 }
 
-// AsksWhy reports whether a question asks for a reason. Facts seldom state the reason, but their turns do.
+// AsksWhy reports whether a question asks for a reason, which facts seldom state but their turns do.
 func AsksWhy(question string) bool { return asksWhy.MatchString(question) }
 
 var asksWhy = lazy.Compile(`(?i)\b(?:why|how come|reasons?|warum|wieso|weshalb|por qué|pourquoi)\b`)
 
-// slightTerms is the maximum number of words of a reply without content: "OK.", "Sounds good!".
+// slightTerms is the maximum number of terms of a reply without content: "OK.", "Sounds good!".
 const slightTerms = 2
 
 // isSlight reports whether a turn is too short to have content and was found only because of its neighbours.
@@ -138,8 +138,8 @@ func isSlight(h memory.Hit, content terms) bool {
 	return h.Memory.Turn != nil && len(content) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0
 }
 
-// isUnrelated reports whether only the neighbours of a turn relate to the question. The turn itself has no word
-// or synonym of it, no similar meaning, no requested kind of thing, and is no reply to a question.
+// isUnrelated reports whether only the neighbours of a turn relate to the question. The turn itself has no
+// word or synonym of the question, no similar meaning, no thing of the requested kind, and is no reply.
 func isUnrelated(h memory.Hit) bool {
 	if h.Memory.Turn == nil || len(h.Why) == 0 {
 		return false
@@ -152,12 +152,10 @@ func isUnrelated(h memory.Hit) bool {
 	return h.Why.Get("own") == 0 && h.Why.Get("related") == 0 && h.Why.Get("reply") == 0 && h.Why.Get("vector") < vectorFloor
 }
 
-// duplicateShare is the minimum share of common words of two redundant texts. Single decisive words, such as
-// negations, must also agree.
+// duplicateShare is the minimum share of common words of two redundant texts. Negations and numbers must also agree.
 const duplicateShare = 0.9
 
-// coverage is a text prepared for comparisons. Few texts share most of their words, so other properties are
-// computed only for those.
+// coverage is a memory's text prepared for comparisons with other texts.
 type coverage struct {
 	memory  memory.Memory
 	content string
@@ -165,8 +163,7 @@ type coverage struct {
 	shared  bool // the memory belongs to another owner
 }
 
-// isLearnedFrom reports whether a fact was learned from a turn that has at most one more word than the fact, and
-// no more words of the question.
+// isLearnedFrom reports whether a fact was learned from a turn that adds at most one word, and no word of the question.
 func (t coverage) isLearnedFrom(turn coverage, asked terms) bool {
 	if t.memory.Fact == nil || turn.memory.Turn == nil || !slices.Contains(t.memory.Fact.Provenance.Turns, turn.memory.Turn.ID) {
 		return false
@@ -177,7 +174,7 @@ func (t coverage) isLearnedFrom(turn coverage, asked terms) bool {
 
 func (t coverage) repeats(other coverage) bool {
 	if other.shared && !t.shared {
-		return false // the user's own memory is kept in favour of a shared one
+		return false // the user's own memory is kept, although a shared memory says the same
 	}
 	if len(t.terms)+len(other.terms) == 0 { // both texts have only fillers or punctuation
 		return text.Normalize(t.content) == text.Normalize(other.content)
@@ -185,7 +182,7 @@ func (t coverage) repeats(other coverage) bool {
 	return t.terms.nearlyEquals(other.terms) && t.agrees(other)
 }
 
-// agrees reports whether two texts with the same words agree in decisive single words such as negations.
+// agrees reports whether two texts have the same polarity and numbers.
 func (t coverage) agrees(other coverage) bool {
 	return text.Negated(t.content) == text.Negated(other.content) && slices.Equal(text.Numbers(t.content), text.Numbers(other.content))
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// The question in a message may follow a paragraph of small talk, or a pasted mail may follow the question.
-// Sentences that only state something count less than sentences that ask. Pasted text counts only if there is
-// no other text.
+// A message may have small talk before its question, or a pasted mail after it. Statements count less than
+// sentences that ask. Pasted text counts only if there is no other text.
 
 type sentence struct {
 	text  string
@@ -21,22 +20,22 @@ type sentence struct {
 }
 
 const (
-	// statedWeight is the weight of a word in a statement if the message also asks. Among 0.3, 0.5 and 1, this
-	// value finds the most answers (docs/design/ranking.md).
+	// statedWeight is the weight of a word in a statement next to a question. Of 0.3, 0.5 and 1, this value
+	// finds the most answers (docs/design/ranking.md).
 	statedWeight = 0.5
 
-	// maxAskBytes is how many bytes of a message are searched for questions.
+	// maxAskBytes is the maximum number of bytes of a message that are parsed as its question.
 	maxAskBytes = 1500
-	// maxEmbedBytes is how many bytes of the questions are embedded. Embedding takes time in proportion.
+	// maxEmbedBytes is the maximum number of bytes to embed, because embedding time grows with the length.
 	maxEmbedBytes = 350
 
-	// maxSentences and maxReadBytes limit how much of a long message is read: its beginning and its end, where
-	// people ask.
+	// maxSentences, and maxReadBytes at each end, limit the part of a long message that is read: the
+	// beginning and the end, where people ask.
 	maxSentences = 60
 	maxReadBytes = 8 << 10
 )
 
-// beginningAndEnd returns the beginning and the end of a message that is too long to be read completely.
+// beginningAndEnd returns a message, or only the beginning and the end of a long message.
 func beginningAndEnd(message string) string {
 	if len(message) <= 2*maxReadBytes {
 		return message
@@ -46,7 +45,7 @@ func beginningAndEnd(message string) string {
 	return first + "\n\n" + last
 }
 
-// sentencesOf returns the sentences that the person wrote.
+// sentencesOf returns the sentences that the person wrote, or all sentences if the person wrote none.
 func sentencesOf(message string) []sentence {
 	message = beginningAndEnd(message)
 	all := english.Read(message)
@@ -73,7 +72,7 @@ func askingSentences(sentences []sentence) []sentence {
 	return sentences
 }
 
-// weigh returns the weights of the terms of sentences that do not ask, or nil if there are none.
+// weigh returns the weights of terms that occur only in statements, or nil without statements.
 func weigh(sentences, asks []sentence) map[string]float32 {
 	if len(asks) == len(sentences) {
 		return nil
@@ -108,11 +107,11 @@ func joinSentences(sentences []sentence) string {
 	return strings.Join(parts, "\n")
 }
 
-// shortNeed is the word count assumed for a short message about a person or one certain thing. "When is the
-// change window?" asks as clearly as a longer question.
+// shortNeed is the minimum word count that memoryNeed assumes for a message about a person or a definite
+// thing: "When is the change window?" asks as clearly as a longer question.
 const shortNeed = 8
 
-// memoryNeed returns the log-odds that an answer needs memory. It looks only at the form of the message.
+// memoryNeed returns the log-odds that an answer needs memory, by a fit to the form of the message.
 func memoryNeed(sentences []sentence) float64 {
 	var words int
 	var first, third, the, quoted bool
@@ -141,7 +140,7 @@ func memoryNeed(sentences []sentence) float64 {
 	return odds
 }
 
-// isGeneric reports whether the words before "I" ask how people in general do something: "how do I …".
+// isGeneric reports whether the words before "I" ask for general advice: "how do I …".
 func isGeneric(before []string) bool {
 	n := len(before)
 	return n >= 2 && before[n-2] == "how" && (before[n-1] == "do" || before[n-1] == "can" || before[n-1] == "would" || before[n-1] == "should")

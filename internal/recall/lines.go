@@ -8,25 +8,25 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Line is a line of a block without its text. It has enough to write the line again, byte for byte, from
-// memory. It is stored in places that must not contain text.
+// Line is a line of a block without its text, for storage that must not contain text. With the memories, it
+// renders the same bytes again.
 type Line struct {
 	Kind  memory.Kind  `json:"k"`
 	ID    string       `json:"i,omitempty"`
-	Owner memory.Owner `json:"o,omitempty"` // owner of the memory, if it is not the user who asks
+	Owner memory.Owner `json:"o,omitempty"` // owner of the memory; "" means the requesting user
 	Core  bool         `json:"c,omitempty"` // the line belongs to the core, not to the search results
 	Date  string       `json:"d,omitempty"`
 
 	Heading Heading `json:"g,omitempty"` // group of the line in the core
 
-	Now    []Line `json:"n,omitempty"` // the facts that replaced this one, as shown in the line
-	Before []Line `json:"b,omitempty"` // the facts that this one replaced, as shown in the line
+	Now    []Line `json:"n,omitempty"` // the facts that replaced the line's fact, as shown in the line
+	Before []Line `json:"b,omitempty"` // the facts that the line's fact replaced, as shown in the line
 
-	// Disputed is the pending fact that would replace this one, as shown in the line.
+	// Disputed is the pending fact that would replace the line's fact, as shown in the line.
 	Disputed *Line `json:"w,omitempty"`
 
-	// Sum is a checksum of the text. It has so few bits that nobody can use it to verify a guess of the text.
-	// 0 means that the line is in an earlier block.
+	// Sum is a checksum of the text, too short to verify a guess of the text. 0 means that an earlier block
+	// has the line.
 	Sum uint16 `json:"s,omitempty"`
 }
 
@@ -37,7 +37,7 @@ type renderedLine struct {
 	mark string // the mark of a disputed fact
 }
 
-// disputed adds to the line the pending fact that would replace its fact.
+// disputed returns the line with the mark for the pending fact that would replace its fact.
 func (s renderedLine) disputed(waits memory.Fact) renderedLine {
 	s.Disputed = &Line{Kind: memory.KindFact, ID: waits.ID, Sum: Sum(waits.Content)}
 	s.mark = dispute(waits.Content)
@@ -88,13 +88,13 @@ func lineOfEntry(e memory.ProfileEntry) renderedLine {
 	return renderedLine{Line: Line{Kind: KindProfile, ID: entryID(e.Key), Heading: ofProfile, Sum: Sum(words)}, text: words}
 }
 
-// entryID returns an id for a profile entry, whose key is text of the user.
+// entryID returns the id of a profile entry. The key is not the id, because keys are text of the user.
 func entryID(key string) string { return strconv.Itoa(int(Sum(key))) }
 
 // Sum returns a checksum of a text, never 0.
 func Sum(words string) uint16 {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(words)) // never returns an error
+	_, _ = h.Write([]byte(words)) // Write of a hash returns no error
 	n := h.Sum32()
 	return max(1, uint16(n)^uint16(n>>16)) //nolint:gosec // only the low bits are needed
 }
@@ -105,8 +105,8 @@ type Sources struct {
 	Profile  []memory.ProfileEntry
 }
 
-// RenderLines writes a block again without memories that were deleted or changed. kept are the remaining
-// lines, and core is the number of tokens of the core's lines.
+// RenderLines renders a block again, without memories that were deleted or changed. kept has the remaining
+// lines; core is the number of tokens of the core's lines.
 func RenderLines(lines []Line, from Sources, o RenderOptions) (block string, kept []Line, core int) {
 	var all []renderedLine
 	for _, l := range lines {
@@ -125,7 +125,7 @@ func RenderLines(lines []Line, from Sources, o RenderOptions) (block string, kep
 	return o.block(all), kept, core
 }
 
-// words returns the text of a line, and false if the line's memory no longer exists.
+// words returns the text of a line, and false if a memory of the line no longer exists.
 func (l Line) words(from Sources, role bool) (string, bool) {
 	if l.Kind == KindProfile {
 		for _, e := range from.Profile {
@@ -180,7 +180,7 @@ func (from Sources) Find(l Line) (memory.Memory, bool) {
 	return m, false
 }
 
-// Settled removes from a line the mark of a dispute if the pending fact was forgotten, rejected or edited.
+// Settled returns a line without the mark of a dispute if the pending fact was forgotten, rejected or edited.
 func (from Sources) Settled(l Line) Line {
 	if l.Disputed != nil {
 		m, ok := from.Memories[l.Disputed.ID]
@@ -192,7 +192,7 @@ func (from Sources) Settled(l Line) Line {
 	return l
 }
 
-// IDs calls yield for each memory that the line shows.
+// IDs calls yield with the owner and id of each memory that the line shows.
 func (l Line) IDs(yield func(owner memory.Owner, id string)) {
 	if l.ID != "" && l.Kind != KindProfile {
 		yield(l.Owner, l.ID)

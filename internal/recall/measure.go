@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Measure is the number that is used as relevance and compared with thresholds.
+// Measure selects the number that is used as relevance and compared with thresholds.
 type Measure string
 
 // The measures.
@@ -17,8 +17,8 @@ const (
 	Reranker Measure = "reranker" // the reranker's score
 )
 
-// scoreByMeasure scores candidates by a single number blended with recency, as the designs describe. It leaves
-// out candidates that a reranker did not see.
+// scoreByMeasure scores candidates by a single number blended with recency, as the designs describe.
+// Candidates without a reranker's score fail every threshold.
 func (o Options) scoreByMeasure(candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
 	w := clampUnit(or(o.Recency, defaultRecency))
 	for i := range candidates {

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// CorrectionsOf returns the corrections that a search made to words of the question, or nil.
+// CorrectionsOf returns the search's corrections of words in the question, or nil.
 func CorrectionsOf(candidates []memory.Candidate) []memory.Misspelt {
 	for i := range candidates {
 		if m := candidates[i].Misspelt; m != nil {
@@ -17,7 +17,7 @@ func CorrectionsOf(candidates []memory.Candidate) []memory.Misspelt {
 	return nil
 }
 
-// readMisspelt derives the question's cues from the corrections of misspelt words.
+// readMisspelt sets the question's fields that depend on corrections of misspelt words.
 func (q *scoredQuery) readMisspelt(taken []memory.Misspelt) {
 	q.meant = taken
 	for _, m := range taken {
@@ -34,8 +34,8 @@ func (q *scoredQuery) means(term string) bool {
 	return slices.ContainsFunc(q.meant, func(m memory.Misspelt) bool { return slices.Contains(m.Meant, term) })
 }
 
-// ShownCorrections returns the corrections as words of the hits, or else of the tables of synonyms and classes.
-// It leaves out corrections without such a word, because they found no hit.
+// ShownCorrections returns the corrections with whole words instead of stems, from the hits or else from the
+// tables of synonyms and classes. It omits corrections without such a word.
 func ShownCorrections(taken []memory.Misspelt, hits []memory.Hit) (out []memory.Misspelt) {
 	for _, m := range taken {
 		var words []string
@@ -53,7 +53,7 @@ func ShownCorrections(taken []memory.Misspelt, hits []memory.Hit) (out []memory.
 	return out
 }
 
-// wordIn returns the first word in the hits that has the given term. Speakers' names count too.
+// wordIn returns the first word in the hits, or in their speakers' names, that has the given term.
 func wordIn(hits []memory.Hit, term string) string {
 	for _, h := range hits {
 		if word := text.WordWith(h.Memory.Content(), term); word != "" {

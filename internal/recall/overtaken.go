@@ -8,8 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// CurrentFactsFirst moves facts before the turns that taught the facts they replaced. The current fact then
-// precedes the old statement.
+// CurrentFactsFirst moves each current fact before the hit with the statement that the fact replaced.
 func CurrentFactsFirst(hits []memory.Hit) []memory.Hit {
 	if !slices.ContainsFunc(hits, func(h memory.Hit) bool { return len(h.Now) > 0 }) {
 		return hits
@@ -38,8 +37,8 @@ func AnswerTo(m memory.Memory) string {
 	return m.Turn.Parent
 }
 
-// PairAnswers puts each assistant's answer after its question, at the better rank of the two. It adds questions
-// that are no hits while the budget has room.
+// PairAnswers puts each assistant's answer after its question, at the better rank of the two. It adds
+// questions that are not hits while they fit the token budget.
 func PairAnswers(hits []memory.Hit, questions []memory.Memory, budget int) []memory.Hit {
 	for _, h := range hits {
 		budget -= tokensOf(h.Memory)
@@ -77,8 +76,8 @@ func tokensOf(m memory.Memory) int { return text.Tokens(line(m, dateOf(m), false
 // maxReplaced is the maximum number of replaced facts that a block shows with a fact.
 const maxReplaced = 2
 
-// ReplacedFacts returns the replaced facts to show with a fact, the latest first. It leaves out facts whose words
-// the new fact contains, because the new fact only adds to these.
+// ReplacedFacts returns the replaced facts to show with a fact. It omits replaced facts whose words the new
+// fact contains.
 func ReplacedFacts(f memory.Fact, superseded []memory.Fact) []memory.Fact {
 	var out []memory.Fact
 	newTerms := termsOf(f.Content)
@@ -91,7 +90,7 @@ func ReplacedFacts(f memory.Fact, superseded []memory.Fact) []memory.Fact {
 	return out
 }
 
-// ReplacementTime returns when a replaced fact ended.
+// ReplacementTime returns the time at which a fact was replaced.
 func ReplacementTime(f memory.Fact) time.Time {
 	if !f.ValidTo.IsZero() {
 		return f.ValidTo

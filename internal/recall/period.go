@@ -11,8 +11,8 @@ import (
 
 // Period is a date in a question, with its precision.
 type Period struct {
-	memory.Moment           // the parts common to all days of the period: year, month, day
-	From, To      time.Time // the days [From, To) of a week, weekend or season; otherwise zero
+	memory.Moment           // the year, month and day that all days of the period have; 0 for none
+	From, To      time.Time // the days [From, To) of a week, weekend or season; zero for other periods
 }
 
 // periodsIn returns the dates in a question.
@@ -42,8 +42,8 @@ func periodsIn(question string, now time.Time) []Period {
 	return out
 }
 
-// meets returns how many parts of a period (year, month, day, days) a date matches, and how many parts there
-// are. A date within the period's days matches all parts: a week may end in the next month.
+// meets returns how many parts of a period (year, month, day, days) a date matches, and the number of parts.
+// A date between From and To matches all parts, because a week may end in the next month.
 func (p *Period) meets(have memory.Moment) (matched, parts int) {
 	for _, part := range [...][2]int{{int(p.Year), int(have.Year)}, {int(p.Month), int(have.Month)}, {int(p.Day), int(have.Day)}} {
 		if part[0] == 0 {
@@ -64,7 +64,7 @@ func (p *Period) meets(have memory.Moment) (matched, parts int) {
 	return matched, parts
 }
 
-// within reports whether a date is one of the days of a period that lists its days.
+// within reports whether a date is between From and To.
 func (p *Period) within(have memory.Moment) bool {
 	if have.Year == 0 || have.Month == 0 || have.Day == 0 && p.Month != 0 { // a month may be part of a season but not of a week
 		return false

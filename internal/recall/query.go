@@ -11,34 +11,33 @@ import (
 
 // Query is a parsed question.
 type Query struct {
-	Asked string // the person's own words
+	Asked string // the question in the person's own words
 	Text  string // the text that the search uses
-	Near  string // the text to embed: Text, expanded if the settings say so
-	Broad bool   // the question asks for everything, so memories are listed by importance instead of searched
+	Near  string // the text to embed, see [QueryOptions]
+	Broad bool   // the question asks for all memories, listed by importance instead of searched
 
 	Dates []Period // dates in a short question
 
-	Weights map[string]float32 // weights below 1 for terms of Text: the terms of statements next to a question
+	Weights map[string]float32 // weights below 1 of terms that occur only in statements next to a question
 	Needs   float64            // log-odds that an answer needs memory, estimated only from the form of the message
 
 	words       []string
 	self        bool         // the question is about the user
-	aboutPeople bool         // or the question is about a person close to the user, or a pet: a sister, a boss, a dog
+	aboutPeople bool         // the question is about a person close to the user, or a pet
 	when        bool         // the question asks for a time
 	classes     text.Classes // classes of the things that the question asks for
-	prompt      float64      // 1 for a question; falls to 0 for a long message without a specific question
+	prompt      float64      // 1 for a short question; falls to 0 for a long message (see [shortness])
 }
 
 // QueryOptions are the settings of [NewQuery]. The zero value means the defaults.
 type QueryOptions struct {
 	Expand     bool // expand short first-person questions with words that make their vectors similar to facts about people
-	EmbedWhole bool // Near is the whole question, unchanged
+	EmbedWhole bool // embed the whole question, unchanged
 }
 
 const (
 	// maxExpandLength is the maximum length in characters of a question that is expanded. The expansion
-	// (design 1) moves the vector of a short first-person question towards facts about a person, whatever
-	// words these have.
+	// (design 1) moves the vector of a short first-person question towards facts about a person.
 	maxExpandLength = 100
 	expansion       = " height weight physical attributes user facts"
 )
@@ -73,7 +72,7 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	return q
 }
 
-// read derives the question's cues from its words.
+// read sets the fields that depend on the question's words.
 func (q *Query) read() {
 	for i, w := range q.words {
 		next := q.at(i + 1)
@@ -105,8 +104,8 @@ func (q *Query) at(i int) string {
 	return q.words[i]
 }
 
-// withoutQuestionWords removes question words from text in scripts without spaces. They would form terms with
-// their neighbours.
+// withoutQuestionWords removes question words from text in scripts without spaces, where they would form
+// terms with adjacent words.
 func withoutQuestionWords(question string) string {
 	if unspaced(question) {
 		if rest := unspacedAsking.ReplaceAllString(question, " "); len(text.Terms(rest)) > 0 {
@@ -116,14 +115,13 @@ func withoutQuestionWords(question string) string {
 	return question
 }
 
-// asksAll matches questions for everything. It expects folded words with single spaces between and after them.
+// asksAll matches questions for all memories. It expects folded words with a space after each word.
 var asksAll = lazy.Compile(`^((so|hey|hi|please|and|ok|okay|well) )*((what|everything|anything)( all| else)? (do|can|did) you (know|remember|recall|tell me|have)( \w+)? (about me|of me)|(tell me |what is |list )?(everything|all)( that)? you (know|remember|have)( \w+)?( about me| of me)?|who am i|what have you learned about me|describe me|tell me about (me|myself)|summarize what you know( about me)?|what do you remember) $`)
 
-// maxBroadWords is the maximum number of words of a question for everything. Longer questions name a subject.
+// maxBroadWords is the maximum number of words of a question for all memories. Longer questions name a subject.
 const maxBroadWords = 12
 
-// shortness is 1 up to 20 words and falls to 0 at 35 words. Long messages contain the cues of short questions by
-// chance.
+// shortness returns 1 up to 20 words, falling to 0 at 35 words. Long messages have cues of questions by chance.
 func shortness(words int) float64 {
 	return min(1, max(0, float64(35-words)/15))
 }

@@ -9,56 +9,53 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Candidates is how many candidates a searcher should propose. More candidates improve neither the cues nor
-// the signals of an answer (docs/design/ranking.md). Fewer candidates mean that the memory is small.
+// Candidates is the number of candidates that a searcher should propose. More candidates do not improve the
+// ranking (docs/design/ranking.md). Fewer candidates mean that the memory is small.
 const Candidates = 160
 
-// Options are the settings of [Rank]. The zero value means the defaults; a nil pointer means the default,
-// which may differ from 0.
+// Options are the settings of [Rank]. The zero value, and each nil pointer, means the default.
 type Options struct {
-	Limit     int      // the maximum number of results; 0: 20
-	Answered  *float64 // minimum relevance of the best candidate; if it is lower there are no results; nil: DefaultAnswered
-	Threshold *float64 // minimum relevance of each result; nil: DefaultThreshold
-	Recency   *float64 // weight of recency in the score, 0 to 1; nil: 0.2
-	Lambda    *float64 // weight of the score compared with redundancy, 0 to 1; nil: 0.7
+	Limit     int      // maximum number of results; 0 means 20
+	Answered  *float64 // minimum relevance of the best candidate; below it there are no results; nil means DefaultAnswered
+	Threshold *float64 // minimum relevance of each result; nil means DefaultThreshold
+	Recency   *float64 // weight of recency in the score, 0 to 1; nil means 0.2
+	Lambda    *float64 // weight of the score against redundancy, 0 to 1; nil means 0.7
 
-	AgeFromStatement bool          // age counts from the statement instead of from the last change
-	Decay            time.Duration // time in which relevance falls to 1/e after the statement, used instead of recency; 0: no decay
+	AgeFromStatement bool          // count age from the statement instead of the last change
+	Decay            time.Duration // age at which relevance falls to 1/e, instead of recency; 0 means no decay
 
 	// Background is the embedder's average cosine of unrelated texts (see [stretchOf]).
 	Background float64
 	Chat       bool // the question is a chat message, which may not need memory
-	WordBased  bool // the embedder is word-based: similarity without common words is chance
+	WordBased  bool // the embedder is word-based, so that similarity without common words is chance
 
-	// Measure selects the relevance. With a measure other than Fitted, the score is only relevance and recency,
-	// only Threshold rejects candidates, and any similarity counts as redundancy.
+	// Measure selects the relevance. With a measure other than Fitted, the score is only relevance and
+	// recency, only MinRelevance rejects candidates, and any similarity counts as redundancy.
 	Measure Measure
 
-	// Reranked has the scores that a reranker gave some candidates, 0 to 1, by id; nil: no reranker ran. A
-	// Threshold that is not nil then applies to these scores.
+	// Reranked has a reranker's scores of candidates, 0 to 1, by id; nil means that no reranker ran. A
+	// MinRelevance that is not nil then applies to these scores.
 	Reranked map[string]float32
 }
 
-// The defaults. Loci shows a handful of memories. Twenty results leave room for those that hydration and the
-// token budget remove.
+// The defaults. Loci shows about eight memories; twenty results suffice if hydration and the token budget drop some.
 const (
 	defaultLimit   = 20
 	defaultRecency = 0.2
 	defaultLambda  = 0.7
 )
 
-// DefaultAnswered is the probability below which a question counts as unanswerable and has no results. On
-// development data this bar keeps 99 % of the answerable questions. It rejects 25 % (LoCoMo), 18 % (BEAM) and
-// 6 % (RealMem) of questions about another conversation. docs/measurements/retrieval.md lists other bars.
-// DefaultThreshold is much lower, because lower-ranked candidates may complete a good answer.
+// DefaultAnswered is the probability of an answer below which a question has no results. On development data
+// it keeps 99 % of the answerable questions. It rejects 25 % (LoCoMo), 18 % (BEAM) and 6 % (RealMem) of
+// questions about another conversation. docs/measurements/retrieval.md lists other values. DefaultThreshold
+// is much lower, because lower-ranked candidates may complete a good answer.
 const (
 	DefaultAnswered  = 0.07
 	DefaultThreshold = 0.02
 )
 
 // minChatRelevance returns the minimum relevance of a hit in a chat: slightly less than halfway, in log-odds,
-// between the bar and the best hit. A vague message then gets hardly more than the best hit, and a clear
-// question gets additions to its answer.
+// between the threshold bar and the best hit. A vague message then gets hardly more than the best hit.
 func minChatRelevance(bar, best float64) float64 {
 	return sigmoid((logit(bar)+logit(best))/2 - belowHalf)
 }
@@ -68,7 +65,7 @@ const belowHalf = 0.3
 // ageScale is the age in days at which recency has fallen to 1/e.
 const ageScale = 30
 
-// Cut is a candidate that was left out, with the stage that dropped it.
+// Cut is a candidate that is not a result, with the stage that dropped it.
 type Cut struct {
 	ID    string
 	Kind  memory.Kind
@@ -85,15 +82,15 @@ type ranked struct {
 	logOddsBehind    float64 // log-odds relative to the best candidate; 0 or less
 	reranked         bool    // a reranker scored the candidate
 	rerank           float64 // the reranker's score
-	relevanceMeasure float64 // the number that is compared with the threshold
+	relevanceMeasure float64 // the number that Rank compares with the threshold
 
-	redundant float64 // redundancy with the candidates chosen so far
-	compared  int     // number of chosen candidates with which it was compared
+	redundant float64 // highest similarity to the chosen candidates, 0 to 1
+	compared  int     // number of chosen candidates already compared
 }
 
-// Rank orders candidates by relevance and by recency at now, weighted by confidence, and returns the best ones.
-// cut has the best of the others for a trace, at most as many as Rank may keep. Why explains each score. Rank
-// does not modify its input.
+// Rank orders candidates by relevance and by recency at now, weighted by confidence, and returns the best
+// candidates. cut has the best of the others for a trace, at most Limit. Why explains each score. Rank does
+// not modify its input.
 func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kept []memory.Candidate, cut []Cut) {
 	if len(candidates) == 0 {
 		return nil, nil
@@ -115,7 +112,7 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	if o.Chat && best > bar {
 		relevance = minChatRelevance(bar, best)
 	}
-	// A lower explicit Threshold asks for all results.
+	// An explicit lower MinRelevance disables the check of the best candidate.
 	if o.Measure == Fitted && best < min(bar, or(o.Threshold, bar)) {
 		stage, least = "answered", math.Inf(1)
 	}
@@ -149,9 +146,9 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 type rankBuffers struct {
 	list   []ranked
 	order  []*ranked
-	chosen []float32 // the vectors that diversify has chosen, concatenated
+	chosen []float32 // the vectors of the candidates that diversify chose, concatenated
 	parts  memory.Why
-	ends   []int // the end of each vector's parts
+	ends   []int // for each candidate, the end of its parts
 
 	stretch float64 // stretch factor of cosines
 	repeats float64 // the minimum cosine of redundant memories
@@ -181,7 +178,7 @@ func (m *rankBuffers) relevantFirst(list []ranked, least, relevance float64) (_ 
 		if r := &list[i]; r.relevanceMeasure >= least && r.relevance >= relevance {
 			m.order[relevant] = r
 			relevant++
-		} else { // also if the number is NaN
+		} else { // also if relevanceMeasure is NaN
 			others--
 			m.order[others] = r
 		}
@@ -189,7 +186,7 @@ func (m *rankBuffers) relevantFirst(list []ranked, least, relevance float64) (_ 
 	return m.order, relevant
 }
 
-// bestFirst moves the best n candidates, at least one, to the front, the best first.
+// bestFirst moves the best n candidates to the front, the best first. n must be positive.
 func bestFirst(list []*ranked, n int) {
 	n = min(n, len(list))
 	for i, r := range list {
@@ -205,12 +202,12 @@ func bestFirst(list []*ranked, n int) {
 	}
 }
 
-// before orders candidates by score, then by id.
+// before reports whether r ranks before other: by score, then by id.
 func (r *ranked) before(other *ranked) bool {
 	return r.score > other.score || r.score == other.score && r.ID < other.ID
 }
 
-// score fuses and calibrates the candidates' numbers and blends them with recency and confidence.
+// score computes the relevance of each candidate and blends it with recency and confidence.
 func (o Options) score(a *scoredQuery, candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
 	if o.Measure != Fitted {
 		return o.scoreByMeasure(candidates, now, places)
@@ -262,9 +259,9 @@ func (o Options) decay(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()) / o.Decay.Hours())
 }
 
-// recencyWeight is the weight of a candidate's recency. It falls with the log-odds between the best candidate
-// and this one: of two answers the newer comes first, but yesterday's remark on another subject does not come
-// before last year's answer. It is 1 if only recency counts.
+// recencyWeight returns the weight of a candidate's recency, which falls with its log-odds behind the best
+// candidate: of two answers the newer comes first, but a recent remark on another subject does not come
+// before an older answer. It is 1 if only recency counts.
 func recencyWeight(behind, weight float64) float64 {
 	return weight + (1-weight)*math.Exp(2*behind)
 }
@@ -272,7 +269,7 @@ func recencyWeight(behind, weight float64) float64 {
 // doubtCosts is the share of its score that a fact with confidence 0 loses.
 const doubtCosts = 0.3
 
-// confidenceFactor returns the factor for a confidence. 0 means unknown; a searcher then reports 0 for all candidates.
+// confidenceFactor returns the factor by which a fact's confidence multiplies its score.
 func confidenceFactor(confidence float64) float64 { return 1 - doubtCosts*(1-clampUnit(confidence)) }
 
 // clampUnit limits x to the range 0 to 1. NaN becomes 0.
@@ -283,13 +280,14 @@ func clampUnit(x float64) float64 {
 	return 0
 }
 
-// relatesTo reports whether a candidate or its neighbours share a word, a similar meaning or a date with the
-// question. Only the right speaker is not enough.
+// relatesTo reports whether a candidate or its neighbours share a word, a similar meaning, a class or a date
+// with the question. The speaker alone does not count.
 func (q *scoredQuery) relatesTo(c *view) bool {
 	return c.lexical > 0 || c.related > 0 || c.vector > q.likeness || q.dated(c) || q.instances(c.Classes) > 0
 }
 
-// fuse fills places with the candidates and their sums of cues. places must be zero and as long as candidates.
+// fuse fills places with the candidates and their sums of cues. places must have zero values and the length
+// of candidates.
 func fuse(a *scoredQuery, candidates []memory.Candidate, places []ranked) []ranked {
 	for i := range candidates {
 		r := &places[i]
@@ -310,12 +308,12 @@ func mostRelevant(list []ranked) float64 {
 	return most
 }
 
-// recency is 1 for age 0 and falls with age.
+// recency returns 1 for age 0 and 1/e at [ageScale].
 func recency(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()/24) / ageScale)
 }
 
-// explanations holds the explanations of all results in one allocation.
+// explanations holds the explanations of all results in one slice, and returns them one by one.
 type explanations struct {
 	parts memory.Why
 	ends  []int
@@ -339,7 +337,7 @@ func (w *explanations) next() memory.Why {
 	return why
 }
 
-// explain adds the numbers of the searcher, the cues and the stages to an explanation.
+// explain appends the numbers of the searcher, the cues and the stages to an explanation.
 func (r *ranked) explain(a *scoredQuery, why memory.Why) memory.Why {
 	r.Found.Each(func(name string, x float64) { why = append(why, memory.Part{Name: name, Value: x}) })
 	for _, i := range a.cues {

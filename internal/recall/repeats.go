@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RepeatFilter recognises turns that only repeat a question. Without it, a question that was asked twice would
-// find its first occurrence, or the answer "I don't know".
+// RepeatFilter recognises turns that only repeat a question, or an answer without information. Without it, a
+// repeated question would find its first occurrence, or the answer "I don't know".
 type RepeatFilter struct {
 	// Assistants also filters turns of assistants, and turns that only give orders or ask.
 	Assistants bool
@@ -38,8 +38,8 @@ const (
 	maxOtherTerms = 3
 )
 
-// IsRepeat reports whether a memory only repeats: a greeting, an answer that is empty or denies knowledge, or a
-// user's turn that only asks, with hardly any other words and no other name or number.
+// IsRepeat reports whether a memory has no information: a greeting, an answer that is empty or denies knowledge,
+// or a user's question with hardly any other words and no other name or number than the filter's question.
 func (e *RepeatFilter) IsRepeat(m memory.Memory) bool {
 	t := m.Turn
 	switch {

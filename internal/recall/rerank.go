@@ -2,21 +2,21 @@ package recall
 
 import "math"
 
-// rerankShare is the weight of a reranker's log-odds relative to the fused log-odds, in units of spread. Fusion
-// knows speakers, times and neighbours; a reranker knows the words. The value is set by hand, because no
-// reranker was available for a fit.
+// rerankShare is the weight of a reranker's log-odds relative to the fused log-odds, in units of spread. The
+// fused score includes speakers, times and neighbours; a reranker sees only words. The value was set by hand,
+// because no reranker was available for a fit.
 const rerankShare = 0.5
 
 // halfWeightSpread is the standard deviation of a reranker's log-odds at which they have half their weight.
-// Nearly equal scores say little about the question. Normalising by each reranker's own confidence would gain
-// only a hundredth (see the random reranker in bench).
+// Nearly equal scores say little about the question. Normalizing by each reranker's own confidence hardly
+// helps (see the random reranker in package bench).
 const halfWeightSpread = 0.5
 
 // maxLogOdds is the maximum of a reranker's log-odds. Higher values are practically certain.
 const maxLogOdds = 12
 
-// rerank adjusts candidates by a reranker's scores of some of them. Candidates of lower rank, which have no
-// score, get the lowest score. Equal scores change nothing.
+// rerank adjusts logOddsBehind of the candidates by a reranker's scores. Candidates without a score get the
+// lowest score. Equal scores change no candidate.
 func (o Options) rerank(list []ranked) {
 	lowest, best := math.Inf(1), math.Inf(-1)
 	for i := range list {
@@ -43,7 +43,7 @@ func (o Options) rerank(list []ranked) {
 	}
 }
 
-// discrimination returns the reranker's weight, 0 to 1, from the spread of its scores.
+// discrimination returns the reranker's weight, 0 to 1, from the variance of its log-odds.
 func discrimination(list []ranked) float64 {
 	var n, sum, squares float64
 	for i := range list {

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// hasNoStatement reports whether a turn is an assistant's, or the user only gives orders and asks in it:
-// "Please list the files here."
+// hasNoStatement reports whether a turn is an assistant's, or has only orders and questions: "Please list the
+// files here."
 func hasNoStatement(t *memory.Turn) bool {
 	if t.Role == memory.RoleAssistant {
 		return true
@@ -24,7 +24,7 @@ func hasNoStatement(t *memory.Turn) bool {
 	return len(sentences) > 0
 }
 
-// isOrder reports whether a sentence asks for something to be done now. A lasting preference is not such an order.
+// isOrder reports whether a sentence is a question or orders a task. A lasting preference is not an order.
 func isOrder(sentence string) bool {
 	if english.Purpose(sentence) == english.Asks {
 		return true
@@ -43,7 +43,7 @@ var (
 	lastingly    = lazy.Compile(`(?i)\b(?:from (?:now|here) on|going forward|in (?:the )?future|always|never|every time|by default)\b`)
 	beforeOrders = lazy.Words(`please pls can could would will you now then next first also and so ok okay yes no great good thanks thank lets let us
 		just again hey hi hello i want need like to id`)
-	// taskVerbs ask for a task. Verbs of lasting wishes are not in the list: "use", "call", "keep", "prefer",
+	// taskVerbs order a task. The list omits verbs of lasting wishes: "use", "call", "keep", "prefer",
 	// "avoid", "remember".
 	taskVerbs = lazy.Words(`refactor fix add remove rename move write implement create update change delete run rerun test list show explain build rebuild deploy
 		install uninstall make convert extract split merge commit push pull rebase revert format lint clean cleanup optimize optimise improve debug find search

@@ -6,9 +6,8 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// Chinese and Japanese text is searched by pairs of characters. Question words form pairs with their neighbours
-// that no answer contains: "我对什么过敏?" has five pairs, and shares one with "用户对花生过敏". Question words are
-// therefore removed first.
+// Chinese and Japanese text is searched by pairs of characters. Question words and their neighbours form pairs that no
+// answer contains: "我对什么过敏?" has five pairs, of which "用户对花生过敏" has one. Question words are therefore removed first.
 var (
 	unspacedAsking = lazy.Compile(`请问|请?告诉我|[你您]还?(?:知不知道|知道|记不记得|记得)|` +
 		`我们?[的在对从有是去]?|什么(?:时候|地方|名字)?|[哪何](?:里|儿|处|个|些|天|年|时|一)?|谁|怎么样?|怎样|为什么|为何|` +
@@ -21,7 +20,7 @@ var (
 		`(?:私|わたし|僕|ぼく|俺)について(?:何を|なにを)?(?:知って|覚えて)い(?:ます|る)か?|(?:私|わたし|僕|ぼく|俺)(?:は|って)(?:誰|だれ)(?:です)?か?)\s*[呢吗]?[?？。]?\s*$`)
 )
 
-// readUnspaced derives cues from questions in scripts without spaces.
+// readUnspaced sets the fields of a question in a script without spaces.
 func (q *Query) readUnspaced() {
 	q.self = q.self || unspacedSelf.MatchString(q.Asked)
 	q.Broad = q.Broad || unspacedBroad.MatchString(q.Asked)

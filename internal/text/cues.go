@@ -14,7 +14,7 @@ func Asks(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-// numberWords are numbers as words. "One" is left out because it is usually a pronoun.
+// numberWords maps number words to digits. It omits "one", which is usually a pronoun.
 var numberWords = map[string]string{
 	"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
 	"nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "thirteen": "13", "fourteen": "14",
@@ -53,12 +53,12 @@ func Negated(s string) bool {
 	return false
 }
 
-// titles precede names: the capitalised word after a title is a name even if it seems to begin a sentence.
+// titles precede names: a capitalised word after "Mr." is a name, not the beginning of a sentence.
 var titles = lazy.Words("mr mrs ms dr st prof")
 
-// Names returns the names in s in order of appearance, without duplicates. A name is a capitalised word, or
-// several adjacent ones ("New York"), but not a day, month or the like. The first word of a sentence counts if
-// a capitalised word follows or if it is capitalised elsewhere too.
+// Names returns the names in s in order of appearance, without duplicates. A name is a run of adjacent
+// capitalised words ("New York"), without days, months and the like. The first word of a sentence counts only
+// if a capitalised word follows, or if the word is also capitalised inside a sentence.
 func Names(s string) []string {
 	names := capitalised(s)
 	inside, seen := map[string]bool{}, map[string]bool{}
@@ -118,8 +118,7 @@ func isName(word string) bool {
 var openers = lazy.Words(`ok okay hey hi hello thanks thank yes yeah wow oh please sure great im ive sorry bye well now
 	today yesterday tomorrow user remember lol`)
 
-// WordSpans returns the spans of the words of s. An apostrophe ends a word, so that the rest ("'s") is a word
-// of its own.
+// WordSpans returns the spans of the words of s. An apostrophe separates two words: "Ana" and "s".
 func WordSpans(s string) []Span {
 	var out []Span
 	for i := 0; i < len(s); {

@@ -9,14 +9,14 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// dateWord is a word's class in dates and its number in that class, counted from 1.
+// dateWord is the class of a word in dates, and the word's number in the class, counted from 1.
 type dateWord struct {
 	class string
 	n     int
 }
 
-// dateTable lists the words of dates by class, in the order of their numbers. A slash separates synonyms.
-// Units have the numbers of the grains.
+// dateTable lists the words of dates by class, in the order of their numbers. A slash separates synonyms. The
+// number of a unit is its [Grain] plus 1.
 var dateTable = map[string]string{
 	"MONTH": "january/jan february/feb march/mar april/apr may june/jun july/jul " +
 		"august/aug september/sep/sept october/oct november/nov december/dec",
@@ -43,7 +43,7 @@ var dateWords = sync.OnceValue(func() map[string]dateWord {
 })
 
 // dateForm is a way to write a date: words, names of classes, and a function that computes the date. A word
-// with a question mark is optional, DATE is a day of a month, and TO is a word between the two ends of a range.
+// with "?" is optional, DATE is a day of a month, and TO is a word between the two ends of a range.
 type dateForm struct {
 	words []string
 	date  func(p *dateParser, m match) Date // computes the date; returns the zero Date if the words mean no date
@@ -56,11 +56,11 @@ func form(words string, date func(*dateParser, match) Date) dateForm {
 
 func (f *dateForm) is(class string) bool { return slices.Contains(f.words, class) }
 
-// dayForms are the ways to write a day of a month.
+// dayForms returns the ways to write a day of a month.
 var dayForms = sync.OnceValue(func() []dateForm {
 	return []dateForm{
 		form("YEAR DAY DAY", func(_ *dateParser, m match) Date { return dayOf(m.v[0], time.Month(m.v[1]), m.v[2]) }),
-		form("POINTS", func(p *dateParser, m match) Date { // the day comes first, as is usual with points
+		form("POINTS", func(p *dateParser, m match) Date { // dates with full stops have the day first
 			t, _ := time.Parse("2.1.2006", p.toks[m.i].low)
 			return days(t, 1)
 		}),
@@ -69,7 +69,7 @@ var dayForms = sync.OnceValue(func() []dateForm {
 	}
 })
 
-// dateForms are all ways to write a date, in the order in which they are tried.
+// dateForms returns all ways to write a date, in order of precedence.
 var dateForms = sync.OnceValue(func() []dateForm {
 	from := func(n int) func(*dateParser, match) Date { // the date n days after the reference day
 		return func(p *dateParser, _ match) Date { return period(Day, p.day, n) }
@@ -157,7 +157,8 @@ var (
 	beforeDay     = lazy.Words("on by until till til next last this every for from since to")
 	beforeOrdinal = lazy.Words("on by until till til from since before after to")
 	beforeMonth   = lazy.Words("in of since until till til by before after during early late mid from for")
-	// wordsAfterDate may follow an ordinal that is a date. With any other word after it, the ordinal counts that word.
+	// wordsAfterDate may follow an ordinal that is a date. Before other words the ordinal counts things: "the
+	// 2nd floor".
 	wordsAfterDate = lazy.Words(`and or but so at in i we he she they it then because if when with for is was will
 		to from on by until`)
 	// countedWords follow a number that is an amount rather than a year.
@@ -168,7 +169,7 @@ var (
 	isPast = lazy.Words("was were since did had got said")
 	// becomingVerbs are verbs after which a participle does not mean the past: "getting married".
 	becomingVerbs = lazy.Words("get getting gets be being")
-	// presentBe are the forms of "be" that precede current and future events.
+	// presentBe are the forms of "be" before current and future events.
 	presentBe = lazy.Words("am is are m re")
 )
 

@@ -40,8 +40,8 @@ func (p *dateParser) tokenize() {
 	}
 }
 
-// adjoinsNext reports whether only a space, comma or dash separates token i from the next, or the apostrophe
-// in "two weeks' time".
+// adjoinsNext reports whether token i and the next token can be in one date: only a space, comma, dash or
+// slash separates them, or the apostrophe in "two weeks' time".
 func (p *dateParser) adjoinsNext(i int) bool {
 	switch p.between(i) {
 	case " ", ", ", ",", "-", "/", "' ", "’ ":
@@ -57,11 +57,11 @@ func (p *dateParser) between(i int) string { return p.s[p.toks[i].End:p.toks[i+1
 type foundDate struct {
 	Date
 	token, tokens int
-	dayOfMonth    bool // it names a day and a month
+	dayOfMonth    bool // the phrase has a day and a month
 	through       bool // the next date is the end of a range: "July 15–27"
 }
 
-// all returns the dates in a text in order.
+// all returns the dates of the text in order.
 func (p *dateParser) all() []foundDate {
 	var out []foundDate
 	for i := 0; i < len(p.toks); {
@@ -81,7 +81,7 @@ func (p *dateParser) all() []foundDate {
 	return out
 }
 
-// at returns the date, or both ends of a range, for the first form that matches at token i.
+// at returns the date, or both ends of a range, of the first form that matches at token i; nil for no match.
 func (p *dateParser) at(i int, forms []dateForm) []foundDate {
 	if t := p.toks[i]; t.class == "" && !digitAt(t.low, 0) && numberWords[t.low] == "" && !counting.Has(t.low) {
 		return nil
@@ -107,15 +107,15 @@ func (p *dateParser) at(i int, forms []dateForm) []foundDate {
 	return nil
 }
 
-// match is where a form matches a text.
+// match is the result of matching a form at a token.
 type match struct {
-	i, end   int    // the tokens of the form
+	i, end   int    // the tokens [i, end) of the form
 	half, to int    // for a range: the end of its first date and the beginning of its last, in tokens
 	v        [5]int // the numbers of the form's classes in order; 0 for an optional class that is missing
 	inner    Date   // the value of DATE in the form
 }
 
-// match reports whether the tokens from m.i on match a form.
+// match reports whether the tokens from m.i match the words of a form, and fills m.
 func (p *dateParser) match(words []string, m *match) bool {
 	k, n, free := m.i, 0, true // free: whether a gap is allowed before token k
 	for _, word := range words {
@@ -149,7 +149,7 @@ func (p *dateParser) match(words []string, m *match) bool {
 	return true
 }
 
-// matchToken returns the number of token k if it is the word or has the class, and how many tokens the match takes.
+// matchToken matches token k with a word or class. It returns the token's number and the number of tokens.
 func (p *dateParser) matchToken(word string, k int, m *match) (v, took int) {
 	t := p.toks[k]
 	ok := false
@@ -184,7 +184,8 @@ func (p *dateParser) matchToken(word string, k int, m *match) (v, took int) {
 	return v, took
 }
 
-// rangeJoint returns how many tokens before token k join the two ends of a range, or -1. The range begins at token i.
+// rangeJoint returns how many tokens from token k join the two ends of a range that begins at token i: 0 for
+// a dash, 1 for a word, -1 for no range.
 func (p *dateParser) rangeJoint(k, i int) int {
 	if k >= len(p.toks) {
 		return -1
@@ -216,8 +217,8 @@ func (p *dateParser) shortWeekday(i int) bool {
 	return i > 0 && p.toks[i].low != "sun" && beforeDay.Has(p.toks[i-1].low)
 }
 
-// weekday returns the next weekday of this name. It returns the last one after words about the past, unless
-// something moves to that day ("moved to Friday").
+// weekday returns the next weekday wd (1 for Sunday), or, after words about the past, the previous one. After
+// "to" ("moved to Friday") it is always the next.
 func (p *dateParser) weekday(i, wd int) Date {
 	if p.tense(i) == passed && p.toks[i-1].low != "to" {
 		return p.weekdayAt(wd, -1)
@@ -225,7 +226,7 @@ func (p *dateParser) weekday(i, wd int) Date {
 	return p.weekdayAt(wd, 0)
 }
 
-// sameWeekday returns a date if it falls on the weekday that precedes it.
+// sameWeekday returns the date after a weekday, or no date if the date has another weekday.
 func (p *dateParser) sameWeekday(m match) Date {
 	wd := m.v[0]
 	if m.v[1] > 0 { // the words contain "next"
@@ -242,7 +243,7 @@ func (p *dateParser) ofWeek(m match) Date {
 	return period(Day, period(Week, p.day, m.v[1]-2).From, (m.v[0]+5)%7)
 }
 
-// bareYear returns a year that is written alone, unless the number counts something.
+// bareYear returns a year without a month, unless the number is an amount.
 func (p *dateParser) bareYear(m match) Date {
 	if at := p.toks[m.i].Start; at > 0 && strings.ContainsRune("$€£#", rune(p.s[at-1])) ||
 		m.end < len(p.toks) && p.adjoinsNext(m.i) && countedWords.Has(p.toks[m.end].low) {
@@ -274,8 +275,8 @@ func (p *dateParser) dayInMonth(i, year, month, day int) Date {
 	return d
 }
 
-// dayAlone returns the next day with this number in a month ("til the 20th"), or the last one after words
-// about the past. It returns no date before a word that the number counts.
+// dayAlone returns the next day with this number in a month ("til the 20th"), or, after words about the past,
+// the previous one. It returns no date if the ordinal counts a thing ("the 2nd floor").
 func (p *dateParser) dayAlone(i, day int) Date {
 	if i < 2 || p.toks[i-1].low != "the" || !beforeOrdinal.Has(p.toks[i-2].low) ||
 		i+1 < len(p.toks) && p.adjoinsNext(i) && !wordsAfterDate.Has(p.toks[i+1].low) {
@@ -294,7 +295,7 @@ func (p *dateParser) dayAlone(i, day int) Date {
 	}
 }
 
-// bareMonth returns a month that is written without a day. Abbreviations do not count, nor do March and May as verbs.
+// bareMonth returns a month without a day. Abbreviations, and March and May as verbs, are no months.
 func (p *dateParser) bareMonth(i, month int) Date {
 	low, capital := p.toks[i].low, p.s[p.toks[i].Start] < 'a'
 	verb := low == "may" || low == "march" || low == "mar"
@@ -307,8 +308,8 @@ func (p *dateParser) bareMonth(i, month int) Date {
 	return d
 }
 
-// yearOfMonth returns the year of a month at token i that has none: of the last such month after words about
-// the past, of the next after words about the future, otherwise of the nearest.
+// yearOfMonth returns the year for a month without a year at token i: of the previous such month after words
+// about the past, of the next one after words about the future, otherwise of the nearest.
 func (p *dateParser) yearOfMonth(i, month int) int {
 	year, diff := p.day.Year(), month-int(p.day.Month())
 	switch t := p.tense(i); {
@@ -320,7 +321,7 @@ func (p *dateParser) yearOfMonth(i, month int) int {
 	return year
 }
 
-// yearOf returns the year of the previous, nearest or next month with this number.
+// yearOf returns the year of the previous (step < 0), this year's (0) or next (step > 0) month with this number.
 func (p *dateParser) yearOf(month, step int) int {
 	switch now := int(p.day.Month()); {
 	case step < 0 && month >= now:
@@ -331,7 +332,7 @@ func (p *dateParser) yearOf(month, step int) int {
 	return p.day.Year()
 }
 
-// tense is past or future, as the words before a date suggest.
+// tense is past or future, according to the words before a date.
 type tense int
 
 const (
@@ -344,7 +345,7 @@ const (
 func (p *dateParser) tense(i int) tense {
 	for j := i - 1; j >= 0 && j >= i-12; j-- {
 		low, before := p.toks[j].low, ""
-		if strings.ContainsAny(p.between(j), ",;.!?:()\n") { // words of another clause do not count
+		if strings.ContainsAny(p.between(j), ",;.!?:()\n") { // the next word belongs to another clause
 			return untold
 		}
 		if j > 0 {

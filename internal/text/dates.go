@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Grain is the precision of a date.
+// Grain is the precision of a date: a day, a month and so on.
 type Grain int
 
-// The grains, finest first.
+// The precisions of dates, finest first.
 const (
 	Day Grain = iota
 	Weekend
@@ -23,12 +23,12 @@ type Date struct {
 	Span               // the bytes of the phrase, including its preposition
 	From, To time.Time // the days [From, To) in UTC
 	Grain    Grain
-	Relative bool // the meaning depends on the day of writing
+	Relative bool // the meaning depends on the reference day
 }
 
-// Resolve returns the date phrases in s in order, without overlaps. It resolves relative dates from the
-// reference day, and days and months without a year to the nearest matching date. A range within a month
-// ("July 15–27") gives two dates. Resolve skips vague phrases ("a few years ago", "recently").
+// Resolve returns the dates in s in order, without overlaps. Relative dates count from the reference day;
+// days and months without a year mean the nearest such date. A range within a month ("July 15–27") gives two
+// dates. Vague phrases ("a few years ago", "recently") are not dates.
 func Resolve(s string, reference time.Time) []Date {
 	var out []Date
 	for _, f := range newDateParser(s, reference).all() {
@@ -57,8 +57,8 @@ func (d Date) String() string {
 	}
 }
 
-// point returns the date as a noun: "2026-05-03", "the week of 2026-05-04". With a part of the day it returns
-// "the evening of 2026-05-03".
+// point returns the date as a noun: "2026-05-03", "the week of 2026-05-04", or, with a part of the day, "the
+// evening of 2026-05-03".
 func (d Date) point(part string) string {
 	_, words, _ := strings.Cut(d.String(), " ")
 	if part != "" && d.Grain == Day {
@@ -73,8 +73,8 @@ func (d Date) withPreposition(part string) string {
 	return prep + " " + d.point(part)
 }
 
-// period returns the day, weekend, week, month or year that is n periods after the one of day. It does not
-// support seasons.
+// period returns the period (day, weekend, week, month or year) n periods after the period of day. It does
+// not support seasons.
 func period(g Grain, day time.Time, n int) Date {
 	monday := day.AddDate(0, 0, 7*n-(int(day.Weekday())+6)%7)
 	var d Date
@@ -96,16 +96,16 @@ func period(g Grain, day time.Time, n int) Date {
 
 func days(from time.Time, n int) Date { return Date{From: from, To: from.AddDate(0, 0, n)} }
 
-// monthsFrom returns the period of n months from m: a month, a season or a year.
+// monthsFrom returns the period of n months from month m: a month (1), a season (3) or a year (12).
 func monthsFrom(year int, m time.Month, n int) Date {
 	from := time.Date(year, m, 1, 0, 0, 0, 0, time.UTC)
 	return Date{From: from, To: from.AddDate(0, n, 0), Grain: map[int]Grain{1: Month, 3: Season, 12: Year}[n]}
 }
 
-// seasonOf returns the three months from m. A winter belongs to the year in which it ends.
+// seasonOf returns the season of three months from month m. A winter belongs to the year in which it ends.
 func seasonOf(year int, m time.Month) Date { return monthsFrom(year-int(m)/12, m, 3) }
 
-// dayOf returns a day, or no date if the day does not exist.
+// dayOf returns a day, or the zero Date if the day does not exist.
 func dayOf(year int, m time.Month, day int) Date {
 	from := time.Date(year, m, day, 0, 0, 0, 0, time.UTC)
 	if from.Month() != m || from.Day() != day {

@@ -8,10 +8,10 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// Absolute replaces relative dates in s by absolute dates, resolved from the reference day: "yesterday" by "on
-// 2026-05-03", "since last year" by "since 2025", "our Friday chat" by "our 2026-05-08 chat". It keeps phrases
-// that have no such form ("over a year ago", "yesterday's meeting") or name no single day ("every Friday",
-// "Monday to Friday"). [Resolve] finds the same dates in the result, and Absolute does not change its own results.
+// Absolute replaces relative dates in s by absolute dates, resolved from the reference day: "yesterday" by
+// "on 2026-05-03", "since last year" by "since 2025", "our Friday chat" by "our 2026-05-08 chat". It keeps
+// phrases without an absolute form ("over a year ago", "yesterday's meeting") or without a single day ("every
+// Friday", "Monday to Friday"). [Resolve] finds the same dates in the result.
 func Absolute(s string, reference time.Time) string {
 	p := newDateParser(s, reference)
 	w := dateWriter{dateParser: p, found: p.all()}
@@ -32,7 +32,7 @@ type dateWriter struct {
 	last  int // s is written up to this index
 }
 
-// put replaces s[start:end] by words. It capitalises them at the start of a sentence.
+// put replaces s[start:end] by words, capitalised if s[start] is capitalised at the start of a sentence.
 func (w *dateWriter) put(start, end int, words string) {
 	before := strings.TrimRight(w.s[:start], " \t")
 	opens := before == "" || strings.ContainsRune(".!?\n", rune(before[len(before)-1]))
@@ -44,7 +44,7 @@ func (w *dateWriter) put(start, end int, words string) {
 	w.last = end
 }
 
-// before returns the n-th token before token i if only spaces separate the tokens.
+// before returns the n-th token before token i if single spaces separate the tokens, otherwise "".
 func (w *dateWriter) before(i, n int) string {
 	for ; n > 0; n-- {
 		if i--; i < 0 || w.between(i) != " " {
@@ -54,7 +54,7 @@ func (w *dateWriter) before(i, n int) string {
 	return w.toks[i].low
 }
 
-// after returns token i if a space precedes it.
+// after returns token i if a space precedes the token, otherwise "".
 func (w *dateWriter) after(i int) string {
 	if i <= 0 || i >= len(w.toks) || w.between(i-1) != " " {
 		return ""
@@ -68,16 +68,16 @@ var (
 		throughout as than about over within towards toward against versus vs`)
 	// partPrefixes may be between a preposition and a month or year.
 	partPrefixes = lazy.Words("early late mid")
-	// dateOwners may precede a noun and its attributes.
+	// dateOwners are articles and possessives before a noun or its date: "our Friday chat".
 	dateOwners = lazy.Words("the a an my our your his her their its this that these those")
-	// repetitionWords precede a weekday or month that is not a specific one: "every Friday", "Good Friday".
+	// repetitionWords precede a weekday or month without a specific date: "every Friday", "Good Friday".
 	repetitionWords = lazy.Words(`every each any most per one another weekly monthly usual regular recurring good black cyber ash
 		holy maundy palm easter super`)
-	// hedges turn a point in time into a limit ("at least", "over").
+	// hedges make a date imprecise: "over a year ago".
 	hedges = lazy.Words("over almost nearly than least most under barely roughly approximately")
 	// wordsBeforeDuration precede a duration.
 	wordsBeforeDuration = lazy.Words("all for over in within during through throughout")
-	// verbsAfterDate follow a date that is the subject.
+	// verbsAfterDate follow a date that is the subject: "Friday works".
 	verbsAfterDate = lazy.Words("is was will has had isn wasn marks works sounds looks seems")
 	// rangeWords join the two ends of a range.
 	rangeWords = lazy.Words("to through thru until till - – —")
@@ -98,7 +98,7 @@ func dateNoun(low string) bool {
 	return strings.Contains("UNITS PART NAMED", dateClass(low)) && dateClass(low) != ""
 }
 
-// isPluralNoun reports whether token i or the next token is a plural noun.
+// isPluralNoun reports whether token i, or the token after a noun or part of the day, is a plural noun.
 func (w *dateWriter) isPluralNoun(i int) bool {
 	for k := i; k < i+2 && (dateClass(strings.TrimSuffix(w.after(k), "s")) == "PART" || w.isNoun(k)); k++ {
 		if low := w.after(k); strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
@@ -119,7 +119,7 @@ func (w *dateWriter) isGenitive(i int) bool {
 	return i > 0 && i < len(w.toks) && w.toks[i].low == "s" && (w.between(i-1) == "'" || w.between(i-1) == "’")
 }
 
-// write writes the k-th date, and returns how many of the following dates it also wrote.
+// write writes date k, and the next date of a range. It returns the number of further dates written.
 func (w *dateWriter) write(k int) int {
 	d := w.found[k]
 	i, j := d.token, d.token+d.tokens // the tokens of the date
@@ -176,7 +176,7 @@ func (w *dateWriter) joining(k int) string {
 	return strings.TrimSpace(w.s[w.found[k].End:max(w.found[k].End, w.found[k+1].Start)])
 }
 
-// isAttributive reports whether a date belongs to the noun after it, token j.
+// isAttributive reports whether a date belongs to the noun at token j: "our Friday chat".
 func (w *dateWriter) isAttributive(d foundDate, j int) bool {
 	t, single := w.toks[d.token], j-d.token == 1 || d.tokens == 1
 	if d.Start < t.Start || !w.isNoun(j) {
@@ -188,7 +188,7 @@ func (w *dateWriter) isAttributive(d foundDate, j int) bool {
 	return single || t.class == "STEP" || d.dayOfMonth
 }
 
-// mustStay reports whether a date must keep its words because it names no single day or is ambiguous.
+// mustStay reports whether date k must keep its words, because it is ambiguous or no single day.
 func (w *dateWriter) mustStay(k int) bool {
 	d := w.found[k]
 	i, j := d.token, d.token+d.tokens

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Fold returns s in lower case without accents, with full-width Latin letters as plain letters. "Café" and
-// "CAFE" become equal. Fold does not change other characters.
+// Fold returns s in lower case without accents, with plain instead of full-width letters: "Café" and "CAFE"
+// become equal.
 func Fold(s string) string {
 	if ascii(s) {
 		return strings.ToLower(s)
@@ -53,8 +53,8 @@ func writeFolded(b *strings.Builder, r rune) {
 	b.WriteRune(r)
 }
 
-// accented maps lower-case Latin letters to their base letters. "ü" becomes "u", because most people omit the
-// dots in searches.
+// accented maps lower-case Latin letters to their base letters. "ü" becomes "u", because most people type "u"
+// in searches.
 var accented = sync.OnceValue(func() map[rune]string {
 	groups := map[string]string{
 		"a": "àáâãäåāăąǎạảấầẩẫậắằẳẵặ", "ae": "æ", "c": "çćĉċč", "d": "ďđð",

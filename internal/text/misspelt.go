@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// Limits of spelling correction. A short word with one different letter is usually another word; a word with
-// two swapped letters hardly ever is.
+// Limits of spelling correction, in letters. Short words with one different letter are usually other words;
+// words with two swapped letters hardly ever are.
 const (
-	minLenSwapped = 4  // minimum length to try swapped and doubled letters
-	minLenDropped = 5  // minimum length to try a missing letter
-	minLenOther   = 6  // minimum length to try an extra or a different letter
-	maxLen        = 20 // longer words take too long to try
-	endingLen     = 5  // how many letters at the end may contain a typo that hides an ending
+	minLenSwapped = 4  // minimum length of words for swapped and doubled letters
+	minLenDropped = 5  // minimum length of words for a missing letter
+	minLenOther   = 6  // minimum length of words for an extra or a different letter
+	maxLen        = 20 // maximum length; longer words have too many variants
+	endingLen     = 5  // number of last letters in which a typo may hide an ending
 )
 
-// MaxCorrectedWords is the maximum number of words of a search that are tried as typos. A question has one or
-// two, but text in a language that the owner never used has hundreds.
+// MaxCorrectedWords is the maximum number of words of a search that are corrected. Questions have one or two
+// typos, but texts in a new language have hundreds of unknown words.
 const MaxCorrectedWords = 8
 
-// SpellingCorrections returns the corrections of a term from [Terms] for which has reports that it is stored.
-// Without one it corrects the ending of the term's word. Without any, tabled has corrections from the tables
-// that have a stored related term or a class. has must not keep its argument.
+// SpellingCorrections returns corrections of a term from [Terms]: those that are stored, as has reports
+// (meant), first of the term, else of its word's ending; or else those of the tables with a class or a stored
+// synonym (tabled). has must not keep its argument.
 func SpellingCorrections(s, term string, has func(term []byte) bool) (meant, tabled []string) {
 	try := func(m []byte) {
 		switch {
@@ -58,10 +58,9 @@ func WordWith(s, term string) (word string) {
 	return word
 }
 
-// EachCorrection calls yield once for each word that differs from a term of [Terms] by one typo after the
-// first letter: two swapped letters, or one missing, extra or different letter. It skips very short and very
-// long terms and terms with other letters than plain Latin ones. The slice passed to yield is valid until
-// yield returns.
+// EachCorrection calls yield once for each word that differs from a term of [Terms] by one typo after the first
+// letter: two swapped letters, or one missing, extra or different letter. It skips very short and very long
+// terms and terms with other characters than a to z. The slice passed to yield is valid until yield returns.
 func EachCorrection(term string, yield func(meant []byte)) {
 	if mayBeMisspelt(term) && !inTables(term) {
 		eachEdit(term, 0, len(term) >= minLenOther, yield)
@@ -83,7 +82,7 @@ func EachEndingCorrection(word string, yield func(term string)) {
 	}
 }
 
-// stemShortens reports whether stemming shortens a word. If not, the word's term was already tried.
+// stemShortens reports whether stemming may shorten a word.
 func stemShortens(word []byte) bool {
 	switch word[len(word)-1] {
 	case 's', 'y', 'e':
@@ -94,20 +93,20 @@ func stemShortens(word []byte) bool {
 	return false
 }
 
-// endings are listed without the letters in which most other endings end.
+// endings are the endings that stemming removes, except those in -s, -y and -e.
 var endings = []string{"ing", "ed", "er", "ion", "ment", "ful", "al", "ic", "ant", "ent"}
 
-// mayBeMisspelt reports whether a word has a length and a script that allow correction.
+// mayBeMisspelt reports whether the length and letters of a word allow correction.
 func mayBeMisspelt(w string) bool {
 	return len(w) >= minLenSwapped && len(w) <= maxLen && latin(w)
 }
 
-// inTables reports whether the tables contain a term, which is then spelled correctly.
+// inTables reports whether the tables contain a term, so that its spelling is correct.
 func inTables(term string) bool {
 	return Related(term) != nil || ClassesOf(term)|ClassesAsked(term) != 0
 }
 
-// eachEdit yields the corrections of w for a typo at index from or later. It inserts and changes letters only if other is set.
+// eachEdit yields the corrections of w for a typo at index from or later. Without other it skips rare typos.
 func eachEdit(w string, from int, other bool, yield func(meant []byte)) {
 	var room [maxLen + 1]byte
 	for i := from; i+1 < len(w); i++ {
@@ -119,7 +118,7 @@ func eachEdit(w string, from int, other bool, yield func(meant []byte)) {
 	}
 	for i := max(1, from); i < len(w); i++ {
 		twice := w[i] == w[i-1]
-		if (other || twice) && (i+1 == len(w) || w[i] != w[i+1]) { // of two equal letters, the second
+		if (other || twice) && (i+1 == len(w) || w[i] != w[i+1]) { // of two equal letters, remove the second
 			n := copy(room[:], w[:i])
 			yield(room[:n+copy(room[n:], w[i+1:])])
 		}

@@ -13,7 +13,7 @@ var synonymTable string
 //go:embed tables/classes.txt
 var classTable string
 
-// related maps a term to the other terms of its synonym groups.
+// related maps each term to the other terms of its synonym groups.
 var related = sync.OnceValue(func() map[string][]string {
 	m := map[string][]string{}
 	for line := range strings.Lines(synonymTable) {
@@ -56,7 +56,7 @@ func WordOf(term string) string {
 	return ""
 }
 
-// Classes is a set of classes of everyday things (instruments, pets, countries …), one bit for each line of the table.
+// Classes is a set of classes of everyday things (instruments, pets, countries …), one bit for each class.
 type Classes uint32
 
 type classes struct {
@@ -92,7 +92,7 @@ func IsPerson(term string) bool {
 // IsPersonWord is like [IsPerson] for a word from [Words].
 func IsPersonWord(word string) bool { return IsPerson(Term(word)) }
 
-// OwnPeople returns the classes of people close to a person: relatives, partners, pets.
+// OwnPeople returns the classes relative, partner and pet.
 func OwnPeople() Classes { return ownPeople() }
 
 var ownPeople = sync.OnceValue(func() Classes {
@@ -110,7 +110,7 @@ var others = sync.OnceValue(func() map[string]bool {
 // AboutAnother reports whether a text is about a person close to the speaker ("My sister lives in Bruges")
 // instead of the speaker.
 func AboutAnother(content string) bool {
-	const opening = 40                                                                                                    // number of bytes
+	const opening = 40                                                                                                    // in bytes
 	if start := content[:min(len(content), opening)]; !strings.Contains(start, "y ") && !strings.Contains(start, "ur ") { // most texts contain neither "my" nor "our"
 		return false
 	}

@@ -9,7 +9,7 @@ import (
 // Span is a part of a string: bytes [Start, End).
 type Span struct{ Start, End int }
 
-// Of returns this part of s.
+// Of returns the span's part of s.
 func (p Span) Of(s string) string { return s[p.Start:p.End] }
 
 // Sentences returns the sentences of s in order, without surrounding white space. A line break ends

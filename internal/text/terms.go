@@ -17,10 +17,10 @@ var stopTable string
 //go:embed tables/irregular.txt
 var irregularTable string
 
-// stopWords have no meaning of their own in a search.
+// stopWords are words without meaning for searches.
 var stopWords = lazy.Words(stopTable)
 
-// irregular maps irregular forms to their base.
+// irregular maps irregular forms to their base form: "went" to "go".
 var irregular = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
 	for line := range strings.Lines(irregularTable) {
@@ -32,7 +32,7 @@ var irregular = sync.OnceValue(func() map[string]string {
 	return m
 })
 
-// Terms returns the search terms of s: the base form and stem of each of its [Words] that is no stop word.
+// Terms returns the search terms of s: the stems of its [Words], without stop words.
 func Terms(s string) []string {
 	out := make([]string, 0, len(s)/8)
 	EachWord(s, func(w string) {
@@ -46,7 +46,7 @@ func Terms(s string) []string {
 // Term returns the term of a word from [Words], or "" for a stop word.
 func Term(word string) string {
 	if !latin(word) {
-		return termOf(word) // there are too many different numbers to cache
+		return termOf(word) // there are too many different numbers and other words to cache
 	}
 	return terms.term(word, termOf)
 }

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Tokens estimates the number of tokens of s in a GPT-like tokenizer. The estimate is within about 15 % for
-// English prose, and too high for code and other scripts.
+// Tokens estimates the number of tokens of s for GPT-like tokenizers: within about 15 % for English prose,
+// too high for code and other scripts.
 func Tokens(s string) int {
 	tokens := 0
 	for i := 0; i < len(s); {

@@ -6,13 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxWord is the maximum length of a word in bytes. Longer words are keys and codes for which nobody searches.
+// maxWord is the maximum length of a word in bytes. Longer words, mostly keys and codes, are cut off.
 const maxWord = 48
 
-// Words returns the folded words of s in order: runs of letters, digits and marks. It drops possessive and
-// contracted endings ("Ana's", "I'm"), turns n't into the word "not", and removes thousands separators from
-// numbers. It splits scripts without spaces into overlapping pairs of characters, and isolated characters that
-// are words.
+// Words returns the folded words of s in order: runs of letters, digits and combining marks. It drops
+// possessive and contracted endings ("Ana's", "I'm"), turns n't into the word "not", and removes thousands
+// separators. Scripts without spaces give overlapping pairs of characters, and isolated characters.
 func Words(s string) []string {
 	out := make([]string, 0, len(s)/5)
 	EachWord(s, func(w string) { out = append(out, w) })
@@ -46,7 +45,7 @@ func EachWord(s string, yield func(word string)) {
 	}
 }
 
-// inWord marks the ASCII letters and digits.
+// inWord is true for ASCII letters and digits.
 var inWord = func() (table [utf8.RuneSelf]bool) {
 	for c := range table {
 		table[c] = 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z'
@@ -73,8 +72,8 @@ func IsCharacter(term string) bool {
 	return n == len(term) && Unspaced(r)
 }
 
-// HasIsolated reports whether a text contains the character, of a script without spaces, without adjacent
-// characters of such a script.
+// HasIsolated reports whether a text contains a character of a script without spaces, without an adjacent
+// character of such a script.
 func HasIsolated(s, character string) bool {
 	for from := 0; ; {
 		at := strings.Index(s[from:], character)
@@ -92,9 +91,9 @@ func HasIsolated(s, character string) bool {
 }
 
 // eachPair yields the character pairs of the run at i in a script without spaces, and returns the end of the
-// run. An isolated Chinese character, also between Japanese kana, is a word too.
+// run. It also yields isolated characters, and Chinese characters between Japanese kana.
 func eachPair(s string, i int, yield func(string)) int {
-	prev, before := -1, false // the index of the last character, and whether it is Chinese
+	prev, before := -1, false // the index of the previous character, or -1, and whether that character is Chinese
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if !Unspaced(r) {
@@ -132,8 +131,8 @@ func wordEnd(s string, i int) int {
 
 func digitAt(s string, i int) bool { return i >= 0 && i < len(s) && '0' <= s[i] && s[i] <= '9' }
 
-// eachPart yields a word and, if it is contracted, its second word. It returns how many bytes of rest the
-// contraction takes.
+// eachPart yields a word and, for "n't" at the start of rest, the word "not". It returns the length of the
+// contraction in rest.
 func eachPart(word, rest string, yield func(string)) int {
 	if strings.IndexByte(word, ',') >= 0 {
 		word = strings.ReplaceAll(word, ",", "")

@@ -10,39 +10,39 @@ import (
 
 // Alignment is a request matched with the tree of its conversation.
 type Alignment struct {
-	// Turns holds, for each message of the request, the id of its stored turn. It is "" for new messages, for
-	// system messages, and for messages before the first match that are not stored.
+	// Turns has, for each message of the request, the id of its stored turn, or "" for new messages, system
+	// messages, and messages before the first match that are not stored.
 	Turns []string
 
-	// Parent is the stored turn that the first new turn follows. If no turn is new, it is the turn that the
-	// answer follows. "" means the start of the conversation.
+	// Parent is the id of the stored turn before the first new turn, or, without new turns, before the
+	// answer. "" means the start of the conversation.
 	Parent string
-	New    []Place // the turns to store, in order; each follows the previous one
+	New    []Place // the turns to store, in order; each is the child of the previous one
 
 	Leave  []string // active turns to remove from the current branch
 	Rejoin []string // replaced turns to return to the current branch
 
 	Retry            bool // the last user message is already stored, so there is nothing to learn
-	Dropped          int  // number of new messages over the limit, which are not stored
-	FollowsKnownTurn bool // the new turns follow an answer that went through Loci, or a turn that the client names
+	Dropped          int  // number of new messages that exceed the limit and are not stored
+	FollowsKnownTurn bool // the new turns follow an answer that went through Loci, or a turn named by the client
 
 	tree   *tree
 	parent int
-	base   int   // index of the turn after the parent
-	last   Place // position of the turn that the answer follows; its Message is not set
+	base   int   // conversation index for the turn after the parent
+	last   Place // position of the turn before the answer; MessageIndex is not set
 }
 
 // Place is the position of a message in the conversation.
 type Place struct {
 	Message int    // index of the message in the request
-	Index   int    // index of the turn: one more than its parent's, unless another branch already has a turn there
+	Index   int    // conversation index of the turn: higher than its parent's
 	Chain   string // chain hash of the turn
-	History bool   // the message precedes the last user message: it is not new, and nothing is learned from it
+	History bool   // the message precedes the last user message, so no facts are learned from it
 }
 
-// Align matches a request with the turns of its conversation on all branches; recent turns are enough.
-// Messages after the last match are new. A request begins a new root if it has no match, such as a single
-// message, or if it would replace the user's words without evidence or only by history such as a summary.
+// Align matches a request with the turns of its conversation on all branches. The recent turns are enough.
+// Messages after the last match are new. A request begins a new root if no message matches, or if it would
+// replace the user's words without evidence or only by history such as a summary.
 func Align(turns []memory.Turn, r Request) Alignment {
 	t := newTree(turns)
 	on := t.match(r)
@@ -61,24 +61,24 @@ func Align(turns []memory.Turn, r Request) Alignment {
 	return a
 }
 
-// skips reports whether a message of this role leaves out the turn in its place instead of replacing it. Some
-// clients drop answers when they shorten a history.
+// skips reports whether the active turn after the given turn has another role than the next message. The
+// client then omitted that turn, instead of replacing it, to shorten the history.
 func (t *tree) skips(turn int, role memory.Role) bool {
 	return slices.ContainsFunc(t.kids[turn+1], func(kid int) bool {
 		return t.turns[kid].Status == memory.Active && t.turns[kid].Role != role
 	})
 }
 
-// Ids of a turn in a request that follows no turn.
+// Values for the parameter after of [Follow] if the request follows no turn.
 const (
 	Beginning = "beginning"
 
-	// First also means that the message is the first of its conversation and replaces other beginnings.
+	// First also means that the request's turns replace all other beginnings of the conversation.
 	First = "first"
 )
 
-// Follow aligns a request whose client names its position: the messages from index from follow the turn after.
-// Equal messages match only there. If that turn is missing, Follow works like [Align].
+// Follow aligns a request whose client names its position: the messages from index from follow the turn with
+// the id after. They match only turns at that position. If the turn is missing, the result is that of [Align].
 func Follow(turns []memory.Turn, r Request, after string, from int) Alignment {
 	parent := start
 	if after != Beginning && after != First {
@@ -98,7 +98,8 @@ func Follow(turns []memory.Turn, r Request, after string, from int) Alignment {
 	return a
 }
 
-// alignAt aligns a request with the given matches. Its messages from index from follow the turn parent.
+// alignAt returns the alignment for the matches on. The messages from index from, or else after the last
+// match, follow the turn parent.
 func (t *tree) alignAt(r Request, on []match, parent, from int) Alignment {
 	a := Alignment{Turns: make([]string, len(r.msgs)), Parent: t.id(parent), tree: t, parent: parent}
 	fresh := r.hist[from:]
@@ -111,9 +112,9 @@ func (t *tree) alignAt(r Request, on []match, parent, from int) Alignment {
 	return a
 }
 
-// Resume aligns a request with the turns that already store it. ids are the turns of its messages, "" for
-// messages without a turn. No message is new, and turns that replaced these turns meanwhile are removed from
-// the branch. If the last of ids is missing in turns, Resume works like [Align].
+// Resume aligns a request that is already stored. ids are the turns of its messages, "" for messages without
+// a turn. No message is new, and turns that replaced the request's turns in the meantime are removed from the
+// branch. If the last id is missing in turns, the result is that of [Align].
 func Resume(turns []memory.Turn, r Request, ids []string) Alignment {
 	if len(r.hist) == 0 {
 		return Align(turns, r)
@@ -129,8 +130,8 @@ func Resume(turns []memory.Turn, r Request, ids []string) Alignment {
 	return a
 }
 
-// Path returns the current branch from the position where the request or its answer changes it. next are the
-// ids of the turns after the last match. Active turns on other branches stay.
+// Path returns the current branch from the first position that the request or its answer changes. next has
+// the ids of the turns after the last match. Active turns of other roots stay.
 func (a Alignment) Path(next ...string) *memory.Path {
 	t, on := a.tree, a.tree.pathTo(a.parent)
 	p := &memory.Path{From: a.base}
@@ -152,14 +153,14 @@ func (a Alignment) Path(next ...string) *memory.Path {
 	return p
 }
 
-// UserContinued reports whether the user wrote something after the request. An answer to the request does not
-// replace these words.
+// UserContinued reports whether the user wrote something after the request, which an answer to the request
+// must not replace.
 func (a Alignment) UserContinued() bool {
 	return a.tree.hasRole(a.tree.displaced(a.tree.pathTo(a.parent)), memory.RoleUser)
 }
 
-// place assigns positions after the parent to the new messages; if there are too many, only to the last ones.
-// It records whether the last user message is among them.
+// place assigns positions after the parent to the new messages, or, over the limit, to the last of them. It
+// sets IsRetry if the last user message is not new.
 func (a *Alignment) place(r Request, fresh []int) {
 	if last := chatapi.LastUser(r.msgs); last >= 0 {
 		a.Retry = a.Turns[last] != ""
@@ -186,8 +187,8 @@ func (a *Alignment) place(r Request, fresh []int) {
 	}
 }
 
-// move sets the turns that leave and rejoin the current branch, given the branch of the request. A request that
-// only repeats the current branch moves nothing until its answer is there.
+// move sets the turns that leave and rejoin the current branch; on is the branch of the request. A request
+// without new or replaced turns moves no turns before its answer arrives.
 func (a *Alignment) move(on []int) {
 	rejoin := a.tree.replaced(on...)
 	if len(a.New) == 0 && len(rejoin) == 0 {
@@ -201,13 +202,13 @@ type Reply struct {
 	Stored string // id of the stored turn with the same text and position; "" for a new turn
 	Index  int
 	Chain  string
-	Leave  []string // active turns to remove from the current branch, in addition to the alignment's
+	Leave  []string // active turns to remove from the current branch, in addition to [Alignment.Leave]
 	Rejoin []string
 }
 
 // Answer returns the position of an answer with this digest. An answer on the current branch changes nothing;
 // any other answer replaces the turns after its question. A caller that waited for the answer must call
-// [Resume] first, to see turns recorded in between.
+// [Resume] first, because of turns recorded in the meantime.
 func (a Alignment) Answer(digest string) Reply {
 	r := Reply{Index: a.last.Index + 1, Chain: Chain(a.last.Chain, digest)}
 	if len(a.New) > 0 {

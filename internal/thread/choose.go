@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RetryWindow is how long a repeated request counts as a retry in the same chat, instead of another chat with
-// the same beginning. It applies if no answer went through Loci, or if the answer has other words.
+// RetryWindow is the time in which a repeated request counts as a retry in the same chat, instead of a new
+// chat with the same beginning. It applies if no answer went through Loci, or if the answer has other words.
 const RetryWindow = 10 * time.Minute
 
 // Candidate is a stored conversation with the turns of all its branches.
@@ -18,16 +18,15 @@ type Candidate struct {
 }
 
 // Choose returns the index of the conversation that a request without an id continues, or -1 for a new
-// conversation. Both must share a beginning, and one of these must hold:
+// conversation. Both must share a beginning, and one of these conditions must be true:
 //
-//   - It has an answer that went through Loci. If the request replaces later words of the user, it must do so by new messages and share more than greetings.
+//   - The shared part has an answer that went through Loci. If the request replaces later words of the user, it must have new messages in their place and share more than greetings.
 //   - No active turn follows the shared part.
-//   - The request is a retry: all its messages are in a conversation updated within [RetryWindow] of now. Later turns may follow only if the client has left.
-//   - The conversation was updated within that time, and the request repeats its answer in other words.
+//   - The request is a retry: all its messages are in a conversation updated within [RetryWindow] of now. Later words of the user may follow only if the client stopped waiting.
+//   - The conversation was updated within [RetryWindow], and the request has its answer in other words.
 //
-// Of several conversations it chooses the one with the latest shared answer, because answers distinguish
-// chats with equal beginnings. After that it prefers a retry, a conversation that the request shares as a
-// whole, the longest shared part, and the latest update.
+// Of several conversations, the order of preference is: the latest shared answer (answers distinguish chats
+// with equal beginnings), a retry, no further turns, the longest shared part, the latest update.
 func Choose(cands []Candidate, r Request, now time.Time) int {
 	best, top := -1, matchRating{}
 	for i, c := range cands {
@@ -45,12 +44,12 @@ func Choose(cands []Candidate, r Request, now time.Time) int {
 type matchRating struct {
 	shared        int  // number of shared messages
 	asked         bool // the last shared message is the user's
-	answer        int  // number of the last shared answer that went through Loci, counted from 1; 0 for none
-	retry         bool // the same request was made a short time ago
+	answer        int  // position of the last shared answer that went through Loci, counted from 1; 0 for none
+	retry         bool // the request repeats a request within [RetryWindow]
 	isComplete    bool // no active turn follows the shared part
 	isDistinctive bool // the shared part has more than greetings
 	replacesUser  bool // the request would replace words of the user
-	replacesByNew bool // the request would replace them by new messages
+	replacesByNew bool // the request has new messages in place of the replaced words
 	recent        bool
 	updated       time.Time
 	id            string
@@ -69,7 +68,7 @@ func rateMatch(c Candidate, r Request) matchRating {
 			if wentThroughLoci(turn) {
 				f.answer = k.message + 1
 			}
-			f.isDistinctive = f.isDistinctive || r.at(k.message).Chain != "" // the id identifies the turn
+			f.isDistinctive = f.isDistinctive || r.at(k.message).Chain != "" // an id identifies the turn
 		case memory.RoleUser:
 			f.isDistinctive = f.isDistinctive || !isCommonText(turn.Content)
 		}

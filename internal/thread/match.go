@@ -7,19 +7,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxTries is how many of a request's answers, from the last one backwards, are looked up among the active
-// turns if the beginning of the request does not match.
+// maxTries is the maximum number of a request's last answers that anchor looks up among the active turns.
 const maxTries = 8
 
 // match is a message of a request with its stored turn.
 type match struct {
-	message int // index of the message in the conversation
+	message int // index in the request's history (see [history])
 	turn    int
 }
 
-// match returns the messages that the tree contains, in order. The request continues from the last of them.
-// A shared beginning determines it, or else the last active answer, because a client may omit or summarize
-// earlier messages.
+// match returns the messages that the tree contains, in order. The request continues after the last match.
+// Matches follow from a shared beginning, or else from the last active answer, because a client may omit or
+// summarize earlier messages.
 func (t *tree) match(r Request) []match {
 	on := t.prefix(r)
 	from, after := end(on), -1
@@ -42,8 +41,7 @@ func end(on []match) int {
 }
 
 // prefix returns the longest beginning of the request that ends at a stored turn. A single message matches
-// only as a retry without an answer. If tool steps follow it, the request continues from the last turn with
-// the same message.
+// only as a retry without an answer. Before tool steps, only the first message is compared.
 func (t *tree) prefix(r Request) []match {
 	alone := r.OnlyMessage() >= 0
 	if alone && !r.DeclaredRetry {
@@ -64,7 +62,7 @@ func (t *tree) prefix(r Request) []match {
 				best = n
 			}
 		}
-		if alone && len(t.kids[best+1]) > 0 { // the turn has an answer, and the first attempt is not loaded
+		if alone && len(t.kids[best+1]) > 0 { // the turn already has an answer, so this is no retry
 			return nil
 		}
 		var on []match
@@ -81,9 +79,9 @@ func (t *tree) prefix(r Request) []match {
 	return nil
 }
 
-// anchor returns the last answer, among the messages from index from, that is an active turn after an index.
-// turn is negative if there is none. Common answers are no evidence unless the previous message matches too or
-// nothing follows. Only an answer that went through Loci shows that the turns after it were replaced.
+// anchor returns the last answer, among the messages from index from, that is an active turn with an index
+// higher than after. turn is negative if there is no such answer. A common answer needs a matching previous
+// message or no later turns. Only an answer that went through Loci shows that later turns were replaced.
 func (t *tree) anchor(r Request, from, after int) (message, turn int) {
 	for i, tries := len(r.hist)-1, 0; i >= from && tries < maxTries; i-- {
 		if r.at(i).Role != memory.RoleAssistant {
@@ -113,15 +111,15 @@ func (t *tree) anchor(r Request, from, after int) (message, turn int) {
 	return 0, absent
 }
 
-// endsWith reports whether no active turn follows the given turn. The message itself does not count: an earlier
-// attempt of the request may have stored it.
+// endsWith reports whether no active turn follows the given turn, except the turn of the message itself,
+// which an earlier attempt may have stored.
 func (t *tree) endsWith(turn int, r Request, message int) bool {
 	return !slices.ContainsFunc(t.kids[turn+1], func(kid int) bool {
 		return t.turns[kid].Status == memory.Active && (message >= len(r.hist) || !t.hasDigest(kid, r.at(message).Digest))
 	})
 }
 
-// matchBackward returns the messages from index from that precede a turn, with their turns, and that turn.
+// matchBackward matches messages with a turn and its ancestors, from index message backwards to index from.
 func (t *tree) matchBackward(r Request, message, turn, from int) []match {
 	var on []match
 	for i := message; i >= from && turn >= 0 && t.hasDigest(turn, r.at(i).Digest); i-- {
@@ -131,7 +129,7 @@ func (t *tree) matchBackward(r Request, message, turn, from int) []match {
 	return on
 }
 
-// matchForward matches the messages from index message with the turns after a turn, as far as they are stored.
+// matchForward matches the messages from index message with the descendants of a turn, as far as they are stored.
 func (t *tree) matchForward(turn int, r Request, message int) []match {
 	var on []match
 	for i := message; i < len(r.hist); i++ {
@@ -153,14 +151,14 @@ func (t *tree) next(turn int, digest string) int {
 	return absent
 }
 
-// hasDigest reports whether a turn has this digest, computed from its parent's chain. It returns false if the
-// parent is not loaded.
+// hasDigest reports whether a turn's message has this digest. It returns false if the turn's parent is not loaded.
 func (t *tree) hasDigest(turn int, digest string) bool {
 	parent := t.parent[turn]
 	return parent != absent && Chain(t.chain(parent), digest) == t.turns[turn].Chain
 }
 
-// wentThroughLoci reports whether a turn is an answer that went through Loci, instead of an answer that a client sent.
+// wentThroughLoci reports whether a turn is an answer that Loci received from a model, instead of an answer
+// in a client's history.
 func wentThroughLoci(t *memory.Turn) bool {
 	hidden := t.Status == memory.Retired && t.Content == ""
 	return t.Role == memory.RoleAssistant && (!t.NoLearn || hidden)

@@ -7,22 +7,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tree holds the turns of one conversation on all branches, by their index in the input. Messages without
-// evidence for their place begin another root. A conversation may thus have several roots, each with its own
-// current branch.
+// tree holds the turns of one conversation on all branches, by their index in the input. A conversation may have
+// several roots, each with a current branch, because messages without evidence for their position begin another root.
 type tree struct {
 	turns  []memory.Turn
 	parent []int
 	root   []int            // for each turn: the first loaded turn of its path
-	kids   [][]int          // the children of turn i are at i+1, and those of [start] at 0; preferred children come first
-	ends   map[string][]int // by chain: the turns at which a path with this chain ends
+	kids   [][]int          // children of turn i at index i+1, roots at index 0; sorted by [tree.prefer]
+	ends   map[string][]int // by chain hash: the turns at which a path with this chain ends
 	active []int            // the active turns in the order of the conversation
-	single bool             // a new branch replaces all others, whatever their roots
+	single bool             // a new branch replaces the branches of all roots
 }
 
 // Values for the parent of a turn whose parent is not loaded.
 const (
-	start  = -1 // the turn is at the conversation's start
+	start  = -1 // the turn has no parent
 	absent = -2 // the parent is not loaded
 )
 
@@ -60,7 +59,7 @@ func newTree(turns []memory.Turn) *tree {
 	return t
 }
 
-// rootOf returns the first loaded ancestor of a turn, and caches it for all turns in between.
+// rootOf returns the first loaded ancestor of a turn, and caches the result for the turns in between.
 func (t *tree) rootOf(i int) int {
 	if t.root[i] == absent {
 		t.root[i] = i // also ends the recursion if the parents form a cycle
@@ -71,7 +70,7 @@ func (t *tree) rootOf(i int) int {
 	return t.root[i]
 }
 
-// order compares turns by their position in the conversation.
+// order compares turns a and b by their position in the conversation.
 func (t *tree) order(a, b int) int {
 	return cmp.Or(cmp.Compare(t.turns[a].Index, t.turns[b].Index), cmp.Compare(t.turns[a].ID, t.turns[b].ID))
 }
@@ -93,8 +92,8 @@ func rank(s memory.Status) int {
 	return 2
 }
 
-// nextIndex returns the index for the successor of a turn, or for a root at [start]. It is after the active
-// branches of other roots and the answer to their last question.
+// nextIndex returns the index for the turn after parent ([start] for a root). It is higher than the indexes
+// of active turns of other roots, and of the expected answer to their last question.
 func (t *tree) nextIndex(parent int) int {
 	index := 0
 	if parent >= 0 {
@@ -133,8 +132,8 @@ func (t *tree) id(i int) string {
 	return t.turns[i].ID
 }
 
-// displaced returns the active turns that a path replaces, in the order of the conversation: turns of the same
-// root that are not on the path.
+// displaced returns the active turns that a path replaces, in the order of the conversation: turns of the
+// path's root (of any root if single) outside the path.
 func (t *tree) displaced(path []int) []int {
 	if len(path) == 0 && !t.single {
 		return nil
@@ -160,7 +159,7 @@ func (t *tree) ids(turns []int) []string {
 	return out
 }
 
-// replaced returns the ids of those turns whose status is replaced.
+// replaced returns the ids of the given turns that have the status Replaced.
 func (t *tree) replaced(among ...int) []string {
 	var ids []string
 	for _, i := range among {

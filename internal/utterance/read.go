@@ -13,19 +13,19 @@ import (
 // Message separates a user's own words from other texts in a message. It recognises common forms: labels,
 // instructions about a text, fences, XML elements, quotations, mails, transcripts.
 type Message struct {
-	Own   string // the message with other people's texts, and instructions about these texts, blanked byte for byte
-	Asked string // Own plus these instructions and a question that follows a text
-	// Unsure is set if only an instruction above or below separates the person's words from a text. The
-	// separation may then be wrong.
+	Own   string // the message, in which spaces replace other people's texts and instructions about these texts
+	Asked string // the own text, with the instructions and with questions that follow a text
+	// Unsure is set if only an instruction separates the person's words from a text, so that the separation
+	// may be wrong.
 	Unsure bool
 }
 
-// maxReadBytes is how many bytes of a message are read, half of them at each end. People type less.
+// maxReadBytes is the maximum number of bytes of a message that are read, half of them at each end. People type less.
 const maxReadBytes = 64 << 10
 
-// Read separates the parts of a user's message. foreign are ranges that certainly come from others. If in
-// doubt, Read treats words as text of others: an unclosed element extends to the end, and the last of several
-// closing tags counts, so that no document can close its own element.
+// Read separates the parts of a user's message. foreign has ranges that certainly come from others. In
+// doubtful cases, words count as other people's text: an unclosed element extends to the end, and the last of
+// several closing tags counts, so that no document can close its own element.
 func Read(message string, foreign memory.Ranges) Message {
 	if foreign == "" && !strings.HasPrefix(message, "Dear ") && !strings.ContainsAny(message, "\n:<>`\"“«„{|'~\t") {
 		return Message{Own: message, Asked: message}
@@ -57,8 +57,8 @@ func Of(t memory.Turn) string {
 	return Read(t.Content, t.Foreign).Own
 }
 
-// Parts finds the lines that the person did not write in a message of several concatenated parts. It reads
-// each part separately.
+// Parts returns the ranges of lines that the person did not write, in a message of several parts joined by
+// line breaks. It reads each part separately.
 func Parts(parts []string) (foreign memory.Ranges) {
 	at := 0
 	for _, part := range parts {
@@ -79,7 +79,7 @@ var (
 	jobNames  = lazy.Words("planner critic researcher writer coder programmer engineer reviewer executor assistant agent bot manager analyst supervisor coordinator orchestrator editor tester designer scientist expert tool system model ai admin router selector")
 )
 
-// speakerPrefix matches the name of a message's speaker at its beginning: "[keeper]: I keep the notes."
+// speakerPrefix matches the speaker's name at the beginning of a message: "[keeper]: I keep the notes."
 var speakerPrefix = lazy.Compile(`^\[([\p{L}\d_ .-]{1,40})\]: `)
 
 // Name returns the speaker that a message names at its beginning, or "".
@@ -96,12 +96,12 @@ func IsOrder(message string) bool {
 	return len(found) == 1 && found[0].end == len(strings.TrimSpace(message)) && (works.Has(found[0].verb) || found[0].refersToText) && len(message) < maxMailHead
 }
 
-// Person returns the speaker that is the person, among the speakers of messages with the role user, or "". names
-// are in lower case and in the order of speaking.
+// Person returns the human among the speakers of messages with the role user, or "". names are in lower case
+// and in the order of speaking.
 func Person(names []string) string {
 	noJob := func(name string) bool {
 		words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) })
-		return !slices.ContainsFunc(words, jobNames.Has) // agents have such names
+		return !slices.ContainsFunc(words, jobNames.Has) // agents are named after jobs
 	}
 	for _, is := range []func(string) bool{userNames.Has, noJob} {
 		if i := slices.IndexFunc(names, is); i >= 0 {
@@ -111,11 +111,11 @@ func Person(names []string) string {
 	return strings.Join(names[:min(1, len(names))], "")
 }
 
-// reading is the state while a message is read.
+// reading is the state of [Read] for one message.
 type reading struct {
 	message string
 	own     []byte
-	now     string // own at the beginning of the current step
+	now     string // value of own at the beginning of the current step
 	tasks   memory.Ranges
 	unsure  bool
 }
@@ -129,13 +129,13 @@ func (r *reading) cut(from, to int) {
 	}
 }
 
-// cutInstruction blanks an instruction, in Own only.
+// cutInstruction blanks an instruction in [Message.Own], but not in [Message.Asked].
 func (r *reading) cutInstruction(from, to int) {
 	r.tasks = r.tasks.With(from, to)
 	r.cut(from, to)
 }
 
-// line is a line of the message without surrounding white space.
+// line is a line of the message without surrounding white space. start is its offset.
 type line struct {
 	text  string
 	start int
@@ -143,8 +143,8 @@ type line struct {
 
 func (l line) end() int { return l.start + len(l.text) }
 
-// beginsText and endsText report whether the line begins or ends a text. hasFilePath reports whether it
-// contains a file's path, and isRule whether it is a horizontal rule.
+// beginsText and endsText report whether the line begins or ends a text. hasFilePath reports whether the line
+// is a heading with a file's path, and isRule whether it is a horizontal rule.
 func (l line) beginsText() bool  { return l.namesText(opens) }
 func (l line) endsText() bool    { return l.namesText(shuts) }
 func (l line) hasFilePath() bool { return fileHead.MatchString(l.text) }
@@ -167,7 +167,7 @@ func (r *reading) lines() []line {
 	return out
 }
 
-// cutFences cuts text between lines of ``` or ~~~, and between triple quotation marks.
+// cutFences cuts text between lines that begin with ``` or ~~~, and between triple quotation marks.
 func (r *reading) cutFences() {
 	open, mark := 0, ""
 	for _, l := range r.lines() {
@@ -196,8 +196,8 @@ func (r *reading) cutFences() {
 	}
 }
 
-// Elements that contain the person's words, elements that only format words, and elements that contain a text
-// even without a closing tag.
+// Elements with the person's words, elements that only format words, and elements with other text, even
+// without a closing tag.
 var (
 	ownElements   = lazy.Words("user_query query user_question question user_message user_input user_request user_prompt message input prompt request task feedback answer")
 	plainElements = lazy.Words("b i u s em strong sub sup small mark br hr a span font kbd q img")
@@ -206,7 +206,7 @@ var (
 		instructions quote blockquote loci-memory`)
 )
 
-// cutElements cuts text between tags.
+// cutElements cuts elements, except the person's words in ownElements.
 func (r *reading) cutElements() {
 	elements(r.now, func(e element) (next int) {
 		switch {
@@ -226,14 +226,13 @@ func (r *reading) cutElements() {
 	})
 }
 
-// textNames matches names of texts that a message asks to read or work on.
+// textNames matches nouns for texts on which a message asks to work.
 const textNames = `(?:contexts?|documents?|docs|passages?|articles?|texts?|e-?mails?|mails?|messages?|files?|excerpts?|snippets?|transcripts?|logs?|conversations?|chats?|dialogues?|threads?|sources?|results?|papers?|reports?|letters?|posts?|tweets?|reviews?|pages?|websites?|code|data|datasets?|stor(?:y|ies)|lyrics|poems?|abstracts?|(?:job )?postings?|descriptions?|outputs?|errors?|traces?|memor(?:y|ies)|information|knowledge|quotes?|recipes?|contracts?|minutes|materials?|references?|observations?|sentences?|paragraphs?|submissions?|inputs?|essays?|notes?|bios?|profiles?|cvs?|applications?|ads?|ocr|grammar|spelling|typos|diar(?:y|ies)|speech(?:es)?|captions?|texte?s?|rechtschreibung|brief|nachricht|textos?|correo|carta|lettre|redacción)`
 
 var (
 	noun = lazy.Compile(`(?i)^` + textNames + `$`)
 
-	// label matches the beginning of a line that names the next text: "## My question is:", "[Submission]:",
-	// "Context:".
+	// label matches a line's label for the next text: "## My question is:", "[Submission]:", "Context:".
 	label = lazy.Compile(`^(?:#+ *|\*\*|\[\[ ## |\[|- )?((?:[\p{L}\p{N}_'’()/&-]+ ?){1,10}?)(?:\*\*| ?## \]\]|\])? ?(?:[:：](?:\*\*)?|$)`)
 
 	ownLabel   = lazy.Compile(`(?i)^(?:(?:user|the|my|current|final|actual|new|latest|original|human|follow[- ]?up)(?:['’]s)? )*(?:question|query|request|message|prompt|ask|user|human|me|(?:user|human|follow[- ]?up|new) input)(?: is)?(?: as follows)?$`)
@@ -249,17 +248,17 @@ var (
 	opens    = lazy.Compile(`(?i)^[\W_]*(?:begin(?:ning)?|start)(?: of)?(?: the)? (\p{L}+)|^\[[^\]]*\b(?:begin|start)\]$|^\[context \d+\]:?$`)
 	shuts    = lazy.Compile(`(?i)^[\W_]*end(?:ing)?(?: of)?(?: the)? (\p{L}+)|^\[[^\]]*\bend\]$`)
 
-	// intro matches words at the end of a line that introduce a text.
+	// intro matches the end of a line that introduces a text: "the following:".
 	intro = lazy.Compile(`(?i)(?:\b(?:` + textNames + `|below|following|wrote|writes|said|says|sent|texted|messaged|replied|posted|got|received|available|reads?|as follows)\b[^\n.!?]{0,60}|\bthis(?: \w+){0,3}|\blook at (?:this|that|these))[:：]$`)
 
-	// reportedSpeech matches words within a line that introduce somebody else's words.
+	// reportedSpeech matches the introduction of another person's words in a line: "my boss wrote:".
 	reportedSpeech = lazy.Compile(`(?i)\b(?:he|she|they|(?:my|our|the|his|her) (?:\w+ ){0,2}\w+|\p{Lu}\w+) (?:just )?(?:says?|said|sent|wrote|texted|messaged|forwarded|e-?mailed|posted|replied|tweeted)(?: (?:to|me|us|back|this|that|the following|it|in|on|his|her|their|a|an|text|message|e-?mail|note|reply|letter|card)){0,5}:|\b(?:message|text|e-?mail|note|letter|reply|post|caption|bio|draft)\b[^\n:.!?]{0,30}\bfrom (?:a|an|my|our|the|him|her|them)\b[^\n:.!?]{0,30}:|\b(?:lyrics|persona|(?:movie|film|song) (?:quote|line))\b[^\n:.!?]{0,20}:|\bto quote\b[^\n:.!?]{0,40}:`)
 
 	goesOn = lazy.Compile(`(?i)^(?:but|no|actually|btw|by the way|anyway|p\.? ?s|that['’]?s|thanks?)\b`)
 )
 
-// Verbs for work on a text. Some always refer to a text, some produce a text, and some may mean something
-// else or only introduce a text.
+// Verbs for work on a text: works always refers to a text, makes produces a text, handles may mean other
+// work, leads may only introduce a text. replies are words for answering.
 var (
 	works   = lazy.Words("explain translate rewrite re-write rephrase re-phrase proofread proof-read paraphrase summarize summarise polish shorten classify korrigiere übersetze corrige traduce resume traduis résume")
 	makes   = lazy.Words("write draft compose generate continue complete grade")
@@ -273,19 +272,19 @@ var (
 
 // order is an instruction about a text.
 type order struct {
-	start, end   int    // position in the line; end is after the final mark
+	start, end   int    // offsets in the line; end is after the final mark
 	text         string // the instruction without its final mark
 	finalMark    rune   // the final mark: ':', '"' or '.'; utf8.RuneError at the end of the line
 	verb         string
-	beginsLine   bool // it is at the beginning of the line
-	refersToText bool // it refers to a text, or names a text
-	namesText    bool // it names a text
+	beginsLine   bool // the instruction begins the line
+	refersToText bool // the instruction has "this", "below" or the like, or a noun for a text
+	namesText    bool // the instruction has a noun for a text
 }
 
 // concernsText reports whether the instruction certainly concerns a text.
 func (o order) concernsText() bool { return works.Has(o.verb) || o.refersToText }
 
-// endsInColon and endsInQuote report whether the instruction ends in such a mark.
+// endsInColon and endsInQuote report whether the instruction ends in a colon or a quotation mark.
 func (o order) endsInColon() bool { return o.finalMark == ':' || o.finalMark == '：' }
 func (o order) endsInQuote() bool { return o.finalMark == '"' || o.finalMark == '“' }
 
@@ -328,7 +327,7 @@ func EachWord(s string, yield func(from, to int)) {
 	}
 }
 
-// kind is the purpose of a label.
+// kind is the kind of text under a label.
 type kind int
 
 const (
@@ -339,7 +338,7 @@ const (
 	ownsLabel
 )
 
-// labelOf returns the kind of a line's label, and the label's length.
+// labelOf returns the kind and the length of a line's label.
 func labelOf(s string) (k kind, length int) {
 	if s == "" || s[0] != '#' && !strings.ContainsAny(s, ":：]*") {
 		return noLabel, 0
@@ -370,7 +369,7 @@ func (r *reading) cutSections() {
 	for final > 0 && (final == len(lines) || lines[final-1].text != "" || strings.TrimSpace(r.now[lines[final].start:]) == "") {
 		final--
 	}
-	text, begins := false, false // text: inside a text; begins: a text begins with the next block
+	text, begins := false, false // text: l is inside a text; begins: the next block begins a text
 	for i, l := range lines {
 		if l.text == "" {
 			text, begins = text || begins, false
@@ -421,17 +420,17 @@ func (r *reading) cutSections() {
 	}
 }
 
-// longRule is the minimum length of a horizontal rule that encloses a text. People write shorter rules.
+// longRule is the minimum length of a horizontal rule that encloses a text. People type shorter rules.
 const longRule = 8
 
-// isCut reports whether the next text after an offset is already cut, as a fence or an element.
+// isCut reports whether the text after an offset is already cut, as a fence or an element.
 func (r *reading) isCut(from int) bool {
 	next := strings.TrimLeft(r.message[from:], " \t\r\n")
 	return next != "" && r.now[len(r.message)-len(next)] == ' '
 }
 
-// introduction returns the offset in a line of an instruction or sentence that introduces a text, or -1. back
-// reports whether the text precedes the line, which is possible only in the last block.
+// introduction returns the range [at, from) of a line's instruction or sentence that introduces a text; at is
+// -1 for none. back reports whether the text precedes the line, which is possible only in the last block.
 func (r *reading) introduction(l line, last, final bool) (at, from int, back bool) {
 	colons := strings.ContainsAny(l.text, ":：")
 	if m := reportedSpeech.FindStringIndex(l.text); colons && m != nil {
@@ -473,8 +472,8 @@ func beginsWithOrder(l line) bool {
 	return len(found) > 0 && found[0].beginsLine
 }
 
-// keepLastSection keeps only the text under the last label as the person's words, if the message has other
-// labels or instructions.
+// keepLastSection cuts all text except the text under the last label for the person's words. It returns
+// false, and cuts no text, without such a label or without a sign of other texts.
 func (r *reading) keepLastSection(lines []line) bool {
 	own, from, frame := -1, 0, false
 	for _, want := range []kind{ownsLabel, tasksLabel} {
@@ -519,8 +518,8 @@ var (
 // maxMailHead is the maximum length of a line without a colon that begins a mail.
 const maxMailHead = 60
 
-// cutMails cuts mails from their first line to the end, or to the person's words after the signature. A message
-// that is a mail as a whole is addressed to the assistant and is not cut.
+// cutMails cuts a mail from its first line to the end, or to the person's words after the signature. It does
+// not cut a message that is only a mail to the assistant.
 func (r *reading) cutMails() {
 	begin, header := -1, -1
 	lines := r.lines()
@@ -562,8 +561,8 @@ func (r *reading) cutMails() {
 	}
 }
 
-// mailEnd returns the index of the empty line that ends a mail, or 0. The line follows a final block of short
-// lines without sentence ends (the signature), and other text follows the line.
+// mailEnd returns the index of the empty line that ends a mail, or 0: the line between a block of lines
+// without sentence ends (the signature) and other text.
 func mailEnd(lines []line) (end int) {
 	short, signed, blocks := true, false, 0
 	for i, l := range lines {
@@ -583,7 +582,7 @@ func mailEnd(lines []line) (end int) {
 	return end
 }
 
-// cutMachineText cuts blocks of code, logs and tables next to other text. Most lines of such a block have more
+// cutMachineText cuts blocks of code, logs and tables next to other text: most lines of the block have more
 // numbers and symbols than a sentence.
 func (r *reading) cutMachineText() {
 	if !strings.Contains(strings.TrimSpace(r.now), "\n\n") {
@@ -633,14 +632,14 @@ func isSymbolic(line string) bool {
 	return other > 3 && 5*other > letters || strings.Contains(line, "(") && call.MatchString(line)
 }
 
-// A pastedLine is a line that nobody types: a citation, a row of a table, a log entry, a stack frame, JSON,
-// code, or a line of a memory block or export.
+// pastedLine matches a line that people do not type: a citation, a row of a table, a log entry, a stack
+// frame, JSON, code, or a line of a memory block or export.
 var (
 	pastedLine  = lazy.Compile(`(?i)^>|^\|.*\||^\[?\d{1,4}[-/.]\d\d?[-/.]\d{2,4},?[T ]\d\d?:\d\d|^\[[\w -]+\] (?:said|called)\b|^\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]m)?\]?[ ,-]+\S+ ?\S* ?:|^(?:error|warn|warning|info|debug|trace|fatal)\b ?[:\[|]|^at [\w$.<>]+\(|^file "[^"]+", line \d+|^[{\[]\s*["'{\[]|^["'][\w-]+["']\s*:|^[}\]],?$|^[+-]{3} [ab]/|^@@ |^(?:import|from) [\w.]+ import\b|^(?:def|class|func|function|const|let|var|public|private|#include)\s+\S+.*[({;:]$|^\$ \S+|^https?://\S+$|^- \d{4}-\d\d-\d\d (?:[a-z]{3} )?(?:\S+ said: |summary: |shared by |(?:the )?user\b)|^<\S.*>$|"(?:memory_hits|superseded_by|observed_at|provenance|memories|target_id|score_threshold)"\s*:|loci-memory`)
 	frontMatter = lazy.Compile(`(?i)^(?:id|conversation_id|observed_at|created_at|status|source|role|category|kind|tags|confidence|superseded_by|owner)\s*:\s*\S`)
 )
 
-// cutPastedLines cuts such lines. In an exported note it cuts everything after the front matter too.
+// cutPastedLines cuts pasted lines, and exported notes from their front matter to the end.
 func (r *reading) cutPastedLines() {
 	noted, dashes := 0, -1
 	for _, l := range r.lines() {
@@ -675,8 +674,8 @@ func isValueRow(s string) bool {
 
 var speaker = lazy.Compile(`^\W{0,2}(?:\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\]?\W{0,3})?((?:\p{Lu}[\p{L}.'’-]{0,20}(?: \p{Lu}[\p{L}.'’-]{0,20})?|user|assistant|human|ai|bot|me|you|them))(?: ?\([^)]{1,20}\)| said)?\W{0,2}[:：](?:\W|$)`)
 
-// cutTranscripts cuts conversations between two other speakers, from the first line to the last. One speaker
-// must speak twice, because a form ("Name: Ana") has each label only once.
+// cutTranscripts cuts conversations between other speakers, from the first to the last labelled line. One
+// speaker must speak twice, because a form ("Name: Ana") has each label only once.
 func (r *reading) cutTranscripts() {
 	lines := map[string]int{}
 	from, to, all, twice := -1, -1, 0, false
@@ -710,10 +709,10 @@ var (
 	ofOneself = lazy.Compile(`(?i)\b(?:i|my|me|mine|we|our|im|ive)\b`)
 )
 
-// beforeQuote is the maximum distance of a quotation from its introduction, in bytes.
+// beforeQuote is the maximum number of bytes between the start of an introduction and its quotation.
 const beforeQuote = 80
 
-// cutQuotations cuts quotations that are introduced as quotations or that the message asks to work on.
+// cutQuotations cuts quotations in the first person, and quotations on which the message asks to work.
 func (r *reading) cutQuotations() {
 	for _, m := range marked.FindAllStringIndex(r.now, -1) {
 		before := r.now[max(0, m[0]-beforeQuote):m[0]]

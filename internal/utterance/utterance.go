@@ -1,9 +1,9 @@
 // Package utterance finds the person's own words in a message with the role user. Chat clients and coding
-// agents also send documents, project files, settings and instructions in this role. Loci does not store,
-// search, learn from or show these as the person's words.
+// agents also send documents, project files, settings and instructions in this role, which must not be
+// stored, searched, learned from or shown as the person's words.
 //
-// Read judges by the form of a message. Words removes elements that only programs write, and the wrappers of
-// clients listed in wrappers.jsonl. The file has one row for each marker, with the client, its version and an example.
+// [Read] separates texts by their form. [Words] removes elements that only programs write, and the wrappers of the
+// clients in wrappers.jsonl. The file has one row for each marker, with the client, its version and an example.
 package utterance
 
 import (
@@ -22,7 +22,7 @@ var wrappers []byte
 type row struct {
 	Form           string `json:"form"`   // begins, ends, holds, task, subagent or folder
 	Marker         string `json:"mark"`   // the text to find; in rows of the form begins, "…" stands for any text within a line
-	Until          string `json:"until"`  // for begins and holds: alternatives separated by "|"; the client's text ends at the last occurrence of one
+	Until          string `json:"until"`  // for begins and holds: alternatives separated by "|"; the client's text ends after the last occurrence of an alternative
 	PersonElements string `json:"within"` // for begins: element names separated by "|"; the last such element contains the person's words
 }
 
@@ -61,23 +61,22 @@ func Words(message string) string {
 	return rest
 }
 
-// IsTask reports whether a message begins a task of the client itself, such as summing up a long conversation.
-// Such a message belongs to no conversation.
+// IsTask reports whether a message is a client's own task, such as summarizing a long conversation. Tasks
+// belong to no conversation.
 func IsTask(message string) bool {
 	return beginsAs("task", message)
 }
 
-// IsSubagent reports whether a message shows that the request comes from a sub-agent. A model wrote the user
-// messages of such a request.
+// IsSubagent reports whether a message comes from a sub-agent, whose user messages a model wrote.
 func IsSubagent(message string) bool {
 	return beginsAs("subagent", message)
 }
 
-// maxFolder is the maximum length of the path of a working directory.
+// maxFolder is the maximum length in bytes of the path of a working directory.
 const maxFolder = 512
 
-// Folder returns the absolute path of the working directory that a coding agent names in its system message
-// or around a user's words, or "".
+// Folder returns the absolute path of the working directory that a coding agent names in a system message or
+// in the wrapper of a user's words, or "".
 func Folder(message string) string {
 	for _, r := range rowsByForm()["folder"] {
 		for at := 0; ; {
@@ -95,7 +94,8 @@ func Folder(message string) string {
 	return ""
 }
 
-// path returns the path after the row's marker at the beginning of a line, after an optional bullet or number.
+// path returns the path after the row's marker message[begins:ends], or "" if other text than a bullet or
+// number precedes the marker in its line.
 func (r *row) path(message string, begins, ends int) string {
 	before := message[strings.LastIndexByte(message[:begins], '\n')+1 : begins]
 	if strings.Trim(before, " \t-*#.0123456789") != "" {
@@ -121,7 +121,7 @@ func beginsAs(form, message string) bool {
 	return slices.ContainsFunc(rowsByForm()[form], func(r row) bool { return strings.HasPrefix(message, r.Marker) })
 }
 
-// cutBeginning removes one wrapper from the beginning of the message.
+// cutBeginning removes one wrapper from the beginning of the message. cut reports whether another wrapper may follow.
 func cutBeginning(s string) (rest string, cut bool) {
 	for _, r := range rowsByForm()["begins"] {
 		switch end := r.end(s); {
@@ -149,7 +149,7 @@ func (r *row) opens(s string) bool {
 	return strings.HasSuffix(line, last) && strings.HasPrefix(strings.TrimPrefix(s[len(line):], "\n"), more)
 }
 
-// personContent returns the content of the last element with the person's words, or "".
+// personContent returns the content of the last of the row's PersonElements in a message, or "".
 func (r *row) personContent(s string) string {
 	words, last := "", -1
 	for name := range strings.SplitSeq(r.PersonElements, "|") {
@@ -161,7 +161,7 @@ func (r *row) personContent(s string) string {
 	return strings.TrimSpace(words)
 }
 
-// end returns the end of the client's text, or 0 if nothing marks it.
+// end returns the end of the client's text, or 0 without an end mark.
 func (r *row) end(s string) (end int) {
 	if r.Until == "" {
 		return len(s)
@@ -174,11 +174,11 @@ func (r *row) end(s string) (end int) {
 	return end
 }
 
-// withoutElements removes elements at the beginning of a line whose names have several words, which only
-// programs write, and the tags of elements with the person's words. It keeps elements that contain texts.
+// withoutElements removes elements that only programs write (their names have several words, and they begin a
+// line), and the tags of elements with the person's words. It keeps elements that contain texts.
 func withoutElements(s string) string {
 	b, done := []byte(s), 0
-	cut := func(from, to int) { copy(b[from:to], strings.Repeat("\xff", to-from)) } // a byte that no text contains
+	cut := func(from, to int) { copy(b[from:to], strings.Repeat("\xff", to-from)) } // 0xff is not in UTF-8 text
 	elements(s, func(e element) (next int) {
 		switch before := strings.TrimRight(s[done:e.start], " \t"); {
 		case e.shut.end == 0 || before != "" && !strings.HasSuffix(before, "\n"):
@@ -196,7 +196,7 @@ func withoutElements(s string) string {
 	return string(bytes.ReplaceAll(b, []byte("\xff"), nil))
 }
 
-// tag is an opening or closing tag. An opening tag identifies its element.
+// tag is an opening or closing tag.
 type tag struct {
 	name       string // in lower case; "!doctype" for a document type
 	start, end int
@@ -205,7 +205,7 @@ type tag struct {
 
 type element struct {
 	tag
-	shut tag // for an empty element, the same tag; without a closing tag, the zero value
+	shut tag // the closing tag; the opening tag for an empty element; zero without a closing tag
 }
 
 const nameSigns = "abcdefghijklmnopqrstuvwxyz0123456789_.:-"
@@ -231,11 +231,11 @@ func tagsIn(s string) (out []tag) {
 	}
 }
 
-// elements calls yield with each element of a text and continues at the offset that yield returns. The last
-// closing tag before another element of the same name counts, so that no document can close its own element.
+// elements calls yield with each element of a text and continues at the offset that yield returns. An element
+// ends at the last closing tag before another element of its name, so that no document can close its own element.
 func elements(s string, yield func(element) (next int)) {
 	tags := tagsIn(s)
-	last := map[string]int{} // the last closing tag of each name
+	last := map[string]int{} // index of the last closing tag of each name
 	for i, t := range tags {
 		if t.shuts {
 			last[t.name] = i
