@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Check returns [Invalid] for a run that every store must refuse for owner. It checks only the
-// values: the store finds conflicts and duplicates.
+// Check returns [Invalid] for a run that every store must refuse for owner. It checks only values;
+// conflicts and duplicates are found by the store.
 func (r Run) Check(owner Owner, changes ...Change) error {
 	if r.ID == "" {
 		return Errorf(Invalid, "a run needs an id")
@@ -35,14 +35,14 @@ func (b Batch) Check(owner Owner) error {
 		}
 	}
 	if len(b.Marks) > 0 && b.Run == "" {
-		return Errorf(Invalid, "a batch with marks needs a run")
+		return Errorf(Invalid, "a batch with changes needs a run")
 	}
 	for i, c := range b.Marks {
 		if c.After.Turn == nil && (c.After.Conversation == nil || c.After.Conversation.ID != b.Conversation.ID) {
-			return Errorf(Invalid, "mark %d of the batch must change a turn or the batch's conversation", i+1)
+			return Errorf(Invalid, "change %d of the batch must change a turn or the batch's conversation", i+1)
 		}
 		if err := c.check(owner); err != nil {
-			return Errorf(Invalid, "mark %d of the batch: %w", i+1, err)
+			return Errorf(Invalid, "change %d of the batch: %w", i+1, err)
 		}
 	}
 	return checkJobs(owner, b.Jobs)
