@@ -79,7 +79,7 @@ type Facts interface {
 	// the run's version.
 	//
 	//   - A run with the id of an applied run is a no-op that returns the first
-	//     receipt with AlreadyApplied set, even if its changes differ.
+	//     receipt with Again set, even if its changes differ.
 	//   - [LeaseLost]: run.Lease is not the job's current lease, or has expired.
 	//   - [Conflict]: run.Base is not the owner's version, or is [BaseUnwritten] although the owner
 	//     has a version; an add has an existing target (in any status); a link has an active target;
@@ -110,9 +110,9 @@ type Log interface {
 	// Append writes a batch in one transaction: the conversation if it is new, the turns with their
 	// vectors, the changes of statuses and conversation, and the jobs. Existing turns are not
 	// changed, so a repeated append has no further effect. If all turns exist, the batch is a no-op
-	// including changes and jobs; its receipt has AlreadyApplied set and the owner's current
-	// version. Otherwise the owner's version rises by one; the time comes from the owner's clock,
-	// as in Apply, and is the turns' RecordedAt.
+	// including changes and jobs; its receipt has Again set and the owner's current version.
+	// Otherwise the owner's version rises by one; the time comes from the owner's clock, as in
+	// Apply, and is the turns' RecordedAt.
 	//
 	// Changes are those of Apply. The store makes them after it has written the turns, and records
 	// them under the batch's Run. If that run was applied before, its changes are not made again; a
@@ -186,8 +186,9 @@ type Source interface {
 
 // Traces stores a limited number of traces of requests. A crash may lose the newest.
 type Traces interface {
-	// SaveTraces writes traces and retains the newest (At, then ID) keep traces of each owner, or
-	// fewer if the store limits their size. A trace replaces a stored trace with the same id.
+	// SaveTraces writes traces and retains the newest maxPerOwner traces (by At, then ID) of each
+	// owner, or fewer if the store limits their size. A trace replaces a stored trace with the same
+	// id.
 	SaveTraces(ctx context.Context, keep int, traces ...Trace) error
 
 	// Trace returns a trace, or [NotFound] for an unknown id.
@@ -353,7 +354,7 @@ type TurnQuery struct {
 	Unlearned    bool     // selects user turns that may be learned from and have no LearnedAt
 	Statuses     []Status // nil selects active turns, or all if Chains is set; all three statuses select every branch
 	AsOf         time.Time
-	Last         int // returns only the last n matching turns of each conversation; 0 means all
+	Last         int // returns only the newest Last matching turns of each conversation; 0 means all
 }
 
 // IndexItem is one change that an in-memory index follows. ID and Version are always set. Version
