@@ -29,7 +29,7 @@ func (s *IDs) New() string {
 	return version7(at, sha256.Sum256(fmt.Appendf(nil, "id %d", s.n)))
 }
 
-// version7 returns a UUID of version 7 (RFC 9562): 48 bits of Unix milliseconds, then random bits,
+// uuidV7 returns a UUID of version 7 (RFC 9562): 48 bits of Unix milliseconds, then random bits,
 // version and variant.
 func version7(at time.Time, random [32]byte) string {
 	b := random[:16]
