@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Trouble describes why a server did not answer completely, for any client. It omits the server's address,
-// which the error has.
+// DescribeFailure describes why a server did not respond completely, for any HTTP client. The description
+// omits the server's address, which err contains.
 func Trouble(err error) string {
 	var dns *net.DNSError
 	var timeout net.Error
