@@ -69,8 +69,7 @@ type Setting struct {
 	Doc   string `json:"doc"`
 }
 
-// Own reports whether the value is from a profile, file, environment variable or flag, not the
-// default.
+// Own reports whether the value is from a profile, file, environment variable or flag, not the default.
 func (s Setting) Own() bool { return s.From != "default" }
 
 // Settings contains all settings.

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ContextDocument is a document that the user attaches to chats. The prompts of these chats contain
-// its whole text, and Loci does not learn from it.
+// ContextDocument is a document that the user attaches to chats. The prompts of these chats contain its whole
+// text, and Loci does not learn from it.
 type ContextDocument struct {
 	ID        string    `json:"id"`
 	Title     string    `json:"title,omitempty"`

@@ -29,8 +29,8 @@ type RegenerateRequest struct {
 	Rules string `json:"rules,omitempty" doc:"The rules, as for a message."`
 }
 
-// The events of a reply in this order: one EventMemory, any number of EventDelta, and one EventDone
-// or EventError.
+// The events of a reply in this order: one EventMemory, any number of EventDelta, and one EventDone or
+// EventError.
 const (
 	EventMemory = "memory" // [ChatMemory]
 	EventDelta  = "delta"  // [ChatDelta]
@@ -56,8 +56,8 @@ type ChatDone struct {
 	Model    string       `json:"model,omitempty"`
 }
 
-// ChatError is the data of the event error: the reason why the reply is missing or incomplete. An
-// incomplete reply is stored.
+// ChatError is the data of the event error: the reason why the reply is missing or incomplete. An incomplete
+// reply is stored.
 type ChatError struct {
 	Problem
 	Question *ChatMessage `json:"question"`
@@ -112,8 +112,7 @@ func (c *Client) reply(ctx context.Context, path string, in any, to ChatListener
 	return out, err
 }
 
-// stream posts in as JSON and calls yield for each event of the response, until yield returns an
-// error.
+// stream posts in as JSON and calls yield for each event of the response, until yield returns an error.
 func (c *Client) stream(ctx context.Context, path string, in any, yield func(event string, data []byte) error) error {
 	body, err := json.Marshal(in)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package client is a typed Go client of Loci's REST API. Its types also define the JSON of the
-// API: the server encodes them and the CLI decodes them. The package contains no memory logic.
+// Package client is a typed Go client of Loci's REST API. Its types also define the JSON of the API: the
+// server encodes them and the CLI decodes them. The package contains no memory logic.
 package client
 
 import (
@@ -53,8 +53,8 @@ func (c *Client) AddMessages(ctx context.Context, in AddMessages) (out Added, er
 	return c.AddMessagesOnce(ctx, "", in)
 }
 
-// AddMessagesOnce is AddMessages with an idempotency key. If the key was used before, no message is
-// stored. An empty key means no key.
+// AddMessagesOnce is AddMessages with an idempotency key. If the key was used before, no message is stored.
+// An empty key means no key.
 func (c *Client) AddMessagesOnce(ctx context.Context, key string, in AddMessages) (Added, error) {
 	return call[Added](ctx, c, http.MethodPost, "/api/memory/add", in, "Idempotency-Key", key)
 }
@@ -84,8 +84,8 @@ func (c *Client) Delete(ctx context.Context, id string) (Receipt, error) {
 	return remove[Receipt](ctx, c, "/api/memory/"+url.PathEscape(id))
 }
 
-// Erase removes a memory's text and all copies of it permanently. It cannot be undone. To preview
-// the removed memories, call Forget with Erase and DryRun.
+// Erase removes a memory's text and all copies of it permanently. It cannot be undone. To preview the removed
+// memories, call Forget with Erase and DryRun.
 func (c *Client) Erase(ctx context.Context, id string) (Receipt, error) {
 	return remove[Receipt](ctx, c, "/api/memory/"+url.PathEscape(id)+"?erase=true")
 }
@@ -141,14 +141,14 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 	return get[Health](ctx, c, "/health")
 }
 
-// Ready reports whether the server accepts requests. It returns [memory.Unavailable] while the
-// server starts or stops.
+// Ready reports whether the server accepts requests. It returns [memory.Unavailable] while the server starts
+// or stops.
 func (c *Client) Ready(ctx context.Context) (Ready, error) {
 	return get[Ready](ctx, c, "/health/ready")
 }
 
-// MCP sends one message of the Model Context Protocol and returns the server's response with any
-// status. headers are alternating names and values.
+// MCP sends one message of the Model Context Protocol and returns the server's response with any status.
+// headers are alternating names and values.
 func (c *Client) MCP(ctx context.Context, profile string, message []byte, headers ...string) (*http.Response, error) {
 	path := "/mcp"
 	if profile != "" {
@@ -161,8 +161,8 @@ func (c *Client) MCP(ctx context.Context, profile string, message []byte, header
 // maxResponse is the maximum size of a response body in bytes.
 const maxAnswer = 256 << 20
 
-// roundTrip sends a request for the client's user and returns the response with any status. headers
-// are alternating names and values; headers with an empty value are omitted.
+// roundTrip sends a request for the client's user and returns the response with any status. headers are
+// alternating names and values; headers with an empty value are omitted.
 func (c *Client) roundTrip(ctx context.Context, method, path string, body io.Reader, headers ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {

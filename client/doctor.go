@@ -24,8 +24,7 @@ func (c *Client) Doctor(ctx context.Context) (Checkup, error) {
 	return get[Checkup](ctx, c, "/api/doctor")
 }
 
-// ConfirmDeletions forgets the memories of files that were deleted in bulk, and returns a new
-// Checkup.
+// ConfirmDeletions forgets the memories of files that were deleted in bulk, and returns a new Checkup.
 func (c *Client) ConfirmDeletions(ctx context.Context) (Checkup, error) {
 	return post[Checkup](ctx, c, "/api/doctor/confirm", nil)
 }

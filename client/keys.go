@@ -56,8 +56,7 @@ func (c *Client) AddKey(ctx context.Context, in NewKey) (MadeKey, error) {
 	return post[MadeKey](ctx, c, "/api/keys", in)
 }
 
-// RotateKey creates a key with the rights of an existing key, which remains valid for a grace
-// period.
+// RotateKey creates a key with the rights of an existing key, which remains valid for a grace period.
 func (c *Client) RotateKey(ctx context.Context, id string, in RotateKey) (MadeKey, error) {
 	return post[MadeKey](ctx, c, "/api/keys/"+url.PathEscape(id)+"/rotate", in)
 }

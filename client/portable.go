@@ -76,8 +76,8 @@ type ImportedSample struct {
 	Status  memory.Status `json:"status"`
 }
 
-// Export returns a stream of exported memory, which the caller must close. The stream is complete
-// only if reading it ends with io.EOF.
+// Export returns a stream of exported memory, which the caller must close. The stream is complete only if
+// reading it ends with io.EOF.
 func (c *Client) Export(ctx context.Context, q ExportQuery) (io.ReadCloser, error) {
 	resp, err := c.send(ctx, http.MethodGet, "/api/export"+queryString(q), nil)
 	if err != nil {
@@ -86,8 +86,8 @@ func (c *Client) Export(ctx context.Context, q ExportQuery) (io.ReadCloser, erro
 	return resp.Body, nil
 }
 
-// Import imports a file. key is an idempotency key: if it is not empty and was used before, no
-// record is written.
+// Import imports a file. key is an idempotency key: if it is not empty and was used before, no record is
+// written.
 func (c *Client) Import(ctx context.Context, q ImportQuery, file io.Reader, key string) (out Imported, err error) {
 	resp, err := c.send(ctx, http.MethodPost, "/api/import"+queryString(q), file, "Content-Type", importType(q.Format), "Idempotency-Key", key)
 	if err != nil {

@@ -187,8 +187,7 @@ type ForgetFilter struct {
 	Text         string        `json:"q,omitempty" doc:"Text that the content contains."`
 }
 
-// ForgetRequest selects memories to forget: the results of a query, ids, or the matches of a
-// filter.
+// ForgetRequest selects memories to forget: the results of a query, ids, or the matches of a filter.
 type ForgetRequest struct {
 	Query  string        `json:"query,omitempty" maxLength:"100000"`
 	IDs    []string      `json:"ids,omitempty" maxItems:"500" doc:"Ids of memories to forget, instead of a query."`
@@ -265,8 +264,8 @@ type Receipt struct {
 	Held    []string  `json:"held,omitempty" doc:"After an erasure: places that may still contain the text."`
 }
 
-// Quote is the text that supports a fact, with the rest of its turn. Before, Words and After
-// together are the turn's content.
+// Quote is the text that supports a fact, with the rest of its turn. Before, Words and After together are the
+// turn's content.
 type Quote struct {
 	Turn         string      `json:"turn"`
 	Conversation string      `json:"conversation,omitempty"`
@@ -334,8 +333,8 @@ type Jobs struct {
 	Jobs []Job `json:"jobs"`
 }
 
-// Health is the response of GET /health. It never contains a key. A request without the server's
-// own key gets only Status and Version.
+// Health is the response of GET /health. It never contains a key. A request without the server's own key gets
+// only Status and Version.
 type Health struct {
 	Status    string   `json:"status"`
 	Version   string   `json:"version"`

@@ -64,8 +64,8 @@ func ViewChange(c memory.Change) Change {
 	return v
 }
 
-// ViewQuote returns the text that supports a fact, with the rest of its turn. If the span does not
-// fit the turn, the quote has no Words.
+// ViewQuote returns the text that supports a fact, with the rest of its turn. If the span does not fit the
+// turn, the quote has no Words.
 func ViewQuote(turn Memory, span *memory.Span) *Quote {
 	q := &Quote{Turn: turn.ID, Conversation: turn.Conversation, Role: turn.Role, SaidAt: turn.CreatedAt, Before: turn.Content}
 	s := turn.Content
@@ -76,8 +76,8 @@ func ViewQuote(turn Memory, span *memory.Span) *Quote {
 	return q
 }
 
-// ViewWaiting returns a pending fact in the form of the API. turn is the turn that supports the
-// fact, or nil. The caller sets Reason and Author.
+// ViewWaiting returns a pending fact in the form of the API. turn is the turn that supports the fact, or nil.
+// The caller sets Reason and Author.
 func ViewWaiting(m memory.Memory, turn *memory.Turn, conflicts []memory.Fact) Waiting {
 	v := Waiting{Memory: View(m)}
 	if turn != nil {
