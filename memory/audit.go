@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// AuditEntry records one action: the acting user, the time and the user whose memory was concerned.
-// It contains no text of a memory.
+// AuditEntry records one action: the acting user, the time and the user whose memory was concerned. It
+// contains no text of a memory.
 type AuditEntry struct {
 	ID      string    `bson:"id"` // unique; the order of ids has no meaning
 	At      time.Time `bson:"at"`
@@ -43,7 +43,7 @@ type Audit interface {
 	Noted(ctx context.Context, namespace string, q AuditQuery) (AuditPage, error)
 	// DropAuditEntries removes the entries recorded before a time and returns their number.
 	DropNoted(ctx context.Context, namespace string, before time.Time) (int, error)
-	// RenameAuditUser replaces a user's name in User, and in By if By equals the name. It returns
-	// the number of changed entries. Erasures use it to remove names.
+	// RenameAuditUser replaces a user's name in User, and in By if By equals the name. It returns the number
+	// of changed entries. Erasures use it to remove names.
 	RenameNoted(ctx context.Context, namespace, user, to string) (int, error)
 }

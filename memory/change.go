@@ -44,8 +44,8 @@ type Author struct {
 	Admin  bool       `json:"admin,omitempty"`  // whether an administrator acted as the user
 }
 
-// State is the whole state of one fact, link, turn or other target of a change. Exactly one field
-// is set. In the journal the state includes its Hash and Version.
+// State is the whole state of one fact, link, turn or other target of a change. Exactly one field is set. In
+// the journal the state includes its Hash and Version.
 type Image struct {
 	Fact     *Fact         `json:"fact,omitempty"`
 	Link     *Link         `json:"link,omitempty"`
@@ -65,8 +65,7 @@ type TurnMark struct {
 }
 
 // Target identifies the changed thing within its owner: "fact:ID", "link:ID", "profile:KEY",
-// "relation:FROM:TO:KIND", "summary:ID", "turn:ID", "context:ID" or "conversation:ID"; "" for the
-// zero State.
+// "relation:FROM:TO:KIND", "summary:ID", "turn:ID", "context:ID" or "conversation:ID"; "" for the zero State.
 func (i Image) Target() string {
 	switch {
 	case i.Fact != nil:
@@ -115,14 +114,14 @@ func (i Image) Status() Status {
 // IsZero reports whether no field of the state is set.
 func (i Image) IsZero() bool { return i.Target() == "" }
 
-// Change is one change of one target. The caller sets the fields from Action to Author, the store
-// sets the fields from ID to Before.
+// Change is one change of one target. The caller sets the fields from Action to Author, the store sets the
+// fields from ID to Before.
 type Change struct {
 	Action Action `json:"action"`
 	After  Image  `json:"after"`
-	// Base is the target's Version when the change was planned; the store refuses the change if the
-	// current Version differs. 0 means any version, but an add needs a new target, a link a new or
-	// inactive target, and every other action an existing target.
+	// Base is the target's Version when the change was planned; the store refuses the change if the current
+	// Version differs. 0 means any version, but an add needs a new target, a link a new or inactive target,
+	// and every other action an existing target.
 	Base   int64  `json:"base,omitempty" bson:"base,omitempty"`
 	OldID  string `json:"old_id,omitempty" bson:"old_id,omitempty"` // for a replacement: id of the old fact
 	NewID  string `json:"new_id,omitempty" bson:"new_id,omitempty"` // for a replacement: id of the new fact
@@ -137,9 +136,9 @@ type Change struct {
 	Before  Image     `json:"before,omitzero"`   // state before the change; zero for an add
 }
 
-// Replace returns the two changes that replace the fact old with next: old becomes superseded and
-// its validity ends when next became valid; next is added. at is the time of the decision. The
-// arguments are not modified.
+// Replace returns the two changes that replace the fact old with next: old becomes superseded and its
+// validity ends when next became valid; next is added. at is the time of the decision. The arguments are not
+// modified.
 func Replace(old, next Fact, at time.Time, reason string, author Author) []Change {
 	gone := old
 	gone.Status, gone.SupersededBy, gone.UpdatedAt = Superseded, next.ID, at
@@ -195,12 +194,12 @@ type Receipt struct {
 	Changes int       `json:"changes"`
 	Again   bool      `json:"again,omitempty" bson:"-"` // the run was applied earlier; this call did nothing
 
-	// Traces is the number of other owners' traces that an erasure removed, since these showed the
-	// erased text to readers of a pool or of global memory. Stores return 0.
+	// Traces is the number of other owners' traces that an erasure removed, since these showed the erased
+	// text to readers of a pool or of global memory. Stores return 0.
 	Traces int `json:"traces,omitempty" bson:"-"`
 
-	// TextRemainsIn lists the owner's documents, profile entries, and titles and rules of chats
-	// that still contain the erased text. Stores return nil.
+	// TextRemainsIn lists the owner's documents, profile entries, and titles and rules of chats that still
+	// contain the erased text. Stores return nil.
 	Held []string `json:"held,omitempty" bson:"-"`
 }
 

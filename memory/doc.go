@@ -14,10 +14,10 @@
 //
 // # Changes
 //
-// A [Run] is one execution of a job or one request that changes memory. [Facts.Apply] applies its
-// [Change] values together or not at all, under one version and one time of the owner. The journal
-// contains each change with the target's whole state before and after it. History, undo and reads
-// of a past time use only the journal.
+// A [Run] is one execution of a job or one request that changes memory. [Facts.Apply] applies its [Change]
+// values together or not at all, under one version and one time of the owner. The journal contains each
+// change with the target's whole state before and after it. History, undo and reads of a past time use only
+// the journal.
 //
 // # Times
 //

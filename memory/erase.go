@@ -9,11 +9,11 @@ import (
 
 // Eraser removes text permanently. A store that wraps another store also erases its own copies.
 type Eraser interface {
-	// Erase removes the text of an owner's facts, links, turns, summaries, contexts, profile
-	// entries and conversations (without their turns), in one transaction. [State.Erased] and
-	// [Turn.Erased] define the data that remains; the status becomes retired. A profile entry is
-	// identified by its key, and its key becomes an [ErasedKey]. Ids that are unknown, repeated or
-	// already erased are ignored. Erase also removes
+	// Erase removes the text of an owner's facts, links, turns, summaries, contexts, profile entries and
+	// conversations (without their turns), in one transaction. [State.Erased] and [Turn.Erased] define the
+	// data that remains; the status becomes retired. A profile entry is identified by its key, and its key
+	// becomes an [ErasedKey]. Ids that are unknown, repeated or already erased are ignored. Erase also
+	// removes
 	//
 	//   - the vectors of these memories;
 	//   - in the journal: the text of all their states, the reasons of all changes that have them
@@ -23,28 +23,26 @@ type Eraser interface {
 	//   - all traces of the owner, and the error texts of the owner's jobs. A trace recorded before
 	//     the erasure is not saved after it either.
 	//
-	// The journal gets an [ActionErase] for each erased id, in the order of the ids. Such a change
-	// cannot be undone. The version rises by one; [Source.Since] an earlier version is [Gone]. If
-	// there is nothing to erase, the version does not change. Erase uses only the run's id, kind,
-	// author and jobs. A run that was applied before is a no-op that returns its receipt with
-	// Again set.
+	// The journal gets an [ActionErase] for each erased id, in the order of the ids. Such a change cannot be
+	// undone. The version rises by one; [Source.Since] an earlier version is [Gone]. If there is nothing to
+	// erase, the version does not change. Erase uses only the run's id, kind, author and jobs. A run that was
+	// applied before is a no-op that returns its receipt with Again set.
 	//
-	// When Erase returns without an error, no read finds the text. Free pages and the log of a
-	// database file may contain it until the store rewrites the file, at its next start at the
-	// latest. [Unavailable] means that either the disk is full and nothing was erased, or files may
-	// still contain the text; repeating the call completes the erasure.
+	// When Erase returns without an error, no read finds the text. Free pages and the log of a database file
+	// may contain it until the store rewrites the file, at its next start at the latest. [Unavailable] means
+	// that either the disk is full and nothing was erased, or files may still contain the text; repeating the
+	// call completes the erasure.
 	Erase(ctx context.Context, owner Owner, run Run, ids ...string) (Receipt, error)
 
-	// EraseTraces removes all traces of an owner and returns the number removed, also with an
-	// error; repeating the call removes the rest. It changes neither version nor journal. Traces
-	// saved later are not affected. Errors are those of Erase.
+	// EraseTraces removes all traces of an owner and returns the number removed, also with an error;
+	// repeating the call removes the rest. It changes neither version nor journal. Traces saved later are not
+	// affected. Errors are those of Erase.
 	EraseTraces(ctx context.Context, owner Owner) (int, error)
 
-	// EraseTracesOf removes the traces of all owners in a namespace that show the text of one of
-	// these facts from another owner's memory (see [Trace.OtherOwnersFacts]). It returns the number
-	// like EraseTraces. Its cost depends only on the number of such traces. After the fact, or the
-	// link to it, is erased in the searched memory, SaveTraces refuses such traces: erase the fact
-	// first, then its traces.
+	// EraseTracesOf removes the traces of all owners in a namespace that show the text of one of these facts
+	// from another owner's memory (see [Trace.OtherOwnersFacts]). It returns the number like EraseTraces. Its
+	// cost depends only on the number of such traces. After the fact, or the link to it, is erased in the
+	// searched memory, SaveTraces refuses such traces: erase the fact first, then its traces.
 	EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error)
 }
 
@@ -54,8 +52,8 @@ const (
 	erasedKeyHash = 16 // bytes of the hash that the key contains
 )
 
-// ErasedKey returns the new key of a profile entry that a run has erased, since a key is text too.
-// A key that is already an erased key is returned unchanged.
+// ErasedKey returns the new key of a profile entry that a run has erased, since a key is text too. A key that
+// is already an erased key is returned unchanged.
 func ErasedKey(run, key string) string {
 	if hash, ok := strings.CutPrefix(key, erasedKey); ok && len(hash) == 2*erasedKeyHash {
 		return key
@@ -64,9 +62,8 @@ func ErasedKey(run, key string) string {
 	return erasedKey + hex.EncodeToString(sum[:erasedKeyHash])
 }
 
-// Erased returns the state after an erasure by the run, without text. Ids, times, status, trust and
-// a fact's turns remain. The scope retains only owner and conversation, since names of projects and
-// agents are text.
+// Erased returns the state after an erasure by the run, without text. Ids, times, status, trust and a fact's
+// turns remain. The scope retains only owner and conversation, since names of projects and agents are text.
 func (i Image) Erased(run string) Image {
 	switch {
 	case i.Fact != nil:
@@ -103,8 +100,8 @@ func (f Fact) erased() Fact {
 	return f
 }
 
-// Erased returns the turn without text and excluded from learning. Chain remains, which prevents
-// that the turn is stored again when a client resends it.
+// Erased returns the turn without text and excluded from learning. Chain remains, which prevents that the
+// turn is stored again when a client resends it.
 func (t Turn) Erased() Turn {
 	t.Content, t.Project, t.Agent, t.Given, t.Foreign, t.NoLearn = "", "", "", "", "", true
 	return t

@@ -17,13 +17,13 @@ const (
 	KindSummary Kind = "summary"
 )
 
-// Status is the state of a memory. Searches return only [Active] memories. [Active] and [Pending]
-// facts are called live: in a scope, no two live facts have the same text.
+// Status is the state of a memory. Searches return only [Active] memories. [Active] and [Pending] facts are
+// called live: in a scope, no two live facts have the same text.
 type Status string
 
-// The statuses. Facts have all except Replaced. Links have active, pending and retired. Turns have
-// active, replaced and retired. Profile entries, relations, summaries, contexts and conversations
-// have active and retired.
+// The statuses. Facts have all except Replaced. Links have active, pending and retired. Turns have active,
+// replaced and retired. Profile entries, relations, summaries, contexts and conversations have active and
+// retired.
 const (
 	Active     Status = "active"
 	Pending    Status = "pending"    // a person must approve it before it is used
@@ -161,8 +161,8 @@ func (f *Fact) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Newer reports whether f was stated after g, by ObservedAt and then by ObservedSeq. It is false if
-// both are equal.
+// Newer reports whether f was stated after g, by ObservedAt and then by ObservedSeq. It is false if both are
+// equal.
 func (f *Fact) Newer(g *Fact) bool {
 	if !f.ObservedAt.Equal(g.ObservedAt) {
 		return f.ObservedAt.After(g.ObservedAt)
@@ -175,8 +175,8 @@ func (f *Fact) Visible(now time.Time) bool {
 	return f.Status == Active && (f.ExpiresAt.IsZero() || now.Before(f.ExpiresAt))
 }
 
-// ValidAt reports whether the fact was true at t. If ValidFrom is zero, the fact counts as true
-// from ObservedAt.
+// ValidAt reports whether the fact was true at t. If ValidFrom is zero, the fact counts as true from
+// ObservedAt.
 func (f *Fact) ValidAt(t time.Time) bool {
 	from := f.ValidFrom
 	if from.IsZero() {
@@ -185,9 +185,9 @@ func (f *Fact) ValidAt(t time.Time) bool {
 	return !t.Before(from) && (f.ValidTo.IsZero() || t.Before(f.ValidTo))
 }
 
-// Link makes one owner's fact visible to another owner, the receiver, who owns the link. It
-// contains a copy of the fact at HomeVersion, so that searches read only rows of one owner.
-// Searches do not return a pending link, which needs the receiver's consent.
+// Link makes one owner's fact visible to another owner, the receiver, who owns the link. It contains a copy
+// of the fact at HomeVersion, so that searches read only rows of one owner. Searches do not return a pending
+// link, which needs the receiver's consent.
 type Link struct {
 	Owner       Owner     `json:"owner"`                            // the receiver
 	Fact        Fact      `json:"fact"`                             // copy of the fact; Fact.Scope.Owner is the sharing owner
@@ -230,8 +230,8 @@ type Relation struct {
 	Version   int64        `json:"-"`
 }
 
-// Summary is a summary of a conversation so far. Earlier summaries remain stored; the newest active
-// summary is used.
+// Summary is a summary of a conversation so far. Earlier summaries remain stored; the newest active summary
+// is used.
 type Summary struct {
 	ID           string    `json:"id"`
 	Scope        Scope     `json:"scope"` // Scope.Conversation is the summarized conversation
@@ -243,8 +243,8 @@ type Summary struct {
 	Version      int64     `json:"-"`
 }
 
-// Context is a document that its owner attaches to conversations. The prompts of these
-// conversations contain its whole text, so Loci neither searches the document nor learns from it.
+// Context is a document that its owner attaches to conversations. The prompts of these conversations contain
+// its whole text, so Loci neither searches the document nor learns from it.
 type Context struct {
 	ID        string    `json:"id"`
 	Owner     Owner     `json:"owner"`
@@ -316,8 +316,8 @@ func (m Memory) CreatedAt() time.Time {
 	return time.Time{}
 }
 
-// Version returns the memory's version in the reading owner's data: of a linked fact, the link's
-// version. It is 0 for the zero Memory.
+// Version returns the memory's version in the reading owner's data: of a linked fact, the link's version. It
+// is 0 for the zero Memory.
 func (m Memory) Version() int64 {
 	switch {
 	case m.Link != nil:
@@ -347,8 +347,7 @@ func (m Memory) Scope() Scope {
 	return Scope{}
 }
 
-// Status returns the memory's status for the reading owner: an active link has the status of its
-// fact.
+// Status returns the memory's status for the reading owner: an active link has the status of its fact.
 func (m Memory) Status() Status {
 	switch {
 	case m.Link != nil && m.Link.Status != Active:
@@ -378,8 +377,8 @@ func (m Memory) Visible(now time.Time) bool {
 	return false
 }
 
-// Time returns t in the form that stores return: UTC, whole microseconds, no monotonic clock
-// reading. The zero time is returned unchanged.
+// Time returns t in the form that stores return: UTC, whole microseconds, no monotonic clock reading. The
+// zero time is returned unchanged.
 func Time(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

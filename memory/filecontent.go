@@ -1,7 +1,7 @@
 package memory
 
-// FileContent is the content of a file in a vault: a fact with its relations and shares, or one
-// other thing. The zero FileContent is empty.
+// FileContent is the content of a file in a vault: a fact with its relations and shares, or one other thing.
+// The zero FileContent is empty.
 type FileContent struct {
 	Fact         *Fact
 	Relations    *[]Relation // relations from the fact to other facts, in order; nil if the file lists none
@@ -13,8 +13,8 @@ type FileContent struct {
 	Context      *Context
 }
 
-// State returns the part of the content that a change can set: without a fact's relations and
-// shares, and only the changeable fields of a turn or conversation.
+// State returns the part of the content that a change can set: without a fact's relations and shares, and
+// only the changeable fields of a turn or conversation.
 func (c FileContent) Image() Image {
 	i := Image{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}
 	if c.Turn != nil {

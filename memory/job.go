@@ -23,8 +23,8 @@ const (
 // JobState is the state of a job.
 type JobState string
 
-// The states of a job. A parked job failed [MaxAttempts] times, or was abandoned [MaxAbandoned]
-// times in a row, and waits for a person. It does not block the owner's next job.
+// The states of a job. A parked job failed [MaxAttempts] times, or was abandoned [MaxAbandoned] times in a
+// row, and waits for a person. It does not block the owner's next job.
 const (
 	JobQueued  JobState = "queued"
 	JobRunning JobState = "running"
@@ -35,12 +35,12 @@ const (
 // MaxAttempts is the number of failed attempts after which a job is parked.
 const MaxAttempts = 8
 
-// MaxAbandoned is the number of consecutive abandoned attempts after which a job is parked, since
-// the job itself may crash the process.
+// MaxAbandoned is the number of consecutive abandoned attempts after which a job is parked, since the job
+// itself may crash the process.
 const MaxAbandoned = 3
 
-// Job is background work for an owner. It runs at least once; two jobs of the same owner and kind
-// never run at the same time.
+// Job is background work for an owner. It runs at least once; two jobs of the same owner and kind never run
+// at the same time.
 type Job struct {
 	ID           string    `json:"id"` // set by the caller; queueing a job with an existing id is a no-op
 	Owner        Owner     `json:"owner"`
@@ -55,21 +55,19 @@ type Job struct {
 	Lease        Lease     `json:"-"`                                      // lease of the running attempt; zero if the job is not running
 }
 
-// abandonedErrors are the errors of abandoned jobs, indexed by the number of consecutive abandoned
-// attempts - 1.
+// abandonedErrors are the errors of abandoned jobs, indexed by the number of consecutive abandoned attempts -
+// 1.
 var abandoned = [MaxAbandoned]string{
 	"the process died or lost its lease during this job",
 	"the process died or lost its lease during this job twice in a row",
 	"the process died or lost its lease during this job three times in a row",
 }
 
-// AbandonedError returns the error of a job whose last n attempts were abandoned. n is 1 to
-// [MaxAbandoned].
+// AbandonedError returns the error of a job whose last n attempts were abandoned. n is 1 to [MaxAbandoned].
 func AbandonedError(n int) string { return abandoned[n-1] }
 
-// AbandonedAttempts returns the number of consecutive attempts that never ended because their
-// process died. An attempt that ends resets the number to 0; an attempt interrupted by a shutdown
-// does not change it.
+// AbandonedAttempts returns the number of consecutive attempts that never ended because their process died.
+// An attempt that ends resets the number to 0; an attempt interrupted by a shutdown does not change it.
 func (j Job) Abandoned() int { return slices.Index(abandoned[:], j.Error) + 1 }
 
 // Lease assigns a job to a worker for some time. A worker whose lease ended cannot commit.
@@ -89,11 +87,11 @@ type Outcome struct {
 	Cause   string    // error shown to people
 }
 
-// DoneRetention is the minimum time from queueing a job to deleting its row. During this time a
-// repeated job id is a no-op, and the result can be read.
+// DoneRetention is the minimum time from queueing a job to deleting its row. During this time a repeated job
+// id is a no-op, and the result can be read.
 const DoneKept = time.Hour
 
-// DeletesDoneJobs reports whether the store also deletes the owner's rows of jobs done for longer
-// than [DoneRetention] when it completes this job. The checksum of the id selects 1 job in 32, in
-// every store the same.
+// DeletesDoneJobs reports whether the store also deletes the owner's rows of jobs done for longer than
+// [DoneRetention] when it completes this job. The checksum of the id selects 1 job in 32, in every store the
+// same.
 func SweepsDone(job string) bool { return crc32.ChecksumIEEE([]byte(job))%32 == 0 }

@@ -50,8 +50,8 @@ type Keys interface {
 	Keys(ctx context.Context, namespace string) ([]Key, error)
 	// ExpireKey sets the time when a key expires, or returns [NotFound] for an unknown id.
 	ExpireKey(ctx context.Context, namespace, id string, at time.Time) error
-	// UseKey stores the time of a key's last request if it is later than the stored time. An
-	// unknown id is ignored.
+	// UseKey stores the time of a key's last request if it is later than the stored time. An unknown id is
+	// ignored.
 	UseKey(ctx context.Context, namespace, id string, at time.Time) error
 	// RemoveKey removes a key, or returns [NotFound] for an unknown id.
 	RemoveKey(ctx context.Context, namespace, id string) error

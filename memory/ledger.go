@@ -7,8 +7,8 @@ import (
 
 // Ledger records the usage of models by owner. The recorded usage limits learning, never a chat.
 type Ledger interface {
-	// AddUsage adds u to the owner's usage of u's day, model and purpose. [Invalid] means that the
-	// day is zero or a number is negative.
+	// AddUsage adds u to the owner's usage of u's day, model and purpose. [Invalid] means that the day is
+	// zero or a number is negative.
 	Spend(ctx context.Context, owner Owner, u Usage) error
 	// UsageSince returns the usage from a day on, ordered by day, purpose and model.
 	Spent(ctx context.Context, owner Owner, from time.Time) ([]Usage, error)

@@ -8,19 +8,18 @@ import (
 
 // Lineage is implemented by a [Store] that finds replacements of facts without reading the journal.
 type Lineage interface {
-	// SupersededBy returns, for each turn, the ids that replaced the facts learned from the turn,
-	// newest fact first: the id of the replacement, or the fact's own id if the fact ended without
-	// a replacement. Turns with only active facts are absent from the map.
+	// SupersededBy returns, for each turn, the ids that replaced the facts learned from the turn, newest fact
+	// first: the id of the replacement, or the fact's own id if the fact ended without a replacement. Turns
+	// with only active facts are absent from the map.
 	SupersededBy(ctx context.Context, owner Owner, turns []string) (map[string][]string, error)
 
-	// Predecessors returns, for each fact, the superseded facts that it replaced, latest
-	// replacement first (UpdatedAt, then ID, both descending). Facts without predecessors are
-	// absent from the map.
+	// Predecessors returns, for each fact, the superseded facts that it replaced, latest replacement first
+	// (UpdatedAt, then ID, both descending). Facts without predecessors are absent from the map.
 	Predecessors(ctx context.Context, owner Owner, facts []string) (map[string][]Fact, error)
 }
 
-// SupersededBy works like [Lineage.SupersededBy] with any store. Without a [Lineage] it lists the
-// facts of each turn.
+// SupersededBy works like [Lineage.SupersededBy] with any store. Without a [Lineage] it lists the facts of
+// each turn.
 func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string) (map[string][]string, error) {
 	if s, ok := store.(Lineage); ok {
 		return s.SupersededBy(ctx, owner, turns)
@@ -42,8 +41,8 @@ func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string)
 	return next, nil
 }
 
-// Predecessors works like [Lineage.Predecessors] with any store. Without a [Lineage] it reads each
-// fact's journal.
+// Predecessors works like [Lineage.Predecessors] with any store. Without a [Lineage] it reads each fact's
+// journal.
 func Predecessors(ctx context.Context, store Store, owner Owner, facts []string) (map[string][]Fact, error) {
 	if s, ok := store.(Lineage); ok {
 		return s.Predecessors(ctx, owner, facts)

@@ -6,8 +6,7 @@ import (
 	"unicode"
 )
 
-// Matches reports whether q selects m, ignoring limit and cursor. m must be in its state at
-// q.At.AsOf.
+// Matches reports whether q selects m, ignoring limit and cursor. m must be in its state at q.At.AsOf.
 func (q Query) Matches(m Memory) bool {
 	return strings.HasPrefix(m.ID(), q.Begins) && q.matchesKind(m) && q.matchesStatus(m) && q.matchesScope(m) && q.matchesFact(m) &&
 		ContainsFold(m.Content(), q.Text)
@@ -38,8 +37,8 @@ func (q Query) matchesScope(m Memory) bool {
 	return q.Conversation == "" || slices.Contains(m.conversations(), q.Conversation)
 }
 
-// conversations returns the conversations to which the memory belongs or from which it was learned.
-// It is nil for a linked fact, which was learned from conversations of the sharing owner.
+// conversations returns the conversations to which the memory belongs or from which it was learned. It is nil
+// for a linked fact, which was learned from conversations of the sharing owner.
 func (m Memory) conversations() []string {
 	switch {
 	case m.Link != nil:

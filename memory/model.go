@@ -5,19 +5,18 @@ import (
 	"encoding/json"
 )
 
-// Embedder turns texts into vectors. An embedder whose vectors depend only on words may have a
-// method OfWords() bool: then near duplicates are found by word search alone. An embedder on a
-// server has a method Remote() bool: writes do not wait for it, and a job embeds the memories
-// later.
+// Embedder turns texts into vectors. An embedder whose vectors depend only on words may have a method
+// OfWords() bool: then near duplicates are found by word search alone. An embedder on a server has a method
+// Remote() bool: writes do not wait for it, and a job embeds the memories later.
 type Embedder interface {
-	// Fingerprint identifies the model: vectors with different fingerprints are never compared. It
-	// changes with the weights, pooling, prefix and dimensions.
+	// Fingerprint identifies the model: vectors with different fingerprints are never compared. It changes
+	// with the weights, pooling, prefix and dimensions.
 	Fingerprint() string
 	// Dims is the number of dimensions of the vectors.
 	Dims() int
-	// Embed returns one unit vector for each text, in order; callers must not modify them.
-	// Questions and documents may get different vectors. [Invalid] means that a text can never be
-	// embedded, [Unavailable] that embedding is not possible now.
+	// Embed returns one unit vector for each text, in order; callers must not modify them. Questions and
+	// documents may get different vectors. [Invalid] means that a text can never be embedded, [Unavailable]
+	// that embedding is not possible now.
 	Embed(ctx context.Context, as EmbedAs, texts ...string) ([][]float32, error)
 }
 
@@ -30,13 +29,12 @@ const (
 	AsDocument EmbedAs = "document"
 )
 
-// Reranker scores how well texts answer a question. Its model reads each text together with the
-// question.
+// Reranker scores how well texts answer a question. Its model reads each text together with the question.
 type Reranker interface {
 	// Fingerprint identifies the model. It changes with everything that changes the scores.
 	Fingerprint() string
-	// Rerank returns one score from 0 to 1 for each text, in order. If ctx ends first, it returns
-	// no scores and the context's error.
+	// Rerank returns one score from 0 to 1 for each text, in order. If ctx ends first, it returns no scores
+	// and the context's error.
 	Rerank(ctx context.Context, question string, texts ...string) ([]float32, error)
 }
 

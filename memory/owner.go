@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Owner identifies the owner of memory: a user, a shared pool, or "global" (all users) in a
-// namespace. Every store call and every key of a row begins with it. Its text is stable:
-// "default/user/ana", "default/pool/team", "default/global". Namespace and name are path-escaped,
-// so any text is a valid name and two names never collide. Stores refuse the empty Owner.
+// Owner identifies the owner of memory: a user, a shared pool, or "global" (all users) in a namespace. Every
+// store call and every key of a row begins with it. Its text is stable: "default/user/ana",
+// "default/pool/team", "default/global". Namespace and name are path-escaped, so any text is a valid name and
+// two names never collide. Stores refuse the empty Owner.
 type Owner string
 
 // OwnerKind is the kind of an owner.
@@ -98,8 +98,8 @@ type Scope struct {
 	Conversation string `json:"conversation,omitempty"`
 }
 
-// Sees reports whether a reader in scope s may see memory in scope other: the owners are equal, and
-// project, agent and conversation are each equal or empty in one of the scopes.
+// Sees reports whether a reader in scope s may see memory in scope other: the owners are equal, and project,
+// agent and conversation are each equal or empty in one of the scopes.
 func (s Scope) Sees(other Scope) bool {
 	return s.Owner == other.Owner &&
 		meets(s.Project, other.Project) &&

@@ -9,8 +9,8 @@ import (
 // pageSize is the number of entries read in one call if the query has no limit.
 const pageSize = 500
 
-// Pages yields all entries of a paged list, starting with the empty cursor. After an error it
-// yields the zero value with the error, and stops.
+// Pages yields all entries of a paged list, starting with the empty cursor. After an error it yields the zero
+// value with the error, and stops.
 func Pages[T any](read func(cursor string) (page []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for cursor := ""; ; {
@@ -52,8 +52,7 @@ func AllMemories(ctx context.Context, list func(context.Context, Owner, Query) (
 	})
 }
 
-// AllChanges yields all journal entries that q selects. changes is [Facts].Changes or a similar
-// method.
+// AllChanges yields all journal entries that q selects. changes is [Facts].Changes or a similar method.
 func AllChanges(ctx context.Context, changes func(context.Context, Owner, ChangeQuery) (ChangePage, error), owner Owner, q ChangeQuery) iter.Seq2[Change, error] {
 	q.Limit = cmp.Or(q.Limit, pageSize)
 	return Pages(func(cursor string) ([]Change, string, error) {
@@ -63,8 +62,7 @@ func AllChanges(ctx context.Context, changes func(context.Context, Owner, Change
 	})
 }
 
-// AllConversations yields all conversations that q selects. list is [Log].Conversations or a
-// similar method.
+// AllConversations yields all conversations that q selects. list is [Log].Conversations or a similar method.
 func AllConversations(ctx context.Context, list func(context.Context, Owner, ConversationQuery) (ConversationPage, error), owner Owner, q ConversationQuery) iter.Seq2[Conversation, error] {
 	q.Limit = cmp.Or(q.Limit, pageSize)
 	return Pages(func(cursor string) ([]Conversation, string, error) {

@@ -4,8 +4,8 @@ import "context"
 
 type patienceKey struct{}
 
-// ForWrite marks reads with ctx as needed by a write. A store on an unavailable server retries such
-// reads as long as it retries writes, unless ctx ends earlier.
+// ForWrite marks reads with ctx as needed by a write. A store on an unavailable server retries such reads as
+// long as it retries writes, unless ctx ends earlier.
 func ForWrite(ctx context.Context) context.Context {
 	return context.WithValue(ctx, patienceKey{}, true)
 }

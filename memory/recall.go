@@ -11,11 +11,10 @@ import (
 	"time"
 )
 
-// Searcher finds candidates. Loci's index is a Searcher; a store with its own search can also be a
-// Searcher.
+// Searcher finds candidates. Loci's index is a Searcher; a store with its own search can also be a Searcher.
 type Searcher interface {
-	// Search returns at most s.Limit candidates, best first by the searcher's score. Candidates
-	// with equal scores are ordered by id. Without scopes it returns none.
+	// Search returns at most s.Limit candidates, best first by the searcher's score. Candidates with equal
+	// scores are ordered by id. Without scopes it returns none.
 	Search(ctx context.Context, s Search) ([]Candidate, error)
 }
 
@@ -47,8 +46,8 @@ type Near struct {
 	Cosine float32
 }
 
-// Candidate is a memory that may answer the question, with raw scores. Package recall turns
-// candidates into hits.
+// Candidate is a memory that may answer the question, with raw scores. Package recall turns candidates into
+// hits.
 type Candidate struct {
 	ID         string
 	Owner      Owner
@@ -75,9 +74,9 @@ type Misspelt struct {
 	Meant []string `json:"meant"` // corrections; a searcher returns stems, since it searches for stems
 }
 
-// Measures contains a searcher's raw scores of a memory, 0 if absent. Word scores are BM25, scaled
-// so that 1 means that each word of the question occurs many times. Except for Own, the word scores
-// of a turn include words of the turns next to it.
+// Measures contains a searcher's raw scores of a memory, 0 if absent. Word scores are BM25, scaled so that 1
+// means that each word of the question occurs many times. Except for Own, the word scores of a turn include
+// words of the turns next to it.
 type Measures struct {
 	Lexical float32 // score of the question's words
 	Own     float32 // score of the question's words in the memory's own text
@@ -220,8 +219,8 @@ func (w *Why) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// OtherOwnersFacts returns the ids of other owners' facts whose text the trace contains, by owner,
-// without duplicates.
+// OtherOwnersFacts returns the ids of other owners' facts whose text the trace contains, by owner, without
+// duplicates.
 func (t Trace) ShownOf() map[Owner][]string {
 	var of map[Owner][]string
 	for _, h := range t.Hits {
@@ -236,8 +235,8 @@ func (t Trace) ShownOf() map[Owner][]string {
 	return of
 }
 
-// Trace records one request: its question, the candidates, and the injected and the dropped
-// memories with reasons.
+// Trace records one request: its question, the candidates, and the injected and the dropped memories with
+// reasons.
 type Trace struct {
 	ID           string        `json:"id"`
 	Owner        Owner         `json:"owner"`

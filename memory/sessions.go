@@ -16,8 +16,8 @@ type Session struct {
 
 // Sessions is implemented by a [Store] that stores browser sign-ins.
 type Sessions interface {
-	// AddSession stores a session of a namespace and removes sessions that expired before its
-	// CreatedAt. It returns [Conflict] if the hash exists.
+	// AddSession stores a session of a namespace and removes sessions that expired before its CreatedAt. It
+	// returns [Conflict] if the hash exists.
 	AddSession(ctx context.Context, namespace string, s Session) error
 	// Session returns a session, even if it has expired, or [NotFound] for an unknown hash.
 	Session(ctx context.Context, namespace, hash string) (Session, error)

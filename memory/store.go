@@ -8,12 +8,12 @@ import (
 
 // Store stores all data. The tests in package storetest check the contract in these comments.
 //
-// For all methods: an invalid owner is [Invalid]; other owners' data is neither read nor written; a
-// cancelled context returns its error and writes nothing; times are returned in the form of [Time];
-// texts of any length in valid UTF-8 are returned unchanged; an empty list may be returned as nil
-// and a nil list as empty; metadata may be returned as equivalent JSON with different bytes. "Now"
-// is the time of the store's own clock. A limit above the maximum counts as the maximum; a cursor
-// that the store did not return is [Invalid].
+// For all methods: an invalid owner is [Invalid]; other owners' data is neither read nor written; a cancelled
+// context returns its error and writes nothing; times are returned in the form of [Time]; texts of any length
+// in valid UTF-8 are returned unchanged; an empty list may be returned as nil and a nil list as empty;
+// metadata may be returned as equivalent JSON with different bytes. "Now" is the time of the store's own
+// clock. A limit above the maximum counts as the maximum; a cursor that the store did not return is
+// [Invalid].
 //
 // The caller owns arguments and results: afterwards the store neither modifies nor retains them.
 type Store interface {
@@ -26,21 +26,21 @@ type Store interface {
 	Tombstones
 	Eraser
 	Audit
-	// Close waits for operations in progress and releases all resources. Acknowledged writes are
-	// present when the store is opened again. Closing twice is a no-op.
+	// Close waits for operations in progress and releases all resources. Acknowledged writes are present when
+	// the store is opened again. Closing twice is a no-op.
 	Close() error
 }
 
-// Facts stores facts, links, profile entries, relations, summaries, contexts and the journal. Only
-// Apply changes them.
+// Facts stores facts, links, profile entries, relations, summaries, contexts and the journal. Only Apply
+// changes them.
 type Facts interface {
-	// Get returns the memories with these ids in the order of ids, with any status. Unknown ids are
-	// skipped; a repeated id returns its memory repeatedly. A link has the id of its fact.
+	// Get returns the memories with these ids in the order of ids, with any status. Unknown ids are skipped;
+	// a repeated id returns its memory repeatedly. A link has the id of its fact.
 	Get(ctx context.Context, owner Owner, ids ...string) ([]Memory, error)
 
-	// List returns the matching memories, newest first (CreatedAt, then ID, both descending). A
-	// cursor continues after the last returned memory: writes between two pages cause neither
-	// repeated nor missing memories. [Query.Matches] defines a match; expiry is not checked.
+	// List returns the matching memories, newest first (CreatedAt, then ID, both descending). A cursor
+	// continues after the last returned memory: writes between two pages cause neither repeated nor missing
+	// memories. [Query.Matches] defines a match; expiry is not checked.
 	List(ctx context.Context, owner Owner, q Query) (Page, error)
 
 	// Profile returns the active profile entries in order of key.
@@ -60,8 +60,8 @@ type Facts interface {
 	// Counts returns an owner's counts.
 	Counts(ctx context.Context, owner Owner) (Counts, error)
 
-	// Owners returns every owner that was ever written to, in order. Only maintenance of the whole
-	// store calls it, no request of a user.
+	// Owners returns every owner that was ever written to, in order. Only maintenance of the whole store
+	// calls it, no request of a user.
 	Owners(ctx context.Context) ([]Owner, error)
 
 	// VectorModels returns the fingerprints of the models that an owner has vectors of, in order.
@@ -70,13 +70,12 @@ type Facts interface {
 	// Totals returns the counts over all owners, for metrics. No request of a user calls it.
 	Totals(ctx context.Context) (Counts, error)
 
-	// Apply makes the changes of a run in order, all or none. The same transaction writes the
-	// journal entries, vectors and follow-up jobs, sets LearnedAt of learned turns and completes
-	// the run's job. The owner's version rises by one; all changes get this version and the time of
-	// the owner's clock. The time is now, or a microsecond after the owner's last write if the last
-	// write is not earlier: two writes of an owner never have the same time. Later changes of a run
-	// see the earlier changes. Stored objects retain the times set by the caller; their Version is
-	// the run's version.
+	// Apply makes the changes of a run in order, all or none. The same transaction writes the journal
+	// entries, vectors and follow-up jobs, sets LearnedAt of learned turns and completes the run's job. The
+	// owner's version rises by one; all changes get this version and the time of the owner's clock. The time
+	// is now, or a microsecond after the owner's last write if the last write is not earlier: two writes of
+	// an owner never have the same time. Later changes of a run see the earlier changes. Stored objects
+	// retain the times set by the caller; their Version is the run's version.
 	//
 	//   - A run with the id of an applied run is a no-op that returns the first
 	//     receipt with Again set, even if its changes differ.
@@ -107,30 +106,28 @@ type Facts interface {
 
 // Log stores the conversations and their turns.
 type Log interface {
-	// Append writes a batch in one transaction: the conversation if it is new, the turns with their
-	// vectors, the changes of statuses and conversation, and the jobs. Existing turns are not
-	// changed, so a repeated append has no further effect. If all turns exist, the batch is a no-op
-	// including changes and jobs; its receipt has Again set and the owner's current version.
-	// Otherwise the owner's version rises by one; the time comes from the owner's clock, as in
-	// Apply, and is the turns' RecordedAt.
+	// Append writes a batch in one transaction: the conversation if it is new, the turns with their vectors,
+	// the changes of statuses and conversation, and the jobs. Existing turns are not changed, so a repeated
+	// append has no further effect. If all turns exist, the batch is a no-op including changes and jobs; its
+	// receipt has Again set and the owner's current version. Otherwise the owner's version rises by one; the
+	// time comes from the owner's clock, as in Apply, and is the turns' RecordedAt.
 	//
-	// Changes are those of Apply. The store makes them after it has written the turns, and records
-	// them under the batch's Run. If that run was applied before, its changes are not made again; a
-	// batch with only such changes is a no-op. [Batch.Check] defines which batches are [Invalid].
+	// Changes are those of Apply. The store makes them after it has written the turns, and records them under
+	// the batch's Run. If that run was applied before, its changes are not made again; a batch with only such
+	// changes is a no-op. [Batch.Check] defines which batches are [Invalid].
 	//
-	// [Conflict]: the batch has a [Path], but its turns and changes would produce another current
-	// path, since another writer changed the conversation after the batch was planned. A batch with
-	// a path also conflicts if it changes the status of a retired turn, or, unless the batch itself
-	// deletes the conversation, if one of its turns would be active in a deleted conversation.
+	// [Conflict]: the batch has a [Path], but its turns and changes would produce another current path, since
+	// another writer changed the conversation after the batch was planned. A batch with a path also conflicts
+	// if it changes the status of a retired turn, or, unless the batch itself deletes the conversation, if
+	// one of its turns would be active in a deleted conversation.
 	//
 	// A new conversation gets all fields of the batch except Version and MessageCount. An existing
-	// conversation changes only MessageCount, UpdatedAt, which never goes back, and Title, if it is
-	// empty and was never changed. CreatedAt and UpdatedAt are the time of the append if the batch
-	// has none.
+	// conversation changes only MessageCount, UpdatedAt, which never goes back, and Title, if it is empty and
+	// was never changed. CreatedAt and UpdatedAt are the time of the append if the batch has none.
 	Append(ctx context.Context, owner Owner, b Batch) (Receipt, error)
 
-	// Conversations returns conversations in their current state, most recently updated first
-	// (UpdatedAt, then ID, both descending). The journal has the earlier states.
+	// Conversations returns conversations in their current state, most recently updated first (UpdatedAt,
+	// then ID, both descending). The journal has the earlier states.
 	Conversations(ctx context.Context, owner Owner, q ConversationQuery) (ConversationPage, error)
 
 	// Turns returns turns in order of conversation, index and id.
@@ -139,56 +136,53 @@ type Log interface {
 
 // Queue is a queue of jobs.
 type Queue interface {
-	// Claim gives the caller a lease on the job of these kinds that has been due longest (RunAt,
-	// then CreatedAt, owner, kind and ID), except jobs of owners with a running job of the same
-	// kind. First it ends all expired leases of all kinds: a job with an expired lease is due again
-	// with [AbandonedError], which counts as a failed attempt, or is parked after [MaxAttempts]
-	// failed or [MaxAbandoned] consecutive abandoned attempts. The claim is durable when Claim
-	// returns. [NotFound] means that no job is due, [Invalid] that the duration is not positive.
+	// Claim gives the caller a lease on the job of these kinds that has been due longest (RunAt, then
+	// CreatedAt, owner, kind and ID), except jobs of owners with a running job of the same kind. First it
+	// ends all expired leases of all kinds: a job with an expired lease is due again with [AbandonedError],
+	// which counts as a failed attempt, or is parked after [MaxAttempts] failed or [MaxAbandoned] consecutive
+	// abandoned attempts. The claim is durable when Claim returns. [NotFound] means that no job is due,
+	// [Invalid] that the duration is not positive.
 	Claim(ctx context.Context, kinds []JobKind, lease time.Duration) (Job, error)
 
-	// Extend changes the end of a lease to now + duration and returns the new lease. [LeaseLost]
-	// means that the lease has expired or is not the job's current lease.
+	// Extend changes the end of a lease to now + duration and returns the new lease. [LeaseLost] means that
+	// the lease has expired or is not the job's current lease.
 	Extend(ctx context.Context, held Lease, lease time.Duration) (Lease, error)
 
-	// Finish ends an attempt that no run completed. [LeaseLost] as for Extend. Unless the outcome
-	// is Done or Deferred, the attempt counts as failed. The job is parked if the outcome has Park,
-	// or after the last of [MaxAttempts]. Cause becomes the job's Error. The job is due at RetryAt,
-	// or now if RetryAt is zero.
+	// Finish ends an attempt that no run completed. [LeaseLost] as for Extend. Unless the outcome is Done or
+	// Deferred, the attempt counts as failed. The job is parked if the outcome has Park, or after the last of
+	// [MaxAttempts]. Cause becomes the job's Error. The job is due at RetryAt, or now if RetryAt is zero.
 	Finish(ctx context.Context, held Lease, o Outcome) error
 
-	// Jobs returns an owner's jobs, newest first (CreatedAt, then ID, both descending), in any of
-	// these states; without states all except done jobs. A done job may be removed [DoneRetention]
-	// after it was queued.
+	// Jobs returns an owner's jobs, newest first (CreatedAt, then ID, both descending), in any of these
+	// states; without states all except done jobs. A done job may be removed [DoneRetention] after it was
+	// queued.
 	Jobs(ctx context.Context, owner Owner, states ...JobState) ([]Job, error)
 
-	// Requeue makes a parked job due now and clears its attempts and error. [Conflict] means that
-	// the job is not parked, [NotFound] that it does not exist.
+	// Requeue makes a parked job due now and clears its attempts and error. [Conflict] means that the job is
+	// not parked, [NotFound] that it does not exist.
 	Requeue(ctx context.Context, owner Owner, job string) error
 }
 
 // Source is the interface through which an in-memory index follows a store.
 type Source interface {
-	// Versions returns the owners' versions in the order of owners, read by one query. The version
-	// of an owner without writes is 0.
+	// Versions returns the owners' versions in the order of owners, read by one query. The version of an
+	// owner without writes is 0.
 	Versions(ctx context.Context, owners []Owner) ([]int64, error)
 
-	// Since calls yield for each item written after the given version, once in its newest state, in
-	// order of version and id. It returns the version of the database snapshot that contains all
-	// items. Items with a memory are active facts, links to active facts, summaries, and turns with
-	// content; expiry is not checked. All other items have only Removed, ID and Version set. The
-	// index may not know a removed item. From version 0 there are no removed items. Vectors are
-	// those of the named model, or nil. yield may call the store; if yield returns an error, Since
-	// stops and returns the error. [Gone] means that the history of the version was erased or the
-	// version does not exist yet; read from 0.
+	// Since calls yield for each item written after the given version, once in its newest state, in order of
+	// version and id. It returns the version of the database snapshot that contains all items. Items with a
+	// memory are active facts, links to active facts, summaries, and turns with content; expiry is not
+	// checked. All other items have only Removed, ID and Version set. The index may not know a removed item.
+	// From version 0 there are no removed items. Vectors are those of the named model, or nil. yield may call
+	// the store; if yield returns an error, Since stops and returns the error. [Gone] means that the history
+	// of the version was erased or the version does not exist yet; read from 0.
 	Since(ctx context.Context, owner Owner, model string, after int64, yield func(Item) error) (int64, error)
 }
 
 // Traces stores a limited number of traces of requests. A crash may lose the newest.
 type Traces interface {
-	// SaveTraces writes traces and retains the newest maxPerOwner traces (by At, then ID) of each
-	// owner, or fewer if the store limits their size. A trace replaces a stored trace with the same
-	// id.
+	// SaveTraces writes traces and retains the newest maxPerOwner traces (by At, then ID) of each owner, or
+	// fewer if the store limits their size. A trace replaces a stored trace with the same id.
 	SaveTraces(ctx context.Context, keep int, traces ...Trace) error
 
 	// Trace returns a trace, or [NotFound] for an unknown id.
@@ -210,15 +204,15 @@ func (q TraceQuery) Matches(t Trace) bool {
 	return (q.Conversation == "" || q.Conversation == t.Conversation) && (q.Door == "" || q.Door == t.Door)
 }
 
-// At is a time on each of the two time axes. The zero At is the present. Results as of a past time
-// are complete, except that Version is undefined.
+// At is a time on each of the two time axes. The zero At is the present. Results as of a past time are
+// complete, except that Version is undefined.
 type At struct {
 	AsOf    time.Time // time on the axis of recording; zero means now
 	ValidAt time.Time // time on the axis of validity; zero means now
 }
 
-// Query selects memories as defined by [Query.Matches]. An empty field selects all values. Project,
-// Agent, Conversation and Turn never select a linked fact: its values belong to the sharing owner.
+// Query selects memories as defined by [Query.Matches]. An empty field selects all values. Project, Agent,
+// Conversation and Turn never select a linked fact: its values belong to the sharing owner.
 type Query struct {
 	Kinds        []Kind   // nil selects facts
 	Statuses     []Status // nil selects active memories; with ValidAt also superseded facts, which may have been true then
@@ -245,8 +239,8 @@ type Page struct {
 	Next     string
 }
 
-// ChangeQuery selects journal entries. An empty field selects all values. Entries are returned
-// newest first: by version, then by position in the run.
+// ChangeQuery selects journal entries. An empty field selects all values. Entries are returned newest first:
+// by version, then by position in the run.
 type ChangeQuery struct {
 	Target string // as returned by [State.Target]
 	Fact   string // id of a fact: selects changes with this fact or its link as target, or as OldID or NewID
@@ -265,8 +259,8 @@ type ChangePage struct {
 	Next    string
 }
 
-// Counts are an owner's numbers of memories and other objects. A linked fact counts with the status
-// of [Memory.Status].
+// Counts are an owner's numbers of memories and other objects. A linked fact counts with the status of
+// [Memory.Status].
 type Counts struct {
 	Facts         int `json:"facts"` // active, including linked facts
 	Pending       int `json:"pending"`
@@ -292,8 +286,8 @@ type Batch struct {
 	Path         *Path    // current path required after the batch; nil allows any path
 }
 
-// Path is a conversation's current path from an index on. Of two concurrent batches planned on the
-// same path, the store refuses one.
+// Path is a conversation's current path from an index on. Of two concurrent batches planned on the same path,
+// the store refuses one.
 type Path struct {
 	After string   // id of the active turn at index From-1; "" if there is none
 	From  int      // index of the first turn in Turns
@@ -314,12 +308,12 @@ func (p *Path) Check() func(id string, index int, status Status) bool {
 	}
 }
 
-// AllowsStatus reports whether a batch with a path may change a turn's status from previous to
-// next: a retired turn must remain retired.
+// AllowsStatus reports whether a batch with a path may change a turn's status from previous to next: a
+// retired turn must remain retired.
 func (p *Path) Marks(was, next Status) bool { return was != Retired || next == Retired }
 
-// HasActiveTurn reports whether any turn that the batch adds or changes is active, unless the batch
-// marks the conversation as deleted. status returns a turn's resulting status.
+// HasActiveTurn reports whether any turn that the batch adds or changes is active, unless the batch marks the
+// conversation as deleted. status returns a turn's resulting status.
 func (b *Batch) Speaks(status func(turn string) Status) bool {
 	if b.Conversation.Status == Retired {
 		return false
@@ -337,15 +331,14 @@ type ConversationQuery struct {
 	Cursor   string
 }
 
-// ConversationPage is a page of conversations. Next is the cursor of the next page, "" on the last
-// page.
+// ConversationPage is a page of conversations. Next is the cursor of the next page, "" on the last page.
 type ConversationPage struct {
 	Conversations []Conversation
 	Next          string
 }
 
-// TurnQuery selects turns. An empty field selects all values. With AsOf it selects the turns
-// recorded until then, with their Status and LearnedAt at that time.
+// TurnQuery selects turns. An empty field selects all values. With AsOf it selects the turns recorded until
+// then, with their Status and LearnedAt at that time.
 type TurnQuery struct {
 	Conversation string
 	IDs          []string
@@ -357,8 +350,8 @@ type TurnQuery struct {
 	Last         int // returns only the newest Last matching turns of each conversation; 0 means all
 }
 
-// IndexItem is one change that an in-memory index follows. ID and Version are always set. Version
-// is that of the memory, or of the link for a linked fact.
+// IndexItem is one change that an in-memory index follows. ID and Version are always set. Version is that of
+// the memory, or of the link for a linked fact.
 type Item struct {
 	Memory  Memory
 	Vector  []float32

@@ -23,11 +23,11 @@ const (
 // Turn is one message of a conversation, verbatim. After it is stored, only Status and LearnedAt
 // change.
 //
-// A conversation is a tree of turns. Parent is the id of the previous turn; the active turns are
-// the current path from the root. Chain is a hash of the path up to and including the turn, which
-// finds the stored turns of a resent chat with one lookup. For this lookup, tool results and
-// assistant turns that only call tools are stored too, with RoleTool or an empty Content. A setting
-// decides whether the content of tool results is stored.
+// A conversation is a tree of turns. Parent is the id of the previous turn; the active turns are the current
+// path from the root. Chain is a hash of the path up to and including the turn, which finds the stored turns
+// of a resent chat with one lookup. For this lookup, tool results and assistant turns that only call tools
+// are stored too, with RoleTool or an empty Content. A setting decides whether the content of tool results is
+// stored.
 type Turn struct {
 	ID           string    `json:"id"`
 	Owner        Owner     `json:"owner"`
@@ -50,8 +50,8 @@ type Turn struct {
 	Given        string    `json:"-" bson:"given,omitempty"`                     // memories that Loci added to the request: ids, dates and checksums, no text; used by the engine
 	Version      int64     `json:"-"`
 
-	// Foreign lists the parts of Content that the turn's author did not write, if only the request
-	// showed this: another speaker's text, text injected by Loci, a template.
+	// Foreign lists the parts of Content that the turn's author did not write, if only the request showed
+	// this: another speaker's text, text injected by Loci, a template.
 	Foreign Ranges `json:"foreign,omitempty" bson:"foreign,omitempty"`
 }
 
@@ -66,8 +66,7 @@ func (r Ranges) With(start, end int) Ranges {
 	return r + Ranges(fmt.Sprintf("%d-%d", start, end))
 }
 
-// Within yields start and end of each range, clipped to the length of the text. Invalid ranges are
-// skipped.
+// Within yields start and end of each range, clipped to the length of the text. Invalid ranges are skipped.
 func (r Ranges) Within(length int) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		for part := range strings.SplitSeq(string(r), ",") {
@@ -81,23 +80,21 @@ func (r Ranges) Within(length int) iter.Seq2[int, int] {
 	}
 }
 
-// RecallModel is the name of the built-in model that answers chats from memory. Its turns have this
-// name too.
+// RecallModel is the name of the built-in model that answers chats from memory. Its turns have this name too.
 const RecallModel = "loci/recall"
 
-// EmbedModel is the name of Loci's own embedder in the API. It embeds texts and cannot answer
-// chats.
+// EmbedModel is the name of Loci's own embedder in the API. It embeds texts and cannot answer chats.
 const EmbedModel = "loci/embed"
 
-// Informative reports whether the turn may contain information about the user. It is false for tool
-// results and instructions, for the built-in model, which only repeats memory, and for history,
-// which may have another author. Such turns are stored, but searches exclude them.
+// Informative reports whether the turn may contain information about the user. It is false for tool results
+// and instructions, for the built-in model, which only repeats memory, and for history, which may have
+// another author. Such turns are stored, but searches exclude them.
 func (t *Turn) Tells() bool {
 	return !t.History && t.Role != RoleTool && t.Role != RoleSystem && t.Name != RecallModel
 }
 
-// Conversation is a conversation's stored fields, without its turns. A [ConversationState] changes
-// Title, Contexts, Rules and Status; the store sets the other fields.
+// Conversation is a conversation's stored fields, without its turns. A [ConversationState] changes Title,
+// Contexts, Rules and Status; the store sets the other fields.
 type Conversation struct {
 	ID           string    `json:"id" bson:"session_id"`
 	Owner        Owner     `json:"owner"`
@@ -118,8 +115,8 @@ func (c Conversation) Mark() ConversationMark {
 	return ConversationMark{ID: c.ID, Title: c.Title, Contexts: slices.Clone(c.Contexts), Rules: c.Rules, Status: c.Status}
 }
 
-// ConversationState is the part of a conversation that can change. Turns of a retired conversation
-// retain their own statuses.
+// ConversationState is the part of a conversation that can change. Turns of a retired conversation retain
+// their own statuses.
 type ConversationMark struct {
 	ID       string   `json:"id"`
 	Title    string   `json:"title,omitempty"`

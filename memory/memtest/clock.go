@@ -8,8 +8,8 @@ import (
 // Epoch is the time of sample data, and the start time of clocks.
 var Epoch = time.Date(2026, time.January, 5, 10, 0, 0, 0, time.UTC)
 
-// Clock is a clock for tests. The zero Clock starts at [Epoch]. Each call of Now advances the clock
-// by a microsecond, unless SetStep sets another step.
+// Clock is a clock for tests. The zero Clock starts at [Epoch]. Each call of Now advances the clock by a
+// microsecond, unless SetStep sets another step.
 type Clock struct {
 	mu    sync.Mutex
 	since time.Duration // time since Epoch
@@ -35,8 +35,8 @@ func (c *Clock) Advance(d time.Duration) {
 	c.since += d
 }
 
-// SetStep sets the duration by which each call of Now advances the clock. 0 means a microsecond; a
-// negative step stops the clock.
+// SetStep sets the duration by which each call of Now advances the clock. 0 means a microsecond; a negative
+// step stops the clock.
 func (c *Clock) Step(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

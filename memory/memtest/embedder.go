@@ -14,8 +14,8 @@ import (
 // Dims is the number of dimensions of an [Embedder]'s vectors.
 const Dims = 32
 
-// Embedder embeds a text as its bag of words. Texts with common words have similar vectors; case
-// and order of words have no effect. The zero Embedder is ready to use.
+// Embedder embeds a text as its bag of words. Texts with common words have similar vectors; case and order of
+// words have no effect. The zero Embedder is ready to use.
 type Embedder struct {
 	Name string // embedders with different names are different models with different vectors
 	Err  error  // if set, Embed fails with this error

@@ -13,8 +13,8 @@ func ID(name string) string {
 	return version7(Epoch, sum)
 }
 
-// IDs generates UUIDv7s that sort in order of creation. Two generators return the same ids. The
-// zero IDs is ready to use.
+// IDs generates UUIDv7s that sort in order of creation. Two generators return the same ids. The zero IDs is
+// ready to use.
 type IDs struct {
 	mu sync.Mutex
 	n  int64
@@ -29,8 +29,8 @@ func (s *IDs) New() string {
 	return version7(at, sha256.Sum256(fmt.Appendf(nil, "id %d", s.n)))
 }
 
-// uuidV7 returns a UUID of version 7 (RFC 9562): 48 bits of Unix milliseconds, then random bits,
-// version and variant.
+// uuidV7 returns a UUID of version 7 (RFC 9562): 48 bits of Unix milliseconds, then random bits, version and
+// variant.
 func version7(at time.Time, random [32]byte) string {
 	b := random[:16]
 	ms := at.UnixMilli()

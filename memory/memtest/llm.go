@@ -20,8 +20,8 @@ type Line struct {
 	Always bool  // answer every matching prompt; otherwise only the first
 }
 
-// LLM is a scripted model. Each prompt removes the first matching line from the script. Without a
-// matching line Complete returns [memory.Unavailable]. The zero LLM has no lines.
+// LLM is a scripted model. Each prompt removes the first matching line from the script. Without a matching
+// line Complete returns [memory.Unavailable]. The zero LLM has no lines.
 type LLM struct {
 	mu      sync.Mutex
 	script  []Line

@@ -22,8 +22,7 @@ func Hash(content string) string {
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// Fact returns an active fact of owner, observed at [Epoch]. Its id depends only on owner and
-// content.
+// Fact returns an active fact of owner, observed at [Epoch]. Its id depends only on owner and content.
 func Fact(owner memory.Owner, content string) memory.Fact {
 	return memory.Fact{
 		ID:         ID("fact " + string(owner) + " " + content),
@@ -72,8 +71,8 @@ func parentID(owner memory.Owner, conversation string, index int) string {
 	return turnID(owner, conversation, index-1)
 }
 
-// Batch returns a batch of alternating user and assistant turns of a conversation. The first turn
-// has the index first.
+// Batch returns a batch of alternating user and assistant turns of a conversation. The first turn has the
+// index first.
 func Batch(owner memory.Owner, conversation string, first int, contents ...string) memory.Batch {
 	b := memory.Batch{Conversation: Conversation(owner, conversation)}
 	for i, c := range contents {
@@ -149,8 +148,8 @@ func Retire(f memory.Fact) memory.Change {
 	return Change(memory.ActionRetire, f)
 }
 
-// Change returns a change by [Person] that results in the state after: a Fact, Link, ProfileEntry,
-// Relation, Summary, TurnState, Context or ConversationState.
+// Change returns a change by [Person] that results in the state after: a Fact, Link, ProfileEntry, Relation,
+// Summary, TurnState, Context or ConversationState.
 func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation | memory.Summary | memory.TurnMark | memory.Context | memory.ConversationMark](action memory.Action, after T) memory.Change {
 	c := memory.Change{Action: action, Author: Person}
 	switch thing := any(&after).(type) {

@@ -33,8 +33,8 @@ const (
 	rounds  = 12
 )
 
-// runConcurrently calls f in 8 goroutines at once and waits for all. With several replicas the
-// goroutines use them in turn.
+// runConcurrently calls f in 8 goroutines at once and waits for all. With several replicas the goroutines use
+// them in turn.
 func (r *rig) together(do func(s memory.Store, worker int)) {
 	var group sync.WaitGroup
 	start := make(chan struct{})

@@ -22,8 +22,8 @@ import (
 
 // CrashConfig describes a store that RunCrash kills.
 type Crash struct {
-	// Open opens the store at a path with a clock. A store may call point at places where a crash
-	// is critical, such as before and after a commit.
+	// Open opens the store at a path with a clock. A store may call point at places where a crash is
+	// critical, such as before and after a commit.
 	Open func(path string, now func() time.Time, point func()) (memory.Store, error)
 	// Kills is the number of random kills, and the maximum number of kills at points. 0 means
 	// $LOCI_CRASH_KILLS, or 12 if that is not set.
@@ -36,11 +36,11 @@ const (
 	acked      = "acked "           // prefix of a line that acknowledges a write
 )
 
-// RunCrash checks that each acknowledged write exists exactly once after kill -9. It runs the test
-// binary as a child process in which several writers append turns, add facts and learn from turns,
-// and report acknowledgements on a pipe. The child is killed at random, or by itself at a numbered
-// point. Then the store is opened and checked, and the next child continues with the first
-// unacknowledged write. At the end every turn must have been learned from once.
+// RunCrash checks that each acknowledged write exists exactly once after kill -9. It runs the test binary as
+// a child process in which several writers append turns, add facts and learn from turns, and report
+// acknowledgements on a pipe. The child is killed at random, or by itself at a numbered point. Then the store
+// is opened and checked, and the next child continues with the first unacknowledged write. At the end every
+// turn must have been learned from once.
 func RunCrash(t *testing.T, c Crash) {
 	if plan := os.Getenv(childEnv); plan != "" {
 		if err := crashChild(c, plan); err != nil {
@@ -99,8 +99,8 @@ func (p *crashParent) kills(t *testing.T) int {
 	return crashKills
 }
 
-// runRound runs a child until it has sent acks acknowledgements or, if point is not 0, has died at
-// that point. Then it checks the store. It reports whether the child died at the point.
+// runRound runs a child until it has sent acks acknowledgements or, if point is not 0, has died at that
+// point. Then it checks the store. It reports whether the child died at the point.
 func (p *crashParent) round(t *testing.T, acks, point int) bool {
 	t.Helper()
 	died := p.runChild(t, acks, point)
@@ -138,8 +138,7 @@ func (p *crashParent) runChild(t *testing.T, acks, point int) bool {
 	return !killed
 }
 
-// readAcks reads acknowledgements until the child is dead. It kills the child after acks
-// acknowledgements.
+// readAcks reads acknowledgements until the child is dead. It kills the child after acks acknowledgements.
 func (p *crashParent) listen(out io.Reader, acks int, child *os.Process) (killed bool, failure string) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {

@@ -15,9 +15,9 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// The child's writes depend only on numbers, so that the parent can compute them. The n-th exchange
-// of writer w has two turns and a job; its n-th fact has a vector. A run named after the job learns
-// from the exchange and adds a fact named after the user's turn.
+// The child's writes depend only on numbers, so that the parent can compute them. The n-th exchange of writer
+// w has two turns and a job; its n-th fact has a vector. A run named after the job learns from the exchange
+// and adds a fact named after the user's turn.
 
 const crashWriters = 3
 
@@ -76,17 +76,15 @@ func crashChild(c Crash, text string) error {
 	return context.Cause(ctx)
 }
 
-// acknowledge reports a write to the parent. It writes the line in one call, so that no kill splits
-// it.
+// acknowledge reports a write to the parent. It writes the line in one call, so that no kill splits it.
 func acknowledge(what string) {
 	if _, err := os.Stdout.WriteString(acked + what + "\n"); err != nil {
 		os.Exit(1) // the parent has ended
 	}
 }
 
-// writeUntilKilled appends a writer's exchanges and facts from number n on and wakes the learner
-// after each exchange. The first exchange may exist: an earlier child may have died before its
-// acknowledgement.
+// writeUntilKilled appends a writer's exchanges and facts from number n on and wakes the learner after each
+// exchange. The first exchange may exist: an earlier child may have died before its acknowledgement.
 func write(ctx context.Context, s memory.Store, writer, n int, wake chan<- struct{}) error {
 	for ; ; n++ {
 		if _, err := s.Append(ctx, ana, exchange(writer, n)); err != nil {
@@ -229,8 +227,8 @@ func (f *found) once(r *rig, what, id string) {
 	}
 }
 
-// checkWhole checks a writer's exchanges, including unacknowledged ones: turns, vector, job and
-// learned fact of an exchange exist together or not at all.
+// checkWhole checks a writer's exchanges, including unacknowledged ones: turns, vector, job and learned fact
+// of an exchange exist together or not at all.
 func (f *found) whole(r *rig, writer, acknowledged int) {
 	r.Helper()
 	for n := range acknowledged + 2 {

@@ -7,9 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawStep draws one step of a random history: a few related script lines. Ids and texts come from
-// small sets, so that the steps affect each other. $n in a line is the step's number in the
-// history.
+// drawStep draws one step of a random history: a few related script lines. Ids and texts come from small
+// sets, so that the steps affect each other. $n in a line is the step's number in the history.
 func drawStep(t *rapid.T) []string {
 	if rapid.IntRange(0, 20).Draw(t, "steps") == 0 { // package rapid shrinks a step to this
 		return nil
@@ -75,8 +74,8 @@ func drawApply(t *rapid.T, owner string) []string {
 	return []string{work(pick(t, "", "", "", " as=again") + oneIn(t, 5, func() string { return " learned=" + drawTurn(t) }))}
 }
 
-// drawChange draws a change. With a question mark after its action, another action is used if it
-// does not fit the current state.
+// drawChange draws a change. With a question mark after its action, another action is used if it does not fit
+// the current state.
 func drawChange(t *rapid.T) string {
 	fits := "?"
 	if rapid.IntRange(0, 7).Draw(t, "fits") == 7 {

@@ -84,8 +84,8 @@ func (r *rig) snapshot(owner memory.Owner) snapshot {
 	return out
 }
 
-// active returns the active memories, profile entries, contexts and turns of the export, and the
-// relations of its active facts.
+// active returns the active memories, profile entries, contexts and turns of the export, and the relations of
+// its active facts.
 func (e export) active() export {
 	out := export{
 		Memories: slices.DeleteFunc(slices.Clone(e.Memories), func(m memory.Memory) bool { return m.Status() != memory.Active }),

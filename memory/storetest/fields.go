@@ -20,8 +20,8 @@ type values struct {
 	cursors map[string]string       // cursors after a page, by label
 }
 
-// setField sets the field at a path such as scope.project or valid_to. Nil pointers on the path are
-// replaced by new values.
+// setField sets the field at a path such as scope.project or valid_to. Nil pointers on the path are replaced
+// by new values.
 func (v *values) set(into reflect.Value, w word) error {
 	for name := range strings.SplitSeq(w.key, ".") {
 		if into.Kind() == reflect.Pointer {
@@ -44,9 +44,9 @@ func fieldOf(v reflect.Value, name string) reflect.Value {
 	return v.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
 }
 
-// parseInto parses a text as a value of into's type. A list is written a|b, a vector as the text
-// that it embeds, a lease as the label of its claim or its job, a hit of a trace as
-// KIND:ID:OWNER:TEXT, and the hash of a text as $TEXT.
+// parseInto parses a text as a value of into's type. A list is written a|b, a vector as the text that it
+// embeds, a lease as the label of its claim or its job, a hit of a trace as KIND:ID:OWNER:TEXT, and the hash
+// of a text as $TEXT.
 func (v *values) read(into reflect.Value, text string) error {
 	switch into.Interface().(type) {
 	case time.Time:
@@ -152,9 +152,8 @@ func (v *values) lease(name string) (memory.Lease, error) {
 	return lease, nil
 }
 
-// parseTime parses a time: +1h and -1h are relative to [memtest.Epoch], now is the clock's time,
-// @run is the time of a write and @run-1us a microsecond earlier, 2021-06-01 is a day. The empty
-// text is the zero time.
+// parseTime parses a time: +1h and -1h are relative to [memtest.Epoch], now is the clock's time, @run is the
+// time of a write and @run-1us a microsecond earlier, 2021-06-01 is a day. The empty text is the zero time.
 func (v *values) time(text string) (time.Time, error) {
 	switch {
 	case text == "":
@@ -182,8 +181,8 @@ func (v *values) time(text string) (time.Time, error) {
 	return time.Parse(time.RFC3339Nano, text)
 }
 
-// valueAtPath returns a row's value at a path. Each name is a field, a method without arguments, or
-// a field of a struct in the row: fact.core, status or content of a memory.
+// valueAtPath returns a row's value at a path. Each name is a field, a method without arguments, or a field
+// of a struct in the row: fact.core, status or content of a memory.
 func lookUp(row reflect.Value, path string) reflect.Value {
 	for name := range strings.SplitSeq(path, ".") {
 		row = part(row, name)

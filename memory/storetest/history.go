@@ -18,11 +18,11 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// RunHistory plays random scripts on two stores, the reference and the tested store, and compares
-// all results. On the tested store it also checks the rules of every script, that undoing a run
-// restores the previous active data and, at the end of each history, that reads as of a time equal
-// the reads made at that time. $LOCI_HISTORIES sets the number of histories. Package rapid shrinks
-// a failing history and prints how to repeat it.
+// RunHistory plays random scripts on two stores, the reference and the tested store, and compares all
+// results. On the tested store it also checks the rules of every script, that undoing a run restores the
+// previous active data and, at the end of each history, that reads as of a time equal the reads made at that
+// time. $LOCI_HISTORIES sets the number of histories. Package rapid shrinks a failing history and prints how
+// to repeat it.
 func RunHistory(t *testing.T, reference, open Open) {
 	n, ok := number(t, "LOCI_HISTORIES")
 	if !ok {
@@ -102,8 +102,8 @@ func compared(want, got *play, history [][]string) string {
 	return got.TB.(*quiet).wrong
 }
 
-// stepResult is a step's result. An error is compared only by code, and a lease without its token,
-// since messages and tokens differ between stores.
+// stepResult is a step's result. An error is compared only by code, and a lease without its token, since
+// messages and tokens differ between stores.
 type answer struct {
 	Code  memory.Code
 	Value any
@@ -138,8 +138,8 @@ func (p *play) answer(step string) (a answer) {
 	return a
 }
 
-// newRecordingRun returns a script run that records failures instead of failing the test. Its clock
-// does not advance by itself: stores may read it any number of times.
+// newRecordingRun returns a script run that records failures instead of failing the test. Its clock does not
+// advance by itself: stores may read it any number of times.
 func newPlayer(t *testing.T, open Open) *play {
 	clock := new(memtest.Clock)
 	clock.Step(-1)

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// scriptStep is one step of a script: VERB ARGUMENTS: CLAUSE; CLAUSE => ROW, ROW. Only the verb is
-// required.
+// scriptStep is one step of a script: VERB ARGUMENTS: CLAUSE; CLAUSE => ROW, ROW. Only the verb is required.
 type line struct {
 	text    string
 	verb    string
@@ -20,16 +19,16 @@ type line struct {
 	more    bool   // the result is a page, and more pages follow
 }
 
-// word is a plain word or KEY=VALUE. A text with spaces is quoted as in Go, and 3*"ab" is "ababab".
-// mark is true for punctuation.
+// word is a plain word or KEY=VALUE. A text with spaces is quoted as in Go, and 3*"ab" is "ababab". mark is
+// true for punctuation.
 type word struct {
 	key, value string
 	mark       bool
 }
 
-// parse parses a script: one step per line; an indented line continues the previous line; # begins
-// a comment. The steps between "each $name A B" and "end" are repeated with A and with B for $name;
-// a value with spaces is in single quotes.
+// parse parses a script: one step per line; an indented line continues the previous line; # begins a comment.
+// The steps between "each $name A B" and "end" are repeated with A and with B for $name; a value with spaces
+// is in single quotes.
 func parse(script string) ([]*line, error) {
 	var steps []string
 	for text := range strings.Lines(script) {
@@ -130,8 +129,8 @@ func split(text string) ([]word, error) {
 	}
 }
 
-// nextWord returns the first word of a text, and the remaining text. Punctuation ends a word only
-// before a space: fact:tea is one word.
+// nextWord returns the first word of a text, and the remaining text. Punctuation ends a word only before a
+// space: fact:tea is one word.
 func nextWord(text string) (word, string, error) {
 	for _, mark := range []string{"=>", ":", ";", ","} {
 		if rest, ok := strings.CutPrefix(text, mark); ok && (rest == "" || rest[0] == ' ') {

@@ -81,8 +81,7 @@ func (p *play) perform(script string) {
 	}
 }
 
-// checkEnd checks that all data is as last written, and that past reads of watched owners are
-// unchanged.
+// checkEnd checks that all data is as last written, and that past reads of watched owners are unchanged.
 func (p *play) atTheEnd() {
 	p.Helper()
 	for _, o := range p.owners {
@@ -314,8 +313,8 @@ func bare(words []word) []string {
 	return out
 }
 
-// recordWrite calls makeWrite and records the changes if the write succeeds. A refused or repeated
-// write must change no data.
+// recordWrite calls makeWrite and records the changes if the write succeeds. A refused or repeated write must
+// change no data.
 func (p *play) write(l *line, owner memory.Owner, changes []memory.Change, do func() (memory.Receipt, error)) (memory.Receipt, error) {
 	p.Helper()
 	var was snapshot
@@ -347,8 +346,7 @@ func (p *play) write(l *line, owner memory.Owner, changes []memory.Change, do fu
 	return receipt, nil
 }
 
-// checkLastWritten checks that an owner's data is as last written by the script, and that the
-// journal agrees.
+// checkLastWritten checks that an owner's data is as last written by the script, and that the journal agrees.
 func (p *play) asWritten(owner memory.Owner) {
 	p.Helper()
 	now := p.images(owner)
@@ -371,8 +369,8 @@ func (p *play) asWritten(owner memory.Owner) {
 	}
 }
 
-// currentStates returns the states of an owner's data by target. Of profile entries, relations and
-// contexts it returns only the active ones.
+// currentStates returns the states of an owner's data by target. Of profile entries, relations and contexts
+// it returns only the active ones.
 func (p *play) images(owner memory.Owner) map[string]memory.Image {
 	p.Helper()
 	all := p.snapshot(owner)
@@ -421,8 +419,8 @@ var writtenAlike = cmp.Options{
 	cmp.Comparer(func(a, b time.Time) bool { return memory.Time(a).Equal(memory.Time(b)) }),
 }
 
-// checkWatched checks that reads as of each write, and as of a microsecond before the next write,
-// return the data of that time.
+// checkWatched checks that reads as of each write, and as of a microsecond before the next write, return the
+// data of that time.
 func (p *play) asWatched(owner memory.Owner) {
 	p.Helper()
 	moments := p.watched[owner]
@@ -517,8 +515,8 @@ func thingOf(i *memory.Image) reflect.Value {
 	return reflect.Value{}
 }
 
-// undoChanges returns the changes that revert changes, newest first: each target returns to its
-// previous state, and added targets are retired.
+// undoChanges returns the changes that revert changes, newest first: each target returns to its previous
+// state, and added targets are retired.
 func undo(changes []memory.Change) []memory.Change {
 	var back []memory.Change
 	for _, c := range changes {

@@ -195,8 +195,8 @@ func difference(got, want any, options ...cmp.Option) string {
 	return cmp.Diff(got, want, append(options, asContract)...)
 }
 
-// contractEquality compares under the contract: a nil list equals an empty list, metadata is
-// compared as JSON, and vectors are compared with the precision of float16.
+// contractEquality compares under the contract: a nil list equals an empty list, metadata is compared as
+// JSON, and vectors are compared with the precision of float16.
 var asContract = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.FilterValues(func(a, b json.RawMessage) bool { return len(a)+len(b) > 0 }, cmp.Comparer(sameJSON)),

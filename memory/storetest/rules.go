@@ -10,8 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// goRules are the rules that a script cannot express: about callbacks, large numbers and shared
-// slices.
+// goRules are the rules that a script cannot express: about callbacks, large numbers and shared slices.
 var goRules = []rule{
 	{"SinceEndsWithYield", sinceEndsWithYield},
 	{"VectorModels", vectorModels},

@@ -1,5 +1,5 @@
-// Package storetest contains the contract of [memory.Store] as tests. They run on every store: the
-// reference in package inmem, each SQL dialect, and stores that wrap another store.
+// Package storetest contains the contract of [memory.Store] as tests. They run on every store: the reference
+// in package inmem, each SQL dialect, and stores that wrap another store.
 //
 //	Run            the rules, one subtest each: most are scripts, see scripts/README.md
 //	RunConcurrent  the rules about concurrent use; run it under -race

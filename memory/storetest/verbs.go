@@ -60,8 +60,8 @@ func (p *play) take(l *line) (any, error) {
 	return p.callStep(l)
 }
 
-// callStep calls a method of the store. The arguments are parsed from the step by type: plain words
-// in order, the fields of a struct from KEY=VALUE, and each struct of a list from one clause.
+// callStep calls a method of the store. The arguments are parsed from the step by type: plain words in order,
+// the fields of a struct from KEY=VALUE, and each struct of a list from one clause.
 func (p *play) callStep(l *line) (any, error) {
 	p.Helper()
 	name := strings.ReplaceAll(l.verb, "-", "")
@@ -147,8 +147,8 @@ func results(out []reflect.Value) (first reflect.Value, err error) {
 	return first, err
 }
 
-// readPages reads one page if the query has a limit or a cursor. Otherwise it reads all pages, and
-// checks that pages of one and two rows have the same rows.
+// readPages reads one page if the query has a limit or a cursor. Otherwise it reads all pages, and checks
+// that pages of one and two rows have the same rows.
 func (p *play) pages(l *line, query reflect.Value, read func() (reflect.Value, error)) (any, error) {
 	limit, cursor := query.FieldByName("Limit"), query.FieldByName("Cursor")
 	if limit.Int() != 0 || cursor.String() != "" {
@@ -203,8 +203,7 @@ func (p *play) newRun(l *line) memory.Run {
 	return p.run()
 }
 
-// parseClauses parses the clauses of a write. It adds jobs and vectors to the lists and returns the
-// changes.
+// parseClauses parses the clauses of a write. It adds jobs and vectors to the lists and returns the changes.
 func (p *play) clauses(owner memory.Owner, clauses [][]word, jobs *[]memory.Job, vectors *[]memory.Vector) []memory.Change {
 	p.Helper()
 	var changes []memory.Change
@@ -236,9 +235,9 @@ var statusAfter = map[memory.Action]memory.Status{
 	memory.ActionApprove: memory.Active, memory.ActionReject: memory.Rejected, memory.ActionLink: memory.Active,
 }
 
-// makeChanges returns a change of a target's latest written state. names are the target and its
-// text; fields set fields of the target, or of the change if the target lacks the field. A replace
-// also names the new fact and returns two changes.
+// makeChanges returns a change of a target's latest written state. names are the target and its text; fields
+// set fields of the target, or of the change if the target lacks the field. A replace also names the new fact
+// and returns two changes.
 func (p *play) change(owner memory.Owner, action memory.Action, names []string, fields []word) []memory.Change {
 	p.Helper()
 	if fits, ok := strings.CutSuffix(string(action), "?"); ok {
@@ -277,8 +276,8 @@ func (p *play) change(owner memory.Owner, action memory.Action, names []string, 
 	return []memory.Change{c}
 }
 
-// fittingAction returns an action that fits the state of a target: the requested action if it fits,
-// otherwise an update or an add. Turns and conversations cannot be added.
+// fittingAction returns an action that fits the state of a target: the requested action if it fits, otherwise
+// an update or an add. Turns and conversations cannot be added.
 func (p *play) fitting(owner memory.Owner, action memory.Action, target string) (memory.Action, bool) {
 	_, drafted := p.draft[target]
 	_, there := p.things[owner][target]
@@ -324,9 +323,9 @@ func reword(i *memory.Image, words string) {
 	}
 }
 
-// appendStep runs append OWNER CONVERSATION conversation-fields from=N "words"…: clauses. The words
-// are turns of user and assistant alternately; the turn with index 3 of c is c3. Clauses are those
-// of apply, turn ID "words" fields, and path ID… after=ID from=N.
+// appendStep runs append OWNER CONVERSATION conversation-fields from=N "words"…: clauses. The words are turns
+// of user and assistant alternately; the turn with index 3 of c is c3. Clauses are those of apply, turn ID
+// "words" fields, and path ID… after=ID from=N.
 func (p *play) appendStep(l *line) (any, error) {
 	owner := p.owner(p.bare(l))
 	b := memory.Batch{Conversation: memtest.Conversation(owner, p.bare(l))}
@@ -382,8 +381,8 @@ func turnAt(c memory.Conversation, index int, words string) memory.Turn {
 	return t
 }
 
-// eraseStep runs erase OWNER run-fields ID…: job …. Afterwards the written states of the owner are
-// no longer compared.
+// eraseStep runs erase OWNER run-fields ID…: job …. Afterwards the written states of the owner are no longer
+// compared.
 func (p *play) eraseStep(l *line) (any, error) {
 	owner, run := p.owner(p.bare(l)), p.newRun(l)
 	run.Kind = "erase"
@@ -405,8 +404,8 @@ func (p *play) undoStep(l *line) (any, error) {
 	return p.write(l, owner, back, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, p.newRun(l), back...) })
 }
 
-// sinceStep runs since OWNER VERSION model=NAME. It checks that each item equals the result of get,
-// that a removed item has only id and version, and that the result has the owner's version.
+// sinceStep runs since OWNER VERSION model=NAME. It checks that each item equals the result of get, that a
+// removed item has only id and version, and that the result has the owner's version.
 func (p *play) sinceStep(l *line) (any, error) {
 	owner := p.owner(p.bare(l))
 	var of struct {
@@ -436,8 +435,7 @@ func (p *play) sinceStep(l *line) (any, error) {
 	return items, nil
 }
 
-// lookStep runs look OWNER ID…: query; query. It checks that the result equals the results of get
-// and list.
+// lookStep runs look OWNER ID…: query; query. It checks that the result equals the results of get and list.
 func (p *play) lookStep(l *line) (any, error) {
 	owner := p.owner(p.bare(l))
 	look := memory.Look{IDs: bare(l.args)}
@@ -513,8 +511,8 @@ func (p *play) stateStep(l *line, owner memory.Owner) error {
 	return nil
 }
 
-// compareData runs compare OWNER LABEL: all data must equal the remembered data. With the word
-// active it compares only active data, optionally as_of a time.
+// compareData runs compare OWNER LABEL: all data must equal the remembered data. With the word active it
+// compares only active data, optionally as_of a time.
 func (p *play) compare(l *line, owner memory.Owner) {
 	p.Helper()
 	want, ok := p.snapshots[p.bare(l)]
