@@ -136,9 +136,9 @@ type Change struct {
 	Before  Image     `json:"before,omitzero"`   // state before the change; zero for an add
 }
 
-// Replace returns the two changes that replace the fact old with next: old becomes superseded and its
-// validity ends when next became valid; next is added. at is the time of the decision. The arguments are not
-// modified.
+// Replace returns the two changes that replace the fact old with replacement: old becomes superseded and its
+// validity ends when replacement became valid; replacement is added. at is the time of the decision. The
+// arguments are not modified.
 func Replace(old, next Fact, at time.Time, reason string, author Author) []Change {
 	gone := old
 	gone.Status, gone.SupersededBy, gone.UpdatedAt = Superseded, next.ID, at

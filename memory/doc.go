@@ -22,5 +22,5 @@
 // # Times
 //
 // All times are UTC with microseconds; [Time] converts them. Two time axes are distinct: "as of T"
-// is what was recorded at T, "valid at T" is what was true at T.
+// selects data as recorded at T, "valid at T" selects facts that were true at T.
 package memory

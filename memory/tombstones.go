@@ -11,7 +11,7 @@ type Tombstones interface {
 	// tombstones.
 	Bury(ctx context.Context, owner Owner, turns ...Turn) error
 
-	// MatchTombstones reports for each turn whether a turn with a tombstone, or an erased or retired turn,
+	// HasTombstones reports for each turn whether a turn with a tombstone, or an erased or retired turn,
 	// has the same role and text. Restored turns do not count.
 	Buried(ctx context.Context, owner Owner, turns ...Turn) ([]bool, error)
 }

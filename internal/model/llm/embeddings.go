@@ -108,7 +108,7 @@ func (e *Embedder) Close() { e.client.Close() }
 
 // Embed embeds texts. Questions, and documents with a deadline as short as a question's, get one short
 // attempt, and a failing server is then skipped for a while. Other documents are retried for up to
-// Options.Patience.
+// Options.RetryTimeout.
 //
 // If the server refuses a batch, Embed splits the batch, and shortens refused texts. A text that the server
 // refuses at any length gets the vector of a blank text: its memory then counts as embedded. If the server

@@ -19,7 +19,7 @@ type Options struct {
 	DropHeaders []string // patterns of headers that a [Forwarder] does not forward, in addition to identity.txt; with the prefix - the headers are forwarded
 
 	Timeout   time.Duration     // maximum time without data from the server; 0 means DefaultTimeout
-	Patience  time.Duration     // maximum time for all attempts of a request; 0 means DefaultPatience
+	Patience  time.Duration     // maximum time for all attempts of a request; 0 means DefaultRetryTimeout
 	Tries     uint              // maximum number of attempts of a request; 0 means DefaultTries
 	Transport http.RoundTripper // nil creates a transport that keeps connections open
 }
@@ -28,7 +28,7 @@ const (
 	// DefaultTimeout allows a small model on a slow machine to read a long prompt.
 	DefaultTimeout = 2 * time.Minute
 
-	// DefaultPatience limits the retries of one request. During a longer outage, the jobs retry.
+	// DefaultRetryTimeout limits the retries of one request. During a longer outage, the jobs retry.
 	DefaultPatience = time.Minute
 
 	// DefaultTries is the maximum number of attempts of one request.
