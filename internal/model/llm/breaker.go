@@ -54,7 +54,7 @@ func (b *breaker) enter() error {
 	defer b.mu.Unlock()
 	now := time.Now()
 	if left := b.until.Sub(now); left > 0 {
-		return memory.Errorf(memory.Unavailable, "the server is skipped for %v: %w", max(left.Round(time.Second), time.Second), b.why)
+		return memory.Errorf(memory.Unavailable, "the server is skipped for %v after failures: %w", max(left.Round(time.Second), time.Second), b.why)
 	}
 	if b.fails >= failuresInRow {
 		b.until = now.Add(questionTime)

@@ -134,7 +134,7 @@ func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completio
 		return completion{}, c.at.unavailable("invalid answer: %v", err)
 	}
 	if len(got.Choices) == 0 {
-		return completion{}, c.at.unavailable("its answer contains no choices")
+		return completion{}, c.at.unavailable("the answer contains no choices")
 	}
 	return got, nil
 }
@@ -160,7 +160,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := c.at.unavailable("it was silent for %v: %w", c.timeout, context.DeadlineExceeded)
+	silence := c.at.unavailable("silent for %v: %w", c.timeout, context.DeadlineExceeded)
 	silent := time.AfterFunc(c.timeout, func() { cancel(silence) })
 	defer silent.Stop()
 	defer func() {
@@ -170,7 +170,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	}()
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, c.at.unavailable("make a request: %w", withoutURL(err))
+		return nil, c.at.unavailable("build the request: %w", withoutURL(err))
 	}
 	req.Header.Set("Accept", "application/json")
 	if body != nil {
@@ -194,9 +194,9 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	}
 	switch {
 	case err != nil:
-		return nil, &failure{err: c.at.unavailable("its answer was cut off: %w", err), again: true}
+		return nil, &failure{err: c.at.unavailable("the answer was cut off: %w", err), again: true}
 	case len(answer) > maxAnswer:
-		return nil, c.at.unavailable("its answer is larger than %d bytes", maxAnswer)
+		return nil, c.at.unavailable("the answer is larger than %d bytes", maxAnswer)
 	}
 	return at.judge(resp, body, answer)
 }
@@ -233,10 +233,10 @@ func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, erro
 	structured := status == http.StatusInternalServerError && bytes.Contains(request, []byte(`"response_format":`))
 	shown := e.clean(text)
 	if quotes(request, text) {
-		shown = http.StatusText(status) + " (its message quotes the request)"
+		shown = http.StatusText(status) + " (message hidden: it quotes the request)"
 	}
 	return nil, &failure{
-		err:    e.unavailable("it answered %d: %s", status, shown),
+		err:    e.unavailable("status %d: %s", status, shown),
 		status: status,
 		text:   text,
 		again:  !structured && retryable(status) || !failed,

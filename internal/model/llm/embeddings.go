@@ -268,7 +268,7 @@ func (e *Embedder) read(answer []byte, n int) ([][]float32, error) {
 		got.Data = append(got.Data, numbered{Embedding: v})
 	}
 	if len(got.Data) != n {
-		return nil, e.client.at.unavailable("it returned %d vectors for %d texts", len(got.Data), n)
+		return nil, e.client.at.unavailable("the answer has %d vectors for %d texts", len(got.Data), n)
 	}
 	out := make([][]float32, n)
 	for i, d := range got.Data {
@@ -276,13 +276,13 @@ func (e *Embedder) read(answer []byte, n int) ([][]float32, error) {
 			i = *d.Index
 		}
 		if i < 0 || i >= n || out[i] != nil {
-			return nil, e.client.at.unavailable("the indices of its vectors do not match the texts")
+			return nil, e.client.at.unavailable("the indices of the vectors do not match the texts")
 		}
 		if !sound(d.Embedding) || !vector.Normalize(d.Embedding) {
 			return nil, e.client.at.unavailable("vector %d is zero or invalid", i)
 		}
 		if len(d.Embedding) != len(got.Data[0].Embedding) {
-			return nil, e.client.at.unavailable("its vectors have different dimensions: %d and %d", len(d.Embedding), len(got.Data[0].Embedding))
+			return nil, e.client.at.unavailable("the vectors have different dimensions: %d and %d", len(d.Embedding), len(got.Data[0].Embedding))
 		}
 		out[i] = d.Embedding
 	}

@@ -77,7 +77,7 @@ func (f *Forwarder) Do(ctx context.Context, method, path string, header http.Hea
 	}
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), body)
 	if err != nil {
-		return nil, f.at.unavailable("make a request: %w", err)
+		return nil, f.at.unavailable("build the request: %w", err)
 	}
 	req.Header = f.header(header)
 	if _, sized := body.(*bytes.Reader); !sized && body != nil {

@@ -145,7 +145,7 @@ func (r *Reranker) read(answer []byte, n int) ([]float32, error) {
 	for _, x := range append(got.Results, got.Data...) {
 		score := cmp.Or(x.Relevance, x.Score)
 		if x.Index < 0 || x.Index >= n || score == nil {
-			return nil, r.clients[0].at.unavailable("its ranking has the index %d for %d texts, or no score", x.Index, n)
+			return nil, r.clients[0].at.unavailable("the ranking has the index %d for %d texts, or no score", x.Index, n)
 		}
 		scores[x.Index] = *score
 		logits = logits || *score < 0 || *score > 1
@@ -153,7 +153,7 @@ func (r *Reranker) read(answer []byte, n int) ([]float32, error) {
 	out := make([]float32, n)
 	for i, x := range scores {
 		if math.IsNaN(x) {
-			return nil, r.clients[0].at.unavailable("its ranking has no score for text %d of %d", i, n)
+			return nil, r.clients[0].at.unavailable("the ranking has no score for text %d of %d", i, n)
 		}
 		if logits {
 			x = 1 / (1 + math.Exp(-x))
