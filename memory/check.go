@@ -147,7 +147,7 @@ func (f *Fact) check(owner Owner) error {
 	case !utf8.ValidString(f.Content):
 		return Errorf(Invalid, "the fact's content is not UTF-8")
 	case !slices.Contains(cores, f.Core):
-		return Errorf(Invalid, "a fact's core is auto, always or never, not %q", f.Core)
+		return Errorf(Invalid, "a fact's core must be auto, always or never, not %q", f.Core)
 	case len(f.Metadata) > 0 && !(json.Valid(f.Metadata) && bytes.HasPrefix(bytes.TrimSpace(f.Metadata), []byte("{"))):
 		return Errorf(Invalid, "the fact's metadata is not a JSON object")
 	}
@@ -159,7 +159,7 @@ func (l *Link) check(owner Owner) error {
 		return err
 	}
 	if !l.Fact.Scope.Owner.Valid() || l.Fact.Scope.Owner == owner {
-		return Errorf(Invalid, "a link shows a fact of another owner, not of %q", l.Fact.Scope.Owner)
+		return Errorf(Invalid, "a link must show a fact of another owner, not of %q", l.Fact.Scope.Owner)
 	}
 	return checkThing("link", true, owner, l.Owner, l.Status, linkStatuses)
 }

@@ -89,7 +89,7 @@ func Pin(pinned bool) Core {
 func (c *Core) UnmarshalText(text []byte) error {
 	i := slices.IndexFunc(cores, func(one Core) bool { return string(one) == string(text) || one.String() == string(text) })
 	if i < 0 {
-		return Errorf(Invalid, "core is auto, always or never, not %.20q", text)
+		return Errorf(Invalid, "core must be auto, always or never, not %.20q", text)
 	}
 	*c = cores[i]
 	return nil
