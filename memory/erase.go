@@ -24,9 +24,9 @@ type Eraser interface {
 	//     the erasure is not saved after it either.
 	//
 	// The journal gets an [ActionErase] for each erased id, in the order of the ids. Such a change cannot be
-	// undone. The version rises by one; [Source.Since] an earlier version is [Gone]. If there is nothing to
-	// erase, the version does not change. Erase uses only the run's id, kind, author and jobs. A run that was
-	// applied before is a no-op that returns its receipt with Again set.
+	// undone. The version rises by one; [IndexSource.Since] an earlier version is [Gone]. If there is nothing
+	// to erase, the version does not change. Erase uses only the run's id, kind, author and jobs. A run that
+	// was applied before is a no-op that returns its receipt with Again set.
 	//
 	// When Erase returns without an error, no read finds the text. Free pages and the log of a database file
 	// may contain it until the store rewrites the file, at its next start at the latest. [Unavailable] means

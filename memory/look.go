@@ -48,8 +48,8 @@ func LookAt(ctx context.Context, store Store, owner Owner, l Look) (Seen, error)
 
 type versionKey struct{ owner Owner }
 
-// WithVersion returns a context that contains the owner's version. With this context a [Source] need not read
-// the version, and reads need not return later commits.
+// WithVersion returns a context that contains the owner's version. With this context an [IndexSource] need
+// not read the version, and reads need not return later commits.
 func WithVersion(ctx context.Context, owner Owner, version int64) context.Context {
 	return context.WithValue(ctx, versionKey{owner}, version)
 }

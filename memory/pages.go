@@ -62,7 +62,7 @@ func AllChanges(ctx context.Context, changes func(context.Context, Owner, Change
 	})
 }
 
-// AllConversations yields all conversations that q selects. list is [Log].Conversations or a similar method.
+// AllConversations yields all conversations that q selects. list is [TurnLog].Conversations or a similar method.
 func AllConversations(ctx context.Context, list func(context.Context, Owner, ConversationQuery) (ConversationPage, error), owner Owner, q ConversationQuery) iter.Seq2[Conversation, error] {
 	q.Limit = cmp.Or(q.Limit, pageSize)
 	return Pages(func(cursor string) ([]Conversation, string, error) {

@@ -104,7 +104,7 @@ type Facts interface {
 	Apply(ctx context.Context, owner Owner, run Run, changes ...Change) (Receipt, error)
 }
 
-// Log stores the conversations and their turns.
+// TurnLog stores the conversations and their turns.
 type Log interface {
 	// Append writes a batch in one transaction: the conversation if it is new, the turns with their vectors,
 	// the changes of statuses and conversation, and the jobs. Existing turns are not changed, so a repeated
@@ -163,7 +163,7 @@ type Queue interface {
 	Requeue(ctx context.Context, owner Owner, job string) error
 }
 
-// Source is the interface through which an in-memory index follows a store.
+// IndexSource is the interface through which an in-memory index follows a store.
 type Source interface {
 	// Versions returns the owners' versions in the order of owners, read by one query. The version of an
 	// owner without writes is 0.
