@@ -141,8 +141,7 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 	return get[Health](ctx, c, "/health")
 }
 
-// Ready reports whether the server accepts requests. It returns [memory.Unavailable] while the server starts
-// or stops.
+// Ready reports whether the server accepts requests. A server that starts or stops is [memory.Unavailable].
 func (c *Client) Ready(ctx context.Context) (Ready, error) {
 	return get[Ready](ctx, c, "/health/ready")
 }

@@ -86,8 +86,7 @@ func (c *Client) Export(ctx context.Context, q ExportQuery) (io.ReadCloser, erro
 	return resp.Body, nil
 }
 
-// Import imports a file. key is an idempotency key: if it is not empty and was used before, no record is
-// written.
+// Import imports a file. If the idempotency key is not empty and was used before, no record is written.
 func (c *Client) Import(ctx context.Context, q ImportQuery, file io.Reader, key string) (out Imported, err error) {
 	resp, err := c.send(ctx, http.MethodPost, "/api/import"+queryString(q), file, "Content-Type", importType(q.Format), "Idempotency-Key", key)
 	if err != nil {

@@ -57,8 +57,7 @@ func (l *Learner) enter(ctx context.Context, cancel context.CancelCauseFunc) tim
 	return time.Now()
 }
 
-// endJob returns the error of a learning job: a [*jobs.PutOff] if a chat canceled the job. The caller holds
-// l.mu.
+// endJob returns a learning job's error: a [*jobs.PutOff] if a chat canceled the job. The caller holds l.mu.
 func (l *Learner) leave(ctx context.Context, err error) error {
 	delete(l.yield, ctx)
 	switch {

@@ -143,8 +143,7 @@ func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, 
 	return reply, err
 }
 
-// chosenClient returns a client of the chosen server and the chosen model. It first chooses a model if no
-// wanted model was available.
+// chosenClient returns the chosen model and a client of its server. It first chooses a model if a choice is due.
 func (l *Learner) decided(ctx context.Context) (client *llm.Client, model string, err error) {
 	tries := l.tries.Load()
 	l.deciding.Lock()
@@ -340,8 +339,7 @@ func chooseAuto(listed []string) (model, why string) {
 	return "", "the server lists no small model; name one as learn.model"
 }
 
-// isRefusal reports whether a server has refused a request permanently: with a status from 400 to 499 except
-// 429.
+// isRefusal reports whether a server has refused a request permanently: with a status 4xx except 429.
 func refused(err error) bool {
 	var answered interface{ Status() int }
 	return errors.As(err, &answered) && answered.Status() >= 400 && answered.Status() < 500 && answered.Status() != http.StatusTooManyRequests
@@ -398,8 +396,7 @@ func plainModel(id string) string {
 	return strings.TrimSuffix(strings.ToLower(id[strings.LastIndexByte(id, '/')+1:]), ":latest")
 }
 
-// parameters matches the number of parameters in billions in a model's name: "qwen2.5:0.5b",
-// "Llama-3.2-1B-Instruct".
+// parameters matches the billions of parameters in a model's name: "qwen2.5:0.5b", "Llama-3.2-1B-Instruct".
 var parameters = lazy.Compile(`(?i)(?:^|[^0-9.a-z])(\d+(?:\.\d+)?)b(?:[^a-z0-9]|$)`)
 
 // familySizes maps words in the names of small models to a size that is comparable with billions of parameters.
@@ -413,8 +410,7 @@ func writesNothing(id string) bool {
 	return slices.ContainsFunc(otherUse, func(w string) bool { return strings.Contains(low, w) })
 }
 
-// sizeOf returns a model's size in billions of parameters, as its name shows, or infinity if the name shows
-// none.
+// sizeOf returns the size in a model's name in billions of parameters, or infinity if the name has none.
 func sizeOf(id string) float64 {
 	if m := parameters.FindStringSubmatch(id); m != nil {
 		if n, err := strconv.ParseFloat(m[1], 64); err == nil {

@@ -34,9 +34,8 @@ func (m *Models) Close() error {
 	return nil
 }
 
-// Open loads local models and creates clients of remote models, without network requests. It uses the
-// embedder of chosen if the settings name the same embedder. A missing model is [memory.Invalid], with
-// instructions.
+// Open loads local models and creates clients of remote models, without network requests. It uses the chosen
+// embedder if the settings name it. A missing model is [memory.Invalid], with instructions.
 func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 	m := &Models{Embedder: embed.Lexical{}, Config: c}
 	if chosen.opened != nil && c.Embedder == chosen.Embedder {
@@ -111,8 +110,7 @@ func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
 // embedTimeout is the time limit for a silent remote embedder or reranker.
 const embedTime = 30 * time.Second
 
-// newRemote returns a client of a remote embedder, with the text prefixes of the local model with the same
-// name.
+// newRemote returns a client of a remote embedder, with the text prefixes of the local model of this name.
 func newRemote(c config.Config, model string) (*llm.Embedder, error) {
 	question, document := transformer.Prefixes(model)
 	return llm.NewEmbedder(EmbedOptions(c, model), question, document)

@@ -70,8 +70,7 @@ func (l *Learner) KeepTrial(is learn.Trial) {
 	}
 }
 
-// TryLearner runs and stores a trial of the configured learning model. If the model fails the trial, the
-// error is [memory.Invalid].
+// TryLearner runs and stores a trial of the configured learning model. A failed trial is [memory.Invalid].
 func Try(ctx context.Context, c config.Config, prompts *prompt.Set) (is learn.Trial, err error) {
 	l, err := ChooseLearner(ctx, c, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -31,8 +31,7 @@ type citation struct {
 	Timestamp  time.Time   `json:"timestamp"`
 }
 
-// memoryContext contains the memories found for the query. It is present but empty if memory was not
-// searched.
+// memoryContext contains the memories found for the query. It is empty if memory was not searched.
 type memoryContext struct {
 	Context        []similar `json:"context"`
 	RecentMessages []message `json:"recent_messages"`

@@ -58,8 +58,7 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
-// Complete calls the prompt's model, or the default model if the prompt has none. It retries without features
-// that the server refuses.
+// Complete calls the prompt's model or the default model. It retries without features that the server refuses.
 func (c *Client) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
 	p.Model = cmp.Or(p.Model, c.model)
 	if p.Model == "" {
@@ -147,8 +146,7 @@ func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyContext{}, key)
 }
 
-// maxAnswer is the maximum size of a response in bytes. It is far above the size of any valid response and
-// limits the memory that a faulty server can use.
+// maxAnswer is the maximum size of a response in bytes. It limits the memory that a faulty server can use.
 const maxAnswer = 16 << 20
 
 // send makes one attempt and returns the body of a successful response. It fails if the server sends no data
@@ -259,8 +257,7 @@ func errorText(raw json.RawMessage) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// cleanMessage returns a server's message as one line of at most 300 bytes, without the API key, which some
-// servers quote.
+// cleanMessage returns a server's message as one line of at most 300 bytes, without the API key.
 func (e endpoint) clean(s string) string {
 	if e.key != "" {
 		s = strings.ReplaceAll(s, e.key, "[key]")

@@ -17,6 +17,5 @@
 //
 // # Errors
 //
-// All errors are [memory.Unavailable]. They contain the server's host, status and message, but never an API
-// key.
+// All errors are [memory.Unavailable] and contain the server's host, status and message, but never a key.
 package llm

@@ -20,8 +20,7 @@ import (
 
 const (
 	// embedBatch is the number of texts in a request, and embedBytes their total size in bytes. Servers
-	// accept from some 30 to 2,000 texts with about 16,000 tokens; if a server refuses a batch, Loci halves
-	// the number.
+	// accept some 30 to 2,000 texts with 16,000 tokens; if one refuses a batch, Loci halves the number.
 	embedBatch = 64
 	embedBytes = 64 << 10
 
@@ -106,9 +105,8 @@ func (e *Embedder) Remote() bool { return true }
 // Close closes idle connections.
 func (e *Embedder) Close() { e.client.Close() }
 
-// Embed embeds texts. Questions, and documents with a deadline as short as a question's, get one short
-// attempt, and a failing server is then skipped for a while. Other documents are retried for up to
-// Options.RetryTimeout.
+// Embed embeds texts. Questions, and documents with a deadline as short, get one short attempt, and a failing
+// server is then skipped for a while. Other documents are retried for up to Options.RetryTimeout.
 //
 // If the server refuses a batch, Embed splits the batch, and shortens refused texts. A text that the server
 // refuses at any length gets the vector of a blank text: its memory then counts as embedded. If the server
@@ -180,8 +178,7 @@ func (e *Embedder) embedSmaller(ctx context.Context, as memory.EmbedAs, texts []
 	return e.embedHalves(ctx, as, texts, none)
 }
 
-// embedHalves embeds texts that the server refused as one batch. blankVector is used for a text that is
-// always refused.
+// embedHalves embeds texts of a refused batch. blankVector is used for a text that is always refused.
 func (e *Embedder) embedHalves(ctx context.Context, as memory.EmbedAs, texts []string, none [][]float32) (out [][]float32, err error) {
 	if len(texts) == 1 {
 		return e.cut(ctx, as, texts[0], none)

@@ -82,8 +82,7 @@ func (e endpoint) url(path string) (*url.URL, error) {
 	return &u, nil
 }
 
-// setKey replaces the API key in a request's header by the endpoint's key. If the endpoint has no key, the
-// header is not changed.
+// setKey replaces the API key in a request's header by the endpoint's key, if the endpoint has a key.
 func (e endpoint) sign(h http.Header) {
 	if e.key == "" {
 		return

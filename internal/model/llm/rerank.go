@@ -64,8 +64,7 @@ func (r *Reranker) Close() { r.clients[0].Close() }
 
 // Rerank makes one interactive attempt. If the server refuses a format, Rerank tries the other format; after
 // a 404 it tries the parent of /v1. It remembers the variant that succeeds. A failing server is skipped for a
-// while. If a score is outside 0 to 1, all scores of the response count as logits and are converted by the
-// logistic function.
+// while. If a score is outside 0 to 1, all scores are logits, which Rerank converts by the logistic function.
 func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string) (scores []float32, err error) {
 	if len(texts) == 0 {
 		return nil, nil

@@ -23,8 +23,7 @@ type failure struct {
 
 func (f *failure) Error() string { return f.err.Error() }
 
-// Unwrap returns the wrapped error and, if the server requests a delay, the delay as an error of package
-// backoff.
+// Unwrap returns the wrapped error and, for package backoff, the delay that the server requests.
 func (f *failure) Unwrap() []error {
 	if f.after > 0 {
 		return []error{f.err, &backoff.RetryAfterError{Duration: f.after}}

@@ -11,12 +11,10 @@ import (
 )
 
 const (
-	// minReplyLimit is the smallest limit of a streamed reply in bytes. Longer prompts raise the limit to
-	// their own length, since no prompt asks for a longer reply.
+	// minReplyLimit is the minimum limit of a reply in bytes. The limit of a longer prompt is its length.
 	leastLimit = 8 << 10
 
-	// maxStream is the maximum total size in bytes of the events of one reply: some 16,000 tokens including
-	// reasoning.
+	// maxStream is the maximum size in bytes of the events of a reply: some 16,000 tokens with reasoning.
 	maxStream = 4 << 20
 )
 
