@@ -261,7 +261,7 @@ func choose(ctx context.Context, c config.Config) (choice, error) {
 	return by(model, why), nil
 }
 
-// chosenModel returns the choice of a model with the reason. The empty model means the built-in rules.
+// choiceOf returns the choice of a model with the reason. The empty model means the built-in rules.
 func by(model, why string) choice { return choice{model: model, Learns: Learns{Why: why}} }
 
 // noneYet returns the choice while no wanted model is available. first is the first wanted model.

@@ -100,7 +100,7 @@ func (e endpoint) sign(h http.Header) {
 	}
 }
 
-// isUnder reports whether the server's host is a subdomain of domain.
+// under reports whether the server's host is a subdomain of domain.
 func (e endpoint) under(domain string) bool { return strings.HasSuffix(e.base.Hostname(), "."+domain) }
 
 // unavailable returns an [memory.Unavailable] error that names the server's host.
