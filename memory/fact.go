@@ -39,7 +39,7 @@ func (s Status) Live() bool { return s == Active || s == Pending }
 // FactSource says how a fact was created.
 type FactSource string
 
-// The sources.
+// The sources of facts.
 const (
 	Extracted FactSource = "extracted" // learned from turns
 	Manual    FactSource = "manual"    // written by a person through the API, the web page or the CLI

@@ -25,7 +25,7 @@ type Usage struct {
 	Cost         float64   `json:"cost"` // by the prices of that day; 0 if the model has no price
 }
 
-// DayOf returns the beginning of t's day in UTC, or the zero time for the zero time.
+// StartOfDay returns the beginning of t's day in UTC, or the zero time for the zero time.
 func DayOf(t time.Time) time.Time {
 	if t.IsZero() {
 		return t

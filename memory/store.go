@@ -207,8 +207,8 @@ func (q TraceQuery) Matches(t Trace) bool {
 // At is a time on each of the two time axes. The zero At is the present. Results as of a past time are
 // complete, except that Version is undefined.
 type At struct {
-	AsOf    time.Time // time on the axis of recording; zero means now
-	ValidAt time.Time // time on the axis of validity; zero means now
+	AsOf    time.Time // memory is read as recorded at this time; zero means now
+	ValidAt time.Time // only facts that were true at this time are read; zero means now
 }
 
 // Query selects memories as defined by [Query.Matches]. An empty field selects all values. Project, Agent,
@@ -262,12 +262,12 @@ type ChangePage struct {
 // Counts are an owner's numbers of memories and other objects. A linked fact counts with the status of
 // [Memory.Status].
 type Counts struct {
-	Facts         int `json:"facts"` // active, including linked facts
+	Facts         int `json:"facts"` // only active facts, including linked facts
 	Pending       int `json:"pending"`
-	Turns         int `json:"turns"`         // active
-	Summaries     int `json:"summaries"`     // active
-	Conversations int `json:"conversations"` // active
-	Contexts      int `json:"contexts"`      // active
+	Turns         int `json:"turns"`         // only active turns
+	Summaries     int `json:"summaries"`     // only active summaries
+	Conversations int `json:"conversations"` // only active conversations
+	Contexts      int `json:"contexts"`      // only active contexts
 	Changes       int `json:"changes"`
 	JobsQueued    int `json:"jobs_queued"` // waiting jobs; running jobs are not included
 	JobsParked    int `json:"jobs_parked"`

@@ -12,7 +12,7 @@ import (
 // Role is the speaker's role, with the names of the OpenAI chat completions API.
 type Role string
 
-// The roles. A developer message is stored with RoleSystem.
+// The roles of speakers. A developer message is stored with RoleSystem.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
