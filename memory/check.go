@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Check returns [Invalid] for a run that every store must refuse for owner. It checks only the
-// values: the store finds conflicts and duplicates.
+// Check returns [Invalid] for a run that every store must refuse for owner. It checks only values; conflicts
+// and duplicates are found by the store.
 func (r Run) Check(owner Owner, changes ...Change) error {
 	if r.ID == "" {
 		return Errorf(Invalid, "a run needs an id")
@@ -35,14 +35,14 @@ func (b Batch) Check(owner Owner) error {
 		}
 	}
 	if len(b.Marks) > 0 && b.Run == "" {
-		return Errorf(Invalid, "a batch with marks needs a run")
+		return Errorf(Invalid, "a batch with changes needs a run")
 	}
 	for i, c := range b.Marks {
 		if c.After.Turn == nil && (c.After.Conversation == nil || c.After.Conversation.ID != b.Conversation.ID) {
-			return Errorf(Invalid, "mark %d of the batch must change a turn or the batch's conversation", i+1)
+			return Errorf(Invalid, "change %d of the batch must change a turn or the batch's conversation", i+1)
 		}
 		if err := c.check(owner); err != nil {
-			return Errorf(Invalid, "mark %d of the batch: %w", i+1, err)
+			return Errorf(Invalid, "change %d of the batch: %w", i+1, err)
 		}
 	}
 	return checkJobs(owner, b.Jobs)
@@ -147,7 +147,7 @@ func (f *Fact) check(owner Owner) error {
 	case !utf8.ValidString(f.Content):
 		return Errorf(Invalid, "the fact's content is not UTF-8")
 	case !slices.Contains(cores, f.Core):
-		return Errorf(Invalid, "a fact's core is auto, always or never, not %q", f.Core)
+		return Errorf(Invalid, "a fact's core must be auto, always or never, not %q", f.Core)
 	case len(f.Metadata) > 0 && !(json.Valid(f.Metadata) && bytes.HasPrefix(bytes.TrimSpace(f.Metadata), []byte("{"))):
 		return Errorf(Invalid, "the fact's metadata is not a JSON object")
 	}
@@ -159,7 +159,7 @@ func (l *Link) check(owner Owner) error {
 		return err
 	}
 	if !l.Fact.Scope.Owner.Valid() || l.Fact.Scope.Owner == owner {
-		return Errorf(Invalid, "a link shows a fact of another owner, not of %q", l.Fact.Scope.Owner)
+		return Errorf(Invalid, "a link must show a fact of another owner, not of %q", l.Fact.Scope.Owner)
 	}
 	return checkThing("link", true, owner, l.Owner, l.Status, linkStatuses)
 }

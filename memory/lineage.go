@@ -6,19 +6,20 @@ import (
 	"slices"
 )
 
-// Lineage is a [Store] that finds replacements of facts without reading the journal.
+// Lineage is implemented by a [Store] that finds replacements of facts without reading the journal.
 type Lineage interface {
-	// SupersededBy returns, for each turn, what ended the facts learned from it, newest fact first:
-	// the id of the replacement, or the fact's own id if it has no replacement. Turns whose facts
-	// are all active are missing.
+	// SupersededBy returns, for each turn, the ids that replaced the facts learned from the turn, newest fact
+	// first: the id of the replacement, or the fact's own id if the fact ended without a replacement. Turns
+	// with only active facts are absent from the map.
 	SupersededBy(ctx context.Context, owner Owner, turns []string) (map[string][]string, error)
 
-	// Predecessors returns, for each fact, the superseded facts that it replaced, last ended first
-	// (UpdatedAt, then ID, both descending). Facts without predecessors are missing.
+	// Predecessors returns, for each fact, the superseded facts that it replaced, latest replacement first
+	// (UpdatedAt, then ID, both descending). Facts without predecessors are absent from the map.
 	Predecessors(ctx context.Context, owner Owner, facts []string) (map[string][]Fact, error)
 }
 
-// SupersededBy works with any store. If the store is no [Lineage] it reads turn by turn.
+// SupersededBy works like [Lineage.SupersededBy] with any store. Without a [Lineage] it lists the facts of
+// each turn.
 func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string) (map[string][]string, error) {
 	if s, ok := store.(Lineage); ok {
 		return s.SupersededBy(ctx, owner, turns)
@@ -40,7 +41,8 @@ func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string)
 	return next, nil
 }
 
-// Predecessors works with any store. If the store is no [Lineage] it reads each fact's journal.
+// Predecessors works like [Lineage.Predecessors] with any store. Without a [Lineage] it reads each fact's
+// journal.
 func Predecessors(ctx context.Context, store Store, owner Owner, facts []string) (map[string][]Fact, error) {
 	if s, ok := store.(Lineage); ok {
 		return s.Predecessors(ctx, owner, facts)
@@ -67,7 +69,7 @@ func Predecessors(ctx context.Context, store Store, owner Owner, facts []string)
 	return before, nil
 }
 
-// replacedBy returns the ids of the facts that a fact replaced, whatever their status.
+// predecessorIDs returns the ids of the facts that a fact replaced, with any status.
 func replacedBy(ctx context.Context, store Store, owner Owner, id string) ([]string, error) {
 	var ids []string
 	for c, err := range AllChanges(ctx, store.Changes, owner, ChangeQuery{Fact: id}) {

@@ -2,31 +2,31 @@ package memory
 
 import "context"
 
-// Look is a set of reads of one owner's data.
+// ReadSet is a set of reads of one owner's data.
 type Look struct {
 	IDs     []string // ids of memories
 	Queries []Query
 }
 
-// Seen is the result of a [Look].
+// ReadResults are the results of a [ReadSet].
 type Seen struct {
-	Version  int64    // the owner's version; all results are of this version or a later one
+	Version  int64    // owner's version; all results are of this version or a later one
 	Memories []Memory // results of [Facts.Get] for the ids
-	Pages    []Page   // results of [Facts.List] for each query
+	Pages    []Page   // one page for each of the Queries, from [Facts.List]
 }
 
-// Looker is a [Store] that answers a [Look] with fewer round trips. A server needs one, and reads
-// from one snapshot.
+// BatchReader is implemented by a [Store] that executes a [ReadSet] with fewer round trips. A store on a
+// database server needs it, and reads from one database snapshot.
 type Looker interface {
 	Look(ctx context.Context, owner Owner, l Look) (Seen, error)
 }
 
-// LookAt answers a Look with any store.
+// ReadBatch executes a ReadSet with any store.
 func LookAt(ctx context.Context, store Store, owner Owner, l Look) (Seen, error) {
 	if looker, ok := store.(Looker); ok {
 		return looker.Look(ctx, owner, l)
 	}
-	versions, err := store.Versions(ctx, []Owner{owner}) // first, so that the other results are of this version or later
+	versions, err := store.Versions(ctx, []Owner{owner}) // read the version first: the other results are of this version or later
 	if err != nil {
 		return Seen{}, err
 	}
@@ -48,13 +48,13 @@ func LookAt(ctx context.Context, store Store, owner Owner, l Look) (Seen, error)
 
 type versionKey struct{ owner Owner }
 
-// WithVersion returns a context that carries the owner's version. A [Source] then need not read the
-// version, and reads need not see later commits.
+// WithVersion returns a context that contains the owner's version. With this context an [IndexSource] need
+// not read the version, and reads need not return later commits.
 func WithVersion(ctx context.Context, owner Owner, version int64) context.Context {
 	return context.WithValue(ctx, versionKey{owner}, version)
 }
 
-// VersionOf returns the owner's version that [WithVersion] put into ctx.
+// VersionOf returns the owner's version if [WithVersion] has put it into ctx.
 func VersionOf(ctx context.Context, owner Owner) (version int64, found bool) {
 	version, found = ctx.Value(versionKey{owner}).(int64)
 	return version, found

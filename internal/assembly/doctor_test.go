@@ -132,7 +132,7 @@ func TestModelsThatAreSkippedAreTold(t *testing.T) {
 	for range 3 {
 		ask(key, "POST", "/api/memory/search", `{"query":"Which tea?"}`)
 	}
-	for _, part := range []string{"the embedder is skipped, and search is by words only: it answered 502", "the reranker is skipped, and results are not reranked: it answered 502"} {
+	for _, part := range []string{"the embedder is skipped, and search is by words only: the server answered with status 502", "the reranker is skipped, and results are not reranked: the server answered with status 502"} {
 		for who, got := range map[string]string{"health": ask(key, "GET", "/health", ""), "a user's health": ask(user, "GET", "/health", ""), "the page": ask(key, "GET", "/settings", "")} {
 			if !strings.Contains(got, part) || who == "a user's health" && strings.Contains(got, strings.TrimPrefix(server.URL, "http://")) {
 				t.Errorf("%s: %s; want %q, and no address for a user", who, got, part)

@@ -10,20 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// yieldFor is how long learning yields to consecutive chats before it runs at the same time.
+// yieldTime is the maximum time for which learning yields to consecutive chats. Afterwards both run at once.
 const yieldFor = 10 * time.Minute
 
 var errChat = errors.New("a chat is running")
 
-// chats are the running chats on the machine of the learning model, which yields to them.
+// chats counts the chats that the machine of the learning model is answering. Learning yields to them.
 type chats struct {
-	talks int
-	yield map[context.Context]context.CancelCauseFunc // learning jobs to cancel when a chat begins
-	since time.Time                                   // time of the first cancellation; zero after a reply without a running chat
+	talks int                                         // number of active chats
+	yield map[context.Context]context.CancelCauseFunc // functions that cancel learning jobs, called when a chat begins
+	since time.Time                                   // time of the first canceled job; zero after a job ended without an active chat
 }
 
-// ChatBegins marks a chat as running until end is called. It cancels learning jobs if their model runs on the
-// same machine or nearby.
+// ChatBegins counts a chat as active until end is called. It cancels the learning jobs if the learning model
+// runs on the chat model's machine and that machine is local.
 func (l *Learner) ChatBegins() (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,7 @@ func (l *Learner) ChatBegins() (end func()) {
 	}
 }
 
-// enter makes a learning job cancelable by chats, or cancels it if a chat is running.
+// startJob lets chats cancel a learning job, or cancels the job if a chat is active. It returns the time.
 func (l *Learner) enter(ctx context.Context, cancel context.CancelCauseFunc) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *Learner) enter(ctx context.Context, cancel context.CancelCauseFunc) tim
 	return time.Now()
 }
 
-// leave returns the error of a learning job: a [*jobs.PutOff] if a chat canceled it. The caller holds l.mu.
+// endJob returns a learning job's error: a [*jobs.PutOff] if a chat canceled the job. The caller holds l.mu.
 func (l *Learner) leave(ctx context.Context, err error) error {
 	delete(l.yield, ctx)
 	switch {

@@ -21,49 +21,49 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tryTime bounds the wait for the upstream's embeddings at the start.
+// tryTimeout is the time limit of the embedding request to the upstream at the start.
 const tryTime = 2 * time.Second
 
-// Choice is the chosen embedder and the reason for it.
+// Choice is the chosen embedder with the reason.
 type Choice struct {
-	Embedder string   // value of the setting, never auto
-	Why      string   // the reason, for people
-	Better   string   // a command that would improve recall, "" for none
+	Embedder string   // value of the setting embedder, but never auto
+	Why      string   // reason for people
+	Better   string   // command that would improve recall, with its effect; "" if there is none
 	Broken   []string // errors of models that could not be opened
 
-	opened  *embed.Cache // nil: not opened yet
-	awaited *awaited     // nil: the choice is final
+	opened  *embed.Cache // the opened model; nil if Open must open it
+	awaited *awaited     // set while the upstream has not shown whether it has the model; nil if the choice is final
 }
 
-// Now returns the current choice and its problem, if there is one. The choice changes at most once, when a
-// server that was down at the start answers.
+// Current returns the current choice and its problem, or "". The choice changes at most once: when a server
+// that did not respond at the start responds.
 func (c Choice) Now() (_ Choice, wrong string) {
 	switch {
 	case c.awaited == nil || c.awaited.has.Load():
 		return c, ""
 	case c.awaited.Remote():
-		return c, "the upstream does not answer, so Loci does not know whether it has " + c.Embedder + ", which the profile names; until it answers, recall is by words only"
+		return c, "the upstream does not answer, so Loci does not know whether it has " + c.Embedder + ", which the profile names; until then recall uses only words"
 	}
 	c.words("the upstream has no "+c.Embedder, c.Embedder)
 	return c, ""
 }
 
-// words changes the choice to search by words only, and suggests an embedder.
+// useWords changes the choice to search by words only, and suggests an embedder.
 func (c *Choice) words(why, wanted string) {
 	better, ok := strings.CutPrefix(wanted, config.LocalModel)
 	if !ok {
 		better = "all-MiniLM-L6-v2"
 	}
 	c.Embedder, c.Why, c.opened = config.Lexical, why, nil
-	c.Better = "loci models pull " + better + " (about 100 MB, once) also finds memories in other words"
+	c.Better = "loci models pull " + better + " (about 100 MB, once) also finds memories with the same meaning in other words"
 }
 
-// awaited is a remote embedder whose server was down at the start. If the server later answers that it does not
-// have the model, the lexical embedder replaces it.
+// unconfirmed is a remote embedder whose server did not respond at the start. If a later response shows that
+// the server lacks the model, the lexical embedder is used instead.
 type awaited struct {
 	*llm.Embedder
-	has   atomic.Bool // the server has returned vectors
-	words atomic.Bool // the server has no such model
+	has   atomic.Bool // whether the server has returned vectors
+	words atomic.Bool // whether the server lacks the model
 }
 
 func (a *awaited) now() memory.Embedder {
@@ -73,13 +73,13 @@ func (a *awaited) now() memory.Embedder {
 	return a.Embedder
 }
 
-// Fingerprint, Dims, OfWords and Remote describe the embedder in use.
+// Fingerprint, Dims, OfWords and Remote describe the current embedder.
 func (a *awaited) Fingerprint() string { return a.now().Fingerprint() }
 func (a *awaited) Dims() int           { return a.now().Dims() }
 func (a *awaited) OfWords() bool       { return a.words.Load() }
 func (a *awaited) Remote() bool        { return !a.words.Load() }
 
-// Skipped returns the reason why requests currently skip the server.
+// Skipped returns the reason why requests currently skip the server, or nil.
 func (a *awaited) Skipped() error {
 	if a.OfWords() {
 		return nil
@@ -100,15 +100,15 @@ func (a *awaited) Embed(ctx context.Context, as memory.EmbedAs, texts ...string)
 	return out, err
 }
 
-// hasNone reports whether an error means that the server does not have the embedding model.
+// lacksModel reports whether an error shows that the server does not have the embedding model.
 func hasNone(err error) bool {
 	var answered interface{ Status() int }
 	return refused(err) || errors.Is(err, memory.Invalid) || errors.As(err, &answered) && answered.Status() == http.StatusNotImplemented
 }
 
-// ChooseEmbedder returns the settings with an embedder instead of auto: the best encoder in the models folder;
-// otherwise the profile's remote embedder, unless the upstream answers that it has none; otherwise the lexical
-// one.
+// ChooseEmbedder replaces the embedder auto in the settings: by the best encoder in the models folder;
+// otherwise by the profile's remote embedder, unless the upstream lacks the model; otherwise by the lexical
+// embedder.
 func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice) {
 	if c.Embedder != config.AutoEmbedder {
 		return c, Choice{Embedder: c.Embedder, Why: "the settings name it"}
@@ -124,7 +124,7 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice
 			choice.Broken = append(choice.Broken, err.Error())
 			continue
 		}
-		choice.Embedder, choice.Why, choice.opened = config.LocalModel+name, "it is the best one in the models folder", cache
+		choice.Embedder, choice.Why, choice.opened = config.LocalModel+name, "it is the best model in the models folder", cache
 		return c.WithEmbedder(choice.Embedder), choice
 	}
 	wanted := c.Wanted()
@@ -150,7 +150,7 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice
 	return c.WithEmbedder(choice.Embedder), choice
 }
 
-// tryEmbeddings requests one vector from the upstream.
+// tryEmbeddings requests one vector from the remote embedder.
 func tryEmbeddings(ctx context.Context, c config.Config, model string) error {
 	e, err := newRemote(c, model)
 	if err != nil {
@@ -163,7 +163,7 @@ func tryEmbeddings(ctx context.Context, c config.Config, model string) error {
 	return err
 }
 
-// encoders returns the names of the encoders in the models folder, best first, without opening them.
+// encoderNames returns the names of the encoders in the models folder, best first, without opening them.
 func encoders(c config.Config) ([]string, error) {
 	dir, err := c.ModelsFolder()
 	if err != nil {
@@ -183,19 +183,19 @@ func encoders(c config.Config) ([]string, error) {
 	return out, nil
 }
 
-// crossEncoder reports whether a model's config.json describes a classifier of text pairs.
+// isCrossEncoder reports whether the config.json of a model describes a classifier of text pairs.
 func crossEncoder(dir string) bool {
 	var is struct {
 		Architectures []string `json:"architectures"`
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "config.json"))
 	if err != nil || json.Unmarshal(data, &is) != nil {
-		return false // opening the model returns the error
+		return false // opening the model reports the error
 	}
 	return slices.ContainsFunc(is.Architectures, func(a string) bool { return strings.HasSuffix(a, "ForSequenceClassification") })
 }
 
-// InUse returns the names of the local models that the settings select.
+// InUse returns the names of the local models that the settings use.
 func InUse(c config.Config) ([]string, error) {
 	if c.Embedder == config.AutoEmbedder {
 		names, err := encoders(c)

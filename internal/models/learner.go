@@ -25,57 +25,57 @@ import (
 )
 
 const (
-	// smallest is the entry of learn.prefer that means the smallest listed model.
+	// smallest is the entry of learn.prefer that stands for the smallest listed model.
 	smallest = "smallest"
 
-	// ofProgram is the value of learn.model if the embedding program supplies the model.
+	// programModel is the value of learn.model if the program that embeds Loci supplies the model.
 	ofProgram = "program"
 
-	// listTime bounds the wait for a server's list of models at the start.
+	// listTimeout is the time limit for a server's list of models at the start.
 	listTime = 2 * time.Second
 )
 
-// Learner chooses the model that learns, and is its client. It chooses at the start, before each learning job
-// while no model is available, and after the server refused the model.
+// Learner chooses the model that learns and is a client of its server. It chooses at the start, before each
+// learning job while no model is available, and after the server refused the model.
 type Learner struct {
-	embedded bool          // the embedding program supplies the model
-	asked    config.Config // the settings as configured, before the choice
+	embedded bool          // whether the program that embeds Loci supplies the model
+	asked    config.Config // settings as configured, before the choice
 	log      *slog.Logger
 
 	deciding sync.Mutex   // serializes choices; locked before mu
-	tries    atomic.Int64 // number of choices made
+	tries    atomic.Int64 // number of choices
 
 	mu sync.Mutex // guards the fields below
 	choice
-	client *llm.Client            // client of the chosen server; nil: not connected yet
-	took   time.Duration          // duration of the last reply
-	trials map[string]learn.Trial // trials made by this process
-	judged learn.Trial            // trial of the model of the last learning job
+	client *llm.Client            // client of the chosen server; nil before the first request
+	took   time.Duration          // duration of the latest reply
+	trials map[string]learn.Trial // trials by this process, by key
+	judged learn.Trial            // trial of the model of the latest learning job
 	chats                         // chats that the upstream is answering
 }
 
 // choice is the chosen model.
 type choice struct {
-	model    string           // LearnAuto: not chosen yet; LearnChat: the model of each chat; "": only the rules
-	open     bool             // no wanted model is available yet; model is the first wanted model
-	provider *config.Provider // the entry of learn.providers with the model; nil: learn.url or upstream.url
+	model    string           // LearnAuto before the choice, LearnChat for the model of each chat, "" for the rules only
+	open     bool             // no wanted model is available; model is the first wanted model
+	provider *config.Provider // entry of learn.providers with the model; nil uses learn.url or upstream.url
 	Learns
 }
 
-// Learns returns a readable description of the model that learns.
+// Learns describes for people which model learns.
 type Learns struct {
 	Who, Why string
-	Wrong    string // a setting that cannot be satisfied, "" for none
-	Model    string // "" if no model is used or none is chosen yet
-	Distrust string // why facts from the last learning job's model stay pending, "" if they do not
+	Wrong    string // problem with a setting; "" if there is none
+	Model    string // empty if no model is used or chosen
+	Distrust string // reason why facts from the last learning job's model await approval; empty if they do not
 }
 
-// ProgramLearner returns a Learner for the model that the embedding program supplies.
+// ProgramLearner returns a Learner for a model that the program that embeds Loci supplies.
 func ProgramLearner() *Learner {
 	return &Learner{embedded: true, choice: choice{model: ofProgram, Learns: Learns{Who: "the program's model", Why: "the program supplied a model"}}}
 }
 
-// Learns returns which model learns now.
+// Learns returns a description of the model that currently learns.
 func (l *Learner) Learns() Learns {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,17 +89,17 @@ func (l *Learner) Learns() Learns {
 	return is
 }
 
-// Chosen returns the model that learns, "" if none is chosen yet or if each chat's model learns.
+// ChosenModel returns the name of the model that learns, "" if no model is chosen or if each chat's model learns.
 func (l *Learner) Chosen() string { return l.Learns().Model }
 
-// Wanted returns the default model for prompts: the model that learns, or the first wanted model.
+// WantedModel returns the name of the model that learns or, before the choice, of the first wanted model.
 func (l *Learner) Wanted() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return named(l.model)
 }
 
-// Apply returns the settings with the model that learns and its server.
+// Apply returns the settings with the chosen model and its server.
 func (l *Learner) Apply(c config.Config) config.Config {
 	c = l.provider.At(c)
 	c.Learn.Model = l.model
@@ -143,14 +143,14 @@ func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, 
 	return reply, err
 }
 
-// decided returns the model that learns and a client of its server. It first makes a choice if one is due.
+// chosenClient returns the chosen model and a client of its server. It first chooses a model if a choice is due.
 func (l *Learner) decided(ctx context.Context) (client *llm.Client, model string, err error) {
 	tries := l.tries.Load()
 	l.deciding.Lock()
 	defer l.deciding.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open && tries == l.tries.Load() { // otherwise another call has just chosen
+	if l.open && tries == l.tries.Load() { // otherwise a concurrent call has just chosen
 		l.mu.Unlock()
 		is, err := decide(ctx, l.asked)
 		l.mu.Lock()
@@ -174,7 +174,7 @@ func (l *Learner) decided(ctx context.Context) (client *llm.Client, model string
 	return l.client, l.model, err
 }
 
-// named returns a model's name, "" for auto, chat and smallest.
+// modelName returns the name of a model, "" for auto, chat and smallest.
 func named(model string) string {
 	if model == config.LearnAuto || model == config.LearnChat || model == smallest {
 		return ""
@@ -182,7 +182,7 @@ func named(model string) string {
 	return model
 }
 
-// who describes for people which model learns.
+// describe returns for people which model learns.
 func (c choice) who(rules string) string {
 	switch {
 	case c.open:
@@ -197,9 +197,9 @@ func (c choice) who(rules string) string {
 	return "the built-in rules"
 }
 
-// ChooseLearner chooses the model that learns: learn.model if the server lists it, otherwise the first listed
-// model of learn.prefer. For auto, it is the smallest listed model, or else each chat's model. Without
-// learn.prefer, the model of learn.model learns even if the server does not list it.
+// ChooseLearner chooses the model that learns: the model of learn.model if the server lists it, otherwise the
+// first listed model of learn.prefer. auto means the smallest listed model or, if none is small, each chat's
+// model. Without learn.prefer, the model of learn.model learns even if the server does not list it.
 func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Learner, error) {
 	decided, err := decide(ctx, c)
 	l := &Learner{
@@ -230,11 +230,11 @@ func choose(ctx context.Context, c config.Config) (choice, error) {
 	case c.Learn.URL == "" && c.Upstream.URL == "":
 		return by("", "no model server is configured"), nil
 	case c.Learn.Model == config.LearnNone || c.Learn.Model == "" && len(c.Learn.Prefer) == 0:
-		return by("", "learn.model requires it"), nil
+		return by("", "set by learn.model"), nil
 	case c.Learn.URL == "" && c.Upstream.Key == "" && c.Learn.Key == "" && !c.Learn.ClientKeys && (auto || c.Learn.Model == config.LearnChat) && !nearby(c.Upstream.URL):
 		return by("", "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"), nil
 	case c.Learn.Model == config.LearnChat:
-		return by(config.LearnChat, "learn.model requires it"), nil
+		return by(config.LearnChat, "set by learn.model"), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
@@ -261,16 +261,16 @@ func choose(ctx context.Context, c config.Config) (choice, error) {
 	return by(model, why), nil
 }
 
-// by returns the choice of a model, "" for the rules, with the reason.
+// choiceOf returns the choice of a model with the reason. The empty model means the built-in rules.
 func by(model, why string) choice { return choice{model: model, Learns: Learns{Why: why}} }
 
-// none returns the choice that applies while no wanted model is available.
+// noneYet returns the choice while no wanted model is available. first is the first wanted model.
 func none(first, wrong string) choice {
-	return choice{model: first, open: true, Learns: Learns{Why: "Loci looks for it again before each lesson", Wrong: wrong}}
+	return choice{model: first, open: true, Learns: Learns{Why: "Loci looks for the model again before each learning job", Wrong: wrong}}
 }
 
-// byName returns the choice of the model in learn.model, even if the server does not list it: some servers have
-// unlisted models.
+// choiceByName returns the choice of the model in learn.model, even if the server does not list the model:
+// some servers have unlisted models.
 func byName(model string, listed []string, err error) choice {
 	c := by(model, "learn.model names it")
 	if err == nil && listedAs(model, listed) == "" {
@@ -280,7 +280,7 @@ func byName(model string, listed []string, err error) choice {
 	return c
 }
 
-// chooseProvider returns the first wanted model that one of learn.providers has, if there is one.
+// chooseProvider returns the first wanted model that an entry of learn.providers has, or false.
 func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, err error) {
 	all, err := c.Learn.ProviderList()
 	if err != nil || len(all) == 0 || c.Learn.Model == config.LearnChat || c.Learn.Model == config.LearnNone {
@@ -294,7 +294,7 @@ func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, 
 		listing.Go(func() { lists[i], errs[i] = ListModels(ctx, all[i].At(c)) })
 	}
 	listing.Wait()
-	var listed []string // in the form PROVIDER/MODEL
+	var listed []string // names in the form PROVIDER/MODEL
 	for i, p := range all {
 		for _, model := range lists[i] {
 			listed = append(listed, p.Name+"/"+model)
@@ -328,7 +328,7 @@ func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, 
 	return choice{}, false, nil
 }
 
-// chooseAuto returns the smallest listed model, or the only one if there is just one.
+// chooseAuto returns the smallest listed model or, if only one chat model is listed, that model.
 func chooseAuto(listed []string) (model, why string) {
 	if model = smallestOf(listed); model != "" {
 		return model, "the smallest model that the server lists"
@@ -339,14 +339,14 @@ func chooseAuto(listed []string) (model, why string) {
 	return "", "the server lists no small model; name one as learn.model"
 }
 
-// refused reports whether an error is a server's final refusal, which a retry cannot change.
+// isRefusal reports whether a server has refused a request permanently: with a status 4xx except 429.
 func refused(err error) bool {
 	var answered interface{ Status() int }
 	return errors.As(err, &answered) && answered.Status() >= 400 && answered.Status() < 500 && answered.Status() != http.StatusTooManyRequests
 }
 
-// nearby reports whether a server is on this machine or in the same network. Such servers need no key and have
-// no quota.
+// isNearby reports whether a server is on this machine or in the same network. A nearby server needs no API
+// key and has no quota.
 func nearby(base string) bool {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -359,7 +359,7 @@ func nearby(base string) bool {
 	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".localhost")
 }
 
-// learnersWanted returns the models that may learn, by preference.
+// wantedModels returns the models that may learn, in order of preference.
 func learnersWanted(c config.Config) []string {
 	if (c.Learn.Model == config.LearnAuto || c.Learn.Model == "") && len(c.Learn.Prefer) > 0 {
 		return c.Learn.Prefer
@@ -367,7 +367,7 @@ func learnersWanted(c config.Config) []string {
 	return append([]string{c.Learn.Model}, c.Learn.Prefer...)
 }
 
-// firstListed returns the server's name for the first wanted model that it lists, "" if it lists none.
+// firstListed returns the listed name of the first wanted model that is listed, or "".
 func firstListed(wanted, listed []string) string {
 	for _, name := range wanted {
 		if model := listedAs(name, listed); model != "" {
@@ -377,8 +377,8 @@ func firstListed(wanted, listed []string) string {
 	return ""
 }
 
-// listedAs returns the server's name for a model, "" if it is not listed. The comparison ignores a provider
-// prefix and the suffix ":latest".
+// listedAs returns the listed name of a model, or "". The comparison ignores a provider prefix and the suffix
+// ":latest".
 func listedAs(name string, listed []string) string {
 	if name == smallest {
 		return smallestOf(listed)
@@ -399,10 +399,10 @@ func plainModel(id string) string {
 // parameters matches the billions of parameters in a model's name: "qwen2.5:0.5b", "Llama-3.2-1B-Instruct".
 var parameters = lazy.Compile(`(?i)(?:^|[^0-9.a-z])(\d+(?:\.\d+)?)b(?:[^a-z0-9]|$)`)
 
-// families maps words in names of small models to a size, comparable with billions of parameters.
+// familySizes maps words in the names of small models to a size that is comparable with billions of parameters.
 var families = map[string]float64{"nano": 2, "lite": 4, "mini": 8, "haiku": 9, "flash": 10, "small": 24}
 
-// otherUse are words in the names of models that are not meant for chats.
+// nonChatWords lists words in the names of models that do not answer chats.
 var otherUse = []string{"embed", "rerank", "tts", "audio", "realtime", "transcribe", "whisper", "image", "vision", "search", "moderation", "guard", "voxtral", "ocr", "minilm", "live", "codex", "deep-research"}
 
 func writesNothing(id string) bool {
@@ -410,7 +410,7 @@ func writesNothing(id string) bool {
 	return slices.ContainsFunc(otherUse, func(w string) bool { return strings.Contains(low, w) })
 }
 
-// sizeOf returns the size from a model's name in billions of parameters, infinity if the name has none.
+// sizeOf returns the size in a model's name in billions of parameters, or infinity if the name has none.
 func sizeOf(id string) float64 {
 	if m := parameters.FindStringSubmatch(id); m != nil {
 		if n, err := strconv.ParseFloat(m[1], 64); err == nil {
@@ -426,9 +426,9 @@ func sizeOf(id string) float64 {
 	return least
 }
 
-// smallestOf returns the smallest model by the parameters or family in its name, "" if no name has either.
-// Among models of equal size, it prefers the shortest name, without a date or "preview", and then the last in
-// order, the latest version.
+// smallestOf returns the listed model with the smallest size in its name, or "" if no name shows a size. Of
+// models with equal size it prefers the shortest name, which has no date or "preview", and then the last name
+// in order, which has the latest version.
 func smallestOf(listed []string) string {
 	best, least := "", math.Inf(1)
 	for _, id := range listed {
@@ -455,7 +455,7 @@ func LearnerOptions(c config.Config) llm.Options {
 	return o
 }
 
-// ChatModel returns the upstream's model for queries and for chats without a model, "" if there is none.
+// ChatModel returns the upstream's model for queries and for chats without a model, or "".
 func (l *Learner) ChatModel(ctx context.Context, c config.Config) string {
 	if c.Chats.Model != "" || c.Learn.URL != "" || l.embedded {
 		return c.Chats.Model
@@ -467,7 +467,7 @@ func (l *Learner) ChatModel(ctx context.Context, c config.Config) string {
 	return named(model)
 }
 
-// ListModels returns the models of the learning model's server. It does not retry.
+// ListModels returns the models of the learning model's server, after one attempt.
 func ListModels(ctx context.Context, c config.Config) ([]string, error) {
 	o := LearnerOptions(c)
 	o.Patience = time.Millisecond // one attempt

@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// kept returns the path of the trials file ("" if the store is "memory") and its trials by model and endpoint.
-// An unreadable file counts as empty.
+// storedTrials returns the path of the trials file ("" if the setting store is "memory") and its trials, by
+// model and endpoint. An unreadable file counts as empty.
 func (l *Learner) kept() (path string, trials map[string]learn.Trial) {
 	if dir, err := l.asked.DataDir(); err == nil && l.asked.Store != "memory" {
 		path = filepath.Join(dir, "trials.json")
@@ -29,13 +29,13 @@ func (l *Learner) kept() (path string, trials map[string]learn.Trial) {
 	return path, trials
 }
 
-// idOf returns the key under which a model's trials are stored. It includes the endpoint, because equal names
-// may be different models.
+// trialKey returns the key of a model's trial. It contains the endpoint, since models of different servers
+// may have the same name.
 func (l *Learner) idOf(model string) string {
 	return model + " at " + config.ShownURL(LearnerOptions(l.provider.At(l.asked)).BaseURL)
 }
 
-// Trial returns the last trial of a model at the learning server, if it is recent enough.
+// Trial returns the latest trial of a model at the learning server, and false if it is older than 30 days.
 func (l *Learner) Trial(model string) (is learn.Trial, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *Learner) Trial(model string) (is learn.Trial, ok bool) {
 	return is, true
 }
 
-// KeepTrial stores a trial for the learning server, with the current time.
+// StoreTrial stores a trial for the learning server, with the current time.
 func (l *Learner) KeepTrial(is learn.Trial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,13 +64,13 @@ func (l *Learner) KeepTrial(is learn.Trial) {
 	}
 	kept[l.idOf(is.Model)] = is
 	file, err := json.MarshalIndent(kept, "", "  ")
-	err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700)) // with a database server, the data folder may not exist yet
+	err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700)) // with a database server, the data folder may not exist
 	if err = errors.Join(err, disk.ReplaceAmongOthers(path, append(file, '\n'))); err != nil {
-		l.log.Warn("cannot store a trial; it is lost when the process ends", "err", err)
+		l.log.Warn("cannot store the trial of the learning model; it is lost when the process ends", "err", err)
 	}
 }
 
-// Try runs a trial of the configured learning model, and stores it. A failed trial is [memory.Invalid].
+// TryLearner runs and stores a trial of the configured learning model. A failed trial is [memory.Invalid].
 func Try(ctx context.Context, c config.Config, prompts *prompt.Set) (is learn.Trial, err error) {
 	l, err := ChooseLearner(ctx, c, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -24,7 +24,7 @@ func TestJSONErrorsAreExplained(t *testing.T) {
 		{JSONL, fact(`"confidence":"high"`), `is not a fact: "confidence" should be a number and is a text`},
 		{JSONL, fact(`"tags":"rain"`), `is not a fact: "tags" should be a list and is a text`},
 		{JSONL, fact(`"pinned":1`), `is not a fact: "pinned" should be true or false and is a number`},
-		{JSONL, fact(`"core":"often"`), `is not a fact: core is auto, always or never, not "often"`},
+		{JSONL, fact(`"core":"often"`), `is not a fact: core must be auto, always or never, not "often"`},
 		{JSONL, fact(`"scope":[]`), `is not a fact: "scope" should be an object and is a list`},
 		{JSONL, fact(`"provenance":{"conversation":true}`), `is not a fact: "provenance.conversation" should be a text and is true or false`},
 		{JSONL, fact(`"created_at":"yesterday"`), `is not a fact: "yesterday" is not a valid time; write it as 2026-05-03T14:00:00Z`},

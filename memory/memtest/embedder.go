@@ -11,13 +11,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Dims is the length of an [Embedder]'s vectors.
+// Dims is the number of dimensions of an [Embedder]'s vectors.
 const Dims = 32
 
-// Embedder embeds a text as its bag of words: texts with common words have similar vectors; case
-// and order do not matter. The zero Embedder is ready to use.
+// Embedder embeds a text as its bag of words. Texts with common words have similar vectors; case and order of
+// words have no effect. The zero Embedder is ready to use.
 type Embedder struct {
-	Name string // embedders with different names are different models, with different vectors
+	Name string // embedders with different names are different models with different vectors
 	Err  error  // if set, Embed fails with this error
 
 	texts atomic.Int64
@@ -29,10 +29,10 @@ func (e *Embedder) Fingerprint() string { return "words:" + e.Name }
 // Dims returns [Dims].
 func (e *Embedder) Dims() int { return Dims }
 
-// Texts returns how many texts were embedded.
+// EmbeddedTexts returns the number of embedded texts.
 func (e *Embedder) Texts() int { return int(e.texts.Load()) }
 
-// Embed returns a text's unit vector, the same for questions and documents.
+// Embed returns each text's unit vector, the same for questions and documents.
 func (e *Embedder) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([][]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (e *Embedder) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string)
 	return out, nil
 }
 
-// Embed returns a text's unit vector by the zero [Embedder].
+// Embed returns a text's unit vector, as embedded by the zero [Embedder].
 func Embed(text string) []float32 { return embed("", text) }
 
 func embed(model, text string) []float32 {

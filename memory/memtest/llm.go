@@ -8,27 +8,27 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Garbage is a reply that no parser can read.
+// Garbage is a reply that no parser accepts.
 const Garbage = "\x00}{ sure! here is your \"JSON\": [,,, <|end|>"
 
-// Line is a scripted reply of an [LLM].
+// ScriptLine is a scripted reply of an [LLM].
 type Line struct {
-	Prompt string // name of the prompt that the line answers; "": any prompt
+	Prompt string // name of the answered prompt; empty answers any prompt
 	Text   string
-	Err    error // if set, fail with this error
-	Hang   bool  // do not reply before the context ends
-	Always bool  // answer every matching prompt, not only one
+	Err    error // if set, Complete fails with this error
+	Hang   bool  // wait until the context ends instead of replying
+	Always bool  // answer every matching prompt; otherwise only the first
 }
 
-// LLM is a scripted model: each prompt uses up the first line that matches. Without a line it
-// returns [memory.Unavailable]. The zero LLM has no lines.
+// LLM is a scripted model. Each prompt removes the first matching line from the script. Without a matching
+// line Complete returns [memory.Unavailable]. The zero LLM has no lines.
 type LLM struct {
 	mu      sync.Mutex
 	script  []Line
 	prompts []memory.Prompt
 }
 
-// NewLLM returns a model with these lines.
+// NewLLM returns a model with a script.
 func NewLLM(script ...Line) *LLM {
 	return &LLM{script: slices.Clone(script)}
 }
@@ -40,7 +40,7 @@ func (m *LLM) Add(lines ...Line) {
 	m.script = append(m.script, lines...)
 }
 
-// Complete returns the next line for p.
+// Complete returns the reply of the first line that matches p.
 func (m *LLM) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
 	line, ok := m.next(p)
 	switch {
@@ -84,7 +84,7 @@ func (m *LLM) Prompts() []memory.Prompt {
 	return slices.Clone(m.prompts)
 }
 
-// Left returns the unused lines, except those with Always.
+// UnusedLines returns the remaining lines, except those with Always.
 func (m *LLM) Left() []Line {
 	m.mu.Lock()
 	defer m.mu.Unlock()

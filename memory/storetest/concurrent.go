@@ -33,8 +33,8 @@ const (
 	rounds  = 12
 )
 
-// together calls do from many goroutines at once, each on its own store if there are many, and
-// waits for all.
+// runConcurrently calls f in 8 goroutines at once and waits for all. With several replicas the goroutines use
+// them in turn.
 func (r *rig) together(do func(s memory.Store, worker int)) {
 	var group sync.WaitGroup
 	start := make(chan struct{})
@@ -66,7 +66,7 @@ func versionsAreDense(r *rig) {
 			}
 			mu.Lock()
 			if was, ok := at[receipt.Version]; ok {
-				r.Errorf("version %d was given twice, at %v and %v", receipt.Version, was, receipt.At)
+				r.Errorf("two writes have version %d, at %v and %v", receipt.Version, was, receipt.At)
 			}
 			at[receipt.Version] = receipt.At
 			mu.Unlock()
@@ -78,7 +78,7 @@ func versionsAreDense(r *rig) {
 			r.Fatalf("versions: got %v, want 1 to %d", versions, workers*rounds)
 		}
 		if i > 0 && !at[v].After(at[v-1]) {
-			r.Errorf("version %d at %v is not later than the one before at %v", v, at[v], at[v-1])
+			r.Errorf("version %d at %v is not later than the previous version at %v", v, at[v], at[v-1])
 		}
 	}
 	r.same("version", r.version(ana), int64(workers*rounds))
@@ -108,7 +108,7 @@ func baseLetsOneThrough(r *rig) {
 		}
 	})
 	if got := r.fact(ana, f.ID).ObservedSeq; got != won.Load() || got == 0 {
-		r.Errorf("counter: got %d, want %d, one for each change that went through", got, won.Load())
+		r.Errorf("counter: got %d, want %d, one for each applied change", got, won.Load())
 	}
 }
 
@@ -130,7 +130,7 @@ func eachJobRunsOnceAndAlone(r *rig) {
 		owner memory.Owner
 		kind  memory.JobKind
 	}
-	var mu sync.Mutex // guards the next two
+	var mu sync.Mutex // guards running and attempts
 	running, ran := map[line]string{}, map[string]int{}
 	r.together(func(s memory.Store, _ int) {
 		for {
@@ -154,7 +154,7 @@ func eachJobRunsOnceAndAlone(r *rig) {
 			at := line{j.Owner, j.Kind}
 			mu.Lock()
 			if other := running[at]; other != "" {
-				r.Errorf("%s runs while %s of the same owner and kind does", j.ID, other)
+				r.Errorf("%s runs while %s of the same owner and kind runs", j.ID, other)
 			}
 			running[at] = j.ID
 			ran[j.ID]++
@@ -163,7 +163,7 @@ func eachJobRunsOnceAndAlone(r *rig) {
 			run := memtest.Run("done " + j.ID)
 			run.Lease = &j.Lease
 			mu.Lock()
-			delete(running, at) // before it commits, since the next may start afterwards
+			delete(running, at) // before the commit: the next job may start as soon as the run is committed
 			mu.Unlock()
 			if _, err := s.Apply(r.Context(), j.Owner, run); err != nil {
 				r.Errorf("complete %s: %v", j.ID, err)
@@ -199,10 +199,10 @@ func readersSeeWholeRuns(r *rig) {
 				return
 			}
 			if version < at {
-				r.Errorf("since %d: got version %d, which is before it", at, version)
+				r.Errorf("since %d: got version %d, which is lower", at, version)
 			}
 			at = version
-			// Every run adds two facts, so there are twice as many as versions.
+			// Every run adds two facts: there are twice as many facts as versions.
 			if len(seen) != 2*int(at) {
 				r.Errorf("at version %d: got %d facts, want %d", at, len(seen), 2*at)
 				return

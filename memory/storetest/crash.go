@@ -20,27 +20,27 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Crash is a store to crash.
+// CrashConfig describes a store that RunCrash kills.
 type Crash struct {
-	// Open opens the store at a path, with this clock. The store may call point where a crash is
-	// critical: before and after a commit, for example. Other stores ignore it.
+	// Open opens the store at a path with a clock. A store may call point at places where a crash is
+	// critical, such as before and after a commit.
 	Open func(path string, now func() time.Time, point func()) (memory.Store, error)
-	// Kills is the number of random kills and, for a store with points, of kills at points. 0: a
-	// dozen, or the value of $LOCI_CRASH_KILLS.
+	// Kills is the number of random kills, and the maximum number of kills at points. 0 means
+	// $LOCI_CRASH_KILLS, or 12 if that is not set.
 	Kills int
 }
 
 const (
 	crashKills = 12
-	childEnv   = "LOCI_CRASH_CHILD" // the child's plan
-	acked      = "acked "           // prefix of an acknowledgement line
+	childEnv   = "LOCI_CRASH_CHILD" // environment variable with the child's plan as JSON
+	acked      = "acked "           // prefix of a line that acknowledges a write
 )
 
-// RunCrash checks that everything a store acknowledged exists, once, after kill -9. It runs the
-// test binary as a child process: several writers append turns, add facts and learn from turns, and
-// report acknowledgements on a pipe. The child is killed, at random or by itself at a numbered
-// point, the store is opened and checked, and the next child continues with the first
-// unacknowledged write. In the end all turns must be learned from, each once.
+// RunCrash checks that each acknowledged write exists exactly once after kill -9. It runs the test binary as
+// a child process in which several writers append turns, add facts and learn from turns, and report
+// acknowledgements on a pipe. The child is killed at random, or by itself at a numbered point. Then the store
+// is opened and checked, and the next child continues with the first unacknowledged write. At the end every
+// turn must have been learned from once.
 func RunCrash(t *testing.T, c Crash) {
 	if plan := os.Getenv(childEnv); plan != "" {
 		if err := crashChild(c, plan); err != nil {
@@ -60,23 +60,23 @@ func RunCrash(t *testing.T, c Crash) {
 		p := newCrashParent(t, c)
 		for point := range p.kills(t) {
 			if !p.round(t, 200, point+1) {
-				break // it has no points, or passes fewer
+				break // the store has no points, or fewer than point+1
 			}
 		}
 		p.finish(t)
 	})
 }
 
-// crashParent watches children and collects their acknowledgements.
+// crashParent runs children and collects their acknowledgements.
 type crashParent struct {
 	crash Crash
 	path  string
-	test  string // the test that the child runs
-	hours int    // offset of its clock, so that no dead child's lease is current
+	test  string // name of the test that the child runs
+	hours int    // offset of the child's clock; it grows with each child, so that leases of dead children have expired
 	acked ledger
 }
 
-// now returns a clock with this offset in hours.
+// clockAhead returns a clock that is ahead by a number of hours.
 func now(hours int) func() time.Time {
 	return func() time.Time { return time.Now().Add(time.Duration(hours) * time.Hour) }
 }
@@ -99,14 +99,14 @@ func (p *crashParent) kills(t *testing.T) int {
 	return crashKills
 }
 
-// round runs a child until it has sent acks more acknowledgements or, if point is not 0, died at
-// that point, and checks the store. It reports whether the child died at its point.
+// runRound runs a child until it has sent acks acknowledgements or, if point is not 0, has died at that
+// point. Then it checks the store. It reports whether the child died at the point.
 func (p *crashParent) round(t *testing.T, acks, point int) bool {
 	t.Helper()
 	died := p.runChild(t, acks, point)
 	p.check(t)
 	if t.Failed() {
-		t.Fatalf("after a kill at %d acknowledgements, point %d", acks, point)
+		t.Fatalf("after a kill at acknowledgement %d or point %d", acks, point)
 	}
 	return died
 }
@@ -138,7 +138,7 @@ func (p *crashParent) runChild(t *testing.T, acks, point int) bool {
 	return !killed
 }
 
-// listen reads acknowledgements until the child is dead, and kills it after enough of them.
+// readAcks reads acknowledgements until the child is dead. It kills the child after acks acknowledgements.
 func (p *crashParent) listen(out io.Reader, acks int, child *os.Process) (killed bool, failure string) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -171,23 +171,23 @@ func (p *crashParent) check(t *testing.T) {
 	r.must("close", r.Close())
 }
 
-// finish learns from the remaining turns, and checks that none is left.
+// finish learns from the remaining turns and checks that none remains.
 func (p *crashParent) finish(t *testing.T) {
 	t.Helper()
 	r := p.open(t)
-	for range 2 { // the first time may park the last children's job
+	for range 2 { // the first pass may park the job that the last child abandoned
 		for _, j := range r.jobs(ana, memory.JobParked) {
 			r.must("requeue", r.Requeue(r.Context(), ana, j.ID))
 		}
-		r.must("learn what is left", learnAll(r.Context(), r.Store, func(string) {}))
+		r.must("learn from the remaining turns", learnAll(r.Context(), r.Store, func(string) {}))
 	}
 	p.acked.check(r)
 	checkLearned(r)
-	t.Logf("%d acknowledged writes were there after the kills", p.acked.size())
+	t.Logf("%d acknowledged writes existed after the kills", p.acked.size())
 	r.must("close", r.Close())
 }
 
-// dieAt returns a point that kills this process at its n-th call; never, if n is 0.
+// killAt returns a function that kills this process at its n-th call, or never if n is 0.
 func dieAt(n int64) func() {
 	var passed atomic.Int64
 	return func() {
@@ -197,6 +197,6 @@ func dieAt(n int64) func() {
 		if self, err := os.FindProcess(os.Getpid()); err == nil {
 			_ = self.Kill()
 		}
-		select {} // the signal will arrive; nothing else may run
+		select {} // wait for the signal; nothing else may run
 	}
 }

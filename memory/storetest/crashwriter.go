@@ -15,9 +15,9 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// The child's writes follow from numbers alone, so that the parent can compute them: writer w's
-// n-th exchange is two turns and a job, its n-th fact a fact with a vector. A run named after the
-// job learns from it, and adds a fact named after its turn.
+// The child's writes depend only on numbers, so that the parent can compute them. The n-th exchange of writer
+// w has two turns and a job; its n-th fact has a vector. A run named after the job learns from the exchange
+// and adds a fact named after the user's turn.
 
 const crashWriters = 3
 
@@ -36,15 +36,15 @@ func crashFact(writer, n int) memory.Fact {
 
 func learnedFact(turn string) memory.Fact { return memtest.Fact(ana, "learned from "+turn) }
 
-// childPlan is the parent's instructions to a child.
+// childPlan is a child's instructions from the parent.
 type childPlan struct {
 	Path  string
-	Point int64             // to die at; 0: none
-	Hours int               // offset of its clock
-	Done  [crashWriters]int // finished writes of each writer
+	Point int64             // number of the point to die at; 0 means none
+	Hours int               // offset of the child's clock
+	Done  [crashWriters]int // number of acknowledged facts of each writer
 }
 
-// crashChild writes until it is killed.
+// crashChild writes to the store until the process is killed.
 func crashChild(c Crash, text string) error {
 	var plan childPlan
 	if err := json.Unmarshal([]byte(text), &plan); err != nil {
@@ -76,15 +76,15 @@ func crashChild(c Crash, text string) error {
 	return context.Cause(ctx)
 }
 
-// acknowledge reports to the parent in one write, so that no kill splits it.
+// acknowledge reports a write to the parent. It writes the line in one call, so that no kill splits it.
 func acknowledge(what string) {
 	if _, err := os.Stdout.WriteString(acked + what + "\n"); err != nil {
-		os.Exit(1) // the parent is gone
+		os.Exit(1) // the parent has ended
 	}
 }
 
-// write does a writer's work from the n-th write on, and wakes the learner. The first may exist
-// already, unacknowledged.
+// writeUntilKilled appends a writer's exchanges and facts from number n on and wakes the learner after each
+// exchange. The first exchange may exist: an earlier child may have died before its acknowledgement.
 func write(ctx context.Context, s memory.Store, writer, n int, wake chan<- struct{}) error {
 	for ; ; n++ {
 		if _, err := s.Append(ctx, ana, exchange(writer, n)); err != nil {
@@ -105,7 +105,7 @@ func write(ctx context.Context, s memory.Store, writer, n int, wake chan<- struc
 	}
 }
 
-// learnAll learns from all turns with a due job.
+// learnAll learns from all turns that have a due job.
 func learnAll(ctx context.Context, s memory.Store, acknowledge func(string)) error {
 	for {
 		j, err := s.Claim(ctx, learning, time.Minute)
@@ -124,11 +124,11 @@ func learnAll(ctx context.Context, s memory.Store, acknowledge func(string)) err
 	}
 }
 
-// ledger is the acknowledged writes.
+// acknowledgedWrites contains the acknowledged writes.
 type ledger struct {
-	exchanges, facts [crashWriters]int // of each writer: the first so many
-	learned          []string          // turns
-	bad              []string          // unreadable lines
+	exchanges, facts [crashWriters]int // by writer: number of acknowledged writes
+	learned          []string          // ids of the turns learned from
+	bad              []string          // lines that could not be parsed
 }
 
 func (l *ledger) enter(line string) {
@@ -157,11 +157,11 @@ func (l *ledger) size() int {
 	return n
 }
 
-// check looks for everything acknowledged, and for partial writes of the rest.
+// check checks that all acknowledged writes exist, and that no other write exists in part.
 func (l *ledger) check(r *rig) {
 	r.Helper()
 	if len(l.bad) > 0 {
-		r.Fatalf("the children said %q", l.bad)
+		r.Fatalf("the children wrote %q", l.bad)
 	}
 	there := readAll(r)
 	for w := range crashWriters {
@@ -181,15 +181,15 @@ func (l *ledger) check(r *rig) {
 	there.consistent(r)
 }
 
-// found is an owner's data after a kill.
+// dataAfterKill is an owner's data after a kill.
 type found struct {
-	memories map[string]int // how often listed, by id
-	added    map[string]int // how often added in the journal, by id of a fact
+	memories map[string]int // how often a list returns the memory, by id
+	added    map[string]int // how often the journal adds the fact, by id
 	turns    map[string]memory.Turn
 	jobs     map[string]memory.Job
 	vectors  map[string]bool
 	version  int64
-	writes   map[int64]bool // every version in the data
+	writes   map[int64]bool // versions that occur in the data
 }
 
 func readAll(r *rig) *found {
@@ -223,12 +223,12 @@ func readAll(r *rig) *found {
 func (f *found) once(r *rig, what, id string) {
 	r.Helper()
 	if n := f.memories[id]; n != 1 {
-		r.Errorf("acknowledged %s %s is there %d times, want once", what, id, n)
+		r.Errorf("acknowledged %s %s exists %d times, want once", what, id, n)
 	}
 }
 
-// whole checks a writer's exchanges, including unacknowledged ones: turns, vector, job and learning
-// exist together or not at all.
+// checkWhole checks a writer's exchanges, including unacknowledged ones: turns, vector, job and learned fact
+// of an exchange exist together or not at all.
 func (f *found) whole(r *rig, writer, acknowledged int) {
 	r.Helper()
 	for n := range acknowledged + 2 {
@@ -237,7 +237,7 @@ func (f *found) whole(r *rig, writer, acknowledged int) {
 		turn, ok := f.turns[user]
 		job, queued := f.jobs[j]
 		learned := f.memories[learnedFact(user).ID] == 1
-		if !queued && learned { // the row of a done job may be removed
+		if !queued && learned { // the store may already have removed the row of the done job
 			job.State, queued = memory.JobDone, true
 		}
 		if _, answered := f.turns[answer]; ok != answered || ok != queued || ok != f.vectors[user] {
@@ -247,22 +247,22 @@ func (f *found) whole(r *rig, writer, acknowledged int) {
 			r.Errorf("exchange %d of writer %d: job %q, learned fact %v, learned at %v; want all or none", n, writer, job.State, learned, turn.LearnedAt)
 		}
 		if fact := crashFact(writer, n).ID; f.memories[fact] == 1 && !f.vectors[fact] {
-			r.Errorf("fact %d of writer %d is there without its vector", n, writer)
+			r.Errorf("fact %d of writer %d has no vector", n, writer)
 		}
 	}
 }
 
-// consistent checks that no version is missing and that facts and journal agree.
+// checkConsistent checks that each version occurs in the data and that facts and journal agree.
 func (f *found) consistent(r *rig) {
 	r.Helper()
 	for v := int64(1); v <= f.version; v++ {
 		if !f.writes[v] {
-			r.Errorf("nothing has version %d of %d", v, f.version)
+			r.Errorf("no memory or change has version %d of %d", v, f.version)
 		}
 	}
 	for id, n := range f.added {
 		if n != 1 || f.memories[id] != 1 {
-			r.Errorf("fact %s was added %d times and is there %d times, want once", id, n, f.memories[id])
+			r.Errorf("fact %s was added %d times and exists %d times, want once", id, n, f.memories[id])
 		}
 	}
 	if facts := len(f.memories) - len(f.turns); facts != len(f.added) {
@@ -270,12 +270,12 @@ func (f *found) consistent(r *rig) {
 	}
 }
 
-// checkLearned checks that no turn is left to learn from.
+// checkLearned checks that no turn and no job remains.
 func checkLearned(r *rig) {
 	r.Helper()
 	left := r.turns(ana, memory.TurnQuery{Unlearned: true})
 	open := slices.DeleteFunc(r.jobs(ana), func(j memory.Job) bool { return j.State == memory.JobDone })
 	if len(left) > 0 || len(open) > 0 {
-		r.Errorf("after learning from all: %d turns and %d jobs are left: %+v", len(left), len(open), open)
+		r.Errorf("after learning from all turns: %d turns and %d jobs remain: %+v", len(left), len(open), open)
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawStep draws a piece of a random history: related script steps. Ids and texts are drawn from
-// few, so that steps interact. $n is the number of the piece.
+// drawStep draws one step of a random history: a few related script lines. Ids and texts come from small
+// sets, so that the steps affect each other. $n in a line is the step's number in the history.
 func drawStep(t *rapid.T) []string {
-	if rapid.IntRange(0, 20).Draw(t, "steps") == 0 { // package rapid shrinks a piece to this
+	if rapid.IntRange(0, 20).Draw(t, "steps") == 0 { // package rapid shrinks a step to this
 		return nil
 	}
 	owner := pick(t, "ana", "ben")
@@ -28,7 +28,7 @@ func drawStep(t *rapid.T) []string {
 
 func pick(t *rapid.T, of ...string) string { return rapid.SampledFrom(of).Draw(t, "word") }
 
-// oneIn returns a text in one of n cases, and otherwise "".
+// oneIn returns text() in one of n cases, and otherwise "".
 func oneIn(t *rapid.T, n int, text func() string) string {
 	if rapid.IntRange(1, n).Draw(t, "chance") < n {
 		return ""
@@ -48,7 +48,7 @@ func drawJob(t *rapid.T) string { return pick(t, "a", "b", "c") }
 
 func drawLease(t *rapid.T) string { return pick(t, "last", "last", "last", "last", "last", drawJob(t)) }
 
-// drawApply draws a run and sometimes its immediate undo.
+// drawApply draws a run, and sometimes steps that undo the run immediately.
 func drawApply(t *rapid.T, owner string) []string {
 	var clauses []string
 	for range rapid.IntRange(0, 4).Draw(t, "changes") {
@@ -74,8 +74,8 @@ func drawApply(t *rapid.T, owner string) []string {
 	return []string{work(pick(t, "", "", "", " as=again") + oneIn(t, 5, func() string { return " learned=" + drawTurn(t) }))}
 }
 
-// drawChange draws a change; the question mark replaces it, most of the time, by another if its
-// action does not fit the current state.
+// drawChange draws a change. With a question mark after its action, another action is used if it does not fit
+// the current state.
 func drawChange(t *rapid.T) string {
 	fits := "?"
 	if rapid.IntRange(0, 7).Draw(t, "fits") == 7 {

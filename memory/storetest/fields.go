@@ -12,16 +12,16 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// values are the meanings of a script's words.
+// values are the variables of a script.
 type values struct {
 	clock   *memtest.Clock
-	at      map[string]time.Time    // time of a write, by label
-	leases  map[string]memory.Lease // last lease, by label and by job
-	cursors map[string]string       // end of a page, by label
+	at      map[string]time.Time    // times of writes, by label
+	leases  map[string]memory.Lease // latest leases, by label of the claim and by job
+	cursors map[string]string       // cursors after a page, by label
 }
 
-// set sets the field at a path such as scope.project or valid_to, and creates the values on the
-// way.
+// setField sets the field at a path such as scope.project or valid_to. Nil pointers on the path are replaced
+// by new values.
 func (v *values) set(into reflect.Value, w word) error {
 	for name := range strings.SplitSeq(w.key, ".") {
 		if into.Kind() == reflect.Pointer {
@@ -44,9 +44,9 @@ func fieldOf(v reflect.Value, name string) reflect.Value {
 	return v.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
 }
 
-// read sets a value from a text. Lists are written a|b, a vector as the words that it embeds, a
-// lease as the step that claimed it or its job, a hit of a trace as KIND:ID:OWNER:WORDS, and the
-// hash of words as $words.
+// parseInto parses a text as a value of into's type. A list is written a|b, a vector as the text that it
+// embeds, a lease as the label of its claim or its job, a hit of a trace as KIND:ID:OWNER:TEXT, and the hash
+// of a text as $TEXT.
 func (v *values) read(into reflect.Value, text string) error {
 	switch into.Interface().(type) {
 	case time.Time:
@@ -127,7 +127,7 @@ func (v *values) readPlain(into reflect.Value, text string) error {
 	return nil
 }
 
-// owner returns the owner that a script names; any other text is an owner itself.
+// parseOwner returns the owner with a name used in scripts, or the name itself as owner.
 func (v *values) owner(name string) memory.Owner {
 	switch name {
 	case "ana":
@@ -140,7 +140,7 @@ func (v *values) owner(name string) memory.Owner {
 	return memory.Owner(name)
 }
 
-// lease returns a lease by the label of its claim or by its job; none:OWNER is an invalid one.
+// parseLease returns a lease by the label of its claim or by its job; none:OWNER is an invalid lease.
 func (v *values) lease(name string) (memory.Lease, error) {
 	if owner, ok := strings.CutPrefix(name, "none:"); ok {
 		return memory.Lease{Owner: v.owner(owner), Job: "job", Token: "none"}, nil
@@ -152,8 +152,8 @@ func (v *values) lease(name string) (memory.Lease, error) {
 	return lease, nil
 }
 
-// time reads a time: +1h and -1h are relative to [memtest.Epoch], now is the clock's, @run is that
-// of a write and @run-1us a little before it, 2021-06-01 is a day; "" is none.
+// parseTime parses a time: +1h and -1h are relative to [memtest.Epoch], now is the clock's time, @run is the
+// time of a write and @run-1us a microsecond earlier, 2021-06-01 is a day. The empty text is the zero time.
 func (v *values) time(text string) (time.Time, error) {
 	switch {
 	case text == "":
@@ -181,8 +181,8 @@ func (v *values) time(text string) (time.Time, error) {
 	return time.Parse(time.RFC3339Nano, text)
 }
 
-// lookUp returns a row's value at a path: a field, a method's result, or a field of a held value,
-// as a memory holds a fact.
+// valueAtPath returns a row's value at a path. Each name is a field, a method without arguments, or a field
+// of a struct in the row: fact.core, status or content of a memory.
 func lookUp(row reflect.Value, path string) reflect.Value {
 	for name := range strings.SplitSeq(path, ".") {
 		row = part(row, name)
@@ -224,7 +224,7 @@ func part(v reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// nameOf returns a row's name in scripts.
+// rowName returns the id, key or other name of a row, with which scripts refer to it.
 func nameOf(row reflect.Value) string {
 	switch v := row.Interface().(type) {
 	case memory.ProfileEntry:

@@ -18,11 +18,11 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// RunHistory plays random scripts on two stores, the reference and the one under test, and compares
-// all answers. Of the latter it also checks the rules of every script, that undoing a run restores
-// what was active before it and, at the end of each history, that reads as of a time equal those
-// made then. $LOCI_HISTORIES sets the number; package rapid shrinks a failing history, and prints
-// how to repeat it.
+// RunHistory plays random scripts on two stores, the reference and the tested store, and compares all
+// results. On the tested store it also checks the rules of every script, that undoing a run restores the
+// previous active data and, at the end of each history, that reads as of a time equal the reads made at that
+// time. $LOCI_HISTORIES sets the number of histories. Package rapid shrinks a failing history and prints how
+// to repeat it.
 func RunHistory(t *testing.T, reference, open Open) {
 	n, ok := number(t, "LOCI_HISTORIES")
 	if !ok {
@@ -41,7 +41,7 @@ func RunHistory(t *testing.T, reference, open Open) {
 		history := histories.Draw(rt, "history")
 		want, got := newPlayer(t, reference), newPlayer(t, open)
 		defer func() {
-			_ = want.Close() // closing is not compared
+			_ = want.Close() // errors of closing are not compared
 			_ = got.Close()
 		}()
 		if diff := compared(want, got, history); diff != "" {
@@ -54,7 +54,7 @@ var histories = rapid.SliceOfN(rapid.Custom(drawStep), 30, 40)
 
 const historiesMade = 25
 
-// number reads a number from the environment, if it is set.
+// envNumber reads a number from an environment variable. It returns false if the variable is empty.
 func number(t *testing.T, name string) (int, bool) {
 	text := os.Getenv(name)
 	if text == "" {
@@ -62,12 +62,12 @@ func number(t *testing.T, name string) (int, bool) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		t.Fatalf("%s is a number, not %q", name, text)
+		t.Fatalf("%s must be a number, not %q", name, text)
 	}
 	return n, true
 }
 
-// numbered returns the steps of a history.
+// historyLines returns the lines of a history, with the number of the step for $n.
 func numbered(history [][]string) []string {
 	var steps []string
 	for n, piece := range history {
@@ -78,7 +78,7 @@ func numbered(history [][]string) []string {
 	return steps
 }
 
-// compared plays a history on two stores and returns the first difference, "" for none.
+// firstDifference plays a history on two stores and returns the first difference, or "".
 func compared(want, got *play, history [][]string) string {
 	for _, step := range numbered(history) {
 		wanted, answer := want.answer(step), got.answer(step)
@@ -95,15 +95,15 @@ func compared(want, got *play, history [][]string) string {
 	}
 	for _, o := range []memory.Owner{ana, ben} {
 		if diff := difference(got.snapshot(o), want.snapshot(o)); diff != "" {
-			return fmt.Sprintf("what %s has in the end (-got +want):\n%s", o, diff)
+			return fmt.Sprintf("data of %s at the end (-got +want):\n%s", o, diff)
 		}
 	}
 	got.quietly(got.atTheEnd)
 	return got.TB.(*quiet).wrong
 }
 
-// answer is a step's result: errors by code, since messages are a store's own, and leases without
-// their token.
+// stepResult is a step's result. An error is compared only by code, and a lease without its token, since
+// messages and tokens differ between stores.
 type answer struct {
 	Code  memory.Code
 	Value any
@@ -138,8 +138,8 @@ func (p *play) answer(step string) (a answer) {
 	return a
 }
 
-// newPlayer returns a play that records failures instead of failing the test. Its clock stands
-// still, since stores may read it any number of times.
+// newRecordingRun returns a script run that records failures instead of failing the test. Its clock does not
+// advance by itself: stores may read it any number of times.
 func newPlayer(t *testing.T, open Open) *play {
 	clock := new(memtest.Clock)
 	clock.Step(-1)
@@ -152,9 +152,9 @@ func newPlayer(t *testing.T, open Open) *play {
 	return p
 }
 
-// quiet is a test that records its first failure.
+// failureRecorder is a TB that records its first failure.
 type quiet struct {
-	ctx   context.Context // of the test
+	ctx   context.Context // the test's context
 	wrong string
 }
 
@@ -175,7 +175,7 @@ func (q *quiet) Fatalf(format string, args ...any) {
 
 func (q *quiet) Skipf(format string, args ...any) { q.Fatalf(format, args...) }
 
-// quietly runs do and records a fatal failure.
+// recordFailures calls f and recovers from a recorded fatal failure.
 func (p *play) quietly(do func()) {
 	defer func() {
 		if r := recover(); r != nil && r != any(p.TB) {
@@ -185,7 +185,7 @@ func (p *play) quietly(do func()) {
 	do()
 }
 
-// moment is an owner's data at a time.
+// timedExport is an owner's data at the time of a read.
 type moment struct {
 	at       time.Time
 	exported export

@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// line is one step of a script: VERB ARGS: CLAUSE; CLAUSE => ROW, ROW. Only the verb is required.
+// scriptStep is one step of a script: VERB ARGUMENTS: CLAUSE; CLAUSE => ROW, ROW. Only the verb is required.
 type line struct {
 	text    string
 	verb    string
 	args    []word
 	clauses [][]word
-	checked bool // it has a =>
+	checked bool // the line has a =>
 	want    [][]word
-	label   string // the value of as=, which later steps use
-	more    bool   // its answer is a page that is not the last
+	label   string // value of as=, with which later steps refer to the result
+	more    bool   // the result is a page, and more pages follow
 }
 
-// word is a bare word or, with a key, KEY=VALUE. A part with spaces is quoted as in Go, and 3*"ab"
-// is "ababab". mark is punctuation.
+// word is a plain word or KEY=VALUE. A text with spaces is quoted as in Go, and 3*"ab" is "ababab". mark is
+// true for punctuation.
 type word struct {
 	key, value string
 	mark       bool
 }
 
-// parse reads a script: one step per line; an indented line continues the one before. # begins a
-// comment. The lines between each $name A B and end are repeated for A and for B, which may be in
-// single quotes.
+// parse parses a script: one step per line; an indented line continues the previous line; # begins a comment.
+// The steps between "each $name A B" and "end" are repeated with A and with B for $name; a value with spaces
+// is in single quotes.
 func parse(script string) ([]*line, error) {
 	var steps []string
 	for text := range strings.Lines(script) {
@@ -51,7 +51,7 @@ func parse(script string) ([]*line, error) {
 	return lines, nil
 }
 
-// unrolled repeats the steps between each and end.
+// unrollEach returns the steps with each block between "each" and "end" repeated for its values.
 func unrolled(steps []string) []string {
 	var out []string
 	for i := 0; i < len(steps); i++ {
@@ -101,7 +101,7 @@ func parseLine(text string) (*line, error) {
 	return l, nil
 }
 
-// parts splits words at a punctuation mark.
+// splitWords splits words at a punctuation mark.
 func parts(words []word, mark string) [][]word {
 	var out [][]word
 	for len(words) > 0 {
@@ -129,8 +129,8 @@ func split(text string) ([]word, error) {
 	}
 }
 
-// nextWord reads the first word of a text. Punctuation counts if a space follows, so that fact:tea
-// is one word.
+// nextWord returns the first word of a text, and the remaining text. Punctuation ends a word only before a
+// space: fact:tea is one word.
 func nextWord(text string) (word, string, error) {
 	for _, mark := range []string{"=>", ":", ";", ","} {
 		if rest, ok := strings.CutPrefix(text, mark); ok && (rest == "" || rest[0] == ' ') {

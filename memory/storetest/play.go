@@ -20,12 +20,12 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// scriptFiles are the rules as scripts; scripts/README.md describes their language.
+// scriptFiles contains the rules as scripts; scripts/README.md describes their language.
 //
 //go:embed scripts
 var scriptFiles embed.FS
 
-// runScripts plays each script of a folder on its own store.
+// runScripts plays each script of a folder on a new store.
 func runScripts(t *testing.T, open Open, folder string) {
 	files, err := fs.Glob(scriptFiles, folder+"/*.txtar")
 	if err != nil {
@@ -46,20 +46,19 @@ func runScripts(t *testing.T, open Open, folder string) {
 	}
 }
 
-// play is a running script. It records the script's writes, so that it knows what the store must
-// hold at the end.
+// scriptRun is a running script. It records the script's writes to check the store's data at the end.
 type play struct {
 	rig
 	values
-	owners    []memory.Owner                           // owners written to
-	things    map[memory.Owner]map[string]memory.Image // by target, as last written
-	turns     map[memory.Owner]map[string]memory.Turn  // by id, as first written
-	traces    map[string]memory.Trace                  // by id, as last saved
-	snapshots map[string]snapshot                      // by label
+	owners    []memory.Owner                           // owners that the script has written to
+	things    map[memory.Owner]map[string]memory.Image // latest written states, by target
+	turns     map[memory.Owner]map[string]memory.Turn  // turns as first written, by id
+	traces    map[string]memory.Trace                  // latest saved traces, by owner and id
+	snapshots map[string]snapshot                      // remembered data, by label
 	watched   map[memory.Owner][]moment
-	every     int64                   // versions between two moments
-	draft     map[string]memory.Image // writes of earlier changes of a step
-	ctx       context.Context         // a script may cancel it
+	every     int64                   // number of versions between two watched exports
+	draft     map[string]memory.Image // states written by earlier changes of the current step
+	ctx       context.Context         // context of all calls; a script may cancel it
 }
 
 func newPlay(r *rig) *play {
@@ -71,7 +70,7 @@ func newPlay(r *rig) *play {
 	}
 }
 
-// perform plays the steps of a script.
+// runSteps runs the steps of a script.
 func (p *play) perform(script string) {
 	p.Helper()
 	lines, err := parse(script)
@@ -82,8 +81,7 @@ func (p *play) perform(script string) {
 	}
 }
 
-// atTheEnd checks that everything is as last written, and that the past of watched owners is
-// unchanged.
+// checkEnd checks that all data is as last written, and that past reads of watched owners are unchanged.
 func (p *play) atTheEnd() {
 	p.Helper()
 	for _, o := range p.owners {
@@ -92,7 +90,7 @@ func (p *play) atTheEnd() {
 	}
 }
 
-// check compares an answer with what the step expects.
+// checkResult compares a result with the result that the step expects.
 func (p *play) check(l *line, answer any, err error) {
 	p.Helper()
 	if want := l.refusal(); want != nil {
@@ -132,7 +130,7 @@ func (p *play) check(l *line, answer any, err error) {
 	}
 }
 
-// refusal returns the error that the step expects, nil if it must succeed.
+// expectedError returns the error that the step expects, nil if the step must succeed.
 func (l *line) refusal() error {
 	switch {
 	case len(l.want) != 1 || len(l.want[0]) != 2 || l.want[0][0] != word{value: "error"}:
@@ -143,12 +141,12 @@ func (l *line) refusal() error {
 	return memory.Code(l.want[0][1].value)
 }
 
-// idle reports whether the step expects that nothing changes.
+// changesNothing reports whether the step expects that no data changes.
 func (l *line) idle() bool {
 	return l.refusal() != nil || len(l.want) == 1 && slices.Contains(l.want[0], word{key: "again", value: "true"})
 }
 
-// hold records the lease of a claimed job, and checks that a trace is as saved.
+// checkRow records the lease of a claimed job and checks that a trace equals the saved trace.
 func (p *play) hold(l *line, row any) {
 	p.Helper()
 	switch row := row.(type) {
@@ -157,7 +155,7 @@ func (p *play) hold(l *line, row any) {
 			return
 		}
 		if row.State != memory.JobRunning || row.Lease.Owner != row.Owner || row.Lease.Job != row.ID || row.Lease.Token == "" || row.Lease.Token == p.leases[row.ID].Token {
-			p.Errorf("%s\ngot %+v, want it running under a lease of its own", l.text, row)
+			p.Errorf("%s\ngot %+v, want a running job with a new lease", l.text, row)
 		}
 		p.leases[row.ID], p.leases[l.label] = row.Lease, row.Lease
 	case memory.Trace:
@@ -166,7 +164,7 @@ func (p *play) hold(l *line, row any) {
 	}
 }
 
-// oddTime finds a time that is not in stores' form.
+// invalidTime finds a time that is not in the form of [memory.Time].
 func oddTime(v reflect.Value) (odd time.Time, ok bool) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -186,7 +184,7 @@ func oddTime(v reflect.Value) (odd time.Time, ok bool) {
 	return odd, ok
 }
 
-// lacks checks that no read of an owner returns a word.
+// checkAbsent checks that no read of an owner's data returns a word.
 func (p *play) lacks(owner memory.Owner, word string) {
 	p.Helper()
 	all := map[string]any{"the present": p.snapshot(owner)}
@@ -197,7 +195,7 @@ func (p *play) lacks(owner memory.Owner, word string) {
 		data, err := json.Marshal(v)
 		p.must("marshal", err)
 		if strings.Contains(strings.ToLower(string(data)), word) {
-			p.Errorf("%s still says %s: %s", what, word, data)
+			p.Errorf("%s still contains %s: %s", what, word, data)
 		}
 	}
 	if found := p.list(owner, memory.Query{Kinds: allKinds, Statuses: allStatuses, Text: word}); len(found) > 0 {
@@ -205,7 +203,7 @@ func (p *play) lacks(owner memory.Owner, word string) {
 	}
 }
 
-// furnish writes one of everything for an owner, under ids that all owners share.
+// writeSamples writes one record of each kind for an owner, with the same ids for all owners.
 func (p *play) furnish(owner memory.Owner) {
 	p.Helper()
 	p.perform(strings.ReplaceAll(furnishing, "$o", string(owner)))
@@ -236,9 +234,9 @@ func rowsOf(answer any) []reflect.Value {
 	return rows
 }
 
-// differs returns how a row differs from what is wanted, "" for not at all.
+// rowDifference describes how a row differs from the expected row, or returns "".
 func (p *play) differs(row reflect.Value, want []word) string {
-	if counts, ok := row.Interface().(memory.Counts); ok { // a count that is not named is 0
+	if counts, ok := row.Interface().(memory.Counts); ok { // a count without a name in want is 0
 		var all memory.Counts
 		p.fill(&all, want)
 		return difference(counts, all)
@@ -255,7 +253,7 @@ func (p *play) differs(row reflect.Value, want []word) string {
 			if w.value == "" {
 				continue
 			}
-			return fmt.Sprintf("it has no %s, want %q", w.key, w.value)
+			return fmt.Sprintf("the row has no %s, want %q", w.key, w.value)
 		}
 		wanted := reflect.New(got.Type()).Elem()
 		if err := p.read(wanted, w.value); err != nil {
@@ -279,7 +277,7 @@ func showAll(rows []reflect.Value, more bool) string {
 	return fmt.Sprintf("%d rows\n\t%s", len(rows), strings.Join(out, "\n\t"))
 }
 
-// fill sets the fields of a struct by the KEY=VALUE among words.
+// fill sets the fields of a struct from the KEY=VALUE words.
 func (p *play) fill(into any, words []word) {
 	p.Helper()
 	for _, w := range words {
@@ -292,7 +290,7 @@ func (p *play) fill(into any, words []word) {
 	}
 }
 
-// bare removes and returns the first bare word of the step's arguments.
+// nextArg removes the first plain word of the step's arguments and returns it.
 func (p *play) bare(l *line) string {
 	p.Helper()
 	i := slices.IndexFunc(l.args, func(w word) bool { return w.key == "" })
@@ -304,7 +302,7 @@ func (p *play) bare(l *line) string {
 	return w.value
 }
 
-// bare returns the bare words among words.
+// plainWords returns the plain words among words.
 func bare(words []word) []string {
 	var out []string
 	for _, w := range words {
@@ -315,8 +313,8 @@ func bare(words []word) []string {
 	return out
 }
 
-// write makes a write, and records the changes if they are made. A refused or repeated one must
-// change nothing.
+// recordWrite calls makeWrite and records the changes if the write succeeds. A refused or repeated write must
+// change no data.
 func (p *play) write(l *line, owner memory.Owner, changes []memory.Change, do func() (memory.Receipt, error)) (memory.Receipt, error) {
 	p.Helper()
 	var was snapshot
@@ -326,7 +324,7 @@ func (p *play) write(l *line, owner memory.Owner, changes []memory.Change, do fu
 	}
 	receipt, err := do()
 	if idle {
-		p.same(l.text+"\nleaves everything as it was", p.snapshot(owner), was)
+		p.same(l.text+"\nmust change no data", p.snapshot(owner), was)
 	}
 	if err != nil || receipt.Again {
 		return receipt, err
@@ -336,7 +334,7 @@ func (p *play) write(l *line, owner memory.Owner, changes []memory.Change, do fu
 		p.owners = append(p.owners, owner)
 	}
 	if last := p.at[string(owner)]; !receipt.At.After(last) {
-		p.Errorf("%s\nis of %v, want it later than the write before, which is of %v", l.text, receipt.At, last)
+		p.Errorf("%s\nhas the time %v, want later than the previous write at %v", l.text, receipt.At, last)
 	}
 	p.at[string(owner)], p.at[l.label] = receipt.At, receipt.At
 	if _, ok := p.watched[owner]; ok && receipt.Version%p.every == 0 {
@@ -348,8 +346,7 @@ func (p *play) write(l *line, owner memory.Owner, changes []memory.Change, do fu
 	return receipt, nil
 }
 
-// asWritten checks that an owner's data is as the script last wrote it, and that the journal
-// agrees.
+// checkLastWritten checks that an owner's data is as last written by the script, and that the journal agrees.
 func (p *play) asWritten(owner memory.Owner) {
 	p.Helper()
 	now := p.images(owner)
@@ -359,7 +356,7 @@ func (p *play) asWritten(owner memory.Owner) {
 		}
 		journal := p.changes(owner, memory.ChangeQuery{Target: target, Limit: 1})
 		if len(journal) != 1 {
-			p.Errorf("the journal of %s has nothing of %s", owner, target)
+			p.Errorf("the journal of %s has no change of %s", owner, target)
 			continue
 		}
 		p.same("as journalled: "+target+" of "+string(owner), journal[0].After, want, writtenAlike)
@@ -368,12 +365,12 @@ func (p *play) asWritten(owner memory.Owner) {
 		if mark, ok := p.things[owner]["turn:"+id]; ok {
 			want.Status = mark.Status()
 		}
-		p.same("as said: "+id, p.get(owner, id), []memory.Memory{{Turn: &want}}, writtenAlike)
+		p.same("as appended: "+id, p.get(owner, id), []memory.Memory{{Turn: &want}}, writtenAlike)
 	}
 }
 
-// images returns an owner's images by target: of entries, relations and contexts only the active
-// ones.
+// currentStates returns the states of an owner's data by target. Of profile entries, relations and contexts
+// it returns only the active ones.
 func (p *play) images(owner memory.Owner) map[string]memory.Image {
 	p.Helper()
 	all := p.snapshot(owner)
@@ -412,7 +409,7 @@ func (p *play) images(owner memory.Owner) map[string]memory.Image {
 	return images
 }
 
-// writtenAlike ignores fields that the store sets, and compares times as the store rounds them.
+// ignoreStoreFields ignores fields that the store sets, and compares times as rounded by stores.
 var writtenAlike = cmp.Options{
 	ignoreVersions,
 	cmp.FilterPath(func(path cmp.Path) bool {
@@ -422,8 +419,8 @@ var writtenAlike = cmp.Options{
 	cmp.Comparer(func(a, b time.Time) bool { return memory.Time(a).Equal(memory.Time(b)) }),
 }
 
-// asWatched checks that reads as of each write, and just before the next, return the data of that
-// time.
+// checkWatched checks that reads as of each write, and as of a microsecond before the next write, return the
+// data of that time.
 func (p *play) asWatched(owner memory.Owner) {
 	p.Helper()
 	moments := p.watched[owner]
@@ -435,7 +432,7 @@ func (p *play) asWatched(owner memory.Owner) {
 	}
 }
 
-// state returns the image of a thing as the script last wrote it or, for a new one, a sample.
+// latestState returns the latest written state of a target, or a sample for a new target.
 func (p *play) state(owner memory.Owner, target string) memory.Image {
 	p.Helper()
 	kind, id, _ := strings.Cut(target, ":")
@@ -452,7 +449,7 @@ func (p *play) state(owner memory.Owner, target string) memory.Image {
 	return p.sample(owner, kind, id)
 }
 
-// mark returns the changeable part of a conversation, and whether it exists.
+// conversationState returns the changeable part of a conversation, and whether the conversation exists.
 func (p *play) mark(owner memory.Owner, id string) (memory.ConversationMark, bool) {
 	p.Helper()
 	page, err := p.Conversations(p.ctx, owner, memory.ConversationQuery{IDs: []string{id}})
@@ -494,7 +491,7 @@ func (p *play) sample(owner memory.Owner, kind, id string) memory.Image {
 	return memory.Image{}
 }
 
-// clone returns an image with copies of its things.
+// cloneState returns a copy of a state that shares no struct with i.
 func clone(i memory.Image) memory.Image {
 	v := reflect.ValueOf(&i).Elem()
 	for n := range v.NumField() {
@@ -507,7 +504,7 @@ func clone(i memory.Image) memory.Image {
 	return i
 }
 
-// thingOf returns a pointer to an image's thing; invalid without one.
+// targetOf returns the pointer that is set in a state, or the zero Value if none is set.
 func thingOf(i *memory.Image) reflect.Value {
 	v := reflect.ValueOf(i).Elem()
 	for n := range v.NumField() {
@@ -518,8 +515,8 @@ func thingOf(i *memory.Image) reflect.Value {
 	return reflect.Value{}
 }
 
-// undo returns the changes that revert changes, newest first: each target returns to its image
-// before, added ones are retired.
+// undoChanges returns the changes that revert changes, newest first: each target returns to its previous
+// state, and added targets are retired.
 func undo(changes []memory.Change) []memory.Change {
 	var back []memory.Change
 	for _, c := range changes {

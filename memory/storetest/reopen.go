@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// OpenAt opens the store at a path, new if there was none, with this clock.
+// OpenAt opens the store at a path with a clock, or creates a store there.
 type OpenAt func(path string, now func() time.Time) (memory.Store, error)
 
 // RunReopen checks that acknowledged writes exist after closing a store and opening it again.
@@ -21,7 +21,7 @@ func RunReopen(t *testing.T, open OpenAt) {
 		if err != nil {
 			t.Fatalf("open: %v", err)
 		}
-		t.Cleanup(func() { _ = s.Close() }) // closed already, unless the test failed
+		t.Cleanup(func() { _ = s.Close() }) // a second close, unless the test failed
 		return s
 	}
 	r := newRig(t, openIt)
@@ -43,20 +43,20 @@ func RunReopen(t *testing.T, open OpenAt) {
 		r.stores = []memory.Store{openIt(t, r.clock.Now)}
 		r.next()
 		for o, want := range was {
-			r.same("what "+string(o)+" has", r.snapshot(o), want)
+			r.same("data of "+string(o), r.snapshot(o), want)
 		}
-		r.same("what Ana had", r.export(ana, memory.At{AsOf: at}), past)
+		r.same("earlier data of Ana", r.export(ana, memory.At{AsOf: at}), past)
 	}
 	if got, err := r.Trace(r.Context(), ana, "trace"); err != nil || got.Question != trace.Question {
 		r.Errorf("trace: got %+v, %v", got, err)
 	}
 	if again := r.applyRun(ana, memtest.Run("furnish")); !again.Again {
-		r.Errorf("a run that was applied before: got %+v, want again", again)
+		r.Errorf("a run that was applied before: got %+v, want Again set", again)
 	}
 	if next := r.append(ana, memtest.Batch(ana, "c", 2, "well")); next.Version != was[ana].Version+1 || !next.At.After(was[ana].Journal[0].At) {
 		r.Errorf("next write: got %+v, want version %d and a later time", next, was[ana].Version+1)
 	}
-	r.must("finish with the lease from before", r.Finish(r.Context(), held.Lease, memory.Outcome{Done: true}))
+	r.must("finish with the lease from before closing", r.Finish(r.Context(), held.Lease, memory.Outcome{Done: true}))
 	unheard := memtest.Fact(ana, "unheard of")
 	twin := unheard
 	twin.ID = memtest.ID("twin")

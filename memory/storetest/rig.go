@@ -17,14 +17,14 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// The owners in the rules.
+// The owners in scripts and rules.
 var (
 	ana  = memtest.Ana
 	ben  = memtest.Ben
 	team = memtest.Team
 )
 
-// TB is the part of a test that a rig needs.
+// TB is the part of [testing.TB] that a rig needs.
 type TB interface {
 	Helper()
 	Context() context.Context
@@ -33,11 +33,11 @@ type TB interface {
 	Skipf(format string, args ...any)
 }
 
-// rig is a test with an empty store and its clock.
+// rig is a test with an empty store and the store's clock.
 type rig struct {
 	TB
-	memory.Store                // for the next step
-	stores       []memory.Store // all on the same database
+	memory.Store                // store of the current step
+	stores       []memory.Store // replicas on the same database; one store if there are none
 	clock        *memtest.Clock
 	runs         int
 }
@@ -55,13 +55,13 @@ func rigOn(tb TB, s memory.Store, clock *memtest.Clock) *rig {
 	return r
 }
 
-// next switches to another store.
+// nextReplica switches to the next replica.
 func (r *rig) next() {
 	r.stores = append(r.stores[1:len(r.stores):len(r.stores)], r.stores[0])
 	r.Store = r.stores[0]
 }
 
-// Close closes all stores.
+// Close closes all replicas.
 func (r *rig) Close() error {
 	var errs []error
 	for _, s := range r.stores {
@@ -70,13 +70,13 @@ func (r *rig) Close() error {
 	return errors.Join(errs...)
 }
 
-// run returns a new run.
+// run returns a run with a new id.
 func (r *rig) run() memory.Run {
 	r.runs++
 	return memtest.Run(fmt.Sprintf("run %d", r.runs))
 }
 
-// apply makes changes that must succeed.
+// apply applies changes that must succeed.
 func (r *rig) apply(owner memory.Owner, changes ...memory.Change) memory.Receipt {
 	r.Helper()
 	return r.applyRun(owner, r.run(), changes...)
@@ -115,7 +115,7 @@ func (r *rig) add(owner memory.Owner, contents ...string) []memory.Fact {
 	return facts
 }
 
-// get returns the memories with these ids, all of which must exist.
+// get returns the memories with these ids. All must exist.
 func (r *rig) get(owner memory.Owner, ids ...string) []memory.Memory {
 	r.Helper()
 	got, err := r.Get(r.Context(), owner, ids...)
@@ -183,7 +183,7 @@ func (r *rig) must(what string, err error) {
 	}
 }
 
-// same checks two values as the contract compares them.
+// checkEqual checks that two values are equal under the contract.
 func (r *rig) same(what string, got, want any, options ...cmp.Option) {
 	r.Helper()
 	if diff := difference(got, want, options...); diff != "" {
@@ -195,8 +195,8 @@ func difference(got, want any, options ...cmp.Option) string {
 	return cmp.Diff(got, want, append(options, asContract)...)
 }
 
-// asContract compares as the contract does: a nil list is an empty list, metadata are JSON, and
-// vectors went through float16.
+// contractEquality compares under the contract: a nil list equals an empty list, metadata is compared as
+// JSON, and vectors are compared with the precision of float16.
 var asContract = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.FilterValues(func(a, b json.RawMessage) bool { return len(a)+len(b) > 0 }, cmp.Comparer(sameJSON)),
@@ -205,7 +205,7 @@ var asContract = cmp.Options{
 
 func sameJSON(a, b json.RawMessage) bool { return reflect.DeepEqual(parsed(a), parsed(b)) }
 
-// parsed keeps numbers as they are written.
+// decodeJSON decodes JSON without rounding numbers.
 func parsed(raw json.RawMessage) (v any) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -215,7 +215,7 @@ func parsed(raw json.RawMessage) (v any) {
 	return v
 }
 
-// ignoreVersions ignores the versions of past images.
+// ignoreVersions ignores all fields Version, which are undefined in reads of a past time.
 var ignoreVersions = cmp.FilterPath(func(p cmp.Path) bool {
 	field, ok := p.Last().(cmp.StructField)
 	return ok && field.Name() == "Version"

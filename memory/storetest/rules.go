@@ -10,8 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// goRules are the rules that no script can express: about callbacks, large numbers and shared
-// memory.
+// goRules are the rules that a script cannot express: about callbacks, large numbers and shared slices.
 var goRules = []rule{
 	{"SinceEndsWithYield", sinceEndsWithYield},
 	{"VectorModels", vectorModels},
@@ -35,7 +34,7 @@ func sinceEndsWithYield(r *rig) {
 		return nil
 	})
 	if !errors.Is(err, enough) || seen != 2 {
-		r.Errorf("yield that ends it at the second item: got %v after %d, want %v after 2", err, seen, enough)
+		r.Errorf("yield that returns an error at the second item: got %v after %d, want %v after 2", err, seen, enough)
 	}
 }
 
@@ -57,7 +56,7 @@ func vectorModels(r *rig) {
 	embed(facts[1], "a", 1, 0)
 	is(ana, "a", "b")
 	is(ben)
-	embed(facts[0], "b") // no vector replaces one
+	embed(facts[0], "b") // a vector without values deletes the stored vector
 	is(ana, "a")
 }
 
@@ -119,7 +118,7 @@ func valuesAreTheCallers(r *rig) {
 	}
 	spoil(&fact)
 	vector.Values[0], b.Turns[0].Content, b.Conversation.Contexts[0], b.Jobs[0].Turns[0] = 9, "spoilt", "spoilt", "spoilt"
-	r.same("after the writer wrote on", r.snapshot(ana), was)
+	r.same("after the arguments of writes were modified", r.snapshot(ana), was)
 
 	read := r.snapshot(ana)
 	for _, m := range read.Export.Memories {
@@ -135,10 +134,10 @@ func valuesAreTheCallers(r *rig) {
 			read.Items[i].Vector[0] = 9
 		}
 	}
-	r.same("after a reader wrote to what it got", r.snapshot(ana), was)
+	r.same("after the results of reads were modified", r.snapshot(ana), was)
 }
 
-// deepCopy returns a copy of s that shares nothing with it.
+// deepCopy returns a copy of s that shares no memory with s.
 func (r *rig) deepCopy(s snapshot) snapshot {
 	r.Helper()
 	var b bytes.Buffer

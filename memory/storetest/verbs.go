@@ -14,14 +14,14 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// everything is all optional interfaces of a [memory.Store].
+// fullStore includes all optional interfaces of a [memory.Store] that scripts use.
 type everything interface {
 	memory.Store
 	memory.Sessions
 	memory.Keys
 }
 
-// take makes a step: one of the script's own, or the store's method of that name.
+// runStep runs a step: a verb of the script language, or the store's method with the verb's name.
 func (p *play) take(l *line) (any, error) {
 	p.next()
 	switch l.verb {
@@ -60,8 +60,8 @@ func (p *play) take(l *line) (any, error) {
 	return p.callStep(l)
 }
 
-// callStep calls a method of the store. Its arguments are read from the step by type: bare words in
-// order, the fields of a struct by KEY=VALUE, and of several structs those of each clause.
+// callStep calls a method of the store. The arguments are parsed from the step by type: plain words in order,
+// the fields of a struct from KEY=VALUE, and each struct of a list from one clause.
 func (p *play) callStep(l *line) (any, error) {
 	p.Helper()
 	name := strings.ReplaceAll(l.verb, "-", "")
@@ -98,7 +98,7 @@ func (p *play) callStep(l *line) (any, error) {
 	return out.Interface(), err
 }
 
-// methodNamed returns the method's name for a step: addsession is AddSession.
+// methodName returns the name of the method for a verb: AddSession for addsession.
 func methodNamed(step string) string {
 	for m := range reflect.TypeFor[everything]().Methods() {
 		if strings.EqualFold(m.Name, step) {
@@ -108,12 +108,12 @@ func methodNamed(step string) string {
 	return ""
 }
 
-// isStruct reports whether an argument is written field by field.
+// isStruct reports whether an argument of type t is written as KEY=VALUE words.
 func isStruct(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]() && t != reflect.TypeFor[memory.Lease]()
 }
 
-// many reads the variadic arguments of a method.
+// parseVariadic parses the variadic arguments of a method.
 func (p *play) many(l *line, of reflect.Type) []reflect.Value {
 	p.Helper()
 	var out []reflect.Value
@@ -147,8 +147,8 @@ func results(out []reflect.Value) (first reflect.Value, err error) {
 	return first, err
 }
 
-// pages reads one page if the query has a limit or a cursor, and otherwise everything, which must
-// be the same in small pages.
+// readPages reads one page if the query has a limit or a cursor. Otherwise it reads all pages, and checks
+// that pages of one and two rows have the same rows.
 func (p *play) pages(l *line, query reflect.Value, read func() (reflect.Value, error)) (any, error) {
 	limit, cursor := query.FieldByName("Limit"), query.FieldByName("Cursor")
 	if limit.Int() != 0 || cursor.String() != "" {
@@ -173,7 +173,7 @@ func (p *play) pages(l *line, query reflect.Value, read func() (reflect.Value, e
 				return rows, err
 			}
 			if next == cursor.String() {
-				p.Fatalf("%s\nthe cursor does not move", l.text)
+				p.Fatalf("%s\nthe cursor of the next page is the same", l.text)
 			}
 			cursor.SetString(next)
 		}
@@ -187,7 +187,7 @@ func (p *play) pages(l *line, query reflect.Value, read func() (reflect.Value, e
 	return rows.Interface(), err
 }
 
-// applyStep is apply OWNER run-fields: ACTION TARGET "words" fields; …; job …; vector ….
+// applyStep runs apply OWNER run-fields: ACTION TARGET "words" fields; …; job …; vector ….
 func (p *play) applyStep(l *line) (any, error) {
 	owner, run := p.owner(p.bare(l)), p.newRun(l)
 	p.fill(&run, l.args)
@@ -195,7 +195,7 @@ func (p *play) applyStep(l *line) (any, error) {
 	return p.write(l, owner, changes, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, run, changes...) })
 }
 
-// newRun returns the run of a step, with the step's label as id.
+// newRun returns the run of a step. Its id is the step's label, if it has one.
 func (p *play) newRun(l *line) memory.Run {
 	if l.label != "" {
 		return memtest.Run(l.label)
@@ -203,7 +203,7 @@ func (p *play) newRun(l *line) memory.Run {
 	return p.run()
 }
 
-// clauses reads the clauses of a write: jobs and vectors, and the changes that it returns.
+// parseClauses parses the clauses of a write. It adds jobs and vectors to the lists and returns the changes.
 func (p *play) clauses(owner memory.Owner, clauses [][]word, jobs *[]memory.Job, vectors *[]memory.Vector) []memory.Change {
 	p.Helper()
 	var changes []memory.Change
@@ -229,14 +229,15 @@ func (p *play) clauses(owner memory.Owner, clauses [][]word, jobs *[]memory.Job,
 	return changes
 }
 
-// statusAfter is the status after an action, unless the script sets another.
+// statusAfter is the status of a target after an action, unless the script sets a status.
 var statusAfter = map[memory.Action]memory.Status{
 	memory.ActionRetire: memory.Retired, memory.ActionUnlink: memory.Retired, memory.ActionRestore: memory.Active,
 	memory.ActionApprove: memory.Active, memory.ActionReject: memory.Rejected, memory.ActionLink: memory.Active,
 }
 
-// change makes a change of a thing as the script last wrote it. Words and fields are the thing's;
-// other fields are the change's. A replace also names the new fact, and makes two changes.
+// makeChanges returns a change of a target's latest written state. names are the target and its text; fields
+// set fields of the target, or of the change if the target lacks the field. A replace also names the new fact
+// and returns two changes.
 func (p *play) change(owner memory.Owner, action memory.Action, names []string, fields []word) []memory.Change {
 	p.Helper()
 	if fits, ok := strings.CutSuffix(string(action), "?"); ok {
@@ -275,8 +276,8 @@ func (p *play) change(owner memory.Owner, action memory.Action, names []string, 
 	return []memory.Change{c}
 }
 
-// fitting returns an action that fits a thing's state: the requested one if it fits, and otherwise
-// an update or an add. Turns and conversations are not added.
+// fittingAction returns an action that fits the state of a target: the requested action if it fits, otherwise
+// an update or an add. Turns and conversations cannot be added.
 func (p *play) fitting(owner memory.Owner, action memory.Action, target string) (memory.Action, bool) {
 	_, drafted := p.draft[target]
 	_, there := p.things[owner][target]
@@ -297,7 +298,7 @@ func (p *play) fitting(owner memory.Owner, action memory.Action, target string) 
 	return memory.ActionAdd, kind != "turn" && kind != "conversation"
 }
 
-// versionOf returns a memory's version, 0 if there is none.
+// versionOf returns a memory's version, 0 if it does not exist.
 func (p *play) versionOf(owner memory.Owner, i memory.Image) int64 {
 	_, id, _ := strings.Cut(i.Target(), ":")
 	found, err := p.Get(p.ctx, owner, id)
@@ -322,9 +323,9 @@ func reword(i *memory.Image, words string) {
 	}
 }
 
-// appendStep is append OWNER CONVERSATION conversation-fields from=N "words"…: clauses.
-// The words are said by user and assistant in turn; the turn at place 3 of c is c3. Clauses
-// are those of apply, turn ID "words" fields, and path ID… after=ID from=N.
+// appendStep runs append OWNER CONVERSATION conversation-fields from=N "words"…: clauses. The words are turns
+// of user and assistant alternately; the turn with index 3 of c is c3. Clauses are those of apply, turn ID
+// "words" fields, and path ID… after=ID from=N.
 func (p *play) appendStep(l *line) (any, error) {
 	owner := p.owner(p.bare(l))
 	b := memory.Batch{Conversation: memtest.Conversation(owner, p.bare(l))}
@@ -369,7 +370,7 @@ func (p *play) appendStep(l *line) (any, error) {
 	return receipt, err
 }
 
-// turnAt returns the turn at an index of a conversation's only path.
+// turnAt returns a turn of a conversation with only one path, by the turn's index.
 func turnAt(c memory.Conversation, index int, words string) memory.Turn {
 	t := memtest.Turn(c.Owner, c.ID, index, []memory.Role{memory.RoleUser, memory.RoleAssistant}[index%2], words)
 	t.ID = fmt.Sprint(c.ID, index)
@@ -380,7 +381,8 @@ func turnAt(c memory.Conversation, index int, words string) memory.Turn {
 	return t
 }
 
-// eraseStep is erase OWNER run-fields ID…: job …. What was erased is not as it was written.
+// eraseStep runs erase OWNER run-fields ID…: job …. Afterwards the written states of the owner are no longer
+// compared.
 func (p *play) eraseStep(l *line) (any, error) {
 	owner, run := p.owner(p.bare(l)), p.newRun(l)
 	run.Kind = "erase"
@@ -393,7 +395,7 @@ func (p *play) eraseStep(l *line) (any, error) {
 	return receipt, err
 }
 
-// undoStep is undo OWNER change-query: it takes back the changes that the query finds.
+// undoStep runs undo OWNER change-query: it reverts the changes that the query selects.
 func (p *play) undoStep(l *line) (any, error) {
 	owner := p.owner(p.bare(l))
 	var q memory.ChangeQuery
@@ -402,8 +404,8 @@ func (p *play) undoStep(l *line) (any, error) {
 	return p.write(l, owner, back, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, p.newRun(l), back...) })
 }
 
-// sinceStep is since OWNER VERSION model=NAME. Each item is what get returns, what is gone
-// has an id alone, and the whole is of the owner's version.
+// sinceStep runs since OWNER VERSION model=NAME. It checks that each item equals the result of get, that a
+// removed item has only id and version, and that the result has the owner's version.
 func (p *play) sinceStep(l *line) (any, error) {
 	owner := p.owner(p.bare(l))
 	var of struct {
@@ -433,7 +435,7 @@ func (p *play) sinceStep(l *line) (any, error) {
 	return items, nil
 }
 
-// lookStep is look OWNER ID…: query; query. It sees what get and list say.
+// lookStep runs look OWNER ID…: query; query. It checks that the result equals the results of get and list.
 func (p *play) lookStep(l *line) (any, error) {
 	owner := p.owner(p.bare(l))
 	look := memory.Look{IDs: bare(l.args)}
@@ -446,21 +448,20 @@ func (p *play) lookStep(l *line) (any, error) {
 	if err != nil {
 		return seen, err
 	}
-	want, err := memory.LookAt(p.ctx, struct{ memory.Store }{p.Store}, owner, look) // by Get and List
+	want, err := memory.LookAt(p.ctx, struct{ memory.Store }{p.Store}, owner, look) // read with Get and List
 	p.must(l.text, err)
 	p.same(l.text, seen, want)
 	return seen.Memories, nil
 }
 
-// atOnce is the result of a step made by many goroutines.
+// concurrentResult counts the results of a step that several goroutines made.
 type atOnce struct {
 	Taken, Again, Refused int
-	Code                  memory.Code // of the refused ones
+	Code                  memory.Code // code of the refused calls
 	Receipts              int         // number of different receipts, ignoring Again
 }
 
-// togetherStep is together STEP: goroutines make it at once, each on its own store if there are
-// many. $w is a goroutine's number.
+// togetherStep runs together STEP: 8 goroutines make the step at once. $w is a goroutine's number.
 func (p *play) togetherStep(l *line) (any, error) {
 	var mu sync.Mutex
 	var all atOnce
@@ -492,7 +493,7 @@ func (p *play) togetherStep(l *line) (any, error) {
 	return all, nil
 }
 
-// stateStep is a step about all of an owner's data: see scripts/README.md.
+// stateStep runs a step about all of an owner's data, see scripts/README.md.
 func (p *play) stateStep(l *line, owner memory.Owner) error {
 	p.Helper()
 	switch l.verb {
@@ -510,13 +511,13 @@ func (p *play) stateStep(l *line, owner memory.Owner) error {
 	return nil
 }
 
-// compare is compare OWNER LABEL: all data is as recorded. With the word active it compares what
-// people see, also as_of a time.
+// compareData runs compare OWNER LABEL: all data must equal the remembered data. With the word active it
+// compares only active data, optionally as_of a time.
 func (p *play) compare(l *line, owner memory.Owner) {
 	p.Helper()
 	want, ok := p.snapshots[p.bare(l)]
 	if !ok {
-		p.Fatalf("%s: that was not remembered", l.text)
+		p.Fatalf("%s: no remember step has this label", l.text)
 	}
 	if len(l.args) == 0 {
 		p.same(l.text, p.snapshot(owner), want)
@@ -527,7 +528,7 @@ func (p *play) compare(l *line, owner memory.Owner) {
 	p.same(l.text, p.export(owner, at).active(), want.Export.active(), ignoreVersions)
 }
 
-// sampleTrace is a trace's content unless the script sets another.
+// sampleTrace is the content of a trace unless the script sets other values.
 var sampleTrace = memory.Trace{
 	Conversation: "c", Door: "chat", Question: "tea?", At: memtest.Epoch, Found: 3,
 	Hits: []memory.TraceHit{

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// response is the response to POST /query, with the fields of the platform profile.
+// response is the body of the response to POST /query, with the fields that the profile platform defines.
 type response struct {
 	Response      string        `json:"response"`
 	Citations     []citation    `json:"citations"`
@@ -21,7 +21,7 @@ type response struct {
 	Model         string        `json:"model"`
 }
 
-// citation is a message that the answer is based on.
+// citation is a message that the answer uses.
 type citation struct {
 	ID         string      `json:"id"`
 	SessionID  string      `json:"session_id"`
@@ -31,7 +31,7 @@ type citation struct {
 	Timestamp  time.Time   `json:"timestamp"`
 }
 
-// memoryContext has the memories for the query. It is present but empty if memory was not read.
+// memoryContext contains the memories found for the query. It is empty if memory was not searched.
 type memoryContext struct {
 	Context        []similar `json:"context"`
 	RecentMessages []message `json:"recent_messages"`

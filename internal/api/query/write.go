@@ -14,10 +14,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswer bounds the length of a model's answer, in bytes.
+// maxResponse is the maximum size of the upstream's response in bytes.
 const maxAnswer = 4 << 20
 
-// writer returns a function that asks the upstream, with the client's own key if Loci has none.
+// upstreamWriter returns a function that sends a prompt to the upstream, with the client's API key if Loci has none.
 func (d *Handler) writer(model string, client http.Header) query.Writer {
 	header := http.Header{"Content-Type": {"application/json"}}
 	if key := client.Values("Authorization"); len(key) > 0 {
@@ -32,7 +32,7 @@ func (d *Handler) writer(model string, client http.Header) query.Writer {
 		if err != nil {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %s", llm.Trouble(err))
 		}
-		defer func() { _ = resp.Body.Close() }() // the error changes nothing
+		defer func() { _ = resp.Body.Close() }() // the response was read
 		answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 		if err != nil {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off: %s", llm.Trouble(err))
@@ -68,7 +68,7 @@ type imageURL struct {
 	URL string `json:"url"`
 }
 
-// chatOf returns a chat request with a prompt. Images follow the user's text.
+// chatRequest returns a chat completion request with a prompt. Images follow the user's text.
 func chatOf(model string, p memory.Prompt, images []string) chat {
 	c := chat{Model: model, Messages: []chatMessage{{"system", p.System}, {"user", p.User}}}
 	if len(images) == 0 {

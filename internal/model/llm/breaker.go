@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	// failuresInRow is the number of failures after which a server is skipped.
+	// maxFailures is the number of consecutive failures after which a server is skipped.
 	failuresInRow = 3
 
-	// A skipped server is tried again after firstRest. Each further failure doubles the time, up to
-	// longestRest.
+	// A skipped server is tried again after firstPause. Each further failure doubles the pause, up to
+	// longestPause.
 	firstRest   = 5 * time.Second
 	longestRest = time.Minute
 
-	// longestWish bounds a server's Retry-After.
+	// maxRetryAfter is the maximum delay that Loci accepts from a server's Retry-After header.
 	longestWish = 15 * time.Minute
 )
 
-// breaker skips an unresponsive server for interactive questions, whose whole deadline it would use up. The
-// zero breaker skips nothing.
+// breaker is a circuit breaker: it skips an unresponsive server for interactive questions, which would
+// otherwise wait until their deadline. The zero breaker skips no server.
 type breaker struct {
-	mu    sync.Mutex // guards the fields below
-	fails int        // failures in a row
-	until time.Time  // time at which one question tries the server again, while other questions still skip it
-	why   error      // error of the last failure
+	mu    sync.Mutex // guards the other fields
+	fails int        // number of consecutive failures
+	until time.Time  // end of the pause: then one question tries the server, while other questions still skip it
+	why   error      // error of the latest failure
 }
 
-// try calls ask, unless the server is skipped. A failure counts only if the server had enough time to answer.
+// try calls ask, unless the server is skipped. It counts a failure unless the caller canceled the request.
 func (b *breaker) try(ctx context.Context, ask func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (b *breaker) enter() error {
 	defer b.mu.Unlock()
 	now := time.Now()
 	if left := b.until.Sub(now); left > 0 {
-		return memory.Errorf(memory.Unavailable, "the server is skipped for %v: %w", max(left.Round(time.Second), time.Second), b.why)
+		return memory.Errorf(memory.Unavailable, "the server is skipped for %v after failures: %w", max(left.Round(time.Second), time.Second), b.why)
 	}
 	if b.fails >= failuresInRow {
 		b.until = now.Add(questionTime)
@@ -62,7 +62,7 @@ func (b *breaker) enter() error {
 	return nil
 }
 
-// answered records a success.
+// recordSuccess ends the pause.
 func (b *breaker) answered() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,7 +84,7 @@ func (b *breaker) failed(err error) {
 	b.until = time.Now().Add(rest)
 }
 
-// Skipped returns the reason why interactive questions skip the server, nil if they do not.
+// Skipped returns the reason why interactive questions skip the server, or nil if they do not.
 func (b *breaker) Skipped() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

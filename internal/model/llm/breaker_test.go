@@ -72,7 +72,7 @@ func TestASlowServerIsWaitedForByFewQuestions(t *testing.T) {
 				t.Fatalf("%v, %v; want its share waited for", took, err)
 			}
 		}
-		if why := e.Skipped(); why == nil || Trouble(why) != "it took too long" {
+		if why := e.Skipped(); why == nil || Trouble(why) != "the server took too long" {
 			t.Errorf("skipped for %v, want why", why)
 		}
 		asked := m.asked.Load()
@@ -133,7 +133,7 @@ func TestAServerIsLeftAloneAsLongAsItAsks(t *testing.T) {
 		_, _ = question(e) // it fails
 		m.status.Store(http.StatusOK)
 		time.Sleep(119 * time.Second)
-		if _, err := question(e); err == nil || Trouble(e.Skipped()) != "it answered 429" {
+		if _, err := question(e); err == nil || Trouble(e.Skipped()) != "the server answered with status 429" {
 			t.Errorf("%v, skipped for %v; want it left alone for as long as it asked", err, e.Skipped())
 		}
 		time.Sleep(time.Second)

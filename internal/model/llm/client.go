@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Client asks a model server. It implements [memory.LLM] and is safe for concurrent use.
+// Client calls a model server. It implements [memory.LLM] and is safe for concurrent use.
 type Client struct {
 	at       endpoint
 	http     http.Client
@@ -28,13 +28,13 @@ type Client struct {
 	tries    uint
 
 	mu    sync.Mutex        // guards forms
-	forms map[string]manner // by model: the request form that the model's server accepts
+	forms map[string]manner // form of request that the server accepts, by model
 }
 
-// ErrNoModel makes learning use the rules at once, because there is no model to wait for.
+// ErrNoModel makes learning use the built-in rules immediately, since waiting would bring no model.
 var ErrNoModel = errors.New("no model is available")
 
-// New returns a client, or [memory.Invalid] for an invalid base URL.
+// New returns a client. It returns [memory.Invalid] if the base URL is invalid.
 func New(o Options) (*Client, error) {
 	at, err := newEndpoint(o)
 	if err != nil {
@@ -47,7 +47,7 @@ func New(o Options) (*Client, error) {
 		at: at,
 		http: http.Client{
 			Transport: o.Transport,
-			// The key must not be sent to a redirect's target.
+			// The API key must not be sent to the target of a redirect.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		model:    o.Model,
@@ -58,7 +58,7 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
-// Complete asks the prompt's model, or the default one.
+// Complete calls the prompt's model or the default model. It retries without features that the server refuses.
 func (c *Client) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
 	p.Model = cmp.Or(p.Model, c.model)
 	if p.Model == "" {
@@ -80,7 +80,7 @@ func (c *Client) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, e
 	}
 }
 
-// Models returns the ids of the models that the server lists, in its order.
+// Models returns the ids of the models that the server lists, in the server's order.
 func (c *Client) Models(ctx context.Context) ([]string, error) {
 	body, err := c.call(ctx, http.MethodGet, "models", nil)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *Client) remember(model string, m manner) {
 	c.forms[model] = m
 }
 
-// chat sends one request in one form.
+// chat sends one request in one form and returns the completion.
 func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completion, error) {
 	request, err := json.Marshal(m.request(p))
 	if err != nil {
@@ -133,24 +133,24 @@ func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completio
 		return completion{}, c.at.unavailable("invalid answer: %v", err)
 	}
 	if len(got.Choices) == 0 {
-		return completion{}, c.at.unavailable("its answer has no choice")
+		return completion{}, c.at.unavailable("the answer contains no choices")
 	}
 	return got, nil
 }
 
-// keyContext is the context key for an API key.
+// keyContext is the context key of [WithKey].
 type keyContext struct{}
 
-// WithKey returns a context whose requests use another key instead of the client's own.
+// WithKey returns a context whose requests use this API key instead of the client's key.
 func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyContext{}, key)
 }
 
-// maxAnswer is far above the size of any answer. It protects memory from a faulty server.
+// maxAnswer is the maximum size of a response in bytes. It limits the memory that a faulty server can use.
 const maxAnswer = 16 << 20
 
-// send makes one attempt and returns the body of a good answer. It gives up if the server is silent for the
-// timeout.
+// send makes one attempt and returns the body of a successful response. It fails if the server sends no data
+// for the timeout.
 func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ []byte, err error) {
 	u, err := c.at.url(path)
 	if err != nil {
@@ -158,7 +158,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := c.at.unavailable("it was silent for %v: %w", c.timeout, context.DeadlineExceeded)
+	silence := c.at.unavailable("silent for %v: %w", c.timeout, context.DeadlineExceeded)
 	silent := time.AfterFunc(c.timeout, func() { cancel(silence) })
 	defer silent.Stop()
 	defer func() {
@@ -168,7 +168,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	}()
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, c.at.unavailable("make a request: %w", withoutURL(err))
+		return nil, c.at.unavailable("build the request: %w", withoutURL(err))
 	}
 	req.Header.Set("Accept", "application/json")
 	if body != nil {
@@ -183,7 +183,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	if err != nil {
 		return nil, &failure{err: c.at.unavailable("%w", withoutURL(err)), again: true}
 	}
-	defer func() { _ = resp.Body.Close() }() // the body was read, so errors no longer matter
+	defer func() { _ = resp.Body.Close() }() // the body was read, so errors do not matter
 	var answer []byte
 	if resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		answer, err = readStream(resp.Body, max(leastLimit, len(body)), func() { silent.Reset(c.timeout) })
@@ -192,15 +192,15 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	}
 	switch {
 	case err != nil:
-		return nil, &failure{err: c.at.unavailable("its answer was cut off: %w", err), again: true}
+		return nil, &failure{err: c.at.unavailable("the answer was cut off: %w", err), again: true}
 	case len(answer) > maxAnswer:
-		return nil, c.at.unavailable("its answer is larger than %d bytes", maxAnswer)
+		return nil, c.at.unavailable("the answer is larger than %d bytes", maxAnswer)
 	}
 	return at.judge(resp, body, answer)
 }
 
-// judge separates good answers from errors, which some servers send with status 200. The result omits an error
-// text that repeats the request, because errors are logged.
+// checkAnswer returns the body of a response, or an error. Some servers send errors with status 200. The
+// error omits a message that quotes the request, since errors are logged.
 func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, error) {
 	var answer struct {
 		Error   json.RawMessage `json:"error"`
@@ -208,8 +208,8 @@ func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, erro
 		Detail  json.RawMessage `json:"detail"`
 	}
 	isJSON := json.Valid(body)
-	_ = json.Unmarshal(body, &answer) // JSON that is not an object has none of these fields
-	var of struct{ Code int }         // code of an error within a stream
+	_ = json.Unmarshal(body, &answer) // for JSON that is not an object, the fields stay empty
+	var of struct{ Code int }         // status of an error within a stream
 	if resp.StatusCode == http.StatusOK && json.Unmarshal(answer.Error, &of) == nil && of.Code >= 400 {
 		resp.StatusCode = of.Code
 	}
@@ -227,14 +227,14 @@ func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, erro
 	case text == "":
 		text = cmp.Or(answer.Message, strings.Trim(string(answer.Detail), `"`), http.StatusText(status))
 	}
-	// A server that does not support the response format may report an internal error instead.
+	// For an unsupported response format, a server may report an internal error.
 	structured := status == http.StatusInternalServerError && bytes.Contains(request, []byte(`"response_format":`))
 	shown := e.clean(text)
 	if quotes(request, text) {
-		shown = http.StatusText(status) + " (its message quotes the request)"
+		shown = http.StatusText(status) + " (message hidden: it quotes the request)"
 	}
 	return nil, &failure{
-		err:    e.unavailable("it answered %d: %s", status, shown),
+		err:    e.unavailable("status %d: %s", status, shown),
 		status: status,
 		text:   text,
 		again:  !structured && retryable(status) || !failed,
@@ -242,7 +242,7 @@ func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, erro
 	}
 }
 
-// errorText returns the message of an error object or string.
+// errorText returns the message in an error field, which is an object or a string.
 func errorText(raw json.RawMessage) string {
 	var object struct {
 		Message string `json:"message"`
@@ -257,7 +257,7 @@ func errorText(raw json.RawMessage) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// clean shortens a server's message to one line without the key, which some servers repeat.
+// cleanMessage returns a server's message as one line of at most 300 bytes, without the API key.
 func (e endpoint) clean(s string) string {
 	if e.key != "" {
 		s = strings.ReplaceAll(s, e.key, "[key]")
@@ -270,7 +270,7 @@ func (e endpoint) clean(s string) string {
 	return s
 }
 
-// asFailure returns the failure within an error, nil for an error of another kind.
+// asFailure returns the [failure] that err wraps, or nil.
 func asFailure(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// completion has the fields of a chat completion that are read.
+// completion contains the fields of a chat completion that Loci reads.
 type completion struct {
 	Model   string   `json:"model"`
 	Choices []choice `json:"choices"`
@@ -17,7 +17,7 @@ type completion struct {
 	} `json:"usage"`
 }
 
-// choice has its text as a whole or, in an event of a stream, as a delta.
+// choice contains the whole message or, in an event of a stream, the next part of the message.
 type choice struct {
 	Message words  `json:"message"`
 	Delta   words  `json:"delta"`
@@ -29,10 +29,10 @@ type words struct {
 	Refusal string  `json:"refusal"`
 }
 
-// content is a message's text: a string, null, or a list of parts, whose text parts are joined.
+// content is the text of a message. In JSON it is a string, null, or a list of parts, whose texts are joined.
 type content string
 
-// UnmarshalJSON reads all three forms.
+// UnmarshalJSON reads all three forms of content.
 func (c *content) UnmarshalJSON(data []byte) error {
 	var text *string
 	if json.Unmarshal(data, &text) == nil {
@@ -55,7 +55,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// text returns the first choice's text without the reasoning at its beginning.
+// answerText returns the text of the first choice without a leading <think> section.
 func (g completion) text() string {
 	text := strings.TrimSpace(string(g.Choices[0].Message.Content))
 	if rest, ok := strings.CutPrefix(text, "<think>"); ok {

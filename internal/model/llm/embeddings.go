@@ -19,41 +19,41 @@ import (
 )
 
 const (
-	// embedBatch and embedBytes bound one request; less is sent if a server requires it. Servers accept from a
-	// few dozen texts to two thousand, with some 16,000 tokens together.
+	// embedBatch is the number of texts in a request, and embedBytes their total size in bytes. Servers
+	// accept some 30 to 2,000 texts with 16,000 tokens; if one refuses a batch, Loci halves the number.
 	embedBatch = 64
 	embedBytes = 64 << 10
 
-	// maxEmbedText bounds a text in bytes: models ignore the rest of longer texts, and some servers refuse
-	// them.
+	// maxEmbedText is the maximum length of a text in bytes. Models ignore the rest of a longer text, and
+	// some servers refuse the text.
 	maxEmbedText = 16 << 10
 
-	// leastEmbedText is a length in bytes that every model accepts.
+	// minEmbedText is a length in bytes that every model accepts.
 	leastEmbedText = 512
 
-	// blank replaces a blank text, because servers refuse empty texts.
+	// blank is sent for a blank text, since servers refuse empty texts.
 	blank = "."
 
-	// questionTime bounds interactive questions without a deadline.
+	// questionTime is the time limit of an interactive question.
 	questionTime = 2 * time.Second
 )
 
-// Embedder is a [memory.Embedder] that calls /embeddings of an OpenAI-compatible server, or /embed of Cohere's
-// own API. It is safe for concurrent use.
+// Embedder is a [memory.Embedder] that calls /embeddings of an OpenAI-compatible server, or /embed of
+// Cohere's own API. It is safe for concurrent use.
 type Embedder struct {
 	breaker
 	client *Client
-	field  string                    // request field that distinguishes questions from documents; "": the prefixes do
-	kinds  map[memory.EmbedAs]string // values of field, or the prefixes
-	cohere bool                      // it uses Cohere's own API
-	dims   atomic.Int64              // length of the last answer's vectors, 0 before the first
-	batch  atomic.Int64              // maximum number of texts of a request
+	field  string                    // request field that distinguishes questions from documents; empty if prefixes of the text do
+	kinds  map[memory.EmbedAs]string // values of field, or the prefixes, by kind of text
+	cohere bool                      // whether the server has Cohere's own API
+	dims   atomic.Int64              // number of dimensions in the latest response; 0 before the first response
+	batch  atomic.Int64              // maximum number of texts in a request
 }
 
 var _ memory.Embedder = (*Embedder)(nil)
 
-// apis are the APIs with a field for the kind of text. Their servers add their models' prefixes. OpenAI's API
-// has no such field.
+// embedAPIs are the embedding APIs with a request field for the kind of text. Their servers add the prefixes
+// of the models. OpenAI's API has no such field.
 var apis = []struct{ domain, field, question, document string }{
 	{"cohere.com", "input_type", "search_query", "search_document"},
 	{"cohere.ai", "input_type", "search_query", "search_document"},
@@ -61,8 +61,8 @@ var apis = []struct{ domain, field, question, document string }{
 	{"voyageai.com", "input_type", "query", "document"},
 }
 
-// NewEmbedder returns an embedder for the model in o; it sends no request. question and document are the
-// model's prefixes, unless the server adds them.
+// NewEmbedder returns an embedder for the model in o and sends no request. question and document are the
+// prefixes of the model's texts; they are ignored if the server adds prefixes.
 func NewEmbedder(o Options, question, document string) (*Embedder, error) {
 	if o.Model == "" {
 		return nil, memory.Errorf(memory.Invalid, "no embedding model is configured")
@@ -74,8 +74,8 @@ func NewEmbedder(o Options, question, document string) (*Embedder, error) {
 	e := &Embedder{client: c}
 	e.batch.Store(embedBatch)
 	for _, api := range apis {
-		asOpenAI := strings.Contains(c.at.base.Path, "/compatibility/") || // Cohere's OpenAI-compatible API
-			strings.HasPrefix(o.Model, "jina-embeddings-v2") // models that do not know that field
+		asOpenAI := strings.Contains(c.at.base.Path, "/compatibility/") || // the OpenAI-compatible API of Cohere
+			strings.HasPrefix(o.Model, "jina-embeddings-v2") // these models do not support the field
 		if c.at.under(api.domain) && !asOpenAI {
 			e.field, question, document = api.field, api.question, api.document
 			e.cohere = strings.HasPrefix(api.domain, "cohere.")
@@ -85,8 +85,8 @@ func NewEmbedder(o Options, question, document string) (*Embedder, error) {
 	return e, nil
 }
 
-// Fingerprint names the model and a hash of its prefixes or field. Equal fingerprints mean equal vectors on
-// every server.
+// Fingerprint contains the model's name and a hash of its prefixes or field. Equal fingerprints mean equal
+// vectors, whatever the server.
 func (e *Embedder) Fingerprint() string {
 	name, question, document := "remote:"+e.client.model, e.kinds[memory.AsQuestion], e.kinds[memory.AsDocument]
 	if question+document == "" {
@@ -96,21 +96,21 @@ func (e *Embedder) Fingerprint() string {
 	return fmt.Sprintf("%s:%x", name, sum[:4])
 }
 
-// Dims is the length of the vectors, 0 before the first answer. It changes if the server changes it.
+// Dims is the number of dimensions of the vectors, 0 before the first response.
 func (e *Embedder) Dims() int { return int(e.dims.Load()) }
 
-// Remote reports that writes must not wait for the embedder.
+// Remote returns true: writes must not wait for the embedder.
 func (e *Embedder) Remote() bool { return true }
 
 // Close closes idle connections.
 func (e *Embedder) Close() { e.client.Close() }
 
-// Embed asks the server. Questions, and documents with a similarly short deadline, get one short attempt, and a
-// failing server is then skipped for a while. Other documents are retried until the patience is used up.
+// Embed embeds texts. Questions, and documents with a deadline as short, get one short attempt, and a failing
+// server is then skipped for a while. Other documents are retried for up to Options.RetryTimeout.
 //
-// If the server refuses a batch, Embed splits it, and shortens refused texts. A text that is refused at any
-// length gets the vector of a blank text, so that its memory still counts as embedded. A server that accepts no
-// text at all is [memory.Unavailable].
+// If the server refuses a batch, Embed splits the batch, and shortens refused texts. A text that the server
+// refuses at any length gets the vector of a blank text: its memory then counts as embedded. If the server
+// accepts no text at all, the error is [memory.Unavailable].
 func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (out [][]float32, err error) {
 	end, ends := ctx.Deadline()
 	if as == memory.AsQuestion || ends && time.Until(end) <= questionTime {
@@ -137,7 +137,7 @@ func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string
 			vectors, err = e.embedSmaller(ctx, as, part, err)
 		}
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && len(part) > 1 {
-			e.batch.Store(int64(len(part) / 2)) // the next attempt sends fewer texts
+			e.batch.Store(int64(len(part) / 2)) // the next attempt of the job sends fewer texts
 		}
 		if err != nil {
 			return nil, e.client.refused(err)
@@ -148,7 +148,7 @@ func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string
 	return out, nil
 }
 
-// parts splits texts into requests.
+// batches splits texts into requests.
 func (e *Embedder) parts(texts []string) (parts [][]string) {
 	most, size := int(e.batch.Load()), 0
 	for i, t := range texts {
@@ -162,14 +162,14 @@ func (e *Embedder) parts(texts []string) (parts [][]string) {
 	return parts
 }
 
-// aboutTexts reports whether the texts may have caused a server's failure: it refused them, crashed, or
-// answered without vectors for them.
+// mayConcernTexts reports whether the texts of a request may have caused the failure: the server refused
+// them, had an internal error, or returned no valid vectors.
 func aboutTexts(err error) bool {
 	f := asFailure(err)
 	return f != nil && (f.refuses() || f.status == http.StatusOK || f.status == http.StatusInternalServerError)
 }
 
-// embedSmaller embeds texts that the server refused together. It fails if the server refuses all of them.
+// embedSmaller embeds texts that the server refused as one batch. It fails if the server refuses every text.
 func (e *Embedder) embedSmaller(ctx context.Context, as memory.EmbedAs, texts []string, refused error) ([][]float32, error) {
 	none, err := e.ask(ctx, e.client.send, as, []string{blank})
 	if err != nil {
@@ -178,7 +178,7 @@ func (e *Embedder) embedSmaller(ctx context.Context, as memory.EmbedAs, texts []
 	return e.embedHalves(ctx, as, texts, none)
 }
 
-// embedHalves embeds texts that were refused together; none is the vector for a text that is always refused.
+// embedHalves embeds texts of a refused batch. blankVector is used for a text that is always refused.
 func (e *Embedder) embedHalves(ctx context.Context, as memory.EmbedAs, texts []string, none [][]float32) (out [][]float32, err error) {
 	if len(texts) == 1 {
 		return e.cut(ctx, as, texts[0], none)
@@ -201,7 +201,7 @@ func (e *Embedder) embedHalves(ctx context.Context, as memory.EmbedAs, texts []s
 	return out, nil
 }
 
-// cut embeds the longest beginning of a text that the server accepts.
+// embedPrefix embeds the longest prefix of a text that the server accepts.
 func (e *Embedder) cut(ctx context.Context, as memory.EmbedAs, t string, none [][]float32) ([][]float32, error) {
 	for size := min(len(t), maxEmbedText); size > leastEmbedText; {
 		size /= 2
@@ -246,7 +246,7 @@ func (e *Embedder) ask(ctx context.Context, do func(ctx context.Context, method,
 	return vectors, nil
 }
 
-// read returns the n vectors of an answer, scaled to unit length.
+// parseVectors returns the n vectors in a response, scaled to unit length.
 func (e *Embedder) read(answer []byte, n int) ([][]float32, error) {
 	type numbered struct {
 		Index     *int      `json:"index"`
@@ -265,7 +265,7 @@ func (e *Embedder) read(answer []byte, n int) ([][]float32, error) {
 		got.Data = append(got.Data, numbered{Embedding: v})
 	}
 	if len(got.Data) != n {
-		return nil, e.client.at.unavailable("it returned %d vectors for %d texts", len(got.Data), n)
+		return nil, e.client.at.unavailable("the answer has %d vectors for %d texts", len(got.Data), n)
 	}
 	out := make([][]float32, n)
 	for i, d := range got.Data {
@@ -273,13 +273,13 @@ func (e *Embedder) read(answer []byte, n int) ([][]float32, error) {
 			i = *d.Index
 		}
 		if i < 0 || i >= n || out[i] != nil {
-			return nil, e.client.at.unavailable("the numbers of its vectors do not match the texts")
+			return nil, e.client.at.unavailable("the indices of the vectors do not match the texts")
 		}
 		if !sound(d.Embedding) || !vector.Normalize(d.Embedding) {
 			return nil, e.client.at.unavailable("vector %d is zero or invalid", i)
 		}
 		if len(d.Embedding) != len(got.Data[0].Embedding) {
-			return nil, e.client.at.unavailable("one vector has %d dims, and another has %d", len(d.Embedding), len(got.Data[0].Embedding))
+			return nil, e.client.at.unavailable("the vectors have different dimensions: %d and %d", len(d.Embedding), len(got.Data[0].Embedding))
 		}
 		out[i] = d.Embedding
 	}
@@ -296,12 +296,12 @@ func sound(v []float32) bool {
 	return len(v) > 0
 }
 
-// refuses reports whether the server refuses the request permanently.
+// isRefusal reports whether the server refuses the request permanently.
 func (f *failure) refuses() bool {
 	return f.status == http.StatusBadRequest || f.status == http.StatusRequestEntityTooLarge || f.status == http.StatusUnprocessableEntity
 }
 
-// refused distinguishes permanent refusals from temporary ones.
+// convertRefusal converts a permanent refusal to [memory.Invalid], and any other error to [memory.Unavailable].
 func (c *Client) refused(err error) error {
 	if f := asFailure(err); f != nil && f.refuses() {
 		return memory.Errorf(memory.Invalid, "%v", f.err)

@@ -8,15 +8,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// manner is the form of a request that a model's server accepts. The zero manner uses all features; refused
-// features are dropped step by step.
+// requestForm is the form of a request that a model's server accepts. The zero requestForm uses all features;
+// each refused feature is switched off.
 type manner struct {
-	inWords    bool // the schema is in the prompt
-	noTempered bool // without a temperature, which reasoning models refuse
-	whole      bool // not streamed, because some accounts may not stream
+	inWords    bool // the prompt contains the schema, instead of response_format
+	noTempered bool // without the temperature, which reasoning models refuse
+	whole      bool // without streaming, which is forbidden to some accounts
 }
 
-// request is a chat completion request.
+// request is the body of a chat completion request.
 type request struct {
 	Model       string    `json:"model"`
 	Messages    []message `json:"messages"`
@@ -42,7 +42,7 @@ type jsonSchema struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// inWords precedes the schema in a prompt if its server does not support one.
+// schemaIntro precedes the schema in the prompt if the server does not support response_format.
 const inWords = "Answer with one JSON value and nothing else. It must match this JSON schema:\n"
 
 func (m manner) request(p memory.Prompt) request {
@@ -68,7 +68,7 @@ func (m manner) request(p memory.Prompt) request {
 	return r
 }
 
-// schemaName converts a prompt's name to a valid name of a schema: letters, digits, _ and -, at most 64.
+// schemaName converts a prompt's name to a valid schema name: at most 64 letters, digits, _ and -.
 func schemaName(prompt string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -83,8 +83,8 @@ func schemaName(prompt string) string {
 	return name[:min(len(name), 64)]
 }
 
-// after returns the next manner to try, and whether to retry, which is the case if the server refused an
-// optional feature. If a server ignores a schema, the reader of the reply handles that.
+// next returns the form for another attempt, and false if another attempt does not help. It switches off a
+// feature that the server refused. If a server ignores the schema, the reader of the reply handles that.
 func (m manner) after(p memory.Prompt, err error) (manner, bool) {
 	f := asFailure(err)
 	if f == nil {

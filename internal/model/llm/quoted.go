@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// quotedBytes is the minimum length of a quote in bytes.
+// minQuoteLength is the minimum length in bytes of a repeated text that counts as a quote.
 const quotedBytes = 16
 
 var inQuotes = lazy.Compile("['\"`]([^'\"`]{3,})['\"`]")
 
-// quotes reports whether a server's error repeats a part of the request: at least [quotedBytes], or any text in
-// quotation marks.
+// quotesRequest reports whether a server's error message repeats a part of the request: at least
+// [minQuoteLength], or a shorter text in quotation marks.
 func quotes(request []byte, message string) bool {
 	texts := textsOf(request)
 	has := func(s string) bool {
@@ -33,7 +33,7 @@ func quotes(request []byte, message string) bool {
 	return false
 }
 
-// textsOf returns the texts in a request: its messages, or the texts to embed or rank.
+// textsOf returns the texts in a request: its messages, or the texts to embed or rerank.
 func textsOf(request []byte) (texts []string) {
 	var body any
 	if json.Unmarshal(request, &body) != nil {

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// leastLimit is the minimum limit of a reply in bytes. No prompt asks for a reply longer than itself.
+	// minReplyLimit is the minimum limit of a reply in bytes. The limit of a longer prompt is its length.
 	leastLimit = 8 << 10
 
-	// maxStream bounds the events of one reply, in bytes: some 16,000 tokens including reasoning.
+	// maxStream is the maximum size in bytes of the events of a reply: some 16,000 tokens with reasoning.
 	maxStream = 4 << 20
 )
 
-// readStream returns a streamed completion, or the error in it, as one answer. It calls progress for each
-// event, and stops a reply of more than limit bytes.
+// readStream returns the completion or the error in a stream, as the JSON of an unstreamed response. It calls
+// progress for each event. It ends a reply that is longer than limit bytes.
 func readStream(from io.Reader, limit int, progress func()) ([]byte, error) {
 	var got struct {
 		completion
@@ -32,7 +32,7 @@ func readStream(from io.Reader, limit int, progress func()) ([]byte, error) {
 	for size < maxStream && (len(message.Content) <= limit || strings.HasPrefix(string(message.Content), "<think>")) && lines.Scan() {
 		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
 		if !ok {
-			continue // a keep-alive comment, or the name of an event
+			continue // a keep-alive comment or the name of an event
 		}
 		progress()
 		size += len(data)
