@@ -44,7 +44,7 @@ type Loci struct{ parts *assembly.Loci }
 
 // Open opens the memory that c describes, and creates it if it does not exist.
 func Open(ctx context.Context, c Config, o Options) (*Loci, error) {
-	c, err := c.Complete()
+	c, err := c.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -75,16 +75,16 @@ func (l *Loci) Log() *slog.Logger { return l.parts.Log() }
 func (l *Loci) Config() Config { return l.parts.Config() }
 
 // LearnerName returns the name of the model that learns from messages, or of the built-in rules.
-func (l *Loci) Learns() string { return l.parts.Learns() }
+func (l *Loci) LearnerName() string { return l.parts.LearnerName() }
 
 // ImprovementHint returns advice on how to improve search results, with a command, or "".
-func (l *Loci) Better() string { return l.parts.Better() }
+func (l *Loci) ImprovementHint() string { return l.parts.ImprovementHint() }
 
 // IndexBytes returns the estimated size of the index in main memory, in bytes.
-func (l *Loci) Resident() int64 { return l.parts.Resident() }
+func (l *Loci) IndexBytes() int64 { return l.parts.IndexBytes() }
 
 // PublishURL makes the server's URL known to other processes that open the same data folder.
-func (l *Loci) Serving(url string) error { return l.parts.Serving(url) }
+func (l *Loci) PublishURL(url string) error { return l.parts.PublishURL(url) }
 
 // Drain makes /health/ready report that this server is about to close.
 func (l *Loci) Drain() { l.parts.Drain() }

@@ -13,14 +13,14 @@ import (
 // api is the name of this package in traces, as the API of a call.
 const api = "go"
 
-var byProgram = memory.Author{Kind: memory.ByPerson, Name: "program"}
+var programAuthor = memory.Author{Kind: memory.ByPerson, Name: "program"}
 
 func userOf(name string) memory.Owner { return memory.User(memory.DefaultNamespace, name) }
 
 // Recall returns the memories that answer a user's question, best first.
 func (l *Loci) Recall(ctx context.Context, user, question string) ([]memory.Hit, error) {
-	found, err := l.parts.Engine().Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: userOf(user)}, Text: question, Door: api})
-	return found.Hits, err
+	answer, err := l.parts.Engine().Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: userOf(user)}, Text: question, API: api})
+	return answer.Hits, err
 }
 
 // Query is a question with filters. A zero field does not filter.
@@ -40,7 +40,7 @@ type Query struct {
 func (q Query) question(user string) retrieve.Question {
 	out := retrieve.Question{
 		Scope: memory.Scope{Owner: userOf(user), Project: q.Project, Agent: q.Agent}, Text: q.Text,
-		ScoreThreshold: q.Threshold, Kinds: q.Kinds, Category: q.Category, Tag: q.Tag, Conversation: q.Conversation, At: q.At, Door: api,
+		ScoreThreshold: q.Threshold, Kinds: q.Kinds, Category: q.Category, Tag: q.Tag, Conversation: q.Conversation, At: q.At, API: api,
 	}
 	if q.TopK > 0 {
 		out.TopK = &q.TopK
@@ -50,15 +50,15 @@ func (q Query) question(user string) retrieve.Question {
 
 // Search is like Recall, but with filters.
 func (l *Loci) Search(ctx context.Context, user string, q Query) ([]memory.Hit, error) {
-	found, err := l.parts.Engine().Retrieve.Recall(ctx, q.question(user))
-	return found.Hits, err
+	answer, err := l.parts.Engine().Retrieve.Recall(ctx, q.question(user))
+	return answer.Hits, err
 }
 
 // Block returns the text that Loci adds to the prompt of a chat, and the memories in the text. The text
 // is empty without memories or if memory is paused.
 func (l *Loci) Block(ctx context.Context, user string, q Query) (string, []memory.Hit, error) {
-	found, err := l.parts.Engine().Exchange.RecallBlock(ctx, q.question(user))
-	return found.Block, found.Hits, err
+	answer, err := l.parts.Engine().Exchange.RecallBlock(ctx, q.question(user))
+	return answer.Block, answer.Hits, err
 }
 
 // Message is a message of a conversation.
@@ -71,17 +71,17 @@ type Message struct {
 // Record stores messages of a conversation, from which Loci learns in the background, and returns the
 // conversation's id. If conversation is empty, Record creates a conversation.
 func (l *Loci) Record(ctx context.Context, user, conversation string, messages ...Message) (string, error) {
-	talk := exchange.Talk{Conversation: conversation, Infer: true}
+	req := exchange.IngestRequest{Conversation: conversation, Learn: true}
 	for _, m := range messages {
-		talk.Messages = append(talk.Messages, exchange.Message{Role: m.Role, Content: m.Content, At: m.At})
+		req.Messages = append(req.Messages, exchange.Message{Role: m.Role, Content: m.Content, At: m.At})
 	}
-	kept, err := l.parts.Engine().Exchange.Ingest(ctx, userOf(user), talk)
-	return kept.Conversation, err
+	stored, err := l.parts.Engine().Exchange.Ingest(ctx, userOf(user), req)
+	return stored.Conversation, err
 }
 
 // Remember stores a fact and returns it. If an equal fact exists, Remember returns that fact.
 func (l *Loci) Remember(ctx context.Context, user, content string) (memory.Fact, error) {
-	f, _, err := l.parts.Engine().Curate.Remember(ctx, userOf(user), curate.Note{Content: content}, byProgram)
+	f, _, err := l.parts.Engine().Curate.Remember(ctx, userOf(user), curate.FactInput{Content: content}, programAuthor)
 	return f, err
 }
 
@@ -107,17 +107,17 @@ type Edit struct {
 // Edit changes a fact. Facts that the new content contradicts are superseded.
 func (l *Loci) Edit(ctx context.Context, user, id string, e Edit) (memory.Fact, error) {
 	change := curate.Edit{Content: e.Content, Category: e.Category, Tags: e.Tags, Core: e.Core, ExpiresAt: e.ExpiresAt}
-	return l.parts.Engine().Curate.EditFact(ctx, userOf(user), id, change, byProgram)
+	return l.parts.Engine().Curate.EditFact(ctx, userOf(user), id, change, programAuthor)
 }
 
 // Forget excludes memories from searches. Pass the receipt's run to [Loci.Undo] to restore them.
 func (l *Loci) Forget(ctx context.Context, user string, ids ...string) (memory.Receipt, error) {
-	return l.parts.Engine().Curate.Forget(ctx, userOf(user), ids, "forgotten by a program", byProgram)
+	return l.parts.Engine().Curate.Forget(ctx, userOf(user), ids, "forgotten by a program", programAuthor)
 }
 
 // Undo reverts a run; receipts and changes contain the id of their run. It returns [memory.Conflict] if
 // later changes affect the same memories.
 func (l *Loci) Undo(ctx context.Context, user, run string) (memory.Receipt, error) {
-	undone, err := l.parts.Engine().Curate.Undo(ctx, userOf(user), curate.UndoRequest{Run: run}, byProgram)
+	undone, err := l.parts.Engine().Curate.Undo(ctx, userOf(user), curate.UndoRequest{Run: run}, programAuthor)
 	return undone.Receipt, err
 }

@@ -21,8 +21,8 @@ type AuditEntry struct {
 
 // Reloaded lists the settings with changed values.
 type Reloaded struct {
-	Taken   []string `json:"taken" doc:"Changed settings that apply from now on. Prompts and certificates are always read again."`
-	AtStart []string `json:"at_start" doc:"Changed settings that apply after the next start."`
+	Applied      []string `json:"taken" doc:"Changed settings that apply from now on. Prompts and certificates are always read again."`
+	AfterRestart []string `json:"at_start" doc:"Changed settings that apply after the next start."`
 }
 
 // Reload makes the server read its settings, prompts and certificates again. It needs an admin key.

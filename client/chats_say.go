@@ -71,28 +71,28 @@ type ChatListener struct {
 }
 
 // Say sends a message to a chat and calls a listener with the events of the reply.
-func (c *Client) Say(ctx context.Context, chat string, in SayRequest, to ChatListener) (ChatDone, error) {
-	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages", in, to)
+func (c *Client) Say(ctx context.Context, chat string, in SayRequest, listener ChatListener) (ChatDone, error) {
+	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages", in, listener)
 }
 
 // Regenerate replaces the last reply in a chat with a new one.
-func (c *Client) Regenerate(ctx context.Context, chat string, in RegenerateRequest, to ChatListener) (ChatDone, error) {
-	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages/regenerate", in, to)
+func (c *Client) Regenerate(ctx context.Context, chat string, in RegenerateRequest, listener ChatListener) (ChatDone, error) {
+	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages/regenerate", in, listener)
 }
 
-func (c *Client) reply(ctx context.Context, path string, in any, to ChatListener) (out ChatDone, err error) {
+func (c *Client) reply(ctx context.Context, path string, in any, listener ChatListener) (out ChatDone, err error) {
 	ended := false
 	err = c.stream(ctx, path, in, func(event string, data []byte) (err error) {
 		switch event {
 		case EventMemory:
 			var m ChatMemory
-			if err = json.Unmarshal(data, &m); err == nil && to.Memory != nil {
-				to.Memory(m)
+			if err = json.Unmarshal(data, &m); err == nil && listener.Memory != nil {
+				listener.Memory(m)
 			}
 		case EventDelta:
 			var d ChatDelta
-			if err = json.Unmarshal(data, &d); err == nil && to.Delta != nil {
-				to.Delta(d)
+			if err = json.Unmarshal(data, &d); err == nil && listener.Delta != nil {
+				listener.Delta(d)
 			}
 		case EventDone:
 			ended = true
@@ -101,7 +101,7 @@ func (c *Client) reply(ctx context.Context, path string, in any, to ChatListener
 			var e ChatError
 			if err = json.Unmarshal(data, &e); err == nil {
 				out = ChatDone{Question: e.Question, Answer: e.Answer}
-				err = problem(e.Status, data)
+				err = problemError(e.Status, data)
 			}
 		}
 		return err

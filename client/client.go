@@ -158,7 +158,7 @@ func (c *Client) MCP(ctx context.Context, profile string, message []byte, header
 }
 
 // maxResponse is the maximum size of a response body in bytes.
-const maxAnswer = 256 << 20
+const maxResponse = 256 << 20
 
 // roundTrip sends a request for the client's user and returns the response with any status. headers are
 // alternating names and values; headers with an empty value are omitted.
@@ -186,17 +186,17 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader, 
 	if err != nil || resp.StatusCode < 300 {
 		return resp, err
 	}
-	data, err := readAnswer(resp)
+	data, err := readBody(resp)
 	if err != nil {
 		return nil, err
 	}
-	return nil, problem(resp.StatusCode, data)
+	return nil, problemError(resp.StatusCode, data)
 }
 
 // readBody reads and closes the body of a response.
-func readAnswer(resp *http.Response) ([]byte, error) {
+func readBody(resp *http.Response) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }() // the body was read
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {
 		return nil, memory.Errorf(memory.Unavailable, "read answer: %w", err)
 	}
@@ -205,7 +205,7 @@ func readAnswer(resp *http.Response) ([]byte, error) {
 
 // decode decodes the JSON body of a response into out, unless out is nil, and closes the body.
 func decode(resp *http.Response, out any) error {
-	data, err := readAnswer(resp)
+	data, err := readBody(resp)
 	if err != nil || out == nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any, heade
 		body, headers = bytes.NewReader(data), append(headers, "Content-Type", "application/json")
 	}
 	if method == http.MethodGet && strings.HasPrefix(path, "/api/") {
-		path = then(path, c.opts.At)
+		path = withTime(path, c.opts.At)
 	}
 	resp, err := c.send(ctx, method, path, body, headers...)
 	if err != nil {
@@ -254,7 +254,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any, heade
 }
 
 // withTime adds the time of a past read to a path.
-func then(path string, at memory.At) string {
+func withTime(path string, at memory.At) string {
 	q := queryString(struct {
 		AsOf    time.Time `query:"as_of"`
 		ValidAt time.Time `query:"valid_at"`
@@ -265,7 +265,7 @@ func then(path string, at memory.At) string {
 	return path + q
 }
 
-func problem(status int, data []byte) error {
+func problemError(status int, data []byte) error {
 	var p Problem
 	if json.Unmarshal(data, &p) != nil || p.Title == "" {
 		return memory.Errorf(memory.Unavailable, "the server answered %d: %.200s", status, data)

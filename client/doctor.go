@@ -6,17 +6,17 @@ import (
 
 // Checkup lists the checked parts of the installation and the problems found.
 type Checkup struct {
-	Checked  []string  `json:"checked" doc:"Description of each checked part."`
-	Findings []Finding `json:"findings" doc:"Problems; empty if there are none."`
-	Held     int       `json:"held,omitempty" doc:"Number of files that are missing in the vault. Their memories are forgotten after a person confirms the deletions."`
+	Checked       []string  `json:"checked" doc:"Description of each checked part."`
+	Findings      []Finding `json:"findings" doc:"Problems; empty if there are none."`
+	HeldDeletions int       `json:"held,omitempty" doc:"Number of files that are missing in the vault. Their memories are forgotten after a person confirms the deletions."`
 }
 
 // Finding is one problem.
 type Finding struct {
-	Part string `json:"part" doc:"data folder, vault, database, index, models or users"`
-	Path string `json:"path,omitempty" doc:"Path within the part's folder."`
-	What string `json:"what" doc:"The problem."`
-	Do   string `json:"do,omitempty" doc:"How a person can fix the problem."`
+	Part    string `json:"part" doc:"data folder, vault, database, index, models or users"`
+	Path    string `json:"path,omitempty" doc:"Path within the part's folder."`
+	Problem string `json:"what" doc:"The problem."`
+	Fix     string `json:"do,omitempty" doc:"How a person can fix the problem."`
 }
 
 // Doctor checks the folders, the vault, the database, the index and the models.

@@ -21,8 +21,8 @@ type Vectors struct {
 // AllVectors is the progress of embedding all users' memories.
 type AllVectors struct {
 	Vectors
-	Users    int `json:"users" doc:"Number of users with memories; global memory counts as one user."`
-	Complete int `json:"complete" doc:"Number of users whose memories all have a vector. Searches use vectors once nearly all of a user's memories have one."`
+	Users         int `json:"users" doc:"Number of users with memories; global memory counts as one user."`
+	CompleteUsers int `json:"complete" doc:"Number of users whose memories all have a vector. Searches use vectors once nearly all of a user's memories have one."`
 }
 
 // PruneRequest asks to remove vectors of earlier embedders.

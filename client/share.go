@@ -20,14 +20,14 @@ type Shared struct {
 
 // Erased is the receipt of erasing a user.
 type Erased struct {
-	User     string         `json:"user"`
-	ClosedAt time.Time      `json:"closed_at" doc:"Time when the user was closed. No memory of the user is written later."`
-	Runs     []string       `json:"runs" doc:"Runs in the journal that removed text in this request."`
-	Removed  map[string]int `json:"removed" doc:"Number of records whose text this request removed, by kind: fact, turn, summary, link, context, conversation, profile, trace."`
-	Links    int            `json:"links" doc:"Number of removed copies of the user's facts in other users' memory."`
-	Traces   int            `json:"traces" doc:"Number of removed traces of other users that showed erased text from a pool or global memory."`
-	Audit    int            `json:"audit" doc:"Number of audit entries in which a hash replaced the user's name. Actions and times remain."`
-	Held     []string       `json:"held" doc:"Places outside Loci's control that may still contain the text."`
+	User          string         `json:"user"`
+	ClosedAt      time.Time      `json:"closed_at" doc:"Time when the user was closed. No memory of the user is written later."`
+	Runs          []string       `json:"runs" doc:"Runs in the journal that removed text in this request."`
+	Removed       map[string]int `json:"removed" doc:"Number of records whose text this request removed, by kind: fact, turn, summary, link, context, conversation, profile, trace."`
+	Links         int            `json:"links" doc:"Number of removed copies of the user's facts in other users' memory."`
+	Traces        int            `json:"traces" doc:"Number of removed traces of other users that showed erased text from a pool or global memory."`
+	Audit         int            `json:"audit" doc:"Number of audit entries in which a hash replaced the user's name. Actions and times remain."`
+	TextRemainsIn []string       `json:"held" doc:"Places outside Loci's control that may still contain the text."`
 }
 
 func sharePath(id string) string { return "/api/memory/" + url.PathEscape(id) + "/share" }
@@ -54,7 +54,7 @@ func (c *Client) EraseUser(ctx context.Context, user string) (Erased, error) {
 
 // EraseExistingUser is EraseUser for a user with data. For a name without data it returns [memory.NotFound]
 // and closes no memory.
-func (c *Client) EraseKnownUser(ctx context.Context, user string) (Erased, error) {
+func (c *Client) EraseExistingUser(ctx context.Context, user string) (Erased, error) {
 	return remove[Erased](ctx, c, "/api/users/"+url.PathEscape(user)+"?known=true")
 }
 

@@ -143,20 +143,20 @@ type Added struct {
 
 // SearchRequest is a question for a search in memory.
 type SearchRequest struct {
-	Query          string        `json:"query" minLength:"1" maxLength:"100000"`
-	TopK           *int          `json:"top_k,omitempty" minimum:"0" maximum:"500"`
-	ScoreThreshold *float64      `json:"score_threshold,omitempty" minimum:"0" maximum:"1" doc:"Minimum score of a hit."`
-	RecencyWeight  *float64      `json:"recency_weight,omitempty" minimum:"0" maximum:"1"`
-	Kinds          []memory.Kind `json:"kinds,omitempty" doc:"Default: all." enum:"fact,turn,summary"`
-	Conversation   string        `json:"conversation,omitempty" doc:"Search only this conversation's turns and the facts learned from it; with learn.scope=conversation also the user's facts that belong to no conversation."`
-	Project        string        `json:"project,omitempty"`
-	Filters        Filters       `json:"filters,omitzero"`
-	AsOf           *time.Time    `json:"as_of,omitempty" doc:"Search memory as recorded at this time."`
-	ValidAt        *time.Time    `json:"valid_at,omitempty" doc:"Search facts that were true at this time."`
-	Explain        bool          `json:"explain,omitempty" doc:"Return the field why of each hit."`
-	Block          bool          `json:"block,omitempty" doc:"Also return the text for a prompt: of all hits or, with asked_in, the text for the next message of this chat. While memory is paused, there are no text and no hits."`
-	AskedIn        string        `json:"asked_in,omitempty" maxLength:"256" doc:"With block: id of the current conversation. Its turns, and facts learned only from these turns, are omitted, since the prompt contains the turns."`
-	Core           bool          `json:"core,omitempty" doc:"With block: begin with the core facts about the user, like the first block of a conversation."`
+	Query               string        `json:"query" minLength:"1" maxLength:"100000"`
+	TopK                *int          `json:"top_k,omitempty" minimum:"0" maximum:"500"`
+	ScoreThreshold      *float64      `json:"score_threshold,omitempty" minimum:"0" maximum:"1" doc:"Minimum score of a hit."`
+	RecencyWeight       *float64      `json:"recency_weight,omitempty" minimum:"0" maximum:"1"`
+	Kinds               []memory.Kind `json:"kinds,omitempty" doc:"Default: all." enum:"fact,turn,summary"`
+	Conversation        string        `json:"conversation,omitempty" doc:"Search only this conversation's turns and the facts learned from it; with learn.scope=conversation also the user's facts that belong to no conversation."`
+	Project             string        `json:"project,omitempty"`
+	Filters             Filters       `json:"filters,omitzero"`
+	AsOf                *time.Time    `json:"as_of,omitempty" doc:"Search memory as recorded at this time."`
+	ValidAt             *time.Time    `json:"valid_at,omitempty" doc:"Search facts that were true at this time."`
+	Explain             bool          `json:"explain,omitempty" doc:"Return the field why of each hit."`
+	Block               bool          `json:"block,omitempty" doc:"Also return the text for a prompt: of all hits or, with asked_in, the text for the next message of this chat. While memory is paused, there are no text and no hits."`
+	CurrentConversation string        `json:"asked_in,omitempty" maxLength:"256" doc:"With block: id of the current conversation. Its turns, and facts learned only from these turns, are omitted, since the prompt contains the turns."`
+	Core                bool          `json:"core,omitempty" doc:"With block: begin with the core facts about the user, like the first block of a conversation."`
 }
 
 // Filters narrow a search. An empty field selects all values.
@@ -198,12 +198,12 @@ type ForgetRequest struct {
 
 // Forgotten lists the memories that were forgotten or, in a dry run, would be forgotten.
 type Forgotten struct {
-	Memories []Memory `json:"memories" doc:"The memories. An erased memory has no text."`
-	Run      string   `json:"run,omitempty" doc:"Id of the run, to undo the change; missing after an erasure."`
-	Erased   bool     `json:"erased,omitempty" doc:"Whether the memories were erased or, in a dry run, would be erased."`
-	Traces   int      `json:"traces,omitempty" doc:"Number of removed traces of other users that showed the text from a pool or global memory."`
-	Held     []string `json:"held,omitempty" doc:"After an erasure: places that may still contain the text."`
-	DryRun   bool     `json:"dry_run"`
+	Memories      []Memory `json:"memories" doc:"The memories. An erased memory has no text."`
+	Run           string   `json:"run,omitempty" doc:"Id of the run, to undo the change; missing after an erasure."`
+	Erased        bool     `json:"erased,omitempty" doc:"Whether the memories were erased or, in a dry run, would be erased."`
+	Traces        int      `json:"traces,omitempty" doc:"Number of removed traces of other users that showed the text from a pool or global memory."`
+	TextRemainsIn []string `json:"held,omitempty" doc:"After an erasure: places that may still contain the text."`
+	DryRun        bool     `json:"dry_run"`
 }
 
 // Change is one entry of the journal.
@@ -217,8 +217,8 @@ type Change struct {
 	Reason    string        `json:"reason,omitempty"`
 	Author    memory.Author `json:"author"`
 	CreatedAt time.Time     `json:"created_at,omitzero"`
-	Before    *memory.Image `json:"before,omitempty"`
-	After     *memory.Image `json:"after,omitempty"`
+	Before    *memory.State `json:"before,omitempty"`
+	After     *memory.State `json:"after,omitempty"`
 }
 
 // Changes is a page of the journal, newest first.
@@ -257,11 +257,11 @@ type Undone struct {
 
 // Receipt is the result of a change of memory.
 type Receipt struct {
-	Run     string    `json:"run" doc:"Id of the run, to undo the change."`
-	Changes int       `json:"changes"`
-	At      time.Time `json:"at,omitzero"`
-	Traces  int       `json:"traces,omitempty" doc:"After an erasure: number of removed traces of other users that showed the text from a pool or global memory."`
-	Held    []string  `json:"held,omitempty" doc:"After an erasure: places that may still contain the text."`
+	Run           string    `json:"run" doc:"Id of the run, to undo the change."`
+	Changes       int       `json:"changes"`
+	At            time.Time `json:"at,omitzero"`
+	Traces        int       `json:"traces,omitempty" doc:"After an erasure: number of removed traces of other users that showed the text from a pool or global memory."`
+	TextRemainsIn []string  `json:"held,omitempty" doc:"After an erasure: places that may still contain the text."`
 }
 
 // Quote is the text that supports a fact, with the rest of its turn. Before, Words and After together are the
@@ -299,10 +299,10 @@ type Review struct {
 
 // Judgement is a person's decision on a pending fact.
 type Judgement struct {
-	ID      string        `json:"id"`
-	Action  memory.Action `json:"action" enum:"approve,reject"`
-	Content string        `json:"content,omitempty" doc:"Corrected text, to be approved instead of the fact's text. Not allowed for another user's fact."`
-	Seen    string        `json:"seen,omitempty" doc:"The fact's text as shown to the person. If the text has changed since then, the request fails with conflict."`
+	ID       string        `json:"id"`
+	Action   memory.Action `json:"action" enum:"approve,reject"`
+	Content  string        `json:"content,omitempty" doc:"Corrected text, to be approved instead of the fact's text. Not allowed for another user's fact."`
+	SeenText string        `json:"seen,omitempty" doc:"The fact's text as shown to the person. If the text has changed since then, the request fails with conflict."`
 }
 
 // ReviewRequest contains decisions on pending facts. Either all of them are applied or none.
@@ -346,10 +346,10 @@ type Health struct {
 	Reranker  string   `json:"reranker,omitempty"`
 	Upstream  string   `json:"upstream,omitempty" doc:"For admins the upstream's URL; for others whether it is set."`
 	Models    []string `json:"models,omitempty"`
-	Learns    string   `json:"learns,omitempty" doc:"The learner of facts: a model's name, the chat's own model, the built-in rules, or nobody."`
+	Learner   string   `json:"learns,omitempty" doc:"The learner of facts: a model's name, the chat's own model, the built-in rules, or nobody."`
 	TopK      int      `json:"top_k,omitempty"`
 	Threshold float64  `json:"threshold,omitempty"`
-	Better    string   `json:"better,omitempty" doc:"A command that would improve search results, with its effect."`
+	Advice    string   `json:"better,omitempty" doc:"A command that would improve search results, with its effect."`
 	Warnings  []string `json:"warnings,omitempty" doc:"Configuration mistakes that requests have shown since the server's start, such as a chat without a user, and models that are skipped now or were skipped for many questions of the last hour."`
 
 	StrictModels []StrictModel `json:"strict_models,omitempty"` // models that get memories in the user's message, since they refused a separate message

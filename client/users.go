@@ -26,7 +26,7 @@ type UsersQuery struct {
 }
 
 // Users returns all users, ordered by id. It needs an admin key.
-func (c *Client) Users(ctx context.Context) (all []User, err error) {
+func (c *Client) Users(ctx context.Context) (users []User, err error) {
 	return memory.Collect(memory.Pages(func(cursor string) ([]User, string, error) {
 		page, err := get[Users](ctx, c, "/api/users"+queryString(UsersQuery{Limit: pageSize, Cursor: cursor}))
 		return page.Users, page.Next, err

@@ -43,10 +43,10 @@ func ViewHit(h memory.Hit, explain bool) Hit {
 	if explain {
 		v.Why = &h.Why
 	}
-	for _, f := range h.Now {
+	for _, f := range h.Replacements {
 		v.Now = append(v.Now, cmp.Or(f.Content, "(no longer so)"))
 	}
-	for _, f := range h.Before {
+	for _, f := range h.Predecessors {
 		v.Was = append(v.Was, f.Content)
 	}
 	return v

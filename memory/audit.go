@@ -38,12 +38,12 @@ type AuditPage struct {
 // Audit is a [Store] with an append-only audit log.
 type Audit interface {
 	// AddAuditEntries adds entries to a namespace's log. An entry with an existing id is ignored.
-	Note(ctx context.Context, namespace string, entries ...AuditEntry) error
+	AddAuditEntries(ctx context.Context, namespace string, entries ...AuditEntry) error
 	// AuditEntries returns matching entries, newest first (At, then ID, both descending).
-	Noted(ctx context.Context, namespace string, q AuditQuery) (AuditPage, error)
+	AuditEntries(ctx context.Context, namespace string, q AuditQuery) (AuditPage, error)
 	// DropAuditEntries removes the entries recorded before a time and returns their number.
-	DropNoted(ctx context.Context, namespace string, before time.Time) (int, error)
+	DropAuditEntries(ctx context.Context, namespace string, before time.Time) (int, error)
 	// RenameAuditUser replaces a user's name in User, and in By if By equals the name. It returns the number
 	// of changed entries. Erasures use it to remove names.
-	RenameNoted(ctx context.Context, namespace, user, to string) (int, error)
+	RenameAuditUser(ctx context.Context, namespace, user, newName string) (int, error)
 }

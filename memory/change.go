@@ -46,27 +46,27 @@ type Author struct {
 
 // State is the whole state of one fact, link, turn or other target of a change. Exactly one field is set. In
 // the journal the state includes its Hash and Version.
-type Image struct {
+type State struct {
 	Fact     *Fact         `json:"fact,omitempty"`
 	Link     *Link         `json:"link,omitempty"`
 	Profile  *ProfileEntry `json:"profile,omitempty"`
 	Relation *Relation     `json:"relation,omitempty"`
 	Summary  *Summary      `json:"summary,omitempty"`
-	Turn     *TurnMark     `json:"turn,omitempty"`
+	Turn     *TurnState    `json:"turn,omitempty"`
 	Context  *Context      `json:"context,omitempty"`
 
-	Conversation *ConversationMark `json:"conversation,omitempty"`
+	Conversation *ConversationState `json:"conversation,omitempty"`
 }
 
 // TurnState is the part of a turn that can change. The text of a turn never changes.
-type TurnMark struct {
+type TurnState struct {
 	ID     string `json:"id"`
 	Status Status `json:"status"`
 }
 
 // Target identifies the changed thing within its owner: "fact:ID", "link:ID", "profile:KEY",
 // "relation:FROM:TO:KIND", "summary:ID", "turn:ID", "context:ID" or "conversation:ID"; "" for the zero State.
-func (i Image) Target() string {
+func (i State) Target() string {
 	switch {
 	case i.Fact != nil:
 		return "fact:" + i.Fact.ID
@@ -89,7 +89,7 @@ func (i Image) Target() string {
 }
 
 // Status returns the target's status, "" for the zero State.
-func (i Image) Status() Status {
+func (i State) Status() Status {
 	switch {
 	case i.Fact != nil:
 		return i.Fact.Status
@@ -112,13 +112,13 @@ func (i Image) Status() Status {
 }
 
 // IsZero reports whether no field of the state is set.
-func (i Image) IsZero() bool { return i.Target() == "" }
+func (i State) IsZero() bool { return i.Target() == "" }
 
 // Change is one change of one target. The caller sets the fields from Action to Author, the store sets the
 // fields from ID to Before.
 type Change struct {
 	Action Action `json:"action"`
-	After  Image  `json:"after"`
+	After  State  `json:"after"`
 	// Base is the target's Version when the change was planned; the store refuses the change if the current
 	// Version differs. 0 means any version, but an add needs a new target, a link a new or inactive target,
 	// and every other action an existing target.
@@ -133,24 +133,24 @@ type Change struct {
 	Run     string    `json:"run,omitempty"`
 	Version int64     `json:"version,omitempty"` // the owner's version, shared by a run's changes
 	At      time.Time `json:"at,omitzero"`       // time of the owner's clock, which never goes back
-	Before  Image     `json:"before,omitzero"`   // state before the change; zero for an add
+	Before  State     `json:"before,omitzero"`   // state before the change; zero for an add
 }
 
 // Replace returns the two changes that replace the fact old with replacement: old becomes superseded and its
 // validity ends when replacement became valid; replacement is added. at is the time of the decision. The
 // arguments are not modified.
-func Replace(old, next Fact, at time.Time, reason string, author Author) []Change {
-	gone := old
-	gone.Status, gone.SupersededBy, gone.UpdatedAt = Superseded, next.ID, at
-	if gone.ValidTo.IsZero() {
-		gone.ValidTo = next.ValidFrom
-		if gone.ValidTo.IsZero() {
-			gone.ValidTo = next.ObservedAt
+func Replace(old, replacement Fact, at time.Time, reason string, author Author) []Change {
+	superseded := old
+	superseded.Status, superseded.SupersededBy, superseded.UpdatedAt = Superseded, replacement.ID, at
+	if superseded.ValidTo.IsZero() {
+		superseded.ValidTo = replacement.ValidFrom
+		if superseded.ValidTo.IsZero() {
+			superseded.ValidTo = replacement.ObservedAt
 		}
 	}
 	return []Change{
-		{Action: ActionReplace, After: Image{Fact: &gone}, Base: old.Version, OldID: old.ID, NewID: next.ID, Reason: reason, Author: author},
-		{Action: ActionAdd, After: Image{Fact: &next}, OldID: old.ID, NewID: next.ID, Reason: reason, Author: author},
+		{Action: ActionReplace, After: State{Fact: &superseded}, Base: old.Version, OldID: old.ID, NewID: replacement.ID, Reason: reason, Author: author},
+		{Action: ActionAdd, After: State{Fact: &replacement}, OldID: old.ID, NewID: replacement.ID, Reason: reason, Author: author},
 	}
 }
 
@@ -168,19 +168,19 @@ type Run struct {
 }
 
 // BaseUnwritten is the [Run.Base] of a run that was planned before the owner's first write.
-const Unwritten int64 = -1
+const BaseUnwritten int64 = -1
 
 // RunBase returns the [Run.Base] of a run that was planned at this version of the owner.
-func PlannedOn(version int64) int64 {
+func RunBase(version int64) int64 {
 	if version == 0 {
-		return Unwritten
+		return BaseUnwritten
 	}
 	return version
 }
 
 // CheckBase returns [Conflict] if the run has a Base and the owner's version is another one.
-func (r Run) Overtaken(version int64) error {
-	if r.Base == 0 || r.Base == PlannedOn(version) {
+func (r Run) CheckBase(version int64) error {
+	if r.Base == 0 || r.Base == RunBase(version) {
 		return nil
 	}
 	return Errorf(Conflict, "run %s was planned on version %d; the owner's version is %d", r.ID, r.Base, version)
@@ -200,7 +200,7 @@ type Receipt struct {
 
 	// TextRemainsIn lists the owner's documents, profile entries, and titles and rules of chats that still
 	// contain the erased text. Stores return nil.
-	Held []string `json:"held,omitempty" bson:"-"`
+	TextRemainsIn []string `json:"held,omitempty" bson:"-"`
 }
 
 // Vector is the embedding of one memory by one embedding model.

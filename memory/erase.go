@@ -64,31 +64,31 @@ func ErasedKey(run, key string) string {
 
 // Erased returns the state after an erasure by the run, without text. Ids, times, status, trust and a fact's
 // turns remain. The scope retains only owner and conversation, since names of projects and agents are text.
-func (i Image) Erased(run string) Image {
+func (i State) Erased(run string) State {
 	switch {
 	case i.Fact != nil:
 		f := i.Fact.erased()
-		return Image{Fact: &f}
+		return State{Fact: &f}
 	case i.Link != nil:
 		l := *i.Link
 		l.Fact = l.Fact.erased()
-		return Image{Link: &l}
+		return State{Link: &l}
 	case i.Summary != nil:
 		s := *i.Summary
 		s.Text, s.Scope.Project, s.Scope.Agent = "", "", ""
-		return Image{Summary: &s}
+		return State{Summary: &s}
 	case i.Context != nil:
 		c := *i.Context
 		c.Title, c.Content = "", ""
-		return Image{Context: &c}
+		return State{Context: &c}
 	case i.Conversation != nil:
 		c := *i.Conversation
 		c.Title, c.Rules = "", ""
-		return Image{Conversation: &c}
+		return State{Conversation: &c}
 	case i.Profile != nil:
 		p := *i.Profile
 		p.Key, p.Value, p.Tokens = ErasedKey(run, p.Key), "", 0
-		return Image{Profile: &p}
+		return State{Profile: &p}
 	}
 	return i
 }
@@ -103,6 +103,6 @@ func (f Fact) erased() Fact {
 // Erased returns the turn without text and excluded from learning. Chain remains, which prevents that the
 // turn is stored again when a client resends it.
 func (t Turn) Erased() Turn {
-	t.Content, t.Project, t.Agent, t.Given, t.Foreign, t.NoLearn = "", "", "", "", "", true
+	t.Content, t.Project, t.Agent, t.Injected, t.Foreign, t.NoLearn = "", "", "", "", "", true
 	return t
 }

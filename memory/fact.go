@@ -75,7 +75,7 @@ const (
 	CoreNever  Core = "never"  // only a search returns the fact
 )
 
-var cores = []Core{CoreAuto, CoreAlways, CoreNever}
+var coreValues = []Core{CoreAuto, CoreAlways, CoreNever}
 
 // Pin returns the Core value for a pinned or an unpinned fact.
 func Pin(pinned bool) Core {
@@ -87,11 +87,11 @@ func Pin(pinned bool) Core {
 
 // UnmarshalText parses a text returned by String; any other text is [Invalid].
 func (c *Core) UnmarshalText(text []byte) error {
-	i := slices.IndexFunc(cores, func(one Core) bool { return string(one) == string(text) || one.String() == string(text) })
+	i := slices.IndexFunc(coreValues, func(core Core) bool { return string(core) == string(text) || core.String() == string(text) })
 	if i < 0 {
 		return Errorf(Invalid, "core must be auto, always or never, not %.20q", text)
 	}
-	*c = cores[i]
+	*c = coreValues[i]
 	return nil
 }
 
@@ -370,7 +370,7 @@ func (m Memory) Visible(now time.Time) bool {
 	case m.Fact != nil:
 		return m.Fact.Visible(now)
 	case m.Turn != nil:
-		return m.Turn.Status == Active && m.Turn.Tells()
+		return m.Turn.Status == Active && m.Turn.Informative()
 	case m.Summary != nil:
 		return m.Summary.Status == Active
 	}

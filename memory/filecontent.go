@@ -15,13 +15,13 @@ type FileContent struct {
 
 // State returns the part of the content that a change can set: without a fact's relations and shares, and
 // only the changeable fields of a turn or conversation.
-func (c FileContent) Image() Image {
-	i := Image{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}
+func (c FileContent) State() State {
+	i := State{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}
 	if c.Turn != nil {
-		i.Turn = &TurnMark{ID: c.Turn.ID, Status: c.Turn.Status}
+		i.Turn = &TurnState{ID: c.Turn.ID, Status: c.Turn.Status}
 	}
 	if c.Conversation != nil {
-		mark := c.Conversation.Mark()
+		mark := c.Conversation.State()
 		i.Conversation = &mark
 	}
 	return i

@@ -57,18 +57,18 @@ type Job struct {
 
 // abandonedErrors are the errors of abandoned jobs, indexed by the number of consecutive abandoned attempts -
 // 1.
-var abandoned = [MaxAbandoned]string{
+var abandonedErrors = [MaxAbandoned]string{
 	"the process died or lost its lease during this job",
 	"the process died or lost its lease during this job twice in a row",
 	"the process died or lost its lease during this job three times in a row",
 }
 
 // AbandonedError returns the error of a job whose last n attempts were abandoned. n is 1 to [MaxAbandoned].
-func AbandonedError(n int) string { return abandoned[n-1] }
+func AbandonedError(n int) string { return abandonedErrors[n-1] }
 
 // AbandonedAttempts returns the number of consecutive attempts that never ended because their process died.
 // An attempt that ends resets the number to 0; an attempt interrupted by a shutdown does not change it.
-func (j Job) Abandoned() int { return slices.Index(abandoned[:], j.Error) + 1 }
+func (j Job) AbandonedAttempts() int { return slices.Index(abandonedErrors[:], j.Error) + 1 }
 
 // Lease assigns a job to a worker for some time. A worker whose lease ended cannot commit.
 type Lease struct {
@@ -80,18 +80,18 @@ type Lease struct {
 
 // Outcome is the result of an attempt that no run completed.
 type Outcome struct {
-	Done    bool      // the work is complete
-	RetryAt time.Time // time of the next attempt if not Done; the store parks the job after MaxAttempts failures
-	Later   bool      // the job is put off until RetryAt; the attempt does not count as failed
-	Park    bool      // park the job instead of retrying it
-	Cause   string    // error shown to people
+	Done     bool      // the work is complete
+	RetryAt  time.Time // time of the next attempt if not Done; the store parks the job after MaxAttempts failures
+	Deferred bool      // the job is put off until RetryAt; the attempt does not count as failed
+	Park     bool      // park the job instead of retrying it
+	Cause    string    // error shown to people
 }
 
 // DoneRetention is the minimum time from queueing a job to deleting its row. During this time a repeated job
 // id is a no-op, and the result can be read.
-const DoneKept = time.Hour
+const DoneRetention = time.Hour
 
 // DeletesDoneJobs reports whether the store also deletes the owner's rows of jobs done for longer than
 // [DoneRetention] when it completes this job. The checksum of the id selects 1 job in 32, in every store the
 // same.
-func SweepsDone(job string) bool { return crc32.ChecksumIEEE([]byte(job))%32 == 0 }
+func DeletesDoneJobs(job string) bool { return crc32.ChecksumIEEE([]byte(job))%32 == 0 }

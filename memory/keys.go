@@ -37,10 +37,10 @@ type Key struct {
 }
 
 // keyIDLength is the length of an id: the first characters of the hash.
-const keyID = 16
+const keyIDLength = 16
 
 // ID returns the first characters of the hash, which do not reveal the key.
-func (k Key) ID() string { return k.Hash[:min(keyID, len(k.Hash))] }
+func (k Key) ID() string { return k.Hash[:min(keyIDLength, len(k.Hash))] }
 
 // Keys is implemented by a [Store] that stores API keys.
 type Keys interface {

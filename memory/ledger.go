@@ -9,9 +9,9 @@ import (
 type Ledger interface {
 	// AddUsage adds u to the owner's usage of u's day, model and purpose. [Invalid] means that the day is
 	// zero or a number is negative.
-	Spend(ctx context.Context, owner Owner, u Usage) error
+	AddUsage(ctx context.Context, owner Owner, u Usage) error
 	// UsageSince returns the usage from a day on, ordered by day, purpose and model.
-	Spent(ctx context.Context, owner Owner, from time.Time) ([]Usage, error)
+	UsageSince(ctx context.Context, owner Owner, since time.Time) ([]Usage, error)
 }
 
 // Usage is one model's usage for one purpose on a day.
@@ -26,7 +26,7 @@ type Usage struct {
 }
 
 // StartOfDay returns the beginning of t's day in UTC, or the zero time for the zero time.
-func DayOf(t time.Time) time.Time {
+func StartOfDay(t time.Time) time.Time {
 	if t.IsZero() {
 		return t
 	}

@@ -24,7 +24,7 @@ func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string)
 	if s, ok := store.(Lineage); ok {
 		return s.SupersededBy(ctx, owner, turns)
 	}
-	next := map[string][]string{}
+	replacements := map[string][]string{}
 	for _, turn := range turns {
 		page, err := store.List(ctx, owner, Query{Turn: turn, Statuses: []Status{Superseded, Retired}})
 		if err != nil {
@@ -32,13 +32,13 @@ func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string)
 		}
 		for _, m := range page.Memories {
 			if m.Fact.Status == Superseded {
-				next[turn] = append(next[turn], m.Fact.SupersededBy)
+				replacements[turn] = append(replacements[turn], m.Fact.SupersededBy)
 			} else if !m.Fact.ValidTo.IsZero() {
-				next[turn] = append(next[turn], m.Fact.ID)
+				replacements[turn] = append(replacements[turn], m.Fact.ID)
 			}
 		}
 	}
-	return next, nil
+	return replacements, nil
 }
 
 // Predecessors works like [Lineage.Predecessors] with any store. Without a [Lineage] it reads each fact's
@@ -47,30 +47,30 @@ func Predecessors(ctx context.Context, store Store, owner Owner, facts []string)
 	if s, ok := store.(Lineage); ok {
 		return s.Predecessors(ctx, owner, facts)
 	}
-	before := map[string][]Fact{}
+	predecessors := map[string][]Fact{}
 	for _, id := range facts {
-		ids, err := replacedBy(ctx, store, owner, id)
+		ids, err := predecessorIDs(ctx, store, owner, id)
 		if err != nil {
 			return nil, err
 		}
-		found, err := store.Get(ctx, owner, ids...)
+		memories, err := store.Get(ctx, owner, ids...)
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range found {
+		for _, m := range memories {
 			if f := m.Fact; f != nil && m.Link == nil && f.Status == Superseded && f.SupersededBy == id {
-				before[id] = append(before[id], *f)
+				predecessors[id] = append(predecessors[id], *f)
 			}
 		}
-		slices.SortFunc(before[id], func(a, b Fact) int {
+		slices.SortFunc(predecessors[id], func(a, b Fact) int {
 			return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(b.ID, a.ID))
 		})
 	}
-	return before, nil
+	return predecessors, nil
 }
 
 // predecessorIDs returns the ids of the facts that a fact replaced, with any status.
-func replacedBy(ctx context.Context, store Store, owner Owner, id string) ([]string, error) {
+func predecessorIDs(ctx context.Context, store Store, owner Owner, id string) ([]string, error) {
 	var ids []string
 	for c, err := range AllChanges(ctx, store.Changes, owner, ChangeQuery{Fact: id}) {
 		if err != nil {

@@ -3,13 +3,13 @@ package memory
 import "context"
 
 // ReadSet is a set of reads of one owner's data.
-type Look struct {
+type ReadSet struct {
 	IDs     []string // ids of memories
 	Queries []Query
 }
 
 // ReadResults are the results of a [ReadSet].
-type Seen struct {
+type ReadResults struct {
 	Version  int64    // owner's version; all results are of this version or a later one
 	Memories []Memory // results of [Facts.Get] for the ids
 	Pages    []Page   // one page for each of the Queries, from [Facts.List]
@@ -17,33 +17,33 @@ type Seen struct {
 
 // BatchReader is implemented by a [Store] that executes a [ReadSet] with fewer round trips. A store on a
 // database server needs it, and reads from one database snapshot.
-type Looker interface {
-	Look(ctx context.Context, owner Owner, l Look) (Seen, error)
+type BatchReader interface {
+	ReadBatch(ctx context.Context, owner Owner, set ReadSet) (ReadResults, error)
 }
 
 // ReadBatch executes a ReadSet with any store.
-func LookAt(ctx context.Context, store Store, owner Owner, l Look) (Seen, error) {
-	if looker, ok := store.(Looker); ok {
-		return looker.Look(ctx, owner, l)
+func ReadBatch(ctx context.Context, store Store, owner Owner, set ReadSet) (ReadResults, error) {
+	if reader, ok := store.(BatchReader); ok {
+		return reader.ReadBatch(ctx, owner, set)
 	}
 	versions, err := store.Versions(ctx, []Owner{owner}) // read the version first: the other results are of this version or later
 	if err != nil {
-		return Seen{}, err
+		return ReadResults{}, err
 	}
-	seen := Seen{Version: versions[0]}
-	if len(l.IDs) > 0 {
-		if seen.Memories, err = store.Get(ctx, owner, l.IDs...); err != nil {
-			return Seen{}, err
+	results := ReadResults{Version: versions[0]}
+	if len(set.IDs) > 0 {
+		if results.Memories, err = store.Get(ctx, owner, set.IDs...); err != nil {
+			return ReadResults{}, err
 		}
 	}
-	for _, q := range l.Queries {
+	for _, q := range set.Queries {
 		page, err := store.List(ctx, owner, q)
 		if err != nil {
-			return Seen{}, err
+			return ReadResults{}, err
 		}
-		seen.Pages = append(seen.Pages, page)
+		results.Pages = append(results.Pages, page)
 	}
-	return seen, nil
+	return results, nil
 }
 
 type versionKey struct{ owner Owner }

@@ -8,7 +8,7 @@ import (
 
 // Matches reports whether q selects m, ignoring limit and cursor. m must be in its state at q.At.AsOf.
 func (q Query) Matches(m Memory) bool {
-	return strings.HasPrefix(m.ID(), q.Begins) && q.matchesKind(m) && q.matchesStatus(m) && q.matchesScope(m) && q.matchesFact(m) &&
+	return strings.HasPrefix(m.ID(), q.IDPrefix) && q.matchesKind(m) && q.matchesStatus(m) && q.matchesScope(m) && q.matchesFact(m) &&
 		ContainsFold(m.Content(), q.Text)
 }
 
@@ -67,8 +67,8 @@ func (q Query) matchesFact(m Memory) bool {
 }
 
 // ContainsFold reports whether s contains part, ignoring case like strings.EqualFold.
-func ContainsFold(s, part string) bool {
-	return strings.Contains(foldCase(s), foldCase(part))
+func ContainsFold(s, substr string) bool {
+	return strings.Contains(foldCase(s), foldCase(substr))
 }
 
 func foldCase(s string) string { return strings.Map(leastFold, s) }

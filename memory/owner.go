@@ -71,7 +71,7 @@ func (o Owner) Kind() OwnerKind { _, k, _ := o.parts(); return k }
 func (o Owner) Name() string { _, _, n := o.parts(); return n }
 
 // DisplayName returns the owner's name for people: "user/ben", "pool/team" or "global".
-func (o Owner) Called() string {
+func (o Owner) DisplayName() string {
 	if o.Kind() == GlobalKind {
 		return string(GlobalKind)
 	}
@@ -79,14 +79,14 @@ func (o Owner) Called() string {
 }
 
 func (o Owner) parts() (namespace string, kind OwnerKind, name string) {
-	first, rest, _ := strings.Cut(string(o), "/")
-	second, third, _ := strings.Cut(rest, "/")
-	namespace, err1 := url.PathUnescape(first)
-	name, err2 := url.PathUnescape(third)
+	namespaceText, rest, _ := strings.Cut(string(o), "/")
+	kindText, nameText, _ := strings.Cut(rest, "/")
+	namespace, err1 := url.PathUnescape(namespaceText)
+	name, err2 := url.PathUnescape(nameText)
 	if err1 != nil || err2 != nil {
 		return "", "", ""
 	}
-	return namespace, OwnerKind(second), name
+	return namespace, OwnerKind(kindText), name
 }
 
 // Scope is an owner, optionally narrowed to a project, agent or conversation. Projects, agents and
@@ -102,9 +102,9 @@ type Scope struct {
 // agent and conversation are each equal or empty in one of the scopes.
 func (s Scope) Sees(other Scope) bool {
 	return s.Owner == other.Owner &&
-		meets(s.Project, other.Project) &&
-		meets(s.Agent, other.Agent) &&
-		meets(s.Conversation, other.Conversation)
+		equalOrEmpty(s.Project, other.Project) &&
+		equalOrEmpty(s.Agent, other.Agent) &&
+		equalOrEmpty(s.Conversation, other.Conversation)
 }
 
-func meets(a, b string) bool { return a == "" || b == "" || a == b }
+func equalOrEmpty(a, b string) bool { return a == "" || b == "" || a == b }

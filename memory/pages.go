@@ -19,8 +19,8 @@ func Pages[T any](read func(cursor string) (page []T, next string, err error)) i
 				yield(*new(T), err)
 				return
 			}
-			for _, one := range page {
-				if !yield(one, nil) {
+			for _, entry := range page {
+				if !yield(entry, nil) {
 					return
 				}
 			}
@@ -32,12 +32,12 @@ func Pages[T any](read func(cursor string) (page []T, next string, err error)) i
 }
 
 // Collect returns all values of a sequence, or its first error.
-func Collect[T any](all iter.Seq2[T, error]) (out []T, err error) {
-	for one, err := range all {
+func Collect[T any](seq iter.Seq2[T, error]) (out []T, err error) {
+	for value, err := range seq {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, one)
+		out = append(out, value)
 	}
 	return out, nil
 }

@@ -20,27 +20,27 @@ type Searcher interface {
 
 // Search is one request to a [Searcher].
 type Search struct {
-	Scopes       []Scope
-	Text         string
-	Weights      map[string]float32 // weights of terms of Text, between 0 and 1; an absent term has weight 1
-	Vector       []float32          // embedding of the question by the searcher's model; nil means search by words only
-	ByWords      bool               // search only by words; Vector is used only to measure similarity
-	ByVector     bool               // search memories that have a vector only by vector, and other memories by words
-	Near         []Near             // results of an external vector search, for owners whose vectors are not in the searcher's index
-	WordsFirst   bool               // the vector depends only on words: search by vector only if the word search finds fewer than Limit candidates
-	Kinds        []Kind             // nil selects all kinds
-	Category     string
-	Tag          string
-	Conversation string          // only turns of this conversation and facts learned from it; "" selects all
-	Exclude      map[string]bool // ids that the request already contains
-	Only         map[string]bool // ids that may be returned; nil allows all
-	At           At
-	Now          time.Time
-	Limit        int
+	Scopes        []Scope
+	Text          string
+	TermWeights   map[string]float32 // weights of terms of Text, between 0 and 1; an absent term has weight 1
+	Vector        []float32          // embedding of the question by the searcher's model; nil means search by words only
+	WordsOnly     bool               // search only by words; Vector is used only to measure similarity
+	PreferVectors bool               // search memories that have a vector only by vector, and other memories by words
+	Neighbors     []Neighbor         // results of an external vector search, for owners whose vectors are not in the searcher's index
+	WordsFirst    bool               // the vector depends only on words: search by vector only if the word search finds fewer than Limit candidates
+	Kinds         []Kind             // nil selects all kinds
+	Category      string
+	Tag           string
+	Conversation  string          // only turns of this conversation and facts learned from it; "" selects all
+	ExcludedIDs   map[string]bool // ids that the request already contains
+	AllowedIDs    map[string]bool // ids that may be returned; nil allows all
+	At            At
+	Now           time.Time
+	Limit         int
 }
 
 // Neighbor is a memory with a vector similar to the question's vector.
-type Near struct {
+type Neighbor struct {
 	Owner  Owner
 	ID     string
 	Cosine float32
@@ -49,23 +49,23 @@ type Near struct {
 // Candidate is a memory that may answer the question, with raw scores. Package recall turns candidates into
 // hits.
 type Candidate struct {
-	ID         string
-	Owner      Owner
-	Kind       Kind
-	At         time.Time // time for the recency score: UpdatedAt of a fact, CreatedAt of a turn or summary
-	Said       time.Time // time to which relative dates in the text refer: ObservedAt of a fact, CreatedAt of a turn or summary
-	Role       Role      // role of a turn's speaker; RoleUser for a fact about the user
-	Speaker    string    // Name of a turn, or Subject of a fact
-	Confidence float64   // confidence of a fact; 1 for turns
-	Marks      Marks     // properties of the memory's text
-	Opens      bool      // the memory is the first turn of its conversation
-	Classes    uint32    // bit set of the classes of things in the text; package recall defines them
-	Dates      []Moment  // dates in the text, with relative dates resolved
-	Vector     []uint16  // as float16 or in the searcher's packed form, to detect redundant candidates; may be nil; read-only
-	Found      Measures
-	Misspelt   []Misspelt // misspelt words of the question; shared by all candidates of a search, read-only
-	Score      float64    // the searcher's score
-	Why        Why        // changes of Score by package recall; nil from a searcher
+	ID                string
+	Owner             Owner
+	Kind              Kind
+	At                time.Time     // time for the recency score: UpdatedAt of a fact, CreatedAt of a turn or summary
+	StatedAt          time.Time     // time to which relative dates in the text refer: ObservedAt of a fact, CreatedAt of a turn or summary
+	Role              Role          // role of a turn's speaker; RoleUser for a fact about the user
+	Speaker           string        // Name of a turn, or Subject of a fact
+	Confidence        float64       // confidence of a fact; 1 for turns
+	TextFlags         TextFlags     // properties of the memory's text
+	OpensConversation bool          // the memory is the first turn of its conversation
+	Classes           uint32        // bit set of the classes of things in the text; package recall defines them
+	Dates             []PartialDate // dates in the text, with relative dates resolved
+	Vector            []uint16      // as float16 or in the searcher's packed form, to detect redundant candidates; may be nil; read-only
+	Measures          Measures
+	Misspelt          []Misspelt // misspelt words of the question; shared by all candidates of a search, read-only
+	Score             float64    // the searcher's score
+	Why               Why        // changes of Score by package recall; nil from a searcher
 }
 
 // Misspelt is a word of a question that is in no memory, with its corrections.
@@ -100,39 +100,39 @@ func (m *Measures) Each(yield func(name string, value float64)) {
 var measureNames = [...]string{"lexical", "own", "related", "vector", "known", "reply", "session", "peak"}
 
 // TextFlags are properties of a memory's text that do not depend on the question.
-type Marks uint8
+type TextFlags uint8
 
 // The values of [TextFlags].
 const (
-	MarkAsks    Marks = 1 << iota // the text ends with a question mark
-	MarkTimes                     // the text mentions a time
-	MarkNumbers                   // the text mentions a number
-	MarkOther                     // the text is about a person other than the user
+	FlagQuestion    TextFlags = 1 << iota // the text ends with a question mark
+	FlagTime                              // the text mentions a time
+	FlagNumber                            // the text mentions a number
+	FlagOtherPerson                       // the text is about a person other than the user
 )
 
 // PartialDate is a year, a month of a year, or a day. Unknown parts are 0.
-type Moment struct {
+type PartialDate struct {
 	Year       int16
 	Month, Day int8
 }
 
 // Hit is a memory that a search returned.
 type Hit struct {
-	Memory Memory
-	Score  float64
-	Why    Why
-	Now    []Fact // for a turn: facts that replaced facts learned from it; without text if searches exclude that text
-	Before []Fact // for a fact: the facts that it replaced, newest first, unless its text mentions them
+	Memory       Memory
+	Score        float64
+	Why          Why
+	Replacements []Fact // for a turn: facts that replaced facts learned from it; without text if searches exclude that text
+	Predecessors []Fact // for a fact: the facts that it replaced, newest first, unless its text mentions them
 }
 
 // ScorePart is the contribution of one stage of a search to a score.
-type Part struct {
+type ScorePart struct {
 	Name  string
 	Value float64
 }
 
 // Why explains a score: one part for each stage, in the order of the stages. Its JSON is an object.
-type Why []Part
+type Why []ScorePart
 
 // Get returns the value of a part, 0 if w has no part with this name.
 func (w Why) Get(name string) float64 {
@@ -152,7 +152,7 @@ func (w Why) With(name string, value float64) Why {
 			return w
 		}
 	}
-	return append(w, Part{name, value})
+	return append(w, ScorePart{name, value})
 }
 
 // MarshalJSON writes an object whose keys are in the order of the stages.
@@ -213,7 +213,7 @@ func (w *Why) UnmarshalJSON(data []byte) error {
 		if !ok {
 			return Errorf(Invalid, "why must be an object of numbers")
 		}
-		out = append(out, Part{text, value})
+		out = append(out, ScorePart{text, value})
 	}
 	*w = out
 	return nil
@@ -221,18 +221,18 @@ func (w *Why) UnmarshalJSON(data []byte) error {
 
 // OtherOwnersFacts returns the ids of other owners' facts whose text the trace contains, by owner, without
 // duplicates.
-func (t Trace) ShownOf() map[Owner][]string {
-	var of map[Owner][]string
+func (t Trace) OtherOwnersFacts() map[Owner][]string {
+	var byOwner map[Owner][]string
 	for _, h := range t.Hits {
-		if h.Kind != KindFact || h.Content == "" || h.Owner == "" || h.Owner == t.Owner || slices.Contains(of[h.Owner], h.ID) {
+		if h.Kind != KindFact || h.Content == "" || h.Owner == "" || h.Owner == t.Owner || slices.Contains(byOwner[h.Owner], h.ID) {
 			continue
 		}
-		if of == nil {
-			of = map[Owner][]string{}
+		if byOwner == nil {
+			byOwner = map[Owner][]string{}
 		}
-		of[h.Owner] = append(of[h.Owner], h.ID)
+		byOwner[h.Owner] = append(byOwner[h.Owner], h.ID)
 	}
-	return of
+	return byOwner
 }
 
 // Trace records one request: its question, the candidates, and the injected and the dropped memories with

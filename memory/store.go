@@ -18,9 +18,9 @@ import (
 // The caller owns arguments and results: afterwards the store neither modifies nor retains them.
 type Store interface {
 	Facts
-	Log
+	TurnLog
 	Queue
-	Source
+	IndexSource
 	Traces
 	Ledger
 	Tombstones
@@ -105,7 +105,7 @@ type Facts interface {
 }
 
 // TurnLog stores the conversations and their turns.
-type Log interface {
+type TurnLog interface {
 	// Append writes a batch in one transaction: the conversation if it is new, the turns with their vectors,
 	// the changes of statuses and conversation, and the jobs. Existing turns are not changed, so a repeated
 	// append has no further effect. If all turns exist, the batch is a no-op including changes and jobs; its
@@ -142,11 +142,11 @@ type Queue interface {
 	// which counts as a failed attempt, or is parked after [MaxAttempts] failed or [MaxAbandoned] consecutive
 	// abandoned attempts. The claim is durable when Claim returns. [NotFound] means that no job is due,
 	// [Invalid] that the duration is not positive.
-	Claim(ctx context.Context, kinds []JobKind, lease time.Duration) (Job, error)
+	Claim(ctx context.Context, kinds []JobKind, duration time.Duration) (Job, error)
 
 	// Extend changes the end of a lease to now + duration and returns the new lease. [LeaseLost] means that
 	// the lease has expired or is not the job's current lease.
-	Extend(ctx context.Context, held Lease, lease time.Duration) (Lease, error)
+	Extend(ctx context.Context, held Lease, duration time.Duration) (Lease, error)
 
 	// Finish ends an attempt that no run completed. [LeaseLost] as for Extend. Unless the outcome is Done or
 	// Deferred, the attempt counts as failed. The job is parked if the outcome has Park, or after the last of
@@ -164,7 +164,7 @@ type Queue interface {
 }
 
 // IndexSource is the interface through which an in-memory index follows a store.
-type Source interface {
+type IndexSource interface {
 	// Versions returns the owners' versions in the order of owners, read by one query. The version of an
 	// owner without writes is 0.
 	Versions(ctx context.Context, owners []Owner) ([]int64, error)
@@ -176,14 +176,14 @@ type Source interface {
 	// From version 0 there are no removed items. Vectors are those of the named model, or nil. yield may call
 	// the store; if yield returns an error, Since stops and returns the error. [Gone] means that the history
 	// of the version was erased or the version does not exist yet; read from 0.
-	Since(ctx context.Context, owner Owner, model string, after int64, yield func(Item) error) (int64, error)
+	Since(ctx context.Context, owner Owner, model string, after int64, yield func(IndexItem) error) (int64, error)
 }
 
 // Traces stores a limited number of traces of requests. A crash may lose the newest.
 type Traces interface {
 	// SaveTraces writes traces and retains the newest maxPerOwner traces (by At, then ID) of each owner, or
 	// fewer if the store limits their size. A trace replaces a stored trace with the same id.
-	SaveTraces(ctx context.Context, keep int, traces ...Trace) error
+	SaveTraces(ctx context.Context, maxPerOwner int, traces ...Trace) error
 
 	// Trace returns a trace, or [NotFound] for an unknown id.
 	Trace(ctx context.Context, owner Owner, id string) (Trace, error)
@@ -222,7 +222,7 @@ type Query struct {
 	Category     string
 	Tag          string
 	Text         string // text contained in the content, ignoring case
-	Begins       string // prefix of the id
+	IDPrefix     string // prefix of the id
 	Subject      string // like the next four fields, selects only facts
 	Attribute    string
 	Hash         string
@@ -242,15 +242,15 @@ type Page struct {
 // ChangeQuery selects journal entries. An empty field selects all values. Entries are returned newest first:
 // by version, then by position in the run.
 type ChangeQuery struct {
-	Target string // as returned by [State.Target]
-	Fact   string // id of a fact: selects changes with this fact or its link as target, or as OldID or NewID
-	Run    string // id of a run
-	Runs   string // prefix of run ids: returns only the first change of each such run
-	ID     string // id of a change
-	Action Action
-	After  time.Time // selects changes recorded after this time
-	Limit  int       // 0 means 50; at most 500
-	Cursor string
+	Target    string // as returned by [State.Target]
+	Fact      string // id of a fact: selects changes with this fact or its link as target, or as OldID or NewID
+	Run       string // id of a run
+	RunPrefix string // prefix of run ids: returns only the first change of each such run
+	ID        string // id of a change
+	Action    Action
+	After     time.Time // selects changes recorded after this time
+	Limit     int       // 0 means 50; at most 500
+	Cursor    string
 }
 
 // ChangePage is a page of the journal. Next is the cursor of the next page, "" on the last page.
@@ -281,7 +281,7 @@ type Batch struct {
 	Turns        []Turn
 	Vectors      []Vector
 	Jobs         []Job
-	Marks        []Change // changes of turns that enter or leave the current path, and of the conversation
+	Changes      []Change // changes of turns that enter or leave the current path, and of the conversation
 	Run          string   // id of the run that the journal names for Changes
 	Path         *Path    // current path required after the batch; nil allows any path
 }
@@ -295,31 +295,33 @@ type Path struct {
 }
 
 // Checker returns a function that reports whether a turn's current state agrees with the path.
-func (p *Path) Check() func(id string, index int, status Status) bool {
-	on := make(map[string]bool, len(p.Turns))
+func (p *Path) Checker() func(id string, index int, status Status) bool {
+	onPath := make(map[string]bool, len(p.Turns))
 	for _, id := range p.Turns {
-		on[id] = true
+		onPath[id] = true
 	}
 	return func(id string, index int, status Status) bool {
 		if index < p.From {
 			return status == Active || index < p.From-1 || id != p.After
 		}
-		return status != Active || on[id]
+		return status != Active || onPath[id]
 	}
 }
 
 // AllowsStatus reports whether a batch with a path may change a turn's status from previous to next: a
 // retired turn must remain retired.
-func (p *Path) Marks(was, next Status) bool { return was != Retired || next == Retired }
+func (p *Path) AllowsStatus(previous, next Status) bool {
+	return previous != Retired || next == Retired
+}
 
 // HasActiveTurn reports whether any turn that the batch adds or changes is active, unless the batch marks the
 // conversation as deleted. status returns a turn's resulting status.
-func (b *Batch) Speaks(status func(turn string) Status) bool {
+func (b *Batch) HasActiveTurn(status func(turn string) Status) bool {
 	if b.Conversation.Status == Retired {
 		return false
 	}
 	return slices.ContainsFunc(b.Turns, func(t Turn) bool { return status(t.ID) == Active }) ||
-		slices.ContainsFunc(b.Marks, func(c Change) bool { return c.After.Turn != nil && status(c.After.Turn.ID) == Active })
+		slices.ContainsFunc(b.Changes, func(c Change) bool { return c.After.Turn != nil && status(c.After.Turn.ID) == Active })
 }
 
 // ConversationQuery selects conversations. An empty field selects all values.
@@ -352,7 +354,7 @@ type TurnQuery struct {
 
 // IndexItem is one change that an in-memory index follows. ID and Version are always set. Version is that of
 // the memory, or of the link for a linked fact.
-type Item struct {
+type IndexItem struct {
 	Memory  Memory
 	Vector  []float32
 	Removed bool

@@ -9,9 +9,9 @@ type Tombstones interface {
 	// AddTombstones records turns that are stored without text. It uses only the id, role and content of each
 	// turn and ignores turns without content. A tombstone is permanent. Retired and erased turns need no
 	// tombstones.
-	Bury(ctx context.Context, owner Owner, turns ...Turn) error
+	AddTombstones(ctx context.Context, owner Owner, turns ...Turn) error
 
 	// HasTombstones reports for each turn whether a turn with a tombstone, or an erased or retired turn,
 	// has the same role and text. Restored turns do not count.
-	Buried(ctx context.Context, owner Owner, turns ...Turn) ([]bool, error)
+	HasTombstones(ctx context.Context, owner Owner, turns ...Turn) ([]bool, error)
 }

@@ -47,7 +47,7 @@ type Turn struct {
 	LearnedAt    time.Time `json:"learned_at,omitzero" bson:"learned"`           // time of the run that learned from the turn; zero if none has
 	NoLearn      bool      `json:"no_learn,omitempty" bson:"no_learn,omitempty"` // never learn from the turn: it was sent before Loci was used, or the request forbids learning
 	History      bool      `json:"history,omitempty" bson:"history,omitempty"`   // a client sent the turn as history that did not go through Loci; searches exclude it
-	Given        string    `json:"-" bson:"given,omitempty"`                     // memories that Loci added to the request: ids, dates and checksums, no text; used by the engine
+	Injected     string    `json:"-" bson:"given,omitempty"`                     // memories that Loci added to the request: ids, dates and checksums, no text; used by the engine
 	Version      int64     `json:"-"`
 
 	// Foreign lists the parts of Content that the turn's author did not write, if only the request showed
@@ -72,8 +72,8 @@ func (r Ranges) Within(length int) iter.Seq2[int, int] {
 		for part := range strings.SplitSeq(string(r), ",") {
 			from, to, _ := strings.Cut(part, "-")
 			start, err := strconv.Atoi(from)
-			end, wrong := strconv.Atoi(to)
-			if err == nil && wrong == nil && 0 <= start && start <= min(end, length) && !yield(start, min(end, length)) {
+			end, endErr := strconv.Atoi(to)
+			if err == nil && endErr == nil && 0 <= start && start <= min(end, length) && !yield(start, min(end, length)) {
 				return
 			}
 		}
@@ -89,7 +89,7 @@ const EmbedModel = "loci/embed"
 // Informative reports whether the turn may contain information about the user. It is false for tool results
 // and instructions, for the built-in model, which only repeats memory, and for history, which may have
 // another author. Such turns are stored, but searches exclude them.
-func (t *Turn) Tells() bool {
+func (t *Turn) Informative() bool {
 	return !t.History && t.Role != RoleTool && t.Role != RoleSystem && t.Name != RecallModel
 }
 
@@ -111,13 +111,13 @@ type Conversation struct {
 }
 
 // State returns the part of the conversation that can change.
-func (c Conversation) Mark() ConversationMark {
-	return ConversationMark{ID: c.ID, Title: c.Title, Contexts: slices.Clone(c.Contexts), Rules: c.Rules, Status: c.Status}
+func (c Conversation) State() ConversationState {
+	return ConversationState{ID: c.ID, Title: c.Title, Contexts: slices.Clone(c.Contexts), Rules: c.Rules, Status: c.Status}
 }
 
 // ConversationState is the part of a conversation that can change. Turns of a retired conversation retain
 // their own statuses.
-type ConversationMark struct {
+type ConversationState struct {
 	ID       string   `json:"id"`
 	Title    string   `json:"title,omitempty"`
 	Contexts []string `json:"contexts,omitempty"`

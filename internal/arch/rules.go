@@ -10,7 +10,7 @@ type rules struct {
 
 	// importers maps each third-party module to the packages that may import the module. Other modules must not be
 	// imported.
-	homes map[string][]string
+	importers map[string][]string
 
 	// common are third-party modules that any package may import, except the packages in stdlibOnly.
 	common []string
@@ -19,14 +19,14 @@ type rules struct {
 	testing []string
 
 	// stdlibOnly are the packages that import only the standard library.
-	bare []string
+	stdlibOnly []string
 
 	// withoutIO are the packages that use no clock, randomness, log or I/O.
-	pure []string
+	withoutIO []string
 
 	// withoutGoroutines are packages that start no goroutine, even in tests. make test runs these packages without the
 	// race detector.
-	serial []string
+	withoutGoroutines []string
 
 	// contracts maps types without a limit of methods and fields to the reason.
 	contracts map[string]string
@@ -36,7 +36,7 @@ type rules struct {
 }
 
 // lociRules are the rules of Loci, which ARCHITECTURE.md explains.
-var house = rules{
+var lociRules = rules{
 	module: "github.com/loci-memory/loci",
 	floors: [][]string{
 		{"memory"},
@@ -68,7 +68,7 @@ var house = rules{
 		{"internal/cli"},
 		{"cmd/*", "examples/*", "internal/arch"},
 	},
-	homes: map[string][]string{
+	importers: map[string][]string{
 		"filippo.io/age":                                                  {"internal/backup/archive"},
 		"github.com/minio/minio-go/v7":                                    {"internal/backup"},
 		"golang.org/x/crypto":                                             {"internal/cli"},
@@ -117,9 +117,9 @@ var house = rules{
 		"go.uber.org/goleak",
 		"pgregory.net/rapid",
 	},
-	bare:   []string{"memory"},
-	pure:   []string{"memory", "internal/shelf", "internal/utterance", "internal/recall", "internal/extract", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/chatapi", "internal/translate"},
-	serial: []string{"internal/recall", "internal/extract", "internal/learn"},
+	stdlibOnly:        []string{"memory"},
+	withoutIO:         []string{"memory", "internal/shelf", "internal/utterance", "internal/recall", "internal/extract", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/chatapi", "internal/translate"},
+	withoutGoroutines: []string{"internal/recall", "internal/extract", "internal/learn"},
 	contracts: map[string]string{
 		"client.Client":                   "one method per operation of the REST API",
 		"internal/store/inmem.Store":      "implements memory.Store",
@@ -141,7 +141,7 @@ var impure = []string{
 const impureNet = "net"
 
 // clockFuncs are the functions of package time that read the clock or start a timer.
-var clock = map[string]bool{
+var clockFuncs = map[string]bool{
 	"Now": true, "Since": true, "Until": true, "Sleep": true, "After": true, "AfterFunc": true,
 	"Tick": true, "NewTimer": true, "NewTicker": true,
 }

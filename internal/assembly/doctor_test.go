@@ -31,7 +31,7 @@ func TestTheDoctorWritesIntoTheDataFolder(t *testing.T) {
 	if err != nil || len(after) != len(before) {
 		t.Errorf("there were %v, and are %v, %v", before, after, err)
 	}
-	if _, err := disk.Room(dir); err == nil && !strings.Contains(strings.Join(found.Checked, "\n"), "MiB of free space") {
+	if _, err := disk.FreeBytes(dir); err == nil && !strings.Contains(strings.Join(found.Checked, "\n"), "MiB of free space") {
 		t.Errorf("it looked at %q", found.Checked)
 	}
 	l.doctor.Config.Data = filepath.Join(dir, "gone")
@@ -39,7 +39,7 @@ func TestTheDoctorWritesIntoTheDataFolder(t *testing.T) {
 		t.Errorf("without the folder: %+v, %v", found.Findings, err)
 	}
 	l.doctor.Config.Data = filepath.Join(dir, "data", databaseFile) // cannot write to a file
-	if found, err = l.Doctor(t.Context(), false); err != nil || len(found.Findings) == 0 || !strings.Contains(found.Findings[0].What, "the folder is not writable") {
+	if found, err = l.Doctor(t.Context(), false); err != nil || len(found.Findings) == 0 || !strings.Contains(found.Findings[0].Problem, "the folder is not writable") {
 		t.Errorf("where nothing can be written: %+v, %v", found.Findings, err)
 	}
 }
@@ -49,7 +49,7 @@ func doctorSays(t *testing.T, l *Loci) (looked, found string) {
 	t.Helper()
 	c := try(l.Doctor(t.Context(), false)).orFail(t)
 	for _, f := range c.Findings {
-		found += f.Part + " " + f.Path + ": " + f.What + "\n"
+		found += f.Part + " " + f.Path + ": " + f.Problem + "\n"
 	}
 	return strings.Join(c.Checked, "\n"), found
 }
@@ -150,18 +150,18 @@ func TestModelsThatAreSkippedAreTold(t *testing.T) {
 
 func TestUnreadableBackupNotesDoNotStopTheStart(t *testing.T) {
 	dir := t.TempDir()
-	noError(t)(os.WriteFile(filepath.Join(dir, backup.NotesFile), []byte("garbage"), 0o600))
+	noError(t)(os.WriteFile(filepath.Join(dir, backup.BackupListFile), []byte("garbage"), 0o600))
 	l := openWith(t, map[string]string{"store": "sqlite", "data": dir})
-	if _, found := doctorSays(t, l); !strings.Contains(found, backup.NotesFile) {
+	if _, found := doctorSays(t, l); !strings.Contains(found, backup.BackupListFile) {
 		t.Errorf("doctor found %q, want the file", found)
 	}
-	if said := l.backups.MayHold(time.Time{}, time.Now()); !strings.Contains(strings.Join(said, "\n"), backup.NotesFile) {
+	if said := l.backups.UnerasableCopies(time.Time{}, time.Now()); !strings.Contains(strings.Join(said, "\n"), backup.BackupListFile) {
 		t.Errorf("an erasure's receipt says %q, want that the list of backups cannot be read", said)
 	}
-	if _, _, err := l.backups.Make(t.Context(), "x.zip"); err == nil {
+	if _, _, err := l.backups.Create(t.Context(), "x.zip"); err == nil {
 		t.Error("a backup was made that nothing notes")
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, backup.NotesFile)); err != nil || string(text) != "garbage" {
+	if text, err := os.ReadFile(filepath.Join(dir, backup.BackupListFile)); err != nil || string(text) != "garbage" {
 		t.Errorf("the file is %q, %v; want it as it was", text, err)
 	}
 }

@@ -42,39 +42,39 @@ type Options struct {
 	Now      func() time.Time // nil uses time.Now
 
 	// Reload reads the settings again for the API's reload; nil means that reloading is not possible.
-	Reload func() (config.Config, error)
-	waited func(time.Duration) // Waited of [sqlstore.Options]
+	Reload      func() (config.Config, error)
+	writeWaited func(time.Duration) // Waited of [sqlstore.Options]
 }
 
 // Loci is an open memory. It is safe for concurrent use.
 type Loci struct {
-	config   config.Config
-	engine   *engine.Engine
-	index    *index.Index
-	chroma   *chroma.Index // nil without Chroma
-	vectors  string        // description of the vector search outside of the index; empty without such a search
-	runner   *jobs.Runner
-	vault    *vaultsync.Vault
-	database *sqlstore.Store // nil if the store is not an SQL database
-	backups  *backup.Maker
-	keys     *httpx.Keyring
-	audit    *audit.Log
-	chat     *proxy.Handler
-	handler  http.Handler
-	open     func(config.Config) error    // replaces guardedHandler by a handler with new settings
-	front    atomic.Pointer[http.Handler] // CORS, sessions and the guard, with the current settings
-	asked    config.Config                // the settings before models were chosen, with all reloaded changes
-	level    slog.LevelVar
-	reload   func() (config.Config, error)
-	reloads  sync.Mutex   // held during a reload
-	keep     atomic.Int64 // setting audit.keep, in days
-	log      *slog.Logger
-	doctor   *doctor.Doctor
-	learner  *models.Learner
-	embeds   models.Choice
-	words    config.Config // the settings with the lexical embedder, while the embedder is unavailable: see [models.Choice.Now]
-	checks   readiness
-	closers  []func() error // called in this order by Close
+	config         config.Config
+	engine         *engine.Engine
+	index          *index.Index
+	chroma         *chroma.Index // nil without Chroma
+	vectorSearch   string        // description of the vector search outside of the index; empty without such a search
+	runner         *jobs.Runner
+	vault          *vaultsync.Vault
+	database       *sqlstore.Store // nil if the store is not an SQL database
+	backups        *backup.Maker
+	keys           *httpx.Keyring
+	audit          *audit.Log
+	proxyHandler   *proxy.Handler
+	handler        http.Handler
+	setFront       func(config.Config) error    // replaces guardedHandler by a handler with new settings
+	guardedHandler atomic.Pointer[http.Handler] // CORS, sessions and the guard, with the current settings
+	asConfigured   config.Config                // the settings before models were chosen, with all reloaded changes
+	logLevel       slog.LevelVar
+	reload         func() (config.Config, error)
+	reloadMutex    sync.Mutex   // held during a reload
+	auditDays      atomic.Int64 // setting audit.keep, in days
+	log            *slog.Logger
+	doctor         *doctor.Doctor
+	learner        *models.Learner
+	embedderChoice models.Choice
+	lexicalConfig  config.Config // the settings with the lexical embedder, while the embedder is unavailable: see [models.Choice.Current]
+	readiness      readiness
+	closers        []func() error // called in this order by Close
 }
 
 // Open opens the memory that config describes, and creates it if it does not exist.
@@ -95,39 +95,39 @@ func (l *Loci) Log() *slog.Logger { return l.log }
 func (l *Loci) Config() config.Config { return l.config }
 
 // currentConfig returns the settings with the embedder that is currently in use.
-func (l *Loci) settled() config.Config {
-	if is, _ := l.embeds.Now(); is.Embedder != l.embeds.Embedder {
-		return l.words
+func (l *Loci) currentConfig() config.Config {
+	if is, _ := l.embedderChoice.Current(); is.Embedder != l.embedderChoice.Embedder {
+		return l.lexicalConfig
 	}
 	return l.config
 }
 
 // ImprovementHint returns advice that would improve recall, with a command, or "".
-func (l *Loci) Better() string { return l.embeds.Better }
+func (l *Loci) ImprovementHint() string { return l.embedderChoice.Suggestion }
 
 // LearnerName returns the name of the learning model, or of the built-in rules.
-func (l *Loci) Learns() string { return l.learner.Learns().Who }
+func (l *Loci) LearnerName() string { return l.learner.Learns().Description }
 
 // IndexBytes returns the estimated size of the index in main memory, in bytes.
-func (l *Loci) Resident() int64 { return l.index.Size() }
+func (l *Loci) IndexBytes() int64 { return l.index.Size() }
 
 // PublishURL writes the server's URL to the data folder until the memory is closed, where other processes
 // find it ([config.Config.RunningServerURL]). An address for all interfaces is written as loopback. If
 // the memory is not in the data folder, PublishURL does nothing.
-func (l *Loci) Serving(at string) error {
+func (l *Loci) PublishURL(serverURL string) error {
 	lock := l.config.LockFile()
-	u, err := url.Parse(at)
+	u, err := url.Parse(serverURL)
 	if lock == "" || err != nil {
 		return err
 	}
 	if ip := net.ParseIP(u.Hostname()); ip.IsUnspecified() {
-		u.Host = net.JoinHostPort(loopback(ip), u.Port())
+		u.Host = net.JoinHostPort(loopbackAddress(ip), u.Port())
 	}
-	return filelock.Answer(lock, u.String())
+	return filelock.SetURL(lock, u.String())
 }
 
 // loopbackAddress returns the loopback address of the same IP version as ip.
-func loopback(ip net.IP) string {
+func loopbackAddress(ip net.IP) string {
 	if ip.To4() != nil {
 		return "127.0.0.1"
 	}
@@ -141,7 +141,7 @@ func (l *Loci) Run(ctx context.Context) error {
 	group.Go(func() error { return l.runner.Run(ctx) })
 	group.Go(func() error { return l.vault.Run(ctx) })
 	group.Go(func() error { return l.keys.Run(ctx) })
-	group.Go(func() error { return l.audit.Run(ctx, l.keep.Load) })
+	group.Go(func() error { return l.audit.Run(ctx, l.auditDays.Load) })
 	group.Go(func() error { return l.doctor.Schedule.Run(ctx) })
 	group.Go(func() error { return l.doctor.CheckInBackground(ctx) })
 	return group.Wait()

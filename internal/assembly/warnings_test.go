@@ -61,7 +61,7 @@ func TestRequestsThatNameNobodyAreTold(t *testing.T) {
 			var found []string
 			for _, f := range checkup.Findings {
 				if f.Part == "users" {
-					found = append(found, f.What)
+					found = append(found, f.Problem)
 				}
 			}
 			if len(health.Warnings) != len(c.says) || len(found) != len(c.says) || strings.Count(log.String(), "level=WARN") != len(c.says) {

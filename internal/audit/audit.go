@@ -27,14 +27,14 @@ const (
 
 // repeatInterval is the time in which repeated accesses by an admin to the same user's memory, or
 // wrong keys from the same address, get only one entry. Run also uses it as the cleanup interval.
-const once = time.Hour
+const repeatInterval = time.Hour
 
 // Log is the audit record of a namespace. A nil Log records nothing.
 type Log struct {
-	store memory.Audit
-	now   func() time.Time
-	log   *slog.Logger
-	seen  recent.Map[string, time.Time]
+	store    memory.Audit
+	now      func() time.Time
+	log      *slog.Logger
+	lastSeen recent.Map[string, time.Time]
 }
 
 // New returns a Log that writes to store.
@@ -55,34 +55,34 @@ func (l *Log) Note(ctx context.Context, e memory.AuditEntry) error {
 		e.At = l.now()
 	}
 	e.ID, e.At = cmp.Or(e.ID, rand.Text()), memory.Time(e.At)
-	e.Address, e.Request = httpx.AddressOf(ctx), httpx.RequestID(ctx)
+	e.Address, e.Request = httpx.ClientAddress(ctx), httpx.RequestID(ctx)
 	l.log.Info("audit", "act", e.Act, "request", e.Request)
-	if err := l.store.Note(ctx, memory.DefaultNamespace, e); err != nil {
+	if err := l.store.AddAuditEntries(ctx, memory.DefaultNamespace, e); err != nil {
 		return memory.Errorf(memory.Unavailable, "the action was not performed, because it could not be recorded: %w", err)
 	}
 	return nil
 }
 
 // NoteRestore records that memory was restored from a backup. Repeated calls add only one entry.
-func (l *Log) Restored(at time.Time, what string) error {
-	return l.Note(context.Background(), memory.AuditEntry{ID: "restore-" + strconv.FormatInt(at.UnixMicro(), 10), At: at, Act: "restore", By: "loci restore", Detail: what})
+func (l *Log) NoteRestore(at time.Time, detail string) error {
+	return l.Note(context.Background(), memory.AuditEntry{ID: "restore-" + strconv.FormatInt(at.UnixMicro(), 10), At: at, Act: "restore", By: "loci restore", Detail: detail})
 }
 
 // isFirst reports whether an event with this key happens for the first time within [repeatInterval].
-func (l *Log) first(what ...string) (first bool) {
+func (l *Log) isFirst(keyParts ...string) (isFirst bool) {
 	now := l.now()
-	l.seen.Update(strings.Join(what, "\x00"), func(at time.Time, known bool) (time.Time, bool) {
-		first = !known || now.Sub(at) >= once
-		if first {
+	l.lastSeen.Update(strings.Join(keyParts, "\x00"), func(at time.Time, wasSeen bool) (time.Time, bool) {
+		isFirst = !wasSeen || now.Sub(at) >= repeatInterval
+		if isFirst {
 			at = now
 		}
 		return at, true
 	})
-	return first
+	return isFirst
 }
 
 // pathActs maps methods and prefixes of paths to actions.
-var acts = []struct {
+var pathActs = []struct {
 	method, path, act string
 	user              bool // the user's name follows the prefix
 }{
@@ -107,9 +107,9 @@ func (l *Log) entryOf(r *http.Request) (e memory.AuditEntry) {
 	if id.Owner != "" {
 		e.User = id.Owner.Name()
 	}
-	for _, a := range acts {
-		rest, is := strings.CutPrefix(r.URL.Path, a.path)
-		if !is || r.Method != a.method || !a.user && rest != "" {
+	for _, a := range pathActs {
+		rest, hasPrefix := strings.CutPrefix(r.URL.Path, a.path)
+		if !hasPrefix || r.Method != a.method || !a.user && rest != "" {
 			continue
 		}
 		e.Act = a.act
@@ -125,7 +125,7 @@ func (l *Log) entryOf(r *http.Request) (e memory.AuditEntry) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		act = Read
 	}
-	if l.first(id.By, e.User, act) {
+	if l.isFirst(id.By, e.User, act) {
 		e.Act = act
 	}
 	return e
@@ -153,26 +153,26 @@ func (l *Log) Handler(next http.Handler) http.Handler {
 }
 
 // NoteRefused records a request with a wrong key, at most once an hour for each address.
-func (l *Log) Refused(r *http.Request) {
-	if l != nil && l.first(KeyRefused, httpx.AddressOf(r.Context())) {
-		_ = l.Note(r.Context(), memory.AuditEntry{Act: KeyRefused, By: "nobody", Detail: r.Method + " " + httpx.Brief(door(r.URL.Path), 100)}) // ignored, since the request is refused anyway
+func (l *Log) NoteRefused(r *http.Request) {
+	if l != nil && l.isFirst(KeyRefused, httpx.ClientAddress(r.Context())) {
+		_ = l.Note(r.Context(), memory.AuditEntry{Act: KeyRefused, By: "nobody", Detail: r.Method + " " + httpx.Truncate(pathPrefix(r.URL.Path), 100)}) // ignored, since the request is refused anyway
 	}
 }
 
 // pathPrefix returns the first two segments of a path, since later segments may contain a user's name.
-func door(path string) string {
+func pathPrefix(path string) string {
 	parts := strings.SplitN(path, "/", 4)
 	return strings.Join(parts[:min(3, len(parts))], "/")
 }
 
 // Run deletes entries that are older than days() days, until the context ends. 0 days disables this.
 func (l *Log) Run(ctx context.Context, days func() int64) error {
-	tick := time.NewTicker(once)
+	tick := time.NewTicker(repeatInterval)
 	defer tick.Stop()
 	for {
 		n, err := 0, error(nil)
-		if keep := days(); keep > 0 {
-			n, err = l.store.DropNoted(ctx, memory.DefaultNamespace, l.now().AddDate(0, 0, -int(keep)))
+		if maxDays := days(); maxDays > 0 {
+			n, err = l.store.DropAuditEntries(ctx, memory.DefaultNamespace, l.now().AddDate(0, 0, -int(maxDays)))
 		}
 		if err != nil && ctx.Err() == nil {
 			l.log.Warn("cannot delete old entries of the audit record", "err", err)

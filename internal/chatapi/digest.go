@@ -19,25 +19,25 @@ func Digest(role memory.Role, text, toolCalls, callID string) string {
 	return digest(role, text, readCalls(gjson.Parse(toolCalls), gjson.Result{}), callID)
 }
 
-func digest(role memory.Role, text string, calls []call, callID string, others ...string) string {
+func digest(role memory.Role, text string, calls []call, callID string, otherParts ...string) string {
 	if role == memory.RoleAssistant {
-		text = afterThinking(text)
+		text = withoutThinking(text)
 	}
-	b := make([]byte, 0, min(len(text), digestAtOnce)+128)
-	b = field(b, string(role))
-	b = field(b, callID)
+	b := make([]byte, 0, min(len(text), digestBufferSize)+128)
+	b = appendField(b, string(role))
+	b = appendField(b, callID)
 	for _, c := range calls {
-		b = field(b, c.name)
-		b = field(b, canonical(c.arguments))
+		b = appendField(b, c.name)
+		b = appendField(b, canonicalJSON(c.arguments))
 	}
 	b = append(b, ';')
-	for _, other := range others {
-		b = field(b, other)
+	for _, other := range otherParts {
+		b = appendField(b, other)
 	}
 	b = append(b, ';')
 	hash := sha256.New()
 	for word := range strings.FieldsSeq(text) {
-		if b = append(append(b, word...), ' '); len(b) > digestAtOnce {
+		if b = append(append(b, word...), ' '); len(b) > digestBufferSize {
 			hash.Write(b)
 			b = b[:0]
 		}
@@ -47,15 +47,15 @@ func digest(role memory.Role, text string, calls []call, callID string, others .
 }
 
 // digestBufferSize is the number of bytes of a message that are hashed at once.
-const digestAtOnce = 64 << 10
+const digestBufferSize = 64 << 10
 
 // appendField appends a text with its length, so that different lists of fields yield different bytes.
-func field(b []byte, text string) []byte {
+func appendField(b []byte, text string) []byte {
 	b = strconv.AppendInt(b, int64(len(text)), 10)
 	return append(append(b, ':'), text...)
 }
 
-func afterThinking(text string) string {
+func withoutThinking(text string) string {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "<think>")
 	if !ok {
 		return text
@@ -94,7 +94,7 @@ func readCall(v gjson.Result) call {
 		function = fieldOf(fields, "custom")
 	}
 	c := readFunction(function)
-	c.id = strOf(fields, "id")
+	c.id = stringField(fields, "id")
 	return c
 }
 
@@ -104,7 +104,7 @@ func readFunction(v gjson.Result) call {
 	if !arguments.Exists() {
 		arguments = fieldOf(fields, "input")
 	}
-	c := call{name: strOf(fields, "name"), arguments: str(arguments)}
+	c := call{name: stringField(fields, "name"), arguments: stringOf(arguments)}
 	if arguments.Type != gjson.String {
 		c.arguments = arguments.Raw // some servers send an object
 	}
@@ -113,7 +113,7 @@ func readFunction(v gjson.Result) call {
 
 // canonicalJSON rewrites JSON in a canonical form: no white space, sorted keys, plain escapes, and unchanged
 // numbers. It trims text that is not JSON.
-func canonical(text string) string {
+func canonicalJSON(text string) string {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
 	var v any

@@ -2,52 +2,52 @@ package chatapi
 
 // maxEndEvent is the number of bytes of an event, including comments before it, that suffice to decide
 // whether it ends the stream.
-const maxTerminal = 4 << 10
+const maxEndEvent = 4 << 10
 
 // Gate forwards a stream event by event. It withholds the event that ends the stream, and everything after
 // it, until the caller has finished its own work. The forwarded and withheld bytes together equal the input.
 type Gate struct {
-	ends  func(event []byte) bool
-	edge  edge
-	held  []byte
-	out   []byte
-	mid   bool // the beginning of the current event was already forwarded
-	last  bool // the current event ends the stream
-	ended bool
+	isLastEvent func(event []byte) bool
+	scanner     eventScanner
+	withheld    []byte
+	forwarded   []byte
+	midEvent    bool // the beginning of the current event was already forwarded
+	inLastEvent bool // the current event ends the stream
+	ended       bool
 }
 
 // Forward takes the next piece of a stream and returns the bytes to forward, valid until the next call. It
 // withholds the beginning of an unfinished event.
-func (g *Gate) Pass(p []byte) []byte {
-	g.out = g.out[:0]
-	for len(p) > 0 && !g.ended {
-		n, end := g.edge.next(p)
-		g.held = append(g.held, p[:n]...)
-		p = p[n:]
-		if g.isLast(end) {
-			g.last = true
-			g.ended = end || len(g.held) > maxEvent
+func (g *Gate) Forward(piece []byte) []byte {
+	g.forwarded = g.forwarded[:0]
+	for len(piece) > 0 && !g.ended {
+		n, end := g.scanner.next(piece)
+		g.withheld = append(g.withheld, piece[:n]...)
+		piece = piece[n:]
+		if g.isEnd(end) {
+			g.inLastEvent = true
+			g.ended = end || len(g.withheld) > maxEvent
 			continue
 		}
-		if end || g.mid || len(g.held) > maxTerminal {
-			g.out = append(g.out, g.held...)
-			g.held = g.held[:0]
-			g.mid = !end
+		if end || g.midEvent || len(g.withheld) > maxEndEvent {
+			g.forwarded = append(g.forwarded, g.withheld...)
+			g.withheld = g.withheld[:0]
+			g.midEvent = !end
 		}
 	}
 	if g.ended {
-		g.held = append(g.held, p...)
+		g.withheld = append(g.withheld, piece...)
 	}
-	return g.out
+	return g.forwarded
 }
 
 // isEnd reports whether the withheld event ends the stream, once the event is complete or longer than
 // maxEndEvent.
-func (g *Gate) isLast(whole bool) bool {
-	if g.last || g.mid || !whole && len(g.held) <= maxTerminal {
-		return g.last
+func (g *Gate) isEnd(complete bool) bool {
+	if g.inLastEvent || g.midEvent || !complete && len(g.withheld) <= maxEndEvent {
+		return g.inLastEvent
 	}
-	return g.ends(g.held)
+	return g.isLastEvent(g.withheld)
 }
 
 // Ended reports whether the gate withholds the event that ends the stream.
@@ -55,8 +55,8 @@ func (g *Gate) Ended() bool { return g.ended }
 
 // TakeWithheld returns the withheld bytes: the last event and everything after it or, in a truncated stream,
 // an unfinished event.
-func (g *Gate) Held() []byte {
-	held := g.held
-	g.held = nil
+func (g *Gate) TakeWithheld() []byte {
+	held := g.withheld
+	g.withheld = nil
 	return held
 }

@@ -14,12 +14,12 @@ import (
 // span is the range of bytes [from, to) of a value in a body. An empty span means that the value is absent.
 type span struct{ from, to int }
 
-func (s span) found() bool { return s.to > s.from }
+func (s span) isSet() bool { return s.to > s.from }
 
 func spanOf(v gjson.Result) span { return span{v.Index, v.Index + len(v.Raw)} }
 
 // validate rejects a body that is not JSON in UTF-8, or is nested too deeply.
-func check(body []byte) error {
+func validate(body []byte) error {
 	if !utf8.Valid(body) {
 		return memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
 	}
@@ -100,11 +100,11 @@ func fieldOf(fields []member, name string) (v gjson.Result) {
 }
 
 // stringField returns the text of a field, "" if it is absent or not a string.
-func strOf(fields []member, name string) string { return str(fieldOf(fields, name)) }
+func stringField(fields []member, name string) string { return stringOf(fieldOf(fields, name)) }
 
 // stringOf returns a copy of a string's text, "" for other values. Without the copy, a model's name could
 // retain a body of many megabytes in memory.
-func str(v gjson.Result) string { return strings.Clone(unescaped(v)) }
+func stringOf(v gjson.Result) string { return strings.Clone(unescaped(v)) }
 
 // unescaped is [stringOf] without the copy. Invalid escapes become U+FFFD.
 func unescaped(v gjson.Result) string {

@@ -10,7 +10,7 @@ import (
 
 // CheckPlain returns [memory.Invalid], with the field's name, for a request that requires more than one plain
 // text answer, because the built-in model cannot do more.
-func (c *Chat) Plain() error {
+func (c *Chat) CheckPlain() error {
 	root := gjson.ParseBytes(c.body)
 	// Tools are allowed, because a model need not call them.
 	for _, name := range []string{"tool_choice", "function_call"} {
@@ -42,7 +42,7 @@ func (c *Chat) Plain() error {
 		switch m.Role {
 		case memory.RoleSystem, memory.RoleUser, memory.RoleAssistant, memory.RoleTool:
 		default:
-			return memory.Errorf(memory.Invalid, "messages: unknown role %q", clipped(string(m.Role), 40))
+			return memory.Errorf(memory.Invalid, "messages: unknown role %q", truncated(string(m.Role), 40))
 		}
 	}
 	return nil

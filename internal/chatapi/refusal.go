@@ -30,7 +30,7 @@ const maxRefusal = 8 << 10
 // ReadRefusal reads an error body of any server. It ignores parts of the request that the error
 // quotes.
 func ReadRefusal(body []byte) Refusal {
-	text := plainWords(strings.Join(errorTexts(gjson.ParseBytes(body), body), "\n"))
+	text := normalizedText(strings.Join(errorTexts(gjson.ParseBytes(body), body), "\n"))
 	for _, w := range wordings() {
 		if strings.Contains(text, w.text) {
 			return Refusal{w.kind, w.text}
@@ -64,7 +64,7 @@ func errorTexts(root gjson.Result, body []byte) (out []string) {
 	} {
 		for _, v := range root.Get(path).Array() {
 			if v.Type == gjson.String {
-				s := str(v)
+				s := stringOf(v)
 				out = append(out, s[:min(len(s), maxRefusal)])
 			}
 		}
@@ -74,13 +74,13 @@ func errorTexts(root gjson.Result, body []byte) (out []string) {
 
 // normalizedText returns s in lower case with single spaces and without quotes, because servers differ in
 // these.
-func plainWords(s string) string {
+func normalizedText(s string) string {
 	s = strings.NewReplacer(`"`, "", `'`, "", "`", "", `\`, "", "’", "", "“", "", "”", "").Replace(strings.ToLower(s))
 	return strings.Join(strings.Fields(s), " ")
 }
 
 //go:embed refusals.txt
-var refusals string
+var refusalLines string
 
 // wording is part of a server's error text, with the kind of refusal that it indicates.
 type wording struct {
@@ -91,9 +91,9 @@ type wording struct {
 // wordings are the lines of refusals.txt. Lines about length come first.
 var wordings = sync.OnceValue(func() []wording {
 	var length, roles []wording
-	for line := range strings.Lines(refusals) {
+	for line := range strings.Lines(refusalLines) {
 		kind, text, ok := strings.Cut(line, ":")
-		switch w := (wording{RefusalKind(kind), plainWords(text)}); {
+		switch w := (wording{RefusalKind(kind), normalizedText(text)}); {
 		case strings.HasPrefix(line, "#") || !ok:
 		case w.kind == RefusesLength:
 			length = append(length, w)

@@ -41,15 +41,15 @@ func splice(body []byte, edits ...edit) []byte {
 	return append(out, body[at:]...)
 }
 
-func insert(at int, text string) edit { return edit{span{at, at}, text} }
+func insertion(at int, text string) edit { return edit{span{at, at}, text} }
 
 // cutMembers returns the edits that remove members of an object. Each edit removes also the comma before the
 // member or, if no remaining member precedes it, the comma after it.
-func cutMembers(fields []member, ours func(name string) bool) []edit {
+func cutMembers(fields []member, remove func(name string) bool) []edit {
 	var cuts []edit
 	kept := false
 	for i, f := range fields {
-		if !ours(f.name) {
+		if !remove(f.name) {
 			kept = true
 			continue
 		}
@@ -74,7 +74,7 @@ type Field struct {
 // AddFields appends fields to body, a JSON object, and retains every other byte. If body is not an object, it
 // returns [memory.Invalid].
 func AddFields(body []byte, fields ...Field) ([]byte, error) {
-	if err := check(body); err != nil {
+	if err := validate(body); err != nil {
 		return nil, err
 	}
 	root := gjson.ParseBytes(body)
@@ -96,7 +96,7 @@ func AddFields(body []byte, fields ...Field) ([]byte, error) {
 		b.WriteByte(':')
 		b.Write(value)
 	}
-	return splice(body, insert(bytes.LastIndexByte(body, '}'), b.String())), nil
+	return splice(body, insertion(bytes.LastIndexByte(body, '}'), b.String())), nil
 }
 
 // Encode encodes v as JSON without escaping <, > and &.

@@ -22,7 +22,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func backups(g *global) *cobra.Command {
+func newBackupCommand(g *sharedState) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
@@ -41,23 +41,23 @@ func backups(g *global) *cobra.Command {
 			if info, err := os.Stat(path); err == nil && info.IsDir() {
 				return memory.Errorf(memory.Invalid, "%s is a folder; give a file name", path)
 			}
-			if err := writable(path, force); err != nil {
+			if err := checkWritable(path, force); err != nil {
 				return err
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				return show(g, cmd, func(out printer, done backedUp) {
-					fmt.Fprintf(out, "%s  %s, of %s\n", done.Path, size(done.Bytes), when(done.At))
-					held(out, done.Manifest)
-				})(g.backUp(ctx, c, path, cmd.ErrOrStderr()))
+				return printAnswer(g, cmd, func(out printer, result backupResult) {
+					fmt.Fprintf(out, "%s  %s, of %s\n", result.Path, formatSize(result.Bytes), formatTime(result.ContentAt))
+					printContents(out, result.Manifest)
+				})(g.writeBackup(ctx, c, path, cmd.ErrOrStderr()))
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite FILE if it exists")
-	return g.withJSON(cmd)
+	return g.withJSONFlag(cmd)
 }
 
 // backupResult describes a finished backup.
-type backedUp struct {
+type backupResult struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
 	backup.Manifest
@@ -66,46 +66,46 @@ type backedUp struct {
 // writeBackup requests a backup and stores it at path once it is complete and verified. It refuses to
 // back up an empty data folder without a server: a scheduled job with a wrong folder or address must
 // not overwrite a good backup.
-func (g *global) backUp(ctx context.Context, c *client.Client, path string, progress io.Writer) (out backedUp, err error) {
-	half := path + ".half"
-	f, err := fresh(half)
+func (g *sharedState) writeBackup(ctx context.Context, c *client.Client, path string, progressOut io.Writer) (result backupResult, err error) {
+	partial := path + ".half"
+	f, err := createPrivate(partial)
 	if err != nil {
-		return out, fmt.Errorf("cannot write to %s: %w", filepath.Dir(path), cause(err))
+		return result, fmt.Errorf("cannot write to %s: %w", filepath.Dir(path), withoutPath(err))
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(half) // the function returns the first error
+			_ = os.Remove(partial) // the function returns the first error
 		}
 	}()
 	stream, size, err := c.Backup(ctx, client.BackupQuery{To: path})
 	if err != nil {
-		return out, errors.Join(err, f.Close())
+		return result, errors.Join(err, f.Close())
 	}
-	shown := progressOn(progress)
-	defer shown.end()
-	n, err := io.Copy(f, shown.reading(stream, "backed up", size))
+	bar := newProgressLine(progressOut)
+	defer bar.clear()
+	written, err := io.Copy(f, bar.countReads(stream, "backed up", size))
 	err = errors.Join(err, stream.Close(), f.Sync(), f.Close())
-	if err == nil && size >= 0 && n != size {
+	if err == nil && size >= 0 && written != size {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return out, fmt.Errorf("write the backup: %w", err)
+		return result, fmt.Errorf("write the backup: %w", err)
 	}
-	m, err := backup.Check(ctx, half, "", shown.of("checked"))
+	manifest, err := backup.Check(ctx, partial, "", bar.bytesOf("checked"))
 	if err != nil {
-		return out, fmt.Errorf("check the backup: %w", err)
+		return result, fmt.Errorf("check the backup: %w", err)
 	}
-	if g.alone && tallyOf(m.Counts) == "nothing" {
-		return out, memory.Errorf(memory.NotFound, "no server answers, and the data folder has no memory; choose the server with --addr or the folder with --data")
+	if g.standalone && formatCounts(manifest.Counts) == "nothing" {
+		return result, memory.Errorf(memory.NotFound, "no server answers, and the data folder has no memory; choose the server with --addr or the folder with --data")
 	}
-	if err := os.Rename(half, path); err != nil {
-		return out, err
+	if err := os.Rename(partial, path); err != nil {
+		return result, err
 	}
-	return backedUp{path, n, m}, disk.SyncFolder(filepath.Dir(path))
+	return backupResult{path, written, manifest}, disk.SyncFolder(filepath.Dir(path))
 }
 
 // createPrivate creates a file that only its owner can read, and replaces an earlier file at path.
-func fresh(path string) (*os.File, error) {
+func createPrivate(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -113,34 +113,36 @@ func fresh(path string) (*os.File, error) {
 }
 
 // printContents writes how many records of each kind a backup has.
-func held(w io.Writer, m backup.Manifest) { fmt.Fprintf(w, "  contents   %s\n", tallyOf(m.Counts)) }
+func printContents(w io.Writer, manifest backup.Manifest) {
+	fmt.Fprintf(w, "  contents   %s\n", formatCounts(manifest.Counts))
+}
 
 // formatCounts lists the number of records of each kind, sorted by kind.
-func tallyOf[N int | int64](counts map[string]N) string {
+func formatCounts[N int | int64](counts map[string]N) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		if n := counts[kind]; n > 0 {
-			parts = append(parts, many(int(n), kind))
+			parts = append(parts, countOf(int(n), kind))
 		}
 	}
 	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
 // countOf returns a number with its noun; plural is the noun's plural.
-func many(n int, kinds string) string {
-	if kinds == "profile" {
-		kinds = "profile entries"
+func countOf(n int, plural string) string {
+	if plural == "profile" {
+		plural = "profile entries"
 	}
-	if stem, ok := strings.CutSuffix(kinds, "ies"); ok && n == 1 {
-		kinds = stem + "y"
+	if stem, ok := strings.CutSuffix(plural, "ies"); ok && n == 1 {
+		plural = stem + "y"
 	}
 	if n == 1 {
-		kinds = strings.TrimSuffix(kinds, "s")
+		plural = strings.TrimSuffix(plural, "s")
 	}
-	return fmt.Sprintf("%d %s", n, kinds)
+	return fmt.Sprintf("%d %s", n, plural)
 }
 
-func restore(g *global) *cobra.Command {
+func newRestoreCommand(g *sharedState) *cobra.Command {
 	var check, replace bool
 	var identity string
 	cmd := &cobra.Command{
@@ -155,47 +157,47 @@ func restore(g *global) *cobra.Command {
 			"  loci restore /backup/loci-2026-11-22T02-14-36Z.zip.age --identity key.txt",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			shown := progressOn(cmd.ErrOrStderr())
+			bar := newProgressLine(cmd.ErrOrStderr())
 			if check {
-				m, err := backup.Check(cmd.Context(), args[0], identity, shown.of("checked"))
-				shown.end()
-				return show(g, cmd, func(out printer, m backup.Manifest) {
-					fmt.Fprintf(out, "%s is complete and valid: a backup of %s, by loci %s\n", args[0], when(m.At), m.Loci)
-					held(out, m)
-				})(m, err)
+				manifest, err := backup.Check(cmd.Context(), args[0], identity, bar.bytesOf("checked"))
+				bar.clear()
+				return printAnswer(g, cmd, func(out printer, manifest backup.Manifest) {
+					fmt.Fprintf(out, "%s is complete and valid: a backup of %s, by loci %s\n", args[0], formatTime(manifest.ContentAt), manifest.LociVersion)
+					printContents(out, manifest)
+				})(manifest, err)
 			}
-			c, err := g.load(cmd)
+			cfg, err := g.loadConfig(cmd)
 			if err != nil {
 				return err
 			}
-			done, err := backup.Restore(cmd.Context(), c, args[0], backup.RestoreOptions{Replace: replace, Identity: identity, Report: shown.of("restored")})
-			shown.end()
-			return show(g, cmd, printer.restored)(done, err)
+			result, err := backup.Restore(cmd.Context(), cfg, args[0], backup.RestoreOptions{Replace: replace, Identity: identity, Report: bar.bytesOf("restored")})
+			bar.clear()
+			return printAnswer(g, cmd, printer.printRestored)(result, err)
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "only check whether FILE is complete, and show its contents")
 	cmd.Flags().BoolVar(&replace, "replace", false, "move existing memory to another folder instead of refusing")
 	cmd.Flags().StringVar(&identity, "identity", "", "file with age identities (private keys), for an encrypted backup")
 	cmd.MarkFlagsMutuallyExclusive("check", "replace")
-	return g.withJSON(cmd)
+	return g.withJSONFlag(cmd)
 }
 
-func (s printer) restored(done backup.Restored) {
-	fmt.Fprintf(s, "restored into %s: a backup of %s\n", done.Data, when(done.At))
-	held(s, done.Manifest)
-	if done.Vault != "" {
-		fmt.Fprintf(s, "  vault      %s\n", done.Vault)
+func (s printer) printRestored(result backup.RestoreResult) {
+	fmt.Fprintf(s, "restored into %s: a backup of %s\n", result.DataFolder, formatTime(result.ContentAt))
+	printContents(s, result.Manifest)
+	if result.VaultFolder != "" {
+		fmt.Fprintf(s, "  vault      %s\n", result.VaultFolder)
 	}
-	for _, path := range done.Aside {
+	for _, path := range result.AsideFolders {
 		fmt.Fprintf(s, "  set aside  %s\n", path)
 	}
-	fmt.Fprintf(s, "  settings   %s, the settings of the backup without secrets, for reference; Loci does not read this file\n", filepath.Join(done.Data, archive.Settings))
+	fmt.Fprintf(s, "  settings   %s, the settings of the backup without secrets, for reference; Loci does not read this file\n", filepath.Join(result.DataFolder, archive.Settings))
 }
 
 // databaseFile is the name of the database file in a data folder.
 const databaseFile = "loci.db"
 
-func migrate(g *global) *cobra.Command {
+func newMigrateCommand(g *sharedState) *cobra.Command {
 	var from, to string
 	var check, schema bool
 	cmd := &cobra.Command{
@@ -212,65 +214,65 @@ func migrate(g *global) *cobra.Command {
 			"  loci migrate --from sqlite:~/.loci --to mongodb://db.example.com/loci",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := g.load(cmd)
+			config, err := g.loadConfig(cmd)
 			if err != nil {
 				return err
 			}
 			if check || schema {
-				return schemaOf(cmd, config, schema)
+				return checkSchema(cmd, config, schema)
 			}
 			if from == "" && to == "" {
 				return memory.Errorf(memory.Invalid, "give --from, --to, or both")
 			}
-			bar := progressOn(cmd.ErrOrStderr())
-			var ends [2]string
+			bar := newProgressLine(cmd.ErrOrStderr())
+			var addresses [2]string
 			for i, address := range []string{from, to} {
-				if ends[i], err = databaseAddress(config, cmp.Or(address, string(config.Store))); err != nil {
+				if addresses[i], err = databaseAddress(config, cmp.Or(address, string(config.Store))); err != nil {
 					return fmt.Errorf("%s: %w", []string{"from", "to"}[i], err)
 				}
 			}
-			moved, err := backup.Migrate(cmd.Context(), ends[0], ends[1], func(m backup.Moving) {
-				bar.count("users copied", int64(m.Users), int64(m.Of))
+			result, err := backup.Migrate(cmd.Context(), addresses[0], addresses[1], func(progress backup.MigrateProgress) {
+				bar.showCount("users copied", int64(progress.Users), int64(progress.TotalUsers))
 			})
-			bar.end()
-			return show(g, cmd, func(out printer, moved backup.Moved) {
-				fmt.Fprintf(out, "%d users, %d rows: source and target are equal\n", moved.Owners, moved.Rows)
-				if moved.Before > 0 {
-					fmt.Fprintf(out, "%d rows were already in the target\n", moved.Before)
+			bar.clear()
+			return printAnswer(g, cmd, func(out printer, result backup.MigrateResult) {
+				fmt.Fprintf(out, "%d users, %d rows: source and target are equal\n", result.Owners, result.Rows)
+				if result.RowsBefore > 0 {
+					fmt.Fprintf(out, "%d rows were already in the target\n", result.RowsBefore)
 				}
-			})(moved, err)
+			})(result, err)
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "address of the source database (default: the setting store)")
 	cmd.Flags().StringVar(&to, "to", "", "address of the target database (default: the setting store)")
 	cmd.Flags().BoolVar(&check, "check", false, "check whether a server start would change the schema of the database (setting store); exit status 1 if it would")
 	cmd.Flags().BoolVar(&schema, "schema", false, "update the schema of the database (setting store) and exit; run it before servers of a new version start")
-	return g.withJSON(cmd)
+	return g.withJSONFlag(cmd)
 }
 
 // checkSchema prints the version of the database's schema. If upgrade is set, it updates the schema first.
-func schemaOf(cmd *cobra.Command, c config.Config, upgrade bool) error {
-	at, err := databaseAddress(c, string(c.Store))
+func checkSchema(cmd *cobra.Command, cfg config.Config, upgrade bool) error {
+	address, err := databaseAddress(cfg, string(cfg.Store))
 	if err != nil {
 		return err
 	}
-	is, newest, err := backup.Schema(cmd.Context(), at, upgrade)
+	current, newest, err := backup.Schema(cmd.Context(), address, upgrade)
 	switch {
 	case err != nil:
 		return err
-	case is < newest:
-		return memory.Errorf(memory.Conflict, "the database schema has version %d; the next server start or loci migrate --schema updates it to version %d", is, newest)
-	case is > newest:
-		return memory.Errorf(memory.Unavailable, "the database schema has version %d, but this program supports only versions up to %d; use a newer version of loci", is, newest)
+	case current < newest:
+		return memory.Errorf(memory.Conflict, "the database schema has version %d; the next server start or loci migrate --schema updates it to version %d", current, newest)
+	case current > newest:
+		return memory.Errorf(memory.Unavailable, "the database schema has version %d, but this program supports only versions up to %d; use a newer version of loci", current, newest)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "the database schema is up to date: version %d\n", is)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "the database schema is up to date: version %d\n", current)
 	return err
 }
 
 // databaseAddress completes an address: an sqlite address gets the full path of the database file.
-func databaseAddress(config config.Config, address string) (string, error) {
+func databaseAddress(cfg config.Config, address string) (string, error) {
 	if address == "sqlite" {
-		dir, err := config.DataDir()
+		dir, err := cfg.DataDir()
 		return "sqlite:" + filepath.Join(dir, databaseFile), err
 	}
 	path, isFile := strings.CutPrefix(address, "sqlite:")

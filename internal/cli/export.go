@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func export(g *global) *cobra.Command {
+func newExportCommand(g *sharedState) *cobra.Command {
 	var q client.ExportQuery
 	var noTurns, force bool
 	cmd := &cobra.Command{
@@ -40,16 +40,16 @@ func export(g *global) *cobra.Command {
 			if q.Format == "" {
 				q.Format, err = formatOfPath(path)
 			}
-			if err := cmp.Or(err, writable(path, force)); err != nil {
+			if err := cmp.Or(err, checkWritable(path, force)); err != nil {
 				return err
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				written, err := take(ctx, c, q, path, cmd)
+				written, err := writeExport(ctx, c, q, path, cmd)
 				if err != nil || path == "" {
 					return err
 				}
 				return g.print(cmd.OutOrStdout(), written, func(out printer) {
-					fmt.Fprintf(out, "%s  %s\n", written.Path, size(written.Bytes))
+					fmt.Fprintf(out, "%s  %s\n", written.Path, formatSize(written.Bytes))
 				})
 			})
 		},
@@ -60,15 +60,15 @@ func export(g *global) *cobra.Command {
 	f.BoolVar(&noTurns, "no-turns", false, "export everything except messages")
 	f.StringVar(&q.Status, "status", "", "comma-separated: active, pending, superseded, retired, rejected, replaced (default: all)")
 	f.StringVar(&q.Project, "project", "", "only memory of this project, without the profile")
-	f.Var(timeFlag{at: &q.AsOf, end: true}, "as-of", "memory as it was recorded at this time: 2026-05-03, yesterday, 90m (ago), …")
-	f.Var(timeFlag{at: &q.ValidAt, end: true}, "valid-at", "facts that were true at this time")
+	f.Var(timeFlag{target: &q.AsOf, atEnd: true}, "as-of", "memory as it was recorded at this time: 2026-05-03, yesterday, 90m (ago), …")
+	f.Var(timeFlag{target: &q.ValidAt, atEnd: true}, "valid-at", "facts that were true at this time")
 	f.BoolVar(&force, "force", false, "overwrite PATH if it exists")
 	cmd.MarkFlagsMutuallyExclusive("kinds", "no-turns")
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
 // exportResult describes a finished export.
-type exported struct {
+type exportResult struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
 }
@@ -102,7 +102,7 @@ func isFolder(path string) bool {
 }
 
 // checkWritable refuses an existing path unless force is set, and always refuses a device.
-func writable(path string, force bool) error {
+func checkWritable(path string, force bool) error {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
 		return memory.Errorf(memory.Invalid, "%s is not a regular file", path)
 	}
@@ -123,48 +123,48 @@ func writable(path string, force bool) error {
 }
 
 // writeExport writes an export to path, or to standard output if path is empty. A file appears only when complete.
-func take(ctx context.Context, c *client.Client, q client.ExportQuery, path string, cmd *cobra.Command) (_ exported, err error) {
-	shown := progressOn(cmd.ErrOrStderr())
+func writeExport(ctx context.Context, c *client.Client, q client.ExportQuery, path string, cmd *cobra.Command) (_ exportResult, err error) {
+	bar := newProgressLine(cmd.ErrOrStderr())
 	if path == "" {
 		stream, err := c.Export(ctx, q)
 		if err != nil {
-			return exported{}, err
+			return exportResult{}, err
 		}
-		n, err := io.Copy(cmd.OutOrStdout(), shown.reading(stream, "exported", 0))
-		return exported{Bytes: n}, errors.Join(err, stream.Close())
+		n, err := io.Copy(cmd.OutOrStdout(), bar.countReads(stream, "exported", 0))
+		return exportResult{Bytes: n}, errors.Join(err, stream.Close())
 	}
-	folder := isFolder(path) && q.Format == "zip"
+	toFolder := isFolder(path) && q.Format == "zip"
 	dir := filepath.Dir(path)
-	if folder {
+	if toFolder {
 		dir = path
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return exported{}, err
+			return exportResult{}, err
 		}
 	}
 	temp, err := os.CreateTemp(dir, ".loci-export-*") // fails for an unwritable folder before the server exports
 	if err != nil {
-		return exported{}, fmt.Errorf("cannot write to %s: %w", dir, cause(err))
+		return exportResult{}, fmt.Errorf("cannot write to %s: %w", dir, withoutPath(err))
 	}
 	defer func() { _ = os.Remove(temp.Name()) }() // after a success the file has another name
 	stream, err := c.Export(ctx, q)
 	if err != nil {
-		return exported{}, errors.Join(err, temp.Close())
+		return exportResult{}, errors.Join(err, temp.Close())
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	n, err := io.Copy(temp, shown.reading(stream, "exported", 0))
-	shown.end()
+	n, err := io.Copy(temp, bar.countReads(stream, "exported", 0))
+	bar.clear()
 	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
-		return exported{}, fmt.Errorf("export: %w", err)
+		return exportResult{}, fmt.Errorf("export: %w", err)
 	}
-	if folder {
+	if toFolder {
 		n, err = unpack(temp.Name(), dir)
-		return exported{path, n}, err
+		return exportResult{path, n}, err
 	}
-	return exported{path, n}, os.Rename(temp.Name(), path)
+	return exportResult{path, n}, os.Rename(temp.Name(), path)
 }
 
 // withoutPath returns an error without the name of the temporary file.
-func cause(err error) error {
+func withoutPath(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		return at.Err
@@ -210,7 +210,7 @@ func unpack(archive, dir string) (total int64, err error) {
 }
 
 // formatSize formats a number of bytes for people.
-func size(n int64) string {
+func formatSize(n int64) string {
 	switch {
 	case n >= 10<<20:
 		return fmt.Sprintf("%d MiB", n>>20)

@@ -48,7 +48,7 @@ func TestAnArchiveIsReadAsItWasDownloaded(t *testing.T) {
 		"users.json": false, "projects.json": false, "memories.json": false, "user.json": false, "chat.html": false,
 		"shared_conversations.json": false, "conversations.json.index": false, "export_manifest.json": false,
 	} {
-		if got := wanted(name); got != want {
+		if got := isImportable(name); got != want {
 			t.Errorf("%s: read is %v, want %v", name, got, want)
 		}
 	}

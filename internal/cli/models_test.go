@@ -17,7 +17,7 @@ import (
 // onModels runs a command line on a folder of tiny models.
 func onModels(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
-	cmd := root()
+	cmd := newRootCommand()
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)

@@ -19,8 +19,8 @@ import (
 )
 
 func TestReembedOfAllAndPruneSayWhatTheyDid(t *testing.T) {
-	half := client.AllVectors{Vectors: client.Vectors{Model: "m", Memories: 5, Lacking: 3, UnderWay: true}, Users: 2, Complete: 1}
-	whole := client.AllVectors{Vectors: client.Vectors{Model: "m", Memories: 5}, Users: 2, Complete: 2}
+	half := client.AllVectors{Vectors: client.Vectors{Model: "m", Memories: 5, Lacking: 3, UnderWay: true}, Users: 2, CompleteUsers: 1}
+	whole := client.AllVectors{Vectors: client.Vectors{Model: "m", Memories: 5}, Users: 2, CompleteUsers: 2}
 	for _, c := range []struct {
 		args    string
 		answers map[string]any
@@ -129,7 +129,7 @@ func TestReembeddingGoesOnWhereAKilledServerWas(t *testing.T) {
 	loci := func(args ...string) {
 		t.Helper()
 		var out bytes.Buffer
-		cmd := root()
+		cmd := newRootCommand()
 		cmd.SetOut(&out)
 		cmd.SetErr(&out)
 		cmd.SetArgs(append(args, "--data", data, "--addr", "127.0.0.1:1"))
@@ -262,7 +262,7 @@ func (s *served) byVector(t *testing.T) int {
 func (s *served) reembed(t *testing.T) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := root()
+	cmd := newRootCommand()
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
 	cmd.SetArgs([]string{"reembed", "--addr", s.addr})

@@ -15,9 +15,9 @@ import (
 )
 
 // relationKinds are the kinds of relations that the command line accepts.
-var relations = []memory.RelationKind{memory.Refines, memory.Contradicts, memory.Follows, memory.SameSubject}
+var relationKinds = []memory.RelationKind{memory.Refines, memory.Contradicts, memory.Follows, memory.SameSubject}
 
-func relate(g *global) *cobra.Command {
+func newRelateCommand(g *sharedState) *cobra.Command {
 	var end bool
 	var q client.RelatedQuery
 	cmd := &cobra.Command{
@@ -29,9 +29,9 @@ func relate(g *global) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1 && len(args) != 3:
-				return memory.Errorf(memory.Invalid, "give one id, or the id of a fact, a relation (one of %v) and the id of another fact", relations)
-			case len(args) == 3 && !slices.Contains(relations, memory.RelationKind(args[1])):
-				return memory.Errorf(memory.Invalid, "unknown relation %q; valid: %v", args[1], relations)
+				return memory.Errorf(memory.Invalid, "give one id, or the id of a fact, a relation (one of %v) and the id of another fact", relationKinds)
+			case len(args) == 3 && !slices.Contains(relationKinds, memory.RelationKind(args[1])):
+				return memory.Errorf(memory.Invalid, "unknown relation %q; valid: %v", args[1], relationKinds)
 			}
 			return nil
 		},
@@ -44,18 +44,18 @@ func relate(g *global) *cobra.Command {
 					return err
 				}
 				if len(args) == 1 {
-					return show(g, cmd, func(out printer, found client.RelatedMemories) { out.related(args[0], found) })(c.Related(ctx, args[0], q))
+					return printAnswer(g, cmd, func(out printer, related client.RelatedMemories) { out.printRelated(args[0], related) })(c.Related(ctx, args[0], q))
 				}
 				in := client.RelateRequest{Kind: memory.RelationKind(args[1]), To: args[2]}
 				if end {
-					return show(g, cmd, func(out printer, r client.Receipt) { out.line("relation removed\n%s", g.undoHint(r.Run)) })(c.Unrelate(ctx, args[0], in))
+					return printAnswer(g, cmd, func(out printer, r client.Receipt) { out.line("relation removed\n%s", g.undoHint(r.Run)) })(c.Unrelate(ctx, args[0], in))
 				}
-				return show(g, cmd, func(out printer, made client.MadeRelation) {
-					if made.Run == "" {
+				return printAnswer(g, cmd, func(out printer, created client.MadeRelation) {
+					if created.Run == "" {
 						out.line("this relation exists already")
 						return
 					}
-					out.line("%s %s %s\n%s", made.From, made.Kind, made.To, g.undoHint(made.Run))
+					out.line("%s %s %s\n%s", created.From, created.Kind, created.To, g.undoHint(created.Run))
 				})(c.Relate(ctx, args[0], in))
 			})
 		},
@@ -63,43 +63,43 @@ func relate(g *global) *cobra.Command {
 	cmd.Flags().BoolVar(&end, "end", false, "remove the relation instead of adding it")
 	cmd.Flags().IntVar(&q.Steps, "steps", 0, "also show facts that this many relations connect, at most 5 (default 1)")
 	cmd.Flags().IntVar(&q.Limit, "limit", 0, "maximum number of facts (default 50)")
-	return g.reading(cmd)
+	return g.withReadFlags(cmd)
 }
 
 // printRelated prints each relation as a sentence: first the relations from and to the fact with this
 // id, then the relations of more distant facts.
-func (s printer) related(id string, found client.RelatedMemories) {
-	if len(found.Relations)+len(found.Found) == 0 {
+func (s printer) printRelated(id string, related client.RelatedMemories) {
+	if len(related.Relations)+len(related.Found) == 0 {
 		s.line("this fact has no relations")
 		return
 	}
 	content := map[string]string{}
-	for _, m := range found.Memories {
-		content[m.ID] = brief(m.Content, 100)
+	for _, m := range related.Memories {
+		content[m.ID] = shorten(m.Content, 100)
 	}
-	called := func(of string) string {
-		if of == id {
+	describe := func(factID string) string {
+		if factID == id {
 			return "it"
 		}
-		return strings.TrimSpace(fmt.Sprintf("%s  %s", of, content[of]))
+		return strings.TrimSpace(fmt.Sprintf("%s  %s", factID, content[factID]))
 	}
 	for _, near := range []bool{true, false} {
-		for _, r := range found.Relations {
+		for _, r := range related.Relations {
 			if near == (r.From == id || r.To == id) {
-				s.line("%s %s %s", called(r.From), s.in(dim, string(r.Kind)), called(r.To))
+				s.line("%s %s %s", describe(r.From), s.styled(dim, string(r.Kind)), describe(r.To))
 			}
 		}
 	}
-	for _, r := range found.Found {
-		content[r.Memory.ID] = brief(r.Memory.Content, 100)
-		s.line("%s %s %s", called(r.From), s.in(dim, string(r.Kind)), called(r.To))
+	for _, r := range related.Found {
+		content[r.Memory.ID] = shorten(r.Memory.Content, 100)
+		s.line("%s %s %s", describe(r.From), s.styled(dim, string(r.Kind)), describe(r.To))
 	}
-	if found.More {
+	if related.More {
 		s.line("there are more relations: --limit 200 shows them")
 	}
 }
 
-func share(g *global) *cobra.Command {
+func newShareCommand(g *sharedState) *cobra.Command {
 	var end bool
 	cmd := &cobra.Command{
 		Use:   "share ID [user/NAME|pool/NAME|global]",
@@ -109,22 +109,22 @@ func share(g *global) *cobra.Command {
 			"text must be accepted again. The copy has no conversation, tags or project. global means all users; only administrators share with global or pools.",
 		Example: "  loci share 0199c5d2-… user/ben\n  loci share 0199c5d2-… user/ben --end\n  loci share 0199c5d2-…",
 		Args:    cobra.RangeArgs(1, 2),
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			if err := completeMemoryIDs(ctx, c, args[:1]); err != nil {
 				return err
 			}
-			shown := show(g, cmd, func(out printer, with client.Shared) {
-				out.line("shared with %s", brief(cmp.Or(strings.Join(with.With, ", "), "nobody"), 2000))
+			printShares := printAnswer(g, cmd, func(out printer, shared client.Shared) {
+				out.line("shared with %s", shorten(cmp.Or(strings.Join(shared.With, ", "), "nobody"), 2000))
 			})
 			switch {
 			case len(args) == 1:
-				return shown(c.SharedWith(ctx, args[0]))
+				return printShares(c.SharedWith(ctx, args[0]))
 			case end:
-				return shown(c.Unshare(ctx, args[0], args[1]))
+				return printShares(c.Unshare(ctx, args[0], args[1]))
 			}
-			return shown(c.Share(ctx, args[0], args[1]))
+			return printShares(c.Share(ctx, args[0], args[1]))
 		}),
 	}
 	cmd.Flags().BoolVar(&end, "end", false, "stop sharing with the recipient")
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func list(g *global) *cobra.Command {
+func newListCommand(g *sharedState) *cobra.Command {
 	var q client.ListQuery
 	var at memory.At
 	cmd := &cobra.Command{
@@ -30,7 +30,7 @@ func list(g *global) *cobra.Command {
 				if err := completeChatID(ctx, c, &q.Conversation); err != nil {
 					return err
 				}
-				return show(g, cmd, printer.memories)(c.List(ctx, q))
+				return printAnswer(g, cmd, printer.printMemories)(c.List(ctx, q))
 			})
 		},
 	}
@@ -42,14 +42,14 @@ func list(g *global) *cobra.Command {
 	f.StringVar(&q.Project, "project", "", "only memories in this project")
 	f.StringVar(&q.Conversation, "conversation", "", "only messages of this conversation, and facts learned from it")
 	f.StringVar(&q.Text, "text", "", "only memories with these words in the text")
-	timeFlags(cmd, &at)
+	addTimeFlags(cmd, &at)
 	f.IntVar(&q.Limit, "limit", 0, "maximum number of memories (default 50)")
 	f.StringVar(&q.Cursor, "cursor", "", "show the next page: the cursor that the last page printed")
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
 // printMemories prints a list of memories, one per line.
-func (s printer) memories(page client.Memories) {
+func (s printer) printMemories(page client.Memories) {
 	if len(page.Memories) == 0 {
 		s.line("no memories found")
 	}
@@ -61,14 +61,14 @@ func (s printer) memories(page client.Memories) {
 		if m.Content == "" {
 			mark = "(erased)"
 		}
-		s.line("%s  %s  %s%s", m.ID, m.CreatedAt.Format("2006-01-02"), brief(m.Content, 120), mark)
+		s.line("%s  %s  %s%s", m.ID, m.CreatedAt.Format("2006-01-02"), shorten(m.Content, 120), mark)
 	}
 	if page.Next != "" {
 		s.line("more: --cursor %s", page.Next)
 	}
 }
 
-func search(g *global) *cobra.Command {
+func newSearchCommand(g *sharedState) *cobra.Command {
 	var why, cut, chat bool
 	var kinds []string
 	var topK int
@@ -84,7 +84,7 @@ func search(g *global) *cobra.Command {
 			if strings.TrimSpace(strings.Join(args, "")) == "" {
 				return memory.Errorf(memory.Invalid, "the question is missing; example: loci search \"where do I live?\"")
 			}
-			q.Query, q.Explain = strings.Join(args, " "), why || g.json
+			q.Query, q.Explain = strings.Join(args, " "), why || g.asJSON
 			for _, k := range kinds {
 				q.Kinds = append(q.Kinds, memory.Kind(k))
 			}
@@ -103,13 +103,13 @@ func search(g *global) *cobra.Command {
 					return err
 				}
 				if chat { // a new conversation, unless a flag names one
-					q.AskedIn, q.Core, q.Conversation = cmp.Or(q.Conversation, rand.Text()), q.Conversation == "", ""
+					q.CurrentConversation, q.Core, q.Conversation = cmp.Or(q.Conversation, rand.Text()), q.Conversation == "", ""
 				}
 				found, err := c.Search(ctx, q)
 				if err != nil {
 					return err
 				}
-				answer := searched{SearchAnswer: found}
+				answer := searchResult{SearchAnswer: found}
 				var trace memory.Trace
 				if why || cut {
 					if trace, err = c.Trace(ctx, found.Trace); err != nil && cut { // the reasons for the hits do not need the trace
@@ -117,19 +117,19 @@ func search(g *global) *cobra.Command {
 					}
 				}
 				if cut {
-					answer.Cut = leftOut(ctx, c, trace)
+					answer.LeftOut = cutMemories(ctx, c, trace)
 				}
 				return g.print(cmd.OutOrStdout(), answer, func(to printer) {
-					out := explainer{to}
+					out := hitPrinter{to}
 					if chat {
-						out.block(found)
+						out.printBlock(found)
 					}
-					out.hits(found, why)
+					out.printHits(found, why)
 					if why {
-						out.misspelt(found.Misspelt)
+						out.printMisspelt(found.Misspelt)
 					}
-					out.models(trace)
-					out.cut(answer.Cut, why)
+					out.printModelUse(trace)
+					out.printCut(answer.LeftOut, why)
 				})
 			})
 		},
@@ -144,16 +144,16 @@ func search(g *global) *cobra.Command {
 	f.StringVar(&q.Filters.Tag, "tag", "", "only memories with this tag")
 	f.StringVar(&q.Filters.Category, "category", "", "only memories in this category")
 	f.StringVar(&q.Conversation, "conversation", "", "only messages of this conversation, and facts learned from it")
-	timeFlags(cmd, &at)
-	return onMemory(g, cmd)
+	addTimeFlags(cmd, &at)
+	return withMemoryFlags(g, cmd)
 }
 
 // printBlock prints the text that would be added to a chat's prompt.
-func (w explainer) block(found client.SearchAnswer) {
+func (w hitPrinter) printBlock(answer client.SearchAnswer) {
 	switch {
-	case found.Block != "":
-		w.line("%s\n", harmless(strings.TrimSpace(found.Block)))
-	case found.Pause == "memory":
+	case answer.Block != "":
+		w.line("%s\n", sanitize(strings.TrimSpace(answer.Block)))
+	case answer.Pause == "memory":
 		w.line("memory is paused, so nothing would be added to a chat; loci pause none resumes it\n")
 	default:
 		w.line("nothing would be added to a chat\n")
@@ -161,57 +161,57 @@ func (w explainer) block(found client.SearchAnswer) {
 }
 
 // searchResult is the answer of a search and, with --cut, the memories that the search left out.
-type searched struct {
+type searchResult struct {
 	client.SearchAnswer
-	Cut []left `json:"cut,omitempty"`
+	LeftOut []cutMemory `json:"cut,omitempty"`
 }
 
-func (w explainer) hits(found client.SearchAnswer, why bool) {
-	if len(found.Hits) == 0 {
+func (w hitPrinter) printHits(answer client.SearchAnswer, explain bool) {
+	if len(answer.Hits) == 0 {
 		fmt.Fprintln(w, "nothing relevant")
 	}
-	for _, h := range found.Hits {
-		w.hit(h.Score, h.Memory)
+	for _, h := range answer.Hits {
+		w.printHit(h.Score, h.Memory)
 		for _, fact := range h.Now {
-			fmt.Fprintf(w, "      but now: %s\n", brief(fact, 120))
+			fmt.Fprintf(w, "      but now: %s\n", shorten(fact, 120))
 		}
 		for _, fact := range h.Was {
-			fmt.Fprintf(w, "      before:  %s\n", brief(fact, 120))
+			fmt.Fprintf(w, "      before:  %s\n", shorten(fact, 120))
 		}
-		if why {
+		if explain {
 			fmt.Fprintf(w, "      id       %s\n", h.ID)
 		}
-		if why && h.Why != nil {
-			w.why(*h.Why)
+		if explain && h.Why != nil {
+			w.printWhy(*h.Why)
 		}
 	}
-	for _, d := range found.Degraded {
-		fmt.Fprintf(w, "skipped: %s\n", harmless(d))
+	for _, d := range answer.Degraded {
+		fmt.Fprintf(w, "skipped: %s\n", sanitize(d))
 	}
 }
 
 // printHit prints a memory with the day on which it was observed.
-func (w explainer) hit(score float64, m client.Memory) {
+func (w hitPrinter) printHit(score float64, m client.Memory) {
 	day := m.CreatedAt
 	if !m.ObservedAt.IsZero() {
 		day = m.ObservedAt
 	}
-	fmt.Fprintf(w, "%.2f  %-7s %s  %s\n", score, m.Kind, day.Format("2006-01-02"), brief(m.Content, 120))
+	fmt.Fprintf(w, "%.2f  %-7s %s  %s\n", score, m.Kind, day.Format("2006-01-02"), shorten(m.Content, 120))
 }
 
 // hitPrinter prints hits and the reasons for them.
-type explainer struct{ printer }
+type hitPrinter struct{ printer }
 
 // printWhy prints the reasons in words, and then the numbers of the stages.
-func (w explainer) why(why memory.Why) {
-	if reasons := recall.Reasons(why); reasons != "" {
+func (w hitPrinter) printWhy(why memory.Why) {
+	if reasons := recall.ReasonText(why); reasons != "" {
 		w.line("      because  %s", reasons)
 	}
-	w.line("      numbers  %s", w.in(dim, recall.Numbers(why)))
+	w.line("      numbers  %s", w.styled(dim, recall.PartsText(why)))
 }
 
 // cutReasons describe why each stage of a search leaves out a memory, last stage first.
-var reasons = []struct{ stage, reason string }{
+var cutReasons = []struct{ stage, reason string }{
 	{"core", "does not fit into the core"},
 	{"budget", "does not fit into the token budget"},
 	{"top_k", "beyond the requested number of hits"},
@@ -229,34 +229,34 @@ var reasons = []struct{ stage, reason string }{
 }
 
 // cutMemory is a memory that the search left out.
-type left struct {
+type cutMemory struct {
 	client.Memory
-	Cut string     `json:"cut"` // stage of the search that left out the memory
-	Why memory.Why `json:"why"`
+	Stage string     `json:"cut"` // stage of the search that left out the memory
+	Why   memory.Why `json:"why"`
 }
 
 // cutMemories returns the memories that the search left out, best first within each stage.
-func leftOut(ctx context.Context, c *client.Client, t memory.Trace) []left {
-	var out []left
+func cutMemories(ctx context.Context, c *client.Client, t memory.Trace) []cutMemory {
+	var out []cutMemory
 	for _, h := range t.Cut {
 		m, err := c.Get(ctx, h.ID)
 		if err != nil { // the memory is in the global pool, or was removed meanwhile
 			m = client.Memory{ID: h.ID, Kind: h.Kind}
 		}
-		out = append(out, left{m, h.Cut, h.Why})
+		out = append(out, cutMemory{m, h.Cut, h.Why})
 	}
 	return out
 }
 
 // printMisspelt prints how the search corrected misspelt words of the question.
-func (w explainer) misspelt(words []memory.Misspelt) {
+func (w hitPrinter) printMisspelt(words []memory.Misspelt) {
 	for _, m := range words {
-		fmt.Fprintf(w, "misspelt: %s → %s\n", harmless(m.Word), harmless(strings.Join(m.Meant, ", ")))
+		fmt.Fprintf(w, "misspelt: %s → %s\n", sanitize(m.Word), sanitize(strings.Join(m.Meant, ", ")))
 	}
 }
 
 // printModelUse prints what the embedder and the reranker did for the search.
-func (w explainer) models(t memory.Trace) {
+func (w hitPrinter) printModelUse(t memory.Trace) {
 	if t.Remembered {
 		fmt.Fprintln(w, "embedder: the question's vector was cached")
 	}
@@ -266,18 +266,18 @@ func (w explainer) models(t memory.Trace) {
 }
 
 // printCut prints the memories that the search left out, grouped by stage.
-func (w explainer) cut(cut []left, why bool) {
-	for _, r := range reasons {
+func (w hitPrinter) printCut(memories []cutMemory, explain bool) {
+	for _, r := range cutReasons {
 		title := fmt.Sprintf("left out by %s: %s\n", r.stage, r.reason)
-		for _, l := range cut {
-			if l.Cut != r.stage {
+		for _, l := range memories {
+			if l.Stage != r.stage {
 				continue
 			}
 			fmt.Fprint(w, title)
 			title = ""
-			w.hit(l.Why.Get("score"), l.Memory)
-			if why {
-				w.why(l.Why)
+			w.printHit(l.Why.Get("score"), l.Memory)
+			if explain {
+				w.printWhy(l.Why)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func TestHealthIsTheServersReadiness(t *testing.T) {
 	}
 	encrypted := httptest.NewTLSServer(s.Config.Handler)
 	defer encrypted.Close()
-	cmd := root()
+	cmd := newRootCommand()
 	cmd.SetOut(io.Discard)
 	cmd.SetArgs([]string{"health", "--addr", encrypted.Listener.Addr().String(), "--set", "tls.cert=c.pem", "--set", "tls.key=k.pem"})
 	s.answers["GET /health/ready"] = client.Ready{Status: client.StatusReady}

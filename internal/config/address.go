@@ -18,7 +18,7 @@ type StoreAddress string
 
 // String returns the address without user name and password.
 func (a StoreAddress) String() string {
-	if !a.Server() {
+	if !a.IsServer() {
 		return string(a)
 	}
 	u, err := url.Parse(string(a))
@@ -31,27 +31,27 @@ func (a StoreAddress) String() string {
 // Kind returns the kind of store: sqlite, memory, postgres or mongodb.
 func (a StoreAddress) Kind() string {
 	switch {
-	case a.Postgres():
+	case a.IsPostgres():
 		return "postgres"
-	case a.Mongo():
+	case a.IsMongo():
 		return "mongodb"
 	}
 	return string(a)
 }
 
 // IsPostgres reports whether the store is a PostgreSQL database.
-func (a StoreAddress) Postgres() bool { return sqlstore.IsPostgres(string(a)) }
+func (a StoreAddress) IsPostgres() bool { return sqlstore.IsPostgres(string(a)) }
 
 // IsMongo reports whether the store is a MongoDB database.
-func (a StoreAddress) Mongo() bool {
+func (a StoreAddress) IsMongo() bool {
 	return strings.HasPrefix(string(a), "mongodb://") || strings.HasPrefix(string(a), "mongodb+srv://")
 }
 
 // IsServer reports whether the store is a database server, which several processes may share.
-func (a StoreAddress) Server() bool { return a.Postgres() || a.Mongo() }
+func (a StoreAddress) IsServer() bool { return a.IsPostgres() || a.IsMongo() }
 
 func (a StoreAddress) check() error {
-	if a == "sqlite" || a == "memory" || a.Server() {
+	if a == "sqlite" || a == "memory" || a.IsServer() {
 		return nil
 	}
 	// The error does not repeat the value, which may be a misspelt address with a password.

@@ -24,21 +24,21 @@ import (
 // that order of precedence. The tags of each field have the setting's key, default, description and,
 // for a closed choice, the valid values. docs/settings.md is generated from these tags.
 type Config struct {
-	Addr    string        `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. An address other than loopback needs api_key. Commands send requests to this address, which may also be the URL of a server."`
-	Data    string        `koanf:"data" default:"~/.loci" doc:"Folder of the database and of everything else that Loci stores."`
-	Profile string        `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|coding|desktop|openwebui|platform" doc:"Named group of settings. Flags, the environment and the file override the profile's settings. See docs/profiles.md."`
-	Store   StoreAddress  `koanf:"store" default:"sqlite" doc:"Where memory is stored. sqlite: in the data folder. memory: only in main memory, until exit. postgres://user:password@host:5432/database or mongodb://user:password@host:27017/database: in a database that several servers may share. See docs/design/stores.md."`
-	Vault   string        `koanf:"vault" doc:"Folder of Markdown files with the memory, which people can read and edit. The store keeps the history of the files; if the store is lost, Loci rebuilds the memory from the files. If empty, Loci writes no files. See docs/vault.md."`
-	Users   string        `koanf:"users" default:"single" valid:"single|multi" doc:"User of a request that names no user. single: the user named default. multi: no user, and chats are forwarded without memory."`
-	APIKey  string        `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as a bearer token or in X-Loci-Key. A client with this key may act for any user."`
-	Front   string        `koanf:"front_key" secret:"yes" doc:"Key for a front end, which names the user of each request. Like a key created by loci keys add --front, it gives no admin rights. Needs api_key."`
-	Trusted []string      `koanf:"trusted" doc:"Addresses or networks whose requests need no key and may name any user, while api_key is not set. If empty, only loopback. A request through a reverse proxy always needs a key."`
-	Hosts   []string      `koanf:"hosts" doc:"Host names that requests may use besides localhost and the address that Loci listens on. Needs api_key."`
-	Proxies []string      `koanf:"proxies" doc:"Addresses or networks of reverse proxies in front of Loci. Loci trusts X-Forwarded-For (for the log and the limit on wrong keys) and X-Forwarded-Proto (for Secure cookies of the page) only from these addresses. Needs api_key. See docs/api.md."`
-	Header  string        `koanf:"users_header" doc:"Header that names the user and overrides X-Loci-User. Loci reads it only if the request comes from an address in proxies and has a key that may name users. For LiteLLM: x-litellm-user_api_key_user_id. See docs/guide/litellm.md."`
-	JWT     string        `koanf:"jwt_secret" secret:"yes" doc:"Secret that signs X-OpenWebUI-User-Jwt (HS256)."`
-	Drain   time.Duration `koanf:"drain" default:"30s" doc:"Time that running requests have to finish after the server receives a signal to stop. If other machines can reach the server, it first answers /health/ready with 503 and accepts requests for a sixth of this time. A cancelled stream ends with an error event."`
-	Prompts string        `koanf:"prompts" doc:"Folder of prompt files that replace the built-in ones."`
+	Addr        string        `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. An address other than loopback needs api_key. Commands send requests to this address, which may also be the URL of a server."`
+	Data        string        `koanf:"data" default:"~/.loci" doc:"Folder of the database and of everything else that Loci stores."`
+	Profile     string        `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|coding|desktop|openwebui|platform" doc:"Named group of settings. Flags, the environment and the file override the profile's settings. See docs/profiles.md."`
+	Store       StoreAddress  `koanf:"store" default:"sqlite" doc:"Where memory is stored. sqlite: in the data folder. memory: only in main memory, until exit. postgres://user:password@host:5432/database or mongodb://user:password@host:27017/database: in a database that several servers may share. See docs/design/stores.md."`
+	Vault       string        `koanf:"vault" doc:"Folder of Markdown files with the memory, which people can read and edit. The store keeps the history of the files; if the store is lost, Loci rebuilds the memory from the files. If empty, Loci writes no files. See docs/vault.md."`
+	Users       string        `koanf:"users" default:"single" valid:"single|multi" doc:"User of a request that names no user. single: the user named default. multi: no user, and chats are forwarded without memory."`
+	APIKey      string        `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as a bearer token or in X-Loci-Key. A client with this key may act for any user."`
+	FrontKey    string        `koanf:"front_key" secret:"yes" doc:"Key for a front end, which names the user of each request. Like a key created by loci keys add --front, it gives no admin rights. Needs api_key."`
+	Trusted     []string      `koanf:"trusted" doc:"Addresses or networks whose requests need no key and may name any user, while api_key is not set. If empty, only loopback. A request through a reverse proxy always needs a key."`
+	Hosts       []string      `koanf:"hosts" doc:"Host names that requests may use besides localhost and the address that Loci listens on. Needs api_key."`
+	Proxies     []string      `koanf:"proxies" doc:"Addresses or networks of reverse proxies in front of Loci. Loci trusts X-Forwarded-For (for the log and the limit on wrong keys) and X-Forwarded-Proto (for Secure cookies of the page) only from these addresses. Needs api_key. See docs/api.md."`
+	UsersHeader string        `koanf:"users_header" doc:"Header that names the user and overrides X-Loci-User. Loci reads it only if the request comes from an address in proxies and has a key that may name users. For LiteLLM: x-litellm-user_api_key_user_id. See docs/guide/litellm.md."`
+	JWTSecret   string        `koanf:"jwt_secret" secret:"yes" doc:"Secret that signs X-OpenWebUI-User-Jwt (HS256)."`
+	Drain       time.Duration `koanf:"drain" default:"30s" doc:"Time that running requests have to finish after the server receives a signal to stop. If other machines can reach the server, it first answers /health/ready with 503 and accepts requests for a sixth of this time. A cancelled stream ends with an error event."`
+	Prompts     string        `koanf:"prompts" doc:"Folder of prompt files that replace the built-in ones."`
 
 	VaultGit bool `koanf:"vault_git" default:"false" doc:"Commit the vault's files to git, with the changes in the commit messages. If git fails, Loci logs the error and continues."`
 
@@ -75,11 +75,11 @@ type Config struct {
 
 	Preset Preset // options that only a profile sets
 
-	from    map[string]string // source of each key's value; nil if no source was read
-	unknown []string          // LOCI_ variables of the environment that are not settings
-	lacks   []string          // missing models of the profile, each with its replacement
-	named   string            // the profile's embedder
-	lack    string            // how to get the profile's embedder; empty if it is available or not needed
+	sources         map[string]string // source of each key's value; nil if no source was read
+	unknownEnv      []string          // LOCI_ variables of the environment that are not settings
+	missingModels   []string          // missing models of the profile, each with its replacement
+	profileEmbedder string            // the profile's embedder
+	embedderAdvice  string            // how to get the profile's embedder; empty if it is available or not needed
 }
 
 // EmbedConfig sets the server of remote embedders and rerankers.
@@ -96,30 +96,30 @@ type UpstreamConfig struct {
 }
 
 // RedactedURL returns the base URL without secrets.
-func (u UpstreamConfig) Shown() string { return ShownURL(u.URL) }
+func (u UpstreamConfig) RedactedURL() string { return RedactURL(u.URL) }
 
 // RedactURL returns a base URL without parts that may be secret: the query, which may contain a key,
 // the user name and the password.
-func ShownURL(base string) string {
-	shown, _, _ := strings.Cut(base, "?")
-	if whole, err := url.Parse(shown); err == nil && whole.User != nil {
-		whole.User = nil
-		return whole.String()
+func RedactURL(base string) string {
+	withoutQuery, _, _ := strings.Cut(base, "?")
+	if parsed, err := url.Parse(withoutQuery); err == nil && parsed.User != nil {
+		parsed.User = nil
+		return parsed.String()
 	}
-	return shown
+	return withoutQuery
 }
 
 // LearnConfig sets how facts are learned from messages.
 type LearnConfig struct {
-	After     string        `koanf:"after" default:"exchange" valid:"exchange|user|never" doc:"When Loci learns. exchange: after each answer. user: after each user message. never: only on request."`
-	Model     string        `koanf:"model" default:"auto" doc:"Model that learns. auto: the first model of learn.prefer that the upstream lists; without learn.prefer, the smallest listed model, judged by the size or family in its name (nano, lite, mini, haiku, flash, small); otherwise the model of the chat. chat: the model of the chat. none: only the built-in rules."`
-	URL       string        `koanf:"url" doc:"Base URL of the learning model's server. If empty, upstream.url is used."`
-	Key       string        `koanf:"key" secret:"yes" doc:"Key for learn.url. If empty and learn.url is empty, upstream.key is used."`
-	Rules     string        `koanf:"rules" default:"on" valid:"on|off" doc:"Whether the built-in rules learn if no model is configured, if the model has failed for ten minutes, or if it failed its trial (learn.trust)."`
-	Assistant bool          `koanf:"assistant" default:"false" doc:"Whether Loci also learns facts from the assistant's messages."`
-	Timeout   time.Duration `koanf:"timeout" default:"2m" doc:"Longest wait for the first token of the learning model's reply, and between two tokens. For a server that does not stream, the limit applies to the whole reply. After a failure Loci tries again with half of the messages."`
-	Trust     string        `koanf:"trust" default:"tried" valid:"tried|always|never" doc:"Whether facts learned by a model are used without review. tried: only if the model passes a trial: one call with a dozen fixed messages (about 900 tokens) before its first learning job, repeated every 30 days for each model and server. If the model fails, its facts wait for review and the rules learn, too. always: without a trial. never: all facts learned by models wait for review. See docs/learning.md."`
-	Personal  bool          `koanf:"personal" default:"false" doc:"Remove e-mail addresses, phone numbers and other personal identifiers before anything is stored, logged or learned. Secrets are always removed."`
+	After          string        `koanf:"after" default:"exchange" valid:"exchange|user|never" doc:"When Loci learns. exchange: after each answer. user: after each user message. never: only on request."`
+	Model          string        `koanf:"model" default:"auto" doc:"Model that learns. auto: the first model of learn.prefer that the upstream lists; without learn.prefer, the smallest listed model, judged by the size or family in its name (nano, lite, mini, haiku, flash, small); otherwise the model of the chat. chat: the model of the chat. none: only the built-in rules."`
+	URL            string        `koanf:"url" doc:"Base URL of the learning model's server. If empty, upstream.url is used."`
+	Key            string        `koanf:"key" secret:"yes" doc:"Key for learn.url. If empty and learn.url is empty, upstream.key is used."`
+	Rules          string        `koanf:"rules" default:"on" valid:"on|off" doc:"Whether the built-in rules learn if no model is configured, if the model has failed for ten minutes, or if it failed its trial (learn.trust)."`
+	Assistant      bool          `koanf:"assistant" default:"false" doc:"Whether Loci also learns facts from the assistant's messages."`
+	Timeout        time.Duration `koanf:"timeout" default:"2m" doc:"Longest wait for the first token of the learning model's reply, and between two tokens. For a server that does not stream, the limit applies to the whole reply. After a failure Loci tries again with half of the messages."`
+	Trust          string        `koanf:"trust" default:"tried" valid:"tried|always|never" doc:"Whether facts learned by a model are used without review. tried: only if the model passes a trial: one call with a dozen fixed messages (about 900 tokens) before its first learning job, repeated every 30 days for each model and server. If the model fails, its facts wait for review and the rules learn, too. always: without a trial. never: all facts learned by models wait for review. See docs/learning.md."`
+	RedactPersonal bool          `koanf:"personal" default:"false" doc:"Remove e-mail addresses, phone numbers and other personal identifiers before anything is stored, logged or learned. Secrets are always removed."`
 
 	ClientKeys bool `koanf:"client_keys" default:"false" doc:"Whether Loci may call the learning model with the key of the user's client if upstream.key is not set. This uses the user's quota. Loci never stores the key on disk. A local server without keys does not need this setting."`
 
@@ -254,7 +254,7 @@ type TLSConfig struct {
 }
 
 // Enabled reports whether the server uses TLS.
-func (c TLSConfig) On() bool { return c.Cert != "" || len(c.ACME) > 0 }
+func (c TLSConfig) Enabled() bool { return c.Cert != "" || len(c.ACME) > 0 }
 
 func (c TLSConfig) check() error {
 	if (c.Cert == "") != (c.Key == "") || c.Cert != "" && len(c.ACME) > 0 {
@@ -293,18 +293,18 @@ type BackupConfig struct {
 
 // check refuses invalid settings that the tags cannot describe. Every error contains the key.
 func (c *Config) check() error {
-	if _, _, err := net.SplitHostPort(c.Addr); !c.namesServer() && (err != nil || strings.Contains(c.Addr, "/")) {
+	if _, _, err := net.SplitHostPort(c.Addr); !c.isServerURL() && (err != nil || strings.Contains(c.Addr, "/")) {
 		return memory.Errorf(memory.Invalid, "addr: %q is not a valid address; one looks like 127.0.0.1:7077", c.Addr)
 	}
 	if _, _, err := c.Networks(); err != nil {
 		return err
 	}
-	for key, reached := range map[string][]string{"hosts": c.Hosts, "proxies": c.Proxies} {
-		if len(reached) > 0 && c.APIKey == "" {
+	for key, values := range map[string][]string{"hosts": c.Hosts, "proxies": c.Proxies} {
+		if len(values) > 0 && c.APIKey == "" {
 			return memory.Errorf(memory.Invalid, "%s: needs api_key (LOCI_API_KEY): without a key, anybody on another machine could read all memory", key)
 		}
 	}
-	if c.Header != "" && (len(c.Proxies) == 0 || strings.Trim(strings.ToLower(c.Header), nameLetters) != "") {
+	if c.UsersHeader != "" && (len(c.Proxies) == 0 || strings.Trim(strings.ToLower(c.UsersHeader), nameLetters) != "") {
 		return memory.Errorf(memory.Invalid, "users_header: must be the name of a header, and needs proxies (LOCI_PROXIES): Loci reads the header only from these addresses")
 	}
 	if err := c.TLS.check(); err != nil {
@@ -319,7 +319,7 @@ func (c *Config) check() error {
 			return memory.Errorf(memory.Invalid, "cors.origins: invalid origin %q (example: https://app.example.org)", origin)
 		}
 	}
-	if c.Front != "" && (c.APIKey == "" || c.Front == c.APIKey) {
+	if c.FrontKey != "" && (c.APIKey == "" || c.FrontKey == c.APIKey) {
 		return memory.Errorf(memory.Invalid, "front_key: needs api_key (LOCI_API_KEY), with a different value")
 	}
 	for _, pattern := range c.Forward.Drop {
@@ -333,21 +333,21 @@ func (c *Config) check() error {
 		}
 		u, err := url.Parse(base)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return memory.Errorf(memory.Invalid, "%s: %q is not a valid URL (example: http://localhost:11434/v1)", key, ShownURL(base))
+			return memory.Errorf(memory.Invalid, "%s: %q is not a valid URL (example: http://localhost:11434/v1)", key, RedactURL(base))
 		}
 		if key == "upstream.url" && strings.Trim(u.Path, "/") == "" { // an OpenAI-compatible server has its API under a path
 			u.Path = "/v1"
-			return memory.Errorf(memory.Invalid, "%s: the URL %q has no path; most servers use %s", key, ShownURL(base), ShownURL(u.String()))
+			return memory.Errorf(memory.Invalid, "%s: the URL %q has no path; most servers use %s", key, RedactURL(base), RedactURL(u.String()))
 		}
 	}
 	if err := c.Store.check(); err != nil {
 		return err
 	}
-	if b := c.Backup; b.Every != 0 && (b.Every < time.Minute || b.To == "" || c.Store.Server() || c.Store == "memory" && c.Vault == "") {
+	if b := c.Backup; b.Every != 0 && (b.Every < time.Minute || b.To == "" || c.Store.IsServer() || c.Store == "memory" && c.Vault == "") {
 		return memory.Errorf(memory.Invalid, "backup.every: %v is not possible; it must be 1m or more, and needs backup.to (a folder or s3://KEY:SECRET@host/bucket/prefix) and store sqlite or a vault; "+
 			"back up a database server with its own tools (pg_dump, mongodump); 0s turns backups off", b.Every)
 	}
-	if c.Store.Server() && c.Vault != "" {
+	if c.Store.IsServer() && c.Vault != "" {
 		return memory.Errorf(memory.Invalid, "vault: needs store sqlite or memory, because the vault's files are on this machine only")
 	}
 	if err := c.checkModels(); err != nil {
@@ -412,11 +412,11 @@ func (c *Config) check() error {
 	return nil
 }
 
-func (s SSOConfig) check(keyed, proxied bool) error {
+func (s SSOConfig) check(hasKey, hasProxies bool) error {
 	switch {
-	case s.Issuer != "" && (!keyed || s.ClientID == ""):
+	case s.Issuer != "" && (!hasKey || s.ClientID == ""):
 		return memory.Errorf(memory.Invalid, "sso.issuer: needs sso.client_id, and api_key (LOCI_API_KEY)")
-	case len(s.Header) > 2, len(s.Header) > 0 && !proxied, slices.ContainsFunc(s.Header, func(name string) bool { return name == "" || strings.Trim(strings.ToLower(name), nameLetters) != "" }):
+	case len(s.Header) > 2, len(s.Header) > 0 && !hasProxies, slices.ContainsFunc(s.Header, func(name string) bool { return name == "" || strings.Trim(strings.ToLower(name), nameLetters) != "" }):
 		return memory.Errorf(memory.Invalid, "sso.header: must be the names of one or two headers, and needs proxies (LOCI_PROXIES): Loci reads the headers only from these addresses")
 	}
 	return nil
@@ -435,28 +435,28 @@ const (
 )
 
 // DataDir returns the data folder, and expands a leading ~ to the home folder.
-func (c *Config) DataDir() (string, error) { return atHome("data", c.Data) }
+func (c *Config) DataDir() (string, error) { return expandHome("data", c.Data) }
 
 // VaultDir returns the vault's folder, and expands a leading ~; "" without a vault.
-func (c *Config) VaultDir() (string, error) { return atHome("vault", c.Vault) }
+func (c *Config) VaultDir() (string, error) { return expandHome("vault", c.Vault) }
 
 // SourceOf returns the source of a setting's value: default, profile NAME, file, environment, flag or
 // the source passed to [Config.SetSource].
-func (c *Config) From(key string) string { return cmp.Or(c.from[key], fromDefault) }
+func (c *Config) SourceOf(key string) string { return cmp.Or(c.sources[key], sourceDefault) }
 
 // UnknownEnv returns the LOCI_ variables of the environment that are not settings.
-func (c *Config) Unknown() []string { return c.unknown }
+func (c *Config) UnknownEnv() []string { return c.unknownEnv }
 
 // IsSet reports whether a setting has a value from a source other than the defaults.
-func (c *Config) IsSet(key string) bool { return c.From(key) != fromDefault }
+func (c *Config) IsSet(key string) bool { return c.SourceOf(key) != sourceDefault }
 
 // SetSource sets the source that [Config.SourceOf] returns for a setting.
-func (c *Config) NoteSource(key, source string) {
-	c.from = maps.Clone(c.from)
-	if c.from == nil {
-		c.from = map[string]string{}
+func (c *Config) SetSource(key, source string) {
+	c.sources = maps.Clone(c.sources)
+	if c.sources == nil {
+		c.sources = map[string]string{}
 	}
-	c.from[key] = source
+	c.sources[key] = source
 }
 
 // validCollection reports whether Chroma accepts names of collections with this prefix.
@@ -468,7 +468,7 @@ func validCollection(name string) bool {
 const nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 
 // expandHome expands a leading ~ in the value of a setting.
-func atHome(key, path string) (string, error) {
+func expandHome(key, path string) (string, error) {
 	rest, ok := strings.CutPrefix(path, "~")
 	if !ok || (rest != "" && rest[0] != '/' && rest[0] != os.PathSeparator) {
 		return path, nil
@@ -482,7 +482,7 @@ func atHome(key, path string) (string, error) {
 
 // ExplainDataError adds advice to an error about missing permissions of the data folder, or about a
 // data folder that is a file. It returns other errors unchanged.
-func Unusable(dir string, err error) error {
+func ExplainDataError(dir string, err error) error {
 	var at *fs.PathError
 	if !errors.As(err, &at) || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) {
 		return err

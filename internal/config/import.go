@@ -18,13 +18,13 @@ import (
 
 // foreignSetting is a setting of another memory system on which a profile is modelled. The table in
 // docs/profiles.md lists the same settings for people.
-type foreign struct {
+type foreignSetting struct {
 	name, profile string
 	key           string // the corresponding setting of Loci; empty if Loci has no such setting
-	value         func(string) (string, error)
+	convert       func(string) (string, error)
 }
 
-var foreignSettings = []foreign{
+var foreignSettings = []foreignSetting{
 	{"memory_extractor", "assistant", "learn.prefer", func(s string) (string, error) { return s + ",smallest", nil }},
 	{"rag_embedding_model", "assistant", "embedder", func(s string) (string, error) { return LocalModel + path.Base(s), nil }},
 	{"rag_similarity_threshold", "assistant", "recall.threshold", nil},
@@ -32,7 +32,7 @@ var foreignSettings = []foreign{
 	{"chroma_dir", "assistant", "", nil},
 
 	{"openai_api_key", "platform", "upstream.key", nil},
-	{"use_llm_intent", "platform", "query.intents", oneOf("keywords", "embedding")},
+	{"use_llm_intent", "platform", "query.intents", boolTo("keywords", "embedding")},
 	{"summary_interval", "platform", "summaries.every", nil},
 	{"top_k", "platform", "recall.top_k", nil},
 
@@ -43,46 +43,46 @@ var foreignSettings = []foreign{
 	{"mmr_lambda", "agent-cli", "", nil},
 	{"recency_weight", "agent-cli", "recall.recency_weight", nil},
 	{"score_threshold", "agent-cli", "recall.threshold", nil},
-	{"enable_summarization", "agent-cli", "summaries.mode", oneOf("off", "on")},
+	{"enable_summarization", "agent-cli", "summaries.mode", boolTo("off", "on")},
 }
 
-const openAI = "https://api.openai.com/v1"
+const openAIURL = "https://api.openai.com/v1"
 
-func oneOf(no, yes string) func(string) (string, error) {
+func boolTo(falseValue, trueValue string) func(string) (string, error) {
 	return func(s string) (string, error) {
 		b, err := strconv.ParseBool(strings.ToLower(s))
 		if b {
-			return yes, err
+			return trueValue, err
 		}
-		return no, err
+		return falseValue, err
 	}
 }
 
 // ImportedSettings holds settings from the settings file of another memory system.
-type Imported struct {
+type ImportedSettings struct {
 	Settings map[string]string `json:"settings"`
-	Passed   []string          `json:"passed,omitempty"` // names of settings in the file that Loci does not have
+	Skipped  []string          `json:"passed,omitempty"` // names of settings in the file that Loci does not have
 }
 
 // Import reads a settings file (YAML, JSON, TOML or lines of NAME=VALUE) of a memory system on which
 // the profile assistant, platform or agent-cli is modelled.
-func Import(file string, data []byte) (Imported, error) {
+func Import(file string, data []byte) (ImportedSettings, error) {
 	values, providers, err := foreignValues(file, data)
 	if err != nil {
-		return Imported{}, err
+		return ImportedSettings{}, err
 	}
-	out := Imported{Settings: map[string]string{}}
+	out := ImportedSettings{Settings: map[string]string{}}
 	votes := map[string]int{}
 	for _, v := range values {
-		i := slices.IndexFunc(foreignSettings, func(f foreign) bool { return f.name == v.name })
+		i := slices.IndexFunc(foreignSettings, func(f foreignSetting) bool { return f.name == v.name })
 		if i < 0 || foreignSettings[i].key == "" {
-			out.Passed = append(out.Passed, v.name)
+			out.Skipped = append(out.Skipped, v.name)
 			continue
 		}
 		f := foreignSettings[i]
-		if f.value != nil {
-			if v.value, err = f.value(v.value); err != nil {
-				return Imported{}, memory.Errorf(memory.Invalid, "%s: %s: invalid value; valid: true, false", file, v.name)
+		if f.convert != nil {
+			if v.value, err = f.convert(v.value); err != nil {
+				return ImportedSettings{}, memory.Errorf(memory.Invalid, "%s: %s: invalid value; valid: true, false", file, v.name)
 			}
 		}
 		out.Settings[f.key] = v.value
@@ -95,7 +95,7 @@ func Import(file string, data []byte) (Imported, error) {
 		votes["assistant"]++
 		base, err := url.Parse(p.url)
 		if err != nil {
-			return Imported{}, memory.Errorf(memory.Invalid, "%s: invalid URL of %s", file, p.Name)
+			return ImportedSettings{}, memory.Errorf(memory.Invalid, "%s: invalid URL of %s", file, p.Name)
 		}
 		if p.key != "" {
 			base.User = url.User(p.key)
@@ -107,7 +107,7 @@ func Import(file string, data []byte) (Imported, error) {
 		out.Settings["learn.providers"] = entry
 	}
 	if len(out.Settings) == 0 {
-		return Imported{}, memory.Errorf(memory.Invalid, "%s: the file has no supported setting; docs/profiles.md lists the supported names", file)
+		return ImportedSettings{}, memory.Errorf(memory.Invalid, "%s: the file has no supported setting; docs/profiles.md lists the supported names", file)
 	}
 	for _, profile := range Profiles() {
 		if best := out.Settings["profile"]; votes[profile] > votes[best] {
@@ -115,7 +115,7 @@ func Import(file string, data []byte) (Imported, error) {
 		}
 	}
 	if key := out.Settings["upstream.key"]; key != "" { // the server of OPENAI_API_KEY answers chats and embeds
-		maps.Copy(out.Settings, map[string]string{"upstream.url": openAI, "embed.url": openAI, "embed.key": key})
+		maps.Copy(out.Settings, map[string]string{"upstream.url": openAIURL, "embed.url": openAIURL, "embed.key": key})
 	}
 	flags := maps.Clone(out.Settings)
 	flags["upstream.url"] = "http://localhost/v1" // Load requires a server for a remote embedder, but these files name no server
@@ -124,7 +124,7 @@ func Import(file string, data []byte) (Imported, error) {
 }
 
 // YAML returns the settings as the text of a file for --config.
-func (s Imported) YAML() ([]byte, error) { return yaml.Marshal(nest(s.Settings)) }
+func (s ImportedSettings) YAML() ([]byte, error) { return yaml.Marshal(nestKeys(s.Settings)) }
 
 type foreignValue struct{ name, value string }
 
@@ -142,7 +142,7 @@ func foreignValues(file string, data []byte) (values []foreignValue, providers [
 	var read func(tree yaml.MapSlice)
 	read = func(tree yaml.MapSlice) {
 		for _, item := range tree {
-			name := foreignName(fmt.Sprint(item.Key))
+			name := normalizeName(fmt.Sprint(item.Key))
 			switch inner, nested := item.Value.(yaml.MapSlice); {
 			case nested && name == "providers":
 				providers = append(providers, foreignProviders(inner)...)
@@ -164,7 +164,7 @@ func foreignProviders(tree yaml.MapSlice) []Provider {
 		p := Provider{Name: fmt.Sprint(item.Key)}
 		inner, _ := item.Value.(yaml.MapSlice)
 		for _, field := range inner {
-			switch foreignName(fmt.Sprint(field.Key)) {
+			switch normalizeName(fmt.Sprint(field.Key)) {
 			case "url", "base_url", "api_base":
 				p.url = fmt.Sprint(field.Value)
 			case "key", "api_key":
@@ -192,9 +192,9 @@ func foreignLines(data []byte) []foreignValue {
 		} else {
 			value, _, _ = strings.Cut(value, " #")
 		}
-		out = append(out, foreignValue{foreignName(name[strings.LastIndexByte(name, '.')+1:]), strings.TrimSpace(value)})
+		out = append(out, foreignValue{normalizeName(name[strings.LastIndexByte(name, '.')+1:]), strings.TrimSpace(value)})
 	}
 	return out
 }
 
-func foreignName(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }
+func normalizeName(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }

@@ -35,7 +35,7 @@ func (c LearnConfig) ProviderList() ([]Provider, error) {
 }
 
 // ApplyTo returns c with the provider as the server of the learning model. A nil provider changes nothing.
-func (p *Provider) At(c Config) Config {
+func (p *Provider) ApplyTo(c Config) Config {
 	if p != nil {
 		c.Learn.URL, c.Learn.Key = p.url, p.key
 	}

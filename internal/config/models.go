@@ -77,7 +77,7 @@ const remoteDeadline = 400 * time.Millisecond
 
 // RecallDeadline returns the maximum time that a chat waits for memory.
 func (c *Config) RecallDeadline() time.Duration {
-	remote := strings.HasPrefix(c.Embedder, RemoteModel) || strings.HasPrefix(c.Reranker, RemoteModel) || c.Store.Server() || c.Chroma.URL != ""
+	remote := strings.HasPrefix(c.Embedder, RemoteModel) || strings.HasPrefix(c.Reranker, RemoteModel) || c.Store.IsServer() || c.Chroma.URL != ""
 	if remote && !c.IsSet("recall.deadline") {
 		return remoteDeadline
 	}

@@ -36,15 +36,15 @@ type Preset struct {
 }
 
 // defaultPreset returns the options of the default profile.
-func plainPreset() Preset {
+func defaultPreset() Preset {
 	return Preset{
 		Turns: "all", Reach: "user", Bootstrap: 5, Fallback: "error", Messages: 1, EmbedAs: "question", Lambda: 0.7, Reply: "ops", Context: 8, Exchanges: 1,
 	}
 }
 
 // parseProfile parses the settings and the preset in a profile's file.
-func readProfile(data []byte) (settings map[string]any, _ Preset, err error) {
-	file := struct{ Preset Preset }{plainPreset()}
+func parseProfile(data []byte) (settings map[string]any, _ Preset, err error) {
+	file := struct{ Preset Preset }{defaultPreset()}
 	err = errors.Join(yaml.Unmarshal(data, &file), yaml.Unmarshal(data, &settings))
 	delete(settings, "preset")
 	return settings, file.Preset, err

@@ -36,9 +36,9 @@ func Profiles() []string {
 
 // loadProfile returns the settings and the preset of a profile. For an unknown name it returns
 // [memory.Invalid] with the names of the profiles.
-func fromProfile(name string) (map[string]any, Preset, error) {
+func loadProfile(name string) (map[string]any, Preset, error) {
 	if name == defaultProfile {
-		return nil, plainPreset(), nil
+		return nil, defaultPreset(), nil
 	}
 	if !slices.Contains(Profiles(), name) {
 		return nil, Preset{}, memory.Errorf(memory.Invalid, "profile: unknown profile %s; valid: %s", name, strings.Join(Profiles(), ", "))
@@ -48,12 +48,12 @@ func fromProfile(name string) (map[string]any, Preset, error) {
 	if err != nil {
 		return nil, Preset{}, fmt.Errorf("read the profile: %w", err)
 	}
-	settings, preset, err := readProfile(data)
+	settings, preset, err := parseProfile(data)
 	if err != nil {
 		return nil, Preset{}, fmt.Errorf("%s: %w", file, err)
 	}
 	for _, key := range keysOf(settings) {
-		if err := known(file, key); err != nil {
+		if err := checkKey(file, key); err != nil {
 			return nil, Preset{}, err
 		}
 	}
@@ -80,12 +80,12 @@ func profileSource(name string) string { return "profile " + name }
 
 // ProfileValues returns the settings with values from the profile, for example "recall.top_k=5", in
 // the order of the settings page. A missing model of the profile appears as its replacement.
-func (c *Config) ProfileSets() []string {
+func (c *Config) ProfileValues() []string {
 	if c.Profile == defaultProfile { // has no settings
 		return nil
 	}
 	var out []string
-	for _, s := range c.Shown() {
+	for _, s := range c.ListSettings() {
 		if s.From == profileSource(c.Profile) {
 			out = append(out, s.Key+"="+strings.ReplaceAll(s.Value, ", ", ",")) // the format of --set
 		}
@@ -94,77 +94,77 @@ func (c *Config) ProfileSets() []string {
 }
 
 // MissingModels lists the missing models of the profile, each with its replacement.
-func (c *Config) ProfileLacks() []string { return c.lacks }
+func (c *Config) MissingModels() []string { return c.missingModels }
 
 // replaceMissing replaces missing models of the profile: a local model without a folder, or a remote
 // model without embed.url. The replacement of an embedder is chosen when models are opened, as for
 // AutoEmbedder.
-func (c *Config) settle(profile map[string]any) error {
-	c.named, _ = profile["embedder"].(string)
-	if c.from["embedder"] == profileSource(c.Profile) {
-		missing, err := c.missing(c.Embedder)
+func (c *Config) replaceMissing(profile map[string]any) error {
+	c.profileEmbedder, _ = profile["embedder"].(string)
+	if c.sources["embedder"] == profileSource(c.Profile) {
+		missing, err := c.missingAdvice(c.Embedder)
 		if err != nil {
 			return err
 		}
 		if missing != "" {
-			c.lack, c.Embedder = missing, AutoEmbedder
+			c.embedderAdvice, c.Embedder = missing, AutoEmbedder
 		}
 	}
-	if c.from["reranker"] == profileSource(c.Profile) {
-		missing, err := c.missing(c.Reranker)
+	if c.sources["reranker"] == profileSource(c.Profile) {
+		missing, err := c.missingAdvice(c.Reranker)
 		if err != nil {
 			return err
 		}
 		if missing != "" {
-			c.lacks = append(c.lacks, fmt.Sprintf("reranker %s (%s): using none", c.Reranker, missing))
+			c.missingModels = append(c.missingModels, fmt.Sprintf("reranker %s (%s): using none", c.Reranker, missing))
 			c.Reranker = "none"
 		}
 	}
-	if c.from["vault"] == profileSource(c.Profile) {
+	if c.sources["vault"] == profileSource(c.Profile) {
 		// A profile's vault is a path in the data folder, which only the store sqlite uses.
 		if c.Vault = filepath.Join(c.Data, c.Vault); c.Store != "sqlite" {
 			c.Vault = ""
 		}
 	}
 	if c.Embedder != AutoEmbedder || c.Recall.Score == scoreReranker {
-		c.fitScore()
+		c.resetScoreSettings()
 	}
 	return nil
 }
 
 // MissingEmbedder returns the embedder of the profile if it is missing, otherwise "".
-func (c *Config) Wanted() string {
-	if c.lack == "" {
+func (c *Config) MissingEmbedder() string {
+	if c.embedderAdvice == "" {
 		return ""
 	}
-	return c.named
+	return c.profileEmbedder
 }
 
 // WithEmbedder returns the settings with name, the embedder chosen for [AutoEmbedder].
 func (c Config) WithEmbedder(name string) Config {
-	c.Embedder, c.lacks = name, slices.Clone(c.lacks)
-	if c.lack != "" && name != c.named {
-		c.lacks = append(c.lacks, fmt.Sprintf("embedder %s (%s): using %s", c.named, c.lack, name))
+	c.Embedder, c.missingModels = name, slices.Clone(c.missingModels)
+	if c.embedderAdvice != "" && name != c.profileEmbedder {
+		c.missingModels = append(c.missingModels, fmt.Sprintf("embedder %s (%s): using %s", c.profileEmbedder, c.embedderAdvice, name))
 	}
-	c.fitScore()
+	c.resetScoreSettings()
 	return c
 }
 
 // resetScoreSettings resets settings of the profile that only work with the profile's models.
-func (c *Config) fitScore() {
-	if c.from["recall.score"] == profileSource(c.Profile) && c.Recall.Score != scoreFitted && !c.scores() {
-		if c.from["recall.threshold"] != profileSource(c.Profile) {
+func (c *Config) resetScoreSettings() {
+	if c.sources["recall.score"] == profileSource(c.Profile) && c.Recall.Score != scoreFitted && !c.hasScoreModel() {
+		if c.sources["recall.threshold"] != profileSource(c.Profile) {
 			needs := "the profile's embedder"
 			if c.Recall.Score == scoreReranker {
 				needs = "a reranker"
 			}
-			c.lacks = append(c.lacks, fmt.Sprintf("recall.score %s (needs %s): using fitted, and recall.threshold %g applies to the scale of fitted", c.Recall.Score, needs, c.Recall.Threshold))
+			c.missingModels = append(c.missingModels, fmt.Sprintf("recall.score %s (needs %s): using fitted, and recall.threshold %g applies to the scale of fitted", c.Recall.Score, needs, c.Recall.Threshold))
 		} else {
 			c.Recall.Threshold = -1 // the profile's threshold is on the scale of another score
 		}
 		c.Recall.Score = scoreFitted
 	}
-	if !c.scores() {
+	if !c.hasScoreModel() {
 		c.Preset.EmbedAs = "question" // other models expect questions
 	}
 	// The words that Expand adds to a question move its vector towards facts about the user.
@@ -182,24 +182,24 @@ const (
 
 // hasScoreModel reports whether the model for the profile's recall.score is available: any reranker,
 // or the embedder of the profile, local or remote.
-func (c *Config) scores() bool {
+func (c *Config) hasScoreModel() bool {
 	if c.Recall.Score == scoreReranker {
 		return c.Reranker != "none"
 	}
-	return c.OwnEmbedder()
+	return c.UsesProfileEmbedder()
 }
 
 // UsesProfileEmbedder reports whether the embedder in use is the embedder of the profile.
-func (c *Config) OwnEmbedder() bool {
+func (c *Config) UsesProfileEmbedder() bool {
 	name := func(model string) string {
 		_, model, _ = strings.Cut(model, ":")
 		return strings.ToLower(model[strings.LastIndex(model, "/")+1:])
 	}
-	return name(c.Embedder) == name(c.named)
+	return name(c.Embedder) == name(c.profileEmbedder)
 }
 
 // missingAdvice returns advice on how to get a missing model, or "" if the model is available.
-func (c *Config) missing(model string) (string, error) {
+func (c *Config) missingAdvice(model string) (string, error) {
 	if name, ok := strings.CutPrefix(model, LocalModel); ok {
 		dir, err := c.ModelsFolder()
 		if err != nil {

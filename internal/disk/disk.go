@@ -10,39 +10,39 @@ import (
 )
 
 // tempSuffix is the suffix of temporary files.
-const halfSuffix = ".tmp"
+const tempSuffix = ".tmp"
 
 // ReplaceFile writes data to a file with mode 0600. The file always has its old or its new content, and
 // is durable when ReplaceFile returns nil. After a crash a temporary file remains, which the next call
 // overwrites. Only one writer at a time is allowed.
-func Replace(path string, data []byte) error {
-	half := path + halfSuffix
-	f, err := os.OpenFile(half, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+func ReplaceFile(path string, data []byte) error {
+	tempPath := path + tempSuffix
+	f, err := os.OpenFile(tempPath, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	return replace(path, f, data)
+	return writeAndRename(path, f, data)
 }
 
 // ReplaceFileShared is ReplaceFile for concurrent writers, of which the last wins. After a crash a
 // temporary file remains.
-func ReplaceAmongOthers(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+halfSuffix)
+func ReplaceFileShared(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+tempSuffix)
 	if err != nil {
 		return err
 	}
-	return replace(path, f, data)
+	return writeAndRename(path, f, data)
 }
 
 // writeAndRename writes data to the file f, and renames the file to path.
-func replace(path string, f *os.File, data []byte) error {
-	half := f.Name()
+func writeAndRename(path string, f *os.File, data []byte) error {
+	tempPath := f.Name()
 	_, err := f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(half, path)
+		err = os.Rename(tempPath, path)
 	}
 	if err != nil {
-		_ = os.Remove(half) // err is more important than an error of Remove
+		_ = os.Remove(tempPath) // err is more important than an error of Remove
 		return err
 	}
 	return SyncFolder(filepath.Dir(path))
@@ -61,7 +61,7 @@ func SyncFolder(path string) error {
 }
 
 // Usage returns the total size of the files under a folder.
-func Use(dir string) (bytes int64, err error) {
+func Usage(dir string) (bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

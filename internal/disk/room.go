@@ -7,14 +7,14 @@ import (
 
 // probeSize is the number of bytes that ProbeWrite writes. File systems store so many bytes in a block,
 // not in the inode, so the write fails on a full disk.
-const probed = 4 << 10
+const probeSize = 4 << 10
 
 // ProbeWrite writes, syncs and removes a file in a folder, and returns an error if this fails.
-func Probe(dir string) error {
-	f, err := os.CreateTemp(dir, ".probe-*"+halfSuffix)
+func ProbeWrite(dir string) error {
+	f, err := os.CreateTemp(dir, ".probe-*"+tempSuffix)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(make([]byte, probed))
+	_, err = f.Write(make([]byte, probeSize))
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
 }

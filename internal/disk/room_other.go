@@ -5,4 +5,4 @@ package disk
 import "errors"
 
 // FreeBytes returns [errors.ErrUnsupported] on this operating system.
-func Room(string) (int64, error) { return 0, errors.ErrUnsupported }
+func FreeBytes(string) (int64, error) { return 0, errors.ErrUnsupported }

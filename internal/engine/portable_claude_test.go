@@ -150,7 +150,7 @@ func TestWhatIsLearnedFromABroughtChatIsAsOldAsItsWords(t *testing.T) {
 			r.bring(t, ana, transfer.ImportOptions{Format: format, Learn: true}, file)
 			noError(t)(r.work(ctx))
 			var facts []*memory.Fact
-			noError(t)(r.Everything(ctx, ana, memory.Query{Statuses: core.EveryStatus}, func(m memory.Memory) { facts = append(facts, m.Fact) }))
+			noError(t)(r.EachMemory(ctx, ana, memory.Query{Statuses: core.AllStatuses}, func(m memory.Memory) { facts = append(facts, m.Fact) }))
 			if len(facts) != 1 || !facts[0].ObservedAt.Equal(time.Date(2024, 5, 1, 10, 0, 0, 0, time.UTC)) {
 				t.Errorf("%+v, want a fact that was observed when it was said", facts)
 			}

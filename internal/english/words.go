@@ -24,9 +24,9 @@ func wordLength(s string) int {
 	return len(s)
 }
 
-// separates reports whether the character s[i:i+n] ends a clause. The comma in a number and the hyphen in a
+// endsClause reports whether the character s[i:i+n] ends a clause. The comma in a number and the hyphen in a
 // word do not end clauses.
-func separates(s string, i, n int) bool {
+func endsClause(s string, i, n int) bool {
 	after := byte(' ')
 	if i+n < len(s) {
 		after = s[i+n]
@@ -42,7 +42,7 @@ func separates(s string, i, n int) bool {
 	return false
 }
 
-func trim(s string, p text.Span) text.Span {
+func trimSpan(s string, p text.Span) text.Span {
 	for p.Start < p.End && strings.IndexByte(" \t\r\n,;:-", s[p.Start]) >= 0 {
 		p.Start++
 	}

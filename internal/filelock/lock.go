@@ -13,7 +13,7 @@ import (
 )
 
 // writeSignature writes this process's signature into a lock file.
-func sign(f *os.File) error {
+func writeSignature(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
 		return err
 	}
@@ -23,32 +23,32 @@ func sign(f *os.File) error {
 
 // signature returns the first line of a lock file, which identifies this process and machine.
 func signature() string {
-	return fmt.Sprintf("process %d (%s)%s", os.Getpid(), os.Args[0], onHost())
+	return fmt.Sprintf("process %d (%s)%s", os.Getpid(), os.Args[0], hostSuffix())
 }
 
 // hostSuffix returns the end of a signature, which names the machine.
-func onHost() string {
+func hostSuffix() string {
 	host, _ := os.Hostname()
 	return fmt.Sprintf(" on %s\n", cmp.Or(host, "this machine"))
 }
 
 // urlPrefix is the prefix of a lock file's second line, which contains the URL of the holder's server.
-const answersAt = "answers at "
+const urlPrefix = "answers at "
 
 // SetURL writes this process's URL into the lock file at path. The process must hold the lock. The next
 // holder removes the URL.
-func Answer(path, url string) error {
-	return os.WriteFile(path, []byte(signature()+answersAt+url+"\n"), 0o600)
+func SetURL(path, url string) error {
+	return os.WriteFile(path, []byte(signature()+urlPrefix+url+"\n"), 0o600)
 }
 
 // HolderURL returns the URL of the process that holds the lock at path, "" if it has none or is on
 // another machine. Call it only after Lock has failed, since the file of a free lock has the last URL.
-func Answers(path string) string {
+func HolderURL(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return ""
 	}
-	holder, url, ok := strings.Cut(string(text), onHost()+answersAt)
+	holder, url, ok := strings.Cut(string(text), hostSuffix()+urlPrefix)
 	if !ok || strings.Contains(holder, "\n") {
 		return ""
 	}
@@ -57,11 +57,11 @@ func Answers(path string) string {
 
 // heldError returns the error of Lock if another process holds the lock: the process's name, then the
 // explanation.
-func heldBy(f *os.File, means string) error {
+func heldError(f *os.File, explanation string) error {
 	text, _ := io.ReadAll(io.LimitReader(f, 1<<10))
-	who := cmp.Or(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", ", which "), "another process")
-	if strings.Contains(who, answersAt) {
-		who += ","
+	holder := cmp.Or(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", ", which "), "another process")
+	if strings.Contains(holder, urlPrefix) {
+		holder += ","
 	}
-	return memory.Errorf(memory.Conflict, "%s %s", who, means)
+	return memory.Errorf(memory.Conflict, "%s %s", holder, explanation)
 }

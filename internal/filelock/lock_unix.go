@@ -13,18 +13,18 @@ import (
 // the process's name, then explanation ("has it open; …"). The kernel releases the lock when the
 // process ends; the file remains. release unlocks before it closes the file, which a child process may
 // have open between fork and exec.
-func Take(path, means string) (release func() error, err error) {
+func Lock(path, explanation string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = heldBy(f, means)
+			err = heldError(f, explanation)
 		}
 		return nil, errors.Join(err, f.Close())
 	}
-	if err := sign(f); err != nil {
+	if err := writeSignature(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return func() error { return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close()) }, nil

@@ -19,7 +19,7 @@ const (
 	// providers accept have some 20 MB.
 	DefaultMaxBody = 32 << 20
 
-	// MaxStream is the maximum size of a request to a path of Options.Streamed.
+	// MaxStream is the maximum size of a request to a path of Options.StreamedPaths.
 	MaxStream = 16 << 30
 
 	// DefaultBodyTime is the maximum time for a body to arrive. Unlike http.Server.ReadTimeout, it does not limit
@@ -53,7 +53,7 @@ func ReadBody(r *http.Request) ([]byte, error) {
 	switch {
 	case err == nil:
 		return body, nil
-	case OverBudget(err):
+	case IsOverBudget(err):
 		r.Body.(*countedBody).partial = body
 		return nil, err
 	case errors.As(err, &tooLarge):
@@ -85,36 +85,36 @@ func (g *guard) limitBody(w http.ResponseWriter, r *http.Request) (release func(
 	if r.Body == nil || r.Body == http.NoBody {
 		return func() {}
 	}
-	timed := &timedBody{control: http.NewResponseController(w), stall: g.StallTime, log: stateOf(r.Context()).log}
-	if slices.Contains(g.Streamed, r.URL.Path) {
+	timed := &timedBody{control: http.NewResponseController(w), stallTime: g.StallTime, log: stateOf(r.Context()).log}
+	if slices.Contains(g.StreamedPaths, r.URL.Path) {
 		timed.ReadCloser = http.MaxBytesReader(w, r.Body, MaxStream)
-		timed.wait()
+		timed.setDeadline()
 		r.Body = timed
 		return func() {}
 	}
-	timed.ReadCloser, timed.end = http.MaxBytesReader(w, r.Body, g.MaxBody), time.Now().Add(g.BodyTime)
-	timed.wait()
+	timed.ReadCloser, timed.deadline = http.MaxBytesReader(w, r.Body, g.MaxBody), time.Now().Add(g.BodyTime)
+	timed.setDeadline()
 	counted := &countedBody{ReadCloser: timed, budget: g.Budget}
 	r.Body = counted
-	return func() { g.Budget.give(counted.held) }
+	return func() { g.Budget.release(counted.counted) }
 }
 
 // timedBody limits the time for the whole body and for each pause. It removes the connection's deadline once the
 // body is complete, because later reads only detect that the client disconnected while the answer is streamed.
 type timedBody struct {
 	io.ReadCloser
-	control *http.ResponseController
-	end     time.Time // deadline of the whole body; zero means no limit
-	stall   time.Duration
-	log     *slog.Logger
+	control   *http.ResponseController
+	deadline  time.Time // deadline of the whole body; zero means no limit
+	stallTime time.Duration
+	log       *slog.Logger
 }
 
 // setDeadline sets the deadline for the next bytes. Some connections, such as tests' recorders, support no
 // deadlines and are only limited in size.
-func (b *timedBody) wait() {
-	at := time.Now().Add(b.stall)
-	if !b.end.IsZero() && at.After(b.end) {
-		at = b.end
+func (b *timedBody) setDeadline() {
+	at := time.Now().Add(b.stallTime)
+	if !b.deadline.IsZero() && at.After(b.deadline) {
+		at = b.deadline
 	}
 	if err := b.control.SetReadDeadline(at); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		b.log.Warn("cannot set a deadline for a request body", "error", err)
@@ -122,7 +122,7 @@ func (b *timedBody) wait() {
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
-	b.wait()
+	b.setDeadline()
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
 		_ = b.control.SetReadDeadline(time.Time{}) // fails only if deadlines are unsupported

@@ -7,7 +7,7 @@ import (
 )
 
 // exposedHeaders are the response headers that a page of another origin may read.
-var exposed = strings.Join([]string{
+var exposedHeaders = strings.Join([]string{
 	HeaderRequestID, "X-Request-Id", "Request-Id", "X-Loci-Trace", "X-Loci-Pending", "X-Loci-Warning", "Retry-After",
 }, ", ")
 
@@ -35,8 +35,8 @@ func CORS(origins []string, skip func(*http.Request) bool, next http.Handler) ht
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
 			h.Set("Access-Control-Max-Age", "600")
-			if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
-				h.Set("Access-Control-Allow-Headers", asked)
+			if requested := r.Header.Get("Access-Control-Request-Headers"); requested != "" {
+				h.Set("Access-Control-Allow-Headers", requested)
 			}
 			if r.Header.Get("Access-Control-Request-Private-Network") != "" {
 				h.Set("Access-Control-Allow-Private-Network", "true")
@@ -44,7 +44,7 @@ func CORS(origins []string, skip func(*http.Request) bool, next http.Handler) ht
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		h.Set("Access-Control-Expose-Headers", exposed)
+		h.Set("Access-Control-Expose-Headers", exposedHeaders)
 		for _, name := range []string{"Origin", "Cookie", "Sec-Fetch-Site", "Sec-Fetch-Mode"} {
 			r.Header.Del(name)
 		}

@@ -45,10 +45,10 @@ func errProxied(sign string) error {
 // applyProxy sets RemoteAddr to the client's address if a configured proxy sent the request. From other requests,
 // it removes the proxies' headers that name users. The result secure reports whether the client used TLS. r must
 // be a copy.
-func (o *Options) seeThrough(r *http.Request) (secure bool) {
+func (o *Options) applyProxy(r *http.Request) (secure bool) {
 	secure = r.TLS != nil
-	if !contains(o.Proxies, addressOf(r.RemoteAddr)) {
-		o.dropNames(r)
+	if !containsAddress(o.Proxies, parseAddress(r.RemoteAddr)) {
+		o.dropUserHeaders(r)
 		return secure
 	}
 	proto, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
@@ -57,12 +57,12 @@ func (o *Options) seeThrough(r *http.Request) (secure bool) {
 	// appended, can be trusted.
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {
-		ip := addressOf(strings.TrimSpace(hop))
+		ip := parseAddress(strings.TrimSpace(hop))
 		if !ip.IsValid() {
 			break
 		}
 		r.RemoteAddr = netip.AddrPortFrom(ip, 0).String()
-		if !contains(o.Proxies, ip) {
+		if !containsAddress(o.Proxies, ip) {
 			break
 		}
 	}
@@ -70,14 +70,14 @@ func (o *Options) seeThrough(r *http.Request) (secure bool) {
 }
 
 // dropUserHeaders removes the headers in which proxies name users.
-func (o *Options) dropNames(r *http.Request) {
-	for _, name := range []string{o.UserHeader, o.SSO.Header, o.SSO.Groups} {
+func (o *Options) dropUserHeaders(r *http.Request) {
+	for _, name := range []string{o.UserHeader, o.SSO.UserHeader, o.SSO.GroupsHeader} {
 		r.Header.Del(name)
 	}
 }
 
 // parseAddress parses an address with or without a port; it returns the zero Addr for an invalid address.
-func addressOf(text string) netip.Addr {
+func parseAddress(text string) netip.Addr {
 	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	if ap, withPort := netip.ParseAddrPort(text); withPort == nil {
 		ip, err = ap.Addr(), nil
@@ -88,12 +88,12 @@ func addressOf(text string) netip.Addr {
 	return ip.Unmap().WithZone("")
 }
 
-func contains(networks []netip.Prefix, ip netip.Addr) bool {
+func containsAddress(networks []netip.Prefix, ip netip.Addr) bool {
 	return ip.IsValid() && slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
 // IsSecure reports whether the client sent its request over TLS, to Loci or to a configured proxy.
-func Secure(r *http.Request) bool { return r.TLS != nil || stateOf(r.Context()).secure }
+func IsSecure(r *http.Request) bool { return r.TLS != nil || stateOf(r.Context()).secure }
 
 // AdminOnly returns a handler that calls next for admins and refuses other callers.
 func AdminOnly(next http.Handler) http.Handler {

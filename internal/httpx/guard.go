@@ -25,44 +25,44 @@ const HeaderRequestID = "X-Loci-Request-Id"
 
 // Options configure [Guard]. The zero value serves one user on loopback.
 type Options struct {
-	Key       string         // LOCI_API_KEY; "" means no key and only requests from loopback
-	FrontKey  string         // LOCI_FRONT_KEY, a key with the role front; "" means no such key
-	Keys      *Keyring       // the stored keys; nil means no stored keys
-	Multi     bool           // the server has several users; a request without a user gets no memory
-	JWTSecret []byte         // secret for X-OpenWebUI-User-Jwt; empty ignores these tokens
-	Hosts     []string       // host names of this server, without port, in addition to loopback's
-	Trusted   []netip.Prefix // addresses that may name users without a key; nil means loopback
-	Proxies   []netip.Prefix // reverse proxies with trusted X-Forwarded-* headers; empty trusts no proxy
-	Open      []string       // exact paths that need no key; nil uses [DefaultPublicPaths]
-	MaxBody   int64          // maximum bytes of a body; 0 uses [DefaultMaxBody]
-	Reads     []string       // exact paths whose POST requests only read, which the scope read allows
-	Scoped    []string       // path prefixes of APIs that check [Identity.ReadOnly] themselves
-	Streamed  []string       // exact paths with streamed bodies, which have the limit [MaxStream] and no budget
-	Budget    *Budget        // limits all bodies together; nil means no limit
-	BodyTime  time.Duration  // maximum time of a body; 0 uses [DefaultBodyTime]
-	StallTime time.Duration  // maximum pause within a body; 0 uses [DefaultStallTime]
-	Log       *slog.Logger   // nil disables logging
+	Key                   string         // LOCI_API_KEY; "" means no key and only requests from loopback
+	FrontKey              string         // LOCI_FRONT_KEY, a key with the role front; "" means no such key
+	Keys                  *Keyring       // the stored keys; nil means no stored keys
+	MultiUser             bool           // the server has several users; a request without a user gets no memory
+	JWTSecret             []byte         // secret for X-OpenWebUI-User-Jwt; empty ignores these tokens
+	Hosts                 []string       // host names of this server, without port, in addition to loopback's
+	TrustedAddresses      []netip.Prefix // addresses that may name users without a key; nil means loopback
+	Proxies               []netip.Prefix // reverse proxies with trusted X-Forwarded-* headers; empty trusts no proxy
+	PublicPaths           []string       // exact paths that need no key; nil uses [DefaultPublicPaths]
+	MaxBody               int64          // maximum bytes of a body; 0 uses [DefaultMaxBody]
+	ReadOnlyPosts         []string       // exact paths whose POST requests only read, which the scope read allows
+	ScopeCheckingPrefixes []string       // path prefixes of APIs that check [Identity.ReadOnly] themselves
+	StreamedPaths         []string       // exact paths with streamed bodies, which have the limit [MaxStream] and no budget
+	Budget                *Budget        // limits all bodies together; nil means no limit
+	BodyTime              time.Duration  // maximum time of a body; 0 uses [DefaultBodyTime]
+	StallTime             time.Duration  // maximum pause within a body; 0 uses [DefaultStallTime]
+	Log                   *slog.Logger   // nil disables logging
 
-	SSO        SSO                 // headers in which a single sign-on proxy names users
-	UserHeader string              // header that names the user, only in requests of Proxies; "" disables it
-	Limits     Limits              // limits of each user and key
-	Answered   func(Access)        // called after each answered request; may be nil
-	Refused    func(*http.Request) // called for each request with a wrong key; may be nil
-	Unverified func()              // called for each request with an unchecked X-OpenWebUI-User-Jwt; may be nil
-	Now        func() time.Time
+	SSO               SSO                 // headers in which a single sign-on proxy names users
+	UserHeader        string              // header that names the user, only in requests of Proxies; "" disables it
+	Limits            Limits              // limits of each user and key
+	OnAnswer          func(AccessEntry)   // called after each answered request; may be nil
+	OnWrongKey        func(*http.Request) // called for each request with a wrong key; may be nil
+	OnUnverifiedToken func()              // called for each request with an unchecked X-OpenWebUI-User-Jwt; may be nil
+	Now               func() time.Time
 
 	// Refuse writes an error in the format of the path's API; nil uses [WriteError].
 	Refuse func(http.ResponseWriter, *http.Request, error)
 }
 
 // DefaultPublicPaths are the paths of health checks, which need no key.
-var DefaultOpen = []string{"/health", "/health/live", "/health/ready"}
+var DefaultPublicPaths = []string{"/health", "/health/live", "/health/ready"}
 
 // loopbackPrefixes are the addresses of this machine.
 var loopbackPrefixes = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
 // WithDefaults returns the options with defaults for unset fields.
-func (o Options) Complete() Options {
+func (o Options) WithDefaults() Options {
 	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
 	o.BodyTime = cmp.Or(o.BodyTime, DefaultBodyTime)
 	o.StallTime = cmp.Or(o.StallTime, DefaultStallTime)
@@ -75,70 +75,70 @@ func (o Options) Complete() Options {
 	if o.Refuse == nil {
 		o.Refuse = WriteError
 	}
-	if o.Trusted == nil {
-		o.Trusted = loopbackPrefixes
+	if o.TrustedAddresses == nil {
+		o.TrustedAddresses = loopbackPrefixes
 	}
-	if o.Open == nil {
-		o.Open = DefaultOpen
+	if o.PublicPaths == nil {
+		o.PublicPaths = DefaultPublicPaths
 	}
 	return o
 }
 
 // Guard returns a handler that runs the checks of the package comment before next.
 func Guard(o Options, next http.Handler) http.Handler {
-	return &guard{Options: o.Complete(), next: next, limits: limiter{Limits: o.Limits}}
+	return &guard{Options: o.WithDefaults(), next: next, limits: limiter{Limits: o.Limits}}
 }
 
 type guard struct {
 	Options
-	next    http.Handler
-	limits  limiter
-	guesses guesses // wrong keys in all APIs
+	next      http.Handler
+	limits    limiter
+	wrongKeys wrongKeyCounter // wrong keys in all APIs
 }
 
 // ServeHTTP runs the checks and then the next handler.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begun := g.Now()
-	st := &state{id: rand.Text(), client: clientRequestID(r), door: r.Method + " " + r.URL.Path, log: g.Log, wrongKey: g.wrongKey}
+	st := &state{id: rand.Text(), clientRequestID: clientRequestID(r), endpoint: r.Method + " " + r.URL.Path, log: g.Log, countWrongKey: g.countWrongKey}
 	r = r.WithContext(context.WithValue(r.Context(), stateKey{}, st))
-	st.secure = g.seeThrough(r)
-	st.remote = place(r.RemoteAddr)
+	st.secure = g.applyProxy(r)
+	st.remote = addressGroup(r.RemoteAddr)
 	w.Header().Set(HeaderRequestID, st.id)
-	track := &tracker{ResponseWriter: w}
-	if g.Answered != nil {
-		defer func() { g.Answered(st.access(r, track.status, g.Now().Sub(begun))) }()
+	track := &statusWriter{ResponseWriter: w}
+	if g.OnAnswer != nil {
+		defer func() { g.OnAnswer(st.accessEntry(r, track.status, g.Now().Sub(begun))) }()
 	}
-	defer g.recoverTo(track, r)
+	defer g.recoverPanic(track, r)
 
 	if err := g.checkSite(r); err != nil {
 		g.Refuse(track, r, err)
 		return
 	}
 	identity, err := g.identify(r)
-	if errors.As(err, new(badKey)) {
-		st.refused = "key"
-		if g.Refused != nil {
-			g.Refused(r)
+	if errors.As(err, new(wrongKeyError)) {
+		st.refusedBy = "key"
+		if g.OnWrongKey != nil {
+			g.OnWrongKey(r)
 		}
-		if wait := WrongKey(track, r); wait > 0 {
-			err = tooMany(wait)
+		if wait := CountWrongKey(track, r); wait > 0 {
+			err = errTooManyWrongKeys(wait)
 		}
 	}
-	if err != nil && (errors.Is(err, memory.Forbidden) || !slices.Contains(g.Open, r.URL.Path)) {
+	if err != nil && (errors.Is(err, memory.Forbidden) || !slices.Contains(g.PublicPaths, r.URL.Path)) {
 		g.Refuse(track, r, err)
 		return
 	}
 	st.identity = identity
-	if identity.ReadOnly && !g.reads(r) {
+	if identity.ReadOnly && !g.isRead(r) {
 		g.Refuse(track, r, ErrReadOnly)
 		return
 	}
-	if err == nil && g.Unverified != nil && len(g.JWTSecret) == 0 && r.Header.Get(HeaderOpenWebJWT) != "" {
-		g.Unverified()
+	if err == nil && g.OnUnverifiedToken != nil && len(g.JWTSecret) == 0 && r.Header.Get(HeaderOpenWebJWT) != "" {
+		g.OnUnverifiedToken()
 	}
-	end, err := g.limits.take(string(identity.Owner), identity.By, begun)
+	end, err := g.limits.begin(string(identity.Owner), identity.By, begun)
 	if err != nil {
-		st.refused = ProblemOf(err).limit
+		st.refusedBy = ProblemOf(err).exceededSetting
 		g.Refuse(track, r, err)
 		return
 	}
@@ -151,22 +151,22 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var ErrReadOnly = memory.Errorf(memory.Forbidden, "this key may only read (its scope is read)")
 
 // isRead reports whether a request only reads, or its API itself checks this.
-func (g *guard) reads(r *http.Request) bool {
-	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions || slices.Contains(g.Reads, r.URL.Path) ||
-		slices.ContainsFunc(g.Scoped, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) })
+func (g *guard) isRead(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions || slices.Contains(g.ReadOnlyPosts, r.URL.Path) ||
+		slices.ContainsFunc(g.ScopeCheckingPrefixes, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) })
 }
 
 // checkSite refuses requests that another site's page makes a browser send, across origins or with a foreign name
 // for this machine (DNS rebinding).
 func (g *guard) checkSite(r *http.Request) error {
 	host := hostname(r.Host)
-	known := slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
-	if !known && !isLoopback(host) && (onLoopback(r) || len(g.Hosts) > 0) {
+	listed := slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
+	if !listed && !isLoopback(host) && (onLoopback(r) || len(g.Hosts) > 0) {
 		return memory.Errorf(memory.Forbidden, "Loci does not accept requests for the host %q; to allow it, add it to the allowed hosts", host)
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
-		return checkFetch(r)
+		return checkFetchMetadata(r)
 	}
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || (!strings.EqualFold(u.Host, r.Host) && !slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, u.Hostname()) })) {
@@ -177,7 +177,7 @@ func (g *guard) checkSite(r *http.Request) error {
 
 // checkFetchMetadata checks requests without an Origin by the Sec-Fetch headers of browsers. It refuses requests
 // for images and scripts by another site's page, but allows links.
-func checkFetch(r *http.Request) error {
+func checkFetchMetadata(r *http.Request) error {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none":
 		return nil
@@ -208,17 +208,17 @@ func hostname(hostport string) string {
 
 // state is the data that Guard attaches to a request.
 type state struct {
-	id       string
-	door     string // method and path
-	log      *slog.Logger
-	identity Identity
-	meter    meter
-	client   string // the client's own id for the request; "" if the client sent no id
-	remote   string // the client's address, or network for IPv6
-	secure   bool   // the client used TLS
-	refused  string // see [AccessEntry]
+	id              string
+	endpoint        string // method and path
+	log             *slog.Logger
+	identity        Identity
+	meter           usageMeter
+	clientRequestID string // the client's own id for the request; "" if the client sent no id
+	remote          string // the client's address, or network for IPv6
+	secure          bool   // the client used TLS
+	refusedBy       string // see [AccessEntry]
 
-	wrongKey func(remote string) time.Duration // see [CountWrongKey]
+	countWrongKey func(remote string) time.Duration // see [CountWrongKey]
 }
 
 type stateKey struct{}
@@ -233,14 +233,14 @@ func stateOf(ctx context.Context) *state {
 }
 
 // ClientAddress returns the address of a request's client, or "" outside [Guard].
-func AddressOf(ctx context.Context) string { return stateOf(ctx).remote }
+func ClientAddress(ctx context.Context) string { return stateOf(ctx).remote }
 
 // RequestID returns the request's id, or "" outside [Guard].
 func RequestID(ctx context.Context) string { return stateOf(ctx).id }
 
 // recoverPanic turns a handler's panic into an error response. If the response has begun, it breaks the
 // connection, to show the client that the response is incomplete.
-func (g *guard) recoverTo(w *tracker, r *http.Request) {
+func (g *guard) recoverPanic(w *statusWriter, r *http.Request) {
 	v := recover()
 	if v == nil {
 		return
@@ -249,30 +249,30 @@ func (g *guard) recoverTo(w *tracker, r *http.Request) {
 		panic(v)
 	}
 	st := stateOf(r.Context())
-	st.log.Error("panic in a handler", "request", st.id, "door", st.door, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-	if w.wrote {
+	st.log.Error("panic in a handler", "request", st.id, "door", st.endpoint, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	if w.started {
 		panic(http.ErrAbortHandler)
 	}
 	g.Refuse(w, r, fmt.Errorf("panic: %v", v))
 }
 
 // statusWriter records whether the response has begun.
-type tracker struct {
+type statusWriter struct {
 	http.ResponseWriter
-	wrote  bool
-	status int // 0 before the status is written
+	started bool
+	status  int // 0 before the status is written
 }
 
-func (t *tracker) WriteHeader(status int) {
-	if !t.wrote {
+func (t *statusWriter) WriteHeader(status int) {
+	if !t.started {
 		t.status = status
 	}
-	t.wrote = t.wrote || status >= 200
+	t.started = t.started || status >= 200
 	t.ResponseWriter.WriteHeader(status)
 }
 
-func (t *tracker) Write(p []byte) (int, error) {
-	if t.wrote = true; t.status == 0 {
+func (t *statusWriter) Write(p []byte) (int, error) {
+	if t.started = true; t.status == 0 {
 		t.status = http.StatusOK
 	}
 	return t.ResponseWriter.Write(p)
@@ -280,14 +280,14 @@ func (t *tracker) Write(p []byte) (int, error) {
 
 // StatusOf returns the status that a handler behind [Guard] wrote, or 0 before the status is written.
 func StatusOf(w http.ResponseWriter) int {
-	if t, ok := w.(*tracker); ok {
+	if t, ok := w.(*statusWriter); ok {
 		return t.status
 	}
 	return 0
 }
 
 // Flush sends the data written so far.
-func (t *tracker) Flush() { _ = http.NewResponseController(t.ResponseWriter).Flush() }
+func (t *statusWriter) Flush() { _ = http.NewResponseController(t.ResponseWriter).Flush() }
 
 // Unwrap lets http.ResponseController reach the connection.
-func (t *tracker) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+func (t *statusWriter) Unwrap() http.ResponseWriter { return t.ResponseWriter }

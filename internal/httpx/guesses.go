@@ -13,26 +13,26 @@ import (
 // Limits of guessing a key: maxWrongKeys wrong keys from one address within wrongKeyWindow get the status 401,
 // further wrong keys get 429.
 const (
-	mostGuesses = 10
-	guessTime   = 15 * time.Minute
+	maxWrongKeys   = 10
+	wrongKeyWindow = 15 * time.Minute
 )
 
 // wrongKeyCounter counts wrong keys of the most recent addresses. It does not see right keys, so nobody can lock
 // out other users.
-type guesses struct {
-	recent.Map[string, tries]
+type wrongKeyCounter struct {
+	recent.Map[string, wrongKeys]
 }
 
 // wrongKeys counts the wrong keys from one address since a time.
-type tries struct {
+type wrongKeys struct {
 	since time.Time
-	wrong int
+	count int
 }
 
 // addressGroup returns a remote address without its port; for IPv6 the /64 network, because a client may have
 // many addresses.
-func place(remote string) string {
-	ip := addressOf(remote)
+func addressGroup(remote string) string {
+	ip := parseAddress(remote)
 	if net, err := ip.Prefix(64); err == nil && ip.Is6() {
 		return net.String()
 	}
@@ -44,13 +44,13 @@ func place(remote string) string {
 
 // add counts a wrong key and returns the time that its sender must wait, from 0. The result first is true for
 // the first key that leads to a wait.
-func (g *guesses) wrong(remote string, now time.Time) (wait time.Duration, first bool) {
-	g.Update(place(remote), func(is tries, _ bool) (tries, bool) {
-		if now.Sub(is.since) >= guessTime {
-			is = tries{since: now}
+func (g *wrongKeyCounter) add(remote string, now time.Time) (wait time.Duration, first bool) {
+	g.Update(addressGroup(remote), func(is wrongKeys, _ bool) (wrongKeys, bool) {
+		if now.Sub(is.since) >= wrongKeyWindow {
+			is = wrongKeys{since: now}
 		}
-		if is.wrong++; is.wrong > mostGuesses {
-			wait, first = guessTime-now.Sub(is.since), is.wrong == mostGuesses+1
+		if is.count++; is.count > maxWrongKeys {
+			wait, first = wrongKeyWindow-now.Sub(is.since), is.count == maxWrongKeys+1
 		}
 		return is, true
 	})
@@ -59,12 +59,12 @@ func (g *guesses) wrong(remote string, now time.Time) (wait time.Duration, first
 
 // CountWrongKey counts a wrong key that a handler received, for example in a form. It returns the time that the
 // sender must wait, and sets Retry-After if this is not 0. Outside [Guard], it counts nothing.
-func WrongKey(w http.ResponseWriter, r *http.Request) time.Duration {
+func CountWrongKey(w http.ResponseWriter, r *http.Request) time.Duration {
 	st := stateOf(r.Context())
-	if st.wrongKey == nil {
+	if st.countWrongKey == nil {
 		return 0
 	}
-	wait := st.wrongKey(r.RemoteAddr)
+	wait := st.countWrongKey(r.RemoteAddr)
 	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
 	}
@@ -72,22 +72,22 @@ func WrongKey(w http.ResponseWriter, r *http.Request) time.Duration {
 }
 
 // countWrongKey counts a wrong key from an address, and logs the first that exceeds the limit.
-func (g *guard) wrongKey(remote string) time.Duration {
-	wait, first := g.guesses.wrong(remote, g.Now())
+func (g *guard) countWrongKey(remote string) time.Duration {
+	wait, first := g.wrongKeys.add(remote, g.Now())
 	if first {
-		g.Log.Warn("too many wrong keys from one address", "address", remote, "within", guessTime)
+		g.Log.Warn("too many wrong keys from one address", "address", remote, "within", wrongKeyWindow)
 	}
 	return wait
 }
 
 // wrongKeyError is the error for a request with a key that is not Loci's.
-type badKey struct{ error }
+type wrongKeyError struct{ error }
 
 // Unwrap returns the wrapped error.
-func (b badKey) Unwrap() error { return b.error }
+func (b wrongKeyError) Unwrap() error { return b.error }
 
 // errTooManyWrongKeys is the error for a wrong key while its sender must wait. It has the code of a wrong key.
-func tooMany(wait time.Duration) error {
+func errTooManyWrongKeys(wait time.Duration) error {
 	minutes := int((wait + time.Minute - 1) / time.Minute)
 	return newProblem(http.StatusTooManyRequests, memory.Unauthorized, fmt.Sprintf(
 		"the key is not Loci's, and there were too many wrong keys from this address: wait %d min before another attempt; the right key is always accepted", minutes))

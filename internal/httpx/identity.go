@@ -27,7 +27,7 @@ const (
 const DefaultUser = "default"
 
 // maxUserBytes is the maximum length of a user's name, because every key in the store contains the name.
-const maxUser = 256
+const maxUserBytes = 256
 
 // Role is the set of a request's permissions.
 type Role string
@@ -40,15 +40,15 @@ const (
 
 // Identity is the identified caller. A request with an empty Owner is served without memory.
 type Identity struct {
-	Owner     memory.Owner
-	Name      string // the front end's name for the owner, for people; "" if unknown
-	Role      Role
-	Namespace string
-	By        string // the caller's name in the audit record: a proven user, or the credential
-	ReadOnly  bool   // the key has the scope read
-	mayName   bool   // the request may name any user
-	signed    bool   // the owner is proven by their own key or token
-	unnamed   bool   // the request names no user, so the owner is the server's only user
+	Owner         memory.Owner
+	Name          string // the front end's name for the owner, for people; "" if unknown
+	Role          Role
+	Namespace     string
+	By            string // the caller's name in the audit record: a proven user, or the credential
+	ReadOnly      bool   // the key has the scope read
+	canNameUser   bool   // the request may name any user
+	proven        bool   // the owner is proven by their own key or token
+	isDefaultUser bool   // the request names no user, so the owner is the server's only user
 }
 
 // Author returns the user as the author of manual changes in the request's memory. A caller that only names a
@@ -58,23 +58,23 @@ func (id Identity) Author() memory.Author { return id.AuthorOf(id.Owner) }
 // AuthorOf is Author for changes in another owner's memory.
 func (id Identity) AuthorOf(owner memory.Owner) memory.Author {
 	a := memory.Author{Kind: memory.ByPerson, Name: id.Owner.Name()}
-	themselves := owner == id.Owner && (id.signed || id.unnamed)
-	a.Admin = id.Role == RoleAdmin && !themselves
+	isSelf := owner == id.Owner && (id.proven || id.isDefaultUser)
+	a.Admin = id.Role == RoleAdmin && !isSelf
 	return a
 }
 
 // Proves reports whether the request has a key or signed token of an owner.
-func (id Identity) Proves(owner memory.Owner) bool { return id.signed && id.Owner == owner }
+func (id Identity) Proves(owner memory.Owner) bool { return id.proven && id.Owner == owner }
 
 // IgnoresUser reports whether a user in the body is ignored because the server has only one user.
-func (id Identity) Ignores(user string) bool {
-	return user != "" && id.unnamed && memory.User(id.Namespace, user) != id.Owner
+func (id Identity) IgnoresUser(user string) bool {
+	return user != "" && id.isDefaultUser && memory.User(id.Namespace, user) != id.Owner
 }
 
 // WithUser returns the identity with the user that the body names, if the request may name users and no header or
 // key names a user. Otherwise, it returns the same identity. The error is [memory.Invalid] for an invalid name.
-func (id Identity) Named(user string) (Identity, error) {
-	if user == "" || id.Owner != "" || !id.mayName {
+func (id Identity) WithUser(user string) (Identity, error) {
+	if user == "" || id.Owner != "" || !id.canNameUser {
 		return id, nil
 	}
 	owner, err := userOwner(id.Namespace, user, "user")
@@ -87,11 +87,11 @@ func (id Identity) Named(user string) (Identity, error) {
 
 // WithUserOverDefault is WithUser for a front end whose body always names the user. The named user takes
 // precedence over the server's default user.
-func (id Identity) NamedOver(user string) (Identity, error) {
-	if id.unnamed {
-		id.Owner, id.unnamed = "", false
+func (id Identity) WithUserOverDefault(user string) (Identity, error) {
+	if id.isDefaultUser {
+		id.Owner, id.isDefaultUser = "", false
 	}
-	return id.Named(user)
+	return id.WithUser(user)
 }
 
 // IdentityOf returns the caller that [Guard] identified, or the zero Identity outside Guard.
@@ -99,73 +99,73 @@ func IdentityOf(ctx context.Context) Identity { return stateOf(ctx).identity }
 
 // identify identifies the caller and removes the headers that are meant only for Loci.
 func (o *Options) identify(r *http.Request) (Identity, error) {
-	defer o.dropNames(r)
-	tried := o.hasKeys() && triesKey(r)
-	keyed, err := o.takeKey(r)
+	defer o.dropUserHeaders(r)
+	hasKey := o.hasKeys() && hasCredential(r)
+	grant, err := o.takeKey(r)
 	if err != nil {
 		return Identity{}, err
 	}
-	signed, err := o.takeJWT(r)
+	token, err := o.takeJWT(r)
 	if err != nil {
 		return Identity{}, err
 	}
-	id := Identity{Namespace: memory.DefaultNamespace, signed: signed.Subject != ""}
-	if keyed.Role == "" && signed.Subject == "" {
+	id := Identity{Namespace: memory.DefaultNamespace, proven: token.Subject != ""}
+	if grant.Role == "" && token.Subject == "" {
 		in, ok := r.Context().Value(signInKey{}).(SignIn)
-		if sso, is := o.SSO.signIn(r); is {
+		if sso, found := o.SSO.proxySignIn(r); found {
 			in, ok = sso, true
 		}
 		if ok {
-			keyed.SignIn = in
+			grant.SignIn = in
 		}
 	}
-	id.By, id.ReadOnly = cmp.Or(keyed.By, signed.Subject, "this machine"), keyed.Scope == memory.ScopeRead
+	id.By, id.ReadOnly = cmp.Or(grant.By, token.Subject, "this machine"), grant.Scope == memory.ScopeRead
 	proxied := "" // a key makes the address irrelevant
 	if o.Key == "" {
 		proxied = proxySign(r)
 	}
-	if keyed.Role == memory.KeyUser { // the key's user takes precedence over users in headers
-		id.Role, id.signed = RoleUser, true
-		id.Owner, err = userOwner(memory.DefaultNamespace, keyed.User, "the key's user")
+	if grant.Role == memory.KeyUser { // the key's user takes precedence over users in headers
+		id.Role, id.proven = RoleUser, true
+		id.Owner, err = userOwner(memory.DefaultNamespace, grant.User, "the key's user")
 		return id, err
 	}
 	switch {
-	case keyed.Role == memory.KeyFront:
-		id.Role, id.mayName = RoleUser, true
-	case keyed.Role == memory.KeyAdmin:
-		id.Role, id.mayName = RoleAdmin, true
-	case signed.Subject != "": // a token is accepted from any address, because it belongs to one user
+	case grant.Role == memory.KeyFront:
+		id.Role, id.canNameUser = RoleUser, true
+	case grant.Role == memory.KeyAdmin:
+		id.Role, id.canNameUser = RoleAdmin, true
+	case token.Subject != "": // a token is accepted from any address, because it belongs to one user
 		id.Role = RoleUser
-	case o.Key == "" && proxied == "" && contains(o.Trusted, addressOf(r.RemoteAddr)):
-		id.Role, id.mayName = RoleAdmin, true
+	case o.Key == "" && proxied == "" && containsAddress(o.TrustedAddresses, parseAddress(r.RemoteAddr)):
+		id.Role, id.canNameUser = RoleAdmin, true
 	case proxied != "":
 		return Identity{}, errProxied(proxied)
 	default:
 		err := memory.Errorf(memory.Unauthorized, "Loci's key is required, in X-Loci-Key or as a bearer token")
-		if tried {
-			err = badKey{err}
+		if hasKey {
+			err = wrongKeyError{err}
 		}
 		return Identity{}, err
 	}
-	id.Owner, id.Name, err = o.owner(r, id, signed)
-	if err == nil && id.Owner == "" && keyed.User != "" { // an admin from single sign-on who named no other user
-		id.signed = true
-		id.Owner, err = userOwner(memory.DefaultNamespace, keyed.User, "the user")
+	id.Owner, id.Name, err = o.namedOwner(r, id, token)
+	if err == nil && id.Owner == "" && grant.User != "" { // an admin from single sign-on who named no other user
+		id.proven = true
+		id.Owner, err = userOwner(memory.DefaultNamespace, grant.User, "the user")
 	}
-	if err == nil && id.Owner == "" && !o.Multi {
-		id.Owner, id.unnamed = memory.User(memory.DefaultNamespace, DefaultUser), true
+	if err == nil && id.Owner == "" && !o.MultiUser {
+		id.Owner, id.isDefaultUser = memory.User(memory.DefaultNamespace, DefaultUser), true
 	}
 	return id, err
 }
 
 // namedOwner returns the owner that the request names, from the most reliable source, and the owner's display
 // name. Both are empty if the request names no user.
-func (o *Options) owner(r *http.Request, id Identity, signed claims) (owner memory.Owner, called string, err error) {
-	if signed.Subject != "" {
-		owner, err = userOwner(memory.DefaultNamespace, signed.Subject, HeaderOpenWebJWT)
-		return owner, displayName(signed.Name), err
+func (o *Options) namedOwner(r *http.Request, id Identity, token claims) (owner memory.Owner, display string, err error) {
+	if token.Subject != "" {
+		owner, err = userOwner(memory.DefaultNamespace, token.Subject, HeaderOpenWebJWT)
+		return owner, displayName(token.Name), err
 	}
-	if id.mayName {
+	if id.canNameUser {
 		for _, name := range []string{o.UserHeader, HeaderUser, HeaderOpenWebUser} {
 			values := r.Header.Values(name)
 			if len(values) > 1 {
@@ -178,9 +178,9 @@ func (o *Options) owner(r *http.Request, id Identity, signed claims) (owner memo
 				}
 				owner, err = userOwner(memory.DefaultNamespace, user, name)
 				if name == HeaderOpenWebUser {
-					called, _ = url.PathUnescape(r.Header.Get(HeaderOpenWebName)) // "" if the escaping is invalid
+					display, _ = url.PathUnescape(r.Header.Get(HeaderOpenWebName)) // "" if the escaping is invalid
 				}
-				return owner, displayName(called), err
+				return owner, displayName(display), err
 			}
 		}
 	}
@@ -204,7 +204,7 @@ func displayName(name string) string {
 var keyHeaders = []string{"Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key"}
 
 // hasCredential reports whether a request contains a possible key. A password for a proxy is not a key.
-func triesKey(r *http.Request) bool {
+func hasCredential(r *http.Request) bool {
 	return slices.ContainsFunc(keyHeaders, func(name string) bool {
 		return slices.ContainsFunc(r.Header.Values(name), func(v string) bool {
 			scheme, _, _ := strings.Cut(v, " ")
@@ -244,9 +244,9 @@ func ValidUser(name string) bool {
 }
 
 // userOwner converts a user name from a request to an owner. The source of the name is for error messages.
-func userOwner(namespace, name, where string) (memory.Owner, error) {
-	if len(name) > maxUser || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return "", memory.Errorf(memory.Invalid, "%s: a user's name is at most %d bytes of UTF-8 without control characters", where, maxUser)
+func userOwner(namespace, name, source string) (memory.Owner, error) {
+	if len(name) > maxUserBytes || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return "", memory.Errorf(memory.Invalid, "%s: a user's name is at most %d bytes of UTF-8 without control characters", source, maxUserBytes)
 	}
 	return memory.User(namespace, name), nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // assumedMemory is the assumed memory in bytes of a process without a limit.
-const usualMemory = 1 << 30
+const assumedMemory = 1 << 30
 
 // BodyBudget returns the maximum bytes of request bodies in memory at a time: a quarter of the limit set by
 // [LimitMemory] or GOMEMLIMIT, or of assumedMemory. Reading a chat needs up to three times the body's size.
@@ -19,7 +19,7 @@ func BodyBudget() int64 {
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		return limit / 4
 	}
-	return usualMemory / 4
+	return assumedMemory / 4
 }
 
 // LimitMemory sets the garbage collector's memory limit to nine tenths of the cgroup's limit, unless GOMEMLIMIT
@@ -34,10 +34,10 @@ func LimitMemory() {
 // root is the root of the file system.
 func cgroupMemory(root fs.FS) int64 {
 	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
-	group, isSecond := strings.CutPrefix(strings.TrimSpace(string(groups)), "0::")
+	group, isV2 := strings.CutPrefix(strings.TrimSpace(string(groups)), "0::")
 	text, err := fs.ReadFile(root, path.Join("sys/fs/cgroup", group, "memory.max"))
-	limit, notNumber := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if !isSecond || err != nil || notNumber != nil { // "max" means that there is no limit
+	limit, parseErr := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if !isV2 || err != nil || parseErr != nil { // "max" means that there is no limit
 		return 0
 	}
 	return limit

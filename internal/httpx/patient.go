@@ -10,23 +10,23 @@ import (
 )
 
 // writeTimeout is the maximum time of a write to a client that does not read.
-const patience = 30 * time.Second
+const writeTimeout = 30 * time.Second
 
 // PieceWriter writes and flushes the pieces of an answer, and limits the time of each write.
-type Patient struct {
+type PieceWriter struct {
 	http.ResponseWriter
 
-	mu            sync.Mutex // guards the fields below
-	writing, over bool
+	mu             sync.Mutex // guards the fields below
+	writing, ended bool
 }
 
 // Send writes a piece, unless the answer has ended. If the client has disconnected or does not read, Send ends
 // the request's context.
-func (p *Patient) Send(piece string) {
+func (p *PieceWriter) Send(piece string) {
 	control := http.NewResponseController(p.ResponseWriter)
 	p.mu.Lock()
-	if p.writing = !p.over; p.writing {
-		_ = control.SetWriteDeadline(time.Now().Add(patience)) // fails only in tests' recorders
+	if p.writing = !p.ended; p.writing {
+		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails only in tests' recorders
 	}
 	p.mu.Unlock()
 	if !p.writing {
@@ -42,18 +42,18 @@ func (p *Patient) Send(piece string) {
 
 // Abort aborts the current write and ignores later pieces, when the request ends early. It does not abort a write
 // if the server is stopping.
-func (p *Patient) End(request context.Context) {
+func (p *PieceWriter) Abort(requestCtx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over = true; p.writing && !errors.Is(context.Cause(request), ErrStopping) {
+	if p.ended = true; p.writing && !errors.Is(context.Cause(requestCtx), ErrStopping) {
 		_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Now())
 	}
 }
 
 // SendLast sends a piece even after [PieceWriter.Abort].
-func (p *Patient) Last(piece string) {
+func (p *PieceWriter) SendLast(piece string) {
 	p.mu.Lock()
-	p.over = false
+	p.ended = false
 	p.mu.Unlock()
 	p.Send(piece)
 }

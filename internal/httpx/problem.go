@@ -27,8 +27,8 @@ type Problem struct {
 	Detail string      `json:"detail,omitempty" doc:"What is wrong with this request, and what would be valid."`
 	Code   memory.Code `json:"code,omitempty" doc:"The kind of error, for programs."`
 
-	retry time.Duration // value of Retry-After; 0 omits the header
-	limit string        // setting of the limit that the request exceeds; "" for other problems
+	retryAfter      time.Duration // value of Retry-After; 0 omits the header
+	exceededSetting string        // setting of the limit that the request exceeds; "" for other problems
 }
 
 // statuses maps memory's error codes to HTTP status codes.
@@ -78,15 +78,15 @@ func ProblemOf(err error) *Problem {
 const maxDetail = 2000
 
 // timeErrors matches libraries' errors about invalid times, because clients do not know Go's time layouts.
-var layouts = lazy.Compile(`parsing time "\\?"?(.*?)\\?"?" as "\\?"?2006-.*|invalid date/time for format 2006-\S+`)
+var timeErrors = lazy.Compile(`parsing time "\\?"?(.*?)\\?"?" as "\\?"?2006-.*|invalid date/time for format 2006-\S+`)
 
 func newProblem(status int, code memory.Code, detail string) *Problem {
-	detail = layouts.ReplaceAllString(detail, `invalid time (example: 2026-05-03T14:00:00Z)`)
-	return &Problem{Title: http.StatusText(status), Status: status, Detail: Brief(detail, maxDetail), Code: code}
+	detail = timeErrors.ReplaceAllString(detail, `invalid time (example: 2026-05-03T14:00:00Z)`)
+	return &Problem{Title: http.StatusText(status), Status: status, Detail: Truncate(detail, maxDetail), Code: code}
 }
 
 // Truncate returns s or, if s has more than n bytes, the first n bytes with an ellipsis.
-func Brief(s string, n int) string {
+func Truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -101,10 +101,10 @@ func (p *Problem) Is(target error) bool { return p.Code != "" && target == p.Cod
 
 // GetHeaders returns the response headers for the problem.
 func (p *Problem) GetHeaders() http.Header {
-	if p.retry == 0 {
+	if p.retryAfter == 0 {
 		return nil
 	}
-	return http.Header{"Retry-After": {strconv.Itoa(int((p.retry + time.Second - 1) / time.Second))}}
+	return http.Header{"Retry-After": {strconv.Itoa(int((p.retryAfter + time.Second - 1) / time.Second))}}
 }
 
 // GetStatus returns the HTTP status.
@@ -114,18 +114,18 @@ func (p *Problem) GetStatus() int { return p.Status }
 func (p *Problem) ContentType(string) string { return ProblemType }
 
 // LogProblem returns the problem for an error, and logs an internal error with the details that the problem omits.
-func Tell(ctx context.Context, err error) *Problem {
+func LogProblem(ctx context.Context, err error) *Problem {
 	p := ProblemOf(err)
 	if p.Status == http.StatusInternalServerError && ctx.Err() == nil {
 		st := stateOf(ctx)
-		st.log.Error("request failed", "request", st.id, "door", st.door, "error", err)
+		st.log.Error("request failed", "request", st.id, "door", st.endpoint, "error", err)
 	}
 	return p
 }
 
 // WriteError responds to a request with the result of [LogProblem]. Call it before writing anything else.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
-	p := Tell(r.Context(), err)
+	p := LogProblem(r.Context(), err)
 	header := w.Header()
 	header.Set("Content-Type", ProblemType)
 	header.Set("Cache-Control", "no-store")

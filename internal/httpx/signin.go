@@ -21,8 +21,8 @@ type SignIn struct {
 
 // Permissions of the keys from the settings.
 var (
-	byServerKey = SignIn{Role: memory.KeyAdmin, By: "server key"}
-	byFront     = SignIn{Role: memory.KeyFront, By: "front key"}
+	serverKeySignIn = SignIn{Role: memory.KeyAdmin, By: "server key"}
+	frontKeySignIn  = SignIn{Role: memory.KeyFront, By: "front key"}
 )
 
 type signInKey struct{}
@@ -35,71 +35,71 @@ func WithSignIn(ctx context.Context, in SignIn) context.Context {
 
 // Prefixes of the stored credential of a session. The credential "" stands for the server's own key.
 const (
-	byFrontKey = "front:" // followed by the front key's id
-	byKey      = "key:"   // followed by the stored key's id
-	byUser     = "user:"  // followed by the user's name from single sign-on
-	byAdmin    = "admin:" // followed by the admin's name from single sign-on
+	frontKeyCredential  = "front:" // followed by the front key's id
+	storedKeyCredential = "key:"   // followed by the stored key's id
+	ssoUserCredential   = "user:"  // followed by the user's name from single sign-on
+	ssoAdminCredential  = "admin:" // followed by the admin's name from single sign-on
 )
 
 // SignInByKey returns the permissions of a text that is a valid key of Loci, and the credential to store for a
 // session with the key.
-func (o *Options) ByKey(text string) (in SignIn, by string, ok bool) {
-	k, ok := o.known(text)
+func (o *Options) SignInByKey(text string) (in SignIn, credential string, ok bool) {
+	k, ok := o.grantOf(text)
 	switch {
 	case k.id != "":
-		by = byKey + k.id
+		credential = storedKeyCredential + k.id
 	case k.Role == memory.KeyFront:
-		by = byFrontKey + o.frontID()
+		credential = frontKeyCredential + o.frontKeyID()
 	}
-	return k.SignIn, by, ok && !k.expired
+	return k.SignIn, credential, ok && !k.expired
 }
 
 // SignInOf returns the permissions of a session with a stored credential, or false if it is no longer valid.
-func (o *Options) SessionOf(by string) (SignIn, bool) {
-	kind, name, _ := strings.Cut(by, ":")
+func (o *Options) SignInOf(credential string) (SignIn, bool) {
+	kind, name, _ := strings.Cut(credential, ":")
 	switch kind + ":" {
 	case ":":
-		return byServerKey, o.Key != ""
-	case byFrontKey:
-		return byFront, o.FrontKey != "" && name == o.frontID()
-	case byKey:
+		return serverKeySignIn, o.Key != ""
+	case frontKeyCredential:
+		return frontKeySignIn, o.FrontKey != "" && name == o.frontKeyID()
+	case storedKeyCredential:
 		k, ok := o.Keys.ByID(name, o.Now())
-		return keyedBy(k, o.Now()).SignIn, ok
-	case byUser:
+		return storedGrant(k, o.Now()).SignIn, ok
+	case ssoUserCredential:
 		return SignIn{Role: memory.KeyUser, User: name, By: name}, true
-	case byAdmin:
+	case ssoAdminCredential:
 		return SignIn{Role: memory.KeyAdmin, User: name, By: name}, true
 	}
 	return SignIn{}, false
 }
 
 // frontKeyID returns an id of the front key, so that sessions with an earlier front key end.
-func (o *Options) frontID() string {
+func (o *Options) frontKeyID() string {
 	sum := sha256.Sum256([]byte("loci front session\x00" + o.FrontKey))
 	return hex.EncodeToString(sum[:8])
 }
 
 // SSO names the headers of a single sign-on proxy. The zero value disables single sign-on by a proxy.
 type SSO struct {
-	Header string   // header with the user's name, only in requests of [Options.Proxies]
-	Groups string   // header with the user's comma-separated groups; "" ignores groups
-	Admins []string // users, and groups as "group:NAME", that are admins
+	UserHeader   string   // header with the user's name, only in requests of [Options.Proxies]
+	GroupsHeader string   // header with the user's comma-separated groups; "" ignores groups
+	Admins       []string // users, and groups as "group:NAME", that are admins
 }
 
 // caddyUnset is the prefix of the value that Caddy 2.6 sends if its authentication program did not set a header.
-const unset = "{http."
+const caddyUnset = "{http."
 
 // proxySignIn returns the user that the proxy signed in.
-func (s SSO) signIn(r *http.Request) (SignIn, bool) {
-	user := r.Header.Get(s.Header)
-	if s.Header == "" || user == "" || strings.HasPrefix(user, unset) {
+func (s SSO) proxySignIn(r *http.Request) (SignIn, bool) {
+	user := r.Header.Get(s.UserHeader)
+	if s.UserHeader == "" || user == "" || strings.HasPrefix(user, caddyUnset) {
 		return SignIn{}, false
 	}
-	return s.Of(user, strings.Split(r.Header.Get(s.Groups), ",")), true
+	return s.SignInFor(user, strings.Split(r.Header.Get(s.GroupsHeader), ",")), true
 }
 
 // SignInFor returns the permissions of a user with these groups.
-func (s SSO) Of(user string, groups []string) SignIn {
+func (s SSO) SignInFor(user string, groups []string) SignIn {
 	in := SignIn{Role: memory.KeyUser, User: user, By: user}
 	if slices.Contains(s.Admins, user) || slices.ContainsFunc(groups, func(group string) bool { return slices.Contains(s.Admins, "group:"+strings.TrimSpace(group)) }) {
 		in.Role = memory.KeyAdmin
@@ -108,12 +108,14 @@ func (s SSO) Of(user string, groups []string) SignIn {
 }
 
 // IsSSO reports whether a session's credential comes from single sign-on.
-func IsSSO(by string) bool { return strings.HasPrefix(by, byUser) || strings.HasPrefix(by, byAdmin) }
+func IsSSO(credential string) bool {
+	return strings.HasPrefix(credential, ssoUserCredential) || strings.HasPrefix(credential, ssoAdminCredential)
+}
 
 // SSOCredential returns the credential to store for a session by single sign-on.
-func (in SignIn) SessionBy() string {
+func (in SignIn) SSOCredential() string {
 	if in.Role == memory.KeyAdmin {
-		return byAdmin + in.User
+		return ssoAdminCredential + in.User
 	}
-	return byUser + in.User
+	return ssoUserCredential + in.User
 }

@@ -16,7 +16,7 @@ type Snapshot struct {
 var _ memory.Searcher = (*Snapshot)(nil)
 
 // Build returns an index of items. A later item replaces an earlier item with the same id.
-func Build(items []memory.Item) *Snapshot {
+func Build(items []memory.IndexItem) *Snapshot {
 	byOwner := map[memory.Owner]*shard{}
 	snap := &Snapshot{}
 	for _, item := range items {
@@ -45,5 +45,5 @@ func (x *Snapshot) Search(ctx context.Context, s memory.Search) ([]memory.Candid
 	if len(shards) == 0 {
 		return nil, nil
 	}
-	return locked(ctx, shards, s)
+	return searchLocked(ctx, shards, s)
 }

@@ -1,6 +1,6 @@
 // Package index is the in-memory index. It holds an owner's recallable memories, so that a search
 // takes well under a millisecond, and reads later changes from the store with Since
-// ([memory.Source]). It finds candidates and their raw measures; package recall judges their
+// ([memory.IndexSource]). It finds candidates and their raw measures; package recall judges their
 // relevance.
 //
 // # Words

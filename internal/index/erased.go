@@ -13,22 +13,24 @@ import (
 
 // ErasureSource is a source whose memories other processes can erase. It calls onErase with the
 // owner after each such erasure, and with "" when it may have missed an erasure.
-type OfErasures interface{ OnErase(tell func(memory.Owner)) }
+type ErasureSource interface {
+	OnErase(onErase func(memory.Owner))
+}
 
 // watchErasures drops owners after erasures by other processes. At the start it also looks for
 // erasures since the checkpoints were written.
 func (ix *Index) watchErasures() {
-	src, ok := ix.src.(OfErasures)
+	src, ok := ix.src.(ErasureSource)
 	if !ok {
 		return
 	}
-	src.OnErase(ix.erased)
-	ix.work.Go(func() { ix.erased("") })
+	src.OnErase(ix.dropErased)
+	ix.background.Go(func() { ix.dropErased("") })
 }
 
 // dropErased drops an owner after an erasure. For "" it checks every owner with a checkpoint or a
 // large shard, and drops those with an erasure since then.
-func (ix *Index) erased(owner memory.Owner) {
+func (ix *Index) dropErased(owner memory.Owner) {
 	if owner != "" {
 		if err := ix.Drop(owner); err != nil {
 			ix.opts.Report(fmt.Errorf("remove the checkpoint of %s: %w", owner, err))
@@ -40,10 +42,10 @@ func (ix *Index) erased(owner memory.Owner) {
 			return
 		}
 		goesOn := errors.New("the history continues")
-		_, err := ix.src.Since(ix.ctx, owner, ix.opts.space().model, version, func(memory.Item) error { return goesOn })
+		_, err := ix.src.Since(ix.ctx, owner, ix.opts.vectorSpace().model, version, func(memory.IndexItem) error { return goesOn })
 		switch {
 		case errors.Is(err, memory.Gone):
-			ix.erased(owner)
+			ix.dropErased(owner)
 		case err != nil && !errors.Is(err, goesOn) && ix.ctx.Err() == nil:
 			ix.opts.Report(fmt.Errorf("check %s for erasures: %w", owner, err))
 		}
@@ -64,7 +66,7 @@ func (ix *Index) followedVersions() map[memory.Owner]int64 {
 	ix.mu.Unlock()
 	for owner, sh := range resident {
 		sh.mu.RLock()
-		if len(sh.docs) >= ix.least {
+		if len(sh.docs) >= ix.checkpointMinimum {
 			versions[owner] = sh.version
 		}
 		sh.mu.RUnlock()
@@ -88,16 +90,16 @@ func (ix *Index) followedVersions() map[memory.Owner]int64 {
 	return versions
 }
 
-func readHeader(path string) (header, error) {
+func readHeader(path string) (checkpointHeader, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return header{}, err
+		return checkpointHeader{}, err
 	}
 	defer func() { _ = file.Close() }() // closing a file that was only read cannot lose data
 	info, err := file.Stat()
 	if err != nil {
-		return header{}, err
+		return checkpointHeader{}, err
 	}
 	d := newDecoder(context.Background(), file, info.Size())
-	return d.header(), d.err
+	return d.readHeader(), d.err
 }

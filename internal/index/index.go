@@ -30,7 +30,7 @@ type Options struct {
 	// when the owner is loaded and when that number grows. While more than 1 % of the memories have
 	// no vector, as after a change of model, only words are searched. If it is nil, vectors are
 	// always used. It may block; searches do not wait for it.
-	Lacking func(owner memory.Owner, memories int)
+	OnMissingVectors func(owner memory.Owner, missing int)
 
 	// Offloaded reports whether an owner's vectors are searched outside the index.
 	// [memory.Search].Near then holds the results of that search. Offloaded is called when an owner
@@ -49,57 +49,57 @@ type Embedder interface {
 }
 
 // vectorSpace identifies comparable vectors by their model and length. dims 0 means any length.
-type space struct {
+type vectorSpace struct {
 	model string
 	dims  int
 }
 
-func (o Options) space() space {
+func (o Options) vectorSpace() vectorSpace {
 	if o.Embedder == nil {
-		return space{model: o.Model}
+		return vectorSpace{model: o.Model}
 	}
-	return space{o.Embedder.Fingerprint(), o.Embedder.Dims()}
+	return vectorSpace{o.Embedder.Fingerprint(), o.Embedder.Dims()}
 }
 
 // Index is a [memory.Searcher] in memory. It is safe for concurrent use.
 type Index struct {
-	src  memory.Source
+	src  memory.IndexSource
 	opts Options
 
-	ctx  context.Context // used by loads, which may outlive the search that started the load
-	stop context.CancelFunc
-	work sync.WaitGroup // running loads and checkpoint writers
+	ctx        context.Context // used by loads, which may outlive the search that started the load
+	cancel     context.CancelFunc
+	background sync.WaitGroup // running loads and checkpoint writers
 
-	least int        // minimum number of an owner's memories for a checkpoint
-	disk  sync.Mutex // serializes writing and removing checkpoints; locked before mu
+	checkpointMinimum int        // minimum number of an owner's memories for a checkpoint
+	diskMu            sync.Mutex // serializes writing and removing checkpoints; locked before mu
 
-	mu      sync.Mutex // guards the following fields and those of entries
-	entries map[memory.Owner]*entry
-	recent  list.List // of *entry, most recently used first
-	used    int64
+	mu            sync.Mutex // guards the following fields and those of entries
+	entries       map[memory.Owner]*ownerEntry
+	byRecentUse   list.List // of *entry, most recently used first
+	residentBytes int64
 }
 
 // ownerEntry is an owner in the index.
-type entry struct {
-	owner   memory.Owner
-	shard   *shard // nil until loaded
-	version int64
-	bytes   int64
-	size    int   // number of memories
-	load    *load // the load in progress; nil if there is none
-	saving  bool  // a checkpoint is being written or waits for diskMu
-	place   *list.Element
+type ownerEntry struct {
+	owner         memory.Owner
+	shard         *shard // nil until loaded
+	version       int64
+	residentBytes int64
+	memories      int          // number of memories
+	pending       *pendingLoad // the load in progress; nil if there is none
+	saving        bool         // a checkpoint is being written or waits for diskMu
+	element       *list.Element
 }
 
 // pendingLoad is a load or an update of an owner in progress.
-type load struct {
+type pendingLoad struct {
 	done  chan struct{}
 	shard *shard // shard and err are set before done is closed; shard is nil if the store has no memories
 	err   error
 }
 
 // wait waits for the load and returns its shard, or nil if the store has no memories of the owner.
-func (l *load) wait(ctx context.Context) (*shard, error) {
+func (l *pendingLoad) wait(ctx context.Context) (*shard, error) {
 	select {
 	case <-l.done:
 		return l.shard, l.err
@@ -111,7 +111,7 @@ func (l *load) wait(ctx context.Context) (*shard, error) {
 var _ memory.Searcher = (*Index)(nil)
 
 // New returns an index of src. The caller must close it.
-func New(src memory.Source, opts Options) *Index {
+func New(src memory.IndexSource, opts Options) *Index {
 	if opts.Budget == 0 {
 		opts.Budget = DefaultBudget
 	}
@@ -120,7 +120,7 @@ func New(src memory.Source, opts Options) *Index {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	removeTemporary(opts.Dir)
-	ix := &Index{src: src, opts: opts, ctx: ctx, stop: stop, least: minCheckpoint, entries: map[memory.Owner]*entry{}}
+	ix := &Index{src: src, opts: opts, ctx: ctx, cancel: stop, checkpointMinimum: minCheckpoint, entries: map[memory.Owner]*ownerEntry{}}
 	ix.watchErasures()
 	return ix
 }
@@ -129,10 +129,10 @@ func New(src memory.Source, opts Options) *Index {
 // Later searches fail. Closing twice is a no-op.
 func (ix *Index) Close() error {
 	ix.mu.Lock() // after stop no new load starts
-	ix.stop()
+	ix.cancel()
 	ix.mu.Unlock()
-	ix.work.Wait()
-	ix.saveAll()
+	ix.background.Wait()
+	ix.saveAllCheckpoints()
 	return nil
 }
 
@@ -140,7 +140,7 @@ func (ix *Index) Close() error {
 func (ix *Index) Size() int64 {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	return ix.used
+	return ix.residentBytes
 }
 
 // Memories returns how many memories of an owner are resident.
@@ -148,12 +148,12 @@ func (ix *Index) Memories(owner memory.Owner) int {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if e := ix.entries[owner]; e != nil {
-		return e.size
+		return e.memories
 	}
 	return 0
 }
 
-func (ix *Index) offloads(owner memory.Owner) bool {
+func (ix *Index) isOffloaded(owner memory.Owner) bool {
 	return ix.opts.Offloaded != nil && ix.opts.Offloaded(owner)
 }
 
@@ -174,11 +174,11 @@ func (ix *Index) Warm(owner memory.Owner) {
 
 // Drop removes an owner from memory and disk. The next search reloads what the store still has.
 func (ix *Index) Drop(owner memory.Owner) error {
-	ix.disk.Lock()
-	defer ix.disk.Unlock()
+	ix.diskMu.Lock()
+	defer ix.diskMu.Unlock()
 	ix.mu.Lock()
 	if e := ix.entries[owner]; e != nil {
-		ix.forget(e)
+		ix.removeEntry(e)
 	}
 	ix.mu.Unlock()
 	return ix.removeCheckpoint(owner)
@@ -195,16 +195,16 @@ func (ix *Index) Search(ctx context.Context, s memory.Search) ([]memory.Candidat
 	if len(owners) == 0 {
 		return nil, nil
 	}
-	shards, err := ix.current(ctx, owners)
+	shards, err := ix.currentShards(ctx, owners)
 	if err != nil {
 		return nil, err
 	}
-	return locked(ctx, shards, s)
+	return searchLocked(ctx, shards, s)
 }
 
 // searchLocked locks the shards in order of their owners and searches them. The fixed order avoids
 // deadlocks between searches and writers.
-func locked(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Candidate, error) {
+func searchLocked(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Candidate, error) {
 	for _, sh := range shards {
 		sh.mu.RLock()
 		defer sh.mu.RUnlock()
@@ -222,21 +222,21 @@ func ownersOf(scopes []memory.Scope) []memory.Owner {
 }
 
 // currentShards returns the shards of owners at the store's current versions.
-func (ix *Index) current(ctx context.Context, owners []memory.Owner) ([]*shard, error) {
-	begun := make([]*load, len(owners))
-	var ask []memory.Owner
+func (ix *Index) currentShards(ctx context.Context, owners []memory.Owner) ([]*shard, error) {
+	loads := make([]*pendingLoad, len(owners))
+	var unversioned []memory.Owner
 	for i, owner := range owners {
 		if len(owners) == 1 { // for several owners, one query for all versions is faster
-			begun[i] = ix.begin(owner)
+			loads[i] = ix.loadIfAbsent(owner)
 		}
-		if begun[i] == nil {
-			ask = append(ask, owner)
+		if loads[i] == nil {
+			unversioned = append(unversioned, owner)
 		}
 	}
 	var versions []int64
-	if len(ask) > 0 {
+	if len(unversioned) > 0 {
 		var err error
-		if versions, err = ix.src.Versions(ctx, ask); err != nil {
+		if versions, err = ix.src.Versions(ctx, unversioned); err != nil {
 			return nil, err
 		}
 	}
@@ -244,12 +244,12 @@ func (ix *Index) current(ctx context.Context, owners []memory.Owner) ([]*shard, 
 	for i, owner := range owners {
 		var sh *shard
 		var err error
-		if begun[i] != nil {
-			sh, err = begun[i].wait(ctx)
+		if loads[i] != nil {
+			sh, err = loads[i].wait(ctx)
 		} else {
 			var version int64
 			if version, versions = versions[0], versions[1:]; version > 0 {
-				sh, err = ix.upTo(ctx, owner, version)
+				sh, err = ix.shardAtVersion(ctx, owner, version)
 			}
 		}
 		if err != nil {

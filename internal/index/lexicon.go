@@ -12,7 +12,7 @@ import (
 // word is a cached word with its term ("" for a stop word) and its properties.
 type word struct {
 	word, term string
-	marks      memory.Marks
+	marks      memory.TextFlags
 	classes    text.Classes
 }
 
@@ -23,14 +23,14 @@ const lexiconSize = 1 << 14
 // word in its slot. Entries depend only on the word, so a lost entry only costs time.
 type lexicon struct {
 	seed  maphash.Seed
-	words [lexiconSize]atomic.Pointer[word]
+	slots [lexiconSize]atomic.Pointer[word]
 }
 
-var dictionary = &lexicon{seed: maphash.MakeSeed()}
+var sharedLexicon = &lexicon{seed: maphash.MakeSeed()}
 
 // wordFor returns the entry of w, and adds it if missing. w may be a substring of a long text.
-func (l *lexicon) of(w string) *word {
-	place := &l.words[maphash.String(l.seed, w)%lexiconSize]
+func (l *lexicon) wordFor(w string) *word {
+	place := &l.slots[maphash.String(l.seed, w)%lexiconSize]
 	if k := place.Load(); k != nil && k.word == w {
 		return k
 	}
@@ -45,10 +45,10 @@ func newWord(w string) *word {
 		k.classes = text.ClassesOf(k.term)
 	}
 	if text.IsTime(w) {
-		k.marks |= memory.MarkTimes
+		k.marks |= memory.FlagTime
 	}
 	if text.IsNumber(w) {
-		k.marks |= memory.MarkNumbers
+		k.marks |= memory.FlagNumber
 	}
 	return k
 }

@@ -16,15 +16,15 @@ import (
 
 // Handler performs one job. After an error the job is retried, except that [memory.Invalid] parks
 // it and a [*PutOff] postpones it. The context ends when the lease is lost or the runner stops.
-type Handler func(ctx context.Context, job memory.Job) (End, error)
+type Handler func(ctx context.Context, job memory.Job) (Completion, error)
 
 // Completion tells who completes a job after its handler succeeded.
-type End string
+type Completion string
 
 // The possible completions.
 const (
-	Applied End = "applied" // the handler applied a run with job.Lease, which completed the job
-	Nothing End = "nothing" // the handler applied no run, so the runner completes the job
+	Applied Completion = "applied" // the handler applied a run with job.Lease, which completed the job
+	Nothing Completion = "nothing" // the handler applied no run, so the runner completes the job
 )
 
 // Options configures a [Runner]. The zero value selects the defaults.
@@ -57,7 +57,7 @@ const (
 	DefaultGrace = 8 * time.Second
 
 	// finishTimeout limits the time for recording a job's outcome, also during shutdown.
-	finishTime = 5 * time.Second
+	finishTimeout = 5 * time.Second
 )
 
 // ErrStopped is the error of [Runner.Drain] after Run has returned.
@@ -68,15 +68,15 @@ type Runner struct {
 	queue    memory.Queue
 	handlers map[memory.JobKind]Handler
 	kinds    []memory.JobKind
-	o        Options
+	opts     Options
 
 	wake  chan struct{} // contains a value if the queue must be checked now
 	slots chan struct{} // contains one value for each running job
 
-	mu      sync.Mutex // guards the fields below
-	busy    int        // number of claimed jobs that have not ended
-	waiters []chan error
-	stopped bool
+	mu         sync.Mutex // guards the fields below
+	activeJobs int        // number of claimed jobs that have not ended
+	waiters    []chan error
+	stopped    bool
 }
 
 // New returns a runner for the kinds of jobs that have a handler.
@@ -95,7 +95,7 @@ func New(queue memory.Queue, handlers map[memory.JobKind]Handler, o Options) *Ru
 		queue:    queue,
 		handlers: maps.Clone(handlers),
 		kinds:    slices.Sorted(maps.Keys(handlers)),
-		o:        o,
+		opts:     o,
 		wake:     make(chan struct{}, 1),
 		slots:    make(chan struct{}, o.Workers),
 	}
@@ -105,11 +105,11 @@ func New(queue memory.Queue, handlers map[memory.JobKind]Handler, o Options) *Ru
 // grace period, cancels the remaining handlers, and requeues their jobs. Run logs errors of the queue,
 // and always returns nil.
 func (r *Runner) Run(ctx context.Context) error {
-	handling, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	jobCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	var workers sync.WaitGroup
-	r.dispatch(ctx, handling, &workers)
-	grace := time.AfterFunc(r.o.Grace, func() { cancel(context.Cause(ctx)) })
+	r.dispatch(ctx, jobCtx, &workers)
+	grace := time.AfterFunc(r.opts.Grace, func() { cancel(context.Cause(ctx)) })
 	defer grace.Stop()
 	workers.Wait()
 	r.stop()
@@ -118,7 +118,7 @@ func (r *Runner) Run(ctx context.Context) error {
 
 // dispatch starts due jobs until ctx ends. A job that was abandoned before may crash the process, so
 // dispatch claims no other job while it runs: then only that job counts as abandoned again.
-func (r *Runner) dispatch(ctx, handling context.Context, workers *sync.WaitGroup) {
+func (r *Runner) dispatch(ctx, jobCtx context.Context, workers *sync.WaitGroup) {
 	for {
 		select {
 		case r.slots <- struct{}{}:
@@ -129,12 +129,12 @@ func (r *Runner) dispatch(ctx, handling context.Context, workers *sync.WaitGroup
 		if ok {
 			done := make(chan struct{})
 			workers.Go(func() {
-				r.work(handling, job)
+				r.runJob(jobCtx, job)
 				<-r.slots
-				r.release()
+				r.endJob()
 				close(done)
 			})
-			if job.Abandoned() > 0 {
+			if job.AbandonedAttempts() > 0 {
 				select {
 				case <-done:
 				case <-ctx.Done():
@@ -150,17 +150,17 @@ func (r *Runner) dispatch(ctx, handling context.Context, workers *sync.WaitGroup
 }
 
 // waitUntilAlone waits until no other job runs, or ctx ends. release allows other jobs again.
-func (r *Runner) alone(ctx context.Context) (release func()) {
-	held := 0
-	for held < cap(r.slots)-1 && ctx.Err() == nil {
+func (r *Runner) waitUntilAlone(ctx context.Context) (release func()) {
+	heldSlots := 0
+	for heldSlots < cap(r.slots)-1 && ctx.Err() == nil {
 		select {
 		case r.slots <- struct{}{}:
-			held++
+			heldSlots++
 		case <-ctx.Done():
 		}
 	}
 	return func() {
-		for range held {
+		for range heldSlots {
 			<-r.slots
 		}
 	}
@@ -198,28 +198,28 @@ func (r *Runner) Drain(ctx context.Context) error {
 // Drain that called before the claim. A running job may block another job of the same owner.
 func (r *Runner) claim(ctx context.Context) (memory.Job, bool) {
 	r.mu.Lock()
-	asked, idle := len(r.waiters), r.busy == 0
+	waiterCount, isIdle := len(r.waiters), r.activeJobs == 0
 	r.mu.Unlock()
-	job, err := r.queue.Claim(ctx, r.kinds, r.o.Lease)
+	job, err := r.queue.Claim(ctx, r.kinds, r.opts.Lease)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case err == nil:
-		r.busy++
+		r.activeJobs++
 		return job, true
 	case errors.Is(err, memory.NotFound):
-		if idle {
-			r.answer(asked, nil)
+		if isIdle {
+			r.wakeWaiters(waiterCount, nil)
 		}
 	case ctx.Err() == nil:
-		r.o.Log.Error("claim a job", "error", err)
+		r.opts.Log.Error("claim a job", "error", err)
 	}
 	return memory.Job{}, false
 }
 
 // sleep waits for a signal on wake or for the next poll. It returns false if ctx ends.
 func (r *Runner) sleep(ctx context.Context) bool {
-	poll := time.NewTimer(r.o.Poll)
+	poll := time.NewTimer(r.opts.Poll)
 	defer poll.Stop()
 	select {
 	case <-r.wake:
@@ -231,9 +231,9 @@ func (r *Runner) sleep(ctx context.Context) bool {
 }
 
 // endJob records the end of a job and wakes the runner, since the job may have blocked another job.
-func (r *Runner) release() {
+func (r *Runner) endJob() {
 	r.mu.Lock()
-	r.busy--
+	r.activeJobs--
 	r.mu.Unlock()
 	r.Wake()
 }
@@ -242,11 +242,11 @@ func (r *Runner) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopped = true
-	r.answer(len(r.waiters), ErrStopped)
+	r.wakeWaiters(len(r.waiters), ErrStopped)
 }
 
 // wakeWaiters makes the first n waiting calls of Drain return err. The caller has locked mu.
-func (r *Runner) answer(n int, err error) {
+func (r *Runner) wakeWaiters(n int, err error) {
 	for _, w := range r.waiters[:n] {
 		w <- err
 	}

@@ -13,14 +13,14 @@ import (
 // commonTerms do not make two similar facts differ. Two facts differ if only one fact has a term that is not
 // in commonTerms.
 var commonTerms = lazy.SetOf(`live reside based located work employed job has own owns use uses like love enjoy prefer called named name really very much
-	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, extract.TermsOf)
+	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, extract.TermsOfWords)
 
-// agree reports whether two similar facts mean the same. They must have the same person, time, numbers,
+// sameMeaning reports whether two similar facts mean the same. They must have the same person, time, numbers,
 // names, directions and polarity, and the same words except for commonTerms.
-func agree(a, b string) bool {
-	return slices.Equal(numbers(a), numbers(b)) &&
-		maps.Equal(nameSet(a), nameSet(b)) &&
-		!differs(extract.TermSet(a), extract.TermSet(b)) && !differs(extract.TermSet(b), extract.TermSet(a)) &&
+func sameMeaning(a, b string) bool {
+	return slices.Equal(sortedNumbers(a), sortedNumbers(b)) &&
+		maps.Equal(foldedNames(a), foldedNames(b)) &&
+		!hasOtherTerm(extract.TermSet(a), extract.TermSet(b)) && !hasOtherTerm(extract.TermSet(b), extract.TermSet(a)) &&
 		sameSense(a, b) && maps.Equal(directionsOf(a), directionsOf(b))
 }
 
@@ -28,10 +28,10 @@ func agree(a, b string) bool {
 // and are both real or both unreal (a wish or a plan).
 func sameSense(a, b string) bool {
 	a, b = text.Fold(a), text.Fold(b)
-	return Denied(a) == Denied(b) && text.Negated(a) == text.Negated(b) &&
+	return IsDenial(a) == IsDenial(b) && text.HasNegation(a) == text.HasNegation(b) &&
 		pastWords.MatchString(a) == pastWords.MatchString(b) &&
 		unrealWords.MatchString(a) == unrealWords.MatchString(b) &&
-		personAbout(a) == personAbout(b)
+		subjectPerson(a) == subjectPerson(b)
 }
 
 var (
@@ -41,8 +41,8 @@ var (
 	unrealWords = lazy.Compile(`\b(?:wants?|wanted|plan(?:s|ning|ned)?|going to|will|hop(?:e|es|ing)|needs?|considering|thinking (?:of|about)|dreams?|should|must|tr(?:y|ies|ying) to|wish(?:es)?|if|unless|would|could|might|may be|maybe|perhaps|possibly|probably|whether|almost|nearly)\b`)
 )
 
-// personAbout returns the subject of a folded fact: "user", or the first person among the first five words.
-func personAbout(s string) string {
+// subjectPerson returns the subject of a folded fact: "user", or the first person among the first five words.
+func subjectPerson(s string) string {
 	for _, w := range text.Words(firstWords(s, 5)) {
 		if !strings.HasPrefix(s, "user ") && text.IsPersonWord(w) {
 			return text.Term(w)
@@ -72,7 +72,7 @@ func directionsOf(s string) map[string]bool {
 	return set
 }
 
-func differs(a, b map[string]bool) bool {
+func hasOtherTerm(a, b map[string]bool) bool {
 	for t := range a {
 		if !b[t] && !commonTerms.Has(t) {
 			return true
@@ -81,13 +81,13 @@ func differs(a, b map[string]bool) bool {
 	return false
 }
 
-func numbers(s string) []string {
+func sortedNumbers(s string) []string {
 	ns := text.Numbers(s)
 	slices.Sort(ns)
 	return slices.Compact(ns)
 }
 
-func nameSet(s string) map[string]bool {
+func foldedNames(s string) map[string]bool {
 	set := map[string]bool{}
 	for _, name := range text.Names(s) {
 		set[text.Fold(name)] = true
@@ -118,7 +118,7 @@ func atoi(s string) int {
 	return n
 }
 
-func wordSet(s string) map[string]bool {
+func wordsOf(s string) map[string]bool {
 	set := map[string]bool{}
 	for _, w := range text.Words(s) {
 		set[w] = true

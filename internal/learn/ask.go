@@ -37,13 +37,13 @@ func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 		return prompt.Turn{ID: id, Role: string(s.Turn.Role), Name: s.Turn.Name, At: at, Text: words}
 	}
 	for _, s := range a.Preceding {
-		d.Preceding = append(d.Preceding, turn("", s, shortened(s.Text)))
+		d.Preceding = append(d.Preceding, turn("", s, beginningAndEnd(s.Text)))
 	}
 	for i, s := range a.Utterances {
-		if i > 0 && s.Before != "" && a.Utterances[i-1].Turn.Role == memory.RoleUser { // the turn answers the previous turn of the batch
-			d.Turns = append(d.Turns, prompt.Turn{Role: string(memory.RoleAssistant), Text: shortened(s.Before)})
+		if i > 0 && s.AnsweredMessage != "" && a.Utterances[i-1].Turn.Role == memory.RoleUser { // the turn answers the previous turn of the batch
+			d.Turns = append(d.Turns, prompt.Turn{Role: string(memory.RoleAssistant), Text: beginningAndEnd(s.AnsweredMessage)})
 		}
-		d.Turns = append(d.Turns, turn(turnName(i), s, s.Shown()))
+		d.Turns = append(d.Turns, turn(turnName(i), s, s.TextForModel()))
 		if !s.Turn.CreatedAt.IsZero() {
 			d.Today = s.Turn.CreatedAt.In(zone)
 		}
@@ -58,7 +58,7 @@ func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 // half from its end, which has most questions.
 const maxContextBytes = 320
 
-func shortened(s string) string {
+func beginningAndEnd(s string) string {
 	s = strings.TrimSpace(s)
 	if len(s) <= maxContextBytes {
 		return s
@@ -91,7 +91,7 @@ func neighbours(cands []extract.Candidate) []extract.Neighbour {
 	var out []extract.Neighbour
 	seen := map[string]bool{}
 	for _, c := range cands {
-		for _, n := range c.Near {
+		for _, n := range c.Neighbours {
 			if n.Fact.Status.Live() && !seen[n.Fact.ID] {
 				seen[n.Fact.ID] = true
 				out = append(out, n)

@@ -2,7 +2,7 @@
 // the next. The engine calls the model between an Ask and a Parse function, and calls the store after Plan.
 //
 //	[]memory.Turn ─Guard→ []Utterance ─AskFacts→ model ─ParseFacts→ ─ValidateOperations→ []Candidate
-//	                             ─extract.Rules────────────→ []Candidate
+//	                             ─extract.FactsByRules────────────→ []Candidate
 //	[]Candidate ─Filter→ grounded candidates ─(search fills Neighbours)→ ─Dedupe→ new candidates
 //	            ─Reconcile────────────────────────→ []Decision, of the model or of the rules
 //	            ─AskDecisions→ model ─ParseDecisions→ []Decision, if a second prompt decides

@@ -25,9 +25,9 @@ var (
 		"always never prefer whenever default remember")
 )
 
-// MayTeach reports whether a turn may contain a fact, so that asking a model is worthwhile. English text must
+// MayContainFact reports whether a turn may contain a fact, so that asking a model is worthwhile. English text must
 // have a person, name, number, date or correction; other text must be more than a greeting.
-func MayTeach(s extract.Utterance) bool {
+func MayContainFact(s extract.Utterance) bool {
 	words := text.Words(s.Text)
 	english, filler := 0, 0
 	for _, w := range words {
@@ -41,7 +41,7 @@ func MayTeach(s extract.Utterance) bool {
 	switch {
 	case filler == len(words):
 		return false
-	case strings.HasSuffix(strings.TrimRight(s.Before, " \n\"'*)"), "?"): // the turn may be an answer of any form to a question
+	case strings.HasSuffix(strings.TrimRight(s.AnsweredMessage, " \n\"'*)"), "?"): // the turn may be an answer of any form to a question
 		return true
 	case 10*english < 3*len(words), strings.ContainsAny(s.Text, "0123456789"), len(text.Names(s.Text)) > 0:
 		return true
@@ -51,5 +51,5 @@ func MayTeach(s extract.Utterance) bool {
 			return true
 		}
 	}
-	return strings.Contains(strings.ToLower(s.Text), "when you ") || len(text.Resolve(s.Text, s.Turn.CreatedAt)) > 0
+	return strings.Contains(strings.ToLower(s.Text), "when you ") || len(text.ResolveDates(s.Text, s.Turn.CreatedAt)) > 0
 }

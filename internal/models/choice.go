@@ -22,65 +22,65 @@ import (
 )
 
 // tryTimeout is the time limit of the embedding request to the upstream at the start.
-const tryTime = 2 * time.Second
+const tryTimeout = 2 * time.Second
 
 // Choice is the chosen embedder with the reason.
 type Choice struct {
-	Embedder string   // value of the setting embedder, but never auto
-	Why      string   // reason for people
-	Better   string   // command that would improve recall, with its effect; "" if there is none
-	Broken   []string // errors of models that could not be opened
+	Embedder   string   // value of the setting embedder, but never auto
+	Why        string   // reason for people
+	Suggestion string   // command that would improve recall, with its effect; "" if there is none
+	OpenErrors []string // errors of models that could not be opened
 
-	opened  *embed.Cache // the opened model; nil if Open must open it
-	awaited *awaited     // set while the upstream has not shown whether it has the model; nil if the choice is final
+	opened      *embed.Cache // the opened model; nil if Open must open it
+	unconfirmed *unconfirmed // set while the upstream has not shown whether it has the model; nil if the choice is final
 }
 
 // Current returns the current choice and its problem, or "". The choice changes at most once: when a server
 // that did not respond at the start responds.
-func (c Choice) Now() (_ Choice, wrong string) {
+func (c Choice) Current() (_ Choice, problem string) {
 	switch {
-	case c.awaited == nil || c.awaited.has.Load():
+	case c.unconfirmed == nil || c.unconfirmed.confirmed.Load():
 		return c, ""
-	case c.awaited.Remote():
+	case c.unconfirmed.Remote():
 		return c, "the upstream does not answer, so Loci does not know whether it has " + c.Embedder + ", which the profile names; until then recall uses only words"
 	}
-	c.words("the upstream has no "+c.Embedder, c.Embedder)
+	c.useWords("the upstream has no "+c.Embedder, c.Embedder)
 	return c, ""
 }
 
 // useWords changes the choice to search by words only, and suggests an embedder.
-func (c *Choice) words(why, wanted string) {
-	better, ok := strings.CutPrefix(wanted, config.LocalModel)
+func (c *Choice) useWords(reason, wanted string) {
+	suggested, ok := strings.CutPrefix(wanted, config.LocalModel)
 	if !ok {
-		better = "all-MiniLM-L6-v2"
+		suggested = "all-MiniLM-L6-v2"
 	}
-	c.Embedder, c.Why, c.opened = config.Lexical, why, nil
-	c.Better = "loci models pull " + better + " (about 100 MB, once) also finds memories with the same meaning in other words"
+	c.Embedder, c.Why, c.opened = config.Lexical, reason, nil
+	c.Suggestion = "loci models pull " + suggested + " (about 100 MB, once) also finds memories with the same meaning in other words"
 }
 
 // unconfirmed is a remote embedder whose server did not respond at the start. If a later response shows that
 // the server lacks the model, the lexical embedder is used instead.
-type awaited struct {
+type unconfirmed struct {
 	*llm.Embedder
-	has   atomic.Bool // whether the server has returned vectors
-	words atomic.Bool // whether the server lacks the model
+	confirmed    atomic.Bool // whether the server has returned vectors
+	modelMissing atomic.Bool // whether the server lacks the model
 }
 
-func (a *awaited) now() memory.Embedder {
-	if a.words.Load() {
+func (a *unconfirmed) current() memory.Embedder {
+	if a.modelMissing.Load() {
 		return embed.Lexical{}
 	}
 	return a.Embedder
 }
 
 // Fingerprint, Dims, OfWords and Remote describe the current embedder.
-func (a *awaited) Fingerprint() string { return a.now().Fingerprint() }
-func (a *awaited) Dims() int           { return a.now().Dims() }
-func (a *awaited) OfWords() bool       { return a.words.Load() }
-func (a *awaited) Remote() bool        { return !a.words.Load() }
+func (a *unconfirmed) Fingerprint() string { return a.current().Fingerprint() }
+func (a *unconfirmed) Dims() int           { return a.current().Dims() }
+func (a *unconfirmed) OfWords() bool       { return a.modelMissing.Load() }
+func (a *unconfirmed) Remote() bool        { return !a.modelMissing.Load() }
 
 // Skipped returns the reason why requests currently skip the server, or nil.
-func (a *awaited) Skipped() error {
+func (a *unconfirmed) Skipped() error {
 	if a.OfWords() {
 		return nil
 	}
@@ -88,22 +88,22 @@ func (a *awaited) Skipped() error {
 }
 
 // Embed implements [memory.Embedder].
-func (a *awaited) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
-	out, err := a.now().Embed(ctx, as, texts...)
+func (a *unconfirmed) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
+	out, err := a.current().Embed(ctx, as, texts...)
 	switch {
 	case err == nil:
-		a.has.Store(!a.words.Load())
-	case !a.has.Load() && hasNone(err):
-		a.words.Store(true)
-		return a.now().Embed(ctx, as, texts...)
+		a.confirmed.Store(!a.modelMissing.Load())
+	case !a.confirmed.Load() && lacksModel(err):
+		a.modelMissing.Store(true)
+		return a.current().Embed(ctx, as, texts...)
 	}
 	return out, err
 }
 
 // lacksModel reports whether an error shows that the server does not have the embedding model.
-func hasNone(err error) bool {
-	var answered interface{ Status() int }
-	return refused(err) || errors.Is(err, memory.Invalid) || errors.As(err, &answered) && answered.Status() == http.StatusNotImplemented
+func lacksModel(err error) bool {
+	var statusErr interface{ Status() int }
+	return isRefusal(err) || errors.Is(err, memory.Invalid) || errors.As(err, &statusErr) && statusErr.Status() == http.StatusNotImplemented
 }
 
 // ChooseEmbedder replaces the embedder auto in the settings: by the best encoder in the models folder;
@@ -114,23 +114,23 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice
 		return c, Choice{Embedder: c.Embedder, Why: "the settings name it"}
 	}
 	choice := Choice{Embedder: config.Lexical}
-	names, err := encoders(c)
+	names, err := encoderNames(c)
 	if err != nil {
-		choice.Broken = append(choice.Broken, err.Error())
+		choice.OpenErrors = append(choice.OpenErrors, err.Error())
 	}
 	for _, name := range names {
 		cache, err := openEncoder(c, name)
 		if err != nil {
-			choice.Broken = append(choice.Broken, err.Error())
+			choice.OpenErrors = append(choice.OpenErrors, err.Error())
 			continue
 		}
 		choice.Embedder, choice.Why, choice.opened = config.LocalModel+name, "it is the best model in the models folder", cache
 		return c.WithEmbedder(choice.Embedder), choice
 	}
-	wanted := c.Wanted()
+	wanted := c.MissingEmbedder()
 	if name, ok := strings.CutPrefix(wanted, config.RemoteModel); ok && EmbedOptions(c, name).BaseURL != "" {
 		err := tryEmbeddings(ctx, c, name)
-		if !hasNone(err) {
+		if !lacksModel(err) {
 			choice.Embedder, choice.Why = wanted, "the profile names it, and the upstream has it"
 			if err != nil {
 				choice.Why = "the profile names it; the upstream did not answer at the start"
@@ -138,14 +138,14 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice
 				if err != nil {
 					return c, choice
 				}
-				choice.awaited = &awaited{Embedder: remote}
-				choice.opened = embed.NewCache(choice.awaited)
+				choice.unconfirmed = &unconfirmed{Embedder: remote}
+				choice.opened = embed.NewCache(choice.unconfirmed)
 			}
 			return c.WithEmbedder(choice.Embedder), choice
 		}
-		choice.words(fmt.Sprintf("the upstream has no embeddings of %s: %v", name, err), wanted)
+		choice.useWords(fmt.Sprintf("the upstream has no embeddings of %s: %v", name, err), wanted)
 	} else {
-		choice.words("no model is installed", wanted)
+		choice.useWords("no model is installed", wanted)
 	}
 	return c.WithEmbedder(choice.Embedder), choice
 }
@@ -157,48 +157,48 @@ func tryEmbeddings(ctx context.Context, c config.Config, model string) error {
 		return err
 	}
 	defer e.Close()
-	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	_, err = e.Embed(ctx, memory.AsQuestion, "memory")
 	return err
 }
 
 // encoderNames returns the names of the encoders in the models folder, best first, without opening them.
-func encoders(c config.Config) ([]string, error) {
+func encoderNames(c config.Config) ([]string, error) {
 	dir, err := c.ModelsFolder()
 	if err != nil {
 		return nil, err
 	}
-	all, err := hub.List(dir)
+	installed, err := hub.List(dir)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
-	for _, m := range all {
-		if !crossEncoder(m.Dir) {
+	for _, m := range installed {
+		if !isCrossEncoder(m.Dir) {
 			out = append(out, m.Name)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(hub.Preference(a), hub.Preference(b)) })
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(hub.QualityRank(a), hub.QualityRank(b)) })
 	return out, nil
 }
 
 // isCrossEncoder reports whether the config.json of a model describes a classifier of text pairs.
-func crossEncoder(dir string) bool {
-	var is struct {
+func isCrossEncoder(dir string) bool {
+	var modelConfig struct {
 		Architectures []string `json:"architectures"`
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "config.json"))
-	if err != nil || json.Unmarshal(data, &is) != nil {
+	if err != nil || json.Unmarshal(data, &modelConfig) != nil {
 		return false // opening the model reports the error
 	}
-	return slices.ContainsFunc(is.Architectures, func(a string) bool { return strings.HasSuffix(a, "ForSequenceClassification") })
+	return slices.ContainsFunc(modelConfig.Architectures, func(a string) bool { return strings.HasSuffix(a, "ForSequenceClassification") })
 }
 
 // InUse returns the names of the local models that the settings use.
 func InUse(c config.Config) ([]string, error) {
 	if c.Embedder == config.AutoEmbedder {
-		names, err := encoders(c)
+		names, err := encoderNames(c)
 		if err != nil {
 			return nil, err
 		}

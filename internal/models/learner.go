@@ -29,79 +29,79 @@ const (
 	smallest = "smallest"
 
 	// programModel is the value of learn.model if the program that embeds Loci supplies the model.
-	ofProgram = "program"
+	programModel = "program"
 
 	// listTimeout is the time limit for a server's list of models at the start.
-	listTime = 2 * time.Second
+	listTimeout = 2 * time.Second
 )
 
 // Learner chooses the model that learns and is a client of its server. It chooses at the start, before each
 // learning job while no model is available, and after the server refused the model.
 type Learner struct {
 	embedded bool          // whether the program that embeds Loci supplies the model
-	asked    config.Config // settings as configured, before the choice
+	settings config.Config // settings as configured, before the choice
 	log      *slog.Logger
 
-	deciding sync.Mutex   // serializes choices; locked before mu
-	tries    atomic.Int64 // number of choices
+	choosing    sync.Mutex   // serializes choices; locked before mu
+	choiceCount atomic.Int64 // number of choices
 
 	mu sync.Mutex // guards the fields below
 	choice
-	client *llm.Client            // client of the chosen server; nil before the first request
-	took   time.Duration          // duration of the latest reply
-	trials map[string]learn.Trial // trials by this process, by key
-	judged learn.Trial            // trial of the model of the latest learning job
-	chats                         // chats that the upstream is answering
+	client        *llm.Client            // client of the chosen server; nil before the first request
+	lastReplyTime time.Duration          // duration of the latest reply
+	trials        map[string]learn.Trial // trials by this process, by key
+	lastTrial     learn.Trial            // trial of the model of the latest learning job
+	chats                                // chats that the upstream is answering
 }
 
 // choice is the chosen model.
 type choice struct {
-	model    string           // LearnAuto before the choice, LearnChat for the model of each chat, "" for the rules only
-	open     bool             // no wanted model is available; model is the first wanted model
-	provider *config.Provider // entry of learn.providers with the model; nil uses learn.url or upstream.url
+	model       string           // LearnAuto before the choice, LearnChat for the model of each chat, "" for the rules only
+	unavailable bool             // no wanted model is available; model is the first wanted model
+	provider    *config.Provider // entry of learn.providers with the model; nil uses learn.url or upstream.url
 	Learns
 }
 
 // Learns describes for people which model learns.
 type Learns struct {
-	Who, Why string
-	Wrong    string // problem with a setting; "" if there is none
-	Model    string // empty if no model is used or chosen
-	Distrust string // reason why facts from the last learning job's model await approval; empty if they do not
+	Description, Why string
+	Problem          string // problem with a setting; "" if there is none
+	Model            string // empty if no model is used or chosen
+	DistrustReason   string // reason why facts from the last learning job's model await approval; empty if they do not
 }
 
 // ProgramLearner returns a Learner for a model that the program that embeds Loci supplies.
 func ProgramLearner() *Learner {
-	return &Learner{embedded: true, choice: choice{model: ofProgram, Learns: Learns{Who: "the program's model", Why: "the program supplied a model"}}}
+	return &Learner{embedded: true, choice: choice{model: programModel, Learns: Learns{Description: "the program's model", Why: "the program supplied a model"}}}
 }
 
 // Learns returns a description of the model that currently learns.
 func (l *Learner) Learns() Learns {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	is := l.choice.Learns
-	if l.judged.Why != "" && !l.judged.Passed {
-		is.Distrust = l.judged.String()
+	info := l.choice.Learns
+	if l.lastTrial.Why != "" && !l.lastTrial.Passed {
+		info.DistrustReason = l.lastTrial.String()
 	}
-	if l.took > 0 {
-		is.Why += fmt.Sprintf("; its last reply took %.1f seconds", l.took.Seconds())
+	if l.lastReplyTime > 0 {
+		info.Why += fmt.Sprintf("; its last reply took %.1f seconds", l.lastReplyTime.Seconds())
 	}
-	return is
+	return info
 }
 
 // ChosenModel returns the name of the model that learns, "" if no model is chosen or if each chat's model learns.
-func (l *Learner) Chosen() string { return l.Learns().Model }
+func (l *Learner) ChosenModel() string { return l.Learns().Model }
 
 // WantedModel returns the name of the model that learns or, before the choice, of the first wanted model.
-func (l *Learner) Wanted() string {
+func (l *Learner) WantedModel() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return named(l.model)
+	return modelName(l.model)
 }
 
 // Apply returns the settings with the chosen model and its server.
 func (l *Learner) Apply(c config.Config) config.Config {
-	c = l.provider.At(c)
+	c = l.provider.ApplyTo(c)
 	c.Learn.Model = l.model
 	return c
 }
@@ -118,7 +118,7 @@ func (l *Learner) Close() error {
 
 // Complete implements [memory.LLM].
 func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
-	client, model, err := l.decided(ctx)
+	client, model, err := l.chosenClient(ctx)
 	if err != nil {
 		return memory.Reply{}, err
 	}
@@ -127,55 +127,55 @@ func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	began := l.enter(ctx, cancel)
+	began := l.startJob(ctx, cancel)
 	reply, err := memory.Reply{}, context.Cause(ctx)
 	if err == nil {
 		reply, err = client.Complete(ctx, p)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open = l.open || refused(err) // the server may have removed the model
+	l.unavailable = l.unavailable || isRefusal(err) // the server may have removed the model
 	if err == nil {
-		l.took = time.Since(began)
+		l.lastReplyTime = time.Since(began)
 	}
-	err = l.leave(ctx, err)
+	err = l.endJob(ctx, err)
 	reply.Model = cmp.Or(reply.Model, p.Model)
 	return reply, err
 }
 
 // chosenClient returns the chosen model and a client of its server. It first chooses a model if a choice is due.
-func (l *Learner) decided(ctx context.Context) (client *llm.Client, model string, err error) {
-	tries := l.tries.Load()
-	l.deciding.Lock()
-	defer l.deciding.Unlock()
+func (l *Learner) chosenClient(ctx context.Context) (client *llm.Client, model string, err error) {
+	previousCount := l.choiceCount.Load()
+	l.choosing.Lock()
+	defer l.choosing.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open && tries == l.tries.Load() { // otherwise a concurrent call has just chosen
+	if l.unavailable && previousCount == l.choiceCount.Load() { // otherwise a concurrent call has just chosen
 		l.mu.Unlock()
-		is, err := decide(ctx, l.asked)
+		next, err := makeChoice(ctx, l.settings)
 		l.mu.Lock()
 		if err != nil {
 			return nil, "", err
 		}
-		if l.choice.Learns != is.Learns {
-			l.log.Info("learning model", "model", is.Who, "why", is.Why, "wrong", is.Wrong)
+		if l.choice.Learns != next.Learns {
+			l.log.Info("learning model", "model", next.Description, "why", next.Why, "wrong", next.Problem)
 		}
-		l.choice, l.client = is, nil
-		l.tries.Add(1)
+		l.choice, l.client = next, nil
+		l.choiceCount.Add(1)
 	}
 	switch {
-	case l.open:
-		return nil, "", memory.Errorf(memory.Unavailable, "no model learns yet: %s", l.Wrong)
+	case l.unavailable:
+		return nil, "", memory.Errorf(memory.Unavailable, "no model learns yet: %s", l.Problem)
 	case l.model == "":
 		return nil, "", memory.Errorf(memory.Unavailable, "%w: %s", llm.ErrNoModel, l.Why)
 	case l.client == nil:
-		l.client, err = llm.New(LearnerOptions(l.provider.At(l.asked)))
+		l.client, err = llm.New(LearnerOptions(l.provider.ApplyTo(l.settings)))
 	}
 	return l.client, l.model, err
 }
 
 // modelName returns the name of a model, "" for auto, chat and smallest.
-func named(model string) string {
+func modelName(model string) string {
 	if model == config.LearnAuto || model == config.LearnChat || model == smallest {
 		return ""
 	}
@@ -183,10 +183,10 @@ func named(model string) string {
 }
 
 // describe returns for people which model learns.
-func (c choice) who(rules string) string {
+func (c choice) describe(rules string) string {
 	switch {
-	case c.open:
-		return "no model yet (" + c.Wrong + ")"
+	case c.unavailable:
+		return "no model yet (" + c.Problem + ")"
 	case c.model == config.LearnChat:
 		return "the chat's own model"
 	case c.model != "":
@@ -201,10 +201,10 @@ func (c choice) who(rules string) string {
 // first listed model of learn.prefer. auto means the smallest listed model or, if none is small, each chat's
 // model. Without learn.prefer, the model of learn.model learns even if the server does not list it.
 func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Learner, error) {
-	decided, err := decide(ctx, c)
+	decided, err := makeChoice(ctx, c)
 	l := &Learner{
-		asked: c, log: log, choice: decided,
-		trials: map[string]learn.Trial{}, chats: chats{yield: map[context.Context]context.CancelCauseFunc{}},
+		settings: c, log: log, choice: decided,
+		trials: map[string]learn.Trial{}, chats: chats{cancels: map[context.Context]context.CancelCauseFunc{}},
 	}
 	if c.Learn.Trust == "tried" {
 		l.Trial(decided.Model) // logs the trial before the first lesson
@@ -212,69 +212,69 @@ func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Lea
 	return l, err
 }
 
-func decide(ctx context.Context, c config.Config) (choice, error) {
-	out, err := choose(ctx, c)
-	if out.Who = out.who(c.Learn.Rules); !out.open {
-		out.Model = named(out.model)
+func makeChoice(ctx context.Context, c config.Config) (choice, error) {
+	out, err := chooseModel(ctx, c)
+	if out.Description = out.describe(c.Learn.Rules); !out.unavailable {
+		out.Model = modelName(out.model)
 	}
 	return out, err
 }
 
-func choose(ctx context.Context, c config.Config) (choice, error) {
+func chooseModel(ctx context.Context, c config.Config) (choice, error) {
 	auto := c.Learn.Model == config.LearnAuto && len(c.Learn.Prefer) == 0
-	wanted := learnersWanted(c)
-	if its, ok, err := chooseProvider(ctx, c); ok || err != nil {
-		return its, err
+	wanted := wantedModels(c)
+	if fromProvider, ok, err := chooseProvider(ctx, c); ok || err != nil {
+		return fromProvider, err
 	}
 	switch {
 	case c.Learn.URL == "" && c.Upstream.URL == "":
-		return by("", "no model server is configured"), nil
+		return choiceOf("", "no model server is configured"), nil
 	case c.Learn.Model == config.LearnNone || c.Learn.Model == "" && len(c.Learn.Prefer) == 0:
-		return by("", "set by learn.model"), nil
-	case c.Learn.URL == "" && c.Upstream.Key == "" && c.Learn.Key == "" && !c.Learn.ClientKeys && (auto || c.Learn.Model == config.LearnChat) && !nearby(c.Upstream.URL):
-		return by("", "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"), nil
+		return choiceOf("", "set by learn.model"), nil
+	case c.Learn.URL == "" && c.Upstream.Key == "" && c.Learn.Key == "" && !c.Learn.ClientKeys && (auto || c.Learn.Model == config.LearnChat) && !isNearby(c.Upstream.URL):
+		return choiceOf("", "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"), nil
 	case c.Learn.Model == config.LearnChat:
-		return by(config.LearnChat, "set by learn.model"), nil
+		return choiceOf(config.LearnChat, "set by learn.model"), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, listTime)
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	listed, err := ListModels(ctx, c)
 	switch {
 	case !auto && len(c.Learn.Prefer) == 0:
-		return byName(c.Learn.Model, listed, err), nil
-	case err != nil && auto && refused(err) && c.UsesClientKeys():
-		return by(config.LearnChat, "the server lists no models without a key; each chat's own model learns, with its client's key"), nil
-	case err != nil && auto && refused(err):
-		return by("", err.Error()+"; name a model as learn.model"), nil
+		return choiceByName(c.Learn.Model, listed, err), nil
+	case err != nil && auto && isRefusal(err) && c.UsesClientKeys():
+		return choiceOf(config.LearnChat, "the server lists no models without a key; each chat's own model learns, with its client's key"), nil
+	case err != nil && auto && isRefusal(err):
+		return choiceOf("", err.Error()+"; name a model as learn.model"), nil
 	case err != nil:
-		return none(wanted[0], "the learning model's server does not list its models"), nil
+		return noneYet(wanted[0], "the learning model's server does not list its models"), nil
 	case !auto:
 		if first := firstListed(wanted, listed); first != "" {
-			return by(first, "the first model that the server lists, of: "+strings.Join(wanted, ", ")), nil
+			return choiceOf(first, "the first model that the server lists, of: "+strings.Join(wanted, ", ")), nil
 		}
-		return none(wanted[0], "the server lists none of the wanted models: "+strings.Join(wanted, ", ")), nil
+		return noneYet(wanted[0], "the server lists none of the wanted models: "+strings.Join(wanted, ", ")), nil
 	}
 	model, why := chooseAuto(listed)
 	if model == "" && c.Learn.URL == "" {
 		model, why = config.LearnChat, "the server lists no small model: each chat's own model learns"
 	}
-	return by(model, why), nil
+	return choiceOf(model, why), nil
 }
 
 // choiceOf returns the choice of a model with the reason. The empty model means the built-in rules.
-func by(model, why string) choice { return choice{model: model, Learns: Learns{Why: why}} }
+func choiceOf(model, why string) choice { return choice{model: model, Learns: Learns{Why: why}} }
 
 // noneYet returns the choice while no wanted model is available. first is the first wanted model.
-func none(first, wrong string) choice {
-	return choice{model: first, open: true, Learns: Learns{Why: "Loci looks for the model again before each learning job", Wrong: wrong}}
+func noneYet(first, wrong string) choice {
+	return choice{model: first, unavailable: true, Learns: Learns{Why: "Loci looks for the model again before each learning job", Problem: wrong}}
 }
 
 // choiceByName returns the choice of the model in learn.model, even if the server does not list the model:
 // some servers have unlisted models.
-func byName(model string, listed []string, err error) choice {
-	c := by(model, "learn.model names it")
+func choiceByName(model string, listed []string, err error) choice {
+	c := choiceOf(model, "learn.model names it")
 	if err == nil && listedAs(model, listed) == "" {
-		c.Wrong = "the server does not list " + model + ", which learn.model names"
+		c.Problem = "the server does not list " + model + ", which learn.model names"
 		c.Why += "; the server does not list it"
 	}
 	return c
@@ -282,46 +282,46 @@ func byName(model string, listed []string, err error) choice {
 
 // chooseProvider returns the first wanted model that an entry of learn.providers has, or false.
 func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, err error) {
-	all, err := c.Learn.ProviderList()
-	if err != nil || len(all) == 0 || c.Learn.Model == config.LearnChat || c.Learn.Model == config.LearnNone {
+	providers, err := c.Learn.ProviderList()
+	if err != nil || len(providers) == 0 || c.Learn.Model == config.LearnChat || c.Learn.Model == config.LearnNone {
 		return choice{}, false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, listTime)
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	lists, errs := make([][]string, len(all)), make([]error, len(all))
+	lists, errs := make([][]string, len(providers)), make([]error, len(providers))
 	var listing sync.WaitGroup
-	for i := range all {
-		listing.Go(func() { lists[i], errs[i] = ListModels(ctx, all[i].At(c)) })
+	for i := range providers {
+		listing.Go(func() { lists[i], errs[i] = ListModels(ctx, providers[i].ApplyTo(c)) })
 	}
 	listing.Wait()
 	var listed []string // names in the form PROVIDER/MODEL
-	for i, p := range all {
+	for i, p := range providers {
 		for _, model := range lists[i] {
 			listed = append(listed, p.Name+"/"+model)
 		}
 	}
-	wanted := learnersWanted(c)
+	wanted := wantedModels(c)
 	if wanted[0] == config.LearnAuto {
 		wanted = []string{smallest}
 	}
 	for _, name := range wanted {
 		if full := listedAs(name, listed); full != "" {
-			i := slices.IndexFunc(all, func(p config.Provider) bool { return strings.HasPrefix(full, p.Name+"/") })
-			out = by(strings.TrimPrefix(full, all[i].Name+"/"), all[i].Name+" lists it")
-			out.provider = &all[i]
+			i := slices.IndexFunc(providers, func(p config.Provider) bool { return strings.HasPrefix(full, p.Name+"/") })
+			out = choiceOf(strings.TrimPrefix(full, providers[i].Name+"/"), providers[i].Name+" lists it")
+			out.provider = &providers[i]
 			return out, true, nil
 		}
-		for i, p := range all {
-			model, its := strings.CutPrefix(name, p.Name+"/")
+		for i, p := range providers {
+			model, hasPrefix := strings.CutPrefix(name, p.Name+"/")
 			switch {
-			case its && errs[i] != nil:
-				out = none(model, p.Name+" does not list its models")
-			case its && len(c.Learn.Prefer) == 0:
-				out = byName(model, lists[i], nil)
+			case hasPrefix && errs[i] != nil:
+				out = noneYet(model, p.Name+" does not list its models")
+			case hasPrefix && len(c.Learn.Prefer) == 0:
+				out = choiceByName(model, lists[i], nil)
 			default:
 				continue
 			}
-			out.provider = &all[i]
+			out.provider = &providers[i]
 			return out, true, nil
 		}
 	}
@@ -333,21 +333,21 @@ func chooseAuto(listed []string) (model, why string) {
 	if model = smallestOf(listed); model != "" {
 		return model, "the smallest model that the server lists"
 	}
-	if chats := slices.DeleteFunc(slices.Clone(listed), writesNothing); len(chats) == 1 {
+	if chats := slices.DeleteFunc(slices.Clone(listed), notForChat); len(chats) == 1 {
 		return chats[0], "the only chat model that the server lists"
 	}
 	return "", "the server lists no small model; name one as learn.model"
 }
 
 // isRefusal reports whether a server has refused a request permanently: with a status 4xx except 429.
-func refused(err error) bool {
-	var answered interface{ Status() int }
-	return errors.As(err, &answered) && answered.Status() >= 400 && answered.Status() < 500 && answered.Status() != http.StatusTooManyRequests
+func isRefusal(err error) bool {
+	var statusErr interface{ Status() int }
+	return errors.As(err, &statusErr) && statusErr.Status() >= 400 && statusErr.Status() < 500 && statusErr.Status() != http.StatusTooManyRequests
 }
 
 // isNearby reports whether a server is on this machine or in the same network. A nearby server needs no API
 // key and has no quota.
-func nearby(base string) bool {
+func isNearby(base string) bool {
 	u, err := url.Parse(base)
 	if err != nil {
 		return false
@@ -360,7 +360,7 @@ func nearby(base string) bool {
 }
 
 // wantedModels returns the models that may learn, in order of preference.
-func learnersWanted(c config.Config) []string {
+func wantedModels(c config.Config) []string {
 	if (c.Learn.Model == config.LearnAuto || c.Learn.Model == "") && len(c.Learn.Prefer) > 0 {
 		return c.Learn.Prefer
 	}
@@ -400,14 +400,14 @@ func plainModel(id string) string {
 var parameters = lazy.Compile(`(?i)(?:^|[^0-9.a-z])(\d+(?:\.\d+)?)b(?:[^a-z0-9]|$)`)
 
 // familySizes maps words in the names of small models to a size that is comparable with billions of parameters.
-var families = map[string]float64{"nano": 2, "lite": 4, "mini": 8, "haiku": 9, "flash": 10, "small": 24}
+var familySizes = map[string]float64{"nano": 2, "lite": 4, "mini": 8, "haiku": 9, "flash": 10, "small": 24}
 
 // nonChatWords lists words in the names of models that do not answer chats.
-var otherUse = []string{"embed", "rerank", "tts", "audio", "realtime", "transcribe", "whisper", "image", "vision", "search", "moderation", "guard", "voxtral", "ocr", "minilm", "live", "codex", "deep-research"}
+var nonChatWords = []string{"embed", "rerank", "tts", "audio", "realtime", "transcribe", "whisper", "image", "vision", "search", "moderation", "guard", "voxtral", "ocr", "minilm", "live", "codex", "deep-research"}
 
-func writesNothing(id string) bool {
+func notForChat(id string) bool {
 	low := strings.ToLower(id)
-	return slices.ContainsFunc(otherUse, func(w string) bool { return strings.Contains(low, w) })
+	return slices.ContainsFunc(nonChatWords, func(w string) bool { return strings.Contains(low, w) })
 }
 
 // sizeOf returns the size in a model's name in billions of parameters, or infinity if the name has none.
@@ -419,7 +419,7 @@ func sizeOf(id string) float64 {
 	}
 	least := math.Inf(1)
 	for _, w := range strings.FieldsFunc(strings.ToLower(id), func(r rune) bool { return r < 'a' || r > 'z' }) {
-		if n, ok := families[w]; ok {
+		if n, ok := familySizes[w]; ok {
 			least = min(least, n)
 		}
 	}
@@ -433,7 +433,7 @@ func smallestOf(listed []string) string {
 	best, least := "", math.Inf(1)
 	for _, id := range listed {
 		size := sizeOf(id)
-		if writesNothing(id) || math.IsInf(size, 1) {
+		if notForChat(id) || math.IsInf(size, 1) {
 			continue
 		}
 		if size < least || size == least && (len(id) < len(best) || len(id) == len(best) && id > best) {
@@ -445,7 +445,7 @@ func smallestOf(listed []string) string {
 
 // LearnerOptions returns the client options for the model that learns.
 func LearnerOptions(c config.Config) llm.Options {
-	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: named(c.Learn.Model), Timeout: c.Learn.Timeout}
+	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: modelName(c.Learn.Model), Timeout: c.Learn.Timeout}
 	if o.BaseURL == "" {
 		o.BaseURL = c.Upstream.URL
 		if o.Key == "" {
@@ -460,17 +460,17 @@ func (l *Learner) ChatModel(ctx context.Context, c config.Config) string {
 	if c.Chats.Model != "" || c.Learn.URL != "" || l.embedded {
 		return c.Chats.Model
 	}
-	_, model, err := l.decided(ctx)
+	_, model, err := l.chosenClient(ctx)
 	if err != nil {
 		return ""
 	}
-	return named(model)
+	return modelName(model)
 }
 
 // ListModels returns the models of the learning model's server, after one attempt.
 func ListModels(ctx context.Context, c config.Config) ([]string, error) {
 	o := LearnerOptions(c)
-	o.Patience = time.Millisecond // one attempt
+	o.RetryTimeout = time.Millisecond // one attempt
 	server, err := llm.New(o)
 	if err != nil {
 		return nil, err
@@ -478,7 +478,7 @@ func ListModels(ctx context.Context, c config.Config) ([]string, error) {
 	defer server.Close()
 	names, err := server.Models(ctx)
 	if err != nil {
-		return nil, memory.Errorf(memory.Unavailable, "%s lists no models: %w", config.UpstreamConfig{URL: o.BaseURL}.Shown(), err)
+		return nil, memory.Errorf(memory.Unavailable, "%s lists no models: %w", config.UpstreamConfig{URL: o.BaseURL}.RedactedURL(), err)
 	}
 	return names, nil
 }

@@ -40,8 +40,8 @@ func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 	m := &Models{Embedder: embed.Lexical{}, Config: c}
 	if chosen.opened != nil && c.Embedder == chosen.Embedder {
 		m.Embedder = chosen.opened
-		if chosen.awaited != nil {
-			m.closers = append(m.closers, chosen.awaited.Close)
+		if chosen.unconfirmed != nil {
+			m.closers = append(m.closers, chosen.unconfirmed.Close)
 		}
 	} else if name, ok := strings.CutPrefix(c.Embedder, config.LocalModel); ok {
 		if m.Embedder, err = openEncoder(c, name); err != nil {
@@ -59,7 +59,7 @@ func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if !model.Reranks() {
+		if !model.IsCrossEncoder() {
 			return nil, memory.Errorf(memory.Invalid, "reranker: %s computes vectors and cannot compare texts; use it as the embedder", name)
 		}
 		m.Reranker = model
@@ -80,7 +80,7 @@ func openEncoder(c config.Config, name string) (*embed.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	if model.Reranks() {
+	if model.IsCrossEncoder() {
 		return nil, memory.Errorf(memory.Invalid, "embedder: %s is a cross-encoder, which compares texts and has no vectors; use it as the reranker", name)
 	}
 	cache := embed.NewCache(model)
@@ -108,7 +108,7 @@ func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
 }
 
 // embedTimeout is the time limit for a silent remote embedder or reranker.
-const embedTime = 30 * time.Second
+const embedTimeout = 30 * time.Second
 
 // newRemote returns a client of a remote embedder, with the text prefixes of the local model of this name.
 func newRemote(c config.Config, model string) (*llm.Embedder, error) {
@@ -118,19 +118,19 @@ func newRemote(c config.Config, model string) (*llm.Embedder, error) {
 
 // CheckRemote sends a small request to the remote embedder and the remote reranker in the settings. It
 // returns errors by the name of the setting.
-func AskRemote(ctx context.Context, c config.Config) map[string]error {
-	wrong := map[string]error{}
+func CheckRemote(ctx context.Context, c config.Config) map[string]error {
+	errs := map[string]error{}
 	if name, ok := strings.CutPrefix(c.Embedder, config.RemoteModel); ok {
 		if err := tryEmbeddings(ctx, c, name); err != nil {
-			wrong["embedder"] = err
+			errs["embedder"] = err
 		}
 	}
 	if name, ok := strings.CutPrefix(c.Reranker, config.RemoteModel); ok {
 		if err := tryRanking(ctx, c, name); err != nil {
-			wrong["reranker"] = err
+			errs["reranker"] = err
 		}
 	}
-	return wrong
+	return errs
 }
 
 func tryRanking(ctx context.Context, c config.Config, model string) error {
@@ -145,7 +145,7 @@ func tryRanking(ctx context.Context, c config.Config, model string) error {
 
 // EmbedOptions returns the client options of a remote embedder or reranker.
 func EmbedOptions(c config.Config, model string) llm.Options {
-	o := llm.Options{BaseURL: c.Embed.URL, Key: c.Embed.Key, Model: model, Timeout: embedTime}
+	o := llm.Options{BaseURL: c.Embed.URL, Key: c.Embed.Key, Model: model, Timeout: embedTimeout}
 	if o.BaseURL == "" {
 		o.BaseURL = c.Upstream.URL
 		if o.Key == "" {

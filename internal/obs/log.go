@@ -17,7 +17,7 @@ import (
 // NewLogger returns a logger that hides secrets. Its lines are JSON (format "json") or text for people
 // ("text"); for another format NewLogger returns [memory.Invalid].
 func NewLogger(w io.Writer, format string, level slog.Leveler) (*slog.Logger, error) {
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: redact}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: redactAttr}
 	switch format {
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, options)), nil
@@ -30,11 +30,11 @@ func NewLogger(w io.Writer, format string, level slog.Leveler) (*slog.Logger, er
 // Hidden is the text that replaces a secret.
 const Hidden = "[hidden]"
 
-// secretNames are names of attributes with secret values, and secretEnds are endings of such names, in lower
+// secretNames are names of attributes with secret values, and secretSuffixes are endings of such names, in lower
 // case with underscores.
 var (
-	secretNames = []string{"authorization", "proxy_authorization", "cookie", "set_cookie", "apikey", "bearer", "jwt"}
-	secretEnds  = []string{"_key", "secret", "password", "token", "_jwt"}
+	secretNames    = []string{"authorization", "proxy_authorization", "cookie", "set_cookie", "apikey", "bearer", "jwt"}
+	secretSuffixes = []string{"_key", "secret", "password", "token", "_jwt"}
 )
 
 // secretValue matches a secret inside a text: credentials of an Authorization header, keys of common providers,
@@ -45,7 +45,7 @@ var secretValue = lazy.Compile(`(?i:\bbearer\s+[a-z0-9._~+/=-]{16,}|\bauthorizat
 	`|://[^\s/:@]*:[^\s/@]+@`)
 
 // redactAttr replaces secrets, which it recognizes by the attribute's name or by the form of the text.
-func redact(_ []string, a slog.Attr) slog.Attr {
+func redactAttr(_ []string, a slog.Attr) slog.Attr {
 	if isSecret(a.Key) {
 		return slog.String(a.Key, Hidden)
 	}
@@ -65,7 +65,7 @@ func redact(_ []string, a slog.Attr) slog.Attr {
 
 func isSecret(key string) bool {
 	key = strings.ReplaceAll(strings.ToLower(key), "-", "_")
-	return slices.Contains(secretNames, key) || slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(key, end) })
+	return slices.Contains(secretNames, key) || slices.ContainsFunc(secretSuffixes, func(end string) bool { return strings.HasSuffix(key, end) })
 }
 
 // Redact replaces each part of s that looks like a secret by [Hidden].
@@ -98,11 +98,11 @@ type Decision struct {
 const Redundant = "redundant"
 
 // LogTo writes the decision as one log line named memory_decision.
-func (d MemoryDecision) Log(ctx context.Context, log *slog.Logger) {
+func (d MemoryDecision) LogTo(ctx context.Context, log *slog.Logger) {
 	decisions := make([]Decision, len(d.Decisions)) // not nil, because the JSON of an empty list must be []
-	for i, one := range d.Decisions {
-		one.Fact, one.Reason = Redact(one.Fact), Redact(one.Reason)
-		decisions[i] = one
+	for i, decision := range d.Decisions {
+		decision.Fact, decision.Reason = Redact(decision.Fact), Redact(decision.Reason)
+		decisions[i] = decision
 	}
 	var text bytes.Buffer // a log in the format text contains the decisions as JSON, too
 	enc := json.NewEncoder(&text)

@@ -17,7 +17,7 @@ func (nothing) Add(float64)                       {}
 func (nothing) Observe(float64)                   {}
 
 // NewMetrics returns metrics that no handler serves: a build with the tag demo has no /metrics.
-func NewMetrics() *Metrics { return &Metrics{hour: map[asked]int{}} }
+func NewMetrics() *Metrics { return &Metrics{lastHour: map[questionKey]int{}} }
 
 // Handler responds with status 404.
 func (*Metrics) Handler() http.Handler { return http.NotFoundHandler() }

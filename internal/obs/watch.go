@@ -13,7 +13,7 @@ import (
 )
 
 // totalsTimeout is the maximum time that a scrape waits for the store.
-const totalsTime = 2 * time.Second
+const totalsTimeout = 2 * time.Second
 
 // Watch makes each scrape read the sources. Call it at most once.
 func (m *Metrics) Watch(s Sources) {
@@ -41,7 +41,7 @@ func (w *watcher) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect reads the sources and reports the metrics.
 func (w *watcher) Collect(ch chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), totalsTime)
+	ctx, cancel := context.WithTimeout(context.Background(), totalsTimeout)
 	defer cancel()
 	send := func(d *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
@@ -60,13 +60,13 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 		send(totalDesc, float64(n.Turns), string(memory.KindTurn))
 		send(totalDesc, float64(n.Summaries), string(memory.KindSummary))
 	}
-	in := w.Problems(ctx)
+	withProblems := w.Problems(ctx)
 	for _, part := range w.Parts {
-		wrong := 0.0
-		if slices.Contains(in, part) {
-			wrong = 1
+		problemValue := 0.0
+		if slices.Contains(withProblems, part) {
+			problemValue = 1
 		}
-		send(problemDesc, wrong, part)
+		send(problemDesc, problemValue, part)
 	}
 	if w.Pools != nil {
 		for _, p := range w.Pools() {

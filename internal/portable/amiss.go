@@ -14,7 +14,7 @@ import (
 )
 
 // typeNames maps types of Go and encoding/json to names for people.
-var kinds = map[string]string{
+var typeNames = map[string]string{
 	"string": "a text", "bool": "true or false", "number": "a number", "float32": "a number", "float64": "a number",
 	"array": "a list", "slice": "a list", "object": "an object", "struct": "an object", "map": "an object",
 }
@@ -22,18 +22,18 @@ var kinds = map[string]string{
 // explainJSON describes an error of decoding JSON for people: with the field, the expected type and
 // the actual type.
 func explainJSON(err error) string {
-	var typed *json.UnmarshalTypeError
-	var no *time.ParseError
+	var typeErr *json.UnmarshalTypeError
+	var timeErr *time.ParseError
 	switch {
-	case errors.As(err, &typed):
-		want := typed.Type
-		if want.Kind() == reflect.Pointer {
-			want = want.Elem()
+	case errors.As(err, &typeErr):
+		expected := typeErr.Type
+		if expected.Kind() == reflect.Pointer {
+			expected = expected.Elem()
 		}
-		found, value, _ := strings.Cut(typed.Value, " ")
-		return strings.TrimSpace(fmt.Sprintf("%s should be %s and is %s %s", fieldOf(typed.Field), cmp.Or(kinds[want.Kind().String()], "a whole number"), kinds[found], text.Clip(value, 40)))
-	case errors.As(err, &no):
-		return fmt.Sprintf("%q is not a valid time; write it as 2026-05-03T14:00:00Z", text.Clip(no.Value, 60))
+		actual, value, _ := strings.Cut(typeErr.Value, " ")
+		return strings.TrimSpace(fmt.Sprintf("%s should be %s and is %s %s", fieldName(typeErr.Field), cmp.Or(typeNames[expected.Kind().String()], "a whole number"), typeNames[actual], text.Clip(value, 40)))
+	case errors.As(err, &timeErr):
+		return fmt.Sprintf("%q is not a valid time; write it as 2026-05-03T14:00:00Z", text.Clip(timeErr.Value, 60))
 	case strings.HasPrefix(err.Error(), "Time."): // the error for a time that is not a string has no type
 		return "a time should be a text like 2026-05-03T14:00:00Z"
 	case errors.Is(err, io.EOF):
@@ -46,7 +46,7 @@ func explainJSON(err error) string {
 
 // fieldName returns a field's name in the file, without embedded structs, whose names are
 // capitalized.
-func fieldOf(path string) string {
+func fieldName(path string) string {
 	var parts []string
 	for part := range strings.SplitSeq(path, ".") {
 		if part != "" && (part[0] < 'A' || part[0] > 'Z') {

@@ -41,9 +41,9 @@ func TestJSONErrorsAreExplained(t *testing.T) {
 	} {
 		var messages []string
 		r := Reader{
-			Owner: memory.User(memory.DefaultNamespace, "ana"),
-			Take:  func(Record) error { return nil },
-			Bad:   func(_ int, err error) error { messages = append(messages, err.Error()); return nil },
+			Owner:    memory.User(memory.DefaultNamespace, "ana"),
+			OnRecord: func(Record) error { return nil },
+			OnError:  func(_ int, err error) error { messages = append(messages, err.Error()); return nil },
 		}
 		if err := r.Read(c.format, strings.NewReader(c.file)); err != nil {
 			t.Errorf("%s %s: %v", c.format, c.file, err)
@@ -63,7 +63,7 @@ func TestJSONErrorsAreExplained(t *testing.T) {
 		`{"results":[`:                        "",
 		`{"a":` + strings.Repeat("7", 50) + `,"b"`: "it ends too early",
 	} {
-		r := Reader{Owner: memory.User(memory.DefaultNamespace, "ana"), Bad: func(int, error) error { return nil }}
+		r := Reader{Owner: memory.User(memory.DefaultNamespace, "ana"), OnError: func(int, error) error { return nil }}
 		err := r.Read(Mem0, strings.NewReader(file))
 		if want == "" && err == nil {
 			continue

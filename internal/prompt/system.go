@@ -7,8 +7,8 @@ type System struct {
 	Message                 string // the user's current message
 }
 
-func (System) name() string { return "system" }
+func (System) promptName() string { return "system" }
 
-func (d System) values() map[string]string {
+func (d System) placeholderValues() map[string]string {
 	return map[string]string{"CONTEXTS": d.Contexts, "RULES": d.Rules, "MEMORY": d.Memory, "MESSAGE": d.Message}
 }

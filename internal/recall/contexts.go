@@ -35,7 +35,7 @@ func ContextText(c memory.Context, budget *int) string {
 	if name == "" {
 		name = "untitled"
 	}
-	return "\n\n## " + name + "\n" + joinFitting(visibleLines(c.Content), budget)
+	return "\n\n## " + name + "\n" + joinWithinBudget(visibleLines(c.Content), budget)
 }
 
 // WithDocuments puts documents (joined results of [ContextText]) before a block.
@@ -45,11 +45,11 @@ func WithDocuments(block, documents string) string {
 	}
 	documents = AttachedHeading + documents
 	if block == "" {
-		return fenced(Preamble + "\n" + documents)
+		return inFence(Preamble + "\n" + documents)
 	}
 	rest := strings.TrimSuffix(strings.TrimPrefix(block, FenceOpen+"\n"), "\n"+FenceClose)
 	rest = strings.TrimPrefix(strings.TrimPrefix(rest, Preamble+"\n"), LaterPreamble+"\n")
-	return fenced(Preamble + "\n" + documents + "\n\n" + rest)
+	return inFence(Preamble + "\n" + documents + "\n\n" + rest)
 }
 
 // visibleLines returns the lines of a text without invisible characters.
@@ -66,11 +66,11 @@ func visibleLines(s string) []string {
 	return lines
 }
 
-// joinFitting joins the lines that fit the token budget, and subtracts their tokens from the budget.
-func joinFitting(lines []string, budget *int) string {
+// joinWithinBudget joins the lines that fit the token budget, and subtracts their tokens from the budget.
+func joinWithinBudget(lines []string, budget *int) string {
 	var b strings.Builder
 	for i, line := range lines {
-		tokens := text.Tokens(line) + 1
+		tokens := text.EstimateTokens(line) + 1
 		if tokens > *budget {
 			*budget = 0
 			if i > 0 {

@@ -22,13 +22,13 @@ var reasonTexts = map[string]string{
 	"cue.fact": "it is a learned fact", "cue.kept": "it is a learned fact",
 }
 
-// Reasons explains to people why a memory was found, the strongest reason first, or returns "" without a reason.
-func Reasons(why memory.Why) string {
+// ReasonText explains to people why a memory was found, the strongest reason first, or returns "" without a reason.
+func ReasonText(why memory.Why) string {
 	if why.Get("core") > 0 {
 		return "every conversation begins with it"
 	}
-	parts := slices.DeleteFunc(slices.Clone(why), func(p memory.Part) bool { return reasonTexts[p.Name] == "" || p.Value < 0.005 })
-	slices.SortStableFunc(parts, func(a, b memory.Part) int { return cmp.Compare(b.Value, a.Value) })
+	parts := slices.DeleteFunc(slices.Clone(why), func(p memory.ScorePart) bool { return reasonTexts[p.Name] == "" || p.Value < 0.005 })
+	slices.SortStableFunc(parts, func(a, b memory.ScorePart) int { return cmp.Compare(b.Value, a.Value) })
 	var out []string
 	for _, p := range parts {
 		if words := reasonTexts[p.Name]; len(out) < maxReasons && !slices.Contains(out, words) {
@@ -38,8 +38,8 @@ func Reasons(why memory.Why) string {
 	return strings.Join(out, "; ")
 }
 
-// Numbers returns the parts of an explanation as text, with signs for cues: "words +3.20 · recency 1.00".
-func Numbers(why memory.Why) string {
+// PartsText returns the parts of an explanation as text, with signs for cues: "words +3.20 · recency 1.00".
+func PartsText(why memory.Why) string {
 	var out []string
 	for _, p := range why {
 		format := "%s %.2f"

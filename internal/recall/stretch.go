@@ -12,13 +12,13 @@ const usualBackground = 0.1
 // maxBackground limits the stretch for models that find all texts similar.
 const maxBackground = 0.95
 
-// stretchOf returns the factor, at least 1, by which the distance of a cosine from 1 grows.
-func stretchOf(background float64) float64 {
+// stretchFactor returns the factor, at least 1, by which the distance of a cosine from 1 grows.
+func stretchFactor(background float64) float64 {
 	return max(1, (1-usualBackground)/(1-min(clampUnit(background), maxBackground)))
 }
 
-// stretched returns a cosine on the fitted scale. 0 means a missing vector and stays 0.
-func stretched(cosine, stretch float64) float64 {
+// stretchCosine returns a cosine on the fitted scale. 0 means a missing vector and stays 0.
+func stretchCosine(cosine, stretch float64) float64 {
 	if cosine == 0 || stretch <= 1 {
 		return cosine
 	}
@@ -28,5 +28,5 @@ func stretched(cosine, stretch float64) float64 {
 // EmbedderCosine returns the cosine on an embedder's own scale that corresponds to a cosine on the fitted scale.
 // background is the embedder's average cosine of unrelated texts.
 func EmbedderCosine(cosine, background float64) float64 {
-	return 1 - (1-cosine)/stretchOf(background)
+	return 1 - (1-cosine)/stretchFactor(background)
 }

@@ -9,11 +9,11 @@ import (
 // terms is a set of terms as sorted 64-bit hashes.
 type terms []uint64
 
-func termsOf(s string) terms { return termsIn(make(terms, 0, len(s)/6), s) }
+func termsOf(s string) terms { return termsInBuffer(make(terms, 0, len(s)/6), s) }
 
-// termsIn returns the terms of a text in the buffer room.
-func termsIn(room terms, s string) terms {
-	set := text.TermHashes(room, s)
+// termsInBuffer returns the terms of a text in the buffer room.
+func termsInBuffer(buffer terms, s string) terms {
+	set := text.TermHashes(buffer, s)
 	slices.Sort(set)
 	return slices.Compact(set)
 }

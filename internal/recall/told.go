@@ -17,7 +17,7 @@ func hasNoStatement(t *memory.Turn) bool {
 	}
 	sentences := text.Sentences(t.Content)
 	for _, s := range sentences {
-		if !isOrder(s.Of(t.Content)) {
+		if !isOrder(s.Slice(t.Content)) {
 			return false
 		}
 	}
@@ -26,22 +26,22 @@ func hasNoStatement(t *memory.Turn) bool {
 
 // isOrder reports whether a sentence is a question or orders a task. A lasting preference is not an order.
 func isOrder(sentence string) bool {
-	if english.Purpose(sentence) == english.Asks {
+	if english.PurposeOf(sentence) == english.MoodQuestion {
 		return true
 	}
-	if lastingly.MatchString(sentence) {
+	if lastingWords.MatchString(sentence) {
 		return false
 	}
 	words := text.Words(sentence)
-	for len(words) > 0 && beforeOrders.Has(words[0]) {
+	for len(words) > 0 && orderPrefixes.Has(words[0]) {
 		words = words[1:]
 	}
 	return len(words) == 0 || taskVerbs.Has(words[0]) && !strings.Contains(sentence, " because ")
 }
 
 var (
-	lastingly    = lazy.Compile(`(?i)\b(?:from (?:now|here) on|going forward|in (?:the )?future|always|never|every time|by default)\b`)
-	beforeOrders = lazy.Words(`please pls can could would will you now then next first also and so ok okay yes no great good thanks thank lets let us
+	lastingWords  = lazy.Compile(`(?i)\b(?:from (?:now|here) on|going forward|in (?:the )?future|always|never|every time|by default)\b`)
+	orderPrefixes = lazy.Words(`please pls can could would will you now then next first also and so ok okay yes no great good thanks thank lets let us
 		just again hey hi hello i want need like to id`)
 	// taskVerbs order a task. The list omits verbs of lasting wishes: "use", "call", "keep", "prefer",
 	// "avoid", "remember".

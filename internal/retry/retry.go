@@ -18,8 +18,8 @@ const (
 
 // The wait between attempts doubles from FirstWait to MaxWait.
 const (
-	FirstWait   = 5 * time.Millisecond
-	LongestWait = 500 * time.Millisecond
+	FirstWait = 5 * time.Millisecond
+	MaxWait   = 500 * time.Millisecond
 )
 
 // Patience returns the time limit for retries of a read; a read within a write has the write's limit.
@@ -31,21 +31,21 @@ func Patience(ctx context.Context) time.Duration {
 }
 
 // Do calls do until it returns no error or returns false as mayRepeat, or until ctx or patience ends.
-func Do(ctx context.Context, patience time.Duration, do func() (again bool, err error)) error {
+func Do(ctx context.Context, patience time.Duration, do func() (mayRepeat bool, err error)) error {
 	start := time.Now()
-	for wait := FirstWait; ; wait = min(2*wait, LongestWait) {
-		again, err := do()
-		if err == nil || !again || time.Since(start)+wait > patience {
+	for wait := FirstWait; ; wait = min(2*wait, MaxWait) {
+		mayRepeat, err := do()
+		if err == nil || !mayRepeat || time.Since(start)+wait > patience {
 			return err
 		}
-		if err := Pause(ctx, wait); err != nil {
+		if err := Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
 }
 
 // Sleep waits for a random time from wait/2 to 3*wait/2, or until ctx ends.
-func Pause(ctx context.Context, wait time.Duration) error {
+func Sleep(ctx context.Context, wait time.Duration) error {
 	select {
 	case <-time.After(wait/2 + rand.N(wait)): // random, to spread concurrent retries
 		return nil
@@ -56,12 +56,12 @@ func Pause(ctx context.Context, wait time.Duration) error {
 
 // RedactedError is a server's error for users. Its message lacks the server's address and the names of
 // databases and database users, which the cause may contain.
-type Withheld struct {
+type RedactedError struct {
 	Message string
 	Cause   error
 }
 
-func (w *Withheld) Error() string { return w.Message }
+func (w *RedactedError) Error() string { return w.Message }
 
 // Unwrap returns the cause, for the log.
-func (w *Withheld) Unwrap() error { return w.Cause }
+func (w *RedactedError) Unwrap() error { return w.Cause }

@@ -15,30 +15,30 @@ import (
 
 // OwnerData is one owner's data, or a part of it. Values in its maps and slices are replaced, never
 // modified, so that a [OwnerData.Clone] is independent of the original.
-type Shelf struct {
+type OwnerData struct {
 	Version       int64
-	At            time.Time               // time of the last write
-	Horizon       int64                   // oldest version for which Since works; older versions are Gone
-	Erased        time.Time               // time of the last erasure; older traces are not stored
-	Secret        string                  // key of the hashes in Tombstones
-	Things        map[string]memory.Image // current states by target, except of turns and conversations
+	LastWrite     time.Time               // time of the last write
+	OldestVersion int64                   // oldest version for which Since works; older versions are Gone
+	ErasedAt      time.Time               // time of the last erasure; older traces are not stored
+	TombstoneKey  string                  // key of the hashes in Tombstones
+	States        map[string]memory.State // current states by target, except of turns and conversations
 	Turns         map[string]memory.Turn
 	Conversations map[string]memory.Conversation
-	Messages      map[string]int  // active user and assistant turns by conversation; nil counts Turns instead
+	MessageCounts map[string]int  // active user and assistant turns by conversation; nil counts Turns instead
 	Journal       []memory.Change // oldest first
-	Runs          map[string]Run
+	Runs          map[string]RunRecord
 	Vectors       map[VectorKey][]float32
 	Jobs          map[string]memory.Job
 	Traces        map[string]memory.Trace
-	Spent         []memory.Usage
-	Tombs         map[string]string   // by turn id: keyed hashes of retired or erased turns
+	Usage         []memory.Usage
+	Tombstones    map[string]string   // by turn id: keyed hashes of retired or erased turns
 	Keys          []memory.Key        // API keys of a namespace, for its global owner; oldest first
-	SignIns       []memory.Session    // sessions of a namespace, for its global owner; oldest first
+	Sessions      []memory.Session    // sessions of a namespace, for its global owner; oldest first
 	Audit         []memory.AuditEntry // audit log of a namespace, for its global owner; oldest first
 }
 
 // RunRecord is the record of an applied run.
-type Run struct {
+type RunRecord struct {
 	memory.Receipt
 	Kind   string
 	Author memory.Author
@@ -48,21 +48,21 @@ type Run struct {
 type VectorKey struct{ Memory, Model string }
 
 // Clone returns a copy with writable maps. Changing the copy does not change the original.
-func (s *Shelf) Clone() *Shelf {
+func (s *OwnerData) Clone() *OwnerData {
 	c := *s
-	c.Things = cloneMap(s.Things)
-	c.Turns = cloneMap(s.Turns)
-	c.Conversations = cloneMap(s.Conversations)
-	c.Runs = cloneMap(s.Runs)
-	c.Vectors = cloneMap(s.Vectors)
-	c.Jobs = cloneMap(s.Jobs)
-	c.Traces = cloneMap(s.Traces)
-	c.Tombs = cloneMap(s.Tombs)
+	c.States = cloneWritable(s.States)
+	c.Turns = cloneWritable(s.Turns)
+	c.Conversations = cloneWritable(s.Conversations)
+	c.Runs = cloneWritable(s.Runs)
+	c.Vectors = cloneWritable(s.Vectors)
+	c.Jobs = cloneWritable(s.Jobs)
+	c.Traces = cloneWritable(s.Traces)
+	c.Tombstones = cloneWritable(s.Tombstones)
 	return &c
 }
 
 // cloneWritable is maps.Clone, but returns an empty map for nil.
-func cloneMap[K comparable, V any](m map[K]V) map[K]V {
+func cloneWritable[K comparable, V any](m map[K]V) map[K]V {
 	if m == nil {
 		return map[K]V{}
 	}
@@ -70,12 +70,12 @@ func cloneMap[K comparable, V any](m map[K]V) map[K]V {
 }
 
 // nextTime sets At to the time of a new write, which is later than the last write, and returns it.
-func (s *Shelf) tick(now time.Time) time.Time {
-	s.At = later(memory.Time(now), s.At.Add(time.Microsecond))
-	return s.At
+func (s *OwnerData) nextTime(now time.Time) time.Time {
+	s.LastWrite = laterTime(memory.Time(now), s.LastWrite.Add(time.Microsecond))
+	return s.LastWrite
 }
 
-func later(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
@@ -83,10 +83,10 @@ func later(a, b time.Time) time.Time {
 }
 
 // ShowsErased reports whether one of the facts, or a link to one of them, was erased.
-func (s *Shelf) ShowsErased(facts []string) bool {
-	for _, id := range facts {
+func (s *OwnerData) ShowsErased(factIDs []string) bool {
+	for _, id := range factIDs {
 		for _, target := range []string{"fact:" + id, "link:" + id} {
-			if i := s.present(target); !i.IsZero() && i.Target() == target && i.Status() == memory.Retired && TextOf(i) == "" {
+			if i := s.currentState(target); !i.IsZero() && i.Target() == target && i.Status() == memory.Retired && TextOf(i) == "" {
 				return true
 			}
 		}

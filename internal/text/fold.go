@@ -10,7 +10,7 @@ import (
 // Fold returns s in lower case without accents, with plain instead of full-width letters: "Café" and "CAFE"
 // become equal.
 func Fold(s string) string {
-	if ascii(s) {
+	if isASCII(s) {
 		return strings.ToLower(s)
 	}
 	var b strings.Builder
@@ -21,7 +21,7 @@ func Fold(s string) string {
 	return b.String()
 }
 
-func ascii(s string) bool {
+func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false

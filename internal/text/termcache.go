@@ -18,27 +18,27 @@ type termCache struct {
 
 type cachedTerm struct{ word, term string }
 
-var terms = &termCache{seed: maphash.MakeSeed()}
+var cachedTerms = &termCache{seed: maphash.MakeSeed()}
 
-// term returns the cached term of a word, or computes the term with made. The cache copies the word, which
+// termOf returns the cached term of a word, or computes the term with made. The cache copies the word, which
 // may share memory with a long text.
-func (c *termCache) term(word string, made func(string) string) string {
+func (c *termCache) termOf(word string, compute func(string) string) string {
 	place := &c.slots[maphash.String(c.seed, word)%termCacheSize]
 	if k := place.Load(); k != nil && k.word == word {
 		return k.term
 	}
 	word = strings.Clone(word)
-	k := &cachedTerm{word, made(word)}
+	k := &cachedTerm{word, compute(word)}
 	place.Store(k)
 	return k.term
 }
 
 // TermHashes returns a 64-bit hash of each of the [Terms] of s, in the buffer room. Hashes differ between processes.
-func TermHashes(room []uint64, s string) []uint64 {
-	out := room[:0]
+func TermHashes(buffer []uint64, s string) []uint64 {
+	out := buffer[:0]
 	EachWord(s, func(w string) {
 		if t := Term(w); t != "" {
-			out = append(out, maphash.String(terms.seed, t))
+			out = append(out, maphash.String(cachedTerms.seed, t))
 		}
 	})
 	return out

@@ -45,20 +45,20 @@ func Terms(s string) []string {
 
 // Term returns the term of a word from [Words], or "" for a stop word.
 func Term(word string) string {
-	if !latin(word) {
-		return termOf(word) // there are too many different numbers and other words to cache
+	if !isLatinLetters(word) {
+		return computeTerm(word) // there are too many different numbers and other words to cache
 	}
-	return terms.term(word, termOf)
+	return cachedTerms.termOf(word, computeTerm)
 }
 
-func termOf(word string) string {
+func computeTerm(word string) string {
 	if stopWords.Has(word) {
 		return ""
 	}
 	if base, ok := irregular()[word]; ok {
 		word = base
 	}
-	if !stemmable(word) {
+	if !canStem(word) {
 		return word
 	}
 	env := stemmers.Get().(*snowballstem.Env)
@@ -70,10 +70,10 @@ func termOf(word string) string {
 
 var stemmers = sync.Pool{New: func() any { return snowballstem.NewEnv("") }}
 
-// stemmable reports whether a word has only plain Latin letters. English stemming requires that.
-func stemmable(word string) bool { return len(word) > 2 && latin(word) }
+// canStem reports whether a word has only plain Latin letters. English stemming requires that.
+func canStem(word string) bool { return len(word) > 2 && isLatinLetters(word) }
 
-func latin(word string) bool {
+func isLatinLetters(word string) bool {
 	for i := range len(word) {
 		if word[i] < 'a' || word[i] > 'z' {
 			return false

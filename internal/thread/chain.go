@@ -20,34 +20,34 @@ func Chain(parent, digest string) string {
 	return string(hex.AppendEncode(room[:0], sum[:16]))
 }
 
-// Shortlist returns the ids of up to limit conversations that share most messages with a request. turns has
+// ShortlistConversations returns the ids of up to limit conversations that share most messages with a request. turns has
 // the stored turns whose chains are among [Request.Chains]. Conversations with the deepest such turn come
 // first, then the latest.
-func Shortlist(turns []memory.Turn, limit int) []string {
+func ShortlistConversations(turns []memory.Turn, limit int) []string {
 	type share struct {
 		id    string
 		depth int
 		last  time.Time
 	}
 	byID := map[string]*share{}
-	var all []*share
+	var shares []*share
 	for _, t := range turns {
 		s := byID[t.Conversation]
 		if s == nil {
 			s = &share{id: t.Conversation}
 			byID[t.Conversation] = s
-			all = append(all, s)
+			shares = append(shares, s)
 		}
 		s.depth = max(s.depth, t.Index)
 		if t.RecordedAt.After(s.last) {
 			s.last = t.RecordedAt
 		}
 	}
-	slices.SortFunc(all, func(a, b *share) int {
+	slices.SortFunc(shares, func(a, b *share) int {
 		return cmp.Or(cmp.Compare(b.depth, a.depth), b.last.Compare(a.last), cmp.Compare(a.id, b.id))
 	})
 	var ids []string
-	for _, s := range all[:min(limit, len(all))] {
+	for _, s := range shares[:min(limit, len(shares))] {
 		ids = append(ids, s.id)
 	}
 	return ids

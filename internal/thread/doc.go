@@ -7,12 +7,12 @@
 //
 //   - [NewRequest] parses the messages of a request
 //   - [Request.Chains] returns the hash of each beginning of the request, to look up stored turns
-//   - [Shortlist] returns the conversations to load
-//   - [Choose] returns the conversation that the request continues, if any
+//   - [ShortlistConversations] returns the conversations to load
+//   - [ChooseConversation] returns the conversation that the request continues, if any
 //   - [Align] matches the messages with the conversation's tree: stored, new and replaced turns
-//   - [Follow] aligns a request whose client names the turn before it
-//   - [Resume] aligns a request that is already stored
-//   - [Alignment.Answer] aligns the answer
+//   - [AlignAfter] aligns a request whose client names the turn before it
+//   - [AlignStored] aligns a request that is already stored
+//   - [Alignment.AlignAnswer] aligns the answer
 //   - [Alignment.Path] returns the resulting path, which the store checks
 //
 // A request continues a conversation if it has the conversation's id, or an answer that went through Loci. A text

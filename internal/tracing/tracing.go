@@ -38,21 +38,21 @@ const (
 	tracesPath = "/v1/traces"
 
 	// closeTimeout is the maximum time for sending the last spans at shutdown.
-	closeTime = 3 * time.Second
+	closeTimeout = 3 * time.Second
 
 	// maxLinked is the maximum number of conversations with a remembered trace, for learning jobs.
-	linked = 4096
+	maxLinked = 4096
 )
 
 // Tracer creates the spans of chats and of learning from chats. A nil *Tracer creates no spans.
 type Tracer struct {
-	provider *sdk.TracerProvider
-	tracer   trace.Tracer
-	format   propagation.TraceContext
-	chats    *recent.Map[conversation, trace.SpanContext] // last trace of each conversation
+	provider   *sdk.TracerProvider
+	tracer     trace.Tracer
+	propagator propagation.TraceContext
+	lastTraces *recent.Map[conversationKey, trace.SpanContext] // last trace of each conversation
 }
 
-type conversation struct {
+type conversationKey struct {
 	owner memory.Owner
 	id    string
 }
@@ -75,13 +75,13 @@ func Open(ctx context.Context, endpoint, version string, log *slog.Logger) (*Tra
 	if err != nil {
 		return nil, err
 	}
-	about, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName("loci"), semconv.ServiceVersion(version)), resource.WithFromEnv())
+	res, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName("loci"), semconv.ServiceVersion(version)), resource.WithFromEnv())
 	if err != nil {
 		return nil, err
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("cannot send traces; chats go on", "setting", "otlp.endpoint", "err", err) }))
-	p := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about))
-	return &Tracer{provider: p, tracer: p.Tracer("github.com/loci-memory/loci"), chats: recent.New[conversation, trace.SpanContext](linked)}, nil
+	p := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(res))
+	return &Tracer{provider: p, tracer: p.Tracer("github.com/loci-memory/loci"), lastTraces: recent.New[conversationKey, trace.SpanContext](maxLinked)}, nil
 }
 
 // Close sends the last spans.
@@ -89,7 +89,7 @@ func (t *Tracer) Close() error {
 	if t == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if err := t.provider.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -99,85 +99,85 @@ func (t *Tracer) Close() error {
 
 // Chat is the trace of a chat. The methods of a nil *Chat do nothing.
 type Chat struct {
-	t        *Tracer
+	tracer   *Tracer
 	root     trace.Span
 	upstream trace.Span // span of the upstream's answer; nil without a request in progress
 	owner    memory.Owner
 }
 
 // StartChat begins the trace of a chat.
-func (t *Tracer) Chat(r *http.Request, began time.Time, path, request string) *Chat {
+func (t *Tracer) StartChat(r *http.Request, startedAt time.Time, path, requestID string) *Chat {
 	if t == nil {
 		return nil
 	}
-	ctx := t.format.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
-	_, root := t.tracer.Start(ctx, r.Method+" "+path, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(began),
-		trace.WithAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPRoute(path), attribute.String("loci.request.id", request)))
-	return &Chat{t: t, root: root}
+	ctx := t.propagator.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
+	_, root := t.tracer.Start(ctx, r.Method+" "+path, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(startedAt),
+		trace.WithAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPRoute(path), attribute.String("loci.request.id", requestID)))
+	return &Chat{tracer: t, root: root}
 }
 
 // addSpan adds a finished span to the chat's trace.
-func (c *Chat) stage(name string, began, ended time.Time, about ...attribute.KeyValue) {
-	_, span := c.t.tracer.Start(trace.ContextWithSpan(context.Background(), c.root), name, trace.WithTimestamp(began), trace.WithAttributes(about...))
-	span.End(trace.WithTimestamp(ended))
+func (c *Chat) addSpan(name string, startedAt, endedAt time.Time, attrs ...attribute.KeyValue) {
+	_, span := c.tracer.tracer.Start(trace.ContextWithSpan(context.Background(), c.root), name, trace.WithTimestamp(startedAt), trace.WithAttributes(attrs...))
+	span.End(trace.WithTimestamp(endedAt))
 }
 
 // AddRecall adds the spans place and recall. The time placed, at which the conversation was found, is zero
 // without a search for it; traceID is the id of Loci's trace of the recalled memories.
-func (c *Chat) Recalled(owner memory.Owner, conversation string, began, placed, ended time.Time, hits, pending int, traced string) {
+func (c *Chat) AddRecall(owner memory.Owner, conversationID string, startedAt, placedAt, endedAt time.Time, hitCount, pendingFacts int, traceID string) {
 	if c == nil {
 		return
 	}
 	c.owner = owner
 	c.root.SetAttributes(semconv.UserID(owner.Name()))
-	if !placed.IsZero() {
-		c.remember(conversation)
-		c.stage("place", began, placed)
+	if !placedAt.IsZero() {
+		c.linkConversation(conversationID)
+		c.addSpan("place", startedAt, placedAt)
 	}
-	c.stage("recall", began, ended, attribute.Int("loci.recall.hits", hits), attribute.Int("loci.pending", pending), attribute.String("loci.trace.id", traced))
+	c.addSpan("recall", startedAt, endedAt, attribute.Int("loci.recall.hits", hitCount), attribute.Int("loci.pending", pendingFacts), attribute.String("loci.trace.id", traceID))
 }
 
 // linkConversation makes later learning from the conversation part of this trace.
-func (c *Chat) remember(id string) {
+func (c *Chat) linkConversation(id string) {
 	if id != "" {
 		c.root.SetAttributes(semconv.GenAIConversationID(id))
-		c.t.chats.Set(conversation{c.owner, id}, c.root.SpanContext())
+		c.tracer.lastTraces.Set(conversationKey{c.owner, id}, c.root.SpanContext())
 	}
 }
 
 // StartUpstream begins the upstream's span, and adds the span's id to the request headers h. [Chat.EndUpstream] ends the span.
-func (c *Chat) Asked(h http.Header, began time.Time, model, provider string) {
+func (c *Chat) StartUpstream(h http.Header, startedAt time.Time, model, provider string) {
 	if c == nil {
 		return
 	}
-	ctx, span := c.t.tracer.Start(trace.ContextWithSpan(context.Background(), c.root), "chat "+model, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(began),
+	ctx, span := c.tracer.tracer.Start(trace.ContextWithSpan(context.Background(), c.root), "chat "+model, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(startedAt),
 		trace.WithAttributes(semconv.GenAIOperationNameChat, semconv.GenAIProviderNameKey.String(provider), semconv.GenAIRequestModel(model)))
-	c.t.format.Inject(ctx, propagation.HeaderCarrier(h))
+	c.tracer.propagator.Inject(ctx, propagation.HeaderCarrier(h))
 	c.upstream = span
 }
 
 // RecordTry records one try of the request to the upstream. A status of 0 means that the upstream did not
 // answer.
-func (c *Chat) UpstreamAsked(began time.Time, took time.Duration, status int) {
+func (c *Chat) RecordTry(startedAt time.Time, took time.Duration, status int) {
 	if c == nil || c.upstream == nil {
 		return
 	}
-	c.upstream.AddEvent("loci.upstream.answered", trace.WithTimestamp(began.Add(took)), trace.WithAttributes(semconv.HTTPResponseStatusCode(status)))
+	c.upstream.AddEvent("loci.upstream.answered", trace.WithTimestamp(startedAt.Add(took)), trace.WithAttributes(semconv.HTTPResponseStatusCode(status)))
 	c.upstream.SetAttributes(semconv.HTTPResponseStatusCode(status))
-	failed := "unavailable"
+	errorType := "unavailable"
 	if status != 0 {
-		failed = strconv.Itoa(status)
+		errorType = strconv.Itoa(status)
 	}
-	end := codes.Ok
+	code := codes.Ok
 	if status == 0 || status >= http.StatusBadRequest {
-		end = codes.Error
-		c.upstream.SetAttributes(semconv.ErrorTypeKey.String(failed))
+		code = codes.Error
+		c.upstream.SetAttributes(semconv.ErrorTypeKey.String(errorType))
 	}
-	c.upstream.SetStatus(end, "")
+	c.upstream.SetStatus(code, "")
 }
 
 // EndUpstream ends the upstream's span.
-func (c *Chat) Answered(ended time.Time, id, model, finish string, input, output int) {
+func (c *Chat) EndUpstream(endedAt time.Time, id, model, finishReason string, inputTokens, outputTokens int) {
 	if c == nil || c.upstream == nil {
 		return
 	}
@@ -186,45 +186,45 @@ func (c *Chat) Answered(ended time.Time, id, model, finish string, input, output
 			c.upstream.SetAttributes(a)
 		}
 	}
-	if finish != "" {
-		c.upstream.SetAttributes(semconv.GenAIResponseFinishReasons(finish))
+	if finishReason != "" {
+		c.upstream.SetAttributes(semconv.GenAIResponseFinishReasons(finishReason))
 	}
-	if input+output > 0 {
-		c.upstream.SetAttributes(semconv.GenAIUsageInputTokens(input), semconv.GenAIUsageOutputTokens(output))
+	if inputTokens+outputTokens > 0 {
+		c.upstream.SetAttributes(semconv.GenAIUsageInputTokens(inputTokens), semconv.GenAIUsageOutputTokens(outputTokens))
 	}
-	c.upstream.End(trace.WithTimestamp(ended))
+	c.upstream.End(trace.WithTimestamp(endedAt))
 	c.upstream = nil
 }
 
 // AddRecord adds the span record with the conversation, which is empty if nothing was stored.
-func (c *Chat) Recorded(began, ended time.Time, conversation string) {
+func (c *Chat) AddRecord(startedAt, endedAt time.Time, conversationID string) {
 	if c != nil {
-		c.remember(conversation)
-		c.stage("record", began, ended)
+		c.linkConversation(conversationID)
+		c.addSpan("record", startedAt, endedAt)
 	}
 }
 
 // End ends the trace, and the upstream's span if the answer was not read completely.
-func (c *Chat) End(ended time.Time) {
+func (c *Chat) End(endedAt time.Time) {
 	if c != nil {
-		c.Answered(ended, "", "", "", 0, 0)
-		c.root.End(trace.WithTimestamp(ended))
+		c.EndUpstream(endedAt, "", "", "", 0, 0)
+		c.root.End(trace.WithTimestamp(endedAt))
 	}
 }
 
 // StartLearning begins the span of a learning job, in the trace of the conversation's last chat on this server. The
 // caller must call finish with the job's result.
-func (t *Tracer) Learn(ctx context.Context, job memory.Job) (_ context.Context, end func(how string, err error)) {
+func (t *Tracer) StartLearning(ctx context.Context, job memory.Job) (_ context.Context, finish func(result string, err error)) {
 	if t == nil {
 		return ctx, func(string, error) {}
 	}
-	if chat, ok := t.chats.Get(conversation{job.Owner, job.Conversation}); ok {
+	if chat, ok := t.lastTraces.Get(conversationKey{job.Owner, job.Conversation}); ok {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, chat)
 	}
 	ctx, span := t.tracer.Start(ctx, "learn", trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
 		semconv.UserID(job.Owner.Name()), semconv.GenAIConversationID(job.Conversation), attribute.String("loci.job.id", job.ID), attribute.Int("loci.job.attempts", job.Attempts)))
-	return ctx, func(how string, err error) {
-		span.SetAttributes(attribute.String("loci.job.end", how))
+	return ctx, func(result string, err error) {
+		span.SetAttributes(attribute.String("loci.job.end", result))
 		if err != nil {
 			span.SetStatus(codes.Error, "") // the error may contain text of messages
 		}
@@ -233,7 +233,7 @@ func (t *Tracer) Learn(ctx context.Context, job memory.Job) (_ context.Context, 
 }
 
 // TraceCompletion calls complete in a child of the span in ctx. Without a span in ctx, it creates no span.
-func (t *Tracer) Complete(ctx context.Context, p memory.Prompt, complete func(context.Context, memory.Prompt) (memory.Reply, error)) (memory.Reply, error) {
+func (t *Tracer) TraceCompletion(ctx context.Context, p memory.Prompt, complete func(context.Context, memory.Prompt) (memory.Reply, error)) (memory.Reply, error) {
 	if t == nil || !trace.SpanFromContext(ctx).IsRecording() {
 		return complete(ctx, p)
 	}

@@ -11,19 +11,19 @@ import (
 // responsesRequest has the fields of a Responses API request that can be translated, and some that are
 // refused.
 type responsesRequest struct {
-	Model        string          `json:"model"`
-	Instructions string          `json:"instructions"`
-	Input        json.RawMessage `json:"input"`
-	MaxTokens    *float64        `json:"max_output_tokens"`
-	Temperature  *float64        `json:"temperature"`
-	TopP         *float64        `json:"top_p"`
-	Stream       bool            `json:"stream"`
-	User         string          `json:"user"`
-	Parallel     *bool           `json:"parallel_tool_calls"`
-	Tools        json.RawMessage `json:"tools"`
-	ToolChoice   json.RawMessage `json:"tool_choice"`
-	Metadata     json.RawMessage `json:"metadata"`
-	Text         struct {
+	Model             string          `json:"model"`
+	Instructions      string          `json:"instructions"`
+	Input             json.RawMessage `json:"input"`
+	MaxTokens         *float64        `json:"max_output_tokens"`
+	Temperature       *float64        `json:"temperature"`
+	TopP              *float64        `json:"top_p"`
+	Stream            bool            `json:"stream"`
+	User              string          `json:"user"`
+	ParallelToolCalls *bool           `json:"parallel_tool_calls"`
+	Tools             json.RawMessage `json:"tools"`
+	ToolChoice        json.RawMessage `json:"tool_choice"`
+	Metadata          json.RawMessage `json:"metadata"`
+	Text              struct {
 		Format struct {
 			Type   string          `json:"type"`
 			Name   string          `json:"name"`
@@ -33,10 +33,10 @@ type responsesRequest struct {
 	} `json:"text"`
 
 	// Requests with one of these fields are refused, because they refer to state on the server.
-	Previous     string          `json:"previous_response_id"`
-	Conversation json.RawMessage `json:"conversation"`
-	Prompt       json.RawMessage `json:"prompt"`
-	Background   bool            `json:"background"`
+	PreviousResponseID string          `json:"previous_response_id"`
+	Conversation       json.RawMessage `json:"conversation"`
+	Prompt             json.RawMessage `json:"prompt"`
+	Background         bool            `json:"background"`
 }
 
 // responseTool is a tool or a tool choice of the Responses API.
@@ -77,7 +77,7 @@ func readResponses(c *Call, body []byte, id string, created time.Time) error {
 	if err := decode(body, "", &in); err != nil {
 		return err
 	}
-	if err := in.refuseKept(); err != nil {
+	if err := in.refuseStoredState(); err != nil {
 		return err
 	}
 	out := &c.request
@@ -85,18 +85,18 @@ func readResponses(c *Call, body []byte, id string, created time.Time) error {
 		Model: in.Model, Stream: in.Stream, MaxTokens: in.MaxTokens, Temperature: in.Temperature, TopP: in.TopP, User: in.User,
 	}
 	out.addSystem(in.Instructions)
-	if err := in.input(out); err != nil {
+	if err := in.addInput(out); err != nil {
 		return err
 	}
-	names, err := in.tools(out)
+	names, err := in.addTools(out)
 	if err != nil {
 		return err
 	}
 	switch f := in.Text.Format; f.Type {
 	case "json_schema":
-		out.Format = schemaFormat(f.Name, f.Schema, f.Strict)
+		out.ResponseFormat = schemaFormat(f.Name, f.Schema, f.Strict)
 	case "json_object":
-		out.Format = struct {
+		out.ResponseFormat = struct {
 			Type string `json:"type"`
 		}{f.Type}
 	}
@@ -105,9 +105,9 @@ func readResponses(c *Call, body []byte, id string, created time.Time) error {
 }
 
 // refuseStoredState rejects a request that continues state stored on the server.
-func (in responsesRequest) refuseKept() error {
+func (in responsesRequest) refuseStoredState() error {
 	for field, set := range map[string]bool{
-		"previous_response_id": in.Previous != "", "conversation": !isNothing(in.Conversation), "prompt": !isNothing(in.Prompt), "background": in.Background,
+		"previous_response_id": in.PreviousResponseID != "", "conversation": !isNull(in.Conversation), "prompt": !isNull(in.Prompt), "background": in.Background,
 	} {
 		if set {
 			return memory.Errorf(memory.Invalid, "%s: an upstream that has only chat completions does not store responses; send the whole input with each request", field)
@@ -118,15 +118,15 @@ func (in responsesRequest) refuseKept() error {
 
 // addInput translates a text or a list of items. Consecutive texts and calls of the model are merged into one
 // message.
-func (in responsesRequest) input(out *chatRequest) error {
-	if isNothing(in.Input) {
+func (in responsesRequest) addInput(out *chatRequest) error {
+	if isNull(in.Input) {
 		return nil
 	}
-	if isText(in.Input) {
+	if isString(in.Input) {
 		var c content
 		text := ""
 		err := decode(in.Input, "input", &text)
-		c.say(text)
+		c.addText(text)
 		out.addUser(c)
 		return err
 	}
@@ -171,12 +171,12 @@ func (in responsesRequest) input(out *chatRequest) error {
 			if err != nil {
 				return err
 			}
-			pictures = append(pictures, out.addResult(it.CallID, c)...)
+			pictures = append(pictures, out.addToolResult(it.CallID, c)...)
 		case isThought:
 		case it.Type == "item_reference" || it.Type == "" && it.ID != "":
 			return memory.Errorf(memory.Invalid, "%s: an upstream that has only chat completions does not store items; send the item itself (many clients do with store: false)", where)
 		default:
-			return refuse(where, "an item of type %q", it.Type)
+			return untranslatable(where, "an item of type %q", it.Type)
 		}
 	}
 	out.addAssistant(text, calls)
@@ -185,14 +185,14 @@ func (in responsesRequest) input(out *chatRequest) error {
 }
 
 // partsOf reads a content, which is a string or a list of parts. path names the content in errors.
-func partsOf(raw json.RawMessage, where string) (c content, err error) {
-	if isNothing(raw) {
+func partsOf(raw json.RawMessage, path string) (c content, err error) {
+	if isNull(raw) {
 		return nil, nil
 	}
-	if isText(raw) {
+	if isString(raw) {
 		text := ""
-		err := decode(raw, where, &text)
-		c.say(text)
+		err := decode(raw, path, &text)
+		c.addText(text)
 		return c, err
 	}
 	var parts []struct {
@@ -202,21 +202,21 @@ func partsOf(raw json.RawMessage, where string) (c content, err error) {
 		Image   string `json:"image_url"`
 		Detail  string `json:"detail"`
 	}
-	if err := decode(raw, where, &parts); err != nil {
+	if err := decode(raw, path, &parts); err != nil {
 		return nil, err
 	}
 	for i, p := range parts {
 		switch {
 		case p.Type == "input_text" || p.Type == "output_text" || p.Type == "text":
-			c.say(p.Text)
+			c.addText(p.Text)
 		case p.Type == "refusal":
-			c.say(p.Refusal)
+			c.addText(p.Refusal)
 		case p.Type == "input_image" && p.Image != "":
-			c.show(p.Image, p.Detail)
+			c.addImage(p.Image, p.Detail)
 		case p.Type == "input_image":
-			return nil, refuse(fmt.Sprintf("%s[%d]", where, i), "an image without image_url")
+			return nil, untranslatable(fmt.Sprintf("%s[%d]", path, i), "an image without image_url")
 		default:
-			return nil, refuse(fmt.Sprintf("%s[%d]", where, i), "a part of type %q", p.Type)
+			return nil, untranslatable(fmt.Sprintf("%s[%d]", path, i), "a part of type %q", p.Type)
 		}
 	}
 	return c, nil
@@ -224,9 +224,9 @@ func partsOf(raw json.RawMessage, where string) (c content, err error) {
 
 // addTools translates the tools and the tool choice. It returns the functions in namespaces by their flat
 // names.
-func (in responsesRequest) tools(out *chatRequest) (map[string]toolName, error) {
+func (in responsesRequest) addTools(out *chatRequest) (map[string]toolName, error) {
 	var tools []responseTool
-	if !isNothing(in.Tools) {
+	if !isNull(in.Tools) {
 		if err := decode(in.Tools, "tools", &tools); err != nil {
 			return nil, err
 		}
@@ -236,14 +236,14 @@ func (in responsesRequest) tools(out *chatRequest) (map[string]toolName, error) 
 		return nil, err
 	}
 	if len(out.Tools) > 0 {
-		out.Parallel = in.Parallel
+		out.ParallelToolCalls = in.ParallelToolCalls
 	}
-	return names, in.choice(out)
+	return names, in.setChoice(out)
 }
 
-func (r *chatRequest) addTools(tools []responseTool, namespace, where string, names map[string]toolName) error {
+func (r *chatRequest) addTools(tools []responseTool, namespace, path string, names map[string]toolName) error {
 	for i, t := range tools {
-		switch at := fmt.Sprintf("%s[%d]", where, i); {
+		switch at := fmt.Sprintf("%s[%d]", path, i); {
 		case t.Type == "function":
 			name := toolName{namespace, t.Name}
 			if namespace != "" {
@@ -255,19 +255,19 @@ func (r *chatRequest) addTools(tools []responseTool, namespace, where string, na
 				return err
 			}
 		case !isProviderTool(t.Type):
-			return refuse(at+".type", "a tool of type %q", t.Type)
+			return untranslatable(at+".type", "a tool of type %q", t.Type)
 		}
 	}
 	return nil
 }
 
 // setChoice translates the tool choice.
-func (in responsesRequest) choice(out *chatRequest) error {
-	if isNothing(in.ToolChoice) {
+func (in responsesRequest) setChoice(out *chatRequest) error {
+	if isNull(in.ToolChoice) {
 		return nil
 	}
 	var choice responseTool
-	if isText(in.ToolChoice) {
+	if isString(in.ToolChoice) {
 		mode := ""
 		err := decode(in.ToolChoice, "tool_choice", &mode)
 		if len(out.Tools) > 0 {
@@ -279,7 +279,7 @@ func (in responsesRequest) choice(out *chatRequest) error {
 		return err
 	}
 	if choice.Type != "function" {
-		return refuse("tool_choice", "a choice of type %q", choice.Type)
+		return untranslatable("tool_choice", "a choice of type %q", choice.Type)
 	}
-	return out.choose(choice.Name)
+	return out.requireTool(choice.Name)
 }

@@ -27,12 +27,12 @@ type Call struct {
 }
 
 // translator translates requests and answers of a dialect.
-type format struct {
-	read      func(c *Call, body []byte, id string, created time.Time) error
-	newWriter func(a chatapi.Answer, created time.Time) writer // for an answer of the built-in model
+type translator struct {
+	readRequest func(c *Call, body []byte, id string, created time.Time) error
+	newWriter   func(a chatapi.Answer, created time.Time) writer // for an answer of the built-in model
 }
 
-var formats = map[*chatapi.Dialect]format{
+var translators = map[*chatapi.Dialect]translator{
 	chatapi.Messages: {readMessages, func(a chatapi.Answer, _ time.Time) writer { return &messagesWriter{a.ID, a.Model} }},
 	chatapi.Responses: {readResponses, func(a chatapi.Answer, created time.Time) writer {
 		return newResponsesWriter(responsesRequest{Model: a.Model}, nil, a.ID, created)
@@ -40,12 +40,12 @@ var formats = map[*chatapi.Dialect]format{
 }
 
 // CanTranslate reports whether a dialect can be translated. [New] and [NewAnswer] accept no other dialects.
-func Knows(d *chatapi.Dialect) bool { return formats[d].read != nil }
+func CanTranslate(d *chatapi.Dialect) bool { return translators[d].readRequest != nil }
 
 // New translates a request in a dialect. The answer will have this id and time.
 func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, error) {
 	c := &Call{}
-	if err := formats[d].read(c, body, d.AnswerID+id, created); err != nil {
+	if err := translators[d].readRequest(c, body, d.AnswerIDPrefix+id, created); err != nil {
 		return nil, err
 	}
 	if c.request.Stream {
@@ -58,33 +58,33 @@ func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, 
 
 // NewAnswer returns a Call for an answer of the built-in model in a dialect. The Call has no request.
 func NewAnswer(d *chatapi.Dialect, a chatapi.Answer, created time.Time) *Call {
-	return &Call{newWriter: func() writer { return formats[d].newWriter(a, created) }}
+	return &Call{newWriter: func() writer { return translators[d].newWriter(a, created) }}
 }
 
 // WithCompletionLimit returns the translated request for OpenAI's newer models, with max_completion_tokens
 // instead of max_tokens.
-func (c *Call) NewLimit() ([]byte, error) {
+func (c *Call) WithCompletionLimit() ([]byte, error) {
 	r := c.request
-	r.MaxNew, r.MaxTokens = r.MaxTokens, nil
+	r.MaxCompletionTokens, r.MaxTokens = r.MaxTokens, nil
 	return chatapi.Encode(r)
 }
 
 // chatRequest is a request of chat completions.
 type chatRequest struct {
-	Model         string         `json:"model"`
-	Messages      []chatMessage  `json:"messages"`
-	Stream        bool           `json:"stream,omitempty"`
-	StreamOptions *streamOptions `json:"stream_options,omitempty"`
-	MaxTokens     *float64       `json:"max_tokens,omitempty"`
-	MaxNew        *float64       `json:"max_completion_tokens,omitempty"`
-	Stop          []string       `json:"stop,omitempty"`
-	Temperature   *float64       `json:"temperature,omitempty"`
-	TopP          *float64       `json:"top_p,omitempty"`
-	Tools         []chatTool     `json:"tools,omitempty"`
-	ToolChoice    any            `json:"tool_choice,omitempty"`
-	Parallel      *bool          `json:"parallel_tool_calls,omitempty"`
-	Format        any            `json:"response_format,omitempty"`
-	User          string         `json:"user,omitempty"`
+	Model               string         `json:"model"`
+	Messages            []chatMessage  `json:"messages"`
+	Stream              bool           `json:"stream,omitempty"`
+	StreamOptions       *streamOptions `json:"stream_options,omitempty"`
+	MaxTokens           *float64       `json:"max_tokens,omitempty"`
+	MaxCompletionTokens *float64       `json:"max_completion_tokens,omitempty"`
+	Stop                []string       `json:"stop,omitempty"`
+	Temperature         *float64       `json:"temperature,omitempty"`
+	TopP                *float64       `json:"top_p,omitempty"`
+	Tools               []chatTool     `json:"tools,omitempty"`
+	ToolChoice          any            `json:"tool_choice,omitempty"`
+	ParallelToolCalls   *bool          `json:"parallel_tool_calls,omitempty"`
+	ResponseFormat      any            `json:"response_format,omitempty"`
+	User                string         `json:"user,omitempty"`
 }
 
 type streamOptions struct {
@@ -92,10 +92,10 @@ type streamOptions struct {
 }
 
 type chatMessage struct {
-	Role    string     `json:"role"`
-	Content any        `json:"content"` // result of [content.value]
-	Calls   []chatCall `json:"tool_calls,omitempty"`
-	CallID  string     `json:"tool_call_id,omitempty"`
+	Role       string     `json:"role"`
+	Content    any        `json:"content"` // result of [content.value]
+	ToolCalls  []chatCall `json:"tool_calls,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
 }
 
 type chatCall struct {
@@ -126,9 +126,9 @@ type function struct {
 }
 
 // requireTool requires the model to call the tool with this name.
-func (r *chatRequest) choose(name string) error {
+func (r *chatRequest) requireTool(name string) error {
 	if !slices.ContainsFunc(r.Tools, func(t chatTool) bool { return t.Function.Name == name }) {
-		return refuse("tool_choice", "the tool %q", name)
+		return untranslatable("tool_choice", "the tool %q", name)
 	}
 	type named struct {
 		Name string `json:"name"`
@@ -174,14 +174,14 @@ func (r *chatRequest) addUser(c content) {
 // addAssistant adds the model's text and calls, unless both are empty.
 func (r *chatRequest) addAssistant(c content, calls []chatCall) {
 	if len(c) > 0 || len(calls) > 0 {
-		r.Messages = append(r.Messages, chatMessage{Role: "assistant", Content: c.value(), Calls: calls})
+		r.Messages = append(r.Messages, chatMessage{Role: "assistant", Content: c.value(), ToolCalls: calls})
 	}
 }
 
 // addToolResult adds a tool's result. It returns the result's images for the next user message, because tool
 // messages cannot have images.
-func (r *chatRequest) addResult(callID string, c content) (pictures content) {
-	r.Messages = append(r.Messages, chatMessage{Role: "tool", Content: c.text(), CallID: callID})
+func (r *chatRequest) addToolResult(callID string, c content) (images content) {
+	r.Messages = append(r.Messages, chatMessage{Role: "tool", Content: c.text(), ToolCallID: callID})
 	return slices.DeleteFunc(slices.Clone(c), func(p part) bool { return p.Image == nil })
 }
 
@@ -199,13 +199,13 @@ type imageURL struct {
 }
 
 // addText adds a text, unless it is empty: many servers refuse empty texts.
-func (c *content) say(text string) {
+func (c *content) addText(text string) {
 	if text != "" {
 		*c = append(*c, part{Type: "text", Text: text})
 	}
 }
 
-func (c *content) show(url, detail string) {
+func (c *content) addImage(url, detail string) {
 	*c = append(*c, part{Type: "image_url", Image: &imageURL{url, detail}})
 }
 
@@ -241,21 +241,21 @@ func isProviderTool(kind string) bool {
 }
 
 // untranslatable returns the error for an untranslatable field. path is the field's position in the request.
-func refuse(where, what string, args ...any) error {
-	return memory.Errorf(memory.Invalid, "%s: %s cannot be sent to an upstream that has only chat completions", where, fmt.Sprintf(what, args...))
+func untranslatable(path, format string, args ...any) error {
+	return memory.Errorf(memory.Invalid, "%s: %s cannot be sent to an upstream that has only chat completions", path, fmt.Sprintf(format, args...))
 }
 
 // decode parses a part of a request into target. path is its position, for errors.
-func decode(raw []byte, where string, to any) error {
-	if err := json.Unmarshal(raw, to); err != nil {
-		if where != "" {
-			where += ": "
+func decode(raw []byte, path string, target any) error {
+	if err := json.Unmarshal(raw, target); err != nil {
+		if path != "" {
+			path += ": "
 		}
-		return memory.Errorf(memory.Invalid, "%s%v", where, err)
+		return memory.Errorf(memory.Invalid, "%s%v", path, err)
 	}
 	return nil
 }
 
-func isText(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
+func isString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
 
-func isNothing(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

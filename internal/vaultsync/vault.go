@@ -29,26 +29,26 @@ type Vault struct {
 	Log    *slog.Logger
 	Git    *vaultGit // nil if git is not used
 
-	mu       sync.Mutex                       // locked while a report is applied; guards the fields below
-	coming   map[memory.Owner]map[string]bool // ids of facts that the current report adds, by owner
-	refused  map[string]string                // reasons of refusals, by path of the file
-	reported map[string]bool                  // warnings of the previous report
-	warned   map[string]bool                  // warnings of the current report
+	mu               sync.Mutex                       // locked while a report is applied; guards the fields below
+	addedFacts       map[memory.Owner]map[string]bool // ids of facts that the current report adds, by owner
+	refusals         map[string]string                // reasons of refusals, by path of the file
+	previousWarnings map[string]bool                  // warnings of the previous report
+	currentWarnings  map[string]bool                  // warnings of the current report
 }
 
 // Open opens the vault around the store that openStore opens.
-func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger, within vaultstore.Within) (memory.Store, error) {
+func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger, openStore vaultstore.OpenStore) (memory.Store, error) {
 	dir, err := c.VaultDir()
 	if err != nil {
 		return nil, err
 	}
-	if err := dropStale(c); err != nil {
+	if err := removeStaleIndexes(c); err != nil {
 		return nil, err
 	}
 	o := vaultstore.Options{
-		Now: now, Home: memory.User(memory.DefaultNamespace, httpx.DefaultUser), Log: log,
+		Now: now, HomeOwner: memory.User(memory.DefaultNamespace, httpx.DefaultUser), Log: log,
 	}
-	store, err := vaultstore.Open(ctx, dir, within, o)
+	store, err := vaultstore.Open(ctx, dir, openStore, o)
 	if err != nil {
 		return nil, err // a nil *vaultstore.Store would not be a nil interface
 	}
@@ -57,7 +57,7 @@ func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.
 
 // removeStaleIndexes removes the indexes if the database is missing or empty: a database rebuilt
 // from the vault may have other versions.
-func dropStale(c config.Config) error {
+func removeStaleIndexes(c config.Config) error {
 	dir, err := c.DataDir()
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func New(store memory.Store, e *engine.Engine, c config.Config, log *slog.Logger
 	if !ok {
 		return nil
 	}
-	v := &Vault{Store: files, engine: e, Log: log, refused: map[string]string{}}
+	v := &Vault{Store: files, engine: e, Log: log, refusals: map[string]string{}}
 	if c.VaultGit {
 		v.Git = newVaultGit(files, log)
 	}
@@ -94,7 +94,7 @@ func (v *Vault) CatchUp(ctx context.Context) error {
 	if v == nil {
 		return nil
 	}
-	if _, err := v.Look(ctx, vaultstore.ScanOptions{}); err != nil {
+	if _, err := v.ScanAndApply(ctx, vaultstore.ScanOptions{}); err != nil {
 		return fmt.Errorf("read the vault: %w", err)
 	}
 	if v.Git != nil {
@@ -118,7 +118,7 @@ func (v *Vault) Run(ctx context.Context) error {
 	err := v.Store.Watch(ctx, func(r vaultstore.Report) error {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		return v.Take(ctx, r)
+		return v.ApplyReport(ctx, r)
 	})
 	if ctx.Err() != nil {
 		return nil
@@ -128,41 +128,41 @@ func (v *Vault) Run(ctx context.Context) error {
 
 // ScanAndApply compares the folder with memory once and applies people's edits. The option
 // ConfirmDeletions includes deletions of many files.
-func (v *Vault) Look(ctx context.Context, o vaultstore.ScanOptions) (vaultstore.Report, error) {
+func (v *Vault) ScanAndApply(ctx context.Context, o vaultstore.ScanOptions) (vaultstore.Report, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	r, err := v.Store.Scan(ctx, o)
 	if err != nil {
 		return r, err
 	}
-	return r, v.Take(ctx, r)
+	return r, v.ApplyReport(ctx, r)
 }
 
 // ScanWithReasons is ScanAndApply, and also returns the reasons of refusals by conflict file.
-func (v *Vault) Examine(ctx context.Context, confirm bool) (vaultstore.Report, map[string]string, error) {
-	if _, err := v.Look(ctx, vaultstore.ScanOptions{Confirm: confirm, Settle: vaultstore.Settle}); err != nil {
+func (v *Vault) ScanWithReasons(ctx context.Context, confirm bool) (vaultstore.Report, map[string]string, error) {
+	if _, err := v.ScanAndApply(ctx, vaultstore.ScanOptions{ConfirmDeletions: confirm, DeletionDelay: vaultstore.DeletionDelay}); err != nil {
 		return vaultstore.Report{}, nil, err
 	}
-	r, err := v.Look(ctx, vaultstore.ScanOptions{Settle: vaultstore.Settle}) // compare again, after the edits were answered
-	why := map[string]string{}
+	r, err := v.ScanAndApply(ctx, vaultstore.ScanOptions{DeletionDelay: vaultstore.DeletionDelay}) // compare again, after the edits were answered
+	reasons := map[string]string{}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, path := range r.Conflicts {
-		was, _, _ := strings.Cut(path, ".conflict-")
-		why[path] = v.refused[was+".md"]
+		base, _, _ := strings.Cut(path, ".conflict-")
+		reasons[path] = v.refusals[base+".md"]
 	}
-	return r, why, err
+	return r, reasons, err
 }
 
 // ApplyReport applies a report's edits. The caller has locked v.mu. An invalid edit is refused,
 // which keeps the person's text in a conflict file; after other errors, the edit is retried.
-func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
-	v.warned = map[string]bool{}
-	defer func() { v.reported = v.warned }()
+func (v *Vault) ApplyReport(ctx context.Context, r vaultstore.Report) error {
+	v.currentWarnings = map[string]bool{}
+	defer func() { v.previousWarnings = v.currentWarnings }()
 	for _, p := range r.Problems {
-		v.warn("a file of the vault cannot be applied", "file", vaultstore.LogPath(p.Path), "why", p.Why)
+		v.warn("a file of the vault cannot be applied", "file", vaultstore.LogPath(p.Path), "why", p.Reason)
 	}
-	if n := len(r.Held); n > 0 {
+	if n := len(r.Unconfirmed); n > 0 {
 		v.warn("many files of the vault are missing, and their memories are not forgotten: loci doctor --confirm forgets them", "files", n)
 	}
 	n := len(r.Edits)
@@ -170,16 +170,16 @@ func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 		n = i
 	}
 	deleted, edits := r.Edits[:n], r.Edits[n:]
-	if err := v.forget(ctx, v.Store.Gone(deleted)); err != nil { // skips files that were missing only briefly
+	if err := v.forgetDeleted(ctx, v.Store.StillMissing(deleted)); err != nil { // skips files that were missing only briefly
 		return err
 	}
-	if err := v.bringBack(ctx, edits); err != nil {
+	if err := v.restoreFacts(ctx, edits); err != nil {
 		return err
 	}
-	v.coming = coming(edits)
+	v.addedFacts = addedFacts(edits)
 	for _, e := range edits {
-		target, err := v.Change(ctx, e)
-		if err := v.answer(ctx, e, target, err); err != nil {
+		target, err := v.ApplyEdit(ctx, e)
+		if err := v.answerEdit(ctx, e, target, err); err != nil {
 			return err
 		}
 	}
@@ -187,32 +187,32 @@ func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 }
 
 // addedFacts returns the ids of the facts that edits add, by owner.
-func coming(edits []vaultstore.Edit) map[memory.Owner]map[string]bool {
-	all := map[memory.Owner]map[string]bool{}
+func addedFacts(edits []vaultstore.Edit) map[memory.Owner]map[string]bool {
+	byOwner := map[memory.Owner]map[string]bool{}
 	for _, e := range edits {
-		if f := e.Says.Fact; e.Kind == vaultstore.Added && f != nil && f.ID != "" {
-			if all[e.Owner] == nil {
-				all[e.Owner] = map[string]bool{}
+		if f := e.Content.Fact; e.Kind == vaultstore.Added && f != nil && f.ID != "" {
+			if byOwner[e.Owner] == nil {
+				byOwner[e.Owner] = map[string]bool{}
 			}
-			all[e.Owner][f.ID] = true
+			byOwner[e.Owner][f.ID] = true
 		}
 	}
-	return all
+	return byOwner
 }
 
 // warn logs a warning unless the previous report caused it too: each scan finds the same problems.
 func (v *Vault) warn(msg string, args ...any) {
-	one := msg + "\x00" + fmt.Sprint(args...)
-	if v.warned[one] = true; !v.reported[one] {
+	warning := msg + "\x00" + fmt.Sprint(args...)
+	if v.currentWarnings[warning] = true; !v.previousWarnings[warning] {
 		v.Log.Warn(msg, args...)
 	}
 }
 
 // answerEdit passes the result of an edit to the store: the changed target, or the error.
-func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, err error) error {
+func (v *Vault) answerEdit(ctx context.Context, e vaultstore.Edit, target string, err error) error {
 	switch {
 	case err == nil:
-		delete(v.refused, e.Path)
+		delete(v.refusals, e.Path)
 		v.Log.Info("applied an edit of a file of the vault", "file", vaultstore.LogPath(e.Path), "edit", e.Kind)
 		err = v.Store.Accept(ctx, e, target)
 	case ctx.Err() != nil:
@@ -220,8 +220,8 @@ func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, er
 	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // memory that remains of an erased owner
 		v.warn("a deleted file of the vault is written again: its user is closed, so its memory cannot be forgotten", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.Store.Refuse(ctx, e)
-	case final(err):
-		v.refused[e.Path] = err.Error()
+	case isFinal(err):
+		v.refusals[e.Path] = err.Error()
 		v.Log.Warn("a file of the vault was refused and kept as a conflict file", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.Store.Refuse(ctx, e)
 	}
@@ -235,7 +235,7 @@ func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, er
 }
 
 // isFinal reports whether an error means that the edit is invalid and must not be retried.
-func final(err error) bool {
+func isFinal(err error) bool {
 	for _, code := range []memory.Code{memory.Invalid, memory.Conflict, memory.Duplicate, memory.TooLarge, memory.NotFound, memory.Forbidden} {
 		if errors.Is(err, code) {
 			return true

@@ -59,14 +59,14 @@ func (p *laneBlock) add(a, b *laneBlock) {
 func (p *laneBlock) addHalf(a *laneBlock, b *[lanes]uint16) {
 	for i := 0; i < lanes; i += 8 {
 		s, x, y := (*[8]float32)(p[i:]), (*[8]float32)(a[i:]), (*[8]uint16)(b[i:])
-		s[0] += float32(x[0] * finite(y[0]))
-		s[1] += float32(x[1] * finite(y[1]))
-		s[2] += float32(x[2] * finite(y[2]))
-		s[3] += float32(x[3] * finite(y[3]))
-		s[4] += float32(x[4] * finite(y[4]))
-		s[5] += float32(x[5] * finite(y[5]))
-		s[6] += float32(x[6] * finite(y[6]))
-		s[7] += float32(x[7] * finite(y[7]))
+		s[0] += float32(x[0] * decodeFinite(y[0]))
+		s[1] += float32(x[1] * decodeFinite(y[1]))
+		s[2] += float32(x[2] * decodeFinite(y[2]))
+		s[3] += float32(x[3] * decodeFinite(y[3]))
+		s[4] += float32(x[4] * decodeFinite(y[4]))
+		s[5] += float32(x[5] * decodeFinite(y[5]))
+		s[6] += float32(x[6] * decodeFinite(y[6]))
+		s[7] += float32(x[7] * decodeFinite(y[7]))
 	}
 }
 

@@ -60,7 +60,7 @@ func DecodeHalf(h uint16) float32 {
 
 // decodeFinite decodes finite values without a branch. After the shift, only the difference between the
 // exponents' biases remains to be multiplied.
-func finite(h uint16) float32 {
+func decodeFinite(h uint16) float32 {
 	const bias = 0x1p112
 	return math.Float32frombits(uint32(h&0x8000)<<16|uint32(h&0x7fff)<<13) * bias
 }

@@ -42,23 +42,23 @@ func Pack(dst, row []uint16) []uint16 {
 // RowSize returns the length in words of the first row in rows, and its number of values. A raw row has dims
 // values. ok is false if the row is truncated or not a result of [Pack]; the functions below require a valid
 // row.
-func Packed(rows []uint16, dims int) (size, values int, ok bool) {
+func RowSize(rows []uint16, dims int) (size, count int, ok bool) {
 	if !isPacked(rows) {
 		return dims, dims, dims <= len(rows)
 	}
-	values = int(rows[1])
-	size = 2 + (values+15)/16
+	count = int(rows[1])
+	size = 2 + (count+15)/16
 	if len(rows) < size {
 		return 0, 0, false
 	}
 	bitmap := rows[2:size]
-	if rest := values % 16; rest > 0 && bitmap[len(bitmap)-1]>>rest != 0 {
+	if rest := count % 16; rest > 0 && bitmap[len(bitmap)-1]>>rest != 0 {
 		return 0, 0, false
 	}
 	for _, word := range bitmap {
 		size += bits.OnesCount16(word)
 	}
-	return size, values, size <= len(rows)
+	return size, count, size <= len(rows)
 }
 
 // Dims returns the number of values of a row from [Pack].
@@ -129,7 +129,7 @@ func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
 		x, lane := a[i*16:], i%2*16
 		for ; word != 0; word &= word - 1 {
 			j := bits.TrailingZeros16(word)
-			sums[(lane+j)%lanes] += float32(x[j] * finite(values[0]))
+			sums[(lane+j)%lanes] += float32(x[j] * decodeFinite(values[0]))
 			values = values[1:]
 		}
 	}
@@ -139,7 +139,7 @@ func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
 func isPacked(row []uint16) bool { return len(row) > 1 && row[0] == packedMarker }
 
 // EncodeBytes encodes a vector for databases: float16 values in the form of [Pack], little endian.
-func Bytes(values []float32) []byte {
+func EncodeBytes(values []float32) []byte {
 	row := make([]uint16, len(values))
 	EncodeHalves(row, values)
 	packed := Pack(make([]uint16, 0, len(row)), row)
@@ -152,20 +152,20 @@ func Bytes(values []float32) []byte {
 
 // RowFromBytes returns the row in data from [EncodeBytes], packed or raw. It returns nil for empty and invalid
 // data.
-func Words(data []byte) []uint16 {
+func RowFromBytes(data []byte) []uint16 {
 	row := make([]uint16, len(data)/2)
 	for i := range row {
 		row[i] = binary.LittleEndian.Uint16(data[2*i:])
 	}
-	if size, _, ok := Packed(row, len(row)); !ok || size != len(row) || size == 0 {
+	if size, _, ok := RowSize(row, len(row)); !ok || size != len(row) || size == 0 {
 		return nil
 	}
 	return row
 }
 
 // ValuesFromBytes returns the values of the row in data, nil if [RowFromBytes] finds no row.
-func FromBytes(data []byte) []float32 {
-	row := Words(data)
+func ValuesFromBytes(data []byte) []float32 {
+	row := RowFromBytes(data)
 	if row == nil {
 		return nil
 	}

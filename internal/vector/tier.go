@@ -33,7 +33,7 @@ func Tier() string { return tierNames[tier.Load()] }
 
 // SetTier sets the tier of the whole process to one of [Tiers], or to the fastest for "auto". Running calls
 // finish in their tier. For any other name it returns [memory.Invalid] and changes nothing.
-func Use(name string) error {
+func SetTier(name string) error {
 	if name == "auto" {
 		tier.Store(fastest())
 		return nil

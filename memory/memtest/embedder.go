@@ -20,7 +20,7 @@ type Embedder struct {
 	Name string // embedders with different names are different models with different vectors
 	Err  error  // if set, Embed fails with this error
 
-	texts atomic.Int64
+	embedded atomic.Int64
 }
 
 // Fingerprint returns "words:NAME".
@@ -30,7 +30,7 @@ func (e *Embedder) Fingerprint() string { return "words:" + e.Name }
 func (e *Embedder) Dims() int { return Dims }
 
 // EmbeddedTexts returns the number of embedded texts.
-func (e *Embedder) Texts() int { return int(e.texts.Load()) }
+func (e *Embedder) EmbeddedTexts() int { return int(e.embedded.Load()) }
 
 // Embed returns each text's unit vector, the same for questions and documents.
 func (e *Embedder) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([][]float32, error) {
@@ -40,7 +40,7 @@ func (e *Embedder) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string)
 	if e.Err != nil {
 		return nil, e.Err
 	}
-	e.texts.Add(int64(len(texts)))
+	e.embedded.Add(int64(len(texts)))
 	out := make([][]float32, len(texts))
 	for i, t := range texts {
 		out[i] = embed(e.Name, t)
@@ -64,12 +64,12 @@ func embed(model, text string) []float32 {
 		h.Write([]byte(model + "/" + w))
 		v[h.Sum32()%Dims]++
 	}
-	var square float64
+	var sumOfSquares float64
 	for _, x := range v {
-		square += float64(x * x)
+		sumOfSquares += float64(x * x)
 	}
 	for i := range v {
-		v[i] = float32(float64(v[i]) / math.Sqrt(square))
+		v[i] = float32(float64(v[i]) / math.Sqrt(sumOfSquares))
 	}
 	return v
 }

@@ -150,30 +150,30 @@ func Retire(f memory.Fact) memory.Change {
 
 // Change returns a change by [Person] that results in the state after: a Fact, Link, ProfileEntry, Relation,
 // Summary, TurnState, Context or ConversationState.
-func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation | memory.Summary | memory.TurnMark | memory.Context | memory.ConversationMark](action memory.Action, after T) memory.Change {
+func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation | memory.Summary | memory.TurnState | memory.Context | memory.ConversationState](action memory.Action, after T) memory.Change {
 	c := memory.Change{Action: action, Author: Person}
-	switch thing := any(&after).(type) {
+	switch state := any(&after).(type) {
 	case *memory.Fact:
-		c.After.Fact = thing
+		c.After.Fact = state
 	case *memory.Link:
-		c.After.Link = thing
+		c.After.Link = state
 	case *memory.ProfileEntry:
-		c.After.Profile = thing
+		c.After.Profile = state
 	case *memory.Relation:
-		c.After.Relation = thing
+		c.After.Relation = state
 	case *memory.Summary:
-		c.After.Summary = thing
-	case *memory.TurnMark:
-		c.After.Turn = thing
+		c.After.Summary = state
+	case *memory.TurnState:
+		c.After.Turn = state
 	case *memory.Context:
-		c.After.Context = thing
-	case *memory.ConversationMark:
-		c.After.Conversation = thing
+		c.After.Context = state
+	case *memory.ConversationState:
+		c.After.Conversation = state
 	}
 	return c
 }
 
 // TurnChange returns a change of a turn's status by [Person].
-func TurnMark(action memory.Action, turn string, status memory.Status) memory.Change {
-	return Change(action, memory.TurnMark{ID: turn, Status: status})
+func TurnChange(action memory.Action, turn string, status memory.Status) memory.Change {
+	return Change(action, memory.TurnState{ID: turn, Status: status})
 }

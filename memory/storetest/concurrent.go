@@ -20,7 +20,7 @@ func RunConcurrent(t *testing.T, open Open) {
 	runScripts(t, open, "scripts/together")
 	for _, r := range []rule{
 		{"VersionsAreDense", versionsAreDense},
-		{"BaseLetsOneThrough", baseLetsOneThrough},
+		{"BaseLetsOneThrough", oneWritePerBase},
 		{"EachJobRunsOnceAndAlone", eachJobRunsOnceAndAlone},
 		{"ReadersSeeWholeRuns", readersSeeWholeRuns},
 	} {
@@ -35,13 +35,13 @@ const (
 
 // runConcurrently calls f in 8 goroutines at once and waits for all. With several replicas the goroutines use
 // them in turn.
-func (r *rig) together(do func(s memory.Store, worker int)) {
+func (r *rig) runConcurrently(f func(s memory.Store, worker int)) {
 	var group sync.WaitGroup
 	start := make(chan struct{})
 	for w := range workers {
 		group.Go(func() {
 			<-start
-			do(r.stores[w%len(r.stores)], w)
+			f(r.stores[w%len(r.stores)], w)
 		})
 	}
 	close(start)
@@ -51,7 +51,7 @@ func (r *rig) together(do func(s memory.Store, worker int)) {
 func versionsAreDense(r *rig) {
 	var mu sync.Mutex
 	at := map[int64]time.Time{}
-	r.together(func(s memory.Store, w int) {
+	r.runConcurrently(func(s memory.Store, w int) {
 		for i := range rounds {
 			var receipt memory.Receipt
 			var err error
@@ -81,13 +81,13 @@ func versionsAreDense(r *rig) {
 			r.Errorf("version %d at %v is not later than the previous version at %v", v, at[v], at[v-1])
 		}
 	}
-	r.same("version", r.version(ana), int64(workers*rounds))
+	r.checkEqual("version", r.version(ana), int64(workers*rounds))
 }
 
-func baseLetsOneThrough(r *rig) {
+func oneWritePerBase(r *rig) {
 	f := r.add(ana, "counted")[0]
 	var won atomic.Int64
-	r.together(func(s memory.Store, w int) {
+	r.runConcurrently(func(s memory.Store, w int) {
 		for i := range rounds {
 			read, err := s.Get(r.Context(), ana, f.ID)
 			if err != nil || len(read) != 1 {
@@ -131,8 +131,8 @@ func eachJobRunsOnceAndAlone(r *rig) {
 		kind  memory.JobKind
 	}
 	var mu sync.Mutex // guards running and attempts
-	running, ran := map[line]string{}, map[string]int{}
-	r.together(func(s memory.Store, _ int) {
+	running, attempts := map[line]string{}, map[string]int{}
+	r.runConcurrently(func(s memory.Store, _ int) {
 		for {
 			j, err := s.Claim(r.Context(), kinds, time.Hour)
 			if errors.Is(err, memory.NotFound) {
@@ -157,7 +157,7 @@ func eachJobRunsOnceAndAlone(r *rig) {
 				r.Errorf("%s runs while %s of the same owner and kind runs", j.ID, other)
 			}
 			running[at] = j.ID
-			ran[j.ID]++
+			attempts[j.ID]++
 			mu.Unlock()
 
 			run := memtest.Run("done " + j.ID)
@@ -171,7 +171,7 @@ func eachJobRunsOnceAndAlone(r *rig) {
 			}
 		}
 	})
-	for id, n := range ran {
+	for id, n := range attempts {
 		if n != 1 {
 			r.Errorf("job %s ran %d times, want once", id, n)
 		}
@@ -181,30 +181,30 @@ func eachJobRunsOnceAndAlone(r *rig) {
 			r.Errorf("job %s of %s is %s, want done", j.ID, o, j.State)
 		}
 	}
-	r.same("jobs that ran", len(ran), want)
+	r.checkEqual("jobs that ran", len(attempts), want)
 }
 
 func readersSeeWholeRuns(r *rig) {
 	ctx, stop := context.WithCancel(r.Context())
 	var readers sync.WaitGroup
-	follow := func(s memory.Store) {
-		seen, at := map[string]bool{}, int64(0)
+	followIndex := func(s memory.Store) {
+		seen, lastVersion := map[string]bool{}, int64(0)
 		for ctx.Err() == nil {
-			version, err := s.Since(r.Context(), ana, model, at, func(i memory.Item) error {
+			version, err := s.Since(r.Context(), ana, modelName, lastVersion, func(i memory.IndexItem) error {
 				seen[i.ID] = !i.Removed
 				return nil
 			})
 			if err != nil {
-				r.Errorf("since %d: %v", at, err)
+				r.Errorf("since %d: %v", lastVersion, err)
 				return
 			}
-			if version < at {
-				r.Errorf("since %d: got version %d, which is lower", at, version)
+			if version < lastVersion {
+				r.Errorf("since %d: got version %d, which is lower", lastVersion, version)
 			}
-			at = version
+			lastVersion = version
 			// Every run adds two facts: there are twice as many facts as versions.
-			if len(seen) != 2*int(at) {
-				r.Errorf("at version %d: got %d facts, want %d", at, len(seen), 2*at)
+			if len(seen) != 2*int(lastVersion) {
+				r.Errorf("at version %d: got %d facts, want %d", lastVersion, len(seen), 2*lastVersion)
 				return
 			}
 		}
@@ -218,10 +218,10 @@ func readersSeeWholeRuns(r *rig) {
 			}
 		}
 	}
-	for i, read := range []func(memory.Store){follow, follow, list} {
+	for i, read := range []func(memory.Store){followIndex, followIndex, list} {
 		readers.Go(func() { read(r.stores[i%len(r.stores)]) })
 	}
-	r.together(func(s memory.Store, w int) {
+	r.runConcurrently(func(s memory.Store, w int) {
 		for i := range rounds {
 			name := fmt.Sprint(w, " ", i)
 			_, err := s.Apply(r.Context(), ana, memtest.Run(name), memtest.Add(memtest.Fact(ana, name+" a")), memtest.Add(memtest.Fact(ana, name+" b")))

@@ -24,38 +24,38 @@ import (
 // time. $LOCI_HISTORIES sets the number of histories. Package rapid shrinks a failing history and prints how
 // to repeat it.
 func RunHistory(t *testing.T, reference, open Open) {
-	n, ok := number(t, "LOCI_HISTORIES")
+	n, ok := envNumber(t, "LOCI_HISTORIES")
 	if !ok {
-		n = historiesMade
+		n = defaultHistories
 	}
 	const checks = "rapid.checks"
-	was := flag.Lookup(checks).Value.String()
+	previous := flag.Lookup(checks).Value.String()
 	set := func(to string) {
 		if err := flag.Set(checks, to); err != nil {
 			t.Fatal(err)
 		}
 	}
 	set(strconv.Itoa(n))
-	defer set(was)
+	defer set(previous)
 	rapid.Check(t, func(rt *rapid.T) {
 		history := histories.Draw(rt, "history")
-		want, got := newPlayer(t, reference), newPlayer(t, open)
+		want, got := newRecordingRun(t, reference), newRecordingRun(t, open)
 		defer func() {
 			_ = want.Close() // errors of closing are not compared
 			_ = got.Close()
 		}()
-		if diff := compared(want, got, history); diff != "" {
-			rt.Fatalf("%s\nscript:\n%s", diff, strings.Join(numbered(history), "\n"))
+		if diff := firstDifference(want, got, history); diff != "" {
+			rt.Fatalf("%s\nscript:\n%s", diff, strings.Join(historyLines(history), "\n"))
 		}
 	})
 }
 
 var histories = rapid.SliceOfN(rapid.Custom(drawStep), 30, 40)
 
-const historiesMade = 25
+const defaultHistories = 25
 
 // envNumber reads a number from an environment variable. It returns false if the variable is empty.
-func number(t *testing.T, name string) (int, bool) {
+func envNumber(t *testing.T, name string) (int, bool) {
 	text := os.Getenv(name)
 	if text == "" {
 		return 0, false
@@ -68,7 +68,7 @@ func number(t *testing.T, name string) (int, bool) {
 }
 
 // historyLines returns the lines of a history, with the number of the step for $n.
-func numbered(history [][]string) []string {
+func historyLines(history [][]string) []string {
 	var steps []string
 	for n, piece := range history {
 		for _, step := range piece {
@@ -79,9 +79,9 @@ func numbered(history [][]string) []string {
 }
 
 // firstDifference plays a history on two stores and returns the first difference, or "".
-func compared(want, got *play, history [][]string) string {
-	for _, step := range numbered(history) {
-		wanted, answer := want.answer(step), got.answer(step)
+func firstDifference(want, got *scriptRun, history [][]string) string {
+	for _, step := range historyLines(history) {
+		wanted, answer := want.runForResult(step), got.runForResult(step)
 		var options cmp.Option
 		if strings.Contains(step, "as_of=+") {
 			options = ignoreVersions
@@ -89,7 +89,7 @@ func compared(want, got *play, history [][]string) string {
 		if diff := difference(answer, wanted, options); diff != "" {
 			return fmt.Sprintf("%s (-got +want):\n%s", step, diff)
 		}
-		if wrong := got.TB.(*quiet).wrong; wrong != "" {
+		if wrong := got.TB.(*failureRecorder).failure; wrong != "" {
 			return wrong
 		}
 	}
@@ -98,25 +98,25 @@ func compared(want, got *play, history [][]string) string {
 			return fmt.Sprintf("data of %s at the end (-got +want):\n%s", o, diff)
 		}
 	}
-	got.quietly(got.atTheEnd)
-	return got.TB.(*quiet).wrong
+	got.recordFailures(got.checkEnd)
+	return got.TB.(*failureRecorder).failure
 }
 
 // stepResult is a step's result. An error is compared only by code, and a lease without its token, since
 // messages and tokens differ between stores.
-type answer struct {
+type stepResult struct {
 	Code  memory.Code
 	Value any
 }
 
-func (p *play) answer(step string) (a answer) {
+func (p *scriptRun) runForResult(step string) (a stepResult) {
 	l, err := parseLine(step)
 	p.must(step, err)
-	p.quietly(func() {
+	p.recordFailures(func() {
 		var err error
-		a.Value, err = p.take(l)
+		a.Value, err = p.runStep(l)
 		if err == nil {
-			p.check(&line{verb: l.verb, text: l.text, label: l.label}, a.Value, nil)
+			p.checkResult(&scriptStep{verb: l.verb, text: l.text, label: l.label}, a.Value, nil)
 		}
 		switch value := a.Value.(type) {
 		case memory.Job:
@@ -127,7 +127,7 @@ func (p *play) answer(step string) (a answer) {
 			a.Value = value
 		}
 		if err != nil {
-			a = answer{Code: memory.Code("unexpected: " + err.Error())}
+			a = stepResult{Code: memory.Code("unexpected: " + err.Error())}
 		}
 		for _, code := range []memory.Code{memory.Invalid, memory.NotFound, memory.Conflict, memory.Duplicate, memory.Gone, memory.LeaseLost} {
 			if errors.Is(err, code) {
@@ -140,53 +140,53 @@ func (p *play) answer(step string) (a answer) {
 
 // newRecordingRun returns a script run that records failures instead of failing the test. Its clock does not
 // advance by itself: stores may read it any number of times.
-func newPlayer(t *testing.T, open Open) *play {
+func newRecordingRun(t *testing.T, open Open) *scriptRun {
 	clock := new(memtest.Clock)
-	clock.Step(-1)
-	p := newPlay(rigOn(&quiet{ctx: t.Context()}, open(t, clock.Now), clock))
+	clock.SetStep(-1)
+	p := newScriptRun(rigOn(&failureRecorder{ctx: t.Context()}, open(t, clock.Now), clock))
 	for _, job := range []string{"a", "b", "c", "last"} {
 		p.leases[job] = memory.Lease{Owner: ana, Job: job, Token: "none"}
 	}
-	p.watched[ana], p.watched[ben] = []moment{}, []moment{}
-	p.every = 4
+	p.watchedExports[ana], p.watchedExports[ben] = []timedExport{}, []timedExport{}
+	p.exportInterval = 4
 	return p
 }
 
 // failureRecorder is a TB that records its first failure.
-type quiet struct {
-	ctx   context.Context // the test's context
-	wrong string
+type failureRecorder struct {
+	ctx     context.Context // the test's context
+	failure string
 }
 
-func (q *quiet) Helper() {}
+func (q *failureRecorder) Helper() {}
 
-func (q *quiet) Context() context.Context { return q.ctx }
+func (q *failureRecorder) Context() context.Context { return q.ctx }
 
-func (q *quiet) Errorf(format string, args ...any) {
-	if q.wrong == "" {
-		q.wrong = fmt.Sprintf(format, args...)
+func (q *failureRecorder) Errorf(format string, args ...any) {
+	if q.failure == "" {
+		q.failure = fmt.Sprintf(format, args...)
 	}
 }
 
-func (q *quiet) Fatalf(format string, args ...any) {
+func (q *failureRecorder) Fatalf(format string, args ...any) {
 	q.Errorf(format, args...)
 	panic(q)
 }
 
-func (q *quiet) Skipf(format string, args ...any) { q.Fatalf(format, args...) }
+func (q *failureRecorder) Skipf(format string, args ...any) { q.Fatalf(format, args...) }
 
 // recordFailures calls f and recovers from a recorded fatal failure.
-func (p *play) quietly(do func()) {
+func (p *scriptRun) recordFailures(f func()) {
 	defer func() {
 		if r := recover(); r != nil && r != any(p.TB) {
 			panic(r)
 		}
 	}()
-	do()
+	f()
 }
 
 // timedExport is an owner's data at the time of a read.
-type moment struct {
-	at       time.Time
-	exported export
+type timedExport struct {
+	at   time.Time
+	data export
 }

@@ -6,5 +6,5 @@ import "github.com/loci-memory/loci/memory"
 // goroutines use them in turn; all of them together must fulfil the contract.
 type Replicas struct {
 	memory.Store // the embedded interface is nil: tests use Stores
-	Of           []memory.Store
+	Stores       []memory.Store
 }

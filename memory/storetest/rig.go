@@ -50,13 +50,13 @@ func newRig(t *testing.T, open Open) *rig {
 func rigOn(tb TB, s memory.Store, clock *memtest.Clock) *rig {
 	r := &rig{TB: tb, Store: s, stores: []memory.Store{s}, clock: clock}
 	if all, ok := s.(*Replicas); ok {
-		r.Store, r.stores = all.Of[0], all.Of
+		r.Store, r.stores = all.Stores[0], all.Stores
 	}
 	return r
 }
 
 // nextReplica switches to the next replica.
-func (r *rig) next() {
+func (r *rig) nextReplica() {
 	r.stores = append(r.stores[1:len(r.stores):len(r.stores)], r.stores[0])
 	r.Store = r.stores[0]
 }
@@ -84,7 +84,7 @@ func (r *rig) apply(owner memory.Owner, changes ...memory.Change) memory.Receipt
 
 func (r *rig) applyRun(owner memory.Owner, run memory.Run, changes ...memory.Change) memory.Receipt {
 	r.Helper()
-	r.next()
+	r.nextReplica()
 	receipt, err := r.Apply(r.Context(), owner, run, changes...)
 	r.must("apply "+run.ID, err)
 	return receipt
@@ -92,7 +92,7 @@ func (r *rig) applyRun(owner memory.Owner, run memory.Run, changes ...memory.Cha
 
 func (r *rig) append(owner memory.Owner, b memory.Batch) memory.Receipt {
 	r.Helper()
-	r.next()
+	r.nextReplica()
 	receipt, err := r.Append(r.Context(), owner, b)
 	r.must("append to "+b.Conversation.ID, err)
 	return receipt
@@ -171,42 +171,42 @@ func (r *rig) version(owner memory.Owner) int64 {
 	return versions[0]
 }
 
-var learning = []memory.JobKind{memory.JobLearn}
+var learnKinds = []memory.JobKind{memory.JobLearn}
 
-var model = new(memtest.Embedder).Fingerprint()
+var modelName = new(memtest.Embedder).Fingerprint()
 
 // must checks that err is nil.
-func (r *rig) must(what string, err error) {
+func (r *rig) must(label string, err error) {
 	r.Helper()
 	if err != nil {
-		r.Fatalf("%s: %v", what, err)
+		r.Fatalf("%s: %v", label, err)
 	}
 }
 
 // checkEqual checks that two values are equal under the contract.
-func (r *rig) same(what string, got, want any, options ...cmp.Option) {
+func (r *rig) checkEqual(label string, got, want any, options ...cmp.Option) {
 	r.Helper()
 	if diff := difference(got, want, options...); diff != "" {
-		r.Errorf("%s (-got +want):\n%s", what, diff)
+		r.Errorf("%s (-got +want):\n%s", label, diff)
 	}
 }
 
 func difference(got, want any, options ...cmp.Option) string {
-	return cmp.Diff(got, want, append(options, asContract)...)
+	return cmp.Diff(got, want, append(options, contractEquality)...)
 }
 
 // contractEquality compares under the contract: a nil list equals an empty list, metadata is compared as
 // JSON, and vectors are compared with the precision of float16.
-var asContract = cmp.Options{
+var contractEquality = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.FilterValues(func(a, b json.RawMessage) bool { return len(a)+len(b) > 0 }, cmp.Comparer(sameJSON)),
 	cmp.Comparer(func(a, b float32) bool { return math.Abs(float64(a-b)) <= 1e-3 }),
 }
 
-func sameJSON(a, b json.RawMessage) bool { return reflect.DeepEqual(parsed(a), parsed(b)) }
+func sameJSON(a, b json.RawMessage) bool { return reflect.DeepEqual(decodeJSON(a), decodeJSON(b)) }
 
 // decodeJSON decodes JSON without rounding numbers.
-func parsed(raw json.RawMessage) (v any) {
+func decodeJSON(raw json.RawMessage) (v any) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if err := d.Decode(&v); err != nil {

@@ -13,9 +13,9 @@ import (
 
 // Limits of arguments, in bytes.
 const (
-	longName     = 256
-	longQuery    = 100_000
-	longMetadata = 64 << 10
+	maxNameBytes     = 256
+	maxQueryBytes    = 100_000
+	maxMetadataBytes = 64 << 10
 )
 
 // ids are the ids by which mem0 scopes a memory.
@@ -29,12 +29,12 @@ type ids struct {
 // idNames are the JSON names of the ids, in the order of [ids.fields].
 var idNames = []string{"user_id", "agent_id", "app_id", "run_id"}
 
-func (i *ids) all() []*string { return []*string{&i.User, &i.Agent, &i.App, &i.Run} }
+func (i *ids) fields() []*string { return []*string{&i.User, &i.Agent, &i.App, &i.Run} }
 
 // fillFrom sets empty ids to the ids in defaults.
-func (i *ids) orElse(other ids) {
-	theirs := other.all()
-	for n, mine := range i.all() {
+func (i *ids) fillFrom(defaults ids) {
+	theirs := defaults.fields()
+	for n, mine := range i.fields() {
 		if *mine == "" {
 			*mine = *theirs[n]
 		}
@@ -43,10 +43,10 @@ func (i *ids) orElse(other ids) {
 
 // ownerName returns the name of the user that owns memories with these ids: user_id, or the result of
 // [ownerNameOf] for the first other id.
-func (i *ids) place() string {
-	for n, v := range i.all() {
-		if *v != "" && (n == 0 || *v != anything) {
-			return placeOf(n, *v)
+func (i *ids) ownerName() string {
+	for n, v := range i.fields() {
+		if *v != "" && (n == 0 || *v != wildcard) {
+			return ownerNameOf(n, *v)
 		}
 	}
 	return ""
@@ -54,7 +54,7 @@ func (i *ids) place() string {
 
 // ownerNameOf returns the name of the user that owns memories with only the n-th id. Memories of an agent, app or
 // run without a user belong to a user named "agent_id=NAME".
-func placeOf(n int, id string) string {
+func ownerNameOf(n int, id string) string {
 	if n == 0 {
 		return id
 	}
@@ -62,7 +62,7 @@ func placeOf(n int, id string) string {
 }
 
 // parseOwnerName is the inverse of [ownerNameOf].
-func placed(user string) (n int, id string) {
+func parseOwnerName(user string) (n int, id string) {
 	for n, name := range idNames[1:] {
 		if id, ok := strings.CutPrefix(user, name+"="); ok {
 			return n + 1, id
@@ -72,39 +72,39 @@ func placed(user string) (n int, id string) {
 }
 
 func (i *ids) check() error {
-	if n, _ := placed(i.User); n > 0 {
-		return errPlace
+	if n, _ := parseOwnerName(i.User); n > 0 {
+		return errReservedName
 	}
-	for n, v := range i.all() {
-		if len(*v) > longName || strings.ContainsFunc(*v, unicode.IsControl) {
-			return memory.Errorf(memory.Invalid, "%s: an id is at most %d bytes without control characters", idNames[n], longName)
+	for n, v := range i.fields() {
+		if len(*v) > maxNameBytes || strings.ContainsFunc(*v, unicode.IsControl) {
+			return memory.Errorf(memory.Invalid, "%s: an id is at most %d bytes without control characters", idNames[n], maxNameBytes)
 		}
 	}
 	return nil
 }
 
 // idsFromQuery returns the ids in a URL's query.
-func idsIn(query url.Values) (ids, error) {
+func idsFromQuery(query url.Values) (ids, error) {
 	var out ids
-	for n, v := range out.all() {
+	for n, v := range out.fields() {
 		*v = query.Get(idNames[n])
 	}
 	return out, out.check()
 }
 
 // errReservedName is the error for names that [ownerNameOf] reserves.
-var errPlace = memory.Errorf(memory.Invalid, "user_id: must not begin with agent_id=, app_id= or run_id=; send that id instead")
+var errReservedName = memory.Errorf(memory.Invalid, "user_id: must not begin with agent_id=, app_id= or run_id=; send that id instead")
 
 const conversationPrefix = "mem0?"
 
 // conversation returns the name of the conversation of memories that were added with these ids and
 // instructions, or "" if both are empty.
-func (i *ids) conversation(wishes string) string {
+func (i *ids) conversation(instructions string) string {
 	values := url.Values{}
-	if wishes != "" {
-		values.Set("wishes", core.DerivedID("", wishes))
+	if instructions != "" {
+		values.Set("wishes", core.DerivedID("", instructions))
 	}
-	for n, v := range i.all() {
+	for n, v := range i.fields() {
 		if *v != "" {
 			values.Set(idNames[n], *v)
 		}
@@ -128,7 +128,7 @@ func labelsOf(m memory.Memory) (out ids) {
 	}
 	if encoded, ok := strings.CutPrefix(conversation, conversationPrefix); ok {
 		if values, err := url.ParseQuery(encoded); err == nil {
-			for n, v := range out.all() {
+			for n, v := range out.fields() {
 				*v = values.Get(idNames[n])
 			}
 		}
@@ -138,50 +138,50 @@ func labelsOf(m memory.Memory) (out ids) {
 
 // caller is the owner whose memory a request uses, and the author of its changes.
 type caller struct {
-	owner  memory.Owner
-	author memory.Author
-	named  bool // user_id names the owner, so memory ids contain the owner's name
+	owner      memory.Owner
+	author     memory.Author
+	ownerNamed bool // user_id names the owner, so memory ids contain the owner's name
 }
 
 // callerFor returns the caller of a request that names a user. The name is used only if the key may name any
 // user. The error is [memory.Conflict] while the owner's memory is paused.
-func (h *handler) caller(c *call, user string) (caller, error) {
-	if c.identity.Owner == "" && len(user) > longName {
-		return caller{}, memory.Errorf(memory.Invalid, "the owner's id is longer than %d bytes", longName)
+func (h *handler) callerFor(c *call, user string) (caller, error) {
+	if c.identity.Owner == "" && len(user) > maxNameBytes {
+		return caller{}, memory.Errorf(memory.Invalid, "the owner's id is longer than %d bytes", maxNameBytes)
 	}
-	if user == anything && c.identity.Owner == "" {
+	if user == wildcard && c.identity.Owner == "" {
 		user = ""
 	}
-	id, err := c.identity.Named(user)
+	id, err := c.identity.WithUser(user)
 	if err != nil {
 		return caller{}, err
 	}
 	if id.Owner == "" {
 		return caller{}, memory.Errorf(memory.Invalid, "missing user: this server has several users; send user_id, agent_id, app_id or run_id, or use a user's key")
 	}
-	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, h.engine.Curate.MayUse(c.Context(), id.Owner, c.writes)
+	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, h.engine.Curate.CheckToolAccess(c.Context(), id.Owner, c.isWrite)
 }
 
 // idsOf returns the ids of a memory for the caller: its labels, its scope, and its owner as the user, unless a
 // label names a user.
 func (c caller) idsOf(m memory.Memory) ids {
 	out, scope := labelsOf(m), m.Scope()
-	out.orElse(ids{Agent: scope.Agent, App: scope.Project})
-	if n, _ := placed(c.owner.Name()); n == 0 || !c.named {
-		out.orElse(ids{User: c.owner.Name()})
+	out.fillFrom(ids{Agent: scope.Agent, App: scope.Project})
+	if n, _ := parseOwnerName(c.owner.Name()); n == 0 || !c.ownerNamed {
+		out.fillFrom(ids{User: c.owner.Name()})
 	}
 	return out
 }
 
 // hasIDs reports whether a memory has the wanted ids. A memory without labels can be read with any user_id.
-func (c caller) has(m memory.Memory, wanted ids, reads bool) bool {
-	if reads && !c.named && labelsOf(m) == (ids{}) {
+func (c caller) hasIDs(m memory.Memory, wanted ids, forReading bool) bool {
+	if forReading && !c.ownerNamed && labelsOf(m) == (ids{}) {
 		wanted.User = ""
 	}
-	has := c.idsOf(m)
-	theirs := has.all()
-	for n, want := range wanted.all() {
-		if *want != "" && *want != *theirs[n] && (*want != anything || *theirs[n] == "") {
+	actual := c.idsOf(m)
+	theirs := actual.fields()
+	for n, want := range wanted.fields() {
+		if *want != "" && *want != *theirs[n] && (*want != wildcard || *theirs[n] == "") {
 			return false
 		}
 	}
@@ -189,29 +189,29 @@ func (c caller) has(m memory.Memory, wanted ids, reads bool) bool {
 }
 
 // labelsFor returns the ids to store with a memory, without the user_id if this is the owner.
-func (c caller) label(i ids) ids {
-	if c.named || i.User == c.owner.Name() {
+func (c caller) labelsFor(i ids) ids {
+	if c.ownerNamed || i.User == c.owner.Name() {
 		i.User = ""
 	}
 	return i
 }
 
 // clientID returns the id that clients use for a memory or event.
-func (c caller) outside(id string) string {
-	if c.named {
+func (c caller) clientID(id string) string {
+	if c.ownerNamed {
 		return id + "@" + c.owner.Name()
 	}
 	return id
 }
 
 // resolveID returns the owner that a client's id names, and the id within the owner's memory.
-func (h *handler) inside(c *call, outside string) (caller, string, error) {
-	id, user, _ := strings.Cut(outside, "@")
-	unknown := memory.Errorf(memory.NotFound, "no such memory: %s", httpx.Brief(outside, longName))
-	if id == "" || len(outside) > 2*longName {
+func (h *handler) resolveID(c *call, clientID string) (caller, string, error) {
+	id, user, _ := strings.Cut(clientID, "@")
+	unknown := memory.Errorf(memory.NotFound, "no such memory: %s", httpx.Truncate(clientID, maxNameBytes))
+	if id == "" || len(clientID) > 2*maxNameBytes {
 		return caller{}, "", unknown
 	}
-	who, err := h.caller(c, user)
+	who, err := h.callerFor(c, user)
 	if err != nil && !errors.Is(err, memory.Invalid) {
 		return caller{}, "", err
 	}

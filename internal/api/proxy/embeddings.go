@@ -28,13 +28,13 @@ type embedRequest struct {
 
 // texts returns the texts of the input. It refuses token numbers, because their tokenizer is unknown.
 func (r embedRequest) texts() ([]string, error) {
-	var one string
-	if json.Unmarshal(r.Input, &one) == nil && bytes.HasPrefix(bytes.TrimSpace(r.Input), []byte(`"`)) {
-		return checkInputs([]string{one})
+	var single string
+	if json.Unmarshal(r.Input, &single) == nil && bytes.HasPrefix(bytes.TrimSpace(r.Input), []byte(`"`)) {
+		return checkInputs([]string{single})
 	}
 	var list []string
 	if err := json.Unmarshal(r.Input, &list); err != nil {
-		if !isTokens(r.Input) {
+		if !isTokenList(r.Input) {
 			return nil, memory.Errorf(memory.Invalid, "input must be a string or a list of strings")
 		}
 		return nil, memory.Errorf(memory.Invalid, "input must be text, not token numbers; in LangChain, use OpenAIEmbeddings(check_embedding_ctx_length=False)")
@@ -63,7 +63,7 @@ type embedding struct {
 }
 
 // serveEmbeddings embeds texts as documents with Loci's embedder. It forwards requests for other models.
-func (d *Handler) embeddings(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) serveEmbeddings(w http.ResponseWriter, r *http.Request) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		d.forward(w, r) // Loci cannot decode the body
 		return
@@ -77,16 +77,16 @@ func (d *Handler) embeddings(w http.ResponseWriter, r *http.Request) {
 	err = json.Unmarshal(body, &req)
 	switch {
 	case err == nil && req.Model == memory.EmbedModel:
-		d.embed(w, r, req)
+		d.embedTexts(w, r, req)
 	case err == nil && d.Upstream == nil:
-		writeError(w, r, http.StatusNotFound, "model_not_found", "no such model “"+httpx.Brief(req.Model, 60)+"”: without an upstream there is only "+memory.EmbedModel)
+		writeError(w, r, http.StatusNotFound, "model_not_found", "no such model “"+httpx.Truncate(req.Model, 60)+"”: without an upstream there is only "+memory.EmbedModel)
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		d.forward(w, r)
 	}
 }
 
-func (d *Handler) embed(w http.ResponseWriter, r *http.Request, req embedRequest) {
+func (d *Handler) embedTexts(w http.ResponseWriter, r *http.Request, req embedRequest) {
 	texts, err := req.texts()
 	switch {
 	case err != nil:
@@ -108,9 +108,9 @@ func (d *Handler) embed(w http.ResponseWriter, r *http.Request, req embedRequest
 	for i, v := range vectors {
 		data[i] = embedding{Object: "embedding", Index: i, Embedding: v}
 		if req.Format == "base64" {
-			data[i].Embedding = packed(v)
+			data[i].Embedding = encodeBase64(v)
 		}
-		tokens += text.Tokens(texts[i])
+		tokens += text.EstimateTokens(texts[i])
 	}
 	answer, err := json.Marshal(map[string]any{
 		"object": "list", "data": data, "model": memory.EmbedModel, "usage": map[string]int{"prompt_tokens": tokens, "total_tokens": tokens},
@@ -123,7 +123,7 @@ func (d *Handler) embed(w http.ResponseWriter, r *http.Request, req embedRequest
 }
 
 // encodeBase64 encodes a vector as base64.
-func packed(v []float32) string {
+func encodeBase64(v []float32) string {
 	b := make([]byte, 0, 4*len(v))
 	for _, x := range v {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
@@ -132,7 +132,7 @@ func packed(v []float32) string {
 }
 
 // isTokenList reports whether an input is a list of token numbers, or a list of lists of token numbers.
-func isTokens(input json.RawMessage) bool {
+func isTokenList(input json.RawMessage) bool {
 	var one []float64
 	var lists [][]float64
 	return json.Unmarshal(input, &one) == nil || json.Unmarshal(input, &lists) == nil

@@ -37,7 +37,7 @@ func TestBuiltInModelKeepsItsPromises(t *testing.T) {
 			r := newRig(t, func(s *setup) { s.alone = true })
 			r.know("User works as a nurse")
 			r.know("User has a dog named Rex")
-			noError(t)(r.engine.Pause(context.Background(), nobody, c.pause, "", memory.Author{Kind: memory.ByPerson}))
+			noError(t)(r.engine.SetPause(context.Background(), nobody, c.pause, "", memory.Author{Kind: memory.ByPerson}))
 			var headers []string
 			if c.mode != "" {
 				headers = []string{"X-Loci-Mode", c.mode}

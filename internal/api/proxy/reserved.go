@@ -13,16 +13,18 @@ var reserved = []string{
 }
 
 // shortPaths are the paths that are also served without /v1, because some clients' base URLs lack /v1.
-var short = []string{"/chat/completions", "/completions", "/embeddings", "/models", "/responses"}
+var shortPaths = []string{"/chat/completions", "/completions", "/embeddings", "/models", "/responses"}
 
 // IsServed reports whether a [Handler] serves a path, if the path is not reserved.
-func IsOwn(path string) bool { return strings.HasPrefix(path, "/v1/") || slices.Contains(short, path) }
+func IsServed(path string) bool {
+	return strings.HasPrefix(path, "/v1/") || slices.Contains(shortPaths, path)
+}
 
 // ShortPaths returns the paths that a [Handler] also serves without the prefix /v1.
-func Short() []string { return slices.Clone(short) }
+func ShortPaths() []string { return slices.Clone(shortPaths) }
 
 // ReservedPaths returns the paths of mem0's API; their subpaths are reserved too.
-func Reserved() []string { return slices.Clone(reserved) }
+func ReservedPaths() []string { return slices.Clone(reserved) }
 
 // IsReserved reports whether a decoded path belongs to mem0's API.
 func IsReserved(path string) bool {

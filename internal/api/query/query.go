@@ -24,7 +24,7 @@ import (
 )
 
 // traceHeader is the response header with the id of the request's trace, the same in every API.
-const headerTrace = "X-Loci-Trace"
+const traceHeader = "X-Loci-Trace"
 
 // Upstream forwards a request and returns the response, like the Upstream of package proxy.
 type Upstream interface {
@@ -59,11 +59,11 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var write query.Writer
 	if d.Upstream != nil && q.Model != "" {
-		write = d.writer(q.Model, r.Header)
+		write = d.upstreamWriter(q.Model, r.Header)
 	}
 	answer, err := d.engine.Query.Query(r.Context(), q, write)
-	if answer.Trace != "" {
-		w.Header().Set(headerTrace, answer.Trace)
+	if answer.TraceID != "" {
+		w.Header().Set(traceHeader, answer.TraceID)
 	}
 	if err != nil {
 		httpx.WriteError(w, r, err)
@@ -79,9 +79,9 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	maxImages = 8       // maximum number of images in a query
-	maxName   = 512     // maximum length in bytes of a session id, which becomes a conversation id
-	maxPlace  = 1 << 10 // maximum length of the location in bytes
+	maxImages    = 8       // maximum number of images in a query
+	maxSessionID = 512     // maximum length in bytes of a session id, which becomes a conversation id
+	maxLocation  = 1 << 10 // maximum length of the location in bytes
 )
 
 // read decodes and validates a request. Errors name the invalid field.
@@ -95,7 +95,7 @@ func (d *Handler) read(r *http.Request) (query.Request, error) {
 	}
 	var in request
 	if err := json.Unmarshal(body, &in); err != nil {
-		return query.Request{}, unreadable(err)
+		return query.Request{}, jsonError(err)
 	}
 	topK := 0
 	if in.TopK != nil {
@@ -106,22 +106,22 @@ func (d *Handler) read(r *http.Request) (query.Request, error) {
 		return query.Request{}, memory.Errorf(memory.Invalid, "query: must not be empty")
 	case len(in.Query) > d.MaxText:
 		return query.Request{}, memory.Errorf(memory.TooLarge, "query: must not be longer than %d bytes", d.MaxText)
-	case len(in.SessionID) > maxName:
-		return query.Request{}, memory.Errorf(memory.Invalid, "session_id: must not be longer than %d bytes", maxName)
+	case len(in.SessionID) > maxSessionID:
+		return query.Request{}, memory.Errorf(memory.Invalid, "session_id: must not be longer than %d bytes", maxSessionID)
 	case in.TopK != nil && (topK < 1 || topK > chatapi.MaxTopK):
 		return query.Request{}, memory.Errorf(memory.Invalid, "top_k: must be a number from 1 to %[2]d, not %[1]d", topK, chatapi.MaxTopK)
 	case len(in.Images) > maxImages:
 		return query.Request{}, memory.Errorf(memory.Invalid, "images: %d images, but at most %d are allowed", len(in.Images), maxImages)
-	case len(in.Location) > maxPlace:
-		return query.Request{}, memory.Errorf(memory.Invalid, "location: must not be longer than %d bytes", maxPlace)
+	case len(in.Location) > maxLocation:
+		return query.Request{}, memory.Errorf(memory.Invalid, "location: must not be longer than %d bytes", maxLocation)
 	}
 	owner, err := ownerOf(r.Context(), in.UserID)
 	if err != nil {
 		return query.Request{}, err
 	}
 	q := query.Request{
-		Owner: owner, Session: in.SessionID, Text: in.Query, UseMemory: in.UseMemory == nil || *in.UseMemory, TopK: topK, Location: string(in.Location), Model: d.Model(r.Context()),
-		Once: r.Header.Get("Idempotency-Key"),
+		Owner: owner, SessionID: in.SessionID, Text: in.Query, UseMemory: in.UseMemory == nil || *in.UseMemory, TopK: topK, Location: string(in.Location), Model: d.Model(r.Context()),
+		IdempotencyKey: r.Header.Get("Idempotency-Key"),
 	}
 	for _, image := range in.Images {
 		q.Images = append(q.Images, string(image))
@@ -130,13 +130,13 @@ func (d *Handler) read(r *http.Request) (query.Request, error) {
 }
 
 // jsonError converts an error of encoding/json to an error for the client.
-func unreadable(err error) error {
-	var wrong *json.UnmarshalTypeError
+func jsonError(err error) error {
+	var typeError *json.UnmarshalTypeError
 	switch {
 	case errors.Is(err, memory.Invalid):
 		return err
-	case errors.As(err, &wrong) && wrong.Field != "":
-		return memory.Errorf(memory.Invalid, "%s: must not be a %s", wrong.Field, wrong.Value)
+	case errors.As(err, &typeError) && typeError.Field != "":
+		return memory.Errorf(memory.Invalid, "%s: must not be a %s", typeError.Field, typeError.Value)
 	}
 	return memory.Errorf(memory.Invalid, "the body is not a JSON object: %v", err)
 }
@@ -148,14 +148,14 @@ func ownerOf(ctx context.Context, user string) (memory.Owner, error) {
 	if id.Owner != "" && id.Owner != memory.User(id.Namespace, httpx.DefaultUser) {
 		return id.Owner, nil
 	}
-	nobody := id
-	nobody.Owner = ""
-	named, err := nobody.Named(user)
+	anonymous := id
+	anonymous.Owner = ""
+	identity, err := anonymous.WithUser(user)
 	if err != nil {
 		return "", err
 	}
-	if named.Owner != "" {
-		return named.Owner, nil
+	if identity.Owner != "" {
+		return identity.Owner, nil
 	}
 	return id.Owner, nil
 }

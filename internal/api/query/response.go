@@ -72,25 +72,25 @@ type entry struct {
 func responseOf(a query.Answer) response {
 	out := response{
 		Response: a.Response, Citations: []citation{}, Intent: a.Intent, AgentsUsed: a.Agents,
-		NeedMemory: a.NeedMemory, MemoryReason: a.Reason, SessionID: a.Session, Model: a.Model,
-		MemoryContext: memoryContext{Context: []similar{}, RecentMessages: []message{}, Summaries: []summary{}, Memories: []entry{}, EmbeddingDim: a.Around.Dims},
+		NeedMemory: a.NeedsMemory, MemoryReason: a.Reason, SessionID: a.SessionID, Model: a.Model,
+		MemoryContext: memoryContext{Context: []similar{}, RecentMessages: []message{}, Summaries: []summary{}, Memories: []entry{}, EmbeddingDim: a.Related.Dims},
 	}
 	for _, h := range a.Cited {
 		t := h.Memory.Turn
 		out.Citations = append(out.Citations, citation{t.ID, t.Conversation, t.Role, t.Content, retrieve.Similarity(h), t.CreatedAt})
 	}
 	c := &out.MemoryContext
-	for _, h := range a.Around.Similar {
+	for _, h := range a.Related.Similar {
 		t := h.Memory.Turn
 		c.Context = append(c.Context, similar{t.Role, t.Content, retrieve.Similarity(h), t.CreatedAt, t.Conversation})
 	}
-	for _, t := range a.Around.Recent {
+	for _, t := range a.Related.Recent {
 		c.RecentMessages = append(c.RecentMessages, message{t.Role, t.Content, t.CreatedAt})
 	}
-	for _, s := range a.Around.Summaries {
+	for _, s := range a.Related.Summaries {
 		c.Summaries = append(c.Summaries, summary{s.Scope.Conversation, s.Text, s.MessageCount, s.Model, s.CreatedAt})
 	}
-	for _, p := range a.Around.Profile {
+	for _, p := range a.Related.Profile {
 		c.Memories = append(c.Memories, entry{p.Key, p.Value, p.UpdatedAt, p.Tokens})
 	}
 	return out

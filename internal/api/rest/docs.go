@@ -26,7 +26,7 @@ func operationsOf(item *huma.PathItem) map[string]*huma.Operation {
 }
 
 // docsHandler serves a page that lists the API's operations and loads no external resources.
-func docs(api *huma.OpenAPI) http.Handler {
+func docsHandler(api *huma.OpenAPI) http.Handler {
 	type entry struct{ Method, Path, Summary string }
 	var entries []entry
 	for path, item := range api.Paths {

@@ -22,8 +22,8 @@ const (
 	lociFolder = toolRoot + "/loci"
 	factsFile  = lociFolder + "/facts.md"
 
-	mostLines   = 999_999
-	shownLevels = 2 // number of folder levels that the command view lists
+	maxLines     = 999_999
+	listedLevels = 2 // number of folder levels that the command view lists
 )
 
 // toolError is an error message for the model, worded as in Anthropic's SDK if the SDK has the same error.
@@ -35,10 +35,10 @@ func toolErrorf(format string, args ...any) error { return toolError(fmt.Sprintf
 
 func (d *handler) memoryTool(ctx context.Context, by caller, in *body[client.MemoryToolInput]) (out client.MemoryToolResult, err error) {
 	command := in.Body
-	if err = d.engine.Curate.MayUse(ctx, by.owner, command.Command != "view"); err == nil {
+	if err = d.engine.Curate.CheckToolAccess(ctx, by.owner, command.Command != "view"); err == nil {
 		err = d.engine.Files.EditFiles(ctx, by.owner, func(files map[string]memory.Context) error {
-			f := folder{files: files, facts: func() (string, error) { return d.factsOf(ctx, by.owner) }}
-			out.Content, err = f.do(command)
+			f := fileTree{files: files, facts: func() (string, error) { return d.factsMarkdown(ctx, by.owner) }}
+			out.Content, err = f.run(command)
 			return err
 		}, by.author)
 	}
@@ -49,7 +49,7 @@ func (d *handler) memoryTool(ctx context.Context, by caller, in *body[client.Mem
 }
 
 // factsMarkdown returns the active facts as Markdown, grouped by category.
-func (d *handler) factsOf(ctx context.Context, owner memory.Owner) (string, error) {
+func (d *handler) factsMarkdown(ctx context.Context, owner memory.Owner) (string, error) {
 	byCategory := map[string][]string{}
 	for m, err := range memory.AllMemories(ctx, d.engine.List, owner, memory.Query{}) {
 		if err != nil {
@@ -69,13 +69,13 @@ func (d *handler) factsOf(ctx context.Context, owner memory.Owner) (string, erro
 }
 
 // fileTree contains the tool's files by path. A folder exists if it contains a file.
-type folder struct {
+type fileTree struct {
 	files map[string]memory.Context
 	facts func() (string, error) // returns the content of factsFile
 }
 
 // run executes a command and returns the text for the model.
-func (f folder) do(c client.MemoryToolInput) (string, error) {
+func (f fileTree) run(c client.MemoryToolInput) (string, error) {
 	switch c.Command {
 	case "view":
 		return f.view(c)
@@ -106,7 +106,7 @@ func resolve(requested string) (string, error) {
 }
 
 // resolveWritable cleans the path of a file to change, and also refuses paths in lociFolder.
-func writable(requested string) (string, error) {
+func resolveWritable(requested string) (string, error) {
 	p, err := resolve(requested)
 	if err == nil && (p == lociFolder || strings.HasPrefix(p, lociFolder+"/")) {
 		err = toolErrorf("The path %s is read-only: Loci writes it", requested)
@@ -115,12 +115,12 @@ func writable(requested string) (string, error) {
 }
 
 // isFolder reports whether p is a folder.
-func (f folder) isFolder(p string) bool {
-	return p == toolRoot || len(f.below(p)) > 0
+func (f fileTree) isFolder(p string) bool {
+	return p == toolRoot || len(f.filesUnder(p)) > 0
 }
 
 // filesUnder returns the paths of all files in a folder and its subfolders.
-func (f folder) below(p string) []string {
+func (f fileTree) filesUnder(p string) []string {
 	var out []string
 	for file := range f.files {
 		if strings.HasPrefix(file, p+"/") {
@@ -131,9 +131,9 @@ func (f folder) below(p string) []string {
 }
 
 // checkFree refuses a path for a new file if the path exists, or if a parent folder is a file.
-func (f folder) free(p string, taken error) error {
+func (f fileTree) checkFree(p string, existsErr error) error {
 	if _, isFile := f.files[p]; isFile || f.isFolder(p) {
-		return taken
+		return existsErr
 	}
 	for up := path.Dir(p); up != toolRoot; up = path.Dir(up) {
 		if _, isFile := f.files[up]; isFile {
@@ -144,8 +144,8 @@ func (f folder) free(p string, taken error) error {
 }
 
 // writableFile returns the existing file that a command changes.
-func (f folder) file(requested string) (p string, c memory.Context, err error) {
-	if p, err = writable(requested); err != nil {
+func (f fileTree) writableFile(requested string) (p string, c memory.Context, err error) {
+	if p, err = resolveWritable(requested); err != nil {
 		return "", c, err
 	}
 	c, ok := f.files[p]
@@ -158,7 +158,7 @@ func (f folder) file(requested string) (p string, c memory.Context, err error) {
 	return "", c, toolErrorf("The path %s does not exist. Please provide a valid path.", requested)
 }
 
-func (f folder) view(c client.MemoryToolInput) (string, error) {
+func (f fileTree) view(c client.MemoryToolInput) (string, error) {
 	p, err := resolve(c.Path)
 	if err != nil {
 		return "", err
@@ -182,7 +182,7 @@ func (f folder) view(c client.MemoryToolInput) (string, error) {
 
 func viewFile(c client.MemoryToolInput, content string) (string, error) {
 	lines := strings.Split(content, "\n")
-	if len(lines) > mostLines {
+	if len(lines) > maxLines {
 		return "", toolErrorf("File %s exceeds maximum line limit of 999,999 lines.", c.Path)
 	}
 	first, last := 1, len(lines)
@@ -192,11 +192,11 @@ func viewFile(c client.MemoryToolInput, content string) (string, error) {
 			last = min(last, c.ViewRange[1])
 		}
 	}
-	return fmt.Sprintf("Here's the content of %s with line numbers:\n", c.Path) + numbered(lines, first, last), nil
+	return fmt.Sprintf("Here's the content of %s with line numbers:\n", c.Path) + numberLines(lines, first, last), nil
 }
 
 // numberLines returns the lines from first to last. Each line begins with its number.
-func numbered(lines []string, first, last int) string {
+func numberLines(lines []string, first, last int) string {
 	var out []string
 	for n := first; n <= last; n++ {
 		out = append(out, fmt.Sprintf("%6d\t%s", n, lines[n-1]))
@@ -205,13 +205,13 @@ func numbered(lines []string, first, last int) string {
 }
 
 // viewFolder lists a folder with sizes. A folder's size is the sum of its files.
-func (f folder) viewFolder(requested, p string) string {
+func (f fileTree) viewFolder(requested, p string) string {
 	sizes, total := map[string]int{}, 0
-	for _, file := range f.below(p) {
+	for _, file := range f.filesUnder(p) {
 		size := len(f.files[file].Content)
 		total += size
 		parts := strings.Split(file[len(p)+1:], "/")
-		for level := 1; level <= min(len(parts), shownLevels); level++ {
+		for level := 1; level <= min(len(parts), listedLevels); level++ {
 			if strings.HasPrefix(parts[level-1], ".") {
 				break
 			}
@@ -246,10 +246,10 @@ func fileSize(bytes int) string {
 	return strconv.FormatFloat(size, 'f', 1, 64) + "BKMG"[unit:unit+1]
 }
 
-func (f folder) create(c client.MemoryToolInput) (string, error) {
-	p, err := writable(c.Path)
+func (f fileTree) create(c client.MemoryToolInput) (string, error) {
+	p, err := resolveWritable(c.Path)
 	if err == nil {
-		err = f.free(p, toolErrorf("File %s already exists", c.Path))
+		err = f.checkFree(p, toolErrorf("File %s already exists", c.Path))
 	}
 	if err != nil {
 		return "", err
@@ -258,8 +258,8 @@ func (f folder) create(c client.MemoryToolInput) (string, error) {
 	return "File created successfully at: " + c.Path, nil
 }
 
-func (f folder) replace(c client.MemoryToolInput) (string, error) {
-	p, file, err := f.file(c.Path)
+func (f fileTree) replace(c client.MemoryToolInput) (string, error) {
+	p, file, err := f.writableFile(c.Path)
 	if err != nil {
 		return "", err
 	}
@@ -281,11 +281,11 @@ func (f folder) replace(c client.MemoryToolInput) (string, error) {
 	f.files[p] = file
 	lines := strings.Split(file.Content, "\n")
 	return "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n" +
-		numbered(lines, max(1, changed-2), min(len(lines), changed+2)), nil
+		numberLines(lines, max(1, changed-2), min(len(lines), changed+2)), nil
 }
 
-func (f folder) insert(c client.MemoryToolInput) (string, error) {
-	p, file, err := f.file(c.Path)
+func (f fileTree) insert(c client.MemoryToolInput) (string, error) {
+	p, file, err := f.writableFile(c.Path)
 	if err != nil {
 		return "", err
 	}
@@ -302,43 +302,43 @@ func (f folder) insert(c client.MemoryToolInput) (string, error) {
 	return fmt.Sprintf("The file %s has been edited.", c.Path), nil
 }
 
-func (f folder) delete(c client.MemoryToolInput) (string, error) {
-	p, err := writable(c.Path)
+func (f fileTree) delete(c client.MemoryToolInput) (string, error) {
+	p, err := resolveWritable(c.Path)
 	switch {
 	case err != nil:
 		return "", err
 	case p == toolRoot:
 		return "", toolErrorf("Cannot delete the %s directory itself", toolRoot)
 	}
-	gone := f.below(p)
+	deleted := f.filesUnder(p)
 	if _, ok := f.files[p]; ok {
-		gone = append(gone, p)
+		deleted = append(deleted, p)
 	}
-	if len(gone) == 0 {
+	if len(deleted) == 0 {
 		return "", toolErrorf("The path %s does not exist", c.Path)
 	}
-	for _, file := range gone {
+	for _, file := range deleted {
 		delete(f.files, file)
 	}
 	return "Successfully deleted " + c.Path, nil
 }
 
-func (f folder) rename(c client.MemoryToolInput) (string, error) {
-	from, err := writable(c.OldPath)
+func (f fileTree) rename(c client.MemoryToolInput) (string, error) {
+	from, err := resolveWritable(c.OldPath)
 	if err != nil {
 		return "", err
 	}
-	to, err := writable(c.NewPath)
+	to, err := resolveWritable(c.NewPath)
 	if err != nil {
 		return "", err
 	}
 	if from == toolRoot {
 		return "", toolErrorf("Cannot rename the %s directory itself", toolRoot)
 	}
-	if err := f.free(to, toolErrorf("The destination %s already exists", c.NewPath)); err != nil {
+	if err := f.checkFree(to, toolErrorf("The destination %s already exists", c.NewPath)); err != nil {
 		return "", err
 	}
-	moved := f.below(from)
+	moved := f.filesUnder(from)
 	if _, ok := f.files[from]; ok {
 		moved = append(moved, from)
 	}

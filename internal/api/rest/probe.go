@@ -8,7 +8,7 @@ import (
 
 // serveHealth answers plain health checks like the API's operations, without building the API. It reports whether
 // the request was a health check.
-func (d *handler) probe(w http.ResponseWriter, r *http.Request) bool {
+func (d *handler) serveHealth(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet || r.URL.RawQuery != "" || r.ContentLength != 0 {
 		return false
 	}

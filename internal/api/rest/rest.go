@@ -35,7 +35,7 @@ type Options struct {
 
 	Ready func(context.Context) client.Ready // reports whether the server accepts requests
 
-	Elsewhere []Elsewhere // operations of other APIs, for the OpenAPI document
+	ExternalOperations []ExternalOperation // operations of other APIs, for the OpenAPI document
 
 	Upstream Upstream                     // answers chats; nil uses the built-in model
 	Model    func(context.Context) string // default model of chats; if nil or "", each message must name a model
@@ -43,7 +43,7 @@ type Options struct {
 	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // checks the server
 
 	// RemainingCopies lists places, such as backups, that may contain erased text of a period; nil lists none.
-	Held func(since, until time.Time) []string
+	RemainingCopies func(since, until time.Time) []string
 
 	Keys *httpx.Keyring // the API keys
 
@@ -51,14 +51,14 @@ type Options struct {
 
 	Settings func() []client.Setting // the settings in effect
 
-	Note func(context.Context, memory.AuditEntry) error // writes to the audit record; nil records nothing
+	RecordAudit func(context.Context, memory.AuditEntry) error // writes to the audit record; nil records nothing
 
 	// Backup writes a backup to a path and returns the file's content and size in bytes.
 	Backup func(ctx context.Context, to string) (io.ReadCloser, int64, error)
 }
 
 // ReadOnlyPosts are the paths at which POST requests only read.
-var Reads = []string{"/api/memory/search", "/api/memory/preview"}
+var ReadOnlyPosts = []string{"/api/memory/search", "/api/memory/preview"}
 
 type handler struct {
 	Options
@@ -69,29 +69,29 @@ type handler struct {
 // first request that is not a health check, because building takes milliseconds and megabytes.
 func New(e *engine.Engine, opts Options) http.Handler {
 	d := &handler{opts, e}
-	api := sync.OnceValue(d.api)
+	api := sync.OnceValue(d.newMux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/api/") {
 			w.Header().Set("Cache-Control", "no-store")
 		}
-		if !d.probe(w, r) {
+		if !d.serveHealth(w, r) {
 			api().ServeHTTP(w, r)
 		}
 	})
 }
 
-func (d *handler) api() http.Handler {
+func (d *handler) newMux() http.Handler {
 	mux := http.NewServeMux()
-	api := d.document(mux)
-	mux.Handle("GET /docs", docs(api.OpenAPI()))
+	api := d.newAPI(mux)
+	mux.Handle("GET /docs", docsHandler(api.OpenAPI()))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		httpx.WriteError(w, r, memory.Errorf(memory.NotFound, "no such operation: %s %s; /docs lists all", r.Method, r.URL.Path))
 	})
-	return checked(mux)
+	return requireUTF8(mux)
 }
 
 // newAPI registers every operation on mux.
-func (d *handler) document(mux *http.ServeMux) huma.API {
+func (d *handler) newAPI(mux *http.ServeMux) huma.API {
 	config := huma.DefaultConfig("Loci", d.Version)
 	config.Info.Description = "Long-term memory for LLM applications. Errors are problem+json; lists have cursors; writes take an Idempotency-Key."
 	config.CreateHooks = nil // no $schema fields in responses
@@ -101,82 +101,82 @@ func (d *handler) document(mux *http.ServeMux) huma.API {
 	config.RejectUnknownQueryParameters = true
 	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[memory.Why](), reflect.TypeFor[map[string]float64]())
 	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[map[string]any]())
-	shapeErrors()
+	setErrorFormat()
 	api := humago.New(mux, config)
-	add := adder{api, d.MaxBody}
-	for _, operations := range []func(adder){
+	add := registrar{api, d.MaxBody}
+	for _, operations := range []func(registrar){
 		d.memoryOperations, d.reviewOperations, d.searchOperations, d.changeOperations, d.learningOperations,
 		d.vectorOperations, d.portableOperations, d.serverOperations, d.adminOperations, d.profileOperations, d.contextOperations,
-		d.chatOperations, d.shareOperations, d.relatedOperations, d.userOperations, d.talkOperations,
+		d.chatOperations, d.shareOperations, d.relatedOperations, d.userOperations, d.messageOperations,
 	} {
 		operations(add)
 	}
-	describe(api.OpenAPI(), d.Elsewhere)
+	addExternal(api.OpenAPI(), d.ExternalOperations)
 	return api
 }
 
 // OpenAPIDocument returns the OpenAPI document.
-func Describe(opts Options) ([]byte, error) {
+func OpenAPIDocument(opts Options) ([]byte, error) {
 	d := &handler{opts, nil} // without an engine, because the handler answers no request
-	return json.MarshalIndent(d.document(http.NewServeMux()).OpenAPI(), "", "  ")
+	return json.MarshalIndent(d.newAPI(http.NewServeMux()).OpenAPI(), "", "  ")
 }
 
 // setErrorFormat gives huma's errors the format of Loci's errors. huma's setting is global to the process.
-var shapeErrors = sync.OnceFunc(func() { huma.NewError = newError })
+var setErrorFormat = sync.OnceFunc(func() { huma.NewError = newHumaError })
 
 // Limits of the text of a validation error.
 const (
-	mostNamed = 10  // maximum number of problems listed
-	longPlace = 120 // maximum bytes of a field's path, because clients choose the path
-	longValue = 40  // maximum bytes of a value from the path or the query
+	maxListedErrors = 10  // maximum number of problems listed
+	maxFieldPath    = 120 // maximum bytes of a field's path, because clients choose the path
+	maxQuotedValue  = 40  // maximum bytes of a value from the path or the query
 )
 
-func newError(status int, message string, errs ...error) huma.StatusError {
-	var wrong strings.Builder
-	wrong.WriteString(message)
-	named := 0
+func newHumaError(status int, message string, errs ...error) huma.StatusError {
+	var text strings.Builder
+	text.WriteString(message)
+	count := 0
 	for _, err := range errs {
 		if err == nil {
 			continue
 		}
-		if named++; named <= mostNamed {
-			wrong.WriteString("; " + detail(err))
+		if count++; count <= maxListedErrors {
+			text.WriteString("; " + errorDetail(err))
 		}
 	}
-	if named > mostNamed {
-		fmt.Fprintf(&wrong, "; and %d more", named-mostNamed)
+	if count > maxListedErrors {
+		fmt.Fprintf(&text, "; and %d more", count-maxListedErrors)
 	}
-	p := httpx.ProblemOf(memory.Errorf(memory.Invalid, "%s", &wrong))
+	p := httpx.ProblemOf(memory.Errorf(memory.Invalid, "%s", &text))
 	p.Title, p.Status = http.StatusText(status), status
 	return p
 }
 
 // errorDetail describes a validation error. It quotes only values from the path and the query: bodies and
 // headers may be large or private.
-func detail(err error) string {
+func errorDetail(err error) string {
 	var d *huma.ErrorDetail
 	if !errors.As(err, &d) {
 		return err.Error()
 	}
-	message := httpx.Brief(d.Message, 10*longPlace)
-	place := httpx.Brief(d.Location, longPlace)
+	message := httpx.Truncate(d.Message, 10*maxFieldPath)
+	place := httpx.Truncate(d.Location, maxFieldPath)
 	value, isText := d.Value.(string)
 	switch {
 	case place == "":
 		return message
 	case isText && value != "" && (strings.HasPrefix(place, "query.") || strings.HasPrefix(place, "path.")):
-		return message + " (" + place + ": " + httpx.Brief(value, longValue) + ")"
+		return message + " (" + place + ": " + httpx.Truncate(value, maxQuotedValue) + ")"
 	}
 	return message + " (" + place + ")"
 }
 
 // registrar registers operations.
-type adder struct {
+type registrar struct {
 	api     huma.API
 	maxBody int64
 }
 
-func operation[I, O any](a adder, method, path, id, summary string, handle func(context.Context, *I) (*O, error), also ...func(*huma.Operation)) {
+func register[I, O any](a registrar, method, path, id, summary string, handle func(context.Context, *I) (*O, error), options ...func(*huma.Operation)) {
 	op := huma.Operation{
 		OperationID: id, Method: method, Path: path, Summary: summary,
 		MaxBodyBytes:    a.maxBody,
@@ -184,39 +184,39 @@ func operation[I, O any](a adder, method, path, id, summary string, handle func(
 		Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 			http.StatusConflict, http.StatusRequestEntityTooLarge},
 	}
-	for _, f := range also {
+	for _, f := range options {
 		f(&op)
 	}
 	huma.Register(a.api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)
 		if err != nil {
-			return nil, httpx.Tell(ctx, err)
+			return nil, httpx.LogProblem(ctx, err)
 		}
 		return out, nil
 	})
 }
 
 // withStatusCreated makes 201 the default status of an operation.
-func created(op *huma.Operation) { op.DefaultStatus = http.StatusCreated }
+func withStatusCreated(op *huma.Operation) { op.DefaultStatus = http.StatusCreated }
 
 // body is a request without parameters or a response without headers.
 type body[T any] struct{ Body T }
 
 // writeRequest is a request that writes.
-type write[T any] struct {
+type writeRequest[T any] struct {
 	Idempotent
 	Body T
 }
 
 // changeRequest is a request that changes the item with an id.
-type change[T any] struct {
+type changeRequest[T any] struct {
 	ByID
 	Idempotent
 	Body T
 }
 
 // wrapBody wraps a handler's result in the struct that huma expects.
-func answered[T any](v T, err error) (*body[T], error) {
+func wrapBody[T any](v T, err error) (*body[T], error) {
 	if err != nil {
 		return nil, err
 	}
@@ -230,36 +230,36 @@ type caller struct {
 }
 
 // registerForCaller registers an operation on the caller's memory.
-func owned[I, T any](a adder, method, path, id, summary string, handle func(context.Context, caller, *I) (T, error), also ...func(*huma.Operation)) {
-	operation(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
-		by, err := who(ctx)
+func registerForCaller[I, T any](a registrar, method, path, id, summary string, handle func(context.Context, caller, *I) (T, error), options ...func(*huma.Operation)) {
+	register(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
+		by, err := callerOf(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return answered(handle(ctx, by, in))
-	}, also...)
+		return wrapBody(handle(ctx, by, in))
+	}, options...)
 }
 
 // registerForAdmin registers an operation for admins. Other callers get the error message denial.
-func forAdmin[I, T any](a adder, method, path, id, summary, what string, handle func(context.Context, *I) (T, error), also ...func(*huma.Operation)) {
-	operation(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
-		if err := requireAdmin(ctx, what); err != nil {
+func registerForAdmin[I, T any](a registrar, method, path, id, summary, denial string, handle func(context.Context, *I) (T, error), options ...func(*huma.Operation)) {
+	register(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
+		if err := requireAdmin(ctx, denial); err != nil {
 			return nil, err
 		}
-		return answered(handle(ctx, in))
-	}, also...)
+		return wrapBody(handle(ctx, in))
+	}, options...)
 }
 
 // requireAdmin refuses callers who are not admins, with the error message denial.
-func requireAdmin(ctx context.Context, what string) error {
+func requireAdmin(ctx context.Context, denial string) error {
 	if httpx.IdentityOf(ctx).Role != httpx.RoleAdmin {
-		return memory.Errorf(memory.Forbidden, "%s", what)
+		return memory.Errorf(memory.Forbidden, "%s", denial)
 	}
 	return nil
 }
 
 // mapResult returns a function that converts an engine's result with view, and returns errors unchanged.
-func viewed[A, B any](view func(A) B) func(A, error) (B, error) {
+func mapResult[A, B any](view func(A) B) func(A, error) (B, error) {
 	return func(a A, err error) (b B, _ error) {
 		if err != nil {
 			return b, err
@@ -269,16 +269,16 @@ func viewed[A, B any](view func(A) B) func(A, error) (B, error) {
 }
 
 // mapSlice converts a list. The result is never nil, so that an empty list is [] in JSON, not null.
-func each[A, B any](all []A, view func(A) B) []B {
-	out := make([]B, 0, len(all))
-	for _, a := range all {
+func mapSlice[A, B any](items []A, view func(A) B) []B {
+	out := make([]B, 0, len(items))
+	for _, a := range items {
 		out = append(out, view(a))
 	}
 	return out
 }
 
 // callerOf returns the caller of the request.
-func who(ctx context.Context) (caller, error) {
+func callerOf(ctx context.Context) (caller, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner == "" {
 		return caller{}, memory.Errorf(memory.Unauthorized, "missing user: this server has several users; name one in %s", httpx.HeaderUser)
@@ -288,10 +288,10 @@ func who(ctx context.Context) (caller, error) {
 
 // requireUTF8 refuses text that is not UTF-8, because decoders would silently replace invalid bytes. It treats
 // every body as JSON regardless of the Content-Type, because curl labels JSON as a form by default.
-func checked(next http.Handler) http.Handler {
+func requireUTF8(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == ImportPath { // the import checks its body line by line
-			streamed(w, r, next)
+			serveStreamed(w, r, next)
 			return
 		}
 		data, err := httpx.ReadBody(r)

@@ -27,7 +27,7 @@ func seriesOf(values []float64) (s series) {
 }
 
 // labeledCount is a named number and its share of the largest number in the list.
-type amount struct {
+type labeledCount struct {
 	Name  string
 	Count int
 	Share float64 // 0 to 1
@@ -35,13 +35,13 @@ type amount struct {
 }
 
 // withShares sets the Share of each count.
-func amounts(in []amount) []amount {
+func withShares(counts []labeledCount) []labeledCount {
 	top := 1
-	for _, a := range in {
+	for _, a := range counts {
 		top = max(top, a.Count)
 	}
-	for i := range in {
-		in[i].Share = float64(in[i].Count) / float64(top)
+	for i := range counts {
+		counts[i].Share = float64(counts[i].Count) / float64(top)
 	}
-	return in
+	return counts
 }

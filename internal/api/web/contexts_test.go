@@ -112,7 +112,7 @@ func TestAContextIsAttachedToChatsAndTakesItsRoom(t *testing.T) {
 	short := r.context("Note", "Be kind.")
 	id := strings.TrimPrefix(short, "/contexts/")
 	r.shows(long, "over the limit for documents", "cut off")
-	if _, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Conversation: "talk", Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Hello there"}}}); err != nil {
+	if _, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.IngestRequest{Conversation: "talk", Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Hello there"}}}); err != nil {
 		t.Fatal(err)
 	}
 	r.sent("/conversations/talk", url.Values{"do": {"edit"}, "shown": {id}, "context": {id}})

@@ -147,7 +147,7 @@ func TestNothingIsErasedBeforeThatIsTyped(t *testing.T) {
 func TestTheProfileIsWrittenAndUndone(t *testing.T) {
 	r := newRig(t, "")
 	r.shows("/profile", "There is nothing yet", "Nothing yet.")
-	r.engine.Opts.Recall.Core = 800
+	r.engine.Opts.Recall.CoreTokens = 800
 	dog := r.fact("User has a dog named Rex")
 	sound(t, "/profile", r.shows("/profile", "What every conversation begins with", `href="/memories/`+dog.ID, "User has a dog named Rex"))
 	r.sent("/profile", url.Values{"do": {"set"}, "key": {"time<zone>"}, "value": {"Europe/Lisbon"}})

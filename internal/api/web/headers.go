@@ -12,11 +12,11 @@ import (
 
 // contentSecurityPolicy lets the page load only its own files, run no inline script or style, send forms only to
 // this server, and appear in no frame.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-func headers(h http.Header) {
-	h.Set("Content-Security-Policy", policy)
+func setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", contentSecurityPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	// With no-referrer, browsers would send forms with "Origin: null", which looks like the origin of another
 	// site.
@@ -26,7 +26,7 @@ func headers(h http.Header) {
 
 // checkSameOrigin refuses requests that another site's page made a browser send. Browsers send the origin with
 // every POST; a POST without an origin is refused too.
-func sameOrigin(r *http.Request) error {
+func checkSameOrigin(r *http.Request) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
 	}
@@ -41,22 +41,22 @@ func sameOrigin(r *http.Request) error {
 }
 
 // localPath returns a redirect's target if it is a path of this server, and "/" otherwise.
-func local(to string) string {
-	u, err := url.Parse(to)
-	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") || strings.Contains(to, "\\") {
+func localPath(target string) string {
+	u, err := url.Parse(target)
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") || strings.Contains(target, "\\") {
 		return "/"
 	}
-	return to
+	return target
 }
 
 // maxFormMemory is the maximum size in bytes of a form's files in memory; larger files go to disk.
-const formInMemory = 4 << 20
+const maxFormMemory = 4 << 20
 
 // readForm reads a posted form and checks that its values are valid text.
 func readForm(r *http.Request) error {
 	err := r.ParseForm()
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") { // the form may have a file
-		err = r.ParseMultipartForm(formInMemory)
+		err = r.ParseMultipartForm(maxFormMemory)
 	}
 	if err != nil {
 		if p := httpx.ProblemOf(err); p.Code == memory.TooLarge {

@@ -18,33 +18,33 @@ import (
 const (
 	// listPageSize is the number of memories on a page of the list, and maxHits the maximum number of search
 	// results.
-	listed = 25
-	hits   = 20
+	listPageSize = 25
+	maxHits      = 20
 
 	// maxFacetFacts is the number of newest facts that are read to collect the filter's categories and tags.
-	facets = 500
+	maxFacetFacts = 500
 )
 
 // listFilter contains the filters of the list of memories.
-type asking struct {
+type listFilter struct {
 	Q, Kind, Status, Category, Tag, Project, AsOf, Cursor, Edit string
 }
 
-func askingOf(q url.Values) asking {
-	return asking{
+func listFilterOf(q url.Values) listFilter {
+	return listFilter{
 		Q: strings.TrimSpace(q.Get("q")), Kind: q.Get("kind"), Status: q.Get("status"), Category: q.Get("category"),
 		Tag: strings.TrimSpace(q.Get("tag")), Project: q.Get("project"), AsOf: q.Get("as_of"), Cursor: q.Get("cursor"), Edit: q.Get("edit"),
 	}
 }
 
 // hasFilter reports whether there is a filter other than the search text.
-func (a asking) Narrow() bool { return a.Kind+a.Status+a.Category+a.Tag+a.Project+a.AsOf != "" }
+func (a listFilter) hasFilter() bool { return a.Kind+a.Status+a.Category+a.Tag+a.Project+a.AsOf != "" }
 
 // Any reports whether a filter or a search text is set.
-func (a asking) Any() bool { return a.Q != "" || a.Narrow() }
+func (a listFilter) Any() bool { return a.Q != "" || a.hasFilter() }
 
 // With returns the address of the list with one filter changed.
-func (a asking) With(key, value string) string {
+func (a listFilter) With(key, value string) string {
 	q := url.Values{}
 	for k, v := range map[string]string{"q": a.Q, "kind": a.Kind, "status": a.Status, "category": a.Category, "tag": a.Tag, "project": a.Project, "as_of": a.AsOf, "cursor": a.Cursor} {
 		if v != "" {
@@ -64,36 +64,36 @@ func (a asking) With(key, value string) string {
 // row is one memory in a list.
 type row struct {
 	client.Memory
-	Back    string   // page to which the row's forms return
-	EditAt  string   // address at which the memory is open for editing
-	Editing bool     // the memory is open for editing
-	Why     *bar     // explanation of the score; nil outside of search results
-	Cut     string   // reason why the search omitted the memory
-	Now     []string // facts that replaced a turn's statements
-	Was     []string // facts that a fact replaced
-	Since   string   // later change of a past fact
+	Back        string    // page to which the row's forms return
+	EditAt      string    // address at which the memory is open for editing
+	Editing     bool      // the memory is open for editing
+	Why         *scoreBar // explanation of the score; nil outside of search results
+	CutReason   string    // reason why the search omitted the memory
+	Now         []string  // facts that replaced a turn's statements
+	Was         []string  // facts that a fact replaced
+	LaterChange string    // later change of a past fact
 }
 
-// Lives reports whether the memory is a fact that can be changed.
-func (r row) Lives() bool { return r.Kind == memory.KindFact && r.Status.Live() && r.Home == "" }
+// CanEdit reports whether the memory is a fact that can be changed.
+func (r row) CanEdit() bool { return r.Kind == memory.KindFact && r.Status.Live() && r.Home == "" }
 
-// Ended reports whether the memory is a fact that can be restored.
-func (r row) Ended() bool {
+// CanRestore reports whether the memory is a fact that can be restored.
+func (r row) CanRestore() bool {
 	return r.Kind == memory.KindFact && r.Home == "" && r.Content != "" && slices.Contains([]memory.Status{memory.Superseded, memory.Retired, memory.Rejected}, r.Status)
 }
 
-// At is the address of a memory's own page.
-func (r row) At() string { return lookAt(r.Memory) }
+// Path is the address of a memory's own page.
+func (r row) Path() string { return memoryPath(r.Memory) }
 
 // memoryViews returns the views of memories.
-func viewsOf(memories []memory.Memory) (out []client.Memory) {
+func memoryViews(memories []memory.Memory) (out []client.Memory) {
 	for _, m := range memories {
 		out = append(out, client.View(m))
 	}
 	return out
 }
 
-func lookAt(m client.Memory) string {
+func memoryPath(m client.Memory) string {
 	switch {
 	case m.Kind == memory.KindTurn:
 		return "/conversations/" + url.PathEscape(m.Conversation) + "?turn=" + url.QueryEscape(m.ID) + "#t-" + url.PathEscape(m.ID)
@@ -107,12 +107,12 @@ func lookAt(m client.Memory) string {
 
 // memoriesView is the list of memories, or the result of a search.
 type memoriesView struct {
-	Asking     asking
+	Filter     listFilter
 	Here       string
 	Rows       []row
-	Cut        []row // candidates that the search omitted
+	Omitted    []row // candidates that the search omitted
 	Searched   bool
-	Found      int // number of candidates
+	Candidates int // number of candidates
 	Took       time.Duration
 	Trace      string
 	Misspelt   []memory.Misspelt
@@ -124,24 +124,24 @@ type memoriesView struct {
 }
 
 func (p *Page) memories(r *http.Request, v visit) (any, error) {
-	a := askingOf(r.URL.Query())
-	at, err := p.asOf(a.AsOf)
+	a := listFilterOf(r.URL.Query())
+	at, err := p.parseDay(a.AsOf)
 	if err != nil {
 		return nil, err
 	}
-	view := memoriesView{Asking: a, Here: here(r)}
+	view := memoriesView{Filter: a, Here: viewURL(r)}
 	counts, err := p.engine.Stats(r.Context(), v.owner)
 	if err != nil {
 		return nil, err
 	}
 	view.Total = counts.Facts
-	if view.Categories, view.Tags, err = p.facets(r, v, a); err != nil {
+	if view.Categories, view.Tags, err = p.filterChoices(r, v, a); err != nil {
 		return nil, err
 	}
 	if a.Q != "" && (a.Status == "" || a.Status == string(memory.Active)) {
 		return p.search(r, v, view, at)
 	}
-	q := memory.Query{Category: a.Category, Tag: a.Tag, Project: a.Project, Text: a.Q, At: at, Limit: listed, Cursor: a.Cursor}
+	q := memory.Query{Category: a.Category, Tag: a.Tag, Project: a.Project, Text: a.Q, At: at, Limit: listPageSize, Cursor: a.Cursor}
 	if a.Kind != "" {
 		q.Kinds = []memory.Kind{memory.Kind(a.Kind)}
 	}
@@ -159,12 +159,12 @@ func (p *Page) memories(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-func rowOf(m memory.Memory, a asking, here string) row {
-	return row{Memory: client.View(m), Back: here, EditAt: a.With("edit", m.ID()) + "#m-" + m.ID(), Editing: a.Edit == m.ID()}
+func rowOf(m memory.Memory, filter listFilter, returnTo string) row {
+	return row{Memory: client.View(m), Back: returnTo, EditAt: filter.With("edit", m.ID()) + "#m-" + m.ID(), Editing: filter.Edit == m.ID()}
 }
 
 // parseDay returns the moment at which a day ends; "" means the present.
-func (p *Page) asOf(day string) (memory.At, error) {
+func (p *Page) parseDay(day string) (memory.At, error) {
 	if day == "" {
 		return memory.At{}, nil
 	}
@@ -180,10 +180,10 @@ const headerTyping = "X-Loci-Typing"
 
 // search runs a search and reads the omitted candidates from the search's trace.
 func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At) (any, error) {
-	a, most, recency := view.Asking, hits, p.Recency
+	a, topK, recency := view.Filter, maxHits, p.Recency
 	q := retrieve.Question{
-		Scope: memory.Scope{Owner: v.owner, Project: a.Project}, Text: a.Q, TopK: &most, RecencyWeight: &recency,
-		Category: a.Category, Tag: a.Tag, At: at, Door: "page", Untraced: r.Header.Get(headerTyping) != "",
+		Scope: memory.Scope{Owner: v.owner, Project: a.Project}, Text: a.Q, TopK: &topK, RecencyWeight: &recency,
+		Category: a.Category, Tag: a.Tag, At: at, API: "page", Untraced: r.Header.Get(headerTyping) != "",
 	}
 	if a.Kind != "" {
 		q.Kinds = []memory.Kind{memory.Kind(a.Kind)}
@@ -192,34 +192,34 @@ func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At)
 	if err != nil {
 		return nil, err
 	}
-	view.Searched, view.Trace, view.Misspelt, view.Degraded = true, found.Trace, found.Misspelt, found.Degraded
+	view.Searched, view.Trace, view.Misspelt, view.Degraded = true, found.TraceID, found.Misspelt, found.Degraded
 	for _, h := range found.Hits {
 		one := rowOf(h.Memory, a, view.Here)
-		one.Why = barOf(h.Score, h.Why, recency)
-		for _, f := range h.Now {
+		one.Why = scoreBarOf(h.Score, h.Why, recency)
+		for _, f := range h.Replacements {
 			one.Now = append(one.Now, cmp.Or(f.Content, "(no longer true)"))
 		}
-		for _, f := range h.Before {
+		for _, f := range h.Predecessors {
 			one.Was = append(one.Was, f.Content)
 		}
 		view.Rows = append(view.Rows, one)
 	}
-	if found.Trace == "" {
+	if found.TraceID == "" {
 		return view, nil
 	}
-	t, err := p.engine.Traces.Trace(r.Context(), v.owner, found.Trace)
+	t, err := p.engine.Traces.Trace(r.Context(), v.owner, found.TraceID)
 	if err != nil { // under heavy load, the oldest traces are dropped
 		return view, nil
 	}
-	view.Found, view.Took = t.Found, t.Took
-	if view.Cut, err = p.cut(r, v, t, view.Here); err != nil {
+	view.Candidates, view.Took = t.Found, t.Took
+	if view.Omitted, err = p.omittedRows(r, v, t, view.Here); err != nil {
 		return nil, fmt.Errorf("read the omitted candidates: %w", err)
 	}
 	return view, nil
 }
 
 // memoriesByID returns memories by id. It omits ids that do not exist.
-func (p *Page) stored(r *http.Request, v visit, ids ...string) (map[string]memory.Memory, error) {
+func (p *Page) memoriesByID(r *http.Request, v visit, ids ...string) (map[string]memory.Memory, error) {
 	found, err := p.engine.Store.Get(r.Context(), v.owner, ids...)
 	out := make(map[string]memory.Memory, len(found))
 	for _, m := range found {
@@ -229,15 +229,15 @@ func (p *Page) stored(r *http.Request, v visit, ids ...string) (map[string]memor
 }
 
 // hitRows returns a trace's memories in their current state, or the traced text of memories that no longer exist.
-func (p *Page) hitRows(r *http.Request, v visit, hits []memory.TraceHit, back string) (rows []row, err error) {
+func (p *Page) hitRows(r *http.Request, v visit, hits []memory.TraceHit, returnTo string) (rows []row, err error) {
 	ids := make([]string, 0, len(hits))
 	for _, h := range hits {
 		ids = append(ids, h.ID)
 	}
-	known, err := p.stored(r, v, ids...)
+	byID, err := p.memoriesByID(r, v, ids...)
 	for _, h := range hits {
-		one := row{Memory: client.Memory{ID: h.ID, Kind: h.Kind}, Back: back, Why: barOf(h.Score, h.Why, p.Recency), Cut: cmp.Or(stages[h.Cut], h.Cut)}
-		if m, ok := known[h.ID]; ok {
+		one := row{Memory: client.Memory{ID: h.ID, Kind: h.Kind}, Back: returnTo, Why: scoreBarOf(h.Score, h.Why, p.Recency), CutReason: cmp.Or(omissionReasons[h.Cut], h.Cut)}
+		if m, ok := byID[h.ID]; ok {
 			one.Memory = client.View(m)
 		}
 		one.Content = cmp.Or(one.Content, h.Content, h.ID)
@@ -248,18 +248,18 @@ func (p *Page) hitRows(r *http.Request, v visit, hits []memory.TraceHit, back st
 
 // omittedRows returns the candidates that a search omitted and that still exist, best first. The id of a profile
 // entry is its key.
-func (p *Page) cut(r *http.Request, v visit, t memory.Trace, here string) ([]row, error) {
-	rows, err := p.hitRows(r, v, t.Cut, here)
+func (p *Page) omittedRows(r *http.Request, v visit, t memory.Trace, returnTo string) ([]row, error) {
+	rows, err := p.hitRows(r, v, t.Cut, returnTo)
 	return slices.DeleteFunc(rows, func(r row) bool { return r.Status == "" && r.Kind != recall.KindProfile }), err
 }
 
 // filterChoices returns the categories and tags to choose from, including the chosen category and tag.
-func (p *Page) facets(r *http.Request, v visit, a asking) (categories, tags []string, err error) {
-	page, err := p.engine.List(r.Context(), v.owner, memory.Query{Limit: facets})
+func (p *Page) filterChoices(r *http.Request, v visit, filter listFilter) (categories, tags []string, err error) {
+	page, err := p.engine.List(r.Context(), v.owner, memory.Query{Limit: maxFacetFacts})
 	if err != nil {
 		return nil, nil, err
 	}
-	categories, tags = []string{a.Category}, []string{a.Tag}
+	categories, tags = []string{filter.Category}, []string{filter.Tag}
 	for _, m := range page.Memories {
 		categories = append(categories, m.Fact.Category)
 		tags = append(tags, m.Fact.Tags...)
@@ -268,11 +268,11 @@ func (p *Page) facets(r *http.Request, v visit, a asking) (categories, tags []st
 }
 
 // distinct sorts the values and removes duplicates and "".
-func distinct(in []string) []string {
-	slices.Sort(in)
-	in = slices.Compact(in)
-	if len(in) > 0 && in[0] == "" {
-		in = in[1:]
+func distinct(values []string) []string {
+	slices.Sort(values)
+	values = slices.Compact(values)
+	if len(values) > 0 && values[0] == "" {
+		values = values[1:]
 	}
-	return in
+	return values
 }

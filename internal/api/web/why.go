@@ -9,7 +9,7 @@ import (
 )
 
 // scoreBar explains a score as a stacked bar. The segments' sizes add up to the score; the full bar is 1.
-type bar struct {
+type scoreBar struct {
 	Score    float64
 	Core     bool // the memory is in every prompt, so it has no search score
 	Segments []segment
@@ -24,13 +24,13 @@ type segment struct {
 }
 
 // reasonKind groups ranking cues under one name; nil cues means all remaining cues.
-type reason struct {
+type reasonKind struct {
 	name, class string
 	cues        []string
 }
 
 // reasonKinds are the kinds of reason. The last covers the person, time, number or place that a question asks for.
-var reasons = []reason{
+var reasonKinds = []reasonKind{
 	{"words", "w-words", []string{"words", "related", "class", "title", "peak"}},
 	{"meaning", "w-vector", []string{"vector"}},
 	{"nearby messages", "w-talk", []string{"session", "topic", "reply", "opens"}},
@@ -38,33 +38,33 @@ var reasons = []reason{
 }
 
 // scoreBarOf splits a score into relevance, by the cues that favor the memory, and recency (weight 0 to 1).
-func barOf(score float64, why memory.Why, recency float64) *bar {
-	b := &bar{Score: score, Reasons: recall.Reasons(why), Numbers: recall.Numbers(why), Core: why.Get("core") > 0}
-	shares, sum := make([]float64, len(reasons)), 0.0
+func scoreBarOf(score float64, why memory.Why, recency float64) *scoreBar {
+	b := &scoreBar{Score: score, Reasons: recall.ReasonText(why), Numbers: recall.PartsText(why), Core: why.Get("core") > 0}
+	sums, sum := make([]float64, len(reasonKinds)), 0.0
 	for _, part := range why {
 		cue, ok := strings.CutPrefix(part.Name, "cue.")
 		if !ok || part.Value <= 0 {
 			continue
 		}
-		i := slices.IndexFunc(reasons, func(r reason) bool { return r.cues == nil || slices.Contains(r.cues, cue) })
-		shares[i] += part.Value
+		i := slices.IndexFunc(reasonKinds, func(r reasonKind) bool { return r.cues == nil || slices.Contains(r.cues, cue) })
+		sums[i] += part.Value
 		sum += part.Value
 	}
 	relevant, recent := (1-recency)*why.Get("relevance"), recency*why.Get("recency")
 	length := min(max(score, 0), 1)
 	if relevant+recent <= 0 || sum <= 0 {
-		b.add("score", "w-words", length)
+		b.addSegment("score", "w-words", length)
 		return b
 	}
 	unit := length / (relevant + recent)
-	for i, r := range reasons {
-		b.add(r.name, r.class, unit*relevant*shares[i]/sum)
+	for i, r := range reasonKinds {
+		b.addSegment(r.name, r.class, unit*relevant*sums[i]/sum)
 	}
-	b.add("recency", "w-recency", unit*recent)
+	b.addSegment("recency", "w-recency", unit*recent)
 	return b
 }
 
-func (b *bar) add(name, class string, size float64) {
+func (b *scoreBar) addSegment(name, class string, size float64) {
 	if size < 0.005 {
 		return
 	}
@@ -76,7 +76,7 @@ func (b *bar) add(name, class string, size float64) {
 }
 
 // omissionReasons describe, by the name of a ranking stage, why a search omitted a memory.
-var stages = map[string]string{
+var omissionReasons = map[string]string{
 	"answered": "nothing answers the question well enough", "threshold": "not relevant enough", "limit": "other memories are better",
 	"duplicate": "repeats a better memory", "echo": "only repeats the question", "slight": "has almost no content",
 	"neighbour": "only next to a relevant turn",

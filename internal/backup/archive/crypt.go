@@ -14,7 +14,7 @@ import (
 // ageHeader is the beginning of every file encrypted by age, except armored files.
 const ageHeader = "age-encryption.org/v1\n"
 
-const secretKey = "AGE-SECRET-KEY-" // prefix of an age identity
+const identityPrefix = "AGE-SECRET-KEY-" // prefix of an age identity
 
 // NewEncrypted begins an archive encrypted for an age recipient, and for the returned identity, with
 // which the caller can check the archive. An empty recipient means no encryption.
@@ -22,32 +22,32 @@ func NewEncrypted(w io.Writer, recipient string) (_ *Writer, identity string, er
 	if recipient == "" {
 		return NewWriter(w), "", nil
 	}
-	all, err := age.ParseRecipients(strings.NewReader(recipient))
+	recipients, err := age.ParseRecipients(strings.NewReader(recipient))
 	if err != nil { // the error may contain an identity, which is secret
 		return nil, "", memory.Errorf(memory.Invalid, "invalid age recipient; a recipient begins with age1, and age-keygen -y FILE prints the recipient of an identity")
 	}
-	own, err := age.GenerateX25519Identity()
+	makerIdentity, err := age.GenerateX25519Identity()
 	if err != nil {
 		return nil, "", err
 	}
-	sealed, err := age.Encrypt(w, append(all, own.Recipient())...)
+	encrypted, err := age.Encrypt(w, append(recipients, makerIdentity.Recipient())...)
 	if err != nil {
 		return nil, "", memory.Errorf(memory.Invalid, "%v", err)
 	}
-	to := NewWriter(sealed)
-	to.sealed = sealed
-	return to, own.String(), nil
+	to := NewWriter(encrypted)
+	to.encryption = encrypted
+	return to, makerIdentity.String(), nil
 }
 
 // decrypt returns a reader of a file's plain bytes, and their number; it writes no plain bytes to disk.
 // The text identity is an identity, or the path of a file with identities.
-func decrypted(f io.ReaderAt, size int64, identity string) (io.ReaderAt, int64, error) {
+func decrypt(f io.ReaderAt, size int64, identity string) (io.ReaderAt, int64, error) {
 	head := make([]byte, len(ageHeader))
 	if n, _ := f.ReadAt(head, 0); string(head[:n]) != ageHeader {
 		return f, size, nil
 	}
 	text := []byte(identity)
-	if !strings.HasPrefix(identity, secretKey) {
+	if !strings.HasPrefix(identity, identityPrefix) {
 		text, _ = os.ReadFile(identity) // an unreadable file means no identities
 	}
 	identities, err := age.ParseIdentities(bytes.NewReader(text))

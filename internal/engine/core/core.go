@@ -21,19 +21,19 @@ import (
 type Core struct {
 	Parts
 
-	Opts       Options
-	Blocks     *BlockCache
-	Writes     *KeyedMutex
-	Idle       IdleGate
-	Closed     ClosedOwners
-	names      recent.Map[memory.Owner, string] // display names that this process read or wrote
-	Clients    clientsSeen
-	Background sync.WaitGroup // background work of chats that may outlast their requests
+	Opts              Options
+	Blocks            *BlockCache
+	ConversationLocks *KeyedMutex
+	Idle              IdleGate
+	ClosedOwners      ClosedOwners
+	displayNames      recent.Map[memory.Owner, string] // display names that this process read or wrote
+	Clients           lastClients
+	Background        sync.WaitGroup // background work of chats that may outlast their requests
 }
 
 // New returns a core with the parts and options.
 func New(parts Parts, opts Options) *Core {
-	return &Core{Parts: parts, Opts: opts, Blocks: NewBlockCache(), Writes: NewKeyedMutex()}
+	return &Core{Parts: parts, Opts: opts, Blocks: NewBlockCache(), ConversationLocks: NewKeyedMutex()}
 }
 
 // Ping reports whether the store answers. A database store pings its database.
@@ -50,52 +50,52 @@ func Ping(ctx context.Context, store memory.Store) error {
 
 // secretMargin is the number of bytes after limits.text that are searched for secrets, so that a
 // secret at the limit is recognized. It exceeds the length of a private key.
-const secretLength = 8 << 10
+const secretMargin = 8 << 10
 
 // CutMark returns the text that ends a message cut to limits.text, or "" for shorter messages.
-func (e *Core) CutMark(words string) string {
-	if e.Opts.MaxText <= 0 || len(words) <= e.Opts.MaxText {
+func (e *Core) CutMark(content string) string {
+	if e.Opts.MaxText <= 0 || len(content) <= e.Opts.MaxText {
 		return ""
 	}
-	return fmt.Sprintf("\n[cut: %d bytes in all, SHA-256 %x]", len(words), sha256.Sum256([]byte(words)))
+	return fmt.Sprintf("\n[cut: %d bytes in all, SHA-256 %x]", len(content), sha256.Sum256([]byte(content)))
 }
 
 // Truncated returns a copy of a message, cut to limits.text and [secretMargin].
-func (e *Core) Beginning(words string) string {
-	return strings.Clone(Clip(words, e.Opts.MaxText+secretLength))
+func (e *Core) Truncated(content string) string {
+	return strings.Clone(Clip(content, e.Opts.MaxText+secretMargin))
 }
 
 // CutMessages cuts the chat's messages that exceed limits.text, and returns their cut marks by index.
 // The messages keep the digests of their complete texts, which placement compares.
 func (e *Core) CutMessages(chat *chatapi.Chat) map[int]string {
-	marks := map[int]string{}
+	cutMarks := map[int]string{}
 	for i := range chat.Messages {
 		m := &chat.Messages[i]
 		if mark := e.CutMark(m.Text); mark != "" {
-			marks[i], m.Text = mark, e.Beginning(m.Text)
+			cutMarks[i], m.Text = mark, e.Truncated(m.Text)
 		}
 	}
-	return marks
+	return cutMarks
 }
 
 // StoredText returns the stored form of a message: without secrets and, if mark is not empty, cut to
 // limits.text and followed by mark.
-func (e *Core) Stored(words, mark string) string {
-	words = learn.Redact(words, e.Opts.Learn.Personal)
+func (e *Core) StoredText(content, mark string) string {
+	content = learn.Redact(content, e.Opts.Learn.RedactPersonal)
 	if mark == "" {
-		return words
+		return content
 	}
-	return Clip(words, max(0, e.Opts.MaxText-len(mark))) + mark
+	return Clip(content, max(0, e.Opts.MaxText-len(mark))) + mark
 }
 
 // Acceptance determines who must accept a fact before it is shared with another user.
 type Acceptance string
 
 // ByBranchSwitch is the author of changes after turns left or rejoined the current branch.
-var ByDialog = memory.Author{Kind: memory.ByRule, Name: "dialog"}
+var ByBranchSwitch = memory.Author{Kind: memory.ByRule, Name: "dialog"}
 
 // CatchPanic runs do and returns its error or its panic as an error, so that a chat can continue.
-func Guarded(e *Core, do func() error) (err error) {
+func CatchPanic(e *Core, do func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			e.Log.Error("panic", "panic", v, "stack", string(debug.Stack()))
@@ -113,14 +113,14 @@ func Async[T any](e *Core, do func() (T, error)) (wait func(context.Context) (T,
 	done := make(chan struct{})
 	e.Background.Go(func() {
 		defer close(done)
-		err = Guarded(e, func() (err error) { value, err = do(); return err })
+		err = CatchPanic(e, func() (err error) { value, err = do(); return err })
 	})
-	return func(ctx context.Context) (none T, _ error) {
+	return func(ctx context.Context) (zero T, _ error) {
 		select {
 		case <-done:
 			return value, err
 		case <-ctx.Done():
-			return none, ctx.Err()
+			return zero, ctx.Err()
 		}
 	}
 }

@@ -16,37 +16,37 @@ const (
 
 	// IdleMaxWait bounds the wait for an idle moment. Under constant load, a worker still runs ten
 	// jobs a second.
-	IdlePatience = 100 * time.Millisecond
+	IdleMaxWait = 100 * time.Millisecond
 )
 
 // IdleGate counts waiting questions, so that learning uses the processors only between questions.
 type IdleGate struct {
-	asked atomic.Int32 // number of waiting questions
-	last  atomic.Int64 // when a question last stopped waiting, in Unix nanoseconds
-	woken atomic.Bool  // true while a goroutine waits to wake the job runner
+	waiting     atomic.Int32 // number of waiting questions
+	lastWaiting atomic.Int64 // when a question last stopped waiting, in Unix nanoseconds
+	waking      atomic.Bool  // true while a goroutine waits to wake the job runner
 }
 
 // BeginQuestion counts a waiting question until end is called.
-func (l *IdleGate) Begin() (end func()) {
-	l.asked.Add(1)
+func (l *IdleGate) BeginQuestion() (end func()) {
+	l.waiting.Add(1)
 	return func() {
-		l.last.Store(time.Now().UnixNano())
-		l.asked.Add(-1)
+		l.lastWaiting.Store(time.Now().UnixNano())
+		l.waiting.Add(-1)
 	}
 }
 
 // busy reports whether a question is waiting.
-func (l *IdleGate) busy() bool { return l.asked.Load() > 0 }
+func (l *IdleGate) busy() bool { return l.waiting.Load() > 0 }
 
 // IsIdle reports whether no question has waited for [IdleTime].
-func (l *IdleGate) Quiet() bool {
-	return !l.busy() && time.Since(time.Unix(0, l.last.Load())) >= IdleTime
+func (l *IdleGate) IsIdle() bool {
+	return !l.busy() && time.Since(time.Unix(0, l.lastWaiting.Load())) >= IdleTime
 }
 
 // Wait returns once no question has waited for [IdleTime], when ctx ends, or after [IdleMaxWait].
 func (l *IdleGate) Wait(ctx context.Context) {
-	for range IdlePatience / IdleTime {
-		if l.Quiet() {
+	for range IdleMaxWait / IdleTime {
+		if l.IsIdle() {
 			return
 		}
 		select {
@@ -74,12 +74,12 @@ func (e *Core) Warm(owner memory.Owner) {
 // WakeWhenIdle wakes the job runner once no question is waiting: claiming a job needs a commit, which
 // would slow down the next question.
 func (e *Core) WakeWhenIdle() {
-	if e.Idle.woken.Swap(true) {
+	if e.Idle.waking.Swap(true) {
 		return
 	}
 	e.Background.Go(func() {
 		e.Idle.Wait(context.Background())
-		e.Idle.woken.Store(false)
+		e.Idle.waking.Store(false)
 		e.Wake()
 	})
 }

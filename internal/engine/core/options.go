@@ -33,60 +33,60 @@ type Parts struct {
 
 // Options are an engine's settings. Package loci sets all fields; zero values are not defaults.
 type Options struct {
-	TopK          int           // number of recalled memories; negative: the default of [Options.DefaultTopK]
-	Budget        int           // size of a block, in tokens
-	Threshold     float64       // minimum score; negative: the calibrated value
-	OwnEmbedder   bool          // the profile names the embedder, so duplicates are found by plain cosine
-	RecencyWeight float64       // 0 to 1
-	Deadline      time.Duration // time limit of recall in a chat, by words or with remote models
-	DeadlineMax   time.Duration // the time limit with slow local models
-	Recall        Rules
-	Words         *Scale // replaces Threshold and Recall.Measure for a lexical embedder; nil: no replacement
-	LearnAfter    Trigger
-	LearnModel    string // empty: the model of the user's last chat
-	ClientKeys    bool   // the learning model gets the API key of the user's last chat
-	Rules         bool   // learn by rules if no model is configured or if it keeps failing
-	Assistant     bool   // also learn from the assistant's turns
-	MaxText       int    // bytes of one memory or message
-	History       History
-	Intents       string // method that finds a query's intent; empty: keywords
-	LogContent    bool   // log the texts of memories and models, not only ids
-	Accept        Acceptance
-	Channels      Channels // access of an Open WebUI channel; empty: ChannelsOff
-	Learn         Learning
+	TopK               int           // number of recalled memories; negative: the default of [Options.DefaultTopK]
+	Budget             int           // size of a block, in tokens
+	Threshold          float64       // minimum score; negative: the calibrated value
+	ProfileEmbedder    bool          // the profile names the embedder, so duplicates are found by plain cosine
+	RecencyWeight      float64       // 0 to 1
+	Deadline           time.Duration // time limit of recall in a chat, by words or with remote models
+	MaxDeadline        time.Duration // the time limit with slow local models
+	Recall             RecallRules
+	LexicalScale       *RelevanceScale // replaces Threshold and Recall.Measure for a lexical embedder; nil: no replacement
+	LearnAfter         Trigger
+	LearnModel         string // empty: the model of the user's last chat
+	ClientKeys         bool   // the learning model gets the API key of the user's last chat
+	LearnByRules       bool   // learn by rules if no model is configured or if it keeps failing
+	LearnFromAssistant bool   // also learn from the assistant's turns
+	MaxText            int    // bytes of one memory or message
+	History            History
+	IntentMethod       string // method that finds a query's intent; empty: keywords
+	LogContent         bool   // log the texts of memories and models, not only ids
+	Accept             Acceptance
+	Channels           Channels // access of an Open WebUI channel; empty: ChannelsOff
+	Learn              Learning
 }
 
 // RelevanceScale is a measure of relevance and its threshold.
-type Scale struct {
+type RelevanceScale struct {
 	Measure   recall.Measure
 	Threshold float64 // negative: the calibrated value
 }
 
 // DefaultTopK returns the number of memories for a chat or for an explicit search.
-func (o Options) Most(chat bool) int {
+func (o Options) DefaultTopK(forChat bool) int {
 	switch {
 	case o.TopK >= 0:
 		return o.TopK
-	case chat:
+	case forChat:
 		return recall.DefaultTopK
 	}
-	return recall.DefaultAsked
+	return recall.DefaultSearchTopK
 }
 
 // Learning configures from which messages Loci learns, and how.
 type Learning struct {
-	Every     int           // number of user messages per lesson; 0 counts as 1
-	Exchanges int           // number of the first exchange in a conversation to learn from; 0 counts as 1
-	Scope     FactScope     // scope of learned facts; empty: OfUser
-	Idle      time.Duration // idle time after which a conversation's remaining messages are learned from
-	Context   int           // number of earlier messages that the model also reads
+	MessagesPerLesson int           // number of user messages per lesson; 0 counts as 1
+	FirstExchange     int           // number of the first exchange in a conversation to learn from; 0 counts as 1
+	Scope             FactScope     // scope of learned facts; empty: OfUser
+	IdleTime          time.Duration // idle time after which a conversation's remaining messages are learned from
+	ContextMessages   int           // number of earlier messages that the model also reads
 
-	Trust    string // when a model's facts become active without review: tried, always or never
-	Personal bool   // redact personal identifiers before learning and storing
-	Spending Spending
-	Review   Review
-	Summary  Summaries
-	Upkeep   Upkeep
+	Trust          string // when a model's facts become active without review: tried, always or never
+	RedactPersonal bool   // redact personal identifiers before learning and storing
+	Spending       Spending
+	Review         Review
+	Summary        Summaries
+	Upkeep         Upkeep
 }
 
 // MaxMessages bounds the new messages of a chat request that are stored, and the turns of a stored
@@ -105,9 +105,9 @@ const (
 
 // SetFlags sets the flags of a turn of history. afterObserved reports whether the turn follows observed
 // turns; the turn is then part of the user's chat and may be recalled.
-func (h History) Mark(t *memory.Turn, heard bool) {
+func (h History) SetFlags(t *memory.Turn, afterObserved bool) {
 	t.NoLearn = t.NoLearn || h != LearnHistory || t.Role != memory.RoleUser
-	t.History = !heard && h != RecallHistory && h != LearnHistory
+	t.History = !afterObserved && h != RecallHistory && h != LearnHistory
 }
 
 // Review determines which learned facts a person must review.
@@ -124,7 +124,7 @@ type Trigger string
 const (
 	AfterExchange Trigger = "exchange"
 	AfterUser     Trigger = "user"
-	Never         Trigger = "never"
+	NeverLearn    Trigger = "never"
 )
 
 // Time returns the current time in the precision that Loci stores.
@@ -135,7 +135,7 @@ func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // IDForKey returns an id derived from an owner and an idempotency key, so that a repeated request writes
 // only once. Without a key it returns a new id.
-func IDFor(owner memory.Owner, key string) string {
+func IDForKey(owner memory.Owner, key string) string {
 	if key == "" {
 		return NewID()
 	}
@@ -174,51 +174,51 @@ const (
 // limit, learning stops; chats continue.
 type Spending struct {
 	InputPrice, OutputPrice float64 // per million tokens, in any currency
-	DayTokens               int64   // 0: unlimited
+	DailyTokenLimit         int64   // 0: unlimited
 }
 
 // Cost returns the cost of a reply, in the currency of the prices.
-func (s Spending) Cost(input, output int64) float64 {
-	return (float64(input)*s.InputPrice + float64(output)*s.OutputPrice) / 1e6
+func (s Spending) Cost(inputTokens, outputTokens int64) float64 {
+	return (float64(inputTokens)*s.InputPrice + float64(outputTokens)*s.OutputPrice) / 1e6
 }
 
 // WaitsForSeveral reports whether learning waits for several messages or exchanges.
-func (l Learning) Counts() bool { return l.Every > 1 || l.Exchanges > 1 }
+func (l Learning) WaitsForSeveral() bool { return l.MessagesPerLesson > 1 || l.FirstExchange > 1 }
 
 // Summaries determines how often conversations are summarized.
 type Summaries struct {
-	Every int  // number of exchanges between summaries; 0: no summaries
-	Keep  bool // retain earlier summaries; a new summary then covers only the last turns (design 2)
+	EveryExchanges int  // number of exchanges between summaries; 0: no summaries
+	RetainEarlier  bool // retain earlier summaries; a new summary then covers only the last turns (design 2)
 }
 
 // Numbers of turns of a summary: after an earlier summary, and without an earlier summary. The second
 // is larger, so that a forgotten summary can be rewritten.
 const (
-	SummaryTurns = 12
-	SummaryFirst = 60
-	summaryLeast = 4 // minimum number of turns of a summary, unless summaries are due sooner
+	SummaryTurns      = 12
+	FirstSummaryTurns = 60
+	minSummaryTurns   = 4 // minimum number of turns of a summary, unless summaries are due sooner
 )
 
 // MinTurns returns the minimum number of turns of a summary.
-func (s Summaries) Least() int { return min(summaryLeast, 2*s.Every-1) }
+func (s Summaries) MinTurns() int { return min(minSummaryTurns, 2*s.EveryExchanges-1) }
 
 // RuleBased is the model name of summaries that rules wrote.
 const RuleBased = "rule_based"
 
 // Due reports whether a summary is due after the number of exchanges grew.
-func (s Summaries) Due(before, after int) bool {
-	return s.Every == 1 || s.Every > 0 && after/s.Every > before/s.Every
+func (s Summaries) Due(oldExchanges, newExchanges int) bool {
+	return s.EveryExchanges == 1 || s.EveryExchanges > 0 && newExchanges/s.EveryExchanges > oldExchanges/s.EveryExchanges
 }
 
 // SummaryJob returns the job that summarizes a conversation. cause makes its id unique.
-func SummaryJob(owner memory.Owner, conversation, after string) memory.Job {
-	return memory.Job{ID: "summarize-" + conversation + "-" + after, Owner: owner, Kind: memory.JobSummarize, Conversation: conversation}
+func SummaryJob(owner memory.Owner, conversation, cause string) memory.Job {
+	return memory.Job{ID: "summarize-" + conversation + "-" + cause, Owner: owner, Kind: memory.JobSummarize, Conversation: conversation}
 }
 
 // Summaries returns a conversation's active summaries, newest first.
 func (e *Core) Summaries(ctx context.Context, owner memory.Owner, conversation string) ([]memory.Summary, error) {
 	var out []memory.Summary
-	err := e.Everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation}, func(m memory.Memory) {
+	err := e.EachMemory(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation}, func(m memory.Memory) {
 		out = append(out, *m.Summary)
 	})
 	return out, err

@@ -21,30 +21,30 @@ const (
 
 // ReservedPrefix is the prefix of the profile keys that Loci uses for a user's settings. Changes of these
 // entries are in the journal, but models do not see the entries.
-const OwnKeys = "loci."
+const ReservedPrefix = "loci."
 
 // PauseKey is the key of the profile entry that stores a [Pause].
-const PauseKey = OwnKeys + "pause"
+const PauseKey = ReservedPrefix + "pause"
 
 // SetPause pauses or resumes an owner's memory. A repeated idempotency key does nothing.
-func (e *Core) Pause(ctx context.Context, owner memory.Owner, p Pause, key string, author memory.Author) error {
+func (e *Core) SetPause(ctx context.Context, owner memory.Owner, pause Pause, key string, author memory.Author) error {
 	ctx = memory.ForWrite(ctx)
-	switch p {
+	switch pause {
 	case PauseNone, PauseLearning, PauseMemory:
 	default:
-		return memory.Errorf(memory.Invalid, "pause: invalid value %q (valid: %s, %s, %s)", p, PauseNone, PauseLearning, PauseMemory)
+		return memory.Errorf(memory.Invalid, "pause: invalid value %q (valid: %s, %s, %s)", pause, PauseNone, PauseLearning, PauseMemory)
 	}
-	done, err := e.ChangesByKey(ctx, owner, key)
+	earlier, err := e.ChangesByKey(ctx, owner, key)
 	switch {
 	case err != nil:
 		return err
-	case len(done) > 0 && (done[0].After.Profile == nil || done[0].After.Profile.Value != string(p)):
+	case len(earlier) > 0 && (earlier[0].After.Profile == nil || earlier[0].After.Profile.Value != string(pause)):
 		return ErrOtherRequest
-	case len(done) > 0:
+	case len(earlier) > 0:
 		return nil
 	}
-	err = Replan(ctx, func() error {
-		_, err := e.trySetProfile(ctx, owner, IDFor(owner, key), PauseKey, string(p), author)
+	err = RetryOnConflict(ctx, func() error {
+		_, err := e.trySetProfileEntry(ctx, owner, IDForKey(owner, key), PauseKey, string(pause), author)
 		return err
 	})
 	if err != nil {
@@ -55,8 +55,8 @@ func (e *Core) Pause(ctx context.Context, owner memory.Owner, p Pause, key strin
 
 // CurrentPause returns an owner's pause, or [PauseUnknown] if the store does not reply. The pause is
 // not cached, since another process may change it.
-func (e *Core) Paused(ctx context.Context, owner memory.Owner) Pause {
-	p, err := e.AskPaused(ctx, owner)
+func (e *Core) CurrentPause(ctx context.Context, owner memory.Owner) Pause {
+	p, err := e.ReadPause(ctx, owner)
 	if err != nil {
 		return PauseUnknown
 	}
@@ -64,7 +64,7 @@ func (e *Core) Paused(ctx context.Context, owner memory.Owner) Pause {
 }
 
 // ReadPause returns an owner's pause, or the store's error.
-func (e *Core) AskPaused(ctx context.Context, owner memory.Owner) (Pause, error) {
+func (e *Core) ReadPause(ctx context.Context, owner memory.Owner) (Pause, error) {
 	entries, err := e.Store.Profile(ctx, owner, memory.At{})
 	if err != nil {
 		return PauseUnknown, fmt.Errorf("read whether memory is paused: %w", err)

@@ -9,13 +9,13 @@ import (
 )
 
 // IsRemote reports whether a model runs on a server. Writes do not wait for a remote model.
-func Remote(model any) bool {
+func IsRemote(model any) bool {
 	r, ok := model.(interface{ Remote() bool })
 	return ok && r.Remote()
 }
 
 // SkipReason returns why an embedder or a reranker is currently not used, or nil if it is used.
-func Skipped(model any) error {
+func SkipReason(model any) error {
 	if s, ok := model.(interface{ Skipped() error }); ok {
 		return s.Skipped()
 	}
@@ -23,22 +23,22 @@ func Skipped(model any) error {
 }
 
 // CompareTimeout bounds the wait for a remote embedder that embeds a text to compare with memory.
-const ComparingTime = 2 * time.Second
+const CompareTimeout = 2 * time.Second
 
 // VectorToCompare embeds a text to compare with stored texts. The vector is nil if a remote
 // embedder is unavailable; the comparison then uses only words.
 func (e *Core) VectorToCompare(ctx context.Context, content string) ([]float32, error) {
-	within := ctx
-	if Remote(e.Embedder) {
+	embedCtx := ctx
+	if IsRemote(e.Embedder) {
 		var cancel context.CancelFunc
-		within, cancel = context.WithTimeout(ctx, ComparingTime)
+		embedCtx, cancel = context.WithTimeout(ctx, CompareTimeout)
 		defer cancel()
 	}
-	vectors, err := e.Embedder.Embed(within, memory.AsDocument, content)
+	vectors, err := e.Embedder.Embed(embedCtx, memory.AsDocument, content)
 	switch {
 	case err == nil:
 		return vectors[0], nil
-	case Remote(e.Embedder) && ctx.Err() == nil:
+	case IsRemote(e.Embedder) && ctx.Err() == nil:
 		e.Log.Warn("memories are compared only by words", "err", err)
 		return nil, nil
 	}
@@ -47,7 +47,7 @@ func (e *Core) VectorToCompare(ctx context.Context, content string) ([]float32, 
 
 // DocumentVectors embeds the texts of memories. It returns nil for a remote embedder: a job embeds later.
 func (e *Core) DocumentVectors(ctx context.Context, ids, texts []string) ([]memory.Vector, error) {
-	if len(texts) == 0 || Remote(e.Embedder) {
+	if len(texts) == 0 || IsRemote(e.Embedder) {
 		return nil, nil
 	}
 	values, err := e.Embedder.Embed(ctx, memory.AsDocument, texts...)
@@ -75,7 +75,7 @@ func (e *Core) TextVectors(ctx context.Context, id, content string) ([]memory.Ve
 func (e *Core) TurnVectors(ctx context.Context, turns []memory.Turn) ([]memory.Vector, error) {
 	var ids, texts []string
 	for _, t := range turns {
-		if t.Content != "" && t.Tells() {
+		if t.Content != "" && t.Informative() {
 			ids, texts = append(ids, t.ID), append(texts, t.Content)
 		}
 	}

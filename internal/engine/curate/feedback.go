@@ -32,19 +32,19 @@ const (
 )
 
 // Rate changes the confidence of a live fact by a person's verdict. The change can be undone.
-func (e *Curator) Rate(ctx context.Context, owner memory.Owner, id string, v Verdict, key string, author memory.Author) (memory.Fact, error) {
-	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
+func (e *Curator) Rate(ctx context.Context, owner memory.Owner, id string, verdict Verdict, key string, author memory.Author) (memory.Fact, error) {
+	return e.changeFact(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		switch {
 		case !f.Status.Live():
 			return "", "", memory.Errorf(memory.Conflict, "%s is %s; restore it first", id, f.Status)
-		case v == Useful:
+		case verdict == Useful:
 			f.Confidence += (1 - f.Confidence) * usefulGain
-		case v == Wrong:
+		case verdict == Wrong:
 			f.Confidence *= wrongFactor
 		default:
-			return "", "", memory.Errorf(memory.Invalid, "verdict: invalid value %q (valid: %s, %s)", v, Useful, Wrong)
+			return "", "", memory.Errorf(memory.Invalid, "verdict: invalid value %q (valid: %s, %s)", verdict, Useful, Wrong)
 		}
-		return memory.ActionUpdate, "called " + string(v) + " by a person", nil
+		return memory.ActionUpdate, "called " + string(verdict) + " by a person", nil
 	})
 }
 
@@ -52,69 +52,69 @@ func (e *Curator) Rate(ctx context.Context, owner memory.Owner, id string, v Ver
 var byUse = memory.Author{Kind: memory.ByRule, Name: "use"}
 
 // UsesPerWrite is the number of used facts that are collected for one transaction.
-const UsesAtOnce = 8
+const UsesPerWrite = 8
 
 // Uses counts how often answers used an owner's facts since the last write. A crash loses the counts.
 type Uses struct {
-	of recent.Map[memory.Owner, map[string]int]
+	byOwner recent.Map[memory.Owner, map[string]int]
 }
 
 // Add counts the hits that an answer used.
 func (u *Uses) Add(owner memory.Owner, hits []memory.Hit) {
-	u.of.Update(owner, func(of map[string]int, _ bool) (map[string]int, bool) {
-		if of == nil {
-			of = map[string]int{}
+	u.byOwner.Update(owner, func(counts map[string]int, _ bool) (map[string]int, bool) {
+		if counts == nil {
+			counts = map[string]int{}
 		}
 		for _, h := range hits {
 			if f := h.Memory.Fact; f != nil && h.Memory.Link == nil && f.Scope.Owner == owner && f.Confidence < 1 {
-				of[f.ID]++
+				counts[f.ID]++
 			}
 		}
-		return of, len(of) > 0
+		return counts, len(counts) > 0
 	})
 }
 
 // Take returns and clears an owner's use counts by fact id, if at least minFacts facts were used.
-func (u *Uses) Take(owner memory.Owner, least int) (taken map[string]int) {
-	u.of.Update(owner, func(of map[string]int, _ bool) (map[string]int, bool) {
-		if len(of) < least {
-			return of, false
+func (u *Uses) Take(owner memory.Owner, minFacts int) (uses map[string]int) {
+	u.byOwner.Update(owner, func(counts map[string]int, _ bool) (map[string]int, bool) {
+		if len(counts) < minFacts {
+			return counts, false
 		}
-		taken = of
+		uses = counts
 		return nil, true
 	})
-	return taken
+	return uses
 }
 
 // CreditUses raises the confidence of used facts in one run, if at least minFacts facts were used. It
 // does not change their time of change. Uses of concurrently changed facts are lost.
-func (e *Curator) Credit(ctx context.Context, owner memory.Owner, least int) {
-	used := e.Used.Take(owner, least)
-	if len(used) == 0 {
+func (e *Curator) CreditUses(ctx context.Context, owner memory.Owner, minFacts int) {
+	uses := e.Uses.Take(owner, minFacts)
+	if len(uses) == 0 {
 		return
 	}
-	if err := e.creditAll(ctx, owner, used); err != nil {
-		e.Log.Warn("the uses of facts were not recorded", "owner", owner, "facts", len(used), "err", err)
+	if err := e.raiseConfidence(ctx, owner, uses); err != nil {
+		e.Log.Warn("the uses of facts were not recorded", "owner", owner, "facts", len(uses), "err", err)
 	}
 }
 
-func (e *Curator) creditAll(ctx context.Context, owner memory.Owner, used map[string]int) error {
+func (e *Curator) raiseConfidence(ctx context.Context, owner memory.Owner, uses map[string]int) error {
 	ctx = memory.ForWrite(ctx)
-	found, err := e.Store.Get(ctx, owner, slices.Sorted(maps.Keys(used))...)
+	memories, err := e.Store.Get(ctx, owner, slices.Sorted(maps.Keys(uses))...)
 	if err != nil {
 		return fmt.Errorf("read the used facts: %w", err)
 	}
 	var changes []memory.Change
-	for _, m := range found {
+	for _, m := range memories {
 		if m.Fact == nil || m.Link != nil || m.Fact.Status != memory.Active {
 			continue
 		}
 		next := *m.Fact
-		for range min(used[m.ID()], maxUses) {
+		for range min(uses[m.ID()], maxUses) {
 			next.Confidence += (1 - next.Confidence) * useGain
 		}
 		changes = append(changes, memory.Change{
-			Action: memory.ActionUpdate, After: memory.Image{Fact: &next}, Base: m.Fact.Version, Reason: "answers took it up", Author: byUse,
+			Action: memory.ActionUpdate, After: memory.State{Fact: &next}, Base: m.Fact.Version, Reason: "answers took it up", Author: byUse,
 		})
 	}
 	if len(changes) == 0 {

@@ -14,16 +14,16 @@ import (
 
 // UndoRequest selects what to undo by exactly one of Change, Run and ToTime.
 type UndoRequest struct {
-	Change      string
-	Run         string
-	ToTime      time.Time // undo all changes recorded later
-	Cascade     bool      // also undo later changes of the same targets
-	DryRun      bool      // return the planned changes without applying them
-	Idempotency string
+	Change         string
+	Run            string
+	ToTime         time.Time // undo all changes recorded later
+	Cascade        bool      // also undo later changes of the same targets
+	DryRun         bool      // return the planned changes without applying them
+	IdempotencyKey string
 }
 
 // UndoResult is the result of an undo or a dry run.
-type Undone struct {
+type UndoResult struct {
 	memory.Receipt                 // zero in a dry run
 	Changes        []memory.Change // in order of application
 	// Later are the later changes of the same targets, newest first; only a dry run sets them. Cascade
@@ -36,31 +36,31 @@ type Undone struct {
 //
 // Three kinds of changes cannot be undone: erasures, sharing, and closing or opening an owner. They cause
 // a Conflict. ToTime skips them, together with the changes that only followed a chat's branch.
-func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, author memory.Author) (Undone, error) {
+func (e *Curator) Undo(ctx context.Context, owner memory.Owner, req UndoRequest, author memory.Author) (UndoResult, error) {
 	ctx = memory.ForWrite(ctx)
-	named := 0
-	for _, supplied := range []bool{u.Change != "", u.Run != "", !u.ToTime.IsZero()} {
-		if supplied {
-			named++
+	criteria := 0
+	for _, isSet := range []bool{req.Change != "", req.Run != "", !req.ToTime.IsZero()} {
+		if isSet {
+			criteria++
 		}
 	}
-	if named != 1 {
-		return Undone{}, memory.Errorf(memory.Invalid, "set exactly one of change, run and to_time")
+	if criteria != 1 {
+		return UndoResult{}, memory.Errorf(memory.Invalid, "set exactly one of change, run and to_time")
 	}
-	run := memory.Run{ID: core.IDFor(owner, u.Idempotency), Kind: "undo", Author: author}
-	done, err := e.ChangesByKey(ctx, owner, u.Idempotency)
+	run := memory.Run{ID: core.IDForKey(owner, req.IdempotencyKey), Kind: "undo", Author: author}
+	earlier, err := e.ChangesByKey(ctx, owner, req.IdempotencyKey)
 	switch {
 	case err != nil:
-		return Undone{}, err
-	case len(done) > 0:
-		r := receiptOf(done)
-		slices.Reverse(done)
-		return Undone{Receipt: r, Changes: done}, nil
+		return UndoResult{}, err
+	case len(earlier) > 0:
+		r := receiptOf(earlier)
+		slices.Reverse(earlier)
+		return UndoResult{Receipt: r, Changes: earlier}, nil
 	}
-	var plan Undone
-	err = core.Replan(ctx, func() error {
-		if plan, err = e.undoing(ctx, owner, u, author); err != nil || u.DryRun {
-			return core.Lasting(err)
+	var plan UndoResult
+	err = core.RetryOnConflict(ctx, func() error {
+		if plan, err = e.planUndo(ctx, owner, req, author); err != nil || req.DryRun {
+			return core.Permanent(err)
 		}
 		if run.Vectors, err = e.FactVectors(ctx, plan.Changes); err != nil {
 			return err
@@ -70,28 +70,28 @@ func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, a
 	})
 	switch {
 	case err != nil:
-		return Undone{}, err
-	case u.DryRun:
+		return UndoResult{}, err
+	case req.DryRun:
 		return plan, nil
 	}
 	changes, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Run: run.ID})
 	slices.Reverse(changes)
-	return Undone{Receipt: plan.Receipt, Changes: changes}, err
+	return UndoResult{Receipt: plan.Receipt, Changes: changes}, err
 }
 
-func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest, author memory.Author) (Undone, error) {
-	targets, err := e.AllChanges(ctx, owner, memory.ChangeQuery{ID: u.Change, Run: u.Run, After: u.ToTime})
+func (e *Curator) planUndo(ctx context.Context, owner memory.Owner, req UndoRequest, author memory.Author) (UndoResult, error) {
+	targets, err := e.AllChanges(ctx, owner, memory.ChangeQuery{ID: req.Change, Run: req.Run, After: req.ToTime})
 	if err != nil {
-		return Undone{}, err
+		return UndoResult{}, err
 	}
-	if len(targets) == 0 && u.ToTime.IsZero() {
-		return Undone{}, memory.Errorf(memory.NotFound, "there is no change or run %q", u.Change+u.Run)
+	if len(targets) == 0 && req.ToTime.IsZero() {
+		return UndoResult{}, memory.Errorf(memory.NotFound, "there is no change or run %q", req.Change+req.Run)
 	}
 	journal := targets
-	if len(targets) > 0 && u.ToTime.IsZero() { // ToTime already selects all later changes
+	if len(targets) > 0 && req.ToTime.IsZero() { // ToTime already selects all later changes
 		first := targets[len(targets)-1]
 		if journal, err = e.AllChanges(ctx, owner, memory.ChangeQuery{After: first.At.Add(-time.Microsecond)}); err != nil {
-			return Undone{}, err
+			return UndoResult{}, err
 		}
 	}
 	erased := map[string]bool{}
@@ -100,8 +100,8 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 			erased[c.After.Target()] = true
 		}
 	}
-	if u.ToTime.IsZero() {
-		if err = notUndone(targets); err == nil {
+	if req.ToTime.IsZero() {
+		if err = checkUndoable(targets); err == nil {
 			err = checkErased(targets, erased)
 		}
 	} else {
@@ -109,28 +109,28 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 		journal = targets
 	}
 	if err != nil {
-		return Undone{}, err
+		return UndoResult{}, err
 	}
-	changes, err := learn.Undo(targets, journal, u.Cascade || u.DryRun, e.Time(), author)
+	changes, err := learn.Undo(targets, journal, req.Cascade || req.DryRun, e.Time(), author)
 	if err != nil {
-		return Undone{}, err
+		return UndoResult{}, err
 	}
 	if err := checkErased(changes, erased); err != nil {
-		return Undone{}, err
+		return UndoResult{}, err
 	}
-	now := map[string]memory.Image{} // current state by target
+	current := map[string]memory.State{} // current state by target
 	for _, c := range slices.Backward(journal) {
-		now[c.After.Target()] = c.After
+		current[c.After.Target()] = c.After
 	}
 	for i := range changes {
-		changes[i].Before = now[changes[i].After.Target()]
+		changes[i].Before = current[changes[i].After.Target()]
 	}
-	return Undone{Changes: changes, Later: Later(targets, journal)}, nil
+	return UndoResult{Changes: changes, Later: LaterChanges(targets, journal)}, nil
 }
 
 // checkUndoable returns a [memory.Conflict] for changes of sharing or of an owner's closing. Other users
 // may already depend on these changes, and only separate methods check their permissions.
-func notUndone(changes []memory.Change) error {
+func checkUndoable(changes []memory.Change) error {
 	for _, c := range changes {
 		switch p := c.After.Profile; {
 		case p == nil:
@@ -148,7 +148,7 @@ func notUndone(changes []memory.Change) error {
 func withoutRefused(changes []memory.Change) []memory.Change {
 	reopened := slices.ContainsFunc(changes, func(c memory.Change) bool { return c.After.Profile != nil && c.After.Profile.Key == core.ClosedKey })
 	return slices.DeleteFunc(changes, func(c memory.Change) bool {
-		return notUndone([]memory.Change{c}) != nil || reopened && c.After.Profile != nil && c.After.Profile.Key == core.PauseKey
+		return checkUndoable([]memory.Change{c}) != nil || reopened && c.After.Profile != nil && c.After.Profile.Key == core.PauseKey
 	})
 }
 
@@ -167,33 +167,33 @@ func checkErased(changes []memory.Change, erased map[string]bool) error {
 // undoableChanges removes changes of erased memories, and of memories that only followed a chat's
 // branch, since the chat continues from its current state.
 func undoableChanges(changes []memory.Change, erased map[string]bool) []memory.Change {
-	decided := map[string]bool{}
+	changedOtherwise := map[string]bool{}
 	for _, c := range changes {
-		if target := c.After.Target(); c.Author != core.ByDialog && !erased[target] {
-			decided[target] = true
+		if target := c.After.Target(); c.Author != core.ByBranchSwitch && !erased[target] {
+			changedOtherwise[target] = true
 		}
 	}
 	return slices.DeleteFunc(changes, func(c memory.Change) bool {
 		target := c.After.Target()
-		return erased[target] || !decided[target]
+		return erased[target] || !changedOtherwise[target]
 	})
 }
 
 // LaterChanges returns the changes of a journal, newest first, that follow targets and have the same
 // targets. Both facts of a replacement count as one target.
-func Later(targets, journal []memory.Change) []memory.Change {
+func LaterChanges(targets, journal []memory.Change) []memory.Change {
 	if len(targets) == len(journal) {
 		return nil
 	}
-	ours, things := map[string]bool{}, map[string]bool{}
+	targetChanges, targetNames := map[string]bool{}, map[string]bool{}
 	for _, c := range targets {
-		ours[c.ID], things[c.After.Target()] = true, true
+		targetChanges[c.ID], targetNames[c.After.Target()] = true, true
 		if c.OldID == "" || c.NewID == "" {
 			continue
 		}
 		for _, other := range journal {
 			if other.Run == c.Run && other.OldID != "" && other.NewID == c.NewID {
-				ours[other.ID], things[other.After.Target()] = true, true
+				targetChanges[other.ID], targetNames[other.After.Target()] = true, true
 			}
 		}
 	}
@@ -202,7 +202,7 @@ func Later(targets, journal []memory.Change) []memory.Change {
 		switch {
 		case c.ID == targets[len(targets)-1].ID:
 			return out
-		case !ours[c.ID] && things[c.After.Target()]:
+		case !targetChanges[c.ID] && targetNames[c.After.Target()]:
 			out = append(out, c)
 		}
 	}

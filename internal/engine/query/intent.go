@@ -51,7 +51,7 @@ func (e *Querier) Intent(ctx context.Context, q Request) Intent {
 			return i.intent
 		}
 	}
-	if e.Opts.Intents == IntentsByEmbedding {
+	if e.Opts.IntentMethod == IntentsByEmbedding {
 		return e.mostSimilarIntent(ctx, q.Text)
 	}
 	return IntentGeneral
@@ -64,32 +64,32 @@ const (
 )
 
 // maxIntentBytes bounds the bytes of a query that are compared with examples.
-const intentText = 4 << 10
+const maxIntentBytes = 4 << 10
 
 // minSimilarity is the minimum cosine between a query and the example of its intent.
 const minSimilarity = 0.5
 
 // mostSimilarIntent returns the intent with the example that is most similar to the text. If the embedder
 // fails or is too slow, it returns the general intent.
-func (e *Querier) mostSimilarIntent(ctx context.Context, words string) Intent {
+func (e *Querier) mostSimilarIntent(ctx context.Context, content string) Intent {
 	ctx, cancel := context.WithTimeout(ctx, e.Retrieve.Deadline())
 	defer cancel()
-	texts := []string{core.Clip(words, intentText)}
+	texts := []string{core.Clip(content, maxIntentBytes)}
 	for _, i := range intents {
 		texts = append(texts, i.example)
 	}
 	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, texts...)
-	if err != nil || len(text.Words(words)) == 0 {
+	if err != nil || len(text.Words(content)) == 0 {
 		return IntentGeneral
 	}
-	best, most := IntentGeneral, minSimilarity
+	best, bestCosine := IntentGeneral, minSimilarity
 	for i, v := range vectors[1:] {
 		dot := 0.0
 		for j, x := range v {
 			dot += float64(x) * float64(vectors[0][j])
 		}
-		if dot >= most {
-			best, most = intents[i].intent, dot
+		if dot >= bestCosine {
+			best, bestCosine = intents[i].intent, dot
 		}
 	}
 	return best

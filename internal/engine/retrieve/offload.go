@@ -16,29 +16,29 @@ import (
 
 const (
 	// bytesPerMemory is the approximate index size in bytes of a short memory with 384 dimensions.
-	perMemory = 1 << 10
+	bytesPerMemory = 1 << 10
 	// listWait is how long loading an owner waits for the list of large owners.
 	listWait = 20 * time.Millisecond
 	// maxSentIDs bounds the matching ids that are sent to the vector search. If more memories match,
 	// the search asks for so many results that some should match, at most maxOutsideResults.
-	fewPassing, mostPassing = 5000, 10_000
+	maxSentIDs, maxOutsideResults = 5000, 10_000
 )
 
 // VectorSearch searches vectors of active memories outside the resident index.
 type VectorSearch interface {
 	// Nearest returns the n memories with the vectors nearest to a question's vector, among the
 	// memories with these ids. nil ids means all memories of the owner.
-	Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) ([]memory.Near, error)
+	Nearest(ctx context.Context, owner memory.Owner, model string, questionVector []float32, ids []string, limit int) ([]memory.Neighbor, error)
 	// Vectors returns vectors by memory, in the format of package vector.
 	Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error)
 }
 
 // OffloadOptions are the settings of an [Offload].
 type OffloadOptions struct {
-	Above   int64 // index bytes of an owner, with vectors, above which the owner is offloaded; 0: all owners
-	Log     *slog.Logger
-	Large   func(ctx context.Context, memories int) ([]memory.Owner, error) // lists owners with more memories; may be nil
-	Prepare func(context.Context, memory.Owner) error                       // called once an owner is offloaded; may be nil
+	AboveBytes int64 // index bytes of an owner, with vectors, above which the owner is offloaded; 0: all owners
+	Log        *slog.Logger
+	ListLarge  func(ctx context.Context, moreThan int) ([]memory.Owner, error) // lists owners with more memories; may be nil
+	Prepare    func(context.Context, memory.Owner) error                       // called once an owner is offloaded; may be nil
 }
 
 // Offload is a resident index without the vectors of large owners, which a [VectorSearch] searches
@@ -46,13 +46,13 @@ type OffloadOptions struct {
 // candidates and scores. While the vector search fails, Offload searches only by words.
 type Offload struct {
 	*index.Index
-	model   string
-	outside VectorSearch
-	opts    OffloadOptions
+	model        string
+	vectorSearch VectorSearch
+	opts         OffloadOptions
 
 	ctx         context.Context // context of background work
-	stop        context.CancelFunc
-	work        sync.WaitGroup
+	cancel      context.CancelFunc
+	background  sync.WaitGroup
 	listed      chan struct{} // closed once the list of large owners is read
 	searchFails atomic.Bool   // true while the vector search fails
 	vectorsFail atomic.Bool   // true while reading candidates' vectors fails
@@ -62,37 +62,37 @@ type Offload struct {
 }
 
 // NewOffload returns a searcher with an index of its own. The caller must close it.
-func NewOffload(source memory.Source, indexed index.Options, outside VectorSearch, opts OffloadOptions) *Offload {
+func NewOffload(source memory.IndexSource, indexOpts index.Options, vectorSearch VectorSearch, opts OffloadOptions) *Offload {
 	ctx, stop := context.WithCancel(context.Background())
-	o := &Offload{model: indexed.Model, outside: outside, opts: opts, ctx: ctx, stop: stop, listed: make(chan struct{}), large: map[memory.Owner]bool{}}
-	indexed.Offloaded = o.offloads
-	o.Index = index.New(source, indexed)
-	o.work.Go(o.list)
+	o := &Offload{model: indexOpts.Model, vectorSearch: vectorSearch, opts: opts, ctx: ctx, cancel: stop, listed: make(chan struct{}), large: map[memory.Owner]bool{}}
+	indexOpts.Offloaded = o.isOffloaded
+	o.Index = index.New(source, indexOpts)
+	o.background.Go(o.listLarge)
 	return o
 }
 
 // maxResident returns the number of memories above which an owner is offloaded.
-func (o *Offload) maxResident() int { return int(o.opts.Above / perMemory) }
+func (o *Offload) maxResident() int { return int(o.opts.AboveBytes / bytesPerMemory) }
 
-func (o *Offload) list() {
+func (o *Offload) listLarge() {
 	defer close(o.listed)
-	if o.opts.Above == 0 || o.opts.Large == nil {
+	if o.opts.AboveBytes == 0 || o.opts.ListLarge == nil {
 		return
 	}
-	owners, err := o.opts.Large(o.ctx, o.maxResident())
+	owners, err := o.opts.ListLarge(o.ctx, o.maxResident())
 	if err != nil && o.ctx.Err() == nil {
 		o.opts.Log.Warn("the database did not list the large users; their vectors are loaded first", "err", err)
 	}
 	for _, owner := range owners {
-		if o.offload(owner) && o.Memories(owner) > 0 {
-			o.drop(owner)
+		if o.offloadOwner(owner) && o.Memories(owner) > 0 {
+			o.reload(owner)
 		}
 	}
 }
 
 // offloadOwner moves an owner's vectors to the vector search when the owner is loaded next. It reports
 // whether the owner was not offloaded before.
-func (o *Offload) offload(owner memory.Owner) bool {
+func (o *Offload) offloadOwner(owner memory.Owner) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.large[owner] {
@@ -100,7 +100,7 @@ func (o *Offload) offload(owner memory.Owner) bool {
 	}
 	o.large[owner] = true
 	if o.opts.Prepare != nil && o.ctx.Err() == nil {
-		o.work.Go(func() { o.prepare(owner) })
+		o.background.Go(func() { o.prepare(owner) })
 	}
 	return true
 }
@@ -115,16 +115,16 @@ func (o *Offload) prepare(owner memory.Owner) {
 // Close waits for background work and closes the index.
 func (o *Offload) Close() error {
 	o.mu.Lock() // no background work starts after Wait
-	o.stop()
+	o.cancel()
 	o.mu.Unlock()
 	err := o.Index.Close()
-	o.work.Wait()
+	o.background.Wait()
 	return err
 }
 
 // isOffloaded reports whether the vector search has an owner's vectors. It waits briefly for the list.
-func (o *Offload) offloads(owner memory.Owner) bool {
-	if o.opts.Above == 0 {
+func (o *Offload) isOffloaded(owner memory.Owner) bool {
+	if o.opts.AboveBytes == 0 {
 		return true
 	}
 	select {
@@ -137,11 +137,11 @@ func (o *Offload) offloads(owner memory.Owner) bool {
 func (o *Offload) isLarge(owner memory.Owner) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.opts.Above == 0 || o.large[owner]
+	return o.opts.AboveBytes == 0 || o.large[owner]
 }
 
 // replica is a vector search with a copy of the vectors.
-type follower interface {
+type replica interface {
 	Warm(memory.Owner)                 // starts to copy recent writes
 	Drop(memory.Owner) error           // removes an owner's copy after an erasure
 	DropEarlier(context.Context) error // removes copies of vectors by other embedders
@@ -150,7 +150,7 @@ type follower interface {
 // Warm makes the index and the replica read recent writes.
 func (o *Offload) Warm(owner memory.Owner) {
 	o.Index.Warm(owner)
-	if f, ok := o.outside.(follower); ok && o.isLarge(owner) {
+	if f, ok := o.vectorSearch.(replica); ok && o.isLarge(owner) {
 		f.Warm(owner)
 	}
 }
@@ -158,7 +158,7 @@ func (o *Offload) Warm(owner memory.Owner) {
 // Drop removes an owner from the index and the replica.
 func (o *Offload) Drop(owner memory.Owner) error {
 	err := o.Index.Drop(owner)
-	if f, ok := o.outside.(follower); ok {
+	if f, ok := o.vectorSearch.(replica); ok {
 		err = errors.Join(err, f.Drop(owner))
 	}
 	return err
@@ -166,7 +166,7 @@ func (o *Offload) Drop(owner memory.Owner) error {
 
 // DropEarlier removes replicas of vectors by other embedders.
 func (o *Offload) DropEarlier(ctx context.Context) error {
-	if f, ok := o.outside.(follower); ok {
+	if f, ok := o.vectorSearch.(replica); ok {
 		return f.DropEarlier(ctx)
 	}
 	return nil
@@ -174,49 +174,49 @@ func (o *Offload) DropEarlier(ctx context.Context) error {
 
 // Search finds candidates: see [memory.Searcher].
 func (o *Offload) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
-	var away []memory.Owner
+	var offloaded []memory.Owner
 	for _, scope := range s.Scopes {
-		if o.isLarge(scope.Owner) && !slices.Contains(away, scope.Owner) {
-			away = append(away, scope.Owner)
+		if o.isLarge(scope.Owner) && !slices.Contains(offloaded, scope.Owner) {
+			offloaded = append(offloaded, scope.Owner)
 		}
 	}
-	if len(s.Vector) > 0 && !s.ByWords {
-		for _, owner := range away {
+	if len(s.Vector) > 0 && !s.WordsOnly {
+		for _, owner := range offloaded {
 			near, err := o.nearest(ctx, owner, s)
-			if o.note(ctx, &o.searchFails, err) {
-				s.Near = append(s.Near, near...)
+			if o.checkOutside(ctx, &o.searchFails, err) {
+				s.Neighbors = append(s.Neighbors, near...)
 			}
 		}
 	}
-	found, err := o.Index.Search(ctx, s)
+	candidates, err := o.Index.Search(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	for _, owner := range away {
-		o.measure(ctx, owner, s.Vector, found)
+	for _, owner := range offloaded {
+		o.setCosines(ctx, owner, s.Vector, candidates)
 	}
-	o.look(s.Scopes)
-	return found, nil
+	o.offloadGrown(s.Scopes)
+	return candidates, nil
 }
 
 // nearest returns the memories that the index itself would select by vector.
-func (o *Offload) nearest(ctx context.Context, owner memory.Owner, s memory.Search) ([]memory.Near, error) {
-	passing, err := o.MatchFilter(ctx, owner, s, fewPassing)
-	if err != nil || passing.Share == 0 {
+func (o *Offload) nearest(ctx context.Context, owner memory.Owner, s memory.Search) ([]memory.Neighbor, error) {
+	match, err := o.MatchFilter(ctx, owner, s, maxSentIDs)
+	if err != nil || match.Share == 0 {
 		return nil, err
 	}
-	want := index.Nearest(s)
-	if passing.IDs != nil {
-		return o.outside.Nearest(ctx, owner, o.model, s.Vector, passing.IDs, want)
+	limit := index.VectorPickLimit(s)
+	if match.IDs != nil {
+		return o.vectorSearch.Nearest(ctx, owner, o.model, s.Vector, match.IDs, limit)
 	}
-	n := min(mostPassing, int(math.Ceil(1.25*float64(want)/passing.Share))) // the nearest may not match
-	return o.outside.Nearest(ctx, owner, o.model, s.Vector, nil, n+len(s.Exclude))
+	n := min(maxOutsideResults, int(math.Ceil(1.25*float64(limit)/match.Share))) // the nearest may not match
+	return o.vectorSearch.Nearest(ctx, owner, o.model, s.Vector, nil, n+len(s.ExcludedIDs))
 }
 
 // setCosines sets the vectors of candidates and their cosines.
-func (o *Offload) measure(ctx context.Context, owner memory.Owner, question []float32, found []memory.Candidate) {
+func (o *Offload) setCosines(ctx context.Context, owner memory.Owner, questionVector []float32, candidates []memory.Candidate) {
 	var ids []string
-	for _, c := range found {
+	for _, c := range candidates {
 		if c.Owner == owner {
 			ids = append(ids, c.ID)
 		}
@@ -224,14 +224,14 @@ func (o *Offload) measure(ctx context.Context, owner memory.Owner, question []fl
 	if len(ids) == 0 {
 		return
 	}
-	vectors, err := o.outside.Vectors(ctx, owner, o.model, ids)
-	if o.note(ctx, &o.vectorsFail, err) {
-		index.Measure(found, owner, question, vectors)
+	vectors, err := o.vectorSearch.Vectors(ctx, owner, o.model, ids)
+	if o.checkOutside(ctx, &o.vectorsFail, err) {
+		index.SetVectors(candidates, owner, questionVector, vectors)
 	}
 }
 
 // checkOutside logs when the vector search begins to fail or recovers, and reports whether err is nil.
-func (o *Offload) note(ctx context.Context, failing *atomic.Bool, err error) bool {
+func (o *Offload) checkOutside(ctx context.Context, failing *atomic.Bool, err error) bool {
 	switch {
 	case err == nil && failing.CompareAndSwap(true, false):
 		o.opts.Log.Info("the vector search outside the index works again")
@@ -242,19 +242,19 @@ func (o *Offload) note(ctx context.Context, failing *atomic.Bool, err error) boo
 }
 
 // offloadGrown offloads owners that were loaded with too many vectors.
-func (o *Offload) look(scopes []memory.Scope) {
-	if o.opts.Above == 0 {
+func (o *Offload) offloadGrown(scopes []memory.Scope) {
+	if o.opts.AboveBytes == 0 {
 		return
 	}
 	for _, scope := range scopes {
-		if o.Memories(scope.Owner) > o.maxResident() && o.offload(scope.Owner) {
-			o.drop(scope.Owner)
+		if o.Memories(scope.Owner) > o.maxResident() && o.offloadOwner(scope.Owner) {
+			o.reload(scope.Owner)
 		}
 	}
 }
 
 // reload makes the index load an owner again, without vectors.
-func (o *Offload) drop(owner memory.Owner) {
+func (o *Offload) reload(owner memory.Owner) {
 	if err := o.Index.Drop(owner); err != nil {
 		o.opts.Log.Warn("the index of a large user was not dropped", "owner", owner, "err", err)
 	}

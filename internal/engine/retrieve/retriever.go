@@ -17,23 +17,23 @@ type Retriever struct {
 	Traces  *traces.Keeper
 	Compare *compare.Comparer
 
-	embeds, reranks pace // recent durations of local models
+	embedTimes, rerankTimes recentDurations // recent durations of local models
 }
 
 // PromptMemory is the memory for one prompt.
-type Prepared struct {
-	Block string          // text for the prompt, after the conversation's rules; may be empty
-	Kept  []chatapi.Block // blocks of earlier requests, sent again
-	Hits  []memory.Hit    // memories in this block or in earlier blocks
-	Core  recall.Core     // core facts and profile entries in the block that are not in Hits
-	Trace string          // id of the trace; "": no trace was stored
-	Read  bool            // true if memory was read
+type PromptMemory struct {
+	Block      string          // text for the prompt, after the conversation's rules; may be empty
+	KeptBlocks []chatapi.Block // blocks of earlier requests, sent again
+	Hits       []memory.Hit    // memories in this block or in earlier blocks
+	Core       recall.Core     // core facts and profile entries in the block that are not in Hits
+	TraceID    string          // id of the trace; "": no trace was stored
+	WasRead    bool            // true if memory was read
 
 	TextlessTrace bool // true if the trace has no text
-	Pending       int  // number of pending facts, at most 100
+	PendingCount  int  // number of pending facts, at most 100
 }
 
 // RenderOptions returns the options for a block. hasEarlierBlock: the prompt has an earlier block.
-func (e *Retriever) Rendering(later bool) recall.RenderOptions {
-	return recall.RenderOptions{Heading: e.Opts.Recall.Heading, Hint: e.Opts.Recall.Hint, Roles: e.Opts.Recall.Roles, Later: later}
+func (e *Retriever) RenderOptions(hasEarlierBlock bool) recall.RenderOptions {
+	return recall.RenderOptions{Heading: e.Opts.Recall.Heading, Hint: e.Opts.Recall.Hint, ShowRoles: e.Opts.Recall.ShowRoles, HasEarlierBlock: hasEarlierBlock}
 }

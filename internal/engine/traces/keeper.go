@@ -14,10 +14,10 @@ import (
 
 // Bounds of traces.
 const (
-	TracesKept    = 1000        // stored traces per owner
-	MostWaiting   = 500         // traces in memory: 10 MB at 20 kB each
-	traceInterval = time.Second // time between writes
-	tracesAtOnce  = 64          // traces per write, so that other writers do not wait for long
+	MaxStoredTraces   = 1000        // stored traces per owner
+	MaxUnwritten      = 500         // traces in memory: 10 MB at 20 kB each
+	traceInterval     = time.Second // time between writes
+	maxTracesPerWrite = 64          // traces per write, so that other writers do not wait for long
 )
 
 // Keeper collects the traces of recalls and answers, writes them in the background, and erases them. If
@@ -25,11 +25,11 @@ const (
 type Keeper struct {
 	*core.Core
 
-	tracing sync.Mutex // held while traces are written or erased
+	writing sync.Mutex // held while traces are written or erased
 
-	mu      sync.Mutex      // guards the following fields
-	waiting []*memory.Trace // oldest first
-	forgets int             // number of erasures of traces
+	mu        sync.Mutex      // guards the following fields
+	unwritten []*memory.Trace // oldest first
+	erasures  int             // number of erasures of traces
 }
 
 // New returns an empty keeper.
@@ -39,37 +39,37 @@ func New(c *core.Core) *Keeper { return &Keeper{Core: c} }
 func (e *Keeper) Add(t memory.Trace) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.add(t)
+	e.addLocked(t)
 }
 
-func (e *Keeper) add(t memory.Trace) {
-	if len(e.waiting) == MostWaiting {
-		e.waiting = slices.Delete(e.waiting, 0, 1)
+func (e *Keeper) addLocked(t memory.Trace) {
+	if len(e.unwritten) == MaxUnwritten {
+		e.unwritten = slices.Delete(e.unwritten, 0, 1)
 	}
-	e.waiting = append(e.waiting, &t)
+	e.unwritten = append(e.unwritten, &t)
 }
 
 // forget removes the matching unwritten traces, and returns the number of their ids.
-func (e *Keeper) forget(gone func(memory.Trace) bool) int {
+func (e *Keeper) forget(match func(memory.Trace) bool) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.forgets++
+	e.erasures++
 	ids := map[string]bool{}
-	e.waiting = slices.DeleteFunc(e.waiting, func(t *memory.Trace) bool {
-		is := gone(*t)
-		if is {
+	e.unwritten = slices.DeleteFunc(e.unwritten, func(t *memory.Trace) bool {
+		matches := match(*t)
+		if matches {
 			ids[t.ID] = true
 		}
-		return is
+		return matches
 	})
 	return len(ids)
 }
 
 // findUnwritten returns an unwritten trace.
-func (e *Keeper) find(owner memory.Owner, id string) (memory.Trace, bool) {
+func (e *Keeper) findUnwritten(owner memory.Owner, id string) (memory.Trace, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, t := range slices.Backward(e.waiting) {
+	for _, t := range slices.Backward(e.unwritten) {
 		if t.ID == id && t.Owner == owner {
 			return *t, true
 		}
@@ -79,15 +79,15 @@ func (e *Keeper) find(owner memory.Owner, id string) (memory.Trace, bool) {
 
 // Trace returns the trace of a request.
 func (e *Keeper) Trace(ctx context.Context, owner memory.Owner, id string) (memory.Trace, error) {
-	if t, ok := e.find(owner, id); ok {
+	if t, ok := e.findUnwritten(owner, id); ok {
 		return t, nil
 	}
 	return e.Store.Trace(ctx, owner, id)
 }
 
 // Degrade adds the reason of a later failure to a trace.
-func (e *Keeper) Degrade(ctx context.Context, owner memory.Owner, id, what string) {
-	e.Amend(ctx, owner, id, func(t *memory.Trace) { t.Degraded = append(slices.Clone(t.Degraded), what) })
+func (e *Keeper) Degrade(ctx context.Context, owner memory.Owner, id, reason string) {
+	e.Amend(ctx, owner, id, func(t *memory.Trace) { t.Degraded = append(slices.Clone(t.Degraded), reason) })
 }
 
 // Amend changes a trace, unless traces were erased concurrently, possibly including this trace.
@@ -96,7 +96,7 @@ func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, chang
 		return
 	}
 	e.mu.Lock()
-	forgets := e.forgets
+	erasures := e.erasures
 	e.mu.Unlock()
 	t, err := e.Trace(ctx, owner, id)
 	if err != nil {
@@ -106,8 +106,8 @@ func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, chang
 	change(&t)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.forgets == forgets {
-		e.add(t)
+	if e.erasures == erasures {
+		e.addLocked(t)
 	}
 }
 
@@ -120,9 +120,9 @@ func (e *Keeper) Run(ctx context.Context) error {
 		case <-tick.C:
 			e.WriteTraces(ctx)
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTraces)
+			lastCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWriteTimeout)
 			defer cancel()
-			for last.Err() == nil && e.WriteTraces(last) {
+			for lastCtx.Err() == nil && e.WriteTraces(lastCtx) {
 			}
 			return nil
 		}
@@ -130,25 +130,25 @@ func (e *Keeper) Run(ctx context.Context) error {
 }
 
 // lastWriteTimeout bounds writing the remaining traces.
-const lastTraces = 2 * time.Second
+const lastWriteTimeout = 2 * time.Second
 
 // WriteTraces writes some of the oldest traces, and reports whether there were unwritten traces. It drops
 // traces of owners that are closed or cannot be checked.
-func (e *Keeper) WriteTraces(ctx context.Context) (were bool) {
-	e.tracing.Lock() // excludes erasures while traces are moved to the store
-	defer e.tracing.Unlock()
+func (e *Keeper) WriteTraces(ctx context.Context) (hadTraces bool) {
+	e.writing.Lock() // excludes erasures while traces are moved to the store
+	defer e.writing.Unlock()
 	e.mu.Lock()
-	oldest := slices.Clone(e.waiting[:min(tracesAtOnce, len(e.waiting))])
+	oldest := slices.Clone(e.unwritten[:min(maxTracesPerWrite, len(e.unwritten))])
 	e.mu.Unlock()
-	var open []memory.Trace
+	var writable []memory.Trace
 	for _, t := range oldest {
-		if e.MayWrite(ctx, t.Owner) == nil {
-			open = append(open, *t)
+		if e.CheckOpen(ctx, t.Owner) == nil {
+			writable = append(writable, *t)
 		}
 	}
-	if len(open) > 0 {
-		if err := e.Store.SaveTraces(ctx, TracesKept, open...); err != nil {
-			e.Log.Warn("traces were not written", "count", len(open), "err", err)
+	if len(writable) > 0 {
+		if err := e.Store.SaveTraces(ctx, MaxStoredTraces, writable...); err != nil {
+			e.Log.Warn("traces were not written", "count", len(writable), "err", err)
 			if ctx.Err() != nil { // try the traces again later
 				return false
 			}
@@ -156,6 +156,6 @@ func (e *Keeper) WriteTraces(ctx context.Context) (were bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.waiting = slices.DeleteFunc(e.waiting, func(t *memory.Trace) bool { return slices.Contains(oldest, t) })
+	e.unwritten = slices.DeleteFunc(e.unwritten, func(t *memory.Trace) bool { return slices.Contains(oldest, t) })
 	return len(oldest) > 0
 }

@@ -43,18 +43,18 @@ import (
 
 const (
 	// collectionFormat is incremented when the meaning of a collection's content changes.
-	format = 1
+	collectionFormat = 1
 	// writeBatchSize is the maximum number of records per write, and pageSize of ids per read.
-	batchSize, pageSize = 500, 5000
+	writeBatchSize, pageSize = 500, 5000
 	// followWait is how long a search waits for the latest writes to be copied.
 	followWait = 100 * time.Millisecond
 	// The pause between attempts to fill a collection doubles from firstFillPause to longestFillPause.
-	firstPause, longestPause = time.Second, time.Minute
+	firstFillPause, longestFillPause = time.Second, time.Minute
 )
 
 // Source is the store from which vectors are copied.
 type Source interface {
-	memory.Source
+	memory.IndexSource
 	Owners(ctx context.Context) ([]memory.Owner, error)
 }
 
@@ -69,25 +69,25 @@ type Options struct {
 
 // Index is a copy of a store's vectors on a server. It is safe for concurrent use.
 type Index struct {
-	client *client
-	source Source
-	opts   Options
-	name   string
+	client         *client
+	source         Source
+	opts           Options
+	collectionName string
 
-	ctx  context.Context // for background work
-	stop context.CancelFunc
-	work sync.WaitGroup
-	fill chan struct{} // requests to check all owners again
-	owed atomic.Int64  // number of erasures that may not have reached the server
+	ctx                 context.Context // for background work
+	stop                context.CancelFunc
+	background          sync.WaitGroup
+	fillRequests        chan struct{} // requests to check all owners again
+	unconfirmedErasures atomic.Int64  // number of erasures that may not have reached the server
 
 	mu      sync.Mutex                // guards the following fields
-	open    collections               // zero until the collections are opened
+	openIDs collections               // zero until the collections are opened
 	marks   map[memory.Owner]metadata // cached marks of owners
-	syncing map[memory.Owner]*syncing
+	running map[memory.Owner]*syncRun
 }
 
 // syncRun is an update of an owner's copy in progress.
-type syncing struct {
+type syncRun struct {
 	done chan struct{}
 	err  error // err is set before done is closed
 }
@@ -98,13 +98,13 @@ func New(source Source, o Options) *Index {
 	ctx, stop := context.WithCancel(context.Background())
 	x := &Index{
 		client: &client{base: strings.TrimRight(o.URL, "/"), key: o.Key, http: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}},
-		source: source, opts: o, name: o.name(o.Model),
-		ctx: ctx, stop: stop, fill: make(chan struct{}, 1), marks: map[memory.Owner]metadata{}, syncing: map[memory.Owner]*syncing{},
+		source: source, opts: o, collectionName: o.collectionName(o.Model),
+		ctx: ctx, stop: stop, fillRequests: make(chan struct{}, 1), marks: map[memory.Owner]metadata{}, running: map[memory.Owner]*syncRun{},
 	}
-	x.refill()
-	x.work.Go(x.run)
+	x.requestFill()
+	x.background.Go(x.fillLoop)
 	if s, ok := source.(interface{ OnErase(func(memory.Owner)) }); ok { // other processes may also write to the store
-		s.OnErase(x.erased)
+		s.OnErase(x.onErasure)
 	}
 	return x
 }
@@ -113,61 +113,61 @@ func New(source Source, o Options) *Index {
 const marksSuffix = "-marks"
 
 // collectionName returns the name of an embedder's collection.
-func (o Options) name(model string) string {
+func (o Options) collectionName(model string) string {
 	sum := sha256.Sum256([]byte(model))
 	return o.Collection + "-" + hex.EncodeToString(sum[:6])
 }
 
 // Name returns the name of the collection of vectors.
-func (x *Index) Name() string { return x.name }
+func (x *Index) Name() string { return x.collectionName }
 
 // Close interrupts copying, which the next start continues.
 func (x *Index) Close() error {
 	x.mu.Lock() // after stop no work starts
 	x.stop()
 	x.mu.Unlock()
-	x.work.Wait()
+	x.background.Wait()
 	x.client.http.CloseIdleConnections()
 	return nil
 }
 
-func (x *Index) refill() {
+func (x *Index) requestFill() {
 	select {
-	case x.fill <- struct{}{}:
+	case x.fillRequests <- struct{}{}:
 	default:
 	}
 }
 
 // fillLoop updates all owners at the start and whenever a collection is missing.
-func (x *Index) run() {
+func (x *Index) fillLoop() {
 	for {
 		select {
-		case <-x.fill:
+		case <-x.fillRequests:
 		case <-x.ctx.Done():
 			return
 		}
-		pause, owed := firstPause, x.owed.Load()
+		pause, owed := firstFillPause, x.unconfirmedErasures.Load()
 		for err := x.syncAll(); err != nil; err = x.syncAll() {
 			if x.ctx.Err() != nil {
 				return
 			}
-			if pause == firstPause {
-				x.opts.Log.Warn("the vectors on the Chroma server are not up to date; retrying", "collection", x.name, "err", err)
+			if pause == firstFillPause {
+				x.opts.Log.Warn("the vectors on the Chroma server are not up to date; retrying", "collection", x.collectionName, "err", err)
 			}
 			select {
 			case <-time.After(pause):
 			case <-x.ctx.Done():
 				return
 			}
-			pause = min(2*pause, longestPause)
+			pause = min(2*pause, longestFillPause)
 		}
-		x.owed.CompareAndSwap(owed, 0) // after a newer erasure all owners are checked again
-		x.opts.Log.Info("the vectors on the Chroma server are up to date", "collection", x.name)
+		x.unconfirmedErasures.CompareAndSwap(owed, 0) // after a newer erasure all owners are checked again
+		x.opts.Log.Info("the vectors on the Chroma server are up to date", "collection", x.collectionName)
 	}
 }
 
 func (x *Index) syncAll() error {
-	if _, err := x.opened(x.ctx); err != nil {
+	if _, err := x.openCollections(x.ctx); err != nil {
 		return err
 	}
 	owners, err := x.source.Owners(x.ctx)
@@ -175,13 +175,13 @@ func (x *Index) syncAll() error {
 		return err
 	}
 	for _, owner := range owners {
-		s := x.sync(owner)
+		s := x.startSync(owner)
 		<-s.done
 		if s.err != nil {
 			return s.err
 		}
 	}
-	return x.forgetErased(x.ctx)
+	return x.removeErased(x.ctx)
 }
 
 // collections are the ids of the collections of vectors and of marks.
@@ -189,9 +189,9 @@ type collections struct{ vectors, marks string }
 
 // openCollections returns the collections, created if missing. It returns [memory.Conflict] for a
 // collection that Loci did not create.
-func (x *Index) opened(ctx context.Context) (collections, error) {
+func (x *Index) openCollections(ctx context.Context) (collections, error) {
 	x.mu.Lock()
-	ids := x.open
+	ids := x.openIDs
 	x.mu.Unlock()
 	if ids != (collections{}) {
 		return ids, nil
@@ -199,54 +199,54 @@ func (x *Index) opened(ctx context.Context) (collections, error) {
 	for _, of := range []struct {
 		name string
 		id   *string
-	}{{x.name, &ids.vectors}, {x.name + marksSuffix, &ids.marks}} {
-		is, err := x.client.open(ctx, of.name, map[string]any{"loci": format, "embedder": x.opts.Model})
+	}{{x.collectionName, &ids.vectors}, {x.collectionName + marksSuffix, &ids.marks}} {
+		is, err := x.client.openOrCreate(ctx, of.name, map[string]any{"loci": collectionFormat, "embedder": x.opts.Model})
 		if err != nil {
 			return ids, fmt.Errorf("open the collection %s: %w", of.name, err)
 		}
-		if is.Metadata["loci"] != float64(format) || is.Metadata["embedder"] != x.opts.Model {
+		if is.Metadata["loci"] != float64(collectionFormat) || is.Metadata["embedder"] != x.opts.Model {
 			return ids, memory.Errorf(memory.Conflict, "the collection %s was not made by this version of Loci (its metadata is %v): delete it, or set chroma.collection", of.name, is.Metadata)
 		}
 		*of.id = is.ID
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.open = ids
+	x.openIDs = ids
 	return ids, nil
 }
 
 // handleMissing handles the error of a missing collection: it drops the cached ids and starts to
 // fill the collections again.
-func (x *Index) lost(err error) error {
-	if !errors.Is(err, errGone) {
+func (x *Index) handleMissing(err error) error {
+	if !errors.Is(err, errNoCollection) {
 		return err
 	}
 	x.mu.Lock()
-	x.open = collections{}
+	x.openIDs = collections{}
 	clear(x.marks)
 	x.mu.Unlock()
-	x.refill()
-	return memory.Errorf(memory.Unavailable, "the collection %s is missing on the Chroma server and is being rebuilt", x.name)
+	x.requestFill()
+	return memory.Errorf(memory.Unavailable, "the collection %s is missing on the Chroma server and is being rebuilt", x.collectionName)
 }
 
 // startSync starts to update an owner's copy, if no update is running.
-func (x *Index) sync(owner memory.Owner) *syncing {
+func (x *Index) startSync(owner memory.Owner) *syncRun {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if s := x.syncing[owner]; s != nil {
+	if s := x.running[owner]; s != nil {
 		return s
 	}
-	s := &syncing{done: make(chan struct{})}
+	s := &syncRun{done: make(chan struct{})}
 	if s.err = x.ctx.Err(); s.err != nil {
 		close(s.done)
 		return s
 	}
-	x.syncing[owner] = s
-	x.work.Go(func() {
-		err := x.lost(x.follow(x.ctx, owner))
+	x.running[owner] = s
+	x.background.Go(func() {
+		err := x.handleMissing(x.followStore(x.ctx, owner))
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		delete(x.syncing, owner)
+		delete(x.running, owner)
 		s.err = err
 		close(s.done)
 	})
@@ -254,8 +254,8 @@ func (x *Index) sync(owner memory.Owner) *syncing {
 }
 
 // followStore copies the store's changes after the owner's mark.
-func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
-	ids, err := x.opened(ctx)
+func (x *Index) followStore(ctx context.Context, owner memory.Owner) error {
+	ids, err := x.openCollections(ctx)
 	if err != nil {
 		return err
 	}
@@ -263,12 +263,12 @@ func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
 	if err != nil {
 		return err
 	}
-	c := &copying{client: x.client, ctx: ctx, id: ids.vectors, owner: owner, mark: was}
+	c := &copyBatch{client: x.client, ctx: ctx, collection: ids.vectors, owner: owner, mark: was}
 	if was.Version > 0 {
-		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, was.Version, c.take)
+		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, was.Version, c.add)
 	}
 	if was.Version == 0 || errors.Is(err, memory.Gone) { // the copy may contain erased vectors or belong to another store
-		*c = copying{client: x.client, ctx: ctx, id: ids.vectors, owner: owner, mark: metadata{Collection: ids.vectors}}
+		*c = copyBatch{client: x.client, ctx: ctx, collection: ids.vectors, owner: owner, mark: metadata{Collection: ids.vectors}}
 		versions, failed := x.source.Versions(ctx, []memory.Owner{owner})
 		if failed == nil { // a mark without Last means an incomplete copy
 			failed = x.setMark(ctx, ids, owner, metadata{Collection: ids.vectors, Version: versions[0]})
@@ -279,7 +279,7 @@ func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
 		if failed != nil {
 			return failed
 		}
-		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, 0, c.take)
+		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, 0, c.add)
 	}
 	if err == nil {
 		err = c.flush()
@@ -292,7 +292,7 @@ func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.open == ids {
+	if x.openIDs == ids {
 		x.marks[owner] = c.mark
 	}
 	return nil
@@ -317,7 +317,7 @@ func (x *Index) mark(ctx context.Context, ids collections, owner memory.Owner) (
 	}
 	mark = found.Metadatas[0]
 	knows := false
-	_, err = x.source.Since(ctx, owner, x.opts.Model, max(0, mark.LastVersion-1), func(item memory.Item) error {
+	_, err = x.source.Since(ctx, owner, x.opts.Model, max(0, mark.LastVersion-1), func(item memory.IndexItem) error {
 		knows = knows || item.ID == mark.Last
 		return nil
 	})
@@ -328,60 +328,60 @@ func (x *Index) mark(ctx context.Context, ids collections, owner memory.Owner) (
 }
 
 // copiedVersion returns the cached version of an owner's copy.
-func (x *Index) version(owner memory.Owner) int64 {
+func (x *Index) copiedVersion(owner memory.Owner) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.marks[owner].Version
 }
 
 // copyBatch is a batch of changes to be sent to the server.
-type copying struct {
-	client *client
-	ctx    context.Context
-	id     string // id of the collection
-	owner  memory.Owner
-	mark   metadata
-	put    records
-	gone   []string
+type copyBatch struct {
+	client     *client
+	ctx        context.Context
+	collection string // id of the collection
+	owner      memory.Owner
+	mark       metadata
+	upserts    records
+	deletedIDs []string
 }
 
-func (c *copying) take(item memory.Item) error {
+func (c *copyBatch) add(item memory.IndexItem) error {
 	if item.Version >= c.mark.LastVersion {
 		c.mark.Last, c.mark.LastVersion = item.ID, item.Version
 	}
 	id := recordID(c.owner, item.ID)
-	if item.Removed || !hasDirection(item.Vector) {
-		c.gone = append(c.gone, id)
+	if item.Removed || !isComparable(item.Vector) {
+		c.deletedIDs = append(c.deletedIDs, id)
 	} else {
-		c.put.IDs = append(c.put.IDs, id)
-		c.put.Embeddings = append(c.put.Embeddings, item.Vector)
-		c.put.Metadatas = append(c.put.Metadatas, metadata{Owner: c.owner})
+		c.upserts.IDs = append(c.upserts.IDs, id)
+		c.upserts.Embeddings = append(c.upserts.Embeddings, item.Vector)
+		c.upserts.Metadatas = append(c.upserts.Metadatas, metadata{Owner: c.owner})
 	}
-	if len(c.put.IDs)+len(c.gone) >= batchSize {
+	if len(c.upserts.IDs)+len(c.deletedIDs) >= writeBatchSize {
 		return c.flush()
 	}
 	return nil
 }
 
-func (c *copying) flush() error {
-	if len(c.put.IDs) > 0 {
-		if err := c.client.upsert(c.ctx, c.id, c.put); err != nil {
+func (c *copyBatch) flush() error {
+	if len(c.upserts.IDs) > 0 {
+		if err := c.client.upsert(c.ctx, c.collection, c.upserts); err != nil {
 			return err
 		}
 	}
-	if len(c.gone) > 0 {
-		if err := c.client.delete(c.ctx, c.id, selection{IDs: c.gone}); err != nil {
+	if len(c.deletedIDs) > 0 {
+		if err := c.client.delete(c.ctx, c.collection, selection{IDs: c.deletedIDs}); err != nil {
 			return err
 		}
 	}
-	c.put, c.gone = records{}, c.gone[:0]
+	c.upserts, c.deletedIDs = records{}, c.deletedIDs[:0]
 	return nil
 }
 
 func recordID(owner memory.Owner, id string) string { return string(owner) + "/" + id }
 
 // isComparable reports whether a vector can be compared with other vectors.
-func hasDirection(values []float32) bool {
+func isComparable(values []float32) bool {
 	sum := float64(0)
 	for _, x := range values {
 		sum += float64(x) * float64(x)
@@ -390,16 +390,16 @@ func hasDirection(values []float32) bool {
 }
 
 // Warm starts to copy an owner's latest changes.
-func (x *Index) Warm(owner memory.Owner) { x.sync(owner) }
+func (x *Index) Warm(owner memory.Owner) { x.startSync(owner) }
 
 // Drop removes an owner's vectors from the server after an erasure, also those of earlier
 // embedders, and starts to copy the remaining vectors. If the server does not answer, they are
 // removed later, and [Index.MayHold] reports them until then.
 func (x *Index) Drop(owner memory.Owner) error {
-	ctx, cancel := context.WithTimeout(x.ctx, requestTime)
+	ctx, cancel := context.WithTimeout(x.ctx, requestTimeout)
 	defer cancel()
 	x.mu.Lock()
-	under := x.syncing[owner]
+	under := x.running[owner]
 	x.mu.Unlock()
 	if under != nil { // the running copy may have read erased vectors
 		select {
@@ -407,37 +407,37 @@ func (x *Index) Drop(owner memory.Owner) error {
 		case <-ctx.Done():
 		}
 	}
-	ids, err := x.opened(ctx)
+	ids, err := x.openCollections(ctx)
 	if err == nil {
-		err = x.lost(errors.Join(
+		err = x.handleMissing(errors.Join(
 			x.client.delete(ctx, ids.marks, selection{IDs: []string{string(owner)}}),
 			x.client.delete(ctx, ids.vectors, selection{Where: &metadata{Owner: owner}})))
 	}
 	x.mu.Lock()
 	delete(x.marks, owner)
 	x.mu.Unlock()
-	others, failed := x.earlier(ctx)
+	others, failed := x.earlierCollections(ctx)
 	for _, ids := range others {
-		failed = errors.Join(failed, x.forget(ctx, ids, owner))
+		failed = errors.Join(failed, x.removeOwner(ctx, ids, owner))
 	}
 	if err = errors.Join(err, failed); err != nil {
-		x.owed.Add(1)
+		x.unconfirmedErasures.Add(1)
 		x.opts.Log.Warn("the Chroma server still holds erased vectors; they are removed once it answers", "owner", owner, "err", err)
 	}
-	x.refill()
+	x.requestFill()
 	return nil
 }
 
 // MayHold describes the erased memories that may still be on the server.
 func (x *Index) MayHold() []string {
-	if x.owed.Load() == 0 {
+	if x.unconfirmedErasures.Load() == 0 {
 		return nil
 	}
 	return []string{"vectors on the Chroma server, which did not answer; they are removed once it does"}
 }
 
 // earlierCollections returns the collections of other embedders, by fingerprint.
-func (x *Index) earlier(ctx context.Context) (map[string]collections, error) {
+func (x *Index) earlierCollections(ctx context.Context) (map[string]collections, error) {
 	all, err := x.client.list(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the collections of earlier embedders: %w", err)
@@ -448,7 +448,7 @@ func (x *Index) earlier(ctx context.Context) (map[string]collections, error) {
 	}
 	for _, c := range all {
 		model, _ := c.Metadata["embedder"].(string)
-		if name := x.opts.name(model); c.Name == name && name != x.name && c.Metadata["loci"] == float64(format) {
+		if name := x.opts.collectionName(model); c.Name == name && name != x.collectionName && c.Metadata["loci"] == float64(collectionFormat) {
 			others[model] = collections{c.ID, ids[name+marksSuffix]}
 		}
 	}
@@ -458,11 +458,11 @@ func (x *Index) earlier(ctx context.Context) (map[string]collections, error) {
 // DropEarlier removes the collections of other embedders. If such an embedder is used again, its
 // collection is filled again.
 func (x *Index) DropEarlier(ctx context.Context) error {
-	others, err := x.earlier(ctx)
+	others, err := x.earlierCollections(ctx)
 	for model := range others {
 		for _, suffix := range []string{marksSuffix, ""} { // marks first, so that an interrupted removal can be repeated
-			failed := x.client.do(ctx, http.MethodDelete, collectionsPath+"/"+x.opts.name(model)+suffix, nil, nil, writeTries)
-			if !errors.Is(failed, errGone) {
+			failed := x.client.do(ctx, http.MethodDelete, collectionsPath+"/"+x.opts.collectionName(model)+suffix, nil, nil, writeTries)
+			if !errors.Is(failed, errNoCollection) {
 				err = errors.Join(err, failed)
 			}
 		}
@@ -472,7 +472,7 @@ func (x *Index) DropEarlier(ctx context.Context) error {
 
 // removeOwner removes an owner's vectors first and then the mark: after an interruption the mark
 // shows that vectors may remain.
-func (x *Index) forget(ctx context.Context, ids collections, owner memory.Owner) error {
+func (x *Index) removeOwner(ctx context.Context, ids collections, owner memory.Owner) error {
 	err := x.client.delete(ctx, ids.vectors, selection{Where: &metadata{Owner: owner}})
 	if err != nil || ids.marks == "" {
 		return err
@@ -481,8 +481,8 @@ func (x *Index) forget(ctx context.Context, ids collections, owner memory.Owner)
 }
 
 // removeErased removes other embedders' vectors of owners with an erasure after their mark.
-func (x *Index) forgetErased(ctx context.Context) error {
-	others, err := x.earlier(ctx)
+func (x *Index) removeErased(ctx context.Context) error {
+	others, err := x.earlierCollections(ctx)
 	if err != nil {
 		return err
 	}
@@ -496,9 +496,9 @@ func (x *Index) forgetErased(ctx context.Context) error {
 			more = len(page.IDs) == pageSize
 			for i, mark := range page.Metadatas[:min(len(page.IDs), len(page.Metadatas))] {
 				owner := memory.Owner(page.IDs[i])
-				_, err := x.source.Since(ctx, owner, model, mark.Version, func(memory.Item) error { return stays })
+				_, err := x.source.Since(ctx, owner, model, mark.Version, func(memory.IndexItem) error { return stays })
 				if errors.Is(err, memory.Gone) {
-					err = x.forget(ctx, ids, owner)
+					err = x.removeOwner(ctx, ids, owner)
 				} else {
 					at++ // removals shift the page
 				}
@@ -513,40 +513,40 @@ func (x *Index) forgetErased(ctx context.Context) error {
 
 // onErasure updates an owner after an erasure by another Loci process, or all owners for "". It
 // waits for a running copy, which may contain erased vectors.
-func (x *Index) erased(owner memory.Owner) {
+func (x *Index) onErasure(owner memory.Owner) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.ctx.Err() != nil {
 		return
 	}
 	if owner == "" {
-		x.refill()
+		x.requestFill()
 		return
 	}
-	under := x.syncing[owner]
-	x.work.Go(func() {
+	under := x.running[owner]
+	x.background.Go(func() {
 		if under != nil {
 			<-under.done
 		}
-		s := x.sync(owner)
+		s := x.startSync(owner)
 		if <-s.done; s.err != nil {
-			x.refill()
+			x.requestFill()
 		}
 	})
 }
 
 // Nearest returns the n memories of an owner whose vectors are nearest to a question's vector. If
 // ids is not nil, it searches only these memories. The latest changes may be missing.
-func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, question []float32, ids []string, n int) ([]memory.Near, error) {
-	if !hasDirection(question) || n <= 0 || ids != nil && len(ids) == 0 {
+func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, question []float32, ids []string, n int) ([]memory.Neighbor, error) {
+	if !isComparable(question) || n <= 0 || ids != nil && len(ids) == 0 {
 		return nil, nil
 	}
 	versions, err := x.source.Versions(ctx, []memory.Owner{owner})
 	if err != nil {
 		return nil, err
 	}
-	if x.version(owner) < versions[0] {
-		s := x.sync(owner)
+	if x.copiedVersion(owner) < versions[0] {
+		s := x.startSync(owner)
 		select {
 		case <-s.done:
 			if s.err != nil {
@@ -557,7 +557,7 @@ func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, quest
 			return nil, ctx.Err()
 		}
 	}
-	open, err := x.opened(ctx)
+	open, err := x.openCollections(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -567,18 +567,18 @@ func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, quest
 	}
 	found, distances, err := x.client.query(ctx, open.vectors, question, owner, among, n)
 	if err != nil {
-		return nil, x.lost(err)
+		return nil, x.handleMissing(err)
 	}
-	near := make([]memory.Near, len(found))
+	near := make([]memory.Neighbor, len(found))
 	for i, id := range found {
-		near[i] = memory.Near{Owner: owner, ID: strings.TrimPrefix(id, recordID(owner, "")), Cosine: 1 - distances[i]}
+		near[i] = memory.Neighbor{Owner: owner, ID: strings.TrimPrefix(id, recordID(owner, "")), Cosine: 1 - distances[i]}
 	}
 	return near, nil
 }
 
 // Vectors returns vectors by memory id, in the format of [vector.Pack].
 func (x *Index) Vectors(ctx context.Context, owner memory.Owner, _ string, ids []string) (map[string][]uint16, error) {
-	open, err := x.opened(ctx)
+	open, err := x.openCollections(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -588,7 +588,7 @@ func (x *Index) Vectors(ctx context.Context, owner memory.Owner, _ string, ids [
 	}
 	found, err := x.client.get(ctx, open.vectors, selection{IDs: among, Include: []string{"embeddings"}})
 	if err != nil {
-		return nil, x.lost(err)
+		return nil, x.handleMissing(err)
 	}
 	byID := map[string][]uint16{}
 	for i, id := range found.IDs[:min(len(found.IDs), len(found.Embeddings))] {
@@ -607,7 +607,7 @@ type Comparison struct {
 
 // Compare compares the server's copy with the store, and copies owners with differences again.
 func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
-	open, err := x.opened(ctx)
+	open, err := x.openCollections(ctx)
 	if err != nil {
 		return c, err
 	}
@@ -616,7 +616,7 @@ func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 		return c, err
 	}
 	for _, owner := range owners {
-		s := x.sync(owner)
+		s := x.startSync(owner)
 		select {
 		case <-s.done:
 		case <-ctx.Done():
@@ -626,8 +626,8 @@ func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 			return c, s.err
 		}
 		want := map[string]bool{}
-		if _, err := x.source.Since(ctx, owner, x.opts.Model, 0, func(item memory.Item) error {
-			if hasDirection(item.Vector) {
+		if _, err := x.source.Since(ctx, owner, x.opts.Model, 0, func(item memory.IndexItem) error {
+			if isComparable(item.Vector) {
 				want[recordID(owner, item.ID)] = true
 			}
 			return nil
@@ -635,9 +635,9 @@ func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 			return c, err
 		}
 		c.Memories += len(want)
-		extra, err := x.compare(ctx, open.vectors, owner, want)
+		extra, err := x.compareOwner(ctx, open.vectors, owner, want)
 		if err != nil {
-			return c, x.lost(err)
+			return c, x.handleMissing(err)
 		}
 		if c.Missing, c.Extra = c.Missing+len(want), c.Extra+extra; len(want)+extra > 0 {
 			if err := x.Drop(owner); err != nil {
@@ -650,17 +650,17 @@ func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 
 // compareOwner removes the ids on the server from expected, and counts the ids that are only on the
 // server.
-func (x *Index) compare(ctx context.Context, id string, owner memory.Owner, want map[string]bool) (extra int, err error) {
+func (x *Index) compareOwner(ctx context.Context, collection string, owner memory.Owner, expected map[string]bool) (extra int, err error) {
 	for at := 0; ; at += pageSize {
-		page, err := x.client.get(ctx, id, selection{Where: &metadata{Owner: owner}, Limit: pageSize, Offset: at, Include: []string{}})
+		page, err := x.client.get(ctx, collection, selection{Where: &metadata{Owner: owner}, Limit: pageSize, Offset: at, Include: []string{}})
 		if err != nil {
 			return 0, err
 		}
-		for _, id := range page.IDs {
-			if !want[id] {
+		for _, collection := range page.IDs {
+			if !expected[collection] {
 				extra++
 			}
-			delete(want, id)
+			delete(expected, collection)
 		}
 		if len(page.IDs) < pageSize {
 			return extra, nil

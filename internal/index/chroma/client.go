@@ -17,12 +17,12 @@ import (
 
 const (
 	// requestTimeout is the time limit of one request, even for an upsert of a whole batch.
-	requestTime = 30 * time.Second
+	requestTimeout = 30 * time.Second
 	// maxAnswerBytes is the maximum length of an answer in bytes; the largest are the vectors of a
 	// page.
-	mostAnswer = 256 << 20
+	maxAnswerBytes = 256 << 20
 	// firstRetryWait is the wait before the first retry of a write; it doubles with each retry.
-	firstWait = 100 * time.Millisecond
+	firstRetryWait = 100 * time.Millisecond
 	// readTries and writeTries are the maximum numbers of attempts if there is no answer or a
 	// temporary error. All requests are idempotent.
 	readTries, writeTries = 2, 5
@@ -40,8 +40,8 @@ type client struct {
 
 // errNoCollection reports a missing collection, and errNoRecord a missing id of a query.
 var (
-	errGone    = errors.New("the collection does not exist")
-	errUnknown = errors.New("an id is not in the collection")
+	errNoCollection = errors.New("the collection does not exist")
+	errNoRecord     = errors.New("an id is not in the collection")
 )
 
 type collection struct {
@@ -75,12 +75,12 @@ type selection struct {
 }
 
 // openOrCreate returns a collection by name, created with this metadata if missing.
-func (c *client) open(ctx context.Context, name string, about map[string]any) (collection, error) {
+func (c *client) openOrCreate(ctx context.Context, name string, metadata map[string]any) (collection, error) {
 	var is collection
 	err := c.do(ctx, http.MethodGet, collectionsPath+"/"+url.PathEscape(name), nil, &is, readTries)
-	if errors.Is(err, errGone) {
+	if errors.Is(err, errNoCollection) {
 		err = c.do(ctx, http.MethodPost, collectionsPath, map[string]any{
-			"name": name, "metadata": about, "get_or_create": true,
+			"name": name, "metadata": metadata, "get_or_create": true,
 			"configuration": map[string]any{"hnsw": map[string]any{"space": "cosine", "ef_construction": 200, "ef_search": 400}},
 		}, &is, readTries)
 	}
@@ -112,21 +112,21 @@ func (c *client) get(ctx context.Context, collection string, s selection) (r rec
 }
 
 // query returns ids and cosine distances of the n nearest vectors.
-func (c *client) query(ctx context.Context, collection string, question []float32, of memory.Owner, ids []string, n int) ([]string, []float32, error) {
+func (c *client) query(ctx context.Context, collection string, question []float32, owner memory.Owner, ids []string, n int) ([]string, []float32, error) {
 	asks := struct {
 		Questions [][]float32 `json:"query_embeddings"`
 		Most      int         `json:"n_results"`
 		selection
 	}{[][]float32{question}, n, selection{IDs: ids, Include: []string{"distances"}}}
 	if ids == nil { // ids imply the owner; filtering by both takes the server two hundred times as long
-		asks.Where = &metadata{Owner: of}
+		asks.Where = &metadata{Owner: owner}
 	}
 	var found struct {
 		IDs       [][]string  `json:"ids"`
 		Distances [][]float32 `json:"distances"`
 	}
 	err := c.do(ctx, http.MethodPost, path(collection, "query"), asks, &found, readTries)
-	if errors.Is(err, errUnknown) {
+	if errors.Is(err, errNoRecord) {
 		present, err := c.get(ctx, collection, selection{IDs: ids, Include: []string{}})
 		if err != nil || len(present.IDs) == 0 {
 			return nil, nil, err
@@ -134,7 +134,7 @@ func (c *client) query(ctx context.Context, collection string, question []float3
 		if len(present.IDs) == len(ids) {
 			return nil, nil, memory.Errorf(memory.Unavailable, "Chroma does not find ids that it listed")
 		}
-		return c.query(ctx, collection, question, of, present.IDs, n)
+		return c.query(ctx, collection, question, owner, present.IDs, n)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -153,8 +153,8 @@ func (c *client) do(ctx context.Context, method, path string, in, out any, tries
 	if err != nil {
 		return fmt.Errorf("write a request to Chroma: %w", err)
 	}
-	for wait := firstWait; ; wait *= 2 {
-		again, err := c.once(ctx, method, path, body, out)
+	for wait := firstRetryWait; ; wait *= 2 {
+		again, err := c.doOnce(ctx, method, path, body, out)
 		if tries--; err == nil || !again || tries <= 0 {
 			return err
 		}
@@ -167,8 +167,8 @@ func (c *client) do(ctx context.Context, method, path string, in, out any, tries
 }
 
 // doOnce sends a request, and reports whether a retry may succeed.
-func (c *client) once(ctx context.Context, method, path string, body []byte, out any) (again bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTime)
+func (c *client) doOnce(ctx context.Context, method, path string, body []byte, out any) (retry bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
@@ -188,12 +188,12 @@ func (c *client) once(ctx context.Context, method, path string, body []byte, out
 		return ctx.Err() == nil, memory.Errorf(memory.Unavailable, "Chroma does not answer: %w", err)
 	}
 	defer func() { _ = answer.Body.Close() }() // the body was read or is not needed
-	data, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
+	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes))
 	if err != nil {
 		return true, memory.Errorf(memory.Unavailable, "Chroma's answer is incomplete: %w", err)
 	}
 	if answer.StatusCode >= 300 {
-		return refusal(answer.StatusCode, data)
+		return statusError(answer.StatusCode, data)
 	}
 	if out == nil {
 		return false, nil
@@ -205,7 +205,7 @@ func (c *client) once(ctx context.Context, method, path string, body []byte, out
 }
 
 // statusError returns the error for an unsuccessful status, and whether to retry.
-func refusal(status int, data []byte) (again bool, err error) {
+func statusError(status int, data []byte) (retry bool, err error) {
 	var reply struct {
 		Error   string `json:"error"`
 		Message string `json:"message"`
@@ -215,9 +215,9 @@ func refusal(status int, data []byte) (again bool, err error) {
 	}
 	switch {
 	case status == http.StatusNotFound && reply.Error == "NotFoundError":
-		return false, errGone
+		return false, errNoCollection
 	case status == http.StatusInternalServerError && strings.Contains(reply.Message, "Error finding id"):
-		return false, errUnknown
+		return false, errNoRecord
 	case status == http.StatusNotFound || status == http.StatusGone:
 		return false, memory.Errorf(memory.Unavailable, "the server at chroma.url has no version 2 of Chroma's API (status %d)", status)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:

@@ -26,11 +26,11 @@ func (c *Cache) Measure(ctx context.Context) error {
 	if c.background.Load() != 0 || c.OfWords() {
 		return nil
 	}
-	questions, err := c.ask(ctx, memory.AsQuestion, unrelatedQuestions...)
+	questions, err := c.embedUncached(ctx, memory.AsQuestion, unrelatedQuestions...)
 	if err != nil {
 		return fmt.Errorf("measure the embedder: %w", err)
 	}
-	statements, err := c.ask(ctx, memory.AsDocument, unrelatedStatements...)
+	statements, err := c.embedUncached(ctx, memory.AsDocument, unrelatedStatements...)
 	if err != nil {
 		return fmt.Errorf("measure the embedder: %w", err)
 	}

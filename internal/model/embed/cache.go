@@ -18,20 +18,20 @@ type Cache struct {
 
 	background atomic.Uint64 // bits of a float64; 0 before it is measured
 
-	vectors *recent.Map[cacheKey, []float32]
-	mu      sync.Mutex // guards cachedModel, and changes of the cache and the background
-	of      string     // fingerprint and dimensions of the cached vectors
+	vectors     *recent.Map[cacheKey, []float32]
+	mu          sync.Mutex // guards cachedModel, and changes of the cache and the background
+	cachedModel string     // fingerprint and dimensions of the cached vectors
 }
 
 type cacheKey struct {
-	as   memory.EmbedAs
-	text string
+	purpose memory.EmbedAs
+	text    string
 }
 
 const (
-	cacheSize = 512     // number of vectors; 512 vectors of 384 dimensions take 800 KB
-	cacheText = 4 << 10 // maximum length of a cached text in bytes
-	cacheRun  = 16      // maximum number of texts in a call; a larger call is an import, which would evict all cached vectors
+	cacheSize      = 512     // number of vectors; 512 vectors of 384 dimensions take 800 KB
+	maxCachedText  = 4 << 10 // maximum length of a cached text in bytes
+	maxCachedBatch = 16      // maximum number of texts in a call; a larger call is an import, which would evict all cached vectors
 )
 
 // NewCache returns a cache of the embedder e.
@@ -61,9 +61,9 @@ func (c *Cache) Skipped() error {
 
 // Window returns how many tokens of a text the inner embedder embeds together, and a token counter. It
 // returns 0 and nil if that is unknown.
-func (c *Cache) Window() (most int, count func(text string) int) {
+func (c *Cache) Window() (maxTokens int, count func(text string) int) {
 	if w, ok := c.Embedder.(interface {
-		Window() (most int, count func(text string) int)
+		Window() (maxTokens int, count func(text string) int)
 	}); ok {
 		return w.Window()
 	}
@@ -72,8 +72,8 @@ func (c *Cache) Window() (most int, count func(text string) int) {
 
 // Embed returns cached vectors, and embeds the texts that are not cached.
 func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
-	if len(texts) > cacheRun {
-		return c.ask(ctx, as, texts...)
+	if len(texts) > maxCachedBatch {
+		return c.embedUncached(ctx, as, texts...)
 	}
 	out := make([][]float32, len(texts))
 	var missing []string
@@ -86,14 +86,14 @@ func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	if len(missing) == 0 {
 		return out, nil
 	}
-	vectors, err := c.ask(ctx, as, missing...)
+	vectors, err := c.embedUncached(ctx, as, missing...)
 	if err != nil {
 		return nil, err
 	}
 	for i, text := range texts {
 		if out[i] == nil {
 			out[i], vectors = vectors[0], vectors[1:]
-			if len(text) <= cacheText && len(out[i]) == c.Dims() {
+			if len(text) <= maxCachedText && len(out[i]) == c.Dims() {
 				c.vectors.Set(cacheKey{as, text}, out[i])
 			}
 		}
@@ -103,12 +103,12 @@ func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 
 // embedUncached calls the inner embedder. If the model or the length of its vectors has changed, the cache
 // and the measured background are cleared.
-func (c *Cache) ask(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
+func (c *Cache) embedUncached(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	out, err := c.Embedder.Embed(ctx, as, texts...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if of := fmt.Sprint(c.Fingerprint(), c.Dims()); c.of != of {
-		c.of = of
+	if of := fmt.Sprint(c.Fingerprint(), c.Dims()); c.cachedModel != of {
+		c.cachedModel = of
 		c.background.Store(0)
 		c.vectors.DeleteFunc(func(cacheKey, []float32) bool { return true })
 	}

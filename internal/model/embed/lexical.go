@@ -46,11 +46,11 @@ func (Lexical) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([]
 	var next atomic.Int64
 	work := func() {
 		for i := next.Add(1) - 1; i < int64(len(texts)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-			out[i] = lexical(texts[i])
+			out[i] = embedLexical(texts[i])
 		}
 	}
 	var others sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(texts)/alone) - 1 {
+	for range min(runtime.GOMAXPROCS(0), len(texts)/textsPerWorker) - 1 {
 		others.Go(work)
 	}
 	work()
@@ -59,82 +59,82 @@ func (Lexical) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([]
 }
 
 // textsPerWorker is the minimum number of texts for each additional goroutine.
-const alone = 16
+const textsPerWorker = 16
 
-func lexical(s string) []float32 {
-	c := counters.Get().(*counter)
-	defer c.done()
-	c.count(s)
+func embedLexical(s string) []float32 {
+	c := counterPool.Get().(*wordCounter)
+	defer c.release()
+	c.countWords(s)
 	v := make([]float32, lexicalDims)
-	for _, w := range c.words {
-		weight := float32(1 + math.Log(float64(w.times)))
-		add(v, w.term, weight)
+	for _, w := range c.counts {
+		weight := float32(1 + math.Log(float64(w.count)))
+		addFeature(v, w.term, weight)
 		c.addGrams(v, w.word, weight*gramWeight)
 	}
 	if !vector.Normalize(v) {
-		add(v, "", 1)
+		addFeature(v, "", 1)
 	}
 	return v
 }
 
 // wordCounter counts the words of a text that have a term.
-type counter struct {
-	words []counted      // in order of first occurrence, which the float sums depend on
-	place map[string]int // index in words by word, used from mapThreshold words on
-	gram  []byte         // buffer of addGrams
-	ends  []int
+type wordCounter struct {
+	counts     []wordCount    // in order of first occurrence, which the float sums depend on
+	indexes    map[string]int // index in words by word, used from mapThreshold words on
+	gramBuffer []byte         // buffer of addGrams
+	runeEnds   []int
 }
 
-type counted struct {
+type wordCount struct {
 	word, term string
-	times      int
+	count      int
 }
 
-var counters = sync.Pool{New: func() any { return &counter{place: map[string]int{}} }}
+var counterPool = sync.Pool{New: func() any { return &wordCounter{indexes: map[string]int{}} }}
 
 // Scanning a few words is faster than a map. Few texts have many words, so a larger counter is not reused.
-const few, many = 24, 4096
+const mapThreshold, maxPooledWords = 24, 4096
 
 // release returns the counter to the pool, unless it has grown large.
-func (c *counter) done() {
-	if len(c.words) > many {
+func (c *wordCounter) release() {
+	if len(c.counts) > maxPooledWords {
 		return
 	}
-	clear(c.words) // releases the text
-	c.words = c.words[:0]
-	clear(c.place)
-	counters.Put(c)
+	clear(c.counts) // releases the text
+	c.counts = c.counts[:0]
+	clear(c.indexes)
+	counterPool.Put(c)
 }
 
-func (c *counter) count(s string) {
+func (c *wordCounter) countWords(s string) {
 	text.EachWord(s, func(w string) {
-		if i, ok := c.find(w); ok {
-			c.words[i].times++
+		if i, ok := c.indexOf(w); ok {
+			c.counts[i].count++
 			return
 		}
 		term := text.Term(w)
 		if term == "" {
 			return
 		}
-		c.words = append(c.words, counted{w, term, 1})
-		switch n := len(c.words); {
-		case n == few:
-			for i := range c.words {
-				c.place[c.words[i].word] = i
+		c.counts = append(c.counts, wordCount{w, term, 1})
+		switch n := len(c.counts); {
+		case n == mapThreshold:
+			for i := range c.counts {
+				c.indexes[c.counts[i].word] = i
 			}
-		case n > few:
-			c.place[w] = n - 1
+		case n > mapThreshold:
+			c.indexes[w] = n - 1
 		}
 	})
 }
 
-func (c *counter) find(word string) (int, bool) {
-	if len(c.words) >= few {
-		i, ok := c.place[word]
+func (c *wordCounter) indexOf(word string) (int, bool) {
+	if len(c.counts) >= mapThreshold {
+		i, ok := c.indexes[word]
 		return i, ok
 	}
-	for i := range c.words {
-		if c.words[i].word == word {
+	for i := range c.counts {
+		if c.counts[i].word == word {
 			return i, true
 		}
 	}
@@ -142,22 +142,22 @@ func (c *counter) find(word string) (int, bool) {
 }
 
 // addGrams adds the sequences of four characters of a word, including its boundaries.
-func (c *counter) addGrams(v []float32, word string, weight float32) {
+func (c *wordCounter) addGrams(v []float32, word string, weight float32) {
 	const run = 4
-	c.gram, c.ends = append(c.gram[:0], '^'), append(c.ends[:0], 0, 1)
+	c.gramBuffer, c.runeEnds = append(c.gramBuffer[:0], '^'), append(c.runeEnds[:0], 0, 1)
 	for _, r := range word {
-		c.gram = utf8.AppendRune(c.gram, r)
-		c.ends = append(c.ends, len(c.gram))
+		c.gramBuffer = utf8.AppendRune(c.gramBuffer, r)
+		c.runeEnds = append(c.runeEnds, len(c.gramBuffer))
 	}
-	c.gram = append(c.gram, '$')
-	c.ends = append(c.ends, len(c.gram))
-	for i := 0; i+run < len(c.ends); i++ {
-		add(v, c.gram[c.ends[i]:c.ends[i+run]], weight)
+	c.gramBuffer = append(c.gramBuffer, '$')
+	c.runeEnds = append(c.runeEnds, len(c.gramBuffer))
+	for i := 0; i+run < len(c.runeEnds); i++ {
+		addFeature(v, c.gramBuffer[c.runeEnds[i]:c.runeEnds[i+run]], weight)
 	}
 }
 
 // addFeature hashes a feature (FNV-1a with a final mix) and adds its weight to one dimension, with a sign.
-func add[T string | []byte](v []float32, feature T, weight float32) {
+func addFeature[T string | []byte](v []float32, feature T, weight float32) {
 	h := uint64(14695981039346656037)
 	for i := range len(feature) {
 		h = (h ^ uint64(feature[i])) * 1099511628211

@@ -41,17 +41,17 @@ type Manifest struct {
 
 // File is one file of a model, with one of the two hashes.
 type File struct {
-	Name   string `json:"name"` // path with slashes
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256,omitempty"`
-	Blob   string `json:"blob,omitempty"` // git's SHA-1 of "blob SIZE\0" and the content
+	Name        string `json:"name"` // path with slashes
+	Size        int64  `json:"size"`
+	SHA256      string `json:"sha256,omitempty"`
+	GitBlobSHA1 string `json:"blob,omitempty"` // git's SHA-1 of "blob SIZE\0" and the content
 }
 
 // Model is a local model.
 type Model struct {
-	Name  string // NAME in the setting local:NAME
-	Dir   string
-	Bytes int64
+	Name      string // NAME in the setting local:NAME
+	Dir       string
+	SizeBytes int64
 }
 
 // List returns the models in a folder, ordered by name. It returns none if the folder does not exist.
@@ -70,7 +70,7 @@ func List(dir string) ([]Model, error) {
 		}
 		name := strings.TrimSuffix(path, "/"+weightsFile)
 		m := Model{Name: name, Dir: filepath.Join(dir, filepath.FromSlash(name))}
-		m.Bytes, err = disk.Use(m.Dir)
+		m.SizeBytes, err = disk.Usage(m.Dir)
 		out = append(out, m)
 		return err
 	})
@@ -163,10 +163,10 @@ func (f File) hash() (hash.Hash, string) {
 	switch {
 	case f.SHA256 != "":
 		return sha256.New(), f.SHA256
-	case f.Blob != "":
+	case f.GitBlobSHA1 != "":
 		h := sha1.New() //nolint:gosec // see the import
 		fmt.Fprintf(h, "blob %d\x00", f.Size)
-		return h, f.Blob
+		return h, f.GitBlobSHA1
 	}
 	return nil, ""
 }

@@ -21,7 +21,7 @@ import (
 
 // knownModels lists the models that have a short name. Encoders are ordered by quality; multilingual encoders
 // precede the others, because only users of other languages choose them.
-var published = []struct{ name, repository string }{
+var knownModels = []struct{ name, repository string }{
 	{"multilingual-e5-small", "intfloat/multilingual-e5-small"},
 	{"paraphrase-multilingual-MiniLM-L12-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"},
 	{"bge-small-en-v1.5", "BAAI/bge-small-en-v1.5"},
@@ -35,8 +35,8 @@ var published = []struct{ name, repository string }{
 
 // QualityRank orders encoders by search quality; the best has the lowest value. Encoders without a short name
 // come first, because a person chose them.
-func Preference(name string) int {
-	for i, p := range published {
+func QualityRank(name string) int {
+	for i, p := range knownModels {
 		if p.name == name {
 			return i
 		}
@@ -48,7 +48,7 @@ func Preference(name string) int {
 // the short names.
 func Repository(name string) (repository, local string, err error) {
 	var names []string
-	for _, p := range published {
+	for _, p := range knownModels {
 		if p.name == name {
 			return p.repository, name, nil
 		}
@@ -68,7 +68,7 @@ func isPlainName(s string) bool {
 }
 
 // Progress receives the downloaded size and the total size of a file.
-type Progress func(file string, done, size int64)
+type Progress func(file string, downloaded, size int64)
 
 // Puller downloads models. All fields except Progress are required.
 type Puller struct {
@@ -100,14 +100,14 @@ func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	if _, err := os.Stat(to); err == nil {
 		return "", memory.Errorf(memory.Conflict, "%s already exists in %s; loci models verify %s checks whether it is complete, loci models remove %s removes it", local, to, local, local)
 	}
-	m, err := p.manifest(ctx, repository)
+	m, err := p.requestManifest(ctx, repository)
 	if err != nil {
-		return "", p.explain(err, local)
+		return "", p.withAdvice(err, local)
 	}
 	staging := filepath.Join(p.Dir, pullFolder, local+"@"+m.Commit)
 	for _, f := range m.Files {
-		if err := p.fetch(ctx, m, f, filepath.Join(staging, filepath.FromSlash(f.Name))); err != nil {
-			return "", p.explain(fmt.Errorf("%s: %w", f.Name, err), local)
+		if err := p.fetchFile(ctx, m, f, filepath.Join(staging, filepath.FromSlash(f.Name))); err != nil {
+			return "", p.withAdvice(fmt.Errorf("%s: %w", f.Name, err), local)
 		}
 	}
 	data, err := json.MarshalIndent(m, "", "  ")
@@ -125,14 +125,14 @@ func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 }
 
 // unreachableError is the error for a hub that cannot be reached.
-type unreachable struct{ err error }
+type unreachableError struct{ cause error }
 
-func (o *unreachable) Error() string { return o.err.Error() }
-func (o *unreachable) Unwrap() error { return o.err }
+func (o *unreachableError) Error() string { return o.cause.Error() }
+func (o *unreachableError) Unwrap() error { return o.cause }
 
 // withAdvice adds advice to an error.
-func (p Puller) explain(err error, local string) error {
-	var away *unreachable
+func (p Puller) withAdvice(err error, local string) error {
+	var away *unreachableError
 	if !errors.As(err, &away) {
 		return fmt.Errorf("pull %s: %w", local, err)
 	}
@@ -144,8 +144,8 @@ func (p Puller) explain(err error, local string) error {
 const maxListing = 8 << 20
 
 // requestManifest requests the files of a repository's main branch.
-func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, error) {
-	resp, err := p.get(ctx, p.URL+"/api/models/"+repository+"/revision/main?blobs=true", 0)
+func (p Puller) requestManifest(ctx context.Context, repository string) (*Manifest, error) {
+	resp, err := p.request(ctx, p.URL+"/api/models/"+repository+"/revision/main?blobs=true", 0)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 	case http.StatusUnauthorized, http.StatusNotFound:
 		return nil, memory.Errorf(memory.NotFound, "%s has no public model %s", p.URL, repository)
 	default:
-		return nil, &unreachable{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
+		return nil, &unreachableError{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
 	}
 	var listing struct {
 		SHA      string `json:"sha"`
@@ -180,7 +180,7 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 		if !slices.Contains(Files, s.Name) {
 			continue
 		}
-		f := File{Name: s.Name, Size: s.Size, Blob: s.Blob}
+		f := File{Name: s.Name, Size: s.Size, GitBlobSHA1: s.Blob}
 		if s.LFS != nil {
 			f = File{Name: s.Name, Size: s.LFS.Size, SHA256: s.LFS.SHA256}
 		}
@@ -198,7 +198,7 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 	return m, nil
 }
 
-func (p Puller) get(ctx context.Context, address string, from int64) (*http.Response, error) {
+func (p Puller) request(ctx context.Context, address string, offset int64) (*http.Response, error) {
 	if _, err := url.Parse(address); err != nil {
 		return nil, memory.Errorf(memory.Invalid, "models_url: %v", err)
 	}
@@ -208,38 +208,38 @@ func (p Puller) get(ctx context.Context, address string, from int64) (*http.Resp
 	}
 	req.Header.Set("User-Agent", "loci")
 	req.Header.Set("Accept-Encoding", "identity") // sizes and ranges refer to the file itself
-	if from > 0 {
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+	if offset > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
 	}
 	resp, err := p.Client.Do(req)
 	if err != nil {
-		return nil, &unreachable{err}
+		return nil, &unreachableError{err}
 	}
 	return resp, nil
 }
 
 // fetchFile downloads one file, unless it exists, and resumes an earlier attempt.
-func (p Puller) fetch(ctx context.Context, m *Manifest, f File, to string) error {
-	if f.verify(to) == nil {
-		p.tell(f, f.Size)
+func (p Puller) fetchFile(ctx context.Context, m *Manifest, f File, target string) error {
+	if f.verify(target) == nil {
+		p.report(f, f.Size)
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
-	part := to + ".part"
-	if err := p.append(ctx, m, f, part); err != nil {
+	part := target + ".part"
+	if err := p.resume(ctx, m, f, part); err != nil {
 		return err
 	}
 	if err := f.verify(part); err != nil {
 		return errors.Join(fmt.Errorf("%s sent a file that differs from the published one: %w", p.URL, err), os.Remove(part))
 	}
-	return os.Rename(part, to)
+	return os.Rename(part, target)
 }
 
 // resume downloads the missing bytes of a partial file.
-func (p Puller) append(ctx context.Context, m *Manifest, f File, part string) (err error) {
-	w, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o644)
+func (p Puller) resume(ctx context.Context, m *Manifest, f File, partial string) (err error) {
+	w, err := os.OpenFile(partial, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (p Puller) append(ctx context.Context, m *Manifest, f File, part string) (e
 	if have >= f.Size { // complete or invalid; the hash decides
 		return nil
 	}
-	resp, err := p.get(ctx, p.URL+"/"+m.Repository+"/resolve/"+m.Commit+"/"+f.Name, have)
+	resp, err := p.request(ctx, p.URL+"/"+m.Repository+"/resolve/"+m.Commit+"/"+f.Name, have)
 	if err != nil {
 		return err
 	}
@@ -266,34 +266,34 @@ func (p Puller) append(ctx context.Context, m *Manifest, f File, part string) (e
 			return err
 		}
 	default:
-		return &unreachable{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
+		return &unreachableError{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
 	}
-	n, err := io.Copy(w, &progressReader{r: io.LimitReader(resp.Body, f.Size-have), tell: func(n int64) { p.tell(f, have+n) }})
+	n, err := io.Copy(w, &progressReader{source: io.LimitReader(resp.Body, f.Size-have), report: func(n int64) { p.report(f, have+n) }})
 	if err != nil {
-		return &unreachable{fmt.Errorf("the download stopped after %d of %d bytes: %w", have+n, f.Size, err)}
+		return &unreachableError{fmt.Errorf("the download stopped after %d of %d bytes: %w", have+n, f.Size, err)}
 	}
 	if have+n < f.Size {
-		return &unreachable{fmt.Errorf("the download stopped after %d of %d bytes", have+n, f.Size)}
+		return &unreachableError{fmt.Errorf("the download stopped after %d of %d bytes", have+n, f.Size)}
 	}
 	return nil
 }
 
-func (p Puller) tell(f File, done int64) {
+func (p Puller) report(f File, downloaded int64) {
 	if p.Progress != nil {
-		p.Progress(f.Name, done, f.Size)
+		p.Progress(f.Name, downloaded, f.Size)
 	}
 }
 
 type progressReader struct {
-	r    io.Reader
-	n    int64
-	tell func(int64)
+	source    io.Reader
+	bytesRead int64
+	report    func(int64)
 }
 
 // Read implements [io.Reader].
 func (t *progressReader) Read(b []byte) (int, error) {
-	n, err := t.r.Read(b)
-	t.n += int64(n)
-	t.tell(t.n)
+	n, err := t.source.Read(b)
+	t.bytesRead += int64(n)
+	t.report(t.bytesRead)
 	return n, err
 }

@@ -19,12 +19,12 @@ type completion struct {
 
 // choice contains the whole message or, in an event of a stream, the next part of the message.
 type choice struct {
-	Message words  `json:"message"`
-	Delta   words  `json:"delta"`
-	Finish  string `json:"finish_reason"`
+	Message replyMessage `json:"message"`
+	Delta   replyMessage `json:"delta"`
+	Finish  string       `json:"finish_reason"`
 }
 
-type words struct {
+type replyMessage struct {
 	Content content `json:"content"`
 	Refusal string  `json:"refusal"`
 }
@@ -47,16 +47,16 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &parts); err != nil {
 		return err
 	}
-	var all strings.Builder
+	var joined strings.Builder
 	for _, p := range parts {
-		all.WriteString(p.Text)
+		joined.WriteString(p.Text)
 	}
-	*c = content(all.String())
+	*c = content(joined.String())
 	return nil
 }
 
 // answerText returns the text of the first choice without a leading <think> section.
-func (g completion) text() string {
+func (g completion) answerText() string {
 	text := strings.TrimSpace(string(g.Choices[0].Message.Content))
 	if rest, ok := strings.CutPrefix(text, "<think>"); ok {
 		if _, answer, ok := strings.Cut(rest, "</think>"); ok {
@@ -67,7 +67,7 @@ func (g completion) text() string {
 }
 
 func (g completion) reply() (memory.Reply, error) {
-	text := g.text()
+	text := g.answerText()
 	if refusal := g.Choices[0].Message.Refusal; text == "" && refusal != "" {
 		return memory.Reply{}, memory.Errorf(memory.Unavailable, "model %s refused to answer", g.Model)
 	}

@@ -18,10 +18,10 @@ type Options struct {
 
 	DropHeaders []string // patterns of headers that a [Forwarder] does not forward, in addition to identity.txt; with the prefix - the headers are forwarded
 
-	Timeout   time.Duration     // maximum time without data from the server; 0 means DefaultTimeout
-	Patience  time.Duration     // maximum time for all attempts of a request; 0 means DefaultRetryTimeout
-	Tries     uint              // maximum number of attempts of a request; 0 means DefaultTries
-	Transport http.RoundTripper // nil creates a transport that keeps connections open
+	Timeout      time.Duration     // maximum time without data from the server; 0 means DefaultTimeout
+	RetryTimeout time.Duration     // maximum time for all attempts of a request; 0 means DefaultRetryTimeout
+	MaxTries     uint              // maximum number of attempts of a request; 0 means DefaultTries
+	Transport    http.RoundTripper // nil creates a transport that keeps connections open
 }
 
 const (
@@ -29,14 +29,14 @@ const (
 	DefaultTimeout = 2 * time.Minute
 
 	// DefaultRetryTimeout limits the retries of one request. During a longer outage, the jobs retry.
-	DefaultPatience = time.Minute
+	DefaultRetryTimeout = time.Minute
 
 	// DefaultTries is the maximum number of attempts of one request.
 	DefaultTries = 5
 
 	// headerTimeout is the time limit for the response headers of a forwarded request: reasoning models send
 	// no data for minutes.
-	headerTime = 15 * time.Minute
+	headerTimeout = 15 * time.Minute
 )
 
 // endpoint is the address and API key of a model server.
@@ -83,7 +83,7 @@ func (e endpoint) url(path string) (*url.URL, error) {
 }
 
 // setKey replaces the API key in a request's header by the endpoint's key, if the endpoint has a key.
-func (e endpoint) sign(h http.Header) {
+func (e endpoint) setKey(h http.Header) {
 	if e.key == "" {
 		return
 	}
@@ -115,7 +115,7 @@ func newTransport() *http.Transport {
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: headerTime,
+		ResponseHeaderTimeout: headerTimeout,
 		IdleConnTimeout:       90 * time.Second,
 		MaxIdleConnsPerHost:   128,
 		ForceAttemptHTTP2:     true,

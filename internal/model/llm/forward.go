@@ -17,9 +17,9 @@ import (
 
 // Forwarder forwards the requests of clients to the upstream server.
 type Forwarder struct {
-	at        endpoint
-	transport http.RoundTripper
-	dropped   []string // patterns of header names, of which the last match counts; the prefix - forwards the header
+	server       endpoint
+	transport    http.RoundTripper
+	dropPatterns []string // patterns of header names, of which the last match counts; the prefix - forwards the header
 }
 
 // NewForwarder returns a forwarder to the server in o. It ignores the model and the timeouts in o: a
@@ -32,10 +32,10 @@ func NewForwarder(o Options) (*Forwarder, error) {
 	if o.Transport == nil {
 		o.Transport = newTransport()
 	}
-	f := &Forwarder{at: at, transport: o.Transport}
+	f := &Forwarder{server: at, transport: o.Transport}
 	for line := range strings.Lines(identityHeaders + strings.Join(o.DropHeaders, "\n")) {
 		if fields := strings.Fields(plainName(line)); len(fields) > 0 && fields[0] != "#" && (len(fields) == 1 || !at.under(fields[1])) {
-			f.dropped = append(f.dropped, fields[0])
+			f.dropPatterns = append(f.dropPatterns, fields[0])
 		}
 	}
 	return f, nil
@@ -50,11 +50,11 @@ var identityHeaders string
 func plainName(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
 
 // isDropped reports whether the header is not forwarded.
-func (f *Forwarder) drops(name string) (drop bool) {
+func (f *Forwarder) isDropped(name string) (drop bool) {
 	name = plainName(name)
-	for _, pattern := range f.dropped {
+	for _, pattern := range f.dropPatterns {
 		pattern, keep := strings.CutPrefix(pattern, "-")
-		if prefix, all := strings.CutSuffix(pattern, "*"); pattern == name || all && strings.HasPrefix(name, prefix) {
+		if prefix, isPrefix := strings.CutSuffix(pattern, "*"); pattern == name || isPrefix && strings.HasPrefix(name, prefix) {
 			drop = !keep
 		}
 	}
@@ -71,25 +71,25 @@ func (f *Forwarder) drops(name string) (drop bool) {
 //
 // The error is [memory.Unavailable], or [memory.Invalid] for a path outside the base URL.
 func (f *Forwarder) Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
-	u, err := f.at.url(path)
+	u, err := f.server.url(path)
 	if err != nil {
 		return nil, err
 	}
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), body)
 	if err != nil {
-		return nil, f.at.unavailable("build the request: %w", err)
+		return nil, f.server.unavailable("build the request: %w", err)
 	}
-	req.Header = f.header(header)
+	req.Header = f.forwardedHeader(header)
 	if _, sized := body.(*bytes.Reader); !sized && body != nil {
 		req.ContentLength = contentLength(header)
 	}
-	f.at.sign(req.Header)
+	f.server.setKey(req.Header)
 	if req.Header.Get("User-Agent") == "" {
 		req.Header["User-Agent"] = []string{""} // an absent header would get the transport's default value
 	}
 	resp, err := f.transport.RoundTrip(req)
 	if err != nil {
-		return nil, f.at.unavailable("%w", withoutURL(err))
+		return nil, f.server.unavailable("%w", withoutURL(err))
 	}
 	dropHopByHop(resp.Header)
 	return resp, nil
@@ -112,8 +112,8 @@ var hopByHop = []string{
 // forwardedHeader returns a copy of a client's header without hop-by-hop headers, X-Loci-* headers,
 // Content-Length (the body has a length), Host, cookies (browsers send cookies of the host to all its ports),
 // and headers of proxies and front ends that identify the user.
-func (f *Forwarder) header(client http.Header) http.Header {
-	h := client.Clone()
+func (f *Forwarder) forwardedHeader(clientHeader http.Header) http.Header {
+	h := clientHeader.Clone()
 	if h == nil {
 		h = http.Header{}
 	}
@@ -123,7 +123,7 @@ func (f *Forwarder) header(client http.Header) http.Header {
 	h.Del("Cookie")
 	for name := range h {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		if strings.HasPrefix(canonical, "X-Loci-") || httpx.IsForwarding(canonical) || f.drops(name) {
+		if strings.HasPrefix(canonical, "X-Loci-") || httpx.IsForwarding(canonical) || f.isDropped(name) {
 			delete(h, name)
 		}
 	}

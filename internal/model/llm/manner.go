@@ -10,10 +10,10 @@ import (
 
 // requestForm is the form of a request that a model's server accepts. The zero requestForm uses all features;
 // each refused feature is switched off.
-type manner struct {
-	inWords    bool // the prompt contains the schema, instead of response_format
-	noTempered bool // without the temperature, which reasoning models refuse
-	whole      bool // without streaming, which is forbidden to some accounts
+type requestForm struct {
+	schemaInPrompt bool // the prompt contains the schema, instead of response_format
+	noTemperature  bool // without the temperature, which reasoning models refuse
+	unstreamed     bool // without streaming, which is forbidden to some accounts
 }
 
 // request is the body of a chat completion request.
@@ -43,20 +43,20 @@ type jsonSchema struct {
 }
 
 // schemaIntro precedes the schema in the prompt if the server does not support response_format.
-const inWords = "Answer with one JSON value and nothing else. It must match this JSON schema:\n"
+const schemaIntro = "Answer with one JSON value and nothing else. It must match this JSON schema:\n"
 
-func (m manner) request(p memory.Prompt) request {
-	r := request{Model: p.Model, Stream: !m.whole}
+func (m requestForm) request(p memory.Prompt) request {
+	r := request{Model: p.Model, Stream: !m.unstreamed}
 	if r.Stream {
 		r.Options = map[string]bool{"include_usage": true}
 	}
-	if !m.noTempered {
+	if !m.noTemperature {
 		r.Temperature = &p.Temperature
 	}
 	system := p.System
 	if p.Schema != nil {
-		if m.inWords {
-			system = strings.TrimSpace(system + "\n\n" + inWords + string(p.Schema))
+		if m.schemaInPrompt {
+			system = strings.TrimSpace(system + "\n\n" + schemaIntro + string(p.Schema))
 		} else {
 			r.Format = responseFormat{Type: "json_schema", Schema: jsonSchema{schemaName(p.Name), true, p.Schema}}
 		}
@@ -85,19 +85,19 @@ func schemaName(prompt string) string {
 
 // next returns the form for another attempt, and false if another attempt does not help. It switches off a
 // feature that the server refused. If a server ignores the schema, the reader of the reply handles that.
-func (m manner) after(p memory.Prompt, err error) (manner, bool) {
+func (m requestForm) next(p memory.Prompt, err error) (requestForm, bool) {
 	f := asFailure(err)
 	if f == nil {
 		return m, false
 	}
-	asked := f.status == http.StatusBadRequest || f.status == http.StatusUnprocessableEntity || f.status == http.StatusNotImplemented
+	rejected := f.status == http.StatusBadRequest || f.status == http.StatusUnprocessableEntity || f.status == http.StatusNotImplemented
 	switch {
-	case asked && !m.whole && strings.Contains(f.text, "stream"):
-		m.whole = true
-	case asked && !m.noTempered && strings.Contains(f.text, "temperature"):
-		m.noTempered = true
-	case (asked || f.status == http.StatusInternalServerError) && p.Schema != nil && !m.inWords:
-		m.inWords = true
+	case rejected && !m.unstreamed && strings.Contains(f.text, "stream"):
+		m.unstreamed = true
+	case rejected && !m.noTemperature && strings.Contains(f.text, "temperature"):
+		m.noTemperature = true
+	case (rejected || f.status == http.StatusInternalServerError) && p.Schema != nil && !m.schemaInPrompt:
+		m.schemaInPrompt = true
 	default:
 		return m, false
 	}

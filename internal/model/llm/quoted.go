@@ -9,24 +9,24 @@ import (
 )
 
 // minQuoteLength is the minimum length in bytes of a repeated text that counts as a quote.
-const quotedBytes = 16
+const minQuoteLength = 16
 
-var inQuotes = lazy.Compile("['\"`]([^'\"`]{3,})['\"`]")
+var quotedText = lazy.Compile("['\"`]([^'\"`]{3,})['\"`]")
 
 // quotesRequest reports whether a server's error message repeats a part of the request: at least
 // [minQuoteLength], or a shorter text in quotation marks.
-func quotes(request []byte, message string) bool {
+func quotesRequest(request []byte, message string) bool {
 	texts := textsOf(request)
-	has := func(s string) bool {
+	inRequest := func(s string) bool {
 		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, s) })
 	}
-	for _, m := range inQuotes.FindAllStringSubmatch(message, -1) {
-		if has(m[1]) {
+	for _, m := range quotedText.FindAllStringSubmatch(message, -1) {
+		if inRequest(m[1]) {
 			return true
 		}
 	}
-	for i := 0; i+quotedBytes <= len(message); i++ {
-		if has(message[i : i+quotedBytes]) {
+	for i := 0; i+minQuoteLength <= len(message); i++ {
+		if inRequest(message[i : i+minQuoteLength]) {
 			return true
 		}
 	}

@@ -20,7 +20,7 @@ import (
 type Reranker struct {
 	breaker
 	clients []*Client    // clients of the base URL and, if it ends in /v1, of its parent
-	way     atomic.Int32 // bits of the variant that succeeded last
+	variant atomic.Int32 // bits of the variant that succeeded last
 }
 
 // Bits of a variant of the request. asTexts uses the format of text-embeddings-inference instead of the
@@ -71,39 +71,39 @@ func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string)
 	}
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
-	err = r.try(ctx, func() (first error) {
+	err = r.try(ctx, func() (firstErr error) {
 		tried := map[int32]bool{}
-		for way := r.way.Load(); !tried[way] && int(way/outsideV1) < len(r.clients); {
-			tried[way] = true
+		for variant := r.variant.Load(); !tried[variant] && int(variant/outsideV1) < len(r.clients); {
+			tried[variant] = true
 			var err error
-			if scores, err = r.ask(ctx, way, question, texts); err == nil {
-				r.way.Store(way)
+			if scores, err = r.requestScores(ctx, variant, question, texts); err == nil {
+				r.variant.Store(variant)
 				return nil
 			}
-			first = cmp.Or(first, err)
+			firstErr = cmp.Or(firstErr, err)
 			switch f := asFailure(err); {
-			case f != nil && f.refuses():
-				way ^= asTexts
+			case f != nil && f.isRefusal():
+				variant ^= asTexts
 			case f != nil && f.status == http.StatusNotFound:
-				way ^= outsideV1
+				variant ^= outsideV1
 			}
 		}
-		return first
+		return firstErr
 	})
 	if err != nil {
-		return nil, r.clients[0].refused(err)
+		return nil, r.clients[0].convertRefusal(err)
 	}
 	return scores, nil
 }
 
-func (r *Reranker) ask(ctx context.Context, way int32, question string, texts []string) ([]float32, error) {
-	client := r.clients[way/outsideV1]
+func (r *Reranker) requestScores(ctx context.Context, variant int32, question string, texts []string) ([]float32, error) {
+	client := r.clients[variant/outsideV1]
 	clipped := make([]string, len(texts))
 	for i, t := range texts {
 		clipped[i] = text.Clip(t, maxEmbedText)
 	}
 	request := map[string]any{"model": client.model, "query": text.Clip(question, maxEmbedText), "documents": clipped}
-	if way&asTexts != 0 {
+	if variant&asTexts != 0 {
 		delete(request, "documents")
 		request["texts"], request["truncate"] = clipped, true
 	}
@@ -115,14 +115,14 @@ func (r *Reranker) ask(ctx context.Context, way int32, question string, texts []
 	if err != nil {
 		return nil, err
 	}
-	scores, err := r.read(answer, len(texts))
+	scores, err := r.parseScores(answer, len(texts))
 	if err != nil {
 		return nil, &failure{err: err, status: http.StatusOK}
 	}
 	return scores, nil
 }
 
-func (r *Reranker) read(answer []byte, n int) ([]float32, error) {
+func (r *Reranker) parseScores(answer []byte, n int) ([]float32, error) {
 	type ranked struct {
 		Index     int      `json:"index"`
 		Relevance *float64 `json:"relevance_score"`
@@ -137,14 +137,14 @@ func (r *Reranker) read(answer []byte, n int) ([]float32, error) {
 		into = &got.Results
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
-		return nil, r.clients[0].at.unavailable("invalid ranking: %v", err)
+		return nil, r.clients[0].server.unavailable("invalid ranking: %v", err)
 	}
 	scores := slices.Repeat([]float64{math.NaN()}, n)
 	logits := false
 	for _, x := range append(got.Results, got.Data...) {
 		score := cmp.Or(x.Relevance, x.Score)
 		if x.Index < 0 || x.Index >= n || score == nil {
-			return nil, r.clients[0].at.unavailable("the ranking has the index %d for %d texts, or no score", x.Index, n)
+			return nil, r.clients[0].server.unavailable("the ranking has the index %d for %d texts, or no score", x.Index, n)
 		}
 		scores[x.Index] = *score
 		logits = logits || *score < 0 || *score > 1
@@ -152,7 +152,7 @@ func (r *Reranker) read(answer []byte, n int) ([]float32, error) {
 	out := make([]float32, n)
 	for i, x := range scores {
 		if math.IsNaN(x) {
-			return nil, r.clients[0].at.unavailable("the ranking has no score for text %d of %d", i, n)
+			return nil, r.clients[0].server.unavailable("the ranking has no score for text %d of %d", i, n)
 		}
 		if logits {
 			x = 1 / (1 + math.Exp(-x))

@@ -14,27 +14,27 @@ import (
 
 // failure is the error of a failed attempt.
 type failure struct {
-	err    error
-	status int           // HTTP status; 0 if there was no response
-	text   string        // server's error message
-	again  bool          // whether a retry may succeed
-	after  time.Duration // delay before a retry as requested by the server; 0 if the server requests none
+	err      error
+	status   int           // HTTP status; 0 if there was no response
+	text     string        // server's error message
+	canRetry bool          // whether a retry may succeed
+	delay    time.Duration // delay before a retry as requested by the server; 0 if the server requests none
 }
 
 func (f *failure) Error() string { return f.err.Error() }
 
 // Unwrap returns the wrapped error and, for package backoff, the delay that the server requests.
 func (f *failure) Unwrap() []error {
-	if f.after > 0 {
-		return []error{f.err, &backoff.RetryAfterError{Duration: f.after}}
+	if f.delay > 0 {
+		return []error{f.err, &backoff.RetryAfterError{Duration: f.delay}}
 	}
 	return []error{f.err}
 }
 
 // RateLimited reports whether the server limits the request rate, and returns the delay that the server
 // requests, or 0.
-func (f *failure) RateLimited() (after time.Duration, ok bool) {
-	return f.after, f.status == http.StatusTooManyRequests
+func (f *failure) RateLimited() (delay time.Duration, ok bool) {
+	return f.delay, f.status == http.StatusTooManyRequests
 }
 
 // Status returns the HTTP status, or 0 if there was no response.
@@ -47,18 +47,18 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]
 	pause.Multiplier = 2
 	answer, err := backoff.Retry(ctx, func() ([]byte, error) {
 		answer, err := c.send(ctx, method, path, body)
-		if f := asFailure(err); err != nil && (f == nil || !f.again) {
+		if f := asFailure(err); err != nil && (f == nil || !f.canRetry) {
 			return nil, backoff.Permanent(err)
 		}
 		return answer, err
-	}, backoff.WithBackOff(pause), backoff.WithMaxTries(c.tries), backoff.WithMaxElapsedTime(c.patience))
+	}, backoff.WithBackOff(pause), backoff.WithMaxTries(c.maxTries), backoff.WithMaxElapsedTime(c.retryTimeout))
 	if err != nil && !errors.Is(err, memory.Unavailable) && ctx.Err() != nil {
-		return nil, c.at.unavailable("%w", err) // the caller's context has ended
+		return nil, c.server.unavailable("%w", err) // the caller's context has ended
 	}
 	return answer, err
 }
 
-func retryable(status int) bool {
+func isRetryable(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return true

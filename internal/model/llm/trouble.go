@@ -14,7 +14,7 @@ import (
 
 // DescribeFailure describes why a server did not respond completely, for any HTTP client. The description
 // omits the server's address, which err contains.
-func Trouble(err error) string {
+func DescribeFailure(err error) string {
 	var dns *net.DNSError
 	var timeout net.Error
 	var certificate *tls.CertificateVerificationError

@@ -14,10 +14,10 @@ const groupTokens = 192
 
 // appendSequences appends a text's tokens as one sequence. If there are too many, it splits them into
 // sequences of nearly equal length, each with the text's prefix.
-func (m *Model) cut(to []sequence, prefix, ids []int32) []sequence {
-	room := m.most - 2
+func (m *Model) appendSequences(sequences []sequence, prefix, ids []int32) []sequence {
+	room := m.maxTokens - 2
 	if len(ids) <= room || m.truncate {
-		return append(to, m.single(ids[:min(len(ids), room)]))
+		return append(sequences, m.sequenceOf(ids[:min(len(ids), room)]))
 	}
 	if len(prefix) >= room || !slices.Equal(ids[:len(prefix)], prefix) {
 		prefix = nil
@@ -25,24 +25,24 @@ func (m *Model) cut(to []sequence, prefix, ids []int32) []sequence {
 	ids, room = ids[len(prefix):], room-len(prefix)
 	for left := (len(ids) + room - 1) / room; left > 0; left-- {
 		n := (len(ids) + left - 1) / left
-		to = append(to, m.single(slices.Concat(prefix, ids[:n])))
+		sequences = append(sequences, m.sequenceOf(slices.Concat(prefix, ids[:n])))
 		ids = ids[n:]
 	}
-	return to
+	return sequences
 }
 
-func (m *Model) single(ids []int32) sequence {
-	all := slices.Concat([]int32{m.tokens.cls}, ids, []int32{m.tokens.sep})
+func (m *Model) sequenceOf(ids []int32) sequence {
+	all := slices.Concat([]int32{m.tokenizer.cls}, ids, []int32{m.tokenizer.sep})
 	return sequence{all, len(all)}
 }
 
 // pair returns two texts as one sequence. The longer text is truncated until both fit.
 func (m *Model) pair(a, b []int32) sequence {
-	between := []int32{m.tokens.sep}
-	if m.tokens.pairs == pairRoBERTa {
-		between = append(between, m.tokens.sep)
+	between := []int32{m.tokenizer.sep}
+	if m.tokenizer.pairing == pairRoBERTa {
+		between = append(between, m.tokenizer.sep)
 	}
-	room := m.most - 2 - len(between)
+	room := m.maxTokens - 2 - len(between)
 	short, long := min(len(a), len(b)), max(len(a), len(b))
 	if short+long > room {
 		if long = max(short, room-short); short+long > room {
@@ -54,8 +54,8 @@ func (m *Model) pair(a, b []int32) sequence {
 	} else {
 		a, b = a[:long], b[:short]
 	}
-	all := slices.Concat([]int32{m.tokens.cls}, a, between, b, []int32{m.tokens.sep})
-	if m.tokens.pairs == pairRoBERTa {
+	all := slices.Concat([]int32{m.tokenizer.cls}, a, between, b, []int32{m.tokenizer.sep})
+	if m.tokenizer.pairing == pairRoBERTa {
 		return sequence{all, len(all)}
 	}
 	return sequence{all, len(a) + 2}
@@ -63,20 +63,20 @@ func (m *Model) pair(a, b []int32) sequence {
 
 // encode encodes sequences in concurrent groups. It calls use with each sequence's rows, or only the first
 // row if firstOnly is true, from several goroutines. The rows are valid until use returns.
-func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, take func(i int, rows []float32)) error {
-	ends := groups(texts, cap(m.free))
-	return parallel(ctx, len(ends), cap(m.free), func(g int) error {
+func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, use func(i int, rows []float32)) error {
+	ends := groupEnds(texts, cap(m.workspaces))
+	return parallel(ctx, len(ends), cap(m.workspaces), func(g int) error {
 		start := 0
 		if g > 0 {
 			start = ends[g-1]
 		}
-		team, err := m.take(ctx, texts, len(ends))
+		team, err := m.acquire(ctx, texts, len(ends))
 		if err != nil {
 			return err
 		}
 		defer func() {
 			for _, r := range team {
-				m.free <- r
+				m.workspaces <- r
 			}
 		}()
 		rows, err := m.encoder.encode(ctx, team, texts[start:ends[g]], firstOnly)
@@ -88,7 +88,7 @@ func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, ta
 			if !firstOnly {
 				n *= len(texts[i].ids)
 			}
-			take(i, rows[:n])
+			use(i, rows[:n])
 			rows = rows[n:]
 		}
 		return nil
@@ -98,22 +98,22 @@ func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, ta
 // rowsPerHelper is the minimum number of rows of a text for each additional goroutine, and maxTeam the
 // maximum number of goroutines for one group.
 const (
-	helpedRows   = 4
-	mostTogether = 4
+	rowsPerHelper = 4
+	maxTeam       = 4
 )
 
 // acquire waits for a workspace. For a single text it also takes other free workspaces, to answer a question
 // sooner.
-func (m *Model) take(ctx context.Context, texts []sequence, groups int) (team []*run, err error) {
+func (m *Model) acquire(ctx context.Context, texts []sequence, groups int) (team []*workspace, err error) {
 	select {
-	case r := <-m.free:
+	case r := <-m.workspaces:
 		team = append(team, r)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	for groups == 1 && len(team) < mostTogether && len(texts[0].ids) >= (len(team)+1)*helpedRows {
+	for groups == 1 && len(team) < maxTeam && len(texts[0].ids) >= (len(team)+1)*rowsPerHelper {
 		select {
-		case r := <-m.free:
+		case r := <-m.workspaces:
 			team = append(team, r)
 		default:
 			return team, nil
@@ -124,7 +124,7 @@ func (m *Model) take(ctx context.Context, texts []sequence, groups int) (team []
 
 // groupEnds returns the end index of each group of texts. A group has one text or at most groupTokens tokens,
 // and the groups are evenly distributed among the workers.
-func groups(texts []sequence, workers int) (ends []int) {
+func groupEnds(texts []sequence, workers int) (ends []int) {
 	total, tokens := 0, 0
 	for _, t := range texts {
 		total += len(t.ids)
@@ -176,12 +176,12 @@ func parallel(ctx context.Context, n, workers int, do func(i int) error) error {
 }
 
 // staticBatch is the number of texts that a goroutine embeds with a static model at once.
-const alone = 16
+const staticBatch = 16
 
 func (m *Model) embedStatic(ctx context.Context, n int, tokens func(i int) []int32) ([][]float32, error) {
 	out := make([][]float32, n)
-	err := parallel(ctx, (n+alone-1)/alone, runtime.GOMAXPROCS(0), func(block int) error {
-		for i := block * alone; i < min(n, (block+1)*alone); i++ {
+	err := parallel(ctx, (n+staticBatch-1)/staticBatch, runtime.GOMAXPROCS(0), func(block int) error {
+		for i := block * staticBatch; i < min(n, (block+1)*staticBatch); i++ {
 			out[i] = m.static.embed(tokens(i))
 		}
 		return nil

@@ -16,10 +16,10 @@ type normalizerFile struct {
 	Normalizers []normalizerFile `json:"normalizers"` // parts of a Sequence
 
 	// fields of a BertNormalizer
-	CleanText bool  `json:"clean_text"`
-	Chinese   bool  `json:"handle_chinese_chars"`
-	Accents   *bool `json:"strip_accents"` // nil uses the value of Lowercase
-	Lowercase bool  `json:"lowercase"`
+	CleanText       bool  `json:"clean_text"`
+	SeparateChinese bool  `json:"handle_chinese_chars"`
+	StripAccents    *bool `json:"strip_accents"` // nil uses the value of Lowercase
+	Lowercase       bool  `json:"lowercase"`
 
 	// fields of a Replace
 	Pattern struct {
@@ -31,12 +31,12 @@ type normalizerFile struct {
 	Charsmap string `json:"precompiled_charsmap"`
 
 	// fields of a Strip
-	Left  bool `json:"strip_left"`
-	Right bool `json:"strip_right"`
+	StripLeft  bool `json:"strip_left"`
+	StripRight bool `json:"strip_right"`
 }
 
 // functions returns the normalizer as at least one function. Each function appends the normalized text to dst.
-func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
+func (n *normalizerFile) functions() ([]func(dst []byte, s string) []byte, error) {
 	if n == nil {
 		return []func([]byte, string) []byte{func(dst []byte, s string) []byte { return append(dst, s...) }}, nil
 	}
@@ -49,7 +49,7 @@ func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 	case "Sequence":
 		var all []func([]byte, string) []byte
 		for i := range n.Normalizers {
-			steps, err := n.Normalizers[i].steps()
+			steps, err := n.Normalizers[i].functions()
 			if err != nil {
 				return nil, err
 			}
@@ -71,7 +71,7 @@ func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 		}
 	case "Precompiled":
 		if n.Charsmap == "" {
-			return (*normalizerFile)(nil).steps()
+			return (*normalizerFile)(nil).functions()
 		}
 		table, err := readCharsmap(n.Charsmap)
 		if err != nil {
@@ -80,10 +80,10 @@ func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 		return one(table.append)
 	case "Strip":
 		return one(func(dst []byte, s string) []byte {
-			if n.Left {
+			if n.StripLeft {
 				s = strings.TrimLeftFunc(s, unicode.IsSpace)
 			}
-			if n.Right {
+			if n.StripRight {
 				s = strings.TrimRightFunc(s, unicode.IsSpace)
 			}
 			return append(dst, s...)
@@ -109,13 +109,13 @@ func joinSpaces(dst []byte, s string) []byte {
 }
 
 // replaceRuns replaces each run of two or more spaces.
-func replaceRuns(dst []byte, s, by string) []byte {
+func replaceRuns(dst []byte, s, replacement string) []byte {
 	for {
 		at := strings.Index(s, "  ")
 		if at < 0 {
 			return append(dst, s...)
 		}
-		dst = append(append(dst, s[:at]...), by...)
+		dst = append(append(dst, s[:at]...), replacement...)
 		s = strings.TrimLeft(s[at:], " ")
 	}
 }
@@ -126,10 +126,10 @@ func replaceRuns(dst []byte, s, by string) []byte {
 // It equals Hugging Face's tokenizers, except for some 570 recent characters, marks and punctuation of rare
 // scripts that are missing in their tables. The remaining marks keep their order.
 func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
-	clean, chinese, lower := n.CleanText, n.Chinese, n.Lowercase
+	clean, chinese, lower := n.CleanText, n.SeparateChinese, n.Lowercase
 	strip := lower
-	if n.Accents != nil {
-		strip = *n.Accents
+	if n.StripAccents != nil {
+		strip = *n.StripAccents
 	}
 	return func(dst []byte, s string) []byte {
 		for i := 0; i < len(s); {
@@ -171,13 +171,13 @@ func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
 // appendPlain appends a character, without accents if strip is true and in lower case if lower is true.
 func appendPlain(dst []byte, r rune, strip, lower bool) []byte {
 	if !strip {
-		return lowered(dst, r, lower)
+		return appendLower(dst, r, lower)
 	}
 	if unicode.Is(unicode.Mn, r) {
 		return dst
 	}
-	if r >= hangul && r < hangul+hangulCount {
-		r -= hangul
+	if r >= firstHangul && r < firstHangul+hangulCount {
+		r -= firstHangul
 		dst = utf8.AppendRune(dst, 0x1100+r/(21*28))
 		dst = utf8.AppendRune(dst, 0x1161+r/28%21)
 		if r%28 != 0 {
@@ -187,20 +187,20 @@ func appendPlain(dst []byte, r rune, strip, lower bool) []byte {
 	}
 	if parts, ok := unaccented()[r]; ok {
 		for _, p := range parts {
-			dst = lowered(dst, p, lower)
+			dst = appendLower(dst, p, lower)
 		}
 		return dst
 	}
-	return lowered(dst, r, lower)
+	return appendLower(dst, r, lower)
 }
 
 // Korean syllables, which decompose by arithmetic: the first one and their number.
 const (
-	hangul      = 0xac00
+	firstHangul = 0xac00
 	hangulCount = 19 * 21 * 28
 )
 
-func lowered(dst []byte, r rune, lower bool) []byte {
+func appendLower(dst []byte, r rune, lower bool) []byte {
 	switch {
 	case !lower:
 	case r == 'İ': // the only letter whose lower case has two characters
@@ -220,13 +220,13 @@ func isChinese(r rune) bool {
 }
 
 //go:embed unaccented.txt
-var unaccentedLines string
+var unaccentedFile string
 
 // unaccented maps a character to its canonical decomposition without nonspacing marks (Mn), if the two
 // differ.
 var unaccented = sync.OnceValue(func() map[rune][]rune {
 	out := map[rune][]rune{}
-	for line := range strings.Lines(unaccentedLines) {
+	for line := range strings.Lines(unaccentedFile) {
 		var runes []rune
 		for _, hex := range strings.Fields(line) {
 			r, err := strconv.ParseUint(hex, 16, 32)

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-const forPassages = "Represent this sentence for searching relevant passages: "
+const passagePrefix = "Represent this sentence for searching relevant passages: "
 
 // prefixFamilies are models trained with a prefix for questions or documents. A model belongs to the first family
 // for which its name has all the parts, but not the excluded part.
-var families = []struct {
+var prefixFamilies = []struct {
 	parts              []string
 	not                string
 	question, document string
 }{
 	{[]string{"e5"}, "instruct", "query: ", "passage: "},
 	{[]string{"bge", "zh"}, "reranker", "为这个句子生成表示以用于检索相关文章：", ""},
-	{[]string{"bge", "en"}, "reranker", forPassages, ""},
-	{[]string{"bge", "large"}, "reranker", forPassages, ""}, // Ollama's name for the English model
+	{[]string{"bge", "en"}, "reranker", passagePrefix, ""},
+	{[]string{"bge", "large"}, "reranker", passagePrefix, ""}, // Ollama's name for the English model
 	{[]string{"nomic", "embed", "text"}, "", "search_query: ", "search_document: "},
-	{[]string{"mxbai", "embed", "large"}, "de", forPassages, ""},
+	{[]string{"mxbai", "embed", "large"}, "de", passagePrefix, ""},
 	{[]string{"arctic", "embed2"}, "", "query: ", ""}, // Ollama's name for the next entry
 	{[]string{"arctic", "embed", "v2"}, "", "query: ", ""},
-	{[]string{"arctic", "embed"}, "", forPassages, ""},
+	{[]string{"arctic", "embed"}, "", passagePrefix, ""},
 	{[]string{"embeddinggemma"}, "", "task: search result | query: ", "title: none | text: "},
 	{[]string{"qwen3", "embedding"}, "", "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:", ""},
 }
@@ -34,7 +34,7 @@ var families = []struct {
 // The name may contain an organisation and a version, as on servers and the hub.
 func Prefixes(name string) (question, document string) {
 	parts := strings.FieldsFunc(strings.ToLower(path.Base(name)), func(r rune) bool { return strings.ContainsRune("-_.@:", r) })
-	for _, f := range families {
+	for _, f := range prefixFamilies {
 		matches := !slices.Contains(parts, f.not)
 		for _, part := range f.parts {
 			matches = matches && slices.Contains(parts, part)

@@ -20,20 +20,20 @@ const maxHeader = 8 << 20
 // the values, little-endian. The header is checked against the file's size before memory is allocated.
 type tensors struct {
 	file    io.ReaderAt
-	entries map[string]entry
+	entries map[string]arrayEntry
 }
 
 // arrayEntry describes one array.
-type entry struct {
-	kind  string
-	shape []int64
-	at    int64 // offset of the first value in the file
-	end   int64
-	n     int64 // number of values
+type arrayEntry struct {
+	dtype  string
+	shape  []int64
+	offset int64 // offset of the first value in the file
+	end    int64
+	count  int64 // number of values
 }
 
 // valueSizes are the bytes of a value of each supported type.
-var sizes = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I8": 1, "I32": 4, "I64": 8}
+var valueSizes = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I8": 1, "I32": 4, "I64": 8}
 
 func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 	var length [8]byte
@@ -52,7 +52,7 @@ func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 	if err := json.Unmarshal(header, &parts); err != nil {
 		return nil, fmt.Errorf("parse the header: %w", err)
 	}
-	t := &tensors{file: file, entries: map[string]entry{}}
+	t := &tensors{file: file, entries: map[string]arrayEntry{}}
 	for name, raw := range parts {
 		if name == "__metadata__" {
 			continue
@@ -68,44 +68,44 @@ func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 
 // checkOverlap fails if two arrays overlap, because a small file could otherwise describe a large model.
 func (t *tensors) checkOverlap() error {
-	all := slices.SortedFunc(maps.Values(t.entries), func(a, b entry) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.end, b.end)) })
+	all := slices.SortedFunc(maps.Values(t.entries), func(a, b arrayEntry) int { return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.end, b.end)) })
 	for i, e := range all {
-		if i > 0 && all[i-1].end > e.at {
-			return fmt.Errorf("two tensors overlap at byte %d", e.at)
+		if i > 0 && all[i-1].end > e.offset {
+			return fmt.Errorf("two tensors overlap at byte %d", e.offset)
 		}
 	}
 	return nil
 }
 
 // parseEntry reads an array's entry in the header. start is the file offset of the values.
-func parseEntry(raw []byte, start, size int64) (entry, error) {
+func parseEntry(raw []byte, start, size int64) (arrayEntry, error) {
 	var header struct {
 		Kind    string  `json:"dtype"`
 		Shape   []int64 `json:"shape"`
 		Offsets []int64 `json:"data_offsets"`
 	}
 	if err := json.Unmarshal(raw, &header); err != nil {
-		return entry{}, err
+		return arrayEntry{}, err
 	}
 	if len(header.Offsets) != 2 || len(header.Shape) > 8 {
-		return entry{}, fmt.Errorf("%d offsets (want 2) and %d axes (want at most 8)", len(header.Offsets), len(header.Shape))
+		return arrayEntry{}, fmt.Errorf("%d offsets (want 2) and %d axes (want at most 8)", len(header.Offsets), len(header.Shape))
 	}
 	begin, end := header.Offsets[0], header.Offsets[1]
 	if begin < 0 || end < begin || end > size-start {
-		return entry{}, fmt.Errorf("bytes %d to %d of %d: the file is cut off or damaged", begin, end, size-start)
+		return arrayEntry{}, fmt.Errorf("bytes %d to %d of %d: the file is cut off or damaged", begin, end, size-start)
 	}
 	n := int64(1)
 	for _, d := range header.Shape {
 		if d < 0 || d > 0 && n > math.MaxInt64/d {
-			return entry{}, fmt.Errorf("invalid shape %v", header.Shape)
+			return arrayEntry{}, fmt.Errorf("invalid shape %v", header.Shape)
 		}
 		n *= d
 	}
 	// arrays of other types are allowed if they are not read
-	if width, ok := sizes[header.Kind]; ok && (n > size || n*width != end-begin) {
-		return entry{}, fmt.Errorf("%d bytes do not fit the shape %v and the type %s", end-begin, header.Shape, header.Kind)
+	if width, ok := valueSizes[header.Kind]; ok && (n > size || n*width != end-begin) {
+		return arrayEntry{}, fmt.Errorf("%d bytes do not fit the shape %v and the type %s", end-begin, header.Shape, header.Kind)
 	}
-	return entry{header.Kind, header.Shape, start + begin, start + end, n}, nil
+	return arrayEntry{header.Kind, header.Shape, start + begin, start + end, n}, nil
 }
 
 func (t *tensors) has(name string) bool {
@@ -114,7 +114,7 @@ func (t *tensors) has(name string) bool {
 }
 
 // firstPresent returns the first of names for which there is an array.
-func (t *tensors) named(names ...string) (string, error) {
+func (t *tensors) firstPresent(names ...string) (string, error) {
 	for _, name := range names {
 		if t.has(name) {
 			return name, nil
@@ -126,30 +126,30 @@ func (t *tensors) named(names ...string) (string, error) {
 // floats reads an array, which must have this shape; -1 allows any length of an axis. I8 values are whole
 // numbers without a scale.
 func (t *tensors) floats(name string, shape ...int64) ([]float32, error) {
-	e, err := t.entry(name, shape)
+	e, err := t.checkedEntry(name, shape)
 	if err != nil {
 		return nil, err
 	}
-	return t.part(name, e)
+	return t.values(name, e)
 }
 
 // eachRow reads an array of this shape, and calls use with each row.
-func (t *tensors) rows(name string, rows, width int, take func(row []float32)) error {
-	e, err := t.entry(name, []int64{int64(rows), int64(width)})
+func (t *tensors) eachRow(name string, rows, width int, use func(row []float32)) error {
+	e, err := t.checkedEntry(name, []int64{int64(rows), int64(width)})
 	if err != nil {
 		return err
 	}
 	for done := 0; done < rows; {
 		some := min(1024, rows-done)
 		part := e
-		part.n = int64(some * width)
-		part.at += int64(done*width) * sizes[e.kind]
-		values, err := t.part(name, part)
+		part.count = int64(some * width)
+		part.offset += int64(done*width) * valueSizes[e.dtype]
+		values, err := t.values(name, part)
 		if err != nil {
 			return err
 		}
 		for row := range slices.Chunk(values, width) {
-			take(row)
+			use(row)
 		}
 		done += some
 	}
@@ -157,20 +157,20 @@ func (t *tensors) rows(name string, rows, width int, take func(row []float32)) e
 }
 
 // values reads an array or a part of an array.
-func (t *tensors) part(name string, e entry) ([]float32, error) {
-	decode, ok := decoders[e.kind]
+func (t *tensors) values(name string, e arrayEntry) ([]float32, error) {
+	decode, ok := valueDecoders[e.dtype]
 	if !ok {
-		return nil, fmt.Errorf("tensor %q has the type %s, which is not supported", name, e.kind)
+		return nil, fmt.Errorf("tensor %q has the type %s, which is not supported", name, e.dtype)
 	}
-	out, err := read(t.file, e, decode)
-	if err == nil && !finite(out) {
+	out, err := readValues(t.file, e, decode)
+	if err == nil && !isFinite(out) {
 		err = fmt.Errorf("tensor %q has values that are NaN or infinite: the file is damaged, or the training failed", name)
 	}
 	return out, err
 }
 
 // isFinite reports whether all values are finite. Only then are their products with 0 all 0.
-func finite(v []float32) bool {
+func isFinite(v []float32) bool {
 	var zeros [1024]float32
 	for part := range slices.Chunk(v, len(zeros)) {
 		if vector.Dot(part, zeros[:len(part)]) != 0 {
@@ -182,20 +182,20 @@ func finite(v []float32) bool {
 
 // ints reads a one-dimensional array of integers.
 func (t *tensors) ints(name string) ([]int64, error) {
-	e, err := t.entry(name, []int64{-1})
+	e, err := t.checkedEntry(name, []int64{-1})
 	if err != nil {
 		return nil, err
 	}
-	switch e.kind {
+	switch e.dtype {
 	case "I32":
-		return read(t.file, e, func(b []byte) int64 { return int64(int32(binary.LittleEndian.Uint32(b))) })
+		return readValues(t.file, e, func(b []byte) int64 { return int64(int32(binary.LittleEndian.Uint32(b))) })
 	case "I64":
-		return read(t.file, e, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })
+		return readValues(t.file, e, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })
 	}
-	return nil, fmt.Errorf("tensor %q has the type %s, want integers", name, e.kind)
+	return nil, fmt.Errorf("tensor %q has the type %s, want integers", name, e.dtype)
 }
 
-func (t *tensors) entry(name string, shape []int64) (entry, error) {
+func (t *tensors) checkedEntry(name string, shape []int64) (arrayEntry, error) {
 	e, ok := t.entries[name]
 	if !ok {
 		return e, fmt.Errorf("missing tensor %q, which config.json requires", name)
@@ -206,7 +206,7 @@ func (t *tensors) entry(name string, shape []int64) (entry, error) {
 	return e, nil
 }
 
-var decoders = map[string]func([]byte) float32{
+var valueDecoders = map[string]func([]byte) float32{
 	"F64": func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) },
 	"F32": func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) },
 	"F16": func(b []byte) float32 { return vector.DecodeHalf(binary.LittleEndian.Uint16(b)) },
@@ -217,12 +217,12 @@ var decoders = map[string]func([]byte) float32{
 }
 
 // readValues decodes an array piece by piece, so that memory does not hold it twice.
-func read[T any](file io.ReaderAt, e entry, decode func([]byte) T) ([]T, error) {
-	width := sizes[e.kind]
-	out := make([]T, 0, e.n)
-	piece := make([]byte, min(e.n*width, 1<<20))
-	for at := e.at; int64(len(out)) < e.n; at += int64(len(piece)) {
-		piece = piece[:min(int64(len(piece)), (e.n-int64(len(out)))*width)]
+func readValues[T any](file io.ReaderAt, e arrayEntry, decode func([]byte) T) ([]T, error) {
+	width := valueSizes[e.dtype]
+	out := make([]T, 0, e.count)
+	piece := make([]byte, min(e.count*width, 1<<20))
+	for at := e.offset; int64(len(out)) < e.count; at += int64(len(piece)) {
+		piece = piece[:min(int64(len(piece)), (e.count-int64(len(out)))*width)]
 		if _, err := file.ReadAt(piece, at); err != nil {
 			return nil, err
 		}

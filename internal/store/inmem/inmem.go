@@ -21,11 +21,11 @@ type Options struct {
 type Store struct {
 	now func() time.Time
 
-	mu      sync.Mutex // guards the fields below
-	shelves map[memory.Owner]*shelf.Shelf
-	claims  int
+	mu         sync.Mutex // guards the fields below
+	data       map[memory.Owner]*shelf.OwnerData
+	claimCount int
 
-	sessions map[sessionID]memory.Session
+	sessions map[sessionKey]memory.Session
 }
 
 var _ memory.Store = (*Store)(nil)
@@ -35,45 +35,45 @@ func Open(o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{now: o.Now, shelves: map[memory.Owner]*shelf.Shelf{}, sessions: map[sessionID]memory.Session{}}
+	return &Store{now: o.Now, data: map[memory.Owner]*shelf.OwnerData{}, sessions: map[sessionKey]memory.Session{}}
 }
 
 // Close does nothing.
 func (s *Store) Close() error { return nil }
 
 // read calls do with the owner's data, which do must not change.
-func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf.Shelf) error) error {
-	if err := check(ctx, owner); err != nil {
+func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf.OwnerData) error) error {
+	if err := checkCall(ctx, owner); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return do(s.shelf(owner))
+	return do(s.ownerData(owner))
 }
 
 // write calls do with a copy of the owner's data, which then replaces the data unless do fails.
-func (s *Store) write(ctx context.Context, owner memory.Owner, do func(draft *shelf.Shelf) error) error {
-	if err := check(ctx, owner); err != nil {
+func (s *Store) write(ctx context.Context, owner memory.Owner, do func(data *shelf.OwnerData) error) error {
+	if err := checkCall(ctx, owner); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	draft := s.shelf(owner).Clone()
-	if err := do(draft); err != nil {
+	data := s.ownerData(owner).Clone()
+	if err := do(data); err != nil {
 		return err
 	}
-	s.shelves[owner] = draft
+	s.data[owner] = data
 	return nil
 }
 
-func (s *Store) shelf(owner memory.Owner) *shelf.Shelf {
-	if sh := s.shelves[owner]; sh != nil {
-		return sh
+func (s *Store) ownerData(owner memory.Owner) *shelf.OwnerData {
+	if data := s.data[owner]; data != nil {
+		return data
 	}
-	return new(shelf.Shelf)
+	return new(shelf.OwnerData)
 }
 
-func check(ctx context.Context, owner memory.Owner) error {
+func checkCall(ctx context.Context, owner memory.Owner) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

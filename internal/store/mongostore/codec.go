@@ -33,7 +33,7 @@ func newRegistry() *bson.Registry {
 	}))
 	when := reflect.TypeFor[time.Time]()
 	r.RegisterTypeEncoder(when, bson.ValueEncoderFunc(func(_ bson.EncodeContext, w bson.ValueWriter, v reflect.Value) error {
-		return w.WriteInt64(micros(v.Interface().(time.Time)))
+		return w.WriteInt64(toMicros(v.Interface().(time.Time)))
 	}))
 	r.RegisterTypeDecoder(when, bson.ValueDecoderFunc(func(_ bson.DecodeContext, in bson.ValueReader, v reflect.Value) error {
 		n, err := in.ReadInt64()
@@ -48,7 +48,7 @@ var yearOne = time.Time{}.UnixMicro()
 
 // toMicros returns the stored form of a time: microseconds since the year 1 in UTC; 0 is the zero
 // time. BSON's own dates have only milliseconds.
-func micros(t time.Time) int64 { return t.UnixMicro() - yearOne }
+func toMicros(t time.Time) int64 { return t.UnixMicro() - yearOne }
 
 func fromMicros(n int64) time.Time {
 	if n == 0 {
@@ -58,4 +58,4 @@ func fromMicros(n int64) time.Time {
 }
 
 // bsonDate returns a BSON date, for people and programs that read the collections.
-func date(t time.Time) bson.DateTime { return bson.NewDateTimeFromTime(t) }
+func bsonDate(t time.Time) bson.DateTime { return bson.NewDateTimeFromTime(t) }

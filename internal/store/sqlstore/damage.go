@@ -21,49 +21,49 @@ const maxFaults = 20
 // damage records that the database file is damaged. The store then refuses every write, since a write
 // could spread the damage and would be lost when a backup is restored.
 type damage struct {
-	path  string
-	log   *slog.Logger // nil disables the log
-	found atomic.Bool
+	path     string
+	log      *slog.Logger // nil disables the log
+	detected atomic.Bool
 }
 
 // unreadableRowError reports a row with invalid values. It names columns, and never quotes values,
 // since these may contain a user's text.
-type unreadable struct{ what string }
+type unreadableRowError struct{ description string }
 
-func (u *unreadable) Error() string { return "a row cannot be read: " + u.what }
+func (u *unreadableRowError) Error() string { return "a row cannot be read: " + u.description }
 
 // damagedError returns the error for callers, without the path, since the health check is public.
-func errDamaged() error {
+func damagedError() error {
 	return memory.Errorf(memory.Unavailable, "the database is damaged, so Loci writes nothing; loci doctor shows the damage; stop Loci and restore a backup: loci restore FILE --replace")
 }
 
 // err returns an error if damage is recorded. It may be called on nil.
 func (d *damage) err() error {
-	if d == nil || !d.found.Load() {
+	if d == nil || !d.detected.Load() {
 		return nil
 	}
-	return errDamaged()
+	return damagedError()
 }
 
 // recordError records err if it means damage, and returns the error for callers. It returns other
 // errors unchanged.
-func (d *damage) note(err error) error {
-	if d == nil || !meansDamage(err) {
+func (d *damage) recordError(err error) error {
+	if d == nil || !isDamage(err) {
 		return err
 	}
 	d.report(err.Error())
-	return errDamaged()
+	return damagedError()
 }
 
 // report records and logs the first fault, and ignores later faults.
 func (d *damage) report(fault string) {
-	if !d.found.Swap(true) && d.log != nil {
+	if !d.detected.Swap(true) && d.log != nil {
 		d.log.Error("the database is damaged: Loci writes nothing until you restore a backup", "file", d.path, "fault", fault)
 	}
 }
 
-func meansDamage(err error) bool {
-	var row *unreadable
+func isDamage(err error) bool {
+	var row *unreadableRowError
 	if errors.As(err, &row) {
 		return true
 	}
@@ -90,11 +90,11 @@ func (s *Store) Check(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer db.Close() //nolint:errcheck // a read-only connection
-	faults, err := faultsOf(ctx, db)
+	faults, err := findFaults(ctx, db)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if meansDamage(err) {
+	if isDamage(err) {
 		faults, err = append(faults, err.Error()), nil
 	}
 	if len(faults) > 0 {
@@ -103,16 +103,16 @@ func (s *Store) Check(ctx context.Context) ([]string, error) {
 	return faults, wrap("check the database", err)
 }
 
-func faultsOf(ctx context.Context, db *sql.DB) ([]string, error) {
+func findFaults(ctx context.Context, db *sql.DB) ([]string, error) {
 	found, err := db.QueryContext(ctx, fmt.Sprintf(`PRAGMA integrity_check(%d)`, maxFaults))
 	faults, err := collect(rows{Rows: found}, err, scanText[string])
 	if err != nil || len(faults) != 1 || faults[0] != "ok" {
 		return faults, err
 	}
-	for _, from := range []source{facts, links, turns, summaries} {
-		found, err := db.QueryContext(ctx, `SELECT `+from.columns+` FROM `+from.table)
+	for _, from := range []memoryTable{facts, links, turns, summaries} {
+		found, err := db.QueryContext(ctx, `SELECT `+from.columns+` FROM `+from.name)
 		if err := eachRow(rows{Rows: found}, err, func(row scanner) error { _, err := from.scan("", row); return err }); err != nil {
-			return nil, fmt.Errorf("%s: %w", from.table, err)
+			return nil, fmt.Errorf("%s: %w", from.name, err)
 		}
 	}
 	return nil, nil
@@ -120,7 +120,7 @@ func faultsOf(ctx context.Context, db *sql.DB) ([]string, error) {
 
 // newUnreadableRowError removes the row's values from a scan error, such as
 // `sql: Scan error on column index 6, name "tags": …`.
-func asUnreadable(err error) error {
+func newUnreadableRowError(err error) error {
 	what, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "sql: "), ": ")
-	return &unreadable{what}
+	return &unreadableRowError{what}
 }

@@ -15,40 +15,40 @@ import (
 
 // writeJournal records a change with the state before it. The state after it is in the target's table
 // until the target's next change journals it.
-func (w *write) journal(run string, by memory.Author, ordinal int, c memory.Change) error {
-	before, err := encodeImage(c.Before)
+func (w *ownerWrite) writeJournal(runID string, runAuthor memory.Author, ordinal int, c memory.Change) error {
+	before, err := encodeState(c.Before)
 	if err != nil {
 		return err
 	}
 	author := "" // "" means the run's author
-	if c.Author != (memory.Author{}) && c.Author != by {
+	if c.Author != (memory.Author{}) && c.Author != runAuthor {
 		if author, err = toJSON(c.Author); err != nil {
 			return err
 		}
 	}
 	err = w.exec(`INSERT INTO journal (owner, version, ordinal, run, target, action, base, old_id, new_id,
 		reason, author, at, before) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		w.owner, w.version, ordinal, run, c.After.Target(), c.Action, c.Base, c.OldID, c.NewID,
-		c.Reason, author, micros(w.at), before)
+		w.owner, w.version, ordinal, runID, c.After.Target(), c.Action, c.Base, c.OldID, c.NewID,
+		c.Reason, author, toMicros(w.at), before)
 	return wrap("write the journal", err)
 }
 
 // Changes returns the journal: see [memory.Facts].
 func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) (memory.ChangePage, error) {
-	where, err := changesWhere(owner, q)
+	where, err := changesCondition(owner, q)
 	if err != nil {
 		return memory.ChangePage{}, err
 	}
 	limit := shelf.PageSize(q.Limit)
 	var page memory.ChangePage
-	err = s.reads.see(ctx, owner, func(v *view) error {
-		var entries []entry
-		err := v.askPage(v.asking(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.base, j.old_id, j.new_id, j.reason,
+	err = s.reader.withSnapshot(ctx, owner, func(v *view) error {
+		var entries []journalEntry
+		err := v.runPageBatch(v.ownerStatement(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.base, j.old_id, j.new_id, j.reason,
 			CASE j.author WHEN '' THEN r.author ELSE j.author END, j.at, j.before,
 			(SELECT n.before FROM journal n WHERE n.owner = j.owner AND n.target = j.target
 				AND (n.version, n.ordinal) > (j.version, j.ordinal) ORDER BY n.version, n.ordinal LIMIT 1)
-			FROM journal j JOIN runs r ON r.owner = j.owner AND r.id = j.run `+where.text()+`
-			ORDER BY j.version DESC, j.ordinal DESC`+limitOf(limit+1), where.args, func(row scanner) error {
+			FROM journal j JOIN runs r ON r.owner = j.owner AND r.id = j.run `+where.sql()+`
+			ORDER BY j.version DESC, j.ordinal DESC`+limitClause(limit+1), where.args, func(row scanner) error {
 			e, err := scanEntry(owner, row)
 			entries = append(entries, e)
 			return err
@@ -59,77 +59,77 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 		if len(entries) > limit {
 			entries = entries[:limit]
 			last := entries[limit-1]
-			page.Next = shelf.WriteCursor(shelf.Place{ID: fmt.Sprintf("%d/%d", last.Version, last.ordinal)})
+			page.Next = shelf.EncodeCursor(shelf.ListPosition{ID: fmt.Sprintf("%d/%d", last.Version, last.ordinal)})
 		}
-		page.Changes, err = v.withAfter(entries)
+		page.Changes, err = v.addAfterStates(entries)
 		return wrap("read current states", err)
 	})
 	return page, err
 }
 
 // journalEntry is a row of the journal. A zero After stands for the target's current state.
-type entry struct {
+type journalEntry struct {
 	memory.Change
 	ordinal int
 	target  string
 }
 
-func scanEntry(owner memory.Owner, row scanner) (entry, error) {
-	e := entry{Change: memory.Change{Owner: owner}}
+func scanEntry(owner memory.Owner, row scanner) (journalEntry, error) {
+	e := journalEntry{Change: memory.Change{Owner: owner}}
 	err := row.Scan(&e.Version, &e.ordinal, &e.Run, &e.target, &e.Action, &e.Base, &e.OldID, &e.NewID, &e.Reason,
-		asJSON{&e.Author}, asTime{&e.At}, asImage{&e.Before}, asImage{&e.After})
+		jsonColumn{&e.Author}, timeColumn{&e.At}, stateColumn{&e.Before}, stateColumn{&e.After})
 	e.ID = e.Run + "/" + strconv.Itoa(e.ordinal)
 	return e, err
 }
 
 // addAfterStates adds the state after each change. The state gets the version of the change, even if
 // a later write raised the target's version.
-func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
-	var standing []string
+func (v *view) addAfterStates(entries []journalEntry) ([]memory.Change, error) {
+	var currentTargets []string
 	for _, e := range entries {
 		if e.After.IsZero() {
-			standing = append(standing, e.target)
+			currentTargets = append(currentTargets, e.target)
 		}
 	}
-	images, err := currentImages(v.owner, standing, func(query string, args ...any) (rows, error) { return v.query(query, args[1:]...) })
+	states, err := currentStates(v.owner, currentTargets, func(query string, args ...any) (rows, error) { return v.query(query, args[1:]...) })
 	if err != nil {
 		return nil, err
 	}
 	var changes []memory.Change
 	for _, e := range entries {
 		if e.After.IsZero() {
-			e.After = images[e.target]
+			e.After = states[e.target]
 		}
-		e.After = shelf.Stamp(e.After, e.Version)
+		e.After = shelf.WithVersion(e.After, e.Version)
 		changes = append(changes, e.Change)
 	}
 	return changes, nil
 }
 
 // currentStates returns the current states of targets.
-func currentImages(owner memory.Owner, targets []string, query func(string, ...any) (rows, error)) (map[string]memory.Image, error) {
-	ids := map[string]listed{}
+func currentStates(owner memory.Owner, targets []string, query func(string, ...any) (rows, error)) (map[string]memory.State, error) {
+	ids := map[string]textList{}
 	for _, t := range targets {
 		kind, id, _ := strings.Cut(t, ":")
 		ids[kind] = append(ids[kind], id)
 	}
-	images := map[string]memory.Image{}
-	for kind, of := range ids {
-		text, scan := thingOf(owner, kind)
-		rows, err := query(text+` IN (SELECT value FROM json_each(?))`, owner, of)
+	states := map[string]memory.State{}
+	for kind, kindIDs := range ids {
+		text, scan := stateQuery(owner, kind)
+		rows, err := query(text+` IN (SELECT value FROM json_each(?))`, owner, kindIDs)
 		err = eachRow(rows, err, func(row scanner) error {
 			i, err := scan(row)
-			images[i.Target()] = i.Image
+			states[i.Target()] = i.State
 			return err
 		})
 		if err != nil {
 			return nil, fmt.Errorf("read the %s states: %w", kind, err)
 		}
 	}
-	return images, nil
+	return states, nil
 }
 
-func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
+func changesCondition(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 	w := where{terms: []string{`j.owner = ?`}}
 	if q.Target != "" {
 		w.and(`j.target = ?`, q.Target)
@@ -144,15 +144,15 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 			owner, asFact, asLink, owner, q.Fact, owner, q.Fact)
 	}
 	if q.Run != "" {
-		w.run(owner, q.Run)
+		w.filterRun(owner, q.Run)
 	}
-	if q.Runs != "" {
-		w.and(`j.version IN (SELECT version FROM runs WHERE owner = ? AND id >= ? AND id < ?)`, owner, q.Runs, q.Runs+string(utf8.MaxRune))
+	if q.RunPrefix != "" {
+		w.and(`j.version IN (SELECT version FROM runs WHERE owner = ? AND id >= ? AND id < ?)`, owner, q.RunPrefix, q.RunPrefix+string(utf8.MaxRune))
 		w.and(`j.ordinal = 1`)
 	}
 	if q.ID != "" {
 		at := strings.LastIndex(q.ID, "/")
-		w.run(owner, q.ID[:max(at, 0)])
+		w.filterRun(owner, q.ID[:max(at, 0)])
 		ordinal, err := strconv.Atoi(q.ID[at+1:])
 		if err != nil {
 			ordinal = -1 // matches no change
@@ -163,10 +163,10 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 		w.and(`j.action = ?`, q.Action)
 	}
 	if !q.After.IsZero() {
-		w.and(`j.at > ?`, micros(q.After))
+		w.and(`j.at > ?`, toMicros(q.After))
 	}
 	if q.Cursor != "" {
-		after, err := shelf.ReadCursor(q.Cursor)
+		after, err := shelf.DecodeCursor(q.Cursor)
 		if err != nil {
 			return where{}, err
 		}
@@ -180,24 +180,24 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 }
 
 // filterRun selects a run's changes, by the run's version, which has an index.
-func (w *where) run(owner memory.Owner, run string) {
-	w.and(`j.version = (SELECT version FROM runs WHERE owner = ? AND id = ?)`, owner, run)
-	w.and(`j.run = ?`, run)
+func (w *where) filterRun(owner memory.Owner, runID string) {
+	w.and(`j.version = (SELECT version FROM runs WHERE owner = ? AND id = ?)`, owner, runID)
+	w.and(`j.run = ?`, runID)
 }
 
 // stateRecord is the JSON of a state in the journal, with the fields that the state's own JSON omits.
-type imageRecord struct {
-	memory.Image
+type stateRecord struct {
+	memory.State
 	Hash    string `json:"hash,omitempty"`
 	Version int64  `json:"version,omitempty"`
 }
 
 // encodeState returns the JSON that [stateColumn] scans, "" for the zero State.
-func encodeImage(i memory.Image) (string, error) {
+func encodeState(i memory.State) (string, error) {
 	if i.IsZero() {
 		return "", nil
 	}
-	r := imageRecord{Image: i, Version: shelf.VersionOf(i)}
+	r := stateRecord{State: i, Version: shelf.VersionOf(i)}
 	switch {
 	case i.Fact != nil:
 		r.Hash = i.Fact.Hash
@@ -214,23 +214,23 @@ func encodeImage(i memory.Image) (string, error) {
 }
 
 // stateColumn scans the result of [encodeState].
-type asImage struct{ image *memory.Image }
+type stateColumn struct{ state *memory.State }
 
-func (a asImage) Scan(src any) error {
+func (a stateColumn) Scan(src any) error {
 	data, ok := src.(string)
 	if !ok || data == "" {
 		return nil
 	}
-	var r imageRecord
+	var r stateRecord
 	if err := json.Unmarshal([]byte(data), &r); err != nil {
 		return fmt.Errorf("decode a state: %w", err)
 	}
-	*a.image = shelf.Stamp(r.Image, r.Version)
+	*a.state = shelf.WithVersion(r.State, r.Version)
 	switch {
-	case a.image.Fact != nil:
-		a.image.Fact.Hash = r.Hash
-	case a.image.Link != nil:
-		a.image.Link.Fact.Hash = r.Hash
+	case a.state.Fact != nil:
+		a.state.Fact.Hash = r.Hash
+	case a.state.Link != nil:
+		a.state.Link.Fact.Hash = r.Hash
 	}
 	return nil
 }

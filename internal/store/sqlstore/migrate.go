@@ -18,7 +18,7 @@ import (
 )
 
 // discardLog is a log without output.
-var noLog = slog.New(slog.DiscardHandler)
+var discardLog = slog.New(slog.DiscardHandler)
 
 //go:embed migrations/*/*.sql
 var migrations embed.FS
@@ -69,7 +69,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder stri
 	if current > newest {
 		return memory.Errorf(memory.Unavailable, "its schema has version %d, but this program supports versions up to %d: use a newer loci", current, newest)
 	}
-	log = cmp.Or(log, noLog)
+	log = cmp.Or(log, discardLog)
 	upgrade := current > 0 && current < newest
 	if begun := time.Now(); upgrade {
 		log.Info("updating the database schema", "from", current, "to", newest)

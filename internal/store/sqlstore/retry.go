@@ -19,25 +19,25 @@ import (
 )
 
 // rollbackTimeout limits the wait for a rollback, since the connection may be dead.
-const endTime = 5 * time.Second
+const rollbackTimeout = 5 * time.Second
 
 // withRetries repeats do after transient errors, while do returns mayRepeat: see [retry.Do].
-func persist(ctx context.Context, patience time.Duration, do func() (again bool, err error)) error {
+func withRetries(ctx context.Context, patience time.Duration, do func() (mayRepeat bool, err error)) error {
 	return explainServer(retry.Do(ctx, patience, func() (bool, error) {
-		again, err := do()
-		return again && passes(err), err
+		mayRepeat, err := do()
+		return mayRepeat && isTransient(err), err
 	}))
 }
 
 // isTransient reports whether err is transient and nothing was written, so that a retry may succeed.
-func passes(err error) bool {
-	var nothing *notDone
+func isTransient(err error) bool {
+	var nothing *notWrittenError
 	if errors.As(err, &nothing) {
 		return true
 	}
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
-		return lost(err)
+		return isConnectionError(err)
 	}
 	switch e.Code {
 	case "40001", "40P01": // serialization failure, deadlock
@@ -47,29 +47,29 @@ func passes(err error) bool {
 	case "53300": // too many connections
 		return true
 	}
-	return cutOff(e)
+	return isDisconnect(e)
 }
 
 // isDisconnect reports whether the server ended the connection: by a stop, a restart or a crash, by an
 // idle timeout, or on an operator's command.
-func cutOff(e *pgconn.PgError) bool {
+func isDisconnect(e *pgconn.PgError) bool {
 	return slices.Contains([]string{"57P01", "57P02", "57P03", "57P05", "25P03"}, e.Code) || strings.HasPrefix(e.Code, "08")
 }
 
 // isRefusal reports whether the server answered with an error, so that nothing was written.
-func refused(err error) bool {
+func isRefusal(err error) bool {
 	var e *pgconn.PgError
-	return errors.As(err, &e) && !cutOff(e)
+	return errors.As(err, &e) && !isDisconnect(e)
 }
 
 // isConnectionError reports whether a connection was lost or could not be opened.
-func lost(err error) bool {
+func isConnectionError(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
-		return cutOff(e)
+		return isDisconnect(e)
 	}
 	var connect *pgconn.ConnectError
 	var network net.Error
@@ -79,7 +79,7 @@ func lost(err error) bool {
 
 // hideDetails logs an error from explainServer, and returns it without the details that users must not
 // see.
-func withhold(log *slog.Logger, err error) error {
+func hideDetails(log *slog.Logger, err error) error {
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 		err = memory.Errorf(memory.Unavailable, "the database server does not answer in time: %w", err)
@@ -88,7 +88,7 @@ func withhold(log *slog.Logger, err error) error {
 	if !errors.As(err, &server) || server.Code != memory.Unavailable || errors.Unwrap(server.Err) == nil {
 		return err
 	}
-	var nothing *retry.Withheld
+	var nothing *retry.RedactedError
 	if errors.As(err, &nothing) {
 		return err
 	}
@@ -100,7 +100,7 @@ func withhold(log *slog.Logger, err error) error {
 	if log != nil {
 		log.Warn("the database failed", "err", err)
 	}
-	return &memory.Error{Code: memory.Unavailable, Err: &retry.Withheld{Message: message, Cause: err}}
+	return &memory.Error{Code: memory.Unavailable, Err: &retry.RedactedError{Message: message, Cause: err}}
 }
 
 // explainServer returns an error that describes a failure of the server or the connection.
@@ -112,7 +112,7 @@ func explainServer(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case !errors.As(err, &e):
-		if lost(err) {
+		if isConnectionError(err) {
 			return memory.Errorf(memory.Unavailable, "the database server does not answer: %w", err)
 		}
 		return err
@@ -126,7 +126,7 @@ func explainServer(err error) error {
 		return memory.Errorf(memory.Unavailable, "the database took longer than its statement_timeout: %w", err)
 	case e.Code == "55P03":
 		return memory.Errorf(memory.Unavailable, "other transactions blocked this one for too long: %w", err)
-	case passes(err), strings.HasPrefix(e.Code, "3D"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "28"), strings.HasPrefix(e.Code, "58"):
+	case isTransient(err), strings.HasPrefix(e.Code, "3D"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "28"), strings.HasPrefix(e.Code, "58"):
 		return memory.Errorf(memory.Unavailable, "the database server cannot do this now: %w", err)
 	}
 	return err

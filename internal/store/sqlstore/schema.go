@@ -10,11 +10,11 @@ import (
 
 // SchemaOf returns the current schema version of a database, given by a path or a PostgreSQL address,
 // and the newest version that this program supports. It changes nothing.
-func SchemaOf(ctx context.Context, at string) (is, newest int64, err error) {
+func SchemaOf(ctx context.Context, database string) (current, newest int64, err error) {
 	newest = SQLiteSchema
-	db, err := sql.Open("sqlite", dsn(at, "mode=ro"))
-	if IsPostgres(at) {
-		config, _, wrong := parseAddress(at)
+	db, err := sql.Open("sqlite", dsn(database, "mode=ro"))
+	if IsPostgres(database) {
+		config, _, wrong := parseAddress(database)
 		if wrong != nil {
 			return 0, 0, wrong
 		}
@@ -29,6 +29,6 @@ func SchemaOf(ctx context.Context, at string) (is, newest int64, err error) {
 		return 0, newest, explainServer(err)
 	}
 	defer conn.Close() //nolint:errcheck // a read-only connection
-	is, err = schemaVersion(ctx, conn)
-	return is, newest, explainServer(err)
+	current, err = schemaVersion(ctx, conn)
+	return current, newest, explainServer(err)
 }

@@ -58,19 +58,19 @@ func openSQLite(ctx context.Context, path string, o Options) (_ *Store, err erro
 	s := &Store{
 		cache: &memoryCache{}, path: path, damage: &damage{path: path, log: o.Log}, traceBytes: o.TraceBytes,
 	}
-	if s.release, err = filelock.Take(path+".lock", "has it open; only one process may write"); err != nil {
+	if s.unlockFile, err = filelock.Lock(path+".lock", "has it open; only one process may write"); err != nil {
 		return nil, err
 	}
 	if err := s.connect(ctx, path, o); err != nil {
-		return nil, errors.Join(err, s.release())
+		return nil, errors.Join(err, s.unlockFile())
 	}
 	return s, nil
 }
 
 func (s *Store) connect(ctx context.Context, path string, o Options) error {
-	had := !o.Rebuilt && fileSize(path+madeFile) > 0
-	if had && fileSize(path) == 0 {
-		return errEmptied(path)
+	existed := !o.AllowEmpty && fileSize(path+markerSuffix) > 0
+	if existed && fileSize(path) == 0 {
+		return emptiedError(path)
 	}
 	// SQLite would create the file with the umask's mode; the log gets the mode of the file.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -86,18 +86,18 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	if err := prepare(ctx, db, path, had, o.Log); err != nil {
-		return errors.Join(explain(err), db.Close())
+	if err := prepareSQLite(ctx, db, path, existed, o.Log); err != nil {
+		return errors.Join(explainSQLite(err), db.Close())
 	}
 	w, err := startWriter(ctx, db, path, o, s.cache, s.damage)
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
-	s.commits = w
+	s.committer = w
 	for _, pool := range []struct {
 		to    **reader
 		conns int
-	}{{&s.reads, readConns}, {&s.follows, followConns}} {
+	}{{&s.reader, readConns}, {&s.sinceReader, followConns}} {
 		db, err := sql.Open("sqlite", dsn(path, fmt.Sprintf("_pragma=cache_size(-%d)&_pragma=query_only(1)", readCache)))
 		if err != nil {
 			return err
@@ -105,9 +105,9 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		*pool.to = newReader(db, pool.conns, nil)
 		(*pool.to).damage = s.damage
 	}
-	w.reads = s.reads
-	if s.pings, err = sql.Open("sqlite", dsn(path, "_pragma=query_only(1)")); err == nil {
-		s.pings.SetMaxOpenConns(1)
+	w.reader = s.reader
+	if s.pingDB, err = sql.Open("sqlite", dsn(path, "_pragma=query_only(1)")); err == nil {
+		s.pingDB.SetMaxOpenConns(1)
 	}
 	return err
 }
@@ -120,7 +120,7 @@ func dsn(path, options string) string {
 
 // prepareSQLite checks that the database is empty or a Loci database, and updates its schema. existed
 // tells that it must not be empty.
-func prepare(ctx context.Context, db *sql.DB, path string, had bool, log *slog.Logger) error {
+func prepareSQLite(ctx context.Context, db *sql.DB, path string, existed bool, log *slog.Logger) error {
 	var id, tables int
 	if err := db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
 		return err
@@ -131,8 +131,8 @@ func prepare(ctx context.Context, db *sql.DB, path string, had bool, log *slog.L
 	if id != applicationID && (id != 0 || tables > 0) {
 		return memory.Errorf(memory.Invalid, "the file is a database of another program")
 	}
-	if had && tables == 0 {
-		return errEmptied(path)
+	if existed && tables == 0 {
+		return emptiedError(path)
 	}
 	// Set the journal mode after the checks, since this changes the file.
 	if _, err := db.ExecContext(ctx, `PRAGMA journal_mode = wal`); err != nil {
@@ -146,17 +146,17 @@ func prepare(ctx context.Context, db *sql.DB, path string, had bool, log *slog.L
 
 // markerSuffix is the suffix of a file that the first start creates next to the database. If the
 // database is then missing or empty, the marker shows that it was lost.
-const madeFile = ".made"
+const markerSuffix = ".made"
 
-const madeText = `Loci created a database here, loci.db. If the database is missing or empty, Loci does not start:
+const markerText = `Loci created a database here, loci.db. If the database is missing or empty, Loci does not start:
 restore a backup, or delete this file to begin with an empty memory.
 `
 
 func markDatabase(path string) error {
-	if fileSize(path+madeFile) > 0 {
+	if fileSize(path+markerSuffix) > 0 {
 		return nil
 	}
-	return os.WriteFile(path+madeFile, []byte(madeText), 0o600)
+	return os.WriteFile(path+markerSuffix, []byte(markerText), 0o600)
 }
 
 // fileSize returns a file's size, 0 if it is missing.
@@ -168,13 +168,13 @@ func fileSize(path string) int64 {
 	return info.Size()
 }
 
-func errEmptied(path string) error {
+func emptiedError(path string) error {
 	return memory.Errorf(memory.Unavailable, "the database file is missing or empty, but had data before: restore a backup with loci restore FILE --replace; "+
-		"to begin with an empty memory, delete %s", path+madeFile)
+		"to begin with an empty memory, delete %s", path+markerSuffix)
 }
 
 // explainSQLite returns an error that describes a failure of the file or the disk, and its remedy.
-func explain(err error) error {
+func explainSQLite(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return err

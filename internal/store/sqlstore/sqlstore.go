@@ -21,13 +21,13 @@ type Options struct {
 	Log *slog.Logger     // receives damage, panics and the details of server failures; nil disables it
 
 	// AllowEmpty allows an empty database in place of a lost one, which the caller will rebuild.
-	Rebuilt bool
+	AllowEmpty bool
 
 	// TraceBytes limits the size of an owner's traces in bytes; the oldest traces are removed. 0 means
 	// no limit in bytes.
 	TraceBytes int64
 
-	Waited func(time.Duration) // called with the queueing time of each write; may be nil
+	ObserveWait func(time.Duration) // called with the queueing time of each write; may be nil
 
 	// failpoint is called at named points of a commit; a test can crash the process there.
 	failpoint func(point string)
@@ -35,22 +35,22 @@ type Options struct {
 
 // Store is a [memory.Store] in an SQL database.
 type Store struct {
-	commits committer
-	reads   *reader
+	committer committer
+	reader    *reader
 	// sinceReader is for Since only: its connections are in use while yield runs, and yield may read.
-	follows *reader
-	pings   *sql.DB // has one connection, so that a ping never waits for reads
-	cache   *memoryCache
-	release func() error
+	sinceReader *reader
+	pingDB      *sql.DB // has one connection, so that a ping never waits for reads
+	cache       *memoryCache
+	unlockFile  func() error
 
-	path            string  // path of the SQLite file
-	damage          *damage // nil with PostgreSQL
-	about, identity string  // empty with SQLite
+	path                  string  // path of the SQLite file
+	damage                *damage // nil with PostgreSQL
+	description, identity string  // empty with SQLite
 
 	traceBytes int64 // see [Options]
 
-	closing sync.Once
-	closed  error
+	closeOnce sync.Once
+	closeErr  error
 }
 
 // committer runs write transactions. The implementations are [writer] and [server].
@@ -59,10 +59,10 @@ type committer interface {
 	// repeat do. Writes of one owner are serial; owner is "" if do writes for none or several owners.
 	write(ctx context.Context, owner memory.Owner, do func(*tx) error) error
 	// claim leases the next job, or returns the zero Job if none is due.
-	claim(ctx context.Context, kinds listed, lease time.Duration) (memory.Job, error)
+	claim(ctx context.Context, kinds textList, duration time.Duration) (memory.Job, error)
 	// beginErasure waits until no copy of the database is in progress, and blocks new copies until end
 	// is called. It returns an error if the disk has no room for an erasure.
-	erasing(ctx context.Context) (done func(), err error)
+	beginErasure(ctx context.Context) (end func(), err error)
 	close() error
 }
 
@@ -71,13 +71,13 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err := s.damage.err(); err != nil {
 		return err
 	}
-	return wrap("ping the database", withhold(s.reads.log, explainServer(s.pings.PingContext(ctx))))
+	return wrap("ping the database", hideDetails(s.reader.log, explainServer(s.pingDB.PingContext(ctx))))
 }
 
 // Pools returns the usage of the connection pools.
 func (s *Store) Pools() []obs.Pool {
-	pools := []obs.Pool{s.reads.pool("read"), s.follows.pool("follow")}
-	if p, ok := s.commits.(*server); ok {
+	pools := []obs.Pool{s.reader.poolUsage("read"), s.sinceReader.poolUsage("follow")}
+	if p, ok := s.committer.(*server); ok {
 		stats := p.db.Stats()
 		pools = append(pools, obs.Pool{Name: "write", Busy: stats.InUse, Size: stats.MaxOpenConnections})
 	}
@@ -86,19 +86,19 @@ func (s *Store) Pools() []obs.Pool {
 
 // Close waits for operations in progress and releases the database.
 func (s *Store) Close() error {
-	s.closing.Do(func() {
-		s.closed = errors.Join(s.pings.Close(), s.reads.close(), s.follows.close(), s.commits.close(), s.release())
+	s.closeOnce.Do(func() {
+		s.closeErr = errors.Join(s.pingDB.Close(), s.reader.close(), s.sinceReader.close(), s.committer.close(), s.unlockFile())
 	})
-	return s.closed
+	return s.closeErr
 }
 
 // write runs do in a transaction: see [committer].
 func (s *Store) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
-	return s.commits.write(ctx, owner, do)
+	return s.committer.write(ctx, owner, do)
 }
 
 // writeChecked is write for a valid owner, and an error for an invalid owner.
-func (s *Store) writeFor(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
+func (s *Store) writeChecked(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	if err := checkOwner(owner); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (s *Store) writeFor(ctx context.Context, owner memory.Owner, do func(*tx) e
 
 // writeRun is writeChecked for a function that returns a receipt.
 func (s *Store) writeRun(ctx context.Context, owner memory.Owner, do func(*tx) (memory.Receipt, error)) (receipt memory.Receipt, err error) {
-	err = s.writeFor(ctx, owner, func(t *tx) (err error) {
+	err = s.writeChecked(ctx, owner, func(t *tx) (err error) {
 		receipt, err = do(t)
 		return err
 	})
@@ -125,12 +125,12 @@ func checkOwner(owner memory.Owner) error {
 }
 
 // isNoRows reports whether err means that a query returned no row.
-func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+func isNoRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
 // wrap adds the failed action to err; a nil error remains nil.
-func wrap(doing string, err error) error {
+func wrap(action string, err error) error {
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", action, err)
 	}
 	return nil
 }

@@ -12,22 +12,22 @@ import (
 // translator translates statements from SQLite to PostgreSQL. It also translates values, since
 // PostgreSQL allows no U+0000 in a text.
 type translator struct {
-	texts    sync.Map                 // caches translated statements
-	pgvector atomic.Pointer[pgvector] // nil if the server has no pgvector
+	translations sync.Map                 // caches translated statements
+	pgvector     atomic.Pointer[pgvector] // nil if the server has no pgvector
 }
 
 // translateCached translates a statement and caches the result.
-func (t *translator) text(query string) string {
-	if text, ok := t.texts.Load(query); ok {
+func (t *translator) translateCached(query string) string {
+	if text, ok := t.translations.Load(query); ok {
 		return text.(string)
 	}
 	text := translate(query)
-	t.texts.Store(query, text)
+	t.translations.Store(query, text)
 	return text
 }
 
 // dialectReplacer translates SQLite's syntax, and removes the plus, a hint for SQLite's planner.
-var phrases = strings.NewReplacer(
+var dialectReplacer = strings.NewReplacer(
 	` IN (SELECT value FROM json_each(`, ` = ANY ((`,
 	`+status`, `status`,
 	`+f.status`, `f.status`,
@@ -37,7 +37,7 @@ var phrases = strings.NewReplacer(
 // translate replaces ? placeholders by numbered ones. No statement contains a literal question mark.
 func translate(query string) string {
 	var b strings.Builder
-	for i, part := range strings.Split(phrases.Replace(query), "?") {
+	for i, part := range strings.Split(dialectReplacer.Replace(query), "?") {
 		if i > 0 {
 			b.WriteByte('$')
 			if part == "" || part[0] < '0' || part[0] > '9' {
@@ -50,7 +50,7 @@ func translate(query string) string {
 }
 
 // escapeArgs returns arguments for the driver, with escaped texts.
-func (t *translator) values(args []any) []any {
+func (t *translator) escapeArgs(args []any) []any {
 	out := make([]any, len(args))
 	for i, arg := range args {
 		switch v := arg.(type) {
@@ -58,7 +58,7 @@ func (t *translator) values(args []any) []any {
 			out[i] = arg
 		case string:
 			out[i] = escape(v)
-		case listed:
+		case textList:
 			texts := make([]string, len(v))
 			for j, text := range v {
 				texts[j] = escape(text)
@@ -76,8 +76,8 @@ func (t *translator) values(args []any) []any {
 }
 
 // unescapeValues unescapes scanned values.
-func (t *translator) restore(into []any) {
-	for _, to := range into {
+func (t *translator) unescapeValues(dest []any) {
+	for _, to := range dest {
 		switch v := to.(type) {
 		case *string:
 			*v = unescape(*v)

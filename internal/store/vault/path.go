@@ -16,7 +16,7 @@ import (
 
 // maxNameBytes limits the length of an escaped name: with a time before the name, and a conflict
 // mark and ".md" after the name, a file's name stays under 255 bytes.
-const maxName = 120
+const maxNameBytes = 120
 
 // globalFolder is the folder of memories that belong to no conversation.
 const globalFolder = "global"
@@ -44,18 +44,18 @@ func escape(text string) string {
 	switch base, _, _ := strings.Cut(name, "."); {
 	case name == "":
 		return "%"
-	case reserved(base) || name == globalFolder || strings.HasSuffix(name, ".md"):
+	case isReserved(base) || name == globalFolder || strings.HasSuffix(name, ".md"):
 		name = fmt.Sprintf("%%%02x", name[0]) + name[1:]
 	}
-	if len(name) <= maxName {
+	if len(name) <= maxNameBytes {
 		return name
 	}
 	sum := sha256.Sum256([]byte(text))
-	return strings.TrimRight(name[:maxName/2], "%.") + "~" + hex.EncodeToString(sum[:16])
+	return strings.TrimRight(name[:maxNameBytes/2], "%.") + "~" + hex.EncodeToString(sum[:16])
 }
 
 // isReserved reports whether a name is a device name on Windows.
-func reserved(name string) bool {
+func isReserved(name string) bool {
 	switch name {
 	case "con", "prn", "aux", "nul":
 		return true
@@ -90,7 +90,7 @@ func unescape(name string) (text string, ok bool) {
 
 // ownerFolder returns the folder of an owner's entries; "" is the vault's top.
 func (s *Store) ownerFolder(owner memory.Owner) string {
-	if owner == s.opts.Home {
+	if owner == s.opts.HomeOwner {
 		return ""
 	}
 	folder := "everyone"
@@ -107,27 +107,29 @@ func (s *Store) ownerFolder(owner memory.Owner) string {
 }
 
 // parsedPath is the path of a file, split into its parts.
-type place struct {
+type parsedPath struct {
 	owner        memory.Owner
 	deleted      bool
 	conversation string // name of the conversation's folder: the escaped id, or globalFolder
 	folder       string // "facts", "turns/user", "summaries", "profile", "contexts" or ""
 	name         string // name of the file, without ".md"
-	was          string // where Loci last wrote the memory's file: see [fileWriter.lastFolder]
-	plain        bool   // read values without checking them
+	lastFolder   string // where Loci last wrote the memory's file: see [fileWriter.lastFolder]
+	unchecked    bool   // read values without checking them
 }
 
 // Values of parsedPath.lastFolder.
 const (
-	amongKept    = "entries"
-	amongDeleted = "deleted"
+	inEntries = "entries"
+	inDeleted = "deleted"
 )
 
 // movedAcross reports whether a file was moved to deleted/ or back.
-func (p place) across() bool { return p.was != "" && (p.was == amongDeleted) != p.deleted }
+func (p parsedPath) movedAcross() bool {
+	return p.lastFolder != "" && (p.lastFolder == inDeleted) != p.deleted
+}
 
 // targetPrefix returns the first part of the targets of the folder's memories, such as "fact:".
-func (p place) kind() string {
+func (p parsedPath) targetPrefix() string {
 	switch p.folder {
 	case "facts":
 		return factTarget
@@ -144,7 +146,7 @@ func (p place) kind() string {
 }
 
 // timeInName returns the time at the beginning of a file's name, or zero.
-func (p place) created() time.Time {
+func (p parsedPath) timeInName() time.Time {
 	stamp, _, _ := strings.Cut(p.name, "__")
 	t, err := time.Parse("2006-01-02T15-04-05Z", stamp)
 	if err != nil {
@@ -154,18 +156,18 @@ func (p place) created() time.Time {
 }
 
 // parsePath parses a path. ok is false if Loci never writes to such a path.
-func (s *Store) placeOf(name string) (p place, ok bool) {
+func (s *Store) parsePath(name string) (p parsedPath, ok bool) {
 	base, isFile := strings.CutSuffix(name, ".md")
 	parts := strings.Split(base, "/")
 	if !isFile || strings.HasPrefix(path.Base(name), ".") {
-		return place{}, false
+		return parsedPath{}, false
 	}
-	p.owner, parts = s.ownerOf(parts)
+	p.owner, parts = s.splitOwner(parts)
 	if len(parts) > 0 && parts[0] == "deleted" {
 		p.deleted, parts = true, parts[1:]
 	}
 	if len(parts) < 3 || parts[0] != "entries" {
-		return place{}, false
+		return parsedPath{}, false
 	}
 	last := len(parts) - 1
 	p.conversation, p.folder, p.name = parts[1], strings.Join(parts[2:last], "/"), parts[last]
@@ -178,7 +180,7 @@ func (s *Store) placeOf(name string) (p place, ok bool) {
 
 // splitOwner returns the owner of a path's folder, and the rest of the path. If the owner's name
 // was cut, it searches the owners with files; the owner is "" if none has the name.
-func (s *Store) ownerOf(parts []string) (memory.Owner, []string) {
+func (s *Store) splitOwner(parts []string) (memory.Owner, []string) {
 	namespace, rest, whole := memory.DefaultNamespace, parts, true
 	if len(rest) > 2 && rest[0] == "namespaces" {
 		namespace, whole = unescape(rest[1])
@@ -197,7 +199,7 @@ func (s *Store) ownerOf(parts []string) (memory.Owner, []string) {
 	case len(rest) > 1 && rest[0] == "everyone":
 		owner, rest = memory.Global(namespace), rest[1:]
 	default:
-		return s.opts.Home, parts
+		return s.opts.HomeOwner, parts
 	}
 	if whole {
 		return owner, rest
@@ -238,7 +240,7 @@ func fileName(created time.Time, id string) string {
 // profile entries, which contain keys, by "*".
 func LogPath(file string) string {
 	dir, name := path.Split(file)
-	if _, ok := idOfName(strings.TrimSuffix(name, ".md")); ok && path.Base(dir) != "profile" || name == conversationName+".md" {
+	if _, ok := idInName(strings.TrimSuffix(name, ".md")); ok && path.Base(dir) != "profile" || name == conversationName+".md" {
 		return file
 	}
 	return dir + "*" + path.Ext(name)
@@ -247,7 +249,7 @@ func LogPath(file string) string {
 // linkTo returns an Obsidian link to a file by its name. If the name contains only a part of the id,
 // it returns the id.
 func linkTo(name, id string) string {
-	if got, ok := idOfName(name); !ok || got != id {
+	if got, ok := idInName(name); !ok || got != id {
 		return id
 	}
 	if strings.HasSuffix(name, ".md") { // Obsidian would remove this suffix as the file's extension
@@ -256,7 +258,7 @@ func linkTo(name, id string) string {
 	return "[[" + name + "]]"
 }
 
-var linksIn = lazy.Compile(`\[\[[^\[\]]+\]\]`)
+var linkPattern = lazy.Compile(`\[\[[^\[\]]+\]\]`)
 
 // nameInLink returns the FOLDER/NAME of an Obsidian link [[FOLDER/NAME#HEADING|ALIAS]]; "" if the
 // text is not a link.
@@ -273,9 +275,9 @@ func nameInLink(text string) string {
 }
 
 // idInLink returns the id in a link; text may also be an id.
-func idOfLink(text string) string {
+func idInLink(text string) string {
 	name := nameInLink(text)
-	if id, ok := idOfName(path.Base(name)); ok {
+	if id, ok := idInName(path.Base(name)); ok {
 		return id
 	}
 	if id, ok := unescape(name); ok {
@@ -284,7 +286,7 @@ func idOfLink(text string) string {
 	return cmp.Or(name, text)
 }
 
-func idOfName(name string) (string, bool) {
+func idInName(name string) (string, bool) {
 	_, id, ok := strings.Cut(name, "__")
 	if !ok {
 		return "", false

@@ -18,7 +18,7 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 
 // Append writes a batch to the wrapped store. The files are written later.
 func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
-	targets := append(targetsOf(b.Marks), conversationTarget+b.Conversation.ID)
+	targets := append(targetsOf(b.Changes), conversationTarget+b.Conversation.ID)
 	for _, t := range b.Turns {
 		targets = append(targets, turnTarget+t.ID)
 	}
@@ -36,14 +36,14 @@ func (s *Store) write(owner memory.Owner, targets []string, commit func() (memor
 	if err == nil {
 		s.opts.failpoint(afterCommit)
 	}
-	s.files.committed(owner, receipt, targets, err)
+	s.files.markCommitted(owner, receipt, targets, err)
 	return receipt, err
 }
 
 var errClosed = memory.Errorf(memory.Unavailable, "the vault is closed")
 
 // wroteNothing reports whether an error means that nothing was written.
-func refused(err error) bool {
+func wroteNothing(err error) bool {
 	var e *memory.Error
 	return errors.As(err, &e) && e.Code != memory.Unavailable
 }
@@ -59,7 +59,7 @@ const (
 )
 
 // targetsOf returns the targets whose files changes may affect, in the form of
-// [memory.Image.Target].
+// [memory.State.Target].
 func targetsOf(changes []memory.Change) []string {
 	var out []string
 	for _, c := range changes {
@@ -68,7 +68,7 @@ func targetsOf(changes []memory.Change) []string {
 			out = append(out, factTarget+r.From) // the first fact's file contains the relation
 		}
 		if p := c.After.Profile; p != nil {
-			if id, ok := sharedFact(profileTarget + p.Key); ok {
+			if id, ok := factOfShareEntry(profileTarget + p.Key); ok {
 				out = append(out, factTarget+id)
 			}
 		}
@@ -76,9 +76,9 @@ func targetsOf(changes []memory.Change) []string {
 	return out
 }
 
-// Look implements [memory.Looker].
-func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
-	return memory.LookAt(ctx, s.Store, owner, l)
+// ReadBatch implements [memory.BatchReader].
+func (s *Store) ReadBatch(ctx context.Context, owner memory.Owner, l memory.ReadSet) (memory.ReadResults, error) {
+	return memory.ReadBatch(ctx, s.Store, owner, l)
 }
 
 var _ memory.Lineage = (*Store)(nil)

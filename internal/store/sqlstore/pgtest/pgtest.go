@@ -30,7 +30,7 @@ import (
 const addressVariable = "TEST_POSTGRES"
 
 // errNotInstalled reports that no PostgreSQL binaries are installed.
-var errNone = errors.New("skipped without PostgreSQL: install Debian's postgresql, or set a server's address in " + addressVariable)
+var errNotInstalled = errors.New("skipped without PostgreSQL: install Debian's postgresql, or set a server's address in " + addressVariable)
 
 // server is the server that this test binary started.
 var server struct {
@@ -42,8 +42,8 @@ var server struct {
 
 // Tests reuse schemas, since creating the tables takes far longer than emptying them.
 var (
-	schemas atomic.Int64
-	emptied = make(chan string, 64)
+	schemaCount  atomic.Int64
+	emptySchemas = make(chan string, 64)
 )
 
 // Main runs a package's tests, stops the server if it was started, and returns the exit code.
@@ -59,8 +59,8 @@ func Main(m *testing.M) int {
 // schemas. Without PostgreSQL it skips the test.
 func Address(t testing.TB) string {
 	t.Helper()
-	server.once.Do(start)
-	if errors.Is(server.err, errNone) {
+	server.once.Do(startServer)
+	if errors.Is(server.err, errNotInstalled) {
 		t.Skip(server.err)
 	}
 	if server.err != nil {
@@ -70,14 +70,14 @@ func Address(t testing.TB) string {
 }
 
 // NewSchema returns the address of a new schema without tables, for one test.
-func Fresh(t testing.TB) string {
+func NewSchema(t testing.TB) string {
 	t.Helper()
-	return With(Address(t), "search_path", create(t))
+	return WithParameter(Address(t), "search_path", createSchema(t))
 }
 
-func create(t testing.TB) string {
+func createSchema(t testing.TB) string {
 	t.Helper()
-	name := fmt.Sprintf("test_%d_%d", os.Getpid(), schemas.Add(1))
+	name := fmt.Sprintf("test_%d_%d", os.Getpid(), schemaCount.Add(1))
 	if _, err := Open(t, server.address).Exec("CREATE SCHEMA " + name); err != nil {
 		t.Fatal(err)
 	}
@@ -90,37 +90,37 @@ func Schema(t testing.TB) string {
 	address := Address(t)
 	var name string
 	select {
-	case name = <-emptied:
+	case name = <-emptySchemas:
 	default:
-		name = create(t)
+		name = createSchema(t)
 	}
 	t.Cleanup(func() {
-		if err := empty(name); err != nil {
+		if err := deleteRows(name); err != nil {
 			t.Error(err)
 			return
 		}
 		select {
-		case emptied <- name:
+		case emptySchemas <- name:
 		default:
 		}
 	})
-	return With(address, "search_path", name)
+	return WithParameter(address, "search_path", name)
 }
 
 // deleteRows deletes every row of a schema's tables, except the table of migrations.
-func empty(name string) error {
+func deleteRows(schema string) error {
 	db, err := sql.Open("pgx", server.address)
 	if err != nil {
 		return err
 	}
 	_, err = db.Exec(`DO $$ DECLARE t text; BEGIN
-		FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = '` + name + `' AND tablename <> 'goose_db_version'
-		LOOP EXECUTE 'DELETE FROM ` + name + `.' || quote_ident(t); END LOOP; END $$`)
+		FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = '` + schema + `' AND tablename <> 'goose_db_version'
+		LOOP EXECUTE 'DELETE FROM ` + schema + `.' || quote_ident(t); END LOOP; END $$`)
 	return errors.Join(err, db.Close())
 }
 
 // WithParameter returns the address with an additional parameter.
-func With(address, name, value string) string {
+func WithParameter(address, name, value string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return address
@@ -137,31 +137,31 @@ const socketName = ".s.PGSQL.5432"
 // Proxy starts a proxy to a server for a test, and returns the proxy's address and its socket's folder.
 // It calls forward with each client's connection and the path of the server's socket. If the server has
 // no socket, it skips the test.
-func Way(t testing.TB, address string, carry func(near net.Conn, server string)) (way, folder string) {
+func Proxy(t testing.TB, address string, forward func(client net.Conn, serverSocket string)) (proxyAddress, socketFolder string) {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil || u.Query().Get("host") == "" {
 		t.Skip("the server has no socket")
 	}
-	folder, err = os.MkdirTemp("", "way-") // a socket's path must be short
+	socketFolder, err = os.MkdirTemp("", "way-") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("unix", filepath.Join(folder, socketName))
+	listener, err := net.Listen("unix", filepath.Join(socketFolder, socketName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = listener.Close(); _ = os.RemoveAll(folder) })
+	t.Cleanup(func() { _ = listener.Close(); _ = os.RemoveAll(socketFolder) })
 	go func() {
 		for {
-			near, err := listener.Accept()
+			client, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go carry(near, filepath.Join(u.Query().Get("host"), socketName))
+			go forward(client, filepath.Join(u.Query().Get("host"), socketName))
 		}
 	}()
-	return With(address, "host", folder), folder
+	return WithParameter(address, "host", socketFolder), socketFolder
 }
 
 // Open opens a database for a test.
@@ -175,26 +175,26 @@ func Open(t testing.TB, address string) *sql.DB {
 	return db
 }
 
-func start() {
+func startServer() {
 	if server.address = os.Getenv(addressVariable); server.address != "" {
 		return
 	}
-	binaries, err := find()
+	binaries, err := findBinaries()
 	if err != nil {
 		server.err = err
 		return
 	}
-	server.err = run(binaries)
+	server.err = runServer(binaries)
 }
 
 // findBinaries returns the folder of the newest installed server's binaries.
-func find() (string, error) {
+func findBinaries() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		return filepath.Dir(path), nil
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
-		return "", errNone
+		return "", errNotInstalled
 	}
 	return filepath.Dir(slices.Max(found)), nil
 }
@@ -215,35 +215,35 @@ rm -rf "$2"`
 // Settings are additional server arguments for benchmarks, such as "-c fsync=on".
 var Settings string
 
-func run(binaries string) error {
+func runServer(binaries string) error {
 	dir, err := os.MkdirTemp("", "loci-pg-")
 	if err != nil {
 		return err
 	}
 	server := exec.Command("sh", "-c", script, "sh", binaries, dir, Settings)
 	server.Dir = dir
-	if err := asNobody(server, dir); err != nil {
+	if err := runUnprivileged(server, dir); err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	open, err := server.StdinPipe()
+	stdin, err := server.StdinPipe()
 	if err != nil {
 		return err
 	}
 	if err := server.Start(); err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	ended := make(chan struct{})
-	go func() { _ = server.Wait(); close(ended) }()
-	stopServer(open, ended)
-	return answers("postgres:///postgres?user=loci&host="+url.QueryEscape(dir), filepath.Join(dir, "log"), ended)
+	exited := make(chan struct{})
+	go func() { _ = server.Wait(); close(exited) }()
+	setStop(stdin, exited)
+	return waitForServer("postgres:///postgres?user=loci&host="+url.QueryEscape(dir), filepath.Join(dir, "log"), exited)
 }
 
-func stopServer(open io.Closer, ended <-chan struct{}) {
-	server.stop = func() { _ = open.Close(); <-ended }
+func setStop(stdin io.Closer, exited <-chan struct{}) {
+	server.stop = func() { _ = stdin.Close(); <-exited }
 }
 
 // waitForServer waits up to a minute until the server accepts connections, and stores its address.
-func answers(address, log string, ended <-chan struct{}) error {
+func waitForServer(address, logPath string, exited <-chan struct{}) error {
 	db, err := sql.Open("pgx", address)
 	if err != nil {
 		return err
@@ -255,8 +255,8 @@ func answers(address, log string, ended <-chan struct{}) error {
 			return os.Setenv(addressVariable, address) // for child processes
 		}
 		select {
-		case <-ended:
-			output, _ := os.ReadFile(log) //nolint:gosec // the log of the server started here
+		case <-exited:
+			output, _ := os.ReadFile(logPath) //nolint:gosec // the log of the server started here
 			return fmt.Errorf("the server ended: %s", strings.TrimSpace(string(output)))
 		case <-time.After(20 * time.Millisecond):
 		}

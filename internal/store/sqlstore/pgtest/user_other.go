@@ -8,7 +8,7 @@ import (
 )
 
 // runUnprivileged does nothing, since this system has no root user.
-func asNobody(*exec.Cmd, string) error { return nil }
+func runUnprivileged(*exec.Cmd, string) error { return nil }
 
 // Crash skips the test, since it needs Unix signals.
 func Crash(t testing.TB) {

@@ -13,26 +13,26 @@ import (
 
 // runUnprivileged makes a command run as another user, who gets the folder, if the current user is
 // root: PostgreSQL does not run as root.
-func asNobody(c *exec.Cmd, dir string) error {
+func runUnprivileged(c *exec.Cmd, folder string) error {
 	if os.Getuid() != 0 {
 		return nil
 	}
-	who, err := user.Lookup("postgres")
+	account, err := user.Lookup("postgres")
 	if err != nil {
-		if who, err = user.Lookup("nobody"); err != nil {
+		if account, err = user.Lookup("nobody"); err != nil {
 			return err
 		}
 	}
-	uid, err := strconv.ParseUint(who.Uid, 10, 32)
+	uid, err := strconv.ParseUint(account.Uid, 10, 32)
 	if err != nil {
 		return err
 	}
-	gid, err := strconv.ParseUint(who.Gid, 10, 32)
+	gid, err := strconv.ParseUint(account.Gid, 10, 32)
 	if err != nil {
 		return err
 	}
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
-	return os.Chown(dir, int(uid), int(gid)) //nolint:gosec // both ids have 32 bits
+	return os.Chown(folder, int(uid), int(gid)) //nolint:gosec // both ids have 32 bits
 }
 
 // Crash kills one of the server's processes, so that the server ends all connections and recovers from
