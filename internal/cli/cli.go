@@ -68,6 +68,7 @@ var errorHints = [][2]string{
 	{"there is no key ", "loci keys list shows the ids"},
 	{"there is no chat ", "loci list --kind turn --json names the conversations"},
 	{"the profile has no ", "loci profile shows its keys"},
+	{"missing user", "add --user NAME"},
 	{"is not closed", "loci users list shows the closed users"},
 	{"no model server is configured", "set LOCI_LEARN_URL or LOCI_UPSTREAM_URL"},
 	{"no such file or directory", "check the path"},
@@ -323,7 +324,7 @@ func (g *sharedState) withClient(cmd *cobra.Command, do func(context.Context, *c
 		return err
 	}
 	err = do(cmd.Context(), c)
-	if errors.Is(err, memory.Unauthorized) {
+	if errors.Is(err, memory.Unauthorized) && !strings.HasPrefix(err.Error(), "missing user") {
 		err = fmt.Errorf("%w; the key is read from LOCI_API_KEY", err)
 	}
 	closeErr := closeClient()

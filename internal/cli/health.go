@@ -3,14 +3,17 @@ package cli
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
 )
 
 func newHealthCommand(g *sharedState) *cobra.Command {
@@ -33,12 +36,16 @@ func newHealthCommand(g *sharedState) *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 			defer cancel()
+			ready, err := client.New(at, opts).Ready(ctx)
+			if errors.As(err, new(*url.Error)) {
+				return memory.Errorf(memory.Unavailable, "no server answers at %s; start one with loci serve", at)
+			}
 			return printAnswer(g, cmd, func(out printer, ready client.Ready) {
 				out.line("%s", ready.Status)
 				for _, problem := range ready.Problems {
 					out.line("problem: %s", problem)
 				}
-			})(client.New(at, opts).Ready(ctx))
+			})(ready, err)
 		},
 	})
 }

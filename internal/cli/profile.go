@@ -85,7 +85,7 @@ func newCoreCommand(g *sharedState) *cobra.Command {
 
 // printCore prints the core as it appears in a prompt.
 func (s printer) printCore(c client.Core) {
-	s.line("%s", s.styled(dim, fmt.Sprintf("%d of %d tokens", c.Tokens, c.Budget)))
+	s.line("%s", s.styled(dim, fmt.Sprintf("uses %d of at most %d tokens", c.Tokens, c.Budget)))
 	for _, e := range c.Profile {
 		s.printEntry(e)
 	}

@@ -268,7 +268,7 @@ func (w hitPrinter) printModelUse(t memory.Trace) {
 // printCut prints the memories that the search left out, grouped by stage.
 func (w hitPrinter) printCut(memories []cutMemory, explain bool) {
 	for _, r := range cutReasons {
-		title := fmt.Sprintf("left out by %s: %s\n", r.stage, r.reason)
+		title := fmt.Sprintf("left out (%s): %s\n", r.stage, r.reason)
 		for _, l := range memories {
 			if l.Stage != r.stage {
 				continue

@@ -233,7 +233,7 @@ func (s *server) modelsText() string {
 	if c.Embedder == config.Lexical {
 		embeds = "words only"
 	}
-	return fmt.Sprintf("search by %s; reranker %s; learning by %s", embeds, c.Reranker, s.LearnerName())
+	return fmt.Sprintf("search by %s; reranker %s; learning: %s", embeds, c.Reranker, s.LearnerName())
 }
 
 // cancelGrace is the time for cancelled requests to report the error and to store partial conversations.

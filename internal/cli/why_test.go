@@ -61,7 +61,7 @@ func TestHitsAreShownAsTheyStandInAPrompt(t *testing.T) {
 0.50  turn    2026-10-02  I live in Leeds
       but now: User lives in York
 skipped: embedder: �[2Jgone
-left out by threshold: not relevant enough
+left out (threshold): not relevant enough
 0.00  fact    2026-10-03  User hates �[2Jtea
 `
 	if err != nil || got != want {

@@ -313,10 +313,7 @@ func (d *Doctor) checkChroma(ctx context.Context, c *report) {
 
 func (d *Doctor) checkModels(c *report) {
 	is, _ := d.EmbedderChoice.Current()
-	c.addChecked("embedder: %s (%s)", is.Embedder, is.Why)
-	if is.Suggestion != "" {
-		c.addChecked("better: %s", is.Suggestion)
-	}
+	c.addChecked("%s", strings.TrimSuffix(fmt.Sprintf("embedder: %s (%s); suggestion: %s", is.Embedder, is.Why, is.Suggestion), "; suggestion: "))
 	names := d.Config.ModelsInUse()
 	if len(names) == 0 {
 		return

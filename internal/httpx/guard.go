@@ -162,7 +162,7 @@ func (g *guard) checkSite(r *http.Request) error {
 	host := hostname(r.Host)
 	listed := slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
 	if !listed && !isLoopback(host) && (onLoopback(r) || len(g.Hosts) > 0) {
-		return memory.Errorf(memory.Forbidden, "Loci does not accept requests for the host %q; to allow it, add it to the allowed hosts", host)
+		return memory.Errorf(memory.Forbidden, "Loci does not accept requests for the host %q; to allow it, add it to hosts (LOCI_HOSTS)", host)
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -170,7 +170,7 @@ func (g *guard) checkSite(r *http.Request) error {
 	}
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || (!strings.EqualFold(u.Host, r.Host) && !slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, u.Hostname()) })) {
-		return memory.Errorf(memory.Forbidden, "requests from the web page %q are not allowed", origin)
+		return memory.Errorf(memory.Forbidden, "requests from the web page %q are not allowed; to allow them, add its origin to cors.origins (LOCI_CORS_ORIGINS)", origin)
 	}
 	return nil
 }

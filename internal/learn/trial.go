@@ -22,8 +22,10 @@ type Trial struct {
 }
 
 func (t Trial) String() string {
-	follows := map[bool]string{true: "are stored", false: "wait for review"}[t.Passed]
-	return "facts from the model " + t.Model + " " + follows + ": in its trial " + t.Why
+	if t.Passed {
+		return "the model " + t.Model + " passed its trial: " + t.Why + "; its facts are stored"
+	}
+	return "the model " + t.Model + " failed its trial: " + t.Why + "; its facts wait for review"
 }
 
 // trialTurn is one turn of trial.json. Right is a word of the turn's fact about the user, and IDs are the

@@ -132,7 +132,7 @@ func TestServerErrorsAreExplained(t *testing.T) {
 		13:    "readWrite",
 		18:    "user or the password",
 		10107: "does not accept writes now", // it is a secondary by now
-		11600: "does not answer",     // it shuts down
+		11600: "does not answer",            // it shuts down
 		10334: "16 MB",
 	} {
 		err := publicError(fmt.Errorf("write: %w", mongo.CommandError{Code: code, Message: secret}))
