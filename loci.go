@@ -7,8 +7,8 @@
 //	l.Remember(ctx, "ana", "User is allergic to peanuts")
 //	hits, err := l.Recall(ctx, "ana", "Is there anything that I am allergic to?")
 //
-// Memory belongs to a user, whose name is a string that the caller chooses. Package memory defines
-// the types of memories.
+// Memory belongs to a user; the caller chooses the user's name. Package memory defines the types of
+// memories.
 package loci
 
 //go:generate go test ./internal/config -run PageIsUpToDate -update
@@ -29,14 +29,14 @@ import (
 // default; [LoadConfig] can also set zero values.
 type Config = config.Config
 
-// Sources are the places that [LoadConfig] reads settings from.
+// Sources are the places from which [LoadConfig] reads settings.
 type Sources = config.Sources
 
-// LoadConfig reads the settings. An unknown key or an invalid value is [memory.Invalid].
+// LoadConfig reads the settings. For an unknown key or an invalid value it returns [memory.Invalid].
 func LoadConfig(s Sources) (Config, error) { return config.Load(s) }
 
-// Options are components that a program passes to [Open] and that no setting can hold. The zero
-// value is valid.
+// Options are components that a program passes to [Open] and that cannot be settings. The zero value is
+// valid.
 type Options = assembly.Options
 
 // Loci is an open memory. It is safe for concurrent use.
@@ -44,7 +44,7 @@ type Loci struct{ parts *assembly.Loci }
 
 // Open opens the memory that c describes, and creates it if it does not exist.
 func Open(ctx context.Context, c Config, o Options) (*Loci, error) {
-	c, err := c.Complete()
+	c, err := c.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (l *Loci) Handler() http.Handler { return l.parts.Handler() }
 // once.
 func (l *Loci) Run(ctx context.Context) error { return l.parts.Run(ctx) }
 
-// Settle waits until no learning is due. Run must be running.
+// Settle waits until all currently due jobs, such as learning, are done. Run must be running.
 func (l *Loci) Settle(ctx context.Context) error { return l.parts.Settle(ctx) }
 
 // Close releases all resources. Run must have returned.
@@ -71,26 +71,26 @@ func (l *Loci) Close() error { return l.parts.Close() }
 // Log returns the log in use.
 func (l *Loci) Log() *slog.Logger { return l.parts.Log() }
 
-// Config returns the current settings. "auto" is replaced by the chosen models.
+// Config returns the current settings, with the chosen models instead of "auto".
 func (l *Loci) Config() Config { return l.parts.Config() }
 
-// Learns returns the name of the model that learns from messages, or of the built-in rules.
-func (l *Loci) Learns() string { return l.parts.Learns() }
+// LearnerName returns the name of the model that learns from messages, or of the built-in rules.
+func (l *Loci) LearnerName() string { return l.parts.LearnerName() }
 
-// Better returns advice on how to improve search results, with the command; "" for none.
-func (l *Loci) Better() string { return l.parts.Better() }
+// ImprovementHint returns advice on how to improve search results, with a command, or "".
+func (l *Loci) ImprovementHint() string { return l.parts.ImprovementHint() }
 
-// Resident returns the estimated number of bytes of the index in memory.
-func (l *Loci) Resident() int64 { return l.parts.Resident() }
+// IndexBytes returns the estimated size of the index in main memory, in bytes.
+func (l *Loci) IndexBytes() int64 { return l.parts.IndexBytes() }
 
-// Serving publishes the server's URL to other processes that open the same data folder.
-func (l *Loci) Serving(url string) error { return l.parts.Serving(url) }
+// PublishURL makes the server's URL known to other processes that open the same data folder.
+func (l *Loci) PublishURL(url string) error { return l.parts.PublishURL(url) }
 
 // Drain makes /health/ready report that this server is about to close.
 func (l *Loci) Drain() { l.parts.Drain() }
 
 // Reload applies the settings of c that can change while the memory is open, and reads the prompts
-// again. After an error nothing is changed.
+// again. After an error it has changed nothing.
 func (l *Loci) Reload(c Config) (client.Reloaded, error) { return l.parts.Reload(c) }
 
 // OpenAPI returns the OpenAPI description served at /openapi.json.

@@ -10,37 +10,37 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// api is the entry point that traces name for calls of this package.
+// api is the name of this package in traces, as the API of a call.
 const api = "go"
 
-var byProgram = memory.Author{Kind: memory.ByPerson, Name: "program"}
+var programAuthor = memory.Author{Kind: memory.ByPerson, Name: "program"}
 
 func userOf(name string) memory.Owner { return memory.User(memory.DefaultNamespace, name) }
 
 // Recall returns the memories that answer a user's question, best first.
 func (l *Loci) Recall(ctx context.Context, user, question string) ([]memory.Hit, error) {
-	found, err := l.parts.Engine().Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: userOf(user)}, Text: question, Door: api})
-	return found.Hits, err
+	answer, err := l.parts.Engine().Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: userOf(user)}, Text: question, API: api})
+	return answer.Hits, err
 }
 
 // Query is a question with filters. A zero field does not filter.
 type Query struct {
 	Text         string
-	TopK         int           // 0: the setting recall.top_k
-	Threshold    *float64      // minimum score of a hit; nil: the setting recall.threshold
-	Kinds        []memory.Kind // nil: all
+	TopK         int           // maximum number of hits; 0 uses the setting recall.top_k
+	Threshold    *float64      // minimum score of a hit; nil uses the setting recall.threshold
+	Kinds        []memory.Kind // nil means all kinds
 	Category     string        // category of facts
 	Tag          string        // tag of facts
 	Project      string
 	Agent        string
-	Conversation string    // search only its turns and the facts learned from them
-	At           memory.At // search memory at a past time
+	Conversation string    // only turns of this conversation, and facts learned from it
+	At           memory.At // time at which memory is searched; the zero value means now
 }
 
 func (q Query) question(user string) retrieve.Question {
 	out := retrieve.Question{
 		Scope: memory.Scope{Owner: userOf(user), Project: q.Project, Agent: q.Agent}, Text: q.Text,
-		ScoreThreshold: q.Threshold, Kinds: q.Kinds, Category: q.Category, Tag: q.Tag, Conversation: q.Conversation, At: q.At, Door: api,
+		ScoreThreshold: q.Threshold, Kinds: q.Kinds, Category: q.Category, Tag: q.Tag, Conversation: q.Conversation, At: q.At, API: api,
 	}
 	if q.TopK > 0 {
 		out.TopK = &q.TopK
@@ -48,44 +48,44 @@ func (q Query) question(user string) retrieve.Question {
 	return out
 }
 
-// Search is Recall with filters.
+// Search is like Recall, but with filters.
 func (l *Loci) Search(ctx context.Context, user string, q Query) ([]memory.Hit, error) {
-	found, err := l.parts.Engine().Retrieve.Recall(ctx, q.question(user))
-	return found.Hits, err
+	answer, err := l.parts.Engine().Retrieve.Recall(ctx, q.question(user))
+	return answer.Hits, err
 }
 
-// Block returns the text that Loci adds to the prompt of a chat, and the memories in it. The text
-// is "" if there are no memories or memory is paused.
+// Block returns the text that Loci adds to the prompt of a chat, and the memories in the text. The text
+// is empty without memories or if memory is paused.
 func (l *Loci) Block(ctx context.Context, user string, q Query) (string, []memory.Hit, error) {
-	found, err := l.parts.Engine().Exchange.RecallBlock(ctx, q.question(user))
-	return found.Block, found.Hits, err
+	answer, err := l.parts.Engine().Exchange.RecallBlock(ctx, q.question(user))
+	return answer.Block, answer.Hits, err
 }
 
-// Message is one message of a conversation.
+// Message is a message of a conversation.
 type Message struct {
 	Role    memory.Role
 	Content string
-	At      time.Time // zero: now
+	At      time.Time // time of the message; the zero value means now
 }
 
-// Record stores messages of a conversation and learns from them in the background. A conversation
-// "" is created. Record returns the conversation's id.
+// Record stores messages of a conversation, from which Loci learns in the background, and returns the
+// conversation's id. If conversation is empty, Record creates a conversation.
 func (l *Loci) Record(ctx context.Context, user, conversation string, messages ...Message) (string, error) {
-	talk := exchange.Talk{Conversation: conversation, Infer: true}
+	req := exchange.IngestRequest{Conversation: conversation, Learn: true}
 	for _, m := range messages {
-		talk.Messages = append(talk.Messages, exchange.Message{Role: m.Role, Content: m.Content, At: m.At})
+		req.Messages = append(req.Messages, exchange.Message{Role: m.Role, Content: m.Content, At: m.At})
 	}
-	kept, err := l.parts.Engine().Exchange.Ingest(ctx, userOf(user), talk)
-	return kept.Conversation, err
+	stored, err := l.parts.Engine().Exchange.Ingest(ctx, userOf(user), req)
+	return stored.Conversation, err
 }
 
 // Remember stores a fact and returns it. If an equal fact exists, Remember returns that fact.
 func (l *Loci) Remember(ctx context.Context, user, content string) (memory.Fact, error) {
-	f, _, err := l.parts.Engine().Curate.Remember(ctx, userOf(user), curate.Note{Content: content}, byProgram)
+	f, _, err := l.parts.Engine().Curate.Remember(ctx, userOf(user), curate.FactInput{Content: content}, programAuthor)
 	return f, err
 }
 
-// List returns a page of a user's memories: facts, unless the query names other kinds.
+// List returns a page of a user's memories. Without kinds in the query, it returns only facts.
 func (l *Loci) List(ctx context.Context, user string, q memory.Query) (memory.Page, error) {
 	return l.parts.Engine().List(ctx, userOf(user), q)
 }
@@ -95,7 +95,7 @@ func (l *Loci) Get(ctx context.Context, user, id string) (memory.Memory, error) 
 	return l.parts.Engine().Get(ctx, userOf(user), id)
 }
 
-// Edit is an edit of a fact; a nil field stays unchanged.
+// Edit is an edit of a fact. A nil field means no change.
 type Edit struct {
 	Content   *string
 	Category  *string
@@ -107,17 +107,17 @@ type Edit struct {
 // Edit changes a fact. Facts that the new content contradicts are superseded.
 func (l *Loci) Edit(ctx context.Context, user, id string, e Edit) (memory.Fact, error) {
 	change := curate.Edit{Content: e.Content, Category: e.Category, Tags: e.Tags, Core: e.Core, ExpiresAt: e.ExpiresAt}
-	return l.parts.Engine().Curate.EditFact(ctx, userOf(user), id, change, byProgram)
+	return l.parts.Engine().Curate.EditFact(ctx, userOf(user), id, change, programAuthor)
 }
 
 // Forget excludes memories from searches. Pass the receipt's run to [Loci.Undo] to restore them.
 func (l *Loci) Forget(ctx context.Context, user string, ids ...string) (memory.Receipt, error) {
-	return l.parts.Engine().Curate.Forget(ctx, userOf(user), ids, "forgotten by a program", byProgram)
+	return l.parts.Engine().Curate.Forget(ctx, userOf(user), ids, "forgotten by a program", programAuthor)
 }
 
-// Undo reverts a run, which a receipt or change names. [memory.Conflict]: later changes affect the
-// same memories.
+// Undo reverts a run; receipts and changes contain the id of their run. It returns [memory.Conflict] if
+// later changes affect the same memories.
 func (l *Loci) Undo(ctx context.Context, user, run string) (memory.Receipt, error) {
-	undone, err := l.parts.Engine().Curate.Undo(ctx, userOf(user), curate.UndoRequest{Run: run}, byProgram)
+	undone, err := l.parts.Engine().Curate.Undo(ctx, userOf(user), curate.UndoRequest{Run: run}, programAuthor)
 	return undone.Receipt, err
 }

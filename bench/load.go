@@ -242,7 +242,7 @@ func (l *load) disk(ctx context.Context) error {
 	if err := l.stop(); err != nil {
 		return err
 	}
-	bytes, err := disk.Use(filepath.Join(l.dir, folder))
+	bytes, err := disk.Usage(filepath.Join(l.dir, folder))
 	if err != nil {
 		return err
 	}
@@ -353,7 +353,7 @@ func (l *load) zipf(ctx context.Context) error {
 	if err := l.value("zipf", name, "turns a second", turns/time.Since(began).Seconds(), ""); err != nil {
 		return err
 	}
-	if bytes, err := disk.Use(filepath.Join(l.dir, "many")); err != nil {
+	if bytes, err := disk.Usage(filepath.Join(l.dir, "many")); err != nil {
 		return err
 	} else if err := l.value("zipf", "on disk while serving", "bytes a memory", float64(bytes)/turns, ""); err != nil {
 		return err

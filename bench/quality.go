@@ -74,7 +74,7 @@ func (r *run) server(ctx context.Context, do func(*eval.Instance) error) error {
 
 // fit prints the best weights of the ranking with the current embedder.
 func (r *run) fit(ctx context.Context, set eval.Dataset) (err error) {
-	if _, err := r.config.ForBench(nil); err != nil { // fails if the settings name a server
+	if _, err := r.config.BenchConfig(nil); err != nil { // fails if the settings name a server
 		return err
 	}
 	config, chosen := models.ChooseEmbedder(ctx, r.config)
@@ -245,7 +245,7 @@ func (q *qa) measure(cmd *cobra.Command, files []string) error {
 func (q *qa) ask(ctx context.Context, rows []eval.QARow) error {
 	// A limit of tokens per minute may need more retries than a chat allows.
 	o := llm.Options{BaseURL: q.url, Key: q.key, Model: q.answer, Timeout: llm.DefaultTimeout}
-	o.Patience, o.Tries = 10*time.Minute, 8
+	o.RetryTimeout, o.MaxTries = 10*time.Minute, 8
 	answer, err := llm.New(o)
 	if err != nil {
 		return memory.Errorf(memory.Invalid, "--url: %v", err)

@@ -12,17 +12,17 @@ type AuditEntry struct {
 	ID      string    `json:"id"`
 	At      time.Time `json:"at"`
 	Act     string    `json:"act" doc:"The action: sign in, sign in refused, switch user, key made, key rotated, key removed, key refused, read memory and write memory (in another user's memory, by an administrator), export, import, back up, restore, erase user, open user, pause, reload."`
-	By      string    `json:"by" doc:"Who acted: a signed-in user, or the key that was used, such as server key or key laptop."`
+	By      string    `json:"by" doc:"The signed-in user or the key of the request, such as server key or key laptop."`
 	User    string    `json:"user,omitempty" doc:"The user whose memory was concerned. A hash if the user was erased."`
 	Detail  string    `json:"detail,omitempty"`
-	Address string    `json:"address,omitempty" doc:"The client's address, of IPv6 its network."`
+	Address string    `json:"address,omitempty" doc:"The client's IP address; for IPv6 only its network."`
 	Request string    `json:"request,omitempty" doc:"The request's id in the access log."`
 }
 
-// Reloaded lists the settings that a reload changed.
+// Reloaded lists the settings with changed values.
 type Reloaded struct {
-	Taken   []string `json:"taken" doc:"Changed settings that apply from now on. Prompts and certificates are always read again."`
-	AtStart []string `json:"at_start" doc:"Changed settings that apply after the next start."`
+	Applied      []string `json:"taken" doc:"Changed settings that apply from now on. Prompts and certificates are always read again."`
+	AfterRestart []string `json:"at_start" doc:"Changed settings that apply after the next start."`
 }
 
 // Reload makes the server read its settings, prompts and certificates again. It needs an admin key.
@@ -51,7 +51,7 @@ func (c *Client) Audit(ctx context.Context, q AuditQuery) (Audit, error) {
 	return get[Audit](ctx, c, "/api/audit"+queryString(q))
 }
 
-// AllAudit returns all entries that match. It needs an admin key.
+// AllAudit returns all entries that q selects. It needs an admin key.
 func (c *Client) AllAudit(ctx context.Context, q AuditQuery) ([]AuditEntry, error) {
 	return memory.Collect(memory.Pages(func(cursor string) ([]AuditEntry, string, error) {
 		q.Limit, q.Cursor = pageSize, cursor
@@ -60,19 +60,19 @@ func (c *Client) AllAudit(ctx context.Context, q AuditQuery) ([]AuditEntry, erro
 	}))
 }
 
-// Setting is a setting in the form shown to people: a secret's value is hidden.
+// Setting is a setting as shown to people: without the value of a secret.
 type Setting struct {
 	Key   string `json:"key"`
 	Env   string `json:"env"`
-	Value string `json:"value" doc:"The value. For a secret only whether it is set."`
+	Value string `json:"value" doc:"The value; for a secret only whether it is set."`
 	From  string `json:"from" doc:"default, profile NAME, file, environment or flag"`
 	Doc   string `json:"doc"`
 }
 
-// Own reports whether the setting was set, instead of being a default.
+// Own reports whether the value is from a profile, file, environment variable or flag, not the default.
 func (s Setting) Own() bool { return s.From != "default" }
 
-// Settings are all settings.
+// Settings contains all settings.
 type Settings struct {
 	Settings []Setting `json:"settings"`
 }

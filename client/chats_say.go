@@ -16,10 +16,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// SayRequest is a user's message in a chat.
+// SayRequest is a message of the user in a chat.
 type SayRequest struct {
-	Content string `json:"content" doc:"The message. A leading /command is not part of the search in memory."`
-	Model   string `json:"model,omitempty" doc:"The upstream's model that answers, or loci/recall. Default: chats.model or, if that is not set, the learning model."`
+	Content string `json:"content" doc:"The message. A leading /command is excluded from the search in memory."`
+	Model   string `json:"model,omitempty" doc:"Name of the upstream model that answers, or loci/recall. Default: the setting chats.model or, if it is empty, the learning model."`
 	Rules   string `json:"rules,omitempty" doc:"Rules for this reply only, in addition to the chat's rules."`
 }
 
@@ -29,8 +29,8 @@ type RegenerateRequest struct {
 	Rules string `json:"rules,omitempty" doc:"The rules, as for a message."`
 }
 
-// The events of a reply, in this order: one EventMemory, any number of EventDelta, then EventDone
-// or EventError.
+// The events of a reply in this order: one EventMemory, any number of EventDelta, and one EventDone or
+// EventError.
 const (
 	EventMemory = "memory" // [ChatMemory]
 	EventDelta  = "delta"  // [ChatDelta]
@@ -38,61 +38,61 @@ const (
 	EventError  = "error"  // [ChatError]
 )
 
-// ChatMemory is the data of the event memory: the memories found for a message.
+// ChatMemory is the data of the event memory: the memories found for the message.
 type ChatMemory struct {
-	Trace string `json:"trace,omitempty" doc:"Id for GET /api/traces/{id}; missing if memory was not searched."`
+	Trace string `json:"trace,omitempty" doc:"Id of the trace for GET /api/traces/{id}; missing if memory was not searched."`
 	Hits  []Hit  `json:"hits"`
 }
 
-// ChatDelta is the data of the event delta: the next piece of a reply.
+// ChatDelta is the data of the event delta: the next part of the reply's text.
 type ChatDelta struct {
 	Content string `json:"content"`
 }
 
 // ChatDone is the data of the event done: the stored message and reply.
 type ChatDone struct {
-	Question *ChatMessage `json:"question" doc:"The stored message; null if it is not stored, for example while memory is paused."`
-	Answer   *ChatMessage `json:"answer" doc:"So too."`
+	Question *ChatMessage `json:"question" doc:"The stored message; null if it was not stored, for example while memory is paused."`
+	Answer   *ChatMessage `json:"answer" doc:"The stored reply; null if it was not stored."`
 	Model    string       `json:"model,omitempty"`
 }
 
-// ChatError is the data of the event error: why a reply is missing or incomplete. The part received
-// so far is stored.
+// ChatError is the data of the event error: the reason why the reply is missing or incomplete. An incomplete
+// reply is stored.
 type ChatError struct {
 	Problem
 	Question *ChatMessage `json:"question"`
 	Answer   *ChatMessage `json:"answer"`
 }
 
-// ChatListener receives a reply's events. Each function may be nil.
+// ChatListener receives the events of a reply. A nil function ignores its events.
 type ChatListener struct {
 	Memory func(ChatMemory)
 	Delta  func(ChatDelta)
 }
 
-// Say sends a message to a chat and passes the events of the reply to a listener.
-func (c *Client) Say(ctx context.Context, chat string, in SayRequest, to ChatListener) (ChatDone, error) {
-	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages", in, to)
+// Say sends a message to a chat and calls a listener with the events of the reply.
+func (c *Client) Say(ctx context.Context, chat string, in SayRequest, listener ChatListener) (ChatDone, error) {
+	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages", in, listener)
 }
 
 // Regenerate replaces the last reply in a chat with a new one.
-func (c *Client) Regenerate(ctx context.Context, chat string, in RegenerateRequest, to ChatListener) (ChatDone, error) {
-	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages/regenerate", in, to)
+func (c *Client) Regenerate(ctx context.Context, chat string, in RegenerateRequest, listener ChatListener) (ChatDone, error) {
+	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages/regenerate", in, listener)
 }
 
-func (c *Client) reply(ctx context.Context, path string, in any, to ChatListener) (out ChatDone, err error) {
+func (c *Client) reply(ctx context.Context, path string, in any, listener ChatListener) (out ChatDone, err error) {
 	ended := false
 	err = c.stream(ctx, path, in, func(event string, data []byte) (err error) {
 		switch event {
 		case EventMemory:
 			var m ChatMemory
-			if err = json.Unmarshal(data, &m); err == nil && to.Memory != nil {
-				to.Memory(m)
+			if err = json.Unmarshal(data, &m); err == nil && listener.Memory != nil {
+				listener.Memory(m)
 			}
 		case EventDelta:
 			var d ChatDelta
-			if err = json.Unmarshal(data, &d); err == nil && to.Delta != nil {
-				to.Delta(d)
+			if err = json.Unmarshal(data, &d); err == nil && listener.Delta != nil {
+				listener.Delta(d)
 			}
 		case EventDone:
 			ended = true
@@ -101,7 +101,7 @@ func (c *Client) reply(ctx context.Context, path string, in any, to ChatListener
 			var e ChatError
 			if err = json.Unmarshal(data, &e); err == nil {
 				out = ChatDone{Question: e.Question, Answer: e.Answer}
-				err = problem(e.Status, data)
+				err = problemError(e.Status, data)
 			}
 		}
 		return err
@@ -112,7 +112,7 @@ func (c *Client) reply(ctx context.Context, path string, in any, to ChatListener
 	return out, err
 }
 
-// stream posts in and calls yield for each event of the answer, until an error.
+// stream posts in as JSON and calls yield for each event of the response, until yield returns an error.
 func (c *Client) stream(ctx context.Context, path string, in any, yield func(event string, data []byte) error) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *Client) stream(ctx context.Context, path string, in any, yield func(eve
 	return eachEvent(resp.Body, yield)
 }
 
-// eachEvent reads server-sent events as Loci and its upstreams write them.
+// eachEvent calls yield for each server-sent event in body.
 func eachEvent(body io.Reader, yield func(event string, data []byte) error) error {
 	lines := bufio.NewReader(body)
 	event, data := "", []byte(nil)
@@ -156,10 +156,10 @@ func eachEvent(body io.Reader, yield func(event string, data []byte) error) erro
 	}
 }
 
-// ChatEvent is one event of a chat. One of Message, Recall and Change is set.
+// ChatEvent is one event of a chat. Exactly one of Message, Recall and Change is set.
 type ChatEvent struct {
 	ID      string        `json:"id"`
-	Type    string        `json:"type" enum:"prompt,recall,response,other,memory" doc:"prompt: a message of the user; recall: memories found for the message; response: an answer; other: a message of a tool or an application; memory: a change of memory."`
+	Type    string        `json:"type" enum:"prompt,recall,response,other,memory" doc:"prompt: a message of the user; recall: the memories found for a message; response: an answer of the model; other: a message of a tool or an application; memory: a change of memory."`
 	At      time.Time     `json:"at" doc:"When the event was recorded."`
 	Message *EventMessage `json:"message,omitempty"`
 	Recall  *EventRecall  `json:"recall,omitempty"`
@@ -175,7 +175,7 @@ type EventMessage struct {
 // EventRecall lists the memories found for a message.
 type EventRecall struct {
 	Trace    string   `json:"trace"`
-	Memories []string `json:"memories" doc:"Their ids, best first."`
+	Memories []string `json:"memories" doc:"Ids of the memories, best first."`
 }
 
 // ChatEvents is a page of a chat's events, oldest first.
@@ -186,7 +186,7 @@ type ChatEvents struct {
 
 // EventsQuery selects a page of events.
 type EventsQuery struct {
-	Limit  int    `query:"limit" minimum:"0" maximum:"500" doc:"0: 50; at most 500."`
+	Limit  int    `query:"limit" minimum:"0" maximum:"500" doc:"Events in a page; 0 means 50; at most 500."`
 	Cursor string `query:"cursor" maxLength:"200" doc:"next_cursor of the previous page."`
 }
 

@@ -1,5 +1,5 @@
-// Package client is a typed Go client of Loci's REST API. It also defines the API's JSON: the
-// server encodes these types and the CLI decodes them. The package contains no memory logic.
+// Package client is a typed Go client of Loci's REST API. Its types also define the JSON of the API: the
+// server encodes them and the CLI decodes them. The package contains no memory logic.
 package client
 
 import (
@@ -20,18 +20,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Client talks to one Loci server. It is safe for concurrent use.
+// Client sends requests to one Loci server. It is safe for concurrent use.
 type Client struct {
 	base string
 	opts Options
 }
 
-// Options are sent with each request.
+// Options apply to each request.
 type Options struct {
-	Key  string       // API key of Loci; "": no key
-	User string       // the user; "": the server decides
-	At   memory.At    // time to read memory at; zero: the present. A time in a request takes precedence
-	HTTP *http.Client // nil: http.DefaultClient
+	Key  string       // API key of Loci; empty means no key
+	User string       // name of the user; empty lets the server decide
+	At   memory.At    // time at which memory is read, unless the request has a time; zero means the present
+	HTTP *http.Client // nil uses http.DefaultClient
 }
 
 // New returns a client of the server at base, e.g. http://127.0.0.1:7077.
@@ -53,13 +53,13 @@ func (c *Client) AddMessages(ctx context.Context, in AddMessages) (out Added, er
 	return c.AddMessagesOnce(ctx, "", in)
 }
 
-// AddMessagesOnce is AddMessages with an idempotency key: if the key was used before, nothing is
-// stored. The key "" means no key.
+// AddMessagesOnce is AddMessages with an idempotency key. If the key was used before, no message is stored.
+// An empty key means no key.
 func (c *Client) AddMessagesOnce(ctx context.Context, key string, in AddMessages) (Added, error) {
 	return call[Added](ctx, c, http.MethodPost, "/api/memory/add", in, "Idempotency-Key", key)
 }
 
-// Search searches memory for the answer to a question.
+// Search returns the memories that answer a question best.
 func (c *Client) Search(ctx context.Context, in SearchRequest) (SearchAnswer, error) {
 	return post[SearchAnswer](ctx, c, "/api/memory/search", in)
 }
@@ -84,18 +84,18 @@ func (c *Client) Delete(ctx context.Context, id string) (Receipt, error) {
 	return remove[Receipt](ctx, c, "/api/memory/"+url.PathEscape(id))
 }
 
-// Erase removes a memory's text for good, and all copies of it. This cannot be undone. Forget with
-// Erase and DryRun shows what would be removed.
+// Erase removes a memory's text and all copies of it permanently. It cannot be undone. To preview the removed
+// memories, call Forget with Erase and DryRun.
 func (c *Client) Erase(ctx context.Context, id string) (Receipt, error) {
 	return remove[Receipt](ctx, c, "/api/memory/"+url.PathEscape(id)+"?erase=true")
 }
 
-// Forget forgets the memories that match, or with DryRun only returns them.
+// Forget forgets the selected memories, or with DryRun only returns them.
 func (c *Client) Forget(ctx context.Context, in ForgetRequest) (Forgotten, error) {
 	return post[Forgotten](ctx, c, "/api/memory/forget", in)
 }
 
-// History returns one memory's changes, newest first.
+// History returns the changes of one memory, newest first.
 func (c *Client) History(ctx context.Context, id string) (Changes, error) {
 	return get[Changes](ctx, c, "/api/memory/"+url.PathEscape(id)+"/history")
 }
@@ -105,12 +105,12 @@ func (c *Client) Changes(ctx context.Context, q ChangesQuery) (Changes, error) {
 	return get[Changes](ctx, c, "/api/changes"+queryString(q))
 }
 
-// Undo reverts changes, or with DryRun only returns what would change.
+// Undo reverts changes, or with DryRun only returns the changes that it would make.
 func (c *Client) Undo(ctx context.Context, in UndoRequest) (Undone, error) {
 	return post[Undone](ctx, c, "/api/changes/undo", in)
 }
 
-// Review returns a page of facts that wait for approval.
+// Review returns a page of facts that await approval.
 func (c *Client) Review(ctx context.Context, q ReviewQuery) (Review, error) {
 	return get[Review](ctx, c, "/api/review"+queryString(q))
 }
@@ -120,7 +120,7 @@ func (c *Client) Judge(ctx context.Context, in ReviewRequest) (Reviewed, error) 
 	return post[Reviewed](ctx, c, "/api/review", in)
 }
 
-// Trace returns one request's trace.
+// Trace returns the trace of a request.
 func (c *Client) Trace(ctx context.Context, id string) (memory.Trace, error) {
 	return get[memory.Trace](ctx, c, "/api/traces/"+url.PathEscape(id))
 }
@@ -130,7 +130,7 @@ func (c *Client) Jobs(ctx context.Context) (Jobs, error) {
 	return get[Jobs](ctx, c, "/api/jobs")
 }
 
-// RetryJob makes a parked job run again.
+// RetryJob queues a parked job again.
 func (c *Client) RetryJob(ctx context.Context, id string) error {
 	_, err := c.do(ctx, http.MethodPost, "/api/jobs/"+url.PathEscape(id)+"/retry", nil, nil)
 	return err
@@ -141,13 +141,13 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 	return get[Health](ctx, c, "/health")
 }
 
-// Ready reports whether the server accepts requests; [memory.Unavailable] if it starts or stops.
+// Ready reports whether the server accepts requests. A server that starts or stops is [memory.Unavailable].
 func (c *Client) Ready(ctx context.Context) (Ready, error) {
 	return get[Ready](ctx, c, "/health/ready")
 }
 
-// MCP sends one message of the Model Context Protocol and returns the server's answer with any
-// status. headers are alternating names and values.
+// MCP sends one message of the Model Context Protocol and returns the server's response with any status.
+// headers are alternating names and values.
 func (c *Client) MCP(ctx context.Context, profile string, message []byte, headers ...string) (*http.Response, error) {
 	path := "/mcp"
 	if profile != "" {
@@ -157,11 +157,11 @@ func (c *Client) MCP(ctx context.Context, profile string, message []byte, header
 	return c.roundTrip(ctx, http.MethodPost, path, bytes.NewReader(message), headers...)
 }
 
-// maxAnswer limits the bytes of an answer.
-const maxAnswer = 256 << 20
+// maxResponse is the maximum size of a response body in bytes.
+const maxResponse = 256 << 20
 
-// roundTrip sends a request for the client's user and returns the answer with any status. headers
-// are alternating names and values; empty values are omitted.
+// roundTrip sends a request for the client's user and returns the response with any status. headers are
+// alternating names and values; headers with an empty value are omitted.
 func (c *Client) roundTrip(ctx context.Context, method, path string, body io.Reader, headers ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
@@ -180,32 +180,32 @@ func (c *Client) roundTrip(ctx context.Context, method, path string, body io.Rea
 	return resp, nil
 }
 
-// send is roundTrip, but returns an error for a status of 300 or more. The caller closes the body.
+// send is roundTrip with an error for a status of 300 or more. The caller closes the body.
 func (c *Client) send(ctx context.Context, method, path string, body io.Reader, headers ...string) (*http.Response, error) {
 	resp, err := c.roundTrip(ctx, method, path, body, headers...)
 	if err != nil || resp.StatusCode < 300 {
 		return resp, err
 	}
-	data, err := readAnswer(resp)
+	data, err := readBody(resp)
 	if err != nil {
 		return nil, err
 	}
-	return nil, problem(resp.StatusCode, data)
+	return nil, problemError(resp.StatusCode, data)
 }
 
-// readAnswer reads the body of an answer and closes it.
-func readAnswer(resp *http.Response) ([]byte, error) {
+// readBody reads and closes the body of a response.
+func readBody(resp *http.Response) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }() // the body was read
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {
 		return nil, memory.Errorf(memory.Unavailable, "read answer: %w", err)
 	}
 	return data, nil
 }
 
-// decode decodes the JSON of an answer into out, unless out is nil, and closes the body.
+// decode decodes the JSON body of a response into out, unless out is nil, and closes the body.
 func decode(resp *http.Response, out any) error {
-	data, err := readAnswer(resp)
+	data, err := readBody(resp)
 	if err != nil || out == nil {
 		return err
 	}
@@ -227,13 +227,13 @@ func remove[T any](ctx context.Context, c *Client, path string) (T, error) {
 	return call[T](ctx, c, http.MethodDelete, path, nil)
 }
 
-// call sends a request and returns its answer.
+// call sends a request and returns the decoded response.
 func call[T any](ctx context.Context, c *Client, method, path string, in any, headers ...string) (out T, err error) {
 	_, err = c.do(ctx, method, path, in, &out, headers...)
 	return out, err
 }
 
-// do sends a request and decodes the answer into out. headers are as in roundTrip.
+// do sends a request and decodes the response into out. headers are those of roundTrip.
 func (c *Client) do(ctx context.Context, method, path string, in, out any, headers ...string) (status int, err error) {
 	var body io.Reader
 	if in != nil {
@@ -244,7 +244,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any, heade
 		body, headers = bytes.NewReader(data), append(headers, "Content-Type", "application/json")
 	}
 	if method == http.MethodGet && strings.HasPrefix(path, "/api/") {
-		path = then(path, c.opts.At)
+		path = withTime(path, c.opts.At)
 	}
 	resp, err := c.send(ctx, method, path, body, headers...)
 	if err != nil {
@@ -253,8 +253,8 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any, heade
 	return resp.StatusCode, decode(resp, out)
 }
 
-// then adds the time of a past read to a path.
-func then(path string, at memory.At) string {
+// withTime adds the time of a past read to a path.
+func withTime(path string, at memory.At) string {
 	q := queryString(struct {
 		AsOf    time.Time `query:"as_of"`
 		ValidAt time.Time `query:"valid_at"`
@@ -265,7 +265,7 @@ func then(path string, at memory.At) string {
 	return path + q
 }
 
-func problem(status int, data []byte) error {
+func problemError(status int, data []byte) error {
 	var p Problem
 	if json.Unmarshal(data, &p) != nil || p.Title == "" {
 		return memory.Errorf(memory.Unavailable, "the server answered %d: %.200s", status, data)
@@ -277,7 +277,7 @@ func problem(status int, data []byte) error {
 	return &memory.Error{Code: p.Code, Err: errors.New(message)}
 }
 
-// queryString encodes the fields with the tag query, omitting zero values.
+// queryString encodes the fields by their tag query and omits zero values.
 func queryString(q any) string {
 	values := url.Values{}
 	for f, field := range reflect.ValueOf(q).Fields() {

@@ -5,7 +5,7 @@ import (
 	"net/url"
 )
 
-// FeedbackRequest is a person's verdict on a fact that a search returned.
+// FeedbackRequest is a person's verdict on a recalled fact.
 type FeedbackRequest struct {
 	Verdict string `json:"verdict" enum:"useful,wrong" doc:"useful raises the fact's confidence, wrong lowers it."`
 }

@@ -11,12 +11,12 @@ import (
 type Key struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
-	Role      string    `json:"role" enum:"admin,front,user" doc:"admin: anything, for any user. front: a trusted front end, which names the users. user: only the memory of its user."`
+	Role      string    `json:"role" enum:"admin,front,user" doc:"admin: all rights, for any user. front: a trusted front end, which names the user of each request. user: only the memory of the key's user."`
 	User      string    `json:"user,omitempty"`
 	Scope     string    `json:"scope" enum:"read,write"`
 	CreatedAt time.Time `json:"created_at"`
-	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Absent: never."`
-	UsedAt    time.Time `json:"used_at,omitzero" doc:"Time of the last request, to the minute. Absent: never used."`
+	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Absent if it never expires."`
+	UsedAt    time.Time `json:"used_at,omitzero" doc:"Time of the last request, to the minute. Absent if the key was never used."`
 }
 
 // Keys are the stored API keys, oldest first.
@@ -31,13 +31,13 @@ type NewKey struct {
 	User string `json:"user,omitempty" maxLength:"256" doc:"The key's user, if the role is user."`
 
 	Scope     string    `json:"scope,omitempty" enum:"read,write" default:"write"`
-	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Absent: never."`
+	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Absent if it never expires."`
 }
 
 // RotateKey describes how a new key replaces an existing one.
 type RotateKey struct {
-	Grace     int       `json:"grace_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"How long the old key remains valid, in seconds. 0: it becomes invalid at once."`
-	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"When the new key expires. Absent: never."`
+	Grace     int       `json:"grace_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"Time in seconds for which the old key remains valid; 0 ends it immediately."`
+	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Time when the new key expires. Absent if it never expires."`
 }
 
 // MadeKey is a new key. Only this answer contains the key's secret text.
@@ -56,7 +56,7 @@ func (c *Client) AddKey(ctx context.Context, in NewKey) (MadeKey, error) {
 	return post[MadeKey](ctx, c, "/api/keys", in)
 }
 
-// RotateKey creates a key with the rights of another, which stays valid for a grace period.
+// RotateKey creates a key with the rights of an existing key, which remains valid for a grace period.
 func (c *Client) RotateKey(ctx context.Context, id string, in RotateKey) (MadeKey, error) {
 	return post[MadeKey](ctx, c, "/api/keys/"+url.PathEscape(id)+"/rotate", in)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PreviewRequest is the messages to preview learning from.
+// PreviewRequest contains messages. The server returns what learning from them would change.
 type PreviewRequest struct {
 	Messages     []Message `json:"messages,omitempty" maxItems:"1000"`
 	Text         string    `json:"text,omitempty" doc:"Shorthand for one user message."`
@@ -16,14 +16,14 @@ type PreviewRequest struct {
 	Project      string    `json:"project,omitempty" maxLength:"256"`
 }
 
-// Preview is what learning would change.
+// Preview contains the changes that learning from the messages would make.
 type Preview struct {
 	Changes   []Change   `json:"changes"`
-	Decisions []Decision `json:"decisions" doc:"The decision on each statement, including ignored ones."`
+	Decisions []Decision `json:"decisions" doc:"The decision on each statement, including ignored statements."`
 	Forgotten []Memory   `json:"forgotten,omitempty" doc:"Memories that the messages ask to forget."`
 }
 
-// Decision is the outcome of one statement.
+// Decision is the outcome of learning for one statement.
 type Decision struct {
 	Fact   string `json:"fact"`
 	Action string `json:"action" doc:"add, replace, delete, reinforce, pending or ignore"`
@@ -31,32 +31,32 @@ type Decision struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// UpkeepRequest asks for upkeep: retiring expired, faded and excess memories.
+// UpkeepRequest asks for upkeep, which retires expired, faded and excess memories.
 type UpkeepRequest struct {
-	DryRun bool `json:"dry_run,omitempty" doc:"Only return what would be retired."`
+	DryRun bool `json:"dry_run,omitempty" doc:"Only return the memories that would be retired."`
 }
 
 // Upkeep lists the memories that upkeep retired or would retire.
 type Upkeep struct {
 	Changes []Change `json:"changes"`
-	Run     string   `json:"run,omitempty" doc:"Undoes it."`
+	Run     string   `json:"run,omitempty" doc:"Id of the run, to undo the upkeep."`
 	DryRun  bool     `json:"dry_run,omitempty"`
 }
 
-// Pause tells which part of memory a user has paused.
+// Pause says which part of a user's memory is paused.
 type Pause struct {
 	Pause string `json:"pause" enum:"none,learning,memory" doc:"learning: messages are stored, but Loci never learns from them; memory: chats neither read nor write memory."`
 }
 
-// RelearnRequest selects turns to learn from again. An empty field selects all.
+// RelearnRequest selects turns to learn from again. An empty field selects all turns.
 type RelearnRequest struct {
 	Conversation string     `json:"conversation,omitempty" maxLength:"256"`
-	Since        *time.Time `json:"since,omitempty" doc:"Turns of this time or later."`
+	Since        *time.Time `json:"since,omitempty" doc:"Only turns of this time or later."`
 }
 
-// Relearning tells how much is learned again, in the background.
+// Relearning is the amount of work that a relearn request has queued.
 type Relearning struct {
-	Turns int `json:"turns"`
+	Turns int `json:"turns" doc:"Number of turns to learn from again."`
 }
 
 // UsageList is the usage of models.
@@ -84,12 +84,12 @@ func (c *Client) Pause(ctx context.Context, in Pause) (Pause, error) {
 	return call[Pause](ctx, c, http.MethodPut, "/api/pause", in)
 }
 
-// Relearn queues learning again.
+// Relearn queues jobs that learn from turns again.
 func (c *Client) Relearn(ctx context.Context, in RelearnRequest) (Relearning, error) {
 	return post[Relearning](ctx, c, "/api/relearn", in)
 }
 
-// Usage returns the usage of models since a day; since the beginning if since is zero.
+// Usage returns the usage of models from a day on, or all usage if since is zero.
 func (c *Client) Usage(ctx context.Context, since time.Time) (UsageList, error) {
 	path := "/api/usage"
 	if !since.IsZero() {
@@ -98,12 +98,12 @@ func (c *Client) Usage(ctx context.Context, since time.Time) (UsageList, error) 
 	return get[UsageList](ctx, c, path)
 }
 
-// Stats contains a user's counts, and quality measures over all users.
+// Stats contains a user's counts, and quality measures over all users since the server's start.
 type Stats struct {
 	memory.Counts
 	Total       int     `json:"memory_total_count" doc:"Number of active facts, turns and summaries."`
 	Replacement float64 `json:"memory_replacement_rate" doc:"Share of the facts stored since the server's start that replaced another fact, for all users together."`
-	Dedup       float64 `json:"memory_dedup_rate" doc:"Share of the facts extracted since the server's start that existed already."`
+	Dedup       float64 `json:"memory_dedup_rate" doc:"Share of the facts extracted since the server's start that were stored already."`
 	Hit         float64 `json:"retrieval_hit_rate" doc:"Share of the memories put into prompts since the server's start that answers used."`
 	Pause       string  `json:"pause" doc:"What is paused: none, learning or memory."`
 }

@@ -10,19 +10,19 @@ type MemoryToolInput struct {
 	Command    string   `json:"command" doc:"view, create, str_replace, insert, delete or rename."`
 	Path       string   `json:"path,omitempty" doc:"For all commands except rename."`
 	ViewRange  []int    `json:"view_range,omitempty" doc:"For view: first and last line; -1 means the end."`
-	FileText   string   `json:"file_text,omitempty" doc:"Of create."`
-	OldStr     string   `json:"old_str,omitempty" doc:"Of str_replace."`
-	NewStr     string   `json:"new_str,omitempty" doc:"Of str_replace."`
+	FileText   string   `json:"file_text,omitempty" doc:"For create."`
+	OldStr     string   `json:"old_str,omitempty" doc:"For str_replace."`
+	NewStr     string   `json:"new_str,omitempty" doc:"For str_replace."`
 	InsertLine int      `json:"insert_line,omitempty" doc:"For insert: the line after which the text is inserted."`
-	InsertText string   `json:"insert_text,omitempty" doc:"Of insert."`
-	OldPath    string   `json:"old_path,omitempty" doc:"Of rename."`
-	NewPath    string   `json:"new_path,omitempty" doc:"Of rename."`
+	InsertText string   `json:"insert_text,omitempty" doc:"For insert."`
+	OldPath    string   `json:"old_path,omitempty" doc:"For rename."`
+	NewPath    string   `json:"new_path,omitempty" doc:"For rename."`
 }
 
-// MemoryToolResult is the content of the tool's result.
+// MemoryToolResult is the result of a command of the memory tool.
 type MemoryToolResult struct {
 	Content string `json:"content" doc:"The text for the model."`
-	IsError bool   `json:"is_error" doc:"Whether the command failed; content is then the reason."`
+	IsError bool   `json:"is_error" doc:"Whether the command failed. If it failed, content is the reason."`
 }
 
 // MemoryTool executes a command of Anthropic's memory tool.

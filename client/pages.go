@@ -27,5 +27,5 @@ func (c *Client) AllChanges(ctx context.Context, q ChangesQuery) iter.Seq2[Chang
 	})
 }
 
-// pageSize is the number of entries per request, the maximum.
+// pageSize is the number of entries in a page: the maximum of the API.
 const pageSize = 500

@@ -9,44 +9,44 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ExportQuery selects the content of an export. An empty field selects all.
+// ExportQuery selects the content of an export. An empty field selects all memory.
 type ExportQuery struct {
 	Format  string    `query:"format" enum:"jsonl,markdown,zip" default:"jsonl" doc:"jsonl: one JSON object per line. markdown: one page for people. zip: Markdown files."`
 	Parts   string    `query:"parts" doc:"turns, facts, summaries, profile, relations; comma-separated; default: all."`
 	Status  string    `query:"status" doc:"active, pending, superseded, retired, rejected, replaced; comma-separated; default: all."`
 	Project string    `query:"project"`
-	AsOf    time.Time `query:"as_of" doc:"Export what was recorded at this time."`
-	ValidAt time.Time `query:"valid_at" doc:"Export what was true at this time."`
+	AsOf    time.Time `query:"as_of" doc:"Export memory as recorded at this time."`
+	ValidAt time.Time `query:"valid_at" doc:"Export facts that were true at this time."`
 }
 
 // ImportQuery describes the file to import.
 type ImportQuery struct {
 	Format  string `query:"format" enum:"jsonl,markdown,list,chatgpt,claude,mem0,basic-memory,agent-cli" default:"jsonl" doc:"Format of the file; docs/portable.md describes the formats."`
 	Project string `query:"project" maxLength:"256" doc:"Project for facts and chats from other programs' exports."`
-	DryRun  bool   `query:"dry_run" doc:"Only return what would be added."`
-	Strict  bool   `query:"strict" doc:"Stop at the first unreadable line; records before it stay imported."`
-	Learn   bool   `query:"learn" doc:"Learn from imported turns that were not learned yet."`
+	DryRun  bool   `query:"dry_run" doc:"Only return the records that would be added."`
+	Strict  bool   `query:"strict" doc:"Stop at the first unreadable line. Records before this line remain imported."`
+	Learn   bool   `query:"learn" doc:"Learn from imported turns that have not been learned from."`
 }
 
-// Imported is the result of an import or a dry run.
+// Imported is the result of an import, or of a dry run.
 type Imported struct {
 	DryRun      bool             `json:"dry_run"`
 	Read        int              `json:"read" doc:"Number of records read."`
 	Added       Tally            `json:"added"`
-	There       Tally            `json:"there" doc:"Records that existed already."`
+	There       Tally            `json:"there" doc:"Records that were stored already."`
 	Duplicates  int              `json:"duplicates" doc:"Facts skipped because an existing fact has the same text."`
 	Waiting     int              `json:"waiting" doc:"Number of added facts that wait for approval."`
 	Redacted    int              `json:"redacted" doc:"Number of texts in which secrets were redacted."`
 	Conflicting int              `json:"conflicting" doc:"Number of conflicts."`
-	Conflicts   []ImportTrouble  `json:"conflicts,omitempty" doc:"Records that differ from the stored ones, which were not changed; the first hundred."`
+	Conflicts   []ImportTrouble  `json:"conflicts,omitempty" doc:"The first hundred records that differ from the stored record with the same id. The stored records were not changed."`
 	Broken      int              `json:"broken" doc:"Number of unreadable lines."`
 	Problems    []ImportTrouble  `json:"problems,omitempty" doc:"The first hundred unreadable lines."`
 	Sample      []ImportedSample `json:"sample,omitempty" doc:"Some of the added records."`
-	Runs        []string         `json:"runs,omitempty" doc:"Ids of runs, to undo the import; the first hundred."`
+	Runs        []string         `json:"runs,omitempty" doc:"The first hundred ids of runs, to undo the import."`
 	Jobs        int              `json:"jobs,omitempty" doc:"Number of queued learning jobs."`
 }
 
-// Tally holds numbers by kind.
+// Tally contains the number of records of each kind.
 type Tally struct {
 	Conversations int `json:"conversations"`
 	Turns         int `json:"turns"`
@@ -57,12 +57,12 @@ type Tally struct {
 	Contexts      int `json:"contexts"`
 }
 
-// Sum is the total over all kinds.
+// Sum returns the total over all kinds.
 func (t Tally) Sum() int {
 	return t.Conversations + t.Turns + t.Facts + t.Summaries + t.Profile + t.Relations + t.Contexts
 }
 
-// ImportTrouble is a skipped line.
+// ImportTrouble is a line or record that was not imported, with the reason.
 type ImportTrouble struct {
 	Line   int    `json:"line" doc:"Line number from 1, or for a JSON list the position in the list."`
 	Target string `json:"target,omitempty"`
@@ -76,8 +76,8 @@ type ImportedSample struct {
 	Status  memory.Status `json:"status"`
 }
 
-// Export returns a stream of exported memory, which the caller must close. The stream is complete
-// only if it ends with io.EOF.
+// Export returns a stream of exported memory, which the caller must close. The stream is complete only if
+// reading it ends with io.EOF.
 func (c *Client) Export(ctx context.Context, q ExportQuery) (io.ReadCloser, error) {
 	resp, err := c.send(ctx, http.MethodGet, "/api/export"+queryString(q), nil)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *Client) Export(ctx context.Context, q ExportQuery) (io.ReadCloser, erro
 	return resp.Body, nil
 }
 
-// Import sends a file to import. If key is not "" and was used before, nothing is written.
+// Import imports a file. If the idempotency key is not empty and was used before, no record is written.
 func (c *Client) Import(ctx context.Context, q ImportQuery, file io.Reader, key string) (out Imported, err error) {
 	resp, err := c.send(ctx, http.MethodPost, "/api/import"+queryString(q), file, "Content-Type", importType(q.Format), "Idempotency-Key", key)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *Client) Import(ctx context.Context, q ImportQuery, file io.Reader, key 
 	return out, decode(resp, &out)
 }
 
-// importType is the media type of a format.
+// importType returns the media type of a format.
 func importType(format string) string {
 	switch format {
 	case "chatgpt", "claude", "mem0":

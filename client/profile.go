@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Entry is a key with a value about the user. Every prompt contains it.
+// Entry is a profile entry: a key and a value about the user. Every prompt contains it.
 type Entry struct {
 	Key       string    `json:"key"`
 	Value     string    `json:"value"`
@@ -15,25 +15,25 @@ type Entry struct {
 	Tokens    int       `json:"tokenCount" doc:"Estimated number of tokens in a prompt."`
 }
 
-// Profile is all profile entries.
+// Profile contains all profile entries.
 type Profile struct {
 	Entries []Entry `json:"entries" doc:"The entries, ordered by key."`
 }
 
-// Core lists the facts about the user that every conversation begins with.
+// Core contains the facts about the user with which every conversation begins.
 type Core struct {
 	Tokens  int        `json:"tokens" doc:"Estimated number of tokens in a prompt."`
-	Budget  int        `json:"budget" doc:"Maximum number of tokens: recall.core or, if that is 0, the limit for pinned facts."`
+	Budget  int        `json:"budget" doc:"Maximum number of tokens: the setting recall.core or, if it is 0, the limit for pinned facts."`
 	Facts   []CoreFact `json:"facts" doc:"The facts, in the order of the prompt."`
-	Profile []Entry    `json:"profile" doc:"Profile entries among the facts."`
-	Left    []CoreFact `json:"left" doc:"Valid facts that do not fit, most important first. Searches can still find them."`
+	Profile []Entry    `json:"profile" doc:"Profile entries, which are listed among the facts."`
+	Left    []CoreFact `json:"left" doc:"Valid facts that exceed the budget, most important first. Only searches find them."`
 }
 
-// CoreFact is a fact of a core.
+// CoreFact is a fact of the [Core].
 type CoreFact struct {
 	Memory
 	Heading string `json:"heading" doc:"The heading above the fact."`
-	Why     string `json:"why" doc:"Why the fact is included: it is pinned, says how to answer, or is currently valid." enum:"pinned,answers,holds"`
+	Why     string `json:"why" doc:"Reason why the core contains the fact: it is pinned, tells how to answer, or is currently valid (holds)." enum:"pinned,answers,holds"`
 }
 
 // SetEntry is the value of a profile entry.
@@ -46,7 +46,7 @@ func (c *Client) Profile(ctx context.Context) (Profile, error) {
 	return get[Profile](ctx, c, "/api/profile")
 }
 
-// Core returns the facts about the user that every conversation begins with.
+// Core returns the facts about the user with which every conversation begins.
 func (c *Client) Core(ctx context.Context) (Core, error) {
 	return get[Core](ctx, c, "/api/core")
 }

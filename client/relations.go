@@ -16,29 +16,29 @@ type FactRelation struct {
 	CreatedAt time.Time           `json:"created_at"`
 }
 
-// RelatedMemory is a fact at the end of a relation.
+// RelatedMemory is a fact that relations connect with the requested fact.
 type RelatedMemory struct {
 	Memory
-	Steps int `json:"steps" doc:"Number of relations between the facts."`
+	Steps int `json:"steps" doc:"Number of relations between this fact and the requested fact."`
 }
 
 // RelatedMemories lists a fact's related facts.
 type RelatedMemories struct {
 	Memories  []RelatedMemory `json:"memories" doc:"Related facts, nearest first, without the requested fact."`
-	Relations []FactRelation  `json:"relations" doc:"Relations between these facts and the requested fact, each once."`
+	Relations []FactRelation  `json:"relations" doc:"Relations among these facts and the requested fact, each once."`
 	More      bool            `json:"more,omitempty" doc:"Whether there are more related facts."`
 	Found     []FoundRelation `json:"found,omitempty" doc:"Derived relations: facts that this fact replaced, its replacement, pending replacements, and other facts about the same person or thing."`
 }
 
-// FoundRelation is a relation derived from history and text.
+// FoundRelation is a relation derived from the history and the text of facts.
 type FoundRelation struct {
 	FactRelation
 	Memory Memory `json:"memory" doc:"The other fact."`
 }
 
-// RelatedQuery limits the search. Zero fields mean the server's defaults: one step, 50 facts.
+// RelatedQuery limits the related facts. Zero fields mean the server's defaults: 1 step, 50 facts.
 type RelatedQuery struct {
-	Steps int `query:"steps"` // maximum number of relations away, in either direction; at most 5
+	Steps int `query:"steps"` // maximum number of relations between the facts, in either direction; at most 5
 	Limit int `query:"limit"` // maximum number of facts; at most 200
 }
 
@@ -53,12 +53,12 @@ type MadeRelation struct {
 	From string              `json:"from"`
 	To   string              `json:"to"`
 	Kind memory.RelationKind `json:"kind"`
-	Run  string              `json:"run,omitempty" doc:"Run to undo the change; missing if the relation existed already."`
+	Run  string              `json:"run,omitempty" doc:"Id of the run, to undo the change; missing if the relation existed already."`
 }
 
 func relatedPath(id string) string { return "/api/memory/" + url.PathEscape(id) + "/related" }
 
-// Related returns a fact's related facts, in both directions.
+// Related returns the facts related to a fact, in both directions.
 func (c *Client) Related(ctx context.Context, id string, q RelatedQuery) (RelatedMemories, error) {
 	return get[RelatedMemories](ctx, c, relatedPath(id)+queryString(q))
 }

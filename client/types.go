@@ -7,10 +7,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Memory is a fact, a turn or a summary in the API. Fields that a kind lacks are omitted.
+// Memory is a fact, a turn or a summary in the API. JSON omits the fields that its kind lacks.
 type Memory struct {
 	ID           string             `json:"id"`
-	Kind         memory.Kind        `json:"kind" enum:"fact,turn,summary,profile" doc:"profile occurs only in the hits of a chat."`
+	Kind         memory.Kind        `json:"kind" enum:"fact,turn,summary,profile" doc:"profile is only in the hits of a chat: a profile entry."`
 	Content      string             `json:"content"`
 	Status       memory.Status      `json:"status" enum:"active,pending,superseded,replaced,retired,rejected"`
 	Category     string             `json:"category,omitempty"`
@@ -21,16 +21,16 @@ type Memory struct {
 	Source       memory.FactSource  `json:"source,omitempty" enum:"extracted,manual,imported,file"`
 	Trust        memory.Trust       `json:"trust,omitempty" enum:"person,user,assistant,untrusted"`
 	Pinned       bool               `json:"pinned,omitempty" doc:"Whether core is always."`
-	Core         memory.Core        `json:"core,omitempty" enum:"auto,always,never" doc:"Whether a fact is put into prompts without a search; missing means auto."`
+	Core         memory.Core        `json:"core,omitempty" enum:"auto,always,never" doc:"Whether prompts contain the fact without a search for it; missing means auto."`
 	Project      string             `json:"project,omitempty"`
 	Agent        string             `json:"agent,omitempty"`
-	Conversation string             `json:"conversation,omitempty" doc:"The conversation that it comes from."`
+	Conversation string             `json:"conversation,omitempty" doc:"Id of the memory's conversation."`
 	Provenance   *memory.Provenance `json:"provenance,omitempty" doc:"The turns and the text that support a fact."`
 	Role         memory.Role        `json:"role,omitempty" doc:"For a turn: the speaker's role."`
 	Name         string             `json:"name,omitempty"`
-	Ref          string             `json:"ref,omitempty" doc:"The id that the caller set for a message."`
+	Ref          string             `json:"ref,omitempty" doc:"Id of a message, as set by the caller."`
 	Messages     int                `json:"message_count,omitempty" doc:"Number of messages that a summary covers."`
-	Model        string             `json:"model,omitempty" doc:"The model and prompt, or the rule, that created it."`
+	Model        string             `json:"model,omitempty" doc:"The model and prompt, or the rule, that created the memory."`
 	ObservedAt   time.Time          `json:"observed_at,omitzero"`
 	ValidFrom    time.Time          `json:"valid_from,omitzero"`
 	ValidTo      time.Time          `json:"valid_to,omitzero"`
@@ -46,17 +46,17 @@ type Memory struct {
 // Written is a fact after a write.
 type Written struct {
 	Memory
-	Replaced []Memory `json:"replaced,omitempty" doc:"Facts that this fact replaced. Undo restores them."`
+	Replaced []Memory `json:"replaced,omitempty" doc:"Facts that this fact replaced. An undo restores these."`
 }
 
-// Hit is a memory that search found.
+// Hit is a memory found by a search.
 type Hit struct {
 	Memory
 	Score  float64     `json:"score" doc:"The score for ranking, 0 to 1."`
 	Why    *memory.Why `json:"why,omitempty" doc:"Each part of the score, by stage."`
-	Now    []string    `json:"now,omitempty" doc:"For a turn: facts that replace what the turn says."`
-	Was    []string    `json:"was,omitempty" doc:"For a fact: facts that it replaced, latest first."`
-	InCore bool        `json:"in_core,omitempty" doc:"Whether it is included without a search: a core fact, or a profile entry."`
+	Now    []string    `json:"now,omitempty" doc:"For a turn: texts of the facts that replaced facts learned from the turn."`
+	Was    []string    `json:"was,omitempty" doc:"For a fact: texts of the facts that it replaced, newest first."`
+	InCore bool        `json:"in_core,omitempty" doc:"Whether the memory is included without a search: a core fact or a profile entry."`
 }
 
 // AddMemory is a fact to store.
@@ -68,13 +68,13 @@ type AddMemory struct {
 	Agent      string          `json:"agent,omitempty" maxLength:"256"`
 	Confidence *float64        `json:"confidence,omitempty" minimum:"0" maximum:"1" doc:"Default: 1."`
 	Pinned     bool            `json:"pinned,omitempty" doc:"Shorthand for core always."`
-	Core       memory.Core     `json:"core,omitempty" enum:"auto,always,never" doc:"always: in every prompt. never: only found by search. auto: depends on importance and free space."`
-	ObservedAt *time.Time      `json:"observed_at,omitempty" doc:"When it was learned. Default: now."`
+	Core       memory.Core     `json:"core,omitempty" enum:"auto,always,never" doc:"always: every prompt contains the fact. never: only a search finds it. auto: depends on its importance and the space in the prompt."`
+	ObservedAt *time.Time      `json:"observed_at,omitempty" doc:"Time when the fact was stated. Default: now."`
 	ExpiresAt  *time.Time      `json:"expires_at,omitempty"`
 	Metadata   json.RawMessage `json:"metadata,omitempty" doc:"A JSON object for your own use."`
 }
 
-// EditMemory is an edit of a fact; omitted fields stay unchanged.
+// EditMemory is an edit of a fact. A nil field is not changed.
 type EditMemory struct {
 	Content    *string          `json:"content,omitempty"`
 	Category   *string          `json:"category,omitempty" maxLength:"256"`
@@ -86,12 +86,12 @@ type EditMemory struct {
 	Metadata   *json.RawMessage `json:"metadata,omitempty"`
 }
 
-// PinRequest pins a fact, so that it is in every prompt, or unpins it.
+// PinRequest pins or unpins a fact. Every prompt contains a pinned fact.
 type PinRequest struct {
 	Pinned *bool `json:"pinned,omitempty" doc:"Default: true."`
 }
 
-// ListQuery filters a list of memories. An empty field does not filter.
+// ListQuery filters a list of memories. An empty field selects all values.
 type ListQuery struct {
 	Kind         string    `query:"kind" doc:"fact, turn or summary; comma-separated, or all. Default: fact."`
 	Status       string    `query:"status" doc:"active, pending, superseded, retired, rejected, replaced; comma-separated, or all. Default: active."`
@@ -101,8 +101,8 @@ type ListQuery struct {
 	Conversation string    `query:"conversation"`
 	Text         string    `query:"q" doc:"Text that the content contains."`
 	ID           string    `query:"id" maxLength:"512" doc:"Prefix of the id."`
-	AsOf         time.Time `query:"as_of" doc:"List what was recorded at this time."`
-	ValidAt      time.Time `query:"valid_at" doc:"List what was true at this time."`
+	AsOf         time.Time `query:"as_of" doc:"List memories as recorded at this time."`
+	ValidAt      time.Time `query:"valid_at" doc:"List facts that were true at this time."`
 	Limit        int       `query:"limit" minimum:"1" maximum:"500" default:"50"`
 	Cursor       string    `query:"cursor" doc:"next_cursor of the previous page."`
 }
@@ -113,7 +113,7 @@ type Memories struct {
 	Next     string   `json:"next_cursor,omitempty"`
 }
 
-// Message is one message of a conversation to store.
+// Message is a message of a conversation, to be stored.
 type Message struct {
 	Role      memory.Role `json:"role" enum:"user,assistant,system,tool"`
 	Content   string      `json:"content"`
@@ -126,10 +126,10 @@ type Message struct {
 type AddMessages struct {
 	Messages     []Message `json:"messages,omitempty" maxItems:"10000"`
 	Text         string    `json:"text,omitempty" doc:"Shorthand for one user message."`
-	Infer        *bool     `json:"infer,omitempty" doc:"false: store the messages for search, but learn nothing."`
-	Wait         bool      `json:"wait,omitempty" doc:"Answer only after learning is done."`
+	Infer        *bool     `json:"infer,omitempty" doc:"false: store the messages for search, but do not learn from them."`
+	Wait         bool      `json:"wait,omitempty" doc:"Respond only after learning is complete."`
 	Conversation string    `json:"conversation,omitempty" maxLength:"256" doc:"Conversation to continue. Default: a new one."`
-	ParentID     *string   `json:"parent_id,omitempty" maxLength:"256" doc:"Your own id of the message before the first of these messages; empty means the beginning of the conversation. Messages that are stored there already are not stored again. Other messages replace the ones that followed, like an edit or a regenerated answer. If the field is missing or no message has this id, the messages are appended to the conversation."`
+	ParentID     *string   `json:"parent_id,omitempty" maxLength:"256" doc:"Your own id of the message before the first of these messages; empty means the beginning of the conversation. A message that is already stored at its position is not stored again. Any other message replaces the stored messages after its parent, like an edit or a regenerated answer. If the field is missing or no message has this id, the messages are appended to the conversation."`
 	Project      string    `json:"project,omitempty" maxLength:"256"`
 }
 
@@ -137,49 +137,49 @@ type AddMessages struct {
 type Added struct {
 	Conversation string   `json:"conversation"`
 	Turns        []string `json:"turns" doc:"Ids of the turns, in order."`
-	Job          string   `json:"job,omitempty" doc:"The learning, if any."`
+	Job          string   `json:"job,omitempty" doc:"Id of the job that learns from the messages, if there is one."`
 	Memories     []Memory `json:"memories,omitempty" doc:"Learned memories, if wait was set."`
 }
 
-// SearchRequest is a question to search memory for.
+// SearchRequest is a question for a search in memory.
 type SearchRequest struct {
-	Query          string        `json:"query" minLength:"1" maxLength:"100000"`
-	TopK           *int          `json:"top_k,omitempty" minimum:"0" maximum:"500"`
-	ScoreThreshold *float64      `json:"score_threshold,omitempty" minimum:"0" maximum:"1" doc:"Least relevance."`
-	RecencyWeight  *float64      `json:"recency_weight,omitempty" minimum:"0" maximum:"1"`
-	Kinds          []memory.Kind `json:"kinds,omitempty" doc:"Default: all." enum:"fact,turn,summary"`
-	Conversation   string        `json:"conversation,omitempty" doc:"Search only this conversation's turns and the facts learned from it; with learn.scope=conversation also the user's facts that belong to no conversation."`
-	Project        string        `json:"project,omitempty"`
-	Filters        Filters       `json:"filters,omitzero"`
-	AsOf           *time.Time    `json:"as_of,omitempty" doc:"Search what was recorded at this time."`
-	ValidAt        *time.Time    `json:"valid_at,omitempty" doc:"Search what was true at this time."`
-	Explain        bool          `json:"explain,omitempty" doc:"Return why for each hit."`
-	Block          bool          `json:"block,omitempty" doc:"Also return the text for a prompt: of all hits or, with asked_in, the text that this chat would get. While memory is paused there are no text and no hits."`
-	AskedIn        string        `json:"asked_in,omitempty" maxLength:"256" doc:"With block: the current conversation. Its turns, and facts learned only from them, are omitted, since the prompt contains them."`
-	Core           bool          `json:"core,omitempty" doc:"With block: begin with the core facts about the user, like the first block of a conversation."`
+	Query               string        `json:"query" minLength:"1" maxLength:"100000"`
+	TopK                *int          `json:"top_k,omitempty" minimum:"0" maximum:"500"`
+	ScoreThreshold      *float64      `json:"score_threshold,omitempty" minimum:"0" maximum:"1" doc:"Minimum score of a hit."`
+	RecencyWeight       *float64      `json:"recency_weight,omitempty" minimum:"0" maximum:"1"`
+	Kinds               []memory.Kind `json:"kinds,omitempty" doc:"Default: all." enum:"fact,turn,summary"`
+	Conversation        string        `json:"conversation,omitempty" doc:"Search only this conversation's turns and the facts learned from it; with learn.scope=conversation also the user's facts that belong to no conversation."`
+	Project             string        `json:"project,omitempty"`
+	Filters             Filters       `json:"filters,omitzero"`
+	AsOf                *time.Time    `json:"as_of,omitempty" doc:"Search memory as recorded at this time."`
+	ValidAt             *time.Time    `json:"valid_at,omitempty" doc:"Search facts that were true at this time."`
+	Explain             bool          `json:"explain,omitempty" doc:"Return the field why of each hit."`
+	Block               bool          `json:"block,omitempty" doc:"Also return the text for a prompt: of all hits or, with asked_in, the text for the next message of this chat. While memory is paused, there are no text and no hits."`
+	CurrentConversation string        `json:"asked_in,omitempty" maxLength:"256" doc:"With block: id of the current conversation. Its turns, and facts learned only from these turns, are omitted, since the prompt contains the turns."`
+	Core                bool          `json:"core,omitempty" doc:"With block: begin with the core facts about the user, like the first block of a conversation."`
 }
 
-// Filters filter a search.
+// Filters narrow a search. An empty field selects all values.
 type Filters struct {
 	Category string `json:"category,omitempty"`
 	Tag      string `json:"tag,omitempty"`
 }
 
-// SearchAnswer is the search results, best first.
+// SearchAnswer contains the hits of a search, best first.
 type SearchAnswer struct {
 	Hits     []Hit    `json:"hits"`
 	Trace    string   `json:"trace"`
-	Degraded []string `json:"degraded,omitempty" doc:"Parts of the search that were skipped, and why."`
+	Degraded []string `json:"degraded,omitempty" doc:"Parts of the search that were skipped, with reasons."`
 
-	Misspelt []memory.Misspelt `json:"misspelt,omitempty" doc:"Words of the question that occur in no memory, and the words of hits that were searched for instead."`
+	Misspelt []memory.Misspelt `json:"misspelt,omitempty" doc:"Words of the question that occur in no memory, each with the words of hits that matched instead."`
 
 	Block string `json:"block,omitempty" doc:"The text for a prompt, if block was set."`
 	Pause string `json:"pause,omitempty" doc:"With block: what is paused." enum:"none,learning,memory"`
 }
 
-// ForgetFilter selects memories to forget, with the fields of lists and searches.
+// ForgetFilter selects memories to forget, with the filter fields of lists and searches.
 type ForgetFilter struct {
-	Kinds        []memory.Kind `json:"kinds,omitempty" enum:"fact,turn,summary" doc:"Default: facts. The filter needs another field too."`
+	Kinds        []memory.Kind `json:"kinds,omitempty" enum:"fact,turn,summary" doc:"Default: fact. Another field of the filter must be set too."`
 	Tag          string        `json:"tag,omitempty"`
 	Category     string        `json:"category,omitempty"`
 	Project      string        `json:"project,omitempty"`
@@ -187,23 +187,23 @@ type ForgetFilter struct {
 	Text         string        `json:"q,omitempty" doc:"Text that the content contains."`
 }
 
-// ForgetRequest selects what to forget: the results of a query, ids, or a filter.
+// ForgetRequest selects memories to forget: the results of a query, ids, or the matches of a filter.
 type ForgetRequest struct {
 	Query  string        `json:"query,omitempty" maxLength:"100000"`
-	IDs    []string      `json:"ids,omitempty" maxItems:"500" doc:"Ids to forget, instead of a query."`
+	IDs    []string      `json:"ids,omitempty" maxItems:"500" doc:"Ids of memories to forget, instead of a query."`
 	Filter *ForgetFilter `json:"filter,omitempty" doc:"Filter, instead of a query or ids. All its fields must match, and at least one must be set."`
-	Erase  bool          `json:"erase,omitempty" doc:"Remove the text for good, with all memories of the same text, even forgotten ones. This cannot be undone."`
-	DryRun bool          `json:"dry_run,omitempty" doc:"Only return what would be forgotten."`
+	Erase  bool          `json:"erase,omitempty" doc:"Remove the text permanently, also from all other memories with the same text, including forgotten memories. This cannot be undone."`
+	DryRun bool          `json:"dry_run,omitempty" doc:"Only return the memories that would be forgotten."`
 }
 
-// Forgotten lists the memories that were forgotten, or would be.
+// Forgotten lists the memories that were forgotten or, in a dry run, would be forgotten.
 type Forgotten struct {
-	Memories []Memory `json:"memories" doc:"The memories; erased ones are without text."`
-	Run      string   `json:"run,omitempty" doc:"Run to undo the change; missing after an erasure."`
-	Erased   bool     `json:"erased,omitempty" doc:"Whether the memories were erased or, in a dry run, would be."`
-	Traces   int      `json:"traces,omitempty" doc:"Number of removed traces of other users that showed the text from a pool or global memory."`
-	Held     []string `json:"held,omitempty" doc:"After an erasure: places that may still contain the text."`
-	DryRun   bool     `json:"dry_run"`
+	Memories      []Memory `json:"memories" doc:"The memories. An erased memory has no text."`
+	Run           string   `json:"run,omitempty" doc:"Id of the run, to undo the change; missing after an erasure."`
+	Erased        bool     `json:"erased,omitempty" doc:"Whether the memories were erased or, in a dry run, would be erased."`
+	Traces        int      `json:"traces,omitempty" doc:"Number of removed traces of other users that showed the text from a pool or global memory."`
+	TextRemainsIn []string `json:"held,omitempty" doc:"After an erasure: places that may still contain the text."`
+	DryRun        bool     `json:"dry_run"`
 }
 
 // Change is one entry of the journal.
@@ -217,8 +217,8 @@ type Change struct {
 	Reason    string        `json:"reason,omitempty"`
 	Author    memory.Author `json:"author"`
 	CreatedAt time.Time     `json:"created_at,omitzero"`
-	Before    *memory.Image `json:"before,omitempty"`
-	After     *memory.Image `json:"after,omitempty"`
+	Before    *memory.State `json:"before,omitempty"`
+	After     *memory.State `json:"after,omitempty"`
 }
 
 // Changes is a page of the journal, newest first.
@@ -227,9 +227,9 @@ type Changes struct {
 	Next    string   `json:"next_cursor,omitempty"`
 }
 
-// ChangesQuery filters the journal. An empty field does not filter.
+// ChangesQuery filters the journal. An empty field selects all values.
 type ChangesQuery struct {
-	Fact   string        `query:"fact" doc:"Changes of this fact, and changes that replaced it or that it replaced."`
+	Fact   string        `query:"fact" doc:"Changes of this fact, of the facts that it replaced and of the facts that replaced it."`
 	Action memory.Action `query:"action" enum:"add,update,reinforce,replace,retire,restore,approve,reject,link,unlink,undo,erase"`
 	Run    string        `query:"run"`
 	Runs   string        `query:"runs" maxLength:"512" doc:"Prefix of run ids; returns only the first change of each run."`
@@ -238,34 +238,34 @@ type ChangesQuery struct {
 	Cursor string        `query:"cursor" doc:"next_cursor of the previous page."`
 }
 
-// UndoRequest selects what to undo. Exactly one of its first three fields must be set.
+// UndoRequest selects changes to undo. Exactly one of Change, Run and ToTime must be set.
 type UndoRequest struct {
 	Change  string     `json:"change,omitempty"`
 	Run     string     `json:"run,omitempty"`
-	ToTime  *time.Time `json:"to_time,omitempty" doc:"Undo everything recorded after this time."`
-	Cascade bool       `json:"cascade,omitempty" doc:"Also undo later changes of the same things, instead of refusing the undo."`
-	DryRun  bool       `json:"dry_run,omitempty" doc:"Only return what would change."`
+	ToTime  *time.Time `json:"to_time,omitempty" doc:"Undo all changes recorded after this time."`
+	Cascade bool       `json:"cascade,omitempty" doc:"Also undo later changes of the same targets. Otherwise such changes prevent the undo."`
+	DryRun  bool       `json:"dry_run,omitempty" doc:"Only return the changes that the undo would make."`
 }
 
-// Undone is what an undo changed, or would change.
+// Undone contains the changes that an undo made or, in a dry run, would make.
 type Undone struct {
 	Receipt
 	DryRun bool     `json:"dry_run"`
 	Steps  []Change `json:"steps" doc:"The changes made or, in a dry run, the changes to make."`
-	Later  []Change `json:"later,omitempty" doc:"In a dry run: later changes of the same things, newest first. Without cascade they prevent the undo; steps are those with cascade."`
+	Later  []Change `json:"later,omitempty" doc:"In a dry run: later changes of the same targets, newest first, which prevent an undo without cascade. The steps are then those of an undo with cascade."`
 }
 
 // Receipt is the result of a change of memory.
 type Receipt struct {
-	Run     string    `json:"run" doc:"Run to undo the change."`
-	Changes int       `json:"changes"`
-	At      time.Time `json:"at,omitzero"`
-	Traces  int       `json:"traces,omitempty" doc:"After an erasure: number of removed traces of other users that showed the text from a pool or global memory."`
-	Held    []string  `json:"held,omitempty" doc:"After an erasure: places that may still contain the text."`
+	Run           string    `json:"run" doc:"Id of the run, to undo the change."`
+	Changes       int       `json:"changes"`
+	At            time.Time `json:"at,omitzero"`
+	Traces        int       `json:"traces,omitempty" doc:"After an erasure: number of removed traces of other users that showed the text from a pool or global memory."`
+	TextRemainsIn []string  `json:"held,omitempty" doc:"After an erasure: places that may still contain the text."`
 }
 
-// Quote is the text that supports a fact, within its turn. Before, Words and After together are the
-// turn's whole content.
+// Quote is the text that supports a fact, with the rest of its turn. Before, Words and After together are the
+// turn's content.
 type Quote struct {
 	Turn         string      `json:"turn"`
 	Conversation string      `json:"conversation,omitempty"`
@@ -276,13 +276,13 @@ type Quote struct {
 	After        string      `json:"after,omitempty"`
 }
 
-// Waiting is a pending fact with the information that a person needs to decide on it.
+// Waiting is a pending fact with the information that a person needs for a decision.
 type Waiting struct {
 	Memory    Memory        `json:"memory"`
-	Reason    string        `json:"reason" doc:"Why the fact needs approval."`
+	Reason    string        `json:"reason" doc:"The reason why the fact needs approval."`
 	Author    memory.Author `json:"author" doc:"The person or program that proposed the fact."`
 	Quote     *Quote        `json:"quote,omitempty" doc:"The text that supports the fact."`
-	Conflicts []Memory      `json:"conflicts,omitempty" doc:"The user's own facts that it contradicts. Approval replaces them. But if the pending fact has home, since another user shares it, searches exclude it while these facts are active."`
+	Conflicts []Memory      `json:"conflicts,omitempty" doc:"The user's own facts that the pending fact contradicts. Approval replaces these facts. If the pending fact is shared by another user (home), approval does not replace them: searches exclude the shared fact while they are active."`
 }
 
 // ReviewQuery selects a page of pending facts.
@@ -299,30 +299,30 @@ type Review struct {
 
 // Judgement is a person's decision on a pending fact.
 type Judgement struct {
-	ID      string        `json:"id"`
-	Action  memory.Action `json:"action" enum:"approve,reject"`
-	Content string        `json:"content,omitempty" doc:"Corrected text to approve instead. Not allowed for another user's fact."`
-	Seen    string        `json:"seen,omitempty" doc:"The text that the person saw. If the fact's text has changed since, the request fails with conflict."`
+	ID       string        `json:"id"`
+	Action   memory.Action `json:"action" enum:"approve,reject"`
+	Content  string        `json:"content,omitempty" doc:"Corrected text, to be approved instead of the fact's text. Not allowed for another user's fact."`
+	SeenText string        `json:"seen,omitempty" doc:"The fact's text as shown to the person. If the text has changed since then, the request fails with conflict."`
 }
 
-// ReviewRequest decides on pending facts, all or none.
+// ReviewRequest contains decisions on pending facts. Either all of them are applied or none.
 type ReviewRequest struct {
 	Judgements []Judgement `json:"judgements" minItems:"1" maxItems:"500"`
 }
 
-// Reviewed lists the decided facts.
+// Reviewed lists the facts with a decision.
 type Reviewed struct {
 	Receipt
 	Memories []Memory `json:"memories" doc:"The current facts, in the order of the judgements."`
 }
 
-// Job is a running or waiting job.
+// Job is an unfinished background job.
 type Job struct {
 	ID           string          `json:"id"`
 	Kind         memory.JobKind  `json:"kind"`
 	State        memory.JobState `json:"state" enum:"queued,running,done,parked"`
 	Conversation string          `json:"conversation,omitempty"`
-	Attempts     int             `json:"attempts" doc:"Failed ones."`
+	Attempts     int             `json:"attempts" doc:"Number of failed attempts."`
 	RunAt        time.Time       `json:"run_at"`
 	CreatedAt    time.Time       `json:"created_at"`
 	Error        string          `json:"error,omitempty"`
@@ -333,26 +333,26 @@ type Jobs struct {
 	Jobs []Job `json:"jobs"`
 }
 
-// Health is the answer of GET /health. It never contains a key. A request without the server's key
-// gets only Status and Version.
+// Health is the response of GET /health. It never contains a key. A request without the server's own key gets
+// only Status and Version.
 type Health struct {
 	Status    string   `json:"status"`
 	Version   string   `json:"version"`
 	Profile   string   `json:"profile,omitempty"`
 	Store     string   `json:"store,omitempty"`
-	Search    string   `json:"search,omitempty"` // the index in memory, and the database if it searches the vectors of large users
+	Search    string   `json:"search,omitempty"` // how memory is searched: in the in-memory index, and for large users also in the database
 	Vault     string   `json:"vault,omitempty" doc:"The vault's folder, for admins."`
 	Embedder  string   `json:"embedder,omitempty"`
 	Reranker  string   `json:"reranker,omitempty"`
 	Upstream  string   `json:"upstream,omitempty" doc:"For admins the upstream's URL; for others whether it is set."`
 	Models    []string `json:"models,omitempty"`
-	Learns    string   `json:"learns,omitempty" doc:"What learns facts: a model's name, the chat's own model, the built-in rules, or nobody."`
+	Learner   string   `json:"learns,omitempty" doc:"The learner of facts: a model's name, the chat's own model, the built-in rules, or nobody."`
 	TopK      int      `json:"top_k,omitempty"`
 	Threshold float64  `json:"threshold,omitempty"`
-	Better    string   `json:"better,omitempty" doc:"Advice to improve search results, with the command."`
-	Warnings  []string `json:"warnings,omitempty" doc:"Configuration mistakes that requests revealed since the start, such as a chat without a user; and models that are skipped now, or were skipped for many questions of the last hour."`
+	Advice    string   `json:"better,omitempty" doc:"A command that would improve search results, with its effect."`
+	Warnings  []string `json:"warnings,omitempty" doc:"Configuration mistakes that requests have shown since the server's start, such as a chat without a user, and models that are skipped now or were skipped for many questions of the last hour."`
 
-	StrictModels []StrictModel `json:"strict_models,omitempty"` // models that get memory in the user's message, since they refused a separate message
+	StrictModels []StrictModel `json:"strict_models,omitempty"` // models that get memories in the user's message, since they refused a separate message
 }
 
 // Values of [Ready].
@@ -361,20 +361,20 @@ const (
 	StatusDraining = "draining"
 )
 
-// Ready tells whether a server accepts requests, and lists other problems.
+// Ready says whether a server accepts requests, and lists other problems.
 type Ready struct {
-	Status   string   `json:"status" enum:"ready,draining" doc:"draining: the server is about to stop, and answers 503."`
-	Problems []string `json:"problems" doc:"Problems that do not make the server unready, since other servers would have them too: store (it does not answer; chats continue without memory), upstream (its last answers failed), disk (it is full), jobs (some failed too often and are parked). Disk and jobs are checked every few seconds."`
+	Status   string   `json:"status" enum:"ready,draining" doc:"draining: the server is stopping; the response has status 503."`
+	Problems []string `json:"problems" doc:"Problems with which the server still accepts requests, since other servers would have them too: store (it does not respond; chats continue without memory), upstream (its last responses were errors), disk (it is full), jobs (some are parked after too many failures). Disk and jobs are checked every few seconds."`
 }
 
 // StrictModel is an upstream model whose chat template refused a separate message with memories.
 type StrictModel struct {
-	Path  string    `json:"path"` // path of the API that called the model
+	Path  string    `json:"path"` // path of the chat API whose request the model refused
 	Model string    `json:"model"`
-	Until time.Time `json:"until"` // when a separate message is tried again
+	Until time.Time `json:"until"` // time when a separate message is tried again
 }
 
-// Problem is the API's error (RFC 9457).
+// Problem is an error of the API, in the format of RFC 9457.
 type Problem struct {
 	Type   string      `json:"type,omitempty"`
 	Title  string      `json:"title"`

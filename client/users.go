@@ -10,10 +10,10 @@ import (
 type User struct {
 	User   string `json:"user" doc:"The user's id in requests."`
 	Name   string `json:"name,omitempty" doc:"The user's name in a front end."`
-	Closed bool   `json:"closed,omitempty" doc:"Whether the user was erased and not opened again."`
+	Closed bool   `json:"closed,omitempty" doc:"Whether the user was erased and has not been opened again."`
 }
 
-// Users is a page of the users, in order of their ids.
+// Users is a page of users, ordered by id.
 type Users struct {
 	Users []User `json:"users"`
 	Next  string `json:"next_cursor,omitempty"`
@@ -25,8 +25,8 @@ type UsersQuery struct {
 	Cursor string `query:"cursor" doc:"next_cursor of the previous page."`
 }
 
-// Users returns all users. It needs an admin key.
-func (c *Client) Users(ctx context.Context) (all []User, err error) {
+// Users returns all users, ordered by id. It needs an admin key.
+func (c *Client) Users(ctx context.Context) (users []User, err error) {
 	return memory.Collect(memory.Pages(func(cursor string) ([]User, string, error) {
 		page, err := get[Users](ctx, c, "/api/users"+queryString(UsersQuery{Limit: pageSize, Cursor: cursor}))
 		return page.Users, page.Next, err

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// View returns a memory in the API's form.
+// View returns a memory in the form of the API.
 func View(m memory.Memory) Memory {
 	v := Memory{ID: m.ID(), Kind: m.Kind(), Content: m.Content(), CreatedAt: m.CreatedAt(), Project: m.Scope().Project, Agent: m.Scope().Agent}
 	switch m.Kind() {
@@ -37,22 +37,22 @@ func viewFact(v *Memory, f *memory.Fact) {
 	}
 }
 
-// ViewHit returns a hit in the API's form. The field why is included if explain is set.
+// ViewHit returns a hit in the form of the API, with the field why if explain is set.
 func ViewHit(h memory.Hit, explain bool) Hit {
 	v := Hit{Memory: View(h.Memory), Score: h.Score}
 	if explain {
 		v.Why = &h.Why
 	}
-	for _, f := range h.Now {
+	for _, f := range h.Replacements {
 		v.Now = append(v.Now, cmp.Or(f.Content, "(no longer so)"))
 	}
-	for _, f := range h.Before {
+	for _, f := range h.Predecessors {
 		v.Was = append(v.Was, f.Content)
 	}
 	return v
 }
 
-// ViewChange returns a journal entry in the API's form.
+// ViewChange returns a journal entry in the form of the API.
 func ViewChange(c memory.Change) Change {
 	v := Change{
 		ID: c.ID, Run: c.Run, Action: c.Action, Target: c.After.Target(), OldID: c.OldID, NewID: c.NewID,
@@ -64,8 +64,8 @@ func ViewChange(c memory.Change) Change {
 	return v
 }
 
-// ViewQuote returns the text that supports a fact, within its turn, or nil if the span does not fit
-// into the turn.
+// ViewQuote returns the text that supports a fact, with the rest of its turn. If the span does not fit the
+// turn, the quote has no Words.
 func ViewQuote(turn Memory, span *memory.Span) *Quote {
 	q := &Quote{Turn: turn.ID, Conversation: turn.Conversation, Role: turn.Role, SaidAt: turn.CreatedAt, Before: turn.Content}
 	s := turn.Content
@@ -76,8 +76,8 @@ func ViewQuote(turn Memory, span *memory.Span) *Quote {
 	return q
 }
 
-// ViewWaiting returns a pending fact in the API's form; turn is its source, nil without one. The
-// caller sets Reason and Author.
+// ViewWaiting returns a pending fact in the form of the API. turn is the turn that supports the fact, or nil.
+// The caller sets Reason and Author.
 func ViewWaiting(m memory.Memory, turn *memory.Turn, conflicts []memory.Fact) Waiting {
 	v := Waiting{Memory: View(m)}
 	if turn != nil {
@@ -89,7 +89,7 @@ func ViewWaiting(m memory.Memory, turn *memory.Turn, conflicts []memory.Fact) Wa
 	return v
 }
 
-// ViewJob returns a job in the API's form.
+// ViewJob returns a job in the form of the API.
 func ViewJob(j memory.Job) Job {
 	return Job{ID: j.ID, Kind: j.Kind, State: j.State, Conversation: j.Conversation, Attempts: j.Attempts, RunAt: j.RunAt, CreatedAt: j.CreatedAt, Error: j.Error}
 }

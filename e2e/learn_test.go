@@ -187,7 +187,7 @@ func TestUnsupportedFactsWaitForAPerson(t *testing.T) {
 	}
 
 	const better = "User sails now and then"
-	if out := l.command(t, "review", "--approve", waits[0], "--reject", waits[2], "--edit", waits[1]+"="+better); !strings.Contains(out, "to take this back: ") {
+	if out := l.command(t, "review", "--approve", waits[0], "--reject", waits[2], "--edit", waits[1]+"="+better); !strings.Contains(out, "to undo this: ") {
 		t.Errorf("what was decided can be taken back, and review has to say how:\n%s", out)
 	}
 	facts := l.facts(t, nil)

@@ -487,7 +487,7 @@ func TestPageAttachesADocumentToAChat(t *testing.T) {
 	b.click(".add .main")
 	b.see("#toast", "Added: House rules")
 	b.see(".document", "The gate closes at ten.")
-	b.see("main", "of the room")
+	b.see("main", "of the limit for documents")
 	b.key("e")
 	b.until("the text has the focus", `document.activeElement.matches("textarea[name=content]")`)
 	b.press(kb.Enter + "Dogs may.")

@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// AuditEntry records one action: who did it, when, and whose memory it concerned. It contains no
-// text of a memory.
+// AuditEntry records one action: the acting user, the time and the user whose memory was concerned. It
+// contains no text of a memory.
 type AuditEntry struct {
-	ID      string    `bson:"id"` // unique; the order has no meaning
+	ID      string    `bson:"id"` // unique; the order of ids has no meaning
 	At      time.Time `bson:"at"`
-	Act     string    `bson:"act"`     // what was done, such as "sign in" or "read memory"
+	Act     string    `bson:"act"`     // the action, such as "sign in" or "read memory"
 	By      string    `bson:"by"`      // how the request was authenticated, such as "key laptop"
-	User    string    `bson:"user"`    // user whose memory it concerned; "": no particular one
-	Detail  string    `bson:"detail"`  // the key, file or setting concerned
-	Address string    `bson:"address"` // the client's address
-	Request string    `bson:"request"` // the request's id in the access log
+	User    string    `bson:"user"`    // user whose memory it concerned; "" if it concerned no single user
+	Detail  string    `bson:"detail"`  // key, file or setting concerned
+	Address string    `bson:"address"` // network address of the client
+	Request string    `bson:"request"` // id of the request in the access log
 }
 
-// AuditQuery selects entries.
+// AuditQuery selects entries of the audit log.
 type AuditQuery struct {
-	User  string    // user whose memory they concern; "": all users
-	Act   string    // "": all
-	Since time.Time // zero: no lower bound
-	Until time.Time // exclusive; zero: no upper bound
+	User  string    // user whose memory they concern; "" selects all users
+	Act   string    // an action; "" selects all
+	Since time.Time // inclusive; zero means no lower bound
+	Until time.Time // exclusive; zero means no upper bound
 
-	Limit  int    // 0: DefaultLimit
-	Cursor string // Next of the previous page; "": the first page
+	Limit  int    // entries in a page; 0 means 50; at most 500
+	Cursor string // Next of the previous page; "" reads the first page
 }
 
 // AuditPage is a page of the audit log.
@@ -37,13 +37,13 @@ type AuditPage struct {
 
 // Audit is a [Store] with an append-only audit log.
 type Audit interface {
-	// Note adds entries to a namespace's log. An entry whose id exists is ignored.
-	Note(ctx context.Context, namespace string, entries ...AuditEntry) error
-	// Noted returns entries that match, newest first (At, then ID, both descending).
-	Noted(ctx context.Context, namespace string, q AuditQuery) (AuditPage, error)
-	// DropNoted removes the entries before a time and returns their number.
-	DropNoted(ctx context.Context, namespace string, before time.Time) (int, error)
-	// RenameNoted replaces a user's name in User, and in By where By is that name, and returns the
-	// number of changed entries. Erasures use it to remove names.
-	RenameNoted(ctx context.Context, namespace, user, to string) (int, error)
+	// AddAuditEntries adds entries to a namespace's log. An entry with an existing id is ignored.
+	AddAuditEntries(ctx context.Context, namespace string, entries ...AuditEntry) error
+	// AuditEntries returns matching entries, newest first (At, then ID, both descending).
+	AuditEntries(ctx context.Context, namespace string, q AuditQuery) (AuditPage, error)
+	// DropAuditEntries removes the entries recorded before a time and returns their number.
+	DropAuditEntries(ctx context.Context, namespace string, before time.Time) (int, error)
+	// RenameAuditUser replaces a user's name in User, and in By if By equals the name. It returns the number
+	// of changed entries. Erasures use it to remove names.
+	RenameAuditUser(ctx context.Context, namespace, user, newName string) (int, error)
 }

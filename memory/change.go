@@ -4,23 +4,23 @@ import (
 	"time"
 )
 
-// Action is the kind of a change, as named in the journal, REST and the page.
+// Action is the kind of a change, as named in the journal, REST and the web page.
 type Action string
 
-// The actions. Each changes exactly one target; After holds the target's whole resulting state.
+// The actions. Each changes exactly one target; [Change.After] is the target's whole new state.
 const (
-	ActionAdd       Action = "add"       // the target did not exist before
-	ActionUpdate    Action = "update"    // the same target with other text or status
-	ActionReinforce Action = "reinforce" // a duplicate was seen: confidence rises, ObservedAt is updated
-	ActionReplace   Action = "replace"   // the old fact of a replacement is superseded by NewID
-	ActionRetire    Action = "retire"    // forgotten, expired or evicted
-	ActionRestore   Action = "restore"   // the target is forgotten, expired or evicted
-	ActionApprove   Action = "approve"   // a superseded, retired or rejected target is active again
+	ActionAdd       Action = "add"       // the target is new
+	ActionUpdate    Action = "update"    // the target gets another text or status
+	ActionReinforce Action = "reinforce" // the fact was stated again: its confidence rises and ObservedAt is updated
+	ActionReplace   Action = "replace"   // the target, an old fact, is superseded by the fact NewID
+	ActionRetire    Action = "retire"    // the target is forgotten, expired or evicted
+	ActionRestore   Action = "restore"   // a superseded, retired or rejected target is active again
+	ActionApprove   Action = "approve"   // pending → active
 	ActionReject    Action = "reject"    // pending → rejected
 	ActionLink      Action = "link"      // another owner's fact becomes visible here
 	ActionUnlink    Action = "unlink"    // another owner's fact is hidden again
-	ActionUndo      Action = "undo"      // an earlier change is reverted
-	ActionErase     Action = "erase"     // the target's text is removed for good, see [Eraser]
+	ActionUndo      Action = "undo"      // an earlier change of the target is reverted
+	ActionErase     Action = "erase"     // the target's text is removed permanently, see [Eraser]
 )
 
 // AuthorKind is the kind of person or program that decided a change.
@@ -33,7 +33,7 @@ const (
 	ByRule   AuthorKind = "rule"
 )
 
-// AuthorFile is the author's name if an unknown person changed files of a vault.
+// AuthorFile is the author's name if the person who changed files of a vault is unknown.
 const AuthorFile = "file"
 
 // Author is the person or program that decided a change.
@@ -41,33 +41,32 @@ type Author struct {
 	Kind   AuthorKind `json:"kind"`
 	Name   string     `json:"name,omitempty"`   // name of the key's user, the model, or the rule
 	Prompt string     `json:"prompt,omitempty"` // hash of the model's prompt
-	Admin  bool       `json:"admin,omitempty"`  // an administrator acted as that user
+	Admin  bool       `json:"admin,omitempty"`  // whether an administrator acted as the user
 }
 
-// Image is the whole state of one thing. Exactly one field is set. In the journal it includes the
-// Hash and the Version of that state.
-type Image struct {
+// State is the whole state of one fact, link, turn or other target of a change. Exactly one field is set. In
+// the journal the state includes its Hash and Version.
+type State struct {
 	Fact     *Fact         `json:"fact,omitempty"`
 	Link     *Link         `json:"link,omitempty"`
 	Profile  *ProfileEntry `json:"profile,omitempty"`
 	Relation *Relation     `json:"relation,omitempty"`
 	Summary  *Summary      `json:"summary,omitempty"`
-	Turn     *TurnMark     `json:"turn,omitempty"`
+	Turn     *TurnState    `json:"turn,omitempty"`
 	Context  *Context      `json:"context,omitempty"`
 
-	Conversation *ConversationMark `json:"conversation,omitempty"`
+	Conversation *ConversationState `json:"conversation,omitempty"`
 }
 
-// TurnMark is the part of a turn that can change. The text of a turn never changes.
-type TurnMark struct {
+// TurnState is the part of a turn that can change. The text of a turn never changes.
+type TurnState struct {
 	ID     string `json:"id"`
 	Status Status `json:"status"`
 }
 
-// Target identifies the image's thing within its owner: "fact:ID", "link:ID", "profile:KEY",
-// "relation:FROM:TO:KIND", "summary:ID", "turn:ID", "context:ID" or "conversation:ID"; "" for the
-// zero Image.
-func (i Image) Target() string {
+// Target identifies the changed thing within its owner: "fact:ID", "link:ID", "profile:KEY",
+// "relation:FROM:TO:KIND", "summary:ID", "turn:ID", "context:ID" or "conversation:ID"; "" for the zero State.
+func (i State) Target() string {
 	switch {
 	case i.Fact != nil:
 		return "fact:" + i.Fact.ID
@@ -89,8 +88,8 @@ func (i Image) Target() string {
 	return ""
 }
 
-// Status returns the image's status, "" for the zero Image.
-func (i Image) Status() Status {
+// Status returns the target's status, "" for the zero State.
+func (i State) Status() Status {
 	switch {
 	case i.Fact != nil:
 		return i.Fact.Status
@@ -112,101 +111,101 @@ func (i Image) Status() Status {
 	return ""
 }
 
-// IsZero reports whether the image is empty.
-func (i Image) IsZero() bool { return i.Target() == "" }
+// IsZero reports whether no field of the state is set.
+func (i State) IsZero() bool { return i.Target() == "" }
 
-// Change is one change of one thing. The caller sets the first part of the fields, the store the
-// second part; the journal returns both.
+// Change is one change of one target. The caller sets the fields from Action to Author, the store sets the
+// fields from ID to Before.
 type Change struct {
 	Action Action `json:"action"`
-	After  Image  `json:"after"`
-	// Base is the target's Version when the change was planned; the store refuses the change if it
-	// differs. 0 means any version, but an add needs an absent target, a link an absent or inactive
-	// one, and every other action an existing one.
+	After  State  `json:"after"`
+	// Base is the target's Version when the change was planned; the store refuses the change if the current
+	// Version differs. 0 means any version, but an add needs a new target, a link a new or inactive target,
+	// and every other action an existing target.
 	Base   int64  `json:"base,omitempty" bson:"base,omitempty"`
-	OldID  string `json:"old_id,omitempty" bson:"old_id,omitempty"` // of a replacement: the old fact
-	NewID  string `json:"new_id,omitempty" bson:"new_id,omitempty"` // of a replacement: the new fact
+	OldID  string `json:"old_id,omitempty" bson:"old_id,omitempty"` // for a replacement: id of the old fact
+	NewID  string `json:"new_id,omitempty" bson:"new_id,omitempty"` // for a replacement: id of the new fact
 	Reason string `json:"reason,omitempty" bson:"reason,omitempty"`
-	Author Author `json:"author"` // zero: the run's author
+	Author Author `json:"author"` // zero means the run's author
 
-	ID      string    `json:"id,omitempty"` // "RUN/3": the run's id and the change's position in the run, from 1
+	ID      string    `json:"id,omitempty"` // "RUN/N": the run's id and the change's position in the run, from 1
 	Owner   Owner     `json:"owner,omitempty"`
 	Run     string    `json:"run,omitempty"`
 	Version int64     `json:"version,omitempty"` // the owner's version, shared by a run's changes
-	At      time.Time `json:"at,omitzero"`       // the time of the owner's clock, which never goes back
-	Before  Image     `json:"before,omitzero"`   // zero for an add
+	At      time.Time `json:"at,omitzero"`       // time of the owner's clock, which never goes back
+	Before  State     `json:"before,omitzero"`   // state before the change; zero for an add
 }
 
-// Replace returns the two changes that replace old with next: old becomes superseded and stays
-// valid until next began, and next is added. at is the time of the decision. The inputs are not
-// modified.
-func Replace(old, next Fact, at time.Time, reason string, author Author) []Change {
-	gone := old
-	gone.Status, gone.SupersededBy, gone.UpdatedAt = Superseded, next.ID, at
-	if gone.ValidTo.IsZero() {
-		gone.ValidTo = next.ValidFrom
-		if gone.ValidTo.IsZero() {
-			gone.ValidTo = next.ObservedAt
+// Replace returns the two changes that replace the fact old with replacement: old becomes superseded and its
+// validity ends when replacement became valid; replacement is added. at is the time of the decision. The
+// arguments are not modified.
+func Replace(old, replacement Fact, at time.Time, reason string, author Author) []Change {
+	superseded := old
+	superseded.Status, superseded.SupersededBy, superseded.UpdatedAt = Superseded, replacement.ID, at
+	if superseded.ValidTo.IsZero() {
+		superseded.ValidTo = replacement.ValidFrom
+		if superseded.ValidTo.IsZero() {
+			superseded.ValidTo = replacement.ObservedAt
 		}
 	}
 	return []Change{
-		{Action: ActionReplace, After: Image{Fact: &gone}, Base: old.Version, OldID: old.ID, NewID: next.ID, Reason: reason, Author: author},
-		{Action: ActionAdd, After: Image{Fact: &next}, OldID: old.ID, NewID: next.ID, Reason: reason, Author: author},
+		{Action: ActionReplace, After: State{Fact: &superseded}, Base: old.Version, OldID: old.ID, NewID: replacement.ID, Reason: reason, Author: author},
+		{Action: ActionAdd, After: State{Fact: &replacement}, OldID: old.ID, NewID: replacement.ID, Reason: reason, Author: author},
 	}
 }
 
 // Run is one execution of a job or one request that changes memory. Its changes are applied
 // together or not at all.
 type Run struct {
-	ID      string   `json:"id"`   // chosen by the caller; applying an id again is a no-op that returns the first receipt
+	ID      string   `json:"id"`   // set by the caller; applying a run with the same id again is a no-op that returns the first receipt
 	Kind    string   `json:"kind"` // "learn", "manual", "import", "forget", "undo", …
 	Author  Author   `json:"author"`
-	Base    int64    `json:"-"`                 // the owner's version when the run was planned, if no later write is allowed, see [PlannedOn]; 0: any version
-	Lease   *Lease   `json:"-"`                 // lease of the job that this run completes; nil: no job
-	Learned []string `json:"learned,omitempty"` // turns whose LearnedAt is set
-	Vectors []Vector `json:"-"`                 // vectors of the memories that the run adds or changes
-	Jobs    []Job    `json:"-"`                 // follow-up work, queued in the same transaction
+	Base    int64    `json:"-"`                 // the owner's version when the run was planned, from [RunBase], if no later write is allowed; 0 means any version
+	Lease   *Lease   `json:"-"`                 // lease of the job that this run completes; nil if there is no job
+	Learned []string `json:"learned,omitempty"` // ids of the turns that get a LearnedAt
+	Vectors []Vector `json:"-"`                 // embeddings of the memories that the run adds or changes
+	Jobs    []Job    `json:"-"`                 // jobs queued in the same transaction
 }
 
-// Unwritten is the [Run.Base] of a run that was planned before the owner's first write.
-const Unwritten int64 = -1
+// BaseUnwritten is the [Run.Base] of a run that was planned before the owner's first write.
+const BaseUnwritten int64 = -1
 
-// PlannedOn returns the Base of a run that was planned when the owner had this version.
-func PlannedOn(version int64) int64 {
+// RunBase returns the [Run.Base] of a run that was planned at this version of the owner.
+func RunBase(version int64) int64 {
 	if version == 0 {
-		return Unwritten
+		return BaseUnwritten
 	}
 	return version
 }
 
-// Overtaken returns a Conflict if the owner's version is later than the run's Base.
-func (r Run) Overtaken(version int64) error {
-	if r.Base == 0 || r.Base == PlannedOn(version) {
+// CheckBase returns [Conflict] if the run has a Base and the owner's version is another one.
+func (r Run) CheckBase(version int64) error {
+	if r.Base == 0 || r.Base == RunBase(version) {
 		return nil
 	}
-	return Errorf(Conflict, "run %s was planned on version %d; the owner's is %d", r.ID, r.Base, version)
+	return Errorf(Conflict, "run %s was planned on version %d; the owner's version is %d", r.ID, r.Base, version)
 }
 
 // Receipt is the result of a run.
 type Receipt struct {
 	Run     string    `json:"run"`
-	Version int64     `json:"version"` // the owner's version after the run
+	Version int64     `json:"version"` // owner's version after the run
 	At      time.Time `json:"at"`
 	Changes int       `json:"changes"`
 	Again   bool      `json:"again,omitempty" bson:"-"` // the run was applied earlier; this call did nothing
 
-	// Traces is the number of other owners' traces that an erasure removed because they showed its
-	// text: of readers of a pool or of global memory. Stores leave it 0.
+	// Traces is the number of other owners' traces that an erasure removed, since these showed the erased
+	// text to readers of a pool or of global memory. Stores return 0.
 	Traces int `json:"traces,omitempty" bson:"-"`
 
-	// Held lists the owner's other things that still contain erased text: documents, profile
-	// entries, titles and rules of chats. Stores leave it nil.
-	Held []string `json:"held,omitempty" bson:"-"`
+	// TextRemainsIn lists the owner's documents, profile entries, and titles and rules of chats that still
+	// contain the erased text. Stores return nil.
+	TextRemainsIn []string `json:"held,omitempty" bson:"-"`
 }
 
-// Vector is the embedding of one memory by one model.
+// Vector is the embedding of one memory by one embedding model.
 type Vector struct {
-	Memory string
+	Memory string    // id of the memory
 	Model  string    // the embedder's Fingerprint
-	Values []float32 // unit length; stores keep float16
+	Values []float32 // unit length; stores round to float16
 }

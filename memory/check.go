@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Check returns [Invalid] for a run that every store must refuse for owner. It checks only the
-// values: the store finds conflicts and duplicates.
+// Check returns [Invalid] for a run that every store must refuse for owner. It checks only values; conflicts
+// and duplicates are found by the store.
 func (r Run) Check(owner Owner, changes ...Change) error {
 	if r.ID == "" {
 		return Errorf(Invalid, "a run needs an id")
@@ -34,15 +34,15 @@ func (b Batch) Check(owner Owner) error {
 			return Errorf(Invalid, "turn %d of the batch: %w", i+1, err)
 		}
 	}
-	if len(b.Marks) > 0 && b.Run == "" {
-		return Errorf(Invalid, "a batch with marks needs a run")
+	if len(b.Changes) > 0 && b.Run == "" {
+		return Errorf(Invalid, "a batch with changes needs a run")
 	}
-	for i, c := range b.Marks {
+	for i, c := range b.Changes {
 		if c.After.Turn == nil && (c.After.Conversation == nil || c.After.Conversation.ID != b.Conversation.ID) {
-			return Errorf(Invalid, "mark %d of the batch must change a turn or the batch's conversation", i+1)
+			return Errorf(Invalid, "change %d of the batch must change a turn or the batch's conversation", i+1)
 		}
 		if err := c.check(owner); err != nil {
-			return Errorf(Invalid, "mark %d of the batch: %w", i+1, err)
+			return Errorf(Invalid, "change %d of the batch: %w", i+1, err)
 		}
 	}
 	return checkJobs(owner, b.Jobs)
@@ -85,8 +85,8 @@ var (
 	otherStatuses = []Status{Active, Retired}
 )
 
-func (i Image) check(owner Owner) error {
-	switch set := i.fields(); {
+func (i State) check(owner Owner) error {
+	switch set := i.fieldCount(); {
 	case set == 0:
 		return Errorf(Invalid, "the change has no target")
 	case set > 1:
@@ -96,38 +96,38 @@ func (i Image) check(owner Owner) error {
 	case i.Link != nil:
 		return i.Link.check(owner)
 	case i.Profile != nil:
-		return checkThing("profile entry", i.Profile.Key != "", owner, i.Profile.Owner, i.Profile.Status, otherStatuses)
+		return checkTarget("profile entry", i.Profile.Key != "", owner, i.Profile.Owner, i.Profile.Status, otherStatuses)
 	case i.Relation != nil:
 		r := i.Relation
-		return checkThing("relation", r.From != "" && r.To != "" && r.Kind != "", owner, r.Owner, r.Status, otherStatuses)
+		return checkTarget("relation", r.From != "" && r.To != "" && r.Kind != "", owner, r.Owner, r.Status, otherStatuses)
 	case i.Summary != nil:
 		if !utf8.ValidString(i.Summary.Text) {
 			return Errorf(Invalid, "the summary's text is not UTF-8")
 		}
-		return checkThing("summary", i.Summary.ID != "", owner, i.Summary.Scope.Owner, i.Summary.Status, otherStatuses)
+		return checkTarget("summary", i.Summary.ID != "", owner, i.Summary.Scope.Owner, i.Summary.Status, otherStatuses)
 	case i.Context != nil:
 		return i.Context.check(owner)
 	case i.Conversation != nil:
 		return i.Conversation.check(owner)
 	}
-	return checkThing("turn", i.Turn.ID != "", owner, owner, i.Turn.Status, turnStatuses)
+	return checkTarget("turn", i.Turn.ID != "", owner, owner, i.Turn.Status, turnStatuses)
 }
 
 func (c *Context) check(owner Owner) error {
 	if !utf8.ValidString(c.Title) || !utf8.ValidString(c.Content) {
 		return Errorf(Invalid, "the context's text is not UTF-8")
 	}
-	return checkThing("context", c.ID != "", owner, c.Owner, c.Status, otherStatuses)
+	return checkTarget("context", c.ID != "", owner, c.Owner, c.Status, otherStatuses)
 }
 
-func (c *ConversationMark) check(owner Owner) error {
+func (c *ConversationState) check(owner Owner) error {
 	if !utf8.ValidString(c.Title) || !utf8.ValidString(c.Rules) {
 		return Errorf(Invalid, "the conversation's text is not UTF-8")
 	}
-	return checkThing("conversation", c.ID != "", owner, owner, c.Status, otherStatuses)
+	return checkTarget("conversation", c.ID != "", owner, owner, c.Status, otherStatuses)
 }
 
-func (i Image) fields() int {
+func (i State) fieldCount() int {
 	n := 0
 	for _, set := range []bool{
 		i.Fact != nil, i.Link != nil, i.Profile != nil, i.Relation != nil, i.Summary != nil, i.Turn != nil,
@@ -146,12 +146,12 @@ func (f *Fact) check(owner Owner) error {
 		return Errorf(Invalid, "fact %s has no hash", f.ID)
 	case !utf8.ValidString(f.Content):
 		return Errorf(Invalid, "the fact's content is not UTF-8")
-	case !slices.Contains(cores, f.Core):
-		return Errorf(Invalid, "a fact's core is auto, always or never, not %q", f.Core)
+	case !slices.Contains(coreValues, f.Core):
+		return Errorf(Invalid, "a fact's core must be auto, always or never, not %q", f.Core)
 	case len(f.Metadata) > 0 && !(json.Valid(f.Metadata) && bytes.HasPrefix(bytes.TrimSpace(f.Metadata), []byte("{"))):
 		return Errorf(Invalid, "the fact's metadata is not a JSON object")
 	}
-	return checkThing("fact", f.ID != "", owner, f.Scope.Owner, f.Status, factStatuses)
+	return checkTarget("fact", f.ID != "", owner, f.Scope.Owner, f.Status, factStatuses)
 }
 
 func (l *Link) check(owner Owner) error {
@@ -159,9 +159,9 @@ func (l *Link) check(owner Owner) error {
 		return err
 	}
 	if !l.Fact.Scope.Owner.Valid() || l.Fact.Scope.Owner == owner {
-		return Errorf(Invalid, "a link shows a fact of another owner, not of %q", l.Fact.Scope.Owner)
+		return Errorf(Invalid, "a link must show a fact of another owner, not of %q", l.Fact.Scope.Owner)
 	}
-	return checkThing("link", true, owner, l.Owner, l.Status, linkStatuses)
+	return checkTarget("link", true, owner, l.Owner, l.Status, linkStatuses)
 }
 
 func (t *Turn) check(owner Owner, conversation string) error {
@@ -171,17 +171,17 @@ func (t *Turn) check(owner Owner, conversation string) error {
 	if !utf8.ValidString(t.Content) {
 		return Errorf(Invalid, "the turn's content is not UTF-8")
 	}
-	return checkThing("turn", t.ID != "", owner, t.Owner, t.Status, turnStatuses)
+	return checkTarget("turn", t.ID != "", owner, t.Owner, t.Status, turnStatuses)
 }
 
-func checkThing(what string, named bool, owner, of Owner, status Status, allowed []Status) error {
+func checkTarget(kind string, hasID bool, owner, actualOwner Owner, status Status, allowed []Status) error {
 	switch {
-	case !named:
-		return Errorf(Invalid, "a %s needs an id", what)
-	case of != owner:
-		return Errorf(Invalid, "the %s belongs to %q, not to %s", what, of, owner)
+	case !hasID:
+		return Errorf(Invalid, "a %s needs an id", kind)
+	case actualOwner != owner:
+		return Errorf(Invalid, "the %s belongs to %q, not to %s", kind, actualOwner, owner)
 	case !slices.Contains(allowed, status):
-		return Errorf(Invalid, "the status of a %s must be one of %q, not %q", what, allowed, status)
+		return Errorf(Invalid, "the status of a %s must be one of %q, not %q", kind, allowed, status)
 	}
 	return nil
 }

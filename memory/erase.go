@@ -7,54 +7,53 @@ import (
 	"strings"
 )
 
-// Eraser removes text for good. A store that wraps another also erases its own copies.
+// Eraser removes text permanently. A store that wraps another store also erases its own copies.
 type Eraser interface {
-	// Erase removes the text of an owner's facts, links, turns, summaries, contexts, profile
-	// entries and conversations (not of their turns), in one transaction. [Image.Erased] and
-	// [Turn.Erased] define what remains of each; its status becomes retired. A profile entry is
-	// named by its key, and gets an [ErasedKey]. Unknown, repeated and erased ids are ignored.
-	// Erase also removes
+	// Erase removes the text of an owner's facts, links, turns, summaries, contexts, profile entries and
+	// conversations (without their turns), in one transaction. [State.Erased] and [Turn.Erased] define the
+	// data that remains; the status becomes retired. A profile entry is identified by its key, and its key
+	// becomes an [ErasedKey]. Ids that are unknown, repeated or already erased are ignored. Erase also
+	// removes
 	//
 	//   - the vectors of these memories;
-	//   - in the journal, the text of all their images, the reasons of all changes that are
-	//     about them or have them as OldID or NewID, and all reasons that models gave for the
-	//     owner's changes, since a reason may quote them. Ids, times, authors and statuses stay;
+	//   - in the journal: the text of all their states, the reasons of all changes that have them
+	//     as target, OldID or NewID, and all reasons that models gave for the owner's changes,
+	//     since a reason may quote the text. Ids, times, authors and statuses remain;
 	//   - titles of conversations that occur in an erased turn, also in the journal;
-	//   - all traces of the owner, and the error texts of the owner's jobs. A trace from before
-	//     the erasure is not written later either.
+	//   - all traces of the owner, and the error texts of the owner's jobs. A trace recorded before
+	//     the erasure is not saved after it either.
 	//
-	// Each thing gets a change [ActionErase] in the journal, in the order of the ids, which cannot
-	// be undone. The version rises by one; Since from an earlier version is [Gone]. If there is
-	// nothing to erase the version stays. Only the run's id, kind, author and jobs are used; a run
-	// that was applied before is a no-op that returns its receipt with Again set.
+	// The journal gets an [ActionErase] for each erased id, in the order of the ids. Such a change cannot be
+	// undone. The version rises by one; [IndexSource.Since] an earlier version is [Gone]. If there is nothing
+	// to erase, the version does not change. Erase uses only the run's id, kind, author and jobs. A run that
+	// was applied before is a no-op that returns its receipt with Again set.
 	//
-	// When Erase returns without an error, no read finds the text. Free pages and the log of a file
-	// may contain it until the store rewrites the file, at its next start at the latest.
-	// [Unavailable]: either nothing was erased, since the disk is full, or files may still contain
-	// the text; repeating the call completes the erasure.
+	// When Erase returns without an error, no read finds the text. Free pages and the log of a database file
+	// may contain it until the store rewrites the file, at its next start at the latest. [Unavailable] means
+	// that either the disk is full and nothing was erased, or files may still contain the text; repeating the
+	// call completes the erasure.
 	Erase(ctx context.Context, owner Owner, run Run, ids ...string) (Receipt, error)
 
-	// EraseTraces removes all traces of an owner, and returns how many it removed, also with an
-	// error: repeating the call removes the rest. It changes no version and no journal. Traces
-	// saved afterwards stay. Errors are those of Erase.
+	// EraseTraces removes all traces of an owner and returns the number removed, also with an error;
+	// repeating the call removes the rest. It changes neither version nor journal. Traces saved later are not
+	// affected. Errors are those of Erase.
 	EraseTraces(ctx context.Context, owner Owner) (int, error)
 
-	// EraseTracesOf removes the traces of all owners in a namespace that show the text of one of
-	// these facts from another owner's memory (see [Trace.ShownOf]). It returns the number like
-	// EraseTraces. Its cost depends only on those traces. SaveTraces writes no such trace once the
-	// fact, or the link to it, is erased in the memory where it was found. So first erase the fact,
-	// then its traces.
+	// EraseTracesOf removes the traces of all owners in a namespace that show the text of one of these facts
+	// from another owner's memory (see [Trace.OtherOwnersFacts]). It returns the number like EraseTraces. Its
+	// cost depends only on the number of such traces. After the fact, or the link to it, is erased in the
+	// searched memory, SaveTraces refuses such traces: erase the fact first, then its traces.
 	EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error)
 }
 
-// erasedKey is the prefix of an erased profile entry's key; a hash follows it.
+// erasedKey is the prefix of an erased profile entry's key, followed by a hash in hexadecimal.
 const (
 	erasedKey     = "erased-"
-	erasedKeyHash = 16 // bytes
+	erasedKeyHash = 16 // bytes of the hash that the key contains
 )
 
-// ErasedKey returns the new key of a profile entry that a run has erased, since keys are text too.
-// A key that is already erased stays.
+// ErasedKey returns the new key of a profile entry that a run has erased, since a key is text too. A key that
+// is already an erased key is returned unchanged.
 func ErasedKey(run, key string) string {
 	if hash, ok := strings.CutPrefix(key, erasedKey); ok && len(hash) == 2*erasedKeyHash {
 		return key
@@ -63,34 +62,33 @@ func ErasedKey(run, key string) string {
 	return erasedKey + hex.EncodeToString(sum[:erasedKeyHash])
 }
 
-// Erased returns the image as an erasure by the run leaves it, without text. Ids, times, status,
-// trust and a fact's turns stay. The scope keeps only owner and conversation, since names of
-// projects and agents are text.
-func (i Image) Erased(run string) Image {
+// Erased returns the state after an erasure by the run, without text. Ids, times, status, trust and a fact's
+// turns remain. The scope retains only owner and conversation, since names of projects and agents are text.
+func (i State) Erased(run string) State {
 	switch {
 	case i.Fact != nil:
 		f := i.Fact.erased()
-		return Image{Fact: &f}
+		return State{Fact: &f}
 	case i.Link != nil:
 		l := *i.Link
 		l.Fact = l.Fact.erased()
-		return Image{Link: &l}
+		return State{Link: &l}
 	case i.Summary != nil:
 		s := *i.Summary
 		s.Text, s.Scope.Project, s.Scope.Agent = "", "", ""
-		return Image{Summary: &s}
+		return State{Summary: &s}
 	case i.Context != nil:
 		c := *i.Context
 		c.Title, c.Content = "", ""
-		return Image{Context: &c}
+		return State{Context: &c}
 	case i.Conversation != nil:
 		c := *i.Conversation
 		c.Title, c.Rules = "", ""
-		return Image{Conversation: &c}
+		return State{Conversation: &c}
 	case i.Profile != nil:
 		p := *i.Profile
 		p.Key, p.Value, p.Tokens = ErasedKey(run, p.Key), "", 0
-		return Image{Profile: &p}
+		return State{Profile: &p}
 	}
 	return i
 }
@@ -102,9 +100,9 @@ func (f Fact) erased() Fact {
 	return f
 }
 
-// Erased returns the turn without text. Loci does not learn from it any more. Chain stays, so that
-// the turn is not stored again when a client resends it.
+// Erased returns the turn without text and excluded from learning. Chain remains, which prevents that the
+// turn is stored again when a client resends it.
 func (t Turn) Erased() Turn {
-	t.Content, t.Project, t.Agent, t.Given, t.Foreign, t.NoLearn = "", "", "", "", "", true
+	t.Content, t.Project, t.Agent, t.Injected, t.Foreign, t.NoLearn = "", "", "", "", "", true
 	return t
 }

@@ -17,40 +17,40 @@ const (
 	KindSummary Kind = "summary"
 )
 
-// Status is the state of a memory. Searches return only [Active] memories. [Active] and [Pending]
-// facts are live: a scope has at most one live fact with the same text.
+// Status is the state of a memory. Searches return only [Active] memories. [Active] and [Pending] facts are
+// called live: in a scope, no two live facts have the same text.
 type Status string
 
-// The statuses. Facts use all except Replaced; links use active, pending and retired; profile
-// entries, relations, summaries, contexts and conversations use active and retired; turns use
-// active, replaced (on an edited or regenerated branch) and retired (forgotten).
+// The statuses. Facts have all except Replaced. Links have active, pending and retired. Turns have active,
+// replaced and retired. Profile entries, relations, summaries, contexts and conversations have active and
+// retired.
 const (
 	Active     Status = "active"
-	Pending    Status = "pending"    // waits for a person's approval
+	Pending    Status = "pending"    // a person must approve it before it is used
 	Superseded Status = "superseded" // another fact replaced it
-	Replaced   Status = "replaced"   // a turn outside the conversation's current path
+	Replaced   Status = "replaced"   // a turn on an edited or regenerated branch, outside the conversation's current path
 	Retired    Status = "retired"    // forgotten, expired, evicted or undone
-	Rejected   Status = "rejected"   // a person rejected it
+	Rejected   Status = "rejected"   // a person refused to approve it
 )
 
 // Live reports whether s is active or pending.
 func (s Status) Live() bool { return s == Active || s == Pending }
 
-// FactSource is how a fact was created.
+// FactSource says how a fact was created.
 type FactSource string
 
-// The sources.
+// The sources of facts.
 const (
 	Extracted FactSource = "extracted" // learned from turns
-	Manual    FactSource = "manual"    // written by a person
+	Manual    FactSource = "manual"    // written by a person through the API, the web page or the CLI
 	Imported  FactSource = "imported"  // read from an export
 	FromFile  FactSource = "file"      // edited in the vault
 )
 
-// Trust is the trust in the source of a fact, highest first.
+// Trust is a level of trust in the source of a fact, highest first.
 type Trust string
 
-// The trust tiers.
+// The levels of trust.
 const (
 	TrustPerson    Trust = "person"    // a person wrote or approved it
 	TrustUser      Trust = "user"      // the user said it
@@ -58,24 +58,24 @@ const (
 	TrustUntrusted Trust = "untrusted" // from a tool result or a web page
 )
 
-// Span is a piece of a turn's content: bytes [Start, End).
+// Span is a part of a turn's content: the bytes [Start, End).
 type Span struct {
 	Turn  string `json:"turn"`
 	Start int    `json:"start"`
 	End   int    `json:"end"`
 }
 
-// Core is whether a fact is put into prompts without being searched for.
+// Core says whether prompts contain a fact without a search for it.
 type Core string
 
 // The values of [Core].
 const (
-	CoreAuto   Core = ""       // depends on importance and free space; written as "auto"
-	CoreAlways Core = "always" // in every prompt: the fact is pinned
-	CoreNever  Core = "never"  // only found by search
+	CoreAuto   Core = ""       // depends on importance and free space in the prompt; its text form is "auto"
+	CoreAlways Core = "always" // every prompt contains the fact: the fact is pinned
+	CoreNever  Core = "never"  // only a search returns the fact
 )
 
-var cores = []Core{CoreAuto, CoreAlways, CoreNever}
+var coreValues = []Core{CoreAuto, CoreAlways, CoreNever}
 
 // Pin returns the Core value for a pinned or an unpinned fact.
 func Pin(pinned bool) Core {
@@ -85,38 +85,38 @@ func Pin(pinned bool) Core {
 	return CoreAuto
 }
 
-// UnmarshalText parses a text that String returns; any other text is [Invalid].
+// UnmarshalText parses a text returned by String; any other text is [Invalid].
 func (c *Core) UnmarshalText(text []byte) error {
-	i := slices.IndexFunc(cores, func(one Core) bool { return string(one) == string(text) || one.String() == string(text) })
+	i := slices.IndexFunc(coreValues, func(core Core) bool { return string(core) == string(text) || core.String() == string(text) })
 	if i < 0 {
-		return Errorf(Invalid, "core is auto, always or never, not %.20q", text)
+		return Errorf(Invalid, "core must be auto, always or never, not %.20q", text)
 	}
-	*c = cores[i]
+	*c = coreValues[i]
 	return nil
 }
 
-// MarshalText returns the text of String.
+// MarshalText returns the text that String returns.
 func (c Core) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// String returns auto, always or never.
+// String returns "auto", "always" or "never".
 func (c Core) String() string { return cmp.Or(string(c), "auto") }
 
-// Provenance is where a fact comes from.
+// Provenance is the origin of a fact.
 type Provenance struct {
 	Conversation string   `json:"conversation,omitempty"`
-	Turns        []string `json:"turns,omitempty"` // turn ids, in order
+	Turns        []string `json:"turns,omitempty"` // ids of the turns, in order
 	Quote        *Span    `json:"quote,omitempty"` // the part of a turn that supports the fact
 }
 
 // Fact is one short, standalone statement.
 type Fact struct {
-	ID           string          `json:"id"` // UUIDv7
+	ID           string          `json:"id"` // UUID version 7
 	Scope        Scope           `json:"scope"`
 	Content      string          `json:"content"`
 	Category     string          `json:"category,omitempty" bson:"category,omitempty"`
 	Tags         []string        `json:"tags,omitempty" bson:"tags,omitempty"`
 	Subject      string          `json:"subject,omitempty" bson:"subject,omitempty"`     // e.g. "user"
-	Attribute    string          `json:"attribute,omitempty" bson:"attribute,omitempty"` // e.g. "home"; facts with the same subject and attribute may contradict each other
+	Attribute    string          `json:"attribute,omitempty" bson:"attribute,omitempty"` // e.g. "home"; facts with equal subject and attribute may contradict each other
 	Confidence   float64         `json:"confidence"`                                     // 0 to 1
 	Status       Status          `json:"status"`
 	Source       FactSource      `json:"source"`
@@ -124,23 +124,23 @@ type Fact struct {
 	Core         Core            `json:"core,omitempty" bson:"pinned,omitempty"`
 	Provenance   Provenance      `json:"provenance,omitzero"`
 	ObservedAt   time.Time       `json:"observed_at" bson:"observed"`                          // when the fact was stated
-	ObservedSeq  int64           `json:"observed_seq,omitempty" bson:"observed_seq,omitempty"` // order among statements of the same time: turn index, then offset
-	ValidFrom    time.Time       `json:"valid_from,omitzero" bson:"valid_from"`                // when it became true; zero: unknown
-	ValidTo      time.Time       `json:"valid_to,omitzero" bson:"valid_to"`                    // when it stopped being true; zero: still true
+	ObservedSeq  int64           `json:"observed_seq,omitempty" bson:"observed_seq,omitempty"` // order of statements made at the same time: the turn's index, then the offset in the turn
+	ValidFrom    time.Time       `json:"valid_from,omitzero" bson:"valid_from"`                // start of the time when it was true; zero if unknown
+	ValidTo      time.Time       `json:"valid_to,omitzero" bson:"valid_to"`                    // end of the time when it was true; zero if still true
 	CreatedAt    time.Time       `json:"created_at,omitzero" bson:"created"`
 	UpdatedAt    time.Time       `json:"updated_at,omitzero" bson:"updated"`
 	ExpiresAt    time.Time       `json:"expires_at,omitzero" bson:"expires"`
 	SupersededBy string          `json:"superseded_by,omitempty" bson:"superseded_by,omitempty"`
-	Model        string          `json:"model,omitempty" bson:"model,omitempty"`       // the model and prompt hash, or the rule, that created the fact
-	Metadata     json.RawMessage `json:"metadata,omitempty" bson:"metadata,omitempty"` // a JSON object for the caller's use
-	Hash         string          `json:"-"`                                            // hash of the normalized content, set by the writer; unique among live facts of a scope
-	Version      int64           `json:"-"`                                            // the owner's version of the last change; set by the store
+	Model        string          `json:"model,omitempty" bson:"model,omitempty"`       // model and prompt hash, or name of the rule, that created the fact
+	Metadata     json.RawMessage `json:"metadata,omitempty" bson:"metadata,omitempty"` // JSON object for the caller's use
+	Hash         string          `json:"-"`                                            // hash of the normalized content, set by the caller; unique among live facts of a scope
+	Version      int64           `json:"-"`                                            // owner's version at the last change of the fact; set by the store
 }
 
-// Pinned reports whether the fact is put into every prompt.
+// Pinned reports whether every prompt contains the fact.
 func (f *Fact) Pinned() bool { return f.Core == CoreAlways }
 
-// MarshalJSON also writes the field pinned, which programs read.
+// MarshalJSON also writes the field pinned, for clients that read it.
 func (f Fact) MarshalJSON() ([]byte, error) {
 	type fields Fact
 	return json.Marshal(struct {
@@ -149,7 +149,7 @@ func (f Fact) MarshalJSON() ([]byte, error) {
 	}{fields(f), f.Pinned()})
 }
 
-// UnmarshalJSON also reads the field pinned, which facts had before [Core] existed.
+// UnmarshalJSON also reads the field pinned of older exports, which have no [Core].
 func (f *Fact) UnmarshalJSON(data []byte) error {
 	type Fields Fact
 	in := struct {
@@ -161,8 +161,8 @@ func (f *Fact) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Newer reports whether f was stated after g: by time, then by order within that time. It is false
-// for equal ones.
+// Newer reports whether f was stated after g, by ObservedAt and then by ObservedSeq. It is false if both are
+// equal.
 func (f *Fact) Newer(g *Fact) bool {
 	if !f.ObservedAt.Equal(g.ObservedAt) {
 		return f.ObservedAt.After(g.ObservedAt)
@@ -170,13 +170,13 @@ func (f *Fact) Newer(g *Fact) bool {
 	return f.ObservedSeq > g.ObservedSeq
 }
 
-// Visible reports whether searches may return the fact at the time now.
+// Visible reports whether searches at the time now may return the fact.
 func (f *Fact) Visible(now time.Time) bool {
 	return f.Status == Active && (f.ExpiresAt.IsZero() || now.Before(f.ExpiresAt))
 }
 
-// ValidAt reports whether the fact was true at t. A fact without ValidFrom counts as true from
-// ObservedAt on.
+// ValidAt reports whether the fact was true at t. If ValidFrom is zero, the fact counts as true from
+// ObservedAt.
 func (f *Fact) ValidAt(t time.Time) bool {
 	from := f.ValidFrom
 	if from.IsZero() {
@@ -185,13 +185,13 @@ func (f *Fact) ValidAt(t time.Time) bool {
 	return !t.Before(from) && (f.ValidTo.IsZero() || t.Before(f.ValidTo))
 }
 
-// Link shows one owner's fact to another owner, the receiver, who owns the link. The link has a
-// copy of the fact at HomeVersion, so that searches read only one owner's rows. A pending link
-// needs the receiver's consent; searches do not return it.
+// Link makes one owner's fact visible to another owner, the receiver, who owns the link. It contains a copy
+// of the fact at HomeVersion, so that searches read only rows of one owner. Searches do not return a pending
+// link, which needs the receiver's consent.
 type Link struct {
 	Owner       Owner     `json:"owner"`                            // the receiver
-	Fact        Fact      `json:"fact"`                             // the copy; Fact.Scope.Owner is the sharing owner
-	HomeVersion int64     `json:"home_version" bson:"home_version"` // version of the original fact; also the Fact.Version that reads return
+	Fact        Fact      `json:"fact"`                             // copy of the fact; Fact.Scope.Owner is the sharing owner
+	HomeVersion int64     `json:"home_version" bson:"home_version"` // version of the original fact; reads return it as Fact.Version
 	Status      Status    `json:"status" bson:"link_status"`
 	CreatedAt   time.Time `json:"created_at,omitzero" bson:"linked"`
 	Version     int64     `json:"-"`
@@ -219,7 +219,7 @@ const (
 	Follows     RelationKind = "follows"
 )
 
-// Relation connects two facts of one owner. It does not affect who can see them.
+// Relation connects two facts of one owner. It does not change who may read the facts.
 type Relation struct {
 	Owner     Owner        `json:"owner"`
 	From      string       `json:"from"`
@@ -230,8 +230,8 @@ type Relation struct {
 	Version   int64        `json:"-"`
 }
 
-// Summary is a conversation's summary so far. Earlier summaries stay; the newest active one is
-// current.
+// Summary is a summary of a conversation so far. Earlier summaries remain stored; the newest active summary
+// is used.
 type Summary struct {
 	ID           string    `json:"id"`
 	Scope        Scope     `json:"scope"` // Scope.Conversation is the summarized conversation
@@ -243,8 +243,8 @@ type Summary struct {
 	Version      int64     `json:"-"`
 }
 
-// Context is a document that its owner attaches to conversations. While it is attached, the prompt
-// contains its whole text; so Loci neither searches it nor learns from it.
+// Context is a document that its owner attaches to conversations. The prompts of these conversations contain
+// its whole text, so Loci neither searches the document nor learns from it.
 type Context struct {
 	ID        string    `json:"id"`
 	Owner     Owner     `json:"owner"`
@@ -256,7 +256,7 @@ type Context struct {
 	Version   int64     `json:"-"`
 }
 
-// Memory is a fact, turn or summary. For another owner's fact, Link is set in addition to Fact.
+// Memory is a fact, turn or summary. A shared fact of another owner has both Fact and Link set.
 type Memory struct {
 	Fact    *Fact    `json:"fact,omitempty"`
 	Turn    *Turn    `json:"turn,omitempty"`
@@ -277,7 +277,7 @@ func (m Memory) Kind() Kind {
 	return ""
 }
 
-// ID returns the memory's id.
+// ID returns the memory's id, "" for the zero Memory.
 func (m Memory) ID() string {
 	switch m.Kind() {
 	case KindFact:
@@ -290,7 +290,7 @@ func (m Memory) ID() string {
 	return ""
 }
 
-// Content returns the memory's text.
+// Content returns the memory's text, "" for the zero Memory.
 func (m Memory) Content() string {
 	switch m.Kind() {
 	case KindFact:
@@ -303,7 +303,7 @@ func (m Memory) Content() string {
 	return ""
 }
 
-// CreatedAt returns the memory's time of creation.
+// CreatedAt returns the memory's time of creation, zero for the zero Memory.
 func (m Memory) CreatedAt() time.Time {
 	switch m.Kind() {
 	case KindFact:
@@ -316,8 +316,8 @@ func (m Memory) CreatedAt() time.Time {
 	return time.Time{}
 }
 
-// Version returns the version of the memory in the data of the owner who reads it, 0 for the zero
-// Memory.
+// Version returns the memory's version in the reading owner's data: of a linked fact, the link's version. It
+// is 0 for the zero Memory.
 func (m Memory) Version() int64 {
 	switch {
 	case m.Link != nil:
@@ -332,7 +332,7 @@ func (m Memory) Version() int64 {
 	return 0
 }
 
-// Scope returns the memory's scope in the data of the owner who reads it.
+// Scope returns the memory's scope in the reading owner's data: of a linked fact, the link's owner.
 func (m Memory) Scope() Scope {
 	switch {
 	case m.Link != nil:
@@ -347,8 +347,7 @@ func (m Memory) Scope() Scope {
 	return Scope{}
 }
 
-// Status returns the status for the owner who reads the memory: an active link has its fact's
-// status.
+// Status returns the memory's status for the reading owner: an active link has the status of its fact.
 func (m Memory) Status() Status {
 	switch {
 	case m.Link != nil && m.Link.Status != Active:
@@ -363,7 +362,7 @@ func (m Memory) Status() Status {
 	return ""
 }
 
-// Visible reports whether searches may return the memory at the time now.
+// Visible reports whether searches at the time now may return the memory.
 func (m Memory) Visible(now time.Time) bool {
 	switch {
 	case m.Link != nil:
@@ -371,14 +370,15 @@ func (m Memory) Visible(now time.Time) bool {
 	case m.Fact != nil:
 		return m.Fact.Visible(now)
 	case m.Turn != nil:
-		return m.Turn.Status == Active && m.Turn.Tells()
+		return m.Turn.Status == Active && m.Turn.Informative()
 	case m.Summary != nil:
 		return m.Summary.Status == Active
 	}
 	return false
 }
 
-// Time returns t as Loci stores it: UTC, microseconds, no monotonic part. The zero time stays zero.
+// Time returns t in the form that stores return: UTC, whole microseconds, no monotonic clock reading. The
+// zero time is returned unchanged.
 func Time(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

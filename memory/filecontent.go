@@ -1,11 +1,11 @@
 package memory
 
-// FileContent is the content of a file in a vault: a fact with its relations and shares, or another
-// thing. The zero FileContent is empty.
+// FileContent is the content of a file in a vault: a fact with its relations and shares, or one other thing.
+// The zero FileContent is empty.
 type FileContent struct {
 	Fact         *Fact
-	Relations    *[]Relation // relations that start at the fact, in order; nil: none
-	Shared       *[]Owner    // owners who share the fact, in order; nil: none
+	Relations    *[]Relation // relations from the fact to other facts, in order; nil if the file lists none
+	Shared       *[]Owner    // owners with whom the fact is shared, in order; nil if the file lists none
 	Turn         *Turn
 	Summary      *Summary
 	Profile      *ProfileEntry
@@ -13,15 +13,15 @@ type FileContent struct {
 	Context      *Context
 }
 
-// Image returns the part of the content that a change can set: for a fact without its relations and
-// shares, for a turn or conversation only its mark.
-func (c FileContent) Image() Image {
-	i := Image{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}
+// State returns the part of the content that a change can set: without a fact's relations and shares, and
+// only the changeable fields of a turn or conversation.
+func (c FileContent) State() State {
+	i := State{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}
 	if c.Turn != nil {
-		i.Turn = &TurnMark{ID: c.Turn.ID, Status: c.Turn.Status}
+		i.Turn = &TurnState{ID: c.Turn.ID, Status: c.Turn.Status}
 	}
 	if c.Conversation != nil {
-		mark := c.Conversation.Mark()
+		mark := c.Conversation.State()
 		i.Conversation = &mark
 	}
 	return i

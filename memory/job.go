@@ -11,20 +11,20 @@ type JobKind string
 
 // The kinds of job.
 const (
-	JobLearn     JobKind = "learn"     // learn facts from a conversation's turns
-	JobRelearn   JobKind = "relearn"   // learn again from some turns
-	JobSummarize JobKind = "summarize" // write a conversation's rolling summary
-	JobEmbed     JobKind = "embed"     // retire expired, faded and excess memories
+	JobLearn     JobKind = "learn"     // learn facts from the turns of a conversation
+	JobRelearn   JobKind = "relearn"   // learn again from chosen turns
+	JobSummarize JobKind = "summarize" // write a conversation's summary
+	JobEmbed     JobKind = "embed"     // embed memories that have no vector by the current model
 	JobUpkeep    JobKind = "upkeep"    // remove expired, faded and excess memories from recall
-	JobShare     JobKind = "share"     // update other owners' links to some facts
+	JobShare     JobKind = "share"     // update the links of other owners to some facts
 	JobErase     JobKind = "erase"     // remove the remaining data of an erased owner
 )
 
 // JobState is the state of a job.
 type JobState string
 
-// The states of a job. A parked job failed [MaxAttempts] times, or was abandoned [MaxAbandoned]
-// times in a row, and needs a person. It does not block the owner's next job.
+// The states of a job. A parked job failed [MaxAttempts] times, or was abandoned [MaxAbandoned] times in a
+// row, and waits for a person. It does not block the owner's next job.
 const (
 	JobQueued  JobState = "queued"
 	JobRunning JobState = "running"
@@ -32,65 +32,66 @@ const (
 	JobParked  JobState = "parked"
 )
 
-// MaxAttempts is how often a job may fail before it is parked.
+// MaxAttempts is the number of failed attempts after which a job is parked.
 const MaxAttempts = 8
 
-// MaxAbandoned is how many consecutive abandoned attempts park a job: the job itself may be killing
-// the process.
+// MaxAbandoned is the number of consecutive abandoned attempts after which a job is parked, since the job
+// itself may crash the process.
 const MaxAbandoned = 3
 
-// Job is work for an owner that is run at least once. Two jobs of one owner and kind never run at
-// the same time.
+// Job is background work for an owner. It runs at least once; two jobs of the same owner and kind never run
+// at the same time.
 type Job struct {
-	ID           string    `json:"id"` // set by the caller; queueing the same id again is a no-op
+	ID           string    `json:"id"` // set by the caller; queueing a job with an existing id is a no-op
 	Owner        Owner     `json:"owner"`
 	Kind         JobKind   `json:"kind"`
 	Conversation string    `json:"conversation,omitempty" bson:"session_id,omitempty"`
-	Turns        []string  `json:"turns,omitempty" bson:"turns,omitempty"` // turns to work on; for a share job facts, for an erase job the mark of its erasure
+	Turns        []string  `json:"turns,omitempty" bson:"turns,omitempty"` // ids of the turns to process; for JobShare ids of facts, for JobErase an id of the erasure
 	State        JobState  `json:"state"`
 	Attempts     int       `json:"attempts"`             // failed attempts
-	RunAt        time.Time `json:"run_at" bson:"run_at"` // earliest time to run
+	RunAt        time.Time `json:"run_at" bson:"run_at"` // earliest time of the next attempt
 	CreatedAt    time.Time `json:"created_at" bson:"created"`
 	Error        string    `json:"error,omitempty" bson:"error,omitempty"` // error of the last failed attempt
-	Lease        Lease     `json:"-"`                                      // set while the job runs
+	Lease        Lease     `json:"-"`                                      // lease of the running attempt; zero if the job is not running
 }
 
-// abandoned lists the errors of abandoned jobs, by the number of consecutive abandoned attempts.
-var abandoned = [MaxAbandoned]string{
+// abandonedErrors are the errors of abandoned jobs, indexed by the number of consecutive abandoned attempts -
+// 1.
+var abandonedErrors = [MaxAbandoned]string{
 	"the process died or lost its lease during this job",
 	"the process died or lost its lease during this job twice in a row",
 	"the process died or lost its lease during this job three times in a row",
 }
 
-// AbandonedError is the error of a job whose last n attempts, from 1 to [MaxAbandoned], never
-// ended.
-func AbandonedError(n int) string { return abandoned[n-1] }
+// AbandonedError returns the error of a job whose last n attempts were abandoned. n is 1 to [MaxAbandoned].
+func AbandonedError(n int) string { return abandonedErrors[n-1] }
 
-// Abandoned returns how many consecutive attempts never ended, because their process died. An
-// attempt that ends resets the number to 0; one interrupted by a shutdown does not change it.
-func (j Job) Abandoned() int { return slices.Index(abandoned[:], j.Error) + 1 }
+// AbandonedAttempts returns the number of consecutive attempts that never ended because their process died.
+// An attempt that ends resets the number to 0; an attempt interrupted by a shutdown does not change it.
+func (j Job) AbandonedAttempts() int { return slices.Index(abandonedErrors[:], j.Error) + 1 }
 
-// Lease gives a worker a job for some time. A worker whose lease was lost cannot commit.
+// Lease assigns a job to a worker for some time. A worker whose lease ended cannot commit.
 type Lease struct {
 	Owner Owner
 	Job   string
-	Token string // identifies this claim; each claim of a job has its own token
+	Token string // identifies the claim; each claim of a job has another token
 	Until time.Time
 }
 
-// Outcome is the result of an attempt that no run completes.
+// Outcome is the result of an attempt that no run completed.
 type Outcome struct {
-	Done    bool      // there was nothing left to do
-	RetryAt time.Time // otherwise: retry at this time; the store parks the job after MaxAttempts
-	Later   bool      // deferred to RetryAt: this attempt does not count as failed
-	Park    bool      // do not retry
-	Cause   string    // the error shown to people
+	Done     bool      // the work is complete
+	RetryAt  time.Time // time of the next attempt if not Done; the store parks the job after MaxAttempts failures
+	Deferred bool      // the job is put off until RetryAt; the attempt does not count as failed
+	Park     bool      // park the job instead of retrying it
+	Cause    string    // error shown to people
 }
 
-// DoneKept is how long the row of a finished job stays at least after the job was queued: a job
-// queued twice meanwhile runs once, and its result can be read.
-const DoneKept = time.Hour
+// DoneRetention is the minimum time from queueing a job to deleting its row. During this time a repeated job
+// id is a no-op, and the result can be read.
+const DoneRetention = time.Hour
 
-// SweepsDone reports whether completing this job also deletes the owner's rows of jobs done for
-// [DoneKept]. It is true for one job in 32, by its id, so that every store does the same.
-func SweepsDone(job string) bool { return crc32.ChecksumIEEE([]byte(job))%32 == 0 }
+// DeletesDoneJobs reports whether the store also deletes the owner's rows of jobs done for longer than
+// [DoneRetention] when it completes this job. The checksum of the id selects 1 job in 32, in every store the
+// same.
+func DeletesDoneJobs(job string) bool { return crc32.ChecksumIEEE([]byte(job))%32 == 0 }

@@ -5,43 +5,43 @@ import (
 	"time"
 )
 
-// Ledger records the usage of models by owner. The usage limits learning, never a chat.
+// Ledger records the usage of models by owner. The recorded usage limits learning, never a chat.
 type Ledger interface {
-	// Spend adds to the usage of u's day, model and purpose. [Invalid]: the day is zero, or a
-	// number is negative.
-	Spend(ctx context.Context, owner Owner, u Usage) error
-	// Spent returns the usage since a day, ordered by day, purpose and model.
-	Spent(ctx context.Context, owner Owner, from time.Time) ([]Usage, error)
+	// AddUsage adds u to the owner's usage of u's day, model and purpose. [Invalid] means that the day is
+	// zero or a number is negative.
+	AddUsage(ctx context.Context, owner Owner, u Usage) error
+	// UsageSince returns the usage from a day on, ordered by day, purpose and model.
+	UsageSince(ctx context.Context, owner Owner, since time.Time) ([]Usage, error)
 }
 
 // Usage is one model's usage for one purpose on a day.
 type Usage struct {
-	Day          time.Time `json:"day"`     // any time of the day in UTC; reads return the beginning of the day
+	Day          time.Time `json:"day"`     // any time of the day in UTC; stores return the beginning of the day
 	Purpose      string    `json:"purpose"` // name of the prompt
 	Model        string    `json:"model"`
 	Calls        int64     `json:"calls"`
 	InputTokens  int64     `json:"input_tokens" bson:"input_tokens"`
 	OutputTokens int64     `json:"output_tokens" bson:"output_tokens"`
-	Cost         float64   `json:"cost"` // by the prices of that time; 0 if there is no price
+	Cost         float64   `json:"cost"` // by the prices of that day; 0 if the model has no price
 }
 
-// DayOf returns the beginning of t's day in UTC; the zero time stays zero.
-func DayOf(t time.Time) time.Time {
+// StartOfDay returns the beginning of t's day in UTC, or the zero time for the zero time.
+func StartOfDay(t time.Time) time.Time {
 	if t.IsZero() {
 		return t
 	}
 	return t.UTC().Truncate(24 * time.Hour)
 }
 
-// Check returns [Invalid] for a usage that no ledger may accept.
+// Check returns [Invalid] for a usage that every ledger must refuse.
 func (u Usage) Check() error {
 	if u.Day.IsZero() || u.Calls < 0 || u.InputTokens < 0 || u.OutputTokens < 0 || !(u.Cost >= 0) {
-		return Errorf(Invalid, "usage needs a day and no number below 0; got %+v", u)
+		return Errorf(Invalid, "a usage needs a day and no negative number; got %+v", u)
 	}
 	return nil
 }
 
-// Add adds another usage of the same day, purpose and model.
+// Add adds v, another usage of the same day, purpose and model.
 func (u *Usage) Add(v Usage) {
 	u.Calls += v.Calls
 	u.InputTokens += v.InputTokens

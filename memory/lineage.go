@@ -6,24 +6,25 @@ import (
 	"slices"
 )
 
-// Lineage is a [Store] that finds replacements of facts without reading the journal.
+// Lineage is implemented by a [Store] that finds replacements of facts without reading the journal.
 type Lineage interface {
-	// SupersededBy returns, for each turn, what ended the facts learned from it, newest fact first:
-	// the id of the replacement, or the fact's own id if it has no replacement. Turns whose facts
-	// are all active are missing.
+	// SupersededBy returns, for each turn, the ids that replaced the facts learned from the turn, newest fact
+	// first: the id of the replacement, or the fact's own id if the fact ended without a replacement. Turns
+	// with only active facts are absent from the map.
 	SupersededBy(ctx context.Context, owner Owner, turns []string) (map[string][]string, error)
 
-	// Predecessors returns, for each fact, the superseded facts that it replaced, last ended first
-	// (UpdatedAt, then ID, both descending). Facts without predecessors are missing.
+	// Predecessors returns, for each fact, the superseded facts that it replaced, latest replacement first
+	// (UpdatedAt, then ID, both descending). Facts without predecessors are absent from the map.
 	Predecessors(ctx context.Context, owner Owner, facts []string) (map[string][]Fact, error)
 }
 
-// SupersededBy works with any store. If the store is no [Lineage] it reads turn by turn.
+// SupersededBy works like [Lineage.SupersededBy] with any store. Without a [Lineage] it lists the facts of
+// each turn.
 func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string) (map[string][]string, error) {
 	if s, ok := store.(Lineage); ok {
 		return s.SupersededBy(ctx, owner, turns)
 	}
-	next := map[string][]string{}
+	replacements := map[string][]string{}
 	for _, turn := range turns {
 		page, err := store.List(ctx, owner, Query{Turn: turn, Statuses: []Status{Superseded, Retired}})
 		if err != nil {
@@ -31,44 +32,45 @@ func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string)
 		}
 		for _, m := range page.Memories {
 			if m.Fact.Status == Superseded {
-				next[turn] = append(next[turn], m.Fact.SupersededBy)
+				replacements[turn] = append(replacements[turn], m.Fact.SupersededBy)
 			} else if !m.Fact.ValidTo.IsZero() {
-				next[turn] = append(next[turn], m.Fact.ID)
+				replacements[turn] = append(replacements[turn], m.Fact.ID)
 			}
 		}
 	}
-	return next, nil
+	return replacements, nil
 }
 
-// Predecessors works with any store. If the store is no [Lineage] it reads each fact's journal.
+// Predecessors works like [Lineage.Predecessors] with any store. Without a [Lineage] it reads each fact's
+// journal.
 func Predecessors(ctx context.Context, store Store, owner Owner, facts []string) (map[string][]Fact, error) {
 	if s, ok := store.(Lineage); ok {
 		return s.Predecessors(ctx, owner, facts)
 	}
-	before := map[string][]Fact{}
+	predecessors := map[string][]Fact{}
 	for _, id := range facts {
-		ids, err := replacedBy(ctx, store, owner, id)
+		ids, err := predecessorIDs(ctx, store, owner, id)
 		if err != nil {
 			return nil, err
 		}
-		found, err := store.Get(ctx, owner, ids...)
+		memories, err := store.Get(ctx, owner, ids...)
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range found {
+		for _, m := range memories {
 			if f := m.Fact; f != nil && m.Link == nil && f.Status == Superseded && f.SupersededBy == id {
-				before[id] = append(before[id], *f)
+				predecessors[id] = append(predecessors[id], *f)
 			}
 		}
-		slices.SortFunc(before[id], func(a, b Fact) int {
+		slices.SortFunc(predecessors[id], func(a, b Fact) int {
 			return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(b.ID, a.ID))
 		})
 	}
-	return before, nil
+	return predecessors, nil
 }
 
-// replacedBy returns the ids of the facts that a fact replaced, whatever their status.
-func replacedBy(ctx context.Context, store Store, owner Owner, id string) ([]string, error) {
+// predecessorIDs returns the ids of the facts that a fact replaced, with any status.
+func predecessorIDs(ctx context.Context, store Store, owner Owner, id string) ([]string, error) {
 	var ids []string
 	for c, err := range AllChanges(ctx, store.Changes, owner, ChangeQuery{Fact: id}) {
 		if err != nil {

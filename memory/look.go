@@ -2,59 +2,59 @@ package memory
 
 import "context"
 
-// Look is a set of reads of one owner's data.
-type Look struct {
+// ReadSet is a set of reads of one owner's data.
+type ReadSet struct {
 	IDs     []string // ids of memories
 	Queries []Query
 }
 
-// Seen is the result of a [Look].
-type Seen struct {
-	Version  int64    // the owner's version; all results are of this version or a later one
+// ReadResults are the results of a [ReadSet].
+type ReadResults struct {
+	Version  int64    // owner's version; all results are of this version or a later one
 	Memories []Memory // results of [Facts.Get] for the ids
-	Pages    []Page   // results of [Facts.List] for each query
+	Pages    []Page   // one page for each of the Queries, from [Facts.List]
 }
 
-// Looker is a [Store] that answers a [Look] with fewer round trips. A server needs one, and reads
-// from one snapshot.
-type Looker interface {
-	Look(ctx context.Context, owner Owner, l Look) (Seen, error)
+// BatchReader is implemented by a [Store] that executes a [ReadSet] with fewer round trips. A store on a
+// database server needs it, and reads from one database snapshot.
+type BatchReader interface {
+	ReadBatch(ctx context.Context, owner Owner, set ReadSet) (ReadResults, error)
 }
 
-// LookAt answers a Look with any store.
-func LookAt(ctx context.Context, store Store, owner Owner, l Look) (Seen, error) {
-	if looker, ok := store.(Looker); ok {
-		return looker.Look(ctx, owner, l)
+// ReadBatch executes a ReadSet with any store.
+func ReadBatch(ctx context.Context, store Store, owner Owner, set ReadSet) (ReadResults, error) {
+	if reader, ok := store.(BatchReader); ok {
+		return reader.ReadBatch(ctx, owner, set)
 	}
-	versions, err := store.Versions(ctx, []Owner{owner}) // first, so that the other results are of this version or later
+	versions, err := store.Versions(ctx, []Owner{owner}) // read the version first: the other results are of this version or later
 	if err != nil {
-		return Seen{}, err
+		return ReadResults{}, err
 	}
-	seen := Seen{Version: versions[0]}
-	if len(l.IDs) > 0 {
-		if seen.Memories, err = store.Get(ctx, owner, l.IDs...); err != nil {
-			return Seen{}, err
+	results := ReadResults{Version: versions[0]}
+	if len(set.IDs) > 0 {
+		if results.Memories, err = store.Get(ctx, owner, set.IDs...); err != nil {
+			return ReadResults{}, err
 		}
 	}
-	for _, q := range l.Queries {
+	for _, q := range set.Queries {
 		page, err := store.List(ctx, owner, q)
 		if err != nil {
-			return Seen{}, err
+			return ReadResults{}, err
 		}
-		seen.Pages = append(seen.Pages, page)
+		results.Pages = append(results.Pages, page)
 	}
-	return seen, nil
+	return results, nil
 }
 
 type versionKey struct{ owner Owner }
 
-// WithVersion returns a context that carries the owner's version. A [Source] then need not read the
-// version, and reads need not see later commits.
+// WithVersion returns a context that contains the owner's version. With this context an [IndexSource] need
+// not read the version, and reads need not return later commits.
 func WithVersion(ctx context.Context, owner Owner, version int64) context.Context {
 	return context.WithValue(ctx, versionKey{owner}, version)
 }
 
-// VersionOf returns the owner's version that [WithVersion] put into ctx.
+// VersionOf returns the owner's version if [WithVersion] has put it into ctx.
 func VersionOf(ctx context.Context, owner Owner) (version int64, found bool) {
 	version, found = ctx.Value(versionKey{owner}).(int64)
 	return version, found

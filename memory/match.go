@@ -6,10 +6,9 @@ import (
 	"unicode"
 )
 
-// Matches reports whether q selects m, ignoring limit and cursor. The store must pass m in its
-// state at q.At.AsOf.
+// Matches reports whether q selects m, ignoring limit and cursor. m must be in its state at q.At.AsOf.
 func (q Query) Matches(m Memory) bool {
-	return strings.HasPrefix(m.ID(), q.Begins) && q.matchesKind(m) && q.matchesStatus(m) && q.matchesScope(m) && q.matchesFact(m) &&
+	return strings.HasPrefix(m.ID(), q.IDPrefix) && q.matchesKind(m) && q.matchesStatus(m) && q.matchesScope(m) && q.matchesFact(m) &&
 		ContainsFold(m.Content(), q.Text)
 }
 
@@ -38,8 +37,8 @@ func (q Query) matchesScope(m Memory) bool {
 	return q.Conversation == "" || slices.Contains(m.conversations(), q.Conversation)
 }
 
-// conversations returns the conversations that the memory belongs to or came from. For a linked
-// fact these are conversations of the owner who shares it.
+// conversations returns the conversations to which the memory belongs or from which it was learned. It is nil
+// for a linked fact, which was learned from conversations of the sharing owner.
 func (m Memory) conversations() []string {
 	switch {
 	case m.Link != nil:
@@ -67,14 +66,14 @@ func (q Query) matchesFact(m Memory) bool {
 		(!q.Pinned || f.Pinned())
 }
 
-// ContainsFold reports whether s contains part, ignoring case as strings.EqualFold does.
-func ContainsFold(s, part string) bool {
-	return strings.Contains(foldCase(s), foldCase(part))
+// ContainsFold reports whether s contains part, ignoring case like strings.EqualFold.
+func ContainsFold(s, substr string) bool {
+	return strings.Contains(foldCase(s), foldCase(substr))
 }
 
 func foldCase(s string) string { return strings.Map(leastFold, s) }
 
-// leastFold returns the smallest rune that equals r when case is ignored.
+// leastFold returns the smallest rune that equals r under case folding.
 func leastFold(r rune) rune {
 	if r < unicode.MaxASCII {
 		if 'a' <= r && r <= 'z' {

@@ -5,36 +5,36 @@ import (
 	"encoding/json"
 )
 
-// Embedder turns texts into vectors. An embedder that only compares words may have a method
-// OfWords() bool: then a word search suffices to find near duplicates. An embedder on a server has
-// a method Remote() bool: writes do not wait for it, and a job embeds the memories later.
+// Embedder turns texts into vectors. An embedder whose vectors depend only on words may have a method
+// OfWords() bool: then near duplicates are found by word search alone. An embedder on a server has a method
+// Remote() bool: writes do not wait for it, and a job embeds the memories later.
 type Embedder interface {
-	// Fingerprint identifies the model, so that vectors of different models are never compared. It
-	// changes with the weights, pooling, prefix and dims.
+	// Fingerprint identifies the model: vectors with different fingerprints are never compared. It changes
+	// with the weights, pooling, prefix and dimensions.
 	Fingerprint() string
-	// Dims is the length of the vectors.
+	// Dims is the number of dimensions of the vectors.
 	Dims() int
-	// Embed returns one unit vector for each text, in order; callers must not modify them.
-	// Questions and documents may be embedded differently. [Invalid]: a text can never be embedded;
-	// [Unavailable]: embedding is not possible now.
+	// Embed returns one unit vector for each text, in order; callers must not modify them. Questions and
+	// documents may get different vectors. [Invalid] means that a text can never be embedded, [Unavailable]
+	// that embedding is not possible now.
 	Embed(ctx context.Context, as EmbedAs, texts ...string) ([][]float32, error)
 }
 
-// EmbedAs is the purpose of an embedding.
+// EmbedAs says whether an embedded text is a question or a document.
 type EmbedAs string
 
-// The two kinds of text in a search.
+// The values of [EmbedAs].
 const (
 	AsQuestion EmbedAs = "question"
 	AsDocument EmbedAs = "document"
 )
 
-// Reranker scores how well texts answer a question by reading each text together with it.
+// Reranker scores how well texts answer a question. Its model reads each text together with the question.
 type Reranker interface {
-	// Fingerprint identifies the model. It changes with everything that affects the scores.
+	// Fingerprint identifies the model. It changes with everything that changes the scores.
 	Fingerprint() string
-	// Rerank returns one score from 0 to 1 for each text, in order. If ctx ends it returns no
-	// scores and the context's error.
+	// Rerank returns one score from 0 to 1 for each text, in order. If ctx ends first, it returns no scores
+	// and the context's error.
 	Rerank(ctx context.Context, question string, texts ...string) ([]float32, error)
 }
 
@@ -44,21 +44,21 @@ type LLM interface {
 	Complete(ctx context.Context, p Prompt) (Reply, error)
 }
 
-// Prompt is one question to a model.
+// Prompt is a request to a model.
 type Prompt struct {
 	Name        string // name of the prompt file
 	Hash        string // hash of the prompt file
-	Model       string // "": the LLM's default model
+	Model       string // empty means the LLM's default model
 	System      string
 	User        string
-	Schema      json.RawMessage // JSON schema of the reply; nil for plain text
+	Schema      json.RawMessage // JSON schema of the reply; nil means plain text
 	Temperature float64
 }
 
 // Reply is a model's reply.
 type Reply struct {
 	Text         string
-	Model        string // the model's name at the upstream
+	Model        string // the model's name at the upstream server
 	InputTokens  int
 	OutputTokens int
 }

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Owner is the owner of memory: a user, a shared pool, or everybody ("global") in a namespace. It
-// is the first argument of every store call and the first column of every key. Its text is stable:
-// "default/user/ana", "default/pool/team", "default/global". Namespace and name are path-escaped,
-// so every text is a valid name and no two names collide. Stores refuse the zero Owner.
+// Owner identifies the owner of memory: a user, a shared pool, or "global" (all users) in a namespace. Every
+// store call and every key of a row begins with it. Its text is stable: "default/user/ana",
+// "default/pool/team", "default/global". Namespace and name are path-escaped, so any text is a valid name and
+// two names never collide. Stores refuse the empty Owner.
 type Owner string
 
 // OwnerKind is the kind of an owner.
@@ -21,16 +21,16 @@ const (
 	GlobalKind OwnerKind = "global"
 )
 
-// DefaultNamespace is the namespace of keys that specify none.
+// DefaultNamespace is the namespace of API keys without a namespace.
 const DefaultNamespace = "default"
 
 // User returns the owner of a user's memory.
 func User(namespace, id string) Owner { return owner(namespace, UserKind, id) }
 
-// Pool returns the owner of a pool, which several users can read.
+// Pool returns the owner of a pool's memory, which several users can read.
 func Pool(namespace, name string) Owner { return owner(namespace, PoolKind, name) }
 
-// Global returns the owner of memory that everybody in the namespace can see.
+// Global returns the owner of memory that all users of the namespace can read.
 func Global(namespace string) Owner {
 	return Owner(url.PathEscape(namespace) + "/" + string(GlobalKind))
 }
@@ -42,8 +42,7 @@ func owner(namespace string, kind OwnerKind, name string) Owner {
 	return Owner(url.PathEscape(namespace) + "/" + string(kind) + "/" + url.PathEscape(name))
 }
 
-// ParseOwner parses an owner's text. It returns [Invalid] for a text that [User], [Pool] and
-// [Global] never return.
+// ParseOwner parses a text returned by [User], [Pool] or [Global]; any other text is [Invalid].
 func ParseOwner(s string) (Owner, error) {
 	o := Owner(s)
 	namespace, kind, name := o.parts()
@@ -53,7 +52,7 @@ func ParseOwner(s string) (Owner, error) {
 	case (kind == UserKind || kind == PoolKind) && o == owner(namespace, kind, name) && o != "":
 		return o, nil
 	}
-	return "", Errorf(Invalid, "%q is not a valid owner; one looks like default/user/ana", s)
+	return "", Errorf(Invalid, "invalid owner %q (example: default/user/ana)", s)
 }
 
 // Valid reports whether o is a valid owner.
@@ -65,14 +64,14 @@ func (o Owner) Valid() bool {
 // Namespace returns the namespace, unescaped.
 func (o Owner) Namespace() string { n, _, _ := o.parts(); return n }
 
-// Kind returns the kind of owner, "" for an invalid one.
+// Kind returns the kind of owner, "" for an invalid owner.
 func (o Owner) Kind() OwnerKind { _, k, _ := o.parts(); return k }
 
-// Name returns the user's or pool's name, unescaped, "" for the global pool.
+// Name returns the user's or pool's name, unescaped, or "" for a global owner.
 func (o Owner) Name() string { _, _, n := o.parts(); return n }
 
-// Called returns the owner's name for people: "user/ben", "pool/team" or "global".
-func (o Owner) Called() string {
+// DisplayName returns the owner's name for people: "user/ben", "pool/team" or "global".
+func (o Owner) DisplayName() string {
 	if o.Kind() == GlobalKind {
 		return string(GlobalKind)
 	}
@@ -80,18 +79,18 @@ func (o Owner) Called() string {
 }
 
 func (o Owner) parts() (namespace string, kind OwnerKind, name string) {
-	first, rest, _ := strings.Cut(string(o), "/")
-	second, third, _ := strings.Cut(rest, "/")
-	namespace, err1 := url.PathUnescape(first)
-	name, err2 := url.PathUnescape(third)
+	namespaceText, rest, _ := strings.Cut(string(o), "/")
+	kindText, nameText, _ := strings.Cut(rest, "/")
+	namespace, err1 := url.PathUnescape(namespaceText)
+	name, err2 := url.PathUnescape(nameText)
 	if err1 != nil || err2 != nil {
 		return "", "", ""
 	}
-	return namespace, OwnerKind(second), name
+	return namespace, OwnerKind(kindText), name
 }
 
-// Scope is an owner, optionally narrowed to a project, an agent or a conversation. These are only
-// filters: they own no memory.
+// Scope is an owner, optionally narrowed to a project, agent or conversation. Projects, agents and
+// conversations only filter memory; they do not own it.
 type Scope struct {
 	Owner        Owner  `json:"owner"`
 	Project      string `json:"project,omitempty"`
@@ -99,13 +98,13 @@ type Scope struct {
 	Conversation string `json:"conversation,omitempty"`
 }
 
-// Sees reports whether a reader in s may see memory in other: the owner is the same, and project,
-// agent and conversation are each equal, or empty on one side.
+// Sees reports whether a reader in scope s may see memory in scope other: the owners are equal, and project,
+// agent and conversation are each equal or empty in one of the scopes.
 func (s Scope) Sees(other Scope) bool {
 	return s.Owner == other.Owner &&
-		meets(s.Project, other.Project) &&
-		meets(s.Agent, other.Agent) &&
-		meets(s.Conversation, other.Conversation)
+		equalOrEmpty(s.Project, other.Project) &&
+		equalOrEmpty(s.Agent, other.Agent) &&
+		equalOrEmpty(s.Conversation, other.Conversation)
 }
 
-func meets(a, b string) bool { return a == "" || b == "" || a == b }
+func equalOrEmpty(a, b string) bool { return a == "" || b == "" || a == b }

@@ -6,11 +6,11 @@ import (
 	"iter"
 )
 
-// pageSize is how many entries are read in one call, unless the query sets a limit.
+// pageSize is the number of entries read in one call if the query has no limit.
 const pageSize = 500
 
-// Pages yields all entries of a paged list, starting with the cursor "". After an error it yields
-// the zero value with the error, and stops.
+// Pages yields all entries of a paged list, starting with the empty cursor. After an error it yields the zero
+// value with the error, and stops.
 func Pages[T any](read func(cursor string) (page []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for cursor := ""; ; {
@@ -19,8 +19,8 @@ func Pages[T any](read func(cursor string) (page []T, next string, err error)) i
 				yield(*new(T), err)
 				return
 			}
-			for _, one := range page {
-				if !yield(one, nil) {
+			for _, entry := range page {
+				if !yield(entry, nil) {
 					return
 				}
 			}
@@ -31,18 +31,18 @@ func Pages[T any](read func(cursor string) (page []T, next string, err error)) i
 	}
 }
 
-// Collect returns all values of a sequence, or its error.
-func Collect[T any](all iter.Seq2[T, error]) (out []T, err error) {
-	for one, err := range all {
+// Collect returns all values of a sequence, or its first error.
+func Collect[T any](seq iter.Seq2[T, error]) (out []T, err error) {
+	for value, err := range seq {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, one)
+		out = append(out, value)
 	}
 	return out, nil
 }
 
-// AllMemories yields all memories that a query selects. list is [Facts].List or a similar method.
+// AllMemories yields all memories that q selects. list is [Facts].List or a similar method.
 func AllMemories(ctx context.Context, list func(context.Context, Owner, Query) (Page, error), owner Owner, q Query) iter.Seq2[Memory, error] {
 	q.Limit = cmp.Or(q.Limit, pageSize)
 	return Pages(func(cursor string) ([]Memory, string, error) {
@@ -52,8 +52,7 @@ func AllMemories(ctx context.Context, list func(context.Context, Owner, Query) (
 	})
 }
 
-// AllChanges yields all journal entries that a query selects. changes is [Facts].Changes or a
-// similar method.
+// AllChanges yields all journal entries that q selects. changes is [Facts].Changes or a similar method.
 func AllChanges(ctx context.Context, changes func(context.Context, Owner, ChangeQuery) (ChangePage, error), owner Owner, q ChangeQuery) iter.Seq2[Change, error] {
 	q.Limit = cmp.Or(q.Limit, pageSize)
 	return Pages(func(cursor string) ([]Change, string, error) {
@@ -63,8 +62,7 @@ func AllChanges(ctx context.Context, changes func(context.Context, Owner, Change
 	})
 }
 
-// AllConversations yields all conversations that a query selects. list is [Log].Conversations or a
-// similar method.
+// AllConversations yields all conversations that q selects. list is [TurnLog].Conversations or a similar method.
 func AllConversations(ctx context.Context, list func(context.Context, Owner, ConversationQuery) (ConversationPage, error), owner Owner, q ConversationQuery) iter.Seq2[Conversation, error] {
 	q.Limit = cmp.Or(q.Limit, pageSize)
 	return Pages(func(cursor string) ([]Conversation, string, error) {

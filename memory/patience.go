@@ -2,16 +2,16 @@ package memory
 
 import "context"
 
-type patienceKey struct{}
+type forWriteKey struct{}
 
-// ForWrite marks reads with ctx as part of a write. A store on an unavailable server retries such
-// reads as long as writes, unless ctx ends earlier, since the write needs them.
+// ForWrite marks reads with ctx as needed by a write. A store on an unavailable server retries such reads as
+// long as it retries writes, unless ctx ends earlier.
 func ForWrite(ctx context.Context) context.Context {
-	return context.WithValue(ctx, patienceKey{}, true)
+	return context.WithValue(ctx, forWriteKey{}, true)
 }
 
-// IsForWrite reports whether ctx has the mark of [ForWrite].
+// IsForWrite reports whether ctx comes from [ForWrite].
 func IsForWrite(ctx context.Context) bool {
-	is, _ := ctx.Value(patienceKey{}).(bool)
-	return is
+	forWrite, _ := ctx.Value(forWriteKey{}).(bool)
+	return forWrite
 }

@@ -11,85 +11,84 @@ import (
 	"time"
 )
 
-// Searcher finds candidates. Loci's index is a Searcher; a store with its own search can be one
-// too.
+// Searcher finds candidates. Loci's index is a Searcher; a store with its own search can also be a Searcher.
 type Searcher interface {
-	// Search returns at most s.Limit candidates, best first by the searcher's score; equal scores
-	// keep the order of ids. Without scopes it returns nothing.
+	// Search returns at most s.Limit candidates, best first by the searcher's score. Candidates with equal
+	// scores are ordered by id. Without scopes it returns none.
 	Search(ctx context.Context, s Search) ([]Candidate, error)
 }
 
 // Search is one request to a [Searcher].
 type Search struct {
-	Scopes       []Scope
-	Text         string
-	Weights      map[string]float32 // weights of terms of Text that count less than 1; nil: all terms count fully
-	Vector       []float32          // embedding of the question by the searcher's model; nil: search by words only
-	ByWords      bool               // search only by words; the vector only measures similarity
-	ByVector     bool               // search memories with a vector only by vector, and the others by words
-	Near         []Near             // results of an external vector search, for owners whose vectors the searcher does not have
-	WordsFirst   bool               // the vector depends only on words: use it only if the word search finds fewer than Limit
-	Kinds        []Kind             // nil: all kinds
-	Category     string
-	Tag          string
-	Conversation string          // only turns of this conversation and facts learned from it; "": all
-	Exclude      map[string]bool // ids that the request already contains
-	Only         map[string]bool // ids that may be returned; nil: any
-	At           At
-	Now          time.Time
-	Limit        int
+	Scopes        []Scope
+	Text          string
+	TermWeights   map[string]float32 // weights of terms of Text, between 0 and 1; an absent term has weight 1
+	Vector        []float32          // embedding of the question by the searcher's model; nil means search by words only
+	WordsOnly     bool               // search only by words; Vector is used only to measure similarity
+	PreferVectors bool               // search memories that have a vector only by vector, and other memories by words
+	Neighbors     []Neighbor         // results of an external vector search, for owners whose vectors are not in the searcher's index
+	WordsFirst    bool               // the vector depends only on words: search by vector only if the word search finds fewer than Limit candidates
+	Kinds         []Kind             // nil selects all kinds
+	Category      string
+	Tag           string
+	Conversation  string          // only turns of this conversation and facts learned from it; "" selects all
+	ExcludedIDs   map[string]bool // ids that the request already contains
+	AllowedIDs    map[string]bool // ids that may be returned; nil allows all
+	At            At
+	Now           time.Time
+	Limit         int
 }
 
-// Near is a memory whose vector is similar to the question's vector.
-type Near struct {
+// Neighbor is a memory with a vector similar to the question's vector.
+type Neighbor struct {
 	Owner  Owner
 	ID     string
 	Cosine float32
 }
 
-// Candidate is a memory that may answer the question, with its raw scores. Package recall turns
-// candidates into hits.
+// Candidate is a memory that may answer the question, with raw scores. Package recall turns candidates into
+// hits.
 type Candidate struct {
-	ID         string
-	Owner      Owner
-	Kind       Kind
-	At         time.Time // time for the recency score: a fact's UpdatedAt, a turn's or summary's CreatedAt
-	Said       time.Time // time from which relative dates in the text count: a fact's ObservedAt, otherwise CreatedAt
-	Role       Role      // role of a turn's speaker; RoleUser for a fact about the user
-	Speaker    string    // Name of a turn, or Subject of a fact
-	Confidence float64   // confidence of a fact; 1 for verbatim turns
-	Marks      Marks     // properties of the memory's text
-	Opens      bool      // whether this is the first turn of its conversation
-	Classes    uint32    // bit set of the classes of things in the text; package recall defines them
-	Dates      []Moment  // resolved dates in its text
-	Vector     []uint16  // in float16 or the searcher's packed form, for finding redundancy; may be nil; read-only
-	Found      Measures
-	Misspelt   []Misspelt // corrected words of the question; shared by all candidates of a search, read-only
-	Score      float64    // the searcher's score
-	Why        Why        // changes that package recall made to Score; nil from a searcher
+	ID                string
+	Owner             Owner
+	Kind              Kind
+	At                time.Time     // time for the recency score: UpdatedAt of a fact, CreatedAt of a turn or summary
+	StatedAt          time.Time     // time to which relative dates in the text refer: ObservedAt of a fact, CreatedAt of a turn or summary
+	Role              Role          // role of a turn's speaker; RoleUser for a fact about the user
+	Speaker           string        // Name of a turn, or Subject of a fact
+	Confidence        float64       // confidence of a fact; 1 for turns
+	TextFlags         TextFlags     // properties of the memory's text
+	OpensConversation bool          // the memory is the first turn of its conversation
+	Classes           uint32        // bit set of the classes of things in the text; package recall defines them
+	Dates             []PartialDate // dates in the text, with relative dates resolved
+	Vector            []uint16      // as float16 or in the searcher's packed form, to detect redundant candidates; may be nil; read-only
+	Measures          Measures
+	Misspelt          []Misspelt // misspelt words of the question; shared by all candidates of a search, read-only
+	Score             float64    // the searcher's score
+	Why               Why        // changes of Score by package recall; nil from a searcher
 }
 
-// Misspelt is a word of a question that occurs in no memory, with its corrections.
+// Misspelt is a word of a question that is in no memory, with its corrections.
 type Misspelt struct {
 	Word  string   `json:"word"`  // in lower case
-	Meant []string `json:"meant"` // corrections; a searcher returns stems, as it searches for these
+	Meant []string `json:"meant"` // corrections; a searcher returns stems, since it searches for stems
 }
 
-// Measures holds a searcher's raw scores of a memory, 0 if absent. Word scores are BM25, scaled so
-// that 1 means that every word of the question occurs many times. Except for Own, the word scores
-// of a turn include the turns next to it.
+// Measures contains a searcher's raw scores of a memory, 0 if absent. Word scores are BM25, scaled so that 1
+// means that each word of the question occurs many times. Except for Own, the word scores of a turn include
+// words of the turns next to it.
 type Measures struct {
 	Lexical float32 // score of the question's words
-	Own     float32 // Lexical of only the memory's own text
+	Own     float32 // score of the question's words in the memory's own text
 	Related float32 // score of words related to the question's words
 	Vector  float32 // cosine similarity
 	Known   float32 // weighted share of the question's words that occur in any memory
-	Reply   float32 // Own of the question to which this turn replies
-	Session float32 // mean of the best Own in a turn's conversation
-	Peak    float32 // by how much Own exceeds Own of the turns around it
+	Reply   float32 // Own of the user turn that this assistant turn answers
+	Session float32 // mean of the highest Own scores in a turn's conversation
+	Peak    float32 // difference between Own and the Own of the neighboring turns
 }
 
-// Each calls yield for each score that is not 0, with the name that the score has in [Why].
+// Each calls yield for each score that is not 0, with the score's name in [Why].
 func (m *Measures) Each(yield func(name string, value float64)) {
 	for i, x := range [...]float32{m.Lexical, m.Own, m.Related, m.Vector, m.Known, m.Reply, m.Session, m.Peak} {
 		if x != 0 {
@@ -100,42 +99,42 @@ func (m *Measures) Each(yield func(name string, value float64)) {
 
 var measureNames = [...]string{"lexical", "own", "related", "vector", "known", "reply", "session", "peak"}
 
-// Marks are properties of a memory's text, independent of the question.
-type Marks uint8
+// TextFlags are properties of a memory's text that do not depend on the question.
+type TextFlags uint8
 
-// The marks.
+// The values of [TextFlags].
 const (
-	MarkAsks    Marks = 1 << iota // the text ends with a question mark
-	MarkTimes                     // the text mentions a time
-	MarkNumbers                   // the text mentions a number
-	MarkOther                     // the text is about someone other than the user
+	FlagQuestion    TextFlags = 1 << iota // the text ends with a question mark
+	FlagTime                              // the text mentions a time
+	FlagNumber                            // the text mentions a number
+	FlagOtherPerson                       // the text is about a person other than the user
 )
 
-// Moment is a year, a month of a year, or a day. Unknown parts are 0.
-type Moment struct {
+// PartialDate is a year, a month of a year, or a day. Unknown parts are 0.
+type PartialDate struct {
 	Year       int16
 	Month, Day int8
 }
 
 // Hit is a memory that a search returned.
 type Hit struct {
-	Memory Memory
-	Score  float64
-	Why    Why
-	Now    []Fact // for a turn: replacements of facts learned from it; without text if searches exclude that text
-	Before []Fact // for a fact: its predecessors, newest first, unless its text mentions them
+	Memory       Memory
+	Score        float64
+	Why          Why
+	Replacements []Fact // for a turn: facts that replaced facts learned from it; without text if searches exclude that text
+	Predecessors []Fact // for a fact: the facts that it replaced, newest first, unless its text mentions them
 }
 
-// Part is the number that one stage of a search contributed to a score.
-type Part struct {
+// ScorePart is the contribution of one stage of a search to a score.
+type ScorePart struct {
 	Name  string
 	Value float64
 }
 
-// Why explains a score: one part for each stage, in order. Its JSON is an object.
-type Why []Part
+// Why explains a score: one part for each stage, in the order of the stages. Its JSON is an object.
+type Why []ScorePart
 
-// Get returns the value of a part, 0 if there is none.
+// Get returns the value of a part, 0 if w has no part with this name.
 func (w Why) Get(name string) float64 {
 	for _, p := range w {
 		if p.Name == name {
@@ -145,7 +144,7 @@ func (w Why) Get(name string) float64 {
 	return 0
 }
 
-// With returns w with the part set: appended, or changed in place if the name exists.
+// With returns w with the named part set: appended, or changed in place if the part exists.
 func (w Why) With(name string, value float64) Why {
 	for i := range w {
 		if w[i].Name == name {
@@ -153,7 +152,7 @@ func (w Why) With(name string, value float64) Why {
 			return w
 		}
 	}
-	return append(w, Part{name, value})
+	return append(w, ScorePart{name, value})
 }
 
 // MarshalJSON writes an object whose keys are in the order of the stages.
@@ -180,7 +179,7 @@ func (w Why) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// isName reports whether a string needs no escaping in JSON; this is true for names of stages.
+// isName reports whether s needs no escaping in JSON. Names of stages never need escaping.
 func isName(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && c != '_' && c != '.' {
@@ -214,46 +213,47 @@ func (w *Why) UnmarshalJSON(data []byte) error {
 		if !ok {
 			return Errorf(Invalid, "why must be an object of numbers")
 		}
-		out = append(out, Part{text, value})
+		out = append(out, ScorePart{text, value})
 	}
 	*w = out
 	return nil
 }
 
-// ShownOf returns the ids of other owners' facts whose text the trace contains, by owner, without
+// OtherOwnersFacts returns the ids of other owners' facts whose text the trace contains, by owner, without
 // duplicates.
-func (t Trace) ShownOf() map[Owner][]string {
-	var of map[Owner][]string
+func (t Trace) OtherOwnersFacts() map[Owner][]string {
+	var byOwner map[Owner][]string
 	for _, h := range t.Hits {
-		if h.Kind != KindFact || h.Content == "" || h.Owner == "" || h.Owner == t.Owner || slices.Contains(of[h.Owner], h.ID) {
+		if h.Kind != KindFact || h.Content == "" || h.Owner == "" || h.Owner == t.Owner || slices.Contains(byOwner[h.Owner], h.ID) {
 			continue
 		}
-		if of == nil {
-			of = map[Owner][]string{}
+		if byOwner == nil {
+			byOwner = map[Owner][]string{}
 		}
-		of[h.Owner] = append(of[h.Owner], h.ID)
+		byOwner[h.Owner] = append(byOwner[h.Owner], h.ID)
 	}
-	return of
+	return byOwner
 }
 
-// Trace records one request: the question, what was found, dropped and injected, and why.
+// Trace records one request: its question, the candidates, and the injected and the dropped memories with
+// reasons.
 type Trace struct {
 	ID           string        `json:"id"`
 	Owner        Owner         `json:"owner"`
 	Conversation string        `json:"conversation,omitempty"`
-	Door         string        `json:"door"` // the entry point: "chat", "search", …
+	Door         string        `json:"door"` // entry point of the request: "chat", "search", …
 	Question     string        `json:"question"`
 	At           time.Time     `json:"at"`
-	Found        int           `json:"found"` // number of candidates
-	Hits         []TraceHit    `json:"hits"`
-	Cut          []TraceHit    `json:"cut,omitempty"`
-	Placement    string        `json:"placement,omitempty"`
+	Found        int           `json:"found"`                // number of candidates
+	Hits         []TraceHit    `json:"hits"`                 // injected memories
+	Cut          []TraceHit    `json:"cut,omitempty"`        // dropped memories
+	Placement    string        `json:"placement,omitempty"`  // position of the block in the request
 	Block        string        `json:"block,omitempty"`      // the injected text
-	Misspelt     []Misspelt    `json:"misspelt,omitempty"`   // corrected words of the question, with the words of hits that matched instead
-	Degraded     []string      `json:"degraded,omitempty"`   // skipped components, and the reasons
+	Misspelt     []Misspelt    `json:"misspelt,omitempty"`   // misspelt words of the question, each with the words of hits that matched instead
+	Degraded     []string      `json:"degraded,omitempty"`   // components that were skipped, with reasons
 	Remembered   bool          `json:"remembered,omitempty"` // the question's vector came from the cache
-	Reranked     int           `json:"reranked,omitempty"`   // candidates that the reranker read in time
-	RerankOf     int           `json:"rerank_of,omitempty"`  // candidates that were sent to the reranker
+	Reranked     int           `json:"reranked,omitempty"`   // number of candidates that the reranker scored in time
+	RerankOf     int           `json:"rerank_of,omitempty"`  // number of candidates sent to the reranker
 	Took         time.Duration `json:"took_ns"`
 }
 
@@ -262,8 +262,8 @@ type TraceHit struct {
 	ID      string  `json:"id"`
 	Kind    Kind    `json:"kind"`
 	Content string  `json:"content,omitempty"`
-	Owner   Owner   `json:"owner,omitempty"` // owner in whose memory it was found, if not the trace's owner
+	Owner   Owner   `json:"owner,omitempty"` // owner in whose memory it was found; empty for the trace's owner
 	Score   float64 `json:"score"`
 	Why     Why     `json:"why"`
-	Cut     string  `json:"cut,omitempty"` // the stage that dropped it
+	Cut     string  `json:"cut,omitempty"` // name of the stage that dropped it; empty if injected
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Role is the speaker's role, with the names of the OpenAI chat format.
+// Role is the speaker's role, with the names of the OpenAI chat completions API.
 type Role string
 
-// The roles. A developer message is stored with the role System.
+// The roles of speakers. A developer message is stored with RoleSystem.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
@@ -23,11 +23,11 @@ const (
 // Turn is one message of a conversation, verbatim. After it is stored, only Status and LearnedAt
 // change.
 //
-// A conversation is a tree of turns: Parent is the previous turn, and the active turns are the
-// current path from the first to the last. Chain is a hash of the path up to and including the
-// turn, so that one look-up finds the stored turns of a resent chat. For this purpose tool results
-// and assistant turns that only call tools are stored too, with role tool or an empty Content; a
-// setting decides whether the content of tools is stored.
+// A conversation is a tree of turns. Parent is the id of the previous turn; the active turns are the current
+// path from the root. Chain is a hash of the path up to and including the turn, which finds the stored turns
+// of a resent chat with one lookup. For this lookup, tool results and assistant turns that only call tools
+// are stored too, with RoleTool or an empty Content. A setting decides whether the content of tool results is
+// stored.
 type Turn struct {
 	ID           string    `json:"id"`
 	Owner        Owner     `json:"owner"`
@@ -38,27 +38,27 @@ type Turn struct {
 	Parent       string    `json:"parent,omitempty" bson:"parent,omitempty"`
 	Chain        string    `json:"-"`
 	Role         Role      `json:"role"`
-	Name         string    `json:"name,omitempty" bson:"name,omitempty"` // the speaker, if the message names one
+	Name         string    `json:"name,omitempty" bson:"name,omitempty"` // name of the speaker; "" if the message has none
 	Content      string    `json:"content"`
-	Ref          string    `json:"ref,omitempty" bson:"ref,omitempty"` // id set by the caller or by the upstream
+	Ref          string    `json:"ref,omitempty" bson:"ref,omitempty"` // id set by the caller or the upstream server
 	Status       Status    `json:"status"`
 	CreatedAt    time.Time `json:"created_at" bson:"created"`                    // time of the message
 	RecordedAt   time.Time `json:"recorded_at" bson:"recorded"`                  // time of writing; set by the store
-	LearnedAt    time.Time `json:"learned_at,omitzero" bson:"learned"`           // time of the run that learned from the turn
-	NoLearn      bool      `json:"no_learn,omitempty" bson:"no_learn,omitempty"` // never learn from the turn: it is older than Loci, or the request forbids it
-	History      bool      `json:"history,omitempty" bson:"history,omitempty"`   // a client sent the turn as history; Loci did not observe it, so searches exclude it
-	Given        string    `json:"-" bson:"given,omitempty"`                     // the memories that Loci added to the request, without text; used by the engine
+	LearnedAt    time.Time `json:"learned_at,omitzero" bson:"learned"`           // time of the run that learned from the turn; zero if none has
+	NoLearn      bool      `json:"no_learn,omitempty" bson:"no_learn,omitempty"` // never learn from the turn: it was sent before Loci was used, or the request forbids learning
+	History      bool      `json:"history,omitempty" bson:"history,omitempty"`   // a client sent the turn as history that did not go through Loci; searches exclude it
+	Injected     string    `json:"-" bson:"given,omitempty"`                     // memories that Loci added to the request: ids, dates and checksums, no text; used by the engine
 	Version      int64     `json:"-"`
 
-	// Foreign lists the parts of Content that the named author did not write, if only the request
-	// showed this: another speaker's text, text that Loci passed on, a template.
+	// Foreign lists the parts of Content that the turn's author did not write, if only the request showed
+	// this: another speaker's text, text injected by Loci, a template.
 	Foreign Ranges `json:"foreign,omitempty" bson:"foreign,omitempty"`
 }
 
-// Ranges is an ordered list of byte ranges of a text: "0-45,80-120" has [0, 45) and [80, 120).
+// Ranges is an ordered list of byte ranges of a text: "0-45,80-120" means [0, 45) and [80, 120).
 type Ranges string
 
-// With returns the ranges with [start, end) appended.
+// With returns r with the range [start, end) appended.
 func (r Ranges) With(start, end int) Ranges {
 	if r != "" {
 		r += ","
@@ -66,60 +66,58 @@ func (r Ranges) With(start, end int) Ranges {
 	return r + Ranges(fmt.Sprintf("%d-%d", start, end))
 }
 
-// Within yields start and end of each range, clipped to a text of this length. Invalid ranges are
-// skipped.
+// Within yields start and end of each range, clipped to the length of the text. Invalid ranges are skipped.
 func (r Ranges) Within(length int) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		for part := range strings.SplitSeq(string(r), ",") {
 			from, to, _ := strings.Cut(part, "-")
 			start, err := strconv.Atoi(from)
-			end, wrong := strconv.Atoi(to)
-			if err == nil && wrong == nil && 0 <= start && start <= min(end, length) && !yield(start, min(end, length)) {
+			end, endErr := strconv.Atoi(to)
+			if err == nil && endErr == nil && 0 <= start && start <= min(end, length) && !yield(start, min(end, length)) {
 				return
 			}
 		}
 	}
 }
 
-// RecallModel is the name of the built-in model that answers from memory. Its turns have this name
-// too.
+// RecallModel is the name of the built-in model that answers chats from memory. Its turns have this name too.
 const RecallModel = "loci/recall"
 
-// EmbedModel is the API's name of Loci's own embedder. It returns vectors and cannot answer chats.
+// EmbedModel is the name of Loci's own embedder in the API. It embeds texts and cannot answer chats.
 const EmbedModel = "loci/embed"
 
-// Tells reports whether the turn may contain information about the user. Tool results and
-// instructions do not, the built-in model only repeats memory, and the author of imported history
-// is unknown. Such turns are stored, but searches exclude them.
-func (t *Turn) Tells() bool {
+// Informative reports whether the turn may contain information about the user. It is false for tool results
+// and instructions, for the built-in model, which only repeats memory, and for history, which may have
+// another author. Such turns are stored, but searches exclude them.
+func (t *Turn) Informative() bool {
 	return !t.History && t.Role != RoleTool && t.Role != RoleSystem && t.Name != RecallModel
 }
 
-// Conversation is a thread of turns. A [ConversationMark] changes Title, Contexts, Rules and
-// Status; the store sets the other fields.
+// Conversation is a conversation's stored fields, without its turns. A [ConversationState] changes Title,
+// Contexts, Rules and Status; the store sets the other fields.
 type Conversation struct {
 	ID           string    `json:"id" bson:"session_id"`
 	Owner        Owner     `json:"owner"`
 	Project      string    `json:"project,omitempty" bson:"project,omitempty"`
 	Agent        string    `json:"agent,omitempty" bson:"agent,omitempty"`
 	Title        string    `json:"title,omitempty" bson:"title,omitempty"`
-	Contexts     []string  `json:"contexts,omitempty" bson:"contexts,omitempty"` // ids of attached contexts
-	Rules        string    `json:"rules,omitempty" bson:"rules,omitempty"`
-	Status       Status    `json:"status"`                 // active, or retired if deleted; "" counts as active in a batch
-	MessageCount int       `json:"message_count" bson:"-"` // number of active user and assistant turns; set by the store
+	Contexts     []string  `json:"contexts,omitempty" bson:"contexts,omitempty"` // ids of the attached documents
+	Rules        string    `json:"rules,omitempty" bson:"rules,omitempty"`       // instructions for this conversation
+	Status       Status    `json:"status"`                                       // active, or retired if the conversation is deleted; "" in a batch means active
+	MessageCount int       `json:"message_count" bson:"-"`                       // number of active user and assistant turns; set by the store
 	CreatedAt    time.Time `json:"created_at" bson:"created"`
 	UpdatedAt    time.Time `json:"updated_at" bson:"updated"`
-	Version      int64     `json:"-"` // version of the last change of the mark; 0 if it never changed
+	Version      int64     `json:"-"` // version of the last change of title, contexts, rules or status; 0 if there was none
 }
 
-// Mark returns the part of the conversation that can change.
-func (c Conversation) Mark() ConversationMark {
-	return ConversationMark{ID: c.ID, Title: c.Title, Contexts: slices.Clone(c.Contexts), Rules: c.Rules, Status: c.Status}
+// State returns the part of the conversation that can change.
+func (c Conversation) State() ConversationState {
+	return ConversationState{ID: c.ID, Title: c.Title, Contexts: slices.Clone(c.Contexts), Rules: c.Rules, Status: c.Status}
 }
 
-// ConversationMark is the part of a conversation that can change. The turns of a retired
-// conversation keep their own statuses.
-type ConversationMark struct {
+// ConversationState is the part of a conversation that can change. Turns of a retired conversation retain
+// their own statuses.
+type ConversationState struct {
 	ID       string   `json:"id"`
 	Title    string   `json:"title,omitempty"`
 	Contexts []string `json:"contexts,omitempty"`

@@ -32,7 +32,7 @@ const (
 // Chat runs trial sets with the models and recall settings of c. It records each person's chats through the proxy,
 // then sends every message, bare and in each surrounding, in read mode. facts is [FactsByRules] or [FactsGiven].
 func Chat(ctx context.Context, persons []ChatPerson, c config.Config, facts string) (report ChatReport, err error) {
-	report = ChatReport{TopK: core.Options{TopK: c.Recall.TopK}.Most(true), counts: map[string]int{}}
+	report = ChatReport{TopK: core.Options{TopK: c.Recall.TopK}.DefaultTopK(true), counts: map[string]int{}}
 	trial, err := openChatTrial(ctx, c, facts)
 	if err != nil {
 		return report, err
@@ -350,7 +350,7 @@ func (r *chatRun) probe(ctx context.Context, m ChatMessage, message, kind, aroun
 	if around == "" {
 		r.bare = answered
 		add("core", "", count(len(core) > 0))
-		add("tokens", "", text.Tokens(block))
+		add("tokens", "", text.EstimateTokens(block))
 		if m.Kind == "direct" {
 			add("messages", "direct", 1)
 			add("answered", "direct", count(answered))

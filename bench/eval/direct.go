@@ -19,7 +19,7 @@ type Direct struct {
 	Without func(*recall.Query, []memory.Candidate)
 
 	mu    sync.Mutex // guards the fields below
-	items map[memory.Owner][]memory.Item
+	items map[memory.Owner][]memory.IndexItem
 	built map[memory.Owner]*index.Snapshot // of all items of an owner; nil: not yet
 }
 
@@ -36,7 +36,7 @@ func (d *Direct) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) e
 		counts[item.Memory.Turn.Conversation]++
 	}
 	for _, t := range turns {
-		item := memory.Item{Version: int64(len(items) + 1), Memory: memory.Memory{Turn: &memory.Turn{
+		item := memory.IndexItem{Version: int64(len(items) + 1), Memory: memory.Memory{Turn: &memory.Turn{
 			ID: t.Ref, Owner: owner, Conversation: t.Session, Index: counts[t.Session], Role: t.Role, Name: t.Name,
 			Content: t.Content, Status: memory.Active, CreatedAt: t.At, RecordedAt: t.At,
 		}}}
@@ -53,7 +53,7 @@ func (d *Direct) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) e
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.items == nil {
-		d.items, d.built = map[memory.Owner][]memory.Item{}, map[memory.Owner]*index.Snapshot{}
+		d.items, d.built = map[memory.Owner][]memory.IndexItem{}, map[memory.Owner]*index.Snapshot{}
 	}
 	d.items[owner], d.built[owner] = items, nil
 	return nil
@@ -74,9 +74,9 @@ func (d *Direct) Candidates(
 	ctx context.Context, owner memory.Owner, question string,
 ) (q recall.Query, found []memory.Candidate, err error) {
 	q = recall.NewQuery(question, afterAll, recall.QueryOptions{})
-	s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: q.Text, Weights: q.Weights, Now: afterAll}
+	s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: q.SearchText, TermWeights: q.TermWeights, Now: afterAll}
 	if d.Embedder != nil {
-		v, err := d.Embedder.Embed(ctx, memory.AsQuestion, q.Near)
+		v, err := d.Embedder.Embed(ctx, memory.AsQuestion, q.EmbedText)
 		if err != nil {
 			return q, nil, fmt.Errorf("embed question: %w", err)
 		}
@@ -111,7 +111,7 @@ func (d *Direct) Search(ctx context.Context, owner memory.Owner, question string
 func (d *Direct) options() recall.Options {
 	o := d.Options
 	if e, ok := d.Embedder.(interface{ OfWords() bool }); ok {
-		o.WordBased = e.OfWords()
+		o.IsWordBased = e.OfWords()
 	}
 	return o
 }

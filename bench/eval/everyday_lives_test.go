@@ -190,7 +190,7 @@ func says(fact, words string) bool {
 
 // hedged reports whether a fact is negated, a wish or uncertain.
 func hedged(fact string) bool {
-	return text.Negated(fact) || slices.ContainsFunc(strings.Fields(fact), func(w string) bool {
+	return text.HasNegation(fact) || slices.ContainsFunc(strings.Fields(fact), func(w string) bool {
 		return slices.Contains([]string{"wants", "considering", "thinking", "hopes", "might", "sold", "left", "cancelled"}, w)
 	})
 }

@@ -42,7 +42,7 @@ func TestIndexFromStoreFindsTheSame(t *testing.T) {
 				t.Cleanup(func() { _ = s.Close() })
 				questions := fillAll(t, s, turns)
 				options := index.Options{Model: embed.Lexical{}.Fingerprint()}
-				lean, whole := index.New(s, options), index.New(struct{ memory.Source }{s}, options)
+				lean, whole := index.New(s, options), index.New(struct{ memory.IndexSource }{s}, options)
 				defer func() { _, _ = lean.Close(), whole.Close() }()
 				for _, q := range questions {
 					got, err := lean.Search(t.Context(), q)

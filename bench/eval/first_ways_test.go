@@ -65,10 +65,10 @@ func firstQuestionTakesFewRoundTrips(t *testing.T, pgvector bool) {
 	var w ways
 	schema := pgtest.Schema
 	if pgvector {
-		schema = func(t testing.TB) string { return pgtest.Vector(t, true) }
+		schema = func(t testing.TB) string { return pgtest.VectorDatabase(t, true) }
 	}
-	address, _ := pgtest.Way(t, schema(t), w.carry)
-	s, err := sqlstore.OpenPostgres(t.Context(), pgtest.With(address, "sslmode", "disable"), sqlstore.Options{})
+	address, _ := pgtest.Proxy(t, schema(t), w.carry)
+	s, err := sqlstore.OpenPostgres(t.Context(), pgtest.WithParameter(address, "sslmode", "disable"), sqlstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +76,11 @@ func firstQuestionTakesFewRoundTrips(t *testing.T, pgvector bool) {
 	x := index.New(s, index.Options{Model: model.Fingerprint()})
 	searcher := memory.Searcher(x)
 	if pgvector {
-		offload := retrieve.NewOffload(s, index.Options{Model: model.Fingerprint()}, s, retrieve.OffloadOptions{Above: 1 << 20, Log: slog.New(slog.DiscardHandler)})
+		offload := retrieve.NewOffload(s, index.Options{Model: model.Fingerprint()}, s, retrieve.OffloadOptions{AboveBytes: 1 << 20, Log: slog.New(slog.DiscardHandler)})
 		defer func() { _ = offload.Close() }()
 		searcher = offload
 	}
-	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Recall: core.Rules{Bootstrap: 5}})
+	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Recall: core.RecallRules{BootstrapBelow: 5}})
 	defer func() { e.Close(); _, _ = x.Close(), s.Close() }()
 	said := talk.New(1).Sentences(100)
 	v, err := model.Embed(t.Context(), memory.AsDocument, said...)

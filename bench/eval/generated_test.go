@@ -95,7 +95,7 @@ func measured(t *testing.T, target Target, set Dataset, pooled bool) Report {
 // refused: order is one thing, refusal another.
 func direct(without func(*recall.Query, []memory.Candidate)) *Direct {
 	none := 0.0
-	return &Direct{Embedder: embed.Lexical{}, Without: without, Options: recall.Options{Answered: &none, Threshold: &none}}
+	return &Direct{Embedder: embed.Lexical{}, Without: without, Options: recall.Options{MinAnswerRelevance: &none, MinRelevance: &none}}
 }
 
 // leastMRR is what each kind of question reaches at least; recall as it is reaches 0.82 by synonyms beside a name and
@@ -129,7 +129,7 @@ func TestLimitsFailWhenAStageIsBroken(t *testing.T) {
 	change := func(by func(*memory.Measures)) func(*recall.Query, []memory.Candidate) {
 		return func(_ *recall.Query, list []memory.Candidate) {
 			for i := range list {
-				by(&list[i].Found)
+				by(&list[i].Measures)
 			}
 		}
 	}
@@ -142,7 +142,7 @@ func TestLimitsFailWhenAStageIsBroken(t *testing.T) {
 		{"neighbours", "reply", direct(change(func(m *memory.Measures) { m.Lexical = m.Own }))},
 		{"replies", "reply", direct(change(func(m *memory.Measures) { m.Reply = 0 }))},
 		{"synonyms", "synonym", direct(change(func(m *memory.Measures) { m.Related = 0 }))},
-		{"dates", "date meant", direct(func(q *recall.Query, _ []memory.Candidate) { q.Dates = nil })},
+		{"dates", "date meant", direct(func(q *recall.Query, _ []memory.Candidate) { q.Periods = nil })},
 		{"speakers", "speaker", direct(func(_ *recall.Query, list []memory.Candidate) {
 			for i := range list {
 				list[i].Speaker = ""

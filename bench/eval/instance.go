@@ -34,7 +34,7 @@ func OpenInstance(
 ) (*Instance, error) {
 	flags := map[string]string{"store": "memory", "learn.trust": "always"}
 	maps.Copy(flags, settings)
-	own, err := c.ForBench(flags)
+	own, err := c.BenchConfig(flags)
 	if err != nil {
 		return nil, err
 	}

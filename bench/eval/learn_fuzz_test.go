@@ -117,7 +117,7 @@ func newFuzz(t *testing.T, seed uint64, durable bool) *fuzz {
 	}
 	f.model = newWildModel(t, seed)
 	var err error
-	if f.client, err = llm.New(llm.Options{BaseURL: f.model.URL + "/v1", Model: "wild", Timeout: wildSilence / 2, Patience: time.Millisecond}); err != nil {
+	if f.client, err = llm.New(llm.Options{BaseURL: f.model.URL + "/v1", Model: "wild", Timeout: wildSilence / 2, RetryTimeout: time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	f.start()
@@ -141,11 +141,11 @@ func newFuzz(t *testing.T, seed uint64, durable bool) *fuzz {
 func (f *fuzz) give(p *fuzzPerson) {
 	ctx := f.t.Context()
 	for i, note := range []string{"User keeps a " + canaryMemory + " under the desk", "User's favourite " + canaryMemory + " is the green one"} {
-		if _, _, err := f.engine.Curate.Remember(ctx, p.owner, curate.Note{Content: note, Core: memory.Pin(i == 0)}, memory.Author{Kind: memory.ByPerson, Name: p.owner.Name()}); err != nil {
+		if _, _, err := f.engine.Curate.Remember(ctx, p.owner, curate.FactInput{Content: note, Core: memory.Pin(i == 0)}, memory.Author{Kind: memory.ByPerson, Name: p.owner.Name()}); err != nil {
 			f.t.Fatal(err)
 		}
 	}
-	told := exchange.Talk{Conversation: "before"}
+	told := exchange.IngestRequest{Conversation: "before"}
 	for _, thing := range fuzzThings {
 		told.Messages = append(told.Messages, exchange.Message{Role: memory.RoleUser, Content: fmt.Sprintf("I have a %s %s in the cellar, and I like %s.", canaryMemory, thing, thing)})
 	}
@@ -163,7 +163,7 @@ func (f *fuzz) start() {
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: f.clock.Now, Wake: func() {},
 	}, core.Options{
 		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
-		LearnAfter: core.AfterExchange, Rules: true, MaxText: 1 << 20,
+		LearnAfter: core.AfterExchange, LearnByRules: true, MaxText: 1 << 20,
 	})
 	f.engine = e
 	f.close = func() {

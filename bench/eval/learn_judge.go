@@ -170,7 +170,7 @@ func alike(a, b string) float64 {
 		n += count(tb[t])
 	}
 	few := float64(n) < alikeFrom*float64(len(ta)) || n < min(alikeTerms, len(ta))
-	if few || len(ta) == 0 || text.Negated(a) != text.Negated(b) {
+	if few || len(ta) == 0 || text.HasNegation(a) != text.HasNegation(b) {
 		return 0
 	}
 	words, numbers := map[string]bool{"user": true, "users": true, "s": true}, text.Numbers(b)
@@ -212,7 +212,7 @@ func terms(s string) map[string]bool {
 func undated(s string) string {
 	var b strings.Builder
 	last := 0
-	for _, d := range text.Resolve(s, time.Time{}) {
+	for _, d := range text.ResolveDates(s, time.Time{}) {
 		b.WriteString(s[last:d.Start])
 		last = d.End
 	}

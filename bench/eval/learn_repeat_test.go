@@ -205,7 +205,7 @@ func everySentence(user string) string {
 	_, turns, _ := strings.Cut(user, "The turns:")
 	for line := range strings.Lines(turns) {
 		for _, span := range text.Sentences(line) {
-			if s := strings.TrimSpace(span.Of(line)); len(s) >= 8 && !strings.HasPrefix(s, "[") && !strings.HasSuffix(s, "?") {
+			if s := strings.TrimSpace(span.Slice(line)); len(s) >= 8 && !strings.HasPrefix(s, "[") && !strings.HasSuffix(s, "?") {
 				said := you.Replace(thirdPerson(strings.TrimLeft(s, "-*•> 0123456789.")))
 				facts = append(facts, map[string]any{"text": said, "quote": s, "subject": "user", "confidence": 0.9})
 			}

@@ -23,15 +23,15 @@ import (
 // facts, reads them all at once, and verifies before the write that they are unchanged.
 func TestLearningTakesFewRoundTrips(t *testing.T) {
 	var w ways
-	address, _ := pgtest.Way(t, pgtest.Schema(t), w.carry)
-	s, err := sqlstore.OpenPostgres(t.Context(), pgtest.With(address, "sslmode", "disable"), sqlstore.Options{})
+	address, _ := pgtest.Proxy(t, pgtest.Schema(t), w.carry)
+	s, err := sqlstore.OpenPostgres(t.Context(), pgtest.WithParameter(address, "sslmode", "disable"), sqlstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	model := embed.Lexical{}
 	x := index.New(s, index.Options{Model: model.Fingerprint()})
 	searcher := struct{ memory.Searcher }{x} // which reads nothing ahead, at a time of its own
-	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Rules: true})
+	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, LearnByRules: true})
 	defer func() { e.Close(); _, _ = x.Close(), s.Close() }()
 	talk, owner := talk.New(6), memory.User("default", "ana")
 	claim, learn := int64(math.MaxInt64), int64(math.MaxInt64)

@@ -30,7 +30,7 @@ func TestOffloadRanksAsTheIndexDoes(t *testing.T) {
 		t.Skip("measures for some seconds; run without -short")
 	}
 	set := devSets(t)[0]
-	s, err := sqlstore.OpenPostgres(t.Context(), pgtest.Vector(t, true), sqlstore.Options{})
+	s, err := sqlstore.OpenPostgres(t.Context(), pgtest.VectorDatabase(t, true), sqlstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,18 +67,18 @@ func TestOffloadRanksAsTheIndexDoes(t *testing.T) {
 	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	best := func(by memory.Searcher, q Question) (ids []string, took time.Duration) {
 		query := recall.NewQuery(q.Text, now, recall.QueryOptions{})
-		v, err := model.Embed(t.Context(), memory.AsQuestion, query.Near)
+		v, err := model.Embed(t.Context(), memory.AsQuestion, query.EmbedText)
 		if err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		found, err := by.Search(t.Context(), memory.Search{Scopes: []memory.Scope{{Owner: memtest.Ana}}, Text: query.Text, Vector: v[0], Now: now, Limit: 200})
+		found, err := by.Search(t.Context(), memory.Search{Scopes: []memory.Scope{{Owner: memtest.Ana}}, Text: query.SearchText, Vector: v[0], Now: now, Limit: 200})
 		took = time.Since(began)
 		if err != nil {
 			t.Fatal(err)
 		}
 		none := 0.0
-		kept, _ := recall.Rank(query, found, recall.Options{Limit: 10, Threshold: &none}, now)
+		kept, _ := recall.Rank(query, found, recall.Options{Limit: 10, MinRelevance: &none}, now)
 		for _, c := range kept {
 			ids = append(ids, c.ID)
 		}

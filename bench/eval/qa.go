@@ -95,7 +95,7 @@ func (c Conversation) fill(q Question, found []Found, budget int) (context strin
 			continue
 		}
 		line := c.Turns[i].line()
-		if tokens := text.Tokens(line); tokens <= budget {
+		if tokens := text.EstimateTokens(line); tokens <= budget {
 			budget -= tokens
 			lines[i], there[f.Ref], there[c.Turns[i].Session] = line, true, true
 		}

@@ -91,7 +91,9 @@ func TestOnlyOneHalfOfLoCoMoIsAsked(t *testing.T) {
 	}
 }
 
-func qaSays(prompt, text string) memtest.Line { return memtest.Line{Prompt: prompt, Text: text} }
+func qaSays(prompt, text string) memtest.ScriptLine {
+	return memtest.ScriptLine{Prompt: prompt, Text: text}
+}
 
 // qaMeasure returns a measure of all rows.
 func qaMeasure(rows []QARow, part string) float64 {
@@ -106,12 +108,12 @@ func qaMeasure(rows []QARow, part string) float64 {
 func TestEachAnswerIsJudgedAndWritten(t *testing.T) {
 	down := memory.Errorf(memory.Unavailable, "the server is down")
 	for _, test := range []struct {
-		lines   []memtest.Line
+		lines   []memtest.ScriptLine
 		errs    []string // of each row
 		figures map[string]float64
 	}{
 		{
-			[]memtest.Line{
+			[]memtest.ScriptLine{
 				qaSays("qa_answer", "Mira"), qaSays("qa_judge", wrong), qaSays("qa_answer", "Yes."), qaSays("qa_judge", "So be it: "+right),
 				qaSays("qa_answer", "The notes do not say."), qaSays("qa_judge", refusal),
 			},
@@ -119,7 +121,7 @@ func TestEachAnswerIsJudgedAndWritten(t *testing.T) {
 			map[string]float64{"accuracy": 0.5, "refused": 0, "unanswerable refused": 1, "failed": 0},
 		},
 		{
-			[]memtest.Line{
+			[]memtest.ScriptLine{
 				{Prompt: "qa_answer", Err: down}, qaSays("qa_answer", "Yes."), qaSays("qa_judge", `{"correct": "perhaps"}`),
 				qaSays("qa_answer", "A tram."), qaSays("qa_judge", wrong),
 			},
@@ -148,7 +150,7 @@ func TestEachAnswerIsJudgedAndWritten(t *testing.T) {
 }
 
 func TestWrongKeyEndsTheRun(t *testing.T) {
-	model := memtest.NewLLM(memtest.Line{Err: memory.Errorf(memory.Unavailable, "it answered 401"), Always: true})
+	model := memtest.NewLLM(memtest.ScriptLine{Err: memory.Errorf(memory.Unavailable, "it answered 401"), Always: true})
 	var out bytes.Buffer
 	err := Reader{Answer: model, Judge: model, Out: &out, Workers: 4}.Ask(t.Context(), slices.Repeat(qaRows(t, 100)[:1], 50))
 	if err == nil || !strings.Contains(err.Error(), "10 questions in a row failed") || bytes.Count(out.Bytes(), []byte("\n")) > 20 {

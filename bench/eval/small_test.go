@@ -64,7 +64,7 @@ func fewFacts(t *testing.T) (answered, refused float64, report string) {
 	t.Helper()
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	owner := memory.User(memory.DefaultNamespace, "few")
-	var items []memory.Item
+	var items []memory.IndexItem
 	asked := map[string]string{}
 	var questions []string
 	for i, line := range strings.Split(strings.TrimSpace(known), "\n") {
@@ -74,7 +74,7 @@ func fewFacts(t *testing.T) (answered, refused float64, report string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		items = append(items, memory.Item{ID: id, Version: int64(i + 1), Vector: v[0], Memory: memory.Memory{Fact: &memory.Fact{
+		items = append(items, memory.IndexItem{ID: id, Version: int64(i + 1), Vector: v[0], Memory: memory.Memory{Fact: &memory.Fact{
 			ID: id, Scope: memory.Scope{Owner: owner}, Content: parts[0], Subject: "user", Status: memory.Active, Confidence: 1,
 			ObservedAt: now.AddDate(0, 0, -i), CreatedAt: now.AddDate(0, 0, -i), UpdatedAt: now.AddDate(0, 0, -i),
 		}}})
@@ -86,11 +86,11 @@ func fewFacts(t *testing.T) (answered, refused float64, report string) {
 	ix := index.Build(items)
 	hits := func(question string) []string {
 		q := recall.NewQuery(question, now, recall.QueryOptions{})
-		v, err := embed.Lexical{}.Embed(context.Background(), memory.AsQuestion, q.Text)
+		v, err := embed.Lexical{}.Embed(context.Background(), memory.AsQuestion, q.SearchText)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := ix.Search(context.Background(), memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: q.Text, Vector: v[0], Now: now})
+		found, err := ix.Search(context.Background(), memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: q.SearchText, Vector: v[0], Now: now})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,9 +29,9 @@ var stores = []struct {
 }{
 	{"sqlite", func(testing.TB) map[string]string { return map[string]string{"store": "sqlite"} }},
 	{"memory", func(testing.TB) map[string]string { return map[string]string{"store": "memory"} }},
-	{"postgres", func(t testing.TB) map[string]string { return map[string]string{"store": pgtest.Fresh(t)} }},
+	{"postgres", func(t testing.TB) map[string]string { return map[string]string{"store": pgtest.NewSchema(t)} }},
 	{"pgvector", func(t testing.TB) map[string]string {
-		return map[string]string{"store": pgtest.Vector(t, true), "index.offload_above": "16KiB"}
+		return map[string]string{"store": pgtest.VectorDatabase(t, true), "index.offload_above": "16KiB"}
 	}},
 	{"chroma", func(t testing.TB) map[string]string {
 		return map[string]string{"store": "sqlite", "chroma.url": chromatest.Start(t).URL}

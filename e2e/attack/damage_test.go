@@ -138,7 +138,7 @@ func damageOutcome(t *testing.T, dir string, whole map[string]string) (first, la
 	}
 	defer s.stop()
 	first = damageCompare(s, whole)
-	for until := time.Now().Add(5 * time.Second); time.Now().Before(until) && !strings.Contains(s.log(), "the database was checked") && damageReady(s); {
+	for until := time.Now().Add(5 * time.Second); time.Now().Before(until) && !strings.Contains(s.log(), "checked the database") && damageReady(s); {
 		time.Sleep(20 * time.Millisecond)
 	}
 	return first, damageCompare(s, whole)

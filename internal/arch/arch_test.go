@@ -16,7 +16,7 @@ func TestHouseKeepsItsPlan(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
 		t.Fatalf("the repository's root is not at %s: %v", root, err)
 	}
-	broken, _, err := check(root, house)
+	broken, _, err := check(root, lociRules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, is, err := check(filepath.Join("..", ".."), house)
+	_, is, err := check(filepath.Join("..", ".."), lociRules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, line := range may.broken(is) {
+	for _, line := range may.violations(is) {
 		t.Error(line)
 	}
 }
@@ -61,7 +61,7 @@ func TestBudgetFindsGrowthAndSlack(t *testing.T) {
 		t.Fatal(err)
 	}
 	packages := map[string]size{"a": {5001, 24990}, "b": {3900, 20000}, "c": {941, 4499}, "new": {10, 100}}
-	types := map[string]shape{"a.Wide": {methods: 65, fields: 42}, "a.Deep": {methods: 3, fields: 26}}
+	types := map[string]typeShape{"a.Wide": {methods: 65, fields: 42}, "a.Deep": {methods: 3, fields: 26}}
 	want := []string{
 		"a: 5001 lines, 24990 tokens; its budget is 5000, 25000",
 		"b: 3900 lines, 20000 tokens; lower its budget of 4000, 20000",
@@ -72,7 +72,7 @@ func TestBudgetFindsGrowthAndSlack(t *testing.T) {
 		"type:a.Was: 0 methods, 0 fields; lower its budget of 41, 3",
 		"type:a.Wide: 65 methods, 42 fields; its budget is 64, 42",
 	}
-	if diff := cmp.Diff(want, may.broken(newBudget(packages, types))); diff != "" {
+	if diff := cmp.Diff(want, may.violations(newBudget(packages, types))); diff != "" {
 		t.Errorf("broken (-want +got):\n%s", diff)
 	}
 	if _, err := may.lowered(newBudget(map[string]size{"a": {10001, 1}}, nil)); err == nil {
@@ -86,14 +86,14 @@ func TestBudgetFindsGrowthAndSlack(t *testing.T) {
 	if diff := cmp.Diff(newBudget(packages, types), again, cmp.AllowUnexported(size{})); diff != "" || err != nil {
 		t.Errorf("read again (-want +got), error %v:\n%s", err, diff)
 	}
-	if got := measure([]byte("package a // here\n\nfunc f() { g(1); h() }\n")); got != (size{3, 16}) {
+	if got := measureFile([]byte("package a // here\n\nfunc f() { g(1); h() }\n")); got != (size{3, 16}) {
 		t.Errorf("measured %v", got)
 	}
 }
 
 // TestEveryBrokenRuleIsFound checks a module that breaks each rule once.
 func TestEveryBrokenRuleIsFound(t *testing.T) {
-	small := house
+	small := lociRules
 	got, _, err := check(filepath.Join("testdata", "house"), small)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestEveryBrokenRuleIsFound(t *testing.T) {
 	const own = "github.com/loci-memory/loci/"
 	want := []string{
 		"attic/attic.go: the folder attic is on no floor",
-		"internal/api/rest/rest.go: imports example.com/unknown: homes has no entry for this library",
+		"internal/api/rest/rest.go: imports example.com/unknown: importers has no entry for this library",
 		"internal/api/rest/rest.go: imports " + own + "internal/api/proxy: packages on the same floor must not import each other",
 		"internal/api/rest/rest.go: imports " + own + "internal/store/inmem: only the wiring and tests may import a concrete store",
 		"internal/learn/learn.go: imports " + own + "internal/recall: packages on the same floor must not import each other",
@@ -120,21 +120,21 @@ func TestEveryBrokenRuleIsFound(t *testing.T) {
 
 // TestViewsOfATypeCountAsThatType checks a struct whose methods are spread over several types.
 func TestViewsOfATypeCountAsThatType(t *testing.T) {
-	s := sizes{types: map[string]shape{
-		"a.Exchange": {methods: 35, fields: 26}, "a.placer": {methods: 20, base: "a.Exchange"}, "a.inner": {methods: 1, fields: 2, base: "a.placer"},
-		"a.Wire": {fields: 99, isWire: true}, "a.Store": {methods: 99}, "a.Small": {methods: maxMethods, fields: maxFields},
+	s := sizes{types: map[string]typeShape{
+		"a.Exchange": {methods: 35, fields: 26}, "a.placer": {methods: 20, embedded: "a.Exchange"}, "a.inner": {methods: 1, fields: 2, embedded: "a.placer"},
+		"a.Wire": {fields: 99, isEncoded: true}, "a.Store": {methods: 99}, "a.Small": {methods: maxMethods, fields: maxFields},
 	}}
-	got := s.large(map[string]string{"a.Store": "a contract"})
-	want := map[string]shape{"a.Exchange": {methods: 56, fields: 28}}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(shape{})); diff != "" {
+	got := s.largeTypes(map[string]string{"a.Store": "a contract"})
+	want := map[string]typeShape{"a.Exchange": {methods: 56, fields: 28}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(typeShape{})); diff != "" {
 		t.Errorf("large (-want +got):\n%s", diff)
 	}
 }
 
 // TestRulesNameFoldersOnFloors finds misspelled folders in the rules.
 func TestRulesNameFoldersOnFloors(t *testing.T) {
-	for _, dir := range slices.Concat(house.pure, house.bare, house.serial) {
-		if house.floor(dir) < 0 {
+	for _, dir := range slices.Concat(lociRules.withoutIO, lociRules.stdlibOnly, lociRules.withoutGoroutines) {
+		if lociRules.floor(dir) < 0 {
 			t.Errorf("%s is on no floor", dir)
 		}
 	}

@@ -14,13 +14,13 @@ import (
 // total is the name of the row with the sum of all packages.
 const total = "total"
 
-// size is the size of a package without tests: its lines, and its tokens without comments.
+// size is the size of a package without tests: its lines, and its Go tokens without comments.
 type size struct{ lines, tokens int }
 
-func (a size) plus(b size) size { return size{a.lines + b.lines, a.tokens + b.tokens} }
+func (a size) add(b size) size { return size{a.lines + b.lines, a.tokens + b.tokens} }
 
-// measure counts the lines and tokens of a Go file.
-func measure(text []byte) size {
+// measureFile counts the lines and tokens of a Go file.
+func measureFile(text []byte) size {
 	file := token.NewFileSet().AddFile("", -1, len(text))
 	var s scanner.Scanner
 	s.Init(file, text, nil, 0)
@@ -33,18 +33,18 @@ func measure(text []byte) size {
 	return size{bytes.Count(text, []byte("\n")), tokens}
 }
 
-// budget has the rows of budget.txt: the total, the packages, and the types over a limit with their methods and
-// fields.
+// budget has the rows of budget.txt by name: the total, the packages, and the types over a limit. For a type,
+// lines is the number of methods and tokens the number of fields.
 type budget map[string]size
 
-// typeRow is the prefix of the name of a type's row.
+// typeRow is the prefix of the names of rows for types.
 const typeRow = "type:"
 
-// newBudget returns the sizes of packages and large types as a budget.
-func newBudget(packages map[string]size, types map[string]shape) budget {
+// newBudget returns a budget with the sizes of packages and large types.
+func newBudget(packages map[string]size, types map[string]typeShape) budget {
 	b := maps.Clone(packages)
 	for _, s := range packages {
-		b[total] = b[total].plus(s)
+		b[total] = b[total].add(s)
 	}
 	for name, t := range types {
 		b[typeRow+name] = size{t.methods, t.fields}
@@ -82,14 +82,14 @@ func (b budget) String() string {
 	return text.String()
 }
 
-// broken lists the rows that exceed the budget, or are so far below it that it must be lowered. Packages may be
-// below by 1 % or 20 lines, and the total by 1 %.
-func (b budget) broken(house budget) (broken []string) {
+// violations lists the rows of current that exceed the budget, or are so far below that the budget must be
+// lowered. Packages may be 1 % or 20 lines below their budget, and the total 1 %.
+func (b budget) violations(current budget) (violations []string) {
 	names := maps.Clone(b)
-	maps.Copy(names, house)
+	maps.Copy(names, current)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		is, may := house[name], b[name]
-		slack, form := size{may.lines / 100, may.tokens / 100}, "%s: %d lines, %d tokens; %s %d, %d"
+		actual, allowed := current[name], b[name]
+		slack, form := size{allowed.lines / 100, allowed.tokens / 100}, "%s: %d lines, %d tokens; %s %d, %d"
 		switch {
 		case strings.HasPrefix(name, typeRow):
 			slack, form = size{}, "%s: %d methods, %d fields; %s %d, %d"
@@ -97,20 +97,20 @@ func (b budget) broken(house budget) (broken []string) {
 			slack = size{max(slack.lines, 20), max(slack.tokens, 150)}
 		}
 		switch {
-		case is.lines > may.lines || is.tokens > may.tokens:
-			broken = append(broken, fmt.Sprintf(form, name, is.lines, is.tokens, "its budget is", may.lines, may.tokens))
-		case is == size{} || is.lines < may.lines-slack.lines || is.tokens < may.tokens-slack.tokens:
-			broken = append(broken, fmt.Sprintf(form, name, is.lines, is.tokens, "lower its budget of", may.lines, may.tokens))
+		case actual.lines > allowed.lines || actual.tokens > allowed.tokens:
+			violations = append(violations, fmt.Sprintf(form, name, actual.lines, actual.tokens, "its budget is", allowed.lines, allowed.tokens))
+		case actual == size{} || actual.lines < allowed.lines-slack.lines || actual.tokens < allowed.tokens-slack.tokens:
+			violations = append(violations, fmt.Sprintf(form, name, actual.lines, actual.tokens, "lower its budget of", allowed.lines, allowed.tokens))
 		}
 	}
-	return broken
+	return violations
 }
 
-// lowered returns the current sizes as the new budget, or an error if the total rises.
-func (b budget) lowered(house budget) (budget, error) {
-	is, may := house[total], b[total]
-	if is.lines > may.lines || is.tokens > may.tokens {
+// lowered returns the current sizes as the new budget, or an error if they exceed the total.
+func (b budget) lowered(current budget) (budget, error) {
+	actual, allowed := current[total], b[total]
+	if actual.lines > allowed.lines || actual.tokens > allowed.tokens {
 		return nil, errors.New("the total may only fall: remove code first, or raise the row total by hand by the agreed number")
 	}
-	return house, nil
+	return current, nil
 }

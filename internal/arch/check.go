@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// check parses every Go file of the module at root. It returns one line per violation, ordered by file, and the
-// current sizes.
-func check(root string, r rules) ([]string, budget, error) {
-	var found []string
-	s := sizes{packages: map[string]size{}, types: map[string]shape{}}
+// check parses every Go file of the module at root. It returns a line for each violation, ordered by file, and
+// the current sizes.
+func check(root string, layout rules) ([]string, budget, error) {
+	var violations []string
+	s := sizes{packages: map[string]size{}, types: map[string]typeShape{}}
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -33,17 +33,17 @@ func check(root string, r rules) ([]string, budget, error) {
 		if err != nil {
 			return err
 		}
-		broken, err := r.file(name, filepath.ToSlash(rel))
-		found = append(found, broken...)
+		broken, err := layout.checkFile(name, filepath.ToSlash(rel))
+		violations = append(violations, broken...)
 		if err != nil || strings.HasSuffix(name, "_test.go") {
 			return err
 		}
-		return s.add(name, path.Dir(filepath.ToSlash(rel)))
+		return s.addFile(name, path.Dir(filepath.ToSlash(rel)))
 	})
-	return found, newBudget(s.packages, s.large(r.contracts)), err
+	return violations, newBudget(s.packages, s.largeTypes(layout.contracts)), err
 }
 
-// skipDir skips folders that the module's build does not include.
+// skipDir returns fs.SkipDir for folders that do not belong to the module's build.
 func skipDir(root, name, base string) error {
 	if name == root {
 		return nil
@@ -57,10 +57,10 @@ func skipDir(root, name, base string) error {
 	return nil
 }
 
-// file returns the violations of one file. rel is its slash-separated path from the root.
-func (r rules) file(name, rel string) ([]string, error) {
+// checkFile returns the violations in a file; rel is the slash-separated path from the root.
+func (r rules) checkFile(name, rel string) ([]string, error) {
 	dir, isTest := path.Dir(rel), strings.HasSuffix(rel, "_test.go")
-	isPure, isSerial := !isTest && holds(r.pure, dir), holds(r.serial, dir)
+	isPure, isSerial := !isTest && matchesAnyPattern(r.withoutIO, dir), matchesAnyPattern(r.withoutGoroutines, dir)
 	mode := parser.ImportsOnly
 	if isPure || isSerial {
 		mode = parser.SkipObjectResolution
@@ -70,109 +70,109 @@ func (r rules) file(name, rel string) ([]string, error) {
 		return nil, fmt.Errorf("read %s: %w", rel, err)
 	}
 	var broken []string
-	say := func(format string, args ...any) {
+	addViolation := func(format string, args ...any) {
 		broken = append(broken, rel+": "+fmt.Sprintf(format, args...))
 	}
 	if !isTest && r.floor(dir) < 0 {
-		say("the folder %s is on no floor", dir)
+		addViolation("the folder %s is on no floor", dir)
 	}
 	for _, spec := range f.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", rel, err)
 		}
-		if why := r.imports(dir, target, isTest); why != "" {
-			say("imports %s: %s", target, why)
+		if why := r.importError(dir, target, isTest); why != "" {
+			addViolation("imports %s: %s", target, why)
 		}
 		if isPure && isImpure(target) {
-			say("imports %s: %s uses no clock, randomness, log or I/O", target, dir)
+			addViolation("imports %s: %s uses no clock, randomness, log or I/O", target, dir)
 		}
 	}
 	if isPure {
 		for _, call := range clockCalls(f) {
-			say("uses time.%s: time is an argument in %s", call, dir)
+			addViolation("uses time.%s: time is an argument in %s", call, dir)
 		}
 	}
 	if isSerial && startsGoroutine(f) {
-		say("starts a goroutine: %s is tested without the race detector", dir)
+		addViolation("starts a goroutine: %s is tested without the race detector", dir)
 	}
 	return broken, nil
 }
 
-// imports returns the reason why the folder may not import the target, "" if it may.
-func (r rules) imports(dir, target string, isTest bool) string {
-	own, isOwn := r.own(target)
+// importError returns the reason why the folder must not import the target, or "" if it may.
+func (r rules) importError(dir, target string, isTest bool) string {
+	folder, isOwn := r.moduleFolder(target)
 	switch {
 	case isOwn && isTest:
 		return "" // tests may import any package
 	case isOwn:
-		return r.down(dir, own)
+		return r.floorError(dir, folder)
 	case !strings.Contains(strings.Split(target, "/")[0], "."):
-		return "" // the standard library
-	case !isTest && holds(r.bare, dir):
+		return "" // standard library
+	case !isTest && matchesAnyPattern(r.stdlibOnly, dir):
 		return dir + " imports only the standard library"
-	case isTest && underAny(target, r.testing), underAny(target, r.common):
+	case isTest && hasAnyPathPrefix(target, r.testing), hasAnyPathPrefix(target, r.common):
 		return ""
 	}
-	for module, homes := range r.homes {
-		if under(target, module) {
-			if holds(homes, dir) {
+	for module, homes := range r.importers {
+		if hasPathPrefix(target, module) {
+			if matchesAnyPattern(homes, dir) {
 				return ""
 			}
 			return fmt.Sprintf("only %s may import it", strings.Join(homes, ", "))
 		}
 	}
-	return "homes has no entry for this library"
+	return "importers has no entry for this library"
 }
 
-// down returns the reason why a folder of the module may not import another, "" if it may.
-func (r rules) down(dir, target string) string {
-	from, to := r.floor(dir), r.floor(target)
+// floorError returns the reason why a folder of the module must not import the folder target, or "" if it may.
+func (r rules) floorError(dir, target string) string {
+	fromFloor, toFloor := r.floor(dir), r.floor(target)
 	switch {
-	case from < 0 || to < 0:
+	case fromFloor < 0 || toFloor < 0:
 		return "" // a folder without a floor is reported separately
-	case to == from:
+	case toFloor == fromFloor:
 		return "packages on the same floor must not import each other"
-	case to > from:
+	case toFloor > fromFloor:
 		return "packages may import only lower floors"
-	case holds(r.stores, target) && !holds(r.wiring, dir):
+	case matchesAnyPattern(r.stores, target) && !matchesAnyPattern(r.wiring, dir):
 		return "only the wiring and tests may import a concrete store"
 	}
 	return ""
 }
 
-// own returns the folder of an imported package, and whether the package belongs to the module.
-func (r rules) own(target string) (string, bool) {
+// moduleFolder returns the folder of an imported package, and whether the package belongs to the module.
+func (r rules) moduleFolder(target string) (string, bool) {
 	if target == r.module {
 		return ".", true
 	}
 	return strings.CutPrefix(target, r.module+"/")
 }
 
-// floor returns the number of a folder's floor, -1 if it is on none.
+// floor returns the number of a folder's floor, or -1 for a folder without a floor.
 func (r rules) floor(dir string) int {
-	return slices.IndexFunc(r.floors, func(floor []string) bool { return holds(floor, dir) })
+	return slices.IndexFunc(r.floors, func(floor []string) bool { return matchesAnyPattern(floor, dir) })
 }
 
-// holds reports whether one of the patterns matches the folder.
-func holds(patterns []string, dir string) bool {
+// matchesAnyPattern reports whether one of the patterns matches the folder.
+func matchesAnyPattern(patterns []string, dir string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		parent, all := strings.CutSuffix(p, "/*")
 		return p == dir || all && path.Dir(dir) == parent
 	})
 }
 
-func under(target, prefix string) bool {
+func hasPathPrefix(target, prefix string) bool {
 	return target == prefix || strings.HasPrefix(target, prefix+"/")
 }
 
-func underAny(target string, prefixes []string) bool {
-	return slices.ContainsFunc(prefixes, func(p string) bool { return under(target, p) })
+func hasAnyPathPrefix(target string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return hasPathPrefix(target, p) })
 }
 
-func isImpure(target string) bool { return target == impureNet || underAny(target, impure) }
+func isImpure(target string) bool { return target == impureNet || hasAnyPathPrefix(target, impure) }
 
-// clockCalls returns the functions of package time with which a file reads the clock.
+// clockCalls returns the functions of package time by which a file reads the clock.
 func clockCalls(f *ast.File) []string {
 	name := ""
 	for _, spec := range f.Imports {
@@ -186,7 +186,7 @@ func clockCalls(f *ast.File) []string {
 	var calls []string
 	ast.Inspect(f, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
-		if !ok || !clock[sel.Sel.Name] {
+		if !ok || !clockFuncs[sel.Sel.Name] {
 			return true
 		}
 		if x, ok := sel.X.(*ast.Ident); ok && x.Name == name {
@@ -197,8 +197,8 @@ func clockCalls(f *ast.File) []string {
 	return calls
 }
 
-// startsGoroutine reports whether a file has a go statement, or calls a method Go (sync.WaitGroup, errgroup) or
-// a test's Parallel.
+// startsGoroutine reports whether a file has a go statement, or calls a method Go (of sync.WaitGroup or
+// errgroup) or Parallel (of a test).
 func startsGoroutine(f *ast.File) bool {
 	starts := false
 	ast.Inspect(f, func(n ast.Node) bool {

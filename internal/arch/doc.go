@@ -2,6 +2,6 @@
 // packages use no clock, log or I/O, and the size of each package. rules.go has the rules, budget.txt the
 // sizes.
 //
-// It parses files instead of running the go command. Otherwise go test would cache the result and ignore
-// changed files.
+// It parses files instead of running the go command, because go test would cache the result of the command
+// and miss changed files.
 package arch

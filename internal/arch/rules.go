@@ -1,6 +1,6 @@
 package arch
 
-// rules describe the architecture of a module.
+// rules are the rules of a module's architecture.
 type rules struct {
 	module string
 
@@ -8,35 +8,35 @@ type rules struct {
 	// Every package is on a floor and imports only packages on lower floors.
 	floors [][]string
 
-	// homes lists the packages that may import each third-party module. Modules that are not listed may not be
+	// importers maps each third-party module to the packages that may import the module. Other modules must not be
 	// imported.
-	homes map[string][]string
+	importers map[string][]string
 
-	// common are third-party modules that any package may import, except bare ones.
+	// common are third-party modules that any package may import, except the packages in stdlibOnly.
 	common []string
 
 	// testing are third-party modules that any test may import, in addition to the modules of its package.
 	testing []string
 
-	// bare are the packages that import only the standard library.
-	bare []string
+	// stdlibOnly are the packages that import only the standard library.
+	stdlibOnly []string
 
-	// pure are the packages that use no clock, randomness, log or I/O.
-	pure []string
+	// withoutIO are the packages that use no clock, randomness, log or I/O.
+	withoutIO []string
 
-	// serial are packages that start no goroutine, even in tests. make test runs them without the race
-	// detector.
-	serial []string
+	// withoutGoroutines are packages that start no goroutine, even in tests. make test runs these packages without the
+	// race detector.
+	withoutGoroutines []string
 
-	// contracts are types for which methods and fields are not limited, with the reason.
+	// contracts maps types without a limit of methods and fields to the reason.
 	contracts map[string]string
 
-	// stores are the concrete stores, which only tests and the packages in wiring import.
+	// stores are packages of concrete stores, which only tests and the packages in wiring may import.
 	stores, wiring []string
 }
 
-// house has Loci's rules. ARCHITECTURE.md explains them.
-var house = rules{
+// lociRules are the rules of Loci, which ARCHITECTURE.md explains.
+var lociRules = rules{
 	module: "github.com/loci-memory/loci",
 	floors: [][]string{
 		{"memory"},
@@ -68,7 +68,7 @@ var house = rules{
 		{"internal/cli"},
 		{"cmd/*", "examples/*", "internal/arch"},
 	},
-	homes: map[string][]string{
+	importers: map[string][]string{
 		"filippo.io/age":                                                  {"internal/backup/archive"},
 		"github.com/minio/minio-go/v7":                                    {"internal/backup"},
 		"golang.org/x/crypto":                                             {"internal/cli"},
@@ -117,9 +117,9 @@ var house = rules{
 		"go.uber.org/goleak",
 		"pgregory.net/rapid",
 	},
-	bare:   []string{"memory"},
-	pure:   []string{"memory", "internal/shelf", "internal/utterance", "internal/recall", "internal/extract", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/chatapi", "internal/translate"},
-	serial: []string{"internal/recall", "internal/extract", "internal/learn"},
+	stdlibOnly:        []string{"memory"},
+	withoutIO:         []string{"memory", "internal/shelf", "internal/utterance", "internal/recall", "internal/extract", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/chatapi", "internal/translate"},
+	withoutGoroutines: []string{"internal/recall", "internal/extract", "internal/learn"},
 	contracts: map[string]string{
 		"client.Client":                   "one method per operation of the REST API",
 		"internal/store/inmem.Store":      "implements memory.Store",
@@ -131,17 +131,17 @@ var house = rules{
 	wiring: []string{"internal/assembly", "internal/config", "internal/backup", "internal/vaultsync", "internal/doctor"},
 }
 
-// impure are the standard packages, with their subpackages, that a pure package may not import.
+// impure are the standard packages that, with their subpackages, a pure package must not import.
 var impure = []string{
 	"crypto/rand", "database/sql", "log", "math/rand", "net/http", "net/rpc", "net/smtp", "net/textproto",
 	"os", "syscall", "testing",
 }
 
-// impureNet may not be imported by pure packages either, but its parsers net/url, net/mail and net/netip may.
+// impureNet is also forbidden in pure packages, but without its subpackages: net/url, net/mail and net/netip only parse.
 const impureNet = "net"
 
-// clock are the functions of package time that read the clock or start a timer.
-var clock = map[string]bool{
+// clockFuncs are the functions of package time that read the clock or start a timer.
+var clockFuncs = map[string]bool{
 	"Now": true, "Since": true, "Until": true, "Sleep": true, "After": true, "AfterFunc": true,
 	"Tick": true, "NewTimer": true, "NewTicker": true,
 }

@@ -9,31 +9,31 @@ import (
 	"strings"
 )
 
-// These are limits of methods and fields. The budget has a row for each type over a limit.
+// Limits of methods and fields of a type. The budget has a row for each type over a limit.
 const (
 	maxMethods = 40
 	maxFields  = 25
 )
 
-// sizes has the size of each folder without tests, and of each type by folder and name.
+// sizes are the sizes of folders without tests, and the shapes of types by FOLDER.NAME.
 type sizes struct {
 	packages map[string]size
-	types    map[string]shape
+	types    map[string]typeShape
 }
 
-// shape is the number of methods and fields of a type.
-type shape struct {
+// typeShape has the numbers of methods and fields of a type.
+type typeShape struct {
 	methods, fields int
-	base            string // struct of the same package that it embeds by pointer; "": there is none
-	isWire          bool   // it has fields with tags for JSON or settings
+	embedded        string // struct of the same package that the type embeds by pointer; empty without such a struct
+	isEncoded       bool   // the type has fields with tags for JSON or settings
 }
 
-func (s sizes) add(name, dir string) error {
+func (s sizes) addFile(name, dir string) error {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	s.packages[dir] = s.packages[dir].plus(measure(text))
+	s.packages[dir] = s.packages[dir].add(measureFile(text))
 	f, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (s sizes) add(name, dir string) error {
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
 			if d.Recv != nil {
-				t := dir + "." + receiver(d.Recv.List[0].Type)
+				t := dir + "." + receiverType(d.Recv.List[0].Type)
 				it := s.types[t]
 				it.methods++
 				s.types[t] = it
@@ -66,43 +66,43 @@ func (s sizes) addStruct(dir, name string, fields []*ast.Field) {
 		it.fields += max(1, len(f.Names))
 		if star, ok := f.Type.(*ast.StarExpr); ok && len(f.Names) == 0 {
 			if base, ok := star.X.(*ast.Ident); ok {
-				it.base = dir + "." + base.Name
+				it.embedded = dir + "." + base.Name
 				it.fields-- // counted with the base type
 			}
 		}
-		it.isWire = it.isWire || f.Tag != nil && (strings.Contains(f.Tag.Value, "json:") || strings.Contains(f.Tag.Value, "koanf:"))
+		it.isEncoded = it.isEncoded || f.Tag != nil && (strings.Contains(f.Tag.Value, "json:") || strings.Contains(f.Tag.Value, "koanf:"))
 	}
 	s.types[dir+"."+name] = it
 }
 
-// receiver returns the name of a receiver's type.
-func receiver(t ast.Expr) string {
+// receiverType returns the name of a receiver's type.
+func receiverType(t ast.Expr) string {
 	switch t := t.(type) {
 	case *ast.StarExpr:
-		return receiver(t.X)
+		return receiverType(t.X)
 	case *ast.IndexExpr:
-		return receiver(t.X)
+		return receiverType(t.X)
 	case *ast.Ident:
 		return t.Name
 	}
 	return "?"
 }
 
-// large returns the types over a limit, except contracts and wire types. A type that embeds a pointer to
-// another type of its package counts as that type.
-func (s sizes) large(contracts map[string]string) map[string]shape {
-	whole := map[string]shape{}
+// largeTypes returns the types over a limit, except contracts and types for JSON or settings. A type that embeds a
+// pointer to another type of its package is counted with the other type.
+func (s sizes) largeTypes(contracts map[string]string) map[string]typeShape {
+	merged := map[string]typeShape{}
 	for name, it := range s.types {
-		for it.base != "" && s.types[it.base].base != name {
-			name = it.base
-			it.base = s.types[name].base
+		for it.embedded != "" && s.types[it.embedded].embedded != name {
+			name = it.embedded
+			it.embedded = s.types[name].embedded
 		}
-		sum := whole[name]
-		sum.methods, sum.fields, sum.isWire = sum.methods+it.methods, sum.fields+it.fields, sum.isWire || it.isWire
-		whole[name] = sum
+		sum := merged[name]
+		sum.methods, sum.fields, sum.isEncoded = sum.methods+it.methods, sum.fields+it.fields, sum.isEncoded || it.isEncoded
+		merged[name] = sum
 	}
-	maps.DeleteFunc(whole, func(name string, it shape) bool {
-		return it.isWire || contracts[name] != "" || it.methods <= maxMethods && it.fields <= maxFields
+	maps.DeleteFunc(merged, func(name string, it typeShape) bool {
+		return it.isEncoded || contracts[name] != "" || it.methods <= maxMethods && it.fields <= maxFields
 	})
-	return whole
+	return merged
 }

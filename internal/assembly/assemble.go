@@ -43,38 +43,38 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// What the data folder holds, and the embedder that needs no model.
+// Names in the data folder, and the embedder that needs no model.
 const (
-	databaseFile = config.DatabaseFile
-	indexFolder  = config.IndexFolder
-	words        = config.Lexical
+	databaseFile    = config.DatabaseFile
+	indexFolder     = config.IndexFolder
+	lexicalEmbedder = config.Lexical
 )
 
-// assemble creates and connects all concrete parts; no other function names them.
+// assemble creates and connects all concrete parts. Other functions do not name concrete types.
 func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci, err error) {
-	clock := opts.Now // nil: the store uses its own clock
+	storeClock := opts.Now // nil means the store's own clock
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
 	if opts.Log == nil {
 		opts.Log = io.Discard
 	}
-	l := &Loci{config: config, asked: config, reload: opts.Reload}
+	l := &Loci{config: config, asConfigured: config, reload: opts.Reload}
 	defer func() {
 		if err != nil {
-			_ = l.Close() // the caller gets the first error
+			_ = l.Close() // the function returns the first error
 		}
 	}()
 	if opts.Logger == nil {
-		if opts.Logger, err = obs.NewLogger(opts.Log, config.Log.Format, &l.level); err == nil {
-			err = l.level.UnmarshalText([]byte(config.Log.Level))
+		if opts.Logger, err = obs.NewLogger(opts.Log, config.Log.Format, &l.logLevel); err == nil {
+			err = l.logLevel.UnmarshalText([]byte(config.Log.Level))
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	l.log = opts.Logger
-	if unknown := config.Unknown(); len(unknown) > 0 {
+	if unknown := config.UnknownEnv(); len(unknown) > 0 {
 		l.log.Warn("these environment variables are not settings and are ignored; loci settings lists all settings", "variables", unknown)
 	}
 	l.doctor = &doctor.Doctor{Log: l.log}
@@ -90,29 +90,29 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	config = learner.Apply(config)
 	l.learner, l.config = learner, config
-	is := learner.Learns()
-	l.log.Info("learning model", "model", is.Who, "why", is.Why)
-	if is.Wrong != "" {
-		l.log.Warn(is.Wrong)
+	learning := learner.Learns()
+	l.log.Info("learning model", "model", learning.Description, "why", learning.Why)
+	if learning.Problem != "" {
+		l.log.Warn(learning.Problem)
 	}
-	if err := backup.Finish(config); err != nil {
+	if err := backup.RecoverInterrupted(config); err != nil {
 		return nil, err
 	}
-	asked := config // before the embedder is chosen
-	chosen := models.Choice{Why: "the program brought it"}
+	asConfigured := config // the settings before the embedder is chosen
+	choice := models.Choice{Why: "the program provided it"}
 	if opts.Embedder != nil {
-		chosen.Embedder = "program:" + opts.Embedder.Fingerprint()
-		config = config.WithEmbedder(chosen.Embedder)
+		choice.Embedder = "program:" + opts.Embedder.Fingerprint()
+		config = config.WithEmbedder(choice.Embedder)
 	} else {
-		config, chosen = models.ChooseEmbedder(ctx, config)
+		config, choice = models.ChooseEmbedder(ctx, config)
 	}
-	l.embeds = chosen
-	l.log.Info("embedder", "embedder", config.Embedder, "why", chosen.Why, "better", chosen.Better)
-	for _, broken := range chosen.Broken {
-		l.doctor.Warn(client.Finding{Part: "models", What: broken, Do: "download it again or remove it; until then it is not used"})()
+	l.embedderChoice = choice
+	l.log.Info("embedder", "embedder", config.Embedder, "why", choice.Why, "better", choice.Suggestion)
+	for _, broken := range choice.OpenErrors {
+		l.doctor.Warn(client.Finding{Part: "models", Problem: broken, Fix: "download the model again or remove it; until then Loci does not use it"})()
 	}
 	l.config = config
-	opened, err := models.Open(config, l.embeds)
+	opened, err := models.Open(config, l.embedderChoice)
 	if err != nil {
 		return nil, err
 	}
@@ -120,56 +120,56 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		opened.Embedder = opts.Embedder
 	}
 	metrics := obs.NewMetrics()
-	opts.waited = metrics.WriteWaited
-	store, err := openStore(ctx, config, opts, clock, l.log)
+	opts.writeWaited = metrics.ObserveWriteWait
+	store, err := openStore(ctx, config, opts, storeClock, l.log)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
 	l.audit = audit.New(store, opts.Now, l.log)
-	if l.backups, err = backup.New(asked, store, opts.Now, l.log, l.audit.Restored); err != nil {
+	if l.backups, err = backup.New(asConfigured, store, opts.Now, l.log, l.audit.NoteRestore); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
-	if l.doctor.Schedule, err = backup.NewSchedule(asked, l.backups, l.log); err != nil {
+	if l.doctor.Schedule, err = backup.NewSchedule(asConfigured, l.backups, l.log); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
-	l.database, _ = database(store).(*sqlstore.Store)
-	l.checks.backlog = store.Totals
+	l.database, _ = databaseOf(store).(*sqlstore.Store)
+	l.readiness.backlog = store.Totals
 	if config.Store == "sqlite" {
-		l.checks.dir, _ = config.DataDir() // opening the store has already resolved it
+		l.readiness.dir, _ = config.DataDir() // opening the store has already resolved the path
 	}
-	if s, ok := database(store).(interface {
+	if s, ok := databaseOf(store).(interface {
 		Backlog(context.Context) (memory.Counts, error)
 	}); ok {
-		l.checks.backlog = s.Backlog
+		l.readiness.backlog = s.Backlog
 	}
-	if err := backup.Whole(ctx, store); err != nil {
+	if err := backup.CheckComplete(ctx, store); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
-	if s, ok := store.(server); ok && config.Store.Server() {
-		l.log.Info("memory is stored on a database server", "store", config.Store, "about", s.About())
+	if s, ok := store.(serverStore); ok && config.Store.IsServer() {
+		l.log.Info("memory is stored on a database server", "store", config.Store, "about", s.Description())
 	}
-	kept, _ := database(store).(memory.Keys)
-	if l.keys, err = httpx.OpenKeys(ctx, kept, config.Store.Server(), opts.Now, l.log); err != nil {
+	keyStore, _ := databaseOf(store).(memory.Keys)
+	if l.keys, err = httpx.OpenKeys(ctx, keyStore, config.Store.IsServer(), opts.Now, l.log); err != nil {
 		return nil, errors.Join(fmt.Errorf("read the API keys: %w", err), store.Close(), opened.Close())
 	}
 	embedder := opened.Embedder
-	indexed, err := indexOptions(config, embedder, l.log)
+	indexOpts, err := indexOptions(config, embedder, l.log)
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
-	if s, ok := store.(interface{ Identity() string }); ok && indexed.Dir != "" {
-		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // on a database server each database has its own index folder
+	if s, ok := store.(interface{ Identity() string }); ok && indexOpts.Dir != "" {
+		indexOpts.Dir = filepath.Join(indexOpts.Dir, s.Identity()) // the memory of each database has its own index folder
 	}
-	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Vectors.Lacking(owner, some) }
-	searcher := l.searcher(store, indexed)
+	indexOpts.OnMissingVectors = func(owner memory.Owner, missing int) { l.engine.Vectors.QueueMissing(owner, missing) }
+	searcher := l.openSearcher(store, indexOpts)
 	options := engineOptions(config, learner)
-	if _, wrong := l.embeds.Now(); wrong != "" {
-		l.words = asked.WithEmbedder(words)
-		options.Words = &core.Scale{Measure: rules(l.words).Measure, Threshold: l.words.Recall.Threshold}
+	if _, wrong := l.embedderChoice.Current(); wrong != "" {
+		l.lexicalConfig = asConfigured.WithEmbedder(lexicalEmbedder)
+		options.LexicalScale = &core.RelevanceScale{Measure: recallRules(l.lexicalConfig).Measure, Threshold: l.lexicalConfig.Recall.Threshold}
 		l.log.Warn(wrong)
 	}
 	l.engine = engine.New(core.Parts{
-		Store: store, Searcher: searcher, Embedder: embedder, Reranker: opened.Reranker, Prompts: prompts.In(prompt.Form(config.Preset.Reply)),
+		Store: store, Searcher: searcher, Embedder: embedder, Reranker: opened.Reranker, Prompts: prompts.WithForm(prompt.Form(config.Preset.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, options)
@@ -183,23 +183,23 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		l.engine.LLM = tracedLearner{learner, tracer}
 		l.closers = append(l.closers, learner.Close)
 	}
-	if err := bootstrap(ctx, l.engine, config.Bootstrap); err != nil {
+	if err := fillGlobalPool(ctx, l.engine, config.Bootstrap); err != nil {
 		return nil, err
 	}
 	l.runner = jobs.New(store, map[memory.JobKind]jobs.Handler{
-		memory.JobLearn: traceLearning(tracer, l.engine.Lessons.Learn), memory.JobRelearn: l.engine.Lessons.LearnAgain, memory.JobUpkeep: l.engine.Upkeep.Tidy, memory.JobSummarize: l.engine.Lessons.Summarize,
+		memory.JobLearn: traceLearning(tracer, l.engine.Lessons.Learn), memory.JobRelearn: l.engine.Lessons.HandleRelearn, memory.JobUpkeep: l.engine.Upkeep.HandleUpkeep, memory.JobSummarize: l.engine.Lessons.Summarize,
 		memory.JobEmbed: l.engine.Vectors.EmbedMissing, memory.JobShare: l.engine.Share.PropagateShares, memory.JobErase: l.engine.Erase.ResumeErasure,
 	}, jobs.Options{Lease: jobLease(config), Now: opts.Now, Log: l.log, Metrics: metrics})
-	if s, ok := store.(server); ok && config.Store.Server() {
-		s.OnErase(l.engine.Traces.ErasedElsewhere)
-		l.closers = append([]func() error{listen(ctx, s, l.runner)}, l.closers...)
+	if s, ok := store.(serverStore); ok && config.Store.IsServer() {
+		s.OnErase(l.engine.Traces.ForgetErased)
+		l.closers = append([]func() error{listenForJobs(ctx, s, l.runner)}, l.closers...)
 	}
-	if err := l.vectorsAtStart(ctx); err != nil {
+	if err := l.queueMissingVectors(ctx); err != nil {
 		return nil, err
 	}
 	l.vault = vaultsync.New(store, l.engine, config, l.log)
 	d := l.doctor
-	d.Config, d.Engine, d.Index, d.Chroma, d.Vault, d.Database, d.Backups, d.Learner, d.Embeds = l.config, l.engine, l.index, l.chroma, l.vault, l.database, l.backups, l.learner, l.embeds
+	d.Config, d.Engine, d.Index, d.Chroma, d.Vault, d.Database, d.Backups, d.Learner, d.EmbedderChoice = l.config, l.engine, l.index, l.chroma, l.vault, l.database, l.backups, l.learner, l.embedderChoice
 	if err := l.vault.CatchUp(ctx); err != nil {
 		return nil, err
 	}
@@ -208,83 +208,83 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	l.chat = proxy.New(l.engine, proxy.Options{
-		Upstream: upstream, ChatOnly: config.Upstream.API == "chat", Placement: wirefmt.Placement(config.Recall.Placement), Keep: config.Recall.Blocks == "keep", Named: config.Preset.Named, Sessions: config.Record.Sessions,
-		Projects: config.Record.Projects, Folders: config.Record.Folder,
-		Metrics: metrics, Tracer: tracer, Log: l.log, Now: opts.Now, Anonymous: l.doctor.Warn(doctor.ChatOfNobody), UserIgnored: l.doctor.Warn(doctor.UserIgnored), ClientKeys: config.UsesClientKeys(),
+	l.proxyHandler = proxy.New(l.engine, proxy.Options{
+		Upstream: upstream, ChatOnly: config.Upstream.API == "chat", Placement: wirefmt.Placement(config.Recall.Placement), KeepBlocks: config.Recall.Blocks == "keep", AddMemories: config.Preset.Named, SessionHeaders: config.Record.Sessions,
+		ProjectHeaders: config.Record.Projects, ProjectFromFolder: config.Record.Folder,
+		Metrics: metrics, Tracer: tracer, Log: l.log, Now: opts.Now, OnAnonymous: l.doctor.Warn(doctor.ChatWithoutUser), OnUserIgnored: l.doctor.Warn(doctor.UserIgnored), UseClientKeys: config.UsesClientKeys(),
 	})
-	l.watch(metrics, opts)
+	l.registerSources(metrics, opts)
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle(mcpPath, mcpHandler(l.engine))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) }, MaxText: config.Limits.Text}))
 	guard := httpx.Options{
-		Key: config.APIKey, FrontKey: config.Front, Keys: l.keys, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT),
-		UserHeader: config.Header, MaxBody: config.Limits.Body, Streamed: []string{rest.ImportPath},
-		SSO:      ssoOf(config.SSO),
+		Key: config.APIKey, FrontKey: config.FrontKey, Keys: l.keys, MultiUser: config.Users == "multi", JWTSecret: []byte(config.JWTSecret),
+		UserHeader: config.UsersHeader, MaxBody: config.Limits.Body, StreamedPaths: []string{rest.ImportPath},
+		SSO:      ssoOptions(config.SSO),
 		Budget:   httpx.NewBudget(httpx.BodyBudget()),
-		Answered: answered(metrics, l.log),
-		Log:      l.log, Now: opts.Now, Unverified: l.doctor.Warn(doctor.UnverifiedToken), Refused: l.audit.Refused,
-		Reads: append(slices.Clone(rest.Reads), "/signin", "/signout", "/switch"), Scoped: []string{"/v1/", "/v2/", "/v3/", mem0.Prefix + "/", mcpPath},
-	}.Complete()
-	shown := l.pageOptions(config, learner, upstream)
-	shown.Auth, shown.Note, shown.Issuer = &guard, l.audit.Note, issuer(config.SSO, guard.SSO)
-	shown.Sessions = database(store).(memory.Sessions) // every store implements it
-	page := web.New(l.engine, shown)
-	mux.Handle("/v1/", l.chat)
-	for _, path := range proxy.Short() {
-		mux.Handle(path, l.chat)
+		OnAnswer: onAnswered(metrics, l.log),
+		Log:      l.log, Now: opts.Now, OnUnverifiedToken: l.doctor.Warn(doctor.UnverifiedToken), OnWrongKey: l.audit.NoteRefused,
+		ReadOnlyPosts: append(slices.Clone(rest.ReadOnlyPosts), "/signin", "/signout", "/switch"), ScopeCheckingPrefixes: []string{"/v1/", "/v2/", "/v3/", mem0.Prefix + "/", mcpPath},
+	}.WithDefaults()
+	pageOpts := l.pageOptions(config, learner, upstream)
+	pageOpts.Auth, pageOpts.RecordAudit, pageOpts.Issuer = &guard, l.audit.Note, openIDIssuer(config.SSO, guard.SSO)
+	pageOpts.Sessions = databaseOf(store).(memory.Sessions) // every store implements memory.Sessions
+	page := web.New(l.engine, pageOpts)
+	mux.Handle("/v1/", l.proxyHandler)
+	for _, path := range proxy.ShortPaths() {
+		mux.Handle(path, l.proxyHandler)
 	}
-	mem0API := mem0.New(l.engine, mem0.Options{MaxText: config.Limits.Text})
-	for _, path := range append(proxy.Reserved(), mem0.Prefix) {
+	mem0API := mem0.New(l.engine, mem0.Options{MaxTextBytes: config.Limits.Text})
+	for _, path := range append(proxy.ReservedPaths(), mem0.Prefix) {
 		mux.Handle(path, mem0API)
 		mux.Handle(path+"/", mem0API)
 	}
-	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
-		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Ready: l.ready, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys, Note: l.audit.Note, Reload: l.reloadFromAPI, Settings: shown.Settings,
-		Held: func(since, until time.Time) []string {
-			held := l.backups.MayHold(since, until)
+	mux.Handle("/", page.WithFallback(rest.New(l.engine, rest.Options{
+		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.visibleHealth, Ready: l.readyStatus, Doctor: l.doctor.Examine, Backup: l.backups.Create, Keys: l.keys, RecordAudit: l.audit.Note, Reload: l.reloadFromAPI, Settings: pageOpts.Settings,
+		RemainingCopies: func(since, until time.Time) []string {
+			held := l.backups.UnerasableCopies(since, until)
 			if l.database != nil {
-				held = append(held, l.database.MayHold()...)
+				held = append(held, l.database.ErasedTextLocations()...)
 			}
 			if l.chroma != nil {
 				held = append(held, l.chroma.MayHold()...)
 			}
 			return held
 		},
-		Elsewhere: describedElsewhere(), Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) },
+		ExternalOperations: externalOperations(), Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) },
 	})))
-	guard.Refuse, guard.Open = refuser(page), slices.Concat(httpx.DefaultOpen, page.OpenPaths())
-	l.open = l.frontOf(guard, page, l.audit.Handler(mux))
-	if err := l.open(config); err != nil {
+	guard.Refuse, guard.PublicPaths = errorWriter(page), slices.Concat(httpx.DefaultPublicPaths, page.PublicPaths())
+	l.setFront = l.frontSetter(guard, page, l.audit.Handler(mux))
+	if err := l.setFront(config); err != nil {
 		return nil, err
 	}
-	l.keep.Store(int64(config.Audit.Keep))
-	l.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.front.Load()).ServeHTTP(w, r) })
+	l.auditDays.Store(int64(config.Audit.Keep))
+	l.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.guardedHandler.Load()).ServeHTTP(w, r) })
 	return l, nil
 }
 
 // OpenAPI returns the OpenAPI description that a server of this version serves at /openapi.json.
 func OpenAPI() ([]byte, error) {
-	return rest.Describe(rest.Options{Version: obs.Version(), Elsewhere: describedElsewhere()})
+	return rest.OpenAPIDocument(rest.Options{Version: obs.Version(), ExternalOperations: externalOperations()})
 }
 
-// describedElsewhere returns operations in the API's description that another handler serves.
-func describedElsewhere() []rest.Elsewhere {
+// externalOperations returns operations in the API's description that other handlers serve.
+func externalOperations() []rest.ExternalOperation {
 	in, out := query.Bodies()
-	return []rest.Elsewhere{{
+	return []rest.ExternalOperation{{
 		Method: http.MethodPost, Path: "/query", ID: "query", Summary: "Answer a query of a session, with what memory holds around it",
 		Request: in, Response: out, Prefix: "Query",
 	}}
 }
 
-// replicaLease is the time after which another replica takes over a job of a killed replica, by the
-// database's clock. A worker renews its lease three times in this time.
+// replicaLease is the time, by the database's clock, after which another replica takes over a job of a
+// killed replica. A worker renews its lease three times in this time.
 const replicaLease = 8 * time.Second
 
-// jobLease returns the duration of a job's lease. With SQLite it can be long, because the only process
-// of the database ends all leases when it starts.
+// jobLease returns the duration of a job's lease. For SQLite the lease can be long, because the only
+// process of the database ends all leases at its start.
 func jobLease(c config.Config) time.Duration {
-	if c.Store.Server() {
+	if c.Store.IsServer() {
 		return replicaLease
 	}
 	return jobs.DefaultLease
@@ -300,21 +300,21 @@ func openPrompts(dir string) (*prompt.Set, error) {
 	return prompt.Open(os.DirFS(dir))
 }
 
-func openStore(ctx context.Context, config config.Config, opts Options, clock func() time.Time, log *slog.Logger) (memory.Store, error) {
-	if config.Store.Server() {
-		store, err := config.Store.Open(ctx, sqlstore.Options{Now: clock, Log: log, Waited: opts.waited, TraceBytes: traceBytes})
+func openStore(ctx context.Context, config config.Config, opts Options, storeClock func() time.Time, log *slog.Logger) (memory.Store, error) {
+	if config.Store.IsServer() {
+		store, err := config.Store.Open(ctx, sqlstore.Options{Now: storeClock, Log: log, ObserveWait: opts.writeWaited, TraceBytes: traceBytes})
 		if err != nil {
 			return nil, fmt.Errorf("store: %w", err)
 		}
 		return store, nil
 	}
-	within := func(now func() time.Time) (memory.Store, error) {
-		return openDatabase(ctx, config, now, log, opts.waited)
+	openInner := func(now func() time.Time) (memory.Store, error) {
+		return openDatabase(ctx, config, now, log, opts.writeWaited)
 	}
 	if config.Vault == "" {
-		return within(opts.Now)
+		return openInner(opts.Now)
 	}
-	return vaultsync.Open(ctx, config, opts.Now, opts.Logger, within)
+	return vaultsync.Open(ctx, config, opts.Now, opts.Logger, openInner)
 }
 
 // databaseDir returns the folder of the database: the data folder or, if the store is memory with a
@@ -327,7 +327,7 @@ func databaseDir(c config.Config) (string, error) {
 	return filepath.Join(dir, vaultstore.OwnFolder), err
 }
 
-func openDatabase(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger, waited func(time.Duration)) (memory.Store, error) {
+func openDatabase(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger, writeWaited func(time.Duration)) (memory.Store, error) {
 	if c.Store == "memory" && c.Vault == "" {
 		return inmem.Open(inmem.Options{Now: now}), nil
 	}
@@ -336,10 +336,10 @@ func openDatabase(ctx context.Context, c config.Config, now func() time.Time, lo
 		return nil, err
 	}
 	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{
-		Now: now, Log: log, Waited: waited, Rebuilt: c.Vault != "", TraceBytes: traceBytes,
+		Now: now, Log: log, ObserveWait: writeWaited, AllowEmpty: c.Vault != "", TraceBytes: traceBytes,
 	})
 	if err != nil {
-		return nil, config.Unusable(dir, fmt.Errorf("open the memory in %s: %w", dir, err))
+		return nil, config.ExplainDataError(dir, fmt.Errorf("open the memory in %s: %w", dir, err))
 	}
 	if err := store.EndLeases(ctx); err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -347,15 +347,15 @@ func openDatabase(ctx context.Context, c config.Config, now func() time.Time, lo
 	return store, nil
 }
 
-// server is a store on a database server, which other processes can share.
-type server interface {
-	About() string                           // for a log
-	Listen(ctx context.Context, wake func()) // until ctx ends
-	OnErase(tell func(memory.Owner))         // tell gets the owners whose data another process erased
+// serverStore is a store on a database server, which other processes can share.
+type serverStore interface {
+	Description() string                     // description for the log
+	Listen(ctx context.Context, wake func()) // calls wake when another process has queued a job, until ctx ends
+	OnErase(notify func(memory.Owner))       // calls notify with each owner after another process has erased data of the owner
 }
 
-// listen wakes the runner when another server has queued a job, until stop is called.
-func listen(ctx context.Context, store server, runner *jobs.Runner) (stop func() error) {
+// listenForJobs wakes the runner when another server has queued a job, until the caller calls stop.
+func listenForJobs(ctx context.Context, store serverStore, runner *jobs.Runner) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	go func() {
@@ -365,10 +365,10 @@ func listen(ctx context.Context, store server, runner *jobs.Runner) (stop func()
 	return func() error { cancel(); <-ended; return nil }
 }
 
-// indexOptions puts the index's checkpoints next to the database.
-func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger) (index.Options, error) {
+// indexOptions returns the options of the index, with checkpoints in the data folder.
+func indexOptions(config config.Config, embedder memory.Embedder, log *slog.Logger) (index.Options, error) {
 	o := index.Options{
-		Model: model.Fingerprint(), Embedder: model, Budget: int64(config.Index.Budget),
+		Model: embedder.Fingerprint(), Embedder: embedder, Budget: int64(config.Index.Budget),
 		Report: func(err error) {
 			log.Warn("could not write a checkpoint of an index; searches are not affected", "err", err)
 		},
@@ -381,41 +381,41 @@ func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger)
 	return o, err
 }
 
-// traceBytes is the maximum size of a user's traces in bytes; the oldest are deleted first.
+// traceBytes is the maximum size of a user's traces in bytes; the store deletes the oldest traces first.
 const traceBytes = 1 << 20
 
 func engineOptions(c config.Config, learner *models.Learner) core.Options {
 	return core.Options{
-		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold, OwnEmbedder: c.OwnEmbedder(),
-		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), DeadlineMax: c.Recall.DeadlineMax, Recall: rules(c),
-		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.Wanted(), ClientKeys: c.UsesClientKeys(), Intents: c.Query.Intents,
-		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, History: core.History(c.Record.History),
-		Accept: core.Acceptance(c.Share.Accept), Channels: core.Channels(c.Memory.Channels), Learn: learning(c), LogContent: c.Log.Content,
+		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold, ProfileEmbedder: c.UsesProfileEmbedder(),
+		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), MaxDeadline: c.Recall.DeadlineMax, Recall: recallRules(c),
+		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.WantedModel(), ClientKeys: c.UsesClientKeys(), IntentMethod: c.Query.Intents,
+		LearnByRules: c.Learn.Rules == "on", LearnFromAssistant: c.Learn.Assistant, MaxText: c.Limits.Text, History: core.History(c.Record.History),
+		Accept: core.Acceptance(c.Share.Accept), Channels: core.Channels(c.Memory.Channels), Learn: learnOptions(c), LogContent: c.Log.Content,
 	}
 }
 
-// learning returns the options of learning.
-func learning(c config.Config) core.Learning {
+// learnOptions returns the options of learning.
+func learnOptions(c config.Config) core.Learning {
 	l := core.Learning{
-		Scope: core.FactScope(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Preset.Exchanges, Idle: c.Learn.Idle, Context: c.Preset.Context, Personal: c.Learn.Personal, Trust: c.Learn.Trust,
+		Scope: core.FactScope(c.Learn.Scope), MessagesPerLesson: c.Learn.Every, FirstExchange: c.Preset.Exchanges, IdleTime: c.Learn.Idle, ContextMessages: c.Preset.Context, RedactPersonal: c.Learn.RedactPersonal, Trust: c.Learn.Trust,
 		Spending: core.Spending{
 			InputPrice: c.Learn.InputPrice, OutputPrice: c.Learn.OutputPrice,
-			DayTokens: c.Learn.DayTokens,
+			DailyTokenLimit: c.Learn.DayTokens,
 		},
 		Review: core.Review{Confidence: c.Review.Confidence, Categories: c.Review.Categories, Conflicts: c.Review.Conflicts},
-		Upkeep: core.Upkeep{User: c.Upkeep.User, Conversation: c.Upkeep.Conversation, HalfLife: c.Upkeep.HalfLife},
+		Upkeep: core.Upkeep{UserLimit: c.Upkeep.User, ConversationLimit: c.Upkeep.Conversation, HalfLife: c.Upkeep.HalfLife},
 	}
-	if c.Learn.Model == "" { // rules learn immediately
-		l.Every, l.Exchanges = 1, 1
+	if c.Learn.Model == "" { // the rules learn immediately
+		l.MessagesPerLesson, l.FirstExchange = 1, 1
 	}
 	if c.Summary.Mode == "on" || c.Summary.Mode == "model" && c.Learn.Model != "" {
-		l.Summary = core.Summaries{Every: c.Summary.Every, Keep: c.Preset.KeepSummaries}
+		l.Summary = core.Summaries{EveryExchanges: c.Summary.Every, RetainEarlier: c.Preset.KeepSummaries}
 	}
 	return l
 }
 
-// rules returns the rules of recall. A model of the upstream reads the chat, loci/recall does not.
-func rules(c config.Config) core.Rules {
+// recallRules returns the rules of recall.
+func recallRules(c config.Config) core.RecallRules {
 	r, p := c.Recall, c.Preset
 	heading := p.Heading
 	if heading == "" && wirefmt.Placement(r.Placement) == wirefmt.System { // without a heading, memory would look like instructions
@@ -425,16 +425,16 @@ func rules(c config.Config) core.Rules {
 	if r.Score == "fitted" {
 		measure = recall.Fitted
 	}
-	return core.Rules{
-		Measure: measure, EmbedAs: memory.EmbedAs(p.EmbedAs), Core: r.Core, CoreWithout: r.CoreWithout, Contexts: r.Contexts, Pools: r.Pools, Decay: r.Decay,
-		Heading: heading, Hint: p.Hint, Roles: p.Roles, Statements: p.Turns == "told", NoTurns: p.Turns == "none", Questions: p.Questions, Summary: p.Summary,
-		SmallSet: p.SmallSet, Reach: core.Reach(p.Reach), Bootstrap: p.Bootstrap, Fallback: core.Fallback(p.Fallback),
-		SinceSaid: p.SinceSaid, Lambda: p.Lambda, Each: p.Candidates, Expand: p.Expand, Messages: p.Messages, Read: c.Upstream.URL != "",
+	return core.RecallRules{
+		Measure: measure, EmbedAs: memory.EmbedAs(p.EmbedAs), CoreTokens: r.Core, CoreExcludes: r.CoreWithout, ContextTokens: r.Contexts, Pools: r.Pools, Decay: r.Decay,
+		Heading: heading, Hint: p.Hint, ShowRoles: p.Roles, OnlyStatements: p.Turns == "told", NoTurns: p.Turns == "none", RecallQuestions: p.Questions, AddSummary: p.Summary,
+		SmallSetSize: p.SmallSet, Reach: core.Reach(p.Reach), BootstrapBelow: p.Bootstrap, Fallback: core.Fallback(p.Fallback),
+		AgeFromStatement: p.SinceSaid, Lambda: p.Lambda, CandidatesPerHit: p.Candidates, ExpandQuestions: p.Expand, QuestionMessages: p.Messages, ModelReadsChat: c.Upstream.URL != "",
 	}
 }
 
-// bootstrap fills the global pool from a file; without a path the pool is not changed.
-func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
+// fillGlobalPool fills the global pool from a file. Without a path it changes nothing.
+func fillGlobalPool(ctx context.Context, e *engine.Engine, path string) error {
 	if path == "" {
 		return nil
 	}
@@ -448,7 +448,7 @@ func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
 	return nil
 }
 
-// newUpstream returns the upstream, or a nil interface if none is set.
+// newUpstream returns the upstream, or a nil interface without an upstream.
 func newUpstream(c config.Config, learner *models.Learner) (proxy.Upstream, error) {
 	if c.Upstream.URL == "" {
 		return nil, nil
@@ -457,61 +457,61 @@ func newUpstream(c config.Config, learner *models.Learner) (proxy.Upstream, erro
 	if err != nil {
 		return nil, err
 	}
-	return answering{f, learner}, nil
+	return pausingUpstream{f, learner}, nil
 }
 
-// answering is an upstream that pauses learning by a model on the same machine while it answers a chat.
-type answering struct {
+// pausingUpstream is an upstream that pauses learning by a model on this machine during the answer of a chat.
+type pausingUpstream struct {
 	proxy.Upstream
 	learner *models.Learner
 }
 
-// Do forwards a request. The chat ends when its answer has been read or closed.
-func (a answering) Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
+// Do forwards a request. Learning resumes when the answer has been read completely or closed.
+func (a pausingUpstream) Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
 	if method != http.MethodPost {
 		return a.Upstream.Do(ctx, method, path, header, body)
 	}
-	over := sync.OnceFunc(a.learner.ChatBegins())
+	resumeLearning := sync.OnceFunc(a.learner.ChatBegins())
 	resp, err := a.Upstream.Do(ctx, method, path, header, body)
 	if err != nil {
-		over()
+		resumeLearning()
 		return nil, err
 	}
-	resp.Body = answer{resp.Body, over}
+	resp.Body = pausingBody{resp.Body, resumeLearning}
 	return resp, nil
 }
 
-type answer struct {
+type pausingBody struct {
 	io.ReadCloser
-	over func()
+	resumeLearning func()
 }
 
 // Read implements io.Reader.
-func (a answer) Read(p []byte) (int, error) {
+func (a pausingBody) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	if err != nil {
-		a.over()
+		a.resumeLearning()
 	}
 	return n, err
 }
 
 // Close implements io.Closer.
-func (a answer) Close() error {
-	a.over()
+func (a pausingBody) Close() error {
+	a.resumeLearning()
 	return a.ReadCloser.Close()
 }
 
-// database returns the database behind a vault, or the store itself.
-func database(store memory.Store) memory.Store {
+// databaseOf returns the database behind a vault, or the store itself.
+func databaseOf(store memory.Store) memory.Store {
 	if files, ok := store.(*vaultstore.Store); ok {
 		return files.Store
 	}
 	return store
 }
 
-// vectorsAtStart queues the job that computes missing vectors of the default user and of the global
-// pool. For other users the first search queues that job.
-func (l *Loci) vectorsAtStart(ctx context.Context) error {
+// queueMissingVectors queues the jobs that compute missing vectors of the default user and of the global
+// pool. For other users the first search queues such a job.
+func (l *Loci) queueMissingVectors(ctx context.Context) error {
 	if l.config.Embedder == config.Lexical || l.config.Users == "multi" {
 		return nil // the first search of a user queues the job
 	}

@@ -43,7 +43,7 @@ func openAt(t *testing.T, c config.Config) *Loci {
 // backUp keeps a backup in a file.
 func (l *Loci) backUp(t *testing.T, path string) {
 	t.Helper()
-	archive, size, err := l.backups.Make(t.Context(), path)
+	archive, size, err := l.backups.Create(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestRestoredMemoryIsTheSame(t *testing.T) {
 				t.Error("something unfinished was left")
 			}
 			done, err := backup.Restore(t.Context(), at(to), file, backup.RestoreOptions{})
-			if err != nil || len(done.Aside) > 0 || done.Counts["facts"] != 21 && name != "vault alone" {
+			if err != nil || len(done.AsideFolders) > 0 || done.Counts["facts"] != 21 && name != "vault alone" {
 				t.Fatalf("%+v, %v", done, err)
 			}
 			l = openAt(t, at(to))
@@ -229,18 +229,18 @@ func TestBackupHasNoSecretsAndNothingDerived(t *testing.T) {
 		t.Errorf("the settings are %+v, %v", again, err)
 	}
 	if again.Embedder != config.AutoEmbedder || !again.IsSet("embedder") { // the model that was chosen here may not be there
-		t.Errorf("the embedder is %s, from %s", again.Embedder, again.From("embedder"))
+		t.Errorf("the embedder is %s, from %s", again.Embedder, again.SourceOf("embedder"))
 	}
 }
 
 func TestBackupIsForOneAtATimeAndWhoeverRunsTheServer(t *testing.T) {
 	l := openAt(t, settingsAt(t, t.TempDir(), "api_key", "k", "jwt_secret", "s"))
 	defer closed(t, l)
-	archive, _, err := l.backups.Make(t.Context(), "")
+	archive, _, err := l.backups.Create(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := l.backups.Make(t.Context(), ""); !errors.Is(err, memory.Conflict) {
+	if _, _, err := l.backups.Create(t.Context(), ""); !errors.Is(err, memory.Conflict) {
 		t.Errorf("a second: %v, want a conflict", err)
 	}
 	noError(t)(archive.Close())
@@ -263,16 +263,16 @@ func TestBackupIsForOneAtATimeAndWhoeverRunsTheServer(t *testing.T) {
 func TestWhatHasOtherMeansIsToldThem(t *testing.T) {
 	server := settingsAt(t, t.TempDir())
 	server.Store = "postgres://ana:hunter2@db/loci"
-	if err := backup.Backable(server); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "pg_dump") || strings.Contains(err.Error(), "hunter2") {
+	if err := backup.CheckSupported(server); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "pg_dump") || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("%v: want to be told of pg_dump, without the password", err)
 	}
 	server.Store = "mongodb://ana:hunter2@db/loci"
-	if err := backup.Backable(server); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "mongodump") || strings.Contains(err.Error(), "hunter2") {
+	if err := backup.CheckSupported(server); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "mongodump") || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("%v: want to be told of mongodump, without the password", err)
 	}
 	l := openAt(t, settingsAt(t, t.TempDir(), "store", "memory"))
 	defer closed(t, l)
-	if _, _, err := l.backups.Make(t.Context(), ""); !errors.Is(err, memory.Invalid) {
+	if _, _, err := l.backups.Create(t.Context(), ""); !errors.Is(err, memory.Invalid) {
 		t.Errorf("of memory alone: %v, want it refused", err)
 	}
 }
@@ -297,7 +297,7 @@ func TestReceiptNamesTheBackupsThatHoldTheUser(t *testing.T) {
 	erase := func() string {
 		t.Helper()
 		erased := try(client.New("http://localhost", client.Options{HTTP: &http.Client{Transport: handled{l.Handler()}}}).EraseUser(t.Context(), "ana")).orFail(t)
-		return strings.Join(erased.Held, "\n")
+		return strings.Join(erased.TextRemainsIn, "\n")
 	}
 	held := erase()
 	if strings.Contains(held, path("before")) || !strings.Contains(held, path("while")) {
@@ -318,13 +318,13 @@ func TestReceiptNamesTheBackupsThatHoldTheUser(t *testing.T) {
 	moved := path("moved")
 	noError(t)(os.Rename(path("elsewhere"), moved))
 	done, err := backup.Restore(t.Context(), c, moved, backup.RestoreOptions{Replace: true})
-	if err != nil || len(done.Aside) != 1 {
+	if err != nil || len(done.AsideFolders) != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	l = openAt(t, c)
 	defer closed(t, l)
 	held = erase()
-	for _, want := range []string{moved, done.Aside[0], path("elsewhere")} {
+	for _, want := range []string{moved, done.AsideFolders[0], path("elsewhere")} {
 		if !strings.Contains(held, want) {
 			t.Errorf("got %s; want %s named", held, want)
 		}
@@ -374,7 +374,7 @@ func TestKilledWhileBackingUpLeavesNothing(t *testing.T) {
 	at := func(dir string) config.Config { return settingsAt(t, dir, "vault", filepath.Join(dir, "vault")) }
 	if dir := os.Getenv(childDir); dir != "" {
 		l := openAt(t, at(dir))
-		l.backups.Point = diesAt(t)
+		l.backups.StepHook = diesAt(t)
 		l.backUp(t, filepath.Join(dir, "b.zip"))
 		closed(t, l)
 		return
@@ -397,7 +397,7 @@ func TestKilledWhileBackingUpLeavesNothing(t *testing.T) {
 		if exists(filepath.Join(dir, "data", backup.UnfinishedFolder)) {
 			t.Errorf("step %d: what was unfinished is still there", point)
 		}
-		is, err := l.backups.Notes.Read()
+		is, err := l.backups.List.Read()
 		if err != nil || len(is.Backups) > 0 != lived {
 			t.Errorf("step %d: noted %+v, %v; want only what was handed out", point, is, err)
 		}

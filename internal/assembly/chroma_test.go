@@ -69,7 +69,7 @@ func TestChatsGoOnWithoutChroma(t *testing.T) {
 // TestServersShareOneChroma has two servers on one database and one Chroma server find what the
 // other was told, and one of them erase a user whose vectors the other knows.
 func TestServersShareOneChroma(t *testing.T) {
-	address, chroma := pgtest.Fresh(t), chromatest.Start(t)
+	address, chroma := pgtest.NewSchema(t), chromatest.Start(t)
 	var servers [2]*oneServer
 	for i := range servers {
 		servers[i] = startServer(t, address, t.TempDir(), "chroma.url", chroma.URL, "recall.deadline", "1m")
@@ -124,7 +124,7 @@ func TestErasureNamesChromaThatIsAway(t *testing.T) {
 	}
 	one := try(ana.Forget(t.Context(), client.ForgetRequest{IDs: ids[:1], Erase: true})).orFail(t)
 	all := try(ana.EraseUser(t.Context(), "ana")).orFail(t)
-	for what, held := range map[string][]string{"one memory": one.Held, "a user": all.Held} {
+	for what, held := range map[string][]string{"one memory": one.TextRemainsIn, "a user": all.TextRemainsIn} {
 		if !slices.ContainsFunc(held, func(h string) bool { return strings.Contains(h, "Chroma") }) {
 			t.Errorf("%s: got %q, want the Chroma server named", what, held)
 		}

@@ -96,15 +96,15 @@ func inImage(t *testing.T, env map[string]string) config.Config {
 // stopTime returns how long a server takes at most to stop.
 func stopTime(t *testing.T, c config.Config) (longest time.Duration) {
 	t.Helper()
-	c, err := c.Complete()
+	c, err := c.WithDefaults()
 	noError(t)(err)
-	last := try(strconv.Atoi(sole(t, "../cli/serve.go", `lastWords = (\d+) \* time\.Second`))).orFail(t)
+	last := try(strconv.Atoi(sole(t, "../cli/serve.go", `cancelGrace = (\d+) \* time\.Second`))).orFail(t)
 	return c.Drain/6 + c.Drain + time.Duration(last)*time.Second
 }
 
 func TestDeployedFilesNameSettingsThatExist(t *testing.T) {
 	var known []string
-	for _, s := range (config.Config{}).Shown() {
+	for _, s := range (config.Config{}).ListSettings() {
 		known = append(known, s.Env)
 	}
 	for root, least := range map[string]int{deploy: 20, chart: 14} {
@@ -193,7 +193,7 @@ func TestComposeFits(t *testing.T) {
 	says(t, file, map[string]string{
 		"services.loci.build": "map[context:.. dockerfile:deploy/Dockerfile]", "services.loci.volumes": "[loci:" + c.Data + "]", "services.loci.ports": "[127.0.0.1" + port + port + "]",
 	})
-	if c.Store.Server() || c.APIKey != "a-key-of-some-length" || c.Users != "single" {
+	if c.Store.IsServer() || c.APIKey != "a-key-of-some-length" || c.Users != "single" {
 		t.Errorf("the server is set to %+v", c)
 	}
 }
@@ -255,7 +255,7 @@ func TestChartFits(t *testing.T) {
 			}
 		}
 		c := inImage(t, env)
-		if c.Users != "multi" || !c.Store.Postgres() || c.APIKey != secret["api-key"] || c.Front != secret["front-key"] || c.Upstream.Key != secret["upstream-key"] {
+		if c.Users != "multi" || !c.Store.IsPostgres() || c.APIKey != secret["api-key"] || c.FrontKey != secret["front-key"] || c.Upstream.Key != secret["upstream-key"] {
 			t.Errorf("%s: the server is set to %+v", file, c)
 		}
 		says(t, file, map[string]string{
@@ -295,13 +295,13 @@ func TestOpenWebUIComposeFits(t *testing.T) {
 	const file, webui = deploy + "openwebui/compose.yaml", "services.open-webui.environment."
 	c := inImage(t, textMap(valueAt(t, file, "services.loci.environment")))
 	api := "http://loci" + strings.TrimPrefix(c.Addr, "0.0.0.0") + "/v1"
-	if c.Users != "multi" || c.Upstream.URL != deployedEnv["LOCI_UPSTREAM_URL"] || c.Front != deployedEnv["LOCI_FRONT_KEY"] {
+	if c.Users != "multi" || c.Upstream.URL != deployedEnv["LOCI_UPSTREAM_URL"] || c.FrontKey != deployedEnv["LOCI_FRONT_KEY"] {
 		t.Errorf("the server is set to %+v", c)
 	}
 	says(t, file, map[string]string{
 		"services.loci.build": "map[context:../.. dockerfile:deploy/Dockerfile]", "services.loci.volumes": "[loci:" + c.Data + "]",
-		webui + "OPENAI_API_BASE_URL": api, webui + "OPENAI_API_KEY": c.Front, webui + "RAG_OPENAI_API_BASE_URL": api, webui + "RAG_OPENAI_API_KEY": c.Front,
-		webui + "FORWARD_USER_INFO_HEADER_JWT_SECRET": string(c.JWT), webui + "ENABLE_FORWARD_USER_INFO_HEADERS": "true",
+		webui + "OPENAI_API_BASE_URL": api, webui + "OPENAI_API_KEY": c.FrontKey, webui + "RAG_OPENAI_API_BASE_URL": api, webui + "RAG_OPENAI_API_KEY": c.FrontKey,
+		webui + "FORWARD_USER_INFO_HEADER_JWT_SECRET": string(c.JWTSecret), webui + "ENABLE_FORWARD_USER_INFO_HEADERS": "true",
 		"services.open-webui.image": "ghcr.io/open-webui/open-webui:v" + sole(t, "../../e2e/openwebui/run.sh", `(?m)^version=(.+)$`),
 	})
 	environment := textMap(valueAt(t, file, strings.TrimSuffix(webui, ".")))

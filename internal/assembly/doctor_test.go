@@ -31,7 +31,7 @@ func TestTheDoctorWritesIntoTheDataFolder(t *testing.T) {
 	if err != nil || len(after) != len(before) {
 		t.Errorf("there were %v, and are %v, %v", before, after, err)
 	}
-	if _, err := disk.Room(dir); err == nil && !strings.Contains(strings.Join(found.Checked, "\n"), "MiB of free space") {
+	if _, err := disk.FreeBytes(dir); err == nil && !strings.Contains(strings.Join(found.Checked, "\n"), "MiB of free space") {
 		t.Errorf("it looked at %q", found.Checked)
 	}
 	l.doctor.Config.Data = filepath.Join(dir, "gone")
@@ -39,7 +39,7 @@ func TestTheDoctorWritesIntoTheDataFolder(t *testing.T) {
 		t.Errorf("without the folder: %+v, %v", found.Findings, err)
 	}
 	l.doctor.Config.Data = filepath.Join(dir, "data", databaseFile) // cannot write to a file
-	if found, err = l.Doctor(t.Context(), false); err != nil || len(found.Findings) == 0 || !strings.Contains(found.Findings[0].What, "it is not writable") {
+	if found, err = l.Doctor(t.Context(), false); err != nil || len(found.Findings) == 0 || !strings.Contains(found.Findings[0].Problem, "the folder is not writable") {
 		t.Errorf("where nothing can be written: %+v, %v", found.Findings, err)
 	}
 }
@@ -49,7 +49,7 @@ func doctorSays(t *testing.T, l *Loci) (looked, found string) {
 	t.Helper()
 	c := try(l.Doctor(t.Context(), false)).orFail(t)
 	for _, f := range c.Findings {
-		found += f.Part + " " + f.Path + ": " + f.What + "\n"
+		found += f.Part + " " + f.Path + ": " + f.Problem + "\n"
 	}
 	return strings.Join(c.Checked, "\n"), found
 }
@@ -62,7 +62,7 @@ func TestDoctorNamesModelServersThatDoNotAnswer(t *testing.T) {
 	}{
 		"nobody listens":              {0, "", "upstream"},
 		"out of order":                {http.StatusBadGateway, "", "502"},
-		"refuses the key":             {http.StatusUnauthorized, "k", "refuses the key"},
+		"refuses the key":             {http.StatusUnauthorized, "k", "refused the key"},
 		"wants a key of the client's": {http.StatusUnauthorized, "", ""},
 		"answers":                     {http.StatusOK, "k", ""},
 	} {
@@ -132,7 +132,7 @@ func TestModelsThatAreSkippedAreTold(t *testing.T) {
 	for range 3 {
 		ask(key, "POST", "/api/memory/search", `{"query":"Which tea?"}`)
 	}
-	for _, part := range []string{"the embedder is skipped, and search is by words only: it answered 502", "the reranker is skipped, and results are not reranked: it answered 502"} {
+	for _, part := range []string{"the embedder is skipped, and search is by words only: the server answered with status 502", "the reranker is skipped, and results are not reranked: the server answered with status 502"} {
 		for who, got := range map[string]string{"health": ask(key, "GET", "/health", ""), "a user's health": ask(user, "GET", "/health", ""), "the page": ask(key, "GET", "/settings", "")} {
 			if !strings.Contains(got, part) || who == "a user's health" && strings.Contains(got, strings.TrimPrefix(server.URL, "http://")) {
 				t.Errorf("%s: %s; want %q, and no address for a user", who, got, part)
@@ -150,18 +150,18 @@ func TestModelsThatAreSkippedAreTold(t *testing.T) {
 
 func TestUnreadableBackupNotesDoNotStopTheStart(t *testing.T) {
 	dir := t.TempDir()
-	noError(t)(os.WriteFile(filepath.Join(dir, backup.NotesFile), []byte("garbage"), 0o600))
+	noError(t)(os.WriteFile(filepath.Join(dir, backup.BackupListFile), []byte("garbage"), 0o600))
 	l := openWith(t, map[string]string{"store": "sqlite", "data": dir})
-	if _, found := doctorSays(t, l); !strings.Contains(found, backup.NotesFile) {
+	if _, found := doctorSays(t, l); !strings.Contains(found, backup.BackupListFile) {
 		t.Errorf("doctor found %q, want the file", found)
 	}
-	if said := l.backups.MayHold(time.Time{}, time.Now()); !strings.Contains(strings.Join(said, "\n"), backup.NotesFile) {
+	if said := l.backups.UnerasableCopies(time.Time{}, time.Now()); !strings.Contains(strings.Join(said, "\n"), backup.BackupListFile) {
 		t.Errorf("an erasure's receipt says %q, want that the list of backups cannot be read", said)
 	}
-	if _, _, err := l.backups.Make(t.Context(), "x.zip"); err == nil {
+	if _, _, err := l.backups.Create(t.Context(), "x.zip"); err == nil {
 		t.Error("a backup was made that nothing notes")
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, backup.NotesFile)); err != nil || string(text) != "garbage" {
+	if text, err := os.ReadFile(filepath.Join(dir, backup.BackupListFile)); err != nil || string(text) != "garbage" {
 		t.Errorf("the file is %q, %v; want it as it was", text, err)
 	}
 }

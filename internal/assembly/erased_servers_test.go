@@ -20,7 +20,7 @@ import (
 // that stand in a checkpoint of the other: they are gone from there soon, and, if that one
 // is down, once it is started.
 func TestErasedWordsLeaveTheOtherServersFiles(t *testing.T) {
-	address := pgtest.Fresh(t)
+	address := pgtest.NewSchema(t)
 	said := []string{"qwertolm", "vbnolkum"}
 	a := startServer(t, address, t.TempDir())
 	sayMuch(t, address, said)

@@ -15,104 +15,104 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// healthTime is the timeout of a health check for the store.
-const healthTime = 2 * time.Second
+// healthTimeout is the time limit of a health check for the store.
+const healthTimeout = 2 * time.Second
 
-// health returns the state of the server. It never contains a key.
+// health returns the state of the server, which never contains a key.
 func (l *Loci) health(ctx context.Context) client.Health {
-	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	c := l.settled()
+	c := l.currentConfig()
 	h := client.Health{
 		Status: "ok", Version: obs.Version(), Profile: l.config.Profile, Store: l.config.Store.Kind(),
-		Embedder: c.Embedder, Reranker: l.config.Reranker, Upstream: l.config.Upstream.Shown(),
-		Search: l.searchedBy(), Vault: l.vault.Dir(),
-		Models: []string{responder.Name}, TopK: l.engine.Opts.Most(true), Threshold: c.Recall.Threshold,
+		Embedder: c.Embedder, Reranker: l.config.Reranker, Upstream: l.config.Upstream.RedactedURL(),
+		Search: l.searchDescription(), Vault: l.vault.Dir(),
+		Models: []string{responder.Name}, TopK: l.engine.Opts.DefaultTopK(true), Threshold: c.Recall.Threshold,
 	}
 	if h.Threshold < 0 {
-		h.Threshold = recall.DefaultThreshold
+		h.Threshold = recall.DefaultMinRelevance
 	}
-	is, _ := l.embeds.Now()
-	h.Learns, h.Better = l.Learns(), is.Better
-	if model := l.learner.Chosen(); model != "" {
+	is, _ := l.embedderChoice.Current()
+	h.Learner, h.Advice = l.LearnerName(), is.Suggestion
+	if model := l.learner.ChosenModel(); model != "" {
 		h.Models = append(h.Models, model)
 	}
 	for _, w := range l.doctor.Warnings() {
-		h.Warnings = append(h.Warnings, w.What+"; "+w.Do)
+		h.Warnings = append(h.Warnings, w.Problem+"; "+w.Fix)
 	}
-	h.StrictModels = l.chat.StrictModels()
+	h.StrictModels = l.proxyHandler.StrictModels()
 	if err := l.engine.Ping(ctx); err != nil {
 		h.Status = "store: " + err.Error()
 	}
 	return h
 }
 
-// readyTime is the timeout of a readiness check for the store. It is less than a probe's usual second.
-const readyTime = 500 * time.Millisecond
+// readyTimeout is the time limit of a readiness check for the store, less than the usual second of a probe.
+const readyTimeout = 500 * time.Millisecond
 
-// ready reports whether this server accepts requests. It does even if the store is unavailable: chats
+// readyStatus reports whether this server accepts requests. A server with an unavailable store is ready: chats
 // work without memory, and another server would have the same problem.
-func (l *Loci) ready(ctx context.Context) client.Ready {
-	ctx, cancel := context.WithTimeout(ctx, readyTime)
+func (l *Loci) readyStatus(ctx context.Context) client.Ready {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	is := client.Ready{Status: client.StatusReady, Problems: []string{}}
-	if l.checks.draining.Load() {
-		is.Status = client.StatusDraining
+	ready := client.Ready{Status: client.StatusReady, Problems: []string{}}
+	if l.readiness.draining.Load() {
+		ready.Status = client.StatusDraining
 	}
 	if l.engine.Ping(ctx) != nil {
-		is.Problems = append(is.Problems, "store")
+		ready.Problems = append(ready.Problems, "store")
 	}
-	if l.chat.UpstreamFails() {
-		is.Problems = append(is.Problems, "upstream")
+	if l.proxyHandler.UpstreamFails() {
+		ready.Problems = append(ready.Problems, "upstream")
 	}
-	is.Problems = append(is.Problems, l.checks.problems(ctx, l.engine.Now())...)
-	return is
+	ready.Problems = append(ready.Problems, l.readiness.checkProblems(ctx, l.engine.Now())...)
+	return ready
 }
 
-// readinessInterval is the minimum interval at which readiness checks test the disk and count jobs.
+// readinessInterval is the minimum interval between tests of the disk and of the jobs.
 const readinessInterval = 5 * time.Second
 
-// readiness is the state of the readiness check. It caches the last result for disk and jobs.
+// readiness is the state of the readiness check, with a cache of the last result for disk and jobs.
 type readiness struct {
 	draining atomic.Bool
-	dir      string // folder of the store; "" if the store writes to no folder
+	dir      string // folder of the store; empty if the store writes to no folder
 	backlog  func(context.Context) (memory.Counts, error)
 
-	mu    sync.Mutex // guards the fields below
-	at    time.Time
-	found []string
+	mu           sync.Mutex // guards the fields below
+	checkedAt    time.Time  // time of the last check
+	lastProblems []string   // names of the parts with problems
 }
 
-// problems returns the problems of disk and jobs. While another call checks them, it returns the previous
-// result.
-func (r *readiness) problems(ctx context.Context, now time.Time) (found []string) {
+// checkProblems returns the names of disk and jobs if they have problems. While another call checks, it
+// returns the previous result.
+func (r *readiness) checkProblems(ctx context.Context, now time.Time) (problems []string) {
 	r.mu.Lock()
-	due, last := now.Sub(r.at).Abs() >= readinessInterval, r.found // Abs: the clock may be set back
+	due, last := now.Sub(r.checkedAt).Abs() >= readinessInterval, r.lastProblems // the absolute value, because the clock may go back
 	if due {
-		r.at = now
+		r.checkedAt = now
 	}
 	r.mu.Unlock()
 	if !due {
 		return last
 	}
-	if r.dir != "" && disk.Probe(r.dir) != nil {
-		found = append(found, "disk")
+	if r.dir != "" && disk.ProbeWrite(r.dir) != nil {
+		problems = append(problems, "disk")
 	}
 	if n, err := r.backlog(ctx); err == nil && n.JobsParked > 0 {
-		found = append(found, "jobs")
+		problems = append(problems, "jobs")
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.found = found
-	return found
+	r.lastProblems = problems
+	return problems
 }
 
-// Drain marks the server as about to stop: see [client.Ready].
-func (l *Loci) Drain() { l.checks.draining.Store(true) }
+// Drain makes readiness checks report that the server will stop: see [client.Ready].
+func (l *Loci) Drain() { l.readiness.draining.Store(true) }
 
-// healthFor returns the part of the health that the caller may see. Addresses, paths and the store's
-// errors are only for admins.
-func (l *Loci) healthFor(ctx context.Context) client.Health {
+// visibleHealth returns the part of the health that the requesting client may see. Only admins see addresses,
+// paths and errors of the store.
+func (l *Loci) visibleHealth(ctx context.Context) client.Health {
 	h := l.health(ctx)
 	role := httpx.IdentityOf(ctx).Role
 	if role == httpx.RoleAdmin {

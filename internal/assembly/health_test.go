@@ -119,7 +119,7 @@ func TestReadyNamesDiskAndParkedJobs(t *testing.T) {
 	want := func(when string, problems ...string) {
 		t.Helper()
 		for range 3 {
-			if is := l.ready(t.Context()); is.Status != client.StatusReady || !slices.Equal(is.Problems, problems) {
+			if is := l.readyStatus(t.Context()); is.Status != client.StatusReady || !slices.Equal(is.Problems, problems) {
 				t.Errorf("%s: %+v, want problems %q", when, is, problems)
 			}
 		}

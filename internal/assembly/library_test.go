@@ -22,14 +22,14 @@ type Message struct {
 
 // Recall returns what memory has to a user's question, best first.
 func (l *Loci) Recall(ctx context.Context, user, question string) ([]memory.Hit, error) {
-	found, err := l.engine.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: userOf(user)}, Text: question, Door: "go"})
+	found, err := l.engine.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: userOf(user)}, Text: question, API: "go"})
 	return found.Hits, err
 }
 
 // Record keeps messages of a conversation, "" for a new one, and learns from them
 // in the background. It returns the conversation's id.
 func (l *Loci) Record(ctx context.Context, user, conversation string, messages ...Message) (string, error) {
-	talk := exchange.Talk{Conversation: conversation, Infer: true}
+	talk := exchange.IngestRequest{Conversation: conversation, Learn: true}
 	for _, m := range messages {
 		talk.Messages = append(talk.Messages, exchange.Message{Role: m.Role, Content: m.Content, At: m.At})
 	}
@@ -40,7 +40,7 @@ func (l *Loci) Record(ctx context.Context, user, conversation string, messages .
 // Remember writes a fact down and returns it; an equal one that stands already is
 // returned instead.
 func (l *Loci) Remember(ctx context.Context, user, content string) (memory.Fact, error) {
-	f, _, err := l.engine.Curate.Remember(ctx, userOf(user), curate.Note{Content: content}, byProgram)
+	f, _, err := l.engine.Curate.Remember(ctx, userOf(user), curate.FactInput{Content: content}, byProgram)
 	return f, err
 }
 

@@ -1,6 +1,5 @@
-// Package assembly puts the parts of Loci together. Apart from the packages for settings, models and
-// backups it is the only one that names concrete implementations. The library for other programs is
-// the root package.
+// Package assembly connects the parts of Loci. Apart from the packages for settings, models and backups,
+// only this package names concrete implementations. The library for other programs is the root package.
 package assembly
 
 import (
@@ -36,46 +35,46 @@ import (
 
 // Options are options of [Open] that cannot be in a settings file.
 type Options struct {
-	Embedder memory.Embedder  // nil: the embedder of the settings
-	LLM      memory.LLM       // learning model; nil: the model of the settings
-	Logger   *slog.Logger     // nil: writes to Log according to the settings log.*
-	Log      io.Writer        // nil: no log
-	Now      func() time.Time // nil: time.Now
+	Embedder memory.Embedder  // nil uses the embedder of the settings
+	LLM      memory.LLM       // learning model; nil uses the model of the settings
+	Logger   *slog.Logger     // nil uses a logger that writes to Log, by the settings log.*
+	Log      io.Writer        // nil discards the log
+	Now      func() time.Time // nil uses time.Now
 
-	// Reload reads the settings again for the API's reload; nil: reloading is not possible.
-	Reload func() (config.Config, error)
-	waited func(time.Duration) // see [sqlstore.Options]
+	// Reload reads the settings again for the API's reload; nil means that reloading is not possible.
+	Reload      func() (config.Config, error)
+	writeWaited func(time.Duration) // Waited of [sqlstore.Options]
 }
 
 // Loci is an open memory. It is safe for concurrent use.
 type Loci struct {
-	config   config.Config
-	engine   *engine.Engine
-	index    *index.Index
-	chroma   *chroma.Index // nil: Chroma is not used
-	vectors  string        // description of the vector search outside of the index; "": there is none
-	runner   *jobs.Runner
-	vault    *vaultsync.Vault
-	database *sqlstore.Store // nil: the store is no SQL database
-	backups  *backup.Maker
-	keys     *httpx.Keyring
-	audit    *audit.Log
-	chat     *proxy.Handler
-	handler  http.Handler
-	open     func(config.Config) error    // replaces front, with new settings
-	front    atomic.Pointer[http.Handler] // CORS, sessions and the guard, with the current settings
-	asked    config.Config                // the settings at opening, with all reloaded changes
-	level    slog.LevelVar
-	reload   func() (config.Config, error)
-	reloads  sync.Mutex   // held during a reload
-	keep     atomic.Int64 // audit.keep
-	log      *slog.Logger
-	doctor   *doctor.Doctor
-	learner  *models.Learner
-	embeds   models.Choice
-	words    config.Config // the settings for the lexical embedder: see [models.Choice.Now]
-	checks   readiness
-	closers  []func() error // in the order of the calls
+	config         config.Config
+	engine         *engine.Engine
+	index          *index.Index
+	chroma         *chroma.Index // nil without Chroma
+	vectorSearch   string        // description of the vector search outside of the index; empty without such a search
+	runner         *jobs.Runner
+	vault          *vaultsync.Vault
+	database       *sqlstore.Store // nil if the store is not an SQL database
+	backups        *backup.Maker
+	keys           *httpx.Keyring
+	audit          *audit.Log
+	proxyHandler   *proxy.Handler
+	handler        http.Handler
+	setFront       func(config.Config) error    // replaces guardedHandler by a handler with new settings
+	guardedHandler atomic.Pointer[http.Handler] // CORS, sessions and the guard, with the current settings
+	asConfigured   config.Config                // the settings before models were chosen, with all reloaded changes
+	logLevel       slog.LevelVar
+	reload         func() (config.Config, error)
+	reloadMutex    sync.Mutex   // held during a reload
+	auditDays      atomic.Int64 // setting audit.keep, in days
+	log            *slog.Logger
+	doctor         *doctor.Doctor
+	learner        *models.Learner
+	embedderChoice models.Choice
+	lexicalConfig  config.Config // the settings with the lexical embedder, while the embedder is unavailable: see [models.Choice.Current]
+	readiness      readiness
+	closers        []func() error // called in this order by Close
 }
 
 // Open opens the memory that config describes, and creates it if it does not exist.
@@ -89,67 +88,66 @@ func (l *Loci) Engine() *engine.Engine { return l.engine }
 // Handler returns the handler of all HTTP requests.
 func (l *Loci) Handler() http.Handler { return l.handler }
 
-// Log returns the log that the settings describe.
+// Log returns the log in use.
 func (l *Loci) Log() *slog.Logger { return l.log }
 
 // Config returns the settings in effect.
 func (l *Loci) Config() config.Config { return l.config }
 
-// settled returns the settings with the embedder that is in use now.
-func (l *Loci) settled() config.Config {
-	if is, _ := l.embeds.Now(); is.Embedder != l.embeds.Embedder {
-		return l.words
+// currentConfig returns the settings with the embedder that is currently in use.
+func (l *Loci) currentConfig() config.Config {
+	if is, _ := l.embedderChoice.Current(); is.Embedder != l.embedderChoice.Embedder {
+		return l.lexicalConfig
 	}
 	return l.config
 }
 
-// Better returns a suggestion that would improve recall, with its command, or "".
-func (l *Loci) Better() string { return l.embeds.Better }
+// ImprovementHint returns advice that would improve recall, with a command, or "".
+func (l *Loci) ImprovementHint() string { return l.embedderChoice.Suggestion }
 
-// Learns returns the name of the learning model, or says that rules learn.
-func (l *Loci) Learns() string { return l.learner.Learns().Who }
+// LearnerName returns the name of the learning model, or of the built-in rules.
+func (l *Loci) LearnerName() string { return l.learner.Learns().Description }
 
-// Resident returns the estimated size of the index in main memory, in bytes.
-func (l *Loci) Resident() int64 { return l.index.Size() }
+// IndexBytes returns the estimated size of the index in main memory, in bytes.
+func (l *Loci) IndexBytes() int64 { return l.index.Size() }
 
-// Serving writes the server's URL to the data folder until the memory is closed, so that other
-// processes find the server ([config.Config.ServedAt]). An address for all interfaces is written as
-// loopback. If the memory is not in the data folder, Serving does nothing.
-func (l *Loci) Serving(at string) error {
+// PublishURL writes the server's URL to the data folder until the memory is closed, where other processes
+// find it ([config.Config.RunningServerURL]). An address for all interfaces is written as loopback. If
+// the memory is not in the data folder, PublishURL does nothing.
+func (l *Loci) PublishURL(serverURL string) error {
 	lock := l.config.LockFile()
-	u, err := url.Parse(at)
+	u, err := url.Parse(serverURL)
 	if lock == "" || err != nil {
 		return err
 	}
 	if ip := net.ParseIP(u.Hostname()); ip.IsUnspecified() {
-		u.Host = net.JoinHostPort(loopback(ip), u.Port())
+		u.Host = net.JoinHostPort(loopbackAddress(ip), u.Port())
 	}
-	return filelock.Answer(lock, u.String())
+	return filelock.SetURL(lock, u.String())
 }
 
-// loopback returns the loopback address of an address's family.
-func loopback(ip net.IP) string {
+// loopbackAddress returns the loopback address of the same IP version as ip.
+func loopbackAddress(ip net.IP) string {
 	if ip.To4() != nil {
 		return "127.0.0.1"
 	}
 	return "::1"
 }
 
-// Run does the background work until ctx ends, and then waits for running jobs. It may be called only
-// once.
+// Run runs the background work until ctx ends, and then waits for running jobs. Call it only once.
 func (l *Loci) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return l.engine.Traces.Run(ctx) })
 	group.Go(func() error { return l.runner.Run(ctx) })
 	group.Go(func() error { return l.vault.Run(ctx) })
 	group.Go(func() error { return l.keys.Run(ctx) })
-	group.Go(func() error { return l.audit.Run(ctx, l.keep.Load) })
+	group.Go(func() error { return l.audit.Run(ctx, l.auditDays.Load) })
 	group.Go(func() error { return l.doctor.Schedule.Run(ctx) })
 	group.Go(func() error { return l.doctor.CheckInBackground(ctx) })
 	return group.Wait()
 }
 
-// Settle waits until all jobs that are due now are done. Run must be running.
+// Settle waits until all currently due jobs are done. Run must be running.
 func (l *Loci) Settle(ctx context.Context) error { return l.runner.Drain(ctx) }
 
 // Close releases all resources. Run must have returned.

@@ -24,7 +24,7 @@ func TestMem0sPathsStayAtLoci(t *testing.T) {
 		l.Handler().ServeHTTP(w, req)
 		return w
 	}
-	for _, path := range append(proxy.Reserved(), "/mem0", "/mem0/v1/ping/", "/v1/%6Demories/", "/v1/memories%2Fm1") {
+	for _, path := range append(proxy.ReservedPaths(), "/mem0", "/mem0/v1/ping/", "/v1/%6Demories/", "/v1/memories%2Fm1") {
 		if w := send(path, key); w.Code >= 500 && w.Code != http.StatusNotImplemented || w.Code >= 400 && !strings.Contains(w.Body.String(), `"detail":"`) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// searcher opens the resident index. If another server searches vectors, it returns a searcher that
-// combines both. It sets l.index and l.vectors.
-func (l *Loci) searcher(store memory.Store, o index.Options) memory.Searcher {
+// openSearcher opens the resident index. If another server searches vectors, it returns a searcher that
+// combines the server and the index. It sets l.index and l.vectors.
+func (l *Loci) openSearcher(store memory.Store, o index.Options) memory.Searcher {
 	opts := retrieve.OffloadOptions{Log: l.log}
 	var outside retrieve.VectorSearch
 	reads, _ := store.(vectorReader)
@@ -21,11 +21,11 @@ func (l *Loci) searcher(store memory.Store, o index.Options) memory.Searcher {
 			URL: l.config.Chroma.URL, Key: l.config.Chroma.Key, Collection: l.config.Chroma.Collection, Model: o.Model, Log: l.log,
 		})
 		l.closers = append(l.closers, l.chroma.Close)
-		outside, l.vectors = copied{l.chroma, reads}, "Chroma for vectors"
-	} else if s, ok := store.(*sqlstore.Store); ok && o.Model != "" && l.config.Index.OffloadAbove > 0 && s.Searches() {
-		outside, l.vectors = s, "pgvector for users whose index would take more than "+l.config.Index.OffloadAbove.String()
-		opts.Above = int64(l.config.Index.OffloadAbove)
-		opts.Large = func(ctx context.Context, memories int) ([]memory.Owner, error) {
+		outside, l.vectorSearch = chromaCopy{l.chroma, reads}, "Chroma for vectors"
+	} else if s, ok := store.(*sqlstore.Store); ok && o.Model != "" && l.config.Index.OffloadAbove > 0 && s.SupportsVectorSearch() {
+		outside, l.vectorSearch = s, "pgvector for users whose index would take more than "+l.config.Index.OffloadAbove.String()
+		opts.AboveBytes = int64(l.config.Index.OffloadAbove)
+		opts.ListLarge = func(ctx context.Context, memories int) ([]memory.Owner, error) {
 			return s.OwnersAbove(ctx, o.Model, memories)
 		}
 		opts.Prepare = func(ctx context.Context, owner memory.Owner) error { return s.IndexVectors(ctx, owner, o.Model) }
@@ -49,24 +49,24 @@ type vectorReader interface {
 	Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error)
 }
 
-// copied is a copy of a store's vectors in Chroma. If the store can return vectors itself, they are
-// read from the store.
-type copied struct {
+// chromaCopy is a copy of a store's vectors in Chroma. If the store can return vectors, Vectors reads
+// the store.
+type chromaCopy struct {
 	*chroma.Index
-	store vectorReader // nil: vectors are read from the copy
+	store vectorReader // nil reads vectors from the copy
 }
 
-func (c copied) Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error) {
+func (c chromaCopy) Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error) {
 	if c.store != nil {
 		return c.store.Vectors(ctx, owner, model, ids)
 	}
 	return c.Index.Vectors(ctx, owner, model, ids)
 }
 
-// searchedBy returns the names of the search engines for a health check.
-func (l *Loci) searchedBy() string {
-	if l.vectors == "" {
+// searchDescription returns the names of the search engines for a health check.
+func (l *Loci) searchDescription() string {
+	if l.vectorSearch == "" {
 		return "index"
 	}
-	return "index; " + l.vectors
+	return "index; " + l.vectorSearch
 }

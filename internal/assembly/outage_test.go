@@ -20,7 +20,7 @@ const outage = 4 * time.Second
 // seconds while a chat, writers and an import are at work: all is kept, once. Meanwhile health
 // checks say so, and nobody is told where the server is.
 func TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce(t *testing.T) {
-	address := pgtest.Fresh(t)
+	address := pgtest.NewSchema(t)
 	way := startGate(t, address)
 	server := startServer(t, way.address, t.TempDir())
 	ask := func(method, path, body string) (int, string) {
@@ -116,7 +116,7 @@ type gate struct {
 func startGate(t *testing.T, address string) *gate {
 	t.Helper()
 	g := &gate{on: map[net.Conn]bool{}}
-	g.address, g.dir = pgtest.Way(t, address, g.carry)
+	g.address, g.dir = pgtest.Proxy(t, address, g.carry)
 	return g
 }
 

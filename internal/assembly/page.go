@@ -17,90 +17,93 @@ import (
 	"github.com/loci-memory/loci/internal/prompt"
 )
 
-// pageOptions returns the options of the page.
+// pageOptions returns the options of the web page.
 func (l *Loci) pageOptions(c config.Config, learner *models.Learner, upstream proxy.Upstream) web.Options {
 	query := c.Chats.Model
 	if query == "" && c.Learn.URL == "" {
-		query = learner.Wanted()
+		query = learner.WantedModel()
 	}
 	inUse := func() *prompt.Set {
-		return l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Wanted(), Query: query, Chats: query})
+		return l.engine.Prompts.ForModels(prompt.Models{Learn: learner.WantedModel(), Query: query, Chats: query})
 	}
 	o := web.Options{
-		Key: c.APIKey, Multi: c.Users == "multi", Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []client.Setting { return l.settled().Shown() },
-		Models: func() []web.Model { is, _ := l.embeds.Now(); return shownModels(l.settled(), learner.Learns(), is) }, Lacks: c.ProfileLacks(), Prompts: c.Prompts, InUse: inUse,
-		Others: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
+		Key: c.APIKey, MultiUser: c.Users == "multi", Recency: c.Recall.RecencyWeight, DocumentTokens: c.Recall.Contexts, Health: l.health, Settings: func() []client.Setting { return l.currentConfig().ListSettings() },
+		Models: func() []web.Model {
+			is, _ := l.embedderChoice.Current()
+			return modelList(l.currentConfig(), learner.Learns(), is)
+		}, MissingModels: c.MissingModels(), PromptDir: c.Prompts, ActivePrompts: inUse,
+		OtherPaths: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
 	}
 	if upstream != nil {
 		o.Upstream, o.Talker = upstream, rest.Talker(upstream, nil, true)
 	}
-	if c.JWT != "" {
-		o.Token = func(token string) bool { return httpx.ValidToken(token, []byte(c.JWT), l.engine.Now()) }
+	if c.JWTSecret != "" {
+		o.ValidToken = func(token string) bool { return httpx.ValidToken(token, []byte(c.JWTSecret), l.engine.Now()) }
 	}
 	return o
 }
 
-// ssoOf returns the options for users whom a reverse proxy or an OpenID server signs in.
-func ssoOf(c config.SSOConfig) httpx.SSO {
+// ssoOptions returns the options for users who sign in at a reverse proxy or an OpenID server.
+func ssoOptions(c config.SSOConfig) httpx.SSO {
 	header := append(slices.Clone(c.Header), "", "")
-	return httpx.SSO{Header: header[0], Groups: header[1], Admins: c.Admins}
+	return httpx.SSO{UserHeader: header[0], GroupsHeader: header[1], Admins: c.Admins}
 }
 
-// issuer returns the OpenID Connect server for signing in, or nil.
-func issuer(c config.SSOConfig, sso httpx.SSO) *web.Issuer {
+// openIDIssuer returns the OpenID Connect server for signing in, or nil.
+func openIDIssuer(c config.SSOConfig, sso httpx.SSO) *web.Issuer {
 	if c.Issuer == "" {
 		return nil
 	}
-	return &web.Issuer{URL: c.Issuer, ClientID: c.ClientID, Secret: c.Secret, User: c.User, SSO: sso}
+	return &web.Issuer{URL: c.Issuer, ClientID: c.ClientID, Secret: c.Secret, UserClaim: c.User, SSO: sso}
 }
 
-// shownModels lists the models in use, with the reasons for their choice.
-func shownModels(c config.Config, learns models.Learns, embeds models.Choice) []web.Model {
-	return []web.Model{learnerShown(learns), embedderShown(c, embeds), rerankerShown(c), answererShown(c)}
+// modelList lists the models in use, with the reasons for their choice.
+func modelList(c config.Config, learning models.Learns, embeds models.Choice) []web.Model {
+	return []web.Model{learnerInfo(learning), embedderInfo(c, embeds), rerankerInfo(c), answererInfo(c)}
 }
 
-func learnerShown(learns models.Learns) web.Model {
-	why := []rune(learns.Why)
-	return web.Model{For: "Learns", Name: learns.Who, Key: "learn.model", Why: strings.ToUpper(string(why[:1])) + string(why[1:]) + "."}
+func learnerInfo(learning models.Learns) web.Model {
+	why := []rune(learning.Why)
+	return web.Model{For: "Learns", Name: learning.Description, Key: "learn.model", Why: strings.ToUpper(string(why[:1])) + string(why[1:]) + "."}
 }
 
-func embedderShown(c config.Config, embeds models.Choice) web.Model {
-	m := web.Model{For: "Gives vectors", Name: c.Embedder, Key: "embedder", Why: kindOf(c.Embedder, "Search by words only, without a model.")}
-	if embeds.Better != "" {
-		m.Why += " Better: " + embeds.Better + "."
+func embedderInfo(c config.Config, embeds models.Choice) web.Model {
+	m := web.Model{For: "Gives vectors", Name: c.Embedder, Key: "embedder", Why: locationOf(c.Embedder, "Search by words only, without a model.")}
+	if embeds.Suggestion != "" {
+		m.Why += " Better: " + embeds.Suggestion + "."
 	}
 	return m
 }
 
-func rerankerShown(c config.Config) web.Model {
-	return web.Model{For: "Reads hits again", Name: c.Reranker, Key: "reranker", Why: kindOf(c.Reranker, "No reranking.")}
+func rerankerInfo(c config.Config) web.Model {
+	return web.Model{For: "Reads hits again", Name: c.Reranker, Key: "reranker", Why: locationOf(c.Reranker, "No reranking.")}
 }
 
-// kindOf describes where a model runs; none is the text for no model.
-func kindOf(name, none string) string {
+// locationOf describes where a model runs; without a model it returns none.
+func locationOf(name, fallback string) string {
 	switch {
 	case strings.HasPrefix(name, config.LocalModel):
 		return "Runs in this process, from the folder of models."
 	case strings.HasPrefix(name, config.RemoteModel):
 		return "Runs on another server."
 	}
-	return none
+	return fallback
 }
 
-func answererShown(c config.Config) web.Model {
+func answererInfo(c config.Config) web.Model {
 	if c.Upstream.URL == "" {
 		return web.Model{For: "Answers chats", Name: responder.Name, Key: "upstream.url", Why: "No upstream is configured: Loci answers from memory, without a model."}
 	}
-	return web.Model{For: "Answers chats", Name: "the model that each chat names", Key: "upstream.url", Why: "At " + c.Upstream.Shown() + ", in addition to the built-in " + responder.Name + "."}
+	return web.Model{For: "Answers chats", Name: "the model that each chat names", Key: "upstream.url", Why: "At " + c.Upstream.RedactedURL() + ", in addition to the built-in " + responder.Name + "."}
 }
 
-// refuser writes an error in the format of the requested API.
-func refuser(page *web.Page) func(http.ResponseWriter, *http.Request, error) {
+// errorWriter returns a function that writes an error in the format of the requested API.
+func errorWriter(page *web.Page) func(http.ResponseWriter, *http.Request, error) {
 	return func(w http.ResponseWriter, r *http.Request, err error) {
 		switch {
 		case proxy.IsReserved(r.URL.Path), strings.HasPrefix(r.URL.Path, mem0.Prefix+"/"):
 			mem0.Refuse(w, r, err)
-		case proxy.IsOwn(r.URL.Path):
+		case proxy.IsServed(r.URL.Path):
 			proxy.Refuse(w, r, err)
 		case page.Owns(r):
 			page.Refuse(w, r, err)

@@ -20,14 +20,14 @@ func TestThePageSaysWhereSettingsAreFromAndNoSecret(t *testing.T) {
 		Flags: map[string]string{"recall.threshold": "0.5"},
 	})).orFail(t)
 	got := map[string]web.Setting{}
-	for _, s := range config.Shown() {
+	for _, s := range config.ListSettings() {
 		got[s.Key] = s
 		if strings.Contains(s.Value, "hunter2") {
 			t.Errorf("%s is shown as %q", s.Key, s.Value)
 		}
 	}
-	if len(got) != len(config.Shown()) {
-		t.Errorf("%d settings are shown of %d", len(got), len(config.Shown()))
+	if len(got) != len(config.ListSettings()) {
+		t.Errorf("%d settings are shown of %d", len(got), len(config.ListSettings()))
 	}
 	for key, want := range map[string][2]string{
 		"recall.top_k": {"5", "file"}, "recall.budget": {"800", "environment"}, "recall.threshold": {"0.5", "flag"}, "recall.recency_weight": {"0.2", "default"},

@@ -21,7 +21,7 @@ type oneServer struct {
 // besides: keys, each followed by its value. It is stopped at the end of the test.
 func startServer(t *testing.T, address, data string, set ...string) *oneServer {
 	t.Helper()
-	flags := map[string]string{"store": pgtest.With(address, "pool_max_conns", "8"), "data": data, "log.level": "error"}
+	flags := map[string]string{"store": pgtest.WithParameter(address, "pool_max_conns", "8"), "data": data, "log.level": "error"}
 	for i := 0; i+1 < len(set); i += 2 {
 		flags[set[i]] = set[i+1]
 	}

@@ -16,7 +16,7 @@ import (
 // to one is recalled by the next at once, each learns what another was told, and nobody
 // finds what is another user's.
 func TestReplicasShareOneMemory(t *testing.T) {
-	address := pgtest.Fresh(t)
+	address := pgtest.NewSchema(t)
 	servers := []*oneServer{startServer(t, address, t.TempDir()), startServer(t, address, t.TempDir()), startServer(t, address, t.TempDir())}
 	say := func(at int, user, words string) string {
 		t.Helper()

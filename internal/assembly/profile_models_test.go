@@ -28,8 +28,8 @@ func TestProfilesWithRealWeightsAndWithout(t *testing.T) {
 				s := newStage(t, profile, map[string]string{"models_dir": dir, "learn.model": "none", "recall.core": "0"})
 				var is client.Health
 				s.ok(&is, http.MethodGet, "/health", "", ana...)
-				if is.Embedder != embedder || (is.Better == "") != model {
-					t.Errorf("%s embeds, better would be %q; want %s", is.Embedder, is.Better, embedder)
+				if is.Embedder != embedder || (is.Advice == "") != model {
+					t.Errorf("%s embeds, better would be %q; want %s", is.Embedder, is.Advice, embedder)
 				}
 				if logged := regexp.MustCompile(`msg"?[=:]"?embedder\b.*` + regexp.QuoteMeta(embedder)); !logged.MatchString(s.log.String()) { // as text or as JSON
 					t.Errorf("the log of the start lacks %s: %s", logged, s.log.String())

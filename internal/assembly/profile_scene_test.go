@@ -27,7 +27,7 @@ func TestProfileAgentCLIKeepsMarkdown(t *testing.T) {
 	c.extras = map[string]any{"memory_id": "work"}
 	s.model.on("extract", `{"facts": [{"text": "User lives in Berlin", "quote": "I live in Berlin"}]}`)
 	c.says("I live in Berlin.")
-	noError(t)(s.loci.vault.Store.Settle(t.Context()))
+	noError(t)(s.loci.vault.Store.Flush(t.Context()))
 	all := readTree(t, dir)
 	s.has("the vault", all, "User lives in Berlin", "I live in Berlin.", "created_at:", "id:", "OK.")
 	for _, kind := range []string{"facts", "turns/user", "turns/assistant"} { // of the conversation that taught it

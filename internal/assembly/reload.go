@@ -11,50 +11,50 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// frontOf returns a function that sets l.front: the guard, configured by settings, in front of all handlers.
-func (l *Loci) frontOf(guard httpx.Options, page *web.Page, next http.Handler) func(config.Config) error {
+// frontSetter returns a function that sets l.guardedHandler to the guard, with settings, in front of all handlers.
+func (l *Loci) frontSetter(guard httpx.Options, page *web.Page, next http.Handler) func(config.Config) error {
 	return func(c config.Config) (err error) {
 		g := guard
-		if g.Trusted, g.Proxies, err = c.Networks(); err != nil {
+		if g.TrustedAddresses, g.Proxies, err = c.Networks(); err != nil {
 			return err
 		}
 		g.Hosts, g.Limits = c.Hosts, httpx.Limits{Requests: c.Limits.Requests, Tokens: c.Limits.Tokens, Concurrent: c.Limits.Concurrent}
-		front := httpx.CORS(c.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(g, next)))
-		l.front.Store(&front)
+		front := httpx.CORS(c.CORS.Origins, page.Owns, page.WithSession(httpx.Guard(g, next)))
+		l.guardedHandler.Store(&front)
 		return nil
 	}
 }
 
 // Reload applies the settings that a running server can change, and reads the prompts again. After an
-// error nothing has changed.
+// error it has changed nothing.
 func (l *Loci) Reload(next config.Config) (client.Reloaded, error) {
-	l.reloads.Lock()
-	defer l.reloads.Unlock()
-	will, taken, atStart := l.asked.Reload(next)
-	prompts, err := openPrompts(l.asked.Prompts)
+	l.reloadMutex.Lock()
+	defer l.reloadMutex.Unlock()
+	applied, appliedKeys, restartKeys := l.asConfigured.Reload(next)
+	prompts, err := openPrompts(l.asConfigured.Prompts)
 	if err != nil {
 		return client.Reloaded{}, err
 	}
-	level := l.level.Level()
-	if err := level.UnmarshalText([]byte(will.Log.Level)); err != nil {
+	level := l.logLevel.Level()
+	if err := level.UnmarshalText([]byte(applied.Log.Level)); err != nil {
 		return client.Reloaded{}, memory.Errorf(memory.Invalid, "log.level: %w", err)
 	}
-	if err := l.open(will); err != nil {
+	if err := l.setFront(applied); err != nil {
 		return client.Reloaded{}, err
 	}
-	l.level.Set(level)
-	l.keep.Store(int64(will.Audit.Keep))
+	l.logLevel.Set(level)
+	l.auditDays.Store(int64(applied.Audit.Keep))
 	l.engine.Prompts.ReplaceBy(prompts)
-	l.asked = will
-	out := client.Reloaded{Taken: append([]string{}, taken...), AtStart: append([]string{}, atStart...)}
-	l.log.Info("settings reloaded", "applied", out.Taken, "need a restart", out.AtStart)
+	l.asConfigured = applied
+	out := client.Reloaded{Applied: append([]string{}, appliedKeys...), AfterRestart: append([]string{}, restartKeys...)}
+	l.log.Info("settings reloaded", "applied", out.Applied, "need a restart", out.AfterRestart)
 	return out, nil
 }
 
 // reloadFromAPI reloads the settings for an API request.
 func (l *Loci) reloadFromAPI(ctx context.Context) (client.Reloaded, error) {
 	if l.reload == nil {
-		return client.Reloaded{}, memory.Errorf(memory.Invalid, "this server cannot reload its settings, because a program passed them")
+		return client.Reloaded{}, memory.Errorf(memory.Invalid, "this server cannot reload its settings, because the program did not set Options.Reload")
 	}
 	if err := l.audit.Note(ctx, memory.AuditEntry{Act: "reload"}); err != nil {
 		return client.Reloaded{}, err

@@ -66,7 +66,7 @@ func TestKilledWhileRestoringIsOldOrNew(t *testing.T) {
 	at := func(dir string) config.Config { return settingsAt(t, dir, "vault", filepath.Join(dir, "vault")) }
 	file := filepath.Join(t.TempDir(), "b.zip")
 	if dir := os.Getenv(childDir); dir != "" {
-		o := backup.RestoreOptions{Replace: true, Point: diesAt(t)}
+		o := backup.RestoreOptions{Replace: true, StepHook: diesAt(t)}
 		noError(t)(backup.Restore(t.Context(), at(dir), filepath.Join(dir, "b.zip"), o))
 		return
 	}
@@ -161,7 +161,7 @@ func TestRestoreIsRefusedWhereItWouldDoHarm(t *testing.T) {
 	noError(t)(os.MkdirAll(filepath.Join(vault, ".loci"), 0o700))
 	free := settingsAt(t, t.TempDir(), "vault", vault)
 	refused("the vault has something", free, vaultFile, backup.RestoreOptions{}, memory.Conflict, "not empty")
-	unlock := try(filelock.Take(filepath.Join(vault, ".loci", "lock"), "x")).orFail(t)
+	unlock := try(filelock.Lock(filepath.Join(vault, ".loci", "lock"), "x")).orFail(t)
 	refused("the vault is open", free, vaultFile, backup.RestoreOptions{Replace: true}, memory.Conflict, "stop that process first")
 	noError(t)(unlock())
 	around := settingsAt(t, dir, "data", filepath.Join(vault, "data"), "vault", vault)
@@ -215,7 +215,7 @@ func TestSchemaOfABackup(t *testing.T) {
 	} {
 		to := t.TempDir()
 		_, err := backup.Restore(t.Context(), settingsAt(t, to), file, backup.RestoreOptions{})
-		if !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "newer loci") {
+		if !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "use a newer") {
 			t.Errorf("newer, %s: %v; want to be told of a newer loci", what, err)
 		}
 		if left := filesIn(t, to); len(left) > 0 {

@@ -45,7 +45,7 @@ func openScheduled(t *testing.T, c config.Config) *scheduled {
 func (s *scheduled) once(t *testing.T, after time.Duration) (findings string, err error) {
 	t.Helper()
 	s.now = s.now.Add(after)
-	err = s.doctor.Schedule.Once(t.Context())
+	err = s.doctor.Schedule.RunOnce(t.Context())
 	return strings.Join(s.health(t.Context()).Warnings, "\n"), err
 }
 
@@ -93,7 +93,7 @@ func TestScheduledBackupsAreKeptAndRestore(t *testing.T) {
 	if n := strings.Count(s.log.String(), "restored on trial"); n != 4 {
 		t.Errorf("%d of 4 were restored on trial: %s", n, s.log.String())
 	}
-	if held := strings.Join(s.backups.MayHold(s.now.Add(-1000*time.Hour), s.now), "\n"); strings.Contains(held, first) || !strings.Contains(held, got[1]) {
+	if held := strings.Join(s.backups.UnerasableCopies(s.now.Add(-1000*time.Hour), s.now), "\n"); strings.Contains(held, first) || !strings.Contains(held, got[1]) {
 		t.Errorf("receipts name %s", held)
 	}
 	if checked, _ := doctorSays(t, s.Loci); !strings.Contains(checked, got[1]) {
@@ -123,7 +123,7 @@ func TestScheduledBackupsAreKeptAndRestore(t *testing.T) {
 		torn := filepath.Join(t.TempDir(), "torn.zip.age")
 		noError(t)(os.WriteFile(torn, whole[:n], 0o600))
 		_, err := backup.Check(t.Context(), torn, key, nil)
-		wrongIs(t, err, "not whole")
+		wrongIs(t, err, "complete")
 	}
 	whole[len(whole)/3] ^= 1
 	altered := filepath.Join(t.TempDir(), "altered.zip.age")
@@ -185,7 +185,7 @@ func TestScheduledBackupsOnS3(t *testing.T) {
 	if err != nil || done.Counts["facts"] != 1 {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if text := string(try(os.ReadFile(filepath.Join(s.config.Data, backup.NotesFile))).orFail(t)); strings.Contains(text, "ecret") || !strings.Contains(text, "s3://"+host) {
+	if text := string(try(os.ReadFile(filepath.Join(s.config.Data, backup.BackupListFile))).orFail(t)); strings.Contains(text, "ecret") || !strings.Contains(text, "s3://"+host) {
 		t.Errorf("noted %s", text)
 	}
 	server.Close()
@@ -319,14 +319,14 @@ func TestStoppedScheduledBackupLeavesNothing(t *testing.T) {
 	to := t.TempDir()
 	s := openScheduled(t, settingsAt(t, t.TempDir(), "backup.every", "24h", "backup.to", to))
 	ctx, stop := context.WithCancel(t.Context())
-	s.backups.Point = stop
-	if err := s.doctor.Schedule.Once(ctx); err == nil || len(namesIn(t, to)) > 0 || len(s.health(t.Context()).Warnings) > 0 {
+	s.backups.StepHook = stop
+	if err := s.doctor.Schedule.RunOnce(ctx); err == nil || len(namesIn(t, to)) > 0 || len(s.health(t.Context()).Warnings) > 0 {
 		t.Errorf("%v, %q", err, namesIn(t, to))
 	}
 	if err := s.doctor.Schedule.Run(ctx); err != nil {
 		t.Errorf("run: %v", err)
 	}
-	s.backups.Point = func() {}
+	s.backups.StepHook = func() {}
 	s.fineAfter(t, 0)
 }
 
@@ -342,7 +342,7 @@ func TestScheduledBackupOfAVaultPassesItsTrial(t *testing.T) {
 			}
 			at := t.TempDir()
 			done := try(backup.Restore(t.Context(), settingsAt(t, at, append(more, "vault", filepath.Join(at, "vault"))...), filepath.Join(to, namesIn(t, to)[0]), backup.RestoreOptions{})).orFail(t)
-			if names := namesIn(t, done.Vault); len(names) == 0 {
+			if names := namesIn(t, done.VaultFolder); len(names) == 0 {
 				t.Error("the vault is empty")
 			}
 		})
@@ -352,7 +352,7 @@ func TestScheduledBackupOfAVaultPassesItsTrial(t *testing.T) {
 func TestManualAndScheduledBackupsExclude(t *testing.T) {
 	to := t.TempDir()
 	s := openScheduled(t, settingsAt(t, t.TempDir(), "backup.every", "1h", "backup.to", to))
-	archive, _, err := s.backups.Make(t.Context(), "")
+	archive, _, err := s.backups.Create(t.Context(), "")
 	noError(t)(err)
 	if findings, err := s.once(t, 0); !errors.Is(err, memory.Conflict) || findings != "" || len(namesIn(t, to)) > 0 {
 		t.Errorf("while another is made: %q, %v", findings, err)

@@ -20,7 +20,7 @@ func init() { // nobody's own settings of git
 // git runs git in a folder and returns what it prints.
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	out, err := vaultsync.GitIn(context.Background(), dir, append([]string{"-c", "user.name=ana", "-c", "user.email=ana@localhost"}, args...)...)
+	out, err := vaultsync.RunGit(context.Background(), dir, append([]string{"-c", "user.name=ana", "-c", "user.email=ana@localhost"}, args...)...)
 	if err != nil {
 		t.Fatalf("git %s: %v", strings.Join(args, " "), err)
 	}
@@ -98,7 +98,7 @@ func TestAMergeUnderWayIsNotTaken(t *testing.T) {
 		git(t, vault, "commit", "--quiet", "--all", "--message", colour)
 		git(t, vault, "checkout", "--quiet", map[string]string{"blue": "-", "green": "HEAD"}[colour])
 	}
-	if _, err := vaultsync.GitIn(ctx, vault, "-c", "user.name=x", "-c", "user.email=x@localhost", "merge", "laptop"); err == nil {
+	if _, err := vaultsync.RunGit(ctx, vault, "-c", "user.name=x", "-c", "user.email=x@localhost", "merge", "laptop"); err == nil {
 		t.Fatal("both merge")
 	}
 	if told := strings.Join(l.findings(t), "\n"); !strings.Contains(told, "conflict markers") {
@@ -139,10 +139,10 @@ func TestMachinesThatExchangeAVaultRewriteNothing(t *testing.T) {
 	a, b := all[0], all[1]
 	taken := func(l *Loci) { // until files are as memory is
 		for range 2 {
-			noError(t)(l.vault.Store.Settle(ctx))
+			noError(t)(l.vault.Store.Flush(ctx))
 			l.look(t, vaultstore.ScanOptions{})
 		}
-		noError(t)(l.vault.Store.Settle(ctx))
+		noError(t)(l.vault.Store.Flush(ctx))
 	}
 	known := func(l *Loci) (out map[string]string) { // where a fact was learned is known at home alone
 		out = map[string]string{}
@@ -201,7 +201,7 @@ func TestMachinesThatExchangeAVaultRewriteNothing(t *testing.T) {
 	round("what is edited, forgotten and replaced")
 
 	must(a.engine.Curate.Restore(ctx, owner, ids[3], "", byProgram))
-	must(b.engine.SetProfile(ctx, owner, "timezone", "Europe/Oslo", byProgram))
+	must(b.engine.SetProfileEntry(ctx, owner, "timezone", "Europe/Oslo", byProgram))
 	title, content := "Trip", "We fly on Monday."
 	must(a.engine.Curate.AddContext(ctx, owner, curate.ContextEdit{Title: &title, Content: &content}, byProgram))
 	round("what is restored, and beside facts")

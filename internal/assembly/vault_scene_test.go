@@ -219,7 +219,7 @@ func (s *vaultScene) lastChange(target string) memory.Change {
 
 func (s *vaultScene) git(args ...string) {
 	s.t.Helper()
-	noError(s.t)(vaultsync.GitIn(s.t.Context(), s.inVault(""), append([]string{"-c", "user.name=x", "-c", "user.email=x@localhost"}, args...)...))
+	noError(s.t)(vaultsync.RunGit(s.t.Context(), s.inVault(""), append([]string{"-c", "user.name=x", "-c", "user.email=x@localhost"}, args...)...))
 }
 
 func (s *vaultScene) step(line string) {
@@ -256,7 +256,7 @@ func (s *vaultScene) step(line string) {
 	case "say":
 		s.l.say(s.t, name)
 	case "profile":
-		noError(s.t)(s.l.engine.SetProfile(ctx, owner, name, value, byProgram))
+		noError(s.t)(s.l.engine.SetProfileEntry(ctx, owner, name, value, byProgram))
 	case "context":
 		noError(s.t)(s.l.engine.Curate.AddContext(ctx, owner, curate.ContextEdit{Title: &name, Content: &value}, byProgram))
 	case "forget":
@@ -269,7 +269,7 @@ func (s *vaultScene) step(line string) {
 		kind, other, _ := strings.Cut(value, " ")
 		noError(s.t)(s.l.engine.Curate.Relate(ctx, owner, s.thing(name).ID(), s.thing(other).ID(), memory.RelationKind(kind), byProgram))
 	case "share":
-		noError(s.t)(s.l.engine.Share.Share(ctx, owner, s.thing(name).ID(), share.Sharing{To: value, Admin: true}, byProgram))
+		noError(s.t)(s.l.engine.Share.Share(ctx, owner, s.thing(name).ID(), share.ShareRequest{Receiver: value, ByAdmin: true}, byProgram))
 	case "erase":
 		noError(s.t)(s.l.engine.Erase.EraseOwner(ctx, owner, memory.Author{Kind: memory.ByPerson, Name: "admin"}))
 	case "undo":
@@ -316,7 +316,7 @@ func (s *vaultScene) step(line string) {
 	case "look":
 		s.look(name == "confirm")
 	case "settle":
-		s.must(s.l.vault.Store.Settle(ctx))
+		s.must(s.l.vault.Store.Flush(ctx))
 	case "work":
 		s.l.during(s.t, func() { s.must(s.l.Settle(ctx)) })
 	case "stop":
@@ -328,7 +328,7 @@ func (s *vaultScene) step(line string) {
 	case "git":
 		s.git(strings.Fields(name)...)
 	case "commit":
-		s.must(s.l.vault.Store.Settle(ctx))
+		s.must(s.l.vault.Store.Flush(ctx))
 		s.git("add", "--all", ".")
 		s.git("commit", "--quiet", "--allow-empty", "--message", name)
 		s.git("branch", name)
@@ -343,8 +343,8 @@ func (s *vaultScene) step(line string) {
 
 func (s *vaultScene) look(confirm bool) {
 	s.t.Helper()
-	s.l.look(s.t, vaultstore.ScanOptions{Confirm: confirm})
-	s.must(s.l.vault.Store.Settle(s.t.Context()))
+	s.l.look(s.t, vaultstore.ScanOptions{ConfirmDeletions: confirm})
+	s.must(s.l.vault.Store.Flush(s.t.Context()))
 }
 
 func (s *vaultScene) breakFile(words, how string) {
@@ -445,10 +445,10 @@ func (s *vaultScene) expect(what, value string) {
 			s.fail("recalled %+v, %v", hits, err)
 		}
 	case "shared":
-		with := try(s.l.engine.Share.SharedWith(s.t.Context(), userOf("default"), s.thing(name).ID())).orFail(s.t)
+		with := try(s.l.engine.Share.Receivers(s.t.Context(), userOf("default"), s.thing(name).ID())).orFail(s.t)
 		var names []string
 		for _, o := range with {
-			names = append(names, o.Called())
+			names = append(names, o.DisplayName())
 		}
 		slices.Sort(names)
 		if got := strings.Join(names, " "); got != value {
@@ -466,7 +466,7 @@ func (s *vaultScene) expect(what, value string) {
 // settledFile waits until the files are written and returns the one of a memory that says words.
 func (l *Loci) settledFile(t *testing.T, words string) (path, text string) {
 	t.Helper()
-	noError(t)(l.vault.Store.Settle(context.Background()))
+	noError(t)(l.vault.Store.Flush(context.Background()))
 	err := filepath.WalkDir(l.vault.Store.Dir(), func(at string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(at) != ".md" || strings.Contains(at, ".conflict-") {
 			return err
@@ -485,7 +485,7 @@ func (l *Loci) settledFile(t *testing.T, words string) (path, text string) {
 
 func (l *Loci) look(t *testing.T, o vaultstore.ScanOptions) {
 	t.Helper()
-	noError(t)(l.vault.Look(context.Background(), o))
+	noError(t)(l.vault.ScanAndApply(context.Background(), o))
 }
 
 func (l *Loci) findings(t *testing.T, confirm ...bool) []string {
@@ -493,7 +493,7 @@ func (l *Loci) findings(t *testing.T, confirm ...bool) []string {
 	c := try(l.Doctor(context.Background(), len(confirm) > 0)).orFail(t)
 	out := []string{}
 	for _, f := range c.Findings {
-		out = append(out, f.Path+": "+f.What+" "+f.Do)
+		out = append(out, f.Path+": "+f.Problem+" "+f.Fix)
 	}
 	return out
 }

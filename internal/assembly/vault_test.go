@@ -80,7 +80,7 @@ func TestAnotherMachinesChatsStayAsTheyAre(t *testing.T) {
 	l, other := vaultAt(t, t.TempDir()), vaultAt(t, t.TempDir())
 	defer closed(t, l)
 	other.say(t, "I live in Lisbon.")
-	noError(t)(other.vault.Store.Settle(t.Context()))
+	noError(t)(other.vault.Store.Flush(t.Context()))
 	closed(t, other)
 	from, to := os.DirFS(other.vault.Store.Dir()), l.vault.Store.Dir()
 	came := map[string]string{}
@@ -100,7 +100,7 @@ func TestAnotherMachinesChatsStayAsTheyAre(t *testing.T) {
 	if err != nil || len(came) < 2 {
 		t.Fatalf("%d files came: %v", len(came), err)
 	}
-	if told := l.findings(t); len(told) != 1 || !strings.Contains(told[0], "of a chat, and Loci knows nothing of what it says") {
+	if told := l.findings(t); len(told) != 1 || !strings.Contains(told[0], "belongs to a chat that Loci does not know") {
 		t.Errorf("doctor: %q", told)
 	}
 	for path, text := range came {
@@ -157,7 +157,7 @@ func TestAFileThatIsBackBeforeItIsForgotten(t *testing.T) {
 	if err != nil || len(r.Edits) != 1 {
 		t.Fatalf("the report is %+v, %v", r, err)
 	}
-	noError(t)(errors.Join(os.WriteFile(path, []byte(text), 0o600), l.vault.Take(t.Context(), r)))
+	noError(t)(errors.Join(os.WriteFile(path, []byte(text), 0o600), l.vault.ApplyReport(t.Context(), r)))
 	if told := l.findings(t); l.facts(t) != 5 || len(told) > 0 {
 		t.Errorf("%d facts are left, and the doctor says %q", l.facts(t), told)
 	}

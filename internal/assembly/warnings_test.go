@@ -24,8 +24,8 @@ func TestRequestsThatNameNobodyAreTold(t *testing.T) {
 		says              []string
 	}{
 		"a token without jwt_secret":   {nil, token, "", []string{"jwt_secret is not set"}},
-		"a chat of nobody":             {[]string{"users", "multi"}, nil, "", []string{"a chat has no user"}},
-		"both":                         {[]string{"users", "multi"}, token, "", []string{"jwt_secret is not set", "a chat has no user"}},
+		"a chat of nobody":             {[]string{"users", "multi"}, nil, "", []string{"a chat names no user"}},
+		"both":                         {[]string{"users", "multi"}, token, "", []string{"jwt_secret is not set", "a chat names no user"}},
 		"a chat of a user":             {[]string{"users", "multi"}, []string{"X-Loci-User", "ana"}, "", nil},
 		"the one user":                 {nil, nil, "", nil},
 		"a user of the body":           {nil, nil, "ben", []string{"users=single ignores"}},
@@ -61,7 +61,7 @@ func TestRequestsThatNameNobodyAreTold(t *testing.T) {
 			var found []string
 			for _, f := range checkup.Findings {
 				if f.Part == "users" {
-					found = append(found, f.What)
+					found = append(found, f.Problem)
 				}
 			}
 			if len(health.Warnings) != len(c.says) || len(found) != len(c.says) || strings.Count(log.String(), "level=WARN") != len(c.says) {

@@ -1,6 +1,6 @@
-// Package audit keeps a record of actions that concern trust: sign-ins, keys, admins' actions in other users'
-// memory, exports, erasures, settings and refused keys. The record holds names and ids, never the text of a
-// memory. An action that cannot be recorded is not performed.
+// Package audit records security-relevant actions: sign-ins, changes of keys, admins' actions in
+// other users' memory, exports, erasures, changes of settings, and refused keys. The record
+// contains names and ids, never a memory's text. An action that cannot be recorded is not performed.
 package audit
 
 import (
@@ -18,32 +18,32 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These are the actions that several packages record. Other actions are named where they happen.
+// These actions are recorded by several packages. Other packages define their own actions.
 const (
-	Read       = "read memory"  // by an admin, of another user
-	Write      = "write memory" // by an admin, of another user
+	Read       = "read memory"  // an admin read another user's memory
+	Write      = "write memory" // an admin changed another user's memory
 	KeyRefused = "key refused"
 )
 
-// once is the time within which repeated reads of the same memory, and repeated wrong keys from the same
-// address, get only one entry.
-const once = time.Hour
+// repeatInterval is the time in which repeated accesses by an admin to the same user's memory, or
+// wrong keys from the same address, get only one entry. Run also uses it as the cleanup interval.
+const repeatInterval = time.Hour
 
 // Log is the audit record of a namespace. A nil Log records nothing.
 type Log struct {
-	store memory.Audit
-	now   func() time.Time
-	log   *slog.Logger
-	seen  recent.Map[string, time.Time]
+	store    memory.Audit
+	now      func() time.Time
+	log      *slog.Logger
+	lastSeen recent.Map[string, time.Time]
 }
 
-// New returns a record that is stored in store.
+// New returns a Log that writes to store.
 func New(store memory.Audit, now func() time.Time, log *slog.Logger) *Log {
 	return &Log{store: store, now: now, log: log}
 }
 
-// Note records an action. Who did it, from which address and in which request comes from the context, unless
-// the entry names somebody. The time comes from the clock, unless the entry has one.
+// Note records an action. The address and the request id come from the context, as does an empty
+// e.By. The clock sets a zero e.At.
 func (l *Log) Note(ctx context.Context, e memory.AuditEntry) error {
 	if l == nil {
 		return nil
@@ -55,36 +55,36 @@ func (l *Log) Note(ctx context.Context, e memory.AuditEntry) error {
 		e.At = l.now()
 	}
 	e.ID, e.At = cmp.Or(e.ID, rand.Text()), memory.Time(e.At)
-	e.Address, e.Request = httpx.AddressOf(ctx), httpx.RequestID(ctx)
+	e.Address, e.Request = httpx.ClientAddress(ctx), httpx.RequestID(ctx)
 	l.log.Info("audit", "act", e.Act, "request", e.Request)
-	if err := l.store.Note(ctx, memory.DefaultNamespace, e); err != nil {
+	if err := l.store.AddAuditEntries(ctx, memory.DefaultNamespace, e); err != nil {
 		return memory.Errorf(memory.Unavailable, "the action was not performed, because it could not be recorded: %w", err)
 	}
 	return nil
 }
 
-// Restored records that memory was restored from a backup. Repeated calls add one entry.
-func (l *Log) Restored(at time.Time, what string) error {
-	return l.Note(context.Background(), memory.AuditEntry{ID: "restore-" + strconv.FormatInt(at.UnixMicro(), 10), At: at, Act: "restore", By: "loci restore", Detail: what})
+// NoteRestore records that memory was restored from a backup. Repeated calls add only one entry.
+func (l *Log) NoteRestore(at time.Time, detail string) error {
+	return l.Note(context.Background(), memory.AuditEntry{ID: "restore-" + strconv.FormatInt(at.UnixMicro(), 10), At: at, Act: "restore", By: "loci restore", Detail: detail})
 }
 
-// first reports whether this is the first such event within the time [once].
-func (l *Log) first(what ...string) (first bool) {
+// isFirst reports whether an event with this key happens for the first time within [repeatInterval].
+func (l *Log) isFirst(keyParts ...string) (isFirst bool) {
 	now := l.now()
-	l.seen.Update(strings.Join(what, "\x00"), func(at time.Time, known bool) (time.Time, bool) {
-		first = !known || now.Sub(at) >= once
-		if first {
+	l.lastSeen.Update(strings.Join(keyParts, "\x00"), func(at time.Time, wasSeen bool) (time.Time, bool) {
+		isFirst = !wasSeen || now.Sub(at) >= repeatInterval
+		if isFirst {
 			at = now
 		}
 		return at, true
 	})
-	return first
+	return isFirst
 }
 
-// acts are the actions that a path determines, by method and the beginning of the path.
-var acts = []struct {
+// pathActs maps methods and prefixes of paths to actions.
+var pathActs = []struct {
 	method, path, act string
-	user              bool // the rest of the path begins with the user
+	user              bool // the user's name follows the prefix
 }{
 	{http.MethodDelete, "/api/users/", "erase user", true},
 	{http.MethodPost, "/api/users/", "open user", true},
@@ -107,9 +107,9 @@ func (l *Log) entryOf(r *http.Request) (e memory.AuditEntry) {
 	if id.Owner != "" {
 		e.User = id.Owner.Name()
 	}
-	for _, a := range acts {
-		rest, is := strings.CutPrefix(r.URL.Path, a.path)
-		if !is || r.Method != a.method || !a.user && rest != "" {
+	for _, a := range pathActs {
+		rest, hasPrefix := strings.CutPrefix(r.URL.Path, a.path)
+		if !hasPrefix || r.Method != a.method || !a.user && rest != "" {
 			continue
 		}
 		e.Act = a.act
@@ -125,14 +125,14 @@ func (l *Log) entryOf(r *http.Request) (e memory.AuditEntry) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		act = Read
 	}
-	if l.first(id.By, e.User, act) {
+	if l.isFirst(id.By, e.User, act) {
 		e.Act = act
 	}
 	return e
 }
 
-// Handler returns next with its requests recorded. If an action's response is an error, a second entry has the
-// status.
+// Handler records the requests to next. If the response to a recorded request is an error, it records a
+// second entry with the status.
 func (l *Log) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e := l.entryOf(r)
@@ -152,27 +152,27 @@ func (l *Log) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// Refused records a request with a wrong key, at most once an hour per address.
-func (l *Log) Refused(r *http.Request) {
-	if l != nil && l.first(KeyRefused, httpx.AddressOf(r.Context())) {
-		_ = l.Note(r.Context(), memory.AuditEntry{Act: KeyRefused, By: "nobody", Detail: r.Method + " " + httpx.Brief(door(r.URL.Path), 100)}) // the request is refused even if this fails
+// NoteRefused records a request with a wrong key, at most once an hour for each address.
+func (l *Log) NoteRefused(r *http.Request) {
+	if l != nil && l.isFirst(KeyRefused, httpx.ClientAddress(r.Context())) {
+		_ = l.Note(r.Context(), memory.AuditEntry{Act: KeyRefused, By: "nobody", Detail: r.Method + " " + httpx.Truncate(pathPrefix(r.URL.Path), 100)}) // ignored, since the request is refused anyway
 	}
 }
 
-// door returns the first two parts of a path: the rest may contain a name.
-func door(path string) string {
+// pathPrefix returns the first two segments of a path, since later segments may contain a user's name.
+func pathPrefix(path string) string {
 	parts := strings.SplitN(path, "/", 4)
 	return strings.Join(parts[:min(3, len(parts))], "/")
 }
 
-// Run deletes entries that are older than days() days, until the context ends; 0: none.
+// Run deletes entries that are older than days() days, until the context ends. 0 days disables this.
 func (l *Log) Run(ctx context.Context, days func() int64) error {
-	tick := time.NewTicker(once)
+	tick := time.NewTicker(repeatInterval)
 	defer tick.Stop()
 	for {
 		n, err := 0, error(nil)
-		if keep := days(); keep > 0 {
-			n, err = l.store.DropNoted(ctx, memory.DefaultNamespace, l.now().AddDate(0, 0, -int(keep)))
+		if maxDays := days(); maxDays > 0 {
+			n, err = l.store.DropAuditEntries(ctx, memory.DefaultNamespace, l.now().AddDate(0, 0, -int(maxDays)))
 		}
 		if err != nil && ctx.Err() == nil {
 			l.log.Warn("cannot delete old entries of the audit record", "err", err)

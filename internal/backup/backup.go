@@ -1,5 +1,5 @@
-// Package backup makes and restores backups of all memory. It also lists, for receipts of erasures,
-// which copies may still contain erased text.
+// Package backup creates and restores backups of all memory. For receipts of erasures it also lists
+// the copies that may still contain erased text.
 package backup
 
 import (
@@ -29,52 +29,52 @@ import (
 // Manifest describes the content of a backup.
 type Manifest = archive.Manifest
 
-// UnfinishedFolder is in the data folder while a backup is made or a restore unpacks. After a crash
-// the next start removes it.
+// UnfinishedFolder is the name of a folder in the data folder, which exists while a backup is created or
+// a restore unpacks. After a crash the next start removes the folder.
 const UnfinishedFolder = "unfinished"
 
-// Maker makes backups of an open memory.
+// Maker creates backups of an open memory.
 type Maker struct {
-	config config.Config
-	store  memory.Store
-	Notes  *notes
-	now    func() time.Time
-	making sync.Mutex // held while the unfinished folder is in use
-	Point  func()     // called between the steps; a test can kill the process there
+	config     config.Config
+	store      memory.Store
+	List       *backupList
+	now        func() time.Time
+	inProgress sync.Mutex // held while UnfinishedFolder is in use
+	StepHook   func()     // called between the steps, where a test can kill the process
 }
 
-// New reads the list of backups. An unreadable list is logged. At the first start after a restore,
-// record is called with the restore's time and description.
-func New(c config.Config, store memory.Store, now func() time.Time, log *slog.Logger, record func(at time.Time, what string) error) (*Maker, error) {
-	n, err := notesOf(c)
+// New reads the list of backups, and logs an error if the list is unreadable. At the first start after
+// a restore it calls record with the restore's time and description.
+func New(c config.Config, store memory.Store, now func() time.Time, log *slog.Logger, recordRestore func(at time.Time, description string) error) (*Maker, error) {
+	n, err := openList(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := n.start(record); err != nil {
-		log.Warn("it is not known which backups were made; none can be made until that file is moved away", "err", err)
+	if err := n.reconcile(recordRestore); err != nil {
+		log.Warn("the list of backups is unreadable; no backup is possible until you move the file away", "err", err)
 	}
-	return &Maker{config: c, store: store, Notes: n, now: now, Point: func() {}}, nil
+	return &Maker{config: c, store: store, List: n, now: now, StepHook: func() {}}, nil
 }
 
-// made is a backup that can be read. Closing it deletes it.
-type made struct {
+// tempBackup is a readable backup in UnfinishedFolder. Close deletes it.
+type tempBackup struct {
 	*os.File
 	Size     int64 // bytes
 	Manifest Manifest
-	identity string // decrypts the backup; "" if it is not encrypted
-	close    func() error
+	identity string // decrypts the backup; empty for an unencrypted backup
+	release  func() error
 }
 
 // Close implements io.Closer.
-func (m *made) Close() error { return errors.Join(m.File.Close(), m.close()) }
+func (m *tempBackup) Close() error { return errors.Join(m.File.Close(), m.release()) }
 
-// Backable returns an error if loci backup and loci restore do not support the settings.
-func Backable(c config.Config) error {
+// CheckSupported returns an error if loci backup and loci restore do not support the settings.
+func CheckSupported(c config.Config) error {
 	switch {
-	case c.Store.Postgres():
+	case c.Store.IsPostgres():
 		return memory.Errorf(memory.Invalid, "the store is a PostgreSQL server; use its own tools: pg_dump --format=custom --file=loci.dump '%s', "+
 			"and pg_restore --clean --dbname='%s' loci.dump while no Loci server is running", c.Store, c.Store)
-	case c.Store.Mongo():
+	case c.Store.IsMongo():
 		return memory.Errorf(memory.Invalid, "the store is a MongoDB server; use its own tools: mongodump --uri='%s' --archive=loci.archive, "+
 			"and mongorestore --uri='%s' --drop --archive=loci.archive while no Loci server is running", c.Store, c.Store)
 	case c.Store == "memory" && c.Vault == "":
@@ -83,73 +83,72 @@ func Backable(c config.Config) error {
 	return nil
 }
 
-// Make makes a backup of all users' memory at one moment, and returns it with its size in bytes. It
-// is complete before the first byte is read, and deleted when it is closed. Chats and writes
-// continue meanwhile; erasures wait.
+// Create creates a consistent backup of all users' memory, and returns the complete backup and the size
+// in bytes. Closing the backup deletes it. Chats and writes continue during the call; erasures wait.
 //
-// to describes where the caller will store the backup; receipts of erasures will name it.
-// [memory.Conflict]: another backup is being made; [memory.Invalid]: the store does not support
-// backups.
-func (b *Maker) Make(ctx context.Context, to string) (_ io.ReadCloser, size int64, err error) {
-	m, err := b.make(ctx, to, "")
+// The text destination describes where the caller will store the backup, for receipts of erasures.
+// Create returns [memory.Conflict] if another backup is in progress, and [memory.Invalid] if the store
+// does not support backups.
+func (b *Maker) Create(ctx context.Context, destination string) (_ io.ReadCloser, size int64, err error) {
+	m, err := b.create(ctx, destination, "")
 	if err != nil {
 		return nil, 0, err
 	}
 	return m, m.Size, nil
 }
 
-func (b *Maker) make(ctx context.Context, to, recipient string) (_ *made, err error) {
-	if err := Backable(b.config); err != nil {
+func (b *Maker) create(ctx context.Context, destination, recipient string) (_ *tempBackup, err error) {
+	if err := CheckSupported(b.config); err != nil {
 		return nil, err
 	}
-	if !b.making.TryLock() {
+	if !b.inProgress.TryLock() {
 		return nil, memory.Errorf(memory.Conflict, "another backup is in progress")
 	}
 	dir, err := b.config.DataDir()
 	if err != nil {
-		b.making.Unlock()
+		b.inProgress.Unlock()
 		return nil, err
 	}
-	folder := filepath.Join(dir, UnfinishedFolder)
-	began := b.now()
+	staging := filepath.Join(dir, UnfinishedFolder)
+	startedAt := b.now()
 	unlock := func() error { return nil }
-	end := sync.OnceValue(func() error {
-		defer b.making.Unlock()
-		return errors.Join(os.RemoveAll(folder), unlock())
+	release := sync.OnceValue(func() error {
+		defer b.inProgress.Unlock()
+		return errors.Join(os.RemoveAll(staging), unlock())
 	})
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("back up: %w", err), b.Notes.drop(began), end())
+			err = errors.Join(fmt.Errorf("back up: %w", err), b.List.remove(startedAt), release())
 		}
 	}()
-	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700)); err != nil {
+	if err := errors.Join(os.RemoveAll(staging), os.MkdirAll(staging, 0o700)); err != nil {
 		return nil, err
 	}
-	if b.config.Store == "memory" { // no database lock protects the folder then
-		if unlock, err = filelock.Take(filepath.Join(dir, config.DatabaseFile+".lock"), "has it open"); err != nil {
+	if b.config.Store == "memory" { // without a database, no other lock protects the folder
+		if unlock, err = filelock.Lock(filepath.Join(dir, config.DatabaseFile+".lock"), "has it open"); err != nil {
 			unlock = func() error { return nil }
 			return nil, err
 		}
 	}
-	if err := b.Notes.begin(to, began); err != nil {
+	if err := b.List.addStarted(destination, startedAt); err != nil {
 		return nil, err
 	}
-	b.Point()
-	m, err := b.write(ctx, dir, folder, recipient, began)
+	b.StepHook()
+	m, err := b.writeArchive(ctx, dir, staging, recipient, startedAt)
 	if err != nil {
 		return nil, err
 	}
-	b.Point()
-	if err := b.Notes.done(began, m.Manifest.At); err != nil {
+	b.StepHook()
+	if err := b.List.setTime(startedAt, m.Manifest.ContentAt); err != nil {
 		return nil, errors.Join(err, m.File.Close())
 	}
-	m.close = end
+	m.release = release
 	return m, nil
 }
 
-// write assembles the archive in a folder.
-func (b *Maker) write(ctx context.Context, dir, folder, recipient string, began time.Time) (_ *made, err error) {
-	f, err := os.OpenFile(filepath.Join(folder, "backup.zip"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+// writeArchive writes the archive into folder.
+func (b *Maker) writeArchive(ctx context.Context, dir, staging, recipient string, startedAt time.Time) (_ *tempBackup, err error) {
+	f, err := os.OpenFile(filepath.Join(staging, "backup.zip"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -162,18 +161,18 @@ func (b *Maker) write(ctx context.Context, dir, folder, recipient string, began 
 	if err != nil {
 		return nil, err
 	}
-	m := Manifest{Loci: obs.Version(), Began: began.UTC()}
-	if err := b.addMemory(ctx, w, &m, folder); err != nil {
+	m := Manifest{LociVersion: obs.Version(), StartedAt: startedAt.UTC()}
+	if err := b.addMemory(ctx, w, &m, staging); err != nil {
 		return nil, err
 	}
-	if err := AddFile(w, archive.DataFolder+"/"+NotesFile, filepath.Join(dir, NotesFile)); err != nil {
+	if err := AddFile(w, archive.DataFolder+"/"+BackupListFile, filepath.Join(dir, BackupListFile)); err != nil {
 		return nil, err
 	}
-	set, err := b.config.Portable()
+	settings, err := b.config.PortableYAML()
 	if err != nil {
 		return nil, err
 	}
-	if err := w.Add(archive.DataFolder+"/"+archive.Settings, bytes.NewReader(set)); err != nil {
+	if err := w.Add(archive.DataFolder+"/"+archive.Settings, bytes.NewReader(settings)); err != nil {
 		return nil, err
 	}
 	if m, err = w.Finish(m); err != nil {
@@ -184,68 +183,68 @@ func (b *Maker) write(ctx context.Context, dir, folder, recipient string, began 
 		return nil, err
 	}
 	_, err = f.Seek(0, io.SeekStart)
-	return &made{File: f, Size: size, Manifest: m, identity: identity}, err
+	return &tempBackup{File: f, Size: size, Manifest: m, identity: identity}, err
 }
 
-// addMemory adds the vault and the database, both in their state at the same moment.
-func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, folder string) (err error) {
+// addMemory adds the vault and the database, both in the state of the same moment.
+func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, staging string) (err error) {
 	store := b.store
 	files, inVault := store.(*vaultstore.Store)
 	if inVault {
 		store = files.Store
 	}
 	var snapshot *sqlstore.Snapshot
-	letGo := func() error { return nil }
-	defer func() { err = errors.Join(err, letGo()) }()
-	take := func() (err error) {
+	closeSnapshot := func() error { return nil }
+	defer func() { err = errors.Join(err, closeSnapshot()) }()
+	takeSnapshot := func() (err error) {
 		if s, ok := store.(*sqlstore.Store); ok {
 			if snapshot, err = s.Snapshot(ctx); err == nil {
-				letGo = sync.OnceValue(snapshot.Close)
+				closeSnapshot = sync.OnceValue(snapshot.Close)
 			}
 		}
-		m.At = b.now().UTC()
+		m.ContentAt = b.now().UTC()
 		return err
 	}
-	rest := func() error {
-		b.Point()
-		return errors.Join(b.addDatabase(ctx, w, m, snapshot, folder), letGo())
+	finishCopy := func() error {
+		b.StepHook()
+		return errors.Join(b.addDatabase(ctx, w, m, snapshot, staging), closeSnapshot())
 	}
 	if !inVault {
-		if err := take(); err != nil {
+		if err := takeSnapshot(); err != nil {
 			return err
 		}
-		return rest()
+		return finishCopy()
 	}
 	data, err := b.config.DataDir()
 	if err != nil {
 		return err
 	}
-	within := inside(files.Dir(), data)
-	err = files.Copy(ctx, take, func(name string, from io.Reader) error {
-		if within != "" && (name == within || strings.HasPrefix(name, within+"/")) { // skip a data folder in the vault
+	dataPath := pathInside(files.Dir(), data)
+	err = files.Copy(ctx, takeSnapshot, func(name string, content io.Reader) error {
+		if dataPath != "" && (name == dataPath || strings.HasPrefix(name, dataPath+"/")) { // skip the data folder if it is inside the vault
 			return nil
 		}
-		return w.Add(archive.VaultFolder+"/"+name, from)
-	}, rest)
+		return w.Add(archive.VaultFolder+"/"+name, content)
+	}, finishCopy)
 	if err != nil {
-		return fmt.Errorf("copy the vault and what belongs to it: %w", err)
+		return fmt.Errorf("copy the vault and its database: %w", err)
 	}
 	return nil
 }
 
 // addDatabase adds the database from a snapshot.
-func (b *Maker) addDatabase(ctx context.Context, w *archive.Writer, m *Manifest, snapshot *sqlstore.Snapshot, folder string) (err error) {
+func (b *Maker) addDatabase(ctx context.Context, w *archive.Writer, m *Manifest, snapshot *sqlstore.Snapshot, staging string) (err error) {
 	if m.Schema, err = snapshot.Schema(ctx); err != nil {
 		return err
 	}
 	if m.Counts, err = snapshot.Counts(ctx); err != nil {
 		return err
 	}
-	copied := filepath.Join(folder, config.DatabaseFile)
+	copied := filepath.Join(staging, config.DatabaseFile)
 	if err := snapshot.CopyTo(ctx, copied); err != nil {
 		return err
 	}
-	b.Point()
+	b.StepHook()
 	name := archive.DataFolder + "/" + archive.Database
 	if b.config.Store == "memory" {
 		name = path.Join(archive.VaultFolder, vaultstore.OwnFolder, archive.Database)
@@ -253,12 +252,12 @@ func (b *Maker) addDatabase(ctx context.Context, w *archive.Writer, m *Manifest,
 	if err := AddFile(w, name, copied); err != nil {
 		return err
 	}
-	b.Point()
+	b.StepHook()
 	return os.Remove(copied)
 }
 
-// inside returns the slash-separated path of inner within outer, or "" if it is not inside.
-func inside(outer, inner string) string {
+// pathInside returns the slash-separated path of inner relative to outer, or "" if inner is not inside outer.
+func pathInside(outer, inner string) string {
 	outer, err := filepath.Abs(outer)
 	if err != nil {
 		return ""
@@ -266,15 +265,15 @@ func inside(outer, inner string) string {
 	if inner, err = filepath.Abs(inner); err != nil {
 		return ""
 	}
-	path, err := filepath.Rel(followed(outer), followed(inner))
+	path, err := filepath.Rel(resolveLinks(outer), resolveLinks(inner))
 	if err != nil || path == "." || !filepath.IsLocal(path) {
 		return ""
 	}
 	return filepath.ToSlash(path)
 }
 
-// followed resolves the links in a path. A path that does not exist is returned unchanged.
-func followed(path string) string {
+// resolveLinks resolves symbolic links in a path. It returns a path that does not exist unchanged.
+func resolveLinks(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
@@ -290,6 +289,6 @@ func AddFile(w *archive.Writer, name, path string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() //nolint:errcheck // the file was only read
 	return w.Add(name, f)
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// bucket stores backups on an S3 server.
-type bucket struct {
+// s3Bucket stores backups on an S3 server.
+type s3Bucket struct {
 	client          *minio.Client
-	host, name, dir string // dir is "" or ends with a slash
+	host, name, dir string // dir is empty or ends with a slash
 }
 
-func openBucket(address string) (place, error) {
+func openBucket(address string) (destination, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") == "" || strings.Contains(u.Path, "@") { // the error may quote the secret
+	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") == "" || strings.Contains(u.Path, "@") { // an error of url.Parse may contain the secret
 		return nil, memory.Errorf(memory.Invalid, "invalid S3 address (example: s3://KEY:SECRET@s3.eu-central-1.amazonaws.com/bucket/prefix; in SECRET write %%2F for / and %%2B for +)")
 	}
-	b := &bucket{host: u.Host}
+	b := &s3Bucket{host: u.Host}
 	b.name, b.dir, _ = strings.Cut(strings.Trim(u.Path, "/"), "/")
 	b.dir = strings.TrimPrefix(b.dir+"/", "/")
 	o := &minio.Options{Creds: credentials.NewEnvAWS(), Secure: u.Query().Get("tls") != "false", Region: u.Query().Get("region"), MaxRetries: 3}
@@ -38,12 +38,12 @@ func openBucket(address string) (place, error) {
 	return b, err
 }
 
-func (b *bucket) path(name string) string {
+func (b *s3Bucket) displayPath(name string) string {
 	return s3Scheme + path.Join(b.host, b.name, b.dir, name)
 }
 
-func (b *bucket) list(ctx context.Context) (names []string, err error) {
-	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.dir}) { // sorted by name
+func (b *s3Bucket) list(ctx context.Context) (names []string, err error) {
+	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.dir}) { // in the order of names
 		if name := strings.TrimPrefix(o.Key, b.dir); scheduledName.MatchString(name) {
 			names = append(names, name)
 		}
@@ -52,16 +52,16 @@ func (b *bucket) list(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-func (b *bucket) put(ctx context.Context, name string, from *made) error {
-	_, err := b.client.PutObject(ctx, b.name, b.dir+name, from.File, from.Size, minio.PutObjectOptions{ContentType: "application/octet-stream", SendContentMd5: true, DisableContentSha256: true})
+func (b *s3Bucket) upload(ctx context.Context, name string, backup *tempBackup) error {
+	_, err := b.client.PutObject(ctx, b.name, b.dir+name, backup.File, backup.Size, minio.PutObjectOptions{ContentType: "application/octet-stream", SendContentMd5: true, DisableContentSha256: true})
 	return err
 }
 
-func (b *bucket) get(ctx context.Context, name, dir string) (string, error) {
+func (b *s3Bucket) fetch(ctx context.Context, name, dir string) (string, error) {
 	file := filepath.Join(dir, name)
 	return file, b.client.FGetObject(ctx, b.name, b.dir+name, file, minio.GetObjectOptions{})
 }
 
-func (b *bucket) remove(ctx context.Context, name string) error {
+func (b *s3Bucket) remove(ctx context.Context, name string) error {
 	return b.client.RemoveObject(ctx, b.name, b.dir+name, minio.RemoveObjectOptions{})
 }

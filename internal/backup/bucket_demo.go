@@ -4,6 +4,6 @@ package backup
 
 import "github.com/loci-memory/loci/memory"
 
-func openBucket(string) (place, error) {
-	return nil, memory.Errorf(memory.Invalid, "a build with the tag demo has no client of S3")
+func openBucket(string) (destination, error) {
+	return nil, memory.Errorf(memory.Invalid, "this build supports only loci demo; for S3, build without -tags demo")
 }

@@ -16,53 +16,52 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Moving is the progress of [Migrate]: how many of the source's users it has copied.
-type Moving struct{ Users, Of int }
+// MigrateProgress is the progress of [Migrate]: the numbers of copied users and of all users.
+type MigrateProgress struct{ Users, TotalUsers int }
 
-// Moved tells what [Migrate] copied and found equal in both databases.
-type Moved struct {
-	Owners int              `json:"owners"`
-	Rows   int64            `json:"rows"`
-	Before int64            `json:"rows_before"` // rows that an earlier, interrupted call had copied
-	Tables map[string]int64 `json:"tables"`      // rows by table
+// MigrateResult describes the data that [Migrate] copied and found equal in both databases.
+type MigrateResult struct {
+	Owners     int              `json:"owners"`
+	Rows       int64            `json:"rows"`
+	RowsBefore int64            `json:"rows_before"` // rows copied by an earlier, interrupted call
+	Tables     map[string]int64 `json:"tables"`      // number of rows by table
 }
 
 // Migrate copies the memory of all users from one database into another. The target must be empty,
 // or contain an interrupted copy of the same source. Addresses are sqlite:PATH, postgres://… and
 // mongodb://…. No other program may write to either database.
 //
-// It copies one user at a time. What an interrupted call copied is kept if it is equal; all copied
-// data is read again and compared by checksum. If a user's source data changes meanwhile, Migrate
-// returns an error.
-func Migrate(ctx context.Context, from, to string, report func(Moving)) (Moved, error) {
-	moved, err := migrate(ctx, from, to, report)
+// It copies one user at a time, reads the copied data again and compares checksums. Data of a user that
+// an interrupted call already copied is skipped. If data changes during the copy, Migrate returns an error.
+func Migrate(ctx context.Context, from, to string, report func(MigrateProgress)) (MigrateResult, error) {
+	result, err := copyAll(ctx, from, to, report)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w; run the same command again to continue", ctx.Err())
 	}
-	return moved, err
+	return result, err
 }
 
 const (
-	sqlitePrefix = "sqlite:" // prefix of a file's address
-	ownersAtOnce = 500       // owners per query for versions
+	sqlitePrefix   = "sqlite:" // prefix of the address of an SQLite file
+	ownersPerQuery = 500       // number of owners per query for versions
 )
 
-// carrier is a store whose owners can be copied completely to another store.
-type carrier interface {
+// migrator is a store that can copy all data of an owner to and from another store.
+type migrator interface {
 	memory.Store
 	Identity() string
-	Everyone(ctx context.Context) ([]memory.Owner, error)
-	Carry(ctx context.Context, owner memory.Owner) (*shelf.Shelf, error)
-	Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) error
-	SetCopying(ctx context.Context, source string) error
-	copyable
+	AllOwners(ctx context.Context) ([]memory.Owner, error)
+	ReadOwner(ctx context.Context, owner memory.Owner) (*shelf.OwnerData, error)
+	WriteOwner(ctx context.Context, owner memory.Owner, from *shelf.OwnerData) error
+	SetCopySource(ctx context.Context, source string) error
+	copyTarget
 }
 
-// Schema returns the version of a database's schema and the version that this program uses; they
-// are equal for a database without a schema. With upgrade it first updates the schema.
-func Schema(ctx context.Context, address string, upgrade bool) (is, newest int64, err error) {
+// Schema returns the version of a database's schema and the version that this program uses. Both are 0
+// for a database without a schema. If upgrade is set, Schema first updates the schema.
+func Schema(ctx context.Context, address string, upgrade bool) (current, newest int64, err error) {
 	if upgrade {
-		store, err := openCarrier(ctx, address, true)
+		store, err := openMigrator(ctx, address, true)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -71,7 +70,7 @@ func Schema(ctx context.Context, address string, upgrade bool) (is, newest int64
 		}
 	}
 	if path, isFile := strings.CutPrefix(address, sqlitePrefix); isFile {
-		if !there(path) {
+		if !exists(path) {
 			return 0, 0, memory.Errorf(memory.NotFound, "there is no database at %s", path)
 		}
 		return sqlstore.SchemaOf(ctx, path)
@@ -82,150 +81,150 @@ func Schema(ctx context.Context, address string, upgrade bool) (is, newest int64
 	return 0, 0, nil
 }
 
-// copyable is a store that records the source of an unfinished copy into it; "" if there is none.
-type copyable interface {
-	Copying(ctx context.Context) (source string, err error)
+// copyTarget is a store that records the source of an unfinished copy into the store, or "".
+type copyTarget interface {
+	CopySource(ctx context.Context) (source string, err error)
 }
 
-// Whole returns an error if the store contains an unfinished copy.
-func Whole(ctx context.Context, store memory.Store) error {
-	in, can := store.(copyable)
-	if !can {
+// CheckComplete returns an error if the store contains an unfinished copy.
+func CheckComplete(ctx context.Context, store memory.Store) error {
+	target, ok := store.(copyTarget)
+	if !ok {
 		return nil
 	}
-	source, err := in.Copying(ctx)
+	source, err := target.CopySource(ctx)
 	if err == nil && source != "" {
-		err = memory.Errorf(memory.Unavailable, "a copy into this database broke off and is not whole; loci migrate with the same --from and --to goes on with it")
+		err = memory.Errorf(memory.Unavailable, "an interrupted loci migrate has left this database incomplete; run loci migrate with the same --from and --to to continue")
 	}
 	return err
 }
 
-// beginCopy records in the target that the source is being copied into it. It refuses a target with
+// beginCopy records source in the target as the source of an unfinished copy. It refuses a target with
 // other content.
-func beginCopy(ctx context.Context, target carrier, source string) error {
-	was, err := target.Copying(ctx)
+func beginCopy(ctx context.Context, target migrator, source string) error {
+	earlier, err := target.CopySource(ctx)
 	switch {
-	case err != nil || was == source:
+	case err != nil || earlier == source:
 		return err
-	case was != "":
-		return memory.Errorf(memory.Conflict, "it holds half of a copy of another database; give that one, or an empty target")
+	case earlier != "":
+		return memory.Errorf(memory.Conflict, "the target contains half of a copy of another database; use that database as the source, or an empty target")
 	}
-	if all, err := target.Everyone(ctx); err != nil || len(all) > 0 {
+	if all, err := target.AllOwners(ctx); err != nil || len(all) > 0 {
 		return cmp.Or(err, memory.Errorf(memory.Conflict, "the target contains memory already; use an empty database"))
 	}
-	return target.SetCopying(ctx, source)
+	return target.SetCopySource(ctx, source)
 }
 
-func openCarrier(ctx context.Context, address string, source bool) (carrier, error) {
+func openMigrator(ctx context.Context, address string, mustExist bool) (migrator, error) {
 	switch path, isFile := strings.CutPrefix(address, sqlitePrefix); {
-	case isFile && source && !there(path):
+	case isFile && mustExist && !exists(path):
 		return nil, memory.Errorf(memory.NotFound, "there is no database at %s", path)
-	case config.StoreAddress(address).Server():
-		return as(config.StoreAddress(address).Open(ctx, sqlstore.Options{}))
+	case config.StoreAddress(address).IsServer():
+		return asMigrator(config.StoreAddress(address).Open(ctx, sqlstore.Options{}))
 	case isFile && path != "":
-		return as(sqlstore.OpenSQLite(ctx, path, sqlstore.Options{}))
+		return asMigrator(sqlstore.OpenSQLite(ctx, path, sqlstore.Options{}))
 	}
-	return nil, memory.Errorf(memory.Invalid, "it is not an address of a database; valid: sqlite:PATH, %s", config.ServerExamples)
+	return nil, memory.Errorf(memory.Invalid, "invalid address of a database; valid: sqlite:PATH, %s", config.ServerExamples)
 }
 
-// as returns a store as a carrier. All stores of [openCarrier] are carriers.
-func as(s memory.Store, err error) (carrier, error) {
+// asMigrator converts a store to a migrator. All stores of [openMigrator] are migrators.
+func asMigrator(s memory.Store, err error) (migrator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.(carrier), nil
+	return s.(migrator), nil
 }
 
-func migrate(ctx context.Context, from, to string, report func(Moving)) (moved Moved, err error) {
-	source, err := openCarrier(ctx, from, true)
+func copyAll(ctx context.Context, from, to string, report func(MigrateProgress)) (result MigrateResult, err error) {
+	source, err := openMigrator(ctx, from, true)
 	if err != nil {
-		return moved, fmt.Errorf("open the source: %w", err)
+		return result, fmt.Errorf("open the source: %w", err)
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	target, err := openCarrier(ctx, to, false)
+	target, err := openMigrator(ctx, to, false)
 	if err != nil {
-		return moved, fmt.Errorf("open the target: %w", err)
+		return result, fmt.Errorf("open the target: %w", err)
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
 	identity := source.Identity()
 	if path, isFile := strings.CutPrefix(from, sqlitePrefix); isFile {
 		if identity, err = filepath.Abs(path); err != nil {
-			return moved, err
+			return result, err
 		}
 	}
 	if err := beginCopy(ctx, target, identity); err != nil {
-		return moved, err
+		return result, err
 	}
-	owners, versions, err := everyone(ctx, source)
+	owners, versions, err := ownerVersions(ctx, source)
 	if err != nil {
-		return moved, err
+		return result, err
 	}
-	moved.Tables = map[string]int64{}
+	result.Tables = map[string]int64{}
 	for i, owner := range owners {
-		if err := carryOwner(ctx, source, target, owner, &moved); err != nil {
-			return moved, err
+		if err := copyOwner(ctx, source, target, owner, &result); err != nil {
+			return result, err
 		}
-		report(Moving{i + 1, len(owners)})
+		report(MigrateProgress{i + 1, len(owners)})
 	}
-	for _, side := range []carrier{source, target} {
-		_, now, err := everyone(ctx, side)
+	for _, side := range []migrator{source, target} {
+		_, now, err := ownerVersions(ctx, side)
 		if err != nil {
-			return moved, err
+			return result, err
 		}
 		if !maps.Equal(versions, now) {
-			return moved, memory.Errorf(memory.Conflict, "somebody wrote to one of the databases meanwhile; stop every server, and the same again goes on")
+			return result, memory.Errorf(memory.Conflict, "a program wrote to one of the databases during the copy; stop all servers, and run the same command again to continue")
 		}
 	}
-	return moved, target.SetCopying(ctx, "")
+	return result, target.SetCopySource(ctx, "")
 }
 
-// everyone returns all owners with data, in order, and their versions.
-func everyone(ctx context.Context, in carrier) ([]memory.Owner, map[memory.Owner]int64, error) {
-	owners, err := in.Everyone(ctx)
+// ownerVersions returns all owners with data, in order, and their versions.
+func ownerVersions(ctx context.Context, in migrator) ([]memory.Owner, map[memory.Owner]int64, error) {
+	owners, err := in.AllOwners(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	versions := map[memory.Owner]int64{}
-	for some := range slices.Chunk(owners, ownersAtOnce) {
-		are, err := in.Versions(ctx, some)
+	for chunk := range slices.Chunk(owners, ownersPerQuery) {
+		chunkVersions, err := in.Versions(ctx, chunk)
 		if err != nil {
 			return nil, nil, err
 		}
-		for i, version := range are {
-			versions[some[i]] = version
+		for i, version := range chunkVersions {
+			versions[chunk[i]] = version
 		}
 	}
 	return owners, versions, nil
 }
 
-func carryOwner(ctx context.Context, source, target carrier, owner memory.Owner, moved *Moved) error {
-	have, err := source.Carry(ctx, owner)
+func copyOwner(ctx context.Context, source, target migrator, owner memory.Owner, result *MigrateResult) error {
+	data, err := source.ReadOwner(ctx, owner)
 	if err != nil {
 		return err
 	}
-	want := have.Digest()
-	came, err := target.Carry(ctx, owner)
+	digest := data.Digest()
+	copied, err := target.ReadOwner(ctx, owner)
 	if err != nil {
 		return err
 	}
-	before := came.Digest() == want
-	if !before {
-		if err := target.Put(ctx, owner, have); err != nil {
+	existed := copied.Digest() == digest
+	if !existed {
+		if err := target.WriteOwner(ctx, owner, data); err != nil {
 			return err
 		}
-		if came, err = target.Carry(ctx, owner); err != nil {
+		if copied, err = target.ReadOwner(ctx, owner); err != nil {
 			return err
 		}
-		if came.Digest() != want {
-			return fmt.Errorf("what the target has of %s is not what the source has, after it was copied", owner)
+		if copied.Digest() != digest {
+			return fmt.Errorf("the data of %s in the target differs from the source after the copy", owner)
 		}
 	}
-	moved.Owners++
-	for name, n := range have.Sizes() {
-		moved.Tables[name] += int64(n)
-		moved.Rows += int64(n)
-		if before {
-			moved.Before += int64(n)
+	result.Owners++
+	for name, n := range data.EntryCounts() {
+		result.Tables[name] += int64(n)
+		result.Rows += int64(n)
+		if existed {
+			result.RowsBefore += int64(n)
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-func unseen(Moving) {}
+func unseen(MigrateProgress) {}
 
 // TestMigratedStoreIsTheSame moves a store to the other database each time that it is opened
 // again: from a file to a server, and from there to another file.
@@ -41,9 +41,9 @@ func TestMigratedStoreIsTheSame(t *testing.T) {
 		}
 		opened++
 		if path, isFile := strings.CutPrefix(at[opened-1], sqlitePrefix); isFile {
-			return as(sqlstore.OpenSQLite(context.Background(), path, sqlstore.Options{Now: now}))
+			return asMigrator(sqlstore.OpenSQLite(context.Background(), path, sqlstore.Options{Now: now}))
 		}
-		return as(sqlstore.OpenPostgres(context.Background(), at[opened-1], sqlstore.Options{Now: now}))
+		return asMigrator(sqlstore.OpenPostgres(context.Background(), at[opened-1], sqlstore.Options{Now: now}))
 	})
 	if opened != len(at) {
 		t.Errorf("got opened %d times, want %d", opened, len(at))
@@ -65,8 +65,8 @@ func furnished(t *testing.T, path string, users int) {
 	now := memory.Time(time.Now())
 	must(t, s.AddKey(t.Context(), "default", memory.Key{Hash: "00ff", Name: "k", Role: memory.KeyAdmin, CreatedAt: now}))
 	must(t, s.AddSession(t.Context(), "default", memory.Session{Hash: "0aa0", User: "ana", CreatedAt: now, ExpiresAt: now.Add(time.Hour)}))
-	must(t, s.Note(t.Context(), "default", memory.AuditEntry{ID: "n", At: now, Act: "sign in", By: "ana", User: "ana"}))
-	must(t, s.Spend(t.Context(), global, memory.Usage{Day: now, Purpose: "learn", Model: "m", Calls: 1}))
+	must(t, s.AddAuditEntries(t.Context(), "default", memory.AuditEntry{ID: "n", At: now, Act: "sign in", By: "ana", User: "ana"}))
+	must(t, s.AddUsage(t.Context(), global, memory.Usage{Day: now, Purpose: "learn", Model: "m", Calls: 1}))
 	must(t, s.Close())
 }
 
@@ -111,16 +111,16 @@ func furnish(t *testing.T, s *sqlstore.Store, owner memory.Owner) {
 	was, err := s.Get(ctx, owner, old.ID)
 	must(t, err)
 	apply("replace", memory.Replace(*was[0].Fact, memtest.Fact(owner, "lives in Lisbon"), time.Now(), "newer", memory.Author{Kind: memory.ByRule, Name: "r"})...)
-	apply("marks", memtest.TurnMark(memory.ActionRetire, b.Turns[2].ID, memory.Retired), memtest.TurnMark(memory.ActionRetire, b.Turns[1].ID, memory.Retired))
-	apply("back", memtest.TurnMark(memory.ActionRestore, b.Turns[1].ID, memory.Active))
+	apply("marks", memtest.TurnChange(memory.ActionRetire, b.Turns[2].ID, memory.Retired), memtest.TurnChange(memory.ActionRetire, b.Turns[1].ID, memory.Retired))
+	apply("back", memtest.TurnChange(memory.ActionRestore, b.Turns[1].ID, memory.Active))
 	_, err = s.Erase(ctx, owner, memtest.Run("erase"), gone.ID, b.Turns[3].ID, "left")
 	must(t, err)
 	other := memtest.Fact(memory.User("default", "other"), "is shown")
 	must(t, s.SaveTraces(ctx, 10, memory.Trace{ID: "t", Owner: owner, At: time.Now(), Question: "tea?", Took: time.Second, Hits: []memory.TraceHit{
 		{ID: other.ID, Kind: memory.KindFact, Content: other.Content, Owner: other.Scope.Owner, Score: 0.1, Why: memory.Why{{Name: "words", Value: 1.0 / 3}}},
 	}}))
-	must(t, s.Spend(ctx, owner, memory.Usage{Day: time.Now(), Purpose: "learn", Model: "m", Calls: 2, Cost: 0.1}))
-	must(t, s.Bury(ctx, owner, memory.Turn{ID: "elsewhere", Role: memory.RoleUser, Content: "unseen"}))
+	must(t, s.AddUsage(ctx, owner, memory.Usage{Day: time.Now(), Purpose: "learn", Model: "m", Calls: 2, Cost: 0.1}))
+	must(t, s.AddTombstones(ctx, owner, memory.Turn{ID: "elsewhere", Role: memory.RoleUser, Content: "unseen"}))
 	for range 3 {
 		j, err := s.Claim(ctx, []memory.JobKind{"done", "parked", "runs"}, time.Hour)
 		must(t, err)
@@ -186,8 +186,8 @@ func TestMigrateBringsEveryColumnThereAndBack(t *testing.T) {
 	a, b := filepath.Join(dir, "a.db"), filepath.Join(dir, "b.db")
 	furnished(t, a, 5)
 	reports := 0
-	there, err := Migrate(t.Context(), sqlitePrefix+a, server, func(m Moving) {
-		if reports++; m.Users != reports || m.Of != 6 {
+	there, err := Migrate(t.Context(), sqlitePrefix+a, server, func(m MigrateProgress) {
+		if reports++; m.Users != reports || m.TotalUsers != 6 {
 			t.Errorf("got %+v", m)
 		}
 	})
@@ -195,7 +195,7 @@ func TestMigrateBringsEveryColumnThereAndBack(t *testing.T) {
 	back, err := Migrate(t.Context(), server, sqlitePrefix+b, unseen)
 	must(t, err)
 	sameRows(t, a, b)
-	if diff := cmp.Diff(there, back); diff != "" || there.Owners != 6 || there.Tables["jobs"] != 5*4 || there.Tables["sign_ins"] != 1 || there.Before != 0 {
+	if diff := cmp.Diff(there, back); diff != "" || there.Owners != 6 || there.Tables["jobs"] != 5*4 || there.Tables["sign_ins"] != 1 || there.RowsBefore != 0 {
 		t.Errorf("got %+v, there and back differ: %s", there, diff)
 	}
 }
@@ -206,7 +206,7 @@ const migrateInChild = "LOCI_TEST_MIGRATE"
 // TestMigrateGoesOnAfterAKill kills copies at random moments, and lets the next go on.
 func TestMigrateGoesOnAfterAKill(t *testing.T) {
 	if ends := strings.Split(os.Getenv(migrateInChild), " "); len(ends) == 2 {
-		_, err := Migrate(t.Context(), ends[0], ends[1], func(m Moving) { fmt.Println("users", m.Users) })
+		_, err := Migrate(t.Context(), ends[0], ends[1], func(m MigrateProgress) { fmt.Println("users", m.Users) })
 		must(t, err)
 		return
 	}
@@ -232,9 +232,9 @@ func TestMigrateGoesOnAfterAKill(t *testing.T) {
 				continue
 			}
 			halves++
-			target, err := openCarrier(t.Context(), way[1], false)
+			target, err := openMigrator(t.Context(), way[1], false)
 			must(t, err)
-			whole := Whole(t.Context(), target)
+			whole := CheckComplete(t.Context(), target)
 			must(t, target.Close())
 			if whole == nil && strings.Contains(string(out), "users 13") { // killed once it was done
 				break
@@ -244,9 +244,9 @@ func TestMigrateGoesOnAfterAKill(t *testing.T) {
 			}
 		}
 		t.Logf("%d kills, %d of them of copies that had begun", kills, halves)
-		target, err := openCarrier(t.Context(), way[1], false)
+		target, err := openMigrator(t.Context(), way[1], false)
 		must(t, err)
-		must(t, errors.Join(Whole(t.Context(), target), target.Close()))
+		must(t, errors.Join(CheckComplete(t.Context(), target), target.Close()))
 	}
 	sameRows(t, a, b)
 }
@@ -258,7 +258,7 @@ func TestMigrateTakesWhatTheSourceChangedSince(t *testing.T) {
 	a, b := filepath.Join(dir, "a.db"), filepath.Join(dir, "b.db")
 	furnished(t, a, 3)
 	ctx, stop := context.WithCancel(t.Context())
-	_, err := Migrate(ctx, sqlitePrefix+a, server, func(m Moving) {
+	_, err := Migrate(ctx, sqlitePrefix+a, server, func(m MigrateProgress) {
 		if m.Users == 3 {
 			stop()
 		}
@@ -269,10 +269,10 @@ func TestMigrateTakesWhatTheSourceChangedSince(t *testing.T) {
 	s, err := sqlstore.OpenSQLite(t.Context(), a, sqlstore.Options{})
 	must(t, err)
 	must(t, s.SaveTraces(t.Context(), 10, memory.Trace{ID: "new", Owner: memory.User("default", "user0"), At: time.Now()}))
-	must(t, s.Spend(t.Context(), memory.User("default", "user1"), memory.Usage{Day: time.Now(), Purpose: "learn", Model: "m", Calls: 1}))
+	must(t, s.AddUsage(t.Context(), memory.User("default", "user1"), memory.Usage{Day: time.Now(), Purpose: "learn", Model: "m", Calls: 1}))
 	must(t, s.Close())
 	done, err := Migrate(t.Context(), sqlitePrefix+a, server, unseen)
-	if err != nil || done.Before == 0 || done.Before == done.Rows {
+	if err != nil || done.RowsBefore == 0 || done.RowsBefore == done.Rows {
 		t.Fatalf("got %+v, %v; want some rows from before", done, err)
 	}
 	_, err = Migrate(t.Context(), server, sqlitePrefix+b, unseen)
@@ -293,8 +293,8 @@ func TestMigrateFindsWhoWritesMeanwhile(t *testing.T) {
 	}
 	write(memtest.Ana)
 	to := sqlitePrefix + filepath.Join(t.TempDir(), "a.db")
-	_, err = Migrate(t.Context(), server, to, func(Moving) { write(memtest.Ben) })
-	if !errors.Is(err, memory.Conflict) || !strings.Contains(err.Error(), "stop every server") {
+	_, err = Migrate(t.Context(), server, to, func(MigrateProgress) { write(memtest.Ben) })
+	if !errors.Is(err, memory.Conflict) || !strings.Contains(err.Error(), "stop all servers") {
 		t.Errorf("got %v, want a conflict", err)
 	}
 	if done, err := Migrate(t.Context(), server, to, unseen); err != nil || done.Owners != 2 {
@@ -308,7 +308,7 @@ func TestMigrateRefuses(t *testing.T) {
 	furnished(t, filepath.Join(dir, "a"), 2)
 	furnished(t, filepath.Join(dir, "b"), 1)
 	ctx, stop := context.WithCancel(t.Context())
-	if _, err := Migrate(ctx, at("a"), at("half"), func(Moving) { stop() }); err == nil {
+	if _, err := Migrate(ctx, at("a"), at("half"), func(MigrateProgress) { stop() }); err == nil {
 		t.Fatal("it was not broken off")
 	}
 	held, err := sqlstore.OpenSQLite(t.Context(), filepath.Join(dir, "held"), sqlstore.Options{})
@@ -324,16 +324,16 @@ func TestMigrateRefuses(t *testing.T) {
 		{at("none"), at("x"), memory.NotFound, "no database"},
 		{at("held"), at("x"), memory.Conflict, "has it open"},
 		{at("a"), at("a"), memory.Conflict, "has it open"},
-		{"mysql://u:hunter2@h/d", at("x"), memory.Invalid, "not an address"},
+		{"mysql://u:hunter2@h/d", at("x"), memory.Invalid, "invalid address"},
 		{at("a"), "postgres://u:hunter2@127.0.0.1:1/d?connect_timeout=1", memory.Unavailable, "127.0.0.1"},
-		{at("a"), "postgres://u:hunter2@h:x/d", memory.Invalid, "not an address"},
+		{at("a"), "postgres://u:hunter2@h:x/d", memory.Invalid, "invalid PostgreSQL address"},
 	} {
 		_, err := Migrate(t.Context(), one.from, one.to, unseen)
 		if !errors.Is(err, one.is) || !strings.Contains(err.Error(), one.text) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("from %s to %s: got %v, want %v with %q", one.from, one.to, err, one.is, one.text)
 		}
 	}
-	if there(filepath.Join(dir, "none")) {
+	if exists(filepath.Join(dir, "none")) {
 		t.Error("a source that was not there is there now")
 	}
 }

@@ -16,42 +16,42 @@ import (
 	"github.com/loci-memory/loci/internal/disk"
 )
 
-// NotesFile is the list of backups in the data folder, for receipts of erasures.
-const NotesFile = archive.Notes
+// BackupListFile is the name of the list of backups in the data folder, for receipts of erasures.
+const BackupListFile = archive.BackupList
 
-// notes lists the backups of a memory, and the folders that restores set aside.
-type notes struct {
-	path string // path of the file; "": nothing is recorded
+// backupList is the file that lists the backups of a memory, and the folders that restores set aside.
+type backupList struct {
+	path string // path of the file; empty records nothing
 
-	mu sync.Mutex // held while the file is read and written
+	mu sync.Mutex // held while the file is read or written
 }
 
-// note is an entry about one backup or set-aside folder.
-type note struct {
-	Path  string    `json:"path"`            // where the backup was to be stored; "" if the caller did not say
-	Began time.Time `json:"began"`           // zero for a set-aside folder
-	At    time.Time `json:"at"`              // later writes are not in the backup; zero: it is being made
-	Aside bool      `json:"aside,omitempty"` // a folder that a restore set aside
+// listEntry is an entry about one backup or set-aside folder.
+type listEntry struct {
+	Path      string    `json:"path"`            // destination of the backup; empty if unknown
+	StartedAt time.Time `json:"began"`           // start of the backup; zero for a set-aside folder
+	ContentAt time.Time `json:"at"`              // later writes are not in the backup; zero while the backup is in progress
+	IsAside   bool      `json:"aside,omitempty"` // the entry is a folder that a restore set aside
 
-	Restored time.Time `json:"restored,omitzero"` // when memory was restored from the backup, until this is in the audit log
+	RestoredAt time.Time `json:"restored,omitzero"` // time of a restore from the backup; zero once the audit log has the restore
 }
 
-// noteList is the content of the file.
-type noteList struct {
-	Backups []note `json:"backups"`
+// listContent is the content of the file.
+type listContent struct {
+	Backups []listEntry `json:"backups"`
 }
 
-func notesOf(c config.Config) (*notes, error) {
-	if c.Store.Server() {
-		return &notes{}, nil
+func openList(c config.Config) (*backupList, error) {
+	if c.Store.IsServer() {
+		return &backupList{}, nil
 	}
 	dir, err := c.DataDir()
-	return &notes{path: filepath.Join(dir, NotesFile)}, err
+	return &backupList{path: filepath.Join(dir, BackupListFile)}, err
 }
 
-// Read returns the recorded backups. It returns an error for an invalid file, since without it a
-// receipt would omit backups, and a new file would lose them.
-func (n *notes) Read() (out noteList, err error) {
+// Read returns the recorded backups. An invalid file is an error, because otherwise a receipt would
+// omit backups, and a new file would lose them.
+func (n *backupList) Read() (out listContent, err error) {
 	if n.path == "" {
 		return out, nil
 	}
@@ -63,133 +63,135 @@ func (n *notes) Read() (out noteList, err error) {
 		err = json.Unmarshal(text, &out)
 	}
 	if err != nil {
-		return noteList{}, fmt.Errorf("read the list of backups: %s: %w", n.path, err)
+		return listContent{}, fmt.Errorf("read the list of backups: %s: %w", n.path, err)
 	}
 	return out, nil
 }
 
-func (n *notes) change(to func([]note) []note) error {
+func (n *backupList) update(edit func([]listEntry) []listEntry) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	is, err := n.Read()
 	if err != nil || n.path == "" {
 		return err
 	}
-	is.Backups = to(is.Backups)
+	is.Backups = edit(is.Backups)
 	return is.writeTo(n.path)
 }
 
-// writeTo writes the complete file or nothing.
-func (n noteList) writeTo(path string) error {
+// writeTo writes the complete file or, after an error, nothing.
+func (n listContent) writeTo(path string) error {
 	text, err := json.MarshalIndent(n, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := disk.Replace(path, append(text, '\n')); err != nil {
+	if err := disk.ReplaceFile(path, append(text, '\n')); err != nil {
 		return fmt.Errorf("write the list of backups: %w", err)
 	}
 	return nil
 }
 
-// start removes entries of backups that were in progress when the process ended, since nobody
-// received them. It puts a restore since the last start into the audit log; after an error the next
-// start repeats it.
-func (n *notes) start(record func(at time.Time, what string) error) error {
+// reconcile removes entries of backups that were in progress when the process ended, because no client
+// received them. It records a restore since the last start in the audit log; after an error the next
+// start tries again.
+func (n *backupList) reconcile(recordRestore func(at time.Time, description string) error) error {
 	is, err := n.Read()
-	if err != nil || !slices.ContainsFunc(is.Backups, func(one note) bool { return one.At.IsZero() || !one.Restored.IsZero() }) {
+	if err != nil || !slices.ContainsFunc(is.Backups, func(entry listEntry) bool { return entry.ContentAt.IsZero() || !entry.RestoredAt.IsZero() }) {
 		return err
 	}
-	return n.change(func(all []note) []note {
-		for i, one := range all {
-			if !one.Restored.IsZero() && record(one.Restored, one.words()) == nil {
-				all[i].Restored = time.Time{}
+	return n.update(func(entries []listEntry) []listEntry {
+		for i, entry := range entries {
+			if !entry.RestoredAt.IsZero() && recordRestore(entry.RestoredAt, entry.describe()) == nil {
+				entries[i].RestoredAt = time.Time{}
 			}
 		}
-		return slices.DeleteFunc(all, func(one note) bool { return one.At.IsZero() })
+		return slices.DeleteFunc(entries, func(entry listEntry) bool { return entry.ContentAt.IsZero() })
 	})
 }
 
-// begin records a backup before anything is copied, so that every receipt names it.
-func (n *notes) begin(path string, began time.Time) error {
-	return n.change(func(all []note) []note { return append(all, note{Path: path, Began: began.UTC()}) })
+// addStarted records a backup before anything is copied, so that every receipt contains the backup.
+func (n *backupList) addStarted(path string, startedAt time.Time) error {
+	return n.update(func(entries []listEntry) []listEntry {
+		return append(entries, listEntry{Path: path, StartedAt: startedAt.UTC()})
+	})
 }
 
-// done records the moment of the backup's content.
-func (n *notes) done(began, at time.Time) error {
-	return n.change(func(all []note) []note {
-		for i := range all {
-			if all[i].Began.Equal(began) {
-				all[i].At = at
+// setTime records the time of the backup's content.
+func (n *backupList) setTime(startedAt, contentAt time.Time) error {
+	return n.update(func(entries []listEntry) []listEntry {
+		for i := range entries {
+			if entries[i].StartedAt.Equal(startedAt) {
+				entries[i].ContentAt = contentAt
 			}
 		}
-		return all
+		return entries
 	})
 }
 
-// drop removes the entry of a failed backup.
-func (n *notes) drop(began time.Time) error {
-	return n.change(func(all []note) []note {
-		return slices.DeleteFunc(all, func(one note) bool { return one.Began.Equal(began) && one.At.IsZero() })
+// remove removes the entry of a failed backup.
+func (n *backupList) remove(startedAt time.Time) error {
+	return n.update(func(entries []listEntry) []listEntry {
+		return slices.DeleteFunc(entries, func(entry listEntry) bool { return entry.StartedAt.Equal(startedAt) && entry.ContentAt.IsZero() })
 	})
 }
 
-// prune removes entries of scheduled backups that no longer exist at a place.
-func (n *notes) prune(at place, names []string) error {
-	return n.change(func(all []note) []note {
-		return slices.DeleteFunc(all, func(one note) bool {
-			name := filepath.Base(one.Path)
-			return scheduledName.MatchString(name) && one.Path == at.path(name) && !slices.Contains(names, name)
+// prune removes entries of scheduled backups that no longer exist at a destination.
+func (n *backupList) prune(dest destination, names []string) error {
+	return n.update(func(entries []listEntry) []listEntry {
+		return slices.DeleteFunc(entries, func(entry listEntry) bool {
+			name := filepath.Base(entry.Path)
+			return scheduledName.MatchString(name) && entry.Path == dest.displayPath(name) && !slices.Contains(names, name)
 		})
 	})
 }
 
-// between describes, for people, which copies may contain text that existed between two times.
-func (n *notes) between(since, until time.Time) []string {
+// describeBetween describes the copies that may contain text that existed between two times.
+func (n *backupList) describeBetween(since, until time.Time) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	is, err := n.Read()
 	var out []string
 	if err != nil {
-		out = append(out, "the backups in the list "+n.path+", which cannot be read")
+		out = append(out, "the backups in the unreadable list "+n.path)
 	}
-	for _, one := range is.Backups {
-		if !one.At.IsZero() && one.At.Before(since) || one.Began.After(until) {
+	for _, entry := range is.Backups {
+		if !entry.ContentAt.IsZero() && entry.ContentAt.Before(since) || entry.StartedAt.After(until) {
 			continue
 		}
-		out = append(out, one.words())
+		out = append(out, entry.describe())
 	}
 	return out
 }
 
-func (n note) words() string {
+func (n listEntry) describe() string {
 	const form = "2006-01-02 15:04:05 MST"
-	what := "the backup started at " + n.Began.UTC().Format(form)
-	if n.Aside {
-		what = "the data that a restore set aside at " + n.At.UTC().Format(form)
+	text := "the backup started at " + n.StartedAt.UTC().Format(form)
+	if n.IsAside {
+		text = "the data set aside by a restore at " + n.ContentAt.UTC().Format(form)
 	}
 	if n.Path == "" {
-		return what
+		return text
 	}
-	what += ", " + n.Path
+	text += ", " + n.Path
 	if _, err := os.Lstat(n.Path); filepath.IsAbs(n.Path) && errors.Is(err, fs.ErrNotExist) {
-		what += " (the server's machine does not have this file)" // the backup may be on the machine of the client that requested it
+		text += " (the server's machine does not have this file)" // the client that requested the backup may run on another machine
 	}
-	return what
+	return text
 }
 
-// MayHold lists the places that Loci cannot erase, and that may still contain text which existed
+// UnerasableCopies lists the places that Loci cannot erase, and that may still contain text that existed
 // between two times.
-func (b *Maker) MayHold(since, until time.Time) []string {
+func (b *Maker) UnerasableCopies(since, until time.Time) []string {
 	c := b.config
-	out := append(b.Notes.between(since, until), "messages and answers in other users' chats", "earlier exports and copies of the data folder")
-	if c.Store.Server() {
+	out := append(b.List.describeBetween(since, until), "messages and answers in other users' chats", "earlier exports and copies of the data folder")
+	if c.Store.IsServer() {
 		out[len(out)-1] = "earlier backups and exports"
 	}
-	if c.Store.Mongo() {
+	if c.Store.IsMongo() {
 		out = append(out, "the MongoDB server's own backups, operations log and journal")
 	}
-	if c.Store.Postgres() {
-		out = append(out, "the PostgreSQL server's own backups, write-ahead log and rows that are not vacuumed yet")
+	if c.Store.IsPostgres() {
+		out = append(out, "the PostgreSQL server's own backups, write-ahead log and dead rows before a vacuum")
 	}
 	if dir, err := c.VaultDir(); err == nil && dir != "" {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {

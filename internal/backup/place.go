@@ -12,23 +12,23 @@ import (
 	"github.com/loci-memory/loci/internal/disk"
 )
 
-// place is where scheduled backups are stored.
-type place interface {
-	list(ctx context.Context) ([]string, error)                         // names, oldest first
-	put(ctx context.Context, name string, from *made) error             // writes the whole backup or nothing
-	get(ctx context.Context, name, dir string) (file string, err error) // returns a local file; a remote backup is copied to dir
+// destination is the place where scheduled backups are stored.
+type destination interface {
+	list(ctx context.Context) ([]string, error)                           // returns the names of scheduled backups, oldest first
+	upload(ctx context.Context, name string, backup *tempBackup) error    // writes the complete backup or nothing
+	fetch(ctx context.Context, name, dir string) (file string, err error) // returns the path of a local file; dir receives a copy of a remote backup
 	remove(ctx context.Context, name string) error
-	path(name string) string // for people, without secrets
+	displayPath(name string) string // full path for people, without secrets
 }
 
-// Scheduled backups have names that sort by time. Other files at a place are not touched.
-const nameForm = "loci-2006-01-02T15-04-05Z.zip"
+// Names of scheduled backups sort by time. Other files at a destination are not changed.
+const nameLayout = "loci-2006-01-02T15-04-05Z.zip"
 
 var scheduledName = regexp.MustCompile(`^loci-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.zip(\.age)?$`)
 
 const s3Scheme = "s3://"
 
-func openPlace(address string) (place, error) {
+func openDestination(address string) (destination, error) {
 	if strings.HasPrefix(address, s3Scheme) {
 		return openBucket(address)
 	}
@@ -36,11 +36,11 @@ func openPlace(address string) (place, error) {
 	return folder(dir), err
 }
 
-// folder is a place on this machine. It is not created: a missing folder may be a disk that is not
-// mounted.
+// folder is a destination on this machine. Loci does not create it, because a missing folder may be a
+// disk that is not mounted.
 type folder string
 
-func (d folder) path(name string) string { return filepath.Join(string(d), name) }
+func (d folder) displayPath(name string) string { return filepath.Join(string(d), name) }
 
 func (d folder) list(context.Context) (names []string, err error) {
 	entries, err := os.ReadDir(string(d))
@@ -52,22 +52,24 @@ func (d folder) list(context.Context) (names []string, err error) {
 	return names, err
 }
 
-func (d folder) put(_ context.Context, name string, from *made) error {
-	half := d.path("loci-backup.half") // a file that a crash left is overwritten
-	out, err := os.OpenFile(half, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+func (d folder) upload(_ context.Context, name string, backup *tempBackup) error {
+	partial := d.displayPath("loci-backup.half") // overwrites the file of an earlier crash
+	out, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, from)
+	_, err = io.Copy(out, backup)
 	if err = errors.Join(err, out.Sync(), out.Close()); err == nil {
-		err = os.Rename(half, d.path(name))
+		err = os.Rename(partial, d.displayPath(name))
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(half))
+		return errors.Join(err, os.Remove(partial))
 	}
 	return disk.SyncFolder(string(d))
 }
 
-func (d folder) get(_ context.Context, name, _ string) (string, error) { return d.path(name), nil }
+func (d folder) fetch(_ context.Context, name, _ string) (string, error) {
+	return d.displayPath(name), nil
+}
 
-func (d folder) remove(_ context.Context, name string) error { return os.Remove(d.path(name)) }
+func (d folder) remove(_ context.Context, name string) error { return os.Remove(d.displayPath(name)) }

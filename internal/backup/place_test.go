@@ -29,7 +29,7 @@ func TestPlacesKeepWholeFiles(t *testing.T) {
 		"folder": t.TempDir(), "S3": "s3://K:S@" + strings.TrimPrefix(server.URL, "http://") + "/loci?tls=false", "S3 prefix": "s3://K:S@" + strings.TrimPrefix(server.URL, "http://") + "/loci/a/b/?tls=false",
 	} {
 		t.Run(kind, func(t *testing.T) {
-			p, err := openPlace(address)
+			p, err := openDestination(address)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,10 +41,10 @@ func TestPlacesKeepWholeFiles(t *testing.T) {
 				if err := os.WriteFile(file, data, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if err := p.put(t.Context(), name, madeOf(t, file)); err != nil {
+				if err := p.upload(t.Context(), name, madeOf(t, file)); err != nil {
 					t.Fatal(err)
 				}
-				got, err := p.get(t.Context(), name, t.TempDir())
+				got, err := p.fetch(t.Context(), name, t.TempDir())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -61,14 +61,14 @@ func TestPlacesKeepWholeFiles(t *testing.T) {
 			if names, err := p.list(t.Context()); err != nil || !slices.Equal(names, want[1:]) {
 				t.Errorf("listed %q, %v", names, err)
 			}
-			if shown := p.path("x"); strings.Contains(shown, "K:S") || strings.Contains(shown, "tls") {
+			if shown := p.displayPath("x"); strings.Contains(shown, "K:S") || strings.Contains(shown, "tls") {
 				t.Errorf("shown as %s", shown)
 			}
 		})
 	}
 }
 
-func madeOf(t *testing.T, file string) *made {
+func madeOf(t *testing.T, file string) *tempBackup {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
@@ -79,7 +79,7 @@ func madeOf(t *testing.T, file string) *made {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &made{File: f, Size: info.Size()}
+	return &tempBackup{File: f, Size: info.Size()}
 }
 
 // TestUploadThatEndsInTheMiddleIsNoBackup cuts an upload of several parts off.
@@ -98,7 +98,7 @@ func TestUploadThatEndsInTheMiddleIsNoBackup(t *testing.T) {
 		fake.ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	p, err := openPlace("s3://K:S@" + strings.TrimPrefix(server.URL, "http://") + "/loci?tls=false")
+	p, err := openDestination("s3://K:S@" + strings.TrimPrefix(server.URL, "http://") + "/loci?tls=false")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestUploadThatEndsInTheMiddleIsNoBackup(t *testing.T) {
 	if err := os.WriteFile(file, make([]byte, 40<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.put(ctx, "loci-2026-01-02T03-04-05Z.zip", madeOf(t, file)); err == nil {
+	if err := p.upload(ctx, "loci-2026-01-02T03-04-05Z.zip", madeOf(t, file)); err == nil {
 		t.Error("it went well")
 	}
 	if names, err := p.list(t.Context()); err != nil || len(names) > 0 {

@@ -20,27 +20,27 @@ import (
 
 // RestoreOptions are options of a restore.
 type RestoreOptions struct {
-	Replace  bool             // set existing memory aside
+	Replace  bool             // move existing memory to another folder instead of refusing
 	Identity string           // file of age identities, for an encrypted backup
-	Now      func() time.Time // nil: time.Now
+	Now      func() time.Time // nil uses time.Now
 
-	// Report, if not nil, is called with the progress in bytes.
-	Report func(done, of int64)
+	// Report, if not nil, receives the progress in bytes.
+	Report func(done, total int64)
 
-	Point func() // called between the steps; a test can kill the process there
+	StepHook func() // if not nil, called between the steps, where a test can kill the process
 }
 
-// Restored tells what was restored, and where.
-type Restored struct {
+// RestoreResult describes the restored backup and its folders.
+type RestoreResult struct {
 	Manifest
-	Data  string   `json:"data"`
-	Vault string   `json:"vault,omitempty"`
-	Aside []string `json:"set_aside,omitempty"` // folders with the memory that existed before
+	DataFolder   string   `json:"data"`
+	VaultFolder  string   `json:"vault,omitempty"`
+	AsideFolders []string `json:"set_aside,omitempty"` // folders with the previous memory
 }
 
-// Check reads and checks a whole backup and returns its manifest. Its errors are those of
-// [Restore]. identity is a file of age identities, for an encrypted backup.
-func Check(ctx context.Context, file, identity string, report func(done, of int64)) (m Manifest, err error) {
+// Check reads and checks a complete backup and returns its manifest. It returns the same errors as
+// [Restore]. The file identity has age identities, for an encrypted backup.
+func Check(ctx context.Context, file, identity string, report func(done, total int64)) (m Manifest, err error) {
 	a, err := openBackup(file, identity)
 	if err != nil {
 		return m, err
@@ -50,67 +50,67 @@ func Check(ctx context.Context, file, identity string, report func(done, of int6
 }
 
 // Restore restores a backup into the data folder, and into the vault's folder if the backup has a
-// vault. It changes nothing before it has read and checked the whole backup. Then it restores
-// everything or nothing: after a crash, the next start or the next Restore completes the work.
+// vault. It changes nothing before it has checked the complete backup. Then it restores everything or
+// nothing: after a crash, the next start or the next Restore completes the work.
 //
-// [memory.Conflict]: memory exists and Replace is not set, or a server has it open;
-// [memory.Invalid]: the file is not a backup, is incomplete or altered, or does not fit the
-// settings; [memory.Unavailable]: a newer program made it.
-func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions) (out Restored, err error) {
+// It returns [memory.Conflict] if memory exists and Replace is not set or if a server is running,
+// [memory.Invalid] if the file is no complete, unaltered backup or does not match the settings, and
+// [memory.Unavailable] for a backup of a newer program.
+func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions) (result RestoreResult, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Point == nil {
-		o.Point = func() {}
+	if o.StepHook == nil {
+		o.StepHook = func() {}
 	}
-	if err := Backable(c); err != nil {
-		return out, err
+	if err := CheckSupported(c); err != nil {
+		return result, err
 	}
 	a, err := openBackup(file, o.Identity)
 	if err != nil {
-		return out, err
+		return result, err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	if err := fits(c, a.Manifest); err != nil {
-		return out, err
+	if err := checkSettings(c, a.Manifest); err != nil {
+		return result, err
 	}
-	r := &restoring{options: o, archive: a, file: file}
-	if r.dir, err = c.DataDir(); err != nil {
-		return out, err
+	r := &restoreJob{options: o, archive: a, file: file}
+	if r.dataDir, err = c.DataDir(); err != nil {
+		return result, err
 	}
-	if r.vault, err = c.VaultDir(); err != nil {
-		return out, err
+	if r.vaultDir, err = c.VaultDir(); err != nil {
+		return result, err
 	}
-	for _, path := range []*string{&r.file, &r.dir, &r.vault} {
+	for _, path := range []*string{&r.file, &r.dataDir, &r.vaultDir} {
 		if *path != "" {
 			if *path, err = filepath.Abs(*path); err != nil {
-				return out, err
+				return result, err
 			}
 		}
 	}
-	if r.vault != "" {
-		r.vault = followed(r.vault) // renames must affect the folder, not a link to it
+	if r.vaultDir != "" {
+		r.vaultDir = resolveLinks(r.vaultDir) // a rename must affect the folder and not a link
 	}
 	plan, err := r.run(ctx)
-	return Restored{Manifest: a.Manifest, Data: r.dir, Vault: r.vault, Aside: plan.asides()}, err
+	return RestoreResult{Manifest: a.Manifest, DataFolder: r.dataDir, VaultFolder: r.vaultDir, AsideFolders: plan.asideFolders()}, err
 }
 
 // openBackup opens a backup and checks that this program supports its version.
 func openBackup(file, identity string) (*archive.Archive, error) {
 	a, err := archive.Open(file, identity)
 	if err == nil && a.Manifest.Schema > sqlstore.SQLiteSchema {
-		err = memory.Errorf(memory.Unavailable, "%s: its schema has version %d, but this program supports versions up to %d: use a newer loci", file, a.Manifest.Schema, sqlstore.SQLiteSchema)
+		err = memory.Errorf(memory.Unavailable, "%s: the database schema has version %d, but this program supports versions up to %d: use a newer version of loci", file, a.Manifest.Schema, sqlstore.SQLiteSchema)
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, err
 }
 
-// fits returns an error if the backup does not fit the settings.
-func fits(c config.Config, m Manifest) error {
+// checkSettings returns an error if the settings and the backup do not match.
+func checkSettings(c config.Config, m Manifest) error {
 	vault, database := m.Has(archive.VaultFolder), m.Has(archive.DataFolder+"/"+archive.Database)
 	switch {
 	case !vault && !database:
-		return memory.Errorf(memory.Invalid, "there is no memory in the backup")
+		return memory.Errorf(memory.Invalid, "the backup contains no memory")
 	case vault && c.Vault == "":
 		return memory.Errorf(memory.Invalid, "the backup contains a vault: name its folder with --set vault=FOLDER or the setting vault")
 	case !vault && c.Vault != "":
@@ -119,176 +119,176 @@ func fits(c config.Config, m Manifest) error {
 	return nil
 }
 
-// restoring is a restore in progress.
-type restoring struct {
-	options    RestoreOptions
-	archive    *archive.Archive
-	file       string
-	dir, vault string // absolute paths; vault "": no vault
+// restoreJob is a restore in progress.
+type restoreJob struct {
+	options           RestoreOptions
+	archive           *archive.Archive
+	file              string
+	dataDir, vaultDir string // absolute paths; vault is empty without a vault
 }
 
-func (r *restoring) run(ctx context.Context) (plan restorePlan, err error) {
-	if err := os.MkdirAll(r.dir, 0o700); err != nil {
+func (r *restoreJob) run(ctx context.Context) (plan restorePlan, err error) {
+	if err := os.MkdirAll(r.dataDir, 0o700); err != nil {
 		return plan, err
 	}
-	unlock, err := filelock.Take(filepath.Join(r.dir, config.DatabaseFile+".lock"), "has the folder open; stop that process first")
+	unlock, err := filelock.Lock(filepath.Join(r.dataDir, config.DatabaseFile+".lock"), "has the folder open; stop that process first")
 	if err != nil {
 		return plan, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if err := finishRestore(r.dir, r.options.Point); err != nil { // complete an earlier restore
+	if err := finishRestore(r.dataDir, r.options.StepHook); err != nil { // complete an earlier restore
 		return plan, err
 	}
-	if err := r.checkPlaces(); err != nil {
+	if err := r.checkTargets(); err != nil {
 		return plan, err
 	}
 	if plan, err = r.unpack(ctx); err != nil {
-		return plan, errors.Join(err, os.RemoveAll(filepath.Join(r.dir, UnfinishedFolder)), r.dropVault())
+		return plan, errors.Join(err, os.RemoveAll(filepath.Join(r.dataDir, UnfinishedFolder)), r.removeVaultStaging())
 	}
-	return plan, finishRestore(r.dir, r.options.Point)
+	return plan, finishRestore(r.dataDir, r.options.StepHook)
 }
 
-// checkPlaces returns an error if memory exists at the places, or if the vault is open.
-func (r *restoring) checkPlaces() error {
-	if r.vault != "" && (r.vault == followed(r.dir) || inside(r.vault, r.dir) != "") {
-		return memory.Errorf(memory.Invalid, "the data folder %s is inside the vault; restore into another folder", r.dir)
+// checkTargets returns an error if the target folders contain memory, or if the vault is open.
+func (r *restoreJob) checkTargets() error {
+	if r.vaultDir != "" && (r.vaultDir == resolveLinks(r.dataDir) || pathInside(r.vaultDir, r.dataDir) != "") {
+		return memory.Errorf(memory.Invalid, "the data folder %s is inside the vault; restore into another folder", r.dataDir)
 	}
-	if err := vaultFree(r.vault); err != nil {
+	if err := checkVaultUnlocked(r.vaultDir); err != nil {
 		return err
 	}
 	if r.options.Replace {
 		return nil
 	}
-	if _, err := os.Lstat(filepath.Join(r.dir, config.DatabaseFile)); err == nil {
-		return memory.Errorf(memory.Conflict, "%s holds memory already; --replace sets it aside", r.dir)
+	if _, err := os.Lstat(filepath.Join(r.dataDir, config.DatabaseFile)); err == nil {
+		return memory.Errorf(memory.Conflict, "%s contains memory already; --replace moves it to another folder", r.dataDir)
 	}
-	if r.vault == "" {
+	if r.vaultDir == "" {
 		return nil
 	}
-	if names, err := os.ReadDir(r.vault); err == nil && len(names) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(memory.Errorf(memory.Conflict, "the vault %s is not empty; --replace sets it aside", r.vault), err)
+	if names, err := os.ReadDir(r.vaultDir); err == nil && len(names) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(memory.Errorf(memory.Conflict, "the vault %s is not empty; --replace moves it to another folder", r.vaultDir), err)
 	}
 	return nil
 }
 
-// vaultFree returns an error if a process has the vault open.
-func vaultFree(vault string) error {
+// checkVaultUnlocked returns an error if a process has the vault open.
+func checkVaultUnlocked(vault string) error {
 	lock := filepath.Join(vault, ".loci", "lock")
 	if _, err := os.Lstat(lock); vault == "" || err != nil {
 		return nil
 	}
-	unlock, err := filelock.Take(lock, "has the vault open; stop that process first")
+	unlock, err := filelock.Lock(lock, "has the vault open; stop that process first")
 	if err != nil {
 		return err
 	}
 	return unlock()
 }
 
-// vaultBeside is the folder where a vault is unpacked: on the same disk, so that a rename suffices.
-func (r *restoring) vaultBeside() string { return r.vault + ".restoring" }
+// vaultStaging returns the folder into which a vault is unpacked: on the same disk, for a rename.
+func (r *restoreJob) vaultStaging() string { return r.vaultDir + ".restoring" }
 
-func (r *restoring) dropVault() error {
-	if r.vault == "" {
+func (r *restoreJob) removeVaultStaging() error {
+	if r.vaultDir == "" {
 		return nil
 	}
-	return os.RemoveAll(r.vaultBeside())
+	return os.RemoveAll(r.vaultStaging())
 }
 
-// unpack unpacks the backup next to existing memory, and writes a plan for replacing that memory.
-// From its last rename on the restore is certain to be completed.
-func (r *restoring) unpack(ctx context.Context) (plan restorePlan, err error) {
-	folder := filepath.Join(r.dir, UnfinishedFolder)
-	if err := errors.Join(os.RemoveAll(folder), r.dropVault(), os.Mkdir(folder, 0o700)); err != nil {
+// unpack unpacks the backup next to existing memory, and writes a plan for replacing that memory. After
+// the rename at its end, the restore will be completed even after a crash.
+func (r *restoreJob) unpack(ctx context.Context) (plan restorePlan, err error) {
+	folder := filepath.Join(r.dataDir, UnfinishedFolder)
+	if err := errors.Join(os.RemoveAll(folder), r.removeVaultStaging(), os.Mkdir(folder, 0o700)); err != nil {
 		return plan, err
 	}
 	data := filepath.Join(folder, archive.DataFolder)
 	if err := r.archive.Unpack(ctx, archive.DataFolder, data, r.options.Report); err != nil {
 		return plan, err
 	}
-	r.options.Point()
-	if r.vault != "" {
-		if err := os.MkdirAll(filepath.Dir(r.vault), 0o700); err != nil {
+	r.options.StepHook()
+	if r.vaultDir != "" {
+		if err := os.MkdirAll(filepath.Dir(r.vaultDir), 0o700); err != nil {
 			return plan, err
 		}
-		if err := r.archive.Unpack(ctx, archive.VaultFolder, r.vaultBeside(), r.options.Report); err != nil {
+		if err := r.archive.Unpack(ctx, archive.VaultFolder, r.vaultStaging(), r.options.Report); err != nil {
 			return plan, err
 		}
-		plan.Vault, plan.VaultBeside = r.vault, r.vaultBeside()
+		plan.Vault, plan.VaultStaging = r.vaultDir, r.vaultStaging()
 	}
 	if r.archive.Manifest.Has(archive.DataFolder + "/" + archive.Database) {
 		if err := sqlstore.CheckFile(ctx, filepath.Join(data, config.DatabaseFile)); err != nil {
 			return plan, fmt.Errorf("check the database in the backup: %w", err)
 		}
 	}
-	if err := r.plan(&plan); err != nil {
+	if err := r.planAside(&plan); err != nil {
 		return plan, err
 	}
-	if err := r.note(plan, data); err != nil {
+	if err := r.writeList(plan, data); err != nil {
 		return plan, err
 	}
 	text, err := json.MarshalIndent(plan, "", "  ")
 	if err != nil {
 		return plan, err
 	}
-	if err := disk.Replace(filepath.Join(folder, planFile), text); err != nil {
+	if err := disk.ReplaceFile(filepath.Join(folder, planFile), text); err != nil {
 		return plan, err
 	}
-	r.options.Point()
-	if err := os.Rename(folder, filepath.Join(r.dir, RestoringFolder)); err != nil {
+	r.options.StepHook()
+	if err := os.Rename(folder, filepath.Join(r.dataDir, RestoringFolder)); err != nil {
 		return plan, err
 	}
-	return plan, disk.SyncFolder(r.dir)
+	return plan, disk.SyncFolder(r.dataDir)
 }
 
-// plan chooses what is set aside, and the names for it.
-func (r *restoring) plan(p *restorePlan) error {
+// planAside chooses the files to set aside, and the folders for them.
+func (r *restoreJob) planAside(p *restorePlan) error {
 	stamp := ".before-" + r.options.Now().UTC().Format("2006-01-02T15-04-05.000000")
 	for _, name := range memoryFiles {
-		if _, err := os.Lstat(filepath.Join(r.dir, name)); err == nil {
-			p.DataAside = filepath.Join(r.dir, "memory"+stamp)
+		if _, err := os.Lstat(filepath.Join(r.dataDir, name)); err == nil {
+			p.DataAside = filepath.Join(r.dataDir, "memory"+stamp)
 		}
 	}
-	names, err := os.ReadDir(r.vault)
-	if r.vault == "" || errors.Is(err, fs.ErrNotExist) {
+	names, err := os.ReadDir(r.vaultDir)
+	if r.vaultDir == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if len(names) > 0 {
-		if p.VaultAside = r.vault + stamp; p.VaultAside == p.DataAside {
-			p.VaultAside = r.vault + ".vault" + stamp
+		if p.VaultAside = r.vaultDir + stamp; p.VaultAside == p.DataAside {
+			p.VaultAside = r.vaultDir + ".vault" + stamp
 		}
 	}
 	return err
 }
 
-// note records the backup and the set-aside folders for receipts of erasures, together with the
-// entries that existed here and in the backup.
-func (r *restoring) note(p restorePlan, data string) error {
-	var all []note
-	this := note{Path: r.file, Began: r.archive.Manifest.Began, At: r.archive.Manifest.At}
-	have := map[note]bool{{Path: this.Path, Began: this.Began}: true}
-	this.Restored = r.options.Now().UTC()
-	all = append(all, this)
-	for _, path := range []string{filepath.Join(data, NotesFile), filepath.Join(r.dir, NotesFile)} {
-		is, err := (&notes{path: path}).Read()
-		if err != nil && filepath.Dir(path) == data {
-			return err // the backup may be restored because the existing file is damaged
+// writeList records the backup and the set-aside folders for receipts of erasures, together with the
+// entries of the lists in the data folder and in the backup.
+func (r *restoreJob) writeList(p restorePlan, newData string) error {
+	var entries []listEntry
+	restored := listEntry{Path: r.file, StartedAt: r.archive.Manifest.StartedAt, ContentAt: r.archive.Manifest.ContentAt}
+	seen := map[listEntry]bool{{Path: restored.Path, StartedAt: restored.StartedAt}: true}
+	restored.RestoredAt = r.options.Now().UTC()
+	entries = append(entries, restored)
+	for _, path := range []string{filepath.Join(newData, BackupListFile), filepath.Join(r.dataDir, BackupListFile)} {
+		is, err := (&backupList{path: path}).Read()
+		if err != nil && filepath.Dir(path) == newData {
+			return err // a damaged list in the data folder must not prevent the restore
 		}
-		for _, one := range is.Backups {
-			if one.Began.Equal(this.Began) { // in its own list the backup is still unfinished
-				one.Began, one.At = this.Began, this.At
+		for _, entry := range is.Backups {
+			if entry.StartedAt.Equal(restored.StartedAt) { // the list in the backup has the backup as unfinished
+				entry.StartedAt, entry.ContentAt = restored.StartedAt, restored.ContentAt
 			}
-			same := note{Path: one.Path, Began: one.Began}
-			if one.Aside {
-				same.At = one.At
+			key := listEntry{Path: entry.Path, StartedAt: entry.StartedAt}
+			if entry.IsAside {
+				key.ContentAt = entry.ContentAt
 			}
-			if !have[same] {
-				have[same] = true
-				all = append(all, one)
+			if !seen[key] {
+				seen[key] = true
+				entries = append(entries, entry)
 			}
 		}
 	}
-	for _, path := range p.asides() {
-		all = append(all, note{Path: path, At: r.options.Now().UTC(), Aside: true})
+	for _, path := range p.asideFolders() {
+		entries = append(entries, listEntry{Path: path, ContentAt: r.options.Now().UTC(), IsAside: true})
 	}
-	return noteList{all}.writeTo(filepath.Join(data, NotesFile))
+	return listContent{entries}.writeTo(filepath.Join(newData, BackupListFile))
 }

@@ -15,26 +15,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RestoringFolder is in the data folder from the decision on a restore until it is complete. It
-// contains the new files and the plan.
+// RestoringFolder is the name of a folder in the data folder, with the new files and the plan of a
+// restore. It exists from the end of unpacking until the restore is complete.
 const (
 	RestoringFolder = "restoring"
 	planFile        = "plan.json"
-	asideDone       = "aside" // exists when everything is set aside
+	asideDoneFile   = "aside" // exists when all previous memory is set aside
 )
 
-// memoryFiles lists the files of a data folder that belong to memory.
-var memoryFiles = []string{config.DatabaseFile, config.DatabaseFile + "-wal", config.DatabaseFile + "-shm", config.DatabaseFile + "-journal", NotesFile, archive.Settings, config.IndexFolder}
+// memoryFiles lists the files of a data folder that a restore replaces.
+var memoryFiles = []string{config.DatabaseFile, config.DatabaseFile + "-wal", config.DatabaseFile + "-shm", config.DatabaseFile + "-journal", BackupListFile, archive.Settings, config.IndexFolder}
 
 // restorePlan lists the remaining steps of a restore. Paths are absolute.
 type restorePlan struct {
-	DataAside   string `json:"data_aside,omitempty"` // folder for the previous memory; "": there was none
-	Vault       string `json:"vault,omitempty"`
-	VaultBeside string `json:"vault_beside,omitempty"` // folder of the new vault
-	VaultAside  string `json:"vault_aside,omitempty"`
+	DataAside    string `json:"data_aside,omitempty"` // folder for the previous memory; empty if no memory existed
+	Vault        string `json:"vault,omitempty"`
+	VaultStaging string `json:"vault_beside,omitempty"` // folder with the unpacked vault
+	VaultAside   string `json:"vault_aside,omitempty"`
 }
 
-func (p restorePlan) asides() (out []string) {
+func (p restorePlan) asideFolders() (out []string) {
 	for _, path := range []string{p.DataAside, p.VaultAside} {
 		if path != "" {
 			out = append(out, path)
@@ -43,17 +43,17 @@ func (p restorePlan) asides() (out []string) {
 	return out
 }
 
-// Finish is called before anything is opened. After a crash it completes a restore that was
-// decided, and undoes any other unfinished work in the data folder.
-func Finish(c config.Config) (err error) {
+// RecoverInterrupted completes a restore that a crash interrupted after unpacking, and removes other unfinished work
+// from the data folder. Call it before opening the memory.
+func RecoverInterrupted(c config.Config) (err error) {
 	dir, err := c.DataDir()
 	if err != nil {
 		return err
 	}
-	if !there(filepath.Join(dir, RestoringFolder)) && !there(filepath.Join(dir, UnfinishedFolder)) {
+	if !exists(filepath.Join(dir, RestoringFolder)) && !exists(filepath.Join(dir, UnfinishedFolder)) {
 		return nil
 	}
-	unlock, err := filelock.Take(filepath.Join(dir, config.DatabaseFile+".lock"), "has it open; only one process may write")
+	unlock, err := filelock.Lock(filepath.Join(dir, config.DatabaseFile+".lock"), "has it open; only one process may write")
 	if err != nil {
 		return fmt.Errorf("open the memory in %s: %w", dir, err)
 	}
@@ -64,17 +64,17 @@ func Finish(c config.Config) (err error) {
 	return finishRestore(dir, func() {})
 }
 
-// there reports whether something exists at a path.
-func there(path string) bool {
+// exists reports whether a file or folder exists at a path.
+func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// finishRestore completes a restore that was decided. It can be repeated after any of its steps.
-// The caller has locked the folder.
-func finishRestore(dir string, point func()) error {
+// finishRestore completes an unpacked restore. After an interruption at any step it can be called again.
+// The caller must hold the lock of the folder.
+func finishRestore(dir string, stepHook func()) error {
 	from := filepath.Join(dir, RestoringFolder)
-	if !there(from) {
+	if !exists(from) {
 		return nil
 	}
 	var p restorePlan
@@ -82,39 +82,39 @@ func finishRestore(dir string, point func()) error {
 	if err == nil {
 		err = json.Unmarshal(text, &p)
 	}
-	if errors.Is(err, fs.ErrNotExist) { // everything is done; only the folder remains
+	if errors.Is(err, fs.ErrNotExist) { // all steps are done; only the folder remains
 		return os.RemoveAll(from)
 	}
 	if err != nil {
 		return fmt.Errorf("complete the interrupted restore: %w", err)
 	}
-	if !there(filepath.Join(from, asideDone)) {
-		if err := p.setAside(dir, point); err != nil {
-			return fmt.Errorf("set existing memory aside: %w", p.undecide(dir, err))
+	if !exists(filepath.Join(from, asideDoneFile)) {
+		if err := p.setAside(dir, stepHook); err != nil {
+			return fmt.Errorf("move existing memory to another folder: %w", p.cancel(dir, err))
 		}
-		if err := disk.Replace(filepath.Join(from, asideDone), nil); err != nil {
+		if err := disk.ReplaceFile(filepath.Join(from, asideDoneFile), nil); err != nil {
 			return err
 		}
 	}
-	point()
-	if err := p.putInPlace(dir, point); err != nil {
-		return fmt.Errorf("move the restored files to their places: %w", err)
+	stepHook()
+	if err := p.moveIntoPlace(dir, stepHook); err != nil {
+		return fmt.Errorf("move the restored files into the data folder and the vault: %w", err)
 	}
 	if err := errors.Join(os.Remove(filepath.Join(from, planFile)), disk.SyncFolder(from)); err != nil {
 		return err
 	}
-	point()
+	stepHook()
 	return errors.Join(os.RemoveAll(from), disk.SyncFolder(dir))
 }
 
-// setAside moves existing memory away: the vault first, since moving the vault may fail.
-func (p restorePlan) setAside(dir string, point func()) error {
-	if err := p.setVaultAside(point); err != nil {
+// setAside moves existing memory away, beginning with the vault, because moving the vault may fail.
+func (p restorePlan) setAside(dir string, stepHook func()) error {
+	if err := p.setVaultAside(stepHook); err != nil {
 		return err
 	}
 	for _, name := range memoryFiles {
 		at := filepath.Join(dir, name)
-		if p.DataAside == "" || !there(at) {
+		if p.DataAside == "" || !exists(at) {
 			continue
 		}
 		if err := os.MkdirAll(p.DataAside, 0o700); err != nil {
@@ -123,7 +123,7 @@ func (p restorePlan) setAside(dir string, point func()) error {
 		if err := os.Rename(at, filepath.Join(p.DataAside, name)); err != nil {
 			return err
 		}
-		point()
+		stepHook()
 	}
 	if p.DataAside == "" {
 		return nil
@@ -131,9 +131,9 @@ func (p restorePlan) setAside(dir string, point func()) error {
 	return errors.Join(disk.SyncFolder(p.DataAside), disk.SyncFolder(dir))
 }
 
-func (p restorePlan) setVaultAside(point func()) error {
+func (p restorePlan) setVaultAside(stepHook func()) error {
 	switch {
-	case p.Vault == "" || !there(p.Vault) || p.VaultAside != "" && there(p.VaultAside):
+	case p.Vault == "" || !exists(p.Vault) || p.VaultAside != "" && exists(p.VaultAside):
 		return nil
 	case p.VaultAside == "": // the vault is empty
 		return os.Remove(p.Vault)
@@ -141,26 +141,26 @@ func (p restorePlan) setVaultAside(point func()) error {
 	if err := os.Rename(p.Vault, p.VaultAside); err != nil {
 		return err
 	}
-	point()
+	stepHook()
 	return disk.SyncFolder(filepath.Dir(p.Vault))
 }
 
-// undecide cancels a restore whose first step failed, and returns the error: otherwise every start
-// would fail. A restore that has changed anything continues at the next start.
-func (p restorePlan) undecide(dir string, cause error) error {
-	if p.Vault == "" || !there(p.Vault) || p.VaultAside != "" && there(p.VaultAside) || p.DataAside != "" && there(p.DataAside) {
+// cancel cancels a restore after a failure of the first step, and returns the error; otherwise every
+// start would fail. A restore that has changed anything continues at the next start instead.
+func (p restorePlan) cancel(dir string, cause error) error {
+	if p.Vault == "" || !exists(p.Vault) || p.VaultAside != "" && exists(p.VaultAside) || p.DataAside != "" && exists(p.DataAside) {
 		return cause
 	}
-	away := filepath.Join(dir, UnfinishedFolder) // the next start removes this folder, if this call does not
-	err := errors.Join(os.Rename(filepath.Join(dir, RestoringFolder), away), disk.SyncFolder(dir))
+	discarded := filepath.Join(dir, UnfinishedFolder) // the next start removes this folder if this call cannot
+	err := errors.Join(os.Rename(filepath.Join(dir, RestoringFolder), discarded), disk.SyncFolder(dir))
 	if err == nil {
-		err = errors.Join(os.RemoveAll(away), os.RemoveAll(p.VaultBeside))
+		err = errors.Join(os.RemoveAll(discarded), os.RemoveAll(p.VaultStaging))
 	}
-	return errors.Join(memory.Errorf(memory.Invalid, "nothing was changed: the folder of the vault cannot be moved; if it is a mount point, set vault to a folder in it: %w", cause), err)
+	return errors.Join(memory.Errorf(memory.Invalid, "nothing was changed: the vault's folder cannot be moved; for a mount point, set vault to a folder inside it: %w", cause), err)
 }
 
-// putInPlace moves the restored files to their places.
-func (p restorePlan) putInPlace(dir string, point func()) error {
+// moveIntoPlace moves the restored files into the data folder and the vault.
+func (p restorePlan) moveIntoPlace(dir string, stepHook func()) error {
 	from := filepath.Join(dir, RestoringFolder, archive.DataFolder)
 	files, err := os.ReadDir(from)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -170,16 +170,16 @@ func (p restorePlan) putInPlace(dir string, point func()) error {
 		if err := os.Rename(filepath.Join(from, f.Name()), filepath.Join(dir, f.Name())); err != nil {
 			return err
 		}
-		point()
+		stepHook()
 	}
-	if p.VaultBeside != "" && there(p.VaultBeside) {
-		if err := os.Rename(p.VaultBeside, p.Vault); err != nil {
+	if p.VaultStaging != "" && exists(p.VaultStaging) {
+		if err := os.Rename(p.VaultStaging, p.Vault); err != nil {
 			return err
 		}
 		if err := disk.SyncFolder(filepath.Dir(p.Vault)); err != nil {
 			return err
 		}
-		point()
+		stepHook()
 	}
 	return disk.SyncFolder(dir)
 }

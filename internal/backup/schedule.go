@@ -19,35 +19,35 @@ import (
 )
 
 const (
-	poll       = time.Minute    // the clock may jump, and the machine may sleep
-	retryMost  = time.Hour      // the wait after a failure starts with a minute and doubles up to this
-	trialEvery = 24 * time.Hour // at least this long, since a trial reads everything
+	pollInterval  = time.Minute    // short, because the clock may jump and the machine may sleep
+	maxRetryWait  = time.Hour      // maximum wait after failures; the wait begins with a minute and doubles
+	trialInterval = 24 * time.Hour // minimum interval between trials, because a trial reads the whole backup
 )
 
-// Schedule makes backups at intervals and restores the newest one on trial. A nil Schedule does
+// Schedule creates backups at intervals and restores the newest backup on trial. A nil Schedule does
 // nothing.
 type Schedule struct {
-	maker *Maker
-	set   config.BackupConfig
-	place place
-	log   *slog.Logger
-	is    atomic.Pointer[state]
+	maker    *Maker
+	settings config.BackupConfig
+	dest     destination
+	log      *slog.Logger
+	state    atomic.Pointer[scheduleState]
 }
 
-// state is kept by this process; names of the backups show what was done before.
-type state struct {
-	newest string
-	at     time.Time // when the newest backup was started
-	proven string    // the last backup that passed its trial
-	failed string    // why the last attempt or trial failed
+// scheduleState is the state of this process; the names of backups have the times of earlier processes.
+type scheduleState struct {
+	newest    string    // name of the newest backup
+	newestAt  time.Time // start of the newest backup
+	tested    string    // name of the last backup that passed its trial
+	lastError string    // error of the last attempt or trial; empty after a success
 }
 
-// NewSchedule returns the schedule in the settings, or nil if there is none.
+// NewSchedule returns the schedule in the settings, or nil without a schedule.
 func NewSchedule(c config.Config, maker *Maker, log *slog.Logger) (*Schedule, error) {
 	if c.Backup.Every == 0 {
 		return nil, nil
 	}
-	to, err := openPlace(c.Backup.To)
+	to, err := openDestination(c.Backup.To)
 	if err != nil {
 		return nil, fmt.Errorf("backup.to: %w", err)
 	}
@@ -55,106 +55,106 @@ func NewSchedule(c config.Config, maker *Maker, log *slog.Logger) (*Schedule, er
 		return nil, fmt.Errorf("backup.recipient: %w", err)
 	}
 	vault, err := c.VaultDir()
-	if d, ok := to.(folder); ok && vault != "" && (string(d) == vault || inside(vault, string(d)) != "") {
-		return nil, memory.Errorf(memory.Invalid, "backup.to: %s is inside the vault, so each backup would contain the earlier ones; name another folder", d)
+	if d, ok := to.(folder); ok && vault != "" && (string(d) == vault || pathInside(vault, string(d)) != "") {
+		return nil, memory.Errorf(memory.Invalid, "backup.to: %s is inside the vault, so each backup would contain the earlier backups; choose another folder", d)
 	}
-	s := &Schedule{maker: maker, set: c.Backup, place: to, log: log}
-	s.is.Store(&state{})
+	s := &Schedule{maker: maker, settings: c.Backup, dest: to, log: log}
+	s.state.Store(&scheduleState{})
 	return s, err
 }
 
-// Run makes backups until ctx ends. Failures are logged, and the backup is retried.
+// Run creates backups until ctx ends. After a failure it logs the error and tries again.
 func (s *Schedule) Run(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
-	for pause := poll; ; {
-		err := s.Once(ctx)
+	for pause := pollInterval; ; {
+		err := s.RunOnce(ctx)
 		if err != nil && ctx.Err() == nil {
-			s.log.Error("the scheduled backup failed", "to", s.place.path(""), "next", pause, "err", err)
+			s.log.Error("the scheduled backup failed", "to", s.dest.displayPath(""), "next", pause, "err", err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(pause):
 		}
-		if pause = min(2*pause, retryMost); err == nil {
-			pause = poll
+		if pause = min(2*pause, maxRetryWait); err == nil {
+			pause = pollInterval
 		}
 	}
 }
 
-// Once makes a backup if one is due.
-func (s *Schedule) Once(ctx context.Context) error {
-	now, is := s.maker.now(), *s.is.Load()
-	if now.Sub(is.at).Abs() < s.set.Every { // absolute value: the clock may go back
+// RunOnce creates a backup if a backup is due.
+func (s *Schedule) RunOnce(ctx context.Context) error {
+	now, next := s.maker.now(), *s.state.Load()
+	if now.Sub(next.newestAt).Abs() < s.settings.Every { // absolute value, because the clock may go back
 		return nil
 	}
-	err := s.make(ctx, now, &is)
-	if is.failed = ""; err != nil {
-		is.failed = err.Error()
+	err := s.createDue(ctx, now, &next)
+	if next.lastError = ""; err != nil {
+		next.lastError = err.Error()
 	}
-	if ctx.Err() == nil && !errors.Is(err, memory.Conflict) { // otherwise the process stops, or another backup is in progress
-		s.is.Store(&is)
+	if ctx.Err() == nil && !errors.Is(err, memory.Conflict) { // not while the process stops or another backup is in progress
+		s.state.Store(&next)
 	}
 	return err
 }
 
-// begun returns when a scheduled backup was started, by its name.
-func begun(name string) time.Time {
-	at, _ := time.Parse(nameForm, strings.TrimSuffix(name, ".age"))
+// startTime returns the start of a scheduled backup from its name.
+func startTime(name string) time.Time {
+	at, _ := time.Parse(nameLayout, strings.TrimSuffix(name, ".age"))
 	return at
 }
 
-// make makes a backup, unless an earlier process made a recent one; restores it on trial if a trial
-// is due; and deletes the oldest backups. While trials fail, none is deleted.
-func (s *Schedule) make(ctx context.Context, now time.Time, is *state) (err error) {
-	names, err := s.place.list(ctx)
+// createDue creates a backup, unless an earlier process created a recent backup. Then it restores the backup
+// on trial if a trial is due, and deletes the oldest backups; while trials fail, it deletes no backup.
+func (s *Schedule) createDue(ctx context.Context, now time.Time, updated *scheduleState) (err error) {
+	names, err := s.dest.list(ctx)
 	if err != nil {
 		return err
 	}
-	newest, named := slices.Max(append(names, "")), now.UTC()
-	if is.at.IsZero() && now.Sub(begun(newest)).Abs() < s.set.Every {
-		is.newest, is.at = newest, begun(newest)
+	newest, nameTime := slices.Max(append(names, "")), now.UTC()
+	if updated.newestAt.IsZero() && now.Sub(startTime(newest)).Abs() < s.settings.Every {
+		updated.newest, updated.newestAt = newest, startTime(newest)
 		return nil
 	}
-	if next := begun(newest).Add(time.Second); named.Before(next) { // the newest backup must have the last name, even if the clock went back
-		named = next
+	if next := startTime(newest).Add(time.Second); nameTime.Before(next) { // even if the clock went back, the newest backup must have the last name
+		nameTime = next
 	}
-	name := named.Format(nameForm)
-	if s.set.Recipient != "" {
+	name := nameTime.Format(nameLayout)
+	if s.settings.Recipient != "" {
 		name += ".age"
 	}
-	m, err := s.maker.make(ctx, s.place.path(name), s.set.Recipient)
+	m, err := s.maker.create(ctx, s.dest.displayPath(name), s.settings.Recipient)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	if err := s.place.put(ctx, name, m); err != nil {
-		return fmt.Errorf("store it in %s: %w", s.place.path(""), err)
+	if err := s.dest.upload(ctx, name, m); err != nil {
+		return fmt.Errorf("store the backup in %s: %w", s.dest.displayPath(""), err)
 	}
-	s.log.Info("a scheduled backup was made", "path", s.place.path(name), "took", s.maker.now().Sub(now))
-	is.newest, is.at = name, now
-	if now.Sub(begun(is.proven)).Abs() >= trialEvery {
-		if err := s.try(ctx, name, m); err != nil {
+	s.log.Info("created a scheduled backup", "path", s.dest.displayPath(name), "took", s.maker.now().Sub(now))
+	updated.newest, updated.newestAt = name, now
+	if now.Sub(startTime(updated.tested)).Abs() >= trialInterval {
+		if err := s.testRestore(ctx, name, m); err != nil {
 			return fmt.Errorf("%s failed its trial: %w", name, err)
 		}
-		is.proven = name
+		updated.tested = name
 	}
 	names = append(names, name)
-	for ; len(names) > s.set.Keep; names = names[1:] {
-		if err := s.place.remove(ctx, names[0]); err != nil {
+	for ; len(names) > s.settings.Keep; names = names[1:] {
+		if err := s.dest.remove(ctx, names[0]); err != nil {
 			return fmt.Errorf("delete old backups: %w", err)
 		}
 	}
-	return s.maker.Notes.prune(s.place, names)
+	return s.maker.List.prune(s.dest, names)
 }
 
-// try fetches a backup and restores it on trial, with the settings, in the folder where it was
-// made.
-func (s *Schedule) try(ctx context.Context, name string, m *made) error {
+// testRestore fetches a backup and restores it on trial, with the server's settings, into the folder of the
+// temporary backup.
+func (s *Schedule) testRestore(ctx context.Context, name string, m *tempBackup) error {
 	dir, c := filepath.Dir(m.Name()), s.maker.config
-	file, err := s.place.get(ctx, name, dir)
+	file, err := s.dest.fetch(ctx, name, dir)
 	if err != nil {
 		return err
 	}
@@ -162,23 +162,23 @@ func (s *Schedule) try(ctx context.Context, name string, m *made) error {
 		c.Vault = filepath.Join(dir, "trial-vault")
 	}
 	if _, err = Restore(ctx, c, file, RestoreOptions{Identity: m.identity}); err == nil {
-		s.log.Info("the newest backup was restored on trial", "path", s.place.path(name))
+		s.log.Info("the newest backup was restored on trial", "path", s.dest.displayPath(name))
 	}
 	return err
 }
 
 // Report describes the newest backup and problems with it.
-func (s *Schedule) Report() (looked string, found []client.Finding) {
+func (s *Schedule) Report() (summary string, findings []client.Finding) {
 	if s == nil {
 		return "", nil
 	}
-	is, at := *s.is.Load(), s.place.path("")
-	what := "the last backup failed: " + is.failed
-	if is.failed == "" {
-		what = "the newest backup is older than twice backup.every: " + is.newest
+	current, at := *s.state.Load(), s.dest.displayPath("")
+	problem := "the last backup failed: " + current.lastError
+	if current.lastError == "" {
+		problem = "the newest backup is older than twice backup.every: " + current.newest
 	}
-	if is.failed != "" || !is.at.IsZero() && s.maker.now().Sub(is.at) > 2*s.set.Every {
-		found = append(found, client.Finding{Part: "backup", Path: at, What: what, Do: "see whether backup.to is there (a disk may have to be mounted) and has room, as the data folder must; a backup is tried again within an hour, a trial with the next"})
+	if current.lastError != "" || !current.newestAt.IsZero() && s.maker.now().Sub(current.newestAt) > 2*s.settings.Every {
+		findings = append(findings, client.Finding{Part: "backup", Path: at, Problem: problem, Fix: "check that backup.to exists (for example, that the disk is mounted) and that backup.to and the data folder have room; Loci tries a backup again within an hour, and a trial with the next backup"})
 	}
-	return fmt.Sprintf("backups in %s: the newest is %q, the last that was restored on trial %q", at, is.newest, is.proven), found
+	return fmt.Sprintf("backups in %s: the newest is %q, the last backup restored on trial is %q", at, current.newest, current.tested), findings
 }

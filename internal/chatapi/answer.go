@@ -8,39 +8,40 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Answer is an upstream's answer. It contains only the first choice.
+// Answer is an upstream's answer. If there are several choices, it contains the first.
 type Answer struct {
 	Role         memory.Role
-	Text         string // or the refusal, if there is no text
-	ToolCalls    string // calls as a raw JSON list, "" for none
-	Finish       string
+	Text         string // text of the answer, or the refusal if there is no text
+	ToolCalls    string // raw JSON list of tool calls; "" means none
+	FinishReason string
 	ID           string
 	Model        string
 	InputTokens  int
 	OutputTokens int
-	Counted      bool     // a stream must report these tokens: see [Chat.Counted]
-	Digest       string   // digest of the message under which a client resends the answer
-	Items        []string // ids of its messages and calls, which later requests may refer to
+	ReportUsage  bool     // a stream must report its token counts (see [Chat.ReportUsage])
+	Digest       string   // [Digest] of the message in which a client resends the answer
+	ItemIDs      []string // ids of the answer's messages and calls, which later requests may refer to
 }
 
 // Empty reports whether the answer has no text and no calls.
 func (a Answer) Empty() bool { return a.Text == "" && a.ToolCalls == "" }
 
-// ReadAnswer reads an answer that is not streamed. Any other body, such as an error, is [memory.Invalid].
+// ReadAnswer reads a complete answer, not a stream. For any other body, such as an error, it returns
+// [memory.Invalid].
 func (d *Dialect) ReadAnswer(body []byte) (Answer, error) {
-	if err := check(body); err != nil {
+	if err := validate(body); err != nil {
 		return Answer{}, err
 	}
 	root, a := gjson.ParseBytes(body), Answer{Role: memory.RoleAssistant}
-	if err := d.read(root, &a); err != nil {
+	if err := d.readAnswer(root, &a); err != nil {
 		return Answer{}, err
 	}
-	a.readFrame(root)
+	a.readMetadata(root)
 	a.Digest = Digest(a.Role, a.Text, a.ToolCalls, "")
 	return a, nil
 }
 
-// readAnswer reads the content of a chat completion.
+// readAnswer reads the content of a chat completion into a.
 func readAnswer(root gjson.Result, a *Answer) error {
 	choice := firstChoice(root)
 	message := choice.Get("message")
@@ -48,18 +49,18 @@ func readAnswer(root gjson.Result, a *Answer) error {
 		return memory.Errorf(memory.Invalid, "choices[0].message is missing")
 	}
 	a.Text = contentText(message.Get("content"))
-	if role := str(message.Get("role")); role != "" {
+	if role := stringOf(message.Get("role")); role != "" {
 		a.Role = readRole(role)
 	}
 	if a.Text == "" {
-		a.Text = str(message.Get("refusal"))
+		a.Text = stringOf(message.Get("refusal"))
 	}
 	if calls := message.Get("tool_calls"); calls.IsArray() && calls.Get("#").Int() > 0 {
 		a.ToolCalls = strings.Clone(calls.Raw)
 	} else if call := message.Get("function_call"); call.IsObject() {
 		a.ToolCalls = `[{"type":"function","function":` + call.Raw + `}]`
 	}
-	a.Finish = str(choice.Get("finish_reason"))
+	a.FinishReason = stringOf(choice.Get("finish_reason"))
 	return nil
 }
 
@@ -85,12 +86,12 @@ func firstChoice(root gjson.Result) gjson.Result {
 	return first
 }
 
-// readFrame reads the fields next to the answer's content, if they exist.
-func (a *Answer) readFrame(root gjson.Result) {
-	if s := str(root.Get("id")); s != "" {
+// readMetadata reads the id, model and token counts of an answer, if they exist.
+func (a *Answer) readMetadata(root gjson.Result) {
+	if s := stringOf(root.Get("id")); s != "" {
 		a.ID = s
 	}
-	if s := str(root.Get("model")); s != "" {
+	if s := stringOf(root.Get("model")); s != "" {
 		a.Model = s
 	}
 	usage := root.Get("usage")

@@ -18,14 +18,14 @@ func TestReadAnswer(t *testing.T) {
 		want       Answer
 	}{
 		{"text", `{"id":"c1","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hello!"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9}}`,
-			Answer{Text: "Hello!", Finish: "stop", ID: "c1", Model: "m", InputTokens: 7, OutputTokens: 2}},
+			Answer{Text: "Hello!", FinishReason: "stop", ID: "c1", Model: "m", InputTokens: 7, OutputTokens: 2}},
 		{"second choice first", `{"choices":[{"index":1,"message":{"content":"b"}},{"index":0,"message":{"content":"a"}}]}`, Answer{Text: "a"}},
 		{"no index", `{"choices":[{"message":{"content":"a"}},{"message":{"content":"b"}}]}`, Answer{Text: "a"}},
 		{"null content", `{"choices":[{"message":{"role":"assistant","content":null}}]}`, Answer{}},
 		{"refusal", `{"choices":[{"message":{"content":null,"refusal":"I cannot."}}]}`, Answer{Text: "I cannot."}},
 		{"parts", `{"choices":[{"message":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}]}`, Answer{Text: "a\nb"}},
 		{"tool calls", `{"choices":[{"message":{"content":null,"tool_calls":[ {"id":"x","function":{"name":"f","arguments":"{}"}} ]},"finish_reason":"tool_calls"}]}`,
-			Answer{ToolCalls: `[ {"id":"x","function":{"name":"f","arguments":"{}"}} ]`, Finish: "tool_calls"}},
+			Answer{ToolCalls: `[ {"id":"x","function":{"name":"f","arguments":"{}"}} ]`, FinishReason: "tool_calls"}},
 		{"no tool calls", `{"choices":[{"message":{"content":"a","tool_calls":[]}}]}`, Answer{Text: "a"}},
 		{"function call", `{"choices":[{"message":{"content":null,"function_call":{"name":"f","arguments":"{}"}}}]}`,
 			Answer{ToolCalls: `[{"type":"function","function":{"name":"f","arguments":"{}"}}]`}},
@@ -90,7 +90,7 @@ func TestAddFields(t *testing.T) {
 
 func TestEncodedAnswersAreRead(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
-	want := Answer{Role: memory.RoleAssistant, Text: "You live in \"Lisbon\" <3\n", Finish: "stop", ID: "c1", Model: "loci/recall", InputTokens: 3, OutputTokens: 4}
+	want := Answer{Role: memory.RoleAssistant, Text: "You live in \"Lisbon\" <3\n", FinishReason: "stop", ID: "c1", Model: "loci/recall", InputTokens: 3, OutputTokens: 4}
 	want.Digest = Digest(want.Role, want.Text, "", "")
 
 	got := try(Completions.ReadAnswer(EncodeAnswer(want, at))).orFail(t)
@@ -117,10 +117,10 @@ func TestEncodedAnswersAreRead(t *testing.T) {
 // earlier events have null.
 func TestAStreamSaysWhatItTookWhereThatIsAsked(t *testing.T) {
 	chat, err := Decode([]byte(`{"stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}]}`))
-	if err != nil || !chat.Counted {
+	if err != nil || !chat.ReportUsage {
 		t.Fatalf("read: %+v, %v; want that it is asked", chat, err)
 	}
-	a := Answer{Role: memory.RoleAssistant, Text: "Noted.", Finish: "stop", ID: "c1", Model: "loci/recall", InputTokens: 3, OutputTokens: 4, Counted: true}
+	a := Answer{Role: memory.RoleAssistant, Text: "Noted.", FinishReason: "stop", ID: "c1", Model: "loci/recall", InputTokens: 3, OutputTokens: 4, ReportUsage: true}
 	got := string(EncodeChunk(a, time.Unix(5, 0), a.Text, true)) + string(EncodeEnd(a, time.Unix(5, 0)))
 	const frame = `data: {"id":"c1","object":"chat.completion.chunk","created":5,"model":"loci/recall","choices":[`
 	want := frame + `{"index":0,"delta":{"role":"assistant","content":"Noted."},"finish_reason":null}],"usage":null}` + "\n\n" +
@@ -173,7 +173,7 @@ var streams = []struct {
 	{"text", delta(`"role":"assistant","content":""`) + "\n\n" + delta(`"content":"Hel"`) + "\n\n" + delta(`"content":"lo!"`) + "\n\n" +
 		`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n" +
 		`data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}` + "\n\ndata: [DONE]\n\n",
-		Answer{Text: "Hello!", Finish: "stop", ID: "c1", Model: "m", InputTokens: 7, OutputTokens: 2}, true},
+		Answer{Text: "Hello!", FinishReason: "stop", ID: "c1", Model: "m", InputTokens: 7, OutputTokens: 2}, true},
 	{"CRLF, comments, other fields and a BOM", "\ufeff: ping\r\n\r\nevent: x\r\nid: 1\r\n" + delta(`"content":"a"`) + "\r\n\r\n: still here\r\n" + strings.Replace(delta(`"content":"b"`), "data: ", "data:", 1) + "\r\n\r\n",
 		Answer{Text: "ab", ID: "c1", Model: "m"}, false},
 	{"CR alone", delta(`"content":"a"`) + "\r\r" + delta(`"content":"b"`) + "\r\rdata: [DONE]\r\r", Answer{Text: "ab", ID: "c1", Model: "m"}, true},
@@ -262,13 +262,13 @@ func TestGateHoldsTheEnd(t *testing.T) {
 		{"no empty line", "data: 1\n\ndata: [DONE]", "data: 1\n\n", "data: [DONE]"},
 		{"cut off", "data: 1\n\ndata: {\"a", "data: 1\n\n", "data: {\"a"},
 		{"words only", "data: {\"content\":\"data: [DONE]\\n\\n\"}\n\n", "data: {\"content\":\"data: [DONE]\\n\\n\"}\n\n", ""},
-		{"a long event's last line", "data: " + strings.Repeat("x", maxTerminal) + "\ndata: [DONE]\n\n: x\n\n", "data: " + strings.Repeat("x", maxTerminal) + "\ndata: [DONE]\n\n: x\n\n", ""},
+		{"a long event's last line", "data: " + strings.Repeat("x", maxEndEvent) + "\ndata: [DONE]\n\n: x\n\n", "data: " + strings.Repeat("x", maxEndEvent) + "\ndata: [DONE]\n\n: x\n\n", ""},
 	} {
 		for _, size := range []int{len(test.stream), 3, 2, 1} {
 			g := *Completions.NewGate()
 			passed := pass(&g, test.stream, size)
 			ended := g.Ended()
-			held := string(g.Held())
+			held := string(g.TakeWithheld())
 			if passed != test.want || held != test.held {
 				t.Errorf("%s in pieces of %d: %.80q\ngot  %.80q, held %.80q\nwant %.80q, held %.80q", test.name, size, test.stream, passed, held, test.want, test.held)
 			}
@@ -283,7 +283,7 @@ func pass(g *Gate, stream string, size int) string {
 	var out []byte
 	for len(stream) > 0 {
 		n := min(size, len(stream))
-		out = append(out, g.Pass([]byte(stream[:n]))...)
+		out = append(out, g.Forward([]byte(stream[:n]))...)
 		stream = stream[n:]
 	}
 	return string(out)
@@ -305,7 +305,7 @@ func FuzzStream(f *testing.F) {
 			t.Errorf("%q in pieces of %d (-whole +cut):\n%s", stream, int(size)+1, diff)
 		}
 		passed := pass(&g, string(stream), int(size)+1)
-		if got := passed + string(g.Held()); got != string(stream) {
+		if got := passed + string(g.TakeWithheld()); got != string(stream) {
 			t.Errorf("%q in pieces of %d: got %q", stream, int(size)+1, got)
 		}
 	})
@@ -321,7 +321,7 @@ func FuzzReadAnswer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if check(out) != nil || !subsequence(body, out) {
+		if validate(out) != nil || !subsequence(body, out) {
 			t.Errorf("AddFields(%q): got %q", body, out)
 		}
 	})
@@ -335,6 +335,6 @@ func BenchmarkStream(b *testing.B) {
 	g := *Completions.NewGate()
 	for b.Loop() {
 		_, _ = s.Write(chunk)
-		g.Pass(chunk)
+		g.Forward(chunk)
 	}
 }

@@ -62,7 +62,7 @@ func TestMemoryLeavesWhatIsCachedAlone(t *testing.T) {
 		for i, body := range codingChat() {
 			block := fmt.Sprintf("Stored memory %d: \"Ana\"", i)
 			c := try(Messages.Decode([]byte(body))).orFail(t)
-			with := string(c.With(block, p))
+			with := string(c.WithBlock(block, p))
 			if front := upToBreakpoint(t, body); !strings.HasPrefix(with, front) {
 				t.Errorf("%s, request %d: got\n%s\nwant it to begin with\n%s", p, i, with, front)
 			}
@@ -92,7 +92,7 @@ func checkToolOrder(t *testing.T, body, block string) {
 		Type, Text, ID string
 		ToolUseID      string `json:"tool_use_id"`
 	}
-	if n := strings.Count(body, inside(block)); n != 1 {
+	if n := strings.Count(body, escapeInner(block)); n != 1 {
 		t.Errorf("the block stands %d times in %s", n, body)
 	}
 	open := map[string]bool{}
@@ -175,7 +175,7 @@ func TestBlockGoesBehindTheLastBreakpoint(t *testing.T) {
 		},
 	} {
 		got := try(Messages.Decode([]byte(`{"messages":[` + c.messages + `]}`))).orFail(t)
-		if with, want := string(got.With("BLOCK", Tail)), `{"messages":[`+c.want+`]}`; with != want {
+		if with, want := string(got.WithBlock("BLOCK", Tail)), `{"messages":[`+c.want+`]}`; with != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", name, with, want)
 		}
 	}

@@ -42,10 +42,10 @@ func TestOddRequests(t *testing.T) {
 				got.Files = append(got.Files, txtar.File{Name: name, Data: data})
 			}
 			add("read", read(c))
-			add("bare.json", c.Bare())
+			add("bare.json", c.WithoutExtras())
 			checkBare(t, c)
 			for _, p := range placements {
-				add(string(p)+".json", c.With(block, p))
+				add(string(p)+".json", c.WithBlock(block, p))
 				checkWith(t, c, block, p)
 			}
 			hold(t, file, want, got)
@@ -86,7 +86,7 @@ func read(c *Chat) []byte {
 	for _, m := range c.Messages {
 		fmt.Fprintf(&b, "%s %q", m.Role, m.Text)
 		if m.ToolCalls {
-			fmt.Fprintf(&b, ", calls %q", m.calls)
+			fmt.Fprintf(&b, ", calls %q", m.callIDs)
 		}
 		if m.callID != "" {
 			fmt.Fprintf(&b, ", answers %q", m.callID)
@@ -100,11 +100,11 @@ func read(c *Chat) []byte {
 // checkBare reports whether only Loci's fields were removed.
 func checkBare(t testing.TB, c *Chat) {
 	t.Helper()
-	bare := c.Bare()
+	bare := c.WithoutExtras()
 	if !json.Valid(bare) {
 		t.Errorf("request %s\nbare is not JSON: %s", c.body, bare)
 	}
-	if len(c.cuts) == 0 {
+	if len(c.removals) == 0 {
 		if len(bare) > 0 && &bare[0] != &c.body[0] {
 			t.Errorf("request %s\nbare is a copy, want the same slice", c.body)
 		}
@@ -112,7 +112,7 @@ func checkBare(t testing.TB, c *Chat) {
 	}
 	var kept, left []string
 	for _, f := range topMembers(c.body) {
-		if !isExtra(f.name) {
+		if !isExtraField(f.name) {
 			kept = append(kept, f.name+f.value.Raw)
 		}
 	}
@@ -131,7 +131,7 @@ func checkBare(t testing.TB, c *Chat) {
 // as the same messages.
 func checkWith(t testing.TB, c *Chat, block string, p Placement) {
 	t.Helper()
-	bare, with := c.Bare(), c.With(block, p)
+	bare, with := c.WithoutExtras(), c.WithBlock(block, p)
 	if c.LastUser() < 0 || block == "" {
 		if !bytes.Equal(bare, with) {
 			t.Errorf("%s of %s without a user or a block: got %s", p, c.body, with)
@@ -155,7 +155,7 @@ func checkWith(t testing.TB, c *Chat, block string, p Placement) {
 	if !json.Valid(with) {
 		t.Fatalf("%s of %s is not JSON: %s", p, c.body, with)
 	}
-	if !bytes.Contains(with, []byte(inside(block))) {
+	if !bytes.Contains(with, []byte(escapeInner(block))) {
 		t.Errorf("%s of %s\ngot %s\nwithout the block", p, c.body, with)
 	}
 	again, err := Decode(with)

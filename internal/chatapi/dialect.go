@@ -7,40 +7,39 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Dialect is a model API over HTTP. It reads a request and places memory in it, reads an answer or its stream,
-// and encodes Loci's own answers. All other code is common to all APIs. Only OpenAI's older dialects encode
-// Loci's answers here; package translate converts chat completions to the others.
+// Dialect is a model API over HTTP. It reads a request and inserts memory into it, reads an answer or its
+// stream, and encodes Loci's own answers. All other code is shared by all dialects. The Encode functions are
+// nil except in OpenAI's older dialects; package translate converts their answers to the other dialects.
 type Dialect struct {
-	Path     string // path of its endpoint
-	AnswerID string // prefix of its answers' ids
-	Named    bool   // a request can name the answer that it continues
-	Flat     bool   // a request is a single text, in which a later request cannot restore a block
+	Path           string // HTTP path of the endpoint
+	AnswerIDPrefix string // prefix of the ids of answers
+	CanContinue    bool   // a request can name the earlier answer that it continues
+	SingleText     bool   // a request is a single text; blocks of earlier requests cannot be inserted again
 
-	RequestID string // header with the client's request id, in addition to X-Request-Id
+	RequestIDHeader string // header with the client's request id, in addition to X-Request-Id
 
-	// Decode reads a request; see the function [Decode].
+	// Decode reads a request (see [Decode]).
 	Decode func(body []byte) (*Chat, error)
 
-	// EncodeAnswer encodes an answer with the text a.Text. It may be nil: see [Dialect].
+	// EncodeAnswer encodes an answer with the text a.Text, or is nil.
 	EncodeAnswer func(a Answer, created time.Time) []byte
 
-	// EncodePiece encodes the events that add text to a streamed answer as its n-th piece, counted from 0; nil:
-	// see [Dialect].
-	EncodePiece func(a Answer, created time.Time, text string, n int) []byte
+	// EncodePiece encodes the events that add text to a streamed answer. n counts the pieces from 0.
+	EncodePiece func(a Answer, created time.Time, text string, index int) []byte
 
-	// EncodeEnd encodes the events that end a stream; nil: see [Dialect].
+	// EncodeEnd encodes the events that end a stream, or is nil.
 	EncodeEnd func(a Answer, created time.Time) []byte
 
-	// EncodeEmpty encodes the data of an event without content, to which fields can be added; nil: the dialect
-	// has no such event.
-	EncodeEmpty func(a Answer, created time.Time) []byte
+	// EncodeEmptyEvent encodes the data of an event without content, to which fields can be added. It is nil
+	// if the dialect has no such event.
+	EncodeEmptyEvent func(a Answer, created time.Time) []byte
 
-	// EncodeError encodes an error for clients. It contains the request's id.
-	EncodeError func(status int, code, message, request string) []byte
+	// EncodeError encodes an error for clients, with the id of the request.
+	EncodeError func(status int, code, message, requestID string) []byte
 
-	read func(root gjson.Result, a *Answer) error // reads a whole answer
-	hear func(s *Stream, event gjson.Result)      // reads one event's data
-	ends func(event []byte) bool                  // reports whether an event, given at least its beginning, ends a stream
+	readAnswer  func(root gjson.Result, a *Answer) error // reads a complete answer
+	readEvent   func(s *Stream, event gjson.Result)      // reads the data of one event
+	isLastEvent func(event []byte) bool                  // reports whether an event, of which at least the beginning is passed, ends a stream
 }
 
 // Dialects lists all dialects.
@@ -48,33 +47,33 @@ var Dialects = []*Dialect{Completions, Messages, Responses, Legacy}
 
 // Completions is the dialect of OpenAI's chat completions.
 var Completions = &Dialect{
-	Path: "/v1/chat/completions", AnswerID: "chatcmpl-",
+	Path: "/v1/chat/completions", AnswerIDPrefix: "chatcmpl-",
 	Decode:       Decode,
 	EncodeAnswer: EncodeAnswer,
 	EncodePiece: func(a Answer, created time.Time, text string, n int) []byte {
 		return EncodeChunk(a, created, text, n == 0)
 	},
-	EncodeEnd:   EncodeEnd,
-	EncodeEmpty: func(a Answer, created time.Time) []byte { return mustEncode(emptyChunk(a, created)) },
-	EncodeError: encodeError,
-	read:        readAnswer, hear: (*Stream).hearChunk, ends: endsChunks,
+	EncodeEnd:        EncodeEnd,
+	EncodeEmptyEvent: func(a Answer, created time.Time) []byte { return mustEncode(emptyChunk(a, created)) },
+	EncodeError:      encodeError,
+	readAnswer:       readAnswer, readEvent: (*Stream).readChunk, isLastEvent: isChunksEnd,
 }
 
 // NewStream returns a reader of a stream of the dialect.
-func (d *Dialect) NewStream() *Stream { return &Stream{hear: d.hear} }
+func (d *Dialect) NewStream() *Stream { return &Stream{readEvent: d.readEvent} }
 
 // NewGate returns a [Gate] for the dialect's stream.
-func (d *Dialect) NewGate() *Gate { return &Gate{ends: d.ends} }
+func (d *Dialect) NewGate() *Gate { return &Gate{isLastEvent: d.isLastEvent} }
 
-// endsChunks reports whether an event ends a stream of chunks.
-func endsChunks(event []byte) bool {
+// isChunksEnd reports whether an event ends a stream of chat completion chunks.
+func isChunksEnd(event []byte) bool {
 	data, _ := eventData(event)
 	return string(bytes.TrimSpace(data)) == "[DONE]"
 }
 
-// kindOf returns the type of an event from its name or, if the name is missing or "message", from its data. The
-// beginning of a long event suffices.
-func kindOf(event []byte) string {
+// eventType returns the type of an event from its name or, if the name is missing or "message", from its
+// data. The beginning of a long event suffices.
+func eventType(event []byte) string {
 	if name := eventName(event); name != "" && name != "message" {
 		return name
 	}

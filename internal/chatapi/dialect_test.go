@@ -38,10 +38,10 @@ func checkRequest(t *testing.T, dialect *Dialect, file string) {
 	if err != nil {
 		t.Fatalf("Decode(%s): %v", want.Files[0].Data, err)
 	}
-	got := &txtar.Archive{Files: []txtar.File{want.Files[0], {Name: "read", Data: read(c)}, {Name: "bare.json", Data: c.Bare()}}}
+	got := &txtar.Archive{Files: []txtar.File{want.Files[0], {Name: "read", Data: read(c)}, {Name: "bare.json", Data: c.WithoutExtras()}}}
 	checkBare(t, c)
 	for _, p := range placements {
-		got.Files = append(got.Files, txtar.File{Name: string(p) + ".json", Data: c.With(block, p)})
+		got.Files = append(got.Files, txtar.File{Name: string(p) + ".json", Data: c.WithBlock(block, p)})
 		checkPut(t, dialect, c, block, p)
 	}
 	hold(t, file, want, got)
@@ -51,15 +51,15 @@ func checkRequest(t *testing.T, dialect *Dialect, file string) {
 // and reads as the same messages with the block in the system prompt or in the last user message.
 func checkPut(t testing.TB, dialect *Dialect, c *Chat, block string, p Placement) {
 	t.Helper()
-	bare, with := c.Bare(), c.With(block, p)
-	if !c.takes(p) || block == "" {
+	bare, with := c.WithoutExtras(), c.WithBlock(block, p)
+	if !c.needsBlock(p) || block == "" {
 		if !bytes.Equal(bare, with) {
 			t.Errorf("%s of %s without a user or a block: got %s", p, c.body, with)
 		}
 		return
 	}
 	if bytes.Equal(bare, with) {
-		if last := c.LastUser(); last >= 0 && c.Messages[last].text.found() {
+		if last := c.LastUser(); last >= 0 && c.Messages[last].textSpan.isSet() {
 			t.Errorf("%s of %s: the block has no place", p, c.body)
 		}
 		return
@@ -72,7 +72,7 @@ func checkPut(t testing.TB, dialect *Dialect, c *Chat, block string, p Placement
 	if !json.Valid(with) {
 		t.Fatalf("%s of %s is not JSON: %s", p, c.body, with)
 	}
-	if !bytes.Contains(with, []byte(inside(block))) {
+	if !bytes.Contains(with, []byte(escapeInner(block))) {
 		t.Errorf("%s of %s\ngot %s\nwithout the block", p, c.body, with)
 	}
 	again, err := dialect.Decode(with)
@@ -96,7 +96,7 @@ func checkSame(t testing.TB, before, after *Chat, block string, p Placement) {
 		return out
 	}
 	was, is := messagesOf(before), messagesOf(after)
-	if before.cached.end > 0 && len(is) > len(was) {
+	if before.cachedPrefix.end > 0 && len(is) > len(was) {
 		is = slices.DeleteFunc(is, func(m Message) bool { return m.Role == memory.RoleUser && m.Text == block })
 	}
 	if len(was) != len(is) {
@@ -104,7 +104,7 @@ func checkSame(t testing.TB, before, after *Chat, block string, p Placement) {
 	}
 	for i := range was {
 		words := is[i].Text
-		if before.cached.end > 0 && !strings.Contains(words, was[i].Text) {
+		if before.cachedPrefix.end > 0 && !strings.Contains(words, was[i].Text) {
 			words = strings.Replace(words, block+"\n", "", 1)
 		}
 		switch {
@@ -146,7 +146,7 @@ func FuzzDialects(f *testing.F) {
 func FuzzDialectStreams(f *testing.F) {
 	for _, streams := range dialectStreams {
 		for _, s := range streams {
-			if len(s.stream) <= maxTerminal { // longer ones leave no time for others
+			if len(s.stream) <= maxEndEvent { // longer ones leave no time for others
 				f.Add([]byte(s.stream), uint8(3))
 			}
 		}
@@ -159,7 +159,7 @@ func FuzzDialectStreams(f *testing.F) {
 			if diff := cmp.Diff(whole.Answer(), cut.Answer()); diff != "" {
 				t.Errorf("%q in pieces of %d (-whole +cut):\n%s", stream, int(size)+1, diff)
 			}
-			if got := pass(g, string(stream), int(size)+1) + string(g.Held()); got != string(stream) {
+			if got := pass(g, string(stream), int(size)+1) + string(g.TakeWithheld()); got != string(stream) {
 				t.Errorf("%q in pieces of %d: got %q", stream, int(size)+1, got)
 			}
 		}
@@ -189,7 +189,7 @@ func TestDialectStreams(t *testing.T) {
 				if g.Ended() != (test.last != "") {
 					t.Errorf("%s in pieces of %d: ended %t", test.name, size, g.Ended())
 				}
-				if held := string(g.Held()); passed+held != test.stream || g.Ended() && held != test.last {
+				if held := string(g.TakeWithheld()); passed+held != test.stream || g.Ended() && held != test.last {
 					t.Errorf("%s in pieces of %d: held %q, want %q", test.name, size, held, test.last)
 				}
 			}

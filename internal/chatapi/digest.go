@@ -12,32 +12,32 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Digest returns a hash of a message's meaning: its role, its words without regard to white space, its calls,
-// and the call that it answers. toolCalls is a raw JSON list, "" for none. A leading <think> element is
-// ignored, because clients drop it when they resend the answer.
+// Digest returns a hash of a message's role, words (regardless of white space), tool calls, and the id of the
+// call whose result it is. toolCalls is a raw JSON list, "" for none. A leading <think> element is ignored,
+// because clients drop it when they resend the answer.
 func Digest(role memory.Role, text, toolCalls, callID string) string {
 	return digest(role, text, readCalls(gjson.Parse(toolCalls), gjson.Result{}), callID)
 }
 
-func digest(role memory.Role, text string, calls []call, callID string, others ...string) string {
+func digest(role memory.Role, text string, calls []call, callID string, otherParts ...string) string {
 	if role == memory.RoleAssistant {
-		text = afterThinking(text)
+		text = withoutThinking(text)
 	}
-	b := make([]byte, 0, min(len(text), digestAtOnce)+128)
-	b = field(b, string(role))
-	b = field(b, callID)
+	b := make([]byte, 0, min(len(text), digestBufferSize)+128)
+	b = appendField(b, string(role))
+	b = appendField(b, callID)
 	for _, c := range calls {
-		b = field(b, c.name)
-		b = field(b, canonical(c.arguments))
+		b = appendField(b, c.name)
+		b = appendField(b, canonicalJSON(c.arguments))
 	}
 	b = append(b, ';')
-	for _, other := range others {
-		b = field(b, other)
+	for _, other := range otherParts {
+		b = appendField(b, other)
 	}
 	b = append(b, ';')
 	hash := sha256.New()
 	for word := range strings.FieldsSeq(text) {
-		if b = append(append(b, word...), ' '); len(b) > digestAtOnce {
+		if b = append(append(b, word...), ' '); len(b) > digestBufferSize {
 			hash.Write(b)
 			b = b[:0]
 		}
@@ -46,16 +46,16 @@ func digest(role memory.Role, text string, calls []call, callID string, others .
 	return hex.EncodeToString(hash.Sum(b[:0])[:16])
 }
 
-// digestAtOnce bounds the memory used to hash a long message, in bytes.
-const digestAtOnce = 64 << 10
+// digestBufferSize is the number of bytes of a message that are hashed at once.
+const digestBufferSize = 64 << 10
 
-// field appends a text with its length, so that different lists of fields yield different bytes.
-func field(b []byte, text string) []byte {
+// appendField appends a text with its length, so that different lists of fields yield different bytes.
+func appendField(b []byte, text string) []byte {
 	b = strconv.AppendInt(b, int64(len(text)), 10)
 	return append(append(b, ':'), text...)
 }
 
-func afterThinking(text string) string {
+func withoutThinking(text string) string {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "<think>")
 	if !ok {
 		return text
@@ -69,10 +69,10 @@ func afterThinking(text string) string {
 type call struct {
 	id        string
 	name      string
-	arguments string // JSON, as the model wrote it
+	arguments string // JSON as written by the model
 }
 
-// readCalls reads a list of tool calls or, if there is none, the older single function call.
+// readCalls reads a list of tool calls or, if there is none, a call in the older function_call field.
 func readCalls(list, function gjson.Result) []call {
 	var out []call
 	if list.IsArray() {
@@ -94,7 +94,7 @@ func readCall(v gjson.Result) call {
 		function = fieldOf(fields, "custom")
 	}
 	c := readFunction(function)
-	c.id = strOf(fields, "id")
+	c.id = stringField(fields, "id")
 	return c
 }
 
@@ -104,16 +104,16 @@ func readFunction(v gjson.Result) call {
 	if !arguments.Exists() {
 		arguments = fieldOf(fields, "input")
 	}
-	c := call{name: strOf(fields, "name"), arguments: str(arguments)}
+	c := call{name: stringField(fields, "name"), arguments: stringOf(arguments)}
 	if arguments.Type != gjson.String {
 		c.arguments = arguments.Raw // some servers send an object
 	}
 	return c
 }
 
-// canonical rewrites JSON in a canonical form: no white space, sorted keys, plain escapes, and unchanged
-// numbers. It only trims text that is not JSON.
-func canonical(text string) string {
+// canonicalJSON rewrites JSON in a canonical form: no white space, sorted keys, plain escapes, and unchanged
+// numbers. It trims text that is not JSON.
+func canonicalJSON(text string) string {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
 	var v any
@@ -127,7 +127,7 @@ func canonical(text string) string {
 	return string(out)
 }
 
-// encodeCalls encodes calls like a chat completion's message, "" if there are none.
+// encodeCalls encodes calls in the format of a chat completion, or returns "" if there are none.
 func encodeCalls(calls []call) string {
 	if len(calls) == 0 {
 		return ""

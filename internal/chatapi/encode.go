@@ -43,12 +43,12 @@ type usage struct {
 func EncodeAnswer(a Answer, created time.Time) []byte {
 	return mustEncode(completion{
 		ID: a.ID, Object: "chat.completion", Created: created.Unix(), Model: a.Model,
-		Choices: []choice{{Message: &message{memory.RoleAssistant, &a.Text}, Finish: finish(a)}},
+		Choices: []choice{{Message: &message{memory.RoleAssistant, &a.Text}, Finish: finishReason(a)}},
 		Usage:   usageOf(a),
 	})
 }
 
-// EncodeChunk encodes one event that adds text to a streamed answer. The first chunk has the role.
+// EncodeChunk encodes one event that adds text to a streamed answer. The first chunk also has the role.
 func EncodeChunk(a Answer, created time.Time, text string, first bool) []byte {
 	delta := &message{Content: &text}
 	if first {
@@ -59,26 +59,26 @@ func EncodeChunk(a Answer, created time.Time, text string, first bool) []byte {
 
 // EncodeEnd encodes the events that end a stream: the finish reason, the usage if requested, and [StreamEnd].
 func EncodeEnd(a Answer, created time.Time) []byte {
-	out := encodeChunk(a, created, nil, choice{Delta: &message{}, Finish: finish(a)})
-	if a.Counted {
+	out := encodeChunk(a, created, nil, choice{Delta: &message{}, Finish: finishReason(a)})
+	if a.ReportUsage {
 		out = append(out, encodeChunk(a, created, usageOf(a))...)
 	}
 	return append(out, StreamEnd...)
 }
 
-// countedChunk is a chunk for a client that requested usage. Usage is null in all chunks but the last.
+// countedChunk is a chunk for a client that requested usage. Usage is null in all chunks except the last.
 type countedChunk struct {
 	completion
 	Usage *usage `json:"usage"`
 }
 
-func encodeChunk(a Answer, created time.Time, took *usage, choices ...choice) []byte {
+func encodeChunk(a Answer, created time.Time, tokens *usage, choices ...choice) []byte {
 	c := emptyChunk(a, created)
 	c.Choices = append(c.Choices, choices...)
-	if a.Counted {
-		return event(countedChunk{c, took})
+	if a.ReportUsage {
+		return encodeDataEvent(countedChunk{c, tokens})
 	}
-	return event(c)
+	return encodeDataEvent(c)
 }
 
 func emptyChunk(a Answer, created time.Time) completion {
@@ -89,15 +89,15 @@ func usageOf(a Answer) *usage {
 	return &usage{a.InputTokens, a.OutputTokens, a.InputTokens + a.OutputTokens}
 }
 
-func finish(a Answer) *string { return new(cmp.Or(a.Finish, "stop")) }
+func finishReason(a Answer) *string { return new(cmp.Or(a.FinishReason, "stop")) }
 
-func event(v any) []byte {
+func encodeDataEvent(v any) []byte {
 	return append(append([]byte("data: "), mustEncode(v)...), "\n\n"...)
 }
 
 // EncodeEvent encodes a named event.
 func EncodeEvent(name string, v any) []byte {
-	return append([]byte("event: "+name+"\n"), event(v)...)
+	return append([]byte("event: "+name+"\n"), encodeDataEvent(v)...)
 }
 
 // Model is an entry of a list of models.
@@ -115,20 +115,20 @@ type model struct {
 }
 
 // EncodeModel encodes one model.
-func EncodeModel(m Model) []byte { return mustEncode(entries([]Model{m})[0]) }
+func EncodeModel(m Model) []byte { return mustEncode(modelEntries([]Model{m})[0]) }
 
 // EncodeModels encodes a list of models.
 func EncodeModels(models ...Model) []byte {
 	return mustEncode(struct {
 		Object string  `json:"object"`
 		Data   []model `json:"data"`
-	}{"list", entries(models)})
+	}{"list", modelEntries(models)})
 }
 
-// AddModels appends models to body, an upstream's list of models, and keeps every other byte. If body is not
-// such a list, the error is [memory.Invalid].
+// AddModels appends models to body, an upstream's list of models, and retains every other byte. If body is
+// not such a list, it returns [memory.Invalid].
 func AddModels(body []byte, models ...Model) ([]byte, error) {
-	if err := check(body); err != nil {
+	if err := validate(body); err != nil {
 		return nil, err
 	}
 	data := gjson.ParseBytes(body).Get("data")
@@ -138,15 +138,15 @@ func AddModels(body []byte, models ...Model) ([]byte, error) {
 	if !data.IsArray() {
 		return nil, memory.Errorf(memory.Invalid, "data must be an array")
 	}
-	text := string(mustEncode(entries(models)))
+	text := string(mustEncode(modelEntries(models)))
 	text = text[1 : len(text)-1]
 	if data.Get("#").Int() > 0 {
 		text = "," + text
 	}
-	return splice(body, insert(spanOf(data).to-1, text)), nil
+	return splice(body, insertion(spanOf(data).to-1, text)), nil
 }
 
-func entries(models []Model) []model {
+func modelEntries(models []Model) []model {
 	out := []model{}
 	for _, m := range models {
 		out = append(out, model{m.ID, "model", m.Created.Unix(), m.OwnedBy})

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These are the modes of a request: whether it reads and writes memory.
+// Modes of a request: whether it reads and writes memory.
 const (
 	ModeReadWrite = "read_write"
 	ModeRead      = "read"
@@ -23,29 +23,30 @@ const (
 // MaxTopK is the maximum number of memories that a request may ask for.
 const MaxTopK = 100
 
-// maxName bounds the names of conversations and projects.
+// maxName is the maximum length in bytes of the names of conversations and projects.
 const maxName = 512
 
-// Extras are a request's parameters for Loci. The zero value has no parameters. A nil number means the value
-// from the settings.
+// Extras are a request's parameters for Loci. Zero values mean that the request does not set the parameter;
+// the settings then apply.
 type Extras struct {
-	ID             string // memory_id: the conversation
-	TopK           *int   // memory_top_k; 0 or less: no retrieval
+	ID             string // memory_id: id of the conversation
+	TopK           *int   // memory_top_k; 0 or less disables retrieval
 	RecencyWeight  *float64
 	ScoreThreshold *float64
-	Mode           string // memory_mode, one of the modes or ""
+	Mode           string // memory_mode: one of the modes, or ""
 	Project        string // memory_project
-	Hits           bool   `json:",omitempty"` // memory_hits: "stream": a stream ends with the recalled memories
+	Hits           bool   `json:",omitempty"` // memory_hits: true for "stream", which adds the recalled memories to the end of a stream
 }
 
-// extra is one field of [Extras], with its names in a body and in headers. The first header that is set counts.
-type extra struct {
+// extraField is one field of [Extras] with its names in a body and in headers. Of several headers the first
+// non-empty one applies.
+type extraField struct {
 	name    string
 	headers []string
-	field   func(e *Extras) any // returns a pointer to the field
+	pointer func(e *Extras) any // returns a pointer to the field
 }
 
-var extras = []extra{
+var extraFields = []extraField{
 	{"memory_id", []string{"X-Loci-Id", "X-Loci-Memory-Id"}, func(e *Extras) any { return &e.ID }},
 	{"memory_top_k", []string{"X-Loci-Top-K"}, func(e *Extras) any { return &e.TopK }},
 	{"memory_recency_weight", []string{"X-Loci-Recency-Weight"}, func(e *Extras) any { return &e.RecencyWeight }},
@@ -55,10 +56,10 @@ var extras = []extra{
 	{"memory_hits", []string{"X-Loci-Memory-Hits"}, func(e *Extras) any { return &e.Hits }},
 }
 
-// set sets a value, or returns a description of valid values.
-func (x extra) set(e *Extras, v string) (want string) {
+// setValue sets a value. If v is invalid, it returns a description of valid values.
+func (x extraField) setValue(e *Extras, v string) (valid string) {
 	n, err := strconv.ParseFloat(v, 64)
-	switch to := x.field(e).(type) {
+	switch to := x.pointer(e).(type) {
 	case **int:
 		if err != nil || n != math.Trunc(n) || n > MaxTopK {
 			return "a whole number up to " + strconv.Itoa(MaxTopK)
@@ -85,25 +86,25 @@ func (x extra) set(e *Extras, v string) (want string) {
 	return ""
 }
 
-func isExtra(name string) bool {
-	return slices.ContainsFunc(extras, func(x extra) bool { return x.name == name })
+func isExtraField(name string) bool {
+	return slices.ContainsFunc(extraFields, func(x extraField) bool { return x.name == name })
 }
 
-// readExtras reads Loci's fields of a body. null counts as absent.
+// readExtras reads Loci's fields of a body. A null field is ignored.
 func readExtras(fields []member) (Extras, error) {
 	var e Extras
 	for _, f := range fields {
-		i := slices.IndexFunc(extras, func(x extra) bool { return x.name == f.name })
+		i := slices.IndexFunc(extraFields, func(x extraField) bool { return x.name == f.name })
 		if i < 0 || f.value.Type == gjson.Null {
 			continue
 		}
-		x := extras[i]
-		value, kind := str(f.value), gjson.String
-		switch x.field(&e).(type) {
+		x := extraFields[i]
+		value, kind := stringOf(f.value), gjson.String
+		switch x.pointer(&e).(type) {
 		case **int, **float64:
 			value, kind = f.value.Raw, gjson.Number
 		}
-		want := x.set(&e, value)
+		want := x.setValue(&e, value)
 		if want == "" && f.value.Type != kind {
 			want = "a string"
 		}
@@ -114,11 +115,11 @@ func readExtras(fields []member) (Extras, error) {
 	return e, nil
 }
 
-// Merge sets unset fields from the X-Loci-* headers. The function header returns a header's value, "" if there
-// is none. An invalid value is [memory.Invalid], with the header's name.
+// Merge sets unset fields from the X-Loci-* headers. header returns a header's value, "" if it is missing. An
+// invalid value returns [memory.Invalid] with the header's name.
 func (e Extras) Merge(header func(name string) string) (Extras, error) {
-	for _, x := range extras {
-		if !reflect.ValueOf(x.field(&e)).Elem().IsZero() {
+	for _, x := range extraFields {
+		if !reflect.ValueOf(x.pointer(&e)).Elem().IsZero() {
 			continue
 		}
 		for _, name := range x.headers {
@@ -126,7 +127,7 @@ func (e Extras) Merge(header func(name string) string) (Extras, error) {
 			if value == "" {
 				continue
 			}
-			if want := x.set(&e, value); want != "" {
+			if want := x.setValue(&e, value); want != "" {
 				return Extras{}, memory.Errorf(memory.Invalid, "header %s must be %s", name, want)
 			}
 			break

@@ -1,61 +1,62 @@
 package chatapi
 
-// maxTerminal is the number of bytes of an event, including comments before it, that suffice to decide whether
-// it ends the stream.
-const maxTerminal = 4 << 10
+// maxEndEvent is the number of bytes of an event, including comments before it, that suffice to decide
+// whether it ends the stream.
+const maxEndEvent = 4 << 10
 
-// Gate passes on a stream event by event, but holds back the event that ends it, and all that follows, until
-// the caller has finished its own work. The passed and held bytes together equal the input.
+// Gate forwards a stream event by event. It withholds the event that ends the stream, and everything after
+// it, until the caller has finished its own work. The forwarded and withheld bytes together equal the input.
 type Gate struct {
-	ends  func(event []byte) bool
-	edge  edge
-	held  []byte
-	out   []byte
-	mid   bool // the beginning of the current event was already passed on
-	last  bool // the current event ends the stream
-	ended bool
+	isLastEvent func(event []byte) bool
+	scanner     eventScanner
+	withheld    []byte
+	forwarded   []byte
+	midEvent    bool // the beginning of the current event was already forwarded
+	inLastEvent bool // the current event ends the stream
+	ended       bool
 }
 
-// Pass takes the next piece of a stream and returns the bytes for the client, valid until the next call. It
-// holds back the beginning of an unfinished event.
-func (g *Gate) Pass(p []byte) []byte {
-	g.out = g.out[:0]
-	for len(p) > 0 && !g.ended {
-		n, end := g.edge.next(p)
-		g.held = append(g.held, p[:n]...)
-		p = p[n:]
-		if g.isLast(end) {
-			g.last = true
-			g.ended = end || len(g.held) > maxEvent
+// Forward takes the next piece of a stream and returns the bytes to forward, valid until the next call. It
+// withholds the beginning of an unfinished event.
+func (g *Gate) Forward(piece []byte) []byte {
+	g.forwarded = g.forwarded[:0]
+	for len(piece) > 0 && !g.ended {
+		n, end := g.scanner.next(piece)
+		g.withheld = append(g.withheld, piece[:n]...)
+		piece = piece[n:]
+		if g.isEnd(end) {
+			g.inLastEvent = true
+			g.ended = end || len(g.withheld) > maxEvent
 			continue
 		}
-		if end || g.mid || len(g.held) > maxTerminal {
-			g.out = append(g.out, g.held...)
-			g.held = g.held[:0]
-			g.mid = !end
+		if end || g.midEvent || len(g.withheld) > maxEndEvent {
+			g.forwarded = append(g.forwarded, g.withheld...)
+			g.withheld = g.withheld[:0]
+			g.midEvent = !end
 		}
 	}
 	if g.ended {
-		g.held = append(g.held, p...)
+		g.withheld = append(g.withheld, piece...)
 	}
-	return g.out
+	return g.forwarded
 }
 
-// isLast reports whether the held event ends the stream, once the event is complete or too long to wait for.
-func (g *Gate) isLast(whole bool) bool {
-	if g.last || g.mid || !whole && len(g.held) <= maxTerminal {
-		return g.last
+// isEnd reports whether the withheld event ends the stream, once the event is complete or longer than
+// maxEndEvent.
+func (g *Gate) isEnd(complete bool) bool {
+	if g.inLastEvent || g.midEvent || !complete && len(g.withheld) <= maxEndEvent {
+		return g.inLastEvent
 	}
-	return g.ends(g.held)
+	return g.isLastEvent(g.withheld)
 }
 
-// Ended reports whether the gate holds the event that ends the stream.
+// Ended reports whether the gate withholds the event that ends the stream.
 func (g *Gate) Ended() bool { return g.ended }
 
-// Held returns the bytes held back: the last event and all that follows or, in a truncated stream, an
-// unfinished event.
-func (g *Gate) Held() []byte {
-	held := g.held
-	g.held = nil
+// TakeWithheld returns the withheld bytes: the last event and everything after it or, in a truncated stream,
+// an unfinished event.
+func (g *Gate) TakeWithheld() []byte {
+	held := g.withheld
+	g.withheld = nil
 	return held
 }

@@ -11,7 +11,7 @@ import (
 // Placement is the position of the memory block in a request.
 type Placement string
 
-// These are the placements.
+// Placements of the memory block.
 const (
 	// Tail is a separate system message just before the last user message.
 	Tail Placement = "tail"
@@ -21,65 +21,66 @@ const (
 	User Placement = "user"
 )
 
-// Block is memory for one of the user's messages in a request.
+// Block is a memory block for one of the user's messages in a request.
 type Block struct {
-	Text    string
-	Message int // index of the message
-	Part    int // result of [Chat.Place] when the block was first inserted, or [Unplaced]
+	Text         string
+	MessageIndex int // index of the message
+	Part         int // position among the message's parts (see [Chat.BlockPart]), or [InText] or [Unplaced]
 }
 
-// These are values of [Block.Part] that are not the number of a part.
+// Special values of [Block.Part].
 const (
-	InWords  = -1 // at the beginning of the message's text
-	Unplaced = -2 // the block has no place in its message yet
+	InText   = -1 // at the beginning of the message's text
+	Unplaced = -2 // the block has no position in its message yet
 )
 
-// Bare returns the client's bytes without Loci's fields. If there are none, it returns the decoded slice
-// itself.
-func (c *Chat) Bare() []byte { return splice(c.body, c.cuts...) }
+// WithoutExtras returns the client's bytes without Loci's fields. If there are no such fields, it returns the
+// decoded slice itself.
+func (c *Chat) WithoutExtras() []byte { return splice(c.body, c.removals...) }
 
-// With returns the request with the block inserted and without Loci's fields; every other byte is the client's
-// own. It also inserts the blocks of earlier requests at their former places. Without a block or a user
-// message, the result is [Chat.Bare]. One exception: for a server that stores the user's messages but not the
-// instructions, a [System] block is inserted anyway.
-func (c *Chat) With(block string, p Placement, kept ...Block) []byte {
-	edits := slices.Clone(c.cuts)
-	for _, b := range kept {
+// WithBlock returns the request with the block inserted and without Loci's fields; every other byte is
+// unchanged. It also inserts the blocks of earlier requests at their former positions. Without a block or a
+// user message, the result is [Chat.WithoutExtras]. One exception: if the server stores the user's messages
+// but not the instructions, a [System] block is inserted anyway.
+func (c *Chat) WithBlock(block string, p Placement, earlier ...Block) []byte {
+	edits := slices.Clone(c.removals)
+	for _, b := range earlier {
 		edits = append(edits, c.edits(b, p)...)
 	}
-	if block != "" && c.takes(p) {
+	if block != "" && c.needsBlock(p) {
 		edits = append(edits, c.edits(Block{block, c.LastUser(), Unplaced}, p)...)
 	}
 	return splice(c.body, edits...)
 }
 
 func (c *Chat) edits(b Block, p Placement) []edit {
-	if c.put == nil {
-		return putCompletions(c, b, p)
+	if c.blockEdits == nil {
+		return completionsEdits(c, b, p)
 	}
-	return c.put(c, b, p)
+	return c.blockEdits(c, b, p)
 }
 
-// Place returns the place of a new block in the last user message, for [Block.Part], so that a later request
-// can insert the block there again. It returns [Unplaced] if the block is placed elsewhere.
-func (c *Chat) Place(p Placement) int {
+// BlockPart returns the position of a new block in the last user message, for [Block.Part], so that a later
+// request can insert the block at the same position. It returns [Unplaced] if the block is placed outside
+// that message.
+func (c *Chat) BlockPart(p Placement) int {
 	last := c.LastUser()
 	if last < 0 || p == System {
 		return Unplaced
 	}
-	if !c.inParts {
+	if !c.blockIsPart {
 		return 0
 	}
 	edits := c.edits(Block{"x", last, Unplaced}, p)
 	m := c.Messages[last]
 	switch {
-	case len(edits) == 0 || edits[0].from <= m.at.from || edits[0].from >= m.at.to:
+	case len(edits) == 0 || edits[0].from <= m.span.from || edits[0].from >= m.span.to:
 		return Unplaced
-	case m.text.from < edits[0].from && edits[0].from < m.text.to:
-		return InWords
+	case m.textSpan.from < edits[0].from && edits[0].from < m.textSpan.to:
+		return InText
 	}
 	before := 0
-	for _, part := range m.parts {
+	for _, part := range m.partSpans {
 		if part.to <= edits[0].from {
 			before++
 		}
@@ -87,48 +88,48 @@ func (c *Chat) Place(p Placement) int {
 	return before
 }
 
-// Repeats reports whether the request already contains a text, because the client stores what it received.
-func (c *Chat) Repeats(text string) bool {
+// ContainsText reports whether the request already contains a text, because the client resends injected text.
+func (c *Chat) ContainsText(text string) bool {
 	return slices.ContainsFunc(c.Messages, func(m Message) bool { return strings.Contains(m.Text, text) }) ||
-		bytes.Contains(c.body, []byte(inside(text)))
+		bytes.Contains(c.body, []byte(escapeInner(text)))
 }
 
-// takes reports whether the request needs the block.
-func (c *Chat) takes(p Placement) bool {
-	return c.LastUser() >= 0 || p == System && c.Previous != "" && len(c.Messages) > 0
+// needsBlock reports whether a block can be inserted into the request.
+func (c *Chat) needsBlock(p Placement) bool {
+	return c.LastUser() >= 0 || p == System && c.PreviousAnswerID != "" && len(c.Messages) > 0
 }
 
-func putCompletions(c *Chat, b Block, p Placement) []edit {
+func completionsEdits(c *Chat, b Block, p Placement) []edit {
 	switch p {
 	case System:
-		return []edit{c.system(b.Text)}
+		return []edit{c.appendToSystem(b.Text)}
 	case User:
-		return c.Messages[b.Message].prefix(b.Text, "text")
+		return c.Messages[b.MessageIndex].insertAtStart(b.Text, "text")
 	}
-	return []edit{c.before(c.outsideCalls(b.Message), b.Text)}
+	return []edit{c.insertBefore(c.outsideCalls(b.MessageIndex), b.Text)}
 }
 
-// outsideCalls returns the last position at or before message i that is not between a tool call and its result.
-// The position is i, unless the client put a user message between them.
+// outsideCalls returns the last position at or before message i that is not between a tool call and its
+// result. The position is i, unless the client put a user message between a call and its result.
 func (c *Chat) outsideCalls(i int) int {
-	if c.results == nil {
-		c.results = c.answered()
+	if c.resultIndexes == nil {
+		c.resultIndexes = c.lastResults()
 	}
 	for j := i - 1; j >= 0; j-- {
-		if c.results[j] >= i {
+		if c.resultIndexes[j] >= i {
 			i = j
 		}
 	}
 	return i
 }
 
-// answered returns, for each message, the last message with a result of one of its calls, 0 if there is none.
-// Results without an id belong to calls without an id.
-func (c *Chat) answered() []int {
+// lastResults returns, for each message, the index of the last message with a result of one of its calls, 0
+// if there is none. Results without an id belong to calls without an id.
+func (c *Chat) lastResults() []int {
 	answered := make([]int, len(c.Messages))
 	open := map[string]int{} // index of the message with the latest call, by call id
 	for i, m := range c.Messages {
-		for _, id := range m.calls {
+		for _, id := range m.callIDs {
 			open[id] = i
 		}
 		if j, ok := open[m.callID]; ok && m.Role == memory.RoleTool {
@@ -138,37 +139,37 @@ func (c *Chat) answered() []int {
 	return answered
 }
 
-// before inserts the block as a system message before message i.
-func (c *Chat) before(i int, block string) edit {
-	return insert(c.Messages[i].at.from, `{"role":"system","content":`+quote(block)+`},`)
+// insertBefore inserts the block as a system message before message i.
+func (c *Chat) insertBefore(i int, block string) edit {
+	return insertion(c.Messages[i].span.from, `{"role":"system","content":`+quote(block)+`},`)
 }
 
-func (c *Chat) system(block string) edit {
+func (c *Chat) appendToSystem(block string) edit {
 	for _, m := range c.Messages {
 		if m.Role != memory.RoleSystem {
 			continue
 		}
 		switch {
-		case len(m.parts) > 0:
-			return insert(m.parts[len(m.parts)-1].to, ","+textPart("text", block))
-		case m.text.found():
+		case len(m.partSpans) > 0:
+			return insertion(m.partSpans[len(m.partSpans)-1].to, ","+textPart("text", block))
+		case m.textSpan.isSet():
 			if m.Text != "" {
 				block = "\n\n" + block
 			}
-			return insert(m.text.to-1, inside(block))
+			return insertion(m.textSpan.to-1, escapeInner(block))
 		}
 	}
-	return c.before(0, block)
+	return c.insertBefore(0, block)
 }
 
-// prefix inserts the block before the message's text or, if there is no text, before its parts, as a part of
-// the given kind. It changes nothing in an empty message.
-func (m Message) prefix(block, kind string) []edit {
+// insertAtStart inserts the block before the message's text or, if there is no text, before its parts, as a
+// part of the given kind. It changes nothing in an empty message.
+func (m Message) insertAtStart(block, kind string) []edit {
 	switch {
-	case m.text.found():
-		return []edit{insert(m.text.from+1, inside(block+"\n\nCurrent message: "))}
-	case len(m.parts) > 0:
-		return []edit{insert(m.parts[0].from, textPart(kind, block)+",")}
+	case m.textSpan.isSet():
+		return []edit{insertion(m.textSpan.from+1, escapeInner(block+"\n\nCurrent message: "))}
+	case len(m.partSpans) > 0:
+		return []edit{insertion(m.partSpans[0].from, textPart(kind, block)+",")}
 	}
 	return nil
 }
@@ -177,8 +178,8 @@ func textPart(kind, text string) string {
 	return `{"type":` + quote(kind) + `,"text":` + quote(text) + `}`
 }
 
-// inside escapes s for use inside a JSON string.
-func inside(s string) string {
+// escapeInner escapes s for use inside a JSON string.
+func escapeInner(s string) string {
 	q := quote(s)
 	return q[1 : len(q)-1]
 }

@@ -11,22 +11,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// span is the range of bytes [from, to) of a value in a body.
+// span is the range of bytes [from, to) of a value in a body. An empty span means that the value is absent.
 type span struct{ from, to int }
 
-func (s span) found() bool { return s.to > s.from }
+func (s span) isSet() bool { return s.to > s.from }
 
 func spanOf(v gjson.Result) span { return span{v.Index, v.Index + len(v.Raw)} }
 
-// check rejects a body that is not JSON in UTF-8 of limited depth.
-func check(body []byte) error {
+// validate rejects a body that is not JSON in UTF-8, or is nested too deeply.
+func validate(body []byte) error {
 	if !utf8.Valid(body) {
 		return memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
 	}
 	if Depth(body) > MaxDepth {
 		return memory.Errorf(memory.Invalid, "the body nests deeper than %d levels", MaxDepth)
 	}
-	if !gjson.ValidBytes(body) { // twice as fast as json.Valid, and equivalent: see FuzzValid
+	if !gjson.ValidBytes(body) { // twice as fast as json.Valid, and equivalent (see FuzzValid)
 		var v json.RawMessage
 		return memory.Errorf(memory.Invalid, "the body is not valid JSON: %w", json.Unmarshal(body, &v))
 	}
@@ -69,14 +69,14 @@ func stringEnd(body []byte, i int) int {
 	return len(body)
 }
 
-// member is a key with its value in an object; key is the span of the key.
+// member is a key and its value in an object; key is the span of the key.
 type member struct {
 	name  string
 	key   span
 	value gjson.Result
 }
 
-// members returns an object's members in order. Other values have none.
+// members returns an object's members in order, or nil for any other value.
 func members(object gjson.Result) []member {
 	if !object.IsObject() {
 		return nil
@@ -89,7 +89,7 @@ func members(object gjson.Result) []member {
 	return out
 }
 
-// fieldOf returns the value of a field. The last duplicate counts, as in most JSON readers.
+// fieldOf returns the value of a field. Of duplicates, the last counts, as in most JSON readers.
 func fieldOf(fields []member, name string) (v gjson.Result) {
 	for _, f := range fields {
 		if f.name == name {
@@ -99,14 +99,14 @@ func fieldOf(fields []member, name string) (v gjson.Result) {
 	return v
 }
 
-// strOf returns the text of a field, "" if it is absent or not a string.
-func strOf(fields []member, name string) string { return str(fieldOf(fields, name)) }
+// stringField returns the text of a field, "" if it is absent or not a string.
+func stringField(fields []member, name string) string { return stringOf(fieldOf(fields, name)) }
 
-// str returns a copy of a string's text, "" for other values. It copies, because a model's name must not keep a
-// body of many megabytes in memory.
-func str(v gjson.Result) string { return strings.Clone(unescaped(v)) }
+// stringOf returns a copy of a string's text, "" for other values. Without the copy, a model's name could
+// retain a body of many megabytes in memory.
+func stringOf(v gjson.Result) string { return strings.Clone(unescaped(v)) }
 
-// unescaped is [str] without the copy. Invalid escapes become U+FFFD.
+// unescaped is [stringOf] without the copy. Invalid escapes become U+FFFD.
 func unescaped(v gjson.Result) string {
 	if v.Type != gjson.String {
 		return ""

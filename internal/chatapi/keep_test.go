@@ -48,14 +48,14 @@ func TestKeptBlocksStayInPlace(t *testing.T) {
 				if chat.ToolLoop() {
 					fresh = ""
 				}
-				with := string(chat.With(fresh, p, kept...))
-				part := chat.Place(p)
+				with := string(chat.WithBlock(fresh, p, kept...))
+				part := chat.BlockPart(p)
 				if fresh != "" {
 					if part == Unplaced {
 						t.Fatalf("%s, %s, request %d: the block has no place in its message", name, p, i)
 					}
 					kept = append(kept, Block{fresh, last, part})
-					again := string(chat.With("", p, kept...))
+					again := string(chat.WithBlock("", p, kept...))
 					if again != with {
 						t.Errorf("%s, %s, request %d: put back it is\n%s\nnot\n%s", name, p, i, again, with)
 					}
@@ -93,11 +93,11 @@ var oneText = regexp.MustCompile(`\[\{"type":"text","text":("[^"]*")\}\]`)
 // as a string.
 func TestBlockBehindATextThatWasAPart(t *testing.T) {
 	chat := try(Messages.Decode([]byte(`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":[{"type":"text","text":"c"` + mark + `}]}]}`))).orFail(t)
-	if part := chat.Place(Tail); part != 1 {
+	if part := chat.BlockPart(Tail); part != 1 {
 		t.Errorf("the new block is before part %d", part)
 	}
 	want := `{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"OLD"}]},{"role":"assistant","content":"b"},{"role":"user","content":[{"type":"text","text":"c"` + mark + `},{"type":"text","text":"NEW"}]}]}`
-	if got := string(chat.With("NEW", Tail, Block{"OLD", 0, 1})); got != want {
+	if got := string(chat.WithBlock("NEW", Tail, Block{"OLD", 0, 1})); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -106,7 +106,7 @@ func TestBlockBehindATextThatWasAPart(t *testing.T) {
 func TestBlockOutsideItsMessageHasNoPlace(t *testing.T) {
 	requests := codingChat()
 	chat := try(Messages.Decode([]byte(requests[1]))).orFail(t)
-	if got := chat.Place(Tail); got != Unplaced {
+	if got := chat.BlockPart(Tail); got != Unplaced {
 		t.Errorf("got part %d", got)
 	}
 }

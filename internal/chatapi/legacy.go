@@ -11,46 +11,46 @@ import (
 )
 
 // Legacy is the dialect of OpenAI's older completions. Its prompt is the user's message, or a chat that a
-// framework has written as text. Prompts for a program's own use have no messages: code to complete, several
-// prompts, token numbers, and chat templates.
+// framework has written as text. Other prompts have no messages: code to complete, several prompts, token
+// numbers, and chat templates.
 var Legacy = &Dialect{
-	Path: "/v1/completions", AnswerID: "cmpl-", Flat: true,
-	Decode: decodeLegacy, read: readLegacyAnswer,
+	Path: "/v1/completions", AnswerIDPrefix: "cmpl-", SingleText: true,
+	Decode: decodeLegacy, readAnswer: readLegacyAnswer,
 	EncodeAnswer: func(a Answer, created time.Time) []byte {
-		return mustEncode(legacyAnswer(a, created, legacyChoice{Text: a.Text, Finish: finish(a)}, usageOf(a)))
+		return mustEncode(legacyAnswer(a, created, legacyChoice{Text: a.Text, Finish: finishReason(a)}, usageOf(a)))
 	},
 	EncodePiece: func(a Answer, created time.Time, text string, _ int) []byte {
-		return event(legacyAnswer(a, created, legacyChoice{Text: text}, nil))
+		return encodeDataEvent(legacyAnswer(a, created, legacyChoice{Text: text}, nil))
 	},
 	EncodeEnd: func(a Answer, created time.Time) []byte {
 		var took *usage
-		if a.Counted {
+		if a.ReportUsage {
 			took = usageOf(a)
 		}
-		return append(event(legacyAnswer(a, created, legacyChoice{Finish: finish(a)}, took)), StreamEnd...)
+		return append(encodeDataEvent(legacyAnswer(a, created, legacyChoice{Finish: finishReason(a)}, took)), StreamEnd...)
 	},
-	EncodeEmpty: func(a Answer, created time.Time) []byte {
+	EncodeEmptyEvent: func(a Answer, created time.Time) []byte {
 		l := legacyAnswer(a, created, legacyChoice{}, nil)
 		l.Choices = []legacyChoice{}
 		return mustEncode(l)
 	},
 	EncodeError: encodeError,
-	hear:        (*Stream).readLegacyEvent, ends: endsChunks,
+	readEvent:   (*Stream).readLegacyEvent, isLastEvent: isChunksEnd,
 }
 
-// speaker matches the labels with which frameworks mark the messages in a prompt.
-var speaker = lazy.Compile(`(?mi)^(system|user|human|assistant|ai|tool|function): ?`)
+// speakerLabels matches the labels that frameworks write before the messages in a prompt.
+var speakerLabels = lazy.Compile(`(?mi)^(system|user|human|assistant|ai|tool|function): ?`)
 
-// controls matches marks of chat templates and of prompts for code completion.
-var controls = lazy.Compile(`<\|[^|<>\n]{1,40}\|>|<｜[^｜\n]{1,40}｜>|<fim_|<PRE>|\[INST\]|\[(PREFIX|SUFFIX)\]|<start_of_turn>`)
+// templateMarkers matches markers of chat templates and of prompts for code completion.
+var templateMarkers = lazy.Compile(`<\|[^|<>\n]{1,40}\|>|<｜[^｜\n]{1,40}｜>|<fim_|<PRE>|\[INST\]|\[(PREFIX|SUFFIX)\]|<start_of_turn>`)
 
 func decodeLegacy(body []byte) (*Chat, error) {
-	c, fields, err := readOuter(body)
+	c, fields, err := readCommon(body)
 	if err != nil {
 		return nil, err
 	}
-	c.User = strOf(fields, "user")
-	c.Counted = fieldOf(fields, "stream_options").Get("include_usage").Type == gjson.True
+	c.User = stringField(fields, "user")
+	c.ReportUsage = fieldOf(fields, "stream_options").Get("include_usage").Type == gjson.True
 	prompt := fieldOf(fields, "prompt")
 	if prompt.IsArray() && prompt.Get("#").Int() == 1 {
 		// An element's offset is relative to the list's text.
@@ -58,22 +58,22 @@ func decodeLegacy(body []byte) (*Chat, error) {
 		inner.Index = prompt.Index + strings.Index(prompt.Raw, inner.Raw)
 		prompt = inner
 	}
-	text := str(prompt)
+	text := stringOf(prompt)
 	single := fieldOf(fields, "n").Num <= 1 && fieldOf(fields, "best_of").Num <= 1 && fieldOf(fields, "echo").Type != gjson.True
-	if strings.TrimSpace(text) == "" || !single || strOf(fields, "suffix") != "" || controls.MatchString(text) {
+	if strings.TrimSpace(text) == "" || !single || stringField(fields, "suffix") != "" || templateMarkers.MatchString(text) {
 		return c, nil
 	}
 	at := c.readPrompt(text, spanOf(prompt))
-	c.inParts = true // a later request cannot restore a block
-	c.put = func(_ *Chat, b Block, _ Placement) []edit {
+	c.blockIsPart = true // a later request cannot insert a block again
+	c.blockEdits = func(_ *Chat, b Block, _ Placement) []edit {
 		return []edit{{spanOf(prompt), quote(text[:at] + b.Text + "\n\n" + text[at:])}}
 	}
 	return c, nil
 }
 
 // readPrompt reads the messages in a prompt and returns the offset of the user's last message.
-func (c *Chat) readPrompt(text string, at span) int {
-	heads := speaker.FindAllStringSubmatchIndex(text, -1)
+func (c *Chat) readPrompt(text string, promptSpan span) int {
+	heads := speakerLabels.FindAllStringSubmatchIndex(text, -1)
 	last := -1
 	for i, h := range heads {
 		if role := speakerRole(text[h[2]:h[3]]); role == memory.RoleUser {
@@ -81,7 +81,7 @@ func (c *Chat) readPrompt(text string, at span) int {
 		}
 	}
 	if last < 0 || strings.TrimSpace(text[:heads[0][0]]) != "" {
-		c.addPrompt(memory.RoleUser, text, at)
+		c.addPromptMessage(memory.RoleUser, text, promptSpan)
 		return 0
 	}
 	for i, h := range heads {
@@ -91,18 +91,18 @@ func (c *Chat) readPrompt(text string, at span) int {
 		}
 		where := span{}
 		if i == last {
-			where = at
+			where = promptSpan
 		}
 		if words := strings.TrimSpace(text[h[1]:end]); words != "" {
-			c.addPrompt(speakerRole(text[h[2]:h[3]]), words, where)
+			c.addPromptMessage(speakerRole(text[h[2]:h[3]]), words, where)
 		}
 	}
 	return heads[last][0]
 }
 
-func (c *Chat) addPrompt(role memory.Role, text string, at span) {
-	m := Message{Role: role, Text: text, at: at}
-	m.unwrap(nil, nil)
+func (c *Chat) addPromptMessage(role memory.Role, text string, promptSpan span) {
+	m := Message{Role: role, Text: text, span: promptSpan}
+	m.removeWrappers(nil, nil)
 	m.Digest = digest(m.Role, m.Text, nil, "")
 	c.Messages = append(c.Messages, m)
 }
@@ -133,8 +133,8 @@ type legacyChoice struct {
 	Finish   *string `json:"finish_reason"`
 }
 
-func legacyAnswer(a Answer, created time.Time, c legacyChoice, took *usage) legacyCompletion {
-	return legacyCompletion{ID: a.ID, Object: "text_completion", Created: created.Unix(), Model: a.Model, Choices: []legacyChoice{c}, Usage: took}
+func legacyAnswer(a Answer, created time.Time, c legacyChoice, tokens *usage) legacyCompletion {
+	return legacyCompletion{ID: a.ID, Object: "text_completion", Created: created.Unix(), Model: a.Model, Choices: []legacyChoice{c}, Usage: tokens}
 }
 
 func readLegacyAnswer(root gjson.Result, a *Answer) error {
@@ -143,19 +143,18 @@ func readLegacyAnswer(root gjson.Result, a *Answer) error {
 	if text.Type != gjson.String {
 		return memory.Errorf(memory.Invalid, "choices[0].text is missing")
 	}
-	a.Text, a.Finish = strings.TrimSpace(str(text)), str(choice.Get("finish_reason"))
+	a.Text, a.FinishReason = strings.TrimSpace(stringOf(text)), stringOf(choice.Get("finish_reason"))
 	return nil
 }
 
-// readLegacyEvent reads one event of a completion.
 func (s *Stream) readLegacyEvent(event gjson.Result) {
-	choice, ok := s.hearChoice(event)
+	choice, ok := s.readChoice(event)
 	if !ok {
 		return
 	}
-	text := str(choice.Get("text"))
+	text := stringOf(choice.Get("text"))
 	if s.text.Len() == 0 {
 		text = strings.TrimLeft(text, " \n")
 	}
-	s.add(&s.text, text)
+	s.appendText(&s.text, text)
 }

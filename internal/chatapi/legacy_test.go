@@ -29,7 +29,7 @@ func TestPromptsAreReadAsChats(t *testing.T) {
 		for _, m := range c.Messages {
 			got = append(got, fmt.Sprintf("%s: %s", m.Role, m.Text))
 		}
-		if with := gjson.GetBytes(c.With("B", Tail), "prompt").Str; !slices.Equal(got, tt.want) || with != tt.with {
+		if with := gjson.GetBytes(c.WithBlock("B", Tail), "prompt").Str; !slices.Equal(got, tt.want) || with != tt.with {
 			t.Errorf("%q: read as %q, with a block %q; want %q and %q", tt.prompt, got, with, tt.want, tt.with)
 		}
 	}
@@ -48,10 +48,10 @@ func FuzzLegacy(f *testing.F) {
 			return
 		}
 		for _, p := range placements {
-			if c.Place(p) != Unplaced {
+			if c.BlockPart(p) != Unplaced {
 				t.Errorf("%q: a block has a place to return to", body)
 			}
-			if out := c.With(block, p); check(out) != nil {
+			if out := c.WithBlock(block, p); validate(out) != nil {
 				t.Errorf("%q with %q becomes %q", body, block, out)
 			}
 		}

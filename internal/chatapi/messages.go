@@ -12,22 +12,22 @@ import (
 
 // Messages is the dialect of Anthropic's Messages API.
 //
-// Its tool results are in the user's messages. Each result is read as a separate message with the role tool, so
-// that a message with only results counts as a step after the user's last words, as in chat completions.
+// Tool results are in the user's messages. Each result is read as a separate message with the role tool. A
+// message with only results then follows the user's last message, as in chat completions.
 var Messages = &Dialect{
-	Path: "/v1/messages", AnswerID: "msg_", RequestID: "Request-Id",
-	Decode: decodeMessages, read: readMessagesAnswer,
+	Path: "/v1/messages", AnswerIDPrefix: "msg_", RequestIDHeader: "Request-Id",
+	Decode: decodeMessages, readAnswer: readMessagesAnswer,
 	EncodeError: encodeMessagesError,
-	hear:        (*Stream).hearMessages, ends: endsMessages,
+	readEvent:   (*Stream).readMessagesEvent, isLastEvent: isMessagesEnd,
 }
 
 func decodeMessages(body []byte) (*Chat, error) {
-	c, fields, err := readOuter(body)
+	c, fields, err := readCommon(body)
 	if err != nil {
 		return nil, err
 	}
-	c.put, c.inParts = putMessages, true
-	c.User = str(fieldOf(fields, "metadata").Get("user_id"))
+	c.blockEdits, c.blockIsPart = messagesEdits, true
+	c.User = stringOf(fieldOf(fields, "metadata").Get("user_id"))
 	list, err := messagesOf(fields)
 	if err != nil {
 		return nil, err
@@ -39,18 +39,18 @@ func decodeMessages(body []byte) (*Chat, error) {
 	return c, nil
 }
 
-// preface is the request's instructions outside its messages: their span, and that of the first field.
+// preface is the request's field for instructions outside its messages, such as system.
 type preface struct {
-	name  string
-	value gjson.Result
-	front int
+	name         string
+	value        gjson.Result
+	insertOffset int
 }
 
-// readPreface reads a request's preface. It counts as a system message.
+// readPreface reads a request's preface and prepends it as a system message.
 func (c *Chat) readPreface(fields []member, name string) {
 	c.preface = preface{name: name, value: fieldOf(fields, name)}
 	if len(fields) > 0 {
-		c.preface.front = fields[0].key.from
+		c.preface.insertOffset = fields[0].key.from
 	}
 	if text := contentText(c.preface.value); text != "" {
 		m := Message{Role: memory.RoleSystem, Text: text, Digest: digest(memory.RoleSystem, text, nil, "")}
@@ -58,82 +58,83 @@ func (c *Chat) readPreface(fields []member, name string) {
 	}
 }
 
-// readBlocks adds the messages contained in one: each tool result, and the rest. It returns false if the
-// message has no role.
-func (c *Chat) readBlocks(to []Message, v gjson.Result) (out []Message, ok bool) {
+// readBlocks appends the messages contained in one element: each tool result, and the remaining content. It
+// returns false if the element has no role.
+func (c *Chat) readBlocks(previous []Message, v gjson.Result) (out []Message, ok bool) {
 	fields := members(v)
 	role, content := fieldOf(fields, "role"), fieldOf(fields, "content")
 	if role.Type != gjson.String {
-		return to, false
+		return previous, false
 	}
-	out = to
-	message := Message{Role: readRole(str(role)), at: spanOf(v)}
-	var b blocks
+	out = previous
+	message := Message{Role: readRole(stringOf(role)), span: spanOf(v)}
+	var b messageContent
 	b.read(content, func(result Message) {
 		out = append(out, result)
-		message.behind = result.at.to
+		message.resultsEnd = result.span.to
 	})
-	message.Text, message.text, message.parts = strings.Join(b.lines, "\n"), b.first, b.parts
-	c.cached.read(message, content, b.marked)
+	message.Text, message.textSpan, message.partSpans = strings.Join(b.lines, "\n"), b.firstText, b.parts
+	c.cachedPrefix.read(message, content, b.breakpointEnd)
 	switch {
 	case message.Role != memory.RoleUser:
-		b.others = nil // the client may omit the model's own actions, such as a search
+		b.otherParts = nil // the client may omit the model's own actions, such as a search
 	case len(b.lines) > 0:
-	case len(out) > len(to):
+	case len(out) > len(previous):
 		return out, true // an image next to a result is part of the result
-	case b.wrapped && len(b.others) == 0:
+	case b.hasWrapper && len(b.otherParts) == 0:
 		message.Role = memory.RoleSystem
 	}
-	message.unwrap(b.lines, b.others)
+	message.removeWrappers(b.lines, b.otherParts)
 	message.folder = cmp.Or(message.folder, b.folder)
 	message.setCalls(b.calls)
-	message.Digest = digest(message.Role, message.Text, b.calls, "", b.others...)
+	message.Digest = digest(message.Role, message.Text, b.calls, "", b.otherParts...)
 	return append(out, message), true
 }
 
-// cached describes the part of a request's messages that the provider caches.
-type cached struct {
-	end  int     // end of the last part with a cache breakpoint; 0: there is none
-	next Message // the user's first message that ends after it; a block may be inserted at its field behind
+// cachedPrefix describes the beginning of a request that the provider caches.
+type cachedPrefix struct {
+	end      int     // end of the last part with a cache breakpoint; 0 means none
+	nextUser Message // the user's first message that ends after the breakpoint; a block may be inserted at its resultsEnd
 }
 
-// read reads the next message of a request. Its last part with a breakpoint ends at marked, 0 if there is none.
-func (c *cached) read(m Message, content gjson.Result, marked int) {
-	if marked > 0 {
-		c.end, c.next = marked, Message{}
+// read reads the next message of a request. breakpoint is the end of its last part with a breakpoint; 0 means
+// none.
+func (c *cachedPrefix) read(m Message, content gjson.Result, breakpoint int) {
+	if breakpoint > 0 {
+		c.end, c.nextUser = breakpoint, Message{}
 	}
-	if c.end == 0 || c.next.at.found() || m.Role != memory.RoleUser {
+	if c.end == 0 || c.nextUser.span.isSet() || m.Role != memory.RoleUser {
 		return
 	}
-	if m.behind = max(m.behind, marked); content.Type == gjson.String {
-		m.text = spanOf(content)
+	if m.resultsEnd = max(m.resultsEnd, breakpoint); content.Type == gjson.String {
+		m.textSpan = spanOf(content)
 	}
-	c.next = m
+	c.nextUser = m
 }
 
-// isMarked reports whether a part has a cache breakpoint.
-func isMarked(fields []member) bool {
+// hasBreakpoint reports whether a part has a cache breakpoint.
+func hasBreakpoint(fields []member) bool {
 	v := fieldOf(fields, "cache_control")
 	return v.Exists() && v.Type != gjson.Null
 }
 
-// blocks holds the texts and calls of a content.
-type blocks struct {
-	lines   []string
-	first   span // string of the first line
-	parts   []span
-	calls   []call
-	others  []string // parts without text, such as images
-	refs    []string // ids of referenced items
-	wrapped bool     // some texts were written by the client
-	folder  string   // working directory in these texts
-	marked  int      // end of the last part with a cache breakpoint
+// messageContent holds the texts and calls of a message's content.
+type messageContent struct {
+	lines         []string
+	firstText     span // JSON string of the first line
+	parts         []span
+	calls         []call
+	otherParts    []string // raw JSON of parts without text, such as images
+	itemRefs      []string // ids of items of earlier answers that the content refers to
+	hasWrapper    bool     // the client wrote some of the texts
+	folder        string   // working directory named in those texts
+	breakpointEnd int      // end of the last part with a cache breakpoint; 0 means none
 }
 
-// read reads a content, which is a string or a list of blocks, and passes tool results to result.
-func (b *blocks) read(content gjson.Result, result func(Message)) {
+// read reads a content, which is a string or a list of blocks, and calls onResult with each tool result.
+func (b *messageContent) read(content gjson.Result, onResult func(Message)) {
 	if content.Type == gjson.String {
-		b.say(content)
+		b.addUserText(content)
 		return
 	}
 	if !content.IsArray() {
@@ -141,15 +142,15 @@ func (b *blocks) read(content gjson.Result, result func(Message)) {
 	}
 	content.ForEach(func(_, v gjson.Result) bool {
 		fields := members(v)
-		kind := strOf(fields, "type")
-		marked := isMarked(fields)
+		kind := stringField(fields, "type")
+		marked := hasBreakpoint(fields)
 		if kind == "tool_result" {
 			r, inside := readResult(v, fields)
-			result(r)
+			onResult(r)
 			marked = marked || inside
 		}
 		if marked {
-			b.marked = spanOf(v).to
+			b.breakpointEnd = spanOf(v).to
 		}
 		if kind == "tool_result" {
 			return true
@@ -157,47 +158,48 @@ func (b *blocks) read(content gjson.Result, result func(Message)) {
 		b.parts = append(b.parts, spanOf(v))
 		switch text := fieldOf(fields, "text"); {
 		case kind == "text" && text.Type == gjson.String:
-			b.say(text)
+			b.addUserText(text)
 		case kind == "tool_use":
-			b.calls = append(b.calls, call{strOf(fields, "id"), strOf(fields, "name"), strings.Clone(fieldOf(fields, "input").Raw)})
+			b.calls = append(b.calls, call{stringField(fields, "id"), stringField(fields, "name"), strings.Clone(fieldOf(fields, "input").Raw)})
 		case kind != "thinking" && kind != "redacted_thinking":
-			b.others = append(b.others, uncached(v, fields))
+			b.otherParts = append(b.otherParts, withoutBreakpoint(v, fields))
 		}
 		return true
 	})
 }
 
-// say adds a text, unless the client's program wrote it instead of the user.
-func (b *blocks) say(text gjson.Result) {
-	if words := str(text); strings.HasPrefix(strings.TrimSpace(words), "<") && utterance.Words(words) == "" {
-		b.wrapped = true
-		if folder := utterance.Folder(words); folder != "" {
+// addUserText adds a text, unless the client's program wrote it instead of the user.
+func (b *messageContent) addUserText(text gjson.Result) {
+	if words := stringOf(text); strings.HasPrefix(strings.TrimSpace(words), "<") && utterance.WithoutWrappers(words) == "" {
+		b.hasWrapper = true
+		if folder := utterance.WorkingDirectory(words); folder != "" {
 			b.folder = folder
 		}
 		return
 	}
-	b.add(text)
+	b.addText(text)
 }
 
-func (b *blocks) add(text gjson.Result) {
-	b.lines = append(b.lines, str(text))
-	if !b.first.found() {
-		b.first = spanOf(text)
+func (b *messageContent) addText(text gjson.Result) {
+	b.lines = append(b.lines, stringOf(text))
+	if !b.firstText.isSet() {
+		b.firstText = spanOf(text)
 	}
 }
 
 // readResult reads a tool result, and reports whether it has a cache breakpoint.
-func readResult(v gjson.Result, fields []member) (m Message, marked bool) {
-	m = Message{Role: memory.RoleTool, at: spanOf(v), callID: strOf(fields, "tool_use_id")}
-	var b blocks
+func readResult(v gjson.Result, fields []member) (m Message, breakpoint bool) {
+	m = Message{Role: memory.RoleTool, span: spanOf(v), callID: stringField(fields, "tool_use_id")}
+	var b messageContent
 	b.read(fieldOf(fields, "content"), func(Message) {})
 	m.Text = strings.Join(b.lines, "\n")
-	m.Digest = digest(m.Role, m.Text, nil, m.callID, b.others...)
-	return m, b.marked > 0
+	m.Digest = digest(m.Role, m.Text, nil, m.callID, b.otherParts...)
+	return m, b.breakpointEnd > 0
 }
 
-// uncached returns a block without its cache breakpoint, which clients move from one request to the next.
-func uncached(v gjson.Result, fields []member) string {
+// withoutBreakpoint returns a block without its cache breakpoint, which clients move from one request to the
+// next.
+func withoutBreakpoint(v gjson.Result, fields []member) string {
 	if !v.IsObject() {
 		return v.Raw
 	}
@@ -210,87 +212,88 @@ func uncached(v gjson.Result, fields []member) string {
 	return b.String()
 }
 
-// putMessages inserts the block into the last user message, between tool results and text, or after the system
-// prompt. The block always follows the last cache breakpoint, so that the provider's cache stays valid.
-func putMessages(c *Chat, b Block, p Placement) []edit {
-	m, block := c.Messages[b.Message], b.Text
+// messagesEdits inserts the block into the last user message, between tool results and text, or after the
+// system prompt. The block always follows the last cache breakpoint, so that the provider's cache stays
+// valid.
+func messagesEdits(c *Chat, b Block, p Placement) []edit {
+	m, block := c.Messages[b.MessageIndex], b.Text
 	if b.Part != Unplaced {
-		return m.back(b)
+		return m.reinsert(b)
 	}
-	if c.cached.end > 0 {
-		if m.at.from < c.cached.end {
-			m = c.cached.next
+	if c.cachedPrefix.end > 0 {
+		if m.span.from < c.cachedPrefix.end {
+			m = c.cachedPrefix.nextUser
 		}
-		if edits := m.lead(block, "text"); edits != nil {
+		if edits := m.insertFirst(block, "text"); edits != nil {
 			return edits
 		}
-		m = c.Messages[b.Message] // the request ends with a message of the model
+		m = c.Messages[b.MessageIndex] // the request ends with a message of the model
 	}
 	switch {
 	case p == System:
-		if edits := c.prefaceWith(block, true); edits != nil {
+		if edits := c.insertAfterPreface(block, true); edits != nil {
 			return edits
 		}
-	case p == User && m.text.from > m.behind:
-		return m.prefix(block, "text")
+	case p == User && m.textSpan.from > m.resultsEnd:
+		return m.insertAtStart(block, "text")
 	}
-	return m.lead(block, "text")
+	return m.insertFirst(block, "text")
 }
 
-// back inserts a block again at its former place in the message.
-func (m Message) back(b Block) []edit {
+// reinsert inserts the block of an earlier request at its former position in the message.
+func (m Message) reinsert(b Block) []edit {
 	part := textPart("text", b.Text)
-	switch n := len(m.parts); {
-	case b.Part == InWords && m.text.from > m.behind:
-		return m.prefix(b.Text, "text")
+	switch n := len(m.partSpans); {
+	case b.Part == InText && m.textSpan.from > m.resultsEnd:
+		return m.insertAtStart(b.Text, "text")
 	case b.Part <= 0:
-	case b.Part < n && m.parts[b.Part].from > m.behind:
-		return []edit{insert(m.parts[b.Part].from, part+",")}
-	case b.Part >= n && n > 0 && m.parts[n-1].to > m.behind:
-		return []edit{insert(m.parts[n-1].to, ","+part)}
-	case n == 0 && m.text.found(): // a part became a text without a breakpoint
-		return []edit{insert(m.text.from, `[{"type":"text","text":`), insert(m.text.to, `},`+part+`]`)}
+	case b.Part < n && m.partSpans[b.Part].from > m.resultsEnd:
+		return []edit{insertion(m.partSpans[b.Part].from, part+",")}
+	case b.Part >= n && n > 0 && m.partSpans[n-1].to > m.resultsEnd:
+		return []edit{insertion(m.partSpans[n-1].to, ","+part)}
+	case n == 0 && m.textSpan.isSet(): // the client replaced a part by a text without a breakpoint
+		return []edit{insertion(m.textSpan.from, `[{"type":"text","text":`), insertion(m.textSpan.to, `},`+part+`]`)}
 	}
-	return m.lead(b.Text, "text")
+	return m.insertFirst(b.Text, "text")
 }
 
-// lead inserts the block, as a part of the given kind, before the message's own parts; a string becomes a list
-// of parts. It changes nothing in an empty message.
-func (m Message) lead(block, kind string) []edit {
+// insertFirst inserts the block, as a part of the given kind, before the message's own parts; a string
+// becomes a list of parts. It changes nothing in an empty message.
+func (m Message) insertFirst(block, kind string) []edit {
 	part := textPart(kind, block)
-	for _, at := range m.parts {
-		if at.from > m.behind {
-			return []edit{insert(at.from, part+",")}
+	for _, at := range m.partSpans {
+		if at.from > m.resultsEnd {
+			return []edit{insertion(at.from, part+",")}
 		}
 	}
 	switch {
-	case m.behind > 0:
-		return []edit{insert(m.behind, ","+part)}
-	case m.text.found():
-		return []edit{insert(m.text.from, `[`+part+`,{"type":`+quote(kind)+`,"text":`), insert(m.text.to, `}]`)}
+	case m.resultsEnd > 0:
+		return []edit{insertion(m.resultsEnd, ","+part)}
+	case m.textSpan.isSet():
+		return []edit{insertion(m.textSpan.from, `[`+part+`,{"type":`+quote(kind)+`,"text":`), insertion(m.textSpan.to, `}]`)}
 	}
 	return nil
 }
 
-// prefaceWith inserts the block after the preface, as a separate part if parts is true, so that the cached part
-// stays valid. It returns nil if the preface is neither text nor parts.
-func (c *Chat) prefaceWith(block string, parts bool) []edit {
+// insertAfterPreface inserts the block after the preface, as a separate part if asPart is true, so that the
+// provider's cache stays valid. It returns nil if the preface is neither text nor parts.
+func (c *Chat) insertAfterPreface(block string, asPart bool) []edit {
 	at, v := spanOf(c.preface.value), c.preface.value
 	switch {
 	case !v.Exists():
-		return []edit{insert(c.preface.front, quote(c.preface.name)+":"+quote(block)+",")}
+		return []edit{insertion(c.preface.insertOffset, quote(c.preface.name)+":"+quote(block)+",")}
 	case v.Type == gjson.Null:
 		return []edit{{at, quote(block)}}
 	case v.Type == gjson.String && unescaped(v) == "":
-		return []edit{insert(at.to-1, inside(block))}
-	case v.Type == gjson.String && !parts:
-		return []edit{insert(at.to-1, inside("\n\n"+block))}
+		return []edit{insertion(at.to-1, escapeInner(block))}
+	case v.Type == gjson.String && !asPart:
+		return []edit{insertion(at.to-1, escapeInner("\n\n"+block))}
 	case v.Type == gjson.String:
-		return []edit{insert(at.from, `[{"type":"text","text":`), insert(at.to, `},`+textPart("text", block)+`]`)}
-	case v.IsArray() && parts && v.Get("#").Int() == 0:
-		return []edit{insert(at.to-1, textPart("text", block))}
-	case v.IsArray() && parts:
-		return []edit{insert(at.to-1, ","+textPart("text", block))}
+		return []edit{insertion(at.from, `[{"type":"text","text":`), insertion(at.to, `},`+textPart("text", block)+`]`)}
+	case v.IsArray() && asPart && v.Get("#").Int() == 0:
+		return []edit{insertion(at.to-1, textPart("text", block))}
+	case v.IsArray() && asPart:
+		return []edit{insertion(at.to-1, ","+textPart("text", block))}
 	}
 	return nil
 }

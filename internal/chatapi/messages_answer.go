@@ -9,37 +9,35 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// readMessagesAnswer reads an answer of the Messages API.
 func readMessagesAnswer(root gjson.Result, a *Answer) error {
 	content := root.Get("content")
 	if !root.IsObject() || !content.IsArray() {
 		return memory.Errorf(memory.Invalid, "content is missing")
 	}
-	var b blocks
+	var b messageContent
 	b.read(content, func(Message) {})
-	a.Text, a.ToolCalls, a.Finish = strings.Join(b.lines, "\n"), encodeCalls(b.calls), str(root.Get("stop_reason"))
+	a.Text, a.ToolCalls, a.FinishReason = strings.Join(b.lines, "\n"), encodeCalls(b.calls), stringOf(root.Get("stop_reason"))
 	return nil
 }
 
-// hearMessages reads one event of the Messages API.
-func (s *Stream) hearMessages(root gjson.Result) {
-	switch index := root.Get("index"); str(root.Get("type")) {
+func (s *Stream) readMessagesEvent(root gjson.Result) {
+	switch index := root.Get("index"); stringOf(root.Get("type")) {
 	case "message_start":
-		s.answer.readFrame(root.Get("message"))
+		s.answer.readMetadata(root.Get("message"))
 	case "content_block_start":
 		s.beginBlock(index, root.Get("content_block"))
 	case "content_block_delta":
 		s.addToBlock(index, root.Get("delta"))
 	case "content_block_stop":
 		if c := s.callAt(index); c != nil {
-			if c.whole = true; c.arguments.Len() == 0 {
-				s.add(&c.arguments, "{}") // clients resend a call without arguments as a call with an empty object
+			if c.complete = true; c.arguments.Len() == 0 {
+				s.appendText(&c.arguments, "{}") // clients resend a call without arguments as a call with an empty object
 			}
 		}
 	case "message_delta":
-		s.answer.readFrame(root)
-		if reason := str(root.Get("delta.stop_reason")); reason != "" {
-			s.answer.Finish = reason
+		s.answer.readMetadata(root)
+		if reason := stringOf(root.Get("delta.stop_reason")); reason != "" {
+			s.answer.FinishReason = reason
 		}
 	case "message_stop":
 		s.done = true
@@ -47,41 +45,41 @@ func (s *Stream) hearMessages(root gjson.Result) {
 }
 
 func (s *Stream) beginBlock(index, block gjson.Result) {
-	switch str(block.Get("type")) {
+	switch stringOf(block.Get("type")) {
 	case "text":
 		s.newLine()
-		s.add(&s.text, str(block.Get("text")))
+		s.appendText(&s.text, stringOf(block.Get("text")))
 	case "tool_use":
-		c := s.call(index, str(block.Get("id")))
+		c := s.call(index, stringOf(block.Get("id")))
 		if c == nil {
 			return
 		}
-		c.name = str(block.Get("name"))
+		c.name = stringOf(block.Get("name"))
 		if input := block.Get("input"); input.IsObject() && len(input.Map()) > 0 { // some servers send the complete input
-			s.add(&c.arguments, input.Raw)
+			s.appendText(&c.arguments, input.Raw)
 		}
 	}
 }
 
 func (s *Stream) addToBlock(index, delta gjson.Result) {
-	switch str(delta.Get("type")) {
+	switch stringOf(delta.Get("type")) {
 	case "text_delta":
-		s.add(&s.text, str(delta.Get("text")))
+		s.appendText(&s.text, stringOf(delta.Get("text")))
 	case "input_json_delta":
 		if c := s.callAt(index); c != nil {
-			s.add(&c.arguments, str(delta.Get("partial_json")))
+			s.appendText(&c.arguments, stringOf(delta.Get("partial_json")))
 		}
 	}
 }
 
-// newLine separates the text of one part of an answer from the next.
+// newLine separates the texts of two parts of an answer.
 func (s *Stream) newLine() {
 	if s.text.Len() > 0 {
-		s.add(&s.text, "\n")
+		s.appendText(&s.text, "\n")
 	}
 }
 
-// callAt returns the call that began at an index, nil if there is none.
+// callAt returns the call with an index, nil if there is none.
 func (s *Stream) callAt(index gjson.Result) *streamCall {
 	i := slices.IndexFunc(s.calls, func(c *streamCall) bool { return index.Type == gjson.Number && c.index == index.Int() })
 	if i < 0 {
@@ -90,20 +88,20 @@ func (s *Stream) callAt(index gjson.Result) *streamCall {
 	return s.calls[i]
 }
 
-// endsMessages reports whether an event is the last one of the Messages API.
-func endsMessages(event []byte) bool {
-	kind := kindOf(event)
+// isMessagesEnd reports whether an event is the last event of a stream of the Messages API.
+func isMessagesEnd(event []byte) bool {
+	kind := eventType(event)
 	return kind == "message_stop" || kind == "error"
 }
 
-// messagesErrors are the error types by status. Any other status is a client error or, from 500 on, a server
-// error.
-var messagesErrors = map[int]string{
+// errorTypesByStatus are the error types by status. Any other status is a client error, or a server error if it
+// is 500 or above.
+var errorTypesByStatus = map[int]string{
 	401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error",
 }
 
-func encodeMessagesError(status int, _, message, request string) []byte {
-	kind := messagesErrors[status]
+func encodeMessagesError(status int, _, message, requestID string) []byte {
+	kind := errorTypesByStatus[status]
 	switch {
 	case kind != "":
 	case status >= 500:
@@ -119,5 +117,5 @@ func encodeMessagesError(status int, _, message, request string) []byte {
 		Type    string `json:"type"`
 		Error   detail `json:"error"`
 		Request string `json:"request_id,omitempty"`
-	}{"error", detail{kind, message}, request})
+	}{"error", detail{kind, message}, requestID})
 }

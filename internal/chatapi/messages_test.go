@@ -36,7 +36,7 @@ var messagesStreams = []dialectStream{
 		"usual",
 		typedEvents(messageStart, textStart, `{"type":"ping"}`, textDelta("Hel"), textDelta("lo!"), `{"type":"content_block_stop","index":0}`, messageDelta, messageStop),
 		typedEvents(messageStop),
-		Answer{Text: "Hello!", Finish: "end_turn", ID: "msg_1", Model: "m", InputTokens: 9, OutputTokens: 5},
+		Answer{Text: "Hello!", FinishReason: "end_turn", ID: "msg_1", Model: "m", InputTokens: 9, OutputTokens: 5},
 	},
 	{
 		"without names", strings.ReplaceAll(typedEvents(messageStart, textStart, textDelta("Hello!"), messageStop), "event: ", ": "),
@@ -91,7 +91,7 @@ func TestReadMessagesAnswer(t *testing.T) {
 		{"type":"tool_use","id":"t1","name":"f","input":{"b": 1, "a":1e400}},{"type":"text","text":"And"}],
 		"stop_reason":"tool_use","usage":{"input_tokens":7,"cache_read_input_tokens":5,"output_tokens":2}}`
 	want := Answer{
-		Role: memory.RoleAssistant, Text: "I look.\nAnd", Finish: "tool_use", ID: "msg_1", Model: "m", InputTokens: 7, OutputTokens: 2,
+		Role: memory.RoleAssistant, Text: "I look.\nAnd", FinishReason: "tool_use", ID: "msg_1", Model: "m", InputTokens: 7, OutputTokens: 2,
 		ToolCalls: `[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"b\": 1, \"a\":1e400}"}}]`,
 	}
 	want.Digest = Digest(want.Role, want.Text, want.ToolCalls, "")

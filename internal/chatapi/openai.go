@@ -12,60 +12,60 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// MaxDepth is the maximum nesting of a request. Real requests are far below it; tool schemas have the deepest
-// values.
+// MaxDepth is the maximum nesting of a request's JSON. Real requests are far less deep; tool schemas are the
+// deepest.
 const MaxDepth = 256
 
-// Chat is a parsed request of any dialect over the client's own bytes.
+// Chat is a parsed request of any dialect. It refers to the client's own bytes.
 type Chat struct {
-	Model    string
-	Stream   bool
-	Counted  bool // a stream must report its usage (stream_options.include_usage), in dialects with that option
-	User     string
-	Messages []Message
-	Extras   Extras
+	Model       string
+	Stream      bool
+	ReportUsage bool // a stream must report its usage (stream_options.include_usage), in dialects with that option
+	User        string
+	Messages    []Message
+	Extras      Extras
 
-	// Previous and Conversation are ids of state on the server: of the answer that the request continues, and
-	// of its conversation; "" if there is none.
-	Previous, Conversation string
+	// PreviousAnswerID is the id of the stored answer that the request continues, and ConversationID the id of a
+	// conversation on the server; "" means none.
+	PreviousAnswerID, ConversationID string
 
-	body []byte
-	cuts []edit // Loci's own fields with their commas, to be removed
-	put  putter // places the block; nil: the method of chat completions
+	body       []byte
+	removals   []edit    // edits that remove Loci's own fields with their commas
+	blockEdits editsFunc // inserts the block; nil uses completionsEdits
 
-	inParts bool  // a block becomes a part of a message instead of a message before it
-	results []int // cached result of [Chat.answered]
+	blockIsPart   bool  // a block becomes a part of a message instead of a message before it
+	resultIndexes []int // cached result of [Chat.lastResults]
 
-	preface preface // in dialects that have one
-	cached  cached  // in the dialect with cache breakpoints
+	preface      preface      // set in dialects with instructions outside the messages
+	cachedPrefix cachedPrefix // set in the dialect with cache breakpoints
 }
 
-// putter returns the edits that insert a block into a request with a user message. It returns none if the block
-// has no place.
-type putter func(c *Chat, b Block, p Placement) []edit
+// editsFunc returns the edits that insert a block into a request with a user message. It returns nil if the
+// block cannot be inserted.
+type editsFunc func(c *Chat, b Block, p Placement) []edit
 
 // Message is one message of a request.
 type Message struct {
-	Role      memory.Role // developer counts as system, and function as tool; an unknown role is unchanged
+	Role      memory.Role // role; developer counts as system, function as tool; an unknown role is unchanged
 	Name      string
 	Text      string        // text of the content's text parts, one per line; "" for null
-	Foreign   memory.Ranges // in a user's message: ranges of Text that others wrote, as far as the request shows it
-	ToolCalls bool          // it calls tools or a function
-	Digest    string        // equal for messages with the same meaning; see [Digest]
-	Refs      []string      // ids of answer items that stand for the message or its parts
-	Chain     string        // chain hash of the stored turn that Refs refer to; "" if unknown
+	Foreign   memory.Ranges // in a user's message: ranges of Text known to be written by others
+	ToolCalls bool          // the message calls tools or a function
+	Digest    string        // equal for messages with the same meaning (see [Digest])
+	ItemRefs  []string      // ids of items of an earlier answer that replace the message or its parts
+	Chain     string        // chain hash of the stored turn to which ItemRefs belong; "" if unknown
 
-	at     span     // span of the message in the body
-	behind int      // end of the last tool result in the same message, 0 for none
-	text   span     // span of the content's string or first text part; zero if there is none
-	parts  []span   // spans of the parts, if the content has parts
-	calls  []string // ids of its calls
-	callID string   // id of the call that it answers
-	folder string   // in a user's message: the working directory that its wrapper names
+	span       span     // span of the message in the body
+	resultsEnd int      // end of the last tool result in the same message; 0 means none
+	textSpan   span     // span of the content's string or first text part; zero if there is none
+	partSpans  []span   // spans of the parts; nil if the content is a string
+	callIDs    []string // ids of the message's calls
+	callID     string   // id of the call whose result the message is
+	folder     string   // in a user's message: the working directory that the client's wrapper names
 }
 
-// Folder returns the working directory that a coding agent names in the last user message that has one, or else
-// in its first system message; "" if there is none.
+// Folder returns the working directory that a coding agent names in a user message (the last such message
+// counts) or else in its first system message; "" if there is none.
 func (c *Chat) Folder() string {
 	for _, m := range slices.Backward(c.Messages) {
 		if m.folder != "" {
@@ -74,7 +74,7 @@ func (c *Chat) Folder() string {
 	}
 	for _, m := range c.Messages {
 		if m.Role == memory.RoleSystem {
-			if folder := utterance.Folder(m.Text); folder != "" {
+			if folder := utterance.WorkingDirectory(m.Text); folder != "" {
 				return folder
 			}
 		}
@@ -82,16 +82,16 @@ func (c *Chat) Folder() string {
 	return ""
 }
 
-// Decode reads a chat-completions request. It keeps body, which must not change afterwards. The error
-// [memory.Invalid], with the place, means invalid JSON or UTF-8, nesting deeper than [MaxDepth], no readable
-// messages or two lists of them, or an invalid value in one of Loci's fields. Unknown fields are allowed.
+// Decode reads a chat-completions request. It retains body, which must not change afterwards. It returns
+// [memory.Invalid], with the position, for invalid JSON or UTF-8, nesting deeper than [MaxDepth], missing,
+// unreadable or duplicate messages, and an invalid value in one of Loci's fields. Unknown fields are allowed.
 func Decode(body []byte) (*Chat, error) {
-	c, fields, err := readOuter(body)
+	c, fields, err := readCommon(body)
 	if err != nil {
 		return nil, err
 	}
-	c.User = strOf(fields, "user")
-	c.Counted = fieldOf(fields, "stream_options").Get("include_usage").Type == gjson.True
+	c.User = stringField(fields, "user")
+	c.ReportUsage = fieldOf(fields, "stream_options").Get("include_usage").Type == gjson.True
 	messages, err := messagesOf(fields)
 	if err != nil {
 		return nil, err
@@ -103,9 +103,9 @@ func Decode(body []byte) (*Chat, error) {
 	return c, err
 }
 
-// readOuter reads the part that the requests of all dialects have in common, and returns a body's fields.
-func readOuter(body []byte) (*Chat, []member, error) {
-	if err := check(body); err != nil {
+// readCommon reads the fields that the requests of all dialects share, and returns all fields of the body.
+func readCommon(body []byte) (*Chat, []member, error) {
+	if err := validate(body); err != nil {
 		return nil, nil, err
 	}
 	// Bodies have many megabytes and do not change, so parsing does not copy them.
@@ -119,8 +119,8 @@ func readOuter(body []byte) (*Chat, []member, error) {
 		return nil, nil, err
 	}
 	return &Chat{
-		Model: strOf(fields, "model"), Stream: fieldOf(fields, "stream").Type == gjson.True, Extras: extras,
-		body: body, cuts: cutMembers(fields, isExtra),
+		Model: stringField(fields, "model"), Stream: fieldOf(fields, "stream").Type == gjson.True, Extras: extras,
+		body: body, removals: cutMembers(fields, isExtraField),
 	}, fields, nil
 }
 
@@ -144,40 +144,40 @@ func messagesOf(fields []member) (list gjson.Result, err error) {
 	return list, nil
 }
 
-// readMessages reads a list of messages. The function read adds the messages in an element, and returns false
-// if the element has no role.
-func readMessages(list gjson.Result, read func(to []Message, v gjson.Result) ([]Message, bool)) (out []Message, err error) {
+// readMessages reads a list of messages. The function read appends the messages in an element, and returns
+// false if the element has no role.
+func readMessages(list gjson.Result, readElement func(to []Message, v gjson.Result) ([]Message, bool)) (out []Message, err error) {
 	i, ok := 0, false
 	list.ForEach(func(_, v gjson.Result) bool {
 		if !v.IsObject() {
 			err = memory.Errorf(memory.Invalid, "messages[%d] must be an object", i)
 			return false
 		}
-		if out, ok = read(out, v); !ok {
+		if out, ok = readElement(out, v); !ok {
 			err = memory.Errorf(memory.Invalid, "messages[%d].role must be a string", i)
 			return false
 		}
 		i++
 		return true
 	})
-	attribute(out)
+	markForeign(out)
 	return out, err
 }
 
-// attribute marks the messages in the user's name that others wrote, by the speakers' names: the person is a
-// speaker named "user", or else the first speaker without a job title, which agents have. If a system message
-// with an instruction precedes a single user message, the user message counts as quoted text too.
-func attribute(messages []Message) {
+// markForeign marks messages with the role user that others wrote, by the speakers' names. The person is the
+// speaker named "user", or else the first speaker without a job title, which agents have. If a single user
+// message follows a system message with an instruction, it counts as quoted text too.
+func markForeign(messages []Message) {
 	names := make([]string, len(messages))
 	var users []string
-	alone := len(messages) == 2 && messages[0].Role == memory.RoleSystem && utterance.IsOrder(messages[0].Text)
+	alone := len(messages) == 2 && messages[0].Role == memory.RoleSystem && utterance.IsInstruction(messages[0].Text)
 	for i, m := range messages {
 		if m.Role == memory.RoleUser {
-			names[i] = strings.ToLower(cmp.Or(m.Name, utterance.Name(m.Text)))
+			names[i] = strings.ToLower(cmp.Or(m.Name, utterance.SpeakerName(m.Text)))
 			users = append(users, names[i])
 		}
 	}
-	person := utterance.Person(users)
+	person := utterance.HumanSpeaker(users)
 	for i := range messages {
 		if m := &messages[i]; m.Role == memory.RoleUser && m.Text != "" && (names[i] != "" && names[i] != person || alone) {
 			m.Foreign = memory.Ranges("").With(0, len(m.Text))
@@ -185,38 +185,38 @@ func attribute(messages []Message) {
 	}
 }
 
-// readMessage reads a message; ok is false if it has no role.
+// readMessage reads a message. ok is false if the message has no role.
 func readMessage(v gjson.Result) (m Message, ok bool) {
 	fields := members(v)
 	role := fieldOf(fields, "role")
-	var b blocks
+	var b messageContent
 	b.readParts(fieldOf(fields, "content"), "text")
 	b.calls = readCalls(fieldOf(fields, "tool_calls"), fieldOf(fields, "function_call"))
-	return b.message(v, readRole(str(role)), strOf(fields, "name"), strOf(fields, "tool_call_id")), role.Type == gjson.String
+	return b.message(v, readRole(stringOf(role)), stringField(fields, "name"), stringField(fields, "tool_call_id")), role.Type == gjson.String
 }
 
-// message converts the blocks to a message with a role, or to the result of the call with an id.
-func (b *blocks) message(v gjson.Result, role memory.Role, name, callID string) Message {
-	m := Message{Role: role, Name: name, Text: strings.Join(b.lines, "\n"), at: spanOf(v), text: b.first, parts: b.parts, callID: callID}
-	m.unwrap(b.lines, b.others)
+// message converts the content to a message with a role, or to the result of the call with id callID.
+func (b *messageContent) message(v gjson.Result, role memory.Role, name, callID string) Message {
+	m := Message{Role: role, Name: name, Text: strings.Join(b.lines, "\n"), span: spanOf(v), textSpan: b.firstText, partSpans: b.parts, callID: callID}
+	m.removeWrappers(b.lines, b.otherParts)
 	m.setCalls(b.calls)
-	m.Digest = digest(m.Role, m.Text, b.calls, callID, b.others...)
+	m.Digest = digest(m.Role, m.Text, b.calls, callID, b.otherParts...)
 	return m
 }
 
-// unwrap removes the client's wrappers from a user's message. A message without words by a person becomes an
-// instruction, like a system message.
-func (m *Message) unwrap(lines, others []string) {
+// removeWrappers removes the client's wrappers from a user's message. A message without words by a person
+// becomes a system message.
+func (m *Message) removeWrappers(lines, otherParts []string) {
 	if m.Role != memory.RoleUser || m.Text == "" {
 		return
 	}
 	all := m.Text
-	if m.Text = utterance.Words(all); m.Text != all {
-		m.folder = utterance.Folder(all)
+	if m.Text = utterance.WithoutWrappers(all); m.Text != all {
+		m.folder = utterance.WorkingDirectory(all)
 	} else if len(lines) > 1 {
-		m.Foreign = utterance.Parts(lines)
+		m.Foreign = utterance.ForeignRanges(lines)
 	}
-	if m.Text == "" && len(others) == 0 {
+	if m.Text == "" && len(otherParts) == 0 {
 		m.Role = memory.RoleSystem
 	}
 }
@@ -224,7 +224,7 @@ func (m *Message) unwrap(lines, others []string) {
 func (m *Message) setCalls(calls []call) {
 	m.ToolCalls = len(calls) > 0
 	for _, c := range calls {
-		m.calls = append(m.calls, c.id)
+		m.callIDs = append(m.callIDs, c.id)
 	}
 }
 
@@ -238,20 +238,20 @@ func readRole(s string) memory.Role {
 	return memory.Role(s)
 }
 
-// contentText returns the text of a content: a string, or its text parts as one line each.
+// contentText returns the text of a content: a string, or its text parts with one line each.
 func contentText(content gjson.Result) string {
-	var b blocks
+	var b messageContent
 	b.readParts(content, "text")
 	return strings.Join(b.lines, "\n")
 }
 
-// GoesOn reports whether the server has messages that precede those of the request.
-func (c *Chat) GoesOn() bool { return c.Previous != "" || c.Conversation != "" }
+// HasServerHistory reports whether the server has messages that precede those of the request.
+func (c *Chat) HasServerHistory() bool { return c.PreviousAnswerID != "" || c.ConversationID != "" }
 
 // LastUser returns the index of the last user message, -1 if there is none.
 func (c *Chat) LastUser() int { return LastUser(c.Messages) }
 
-// LastUser returns the index of the last user message, -1 without one.
+// LastUser returns the index of the last user message, -1 if there is none.
 func LastUser(msgs []Message) int {
 	for i := range slices.Backward(msgs) {
 		if msgs[i].Role == memory.RoleUser {
@@ -261,26 +261,26 @@ func LastUser(msgs []Message) int {
 	return -1
 }
 
-// Only reports whether the request's only message, except for instructions, is the user's.
-func (c *Chat) Only() bool {
+// HasSingleMessage reports whether the request's only message, except for instructions, is the user's.
+func (c *Chat) HasSingleMessage() bool {
 	last := c.LastUser()
-	return last >= 0 && !slices.ContainsFunc(c.Messages, func(m Message) bool { return m.Role != memory.RoleSystem && m.at != c.Messages[last].at })
+	return last >= 0 && !slices.ContainsFunc(c.Messages, func(m Message) bool { return m.Role != memory.RoleSystem && m.span != c.Messages[last].span })
 }
 
 // Question returns the person's question, with one line for each message: the user's messages since the last
-// answer, and at least n messages with a person's words. If there are none, as in an agent's request, it
-// returns the last message.
-func (c *Chat) Question(n int) string {
+// answer, and at least minMessages messages with a person's words. If there are none, as in an agent's
+// request, it returns the last user message.
+func (c *Chat) Question(minMessages int) string {
 	var lines []string
 	answered := false
 	for _, m := range slices.Backward(c.Messages) {
-		if answered = answered || m.Role == memory.RoleAssistant; answered && len(lines) >= n {
+		if answered = answered || m.Role == memory.RoleAssistant; answered && len(lines) >= minMessages {
 			break
 		}
 		if m.Role != memory.RoleUser {
 			continue
 		}
-		if asked := strings.TrimSpace(utterance.Read(m.Text, m.Foreign).Asked); asked != "" {
+		if asked := strings.TrimSpace(utterance.ParseMessage(m.Text, m.Foreign).OwnTextAndTasks); asked != "" {
 			lines = append([]string{asked}, lines...)
 		}
 	}
@@ -290,8 +290,7 @@ func (c *Chat) Question(n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// ToolLoop reports whether the request continues after the last user message, which a message other than a
-// system message then follows.
+// ToolLoop reports whether other messages than system messages follow the last user message.
 func (c *Chat) ToolLoop() bool {
 	last := c.LastUser()
 	return last >= 0 && slices.ContainsFunc(c.Messages[last+1:], func(m Message) bool { return m.Role != memory.RoleSystem })

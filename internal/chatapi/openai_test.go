@@ -263,7 +263,7 @@ func FuzzValid(f *testing.F) {
 		if !utf8.Valid(body) || Depth(body) > MaxDepth {
 			return
 		}
-		if got, want := check(body) == nil, json.Valid(body); got != want {
+		if got, want := validate(body) == nil, json.Valid(body); got != want {
 			t.Errorf("check(%q): got %t, want %t", body, got, want)
 		}
 	})
@@ -315,7 +315,7 @@ func BenchmarkWith(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				c := try(Decode(body)).orFail(b)
-				c.With(block, Tail)
+				c.WithBlock(block, Tail)
 			}
 		})
 	}

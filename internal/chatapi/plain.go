@@ -8,9 +8,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Plain returns [memory.Invalid], with the field's name, for a request that requires more than one plain text
-// answer, because the built-in model cannot do more.
-func (c *Chat) Plain() error {
+// CheckPlain returns [memory.Invalid], with the field's name, for a request that requires more than one plain
+// text answer, because the built-in model cannot do more.
+func (c *Chat) CheckPlain() error {
 	root := gjson.ParseBytes(c.body)
 	// Tools are allowed, because a model need not call them.
 	for _, name := range []string{"tool_choice", "function_call"} {
@@ -22,7 +22,7 @@ func (c *Chat) Plain() error {
 		switch kind {
 		case "", "none", "auto":
 		default:
-			return memory.Errorf(memory.Invalid, "%s: %s calls no tools", name, memory.RecallModel)
+			return memory.Errorf(memory.Invalid, "%s: %s cannot call tools", name, memory.RecallModel)
 		}
 	}
 	for _, name := range []string{"n", "best_of"} {
@@ -42,7 +42,7 @@ func (c *Chat) Plain() error {
 		switch m.Role {
 		case memory.RoleSystem, memory.RoleUser, memory.RoleAssistant, memory.RoleTool:
 		default:
-			return memory.Errorf(memory.Invalid, "messages: unknown role %q", clipped(string(m.Role), 40))
+			return memory.Errorf(memory.Invalid, "messages: unknown role %q", truncated(string(m.Role), 40))
 		}
 	}
 	return nil

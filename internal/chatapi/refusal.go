@@ -11,7 +11,7 @@ import (
 // RefusalKind is the cause of an upstream's refusal.
 type RefusalKind string
 
-// These are the kinds of refusals.
+// Kinds of refusals.
 const (
 	RefusesOther  RefusalKind = ""       // any other cause
 	RefusesRoles  RefusalKind = "roles"  // the server refuses the roles of the messages or their order
@@ -24,13 +24,13 @@ type Refusal struct {
 	Wording string // the matching line of refusals.txt, "" for RefusesOther
 }
 
-// maxRefusal bounds the length of the error text that is read, in bytes.
+// maxRefusal is the number of bytes of an error text that are read.
 const maxRefusal = 8 << 10
 
 // ReadRefusal reads an error body of any server. It ignores parts of the request that the error
 // quotes.
 func ReadRefusal(body []byte) Refusal {
-	text := plainWords(strings.Join(errorTexts(gjson.ParseBytes(body), body), "\n"))
+	text := normalizedText(strings.Join(errorTexts(gjson.ParseBytes(body), body), "\n"))
 	for _, w := range wordings() {
 		if strings.Contains(text, w.text) {
 			return Refusal{w.kind, w.text}
@@ -64,7 +64,7 @@ func errorTexts(root gjson.Result, body []byte) (out []string) {
 	} {
 		for _, v := range root.Get(path).Array() {
 			if v.Type == gjson.String {
-				s := str(v)
+				s := stringOf(v)
 				out = append(out, s[:min(len(s), maxRefusal)])
 			}
 		}
@@ -72,27 +72,28 @@ func errorTexts(root gjson.Result, body []byte) (out []string) {
 	return out
 }
 
-// plainWords returns s in lower case with single spaces and without quotes, because servers differ in these.
-func plainWords(s string) string {
+// normalizedText returns s in lower case with single spaces and without quotes, because servers differ in
+// these.
+func normalizedText(s string) string {
 	s = strings.NewReplacer(`"`, "", `'`, "", "`", "", `\`, "", "’", "", "“", "", "”", "").Replace(strings.ToLower(s))
 	return strings.Join(strings.Fields(s), " ")
 }
 
 //go:embed refusals.txt
-var refusals string
+var refusalLines string
 
-// wording is part of a server's text for a refusal.
+// wording is part of a server's error text, with the kind of refusal that it indicates.
 type wording struct {
 	kind RefusalKind
 	text string
 }
 
-// wordings are the lines of refusals.txt. The lines about the length come first.
+// wordings are the lines of refusals.txt. Lines about length come first.
 var wordings = sync.OnceValue(func() []wording {
 	var length, roles []wording
-	for line := range strings.Lines(refusals) {
+	for line := range strings.Lines(refusalLines) {
 		kind, text, ok := strings.Cut(line, ":")
-		switch w := (wording{RefusalKind(kind), plainWords(text)}); {
+		switch w := (wording{RefusalKind(kind), normalizedText(text)}); {
 		case strings.HasPrefix(line, "#") || !ok:
 		case w.kind == RefusesLength:
 			length = append(length, w)

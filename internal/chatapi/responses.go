@@ -11,26 +11,26 @@ import (
 
 // Responses is the dialect of OpenAI's Responses API.
 //
-// Its input is a text or a list of items. Consecutive texts, calls and reasoning of the model are read as one
-// message, because they belong to one answer. A request may name the answer or conversation that it continues,
-// and send only newer items.
+// The input is a text or a list of items. Consecutive texts, calls and reasoning of the model are read as one
+// message, because they belong to one answer. A request may name the answer or conversation that it
+// continues, and send only newer items.
 var Responses = &Dialect{
-	Path: "/v1/responses", AnswerID: "resp_", Named: true,
-	Decode: decodeResponses, read: readResponsesAnswer,
+	Path: "/v1/responses", AnswerIDPrefix: "resp_", CanContinue: true,
+	Decode: decodeResponses, readAnswer: readResponsesAnswer,
 	EncodeError: encodeError,
-	hear:        (*Stream).hearResponses, ends: endsResponses,
+	readEvent:   (*Stream).readResponsesEvent, isLastEvent: isResponsesEnd,
 }
 
 func decodeResponses(body []byte) (*Chat, error) {
-	c, fields, err := readOuter(body)
+	c, fields, err := readCommon(body)
 	if err != nil {
 		return nil, err
 	}
-	c.put = putResponses
-	if c.User = strOf(fields, "user"); c.User == "" {
-		c.User = strOf(fields, "safety_identifier")
+	c.blockEdits = responsesEdits
+	if c.User = stringField(fields, "user"); c.User == "" {
+		c.User = stringField(fields, "safety_identifier")
 	}
-	c.Previous, c.Conversation = strOf(fields, "previous_response_id"), readConversation(fieldOf(fields, "conversation"))
+	c.PreviousAnswerID, c.ConversationID = stringField(fields, "previous_response_id"), readConversation(fieldOf(fields, "conversation"))
 	inputs := slices.DeleteFunc(slices.Clone(fields), func(f member) bool { return f.name != "input" })
 	if len(inputs) > 1 {
 		return nil, memory.Errorf(memory.Invalid, "input occurs %d times; want once", len(inputs))
@@ -42,12 +42,12 @@ func decodeResponses(body []byte) (*Chat, error) {
 	return c, nil
 }
 
-// readConversation returns the id of the conversation that a request names, "" if it names none or the id is
+// readConversation returns the id of the conversation that a request names, "" if there is none or the id is
 // too long.
 func readConversation(v gjson.Result) string {
-	id := str(v)
+	id := stringOf(v)
 	if v.IsObject() {
-		id = str(v.Get("id"))
+		id = stringOf(v.Get("id"))
 	}
 	if len(id) > maxName {
 		return ""
@@ -61,107 +61,106 @@ func readInput(v gjson.Result) (out []Message, err error) {
 	case !v.Exists() || v.Type == gjson.Null:
 		return nil, nil
 	case v.Type == gjson.String:
-		m := Message{Role: memory.RoleUser, Text: str(v), at: spanOf(v), text: spanOf(v)}
-		m.unwrap(nil, nil)
+		m := Message{Role: memory.RoleUser, Text: stringOf(v), span: spanOf(v), textSpan: spanOf(v)}
+		m.removeWrappers(nil, nil)
 		m.Digest = digest(m.Role, m.Text, nil, "")
 		return []Message{m}, nil
 	case !v.IsArray():
 		return nil, memory.Errorf(memory.Invalid, "input must be a string or an array")
 	}
-	var r items
+	var r itemReader
 	i := 0
 	v.ForEach(func(_, item gjson.Result) bool {
 		switch {
 		case !item.IsObject():
 			err = memory.Errorf(memory.Invalid, "input[%d] must be an object", i)
-		case !r.add(item):
+		case !r.addItem(item):
 			err = memory.Errorf(memory.Invalid, "input[%d].role must be a string", i)
 		}
 		i++
 		return err == nil
 	})
-	r.end()
-	return r.out, err
+	r.endTurn()
+	return r.messages, err
 }
 
-// items reads a list of items into messages.
-type items struct {
-	out    []Message
-	answer blocks // the texts and calls of the model's current turn
-	at     span   // span of that turn; zero outside the model's turn
+// itemReader converts a list of items to messages.
+type itemReader struct {
+	messages    []Message
+	currentTurn messageContent // texts and calls of the model's current turn
+	currentSpan span           // span of the model's current turn; zero outside the model's turns
 }
 
-// add reads the next item; it returns false for a message without a role.
-func (r *items) add(v gjson.Result) bool {
+// appendItemID reads the next item; it returns false for a message without a role.
+func (r *itemReader) addItem(v gjson.Result) bool {
 	fields := members(v)
-	kind, role := strOf(fields, "type"), fieldOf(fields, "role")
+	kind, role := stringField(fields, "type"), fieldOf(fields, "role")
 	isMessage := kind == "message" || kind == ""
 	switch {
-	case kind == "" && !role.Exists() && strOf(fields, "id") != "": // the type of a reference is optional
-		r.model(v, reference, fields)
+	case kind == "" && !role.Exists() && stringField(fields, "id") != "": // the type of a reference is optional
+		r.addModelItem(v, itemReference, fields)
 	case isMessage && role.Type != gjson.String:
 		return false
-	case isMessage && str(role) != string(memory.RoleAssistant):
-		r.message(v, readRole(str(role)), "", fieldOf(fields, "content"))
+	case isMessage && stringOf(role) != string(memory.RoleAssistant):
+		r.addMessage(v, readRole(stringOf(role)), "", fieldOf(fields, "content"))
 	case strings.HasSuffix(kind, "_output") || kind == "mcp_approval_response":
-		r.message(v, memory.RoleTool, strOf(fields, "call_id"), fieldOf(fields, "output"))
+		r.addMessage(v, memory.RoleTool, stringField(fields, "call_id"), fieldOf(fields, "output"))
 	default:
-		r.model(v, kind, fields)
+		r.addModelItem(v, kind, fields)
 	}
 	return true
 }
 
-// model reads an item of the model.
-func (r *items) model(v gjson.Result, kind string, fields []member) {
-	if !r.at.found() {
-		r.at = spanOf(v)
+// addModelItem adds an item that the model wrote to its current turn.
+func (r *itemReader) addModelItem(v gjson.Result, kind string, fields []member) {
+	if !r.currentSpan.isSet() {
+		r.currentSpan = spanOf(v)
 	}
-	r.answer.item(kind, fields)
+	r.currentTurn.addItem(kind, fields)
 }
 
-// end ends the model's turn. A turn without texts, calls and references, for example with only reasoning or a
-// search, yields no message.
-func (r *items) end() {
-	if b := r.answer; len(b.lines)+len(b.calls)+len(b.refs) > 0 {
-		m := Message{Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), Refs: b.refs, at: r.at}
+// endTurn ends the model's turn. A turn without texts, calls and references, for example with only reasoning
+// or a search, yields no message.
+func (r *itemReader) endTurn() {
+	if b := r.currentTurn; len(b.lines)+len(b.calls)+len(b.itemRefs) > 0 {
+		m := Message{Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), ItemRefs: b.itemRefs, span: r.currentSpan}
 		m.setCalls(b.calls)
 		m.Digest = digest(m.Role, m.Text, b.calls, "")
-		r.out = append(r.out, m)
+		r.messages = append(r.messages, m)
 	}
-	r.answer, r.at = blocks{}, span{}
+	r.currentTurn, r.currentSpan = messageContent{}, span{}
 }
 
-// message adds a message with a role, or the result of the call with an id.
-func (r *items) message(v gjson.Result, role memory.Role, callID string, content gjson.Result) {
-	r.end()
-	var b blocks
-	b.readParts(content, responseTexts...)
-	r.out = append(r.out, b.message(v, role, "", callID))
+// addMessage adds a message with a role, or the result of the call with id callID.
+func (r *itemReader) addMessage(v gjson.Result, role memory.Role, callID string, content gjson.Result) {
+	r.endTurn()
+	var b messageContent
+	b.readParts(content, responseTextTypes...)
+	r.messages = append(r.messages, b.message(v, role, "", callID))
 }
 
-// reference is the type of an item that refers to another item on the server.
-const reference = "item_reference"
+// itemReference is the type of an item that refers to another item on the server.
+const itemReference = "item_reference"
 
-// item adds the text or call of a model's item.
-func (b *blocks) item(kind string, fields []member) {
+func (b *messageContent) addItem(kind string, fields []member) {
 	switch kind {
-	case reference:
-		b.refs = append(b.refs, strOf(fields, "id"))
+	case itemReference:
+		b.itemRefs = append(b.itemRefs, stringField(fields, "id"))
 	case "message", "":
-		b.readParts(fieldOf(fields, "content"), responseTexts...)
+		b.readParts(fieldOf(fields, "content"), responseTextTypes...)
 	case "function_call":
-		b.calls = append(b.calls, call{strOf(fields, "call_id"), strOf(fields, "name"), strOf(fields, "arguments")})
+		b.calls = append(b.calls, call{stringField(fields, "call_id"), stringField(fields, "name"), stringField(fields, "arguments")})
 	case "custom_tool_call":
-		b.calls = append(b.calls, call{strOf(fields, "call_id"), strOf(fields, "name"), strOf(fields, "input")})
+		b.calls = append(b.calls, call{stringField(fields, "call_id"), stringField(fields, "name"), stringField(fields, "input")})
 	default:
-		if id := strOf(fields, "call_id"); id != "" && strings.HasSuffix(kind, "_call") {
-			b.calls = append(b.calls, call{id, kind, builtIn(fields)})
+		if id := stringField(fields, "call_id"); id != "" && strings.HasSuffix(kind, "_call") {
+			b.calls = append(b.calls, call{id, kind, builtInArguments(fields)})
 		}
 	}
 }
 
-// builtIn returns the arguments of a call of a built-in tool that the client executes.
-func builtIn(fields []member) string {
+// builtInArguments returns the arguments of a call of a built-in tool that the client executes.
+func builtInArguments(fields []member) string {
 	for _, f := range fields {
 		switch f.name {
 		case "action", "actions", "operation", "arguments":
@@ -171,14 +170,14 @@ func builtIn(fields []member) string {
 	return ""
 }
 
-// responseTexts are the types of text parts in the Responses API.
-var responseTexts = []string{"input_text", "output_text", "text", "refusal"}
+// responseTextTypes are the types of text parts in the Responses API.
+var responseTextTypes = []string{"input_text", "output_text", "text", "refusal"}
 
-// readParts reads a content, which is a string or a list of parts; texts are the types of text parts. Other
-// parts, such as images, distinguish messages with the same text.
-func (b *blocks) readParts(content gjson.Result, texts ...string) {
+// readParts reads a content, which is a string or a list of parts; textTypes are the types of text parts.
+// Other parts, such as images, distinguish messages with the same text.
+func (b *messageContent) readParts(content gjson.Result, textTypes ...string) {
 	if content.Type == gjson.String {
-		b.add(content)
+		b.addText(content)
 		return
 	}
 	if !content.IsArray() {
@@ -187,37 +186,37 @@ func (b *blocks) readParts(content gjson.Result, texts ...string) {
 	content.ForEach(func(_, v gjson.Result) bool {
 		fields := members(v)
 		b.parts = append(b.parts, spanOf(v))
-		kind, name := strOf(fields, "type"), "text"
+		kind, name := stringField(fields, "type"), "text"
 		if kind == "refusal" {
 			name = kind
 		}
-		if text := fieldOf(fields, name); slices.Contains(texts, kind) && text.Type == gjson.String {
-			b.add(text)
+		if text := fieldOf(fields, name); slices.Contains(textTypes, kind) && text.Type == gjson.String {
+			b.addText(text)
 		} else {
-			b.others = append(b.others, v.Raw)
+			b.otherParts = append(b.otherParts, v.Raw)
 		}
 		return true
 	})
 }
 
-// putResponses inserts the block as an item before the last user message, after the instructions,
-// or into that message.
-func putResponses(c *Chat, b Block, p Placement) []edit {
+// responsesEdits inserts the block as an item before the last user message, after the instructions, or into
+// that message.
+func responsesEdits(c *Chat, b Block, p Placement) []edit {
 	block := b.Text
 	if p == System {
-		if edits := c.prefaceWith(block, false); edits != nil {
+		if edits := c.insertAfterPreface(block, false); edits != nil {
 			return edits
 		}
 	}
-	if b.Message < 0 {
+	if b.MessageIndex < 0 {
 		return nil
 	}
-	m := c.Messages[b.Message]
+	m := c.Messages[b.MessageIndex]
 	if p == User {
-		return m.prefix(block, "input_text")
+		return m.insertAtStart(block, "input_text")
 	}
-	if m.text == m.at { // the input is a single text
-		return []edit{insert(m.at.from, `[{"role":"system","content":`+quote(block)+`},{"role":"user","content":`), insert(m.at.to, `}]`)}
+	if m.textSpan == m.span { // the input is a single text
+		return []edit{insertion(m.span.from, `[{"role":"system","content":`+quote(block)+`},{"role":"user","content":`), insertion(m.span.to, `}]`)}
 	}
-	return []edit{c.before(c.outsideCalls(b.Message), block)}
+	return []edit{c.insertBefore(c.outsideCalls(b.MessageIndex), block)}
 }

@@ -25,23 +25,23 @@ var responsesStreams = []dialectStream{
 		typedEvents(responseCreated, `{"type":"response.output_item.added","output_index":0,"item":{"type":"message"}}`, outputDelta("0", "0", "Hel"), outputDelta("0", "0", "lo!"),
 			`{"type":"response.output_text.done","text":"Hello!"}`, responseDone),
 		typedEvents(responseDone),
-		Answer{Text: "Hello!", Finish: "completed", ID: "resp_1", Model: "m", InputTokens: 9, OutputTokens: 5},
+		Answer{Text: "Hello!", FinishReason: "completed", ID: "resp_1", Model: "m", InputTokens: 9, OutputTokens: 5},
 	},
 	{
 		"all in the last", "data: " + responseDone + "\n\n", "data: " + responseDone + "\n\n",
-		Answer{Text: "Hello!", Finish: "completed", ID: "resp_1", Model: "m", InputTokens: 9, OutputTokens: 5},
+		Answer{Text: "Hello!", FinishReason: "completed", ID: "resp_1", Model: "m", InputTokens: 9, OutputTokens: 5},
 	},
 	{
 		"calls in the last",
 		typedEvents(`{"type":"response.completed","response":{"status":"completed","output":[{"type":"function_call","call_id":"t1","name":"f","arguments":"{}"}]}}`),
 		typedEvents(`{"type":"response.completed","response":{"status":"completed","output":[{"type":"function_call","call_id":"t1","name":"f","arguments":"{}"}]}}`),
-		Answer{Finish: "completed", ToolCalls: `[{"id":"t1","type":"function","function":{"name":"f","arguments":"{}"}}]`},
+		Answer{FinishReason: "completed", ToolCalls: `[{"id":"t1","type":"function","function":{"name":"f","arguments":"{}"}}]`},
 	},
 	{
 		"a long last event, its type at its end",
 		typedEvents(outputDelta("0", "0", "Hello!")) + "event: response.incomplete\ndata: {\"response\":{\"instructions\":\"" + strings.Repeat("x", 9<<10) + "\",\"status\":\"incomplete\"},\"type\":\"response.incomplete\"}\n\n",
 		"event: response.incomplete\ndata: {\"response\":{\"instructions\":\"" + strings.Repeat("x", 9<<10) + "\",\"status\":\"incomplete\"},\"type\":\"response.incomplete\"}\n\n",
-		Answer{Text: "Hello!", Finish: "incomplete"},
+		Answer{Text: "Hello!", FinishReason: "incomplete"},
 	},
 	{
 		"a long event that is not the last",
@@ -57,14 +57,14 @@ var responsesStreams = []dialectStream{
 			`{"type":"response.output_item.done","output_index":3,"item":{"type":"custom_tool_call","call_id":"t2","name":"g","input":"words"}}`, responseDone),
 		typedEvents(responseDone),
 		Answer{
-			Text: "I look.\nWait.", Finish: "completed", ID: "resp_1", Model: "m", InputTokens: 9, OutputTokens: 5,
+			Text: "I look.\nWait.", FinishReason: "completed", ID: "resp_1", Model: "m", InputTokens: 9, OutputTokens: 5,
 			ToolCalls: `[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}},{"id":"t2","type":"function","function":{"name":"g","arguments":"words"}}]`,
 		},
 	},
 	{
 		"failed midway", typedEvents(responseCreated, outputDelta("0", "0", "Hel"), `{"type":"response.failed","response":{"status":"failed","error":{"code":"x"}}}`),
 		typedEvents(`{"type":"response.failed","response":{"status":"failed","error":{"code":"x"}}}`),
-		Answer{Text: "Hel", Finish: "failed", ID: "resp_1", Model: "m"},
+		Answer{Text: "Hel", FinishReason: "failed", ID: "resp_1", Model: "m"},
 	},
 	{
 		"an error, and a refusal", typedEvents(`{"type":"response.refusal.delta","delta":"No."}`, `{"type":"error","message":"x"}`), typedEvents(`{"type":"error","message":"x"}`),
@@ -113,7 +113,7 @@ func TestResponsesNameTheirPredecessor(t *testing.T) {
 		`{"input":[{"type":"function_call_output","call_id":"t1","output":"twenty"}]}`: {"", ""},
 	} {
 		c, err := Responses.Decode([]byte(body))
-		if err != nil || c.Previous != want[0] || c.Conversation != want[1] {
+		if err != nil || c.PreviousAnswerID != want[0] || c.ConversationID != want[1] {
 			t.Errorf("%.80s: %+v, %v; want %q", body, c, err, want)
 		}
 	}
@@ -148,7 +148,7 @@ func TestCallsOfBuiltInToolsAreCalls(t *testing.T) {
 	if err != nil || len(c.Messages) != 4 || !c.Messages[1].ToolCalls {
 		t.Fatalf("read %+v, %v; want a call", c.Messages, err)
 	}
-	if got := string(c.With("block", Tail)); !strings.Contains(got, `{"role":"system","content":"block"},`+call) {
+	if got := string(c.WithBlock("block", Tail)); !strings.Contains(got, `{"role":"system","content":"block"},`+call) {
 		t.Errorf("got %s, want the block before the call", got)
 	}
 	a, err := Responses.ReadAnswer([]byte(`{"output":[{"type":"web_search_call","id":"ws_1"},` + call + `]}`))

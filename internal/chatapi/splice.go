@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// edit replaces the bytes [from, to) of a body by a text.
+// edit replaces a span of a body by a text.
 type edit struct {
 	span
 	text string
@@ -41,15 +41,15 @@ func splice(body []byte, edits ...edit) []byte {
 	return append(out, body[at:]...)
 }
 
-func insert(at int, text string) edit { return edit{span{at, at}, text} }
+func insertion(at int, text string) edit { return edit{span{at, at}, text} }
 
-// cutMembers returns the edits that remove members of an object, each with the comma before it or, if no
-// remaining member precedes it, after it.
-func cutMembers(fields []member, ours func(name string) bool) []edit {
+// cutMembers returns the edits that remove members of an object. Each edit removes also the comma before the
+// member or, if no remaining member precedes it, the comma after it.
+func cutMembers(fields []member, remove func(name string) bool) []edit {
 	var cuts []edit
 	kept := false
 	for i, f := range fields {
-		if !ours(f.name) {
+		if !remove(f.name) {
 			kept = true
 			continue
 		}
@@ -68,13 +68,13 @@ func cutMembers(fields []member, ours func(name string) bool) []edit {
 // Field is a field to add to an object.
 type Field struct {
 	Name  string
-	Value any // value as encoding/json encodes it
+	Value any // encoded by encoding/json
 }
 
-// AddFields appends fields to body, a JSON object, and keeps every other byte. If body is not an object, the
-// error is [memory.Invalid].
+// AddFields appends fields to body, a JSON object, and retains every other byte. If body is not an object, it
+// returns [memory.Invalid].
 func AddFields(body []byte, fields ...Field) ([]byte, error) {
-	if err := check(body); err != nil {
+	if err := validate(body); err != nil {
 		return nil, err
 	}
 	root := gjson.ParseBytes(body)
@@ -96,7 +96,7 @@ func AddFields(body []byte, fields ...Field) ([]byte, error) {
 		b.WriteByte(':')
 		b.Write(value)
 	}
-	return splice(body, insert(bytes.LastIndexByte(body, '}'), b.String())), nil
+	return splice(body, insertion(bytes.LastIndexByte(body, '}'), b.String())), nil
 }
 
 // Encode encodes v as JSON without escaping <, > and &.
@@ -110,7 +110,7 @@ func Encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// mustEncode encodes values that can always be encoded: strings, numbers and structs of them.
+// mustEncode encodes values that can always be encoded: strings, numbers and structs of those types.
 func mustEncode(v any) []byte {
 	out, err := Encode(v)
 	if err != nil {

@@ -2,36 +2,36 @@ package chatapi
 
 import "bytes"
 
-// edge finds the ends of a stream's events in pieces of any size. Lines end with LF, CR or both, and events
-// with an empty line. The zero value is at the beginning of a stream.
-type edge struct {
-	inLine bool // the current line has bytes
-	cr     bool // the previous byte was a CR
-	fresh  bool // no byte has followed the end of the last event
+// eventScanner finds the ends of a stream's events in pieces of any size. Lines end with LF, CR or CR LF, and
+// events end with an empty line. The zero value is at the beginning of a stream.
+type eventScanner struct {
+	midLine    bool // the current line has bytes
+	afterCR    bool // the previous byte was a CR
+	afterEvent bool // no byte has followed the end of the last event
 }
 
-// next returns how many bytes of p belong to the current event and whether they end it. An LF in a later piece
-// than its CR counts as a separate event, so that the preceding event need not wait for it.
-func (e *edge) next(p []byte) (n int, end bool) {
+// next returns how many bytes of p belong to the current event and whether they end it. An LF whose CR was in
+// an earlier piece counts as a separate event, so that the preceding event need not wait for it.
+func (e *eventScanner) next(p []byte) (n int, end bool) {
 	for n < len(p) {
 		switch c := p[n]; {
-		case c == '\n' && e.cr:
-			e.cr = false
+		case c == '\n' && e.afterCR:
+			e.afterCR = false
 			n++
-			if e.fresh {
+			if e.afterEvent {
 				return n, true
 			}
 		case c != '\n' && c != '\r':
-			e.inLine, e.cr, e.fresh = true, false, false
+			e.midLine, e.afterCR, e.afterEvent = true, false, false
 			n += lineEnd(p[n:])
-		case e.inLine:
-			e.inLine, e.cr = false, c == '\r'
+		case e.midLine:
+			e.midLine, e.afterCR = false, c == '\r'
 			n++
 		default:
-			e.cr, e.fresh = c == '\r', true
+			e.afterCR, e.afterEvent = c == '\r', true
 			n++
-			if e.cr && n < len(p) && p[n] == '\n' {
-				e.cr = false
+			if e.afterCR && n < len(p) && p[n] == '\n' {
+				e.afterCR = false
 				n++
 			}
 			return n, true
@@ -69,7 +69,6 @@ func eventData(event []byte) (data []byte, ok bool) {
 	return data, ok
 }
 
-// eventName returns the name of an event, "" if it has none.
 func eventName(event []byte) string {
 	for line := range bytes.FieldsFuncSeq(event, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if name, is := bytes.CutPrefix(line, []byte("event:")); is {
@@ -79,20 +78,20 @@ func eventName(event []byte) string {
 	return ""
 }
 
-// Events reads the events of a stream in pieces of any size. It skips events that have no data or are longer
-// than a megabyte. The zero value is ready for use.
+// Events reads the events of a stream in pieces of any size. It skips events without data and events longer
+// than maxEvent. The zero value is ready for use.
 type Events struct {
-	edge  edge
-	event []byte
-	over  bool // the current event is too long
+	scanner eventScanner
+	event   []byte
+	tooLong bool // the current event is longer than maxEvent
 }
 
 // Write takes the next piece and calls yield with the data of each completed event.
 func (e *Events) Write(p []byte, yield func(data []byte)) {
 	for len(p) > 0 {
-		n, end := e.edge.next(p)
-		e.over = e.over || len(e.event)+n > maxEvent
-		if !e.over {
+		n, end := e.scanner.next(p)
+		e.tooLong = e.tooLong || len(e.event)+n > maxEvent
+		if !e.tooLong {
 			e.event = append(e.event, p[:n]...)
 		}
 		p = p[n:]
@@ -102,10 +101,10 @@ func (e *Events) Write(p []byte, yield func(data []byte)) {
 	}
 }
 
-// Flush completes the current event.
+// Flush ends the current event and calls yield with its data.
 func (e *Events) Flush(yield func(data []byte)) {
-	if data, ok := eventData(e.event); ok && !e.over {
+	if data, ok := eventData(e.event); ok && !e.tooLong {
 		yield(data)
 	}
-	e.event, e.over = e.event[:0], false
+	e.event, e.tooLong = e.event[:0], false
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These are limits of a [Stream]; it drops excess data.
+// Limits of a [Stream], which drops excess data.
 const (
 	maxEvent  = 1 << 20 // bytes of one event
 	maxAnswer = 8 << 20 // bytes of text and arguments
@@ -17,17 +17,17 @@ const (
 )
 
 // Stream accumulates the answer of a chat stream from pieces of any size. It never fails: it skips unreadable
-// and excess data.
+// data and data beyond its limits.
 type Stream struct {
-	hear   func(s *Stream, event gjson.Result)
-	events Events
-	done   bool
-	answer Answer
-	text   strings.Builder
-	refuse strings.Builder
-	calls  []*streamCall
-	size   int
-	part   string // in the Responses API: the part of the last text
+	readEvent  func(s *Stream, event gjson.Result)
+	events     Events
+	done       bool
+	answer     Answer
+	text       strings.Builder
+	refusal    strings.Builder
+	calls      []*streamCall
+	totalBytes int
+	lastPart   string // in the Responses API: the part to which the last text belongs
 }
 
 // streamCall is a tool call whose arguments arrive in pieces.
@@ -35,22 +35,22 @@ type streamCall struct {
 	index     int64
 	id, name  string
 	arguments strings.Builder
-	whole     bool // it is complete, but [Stream.Calls] has not returned it yet
+	complete  bool // the call is complete, but [Stream.TakeCalls] has not returned it yet
 }
 
 // Write takes the next piece of the stream. It never fails.
 func (s *Stream) Write(p []byte) (int, error) {
-	s.events.Write(p, s.take)
+	s.events.Write(p, s.readData)
 	return len(p), nil
 }
 
-// take reads the data of an event.
-func (s *Stream) take(data []byte) {
+// readData reads the data of an event.
+func (s *Stream) readData(data []byte) {
 	switch {
 	case strings.TrimSpace(string(data)) == "[DONE]":
 		s.done = true
-	case check(data) == nil:
-		s.hear(s, gjson.ParseBytes(data))
+	case validate(data) == nil:
+		s.readEvent(s, gjson.ParseBytes(data))
 	}
 }
 
@@ -62,16 +62,17 @@ func (s *Stream) Done() bool { return s.done }
 
 // Empty reports whether the answer has no text and no calls so far.
 func (s *Stream) Empty() bool {
-	return s.text.Len() == 0 && s.refuse.Len() == 0 && len(s.calls) == 0
+	return s.text.Len() == 0 && s.refusal.Len() == 0 && len(s.calls) == 0
 }
 
-// Answer returns the answer at the end of a stream. An event that only lacks its empty line counts as complete.
+// Answer returns the answer at the end of a stream. A last event without its final empty line counts as
+// complete.
 func (s *Stream) Answer() Answer {
-	s.events.Flush(s.take)
+	s.events.Flush(s.readData)
 	a := s.answer
 	a.Text = s.text.String()
 	if a.Text == "" {
-		a.Text = s.refuse.String()
+		a.Text = s.refusal.String()
 	}
 	if a.Role == "" {
 		a.Role = memory.RoleAssistant
@@ -81,44 +82,43 @@ func (s *Stream) Answer() Answer {
 	return a
 }
 
-// Calls returns the tool calls completed since the previous Calls, in the form of [Answer.ToolCalls]. Chat
-// completions do not mark calls as complete.
-func (s *Stream) Calls() string {
+// TakeCalls returns the tool calls completed since its previous call, in the form of [Answer.ToolCalls]. It
+// returns none for chat completions, which do not mark calls as complete.
+func (s *Stream) TakeCalls() string {
 	var calls []call
 	for _, c := range s.calls {
-		if c.whole {
-			calls, c.whole = append(calls, call{c.id, c.name, c.arguments.String()}), false
+		if c.complete {
+			calls, c.complete = append(calls, call{c.id, c.name, c.arguments.String()}), false
 		}
 	}
 	return encodeCalls(calls)
 }
 
-// hearChoice reads the part that events of chat completions and completions have in common. It returns the
-// first choice, and false if there is none.
-func (s *Stream) hearChoice(root gjson.Result) (choice gjson.Result, ok bool) {
-	s.answer.readFrame(root)
+// readChoice reads the fields that events of chat completions and completions share. It returns the first
+// choice, and false if there is none.
+func (s *Stream) readChoice(root gjson.Result) (choice gjson.Result, ok bool) {
+	s.answer.readMetadata(root)
 	choice = firstChoice(root)
 	if index := choice.Get("index"); index.Type == gjson.Number && index.Num != 0 {
 		return gjson.Result{}, false
 	}
-	if finish := str(choice.Get("finish_reason")); finish != "" {
-		s.answer.Finish, s.done = finish, true
+	if finish := stringOf(choice.Get("finish_reason")); finish != "" {
+		s.answer.FinishReason, s.done = finish, true
 	}
 	return choice, true
 }
 
-// hearChunk reads one event of a chat completion.
-func (s *Stream) hearChunk(event gjson.Result) {
-	choice, ok := s.hearChoice(event)
+func (s *Stream) readChunk(event gjson.Result) {
+	choice, ok := s.readChoice(event)
 	if !ok {
 		return
 	}
 	delta := choice.Get("delta")
-	if role := str(delta.Get("role")); role != "" {
+	if role := stringOf(delta.Get("role")); role != "" {
 		s.answer.Role = readRole(role)
 	}
-	s.add(&s.text, contentText(delta.Get("content")))
-	s.add(&s.refuse, str(delta.Get("refusal")))
+	s.appendText(&s.text, contentText(delta.Get("content")))
+	s.appendText(&s.refusal, stringOf(delta.Get("refusal")))
 	if calls := delta.Get("tool_calls"); calls.IsArray() {
 		calls.ForEach(func(_, c gjson.Result) bool {
 			s.addCall(c)
@@ -129,17 +129,17 @@ func (s *Stream) hearChunk(event gjson.Result) {
 	}
 }
 
-func (s *Stream) add(to *strings.Builder, text string) {
-	if s.size+len(text) > maxAnswer {
-		s.size = maxAnswer
+func (s *Stream) appendText(to *strings.Builder, text string) {
+	if s.totalBytes+len(text) > maxAnswer {
+		s.totalBytes = maxAnswer
 		return
 	}
-	s.size += len(text)
+	s.totalBytes += len(text)
 	to.WriteString(text)
 }
 
 func (s *Stream) addCall(c gjson.Result) {
-	to := s.call(c.Get("index"), str(c.Get("id")))
+	to := s.call(c.Get("index"), stringOf(c.Get("id")))
 	if to == nil {
 		return
 	}
@@ -151,18 +151,18 @@ func (s *Stream) addFunction(to *streamCall, function gjson.Result) {
 		return
 	}
 	if to.name == "" {
-		to.name = str(function.Get("name"))
+		to.name = stringOf(function.Get("name"))
 	}
 	arguments := function.Get("arguments")
 	if arguments.IsObject() { // some servers send the complete object
-		s.add(&to.arguments, arguments.Raw)
+		s.appendText(&to.arguments, arguments.Raw)
 		return
 	}
-	s.add(&to.arguments, str(arguments))
+	s.appendText(&to.arguments, stringOf(arguments))
 }
 
-// call returns the call that a piece belongs to: by its index or, if the server omits it, a new call for a new
-// id and otherwise the last call. It returns nil past the limit.
+// call returns the call to which a piece belongs: by its index or, without an index, a new call for a new id
+// and otherwise the last call. It returns nil past maxCalls.
 func (s *Stream) call(index gjson.Result, id string) *streamCall {
 	if c := s.callAt(index); c != nil {
 		c.id = cmp.Or(c.id, id)
@@ -182,7 +182,7 @@ func (s *Stream) call(index gjson.Result, id string) *streamCall {
 	return c
 }
 
-// toolCalls encodes the calls like those of a message.
+// toolCalls encodes the calls in the format of [Answer.ToolCalls].
 func (s *Stream) toolCalls() string {
 	var calls []call
 	for _, c := range s.calls {

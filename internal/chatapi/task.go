@@ -10,14 +10,14 @@ import (
 )
 
 // FrontEndTask reports whether a request is a client's own task, which belongs to no conversation: a title,
-// tags, follow-up questions, a search query or a summary of a conversation. Its system message or last user
-// message then begins like a task ([utterance.IsTask]), or its only user message is such an instruction with a
-// quoted conversation. A person's request for a title does not count.
+// tags, follow-up questions, a search query or a summary of a conversation. Either its system message or last
+// user message begins like a task ([utterance.IsClientTask]), or its only user message is such an instruction with
+// a quoted conversation. A person's request for a title does not count.
 func FrontEndTask(c *Chat) bool {
 	order, quoted := "", ""
 	last := c.LastUser()
 	for i, m := range c.Messages {
-		if (i == last || m.Role == memory.RoleSystem && len(c.Messages) <= 3) && utterance.IsTask(m.Text) {
+		if (i == last || m.Role == memory.RoleSystem && len(c.Messages) <= 3) && utterance.IsClientTask(m.Text) {
 			return true
 		}
 	}
@@ -34,40 +34,39 @@ func FrontEndTask(c *Chat) bool {
 	if strings.Contains(quoted, "<chat_history>") && strings.Contains(quoted, "</chat_history>") {
 		return true // the instruction may be in any language
 	}
-	front := strings.ToLower(clipped(quoted, frontSize))
+	front := strings.ToLower(truncated(quoted, taskPrefixSize))
 	if strings.HasPrefix(strings.TrimSpace(front), "### task:") {
-		return sections.MatchString(quoted)
+		return taskSections.MatchString(quoted)
 	}
-	ordered := orders.MatchString(front) || orders.MatchString(strings.ToLower(clipped(order, frontSize)))
+	ordered := taskOrders.MatchString(front) || taskOrders.MatchString(strings.ToLower(truncated(order, taskPrefixSize)))
 	return ordered && transcript.MatchString(quoted)
 }
 
-// FromSubagent reports whether a message marks the request as a sub-agent's
-// ([utterance.IsSubagent]).
+// FromSubagent reports whether a message marks the request as a sub-agent's ([utterance.IsFromSubagent]).
 func FromSubagent(c *Chat) bool {
 	return slices.ContainsFunc(c.Messages, func(m Message) bool {
-		return (m.Role == memory.RoleSystem || m.Role == memory.RoleUser) && utterance.IsSubagent(m.Text)
+		return (m.Role == memory.RoleSystem || m.Role == memory.RoleUser) && utterance.IsFromSubagent(m.Text)
 	})
 }
 
-// frontSize is the number of bytes of a message in which the instruction of a task is searched: front ends put
-// it into the first sentences.
-const frontSize = 400
+// taskPrefixSize is the number of bytes of a message in which the instruction of a task is searched: front
+// ends put it into the first sentences.
+const taskPrefixSize = 400
 
 var (
-	// sections matches front ends' headings for quoted conversations. People write headings too, but not these.
-	sections = lazy.Compile(`(?i)<chat_history>|### chat history|<type>[^<]*</type>\s*<text>`)
+	// taskSections matches front ends' headings for quoted conversations, which people do not write.
+	taskSections = lazy.Compile(`(?i)<chat_history>|### chat history|<type>[^<]*</type>\s*<text>`)
 
 	// transcript matches a quoted conversation.
 	transcript = lazy.Compile(`(?i)<chat_history>|<conversation>|(?m:^\W*(conversation|chat history)\W*$)|(?ms:^\W*(user|human)\W*:.*^\W*(assistant|ai|bot|model)\W*:)`)
 
-	// orders matches a request for a title, tags or follow-ups of limited length.
-	orders = lazy.Compile(`(?s)\b(generate|create|provide|write|suggest|summari[sz]e|come up with|give)\b.{0,120}` +
+	// taskOrders matches a request for a title, tags or follow-ups of limited length.
+	taskOrders = lazy.Compile(`(?s)\b(generate|create|provide|write|suggest|summari[sz]e|come up with|give)\b.{0,120}` +
 		`(\b(concise|short|brief)\b.{0,60}\b(title|header|phrase|name|topic)\b|\btitle\b.{0,60}\b(words?|characters) or (less|fewer)\b|\btitle\b.{0,60}\b\d words\b|\b\d+ (broad |general |relevant )*tags\b|\bfollow-up questions\b)`)
 )
 
-// clipped returns the first n bytes of s, rounded down to whole characters.
-func clipped(s string, n int) string {
+// truncated returns the first n bytes of s, rounded down to whole characters.
+func truncated(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -15,7 +15,7 @@ func TestTheAddressOfAServerMayBeItsURL(t *testing.T) {
 	t.Setenv("LOCI_DATA", t.TempDir())
 	s := newStandIn(t, map[string]any{"GET /api/memory": client.Memories{Memories: []client.Memory{{ID: "f1", Content: "User plays the oboe", Status: memory.Active}}}})
 	run := func(args ...string) (string, error) {
-		cmd := root()
+		cmd := newRootCommand()
 		var out strings.Builder
 		cmd.SetOut(&out)
 		cmd.SetErr(&out)

@@ -22,14 +22,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func backups(g *global) *cobra.Command {
+func newBackupCommand(g *sharedState) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Copy the memory of all users into one file; a server may be running",
-		Long: "Write a consistent copy of the memory of all users to one file: the database, the vault and the\n" +
-			"settings that were set, without secrets. A running server keeps working. FILE appears only when it is complete and verified.\n" +
-			"FILE is not encrypted: protect it like the memory itself. loci users erase lists the backups that still contain the erased text.\n\n" +
+		Long: "Write a consistent copy of the database, the vault and the changed settings, without secrets, to one file. It has the memory of all users.\n" +
+			"A running server keeps working. FILE appears only when it is complete and verified.\n" +
+			"FILE is not encrypted: protect it like the data folder. loci users erase lists the backups that still contain the erased text.\n\n" +
 			"Back up memory on a PostgreSQL server with its own tool: pg_dump --format=custom --file=loci.dump ADDRESS.",
 		Example: "  loci backup memory.zip\n  loci backup /backup/loci-$(date +%F).zip --json",
 		Args:    cobra.ExactArgs(1),
@@ -41,236 +41,238 @@ func backups(g *global) *cobra.Command {
 			if info, err := os.Stat(path); err == nil && info.IsDir() {
 				return memory.Errorf(memory.Invalid, "%s is a folder; give a file name", path)
 			}
-			if err := writable(path, force); err != nil {
+			if err := checkWritable(path, force); err != nil {
 				return err
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				return show(g, cmd, func(out printer, done backedUp) {
-					fmt.Fprintf(out, "%s  %s, of %s\n", done.Path, size(done.Bytes), when(done.At))
-					held(out, done.Manifest)
-				})(g.backUp(ctx, c, path, cmd.ErrOrStderr()))
+				return printAnswer(g, cmd, func(out printer, result backupResult) {
+					fmt.Fprintf(out, "%s  %s, of %s\n", result.Path, formatSize(result.Bytes), formatTime(result.ContentAt))
+					printContents(out, result.Manifest)
+				})(g.writeBackup(ctx, c, path, cmd.ErrOrStderr()))
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite FILE if it exists")
-	return g.withJSON(cmd)
+	return g.withJSONFlag(cmd)
 }
 
-// backedUp describes a finished backup.
-type backedUp struct {
+// backupResult describes a finished backup.
+type backupResult struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
 	backup.Manifest
 }
 
-// backUp requests a backup and stores it at path once it is complete and verified. It refuses an
-// empty backup of a data folder without a server, so that a scheduled job with a wrong folder or
-// address does not overwrite a good backup.
-func (g *global) backUp(ctx context.Context, c *client.Client, path string, progress io.Writer) (out backedUp, err error) {
-	half := path + ".half"
-	f, err := fresh(half)
+// writeBackup requests a backup and stores it at path once it is complete and verified. It refuses to
+// back up an empty data folder without a server: a scheduled job with a wrong folder or address must
+// not overwrite a good backup.
+func (g *sharedState) writeBackup(ctx context.Context, c *client.Client, path string, progressOut io.Writer) (result backupResult, err error) {
+	partial := path + ".half"
+	f, err := createPrivate(partial)
 	if err != nil {
-		return out, fmt.Errorf("cannot write to %s: %w", filepath.Dir(path), cause(err))
+		return result, fmt.Errorf("cannot write to %s: %w", filepath.Dir(path), withoutPath(err))
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(half) // the caller gets the first error
+			_ = os.Remove(partial) // the function returns the first error
 		}
 	}()
 	stream, size, err := c.Backup(ctx, client.BackupQuery{To: path})
 	if err != nil {
-		return out, errors.Join(err, f.Close())
+		return result, errors.Join(err, f.Close())
 	}
-	shown := progressOn(progress)
-	defer shown.end()
-	n, err := io.Copy(f, shown.reading(stream, "backed up", size))
+	bar := newProgressLine(progressOut)
+	defer bar.clear()
+	written, err := io.Copy(f, bar.countReads(stream, "backed up", size))
 	err = errors.Join(err, stream.Close(), f.Sync(), f.Close())
-	if err == nil && size >= 0 && n != size {
+	if err == nil && size >= 0 && written != size {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return out, fmt.Errorf("take the backup: %w", err)
+		return result, fmt.Errorf("write the backup: %w", err)
 	}
-	m, err := backup.Check(ctx, half, "", shown.of("checked"))
+	manifest, err := backup.Check(ctx, partial, "", bar.bytesOf("checked"))
 	if err != nil {
-		return out, fmt.Errorf("check the backup: %w", err)
+		return result, fmt.Errorf("check the backup: %w", err)
 	}
-	if g.alone && tallyOf(m.Counts) == "nothing" {
-		return out, memory.Errorf(memory.NotFound, "no server answers, and the data folder has no memory; choose the server with --addr or the folder with --data")
+	if g.standalone && formatCounts(manifest.Counts) == "nothing" {
+		return result, memory.Errorf(memory.NotFound, "no server answers, and the data folder has no memory; choose the server with --addr or the folder with --data")
 	}
-	if err := os.Rename(half, path); err != nil {
-		return out, err
+	if err := os.Rename(partial, path); err != nil {
+		return result, err
 	}
-	return backedUp{path, n, m}, disk.SyncFolder(filepath.Dir(path))
+	return backupResult{path, written, manifest}, disk.SyncFolder(filepath.Dir(path))
 }
 
-// fresh creates a file that only its owner can read, and replaces an earlier file at that path.
-func fresh(path string) (*os.File, error) {
+// createPrivate creates a file that only its owner can read, and replaces an earlier file at path.
+func createPrivate(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// held writes the contents of a backup, as counts.
-func held(w io.Writer, m backup.Manifest) { fmt.Fprintf(w, "  contents   %s\n", tallyOf(m.Counts)) }
+// printContents writes how many records of each kind a backup has.
+func printContents(w io.Writer, manifest backup.Manifest) {
+	fmt.Fprintf(w, "  contents   %s\n", formatCounts(manifest.Counts))
+}
 
-// tallyOf lists the count of each kind, sorted by kind.
-func tallyOf[N int | int64](counts map[string]N) string {
+// formatCounts lists the number of records of each kind, sorted by kind.
+func formatCounts[N int | int64](counts map[string]N) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		if n := counts[kind]; n > 0 {
-			parts = append(parts, many(int(n), kind))
+			parts = append(parts, countOf(int(n), kind))
 		}
 	}
 	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
-// many returns a number with its noun; kinds is the plural of the noun.
-func many(n int, kinds string) string {
-	if kinds == "profile" {
-		kinds = "profile entries"
+// countOf returns a number with its noun; plural is the noun's plural.
+func countOf(n int, plural string) string {
+	if plural == "profile" {
+		plural = "profile entries"
 	}
-	if stem, ok := strings.CutSuffix(kinds, "ies"); ok && n == 1 {
-		kinds = stem + "y"
+	if stem, ok := strings.CutSuffix(plural, "ies"); ok && n == 1 {
+		plural = stem + "y"
 	}
 	if n == 1 {
-		kinds = strings.TrimSuffix(kinds, "s")
+		plural = strings.TrimSuffix(plural, "s")
 	}
-	return fmt.Sprintf("%d %s", n, kinds)
+	return fmt.Sprintf("%d %s", n, plural)
 }
 
-func restore(g *global) *cobra.Command {
+func newRestoreCommand(g *sharedState) *cobra.Command {
 	var check, replace bool
 	var identity string
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore the memory of a backup into the data folder",
-		Long: "Restore the memory of a backup into the data folder, and into the vault if there is one. FILE is read and checked completely before\n" +
-			"anything changes. If the restore is interrupted, either nothing has changed or the next start completes it. Stop the server of the folder first.\n" +
+		Long: "Restore the memory of a backup into the data folder, and into the vault if there is one. Stop the server of the folder first.\n" +
+			"FILE is checked completely before anything changes. If the restore is interrupted, either nothing has changed or the next start completes it.\n" +
 			"FILE may be encrypted (--identity). Copy a backup from S3 to a local file first.\n" +
-			"A folder that already has memory is refused. With --replace its content is moved to another folder, which the output names, and never deleted.\n" +
+			"The command refuses a folder that already has memory. With --replace it moves the existing files to another folder, and prints its name.\n" +
 			"Users who were erased after the backup exist again: erase them again. API keys that were removed after the backup are valid again.",
 		Example: "  loci restore memory.zip\n  loci restore memory.zip --data /var/lib/loci --replace\n  loci restore --check memory.zip\n" +
 			"  loci restore /backup/loci-2026-11-22T02-14-36Z.zip.age --identity key.txt",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			shown := progressOn(cmd.ErrOrStderr())
+			bar := newProgressLine(cmd.ErrOrStderr())
 			if check {
-				m, err := backup.Check(cmd.Context(), args[0], identity, shown.of("checked"))
-				shown.end()
-				return show(g, cmd, func(out printer, m backup.Manifest) {
-					fmt.Fprintf(out, "%s is complete and valid: a backup of %s, by loci %s\n", args[0], when(m.At), m.Loci)
-					held(out, m)
-				})(m, err)
+				manifest, err := backup.Check(cmd.Context(), args[0], identity, bar.bytesOf("checked"))
+				bar.clear()
+				return printAnswer(g, cmd, func(out printer, manifest backup.Manifest) {
+					fmt.Fprintf(out, "%s is complete and valid: a backup of %s, by loci %s\n", args[0], formatTime(manifest.ContentAt), manifest.LociVersion)
+					printContents(out, manifest)
+				})(manifest, err)
 			}
-			c, err := g.load(cmd)
+			cfg, err := g.loadConfig(cmd)
 			if err != nil {
 				return err
 			}
-			done, err := backup.Restore(cmd.Context(), c, args[0], backup.RestoreOptions{Replace: replace, Identity: identity, Report: shown.of("restored")})
-			shown.end()
-			return show(g, cmd, printer.restored)(done, err)
+			result, err := backup.Restore(cmd.Context(), cfg, args[0], backup.RestoreOptions{Replace: replace, Identity: identity, Report: bar.bytesOf("restored")})
+			bar.clear()
+			return printAnswer(g, cmd, printer.printRestored)(result, err)
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "only check whether FILE is complete, and show its contents")
-	cmd.Flags().BoolVar(&replace, "replace", false, "move existing memory aside instead of refusing")
+	cmd.Flags().BoolVar(&replace, "replace", false, "move existing memory to another folder instead of refusing")
 	cmd.Flags().StringVar(&identity, "identity", "", "file with age identities (private keys), for an encrypted backup")
 	cmd.MarkFlagsMutuallyExclusive("check", "replace")
-	return g.withJSON(cmd)
+	return g.withJSONFlag(cmd)
 }
 
-func (s printer) restored(done backup.Restored) {
-	fmt.Fprintf(s, "restored into %s: a backup of %s\n", done.Data, when(done.At))
-	held(s, done.Manifest)
-	if done.Vault != "" {
-		fmt.Fprintf(s, "  vault      %s\n", done.Vault)
+func (s printer) printRestored(result backup.RestoreResult) {
+	fmt.Fprintf(s, "restored into %s: a backup of %s\n", result.DataFolder, formatTime(result.ContentAt))
+	printContents(s, result.Manifest)
+	if result.VaultFolder != "" {
+		fmt.Fprintf(s, "  vault      %s\n", result.VaultFolder)
 	}
-	for _, path := range done.Aside {
+	for _, path := range result.AsideFolders {
 		fmt.Fprintf(s, "  set aside  %s\n", path)
 	}
-	fmt.Fprintf(s, "  settings   %s, the settings of the backup without secrets, for reference; Loci does not read this file\n", filepath.Join(done.Data, archive.Settings))
+	fmt.Fprintf(s, "  settings   %s, the settings of the backup without secrets, for reference; Loci does not read this file\n", filepath.Join(result.DataFolder, archive.Settings))
 }
 
 // databaseFile is the name of the database file in a data folder.
 const databaseFile = "loci.db"
 
-func migrate(g *global) *cobra.Command {
+func newMigrateCommand(g *sharedState) *cobra.Command {
 	var from, to string
 	var check, schema bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Copy the memory of all users into another database, or check its schema",
-		Long: "Copy everything from one database into an empty database. SQLite, PostgreSQL and MongoDB can be the source and the target. Ids, versions,\n" +
-			"history, vectors and jobs are copied unchanged. Stop all servers of both databases first. If the copy is interrupted, run the same command again\n" +
-			"to continue; Loci does not open an incomplete target. The data of each user is read again from both databases and compared by\n" +
-			"checksum. The source is not changed.\n\n" +
-			"An address is sqlite:PATH (a file or a data folder), postgres://user@host:5432/database or mongodb://host/database. Avoid passwords on\n" +
-			"the command line: Loci reads PGPASSWORD and ~/.pgpass. Without --to (or --from) the address is the setting store, for example from LOCI_STORE.",
+		Long: "Copy everything from one database into an empty database. SQLite, PostgreSQL and MongoDB can be the source and the target.\n" +
+			"Ids, versions, history, vectors and jobs are copied unchanged. Stop all servers of both databases first.\n" +
+			"To continue an interrupted copy, run the same command again; Loci does not open an incomplete target.\n" +
+			"After the copy, Loci reads the data of each user from both databases and compares checksums. The source is not changed.\n\n" +
+			"An address is sqlite:PATH (a file or a data folder), postgres://user@host:5432/database or mongodb://host/database. Avoid passwords in\n" +
+			"addresses: Loci reads PGPASSWORD and ~/.pgpass. Without --to (or --from) the address is the setting store, for example from LOCI_STORE.",
 		Example: "  loci migrate --from sqlite:~/.loci --to postgres://loci@db.example.com/loci\n" +
 			"  loci migrate --from postgres://loci@db.example.com/loci --to sqlite:/var/lib/loci/loci.db\n" +
 			"  loci migrate --from sqlite:~/.loci --to mongodb://db.example.com/loci",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := g.load(cmd)
+			config, err := g.loadConfig(cmd)
 			if err != nil {
 				return err
 			}
 			if check || schema {
-				return schemaOf(cmd, config, schema)
+				return checkSchema(cmd, config, schema)
 			}
 			if from == "" && to == "" {
 				return memory.Errorf(memory.Invalid, "give --from, --to, or both")
 			}
-			bar := progressOn(cmd.ErrOrStderr())
-			var ends [2]string
+			bar := newProgressLine(cmd.ErrOrStderr())
+			var addresses [2]string
 			for i, address := range []string{from, to} {
-				if ends[i], err = databaseAddress(config, cmp.Or(address, string(config.Store))); err != nil {
+				if addresses[i], err = databaseAddress(config, cmp.Or(address, string(config.Store))); err != nil {
 					return fmt.Errorf("%s: %w", []string{"from", "to"}[i], err)
 				}
 			}
-			moved, err := backup.Migrate(cmd.Context(), ends[0], ends[1], func(m backup.Moving) {
-				bar.count("users copied", int64(m.Users), int64(m.Of))
+			result, err := backup.Migrate(cmd.Context(), addresses[0], addresses[1], func(progress backup.MigrateProgress) {
+				bar.showCount("users copied", int64(progress.Users), int64(progress.TotalUsers))
 			})
-			bar.end()
-			return show(g, cmd, func(out printer, moved backup.Moved) {
-				fmt.Fprintf(out, "%d users, %d rows: source and target are equal\n", moved.Owners, moved.Rows)
-				if moved.Before > 0 {
-					fmt.Fprintf(out, "%d rows were already in the target\n", moved.Before)
+			bar.clear()
+			return printAnswer(g, cmd, func(out printer, result backup.MigrateResult) {
+				fmt.Fprintf(out, "%d users, %d rows: source and target are equal\n", result.Owners, result.Rows)
+				if result.RowsBefore > 0 {
+					fmt.Fprintf(out, "%d rows were already in the target\n", result.RowsBefore)
 				}
-			})(moved, err)
+			})(result, err)
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "address of the source database (default: the setting store)")
 	cmd.Flags().StringVar(&to, "to", "", "address of the target database (default: the setting store)")
 	cmd.Flags().BoolVar(&check, "check", false, "check whether a server start would change the schema of the database (setting store); exit status 1 if it would")
-	cmd.Flags().BoolVar(&schema, "schema", false, "update that schema and exit, before servers of a new version start")
-	return g.withJSON(cmd)
+	cmd.Flags().BoolVar(&schema, "schema", false, "update the schema of the database (setting store) and exit; run it before servers of a new version start")
+	return g.withJSONFlag(cmd)
 }
 
-// schemaOf prints the version of the database's schema. If upgrade is set it updates the schema first.
-func schemaOf(cmd *cobra.Command, c config.Config, upgrade bool) error {
-	at, err := databaseAddress(c, string(c.Store))
+// checkSchema prints the version of the database's schema. If upgrade is set, it updates the schema first.
+func checkSchema(cmd *cobra.Command, cfg config.Config, upgrade bool) error {
+	address, err := databaseAddress(cfg, string(cfg.Store))
 	if err != nil {
 		return err
 	}
-	is, newest, err := backup.Schema(cmd.Context(), at, upgrade)
+	current, newest, err := backup.Schema(cmd.Context(), address, upgrade)
 	switch {
 	case err != nil:
 		return err
-	case is < newest:
-		return memory.Errorf(memory.Conflict, "the database schema has version %d; the next server start or loci migrate --schema updates it to version %d", is, newest)
-	case is > newest:
-		return memory.Errorf(memory.Unavailable, "the database schema has version %d, but this program supports only versions up to %d; use a newer version of loci", is, newest)
+	case current < newest:
+		return memory.Errorf(memory.Conflict, "the database schema has version %d; the next server start or loci migrate --schema updates it to version %d", current, newest)
+	case current > newest:
+		return memory.Errorf(memory.Unavailable, "the database schema has version %d, but this program supports only versions up to %d; use a newer version of loci", current, newest)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "the database schema is up to date: version %d\n", is)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "the database schema is up to date: version %d\n", current)
 	return err
 }
 
-// databaseAddress completes an address: sqlite addresses get the full path of the database file.
-func databaseAddress(config config.Config, address string) (string, error) {
+// databaseAddress completes an address: an sqlite address gets the full path of the database file.
+func databaseAddress(cfg config.Config, address string) (string, error) {
 	if address == "sqlite" {
-		dir, err := config.DataDir()
+		dir, err := cfg.DataDir()
 		return "sqlite:" + filepath.Join(dir, databaseFile), err
 	}
 	path, isFile := strings.CutPrefix(address, "sqlite:")

@@ -43,7 +43,7 @@ func TestBackupIsThereWholeOrNotAtAll(t *testing.T) {
 			path := filepath.Join(dir, "b.zip")
 			noError(t)(os.WriteFile(path, []byte("before"), 0o600))
 			noError(t)(os.WriteFile(path+".half", []byte("left by one that was killed"), 0o644))
-			cmd := root()
+			cmd := newRootCommand()
 			cmd.SetOut(t.Output())
 			cmd.SetErr(t.Output())
 			cmd.SetArgs([]string{"backup", path, "--force", "--addr", strings.TrimPrefix(server.URL, "http://")})
@@ -83,7 +83,7 @@ func TestBackupTakesNoFoldersOrDevicesPlace(t *testing.T) {
 	}
 	defer l.Close() //nolint:errcheck // nobody came
 	for _, args := range [][]string{{"backup", dir}, {"backup", socket}, {"export", socket}} {
-		cmd := root()
+		cmd := newRootCommand()
 		cmd.SetOut(t.Output())
 		cmd.SetErr(t.Output())
 		cmd.SetArgs(append(args, "--force", "--data", data, "--addr", "127.0.0.1:1"))

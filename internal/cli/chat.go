@@ -13,28 +13,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func chat(g *global) *cobra.Command {
+func newChatCommand(g *sharedState) *cobra.Command {
 	var id, model string
 	cmd := &cobra.Command{
 		Use:   "chat [MESSAGE]",
 		Short: "Talk to a model that remembers",
-		Long: "Chat with a model in the terminal. The memories that Loci recalls for a message are shown before the reply. With MESSAGE the command\n" +
-			"sends that message, prints the reply and exits. These lines control the chat:\n\n" + chatHelp,
+		Long: "Chat with a model in the terminal. The memories that Loci recalls for a message are shown before the reply.\n" +
+			"With MESSAGE the command sends that message, prints the reply and exits. These lines control the chat:\n\n" + chatHelp,
 		Example: "  loci chat\n  loci chat \"What am I allergic to?\"\n  loci chat --chat 0199c5d1-… --model llama3.2",
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			if err := completeChatID(ctx, c, &id); err != nil {
 				return err
 			}
-			t := &chatting{client: c, out: newPrinter(cmd.OutOrStdout()), chat: id, model: model}
+			t := &terminalChat{client: c, out: newPrinter(cmd.OutOrStdout()), chatID: id, model: model}
 			if len(args) > 0 {
-				return t.say(ctx, strings.Join(args, " "))
+				return t.sendMessage(ctx, strings.Join(args, " "))
 			}
-			return t.converse(ctx, cmd.InOrStdin())
+			return t.handleLines(ctx, cmd.InOrStdin())
 		}),
 	}
 	cmd.Flags().StringVar(&id, "chat", "", "id of a chat to continue (default: a new chat)")
 	cmd.Flags().StringVar(&model, "model", "", "model that answers (default: the server chooses)")
-	g.withUser(cmd)
+	g.withUserFlag(cmd)
 	return cmd
 }
 
@@ -44,20 +44,20 @@ const chatHelp = `  /new            start a new chat
   /quit           exit, as Ctrl-C does
 `
 
-// chatting is the state of a chat in a terminal.
-type chatting struct {
+// terminalChat is the state of a chat in a terminal.
+type terminalChat struct {
 	client *client.Client
 	out    printer
-	chat   string // id of the chat; "" before the first message
+	chatID string // empty before the first message
 	model  string
 }
 
-// converse handles one input line after the other until the input or ctx ends.
-func (t *chatting) converse(ctx context.Context, in io.Reader) error {
-	t.out.line("%s", t.out.in(dim, "Type a message; /help lists the commands."))
-	lines := linesOf(ctx, in)
+// handleLines handles each input line until the input or ctx ends.
+func (t *terminalChat) handleLines(ctx context.Context, in io.Reader) error {
+	t.out.line("%s", t.out.styled(dim, "Type a message; /help lists the commands."))
+	lines := readLines(ctx, in)
 	for {
-		fmt.Fprint(t.out, t.out.in(bold, "> "))
+		fmt.Fprint(t.out, t.out.styled(bold, "> "))
 		line, err := nextLine(ctx, lines)
 		switch {
 		case err != nil:
@@ -68,27 +68,27 @@ func (t *chatting) converse(ctx context.Context, in io.Reader) error {
 		case line == "/quit":
 			return nil
 		}
-		if err := t.take(ctx, line); err != nil && ctx.Err() == nil {
-			t.out.line("%s", t.out.in(red, harmless(err.Error())))
+		if err := t.handleLine(ctx, line); err != nil && ctx.Err() == nil {
+			t.out.line("%s", t.out.styled(red, sanitize(err.Error())))
 		}
 	}
 }
 
-// nextLine returns the next line, trimmed; io.EOF at the end of input.
+// nextLine returns the next line without surrounding spaces, and io.EOF at the end of the input.
 func nextLine(ctx context.Context, lines <-chan string) (string, error) {
 	select {
 	case <-ctx.Done():
 		return "", ctx.Err()
-	case line, more := <-lines:
-		if !more {
+	case line, ok := <-lines:
+		if !ok {
 			return "", io.EOF
 		}
 		return strings.TrimSpace(line), nil
 	}
 }
 
-// linesOf reads lines in a goroutine, since a read from a terminal cannot be cancelled.
-func linesOf(ctx context.Context, in io.Reader) <-chan string {
+// readLines reads lines in a goroutine, because a read from a terminal cannot be cancelled.
+func readLines(ctx context.Context, in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {
 		defer close(lines)
@@ -110,71 +110,71 @@ func linesOf(ctx context.Context, in io.Reader) <-chan string {
 	return lines
 }
 
-// take handles one line of input. A /word that the command does not know is sent as a message,
-// because applications have such commands, too.
-func (t *chatting) take(ctx context.Context, line string) error {
+// handleLine handles one line of input. It sends an unknown /word as a message, because applications
+// behind the server may have commands of that form.
+func (t *terminalChat) handleLine(ctx context.Context, line string) error {
 	words := strings.Fields(line)
 	switch words[0] {
 	case "/new":
-		t.chat = ""
-		t.out.line("%s", t.out.in(dim, "a new chat"))
+		t.chatID = ""
+		t.out.line("%s", t.out.styled(dim, "a new chat"))
 		return nil
 	case "/again":
-		return t.again(ctx)
+		return t.regenerate(ctx)
 	case "/help":
 		fmt.Fprint(t.out, chatHelp)
 		return nil
 	}
-	return t.say(ctx, line)
+	return t.sendMessage(ctx, line)
 }
 
-func (t *chatting) say(ctx context.Context, words string) error {
-	if err := t.begin(ctx); err != nil {
+func (t *terminalChat) sendMessage(ctx context.Context, text string) error {
+	if err := t.ensureChat(ctx); err != nil {
 		return err
 	}
-	return t.hear(func(to client.ChatListener) (client.ChatDone, error) {
-		return t.client.Say(ctx, t.chat, client.SayRequest{Content: words, Model: t.model}, to)
+	return t.printReply(func(listener client.ChatListener) (client.ChatDone, error) {
+		return t.client.Say(ctx, t.chatID, client.SayRequest{Content: text, Model: t.model}, listener)
 	})
 }
 
-func (t *chatting) again(ctx context.Context) error {
-	if t.chat == "" {
-		return memory.Errorf(memory.Invalid, "this chat has no message yet")
+func (t *terminalChat) regenerate(ctx context.Context) error {
+	if t.chatID == "" {
+		return memory.Errorf(memory.Invalid, "this chat has no message yet; type one first")
 	}
-	return t.hear(func(to client.ChatListener) (client.ChatDone, error) {
-		return t.client.Regenerate(ctx, t.chat, client.RegenerateRequest{Model: t.model}, to)
+	return t.printReply(func(listener client.ChatListener) (client.ChatDone, error) {
+		return t.client.Regenerate(ctx, t.chatID, client.RegenerateRequest{Model: t.model}, listener)
 	})
 }
 
-// begin creates a chat on the server if there is none yet.
-func (t *chatting) begin(ctx context.Context) error {
-	if t.chat != "" {
+// ensureChat creates a chat on the server if t has none yet.
+func (t *terminalChat) ensureChat(ctx context.Context) error {
+	if t.chatID != "" {
 		return nil
 	}
-	made, err := t.client.NewChat(ctx, client.NewChat{})
-	t.chat = made.ID
+	created, err := t.client.NewChat(ctx, client.NewChat{})
+	t.chatID = created.ID
 	return err
 }
 
-// shownHits is how many memories are shown before a reply.
-const shownHits = 5
+// maxShownHits is the maximum number of memories shown before a reply.
+const maxShownHits = 5
 
-// hear prints the recalled memories, and then the reply as it arrives.
-func (t *chatting) hear(reply func(client.ChatListener) (client.ChatDone, error)) error {
-	done, err := reply(client.ChatListener{
+// printReply sends a request and prints the recalled memories, then the reply as it arrives.
+func (t *terminalChat) printReply(send func(client.ChatListener) (client.ChatDone, error)) error {
+	done, err := send(client.ChatListener{
 		Memory: func(m client.ChatMemory) {
-			for _, h := range m.Hits[:min(shownHits, len(m.Hits))] {
-				t.out.line("%s", t.out.in(dim, "  remembered: "+brief(h.Content, 100)))
+			for _, h := range m.Hits[:min(maxShownHits, len(m.Hits))] {
+				t.out.line("%s", t.out.styled(dim, "  remembered: "+shorten(h.Content, 100)))
 			}
-			if more := len(m.Hits) - shownHits; more > 0 {
-				t.out.line("%s", t.out.in(dim, fmt.Sprintf("  and %d more", more)))
+			if hidden := len(m.Hits) - maxShownHits; hidden > 0 {
+				t.out.line("%s", t.out.styled(dim, fmt.Sprintf("  and %d more", hidden)))
 			}
 		},
-		Delta: func(d client.ChatDelta) { fmt.Fprint(t.out, harmless(d.Content)) },
+		Delta: func(d client.ChatDelta) { fmt.Fprint(t.out, sanitize(d.Content)) },
 	})
 	t.out.line("")
 	if err == nil && done.Answer == nil {
-		t.out.line("%s", t.out.in(dim, "  (this exchange was not stored)"))
+		t.out.line("%s", t.out.styled(dim, "  (this exchange was not stored)"))
 	}
 	return err
 }

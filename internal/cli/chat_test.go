@@ -15,7 +15,7 @@ import (
 // chatAt runs loci chat on a memory of its own, without a server, and types the lines.
 func chatAt(t *testing.T, ctx context.Context, data string, in io.Reader, args ...string) string {
 	t.Helper()
-	cmd := root()
+	cmd := newRootCommand()
 	var out, said bytes.Buffer
 	cmd.SetIn(in)
 	cmd.SetOut(&out)
@@ -67,8 +67,8 @@ func TestWhoLeavesAChatMidwayLeavesCleanly(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	quiet, _ := io.Pipe() // nothing is typed
-	waiting := &chatting{client: client.New("http://127.0.0.1:1", client.Options{}), out: newPrinter(io.Discard)}
-	if err := waiting.converse(ctx, quiet); err != nil {
+	waiting := &terminalChat{client: client.New("http://127.0.0.1:1", client.Options{}), out: newPrinter(io.Discard)}
+	if err := waiting.handleLines(ctx, quiet); err != nil {
 		t.Errorf("an interrupt while it waits: %v", err)
 	}
 

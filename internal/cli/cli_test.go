@@ -36,7 +36,7 @@ func TestWhatIsWrongIsToldInOnePlainLine(t *testing.T) {
 	if _, err := tryAt(t, file, "sqlite", "list"); err == nil || !strings.Contains(err.Error(), "the data folder "+file+" cannot be used") || !strings.Contains(err.Error(), "--data") {
 		t.Errorf("with a file as the data folder: %v", err)
 	}
-	if _, err := open(t.Context(), config.Config{Addr: "127.0.0.1:99999"}, loci.Options{}, nil); err == nil || !strings.Contains(err.Error(), "--addr") {
+	if _, err := openServer(t.Context(), config.Config{Addr: "127.0.0.1:99999"}, loci.Options{}, nil); err == nil || !strings.Contains(err.Error(), "--addr") {
 		t.Errorf("a port that is none: %v", err)
 	}
 }
@@ -49,7 +49,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space is left"
 // TestWhatCannotBePrintedIsAnError for people as for programs.
 func TestWhatCannotBePrintedIsAnError(t *testing.T) {
 	for _, args := range [][]string{{"list"}, {"list", "--json"}, {"settings"}, {"jobs"}} {
-		cmd := root()
+		cmd := newRootCommand()
 		cmd.SetOut(full{})
 		cmd.SetArgs(append(args, "--addr", "127.0.0.1:1", "--data", t.TempDir()))
 		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "no space is left") {
@@ -71,14 +71,14 @@ func TestServeEndsItsLogWithALine(t *testing.T) {
 		"an unknown setting":   {"--set", "drane=1s"},
 	} {
 		var out strings.Builder
-		cmd := root()
+		cmd := newRootCommand()
 		cmd.SetErr(&out)
 		cmd.SetArgs(append([]string{"serve", "--set", "log.format=json", "--data", t.TempDir()}, set...))
 		err := cmd.ExecuteContext(t.Context())
 		if err == nil {
 			t.Fatalf("%s: it served", name)
 		}
-		tell(&out, err, err.Error(), false)
+		writeError(&out, err, err.Error(), false)
 		var last struct{ Level, Err string }
 		for line := range strings.Lines(out.String()) {
 			if json.Unmarshal([]byte(line), &last) != nil {
@@ -92,20 +92,20 @@ func TestServeEndsItsLogWithALine(t *testing.T) {
 }
 
 func TestAnInterruptedCommandSaysThatAlone(t *testing.T) {
-	all := root()
+	all := newRootCommand()
 	for name, c := range map[string]struct {
 		err  error
 		want string
 	}{
 		"search": {errors.New("something went wrong inside Loci"), "interrupted"},
-		"import": {errBrokenOff, errBrokenOff.Error()},
+		"import": {errInterrupted, errInterrupted.Error()},
 		"serve":  {errors.New("close the database: it cannot be written"), "close the database: it cannot be written"},
 	} {
 		cmd, _, err := all.Find([]string{name})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := stopped(cmd, c.err); got != c.want {
+		if got := interruptMessage(cmd, c.err); got != c.want {
 			t.Errorf("loci %s: %s, want %s", name, got, c.want)
 		}
 	}

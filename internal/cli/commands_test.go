@@ -49,7 +49,7 @@ func newStandIn(t *testing.T, answers map[string]any) *standIn {
 // loci runs a command line against the server.
 func (s *standIn) loci(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	cmd := root()
+	cmd := newRootCommand()
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
@@ -90,9 +90,9 @@ func TestReviewGoesOnWhereSomebodyElseWasQuicker(t *testing.T) {
 	})
 	var out bytes.Buffer
 	c := client.New(s.URL, client.Options{})
-	page := try(waiting(context.Background(), c)).orFail(t)
-	noError(t)(ask(context.Background(), c, strings.NewReader("a\nR\n"), printer{Writer: &out}, page))
-	for _, want := range []string{"not done: f1 is active", "0 decided, 2 wait"} {
+	page := try(pendingFacts(context.Background(), c)).orFail(t)
+	noError(t)(askForJudgements(context.Background(), c, strings.NewReader("a\nR\n"), printer{Writer: &out}, page))
+	for _, want := range []string{"not done: f1 is active", "0 decided, 2 pending"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("printed %s, want %q in it", out.String(), want)
 		}
@@ -108,23 +108,23 @@ func TestQuittingAReviewDecidesNothingMore(t *testing.T) {
 	}}})
 	var out bytes.Buffer
 	c := client.New(s.URL, client.Options{})
-	page, _ := waiting(context.Background(), c)
-	noError(t)(ask(context.Background(), c, strings.NewReader("q\na\n"), printer{Writer: &out}, page))
-	if strings.Contains(out.String(), "2 of 2") || !strings.Contains(out.String(), "0 decided, 2 wait") || len(s.got) != 1 {
+	page, _ := pendingFacts(context.Background(), c)
+	noError(t)(askForJudgements(context.Background(), c, strings.NewReader("q\na\n"), printer{Writer: &out}, page))
+	if strings.Contains(out.String(), "2 of 2") || !strings.Contains(out.String(), "0 decided, 2 pending") || len(s.got) != 1 {
 		t.Errorf("printed %s and sent %q; want nothing after quitting", out.String(), s.got)
 	}
 	nobody, hangUp := io.Pipe() // a terminal at which nobody answers
 	defer hangUp.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := ask(ctx, c, nobody, printer{Writer: &out}, page); !errors.Is(err, context.Canceled) {
+	if err := askForJudgements(ctx, c, nobody, printer{Writer: &out}, page); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v, want that it ends", err)
 	}
 }
 
 func TestMoreDecisionsThanOneRequestTakesAreSentInParts(t *testing.T) {
 	var all []client.Waiting
-	for i := range mostJudged + 1 {
+	for i := range maxJudgements + 1 {
 		all = append(all, client.Waiting{Memory: client.Memory{ID: fmt.Sprint("f", i)}})
 	}
 	s := newStandIn(t, map[string]any{
@@ -156,8 +156,8 @@ func TestSharedFactIsAcceptedAsItIs(t *testing.T) {
 	})
 	var out bytes.Buffer
 	c := client.New(s.URL, client.Options{})
-	page := try(waiting(context.Background(), c)).orFail(t)
-	noError(t)(ask(context.Background(), c, strings.NewReader("e\na\n"), printer{Writer: &out}, page))
+	page := try(pendingFacts(context.Background(), c)).orFail(t)
+	noError(t)(askForJudgements(context.Background(), c, strings.NewReader("e\na\n"), printer{Writer: &out}, page))
 	for _, want := range []string{"shared by user/ana", "against", "The gate is not red", "a accept, r reject, s skip, q quit", "1 decided"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("printed %s, want %q in it", out.String(), want)

@@ -14,37 +14,37 @@ import (
 	"github.com/loci-memory/loci/internal/prompt"
 )
 
-// completed maps a flag or a command to the kind of values that shells complete for it.
-var completed = map[string]string{
+// completionKinds maps a flag or command to the kind of values that shells complete for it.
+var completionKinds = map[string]string{
 	"--profile": "profiles", "--set": "set", "--kind": "kinds", "--status": "statuses", "--core": "core", "--action": "actions", "--run": "runs",
 	"loci settings": "settings", "loci prompts show": "prompts", "loci models verify": "models", "loci models remove": "models", "loci pause": "pauses",
 	"loci keys rotate": "keys", "loci keys remove": "keys", "loci profile": "entries", "loci profile set": "entries", "loci profile remove": "entries",
 }
 
-// values returns the completions of a kind. A completion may have a description after a tab. c is nil
-// if no server answers: a completion opens no data folder.
-func values(ctx context.Context, what string, set config.Config, c *client.Client) (out []string) {
-	switch what {
+// completions returns the completions of a kind, each with an optional description after a tab.
+// The client c is nil if no server answers: a completion opens no data folder.
+func completions(ctx context.Context, kind string, cfg config.Config, c *client.Client) (out []string) {
+	switch kind {
 	case "profiles":
 		return config.Profiles()
 	case "kinds", "statuses", "core":
 		return strings.Fields(map[string]string{
 			"kinds": "fact turn summary all", "statuses": "active pending superseded retired rejected replaced all", "core": "auto always never",
-		}[what])
+		}[kind])
 	case "pauses":
-		return slices.Sorted(maps.Keys(pauses))
+		return slices.Sorted(maps.Keys(pauseTexts))
 	case "prompts":
 		return prompt.Names()
 	case "actions":
-		for _, action := range slices.Sorted(maps.Keys(verbs)) {
+		for _, action := range slices.Sorted(maps.Keys(actionVerbs)) {
 			out = append(out, string(action))
 		}
 	case "set", "settings":
-		for _, s := range set.Shown() {
-			out = append(out, s.Key+map[string]string{"set": "="}[what]+"\t"+s.Doc)
+		for _, s := range cfg.ListSettings() {
+			out = append(out, s.Key+map[string]string{"set": "="}[kind]+"\t"+s.Doc)
 		}
 	case "models":
-		dir, _ := set.ModelsFolder()
+		dir, _ := cfg.ModelsFolder()
 		all, _ := hub.List(dir) // without a folder there are no models
 		for _, m := range all {
 			out = append(out, m.Name)
@@ -53,11 +53,11 @@ func values(ctx context.Context, what string, set config.Config, c *client.Clien
 	if c == nil {
 		return out
 	}
-	switch what { // if the server returns an error, nothing is completed
+	switch kind { // an error of the server means no completions
 	case "keys":
 		all, _ := c.Keys(ctx)
 		for _, k := range all.Keys {
-			out = append(out, k.ID+"\t"+brief(k.Name, 60))
+			out = append(out, k.ID+"\t"+shorten(k.Name, 60))
 		}
 	case "entries":
 		all, _ := c.Profile(ctx)
@@ -67,40 +67,40 @@ func values(ctx context.Context, what string, set config.Config, c *client.Clien
 	case "runs":
 		page, _ := c.Changes(ctx, client.ChangesQuery{Limit: 100})
 		for _, change := range page.Changes {
-			out = append(out, change.Run+"\t"+when(change.CreatedAt)+" "+by(change.Author))
+			out = append(out, change.Run+"\t"+formatTime(change.CreatedAt)+" "+authorText(change.Author))
 		}
 	}
 	return slices.Compact(out)
 }
 
-// offer registers the completions of a command and of its subcommands.
-func (g *global) offer(cmd *cobra.Command) {
-	completing := func(what string) cobra.CompletionFunc {
-		return func(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+// registerCompletions registers the completions of a command and of its subcommands.
+func (g *sharedState) registerCompletions(cmd *cobra.Command) {
+	completionFunc := func(kind string) cobra.CompletionFunc {
+		return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			directive := cobra.ShellCompDirectiveNoFileComp
-			if what == "set" {
+			if kind == "set" {
 				directive |= cobra.ShellCompDirectiveNoSpace
 			}
-			set, err := g.load(cmd)
+			cfg, err := g.loadConfig(cmd)
 			if err != nil {
 				return nil, directive
 			}
 			var c *client.Client
-			if slices.Contains([]string{"keys", "entries", "runs"}, what) { // only a server has them
-				c, _ = g.running(cmd, set)
+			if slices.Contains([]string{"keys", "entries", "runs"}, kind) { // kinds of values that only a server has
+				c, _ = g.runningServer(cmd, cfg)
 			}
-			return slices.DeleteFunc(values(cmd.Context(), what, set, c), func(v string) bool { return !strings.HasPrefix(v, start) }), directive
+			return slices.DeleteFunc(completions(cmd.Context(), kind, cfg, c), func(v string) bool { return !strings.HasPrefix(v, prefix) }), directive
 		}
 	}
-	for place, what := range completed {
-		if flag, is := strings.CutPrefix(place, "--"); is && cmd.LocalFlags().Lookup(flag) != nil {
-			_ = cmd.RegisterFlagCompletionFunc(flag, completing(what)) // the error means that the flag is already registered
+	for name, kind := range completionKinds {
+		if flag, isFlag := strings.CutPrefix(name, "--"); isFlag && cmd.LocalFlags().Lookup(flag) != nil {
+			_ = cmd.RegisterFlagCompletionFunc(flag, completionFunc(kind)) // the error means that the flag is already registered
 		}
 	}
-	if what := completed[cmd.CommandPath()]; what != "" {
-		cmd.ValidArgsFunction = completing(what)
+	if kind := completionKinds[cmd.CommandPath()]; kind != "" {
+		cmd.ValidArgsFunction = completionFunc(kind)
 	}
 	for _, sub := range cmd.Commands() {
-		g.offer(sub)
+		g.registerCompletions(sub)
 	}
 }

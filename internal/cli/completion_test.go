@@ -28,7 +28,7 @@ func TestShellsAreOfferedValues(t *testing.T) {
 		words := strings.Split(line, " ")
 		last := words[len(words)-1]
 		at := []string{"--addr", strings.TrimPrefix(s.URL, "http://")}
-		cmd := root()
+		cmd := newRootCommand()
 		var out strings.Builder
 		cmd.SetOut(&out)
 		cmd.SetErr(&out)

@@ -21,110 +21,110 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// settingsFile is a client's settings file, with the function that adds Loci's entry to its text or removes it.
+// settingsFile is a client's settings file, with a function that adds Loci's entry to the text or removes it.
 type settingsFile struct {
 	path string
 	edit func(text string, remove bool) (string, error)
 }
 
-// errForeign is an entry named loci that connect did not write.
-var errForeign = errors.New("has an entry named loci that loci connect did not write; the entry is not changed")
+// errForeignEntry is the error for an entry named loci that connect did not write.
+var errForeignEntry = errors.New("has an entry named loci that loci connect did not write; the entry is not changed")
 
-var connectable = []string{"claude-code", "codex", "cursor", "opencode", "zed", "openwebui"}
+var clientNames = []string{"claude-code", "codex", "cursor", "opencode", "zed", "openwebui"}
 
-func connectTo(g *global) *cobra.Command {
+func newConnectCommand(g *sharedState) *cobra.Command {
 	var yes, remove bool
 	cmd := &cobra.Command{
 		Use:   "connect CLIENT",
 		Short: "Add Loci to the settings of a client, or remove it",
-		Long: "Show the changes to a client's settings files; --yes writes them. Claude Code and Codex get the MCP server and hooks, which add\n" +
-			"memory to each prompt and record the conversation. Cursor, opencode and Zed get the MCP server. For Open WebUI the command\n" +
-			"prints the variables to set. The written commands repeat --addr, --data, --config and --user of this command line, but\n" +
-			"never a key. --remove removes what loci connect wrote. The rest of the files is not changed.\n\n" +
-			"CLIENT is one of " + strings.Join(connectable, ", ") + ".",
+		Long: "Show the changes to a client's settings files; --yes writes them. Cursor, opencode and Zed get the MCP server.\n" +
+			"Claude Code and Codex also get hooks, which add memory to each prompt and record the conversation.\n" +
+			"For Open WebUI the command prints the variables to set. The written entries repeat --addr, --data, --config and --user of\n" +
+			"this command line, but never a key. --remove removes the entries of loci connect. Other entries are not changed.\n\n" +
+			"CLIENT is one of " + strings.Join(clientNames, ", ") + ".",
 		Example: "  loci connect claude-code\n  loci connect claude-code --yes\n  loci connect codex --remove --yes",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "openwebui" {
-				return g.aboutOpenWebUI(cmd)
+				return g.printOpenWebUI(cmd)
 			}
 			files, err := g.settingsFiles(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			return connectFiles(newPrinter(cmd.OutOrStdout()), args[0], files, remove, yes)
+			return editFiles(newPrinter(cmd.OutOrStdout()), args[0], files, remove, yes)
 		},
 	}
-	g.withUser(cmd)
+	g.withUserFlag(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "write the files")
-	cmd.Flags().BoolVar(&remove, "remove", false, "remove what loci connect wrote")
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove the entries that loci connect wrote")
 	return cmd
 }
 
 // settingsFiles returns the settings files of a client.
-func (g *global) settingsFiles(cmd *cobra.Command, name string) ([]settingsFile, error) {
+func (g *sharedState) settingsFiles(cmd *cobra.Command, client string) ([]settingsFile, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return nil, err
 	}
-	self, err := ownPath()
+	selfPath, err := executablePath()
 	if err != nil {
 		return nil, err
 	}
-	flags, err := g.passedOn(cmd)
+	flags, err := g.repeatedFlags(cmd)
 	if err != nil {
 		return nil, err
 	}
-	mcp, hook := append([]string{"mcp"}, flags...), shellLine(append([]string{self, hookName}, flags...))
-	hooks := editJSON(hookEntry("UserPromptSubmit", hook, self), hookEntry("Stop", hook, self))
+	mcp, hook := append([]string{"mcp"}, flags...), shellLine(append([]string{selfPath, hookName}, flags...))
+	hooks := editJSON(hookEntry("UserPromptSubmit", hook, selfPath), hookEntry("Stop", hook, selfPath))
 	config := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config"))
 	type server struct {
 		Type    string   `json:"type,omitempty"`
 		Command string   `json:"command"`
 		Args    []string `json:"args"`
 	}
-	switch name {
+	switch client {
 	case "claude-code":
 		dir, state := filepath.Join(home, ".claude"), filepath.Join(home, ".claude.json")
-		if own := os.Getenv("CLAUDE_CONFIG_DIR"); own != "" {
-			dir, state = own, filepath.Join(own, ".claude.json")
+		if configured := os.Getenv("CLAUDE_CONFIG_DIR"); configured != "" {
+			dir, state = configured, filepath.Join(configured, ".claude.json")
 		}
 		return []settingsFile{
 			{filepath.Join(dir, "settings.json"), hooks},
-			{state, editJSON(serverEntry("mcpServers", server{"stdio", self, mcp}, self))},
+			{state, editJSON(serverEntry("mcpServers", server{"stdio", selfPath, mcp}, selfPath))},
 		}, nil
 	case "codex":
 		dir := cmp.Or(os.Getenv("CODEX_HOME"), filepath.Join(home, ".codex"))
 		return []settingsFile{
 			{filepath.Join(dir, "hooks.json"), hooks},
-			{filepath.Join(dir, "config.toml"), tomlEdit(self, mcp)},
+			{filepath.Join(dir, "config.toml"), tomlEdit(selfPath, mcp)},
 		}, nil
 	case "cursor":
-		return []settingsFile{{filepath.Join(home, ".cursor", "mcp.json"), editJSON(serverEntry("mcpServers", server{"", self, mcp}, self))}}, nil
+		return []settingsFile{{filepath.Join(home, ".cursor", "mcp.json"), editJSON(serverEntry("mcpServers", server{"", selfPath, mcp}, selfPath))}}, nil
 	case "opencode":
 		path := filepath.Join(config, "opencode", "opencode.json")
 		if _, err := os.Stat(path + "c"); err == nil {
 			path += "c"
 		}
-		local := map[string]any{"type": "local", "command": append([]string{self}, mcp...)}
-		return []settingsFile{{path, editJSON(serverEntry("mcp", local, self))}}, nil
+		local := map[string]any{"type": "local", "command": append([]string{selfPath}, mcp...)}
+		return []settingsFile{{path, editJSON(serverEntry("mcp", local, selfPath))}}, nil
 	case "zed":
 		dir := filepath.Join(config, "zed")
 		if runtime.GOOS == "windows" {
 			dir = filepath.Join(os.Getenv("APPDATA"), "Zed")
 		}
-		return []settingsFile{{filepath.Join(dir, "settings.json"), editJSON(serverEntry("context_servers", server{"", self, mcp}, self))}}, nil
+		return []settingsFile{{filepath.Join(dir, "settings.json"), editJSON(serverEntry("context_servers", server{"", selfPath, mcp}, selfPath))}}, nil
 	}
-	return nil, memory.Errorf(memory.Invalid, "unknown client %q; valid: %s", name, strings.Join(connectable, ", "))
+	return nil, memory.Errorf(memory.Invalid, "unknown client %q; valid: %s", client, strings.Join(clientNames, ", "))
 }
 
-// passedOn returns the flags of this command line that the written commands repeat.
-func (g *global) passedOn(cmd *cobra.Command) ([]string, error) {
+// repeatedFlags returns the flags of this command line that the written entries repeat.
+func (g *sharedState) repeatedFlags(cmd *cobra.Command) ([]string, error) {
 	var out []string
 	for _, f := range []struct {
 		name, value string
 		path        bool
-	}{{"addr", *g.flags["addr"], false}, {"data", *g.flags["data"], true}, {"config", g.config, true}, {"user", g.user, false}} {
+	}{{"addr", *g.flags["addr"], false}, {"data", *g.flags["data"], true}, {"config", g.configFile, true}, {"user", g.user, false}} {
 		if !cmd.Flags().Changed(f.name) {
 			continue
 		}
@@ -140,26 +140,26 @@ func (g *global) passedOn(cmd *cobra.Command) ([]string, error) {
 	return out, nil
 }
 
-// ownPath returns the path of this program. It prefers the entry of PATH that is the same file,
+// executablePath returns the path of this program. It prefers a link in PATH to the same file,
 // because a package manager keeps that link across updates.
-func ownPath() (string, error) {
-	self, err := os.Executable()
+func executablePath() (string, error) {
+	selfPath, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	here, err := os.Stat(self)
+	selfInfo, err := os.Stat(selfPath)
 	if err != nil {
 		return "", err
 	}
 	if onPath, err := exec.LookPath("loci"); err == nil {
-		if there, err := os.Stat(onPath); err == nil && os.SameFile(here, there) {
+		if pathInfo, err := os.Stat(onPath); err == nil && os.SameFile(selfInfo, pathInfo) {
 			return filepath.Abs(onPath)
 		}
 	}
-	return self, nil
+	return selfPath, nil
 }
 
-// plainWord matches a word that a shell needs no quotes for.
+// plainWord matches a word that needs no quotes in a shell.
 var plainWord = lazy.Compile(`^[\w@%+=:,./-]+$`)
 
 // shellLine quotes words for a shell and joins them.
@@ -178,31 +178,31 @@ func shellLine(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// isLoci reports whether connect wrote a command: its program is self or an absolute path of a file named loci.
-func isLoci(program, self string) bool {
+// isLociProgram reports whether program is selfPath or an absolute path of a file named loci, as connect writes.
+func isLociProgram(program, selfPath string) bool {
 	name := strings.TrimSuffix(filepath.Base(program), ".exe")
-	return filepath.IsAbs(program) && name == "loci" || program == self
+	return filepath.IsAbs(program) && name == "loci" || program == selfPath
 }
 
-// lociHook matches the beginning of a hook's command line that connect wrote.
+// lociHook matches the beginning of a hook's command line as connect writes it.
 var lociHook = lazy.Compile(`^(/(\S+/)?loci|'/([^']+/)?loci'|"?[A-Za-z]:[^"]*[\\/]loci\.exe"?) hook\b`)
 
 // jsonEntry is one entry that connect writes into a JSON file.
 type jsonEntry struct {
-	path  []string // of a member of an object, or of a list to which an element is appended
-	list  bool
-	value any
-	find  func(root *hujson.Value) (path []string, same bool, err error) // path of the entry that connect wrote earlier; nil if there is none
+	path         []string // keys down to the member or, if isList is set, down to the list
+	isList       bool
+	value        any
+	findExisting func(root *hujson.Value) (path []string, upToDate bool, err error) // path of an entry that connect wrote earlier, or nil
 }
 
 // editJSON returns a function that adds entries to a JSON text, or removes them.
 func editJSON(entries ...jsonEntry) func(text string, remove bool) (string, error) {
 	return func(text string, remove bool) (string, error) {
 		bare := strings.TrimPrefix(text, "\ufeff")
-		root, err := readJSON(bare)
+		root, err := parseJSON(bare)
 		for _, e := range entries {
 			if err == nil {
-				err = e.edit(root, remove)
+				err = e.apply(root, remove)
 			}
 		}
 		if err != nil {
@@ -212,77 +212,77 @@ func editJSON(entries ...jsonEntry) func(text string, remove bool) (string, erro
 	}
 }
 
-func (e jsonEntry) edit(root *hujson.Value, remove bool) error {
-	path, same, err := e.find(root)
+func (e jsonEntry) apply(root *hujson.Value, remove bool) error {
+	path, upToDate, err := e.findExisting(root)
 	switch {
-	case err != nil || path == nil && remove || same && !remove:
+	case err != nil || path == nil && remove || upToDate && !remove:
 		return err
 	case path != nil:
-		cutJSON(root, path)
-		return e.edit(root, remove)
+		removeJSON(root, path)
+		return e.apply(root, remove)
 	}
 	value := e.value
-	if e.list && memberOf(root, e.path...) == nil {
+	if e.isList && valueAt(root, e.path...) == nil {
 		value = []any{value}
 	}
-	return putJSON(root, e.path, value)
+	return insertJSON(root, e.path, value)
 }
 
-// serverEntry is the entry of an MCP server named loci under a key.
-func serverEntry(key string, value any, self string) jsonEntry {
+// serverEntry returns the entry of an MCP server named loci under a key.
+func serverEntry(key string, value any, selfPath string) jsonEntry {
 	path := []string{key, "loci"}
-	return jsonEntry{path: path, value: value, find: func(root *hujson.Value) ([]string, bool, error) {
-		entry := memberOf(root, path...)
+	return jsonEntry{path: path, value: value, findExisting: func(root *hujson.Value) ([]string, bool, error) {
+		entry := valueAt(root, path...)
 		if entry == nil {
 			return nil, false, nil
 		}
-		there := serverCommand(standard(entry))
-		if len(there) < 2 || there[1] != "mcp" || !isLoci(there[0], self) {
-			return nil, false, errForeign
+		existing := serverCommand(plainJSON(entry))
+		if len(existing) < 2 || existing[1] != "mcp" || !isLociProgram(existing[0], selfPath) {
+			return nil, false, errForeignEntry
 		}
-		want, err := json.Marshal(value)
-		return path, slices.Equal(there, serverCommand(want)), err
+		wanted, err := json.Marshal(value)
+		return path, slices.Equal(existing, serverCommand(wanted)), err
 	}}
 }
 
-// standard returns a value as JSON without comments.
-func standard(v *hujson.Value) []byte {
+// plainJSON returns a value as JSON without comments.
+func plainJSON(v *hujson.Value) []byte {
 	bare := v.Clone()
 	bare.Standardize()
 	return bare.Pack()
 }
 
 // serverCommand returns the program and arguments of a client's MCP server.
-func serverCommand(entry []byte) (out []string) {
+func serverCommand(entry []byte) (command []string) {
 	var server struct {
 		Command any   `json:"command"` // in opencode: a list of the program and its arguments
 		Args    []any `json:"args"`
 	}
-	_ = json.Unmarshal(entry, &server) // connect did not write an entry in another form
+	_ = json.Unmarshal(entry, &server) // after an error the entry is not Loci's
 	words, ok := server.Command.([]any)
 	if !ok {
 		words = append([]any{server.Command}, server.Args...)
 	}
 	for _, w := range words {
-		out = append(out, fmt.Sprint(w))
+		command = append(command, fmt.Sprint(w))
 	}
-	return out
+	return command
 }
 
-const hookTimeout = 5 // seconds; longer than hookDeadline, so that the hook can report its own timeout
+const hookTimeout = 5 // seconds; longer than hookDeadline, so that the hook can report its timeout
 
-// hookEntry is the hook of an event in the format of Claude Code and Codex: a group with one hook.
-func hookEntry(event, command, self string) jsonEntry {
+// hookEntry returns the hook for an event in the format of Claude Code and Codex: a group with one hook.
+func hookEntry(event, command, selfPath string) jsonEntry {
 	path := []string{"hooks", event}
 	group := map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command, "timeout": hookTimeout}}}
-	return jsonEntry{path: path, list: true, value: group, find: func(root *hujson.Value) ([]string, bool, error) {
+	return jsonEntry{path: path, isList: true, value: group, findExisting: func(root *hujson.Value) ([]string, bool, error) {
 		var groups []struct{ Hooks []struct{ Command string } }
-		if list := memberOf(root, path...); list == nil || json.Unmarshal(standard(list), &groups) != nil { // connect did not write an entry in another form
+		if list := valueAt(root, path...); list == nil || json.Unmarshal(plainJSON(list), &groups) != nil { // not in the form that connect writes
 			return nil, false, nil
 		}
 		for i, group := range groups {
 			for j, h := range group.Hooks {
-				if !lociHook.MatchString(h.Command) && !strings.HasPrefix(h.Command, shellLine([]string{self, hookName})) {
+				if !lociHook.MatchString(h.Command) && !strings.HasPrefix(h.Command, shellLine([]string{selfPath, hookName})) {
 					continue
 				}
 				at := append(path, fmt.Sprint(i), "hooks", fmt.Sprint(j))
@@ -296,26 +296,26 @@ func hookEntry(event, command, self string) jsonEntry {
 	}}
 }
 
-// change is the text of a settings file before and after an edit.
-type change struct {
+// fileChange is the text of a settings file before and after an edit.
+type fileChange struct {
 	path          string
 	before, after string
 	mode          fs.FileMode
 }
 
-// connectFiles shows the changes of the files and, if yes is set, writes them. If one file cannot be
-// edited it writes none.
-func connectFiles(s printer, client string, files []settingsFile, remove, yes bool) error {
-	var changes []change
+// editFiles shows the changes of the files and, if yes is set, writes them. If one file cannot be
+// edited, it writes no file.
+func editFiles(out printer, client string, files []settingsFile, remove, write bool) error {
+	var changes []fileChange
 	for _, f := range files {
-		c, err := f.plan(remove)
-		if errors.Is(err, errForeign) {
-			s.line("%s %s", f.path, err)
+		c, err := f.planChange(remove)
+		if errors.Is(err, errForeignEntry) {
+			out.line("%s %s", f.path, err)
 			continue
 		}
 		if err != nil {
-			if byHand, editErr := f.edit(f.blank(), false); !remove && editErr == nil {
-				s.line("add this to %s by hand:\n%s", f.path, byHand)
+			if byHand, editErr := f.edit(f.emptyText(), false); !remove && editErr == nil {
+				out.line("add this to %s by hand:\n%s", f.path, byHand)
 			}
 			return fmt.Errorf("%w; nothing was written", err)
 		}
@@ -324,48 +324,48 @@ func connectFiles(s printer, client string, files []settingsFile, remove, yes bo
 		}
 	}
 	if len(changes) == 0 {
-		s.line("nothing to do for %s", client)
+		out.line("nothing to do for %s", client)
 		return nil
 	}
 	for _, c := range changes {
-		s.line("%s", c.path)
-		s.changes(c.before, c.after)
-		if !yes {
+		out.line("%s", c.path)
+		out.printLineDiff(c.before, c.after)
+		if !write {
 			continue
 		}
-		if err := c.write(); err != nil {
+		if err := c.writeFile(); err != nil {
 			return fmt.Errorf("write %s: %w", c.path, err)
 		}
 	}
 	switch {
-	case !yes:
-		s.line("nothing was written; add --yes to write it")
+	case !write:
+		out.line("nothing was written; add --yes to write it")
 	case remove:
-		s.line("written; restart %s", client)
+		out.line("written; restart %s", client)
 	default:
-		s.line("written; restart %s. If the server needs a key, set LOCI_API_KEY in the environment of %s: loci connect writes no key into files.", client, client)
+		out.line("written; restart %s. If the server needs a key, set LOCI_API_KEY in the environment of %s: loci connect writes no key into files.", client, client)
 		if client == "codex" {
-			s.line("Codex runs a new hook only once you trust it: type /hooks in Codex.")
+			out.line("Codex runs a new hook only once you trust it: type /hooks in Codex.")
 		}
 	}
 	return nil
 }
 
-// changes prints the removed and the added lines of a text.
-func (s printer) changes(before, after string) {
-	for _, p := range diffOf(slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after)), "") {
+// printLineDiff prints the removed and the added lines of a text.
+func (s printer) printLineDiff(before, after string) {
+	for _, p := range diffLists(slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after)), "") {
 		for line := range strings.Lines(p.text) {
 			if p.sign != '=' {
 				style := map[byte]string{'-': red, '+': green}[p.sign]
-				s.line("%s", s.in(style, string(p.sign)+" "+harmless(strings.TrimRight(line, "\r\n"))))
+				s.line("%s", s.styled(style, string(p.sign)+" "+sanitize(strings.TrimRight(line, "\r\n"))))
 			}
 		}
 	}
 }
 
-// plan reads the file, or the file that it links to, and returns the change to it.
-func (f settingsFile) plan(remove bool) (change, error) {
-	c := change{path: f.path, mode: 0o600}
+// planChange reads the file, or the target of a link, and returns the change to the text.
+func (f settingsFile) planChange(remove bool) (fileChange, error) {
+	c := fileChange{path: f.path, mode: 0o600}
 	if target, err := filepath.EvalSymlinks(f.path); err == nil {
 		c.path = target
 	}
@@ -382,43 +382,43 @@ func (f settingsFile) plan(remove bool) (change, error) {
 		if remove {
 			return c, nil
 		}
-		text = f.blank()
+		text = f.emptyText()
 	}
-	if c.after, err = f.edit(text, remove); err != nil && !errors.Is(err, errForeign) {
+	if c.after, err = f.edit(text, remove); err != nil && !errors.Is(err, errForeignEntry) {
 		err = memory.Errorf(memory.Invalid, "%s: %w", c.path, err)
 	}
 	return c, err
 }
 
-// blank returns the text of an empty file of the same format.
-func (f settingsFile) blank() string {
+// emptyText returns the text of an empty file of the same format.
+func (f settingsFile) emptyText() string {
 	if filepath.Ext(f.path) == ".toml" {
 		return ""
 	}
 	return "{}\n"
 }
 
-func (c change) write() error {
+func (c fileChange) writeFile() error {
 	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
 		return err
 	}
-	if err := disk.ReplaceAmongOthers(c.path, []byte(c.after)); err != nil {
+	if err := disk.ReplaceFileShared(c.path, []byte(c.after)); err != nil {
 		return err
 	}
 	return os.Chmod(c.path, c.mode)
 }
 
-// aboutOpenWebUI prints the variables to set in Open WebUI, which has no settings file.
-func (g *global) aboutOpenWebUI(cmd *cobra.Command) error {
-	config, err := g.load(cmd)
+// printOpenWebUI prints the variables to set in Open WebUI, which has no settings file.
+func (g *sharedState) printOpenWebUI(cmd *cobra.Command) error {
+	config, err := g.loadConfig(cmd)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), openWebUI, config.ServerURL())
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), openWebUIText, config.ServerURL())
 	return err
 }
 
-const openWebUI = `Open WebUI has no settings file; nothing is written. Set this before it starts for the first time:
+const openWebUIText = `Open WebUI has no settings file; nothing is written. Set this before it starts for the first time:
 
   OPENAI_API_BASE_URL=%s/v1
   OPENAI_API_KEY=KEY                      # loci keys add open-webui --front

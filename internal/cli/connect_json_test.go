@@ -30,7 +30,7 @@ func TestMembersComeAndGoInPlace(t *testing.T) {
 		{"an empty object goes with it", "{\n  \"servers\": {},\n  \"a\": 1\n}\n",
 			"{\n  \"servers\": {\n    \"loci\": {\n      \"command\": \"x\"\n    }\n  },\n  \"a\": 1\n}\n", "{\n  \"a\": 1\n}\n"},
 	} {
-		after, err := edited(c.before, func(root *hujson.Value) error { return putJSON(root, []string{"servers", "loci"}, command{"x"}) })
+		after, err := edited(c.before, func(root *hujson.Value) error { return insertJSON(root, []string{"servers", "loci"}, command{"x"}) })
 		if diff := cmp.Diff(c.after, after); diff != "" || err != nil {
 			t.Errorf("%s: %v, (-want +got):\n%s", c.name, err, diff)
 			continue
@@ -38,7 +38,7 @@ func TestMembersComeAndGoInPlace(t *testing.T) {
 		if c.back == "" {
 			c.back = c.before
 		}
-		back, err := edited(after, func(root *hujson.Value) error { cutJSON(root, []string{"servers", "loci"}); return nil })
+		back, err := edited(after, func(root *hujson.Value) error { removeJSON(root, []string{"servers", "loci"}); return nil })
 		if diff := cmp.Diff(c.back, back); diff != "" || err != nil {
 			t.Errorf("%s: taken back: %v (-want +got):\n%s", c.name, err, diff)
 		}
@@ -56,11 +56,11 @@ func TestMembersGoFromBetweenOthers(t *testing.T) {
 		{`{"loci":{},"a":1}`, `{"a":1}`},
 		{"{\n  \"loci\": {}\n}\n", "{}\n"},
 	} {
-		got, err := edited(c[0], func(root *hujson.Value) error { cutJSON(root, []string{"loci"}); return nil })
+		got, err := edited(c[0], func(root *hujson.Value) error { removeJSON(root, []string{"loci"}); return nil })
 		if got != c[1] || err != nil {
 			t.Errorf("of %s\ngot  %s\nwant %s, %v", c[0], got, c[1], err)
 		}
-		if _, err := readJSON(got); err != nil {
+		if _, err := parseJSON(got); err != nil {
 			t.Errorf("%s: %v", got, err)
 		}
 	}
@@ -70,20 +70,20 @@ func TestMembersGoFromBetweenOthers(t *testing.T) {
 func TestWhatIsNoObjectIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "unexpected EOF",
-		"[]":                       "it is not a JSON object",
-		"null":                     "it is not a JSON object",
+		"[]":                       "the file is not a JSON object",
+		"null":                     "the file is not a JSON object",
 		"{\n \"a\": 1\n \"b\": 2}": "line 3",
 		"{a: 1}":                   "line 1",
 		`{"a": "b`:                 "unexpected EOF",
 		`{"a": 1} {}`:              "line 1",
 		"{\n/* ":                   "unexpected EOF",
 	} {
-		if _, err := readJSON(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseJSON(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
 	for _, text := range []string{`{"servers": 1}`, `{"servers": {"loci": 1}}`, `{"servers": []}`} {
-		if out, err := edited(text, func(root *hujson.Value) error { return putJSON(root, []string{"servers", "loci"}, "x") }); err == nil {
+		if out, err := edited(text, func(root *hujson.Value) error { return insertJSON(root, []string{"servers", "loci"}, "x") }); err == nil {
 			t.Errorf("%s becomes %s", text, out)
 		}
 	}
@@ -91,7 +91,7 @@ func TestWhatIsNoObjectIsRefused(t *testing.T) {
 
 // edited returns a text as an edit leaves it.
 func edited(text string, edit func(root *hujson.Value) error) (string, error) {
-	root, err := readJSON(text)
+	root, err := parseJSON(text)
 	if err != nil {
 		return "", err
 	}
@@ -107,23 +107,23 @@ func FuzzSettingsAreEditedInPlace(f *testing.F) {
 	}
 	path := []string{"servers", "loci"}
 	f.Fuzz(func(t *testing.T, text string) {
-		root, err := readJSON(text)
-		if err != nil || memberOf(root, path...) != nil {
+		root, err := parseJSON(text)
+		if err != nil || valueAt(root, path...) != nil {
 			return
 		}
-		parts, _ := partsOf(memberOf(root, "servers"))
-		fresh := memberOf(root, "servers") == nil || len(parts) > 0
-		if putJSON(root, path, map[string]string{"command": "x"}) != nil {
+		parts, _ := partsOf(valueAt(root, "servers"))
+		fresh := valueAt(root, "servers") == nil || len(parts) > 0
+		if insertJSON(root, path, map[string]string{"command": "x"}) != nil {
 			return // the place is taken by another kind of value
 		}
 		put := root.String()
-		if root, err = readJSON(put); err != nil || memberOf(root, "servers", "loci", "command") == nil {
+		if root, err = parseJSON(put); err != nil || valueAt(root, "servers", "loci", "command") == nil {
 			t.Fatalf("%q becomes %q: %v", text, put, err)
 		}
-		cutJSON(root, path)
+		removeJSON(root, path)
 		cut := root.String()
-		after, err := readJSON(cut)
-		if err != nil || memberOf(after, path...) != nil {
+		after, err := parseJSON(cut)
+		if err != nil || valueAt(after, path...) != nil {
 			t.Fatalf("%q becomes %q and then %q: %v", text, put, cut, err)
 		}
 		if fresh && strings.Join(strings.Fields(cut), "") != strings.Join(strings.Fields(text), "") {

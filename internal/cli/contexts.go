@@ -16,25 +16,25 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func contexts(g *global) *cobra.Command {
+func newContextsCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "contexts",
 		Short: "Documents that are attached to chats",
-		Long: "Contexts are documents that you attach to chats. The prompts of a chat contain the documents attached to it. Loci never learns\n" +
-			"facts from them.",
+		Long: "Contexts are documents that you attach to chats. The prompts of a chat contain the attached documents.\n" +
+			"Loci never learns facts from contexts.",
 		Example: "  loci contexts list\n  loci contexts add house-rules.md\n  loci contexts attach 0199c5d1-… 0199c5d7-…\n  loci contexts remove 0199c5d7-…",
 	}
 	list := &cobra.Command{
 		Use: "list", Short: "List all contexts with their titles, newest first", Example: "  loci contexts list --json", Args: cobra.NoArgs,
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
-			return show(g, cmd, printer.contexts)(c.Contexts(ctx))
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			return printAnswer(g, cmd, printer.printContexts)(c.Contexts(ctx))
 		}),
 	}
-	cmd.AddCommand(g.reading(list), contextsAdd(g), contextsShow(g), contextsEdit(g), contextsRemove(g), contextsAttach(g))
+	cmd.AddCommand(g.withReadFlags(list), newContextsAddCommand(g), newContextsShowCommand(g), newContextsEditCommand(g), newContextsRemoveCommand(g), newContextsAttachCommand(g))
 	return cmd
 }
 
-func contextsAdd(g *global) *cobra.Command {
+func newContextsAddCommand(g *sharedState) *cobra.Command {
 	var title string
 	cmd := &cobra.Command{
 		Use:     "add FILE",
@@ -42,7 +42,7 @@ func contextsAdd(g *global) *cobra.Command {
 		Example: "  loci contexts add house-rules.md\n  loci contexts add - --title Menu",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			words, err := document(cmd, args[0])
+			words, err := readDocument(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -51,21 +51,21 @@ func contextsAdd(g *global) *cobra.Command {
 				title = strings.TrimSuffix(name, filepath.Ext(name))
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				return show(g, cmd, printer.context)(c.AddContext(ctx, client.WriteContext{Title: &title, Content: &words}))
+				return printAnswer(g, cmd, printer.printContext)(c.AddContext(ctx, client.WriteContext{Title: &title, Content: &words}))
 			})
 		},
 	}
 	cmd.Flags().StringVar(&title, "title", "", "title (default: the file name without its extension)")
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
-func contextsShow(g *global) *cobra.Command {
+func newContextsShowCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show ID",
 		Short:   "Print the text of a context",
 		Example: "  loci contexts show 0199c5d7-…\n  loci contexts show 0199c5d7-… --as-of yesterday",
 		Args:    cobra.ExactArgs(1),
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			all, err := completeContextIDs(ctx, c, args)
 			if err != nil {
 				return err
@@ -74,13 +74,13 @@ func contextsShow(g *global) *cobra.Command {
 			if at < 0 {
 				return memory.Errorf(memory.NotFound, "there is no context %q; loci contexts lists them", args[0])
 			}
-			return g.print(cmd.OutOrStdout(), all.Contexts[at], func(out printer) { fmt.Fprintln(out, harmless(all.Contexts[at].Content)) })
+			return g.print(cmd.OutOrStdout(), all.Contexts[at], func(out printer) { fmt.Fprintln(out, sanitize(all.Contexts[at].Content)) })
 		}),
 	}
-	return g.reading(cmd)
+	return g.withReadFlags(cmd)
 }
 
-func contextsEdit(g *global) *cobra.Command {
+func newContextsEditCommand(g *sharedState) *cobra.Command {
 	var title string
 	cmd := &cobra.Command{
 		Use:     "edit ID [FILE]",
@@ -90,7 +90,7 @@ func contextsEdit(g *global) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var edit client.WriteContext
 			if len(args) == 2 {
-				words, err := document(cmd, args[1])
+				words, err := readDocument(cmd, args[1])
 				if err != nil {
 					return err
 				}
@@ -106,39 +106,39 @@ func contextsEdit(g *global) *cobra.Command {
 				if _, err := completeContextIDs(ctx, c, args[:1]); err != nil {
 					return err
 				}
-				return show(g, cmd, printer.context)(c.EditContext(ctx, args[0], edit))
+				return printAnswer(g, cmd, printer.printContext)(c.EditContext(ctx, args[0], edit))
 			})
 		},
 	}
 	cmd.Flags().StringVar(&title, "title", "", "title")
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
-func contextsRemove(g *global) *cobra.Command {
+func newContextsRemoveCommand(g *sharedState) *cobra.Command {
 	var erase bool
 	cmd := &cobra.Command{
 		Use:     "remove ID",
 		Short:   "Remove a context from all chats; loci undo restores it",
 		Example: "  loci contexts remove 0199c5d7-…\n  loci contexts remove 0199c5d7-… --erase",
 		Args:    cobra.ExactArgs(1),
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			if _, err := completeContextIDs(ctx, c, args[:1]); err != nil {
 				return err
 			}
-			return show(g, cmd, func(out printer, r client.Receipt) {
+			return printAnswer(g, cmd, func(out printer, r client.Receipt) {
 				if erase {
-					out.line("erased %s", harmless(args[0]))
+					out.line("erased %s", sanitize(args[0]))
 					return
 				}
-				out.line("removed %s; %s", harmless(args[0]), g.undoHint(r.Run))
+				out.line("removed %s; %s", sanitize(args[0]), g.undoHint(r.Run))
 			})(c.DropContext(ctx, args[0], erase))
 		}),
 	}
-	cmd.Flags().BoolVar(&erase, "erase", false, "erase its text permanently; this cannot be undone")
-	return onMemory(g, cmd)
+	cmd.Flags().BoolVar(&erase, "erase", false, "erase the text permanently; this cannot be undone")
+	return withMemoryFlags(g, cmd)
 }
 
-func contextsAttach(g *global) *cobra.Command {
+func newContextsAttachCommand(g *sharedState) *cobra.Command {
 	var off bool
 	cmd := &cobra.Command{
 		Use:     "attach CHAT ID…",
@@ -155,47 +155,47 @@ func contextsAttach(g *global) *cobra.Command {
 				if err := completeChatID(ctx, c, &chat); err != nil {
 					return err
 				}
-				was, err := c.Chat(ctx, chat)
+				chatBefore, err := c.Chat(ctx, chat)
 				if err != nil {
 					return err
 				}
-				next := slices.DeleteFunc(slices.Clone(was.Contexts), func(id string) bool { return off && slices.Contains(ids, id) })
+				next := slices.DeleteFunc(slices.Clone(chatBefore.Contexts), func(id string) bool { return off && slices.Contains(ids, id) })
 				for _, id := range ids {
 					if !off && !slices.Contains(next, id) {
 						next = append(next, id)
 					}
 				}
-				return show(g, cmd, func(out printer, now client.Chat) {
-					out.line("attached to %s: %s", harmless(now.ID), harmless(cmp.Or(strings.Join(now.Contexts, ", "), "none")))
+				return printAnswer(g, cmd, func(out printer, chatAfter client.Chat) {
+					out.line("attached to %s: %s", sanitize(chatAfter.ID), sanitize(cmp.Or(strings.Join(chatAfter.Contexts, ", "), "none")))
 				})(c.EditChat(ctx, chat, client.WriteChat{Contexts: &next}))
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&off, "off", false, "detach them from the chat instead")
-	return onMemory(g, cmd)
+	cmd.Flags().BoolVar(&off, "off", false, "detach the contexts from the chat")
+	return withMemoryFlags(g, cmd)
 }
 
-// document reads a file, or standard input for "-". The server limits the length.
-func document(cmd *cobra.Command, path string) (string, error) {
+// readDocument reads a file, or standard input if path is "-". The server limits the length.
+func readDocument(cmd *cobra.Command, path string) (string, error) {
 	if path == "-" {
-		words, err := io.ReadAll(cmd.InOrStdin())
-		return string(words), err
+		text, err := io.ReadAll(cmd.InOrStdin())
+		return string(text), err
 	}
-	words, err := os.ReadFile(path)
-	return string(words), err
+	text, err := os.ReadFile(path)
+	return string(text), err
 }
 
-// contexts prints documents, one per line.
-func (s printer) contexts(all client.Contexts) {
-	if len(all.Contexts) == 0 {
+// printContexts prints documents, one per line.
+func (s printer) printContexts(list client.Contexts) {
+	if len(list.Contexts) == 0 {
 		s.line("no contexts yet; loci contexts add FILE adds one")
 	}
-	for _, d := range all.Contexts {
-		s.context(d)
+	for _, d := range list.Contexts {
+		s.printContext(d)
 	}
 }
 
-func (s printer) context(d client.ContextDocument) {
-	title := cmp.Or(brief(d.Title, 120), "untitled")
-	s.line("%s  %s  %s", d.ID, s.in(bold, title), s.in(dim, when(d.UpdatedAt)+", "+size(int64(len(d.Content)))))
+func (s printer) printContext(document client.ContextDocument) {
+	title := cmp.Or(shorten(document.Title, 120), "untitled")
+	s.line("%s  %s  %s", document.ID, s.styled(bold, title), s.styled(dim, formatTime(document.UpdatedAt)+", "+formatSize(int64(len(document.Content)))))
 }

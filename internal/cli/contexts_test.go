@@ -42,7 +42,7 @@ func TestContextsAreWrittenAttachedAndUndone(t *testing.T) {
 	run(`"contexts":["`+d.ID+`"]`, "export", "--kinds", "turns")
 	run("none", "contexts", "attach", chat, d.ID, "--off")
 
-	run("to take this back", "contexts", "remove", d.ID)
+	run("to undo this", "contexts", "remove", d.ID)
 	run("no contexts yet", "contexts", "list")
 	run("", "undo", "--yes")
 	run("The house", "contexts", "list")

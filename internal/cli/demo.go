@@ -20,33 +20,33 @@ import (
 	"github.com/loci-memory/loci/internal/recall"
 )
 
-func demo(g *global) *cobra.Command {
+func newDemoCommand(g *sharedState) *cobra.Command {
 	var once bool
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "See how Loci remembers a person; needs no model and no setup",
-		Long: "Start a real server with default settings and play three chats of one person on different days over HTTP. Then show what was\n" +
-			"learned, which memories the last answer used and why, forget a fact, undo that, and keep the server running. The demo\n" +
-			"stores its memory in a temporary folder, which is removed at the end, and ignores settings from the environment.",
+		Long: "Start a real server with default settings and send it three chats of one person, on three different days, over HTTP.\n" +
+			"Then show the learned facts and why the last answer used them, forget a fact, undo that, and keep the server running.\n" +
+			"The demo stores its memory in a temporary folder until it ends, and ignores settings from the environment.",
 		Example: "  loci demo\n  loci demo --once",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return playDemo(cmd.Context(), cmd.OutOrStdout(), *g.flags["addr"], once)
 		},
 	}
-	cmd.Flags().BoolVar(&once, "once", false, "exit after the chats")
+	cmd.Flags().BoolVar(&once, "once", false, "exit after the chats instead of keeping the server running")
 	return cmd
 }
 
-// playDemo runs the server and the chats.
-func playDemo(ctx context.Context, w io.Writer, addr string, once bool) (err error) {
+// playDemo runs the server and plays the chats.
+func playDemo(ctx context.Context, w io.Writer, addr string, exitAfterChats bool) (err error) {
 	fmt.Fprintln(w, "Loci demo: no model, no key, no network. Three chats of one person; each starts with an empty history.")
 	dir, err := os.MkdirTemp("", "loci-demo-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	clock := &travelClock{}
+	clock := &demoClock{}
 	s, err := openDemo(ctx, dir, addr, clock)
 	if err != nil {
 		return err
@@ -56,25 +56,25 @@ func playDemo(ctx context.Context, w io.Writer, addr string, once bool) (err err
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.run(ctx) })
 	group.Go(func() error {
-		d := &demonstration{w: w, server: s, clock: clock, memory: client.New(s.url(), client.Options{})}
-		if err := d.play(ctx); err != nil {
+		d := &demoPlayer{w: w, server: s, clock: clock, client: client.New(s.url(), client.Options{})}
+		if err := d.playChats(ctx); err != nil {
 			return err
 		}
-		if once {
+		if exitAfterChats {
 			stop()
 			return nil
 		}
 		fmt.Fprintf(w, "\nThe server stays up, with this memory, until you press Ctrl-C:\n")
-		s.addresses(w)
+		s.printAddresses(w)
 		fmt.Fprintf(w, "\nAsk it yourself:\n  curl %s/v1/chat/completions -d '{\"model\":\"%s\",\"messages\":[{\"role\":\"user\",\"content\":\"What am I allergic to?\"}]}'\n", s.url(), responder.Name)
 		return nil
 	})
 	return group.Wait()
 }
 
-// openDemo opens a memory in dir and listens at addr. If addr is "" it uses the default address or,
-// if that is taken, a free port.
-func openDemo(ctx context.Context, dir, addr string, clock *travelClock) (*server, error) {
+// openDemo opens a memory in dir and listens at addr. An empty addr means the default address or, if
+// another program uses that address, a free port.
+func openDemo(ctx context.Context, dir, addr string, clock *demoClock) (*server, error) {
 	flags := map[string]string{"data": dir, "log.level": "warn"}
 	if addr != "" {
 		flags["addr"] = addr
@@ -85,30 +85,30 @@ func openDemo(ctx context.Context, dir, addr string, clock *travelClock) (*serve
 	}
 	opts := loci.Options{Log: os.Stderr, Now: clock.now}
 	if addr != "" {
-		return open(ctx, config, opts, nil)
+		return openServer(ctx, config, opts, nil)
 	}
-	return openAnywhere(ctx, config, opts)
+	return openOnFreePort(ctx, config, opts)
 }
 
-// travelClock is a clock that is offset from the current time.
-type travelClock struct{ offset atomic.Int64 }
+// demoClock is a clock with an offset from the current time, in nanoseconds.
+type demoClock struct{ offset atomic.Int64 }
 
-func (c *travelClock) now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
+func (c *demoClock) now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
 
-func (c *travelClock) daysAgo(n int) { c.offset.Store(-int64(n) * int64(24*time.Hour)) }
+func (c *demoClock) setDaysAgo(n int) { c.offset.Store(-int64(n) * int64(24*time.Hour)) }
 
-// demonstration plays chats and prints what happens.
-type demonstration struct {
+// demoPlayer plays the demo's chats and prints what happens.
+type demoPlayer struct {
 	w      io.Writer
 	server *server
-	clock  *travelClock
-	memory *client.Client
+	clock  *demoClock
+	client *client.Client
 }
 
-// chats are the messages of one person. Each chat starts with an empty history.
-var chats = []struct {
-	daysAgo int
-	says    []string
+// demoChats are the messages of one person. Each chat starts with an empty history.
+var demoChats = []struct {
+	daysAgo  int
+	messages []string
 }{
 	{12, []string{
 		"Hi! My name is Ana. I live in Berlin and I work as a nurse.",
@@ -123,18 +123,18 @@ var chats = []struct {
 	}},
 }
 
-func (d *demonstration) play(ctx context.Context) error {
+func (d *demoPlayer) playChats(ctx context.Context) error {
 	trace := ""
-	for i, chat := range chats {
-		d.clock.daysAgo(chat.daysAgo)
+	for i, chat := range demoChats {
+		d.clock.setDaysAgo(chat.daysAgo)
 		fmt.Fprintf(d.w, "\n── Chat %d, %s ──\n", i+1, d.clock.now().Format("Monday 2 January 2006"))
-		begun, err := d.memory.NewChat(ctx, client.NewChat{})
+		begun, err := d.client.NewChat(ctx, client.NewChat{})
 		if err != nil {
 			return err
 		}
-		for _, text := range chat.says {
+		for _, text := range chat.messages {
 			fmt.Fprintf(d.w, "  Ana   %s\n", text)
-			done, err := d.memory.Say(ctx, begun.ID, client.SayRequest{Content: text, Model: responder.Name},
+			done, err := d.client.Say(ctx, begun.ID, client.SayRequest{Content: text, Model: responder.Name},
 				client.ChatListener{Memory: func(m client.ChatMemory) { trace = m.Trace }})
 			if err != nil {
 				return err
@@ -145,19 +145,19 @@ func (d *demonstration) play(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := d.learned(ctx); err != nil {
+	if err := d.printLearned(ctx); err != nil {
 		return err
 	}
-	if err := d.why(ctx, trace); err != nil {
+	if err := d.printWhy(ctx, trace); err != nil {
 		return err
 	}
-	return d.forget(ctx)
+	return d.playForget(ctx)
 }
 
-// learned prints the facts, and which of them were replaced.
-func (d *demonstration) learned(ctx context.Context) error {
+// printLearned prints the facts, and marks replaced facts.
+func (d *demoPlayer) printLearned(ctx context.Context) error {
 	fmt.Fprintf(d.w, "\n── What was learned ──\n")
-	page, err := d.memory.List(ctx, client.ListQuery{Status: "active,superseded"})
+	page, err := d.client.List(ctx, client.ListQuery{Status: "active,superseded"})
 	if err != nil {
 		return err
 	}
@@ -176,27 +176,27 @@ func (d *demonstration) learned(ctx context.Context) error {
 	return nil
 }
 
-// why prints the memories in the prompt of the last answer, with the reasons for each.
-func (d *demonstration) why(ctx context.Context, id string) error {
-	t, err := d.memory.Trace(ctx, id)
+// printWhy prints the memories in the prompt of the last answer, each with the reasons why it was found.
+func (d *demoPlayer) printWhy(ctx context.Context, traceID string) error {
+	t, err := d.client.Trace(ctx, traceID)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(d.w, "\n── Which memories the last answer used, and why ──\n")
 	for _, h := range t.Hits {
-		fmt.Fprintf(d.w, "  %-4s  %s\n        because %s\n", h.Kind, oneLine(h.Content, 90), recall.Reasons(h.Why))
+		fmt.Fprintf(d.w, "  %-4s  %s\n        because %s\n", h.Kind, oneLine(h.Content, 90), recall.ReasonText(h.Why))
 	}
 	fmt.Fprintf(d.w, "  in %.1f ms\n", t.Took.Seconds()*1000)
 	return nil
 }
 
-// forget forgets a fact and undoes that.
-func (d *demonstration) forget(ctx context.Context) error {
+// playForget forgets a fact and undoes that.
+func (d *demoPlayer) playForget(ctx context.Context) error {
 	const question = "What am I allergic to?"
-	look := func() error {
+	search := func() error {
 		fmt.Fprintf(d.w, "  $ loci search \"%s\"\n", question)
 		one := 1
-		found, err := d.memory.Search(ctx, client.SearchRequest{Query: question, TopK: &one})
+		found, err := d.client.Search(ctx, client.SearchRequest{Query: question, TopK: &one})
 		if len(found.Hits) == 0 && err == nil {
 			fmt.Fprintln(d.w, "    nothing relevant")
 		}
@@ -206,20 +206,20 @@ func (d *demonstration) forget(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(d.w, "\n── Forgetting, and undo ──\n  $ loci forget \"my allergy\" --yes\n")
-	gone, err := d.memory.Forget(ctx, client.ForgetRequest{Query: "my allergy"})
+	forgotten, err := d.client.Forget(ctx, client.ForgetRequest{Query: "my allergy"})
 	if err != nil {
 		return err
 	}
-	for _, m := range gone.Memories {
+	for _, m := range forgotten.Memories {
 		fmt.Fprintf(d.w, "    forgot %s: %s\n", m.Kind, oneLine(m.Content, 90))
 	}
-	if err := look(); err != nil {
+	if err := search(); err != nil {
 		return err
 	}
-	undone, err := d.memory.Undo(ctx, client.UndoRequest{Run: gone.Run})
+	undone, err := d.client.Undo(ctx, client.UndoRequest{Run: forgotten.Run})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.w, "  $ loci undo --yes\n    took back %s\n", many(len(undone.Steps), "changes"))
-	return look()
+	fmt.Fprintf(d.w, "  $ loci undo --yes\n    took back %s\n", countOf(len(undone.Steps), "changes"))
+	return search()
 }

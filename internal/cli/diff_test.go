@@ -17,11 +17,11 @@ func TestDiffShowsWhatGoesAndComes(t *testing.T) {
 		{"User likes rain", "", "[-User likes rain-]"},
 		{"", "", ""},
 	} {
-		if got := (printer{}).diff(c.old, c.new); got != c.want {
+		if got := (printer{}).diffText(c.old, c.new); got != c.want {
 			t.Errorf("diff of %q and %q is %q, want %q", c.old, c.new, got, c.want)
 		}
 	}
-	if got := (printer{colour: true}).diff("a b", "a c"); got != "a \x1b[31mb\x1b[0m \x1b[32mc\x1b[0m" {
+	if got := (printer{colour: true}).diffText("a b", "a c"); got != "a \x1b[31mb\x1b[0m \x1b[32mc\x1b[0m" {
 		t.Errorf("in colour: %q", got)
 	}
 }

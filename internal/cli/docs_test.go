@@ -128,7 +128,7 @@ func programText(t *testing.T) (source string) {
 // TestAdviceIsForRealErrors looks for each error that has advice outside of the table itself.
 func TestAdviceIsForRealErrors(t *testing.T) {
 	source := programText(t)
-	for _, a := range advice {
+	for _, a := range errorHints {
 		if a[0] != syscall.ENOENT.Error() && strings.Count(source, a[0]) < 2 {
 			t.Errorf("no error of the program has %q", a[0])
 		}
@@ -179,7 +179,7 @@ func TestCommandsPageHoldsEveryCommand(t *testing.T) {
 		for _, word := range quotedOrWord.FindAllString(line, -1)[1:] {
 			args = append(args, strings.ReplaceAll(word, `"`, ""))
 		}
-		cmd, rest, err := root().Find(args)
+		cmd, rest, err := newRootCommand().Find(args)
 		if err == nil {
 			err = cmd.ParseFlags(rest)
 		}
@@ -201,5 +201,5 @@ func TestCommandsPageHoldsEveryCommand(t *testing.T) {
 			miss(sub)
 		}
 	}
-	miss(root())
+	miss(newRootCommand())
 }

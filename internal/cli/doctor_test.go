@@ -15,7 +15,7 @@ func inVault(t *testing.T, dir string) func(args ...string) string {
 	t.Setenv("LOCI_VAULT", filepath.Join(dir, "vault"))
 	return func(args ...string) string {
 		t.Helper()
-		cmd := root()
+		cmd := newRootCommand()
 		var out bytes.Buffer
 		cmd.SetOut(&out)
 		cmd.SetErr(t.Output()) // LOCI_SHARED is warned of there
@@ -48,7 +48,7 @@ func TestConfirmedDeletionsAreTakenBackAsPrinted(t *testing.T) {
 	}
 	n := 0
 	for line := range strings.Lines(out) {
-		if _, command, ok := strings.Cut(strings.TrimSpace(line), "to take this back: loci "); ok {
+		if _, command, ok := strings.Cut(strings.TrimSpace(line), "to undo this: loci "); ok {
 			loci(strings.Fields(command)...)
 			n++
 		}

@@ -16,40 +16,40 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// editing holds the flags of loci edit.
-type editing struct {
+// editFlags holds the flags of loci edit.
+type editFlags struct {
 	content, category string
 	core              string
 	tags              []string
 	confidence        float64
 	pin, unpin        bool
 	expires           time.Time
-	keep              bool
+	noExpiry          bool
 }
 
-func edit(g *global) *cobra.Command {
-	var e editing
+func newEditCommand(g *sharedState) *cobra.Command {
+	var e editFlags
 	cmd := &cobra.Command{
 		Use:   "edit ID",
 		Short: "Change a fact; loci undo reverts it",
-		Long: "Change the text or the properties of a fact. Properties without a flag are not changed. Without flags the text is opened\n" +
-			"in $VISUAL or $EDITOR, and the saved text replaces it. Only facts can be edited, not messages.",
+		Long: "Change the text or the properties of a fact. Properties without a flag are not changed. Only facts can be edited, not messages.\n" +
+			"Without flags the command opens the text in $VISUAL or $EDITOR; the saved text replaces the old text.",
 		Example: "  loci edit 0199c5d3-…\n  loci edit 0199c5d3-… --content \"User lives in Lisbon, near the river\"\n" +
 			"  loci edit 0199c5d3-… --tag home --tag city --category places --pin\n  loci edit 0199c5d3-… --expires 2026-12-31",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			change, err := e.change(cmd)
+			change, err := e.request(cmd)
 			if err != nil {
 				return err
 			}
 			if change == (client.EditMemory{}) {
-				return g.reword(cmd, args[0])
+				return g.editText(cmd, args[0])
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				if err := completeMemoryIDs(ctx, c, args); err != nil {
 					return err
 				}
-				return show(g, cmd, printer.edited)(c.Edit(ctx, args[0], change))
+				return printAnswer(g, cmd, printer.printEdited)(c.Edit(ctx, args[0], change))
 			})
 		},
 	}
@@ -60,24 +60,24 @@ func edit(g *global) *cobra.Command {
 	f.Float64Var(&e.confidence, "confidence", 0, "how certain the fact is, 0 to 1")
 	f.BoolVar(&e.pin, "pin", false, "put the fact into every prompt")
 	f.BoolVar(&e.unpin, "unpin", false, "no longer put the fact into every prompt")
-	f.StringVar(&e.core, "core", "", "whether the fact is in every prompt: auto, always (same as --pin) or never (only search finds it)")
-	f.Var(timeFlag{at: &e.expires, end: true}, "expires", "when the fact expires and is no longer recalled: 2026-12-31, …")
-	f.BoolVar(&e.keep, "no-expiry", false, "the fact never expires")
+	f.StringVar(&e.core, "core", "", "put the fact into every prompt: auto (Loci decides), always (same as --pin) or never (only search finds the fact)")
+	f.Var(timeFlag{target: &e.expires, atEnd: true}, "expires", "time after which the fact is no longer recalled: 2026-12-31, …")
+	f.BoolVar(&e.noExpiry, "no-expiry", false, "the fact never expires")
 	cmd.MarkFlagsMutuallyExclusive("pin", "unpin", "core")
 	cmd.MarkFlagsMutuallyExclusive("expires", "no-expiry")
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
-// change returns the changes that the flags describe.
-func (e *editing) change(cmd *cobra.Command) (c client.EditMemory, err error) {
-	given := cmd.Flags().Changed
-	if given("content") {
+// request returns the changes that the flags describe.
+func (e *editFlags) request(cmd *cobra.Command) (c client.EditMemory, err error) {
+	changed := cmd.Flags().Changed
+	if changed("content") {
 		c.Content = &e.content
 	}
-	if given("category") {
+	if changed("category") {
 		c.Category = &e.category
 	}
-	if given("tag") {
+	if changed("tag") {
 		tags := []string{}
 		for _, t := range e.tags {
 			if t != "" {
@@ -86,73 +86,73 @@ func (e *editing) change(cmd *cobra.Command) (c client.EditMemory, err error) {
 		}
 		c.Tags = &tags
 	}
-	if given("confidence") {
+	if changed("confidence") {
 		c.Confidence = &e.confidence
 	}
 	for name, pinned := range map[string]bool{"pin": true, "unpin": false} {
-		if given(name) {
+		if changed(name) {
 			if on, _ := cmd.Flags().GetBool(name); !on {
-				return c, memory.Errorf(memory.Invalid, "--%s=false: write --pin or --unpin", name)
+				return c, memory.Errorf(memory.Invalid, "--%s=false is not supported; use --pin or --unpin", name)
 			}
 			c.Pinned = &pinned
 		}
 	}
-	if given("core") {
+	if changed("core") {
 		c.Core = new(memory.Core)
 		if err := c.Core.UnmarshalText([]byte(e.core)); err != nil {
 			return c, err
 		}
 	}
-	if given("expires") || e.keep {
+	if changed("expires") || e.noExpiry {
 		c.ExpiresAt = &e.expires
 	}
 	return c, nil
 }
 
-// reword opens the text of a fact in the user's editor. The memory is closed meanwhile. If the new
-// text cannot be stored, its file is kept.
-func (g *global) reword(cmd *cobra.Command, id string) error {
+// editText opens the text of a fact in the user's editor. While the editor runs, the memory is closed.
+// If the new text cannot be stored, its file is not deleted.
+func (g *sharedState) editText(cmd *cobra.Command, id string) error {
 	editor := strings.Fields(os.Getenv("VISUAL"))
 	if len(editor) == 0 {
 		editor = strings.Fields(os.Getenv("EDITOR"))
 	}
 	if len(editor) == 0 {
-		return memory.Errorf(memory.Invalid, "give a flag for what to change (see loci edit --help), or set $EDITOR to edit the text")
+		return memory.Errorf(memory.Invalid, "nothing to change; give a flag (see loci edit --help), or set $EDITOR to edit the text")
 	}
-	var was client.Memory
+	var original client.Memory
 	err := g.withClient(cmd, func(ctx context.Context, c *client.Client) (err error) {
 		if id, err = completeMemoryID(ctx, c, id); err != nil {
 			return err
 		}
-		was, err = c.Get(ctx, id)
+		original, err = c.Get(ctx, id)
 		return err
 	})
 	switch {
 	case err != nil:
 		return err
-	case was.Kind != memory.KindFact:
-		return memory.Errorf(memory.Invalid, "%s is a %s; only facts can be edited", id, was.Kind)
-	case !was.Status.Live():
-		return memory.Errorf(memory.Conflict, "%s is %s; restore it first", id, was.Status)
+	case original.Kind != memory.KindFact:
+		return memory.Errorf(memory.Invalid, "%s is a %s; only facts can be edited", id, original.Kind)
+	case !original.Status.Live():
+		return memory.Errorf(memory.Conflict, "%s is %s; restore it first", id, original.Status)
 	}
-	file, err := inEditor(cmd, editor, was.Content)
+	file, err := runEditor(cmd, editor, original.Content)
 	if err != nil {
 		return err
 	}
-	kept := false
+	keepFile := false
 	defer func() {
-		if !kept {
+		if !keepFile {
 			_ = os.Remove(file)
 		}
 	}()
 	data, err := os.ReadFile(file)
-	words := strings.TrimSpace(string(data))
+	text := strings.TrimSpace(string(data))
 	switch {
 	case err != nil:
 		return err
-	case words == "":
+	case text == "":
 		return memory.Errorf(memory.Invalid, "the new text is empty; to forget the fact, run loci forget --id %s", id)
-	case words == strings.TrimSpace(was.Content):
+	case text == strings.TrimSpace(original.Content):
 		return memory.Errorf(memory.Invalid, "the text was not changed")
 	}
 	err = g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
@@ -160,20 +160,20 @@ func (g *global) reword(cmd *cobra.Command, id string) error {
 		switch {
 		case err != nil:
 			return err
-		case now.Content != was.Content:
+		case now.Content != original.Content:
 			return memory.Errorf(memory.Conflict, "the fact was changed meanwhile to %q", now.Content)
 		}
-		return show(g, cmd, printer.edited)(c.Edit(ctx, id, client.EditMemory{Content: &words}))
+		return printAnswer(g, cmd, printer.printEdited)(c.Edit(ctx, id, client.EditMemory{Content: &text}))
 	})
-	if kept = err != nil; kept {
+	if keepFile = err != nil; keepFile {
 		return fmt.Errorf("%w; your text is saved in %s", err, file)
 	}
 	return nil
 }
 
-// inEditor opens a text in the user's editor and returns the file with the result. Only its owner can read the file.
-func inEditor(cmd *cobra.Command, editor []string, text string) (file string, err error) {
-	f, err := os.CreateTemp("", "loci-*.txt") // with mode 0600
+// runEditor opens a text in the user's editor and returns the file with the result, which only its owner can read.
+func runEditor(cmd *cobra.Command, editor []string, text string) (file string, err error) {
+	f, err := os.CreateTemp("", "loci-*.txt") // the file mode is 0600
 	if err != nil {
 		return "", fmt.Errorf("edit: %w", err)
 	}
@@ -189,7 +189,7 @@ func inEditor(cmd *cobra.Command, editor []string, text string) (file string, er
 	run := exec.CommandContext(cmd.Context(), editor[0], append(editor[1:], f.Name())...)
 	run.Stdin, run.Stdout, run.Stderr = cmd.InOrStdin(), cmd.ErrOrStderr(), cmd.ErrOrStderr()
 	if out, ok := cmd.OutOrStdout().(*os.File); ok && isTerminal(out) {
-		run.Stdout = out // an editor needs a terminal; otherwise standard output is only for the result
+		run.Stdout = out // an editor needs a terminal; a redirected standard output gets only the result
 	}
 	if err := run.Run(); err != nil {
 		return "", fmt.Errorf("edit with %s: %w", editor[0], err)
@@ -197,22 +197,22 @@ func inEditor(cmd *cobra.Command, editor []string, text string) (file string, er
 	return f.Name(), nil
 }
 
-func (s printer) edited(m client.Written) {
-	s.line("%s  %s", m.ID, brief(m.Content, 400))
-	s.line("  %s", s.in(dim, strings.Join(traits(m.Memory), ", ")))
-	s.replaced(m)
+func (s printer) printEdited(m client.Written) {
+	s.line("%s  %s", m.ID, shorten(m.Content, 400))
+	s.line("  %s", s.styled(dim, strings.Join(propertiesOf(m.Memory), ", ")))
+	s.printReplaced(m)
 }
 
-// replaced prints the facts that a new fact replaced.
-func (s printer) replaced(m client.Written) {
+// printReplaced prints the facts that a new fact replaced.
+func (s printer) printReplaced(m client.Written) {
 	for _, old := range m.Replaced {
-		s.line("it replaces %s  %s  (loci undo brings it back)", old.ID, brief(old.Content, 400))
+		s.line("it replaces %s  %s  (loci undo restores the old fact)", old.ID, shorten(old.Content, 400))
 	}
 }
 
-func add(g *global) *cobra.Command {
-	var note client.AddMemory
-	var talk, dry bool
+func newAddCommand(g *sharedState) *cobra.Command {
+	var fact client.AddMemory
+	var said, dryRun bool
 	cmd := &cobra.Command{
 		Use:     "add TEXT",
 		Short:   "Add a fact, or learn facts from a message",
@@ -224,80 +224,80 @@ func add(g *global) *cobra.Command {
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				switch {
-				case talk && dry:
-					return show(g, cmd, printer.preview)(c.Preview(ctx, client.PreviewRequest{Text: text, Project: note.Project}))
-				case dry:
-					return memory.Errorf(memory.Invalid, "--dry-run needs --said: without --said the text is stored unchanged")
-				case talk:
-					return learnFrom(ctx, g, c, cmd.OutOrStdout(), client.AddMessages{Text: text, Project: note.Project, Wait: true})
+				case said && dryRun:
+					return printAnswer(g, cmd, printer.printPreview)(c.Preview(ctx, client.PreviewRequest{Text: text, Project: fact.Project}))
+				case dryRun:
+					return memory.Errorf(memory.Invalid, "--dry-run needs --said: without --said Loci stores the text unchanged and learns nothing")
+				case said:
+					return addMessage(ctx, g, c, cmd.OutOrStdout(), client.AddMessages{Text: text, Project: fact.Project, Wait: true})
 				}
-				note.Content = text
-				m, created, err := c.Add(ctx, note)
-				return show(g, cmd, func(out printer, m client.Written) {
+				fact.Content = text
+				m, created, err := c.Add(ctx, fact)
+				return printAnswer(g, cmd, func(out printer, m client.Written) {
 					if !created {
-						fmt.Fprintf(out, "already known: %s  %s\n", m.ID, harmless(m.Content))
+						fmt.Fprintf(out, "already known: %s  %s\n", m.ID, sanitize(m.Content))
 						return
 					}
-					fmt.Fprintf(out, "%s  %s\n", m.ID, harmless(m.Content))
-					out.replaced(m)
+					fmt.Fprintf(out, "%s  %s\n", m.ID, sanitize(m.Content))
+					out.printReplaced(m)
 				})(m, err)
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&talk, "said", false, "TEXT is a message of the user: store it and learn facts from it")
-	f.BoolVar(&dry, "dry-run", false, "with --said: only show the facts that would be learned")
-	f.StringVar(&note.Category, "category", "", "category")
-	f.StringArrayVar(&note.Tags, "tag", nil, "tag; may be repeated")
-	f.StringVar(&note.Project, "project", "", "project")
-	f.BoolVar(&note.Pinned, "pin", false, "put the fact into every prompt")
-	return onMemory(g, cmd)
+	f.BoolVar(&said, "said", false, "TEXT is a message of the user: store it and learn facts from it")
+	f.BoolVar(&dryRun, "dry-run", false, "with --said: only show the facts that would be learned")
+	f.StringVar(&fact.Category, "category", "", "category")
+	f.StringArrayVar(&fact.Tags, "tag", nil, "tag; may be repeated")
+	f.StringVar(&fact.Project, "project", "", "project")
+	f.BoolVar(&fact.Pinned, "pin", false, "put the fact into every prompt")
+	return withMemoryFlags(g, cmd)
 }
 
-func learnFrom(ctx context.Context, g *global, c *client.Client, w io.Writer, talk client.AddMessages) error {
-	kept, err := c.AddMessages(ctx, talk)
+func addMessage(ctx context.Context, g *sharedState, c *client.Client, w io.Writer, message client.AddMessages) error {
+	stored, err := c.AddMessages(ctx, message)
 	if err != nil {
 		return err
 	}
-	held := false
-	if len(kept.Memories) == 0 && !g.json {
+	paused := false
+	if len(stored.Memories) == 0 && !g.asJSON {
 		p, err := c.Paused(ctx)
-		held = err == nil && p.Pause == "learning" // an error here does not matter: the message is stored
+		paused = err == nil && p.Pause == "learning" // an error is ignored: the message is stored
 	}
-	return g.print(w, kept, func(out printer) { out.learned(kept.Memories, held) })
+	return g.print(w, stored, func(out printer) { out.printLearned(stored.Memories, paused) })
 }
 
-// preview prints the decision on each statement, and the changes that it would make.
-func (s printer) preview(p client.Preview) {
+// printPreview prints the decision on each statement, and the changes that would follow.
+func (s printer) printPreview(p client.Preview) {
 	if len(p.Decisions)+len(p.Forgotten) == 0 {
 		s.line("nothing to learn from this text")
 	}
 	for _, d := range p.Decisions {
 		reason := ""
 		if d.Reason != "" {
-			reason = "  (" + brief(d.Reason, 120) + ")"
+			reason = "  (" + shorten(d.Reason, 120) + ")"
 		}
-		s.line("%-9s  %s%s", d.Action, brief(d.Fact, 200), reason)
+		s.line("%-9s  %s%s", d.Action, shorten(d.Fact, 200), reason)
 	}
 	for _, c := range p.Changes {
-		switch what := s.what(c, nil); c.After.Status() {
+		switch what := s.changeText(c, nil); c.After.Status() {
 		case memory.Active:
-			s.line("  %s", s.in(green, "+ "+what))
+			s.line("  %s", s.styled(green, "+ "+what))
 		case memory.Pending:
 			s.line("  ? %s", what)
 		default:
-			s.line("  %s", s.in(red, "- "+what))
+			s.line("  %s", s.styled(red, "- "+what))
 		}
 	}
 	for _, m := range p.Forgotten {
-		s.line("%s", s.in(red, "- "+brief(m.Content, 200)))
+		s.line("%s", s.styled(red, "- "+shorten(m.Content, 200)))
 	}
 }
 
-// learned prints the learned facts; held reports whether learning is paused.
-func (s printer) learned(memories []client.Memory, held bool) {
+// printLearned prints the learned facts; paused reports whether learning is paused.
+func (s printer) printLearned(memories []client.Memory, paused bool) {
 	switch {
-	case held:
+	case paused:
 		s.line("stored; learning is paused, loci pause none resumes it")
 	case len(memories) == 0:
 		s.line("stored; nothing to learn from this text")
@@ -308,9 +308,9 @@ func (s printer) learned(memories []client.Memory, held bool) {
 		if m.Status == memory.Pending {
 			waiting, mark = true, " (pending)"
 		}
-		s.line("%s  %s%s", m.ID, brief(m.Content, 400), mark)
+		s.line("%s  %s%s", m.ID, shorten(m.Content, 400), mark)
 	}
 	if waiting {
-		s.line("to decide on pending facts: loci review")
+		s.line("to approve or reject pending facts: loci review")
 	}
 }

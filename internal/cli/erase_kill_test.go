@@ -62,7 +62,7 @@ func TestErasureGoesOnAfterAKill(t *testing.T) {
 	noError(t)(os.WriteFile(notes, []byte(file.String()), 0o600))
 	data, vault := filepath.Join(from, "data"), filepath.Join(from, "vault")
 	var out bytes.Buffer
-	cmd := root()
+	cmd := newRootCommand()
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
 	cmd.SetArgs([]string{"import", notes, "--data", data, "--set", "vault=" + vault, "--addr", "127.0.0.1:1"})

@@ -18,14 +18,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func export(g *global) *cobra.Command {
+func newExportCommand(g *sharedState) *cobra.Command {
 	var q client.ExportQuery
 	var noTurns, force bool
 	cmd := &cobra.Command{
 		Use:   "export [PATH]",
 		Short: "Export memory as JSON lines or Markdown",
-		Long: "Export memory. The name of PATH selects the format: .jsonl (one JSON object per line), .md (one page), .zip (Markdown files), or a folder\n" +
-			"of Markdown files; --format overrides the name. Without PATH, JSON lines are written to standard output. loci import reads all formats.",
+		Long: "Export memory. PATH selects the format: .jsonl (one JSON object per line), .md (one page), .zip (Markdown files), or a folder (the same files).\n" +
+			"--format overrides the name. Without PATH the command writes JSON lines to standard output. loci import reads all formats.",
 		Example: "  loci export memory.jsonl\n  loci export my-memory/\n  loci export --as-of \"last week\" --no-turns facts.md",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,40 +40,40 @@ func export(g *global) *cobra.Command {
 			if q.Format == "" {
 				q.Format, err = formatOfPath(path)
 			}
-			if err := cmp.Or(err, writable(path, force)); err != nil {
+			if err := cmp.Or(err, checkWritable(path, force)); err != nil {
 				return err
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				written, err := take(ctx, c, q, path, cmd)
+				written, err := writeExport(ctx, c, q, path, cmd)
 				if err != nil || path == "" {
 					return err
 				}
 				return g.print(cmd.OutOrStdout(), written, func(out printer) {
-					fmt.Fprintf(out, "%s  %s\n", written.Path, size(written.Bytes))
+					fmt.Fprintf(out, "%s  %s\n", written.Path, formatSize(written.Bytes))
 				})
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Format, "format", "", "jsonl, markdown or zip (default: by the name of PATH)")
+	f.StringVar(&q.Format, "format", "", "format: jsonl, markdown or zip (default: the name of PATH decides)")
 	f.StringVar(&q.Parts, "kinds", "", "comma-separated: turns, facts, summaries, profile, relations (default: all)")
-	f.BoolVar(&noTurns, "no-turns", false, "everything except messages")
+	f.BoolVar(&noTurns, "no-turns", false, "export everything except messages")
 	f.StringVar(&q.Status, "status", "", "comma-separated: active, pending, superseded, retired, rejected, replaced (default: all)")
-	f.StringVar(&q.Project, "project", "", "only memory of this project; the profile is left out")
-	f.Var(timeFlag{at: &q.AsOf, end: true}, "as-of", "memory as it was known at this time: 2026-05-03, yesterday, 90m (ago), …")
-	f.Var(timeFlag{at: &q.ValidAt, end: true}, "valid-at", "facts that were true at this time")
+	f.StringVar(&q.Project, "project", "", "only memory of this project, without the profile")
+	f.Var(timeFlag{target: &q.AsOf, atEnd: true}, "as-of", "memory as it was recorded at this time: 2026-05-03, yesterday, 90m (ago), …")
+	f.Var(timeFlag{target: &q.ValidAt, atEnd: true}, "valid-at", "facts that were true at this time")
 	f.BoolVar(&force, "force", false, "overwrite PATH if it exists")
 	cmd.MarkFlagsMutuallyExclusive("kinds", "no-turns")
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
-// exported describes a finished export.
-type exported struct {
+// exportResult describes a finished export.
+type exportResult struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
 }
 
-// formatOfPath returns the format that a path's name selects. An unknown extension is Invalid.
+// formatOfPath returns the format that a path's name selects, or memory.Invalid for an unknown extension.
 func formatOfPath(path string) (string, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".md", ".markdown":
@@ -85,14 +85,14 @@ func formatOfPath(path string) (string, error) {
 	}
 	switch {
 	case isFolder(path):
-		return "zip", nil // the zip is unpacked into the folder
+		return "zip", nil // writeExport unpacks the zip into the folder
 	case filepath.Ext(path) == "":
 		return "jsonl", nil
 	}
 	return "", memory.Errorf(memory.Invalid, "%s: the name selects no format; use .jsonl (JSON lines), .md (one page), .zip (Markdown files) or a folder name ending with %c, or set --format to jsonl, markdown or zip", path, filepath.Separator)
 }
 
-// isFolder reports whether a path is a folder, or is written as one.
+// isFolder reports whether a path is a folder, or would be created as a folder.
 func isFolder(path string) bool {
 	if path == "" {
 		return false
@@ -101,8 +101,8 @@ func isFolder(path string) bool {
 	return os.IsPathSeparator(path[len(path)-1]) || err == nil && info.IsDir() || filepath.Ext(path) == "" && errors.Is(err, os.ErrNotExist)
 }
 
-// writable refuses a path that exists, unless force is set, and always refuses a device.
-func writable(path string, force bool) error {
+// checkWritable refuses an existing path unless force is set, and always refuses a device.
+func checkWritable(path string, force bool) error {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
 		return memory.Errorf(memory.Invalid, "%s is not a regular file", path)
 	}
@@ -112,7 +112,7 @@ func writable(path string, force bool) error {
 	if isFolder(path) {
 		names, err := os.ReadDir(path)
 		if err == nil && len(names) > 0 {
-			return memory.Errorf(memory.Invalid, "%s is not empty; --force writes into it", path)
+			return memory.Errorf(memory.Invalid, "the folder %s is not empty; --force writes into it anyway", path)
 		}
 		return nil
 	}
@@ -122,49 +122,49 @@ func writable(path string, force bool) error {
 	return nil
 }
 
-// take writes an export to a path, "" for standard output. A file appears only when it is complete.
-func take(ctx context.Context, c *client.Client, q client.ExportQuery, path string, cmd *cobra.Command) (_ exported, err error) {
-	shown := progressOn(cmd.ErrOrStderr())
+// writeExport writes an export to path, or to standard output if path is empty. A file appears only when complete.
+func writeExport(ctx context.Context, c *client.Client, q client.ExportQuery, path string, cmd *cobra.Command) (_ exportResult, err error) {
+	bar := newProgressLine(cmd.ErrOrStderr())
 	if path == "" {
 		stream, err := c.Export(ctx, q)
 		if err != nil {
-			return exported{}, err
+			return exportResult{}, err
 		}
-		n, err := io.Copy(cmd.OutOrStdout(), shown.reading(stream, "exported", 0))
-		return exported{Bytes: n}, errors.Join(err, stream.Close())
+		n, err := io.Copy(cmd.OutOrStdout(), bar.countReads(stream, "exported", 0))
+		return exportResult{Bytes: n}, errors.Join(err, stream.Close())
 	}
-	folder := isFolder(path) && q.Format == "zip"
+	toFolder := isFolder(path) && q.Format == "zip"
 	dir := filepath.Dir(path)
-	if folder {
+	if toFolder {
 		dir = path
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return exported{}, err
+			return exportResult{}, err
 		}
 	}
-	temp, err := os.CreateTemp(dir, ".loci-export-*") // checks that the folder is writable before the server exports
+	temp, err := os.CreateTemp(dir, ".loci-export-*") // fails for an unwritable folder before the server exports
 	if err != nil {
-		return exported{}, fmt.Errorf("cannot write to %s: %w", dir, cause(err))
+		return exportResult{}, fmt.Errorf("cannot write to %s: %w", dir, withoutPath(err))
 	}
-	defer func() { _ = os.Remove(temp.Name()) }() // after success the file is already renamed
+	defer func() { _ = os.Remove(temp.Name()) }() // after a success the file has another name
 	stream, err := c.Export(ctx, q)
 	if err != nil {
-		return exported{}, errors.Join(err, temp.Close())
+		return exportResult{}, errors.Join(err, temp.Close())
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	n, err := io.Copy(temp, shown.reading(stream, "exported", 0))
-	shown.end()
+	n, err := io.Copy(temp, bar.countReads(stream, "exported", 0))
+	bar.clear()
 	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
-		return exported{}, fmt.Errorf("export: %w", err)
+		return exportResult{}, fmt.Errorf("export: %w", err)
 	}
-	if folder {
+	if toFolder {
 		n, err = unpack(temp.Name(), dir)
-		return exported{path, n}, err
+		return exportResult{path, n}, err
 	}
-	return exported{path, n}, os.Rename(temp.Name(), path)
+	return exportResult{path, n}, os.Rename(temp.Name(), path)
 }
 
-// cause returns an error without the name of the temporary file.
-func cause(err error) error {
+// withoutPath returns an error without the name of the temporary file.
+func withoutPath(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		return at.Err
@@ -172,7 +172,7 @@ func cause(err error) error {
 	return err
 }
 
-// unpack writes the files of a zip under a folder.
+// unpack writes the files of a zip archive into a folder and returns their total size in bytes.
 func unpack(archive, dir string) (total int64, err error) {
 	z, err := zip.OpenReader(archive)
 	if err != nil {
@@ -197,7 +197,7 @@ func unpack(archive, dir string) (total int64, err error) {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = data.Close() }() // it was read
+		defer func() { _ = data.Close() }() // the file was only read
 		to, err := root.OpenFile(filepath.FromSlash(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 		if err != nil {
 			return err
@@ -209,8 +209,8 @@ func unpack(archive, dir string) (total int64, err error) {
 	return total, err
 }
 
-// size formats a number of bytes for people.
-func size(n int64) string {
+// formatSize formats a number of bytes for people.
+func formatSize(n int64) string {
 	switch {
 	case n >= 10<<20:
 		return fmt.Sprintf("%d MiB", n>>20)

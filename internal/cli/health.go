@@ -13,99 +13,99 @@ import (
 	"github.com/loci-memory/loci/client"
 )
 
-func health(g *global) *cobra.Command {
-	return g.withJSON(&cobra.Command{
+func newHealthCommand(g *sharedState) *cobra.Command {
+	return g.withJSONFlag(&cobra.Command{
 		Use:   "health",
 		Short: "Check whether the server accepts requests, for a container's health check",
-		Long: "Send a readiness probe to the server at --addr. The command never opens the data folder. The exit status is 1 if no server answers, or if\n" +
-			"the server is starting or stopping.",
+		Long: "Send a readiness probe to the server at --addr. The command never opens the data folder.\n" +
+			"The exit status is 1 if no server answers, or if the server is starting or stopping.",
 		Example: "  loci health\n  loci health --addr http://loci.example.com:7077 --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := g.load(cmd)
+			config, err := g.loadConfig(cmd)
 			if err != nil {
 				return err
 			}
 			at, opts := config.ServerURL(), client.Options{}
-			if config.TLS.On() { // the certificate names the server's host, not this address; the probe sends no key
+			if config.TLS.Enabled() { // the certificate is for the host's name, not for this address; the probe sends no key
 				at = strings.Replace(at, "http://", "https://", 1)
 				opts.HTTP = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // see above
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 			defer cancel()
-			return show(g, cmd, func(out printer, is client.Ready) {
-				out.line("%s", is.Status)
-				for _, problem := range is.Problems {
-					out.line("in trouble: %s", problem)
+			return printAnswer(g, cmd, func(out printer, ready client.Ready) {
+				out.line("%s", ready.Status)
+				for _, problem := range ready.Problems {
+					out.line("problem: %s", problem)
 				}
 			})(client.New(at, opts).Ready(ctx))
 		},
 	})
 }
 
-func doctor(g *global) *cobra.Command {
+func newDoctorCommand(g *sharedState) *cobra.Command {
 	var confirm bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the folders, the vault, the database, the index and the models",
-		Long: "Check everything that Loci stores, and print each problem with its solution. The exit status is 1 if there is a problem. If many files\n" +
-			"disappear from the vault at once, as after a disk failure, their memories are kept until --confirm forgets them, which can be undone.",
+		Long: "Check everything that Loci stores, and print each problem with its solution. The exit status is 1 if there is a problem.\n" +
+			"After many files disappeared from the vault at once, Loci keeps their memories until --confirm forgets them. loci undo reverts that.",
 		Example: "  loci doctor\n  loci doctor --confirm",
 		Args:    cobra.NoArgs,
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
-			found, undo, err := examine(ctx, c, confirm)
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			checkup, undo, err := runCheckup(ctx, c, confirm)
 			if err != nil {
 				return err
 			}
-			err = g.print(cmd.OutOrStdout(), found, func(out printer) {
-				out.checkup(found)
+			err = g.print(cmd.OutOrStdout(), checkup, func(out printer) {
+				out.printCheckup(checkup)
 				if undo.ToTime != nil {
-					out.line("to take this back: %s", undoCommand(undo, g.user))
+					out.line("to undo this: %s", undoCommandLine(undo, g.user))
 				}
 			})
-			if n := len(found.Findings); err == nil && n > 0 {
-				err = fmt.Errorf("%s found", many(n, "problems"))
+			if n := len(checkup.Findings); err == nil && n > 0 {
+				err = fmt.Errorf("%s found", countOf(n, "problems"))
 			}
 			return err
 		}),
 	}
 	cmd.Flags().BoolVar(&confirm, "confirm", false, "forget the memories of files that disappeared from the vault at once")
-	return g.withJSON(cmd)
+	return g.withJSONFlag(cmd)
 }
 
-// examine runs the check. If it confirms deletions, it also returns the request that undoes them.
-func examine(ctx context.Context, c *client.Client, confirm bool) (found client.Checkup, undo client.UndoRequest, err error) {
+// runCheckup checks the memory. If confirm is set, it also returns the request that undoes the confirmed deletions.
+func runCheckup(ctx context.Context, c *client.Client, confirm bool) (checkup client.Checkup, undo client.UndoRequest, err error) {
 	if !confirm {
-		found, err = c.Doctor(ctx)
-		return found, undo, err
+		checkup, err = c.Doctor(ctx)
+		return checkup, undo, err
 	}
 	before, err := c.Changes(ctx, client.ChangesQuery{Limit: 1})
 	if err != nil {
-		return found, undo, fmt.Errorf("read the last change: %w", err)
+		return checkup, undo, fmt.Errorf("read the last change: %w", err)
 	}
-	if found, err = c.ConfirmDeletions(ctx); err != nil || len(before.Changes) == 0 {
-		return found, undo, err
+	if checkup, err = c.ConfirmDeletions(ctx); err != nil || len(before.Changes) == 0 {
+		return checkup, undo, err
 	}
 	last := before.Changes[0]
 	after, err := c.Changes(ctx, client.ChangesQuery{Limit: 1})
 	if err == nil && after.Changes[0].ID != last.ID {
 		undo.ToTime = &last.CreatedAt
 	}
-	return found, undo, err
+	return checkup, undo, err
 }
 
-// checkup prints what was checked, and the problems.
-func (s printer) checkup(c client.Checkup) {
-	for _, what := range c.Checked {
+// printCheckup prints the checked parts and the problems.
+func (s printer) printCheckup(checkup client.Checkup) {
+	for _, what := range checkup.Checked {
 		s.line("checked %s", what)
 	}
-	for _, f := range c.Findings {
-		s.line("%s", s.in(red, strings.TrimSpace(f.Part+" "+f.Path)+": "+f.What))
-		if f.Do != "" {
-			s.line("  %s", f.Do)
+	for _, f := range checkup.Findings {
+		s.line("%s", s.styled(red, strings.TrimSpace(f.Part+" "+f.Path)+": "+f.Problem))
+		if f.Fix != "" {
+			s.line("  %s", f.Fix)
 		}
 	}
-	if len(c.Findings) == 0 {
+	if len(checkup.Findings) == 0 {
 		s.line("no problems")
 	}
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func history(g *global) *cobra.Command {
+func newHistoryCommand(g *sharedState) *cobra.Command {
 	var q client.ChangesQuery
 	var action string
 	cmd := &cobra.Command{
 		Use:   "history [ID]",
 		Short: "Show what changed, when, by whom and why; or the history of one fact",
 		Long: "Show the journal of changes, newest first, grouped by run. A run is all changes of one command, request or learning job.\n" +
-			"loci undo takes the id of a run, or of one change (RUN/1). With the ID of a fact: the text it was learned from, the facts\n" +
-			"that it replaced, the fact that replaced it, and every change.",
+			"loci undo accepts the id of a run, or of one change (RUN/1).\n" +
+			"With the ID of a fact, show its source text, the facts it replaced, the fact that replaced it, and every change.",
 		Example: "  loci history\n  loci history --since yesterday --action retire\n  loci history 0199c5d2-…",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,7 +35,7 @@ func history(g *global) *cobra.Command {
 					if err := completeMemoryIDs(ctx, c, args); err != nil {
 						return err
 					}
-					return show(g, cmd, printer.life)(lifeOf(ctx, c, args[0]))
+					return printAnswer(g, cmd, printer.printHistory)(readHistory(ctx, c, args[0]))
 				}
 				if err := completeRunID(ctx, c, &q.Run); err != nil {
 					return err
@@ -44,25 +44,25 @@ func history(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				words, err := wordsOf(ctx, c, page.Changes)
+				words, err := textsOf(ctx, c, page.Changes)
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), page, func(out printer) { out.journal(page, words) })
+				return g.print(cmd.OutOrStdout(), page, func(out printer) { out.printJournal(page, words) })
 			})
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&q.Run, "run", "", "only changes of this run")
 	f.StringVar(&action, "action", "", "only changes of this kind: add, update, reinforce, replace, retire, restore, approve, reject, link, unlink, undo, erase")
-	f.Var(timeFlag{at: &q.Since}, "since", "only changes after this time: 2026-05-03, yesterday, 90m (ago), …")
+	f.Var(timeFlag{target: &q.Since}, "since", "only changes after this time: 2026-05-03, yesterday, 90m (ago), …")
 	f.IntVar(&q.Limit, "limit", 0, "maximum number of changes (default 50)")
 	f.StringVar(&q.Cursor, "cursor", "", "show the next page: the cursor that the last page printed")
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
-// journal prints changes, grouped by run. The parameter words holds the texts of the changed memories by id.
-func (s printer) journal(page client.Changes, words map[string]string) {
+// printJournal prints changes, grouped by run; texts maps ids of changed memories to their texts.
+func (s printer) printJournal(page client.Changes, texts map[string]string) {
 	if len(page.Changes) == 0 {
 		s.line("no changes")
 	}
@@ -70,49 +70,49 @@ func (s printer) journal(page client.Changes, words map[string]string) {
 	for _, c := range page.Changes {
 		if c.Run != run {
 			run = c.Run
-			s.line("%s  %s  %s", s.in(bold, when(c.CreatedAt)), by(c.Author), s.in(dim, c.Run))
+			s.line("%s  %s  %s", s.styled(bold, formatTime(c.CreatedAt)), authorText(c.Author), s.styled(dim, c.Run))
 		}
 		_, id, _ := strings.Cut(c.Target, ":")
-		s.line("  %-3s %-10s %s  %s%s", strings.TrimPrefix(c.ID, c.Run), verb(c), s.in(dim, id), s.what(c, words), s.because(c))
+		s.line("  %-3s %-10s %s  %s%s", strings.TrimPrefix(c.ID, c.Run), changeVerb(c), s.styled(dim, id), s.changeText(c, texts), s.reasonText(c))
 	}
 	if page.Next != "" {
 		s.line("more: --cursor %s", page.Next)
 	}
 }
 
-// wordsOf returns the texts of the changed facts and turns by id; changes are sorted newest first. It
-// reads the texts of turns from the server, because a change of a turn has no text.
-func wordsOf(ctx context.Context, c *client.Client, changes []client.Change) (map[string]string, error) {
-	words := factWords(changes)
+// textsOf returns the texts of the changed facts and turns by id; changes are sorted newest first. It
+// reads the texts of turns from the server, because a change of a turn contains no text.
+func textsOf(ctx context.Context, c *client.Client, changes []client.Change) (map[string]string, error) {
+	texts := factTexts(changes)
 	for _, change := range changes {
 		mark := change.After.Turn
-		if mark == nil || words[mark.ID] != "" {
+		if mark == nil || texts[mark.ID] != "" {
 			continue
 		}
-		turn, err := found(c.Get(ctx, mark.ID))
+		turn, err := ifFound(c.Get(ctx, mark.ID))
 		if err != nil {
 			return nil, fmt.Errorf("read a turn: %w", err)
 		}
 		if turn != nil {
-			words[mark.ID] = turn.Content
+			texts[mark.ID] = turn.Content
 		}
 	}
-	return words, nil
+	return texts, nil
 }
 
-// factWords returns the newest text of each changed fact by id; changes are sorted newest first.
-func factWords(changes []client.Change) map[string]string {
-	words := map[string]string{}
+// factTexts returns the newest text of each changed fact by id; changes are sorted newest first.
+func factTexts(changes []client.Change) map[string]string {
+	texts := map[string]string{}
 	for _, c := range slices.Backward(changes) {
 		if c.After.Fact != nil {
-			words[c.After.Fact.ID] = c.After.Fact.Content
+			texts[c.After.Fact.ID] = c.After.Fact.Content
 		}
 	}
-	return words
+	return texts
 }
 
-// verbs are the actions in the past tense, for people.
-var verbs = map[memory.Action]string{
+// actionVerbs are the actions in the past tense, for people.
+var actionVerbs = map[memory.Action]string{
 	memory.ActionAdd:       "added",
 	memory.ActionUpdate:    "edited",
 	memory.ActionReinforce: "confirmed",
@@ -127,26 +127,26 @@ var verbs = map[memory.Action]string{
 	memory.ActionErase:     "erased",
 }
 
-// verb returns what a change did, in the past tense.
-func verb(c client.Change) string {
+// changeVerb describes a change with a verb in the past tense.
+func changeVerb(c client.Change) string {
 	switch to := c.After.Status(); {
 	case c.Action == memory.ActionAdd && to == memory.Pending:
 		return "proposed"
 	case c.Action == memory.ActionAdd && to == memory.Superseded:
 		return "noted"
-	case c.Action == memory.ActionUndo && sign(c) == '+':
+	case c.Action == memory.ActionUndo && changeSign(c) == '+':
 		return "back"
-	case c.Action == memory.ActionUndo && sign(c) == '-':
+	case c.Action == memory.ActionUndo && changeSign(c) == '-':
 		return "taken back"
 	}
-	if v := verbs[c.Action]; v != "" {
+	if v := actionVerbs[c.Action]; v != "" {
 		return v
 	}
 	return string(c.Action)
 }
 
-// sign returns '+' if a change makes a memory active, '-' if it makes a memory inactive, else '~'.
-func sign(c client.Change) byte {
+// changeSign returns '+' if a change makes a memory active, '-' if it makes a memory inactive, else '~'.
+func changeSign(c client.Change) byte {
 	before := c.Before != nil && c.Before.Status() == memory.Active
 	switch after := c.After.Status() == memory.Active; {
 	case after && !before:
@@ -157,119 +157,119 @@ func sign(c client.Change) byte {
 	return '~'
 }
 
-// what describes the changed memory, and how it differs from before.
-func (s printer) what(c client.Change, words map[string]string) string {
+// changeText describes the changed memory and the difference from its state before the change.
+func (s printer) changeText(c client.Change, texts map[string]string) string {
 	switch i := c.After; {
 	case i.Fact != nil && i.Fact.Content == "" && c.Action != memory.ActionErase:
-		return "(erased since)"
+		return "(text erased later)"
 	case i.Fact != nil:
-		was := i.Fact.Content
+		oldText := i.Fact.Content
 		if c.Before != nil && c.Before.Fact != nil {
-			was = c.Before.Fact.Content
+			oldText = c.Before.Fact.Content
 		}
-		if next := words[c.NewID]; c.Action == memory.ActionReplace && next != "" {
-			return s.diff(i.Fact.Content, next)
+		if newText := texts[c.NewID]; c.Action == memory.ActionReplace && newText != "" {
+			return s.diffText(i.Fact.Content, newText)
 		}
-		out := brief(i.Fact.Content, 120)
-		if was != i.Fact.Content {
-			out = s.diff(was, i.Fact.Content)
+		out := shorten(i.Fact.Content, 120)
+		if oldText != i.Fact.Content {
+			out = s.diffText(oldText, i.Fact.Content)
 		}
-		if marks := marked(c); marks != "" {
+		if marks := changedProperties(c); marks != "" {
 			out += " [" + marks + "]"
 		}
 		return out
 	case i.Link != nil:
-		return brief(i.Link.Fact.Content, 120)
+		return shorten(i.Link.Fact.Content, 120)
 	case i.Profile != nil:
-		return brief(i.Profile.Key+" = "+i.Profile.Value, 120)
+		return shorten(i.Profile.Key+" = "+i.Profile.Value, 120)
 	case i.Relation != nil:
 		return string(i.Relation.Kind)
 	case i.Summary != nil:
-		return "summary: " + brief(i.Summary.Text, 120)
+		return "summary: " + shorten(i.Summary.Text, 120)
 	case i.Turn != nil:
-		return "turn: " + cmp.Or(brief(words[i.Turn.ID], 120), string(i.Turn.Status))
+		return "turn: " + cmp.Or(shorten(texts[i.Turn.ID], 120), string(i.Turn.Status))
 	case i.Context != nil:
-		return "context: " + brief(cmp.Or(i.Context.Title, i.Context.Content), 120)
+		return "context: " + shorten(cmp.Or(i.Context.Title, i.Context.Content), 120)
 	case i.Conversation != nil:
-		return "chat: " + brief(cmp.Or(i.Conversation.Title, i.Conversation.ID), 120)
+		return "chat: " + shorten(cmp.Or(i.Conversation.Title, i.Conversation.ID), 120)
 	}
 	return ""
 }
 
-// coreWords describe for people whether a fact is in every prompt.
-var coreWords = map[memory.Core]string{memory.CoreAlways: "pinned", memory.CoreNever: "search only"}
+// coreLabels tell people whether a fact is in every prompt; memory.CoreAuto has no label.
+var coreLabels = map[memory.Core]string{memory.CoreAlways: "pinned", memory.CoreNever: "search only"}
 
-// marked lists the properties of a fact, other than its text, that a change altered.
-func marked(c client.Change) string {
+// changedProperties lists the properties of a fact, other than its text, that a change altered.
+func changedProperties(c client.Change) string {
 	if c.Before == nil || c.Before.Fact == nil {
 		return ""
 	}
-	was, is := c.Before.Fact, c.After.Fact
+	oldFact, newFact := c.Before.Fact, c.After.Fact
 	var out []string
-	note := func(differs bool, format string, args ...any) {
+	addIf := func(differs bool, format string, args ...any) {
 		if differs {
 			out = append(out, fmt.Sprintf(format, args...))
 		}
 	}
-	note(is.Core != was.Core, "%s", cmp.Or(coreWords[is.Core], "no longer "+coreWords[was.Core]))
-	note(is.Category != was.Category, "category %s", cmp.Or(brief(is.Category, 60), "none"))
-	note(!slices.Equal(is.Tags, was.Tags), "tags %s", cmp.Or(brief(strings.Join(is.Tags, ", "), 60), "none"))
-	note(is.Confidence != was.Confidence, "confidence %.2f → %.2f", was.Confidence, is.Confidence)
-	note(!is.ExpiresAt.Equal(was.ExpiresAt) && !is.ExpiresAt.IsZero(), "expires %s", when(is.ExpiresAt))
-	note(!is.ExpiresAt.Equal(was.ExpiresAt) && is.ExpiresAt.IsZero(), "never expires")
+	addIf(newFact.Core != oldFact.Core, "%s", cmp.Or(coreLabels[newFact.Core], "no longer "+coreLabels[oldFact.Core]))
+	addIf(newFact.Category != oldFact.Category, "category %s", cmp.Or(shorten(newFact.Category, 60), "none"))
+	addIf(!slices.Equal(newFact.Tags, oldFact.Tags), "tags %s", cmp.Or(shorten(strings.Join(newFact.Tags, ", "), 60), "none"))
+	addIf(newFact.Confidence != oldFact.Confidence, "confidence %.2f → %.2f", oldFact.Confidence, newFact.Confidence)
+	addIf(!newFact.ExpiresAt.Equal(oldFact.ExpiresAt) && !newFact.ExpiresAt.IsZero(), "expires %s", formatTime(newFact.ExpiresAt))
+	addIf(!newFact.ExpiresAt.Equal(oldFact.ExpiresAt) && newFact.ExpiresAt.IsZero(), "never expires")
 	return strings.Join(out, ", ")
 }
 
-// because returns the reason of a change in parentheses.
-func (s printer) because(c client.Change) string {
+// reasonText returns the reason of a change in parentheses, or "" without a reason.
+func (s printer) reasonText(c client.Change) string {
 	if c.Reason == "" {
 		return ""
 	}
-	return "  " + s.in(dim, "("+brief(c.Reason, 120)+")")
+	return "  " + s.styled(dim, "("+shorten(c.Reason, 120)+")")
 }
 
-// life is the history of one memory.
-type life struct {
+// memoryHistory is the history of one memory.
+type memoryHistory struct {
 	Memory     client.Memory   `json:"memory"`
 	Quote      *client.Quote   `json:"quote,omitempty"`
-	Replaced   []client.Memory `json:"replaced,omitempty"`    // memories that this memory replaced
-	ReplacedBy *client.Memory  `json:"replaced_by,omitempty"` // the memory that replaced this memory
+	Replaced   []client.Memory `json:"replaced,omitempty"`    // memories that Memory replaced
+	ReplacedBy *client.Memory  `json:"replaced_by,omitempty"` // memory that replaced Memory
 	Changes    []client.Change `json:"changes"`               // newest first
 }
 
-func lifeOf(ctx context.Context, c *client.Client, id string) (l life, err error) {
-	if l.Memory, err = c.Get(ctx, id); err != nil {
-		return life{}, err
+func readHistory(ctx context.Context, c *client.Client, id string) (history memoryHistory, err error) {
+	if history.Memory, err = c.Get(ctx, id); err != nil {
+		return memoryHistory{}, err
 	}
 	changes, err := memory.Collect(c.AllChanges(ctx, client.ChangesQuery{Fact: id}))
-	l.Changes = append([]client.Change{}, changes...)
+	history.Changes = append([]client.Change{}, changes...)
 	get := func(id string) *client.Memory {
-		m, e := found(c.Get(ctx, id))
+		m, e := ifFound(c.Get(ctx, id))
 		err = errors.Join(err, e)
 		return m
 	}
-	if p := l.Memory.Provenance; p != nil && len(p.Turns) > 0 {
+	if p := history.Memory.Provenance; p != nil && len(p.Turns) > 0 {
 		id := p.Turns[0]
 		if p.Quote != nil {
 			id = p.Quote.Turn
 		}
-		if turn := get(id); turn != nil && turn.Content != "" { // the text is "" if the turn was erased
-			l.Quote = client.ViewQuote(*turn, p.Quote)
+		if turn := get(id); turn != nil && turn.Content != "" { // an erased turn has no text
+			history.Quote = client.ViewQuote(*turn, p.Quote)
 		}
 	}
-	for _, old := range replacedBy(id, l.Changes) {
+	for _, old := range replacedIDs(id, history.Changes) {
 		if m := get(old); m != nil {
-			l.Replaced = append(l.Replaced, *m)
+			history.Replaced = append(history.Replaced, *m)
 		}
 	}
-	if l.Memory.SupersededBy != "" {
-		l.ReplacedBy = get(l.Memory.SupersededBy)
+	if history.Memory.SupersededBy != "" {
+		history.ReplacedBy = get(history.Memory.SupersededBy)
 	}
-	return l, err
+	return history, err
 }
 
-// found returns nil if the memory does not exist or belongs to another owner.
-func found(m client.Memory, err error) (*client.Memory, error) {
+// ifFound returns nil if the memory does not exist or belongs to another owner.
+func ifFound(m client.Memory, err error) (*client.Memory, error) {
 	switch {
 	case errors.Is(err, memory.NotFound):
 		return nil, nil
@@ -279,8 +279,8 @@ func found(m client.Memory, err error) (*client.Memory, error) {
 	return &m, nil
 }
 
-// replacedBy returns the ids of the memories that a fact replaced, newest first.
-func replacedBy(id string, changes []client.Change) []string {
+// replacedIDs returns the ids of the memories that a fact replaced, newest first.
+func replacedIDs(id string, changes []client.Change) []string {
 	var out []string
 	for _, c := range changes {
 		if c.NewID == id && c.OldID != "" && c.OldID != id && !slices.Contains(out, c.OldID) {
@@ -290,88 +290,88 @@ func replacedBy(id string, changes []client.Change) []string {
 	return out
 }
 
-// life prints the history of a memory, oldest change first.
-func (s printer) life(l life) {
-	m := l.Memory
-	words := s.in(bold, brief(m.Content, 400))
-	if m.Content == "" && len(l.Changes) > 0 && l.Changes[0].Action == memory.ActionErase {
-		words = "(erased " + when(l.Changes[0].CreatedAt) + ")"
+// printHistory prints the history of a memory, oldest change first.
+func (s printer) printHistory(history memoryHistory) {
+	m := history.Memory
+	words := s.styled(bold, shorten(m.Content, 400))
+	if m.Content == "" && len(history.Changes) > 0 && history.Changes[0].Action == memory.ActionErase {
+		words = "(erased " + formatTime(history.Changes[0].CreatedAt) + ")"
 	}
 	s.line("%s  %s", m.ID, words)
-	s.line("%s", strings.Join(traits(m), ", "))
-	if l.Quote != nil {
-		s.line("said      %s", s.quote(*l.Quote))
-		s.line("          %s", s.in(dim, place(*l.Quote)))
+	s.line("%s", strings.Join(propertiesOf(m), ", "))
+	if history.Quote != nil {
+		s.line("said      %s", s.quoteText(*history.Quote))
+		s.line("          %s", s.styled(dim, quoteSource(*history.Quote)))
 	}
-	for _, old := range l.Replaced {
-		s.line("replaced  %s  %s", s.in(dim, old.ID), s.diff(old.Content, m.Content))
+	for _, old := range history.Replaced {
+		s.line("replaced  %s  %s", s.styled(dim, old.ID), s.diffText(old.Content, m.Content))
 	}
-	if next := l.ReplacedBy; next != nil {
-		s.line("became    %s  %s", s.in(dim, next.ID), s.diff(m.Content, next.Content))
+	if next := history.ReplacedBy; next != nil {
+		s.line("became    %s  %s", s.styled(dim, next.ID), s.diffText(m.Content, next.Content))
 	}
-	known := factWords(l.Changes)
-	for _, c := range slices.Backward(l.Changes) {
+	known := factTexts(history.Changes)
+	for _, c := range slices.Backward(history.Changes) {
 		if kind, id, _ := strings.Cut(c.Target, ":"); id != m.ID || kind != "fact" && kind != "link" {
-			continue // the other side of a replacement
+			continue // a change of the fact on the other side of a replacement
 		}
-		s.line("%s  %-10s %s%s  %s", when(c.CreatedAt), verb(c), by(c.Author), s.because(c), s.in(dim, c.ID))
-		if c.Before != nil && c.Action != memory.ActionReplace && c.After.Fact != nil && (c.Before.Fact.Content != c.After.Fact.Content || marked(c) != "") {
-			s.line("                  %s", s.what(c, known))
+		s.line("%s  %-10s %s%s  %s", formatTime(c.CreatedAt), changeVerb(c), authorText(c.Author), s.reasonText(c), s.styled(dim, c.ID))
+		if c.Before != nil && c.Action != memory.ActionReplace && c.After.Fact != nil && (c.Before.Fact.Content != c.After.Fact.Content || changedProperties(c) != "") {
+			s.line("                  %s", s.changeText(c, known))
 		}
 	}
 }
 
-// traits returns the properties of a memory other than its text, for people.
-func traits(m client.Memory) []string {
+// propertiesOf returns the properties of a memory other than its text, for people.
+func propertiesOf(m client.Memory) []string {
 	out := []string{string(m.Kind), string(m.Status)}
 	if m.Core != memory.CoreAuto {
-		out = append(out, coreWords[m.Core])
+		out = append(out, coreLabels[m.Core])
 	}
 	if m.Category != "" {
-		out = append(out, brief(m.Category, 60))
+		out = append(out, shorten(m.Category, 60))
 	}
 	for _, t := range m.Tags {
-		out = append(out, "#"+brief(t, 60))
+		out = append(out, "#"+shorten(t, 60))
 	}
 	if m.Project != "" {
-		out = append(out, "project "+brief(m.Project, 60))
+		out = append(out, "project "+shorten(m.Project, 60))
 	}
 	if m.Kind == memory.KindFact {
-		out = append(out, fmt.Sprintf("confidence %.2f", m.Confidence), "said "+when(m.ObservedAt))
+		out = append(out, fmt.Sprintf("confidence %.2f", m.Confidence), "said "+formatTime(m.ObservedAt))
 	}
 	if !m.ExpiresAt.IsZero() {
-		out = append(out, "until "+when(m.ExpiresAt))
+		out = append(out, "until "+formatTime(m.ExpiresAt))
 	}
 	if m.Home != "" {
-		out = append(out, "shared by "+brief(m.Home, 60))
+		out = append(out, "shared by "+shorten(m.Home, 60))
 	}
 	return out
 }
 
-// piece is a run of words or lines that two texts share, or that one of them lacks.
-type piece struct {
-	sign byte // '=', '-' only in the old text, '+' only in the new one
+// diffPiece is a sequence of words or lines that two texts share, or that only one text has.
+type diffPiece struct {
+	sign byte // '=': in both texts; '-': only in the old text; '+': only in the new text
 	text string
 }
 
-// mostCells limits the table of a diff. If two texts need a larger table, all their words count as different.
-const mostCells = 1 << 20
+// maxDiffCells limits the cells of a diff's table. Texts that need a larger table count as completely different.
+const maxDiffCells = 1 << 20
 
 // diffWords compares two texts word by word. Removed words come before added words.
-func diffWords(old, new string) []piece {
-	return diffOf(strings.Fields(old), strings.Fields(new), " ")
+func diffWords(oldText, newText string) []diffPiece {
+	return diffLists(strings.Fields(oldText), strings.Fields(newText), " ")
 }
 
-// diffOf compares two lists of parts, such as words or lines. The parameter between separates the parts in the result.
-func diffOf(a, b []string, between string) (pieces []piece) {
+// diffLists compares two lists of words or lines; separator joins the elements in the result.
+func diffLists(a, b []string, separator string) (pieces []diffPiece) {
 	add := func(sign byte, parts ...string) {
-		text, last := strings.Join(parts, between), len(pieces)-1
+		text, last := strings.Join(parts, separator), len(pieces)-1
 		switch {
 		case len(parts) == 0:
 		case last >= 0 && pieces[last].sign == sign:
-			pieces[last].text += between + text
+			pieces[last].text += separator + text
 		default:
-			pieces = append(pieces, piece{sign, text})
+			pieces = append(pieces, diffPiece{sign, text})
 		}
 	}
 	head := 0
@@ -386,12 +386,12 @@ func diffOf(a, b []string, between string) (pieces []piece) {
 	}
 	same := a[len(a)-tail:]
 	a, b = a[:len(a)-tail], b[:len(b)-tail]
-	if len(a)*len(b) > mostCells {
+	if len(a)*len(b) > maxDiffCells {
 		add('-', a...)
 		add('+', b...)
 		a, b = nil, nil
 	}
-	common := commonParts(a, b)
+	common := commonLengths(a, b)
 	for i, j := 0, 0; i < len(a) || j < len(b); {
 		switch {
 		case i < len(a) && j < len(b) && a[i] == b[j]:
@@ -409,8 +409,8 @@ func diffOf(a, b []string, between string) (pieces []piece) {
 	return pieces
 }
 
-// commonParts returns, for each pair of positions, the length of the longest common subsequence of the two remainders that begin there.
-func commonParts(a, b []string) [][]int {
+// commonLengths returns, for each i and j, the length of the longest common subsequence of a[i:] and b[j:].
+func commonLengths(a, b []string) [][]int {
 	common := make([][]int, len(a)+1)
 	for i := range common {
 		common[i] = make([]int, len(b)+1)
@@ -425,15 +425,15 @@ func commonParts(a, b []string) [][]int {
 	return common
 }
 
-// diff marks removed words as [-removed-] and added words as {+added+}, or in red and green on a terminal.
-func (s printer) diff(old, new string) string {
+// diffText marks removed words as [-removed-] and added words as {+added+}, or in red and green on a terminal.
+func (s printer) diffText(oldText, newText string) string {
 	var out []string
-	for _, p := range diffWords(brief(old, 240), brief(new, 240)) {
+	for _, p := range diffWords(shorten(oldText, 240), shorten(newText, 240)) {
 		switch style := map[byte]string{'-': red, '+': green}[p.sign]; {
 		case p.sign == '=':
 			out = append(out, p.text)
 		case s.colour:
-			out = append(out, s.in(style, p.text))
+			out = append(out, s.styled(style, p.text))
 		case p.sign == '-':
 			out = append(out, "[-"+p.text+"-]")
 		default:

@@ -40,7 +40,7 @@ func newHookRig(t *testing.T) *hookRig {
 // the command never fails.
 func runHook(t *testing.T, url, input string, args ...string) (stdout, stderr string) {
 	t.Helper()
-	cmd := root()
+	cmd := newRootCommand()
 	var out, diagnostics bytes.Buffer
 	cmd.SetIn(strings.NewReader(input))
 	cmd.SetOut(&out)

@@ -11,82 +11,82 @@ import (
 )
 
 const (
-	leastOfID = 4  // minimum length of an abbreviated id; a shorter text is not completed
-	wholeID   = 36 // length of an id that Loci makes
-	mostAlike = 10 // maximum number of ids that are listed if an abbreviation is ambiguous
+	minPrefixLength = 4  // minimum length of an abbreviated id, in characters; shorter texts are not completed
+	idLength        = 36 // length of an id that Loci makes, in characters
+	maxListedIDs    = 10 // maximum number of ids in the error for an ambiguous abbreviation
 )
 
-var errNoID = memory.Errorf(memory.Invalid, "the id is empty; loci list and the other list commands show ids")
+var errEmptyID = memory.Errorf(memory.Invalid, "the id is empty; loci list and the other list commands show ids")
 
-// named is an id with a text by which people recognize it.
-type named struct{ id, words string }
+// labeledID is an id with a text that people recognize.
+type labeledID struct{ id, label string }
 
-func namesOf[T any](all []T, of func(T) named) (out []named) {
-	for _, one := range all {
-		out = append(out, of(one))
+func labelIDs[T any](items []T, label func(T) labeledID) (labeled []labeledID) {
+	for _, item := range items {
+		labeled = append(labeled, label(item))
 	}
-	return out
+	return labeled
 }
 
-// complete replaces start by the full id if exactly one id begins with start. If no id does, start
-// stays unchanged, and the request that uses it reports the error.
-func complete(start *string, all []named) error {
-	if *start == "" {
-		return errNoID
+// completeID replaces prefix by the full id if exactly one id begins with prefix. If no id begins with
+// prefix, prefix stays unchanged, and the server reports the error.
+func completeID(prefix *string, candidates []labeledID) error {
+	if *prefix == "" {
+		return errEmptyID
 	}
-	var alike []named
-	for _, one := range all {
+	var matches []labeledID
+	for _, candidate := range candidates {
 		switch {
-		case one.id == *start:
+		case candidate.id == *prefix:
 			return nil
-		case len(*start) >= leastOfID && strings.HasPrefix(one.id, *start):
-			alike = append(alike, one)
+		case len(*prefix) >= minPrefixLength && strings.HasPrefix(candidate.id, *prefix):
+			matches = append(matches, candidate)
 		}
 	}
-	switch len(alike) {
+	switch len(matches) {
 	case 0:
 		return nil
 	case 1:
-		*start = alike[0].id
+		*prefix = matches[0].id
 		return nil
 	}
 	var list strings.Builder
-	for _, one := range alike[:min(len(alike), mostAlike)] {
-		list.WriteString(strings.TrimRight("\n  "+harmless(one.id)+"  "+brief(one.words, 80), " "))
+	for _, candidate := range matches[:min(len(matches), maxListedIDs)] {
+		list.WriteString(strings.TrimRight("\n  "+sanitize(candidate.id)+"  "+shorten(candidate.label, 80), " "))
 	}
-	if len(alike) > mostAlike {
+	if len(matches) > maxListedIDs {
 		list.WriteString("\n  and more")
 	}
-	return memory.Errorf(memory.Invalid, "%s… is ambiguous; write more characters of one of these:%s", *start, list.String())
+	return memory.Errorf(memory.Invalid, "%s… is ambiguous; write more characters of one of these ids:%s", *prefix, list.String())
 }
 
 // isIDPrefix reports whether a text can be the beginning of an id that Loci made.
 func isIDPrefix(text string) bool {
-	return len(text) >= leastOfID && len(text) < wholeID && strings.Trim(text, "0123456789abcdef-") == ""
+	return len(text) >= minPrefixLength && len(text) < idLength && strings.Trim(text, "0123456789abcdef-") == ""
 }
 
 // completeMemoryID completes the id of a memory.
-func completeMemoryID(ctx context.Context, c *client.Client, start string) (string, error) {
-	if start == "" {
-		return "", errNoID
+func completeMemoryID(ctx context.Context, c *client.Client, prefix string) (string, error) {
+	if prefix == "" {
+		return "", errEmptyID
 	}
-	if !isIDPrefix(start) {
-		return start, nil
+	if !isIDPrefix(prefix) {
+		return prefix, nil
 	}
-	page, err := c.List(ctx, client.ListQuery{ID: start, Kind: "all", Status: "all", Limit: mostAlike + 1})
+	page, err := c.List(ctx, client.ListQuery{ID: prefix, Kind: "all", Status: "all", Limit: maxListedIDs + 1})
 	if err != nil {
-		return "", fmt.Errorf("find the memory %s: %w", start, err)
+		return "", fmt.Errorf("find the memory %s: %w", prefix, err)
 	}
-	all := namesOf(page.Memories, func(m client.Memory) named { return named{m.ID, m.Content} })
-	whole := start
-	err = complete(&whole, all)
-	if err != nil && page.Next != "" { // the text itself may be an id on a later page
-		m, found := found(c.Get(ctx, start))
-		if m != nil || found != nil {
-			return start, found
+	candidates := labelIDs(page.Memories, func(m client.Memory) labeledID { return labeledID{m.ID, m.Content} })
+	fullID := prefix
+	err = completeID(&fullID, candidates)
+	if err != nil && page.Next != "" { // prefix itself may be the id of a memory on a later page
+		m, getErr := ifFound(c.Get(ctx, prefix))
+		if m != nil || getErr != nil {
+			return prefix, getErr
 		}
 	}
-	return whole, err
+	return fullID, err
 }
 
 // completeMemoryIDs completes ids of memories in place.
@@ -100,51 +100,53 @@ func completeMemoryIDs(ctx context.Context, c *client.Client, ids []string) (err
 }
 
 // completeChatID completes the id of a conversation in place.
-func completeChatID(ctx context.Context, c *client.Client, start *string) error {
-	if !isIDPrefix(*start) {
+func completeChatID(ctx context.Context, c *client.Client, prefix *string) error {
+	if !isIDPrefix(*prefix) {
 		return nil
 	}
-	var all []named
-	for one, err := range memory.Pages(func(cursor string) ([]client.Chat, string, error) {
+	var candidates []labeledID
+	for chat, err := range memory.Pages(func(cursor string) ([]client.Chat, string, error) {
 		page, err := c.Chats(ctx, client.ChatsQuery{Limit: 500, Cursor: cursor})
 		return page.Chats, page.Next, err
 	}) {
 		if err != nil {
-			return fmt.Errorf("find the conversation %s: %w", *start, err)
+			return fmt.Errorf("find the conversation %s: %w", *prefix, err)
 		}
-		all = append(all, named{one.ID, one.Title})
+		candidates = append(candidates, labeledID{chat.ID, chat.Title})
 	}
-	return complete(start, all)
+	return completeID(prefix, candidates)
 }
 
 // completeRunID completes the id of a run or of a change (RUN/1) in place.
-func completeRunID(ctx context.Context, c *client.Client, start *string) error {
-	run, rest := *start, ""
+func completeRunID(ctx context.Context, c *client.Client, prefix *string) error {
+	run, rest := *prefix, ""
 	if at := strings.LastIndexByte(run, '/'); at >= 0 {
 		run, rest = run[:at], run[at:]
 	}
-	if len(run) < leastOfID {
+	if len(run) < minPrefixLength {
 		return nil
 	}
-	is, err := c.Changes(ctx, client.ChangesQuery{Run: run, Limit: 1})
-	if err != nil || len(is.Changes) > 0 {
+	exact, err := c.Changes(ctx, client.ChangesQuery{Run: run, Limit: 1})
+	if err != nil || len(exact.Changes) > 0 {
 		return err
 	}
-	page, err := c.Changes(ctx, client.ChangesQuery{Runs: run, Limit: mostAlike + 1})
+	page, err := c.Changes(ctx, client.ChangesQuery{Runs: run, Limit: maxListedIDs + 1})
 	if err != nil {
 		return fmt.Errorf("find the run %s: %w", run, err)
 	}
-	err = complete(&run, namesOf(page.Changes, func(one client.Change) named { return named{one.Run, when(one.CreatedAt) + " " + by(one.Author)} }))
-	*start = run + rest
+	err = completeID(&run, labelIDs(page.Changes, func(change client.Change) labeledID {
+		return labeledID{change.Run, formatTime(change.CreatedAt) + " " + authorText(change.Author)}
+	}))
+	*prefix = run + rest
 	return err
 }
 
 // completeContextIDs completes ids of contexts in place, and returns all contexts.
 func completeContextIDs(ctx context.Context, c *client.Client, ids []string) (client.Contexts, error) {
 	all, err := c.Contexts(ctx)
-	there := namesOf(all.Contexts, func(d client.ContextDocument) named { return named{d.ID, d.Title} })
+	candidates := labelIDs(all.Contexts, func(d client.ContextDocument) labeledID { return labeledID{d.ID, d.Title} })
 	for i := range ids {
-		err = errors.Join(err, complete(&ids[i], there))
+		err = errors.Join(err, completeID(&ids[i], candidates))
 	}
 	return all, err
 }

@@ -78,7 +78,7 @@ func TestTheBeginningOfAnIDNamesIt(t *testing.T) {
 // shortest returns the least of an id that tells it from all others, and is no less than
 // stands for one.
 func shortest(id string, all []string) string {
-	for n := leastOfID; n < len(id); n++ {
+	for n := minPrefixLength; n < len(id); n++ {
 		if !slices.ContainsFunc(all, func(other string) bool { return other != id && strings.HasPrefix(other, id[:n]) }) {
 			return id[:n]
 		}

@@ -15,114 +15,114 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// errBrokenOff is the error of an interrupted import.
-var errBrokenOff = errors.New("interrupted; records read so far may be in memory, and the same command continues the import")
+// errInterrupted is the error of an interrupted import.
+var errInterrupted = errors.New("interrupted; some records may be stored already, and the same command continues the import")
 
-func imports(g *global) *cobra.Command {
-	b := &importer{}
+func newImportCommand(g *sharedState) *cobra.Command {
+	imp := &importer{}
 	cmd := &cobra.Command{
 		Use:   "import PATH...",
 		Short: "Import exported memory, or facts and chats of other programs",
-		Long: "Import what loci export wrote (.jsonl, .md, .zip, a folder of them), or facts and chats of other programs: a list of facts\n" +
-			"(.md, .txt), the exports of ChatGPT and Claude (the zip file, or its conversations.json), a chat as JSON lines, a JSON list of\n" +
-			"mem0, notes of basic-memory, memories of agent-cli. Files with other extensions need --from. Messages keep their times. - reads standard input.\n" +
-			"Existing records are skipped, so an interrupted import continues when you run it again. With --learn a server\n" +
-			"learns from the messages in the background (loci jobs); without a server this command learns from them before it exits.",
+		Long: "Import the files of loci export (.jsonl, .md, .zip, or a folder of such files), or facts and chats of other programs:\n" +
+			"a list of facts (.md, .txt), the exports of ChatGPT and Claude (the zip file, or its conversations.json), a chat as JSON lines,\n" +
+			"a JSON list of mem0, notes of basic-memory, memories of agent-cli. Other extensions need --from. Messages keep their times. - reads standard input.\n" +
+			"Existing records are skipped, so the same command continues an interrupted import. With --learn a server learns from the\n" +
+			"messages in the background (loci jobs shows it); without a server this command learns before it exits.",
 		Example: "  loci import memory.jsonl\n  loci import --dry-run facts.txt\n  loci import --from chatgpt conversations.json --learn\n  loci import --dry-run data-2026-01-02.zip",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if b.q.Format != "" && !slices.Contains(portable.Formats, portable.Format(b.q.Format)) {
-				return memory.Errorf(memory.Invalid, "--from %s: unknown format; valid: %v", b.q.Format, portable.Formats)
+			if imp.query.Format != "" && !slices.Contains(portable.Formats, portable.Format(imp.query.Format)) {
+				return memory.Errorf(memory.Invalid, "--from %s: unknown format; valid: %v", imp.query.Format, portable.Formats)
 			}
 			for _, path := range args {
-				if err := b.readable(path); err != nil {
+				if err := imp.checkReadable(path); err != nil {
 					return err
 				}
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				b.client, b.progress = c, progressOn(cmd.ErrOrStderr())
-				b.alone = g.alone
+				imp.client, imp.progress = c, newProgressLine(cmd.ErrOrStderr())
+				imp.standalone = g.standalone
 				var err error
 				for _, path := range args {
 					if err == nil {
-						err = b.path(ctx, path)
+						err = imp.importPath(ctx, path)
 					}
 				}
-				b.progress.end()
-				if err != nil && ctx.Err() != nil { // the result of the last request is unknown
-					return errBrokenOff
+				imp.progress.clear()
+				if err != nil && ctx.Err() != nil { // the last request may have stored records
+					return errInterrupted
 				}
-				if err != nil && !errors.Is(err, memory.Invalid) && !b.q.DryRun {
-					return fmt.Errorf("%w; records imported before the error stay, and the same command continues the import", err)
+				if err != nil && !errors.Is(err, memory.Invalid) && !imp.query.DryRun {
+					return fmt.Errorf("%w; records imported before the error are kept, and the same command continues the import", err)
 				}
-				b.out.DryRun = b.q.DryRun
-				if b.alone && b.out.Jobs > 0 {
-					err = errors.Join(err, b.learned(ctx, g.settle))
+				imp.total.DryRun = imp.query.DryRun
+				if imp.standalone && imp.total.Jobs > 0 {
+					err = errors.Join(err, imp.learn(ctx, g.runLearningJobs))
 				}
-				if told := g.print(cmd.OutOrStdout(), b.out, func(out printer) { out.imported(b) }); told != nil || err != nil {
-					return errors.Join(err, told)
+				if printErr := g.print(cmd.OutOrStdout(), imp.total, func(out printer) { out.printImport(imp) }); printErr != nil || err != nil {
+					return errors.Join(err, printErr)
 				}
-				if b.out.Broken > 0 {
-					return fmt.Errorf("%s could not be read", many(b.out.Broken, "lines"))
+				if imp.total.Broken > 0 {
+					return fmt.Errorf("%s could not be read", countOf(imp.total.Broken, "lines"))
 				}
 				return nil
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&b.q.Format, "from", "", fmt.Sprintf("format, one of %v (default: detected)", portable.Formats))
-	f.BoolVar(&b.q.DryRun, "dry-run", false, "only show what would be added")
-	f.BoolVar(&b.q.Strict, "strict", false, "stop at the first line that cannot be read")
-	f.BoolVar(&b.q.Learn, "learn", false, "learn facts from the imported messages")
-	f.StringVar(&b.q.Project, "project", "", "project of imported facts and chats that have none")
-	return onMemory(g, cmd)
+	f.StringVar(&imp.query.Format, "from", "", fmt.Sprintf("format, one of %v (default: detected)", portable.Formats))
+	f.BoolVar(&imp.query.DryRun, "dry-run", false, "only show what would be added")
+	f.BoolVar(&imp.query.Strict, "strict", false, "stop at the first line that cannot be read")
+	f.BoolVar(&imp.query.Learn, "learn", false, "learn facts from the imported messages")
+	f.StringVar(&imp.query.Project, "project", "", "project of imported facts and chats that have none")
+	return withMemoryFlags(g, cmd)
 }
 
-const mostShown = 20 // maximum number of problems, and of sample records, that are printed
+const maxPrinted = 20 // maximum number of printed problems, and of printed sample records
 
 // importer is the state of an import.
 type importer struct {
-	q        client.ImportQuery
+	query    client.ImportQuery
 	client   *client.Client
-	progress *progress
-	out      client.Imported
-	troubles []string // problems, each with file and line
+	progress *progressLine
+	total    client.Imported
+	problems []string // texts of problems, each with file and line
 
-	alone  bool // no server runs that would learn from the imported messages
-	behind int  // number of chats whose learning failed and is tried again later
+	standalone  bool // no server runs, so this command learns from the imported messages
+	failedChats int  // number of chats from which learning failed; a later try follows
 }
 
-// learned runs the learning jobs of the import; it is called if no server runs them.
-func (b *importer) learned(ctx context.Context, settle func(context.Context) error) error {
-	if err := settle(ctx); err != nil {
+// learn runs the learning jobs of the import, for a command without a server.
+func (b *importer) learn(ctx context.Context, runLearningJobs func(context.Context) error) error {
+	if err := runLearningJobs(ctx); err != nil {
 		return fmt.Errorf("learn from the imported chats: %w", err)
 	}
-	left, err := b.client.Jobs(ctx)
-	for _, j := range left.Jobs {
-		if j.Kind == memory.JobLearn && b.behind < b.out.Jobs {
-			b.behind++
+	remaining, err := b.client.Jobs(ctx)
+	for _, j := range remaining.Jobs {
+		if j.Kind == memory.JobLearn && b.failedChats < b.total.Jobs {
+			b.failedChats++
 		}
 	}
 	return err
 }
 
-// add adds the report of one file to the total.
-func (b *importer) add(file string, format portable.Format, part client.Imported) {
-	merge(reflect.ValueOf(&b.out).Elem(), reflect.ValueOf(part))
+// addReport adds the report of one file to the total.
+func (b *importer) addReport(file string, format portable.Format, report client.Imported) {
+	mergeReport(reflect.ValueOf(&b.total).Elem(), reflect.ValueOf(report))
 	at := file + ":%d: "
 	if format.Unit() == "item" {
 		at = file + ", item %d: "
 	}
-	for _, t := range part.Problems {
-		b.troubles = append(b.troubles, fmt.Sprintf(at+"%s", t.Line, t.Reason))
+	for _, t := range report.Problems {
+		b.problems = append(b.problems, fmt.Sprintf(at+"%s", t.Line, t.Reason))
 	}
-	for _, t := range part.Conflicts {
-		b.troubles = append(b.troubles, fmt.Sprintf(at+"not changed: %s %s", t.Line, t.Target, t.Reason))
+	for _, t := range report.Conflicts {
+		b.problems = append(b.problems, fmt.Sprintf(at+"not changed: %s %s", t.Line, t.Target, t.Reason))
 	}
 }
 
-// merge adds the numbers of one report to another, and appends its lists.
-func merge(to, from reflect.Value) {
+// mergeReport adds the numbers of one report to another report, and appends the lists.
+func mergeReport(to, from reflect.Value) {
 	for i := range to.NumField() {
 		switch f := to.Field(i); f.Kind() {
 		case reflect.Int:
@@ -130,70 +130,70 @@ func merge(to, from reflect.Value) {
 		case reflect.Slice:
 			f.Set(reflect.AppendSlice(f, from.Field(i)))
 		case reflect.Struct:
-			merge(f, from.Field(i))
+			mergeReport(f, from.Field(i))
 		}
 	}
 }
 
-// imported prints the result of an import.
-func (s printer) imported(b *importer) {
-	o := b.out
-	if o.DryRun {
-		s.some(len(o.Sample), o.Added.Sum(), func(i int) {
-			kind, _, _ := strings.Cut(o.Sample[i].Target, ":")
-			s.line("%s", s.in(green, "+ "+kind+"  "+brief(o.Sample[i].Content, 160)))
+// printImport prints the result of an import.
+func (s printer) printImport(imp *importer) {
+	total := imp.total
+	if total.DryRun {
+		s.printFirst(len(total.Sample), total.Added.Sum(), func(i int) {
+			kind, _, _ := strings.Cut(total.Sample[i].Target, ":")
+			s.line("%s", s.styled(green, "+ "+kind+"  "+shorten(total.Sample[i].Content, 160)))
 		})
 	}
-	s.some(len(b.troubles), o.Broken+o.Conflicting, func(i int) { s.line("%s", s.in(red, harmless(b.troubles[i]))) })
+	s.printFirst(len(imp.problems), total.Broken+total.Conflicting, func(i int) { s.line("%s", s.styled(red, sanitize(imp.problems[i]))) })
 	verb := "added"
-	if o.DryRun {
+	if total.DryRun {
 		verb = "would add"
 	}
-	s.line("%s %s", verb, tallied(o.Added))
-	if o.There.Sum() > 0 {
-		s.line("already there: %s", tallied(o.There))
+	s.line("%s %s", verb, tallyText(total.Added))
+	if total.There.Sum() > 0 {
+		s.line("already in memory: %s", tallyText(total.There))
 	}
 	for _, c := range []struct {
 		n    int
-		what string
+		text string
 	}{
-		{o.Duplicates, "left out, because other facts say the same"},
-		{o.Conflicting, "differ from the file and were not changed"},
-		{o.Broken, "could not be read"},
-		{o.Redacted, "had secrets removed"},
-		{o.Waiting, "wait for review: loci review"},
+		{total.Duplicates, "skipped, because another fact says the same"},
+		{total.Conflicting, "differ from the file and were not changed"},
+		{total.Broken, "could not be read"},
+		{total.Redacted, "had secrets removed"},
+		{total.Waiting, "are pending; to decide on them: loci review"},
 	} {
 		if c.n > 0 {
-			s.line("%d %s", c.n, c.what)
+			s.line("%d %s", c.n, c.text)
 		}
 	}
 	switch {
-	case o.Jobs == 0:
-	case !b.alone:
-		s.line("%s will be learned from: loci jobs", many(o.Jobs, "chats"))
-	case b.behind > 0:
-		s.line("%s could not be learned from yet: loci jobs", many(b.behind, "chats"))
+	case total.Jobs == 0:
+	case !imp.standalone:
+		s.line("%s will be learned from; loci jobs shows the progress", countOf(total.Jobs, "chats"))
+	case imp.failedChats > 0:
+		s.line("%s could not be learned from yet; loci jobs shows the errors", countOf(imp.failedChats, "chats"))
 	default:
-		s.line("learned from %s", many(o.Jobs, "chats"))
+		s.line("learned from %s", countOf(total.Jobs, "chats"))
 	}
 }
 
-// tallied lists the count of each kind.
-func tallied(t client.Tally) string {
+// tallyText lists the count of each kind.
+func tallyText(tally client.Tally) string {
 	counts := map[string]int64{}
-	for kind, n := range reflect.ValueOf(t).Fields() {
+	for kind, n := range reflect.ValueOf(tally).Fields() {
 		counts[strings.ToLower(kind.Name)] = n.Int()
 	}
-	return tallyOf(counts)
+	return formatCounts(counts)
 }
 
-// some prints the first mostShown of the available items, and how many of all items are not printed.
-func (s printer) some(have, all int, write func(i int)) {
-	have = min(have, mostShown)
-	for i := range have {
-		write(i)
+// printFirst prints the first maxPrinted of the available items, and the number of all other items.
+func (s printer) printFirst(available, total int, printItem func(i int)) {
+	available = min(available, maxPrinted)
+	for i := range available {
+		printItem(i)
 	}
-	if have > 0 && all > have {
-		s.line("  … and %d more", all-have)
+	if available > 0 && total > available {
+		s.line("  … and %d more", total-available)
 	}
 }

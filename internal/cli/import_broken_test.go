@@ -34,7 +34,7 @@ func TestAnImportThatIsBrokenOffSaysSo(t *testing.T) {
 	facts := filepath.Join(t.TempDir(), "facts.md")
 	noError(t)(os.WriteFile(facts, []byte("- User likes tea\n"), 0o600))
 	var out bytes.Buffer
-	cmd := root()
+	cmd := newRootCommand()
 	cmd.SetArgs([]string{"import", facts, "--addr", strings.TrimPrefix(server.URL, "http://")})
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)

@@ -48,7 +48,7 @@ func TestAnArchiveIsReadAsItWasDownloaded(t *testing.T) {
 		"users.json": false, "projects.json": false, "memories.json": false, "user.json": false, "chat.html": false,
 		"shared_conversations.json": false, "conversations.json.index": false, "export_manifest.json": false,
 	} {
-		if got := wanted(name); got != want {
+		if got := isImportable(name); got != want {
 			t.Errorf("%s: read is %v, want %v", name, got, want)
 		}
 	}
@@ -69,7 +69,7 @@ func TestAnArchiveIsReadAsItWasDownloaded(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--dry-run", "would add 1 conversation, 1 turn\n"},
 		{"", "added 1 conversation, 1 turn\n"},
-		{"", "added nothing\nalready there: 1 conversation, 1 turn"},
+		{"", "added nothing\nalready in memory: 1 conversation, 1 turn"},
 	} {
 		if got, err := tryAt(t, data, "sqlite", append(strings.Fields("import "+c.args), path)...); err != nil || !strings.Contains(got, c.want) {
 			t.Errorf("import %s: %q, %v; want %q", c.args, got, err, c.want)

@@ -15,80 +15,80 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func apiKeys(g *global) *cobra.Command {
+func newKeysCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Manage API keys of users, front ends and administrators",
-		Long: "API keys in addition to LOCI_API_KEY, each with a role. Loci stores only a hash of a key, so a key is shown only once: when it is created.\n" +
-			"A removed key is refused: immediately by this server, within seconds by other servers on the same database.",
+		Long: "Manage API keys in addition to LOCI_API_KEY, each with a role. Loci stores only a hash of a key, so it shows a key only once: after creating it.\n" +
+			"A removed key is refused: immediately by this server, within seconds by other servers of the same database.",
 	}
-	cmd.AddCommand(addKey(g), listKeys(g), rotateKey(g), removeKey(g))
+	cmd.AddCommand(newKeysAddCommand(g), newKeysListCommand(g), newKeysRotateCommand(g), newKeysRemoveCommand(g))
 	return cmd
 }
 
-func addKey(g *global) *cobra.Command {
-	in := client.NewKey{}
+func newKeysAddCommand(g *sharedState) *cobra.Command {
+	req := client.NewKey{}
 	var admin, front, mem0, read bool
 	var days int
 	cmd := &cobra.Command{
 		Use:   "add NAME (--user USER | --front | --admin)",
-		Short: "Create a key; it is shown only once",
-		Long: "Create a key. --user: the key gives access to the memory of that user only. --front: a front end may use the key for all users, and names\n" +
-			"the user of each request in the header X-Loci-User. --admin: the key may do anything for any user, like LOCI_API_KEY. --mem0 prints the key\n" +
-			"with the prefix m0-, which tools for mem0 require. The key is valid with and without the prefix.",
+		Short: "Create a key, which is shown only once",
+		Long: "Create a key. --user: the key gives access to the memory of that user only. --admin: the key may do anything for any user, like LOCI_API_KEY.\n" +
+			"--front: a front end may use the key for all users, and names the user of each request in the header X-Loci-User.\n" +
+			"--mem0 prints the key with the prefix m0-, which tools for mem0 require. The key is valid with and without the prefix.",
 		Example: "  loci keys add laptop --user ana\n  loci keys add open-webui --front\n  loci keys add assistant --front --mem0",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in.Name = args[0]
+			req.Name = args[0]
 			switch {
-			case in.User != "":
-				in.Role = string(memory.KeyUser)
+			case req.User != "":
+				req.Role = string(memory.KeyUser)
 			case front:
-				in.Role = string(memory.KeyFront)
+				req.Role = string(memory.KeyFront)
 			case admin:
-				in.Role = string(memory.KeyAdmin)
+				req.Role = string(memory.KeyAdmin)
 			default:
 				return memory.Errorf(memory.Invalid, "give the role of the key: --user NAME, --front or --admin")
 			}
-			if in.ExpiresAt = afterDays(days); read {
-				in.Scope = string(memory.ScopeRead)
+			if req.ExpiresAt = expiryAfter(days); read {
+				req.Scope = string(memory.ScopeRead)
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				made, err := c.AddKey(ctx, in)
+				key, err := c.AddKey(ctx, req)
 				if mem0 {
-					made.Text = httpx.Mem0Prefix + made.Text
+					key.Text = httpx.Mem0Prefix + key.Text
 				}
-				return g.showKey(cmd)(made, err)
+				return g.printNewKey(cmd)(key, err)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&in.User, "user", "", "user whose memory the key gives access to")
+	cmd.Flags().StringVar(&req.User, "user", "", "user whose memory the key gives access to")
 	cmd.Flags().BoolVar(&front, "front", false, "key for a front end that names the user of each request")
 	cmd.Flags().BoolVar(&admin, "admin", false, "key for an administrator")
 	cmd.Flags().BoolVar(&read, "read", false, "read-only key; chats with it are not recorded")
-	cmd.Flags().IntVar(&days, "days", 0, "number of days until the key expires; 0: never")
+	cmd.Flags().IntVar(&days, "days", 0, "number of days until the key expires; 0 means never")
 	cmd.Flags().BoolVar(&mem0, "mem0", false, "print the key with the prefix m0- for tools of mem0")
 	cmd.MarkFlagsMutuallyExclusive("user", "front", "admin")
-	return g.withJSON(cmd)
+	return g.withJSONFlag(cmd)
 }
 
-// afterDays returns the time in the given number of days, or the zero time for 0 days.
-func afterDays(days int) (at time.Time) {
+// expiryAfter returns the time that is days from now, or the zero time for 0 days.
+func expiryAfter(days int) (expiry time.Time) {
 	if days != 0 {
-		at = time.Now().AddDate(0, 0, days)
+		expiry = time.Now().AddDate(0, 0, days)
 	}
-	return at
+	return expiry
 }
 
-// showKey prints a new key.
-func (g *global) showKey(cmd *cobra.Command) func(client.MadeKey, error) error {
-	return show(g, cmd, func(out printer, made client.MadeKey) {
-		fmt.Fprintf(out, "%s\n", made.Text)
-		fmt.Fprintf(cmd.ErrOrStderr(), "save this key: it is shown only once; to remove it: loci keys remove %s\n", made.ID)
+// printNewKey returns a function that prints a new key.
+func (g *sharedState) printNewKey(cmd *cobra.Command) func(client.MadeKey, error) error {
+	return printAnswer(g, cmd, func(out printer, key client.MadeKey) {
+		fmt.Fprintf(out, "%s\n", key.Text)
+		fmt.Fprintf(cmd.ErrOrStderr(), "save this key: it is shown only once; to remove it: loci keys remove %s\n", key.ID)
 	})
 }
 
-func rotateKey(g *global) *cobra.Command {
+func newKeysRotateCommand(g *sharedState) *cobra.Command {
 	var grace time.Duration
 	var days int
 	cmd := &cobra.Command{
@@ -96,55 +96,55 @@ func rotateKey(g *global) *cobra.Command {
 		Short:   "Replace a key; the old key stays valid for a while",
 		Example: "  loci keys rotate 9f2c1a7b33d04e58 --grace 1h",
 		Args:    cobra.ExactArgs(1),
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
-			if err := completeKey(ctx, c, &args[0]); err != nil {
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+			if err := completeKeyID(ctx, c, &args[0]); err != nil {
 				return err
 			}
-			return g.showKey(cmd)(c.RotateKey(ctx, args[0], client.RotateKey{Grace: int(grace.Seconds()), ExpiresAt: afterDays(days)}))
+			return g.printNewKey(cmd)(c.RotateKey(ctx, args[0], client.RotateKey{Grace: int(grace.Seconds()), ExpiresAt: expiryAfter(days)}))
 		}),
 	}
 	cmd.Flags().DurationVar(&grace, "grace", 24*time.Hour, "how long the old key stays valid")
-	cmd.Flags().IntVar(&days, "days", 0, "number of days until the new key expires; 0: never")
-	return g.withJSON(cmd)
+	cmd.Flags().IntVar(&days, "days", 0, "number of days until the new key expires; 0 means never")
+	return g.withJSONFlag(cmd)
 }
 
-// completeKey completes the id of a key in place.
-func completeKey(ctx context.Context, c *client.Client, id *string) error {
-	all, err := c.Keys(ctx)
+// completeKeyID completes the id of a key in place.
+func completeKeyID(ctx context.Context, c *client.Client, id *string) error {
+	keys, err := c.Keys(ctx)
 	if err != nil {
 		return err
 	}
-	return complete(id, namesOf(all.Keys, func(k client.Key) named { return named{k.ID, k.Name} }))
+	return completeID(id, labelIDs(keys.Keys, func(k client.Key) labeledID { return labeledID{k.ID, k.Name} }))
 }
 
-func listKeys(g *global) *cobra.Command {
+func newKeysListCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the keys with role, scope and last use, but not the secret keys",
 		Example: "  loci keys list",
 		Args:    cobra.NoArgs,
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
-			return show(g, cmd, func(out printer, all client.Keys) {
-				for _, k := range all.Keys {
-					out.line("%s  %-5s  %-5s  %-20s  made %s  used %s  expires %s  %s", k.ID, k.Role, k.Scope, brief(cmp.Or(k.User, "-"), 20), when(k.CreatedAt), whenever(k.UsedAt), whenever(k.ExpiresAt), brief(k.Name, 100))
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			return printAnswer(g, cmd, func(out printer, keys client.Keys) {
+				for _, k := range keys.Keys {
+					out.line("%s  %-5s  %-5s  %-20s  made %s  used %s  expires %s  %s", k.ID, k.Role, k.Scope, shorten(cmp.Or(k.User, "-"), 20), formatTime(k.CreatedAt), timeOrNever(k.UsedAt), timeOrNever(k.ExpiresAt), shorten(k.Name, 100))
 				}
-				if len(all.Keys) == 0 {
+				if len(keys.Keys) == 0 {
 					out.line("no API keys yet; loci keys add creates one")
 				}
 			})(c.Keys(ctx))
 		}),
 	}
-	return g.withJSON(cmd)
+	return g.withJSONFlag(cmd)
 }
 
-func removeKey(g *global) *cobra.Command {
+func newKeysRemoveCommand(g *sharedState) *cobra.Command {
 	return &cobra.Command{
 		Use:     "remove ID",
 		Short:   "Remove a key; requests with it are refused",
 		Example: "  loci keys remove 9f2c1a7b33d04e58",
 		Args:    cobra.ExactArgs(1),
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
-			if err := completeKey(ctx, c, &args[0]); err != nil {
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+			if err := completeKeyID(ctx, c, &args[0]); err != nil {
 				return err
 			}
 			if err := c.RemoveKey(ctx, args[0]); err != nil {
@@ -156,37 +156,37 @@ func removeKey(g *global) *cobra.Command {
 	}
 }
 
-func users(g *global) *cobra.Command {
+func newUsersCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{Use: "users", Short: "List users, erase a user, or reopen an erased user"}
 	list := &cobra.Command{
 		Use: "list", Short: "List the users that have or had a memory", Example: "  loci users list --json", Args: cobra.NoArgs,
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
 			all, err := c.Users(ctx)
-			return show(g, cmd, printer.users)(client.Users{Users: append([]client.User{}, all...)}, err)
+			return printAnswer(g, cmd, printer.printUsers)(client.Users{Users: append([]client.User{}, all...)}, err)
 		}),
 	}
-	cmd.AddCommand(g.withJSON(list), eraseUser(g), openUser(g))
+	cmd.AddCommand(g.withJSONFlag(list), newUsersEraseCommand(g), newUsersOpenCommand(g))
 	return cmd
 }
 
-func (s printer) users(all client.Users) {
-	for _, u := range all.Users {
+func (s printer) printUsers(list client.Users) {
+	for _, u := range list.Users {
 		closed := ""
 		if u.Closed {
 			closed = "  erased and closed"
 		}
-		s.line("%-36s  %s%s", brief(u.User, 100), brief(u.Name, 100), closed)
+		s.line("%-36s  %s%s", shorten(u.User, 100), shorten(u.Name, 100), closed)
 	}
 }
 
-func eraseUser(g *global) *cobra.Command {
-	var yes, ahead bool
+func newUsersEraseCommand(g *sharedState) *cobra.Command {
+	var yes, closeUnknown bool
 	cmd := &cobra.Command{
 		Use:   "erase NAME --yes",
-		Short: "Erase all text of a user permanently, and close the user",
-		Long: "Erase all messages, facts, summaries, profile entries and documents of a user from the database, the index, the vault and the history, and the\n" +
-			"copies that other users have of the user's facts. Ids and times stay; the text cannot be restored. Chats of a closed user work without memory.\n" +
-			"loci users open reopens the user. A name without any memory is an error; --ahead closes such a name, so that nothing is stored for it.",
+		Short: "Erase all text of a user permanently, and refuse new memory of the user",
+		Long: "Erase all messages, facts, summaries, profile entries and documents of a user from the database, the index, the vault and the history,\n" +
+			"and other users' copies of the user's facts. Ids and times are kept; the text cannot be restored. Then close the user: chats work without\n" +
+			"memory until loci users open. A name without memory is an error; --ahead closes the name anyway, so that nothing is stored for it.",
 		Example: "  loci users erase ana --yes",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -194,59 +194,59 @@ func eraseUser(g *global) *cobra.Command {
 				return memory.Errorf(memory.Invalid, "this erases the whole memory of %s permanently; add --yes to do it", args[0])
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				erase := c.EraseKnownUser
-				if ahead {
+				erase := c.EraseExistingUser
+				if closeUnknown {
 					erase = c.EraseUser
 				}
-				gone, err := erase(ctx, args[0])
+				erased, err := erase(ctx, args[0])
 				if errors.Is(err, memory.NotFound) {
 					err = fmt.Errorf("%w; --ahead closes the name anyway", err)
 				}
-				return show(g, cmd, printer.erasedUser)(gone, err)
+				return printAnswer(g, cmd, printer.printErasedUser)(erased, err)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "confirm: erase the user; this cannot be undone")
-	cmd.Flags().BoolVar(&ahead, "ahead", false, "also close a name that has no memory yet")
-	return g.withJSON(cmd)
+	cmd.Flags().BoolVar(&closeUnknown, "ahead", false, "also close a name that has no memory yet")
+	return g.withJSONFlag(cmd)
 }
 
-func (s printer) erasedUser(gone client.Erased) {
-	s.line("%s is erased and closed since %s", brief(gone.User, 100), when(gone.ClosedAt))
-	s.line("  removed: %s", tallyOf(gone.Removed))
-	s.line("  of other users: %s", tallyOf(map[string]int{"links": gone.Links, "traces": gone.Traces}))
-	for _, h := range gone.Held {
-		s.line("not reached: %s", brief(h, 300))
+func (s printer) printErasedUser(erased client.Erased) {
+	s.line("%s is erased and closed since %s", shorten(erased.User, 100), formatTime(erased.ClosedAt))
+	s.line("  removed: %s", formatCounts(erased.Removed))
+	s.line("  removed from other users: %s", formatCounts(map[string]int{"links": erased.Links, "traces": erased.Traces}))
+	for _, h := range erased.TextRemainsIn {
+		s.line("not reached: %s", shorten(h, 300))
 	}
 }
 
-func openUser(g *global) *cobra.Command {
+func newUsersOpenCommand(g *sharedState) *cobra.Command {
 	return &cobra.Command{
 		Use:     "open NAME",
 		Short:   "Reopen an erased user with an empty memory",
 		Example: "  loci users open ana",
 		Args:    cobra.ExactArgs(1),
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			if err := c.OpenUser(ctx, args[0]); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), brief(args[0], 100)+" is open")
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), shorten(args[0], 100)+" is open")
 			return err
 		}),
 	}
 }
 
-func auditRecord(g *global) *cobra.Command {
+func newAuditCommand(g *sharedState) *cobra.Command {
 	var q client.AuditQuery
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Show the audit log: sign-ins, keys, administrators' access to memory, exports, erasures",
-		Long: "Show the audit log, newest first: sign-ins, created, rotated, removed and refused keys, what administrators did in the memory of\n" +
-			"other users, exports, imports, backups, erasures, pauses, reloads. It contains no text of memories. With --json each entry is one line.",
+		Long: "Show the audit log, newest first: sign-ins, created, rotated, removed and refused keys, administrators' access to the memory of\n" +
+			"other users, exports, imports, backups, erasures, pauses, reloads. The log contains no text of memories. --json prints one line per entry.",
 		Example: "  loci audit --about ana --since yesterday\n  loci audit --all --json > audit.jsonl",
 		Args:    cobra.NoArgs,
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
 			page, err := c.Audit(ctx, q)
 			if all {
 				page.Entries, err = c.AllAudit(ctx, q)
@@ -254,7 +254,7 @@ func auditRecord(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if g.json {
+			if g.asJSON {
 				out := json.NewEncoder(cmd.OutOrStdout())
 				for _, e := range page.Entries {
 					if err := out.Encode(e); err != nil {
@@ -265,7 +265,7 @@ func auditRecord(g *global) *cobra.Command {
 			}
 			return g.print(cmd.OutOrStdout(), page, func(out printer) {
 				for _, e := range page.Entries {
-					out.line("%s  %-16s  by %-24s  about %-16s  %-15s  %s", when(e.At), e.Act, brief(e.By, 60), brief(cmp.Or(e.User, "-"), 60), e.Address, brief(e.Detail, 100))
+					out.line("%s  %-16s  by %-24s  about %-16s  %-15s  %s", formatTime(e.At), e.Act, shorten(e.By, 60), shorten(cmp.Or(e.User, "-"), 60), e.Address, shorten(e.Detail, 100))
 				}
 				if len(page.Entries) == 0 {
 					out.line("no entry matches; loci audit without filters shows the newest entries")
@@ -275,8 +275,8 @@ func auditRecord(g *global) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&q.User, "about", "", "only entries about the memory of this user")
 	cmd.Flags().StringVar(&q.Act, "act", "", "only entries with this action, for example \"read memory\"")
-	cmd.Flags().Var(timeFlag{at: &q.Since}, "since", "only entries from this time on: 2026-05-03, yesterday, 90m (ago), …")
-	cmd.Flags().Var(timeFlag{at: &q.Until, end: true}, "until", "only entries up to this time")
+	cmd.Flags().Var(timeFlag{target: &q.Since}, "since", "only entries since this time: 2026-05-03, yesterday, 90m (ago), …")
+	cmd.Flags().Var(timeFlag{target: &q.Until, atEnd: true}, "until", "only entries up to this time")
 	cmd.Flags().BoolVar(&all, "all", false, "show all entries instead of the newest 50")
-	return g.withJSON(cmd)
+	return g.withJSONFlag(cmd)
 }

@@ -26,21 +26,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func mcp(g *global) *cobra.Command {
-	b := &bridge{running: map[string]context.CancelFunc{}}
+func newMCPCommand(g *sharedState) *cobra.Command {
+	b := &mcpBridge{cancelByID: map[string]context.CancelFunc{}}
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Run an MCP server for this memory on standard input and output",
-		Long: "Speak the Model Context Protocol on standard input and output, for clients that start MCP servers as commands. Requests go\n" +
-			"to the running Loci server. If there is none, this command runs a server until its input ends. Clients that take a URL\n" +
-			"can connect to the server directly: http://127.0.0.1:7077/mcp",
+		Long: "Speak the Model Context Protocol on standard input and output, for clients that start MCP servers as commands.\n" +
+			"Requests go to the running Loci server. Without a running server, this command runs a server until its input ends.\n" +
+			"Clients that accept a URL can connect to the server directly: http://127.0.0.1:7077/mcp",
 		Example: "  loci mcp\n  loci mcp --user ana\n  claude mcp add loci -- loci mcp",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if b.profile != "" && b.profile != "chatgpt" {
-				return fmt.Errorf("mcp-profile: there is no profile %q (valid: chatgpt)", b.profile)
+			if b.toolProfile != "" && b.toolProfile != "chatgpt" {
+				return fmt.Errorf("mcp-profile: there is no profile %q (valid: chatgpt)", b.toolProfile)
 			}
-			g.serves = true
+			g.sharesServer = true
 			b.out = cmd.OutOrStdout()
 			b.connect = func() (*client.Client, func() error, error) { return g.connect(cmd) }
 			if err := b.reconnect(nil); err != nil {
@@ -49,36 +49,36 @@ func mcp(g *global) *cobra.Command {
 			return errors.Join(b.run(cmd.Context(), cmd.InOrStdin()), b.close())
 		},
 	}
-	g.withUser(cmd)
-	cmd.Flags().StringVar(&b.profile, "mcp-profile", "", "set of tools; chatgpt: only search and fetch")
+	g.withUserFlag(cmd)
+	cmd.Flags().StringVar(&b.toolProfile, "mcp-profile", "", "set of MCP tools (default: all); chatgpt: only search and fetch")
 	return cmd
 }
 
-// bridge forwards messages of the Model Context Protocol between a stream of lines and the HTTP
-// server. The server keeps no state between requests.
-type bridge struct {
-	profile string
-	connect func() (*client.Client, func() error, error)
+// mcpBridge forwards messages of the Model Context Protocol between a stream of lines and the HTTP
+// server. The server has no state between requests.
+type mcpBridge struct {
+	toolProfile string
+	connect     func() (*client.Client, func() error, error)
 
-	ended context.Context // cancelled when the input ends
+	inputCtx context.Context // cancelled when the input ends
 
-	mu      sync.Mutex // guards what follows
-	out     io.Writer
-	client  *client.Client
-	done    []func() error
-	version string                        // protocol version of the answer to initialize; "" before, or if each request names its version
-	running map[string]context.CancelFunc // by the id of a request
+	mu              sync.Mutex // guards the fields below
+	out             io.Writer
+	client          *client.Client
+	closers         []func() error
+	protocolVersion string                        // protocol version in the answer to initialize; empty before, or if each request names a version
+	cancelByID      map[string]context.CancelFunc // by request id
 }
 
 const (
-	longestLine   = 64 << 20
-	mostAtOnce    = 64 // requests
-	versionHeader = "Mcp-Protocol-Version"
-	parseError    = -32700
-	internalError = -32603
+	maxMessageBytes = 64 << 20 // maximum length of a message, in bytes
+	maxConcurrent   = 64       // maximum number of concurrent requests
+	versionHeader   = "Mcp-Protocol-Version"
+	parseError      = -32700
+	internalError   = -32603
 )
 
-// rpcMessage holds the fields of a message that the bridge reads.
+// rpcMessage has the fields of a message that the bridge reads.
 type rpcMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -93,20 +93,20 @@ type rpcMessage struct {
 }
 
 // run forwards messages until the input has ended and all messages are answered.
-func (b *bridge) run(ctx context.Context, in io.Reader) error {
+func (b *mcpBridge) run(ctx context.Context, in io.Reader) error {
 	lines := bufio.NewScanner(in)
-	lines.Buffer(make([]byte, 0, 64<<10), longestLine)
+	lines.Buffer(make([]byte, 0, 64<<10), maxMessageBytes)
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(mostAtOnce)
+	group.SetLimit(maxConcurrent)
 	ended, end := context.WithCancel(ctx)
 	defer end()
-	b.ended = ended
+	b.inputCtx = ended
 	read := make(chan struct{})
-	go func() { // a read cannot be interrupted
+	go func() { // ctx cannot interrupt a read
 		defer close(read)
 		for lines.Scan() && ctx.Err() == nil {
 			if line := bytes.TrimSpace(lines.Bytes()); len(line) > 0 {
-				b.take(ctx, group, bytes.Clone(line))
+				b.startMessage(ctx, group, bytes.Clone(line))
 			}
 		}
 	}()
@@ -122,20 +122,20 @@ func (b *bridge) run(ctx context.Context, in io.Reader) error {
 	return lines.Err()
 }
 
-// take starts to handle a message.
-func (b *bridge) take(ctx context.Context, group *errgroup.Group, line []byte) {
-	var m rpcMessage
+// startMessage starts to handle a message.
+func (b *mcpBridge) startMessage(ctx context.Context, group *errgroup.Group, line []byte) {
+	var msg rpcMessage
 	if line[0] != '[' { // the server parses a batch itself
-		if err := json.Unmarshal(line, &m); err != nil && !json.Valid(line) {
-			group.Go(func() error { return b.fail(nil, parseError, "the line is not JSON") })
+		if err := json.Unmarshal(line, &msg); err != nil && !json.Valid(line) {
+			group.Go(func() error { return b.writeFailure(nil, parseError, "the line is not JSON") })
 			return
 		}
 	}
-	id := string(m.ID)
-	if m.Method == "notifications/cancelled" {
+	id := string(msg.ID)
+	if msg.Method == "notifications/cancelled" {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if stop := b.running[string(m.Params.RequestID)]; stop != nil {
+		if stop := b.cancelByID[string(msg.Params.RequestID)]; stop != nil {
 			stop()
 		}
 		return
@@ -143,7 +143,7 @@ func (b *bridge) take(ctx context.Context, group *errgroup.Group, line []byte) {
 	ctx, stop := context.WithCancel(ctx)
 	if id != "" {
 		b.mu.Lock()
-		b.running[id] = stop
+		b.cancelByID[id] = stop
 		b.mu.Unlock()
 	}
 	group.Go(func() error {
@@ -151,27 +151,27 @@ func (b *bridge) take(ctx context.Context, group *errgroup.Group, line []byte) {
 			stop()
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			delete(b.running, id)
+			delete(b.cancelByID, id)
 		}()
-		err := b.pass(ctx, m, line)
+		err := b.forward(ctx, msg, line)
 		if err != nil && ctx.Err() == nil && id != "" {
-			return b.fail(m.ID, internalError, err.Error())
+			return b.writeFailure(msg.ID, internalError, err.Error())
 		}
 		return nil
 	})
 }
 
-// pass sends a message to the server and writes the answer.
-func (b *bridge) pass(ctx context.Context, m rpcMessage, line []byte) error {
-	resp, err := b.send(ctx, m, line)
+// forward sends a message to the server and writes the answer.
+func (b *mcpBridge) forward(ctx context.Context, msg rpcMessage, line []byte) error {
+	resp, err := b.send(ctx, msg, line)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // it was read
+	defer func() { _ = resp.Body.Close() }() // the body was read completely
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		return b.follow(resp.Body)
+		return b.forwardStream(resp.Body)
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, longestLine))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxMessageBytes))
 	switch {
 	case err != nil:
 		return fmt.Errorf("read the answer: %w", err)
@@ -191,46 +191,46 @@ func (b *bridge) pass(ctx context.Context, m rpcMessage, line []byte) error {
 		}
 		return memory.Errorf(memory.Unavailable, "the server answered %d: %s", resp.StatusCode, answer.Detail)
 	}
-	if m.Method == "initialize" {
+	if msg.Method == "initialize" {
 		b.mu.Lock()
-		b.version = answer.Result.Version
+		b.protocolVersion = answer.Result.Version
 		b.mu.Unlock()
 	}
-	return b.write(body)
+	return b.writeMessage(body)
 }
 
-// follow writes the messages of a stream as they arrive, until the stream or the input ends.
-func (b *bridge) follow(stream io.ReadCloser) error {
-	defer context.AfterFunc(b.ended, func() { _ = stream.Close() })()
+// forwardStream writes the messages of a stream as they arrive, until the stream or the input ends.
+func (b *mcpBridge) forwardStream(stream io.ReadCloser) error {
+	defer context.AfterFunc(b.inputCtx, func() { _ = stream.Close() })()
 	lines := bufio.NewScanner(stream)
-	lines.Buffer(nil, longestLine)
+	lines.Buffer(nil, maxMessageBytes)
 	for lines.Scan() {
 		if data, ok := strings.CutPrefix(lines.Text(), "data:"); ok && json.Valid([]byte(data)) {
-			if err := b.write([]byte(data)); err != nil {
+			if err := b.writeMessage([]byte(data)); err != nil {
 				return err
 			}
 		}
 	}
-	if b.ended.Err() != nil {
+	if b.inputCtx.Err() != nil {
 		return nil
 	}
 	return lines.Err()
 }
 
-// send sends a message. If the server is gone it finds or starts another one, and sends the message there.
-func (b *bridge) send(ctx context.Context, m rpcMessage, line []byte) (*http.Response, error) {
+// send sends a message. If the server is gone, send finds or starts another server and tries again.
+func (b *mcpBridge) send(ctx context.Context, msg rpcMessage, line []byte) (*http.Response, error) {
 	b.mu.Lock()
-	c, version := b.client, b.version
+	c, version := b.client, b.protocolVersion
 	b.mu.Unlock()
 	var headers []string
-	if own := m.Params.Meta.Version; own != "" {
+	if own := msg.Params.Meta.Version; own != "" {
 		version = own
-		headers = append(headers, "Mcp-Method", m.Method, "Mcp-Name", headerValue(m.Params.Name+m.Params.URI))
+		headers = append(headers, "Mcp-Method", msg.Method, "Mcp-Name", encodeHeader(msg.Params.Name+msg.Params.URI))
 	}
-	if m.Method != "initialize" {
+	if msg.Method != "initialize" {
 		headers = append(headers, versionHeader, version)
 	}
-	resp, err := c.MCP(ctx, b.profile, line, headers...)
+	resp, err := c.MCP(ctx, b.toolProfile, line, headers...)
 	if !errors.Is(err, memory.Unavailable) || ctx.Err() != nil {
 		return resp, err
 	}
@@ -240,42 +240,42 @@ func (b *bridge) send(ctx context.Context, m rpcMessage, line []byte) (*http.Res
 	b.mu.Lock()
 	c = b.client
 	b.mu.Unlock()
-	return c.MCP(ctx, b.profile, line, headers...)
+	return c.MCP(ctx, b.toolProfile, line, headers...)
 }
 
-// headerValue encodes a name for the headers of the protocol.
-func headerValue(s string) string {
+// encodeHeader encodes a name for a header of the protocol.
+func encodeHeader(s string) string {
 	if strings.ContainsFunc(s, unicode.IsControl) {
 		return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
 	}
 	return s
 }
 
-// reconnect finds or starts a server, unless another call has already replaced the client gone.
-func (b *bridge) reconnect(gone *client.Client) error {
+// reconnect finds or starts a server, unless another call has already replaced the client lost.
+func (b *mcpBridge) reconnect(lost *client.Client) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.client != gone {
+	if b.client != lost {
 		return nil
 	}
 	c, done, err := b.connect()
 	if err != nil {
 		return err
 	}
-	b.client, b.done = c, append(b.done, done)
+	b.client, b.closers = c, append(b.closers, done)
 	return nil
 }
 
-func (b *bridge) close() error {
+func (b *mcpBridge) close() error {
 	var errs []error
-	for _, done := range b.done {
+	for _, done := range b.closers {
 		errs = append(errs, done())
 	}
 	return errors.Join(errs...)
 }
 
-// write writes a message as one line.
-func (b *bridge) write(message []byte) error {
+// writeMessage writes a message as one line.
+func (b *mcpBridge) writeMessage(message []byte) error {
 	var line bytes.Buffer
 	if err := json.Compact(&line, message); err != nil {
 		return err
@@ -287,63 +287,63 @@ func (b *bridge) write(message []byte) error {
 	return err
 }
 
-func (b *bridge) fail(id json.RawMessage, code int, why string) error {
-	answer, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": why}})
+func (b *mcpBridge) writeFailure(id json.RawMessage, code int, message string) error {
+	answer, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": message}})
 	if err != nil {
 		return err
 	}
-	return b.write(answer)
+	return b.writeMessage(answer)
 }
 
 const (
 	hookName     = "hook"
-	hookDeadline = 2 * time.Second // the agent waits for its hooks; recall takes at most one second (recall.deadline_max)
-	maxHookInput = 8 << 20
-	maxProject   = 256    // characters, the limit of the API
-	maxQuestion  = 20_000 // bytes of a prompt that are used as the question; the API accepts 100,000 characters
+	hookDeadline = 2 * time.Second // the agent waits for hooks; recall needs at most one second (recall.deadline_max)
+	maxHookInput = 8 << 20         // bytes
+	maxProject   = 256             // characters; the API has the same limit
+	maxQuestion  = 20_000          // bytes at the start of a prompt that are the question; the API accepts 100,000 characters
 )
 
-func hook(g *global) *cobra.Command {
+func newHookCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   hookName,
 		Short: "Answer a hook of a coding agent: add memory to a prompt, record the conversation",
-		Long: "Read the event of a Claude Code or Codex hook on standard input. For UserPromptSubmit, print the memory for the prompt and\n" +
-			"record the prompt; for Stop, record the answer. The command needs a running server and never starts one. After an error it\n" +
-			"writes one line to standard error and exits with 0, so that the agent continues. loci connect adds the hook to the agent's settings.",
+		Long: "Read the event of a Claude Code or Codex hook on standard input. loci connect adds the hook to the agent's settings.\n" +
+			"For UserPromptSubmit, print the memory for the prompt and record the prompt; for Stop, record the answer. The command needs a\n" +
+			"running server. After an error it writes one line to standard error and exits with status 0, so that the agent continues.",
 		Example:            "  loci hook < event.json\n  loci connect claude-code --yes",
 		Args:               cobra.ArbitraryArgs, // an error here would block the agent
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := g.answerHook(cmd); err != nil {
-				tellHook(cmd.ErrOrStderr(), err)
+			if err := g.runHook(cmd); err != nil {
+				writeHookError(cmd.ErrOrStderr(), err)
 			}
 			return nil
 		},
 	}
-	g.withUser(cmd)
+	g.withUserFlag(cmd)
 	return cmd
 }
 
-// tellHook writes the error of a hook as one line.
-func tellHook(w io.Writer, err error) {
+// writeHookError writes the error of a hook as one line.
+func writeHookError(w io.Writer, err error) {
 	fmt.Fprintln(w, "loci hook:", oneLine(err.Error(), 300))
 }
 
 // hookEvent is the JSON object that Claude Code and Codex write to a hook's standard input.
 type hookEvent struct {
-	Event    string `json:"hook_event_name"`
-	Session  string `json:"session_id"`
-	Turn     string `json:"turn_id"`   // of Codex
-	PromptID string `json:"prompt_id"` // of Claude Code; older versions send none
-	Agent    string `json:"agent_id"`  // set only in a sub-agent
-	Folder   string `json:"cwd"`
-	Prompt   string `json:"prompt"`
-	Answer   string `json:"last_assistant_message"` // older versions of Claude Code send none
+	Event      string `json:"hook_event_name"`
+	SessionID  string `json:"session_id"`
+	TurnID     string `json:"turn_id"`   // set by Codex
+	PromptID   string `json:"prompt_id"` // set by Claude Code; empty in older versions
+	AgentID    string `json:"agent_id"`  // set only in a sub-agent
+	WorkingDir string `json:"cwd"`
+	Prompt     string `json:"prompt"`
+	Answer     string `json:"last_assistant_message"` // empty in older versions of Claude Code
 }
 
-func (g *global) answerHook(cmd *cobra.Command) (err error) {
+func (g *sharedState) runHook(cmd *cobra.Command) (err error) {
 	defer func() {
-		if p := recover(); p != nil { // a panic would exit with status 2, with which a hook refuses the prompt
+		if p := recover(); p != nil { // a panic would exit with status 2, which refuses the prompt
 			err = fmt.Errorf("%v", p)
 		}
 	}()
@@ -351,13 +351,13 @@ func (g *global) answerHook(cmd *cobra.Command) (err error) {
 	if err := json.NewDecoder(io.LimitReader(cmd.InOrStdin(), maxHookInput)).Decode(&e); err != nil {
 		return fmt.Errorf("no hook event on standard input (%w); loci connect makes an agent run this command", err)
 	}
-	config, err := g.load(cmd)
+	config, err := g.loadConfig(cmd)
 	if err != nil {
 		return err
 	}
 	url := config.ServerURL()
-	if config.FolderDecides() {
-		if url = config.ServedAt(); url == "" {
+	if config.PrefersDataFolder() {
+		if url = config.RunningServerURL(); url == "" {
 			return errors.New("no server uses the data folder; start one with loci serve")
 		}
 	}
@@ -365,41 +365,40 @@ func (g *global) answerHook(cmd *cobra.Command) (err error) {
 	defer cancel()
 	c := client.New(url, client.Options{Key: config.APIKey, User: g.user})
 	switch {
-	case e.Session == "":
+	case e.SessionID == "":
 		return errors.New("the event has no session_id")
 	case e.Event == "UserPromptSubmit":
-		return e.prompted(ctx, c, cmd.OutOrStdout())
+		return e.handlePrompt(ctx, c, cmd.OutOrStdout())
 	case e.Event == "Stop":
-		return e.answered(ctx, c)
+		return e.handleStop(ctx, c)
 	}
 	return fmt.Errorf("unknown event %q; valid: UserPromptSubmit, Stop", e.Event)
 }
 
-// prompted prints the memory for a prompt, and records the prompt. Text that the client wrote in the
-// user's name is neither searched for nor recorded. The prompt of a sub-agent is not recorded,
-// because a model wrote it.
-func (e hookEvent) prompted(ctx context.Context, c *client.Client, w io.Writer) error {
-	words := utterance.Words(e.Prompt)
-	if strings.TrimSpace(words) == "" || utterance.IsTask(e.Prompt) {
+// handlePrompt prints the memory for a prompt, and records the prompt. It ignores text that the client
+// added in the user's name, and does not record the prompt of a sub-agent, which a model wrote.
+func (e hookEvent) handlePrompt(ctx context.Context, c *client.Client, w io.Writer) error {
+	words := utterance.WithoutWrappers(e.Prompt)
+	if strings.TrimSpace(words) == "" || utterance.IsClientTask(e.Prompt) {
 		return nil
 	}
 	question := strings.ToValidUTF8(words[:min(len(words), maxQuestion)], "")
-	found, err := c.Search(ctx, client.SearchRequest{Query: question, Block: true, AskedIn: e.Session, Project: e.project()})
+	found, err := c.Search(ctx, client.SearchRequest{Query: question, Block: true, CurrentConversation: e.SessionID, Project: e.projectFolder()})
 	if err != nil {
 		return err
 	}
 	if found.Block != "" {
-		if err := printContext(w, e.Event, found.Block); err != nil {
+		if err := writeHookOutput(w, e.Event, found.Block); err != nil {
 			return err
 		}
 	}
-	if e.Agent != "" || found.Pause == "memory" {
+	if e.AgentID != "" || found.Pause == "memory" {
 		return nil
 	}
-	return e.record(ctx, c, client.Message{Role: memory.RoleUser, Content: words, ID: e.turn()})
+	return e.recordMessage(ctx, c, client.Message{Role: memory.RoleUser, Content: words, ID: e.turnID()})
 }
 
-func printContext(w io.Writer, event, text string) error {
+func writeHookOutput(w io.Writer, event, text string) error {
 	type output struct {
 		Event   string `json:"hookEventName"`
 		Context string `json:"additionalContext"`
@@ -409,39 +408,39 @@ func printContext(w io.Writer, event, text string) error {
 	return enc.Encode(map[string]output{"hookSpecificOutput": {event, text}})
 }
 
-// answered records an answer after its prompt, at most once. It records no answer whose prompt was
-// not recorded, for example because a program wrote the prompt or memory was paused.
-func (e hookEvent) answered(ctx context.Context, c *client.Client) error {
-	if e.Agent != "" || strings.TrimSpace(e.Answer) == "" {
+// handleStop records an answer after its prompt, at most once. If the prompt was not recorded, for
+// example because a program wrote the prompt or memory was paused, the answer is not recorded.
+func (e hookEvent) handleStop(ctx context.Context, c *client.Client) error {
+	if e.AgentID != "" || strings.TrimSpace(e.Answer) == "" {
 		return nil
 	}
-	last, err := c.List(ctx, client.ListQuery{Kind: string(memory.KindTurn), Conversation: e.Session, Limit: 1})
+	last, err := c.List(ctx, client.ListQuery{Kind: string(memory.KindTurn), Conversation: e.SessionID, Limit: 1})
 	if err != nil || len(last.Memories) == 0 {
 		return err
 	}
-	asked := last.Memories[0]
-	if asked.Role != memory.RoleUser || asked.Ref != "" && e.turn() != "" && asked.Ref != e.turn() {
+	prompt := last.Memories[0]
+	if prompt.Role != memory.RoleUser || prompt.Ref != "" && e.turnID() != "" && prompt.Ref != e.turnID() {
 		return nil
 	}
-	return e.record(ctx, c, client.Message{Role: memory.RoleAssistant, Content: e.Answer})
+	return e.recordMessage(ctx, c, client.Message{Role: memory.RoleAssistant, Content: e.Answer})
 }
 
-// record adds a message to the session's conversation. If the turn has an id, a repeated call adds nothing.
-func (e hookEvent) record(ctx context.Context, c *client.Client, m client.Message) error {
+// recordMessage adds a message to the session's conversation. If e has a turn id, a repeated call adds nothing.
+func (e hookEvent) recordMessage(ctx context.Context, c *client.Client, m client.Message) error {
 	key := ""
-	if e.turn() != "" {
-		key = strings.Join([]string{"hook", e.Session, e.turn(), string(m.Role)}, "/")
+	if e.turnID() != "" {
+		key = strings.Join([]string{"hook", e.SessionID, e.turnID(), string(m.Role)}, "/")
 	}
-	_, err := c.AddMessagesOnce(ctx, key, client.AddMessages{Conversation: e.Session, Project: e.project(), Messages: []client.Message{m}})
+	_, err := c.AddMessagesOnce(ctx, key, client.AddMessages{Conversation: e.SessionID, Project: e.projectFolder(), Messages: []client.Message{m}})
 	return err
 }
 
-func (e hookEvent) turn() string { return cmp.Or(e.Turn, e.PromptID) }
+func (e hookEvent) turnID() string { return cmp.Or(e.TurnID, e.PromptID) }
 
-// project is the folder in which the agent was started. Claude Code's cwd is the folder of its shell,
-// which may change during a session.
-func (e hookEvent) project() string {
-	folder := cmp.Or(os.Getenv("CLAUDE_PROJECT_DIR"), e.Folder)
+// projectFolder returns the folder in which the agent was started, or "" if unknown. It is not always cwd:
+// in Claude Code cwd is the folder of the shell, which may change during a session.
+func (e hookEvent) projectFolder() string {
+	folder := cmp.Or(os.Getenv("CLAUDE_PROJECT_DIR"), e.WorkingDir)
 	if len(folder) > maxProject || !filepath.IsAbs(folder) {
 		return ""
 	}

@@ -27,7 +27,7 @@ func runMCP(t *testing.T, args ...string) *stdio {
 	from, out := io.Pipe()
 	s := &stdio{t: t, in: to, lines: bufio.NewScanner(from), ended: make(chan error, 1)}
 	s.lines.Buffer(nil, 1<<20)
-	cmd := root()
+	cmd := newRootCommand()
 	cmd.SetIn(in)
 	cmd.SetOut(out)
 	cmd.SetErr(io.Discard)

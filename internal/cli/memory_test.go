@@ -12,25 +12,25 @@ import (
 func TestGarbageHasRoomWhateverTheIndex(t *testing.T) {
 	last := 100
 	for resident := int64(0); resident < 8<<30; resident = resident*9/8 + 1<<20 {
-		percent := collectAt(resident)
-		live := resident + besides
+		percent := gcPercent(resident)
+		live := resident + otherMemory
 		room := live * int64(percent) / 100
 		if percent > last {
 			t.Errorf("%d bytes: %d percent, more than the %d of fewer bytes", resident, percent, last)
 		}
 		last = percent
-		if percent > 100 || percent < leastPercent {
+		if percent > 100 || percent < minPercent {
 			t.Errorf("%d bytes: %d percent", resident, percent)
 		}
-		if least := min(live, leastRoom-live/100); room < least {
+		if least := min(live, minGarbage-live/100); room < least {
 			t.Errorf("%d bytes: room for %d bytes of garbage, want %d", resident, room, least)
 		}
-		if most := max(leastRoom, live*leastPercent/100); room > most {
+		if most := max(minGarbage, live*minPercent/100); room > most {
 			t.Errorf("%d bytes: room for %d bytes of garbage, want %d at most", resident, room, most)
 		}
 	}
-	if last != leastPercent || collectAt(0) != 100 {
-		t.Errorf("%d percent at the end, %d for nothing", last, collectAt(0))
+	if last != minPercent || gcPercent(0) != 100 {
+		t.Errorf("%d percent at the end, %d for nothing", last, gcPercent(0))
 	}
 }
 
@@ -48,14 +48,14 @@ func TestGarbageIsBoundByWhatIsResident(t *testing.T) {
 		var resident atomic.Int64
 		done := make(chan struct{})
 		go func() {
-			boundGarbage(ctx, resident.Load)
+			adjustGC(ctx, resident.Load)
 			close(done)
 		}()
 		for _, bytes := range []int64{0, 1 << 27, 1 << 30, 1 << 20} {
 			resident.Store(bytes)
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
-			if got, want := percent(), collectAt(bytes); got != want {
+			if got, want := percent(), gcPercent(bytes); got != want {
 				t.Errorf("%d bytes resident: GOGC is %d, want %d", bytes, got, want)
 			}
 		}
@@ -66,5 +66,5 @@ func TestGarbageIsBoundByWhatIsResident(t *testing.T) {
 		t.Errorf("GOGC is %d afterwards, want %d as before", got, before)
 	}
 	t.Setenv("GOGC", "77")
-	boundGarbage(context.Background(), func() int64 { t.Error("asked"); return 0 }) // returns at once
+	adjustGC(context.Background(), func() int64 { t.Error("asked"); return 0 }) // returns at once
 }

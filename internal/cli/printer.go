@@ -22,21 +22,21 @@ type printer struct {
 }
 
 func newPrinter(w io.Writer) printer {
-	within := w
-	if p, ok := w.(*printed); ok {
-		within = p.Writer
+	underlying := w
+	if p, ok := w.(*errorWriter); ok {
+		underlying = p.Writer
 	}
-	f, ok := within.(*os.File)
+	f, ok := underlying.(*os.File)
 	return printer{w, ok && isTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// printed is an io.Writer that remembers its first error.
-type printed struct {
+// errorWriter is an io.Writer that remembers the first error.
+type errorWriter struct {
 	io.Writer
 	err error
 }
 
-func (p *printed) Write(text []byte) (int, error) {
+func (p *errorWriter) Write(text []byte) (int, error) {
 	n, err := p.Writer.Write(text)
 	if p.err == nil {
 		p.err = err
@@ -52,21 +52,21 @@ const (
 	green = "32"
 )
 
-func (s printer) in(style, text string) string {
+func (s printer) styled(style, text string) string {
 	if !s.colour || text == "" {
 		return text
 	}
 	return "\x1b[" + style + "m" + text + "\x1b[0m"
 }
 
-// line writes one line without trailing spaces.
+// line writes one line without spaces at the end.
 func (s printer) line(format string, args ...any) {
 	fmt.Fprintln(s, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 }
 
-// harmless replaces control characters, which could move a terminal's cursor or change its display.
-// Memory can hold text of other people.
-func harmless(text string) string {
+// sanitize replaces control characters, which could move a terminal's cursor or change its display.
+// Memory can contain text of other people.
+func sanitize(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r) {
 			return '�'
@@ -75,8 +75,8 @@ func harmless(text string) string {
 	}, text)
 }
 
-// brief returns a text on one line of at most n characters.
-func brief(text string, n int) string { return oneLine(harmless(text), n) }
+// shorten cuts a text to one line of at most n characters, without control characters.
+func shorten(text string, n int) string { return oneLine(sanitize(text), n) }
 
 // oneLine shortens s to one line of at most n characters.
 func oneLine(s string, n int) string {
@@ -87,48 +87,48 @@ func oneLine(s string, n int) string {
 	return s
 }
 
-// when formats a time in this machine's time zone.
-func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+// formatTime formats a time in this machine's time zone.
+func formatTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
-// whenever is like when, but returns "never" for the zero time.
-func whenever(t time.Time) string {
+// timeOrNever is like formatTime, but returns "never" for the zero time.
+func timeOrNever(t time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
-	return when(t)
+	return formatTime(t)
 }
 
-// by formats the author of a change.
-func by(a memory.Author) string {
-	name := brief(a.Name, 60)
-	who := string(a.Kind) + " " + name
+// authorText describes the author of a change.
+func authorText(author memory.Author) string {
+	name := shorten(author.Name, 60)
+	label := string(author.Kind) + " " + name
 	switch {
-	case a.Kind == "":
+	case author.Kind == "":
 		return "by unknown"
-	case a.Kind == memory.ByRule && name == "rules":
-		who = name
-	case a.Kind == memory.ByModel && a.Prompt != "":
-		who += ", prompt " + a.Prompt
-	case a.Kind == memory.ByPerson && a.Admin:
-		who = strings.TrimSuffix("administrator, as "+name, ", as ")
+	case author.Kind == memory.ByRule && name == "rules":
+		label = name
+	case author.Kind == memory.ByModel && author.Prompt != "":
+		label += ", prompt " + author.Prompt
+	case author.Kind == memory.ByPerson && author.Admin:
+		label = strings.TrimSuffix("administrator, as "+name, ", as ")
 	}
-	return "by " + strings.TrimSpace(who)
+	return "by " + strings.TrimSpace(label)
 }
 
-// around is how many characters of a turn are shown on each side of a quote.
-const around = 60
+// quoteContext is the number of characters shown on each side of a quote.
+const quoteContext = 60
 
-// quote returns the words of a quote, marked, with the text around them in their turn.
-func (s printer) quote(q client.Quote) string {
+// quoteText returns a quote in «», with some text before and after it in its turn.
+func (s printer) quoteText(q client.Quote) string {
 	if q.Words == "" {
-		return brief(q.Before, 2*around)
+		return shorten(q.Before, 2*quoteContext)
 	}
-	before, after := brief(q.Before, len(q.Before)+1), brief(q.After, len(q.After)+1)
-	if r := []rune(before); len(r) > around {
-		before = "…" + string(r[len(r)-around+1:])
+	before, after := shorten(q.Before, len(q.Before)+1), shorten(q.After, len(q.After)+1)
+	if r := []rune(before); len(r) > quoteContext {
+		before = "…" + string(r[len(r)-quoteContext+1:])
 	}
-	after = oneLine(after, around)
-	out := "«" + s.in(bold, brief(q.Words, 4*around)) + "»"
+	after = oneLine(after, quoteContext)
+	out := "«" + s.styled(bold, shorten(q.Words, 4*quoteContext)) + "»"
 	if before != "" {
 		out = before + " " + out
 	}
@@ -138,79 +138,81 @@ func (s printer) quote(q client.Quote) string {
 	return strings.TrimRight(out+" "+after, " ")
 }
 
-// place formats the speaker, the time and the conversation of a quote.
-func place(q client.Quote) string {
-	out := string(q.Role) + ", " + when(q.SaidAt)
+// quoteSource describes the speaker, the time and the conversation of a quote.
+func quoteSource(q client.Quote) string {
+	out := string(q.Role) + ", " + formatTime(q.SaidAt)
 	if q.Conversation != "" {
-		out += ", conversation " + brief(q.Conversation, 60)
+		out += ", conversation " + shorten(q.Conversation, 60)
 	}
 	return out
 }
 
-// isTerminal reports whether f is a terminal. It is also true for the null device, where colours do no harm.
+// isTerminal reports whether f is a terminal or another character device, such as the null device.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// progress shows the progress of long work: as a changing line on a terminal, otherwise not at all.
-type progress struct {
-	w    io.Writer // nil: not a terminal
-	read int64
-	next time.Time
+// progressLine shows the progress of long work on a terminal, as one changing line. Elsewhere it shows nothing.
+type progressLine struct {
+	w          io.Writer // nil if not a terminal
+	bytesRead  int64
+	nextUpdate time.Time
 }
 
-// tick is the interval at which the line is updated.
+// tick is the interval between updates of a progress line.
 const tick = 200 * time.Millisecond
 
-func progressOn(w io.Writer) *progress {
-	p := &progress{next: time.Now().Add(tick)}
+func newProgressLine(w io.Writer) *progressLine {
+	p := &progressLine{nextUpdate: time.Now().Add(tick)}
 	if f, ok := w.(*os.File); ok && isTerminal(f) {
 		p.w = w
 	}
 	return p
 }
 
-// bytes shows how many bytes are done; of is their total number, 0 if unknown.
-func (p *progress) bytes(name string, done, of int64) { p.at(name, done, of, size) }
-
-// of returns bytes with the given name.
-func (p *progress) of(name string) func(done, of int64) {
-	return func(done, of int64) { p.bytes(name, done, of) }
+// showBytes shows how many of total bytes are done; 0 means an unknown total.
+func (p *progressLine) showBytes(label string, done, total int64) {
+	p.update(label, done, total, formatSize)
 }
 
-// count is like bytes, but for a number of items.
-func (p *progress) count(name string, done, of int64) {
-	p.at(name, done, of, func(n int64) string { return fmt.Sprint(n) })
+// bytesOf returns a function that calls showBytes with the label.
+func (p *progressLine) bytesOf(label string) func(done, total int64) {
+	return func(done, total int64) { p.showBytes(label, done, total) }
 }
 
-func (p *progress) at(name string, done, of int64, unit func(int64) string) {
-	if p.w == nil || time.Now().Before(p.next) {
+// showCount is like showBytes, but for a number of items.
+func (p *progressLine) showCount(label string, done, total int64) {
+	p.update(label, done, total, func(n int64) string { return fmt.Sprint(n) })
+}
+
+func (p *progressLine) update(label string, done, total int64, format func(int64) string) {
+	if p.w == nil || time.Now().Before(p.nextUpdate) {
 		return
 	}
-	p.next = time.Now().Add(tick)
-	if of <= 0 {
-		fmt.Fprintf(p.w, "\r%s %s\x1b[K", name, unit(done))
+	p.nextUpdate = time.Now().Add(tick)
+	if total <= 0 {
+		fmt.Fprintf(p.w, "\r%s %s\x1b[K", label, format(done))
 		return
 	}
 	const width = 30
-	full := int(min(done, of) * width / of)
-	fmt.Fprintf(p.w, "\r%s [%s%s] %s of %s\x1b[K", name, strings.Repeat("#", full), strings.Repeat(".", width-full), unit(done), unit(of))
+	full := int(min(done, total) * width / total)
+	fmt.Fprintf(p.w, "\r%s [%s%s] %s of %s\x1b[K", label, strings.Repeat("#", full), strings.Repeat(".", width-full), format(done), format(total))
 }
 
-// end clears the line.
-func (p *progress) end() {
+// clear clears the line.
+func (p *progressLine) clear() {
 	if p.w != nil {
 		fmt.Fprint(p.w, "\r\x1b[K")
 	}
 }
 
-// reading returns a reader that shows how much was read.
-func (p *progress) reading(r io.Reader, name string, of int64) io.Reader {
+// countReads returns a reader of r that shows how many bytes were read.
+func (p *progressLine) countReads(r io.Reader, label string, total int64) io.Reader {
 	return readerFunc(func(b []byte) (int, error) {
 		n, err := r.Read(b)
-		p.read += int64(n)
-		p.bytes(name, p.read, of)
+		p.bytesRead += int64(n)
+		p.showBytes(label, p.bytesRead, total)
 		return n, err
 	})
 }
@@ -220,15 +222,15 @@ type readerFunc func(b []byte) (int, error)
 // Read implements io.Reader.
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// timeFlag is a flag whose value is a time in one of the notations of readTime.
+// timeFlag is a flag for a time in a notation of parseTime.
 type timeFlag struct {
-	at  *time.Time
-	end bool // a day or a longer period means its end, not its beginning
+	target *time.Time
+	atEnd  bool // a day or a longer period means the end of the period, not the beginning
 }
 
 // Set implements pflag.Value.
 func (m timeFlag) Set(s string) (err error) {
-	*m.at, err = readTime(s, time.Now(), m.end)
+	*m.target, err = parseTime(s, time.Now(), m.atEnd)
 	return err
 }
 
@@ -237,24 +239,24 @@ func (m timeFlag) Type() string { return "time" }
 
 // String implements pflag.Value.
 func (m timeFlag) String() string {
-	if m.at == nil || m.at.IsZero() {
+	if m.target == nil || m.target.IsZero() {
 		return ""
 	}
-	return m.at.Format(time.RFC3339)
+	return m.target.Format(time.RFC3339)
 }
 
-// clocks are the layouts of a date with a time of day.
-var clocks = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"}
+// dateTimeLayouts are the layouts of a date with a time of day.
+var dateTimeLayouts = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"}
 
-// readTime parses a time in now's zone: RFC 3339, "2026-05-03 14:00", "14:00" of today, "90m" ago,
+// parseTime parses a time in now's zone: RFC 3339, "2026-05-03 14:00", "14:00" of today, "90m" ago,
 // "now", or a period of days ("2026-05-03", "yesterday", "last week", "in May"). For a period it
-// returns the beginning or, if end is set, the end.
-func readTime(s string, now time.Time, end bool) (time.Time, error) {
+// returns the beginning or, if atEnd is set, the end.
+func parseTime(s string, now time.Time, atEnd bool) (time.Time, error) {
 	s = strings.TrimSpace(s)
 	if s == "now" {
 		return now, nil
 	}
-	for _, layout := range clocks {
+	for _, layout := range dateTimeLayouts {
 		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
 			return t, nil
 		}
@@ -268,8 +270,8 @@ func readTime(s string, now time.Time, end bool) (time.Time, error) {
 	if d, err := time.ParseDuration(s); err == nil && d > 0 {
 		return now.Add(-d), nil
 	}
-	if dates := text.Resolve(s, now); len(dates) == 1 && dates[0].Of(s) == s {
-		if end {
+	if dates := text.ResolveDates(s, now); len(dates) == 1 && dates[0].Slice(s) == s {
+		if atEnd {
 			return day(dates[0].To).Add(-time.Microsecond), nil
 		}
 		return day(dates[0].From), nil
@@ -277,14 +279,14 @@ func readTime(s string, now time.Time, end bool) (time.Time, error) {
 	return time.Time{}, memory.Errorf(memory.Invalid, `%q is not a valid time; write 2026-05-03, "2026-05-03 14:00", yesterday, "last week", 90m (ago) or RFC 3339`, s)
 }
 
-// timeFlags adds the flags that read memory as of another time.
-func timeFlags(cmd *cobra.Command, at *memory.At) {
-	cmd.Flags().Var(timeFlag{at: &at.AsOf, end: true}, "as-of", "memory as it was known at this time: 2026-05-03, yesterday, 90m (ago), …")
-	cmd.Flags().Var(timeFlag{at: &at.ValidAt, end: true}, "valid-at", "facts that were true at this time")
+// addTimeFlags adds the flags for reading memory as of another time.
+func addTimeFlags(cmd *cobra.Command, at *memory.At) {
+	cmd.Flags().Var(timeFlag{target: &at.AsOf, atEnd: true}, "as-of", "memory as it was recorded at this time: 2026-05-03, yesterday, 90m (ago), …")
+	cmd.Flags().Var(timeFlag{target: &at.ValidAt, atEnd: true}, "valid-at", "facts that were true at this time")
 }
 
-// reading adds the flags of a command that reads memory.
-func (g *global) reading(cmd *cobra.Command) *cobra.Command {
-	timeFlags(cmd, &g.at)
-	return onMemory(g, cmd)
+// withReadFlags adds the flags of a command that reads memory.
+func (g *sharedState) withReadFlags(cmd *cobra.Command) *cobra.Command {
+	addTimeFlags(cmd, &g.readAt)
+	return withMemoryFlags(g, cmd)
 }

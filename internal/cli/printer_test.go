@@ -43,9 +43,9 @@ func factOf(id, content string, status memory.Status) *memory.Fact {
 // step is a change of a fact, before and after.
 func step(id string, action memory.Action, before, after *memory.Fact, by memory.Author, reason string) client.Change {
 	run, _, _ := strings.Cut(id, "/")
-	c := client.Change{ID: id, Run: run, Action: action, Target: "fact:" + after.ID, Reason: reason, Author: by, CreatedAt: at(14, 2), After: &memory.Image{Fact: after}}
+	c := client.Change{ID: id, Run: run, Action: action, Target: "fact:" + after.ID, Reason: reason, Author: by, CreatedAt: at(14, 2), After: &memory.State{Fact: after}}
 	if before != nil {
-		c.Before = &memory.Image{Fact: before}
+		c.Before = &memory.State{Fact: before}
 	}
 	return c
 }
@@ -60,8 +60,8 @@ func TestJournalTellsRunsAndWhatTheyChanged(t *testing.T) {
 	gone := factOf("f1", "User lives in Berlin", memory.Superseded)
 	pinned := factOf("f2", "User lives in Lisbon", memory.Active)
 	pinned.Core, pinned.Tags, pinned.Confidence, pinned.ExpiresAt = memory.CoreAlways, []string{"place", "now"}, 1, at(20, 0)
-	turn := client.Change{ID: "r4/1", Run: "r4", Action: memory.ActionRetire, Target: "turn:t1", Author: ana, CreatedAt: at(15, 0), After: &memory.Image{Turn: &memory.TurnMark{ID: "t1", Status: memory.Retired}}}
-	profile := client.Change{ID: "r4/2", Run: "r4", Action: memory.ActionAdd, Target: "profile:timezone", Author: ana, CreatedAt: at(15, 0), After: &memory.Image{Profile: &memory.ProfileEntry{Key: "timezone", Value: "Europe/Lisbon", Status: memory.Active}}}
+	turn := client.Change{ID: "r4/1", Run: "r4", Action: memory.ActionRetire, Target: "turn:t1", Author: ana, CreatedAt: at(15, 0), After: &memory.State{Turn: &memory.TurnState{ID: "t1", Status: memory.Retired}}}
+	profile := client.Change{ID: "r4/2", Run: "r4", Action: memory.ActionAdd, Target: "profile:timezone", Author: ana, CreatedAt: at(15, 0), After: &memory.State{Profile: &memory.ProfileEntry{Key: "timezone", Value: "Europe/Lisbon", Status: memory.Active}}}
 	page := client.Changes{Next: "abc", Changes: []client.Change{
 		profile, turn,
 		step("r3/1", memory.ActionUpdate, lisbon, pinned, ana, "edited by hand"),
@@ -70,9 +70,9 @@ func TestJournalTellsRunsAndWhatTheyChanged(t *testing.T) {
 		replaced(step("r2/1", memory.ActionReplace, berlin, gone, model, "a newer home"), "f1", "f2"),
 		step("r1/1", memory.ActionAdd, nil, berlin, rules, ""),
 	}}
-	words := factWords(page.Changes)
+	words := factTexts(page.Changes)
 	words["t1"] = "I moved to\nLisbon"
-	wantText(t, written(t, func(s printer) { s.journal(page, words) }), `
+	wantText(t, written(t, func(s printer) { s.printJournal(page, words) }), `
 2026-05-03 15:00  by person ana  r4
   /2  added      timezone  timezone = Europe/Lisbon
   /1  forgotten  t1  turn: I moved to Lisbon
@@ -91,7 +91,7 @@ more: --cursor abc
 func TestLifeTellsWhereAFactIsFromAndWhatBecameOfIt(t *testing.T) {
 	berlin, gone := factOf("f1", "User lives in Berlin", memory.Active), factOf("f1", "User lives in Berlin, by the river", memory.Superseded)
 	river := factOf("f1", "User lives in Berlin, by the river", memory.Active)
-	l := life{
+	l := memoryHistory{
 		Memory: client.Memory{ID: "f1", Kind: memory.KindFact, Content: gone.Content, Status: memory.Superseded, Category: "home", Tags: []string{"place"}, Confidence: 1, ObservedAt: at(13, 0), SupersededBy: "f2"},
 		Quote:  &client.Quote{Turn: "t1", Conversation: "c1", Role: memory.RoleUser, SaidAt: at(13, 0), Before: strings.Repeat("so much to tell ", 8), Words: "I live in Berlin", After: ", and " + strings.Repeat("it is fine ", 9)},
 		Replaced: []client.Memory{
@@ -105,7 +105,7 @@ func TestLifeTellsWhereAFactIsFromAndWhatBecameOfIt(t *testing.T) {
 			replaced(step("r1/2", memory.ActionAdd, nil, berlin, model, "new"), "f0", "f1"),
 		},
 	}
-	wantText(t, written(t, func(s printer) { s.life(l) }), `
+	wantText(t, written(t, func(s printer) { s.printHistory(l) }), `
 f1  User lives in Berlin, by the river
 fact, superseded, home, #place, confidence 1.00, said 2026-05-03 13:00
 said      …uch to tell so much to tell so much to tell so much to tell «I live in Berlin», and it is fine it is fine it is fine it is fine it is fin…
@@ -128,7 +128,7 @@ func TestAnUndoSaysWhatComesAndGoes(t *testing.T) {
 		step("", memory.ActionUndo, gone, berlin, ana, ""),
 		step("", memory.ActionUndo, waits, dropped, ana, ""),
 	}}
-	wantText(t, written(t, func(s printer) { s.undone(would, "run r2", "loci undo --run r2 --yes", nil) }), `
+	wantText(t, written(t, func(s printer) { s.printUndo(would, "run r2", "loci undo --run r2 --yes", nil) }), `
 would undo run r2
   - User lives in Lisbon
   + User lives in Berlin
@@ -137,20 +137,20 @@ to do it: loci undo --run r2 --yes
 `)
 	would.Steps = would.Steps[:1]
 	would.Later = []client.Change{step("r3/1", memory.ActionUpdate, factOf("f2", "User lives in Porto", memory.Active), lisbon, ana, "edited by hand")}
-	wantText(t, written(t, func(s printer) { s.undone(would, "run r2", "loci undo --run r2 --yes", nil) }), `
+	wantText(t, written(t, func(s printer) { s.printUndo(would, "run r2", "loci undo --run r2 --yes", nil) }), `
 would undo run r2
   - User lives in Lisbon
 later changes of the same memories:
   2026-05-03 14:02  edited     User lives in [-Porto-] {+Lisbon+}  by person ana  r3/1
-to undo all of it: loci undo --run r2 --cascade --yes
+to undo all changes: loci undo --run r2 --cascade --yes
 `)
 	done := client.Undone{Receipt: client.Receipt{Run: "r9"}, Steps: would.Steps}
-	wantText(t, written(t, func(s printer) { s.undone(done, "run r2", "to take this back: loci undo --run r9 --yes", nil) }), `
+	wantText(t, written(t, func(s printer) { s.printUndo(done, "run r2", "to undo this: loci undo --run r9 --yes", nil) }), `
 undid run r2
   - User lives in Lisbon
-to take this back: loci undo --run r9 --yes
+to undo this: loci undo --run r9 --yes
 `)
-	if got := written(t, func(s printer) { s.colour = true; s.undone(done, "run r2", "", nil) }); !strings.Contains(got, "\x1b[31m- User lives in Lisbon\x1b[0m") {
+	if got := written(t, func(s printer) { s.colour = true; s.printUndo(done, "run r2", "", nil) }); !strings.Contains(got, "\x1b[31m- User lives in Lisbon\x1b[0m") {
 		t.Errorf("in colour: %q", got)
 	}
 }
@@ -164,17 +164,17 @@ func TestWhatWaitsIsShownWithWhatItContradicts(t *testing.T) {
 		},
 		{Memory: client.Memory{ID: "f3", Content: "User likes rain"}},
 	}
-	wantText(t, written(t, func(s printer) { s.waiting(all) }), `
+	wantText(t, written(t, func(s printer) { s.printPendingFacts(all) }), `
 1 of 2  f2
   fact      User lives in Lisbon
-  waits     it would replace what is known  (by model small, prompt c43299581fc5)
+  reason    it would replace what is known  (by model small, prompt c43299581fc5)
   said      I moved to Lisbon.
             user, 2026-05-03 13:00
   instead of User lives in Berlin  (said 2026-05-03 09:00, f1)
             User lives in [-Berlin-] {+Lisbon+}
 2 of 2  f3
   fact      User likes rain
-  waits     no reason given  (by unknown)
+  reason    no reason given  (by unknown)
 `)
 }
 
@@ -185,14 +185,14 @@ func TestJobsSayWhyTheyFailedAndWhenTheyAreTriedAgain(t *testing.T) {
 		{ID: "sum-1", Kind: memory.JobSummarize, State: memory.JobQueued, CreatedAt: at(9, 0), RunAt: at(9, 0)},
 		{ID: "embed-1", Kind: memory.JobEmbed, State: memory.JobRunning, CreatedAt: at(9, 0)},
 	}
-	wantText(t, written(t, func(s printer) { s.jobs(all, at(10, 0)) }), `
+	wantText(t, written(t, func(s printer) { s.printJobs(all, at(10, 0)) }), `
 parked   learn     learn-3  since 2026-05-03 09:00  failed 8 times
          ask for facts: the model is gone
 queued   learn     learn-2  since 2026-05-03 09:00  next try 2026-05-03 10:10  failed 1 time
          busy
 queued   summarize sum-1  since 2026-05-03 09:00  due now
 running  embed     embed-1  since 2026-05-03 09:00
-parked jobs wait for you: loci jobs --retry ID, or --all
+parked jobs do not run again by themselves; to try again: loci jobs --retry ID, or --all
 `)
 }
 
@@ -202,7 +202,7 @@ func TestWhoRunsTheServerIsToldFromAUser(t *testing.T) {
 	for want, a := range map[string]memory.Author{
 		"by person ana": ana, "by administrator, as ana": as("ana"), "by administrator": as(""),
 	} {
-		if got := by(a); got != want {
+		if got := authorText(a); got != want {
 			t.Errorf("%+v is said as %q, want %q", a, got, want)
 		}
 	}

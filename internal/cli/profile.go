@@ -10,98 +10,98 @@ import (
 	"github.com/loci-memory/loci/client"
 )
 
-func profile(g *global) *cobra.Command {
+func newProfileCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "profile [KEY]",
 		Short: "Show the user's profile: values by key that every prompt contains",
-		Long: "Show the keys and values that are in every prompt, as far as there is room, such as timezone, units or name. With KEY only its value.\n" +
-			"--as-of shows the profile at an earlier time. This is not related to --profile, which selects settings.",
+		Long: "Show the keys and values that every prompt contains, such as timezone, units or name, as far as the prompt has room. With KEY show only the value.\n" +
+			"--as-of shows the profile at an earlier time. The flag --profile has another purpose: it selects settings.",
 		Example: "  loci profile\n  loci profile timezone\n  loci profile --as-of yesterday\n  loci profile set timezone Europe/Lisbon\n  loci profile remove timezone",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			if len(args) == 0 {
-				return show(g, cmd, printer.profile)(c.Profile(ctx))
+				return printAnswer(g, cmd, printer.printProfile)(c.Profile(ctx))
 			}
-			return show(g, cmd, func(out printer, e client.Entry) { fmt.Fprintln(out, harmless(e.Value)) })(c.Entry(ctx, args[0]))
+			return printAnswer(g, cmd, func(out printer, e client.Entry) { fmt.Fprintln(out, sanitize(e.Value)) })(c.Entry(ctx, args[0]))
 		}),
 	}
-	cmd.AddCommand(profileSet(g), profileRemove(g))
-	return g.reading(cmd)
+	cmd.AddCommand(newProfileSetCommand(g), newProfileRemoveCommand(g))
+	return g.withReadFlags(cmd)
 }
 
-func profileSet(g *global) *cobra.Command {
+func newProfileSetCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "set KEY VALUE…",
 		Short:   "Set the value of a key",
 		Example: "  loci profile set timezone Europe/Lisbon\n  loci profile set units metric, and degrees Celsius",
 		Args:    cobra.MinimumNArgs(2),
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
-			return show(g, cmd, printer.entry)(c.SetEntry(ctx, args[0], strings.Join(args[1:], " ")))
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+			return printAnswer(g, cmd, printer.printEntry)(c.SetEntry(ctx, args[0], strings.Join(args[1:], " ")))
 		}),
 	}
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
-func profileRemove(g *global) *cobra.Command {
+func newProfileRemoveCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "remove KEY",
 		Short:   "Remove a key; loci undo restores it",
 		Example: "  loci profile remove timezone",
 		Args:    cobra.ExactArgs(1),
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
-			return show(g, cmd, func(out printer, r client.Receipt) { out.line("removed %s", harmless(args[0])) })(c.DropEntry(ctx, args[0]))
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+			return printAnswer(g, cmd, func(out printer, r client.Receipt) { out.line("removed %s", sanitize(args[0])) })(c.DropEntry(ctx, args[0]))
 		}),
 	}
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
-// profile prints the entries, one per line.
-func (s printer) profile(p client.Profile) {
+// printProfile prints the entries, one per line.
+func (s printer) printProfile(p client.Profile) {
 	if len(p.Entries) == 0 {
 		s.line("the profile is empty; loci profile set KEY VALUE adds an entry")
 	}
 	for _, e := range p.Entries {
-		s.entry(e)
+		s.printEntry(e)
 	}
 }
 
-func (s printer) entry(e client.Entry) {
-	s.line("%s: %s  %s", s.in(bold, harmless(e.Key)), harmless(e.Value), s.in(dim, fmt.Sprintf("%s, %d tokens", when(e.UpdatedAt), e.Tokens)))
+func (s printer) printEntry(e client.Entry) {
+	s.line("%s: %s  %s", s.styled(bold, sanitize(e.Key)), sanitize(e.Value), s.styled(dim, fmt.Sprintf("%s, %d tokens", formatTime(e.UpdatedAt), e.Tokens)))
 }
 
-func coreCommand(g *global) *cobra.Command {
+func newCoreCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "core",
 		Short:   "Show the core: the facts about you that every conversation begins with",
-		Long:    "Show the facts in the first prompt of every conversation, whatever the question, with their tokens (setting recall.core),\nand the number of facts that do not fit and are only found by search.",
+		Long:    "Show the facts in the first prompt of every conversation, independent of the question, with their tokens (limit: setting recall.core).\nAlso show how many facts do not fit; search still finds them.",
 		Example: "  loci core\n  loci core --json",
 		Args:    cobra.NoArgs,
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
-			return show(g, cmd, printer.core)(c.Core(ctx))
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			return printAnswer(g, cmd, printer.printCore)(c.Core(ctx))
 		}),
 	}
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
-// core prints the core in the form in which it is put into a prompt.
-func (s printer) core(c client.Core) {
-	s.line("%s", s.in(dim, fmt.Sprintf("%d of %d tokens", c.Tokens, c.Budget)))
+// printCore prints the core as it appears in a prompt.
+func (s printer) printCore(c client.Core) {
+	s.line("%s", s.styled(dim, fmt.Sprintf("%d of %d tokens", c.Tokens, c.Budget)))
 	for _, e := range c.Profile {
-		s.entry(e)
+		s.printEntry(e)
 	}
-	under := ""
+	heading := ""
 	for _, f := range c.Facts {
-		if under != f.Heading {
-			under = f.Heading
-			s.line("%s", s.in(bold, under))
+		if heading != f.Heading {
+			heading = f.Heading
+			s.line("%s", s.styled(bold, heading))
 		}
 		why := ""
 		if f.Why == "pinned" {
-			why = "  " + s.in(dim, "pinned")
+			why = "  " + s.styled(dim, "pinned")
 		}
-		s.line("  %s%s", harmless(f.Content), why)
+		s.line("  %s%s", sanitize(f.Content), why)
 	}
 	if len(c.Left) > 0 {
-		s.line("%s", s.in(dim, fmt.Sprintf("and %d more that do not fit: they are found by search", len(c.Left))))
+		s.line("%s", s.styled(dim, fmt.Sprintf("and %d more facts that do not fit; search still finds them", len(c.Left))))
 	}
 }

@@ -17,24 +17,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func prompts(g *global) *cobra.Command {
+func newPromptsCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prompts",
 		Short: "Show and change the prompts that Loci sends to models",
-		Long: "Each prompt is a Markdown file. Files with the same names in the folder of the setting prompts replace the built-in\n" +
-			"prompts. These commands need no server.",
+		Long: "Each prompt is a Markdown file. Files of the same name in the folder of the setting prompts replace the built-in prompts.\n" +
+			"These commands need no server.",
 		Example: "  loci prompts list\n  loci prompts show extract\n  loci prompts eject ./prompts\n  loci prompts check ./prompts",
 	}
-	for _, sub := range []*cobra.Command{promptsList(g), promptsShow(g), promptsEject(g), promptsCheck(g)} {
-		sub.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
+	for _, sub := range []*cobra.Command{newPromptsListCommand(g), newPromptsShowCommand(g), newPromptsEjectCommand(g), newPromptsCheckCommand(g)} {
+		sub.Flags().BoolVar(&g.asJSON, "json", false, "print JSON for programs")
 		cmd.AddCommand(sub)
 	}
 	return cmd
 }
 
-// prompts returns the prompts in use, sorted by name.
-func (g *global) prompts(cmd *cobra.Command) ([]prompt.File, error) {
-	config, err := g.load(cmd)
+// promptsInUse returns the prompts in use, sorted by name.
+func (g *sharedState) promptsInUse(cmd *cobra.Command) ([]prompt.File, error) {
+	config, err := g.loadConfig(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -56,29 +56,29 @@ func openPrompts(dir string) (*prompt.Set, error) {
 	return prompt.Open(os.DirFS(dir))
 }
 
-func promptsList(g *global) *cobra.Command {
+func newPromptsListCommand(g *sharedState) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Short:   "List the prompts in use, with hash, source file and placeholders",
 		Example: "  loci prompts list",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := g.prompts(cmd)
+			all, err := g.promptsInUse(cmd)
 			if err != nil {
 				return err
 			}
 			for i := range all {
 				all[i].Source = ""
 			}
-			return g.print(cmd.OutOrStdout(), all, func(out printer) { out.prompts(all) })
+			return g.print(cmd.OutOrStdout(), all, func(out printer) { out.printPrompts(all) })
 		},
 	}
 }
 
-func (s printer) prompts(all []prompt.File) {
-	for _, p := range all {
-		s.line("%-12s %s  %s", s.in(bold, p.Name), p.Hash, cmp.Or(p.Path, "built in"))
-		s.line("             %s", brief(p.Purpose, 160))
+func (s printer) printPrompts(files []prompt.File) {
+	for _, p := range files {
+		s.line("%-12s %s  %s", s.styled(bold, p.Name), p.Hash, cmp.Or(p.Path, "built in"))
+		s.line("             %s", shorten(p.Purpose, 160))
 		s.line("             %s", strings.Join(p.Placeholders, " "))
 		if len(p.Variants) > 0 {
 			s.line("             variants for %s", strings.Join(p.Variants, ", "))
@@ -86,14 +86,14 @@ func (s printer) prompts(all []prompt.File) {
 	}
 }
 
-func promptsShow(g *global) *cobra.Command {
+func newPromptsShowCommand(g *sharedState) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show NAME",
 		Short:   "Print the text of a prompt in use",
 		Example: "  loci prompts show extract",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := g.prompts(cmd)
+			all, err := g.promptsInUse(cmd)
 			if err != nil {
 				return err
 			}
@@ -106,7 +106,7 @@ func promptsShow(g *global) *cobra.Command {
 	}
 }
 
-func promptsEject(g *global) *cobra.Command {
+func newPromptsEjectCommand(g *sharedState) *cobra.Command {
 	return &cobra.Command{
 		Use:   "eject [DIR]",
 		Short: "Copy the built-in prompts into a folder, where you can change them",
@@ -115,58 +115,58 @@ func promptsEject(g *global) *cobra.Command {
 		Example: "  loci prompts eject ./prompts\n  loci serve --set prompts=./prompts",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			config, err := g.load(cmd)
+			config, err := g.loadConfig(cmd)
 			if err != nil {
 				return err
 			}
-			dir, err := ejectTo(config, args)
+			dir, err := ejectFolder(config, args)
 			if err != nil {
 				return err
 			}
-			return show(g, cmd, func(out printer, done ejected) {
-				for _, f := range done.Wrote {
+			return printAnswer(g, cmd, func(out printer, result ejectResult) {
+				for _, f := range result.Written {
 					fmt.Fprintf(out, "wrote %s\n", f)
 				}
-				for _, f := range done.Kept {
+				for _, f := range result.Unchanged {
 					fmt.Fprintf(out, "%s exists and was not changed\n", f)
 				}
 				if config.Prompts != dir {
 					fmt.Fprintf(out, "to use them: loci serve --set prompts=%s\n", dir)
 				}
-			})(eject(dir))
+			})(ejectPrompts(dir))
 		},
 	}
 }
 
-// ejectTo returns the folder into which prompts are written.
-func ejectTo(config config.Config, args []string) (string, error) {
+// ejectFolder returns the folder into which prompts are written.
+func ejectFolder(cfg config.Config, args []string) (string, error) {
 	switch {
 	case len(args) > 0 && args[0] == "":
 		return "", memory.Errorf(memory.Invalid, "the folder's name is empty")
 	case len(args) > 0:
 		return args[0], nil
-	case config.Prompts != "":
-		return config.Prompts, nil
+	case cfg.Prompts != "":
+		return cfg.Prompts, nil
 	}
-	data, err := config.DataDir()
+	data, err := cfg.DataDir()
 	return filepath.Join(data, "prompts"), err
 }
 
-// ejected lists the files that were written, and those that existed.
-type ejected struct {
-	Wrote []string `json:"wrote"`
-	Kept  []string `json:"kept"`
+// ejectResult lists the written files, and existing files that were not changed.
+type ejectResult struct {
+	Written   []string `json:"wrote"`
+	Unchanged []string `json:"kept"`
 }
 
-func eject(dir string) (done ejected, err error) {
+func ejectPrompts(dir string) (result ejectResult, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return ejected{}, fmt.Errorf("create the folder: %w", err)
+		return ejectResult{}, fmt.Errorf("create the folder: %w", err)
 	}
 	for _, p := range prompt.Default().Files("") {
 		file := filepath.Join(dir, p.Name+".md")
 		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) {
-			done.Kept = append(done.Kept, file)
+			result.Unchanged = append(result.Unchanged, file)
 			continue
 		}
 		if err == nil {
@@ -174,23 +174,23 @@ func eject(dir string) (done ejected, err error) {
 			err = errors.Join(err, f.Close())
 		}
 		if err != nil {
-			return done, fmt.Errorf("write a prompt: %w", err)
+			return result, fmt.Errorf("write a prompt: %w", err)
 		}
-		done.Wrote = append(done.Wrote, file)
+		result.Written = append(result.Written, file)
 	}
-	return done, nil
+	return result, nil
 }
 
-func promptsCheck(g *global) *cobra.Command {
+func newPromptsCheckCommand(g *sharedState) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [DIR]",
 		Short: "Check a folder of prompts and list errors by file and line",
-		Long: "Check the prompts in DIR (default: the folder of the setting prompts) like a server start: parse each prompt and fill it in\n" +
-			"once. Errors are printed as FILE:LINE: …, and the exit status is then 2.",
+		Long: "Check the prompts in DIR (default: the folder of the setting prompts) like a server start: parse each prompt and fill it in once.\n" +
+			"Errors are printed as FILE:LINE: …. The exit status is 2 after an error.",
 		Example: "  loci prompts check ./prompts",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			config, err := g.load(cmd)
+			config, err := g.loadConfig(cmd)
 			if err != nil {
 				return err
 			}
@@ -200,22 +200,22 @@ func promptsCheck(g *global) *cobra.Command {
 			if config.Prompts == "" {
 				return memory.Errorf(memory.Invalid, "give a folder, or set the setting prompts")
 			}
-			_, wrong := openPrompts(config.Prompts)
+			_, promptsErr := openPrompts(config.Prompts)
 			found := struct {
-				Wrong []string `json:"wrong"`
+				Errors []string `json:"wrong"`
 			}{[]string{}}
-			if wrong != nil {
-				found.Wrong = strings.Split(wrong.Error(), "\n")
-				wrong = memory.Errorf(memory.Invalid, "%s: the server would not start with these prompts", config.Prompts)
+			if promptsErr != nil {
+				found.Errors = strings.Split(promptsErr.Error(), "\n")
+				promptsErr = memory.Errorf(memory.Invalid, "%s: the server would not start with these prompts", config.Prompts)
 			}
 			return errors.Join(g.print(cmd.OutOrStdout(), found, func(out printer) {
-				for _, one := range found.Wrong {
-					out.line("%s", filepath.Join(config.Prompts, one)) // an error begins with the file's name
+				for _, one := range found.Errors {
+					out.line("%s", filepath.Join(config.Prompts, one)) // each error begins with a file name
 				}
-				if len(found.Wrong) == 0 {
+				if len(found.Errors) == 0 {
 					out.line("%s: no errors", config.Prompts)
 				}
-			}), wrong)
+			}), promptsErr)
 		},
 	}
 }

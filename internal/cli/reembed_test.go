@@ -19,23 +19,23 @@ import (
 )
 
 func TestReembedOfAllAndPruneSayWhatTheyDid(t *testing.T) {
-	half := client.AllVectors{Vectors: client.Vectors{Model: "m", Memories: 5, Lacking: 3, UnderWay: true}, Users: 2, Complete: 1}
-	whole := client.AllVectors{Vectors: client.Vectors{Model: "m", Memories: 5}, Users: 2, Complete: 2}
+	half := client.AllVectors{Vectors: client.Vectors{Model: "m", Memories: 5, Lacking: 3, UnderWay: true}, Users: 2, CompleteUsers: 1}
+	whole := client.AllVectors{Vectors: client.Vectors{Model: "m", Memories: 5}, Users: 2, CompleteUsers: 2}
 	for _, c := range []struct {
 		args    string
 		answers map[string]any
 		want    string
 		sent    string
 	}{
-		{"--all", map[string]any{"POST /api/reembed/all": half, "GET /api/reembed/all": whole}, "3 embedded by m\n2 of 2 users have all their vectors\n", "POST /api/reembed/all {}"},
+		{"--all", map[string]any{"POST /api/reembed/all": half, "GET /api/reembed/all": whole}, "embedded 3 memories with m\n2 of 2 users have all their vectors\n", "POST /api/reembed/all {}"},
 		{"--all --dry-run", map[string]any{"POST /api/reembed/all": half}, "3 of 5 memories have no vector of model m; to compute them: loci reembed\n1 of 2 users have all their vectors\n", `POST /api/reembed/all {"dry_run":true}`},
 		{
 			"--prune", map[string]any{"POST /api/reembed/prune": client.Pruned{Model: "m", Vectors: 7, Models: []client.PrunedModel{{Model: "old", Users: 1, Vectors: 7}}}},
-			"7 vectors of old\n7 vectors deleted; those of m are kept\n", "POST /api/reembed/prune {}",
+			"7 vectors of old\n7 vectors deleted; the vectors of m are kept\n", "POST /api/reembed/prune {}",
 		},
 		{
 			"--prune --all --dry-run", map[string]any{"POST /api/reembed/prune": client.Pruned{Model: "m", Vectors: 7, Models: []client.PrunedModel{{Model: "old", Users: 3, Vectors: 7}}}},
-			"7 vectors of old of 3 users\n7 vectors to delete; those of m are kept\n", `POST /api/reembed/prune {"dry_run":true,"all":true}`,
+			"7 vectors of old of 3 users\n7 vectors to delete; the vectors of m are kept\n", `POST /api/reembed/prune {"dry_run":true,"all":true}`,
 		},
 	} {
 		s := newStandIn(t, c.answers)
@@ -129,7 +129,7 @@ func TestReembeddingGoesOnWhereAKilledServerWas(t *testing.T) {
 	loci := func(args ...string) {
 		t.Helper()
 		var out bytes.Buffer
-		cmd := root()
+		cmd := newRootCommand()
 		cmd.SetOut(&out)
 		cmd.SetErr(&out)
 		cmd.SetArgs(append(args, "--data", data, "--addr", "127.0.0.1:1"))
@@ -262,7 +262,7 @@ func (s *served) byVector(t *testing.T) int {
 func (s *served) reembed(t *testing.T) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := root()
+	cmd := newRootCommand()
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
 	cmd.SetArgs([]string{"reembed", "--addr", s.addr})

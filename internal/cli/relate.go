@@ -14,24 +14,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// relations are the kinds of relations between facts, as the command line takes them.
-var relations = []memory.RelationKind{memory.Refines, memory.Contradicts, memory.Follows, memory.SameSubject}
+// relationKinds are the kinds of relations that the command line accepts.
+var relationKinds = []memory.RelationKind{memory.Refines, memory.Contradicts, memory.Follows, memory.SameSubject}
 
-func relate(g *global) *cobra.Command {
+func newRelateCommand(g *sharedState) *cobra.Command {
 	var end bool
 	var q client.RelatedQuery
 	cmd := &cobra.Command{
 		Use:   "relate ID [KIND ID]",
 		Short: "Relate a fact to another fact, or show its relations",
-		Long: "Record that the first fact refines, contradicts or follows the second fact, or has the same_subject. With only one ID, show the\n" +
-			"relations from and to that fact; --as-of shows them at an earlier time. loci undo reverts the change.",
+		Long: "Record that the first fact refines, contradicts or follows the second fact, or has the same_subject. loci undo reverts the change.\n" +
+			"With only one ID, show the relations from and to that fact; --as-of shows the relations at an earlier time.",
 		Example: "  loci relate 0199c5d2-…\n  loci relate 0199c5d2-… refines 0199c5d3-…\n  loci relate 0199c5d2-… refines 0199c5d3-… --end",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1 && len(args) != 3:
-				return memory.Errorf(memory.Invalid, "give one id, or the id of a fact, a relation (one of %v) and the id of another fact", relations)
-			case len(args) == 3 && !slices.Contains(relations, memory.RelationKind(args[1])):
-				return memory.Errorf(memory.Invalid, "unknown relation %q; valid: %v", args[1], relations)
+				return memory.Errorf(memory.Invalid, "give one id, or the id of a fact, a relation (one of %v) and the id of another fact", relationKinds)
+			case len(args) == 3 && !slices.Contains(relationKinds, memory.RelationKind(args[1])):
+				return memory.Errorf(memory.Invalid, "unknown relation %q; valid: %v", args[1], relationKinds)
 			}
 			return nil
 		},
@@ -44,87 +44,87 @@ func relate(g *global) *cobra.Command {
 					return err
 				}
 				if len(args) == 1 {
-					return show(g, cmd, func(out printer, found client.RelatedMemories) { out.related(args[0], found) })(c.Related(ctx, args[0], q))
+					return printAnswer(g, cmd, func(out printer, related client.RelatedMemories) { out.printRelated(args[0], related) })(c.Related(ctx, args[0], q))
 				}
 				in := client.RelateRequest{Kind: memory.RelationKind(args[1]), To: args[2]}
 				if end {
-					return show(g, cmd, func(out printer, r client.Receipt) { out.line("relation removed\n%s", g.undoHint(r.Run)) })(c.Unrelate(ctx, args[0], in))
+					return printAnswer(g, cmd, func(out printer, r client.Receipt) { out.line("relation removed\n%s", g.undoHint(r.Run)) })(c.Unrelate(ctx, args[0], in))
 				}
-				return show(g, cmd, func(out printer, made client.MadeRelation) {
-					if made.Run == "" {
+				return printAnswer(g, cmd, func(out printer, created client.MadeRelation) {
+					if created.Run == "" {
 						out.line("this relation exists already")
 						return
 					}
-					out.line("%s %s %s\n%s", made.From, made.Kind, made.To, g.undoHint(made.Run))
+					out.line("%s %s %s\n%s", created.From, created.Kind, created.To, g.undoHint(created.Run))
 				})(c.Relate(ctx, args[0], in))
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&end, "end", false, "remove instead of add")
-	cmd.Flags().IntVar(&q.Steps, "steps", 0, "follow up to this many relations, at most 5 (default 1)")
+	cmd.Flags().BoolVar(&end, "end", false, "remove the relation instead of adding it")
+	cmd.Flags().IntVar(&q.Steps, "steps", 0, "also show facts that this many relations connect, at most 5 (default 1)")
 	cmd.Flags().IntVar(&q.Limit, "limit", 0, "maximum number of facts (default 50)")
-	return g.reading(cmd)
+	return g.withReadFlags(cmd)
 }
 
-// related prints each relation as a sentence: first the relations from and to the fact with this id,
-// then those of more distant facts.
-func (s printer) related(id string, found client.RelatedMemories) {
-	if len(found.Relations)+len(found.Found) == 0 {
+// printRelated prints each relation as a sentence: first the relations from and to the fact with this
+// id, then the relations of more distant facts.
+func (s printer) printRelated(id string, related client.RelatedMemories) {
+	if len(related.Relations)+len(related.Found) == 0 {
 		s.line("this fact has no relations")
 		return
 	}
 	content := map[string]string{}
-	for _, m := range found.Memories {
-		content[m.ID] = brief(m.Content, 100)
+	for _, m := range related.Memories {
+		content[m.ID] = shorten(m.Content, 100)
 	}
-	called := func(of string) string {
-		if of == id {
+	describe := func(factID string) string {
+		if factID == id {
 			return "it"
 		}
-		return strings.TrimSpace(fmt.Sprintf("%s  %s", of, content[of]))
+		return strings.TrimSpace(fmt.Sprintf("%s  %s", factID, content[factID]))
 	}
 	for _, near := range []bool{true, false} {
-		for _, r := range found.Relations {
+		for _, r := range related.Relations {
 			if near == (r.From == id || r.To == id) {
-				s.line("%s %s %s", called(r.From), s.in(dim, string(r.Kind)), called(r.To))
+				s.line("%s %s %s", describe(r.From), s.styled(dim, string(r.Kind)), describe(r.To))
 			}
 		}
 	}
-	for _, r := range found.Found {
-		content[r.Memory.ID] = brief(r.Memory.Content, 100)
-		s.line("%s %s %s", called(r.From), s.in(dim, string(r.Kind)), called(r.To))
+	for _, r := range related.Found {
+		content[r.Memory.ID] = shorten(r.Memory.Content, 100)
+		s.line("%s %s %s", describe(r.From), s.styled(dim, string(r.Kind)), describe(r.To))
 	}
-	if found.More {
+	if related.More {
 		s.line("there are more relations: --limit 200 shows them")
 	}
 }
 
-func share(g *global) *cobra.Command {
+func newShareCommand(g *sharedState) *cobra.Command {
 	var end bool
 	cmd := &cobra.Command{
 		Use:   "share ID [user/NAME|pool/NAME|global]",
-		Short: "Share a fact with another user, or list with whom it is shared",
-		Long: "The fact stays yours. Another user sees it after accepting it (loci review), unless the setting share.accept says otherwise; an edited text must be\n" +
-			"accepted again. The other user sees a copy that follows your changes, including forget and erase, and can hide it (loci forget --id) but not edit it.\n" +
-			"The conversation, the tags and the project of the fact are not shown. global means all users; only administrators share with global and with pools.",
+		Short: "Share a fact with another user, or list its recipients",
+		Long: "The fact stays yours. Another user sees it after accepting it (loci review), unless the setting share.accept says otherwise.\n" +
+			"The recipient sees a copy that follows your changes, including forget and erase, and can hide it (loci forget --id) but not edit it. An edited\n" +
+			"text must be accepted again. The copy has no conversation, tags or project. global means all users; only administrators share with global or pools.",
 		Example: "  loci share 0199c5d2-… user/ben\n  loci share 0199c5d2-… user/ben --end\n  loci share 0199c5d2-…",
 		Args:    cobra.RangeArgs(1, 2),
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			if err := completeMemoryIDs(ctx, c, args[:1]); err != nil {
 				return err
 			}
-			shown := show(g, cmd, func(out printer, with client.Shared) {
-				out.line("shared with %s", brief(cmp.Or(strings.Join(with.With, ", "), "nobody"), 2000))
+			printShares := printAnswer(g, cmd, func(out printer, shared client.Shared) {
+				out.line("shared with %s", shorten(cmp.Or(strings.Join(shared.With, ", "), "nobody"), 2000))
 			})
 			switch {
 			case len(args) == 1:
-				return shown(c.SharedWith(ctx, args[0]))
+				return printShares(c.SharedWith(ctx, args[0]))
 			case end:
-				return shown(c.Unshare(ctx, args[0], args[1]))
+				return printShares(c.Unshare(ctx, args[0], args[1]))
 			}
-			return shown(c.Share(ctx, args[0], args[1]))
+			return printShares(c.Share(ctx, args[0], args[1]))
 		}),
 	}
-	cmd.Flags().BoolVar(&end, "end", false, "remove instead of add")
-	return onMemory(g, cmd)
+	cmd.Flags().BoolVar(&end, "end", false, "stop sharing with the recipient")
+	return withMemoryFlags(g, cmd)
 }

@@ -21,7 +21,7 @@ func TestFactsAreRelatedShownAndUndone(t *testing.T) {
 	tea, mug, shelf := added("User drinks oolong tea"), added("User has a blue mug"), added("The mug stands on the kitchen shelf")
 	run("this fact has no relations", "relate", tea)
 	before := time.Now().Format(time.RFC3339Nano)
-	run(tea+" follows "+mug+"\nto take this back: loci undo", "relate", tea, "follows", mug)
+	run(tea+" follows "+mug+"\nto undo this: loci undo", "relate", tea, "follows", mug)
 	run("this relation exists already", "relate", tea, "follows", mug)
 	run("refines", "relate", shelf, "refines", mug)
 	if out := run("it follows "+mug+"  User has a blue mug", "relate", tea); strings.Contains(out, "shelf") {
@@ -65,7 +65,7 @@ func TestWhatHasSomethingInCommonIsForgotten(t *testing.T) {
 		t.Errorf("what would go is %q", out)
 	}
 	run("dinghy", "list")
-	run("to take this back", "forget", "--tag", "sport", "--text", "dinghy", "--yes")
+	run("to undo this", "forget", "--tag", "sport", "--text", "dinghy", "--yes")
 	if out := run("ten miles", "list"); strings.Contains(out, "dinghy") {
 		t.Errorf("there still is %q", out)
 	}

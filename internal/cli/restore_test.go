@@ -21,7 +21,7 @@ func TestRestoreTakesAnEncryptedBackup(t *testing.T) {
 	w, _, err := archive.NewEncrypted(&encrypted, key.Recipient().String())
 	noError(t)(err)
 	noError(t)(w.Add("vault/note.md", strings.NewReader("hello")))
-	_, err = w.Finish(archive.Manifest{At: time.Now(), Counts: map[string]int64{"facts": 3}})
+	_, err = w.Finish(archive.Manifest{ContentAt: time.Now(), Counts: map[string]int64{"facts": 3}})
 	noError(t)(err)
 	file, identity := filepath.Join(dir, "b.zip.age"), filepath.Join(dir, "key.txt")
 	noError(t)(os.WriteFile(file, encrypted.Bytes(), 0o600))
@@ -37,7 +37,7 @@ func TestRestoreTakesAnEncryptedBackup(t *testing.T) {
 			args = append(args[:4], "--data", c.data, "--set", "vault="+filepath.Join(dir, "vault"))
 		}
 		var out bytes.Buffer
-		cmd := root()
+		cmd := newRootCommand()
 		cmd.SetOut(&out)
 		cmd.SetErr(&out)
 		cmd.SetArgs(args)

@@ -16,115 +16,117 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func review(g *global) *cobra.Command {
-	var r reviewing
+func newReviewCommand(g *sharedState) *cobra.Command {
+	var r reviewFlags
 	cmd := &cobra.Command{
 		Use:   "review",
 		Short: "Approve or reject pending facts",
-		Long: "Show each pending fact with the text it was learned from, the reason why it needs review and the facts that it contradicts, and\n" +
-			"ask for a decision: a approve, e edit and approve, r reject, s skip, q quit. An approved fact replaces the facts that it contradicts;\n" +
-			"a rejected fact is not learned again. A fact shared by another user is accepted unchanged and replaces nothing.\n" +
-			"With flags the command asks nothing. All decisions of the flags are one run, which can be undone together.",
+		Long: "Show each pending fact with its source text, the reason for the review and the contradicted facts, and ask for a decision:\n" +
+			"a approve, e edit and approve, r reject, s skip, q quit. An approved fact replaces the facts that it contradicts.\n" +
+			"A rejected fact is not learned again. A fact shared by another user is accepted unchanged and replaces no fact.\n" +
+			"With flags the command asks nothing. One loci undo reverts all decisions of the flags together.",
 		Example: "  loci review\n  loci review --list\n  loci review --approve 0199c5d2-… --reject 0199c5d3-…\n" +
 			"  loci review --edit 0199c5d2-…=\"User lives in Porto\"\n  loci review --all-reject",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := r.check(); err != nil {
+			if err := r.parse(); err != nil {
 				return err
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if r.decides() {
-					if err := r.whole(ctx, c); err != nil {
+				if r.hasJudgements() {
+					if err := r.completeIDs(ctx, c); err != nil {
 						return err
 					}
-					return r.decide(ctx, g, c, cmd.OutOrStdout())
+					return r.sendJudgements(ctx, g, c, cmd.OutOrStdout())
 				}
-				waiting, err := waiting(ctx, c)
+				waiting, err := pendingFacts(ctx, c)
 				if err != nil {
 					return err
 				}
-				if g.json || r.list {
-					return g.print(cmd.OutOrStdout(), client.Review{Waiting: waiting}, func(out printer) { out.waiting(waiting) })
+				if g.asJSON || r.onlyList {
+					return g.print(cmd.OutOrStdout(), client.Review{Waiting: waiting}, func(out printer) { out.printPendingFacts(waiting) })
 				}
-				return ask(ctx, c, cmd.InOrStdin(), newPrinter(cmd.OutOrStdout()), waiting)
+				return askForJudgements(ctx, c, cmd.InOrStdin(), newPrinter(cmd.OutOrStdout()), waiting)
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&r.list, "list", false, "only list the pending facts")
+	f.BoolVar(&r.onlyList, "list", false, "only list the pending facts")
 	f.StringArrayVar(&r.approve, "approve", nil, "approve the fact with this id; may be repeated")
 	f.StringArrayVar(&r.reject, "reject", nil, "reject the fact with this id; may be repeated")
 	f.StringArrayVar(&r.edit, "edit", nil, "approve a fact with a new text, as ID=TEXT; may be repeated")
-	f.BoolVar(&r.allApprove, "all-approve", false, "approve all pending facts that no other flag names")
-	f.BoolVar(&r.allReject, "all-reject", false, "reject all pending facts that no other flag names")
+	f.BoolVar(&r.approveAll, "all-approve", false, "approve all pending facts that no other flag names")
+	f.BoolVar(&r.rejectAll, "all-reject", false, "reject all pending facts that no other flag names")
 	cmd.MarkFlagsMutuallyExclusive("all-approve", "all-reject")
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
-// reviewing holds the flags of loci review.
-type reviewing struct {
-	list                  bool
+// reviewFlags holds the flags of loci review.
+type reviewFlags struct {
+	onlyList              bool
 	approve, reject, edit []string
-	allApprove, allReject bool
-	named                 []client.Judgement
+	approveAll, rejectAll bool
+	judgements            []client.Judgement
 }
 
-func (r *reviewing) decides() bool { return len(r.named) > 0 || r.allApprove || r.allReject }
+func (r *reviewFlags) hasJudgements() bool {
+	return len(r.judgements) > 0 || r.approveAll || r.rejectAll
+}
 
-// check converts the flags to judgements.
-func (r *reviewing) check() error {
+// parse converts the flags to judgements.
+func (r *reviewFlags) parse() error {
 	for _, id := range r.approve {
-		r.named = append(r.named, client.Judgement{ID: id, Action: memory.ActionApprove})
+		r.judgements = append(r.judgements, client.Judgement{ID: id, Action: memory.ActionApprove})
 	}
 	for _, id := range r.reject {
-		r.named = append(r.named, client.Judgement{ID: id, Action: memory.ActionReject})
+		r.judgements = append(r.judgements, client.Judgement{ID: id, Action: memory.ActionReject})
 	}
 	for _, pair := range r.edit {
 		id, words, ok := strings.Cut(pair, "=")
 		if words = strings.TrimSpace(words); !ok || words == "" {
 			return memory.Errorf(memory.Invalid, "--edit %s: write it as ID=TEXT", pair)
 		}
-		r.named = append(r.named, client.Judgement{ID: id, Action: memory.ActionApprove, Content: words})
+		r.judgements = append(r.judgements, client.Judgement{ID: id, Action: memory.ActionApprove, Content: words})
 	}
-	if r.list && r.decides() {
+	if r.onlyList && r.hasJudgements() {
 		return memory.Errorf(memory.Invalid, "--list only lists pending facts; leave it out to decide on them")
 	}
 	return nil
 }
 
-// whole completes the ids in the flags.
-func (r *reviewing) whole(ctx context.Context, c *client.Client) (err error) {
-	for i := range r.named {
-		if r.named[i].ID, err = completeMemoryID(ctx, c, r.named[i].ID); err != nil {
+// completeIDs completes the ids in the flags.
+func (r *reviewFlags) completeIDs(ctx context.Context, c *client.Client) (err error) {
+	for i := range r.judgements {
+		if r.judgements[i].ID, err = completeMemoryID(ctx, c, r.judgements[i].ID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// mostJudged is the maximum number of decisions in one request.
-const mostJudged = 500
+// maxJudgements is the maximum number of decisions in one request.
+const maxJudgements = 500
 
-// decide sends the decisions of the flags, mostJudged of them in each request. A request is one run.
-func (r *reviewing) decide(ctx context.Context, g *global, c *client.Client, w io.Writer) error {
-	all := r.named
-	if r.allApprove || r.allReject {
+// sendJudgements sends the decisions of the flags, at most maxJudgements in a request. Each request is one run.
+func (r *reviewFlags) sendJudgements(ctx context.Context, g *sharedState, c *client.Client, w io.Writer) error {
+	judgements := r.judgements
+	if r.approveAll || r.rejectAll {
 		action := memory.ActionApprove
-		if r.allReject {
+		if r.rejectAll {
 			action = memory.ActionReject
 		}
-		waiting, err := waiting(ctx, c)
+		waiting, err := pendingFacts(ctx, c)
 		if err != nil {
 			return err
 		}
-		for _, one := range waiting {
-			if !slices.ContainsFunc(all, func(j client.Judgement) bool { return j.ID == one.Memory.ID }) {
-				all = append(all, client.Judgement{ID: one.Memory.ID, Action: action, Seen: seen(one)})
+		for _, pending := range waiting {
+			if !slices.ContainsFunc(judgements, func(j client.Judgement) bool { return j.ID == pending.Memory.ID }) {
+				judgements = append(judgements, client.Judgement{ID: pending.Memory.ID, Action: action, SeenText: seenText(pending)})
 			}
 		}
 	}
 	done := []client.Reviewed{}
-	for part := range slices.Chunk(all, mostJudged) {
+	for part := range slices.Chunk(judgements, maxJudgements) {
 		reviewed, err := c.Judge(ctx, client.ReviewRequest{Judgements: part})
 		if err != nil {
 			return err
@@ -135,100 +137,100 @@ func (r *reviewing) decide(ctx context.Context, g *global, c *client.Client, w i
 		if len(done) == 0 {
 			out.line("no facts wait for review")
 		}
-		for _, one := range done {
-			for _, m := range one.Memories {
-				out.judged(m)
+		for _, pending := range done {
+			for _, m := range pending.Memories {
+				out.printJudged(m)
 			}
-			out.line("%s", g.undoHint(one.Run))
+			out.line("%s", g.undoHint(pending.Run))
 		}
 	})
 }
 
-// seen returns the text of a shared fact, so that the server can detect that its owner changed it; ""
-// for the user's own facts.
-func seen(w client.Waiting) string {
+// seenText returns the text of a fact shared by another user, so that the server can detect a change
+// since; "" for the user's own facts.
+func seenText(w client.Waiting) string {
 	if w.Memory.Home == "" {
 		return ""
 	}
 	return w.Memory.Content
 }
 
-func (s printer) judged(m client.Memory) {
+func (s printer) printJudged(m client.Memory) {
 	verb := "approved"
 	if m.Status == memory.Rejected {
 		verb = "rejected"
 	}
-	s.line("%s %s  %s", verb, s.in(dim, m.ID), brief(m.Content, 120))
+	s.line("%s %s  %s", verb, s.styled(dim, m.ID), shorten(m.Content, 120))
 }
 
-// waiting returns all pending facts, newest first.
-func waiting(ctx context.Context, c *client.Client) ([]client.Waiting, error) {
+// pendingFacts returns all pending facts, newest first.
+func pendingFacts(ctx context.Context, c *client.Client) ([]client.Waiting, error) {
 	all, err := memory.Collect(memory.Pages(func(cursor string) ([]client.Waiting, string, error) {
 		page, err := c.Review(ctx, client.ReviewQuery{Limit: 500, Cursor: cursor})
 		return page.Waiting, page.Next, err
 	}))
 	if all == nil {
-		all = []client.Waiting{} // as JSON, [] and not null
+		all = []client.Waiting{} // the JSON is [], not null
 	}
 	return all, err
 }
 
-func (s printer) waiting(all []client.Waiting) {
-	if len(all) == 0 {
+func (s printer) printPendingFacts(pending []client.Waiting) {
+	if len(pending) == 0 {
 		s.line("no facts wait for review")
 	}
-	for i, w := range all {
-		s.waits(w, fmt.Sprintf("%d of %d", i+1, len(all)))
+	for i, w := range pending {
+		s.printPendingFact(w, fmt.Sprintf("%d of %d", i+1, len(pending)))
 	}
 }
 
-// waits prints one pending fact after its number.
-func (s printer) waits(w client.Waiting, number string) {
-	s.line("%s  %s", number, s.in(dim, w.Memory.ID))
-	s.line("  %-9s %s", "fact", s.in(bold, brief(w.Memory.Content, 400)))
-	s.line("  %-9s %s  %s", "waits", cmp.Or(brief(w.Reason, 200), "no reason given"), s.in(dim, "("+by(w.Author)+")"))
+// printPendingFact prints one pending fact after its position, such as "2 of 5".
+func (s printer) printPendingFact(w client.Waiting, position string) {
+	s.line("%s  %s", position, s.styled(dim, w.Memory.ID))
+	s.line("  %-9s %s", "fact", s.styled(bold, shorten(w.Memory.Content, 400)))
+	s.line("  %-9s %s  %s", "reason", cmp.Or(shorten(w.Reason, 200), "no reason given"), s.styled(dim, "("+authorText(w.Author)+")"))
 	if w.Quote != nil {
-		s.line("  %-9s %s", "said", s.quote(*w.Quote))
-		s.line("  %-9s %s", "", s.in(dim, place(*w.Quote)))
+		s.line("  %-9s %s", "said", s.quoteText(*w.Quote))
+		s.line("  %-9s %s", "", s.styled(dim, quoteSource(*w.Quote)))
 	}
 	for _, old := range w.Conflicts {
 		if w.Memory.Home != "" {
-			s.line("  %-9s %s  %s", "against", brief(old.Content, 400), s.in(dim, "(your own fact, which takes precedence, "+old.ID+")"))
+			s.line("  %-9s %s  %s", "against", shorten(old.Content, 400), s.styled(dim, "(your own fact, which takes precedence, "+old.ID+")"))
 			continue
 		}
-		s.line("  %-9s %s  %s", "instead of", brief(old.Content, 400), s.in(dim, "(said "+when(old.ObservedAt)+", "+old.ID+")"))
-		s.line("  %-9s %s", "", s.diff(old.Content, w.Memory.Content))
+		s.line("  %-9s %s  %s", "instead of", shorten(old.Content, 400), s.styled(dim, "(said "+formatTime(old.ObservedAt)+", "+old.ID+")"))
+		s.line("  %-9s %s", "", s.diffText(old.Content, w.Memory.Content))
 	}
 }
 
-// ask shows one pending fact after the other and applies the user's answers.
-func ask(ctx context.Context, c *client.Client, in io.Reader, s printer, all []client.Waiting) error {
-	if len(all) == 0 {
+// askForJudgements shows each pending fact, asks for a decision and applies it.
+func askForJudgements(ctx context.Context, c *client.Client, in io.Reader, s printer, pending []client.Waiting) error {
+	if len(pending) == 0 {
 		s.line("no facts wait for review")
 		return nil
 	}
-	lines := linesOf(ctx, in)
+	lines := readLines(ctx, in)
 	f, ok := in.(*os.File)
-	typed := ok && isTerminal(f)
+	echoed := ok && isTerminal(f)
 	next := func() (string, error) {
 		line, err := nextLine(ctx, lines)
-		if err == nil && !typed { // a terminal shows what is typed
+		if err == nil && !echoed { // a terminal shows what is typed
 			fmt.Fprintln(s, line)
 		}
 		return line, err
 	}
 	decided, ended := 0, false
-	for i, w := range all {
-		s.waits(w, fmt.Sprintf("%d of %d", i+1, len(all)))
+	for i, w := range pending {
+		s.printPendingFact(w, fmt.Sprintf("%d of %d", i+1, len(pending)))
 		if ended {
-			continue // the input has ended: only show the remaining facts
+			continue // after the end of the input, only show the remaining facts
 		}
-		j, err := judgement(next, s, w)
+		j, err := askForJudgement(next, s, w)
 		switch {
 		case errors.Is(err, io.EOF):
 			ended = true
 		case errors.Is(err, errQuit):
-			s.line("%d decided, %d wait", decided, len(all)-decided)
+			s.line("%d decided, %d pending", decided, len(pending)-decided)
 			return nil
 		case err != nil:
 			return err
@@ -238,31 +240,31 @@ func ask(ctx context.Context, c *client.Client, in io.Reader, s printer, all []c
 		}
 		reviewed, err := c.Judge(ctx, client.ReviewRequest{Judgements: []client.Judgement{j}})
 		if errors.Is(err, memory.Conflict) || errors.Is(err, memory.Duplicate) || errors.Is(err, memory.NotFound) {
-			s.line("not done: %v", err) // somebody else has decided on this fact
+			s.line("not done: %v", err) // another client has decided on this fact
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		decided++
-		s.judged(reviewed.Memories[0])
+		s.printJudged(reviewed.Memories[0])
 	}
-	s.line("%d decided, %d wait", decided, len(all)-decided)
+	s.line("%d decided, %d pending", decided, len(pending)-decided)
 	return ctx.Err()
 }
 
 var errQuit = errors.New("quit")
 
-// judgement asks until the answer is valid. The zero Judgement means skip.
-func judgement(next func() (string, error), s printer, w client.Waiting) (client.Judgement, error) {
-	j := client.Judgement{ID: w.Memory.ID, Action: memory.ActionApprove, Seen: seen(w)}
+// askForJudgement asks until the answer is valid. The zero Judgement means skip.
+func askForJudgement(readLine func() (string, error), s printer, w client.Waiting) (client.Judgement, error) {
+	j := client.Judgement{ID: w.Memory.ID, Action: memory.ActionApprove, SeenText: seenText(w)}
 	keys := "a approve, e edit, r reject, s skip, q quit"
 	if w.Memory.Home != "" {
 		keys = "a accept, r reject, s skip, q quit"
 	}
 	for {
 		fmt.Fprintf(s, "%s: ", keys)
-		key, err := next()
+		key, err := readLine()
 		if err != nil {
 			fmt.Fprintln(s)
 			return client.Judgement{}, err
@@ -279,10 +281,10 @@ func judgement(next func() (string, error), s printer, w client.Waiting) (client
 			return client.Judgement{}, errQuit
 		case 'e':
 			if w.Memory.Home != "" {
-				continue // only its owner edits it
+				continue // only the owner of the shared fact may edit it
 			}
 			fmt.Fprint(s, "new text: ")
-			if j.Content, err = next(); err != nil || j.Content != "" {
+			if j.Content, err = readLine(); err != nil || j.Content != "" {
 				return j, err
 			}
 		}

@@ -14,13 +14,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func list(g *global) *cobra.Command {
+func newListCommand(g *sharedState) *cobra.Command {
 	var q client.ListQuery
 	var at memory.At
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List memories, newest first",
-		Long: "List memories, newest first. --as-of shows the memory as it was known at a time, --valid-at the facts that were true at a time.\n" +
+		Long: "List memories, newest first. --as-of shows the memory as it was recorded at a time, --valid-at the facts that were true at a time.\n" +
 			"A day or a longer period (2026-05-03, yesterday, \"last week\") means its end.",
 		Example: "  loci list --kind fact --tag health\n  loci list --as-of yesterday\n  loci list --status all --text Lisbon",
 		Args:    cobra.NoArgs,
@@ -30,26 +30,26 @@ func list(g *global) *cobra.Command {
 				if err := completeChatID(ctx, c, &q.Conversation); err != nil {
 					return err
 				}
-				return show(g, cmd, printer.memories)(c.List(ctx, q))
+				return printAnswer(g, cmd, printer.printMemories)(c.List(ctx, q))
 			})
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&q.Kind, "kind", "", "comma-separated: fact, turn, summary, all (default: fact)")
 	f.StringVar(&q.Status, "status", "", "comma-separated: active, pending, superseded, retired, rejected, replaced, all (default: active)")
-	f.StringVar(&q.Tag, "tag", "", "only with this tag")
-	f.StringVar(&q.Category, "category", "", "only in this category")
-	f.StringVar(&q.Project, "project", "", "only in this project")
+	f.StringVar(&q.Tag, "tag", "", "only memories with this tag")
+	f.StringVar(&q.Category, "category", "", "only memories in this category")
+	f.StringVar(&q.Project, "project", "", "only memories in this project")
 	f.StringVar(&q.Conversation, "conversation", "", "only messages of this conversation, and facts learned from it")
-	f.StringVar(&q.Text, "text", "", "only with these words in the text")
-	timeFlags(cmd, &at)
+	f.StringVar(&q.Text, "text", "", "only memories with these words in the text")
+	addTimeFlags(cmd, &at)
 	f.IntVar(&q.Limit, "limit", 0, "maximum number of memories (default 50)")
 	f.StringVar(&q.Cursor, "cursor", "", "show the next page: the cursor that the last page printed")
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
-// memories prints a list of memories, one per line.
-func (s printer) memories(page client.Memories) {
+// printMemories prints a list of memories, one per line.
+func (s printer) printMemories(page client.Memories) {
 	if len(page.Memories) == 0 {
 		s.line("no memories found")
 	}
@@ -61,14 +61,14 @@ func (s printer) memories(page client.Memories) {
 		if m.Content == "" {
 			mark = "(erased)"
 		}
-		s.line("%s  %s  %s%s", m.ID, m.CreatedAt.Format("2006-01-02"), brief(m.Content, 120), mark)
+		s.line("%s  %s  %s%s", m.ID, m.CreatedAt.Format("2006-01-02"), shorten(m.Content, 120), mark)
 	}
 	if page.Next != "" {
 		s.line("more: --cursor %s", page.Next)
 	}
 }
 
-func search(g *global) *cobra.Command {
+func newSearchCommand(g *sharedState) *cobra.Command {
 	var why, cut, chat bool
 	var kinds []string
 	var topK int
@@ -77,14 +77,14 @@ func search(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search QUESTION",
 		Short: "Search memory with a question",
-		Long: "Search memory with a question. --as-of searches the memory as it was known at a time, --valid-at the facts that were true at a time.\n" +
+		Long: "Search memory with a question. --as-of searches the memory as it was recorded at a time, --valid-at the facts that were true at a time.\n" +
 			"A day or a longer period (2026-05-03, yesterday, \"last week\") means its end.",
 		Example: "  loci search \"where does she live?\" --why\n  loci search \"what do I drink?\" --category food\n  loci search --chat \"What shall I cook tonight?\"\n  loci search \"where does she live?\" --as-of \"last week\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(strings.Join(args, "")) == "" {
 				return memory.Errorf(memory.Invalid, "the question is missing; example: loci search \"where do I live?\"")
 			}
-			q.Query, q.Explain = strings.Join(args, " "), why || g.json
+			q.Query, q.Explain = strings.Join(args, " "), why || g.asJSON
 			for _, k := range kinds {
 				q.Kinds = append(q.Kinds, memory.Kind(k))
 			}
@@ -103,33 +103,33 @@ func search(g *global) *cobra.Command {
 					return err
 				}
 				if chat { // a new conversation, unless a flag names one
-					q.AskedIn, q.Core, q.Conversation = cmp.Or(q.Conversation, rand.Text()), q.Conversation == "", ""
+					q.CurrentConversation, q.Core, q.Conversation = cmp.Or(q.Conversation, rand.Text()), q.Conversation == "", ""
 				}
 				found, err := c.Search(ctx, q)
 				if err != nil {
 					return err
 				}
-				answer := searched{SearchAnswer: found}
+				answer := searchResult{SearchAnswer: found}
 				var trace memory.Trace
 				if why || cut {
-					if trace, err = c.Trace(ctx, found.Trace); err != nil && cut { // the reasons of the hits do not need the trace
+					if trace, err = c.Trace(ctx, found.Trace); err != nil && cut { // the reasons for the hits do not need the trace
 						return fmt.Errorf("read which memories were left out: %w", err)
 					}
 				}
 				if cut {
-					answer.Cut = leftOut(ctx, c, trace)
+					answer.LeftOut = cutMemories(ctx, c, trace)
 				}
 				return g.print(cmd.OutOrStdout(), answer, func(to printer) {
-					out := explainer{to}
+					out := hitPrinter{to}
 					if chat {
-						out.block(found)
+						out.printBlock(found)
 					}
-					out.hits(found, why)
+					out.printHits(found, why)
 					if why {
-						out.misspelt(found.Misspelt)
+						out.printMisspelt(found.Misspelt)
 					}
-					out.models(trace)
-					out.cut(answer.Cut, why)
+					out.printModelUse(trace)
+					out.printCut(answer.LeftOut, why)
 				})
 			})
 		},
@@ -141,122 +141,122 @@ func search(g *global) *cobra.Command {
 	f.IntVar(&topK, "top-k", 0, "maximum number of hits")
 	f.StringSliceVar(&kinds, "kind", nil, "comma-separated: fact, turn, summary (default: all)")
 	f.StringVar(&q.Project, "project", "", "only memories of this project and memories without a project")
-	f.StringVar(&q.Filters.Tag, "tag", "", "only with this tag")
-	f.StringVar(&q.Filters.Category, "category", "", "only in this category")
+	f.StringVar(&q.Filters.Tag, "tag", "", "only memories with this tag")
+	f.StringVar(&q.Filters.Category, "category", "", "only memories in this category")
 	f.StringVar(&q.Conversation, "conversation", "", "only messages of this conversation, and facts learned from it")
-	timeFlags(cmd, &at)
-	return onMemory(g, cmd)
+	addTimeFlags(cmd, &at)
+	return withMemoryFlags(g, cmd)
 }
 
-// block prints the text that would be added to a chat's prompt.
-func (w explainer) block(found client.SearchAnswer) {
+// printBlock prints the text that would be added to a chat's prompt.
+func (w hitPrinter) printBlock(answer client.SearchAnswer) {
 	switch {
-	case found.Block != "":
-		w.line("%s\n", harmless(strings.TrimSpace(found.Block)))
-	case found.Pause == "memory":
+	case answer.Block != "":
+		w.line("%s\n", sanitize(strings.TrimSpace(answer.Block)))
+	case answer.Pause == "memory":
 		w.line("memory is paused, so nothing would be added to a chat; loci pause none resumes it\n")
 	default:
 		w.line("nothing would be added to a chat\n")
 	}
 }
 
-// searched is the answer of a search, with the memories that were left out if --cut is set.
-type searched struct {
+// searchResult is the answer of a search and, with --cut, the memories that the search left out.
+type searchResult struct {
 	client.SearchAnswer
-	Cut []left `json:"cut,omitempty"`
+	LeftOut []cutMemory `json:"cut,omitempty"`
 }
 
-func (w explainer) hits(found client.SearchAnswer, why bool) {
-	if len(found.Hits) == 0 {
+func (w hitPrinter) printHits(answer client.SearchAnswer, explain bool) {
+	if len(answer.Hits) == 0 {
 		fmt.Fprintln(w, "nothing relevant")
 	}
-	for _, h := range found.Hits {
-		w.hit(h.Score, h.Memory)
+	for _, h := range answer.Hits {
+		w.printHit(h.Score, h.Memory)
 		for _, fact := range h.Now {
-			fmt.Fprintf(w, "      but now: %s\n", brief(fact, 120))
+			fmt.Fprintf(w, "      but now: %s\n", shorten(fact, 120))
 		}
 		for _, fact := range h.Was {
-			fmt.Fprintf(w, "      before:  %s\n", brief(fact, 120))
+			fmt.Fprintf(w, "      before:  %s\n", shorten(fact, 120))
 		}
-		if why {
+		if explain {
 			fmt.Fprintf(w, "      id       %s\n", h.ID)
 		}
-		if why && h.Why != nil {
-			w.why(*h.Why)
+		if explain && h.Why != nil {
+			w.printWhy(*h.Why)
 		}
 	}
-	for _, d := range found.Degraded {
-		fmt.Fprintf(w, "skipped: %s\n", harmless(d))
+	for _, d := range answer.Degraded {
+		fmt.Fprintf(w, "skipped: %s\n", sanitize(d))
 	}
 }
 
-// hit prints a memory with the day on which it was said, as prompts do.
-func (w explainer) hit(score float64, m client.Memory) {
+// printHit prints a memory with the day on which it was observed.
+func (w hitPrinter) printHit(score float64, m client.Memory) {
 	day := m.CreatedAt
 	if !m.ObservedAt.IsZero() {
 		day = m.ObservedAt
 	}
-	fmt.Fprintf(w, "%.2f  %-7s %s  %s\n", score, m.Kind, day.Format("2006-01-02"), brief(m.Content, 120))
+	fmt.Fprintf(w, "%.2f  %-7s %s  %s\n", score, m.Kind, day.Format("2006-01-02"), shorten(m.Content, 120))
 }
 
-// explainer prints hits and the reasons for them.
-type explainer struct{ printer }
+// hitPrinter prints hits and the reasons for them.
+type hitPrinter struct{ printer }
 
-// why prints the reasons in words, and then the numbers of the stages.
-func (w explainer) why(why memory.Why) {
-	if reasons := recall.Reasons(why); reasons != "" {
+// printWhy prints the reasons in words, and then the numbers of the stages.
+func (w hitPrinter) printWhy(why memory.Why) {
+	if reasons := recall.ReasonText(why); reasons != "" {
 		w.line("      because  %s", reasons)
 	}
-	w.line("      numbers  %s", w.in(dim, recall.Numbers(why)))
+	w.line("      numbers  %s", w.styled(dim, recall.PartsText(why)))
 }
 
-// reasons describe why each stage leaves a memory out, last stage first.
-var reasons = []struct{ stage, reason string }{
+// cutReasons describe why each stage of a search leaves out a memory, last stage first.
+var cutReasons = []struct{ stage, reason string }{
 	{"core", "does not fit into the core"},
 	{"budget", "does not fit into the token budget"},
 	{"top_k", "beyond the requested number of hits"},
 	{"duplicate", "says the same as a better hit"},
 	{"source", "a fact that was learned from it says the same"},
-	{"neighbour", "next to the answer in the conversation, but without information for it"},
+	{"neighbour", "next to the answer in the conversation, but adds no information"},
 	{"slight", "too short to be useful by itself"},
 	{"echo", "the same question, asked before"},
 	{"other", "about another person, or hypothetical"},
 	{"carried", "already in the request"},
-	{"contradicted", "shared by another user, and contradicted by one of your own facts"},
-	{"limit", "beyond the number of candidates that are read from the store"},
+	{"contradicted", "shared by another user, but your own fact contradicts it"},
+	{"limit", "beyond the maximum number of candidates read from the store"},
 	{"threshold", "not relevant enough"},
 	{"answered", "no hit answers the question well enough"},
 }
 
-// left is a memory that the search left out.
-type left struct {
+// cutMemory is a memory that the search left out.
+type cutMemory struct {
 	client.Memory
-	Cut string     `json:"cut"` // the stage that left it out
-	Why memory.Why `json:"why"`
+	Stage string     `json:"cut"` // stage of the search that left out the memory
+	Why   memory.Why `json:"why"`
 }
 
-// leftOut returns the memories that the search left out, best first within each stage.
-func leftOut(ctx context.Context, c *client.Client, t memory.Trace) []left {
-	var out []left
+// cutMemories returns the memories that the search left out, best first within each stage.
+func cutMemories(ctx context.Context, c *client.Client, t memory.Trace) []cutMemory {
+	var out []cutMemory
 	for _, h := range t.Cut {
 		m, err := c.Get(ctx, h.ID)
-		if err != nil { // in the global pool, or removed meanwhile
+		if err != nil { // the memory is in the global pool, or was removed meanwhile
 			m = client.Memory{ID: h.ID, Kind: h.Kind}
 		}
-		out = append(out, left{m, h.Cut, h.Why})
+		out = append(out, cutMemory{m, h.Cut, h.Why})
 	}
 	return out
 }
 
-// misspelt prints how the search corrected misspelt words of the question.
-func (w explainer) misspelt(words []memory.Misspelt) {
+// printMisspelt prints how the search corrected misspelt words of the question.
+func (w hitPrinter) printMisspelt(words []memory.Misspelt) {
 	for _, m := range words {
-		fmt.Fprintf(w, "misspelt: %s → %s\n", harmless(m.Word), harmless(strings.Join(m.Meant, ", ")))
+		fmt.Fprintf(w, "misspelt: %s → %s\n", sanitize(m.Word), sanitize(strings.Join(m.Meant, ", ")))
 	}
 }
 
-// models prints the work of the embedder and the reranker.
-func (w explainer) models(t memory.Trace) {
+// printModelUse prints what the embedder and the reranker did for the search.
+func (w hitPrinter) printModelUse(t memory.Trace) {
 	if t.Remembered {
 		fmt.Fprintln(w, "embedder: the question's vector was cached")
 	}
@@ -265,19 +265,19 @@ func (w explainer) models(t memory.Trace) {
 	}
 }
 
-// cut prints the memories that were left out, grouped by stage.
-func (w explainer) cut(cut []left, why bool) {
-	for _, r := range reasons {
+// printCut prints the memories that the search left out, grouped by stage.
+func (w hitPrinter) printCut(memories []cutMemory, explain bool) {
+	for _, r := range cutReasons {
 		title := fmt.Sprintf("left out by %s: %s\n", r.stage, r.reason)
-		for _, l := range cut {
-			if l.Cut != r.stage {
+		for _, l := range memories {
+			if l.Stage != r.stage {
 				continue
 			}
 			fmt.Fprint(w, title)
 			title = ""
-			w.hit(l.Why.Get("score"), l.Memory)
-			if why {
-				w.why(l.Why)
+			w.printHit(l.Why.Get("score"), l.Memory)
+			if explain {
+				w.printWhy(l.Why)
 			}
 		}
 	}

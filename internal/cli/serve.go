@@ -34,7 +34,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func serve(g *global) *cobra.Command {
+func newServeCommand(g *sharedState) *cobra.Command {
 	return &cobra.Command{
 		Use:     "serve",
 		Short:   "Run the server",
@@ -42,11 +42,11 @@ func serve(g *global) *cobra.Command {
 		Example: "  loci serve\n  LOCI_UPSTREAM_URL=http://localhost:11434/v1 loci serve --addr 127.0.0.1:7077",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			set, err := g.load(cmd)
-			if set.Log.Format == "json" || os.Getenv("LOCI_LOG_FORMAT") == "json" || slices.Contains(g.set, "log.format=json") { // even if other settings are invalid
+			set, err := g.loadConfig(cmd)
+			if set.Log.Format == "json" || os.Getenv("LOCI_LOG_FORMAT") == "json" || slices.Contains(g.setPairs, "log.format=json") { // decides even if other settings are invalid
 				defer func() {
 					if err != nil {
-						err = logged{err}
+						err = jsonLogError{err}
 					}
 				}()
 			}
@@ -56,21 +56,21 @@ func serve(g *global) *cobra.Command {
 			httpx.LimitMemory()
 			cert := &certificate{}
 			reload := func() (config.Config, error) {
-				next, err := g.load(cmd)
+				next, err := g.loadConfig(cmd)
 				if err == nil {
-					err = cert.read(next.TLS)
+					err = cert.load(next.TLS)
 				}
 				return next, err
 			}
-			s, err := open(cmd.Context(), set, loci.Options{Log: cmd.ErrOrStderr(), Reload: reload}, cert)
+			s, err := openServer(cmd.Context(), set, loci.Options{Log: cmd.ErrOrStderr(), Reload: reload}, cert)
 			if err != nil {
 				return err
 			}
-			if set.Log.Format == "json" { // the log has only JSON lines
-				s.Log().Info("serving", "version", loci.Version(), "at", s.url(), "upstream", set.Upstream.Shown(), "models", s.models())
+			if set.Log.Format == "json" { // all lines are JSON
+				s.Log().Info("serving", "version", loci.Version(), "at", s.url(), "upstream", set.Upstream.RedactedURL(), "models", s.modelsText())
 			} else {
 				fmt.Fprintf(cmd.ErrOrStderr(), "loci %s\n", loci.Version())
-				s.addresses(cmd.ErrOrStderr())
+				s.printAddresses(cmd.ErrOrStderr())
 			}
 			defer s.reloadOnHangup(reload)()
 			return s.run(cmd.Context())
@@ -82,26 +82,26 @@ func serve(g *global) *cobra.Command {
 type server struct {
 	*loci.Loci
 	listener net.Listener
-	*serving
+	*httpServer
 }
 
-// serving is the HTTP server. Until the memory is open it answers only /health/live, because opening
-// can take long, for example if the schema is upgraded.
-type serving struct {
-	srv      *http.Server
-	handler  atomic.Pointer[http.Handler]
-	requests sync.WaitGroup
-	cut      context.CancelCauseFunc // ends the contexts of all requests
-	ended    chan error              // the error with which Serve returned
+// httpServer serves HTTP. Until the memory is open it answers only /health/live, because opening can
+// take long, for example for an upgrade of the schema.
+type httpServer struct {
+	srv            *http.Server
+	handler        atomic.Pointer[http.Handler]
+	activeRequests sync.WaitGroup
+	cancelRequests context.CancelCauseFunc // cancels the contexts of all requests
+	serveErr       chan error              // receives the error of srv.Serve
 }
 
-// serveOn starts the HTTP server.
-func serveOn(l net.Listener, log *slog.Logger) *serving {
-	inTime, cut := context.WithCancelCause(context.Background())
-	s := &serving{cut: cut, ended: make(chan error, 1)}
+// startHTTP starts the HTTP server.
+func startHTTP(l net.Listener, log *slog.Logger) *httpServer {
+	requestCtx, cut := context.WithCancelCause(context.Background())
+	s := &httpServer{cancelRequests: cut, serveErr: make(chan error, 1)}
 	s.srv = httpx.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.requests.Add(1)
-		defer s.requests.Done()
+		s.activeRequests.Add(1)
+		defer s.activeRequests.Done()
 		switch h := s.handler.Load(); {
 		case h != nil:
 			(*h).ServeHTTP(w, r)
@@ -112,37 +112,37 @@ func serveOn(l net.Listener, log *slog.Logger) *serving {
 			httpx.WriteError(w, r, memory.Errorf(memory.Unavailable, "the server is starting; try again"))
 		}
 	}), log)
-	s.srv.BaseContext = func(net.Listener) context.Context { return inTime }
-	go func() { s.ended <- s.srv.Serve(l) }()
+	s.srv.BaseContext = func(net.Listener) context.Context { return requestCtx }
+	go func() { s.serveErr <- s.srv.Serve(l) }()
 	return s
 }
 
-func (s *serving) close() error {
-	s.cut(nil)
+func (s *httpServer) close() error {
+	s.cancelRequests(nil)
 	return s.srv.Close()
 }
 
-// open is like listen, and writes the address to the data folder so that other commands find the server.
-func open(ctx context.Context, config config.Config, opts loci.Options, cert *certificate) (*server, error) {
-	s, err := listen(ctx, config, opts, cert)
+// openServer is like listenAndOpen, and writes the URL to the data folder, where other commands look for it.
+func openServer(ctx context.Context, cfg config.Config, opts loci.Options, cert *certificate) (*server, error) {
+	s, err := listenAndOpen(ctx, cfg, opts, cert)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Serving(s.url()); err != nil {
+	if err := s.PublishURL(s.url()); err != nil {
 		s.Log().Warn("commands with --data will not find this server", "err", err)
 	}
 	return s, nil
 }
 
-// listen listens, opens the memory and serves it; [server.run] starts the background work. Without cert it
-// serves only this machine, without TLS.
-func listen(ctx context.Context, config config.Config, opts loci.Options, cert *certificate) (*server, error) {
+// listenAndOpen listens, opens the memory and serves it; [server.run] starts the background work. If cert
+// is nil, it serves only this machine, without TLS.
+func listenAndOpen(ctx context.Context, cfg config.Config, opts loci.Options, cert *certificate) (*server, error) {
 	if cert == nil {
-		config.TLS.Cert, config.TLS.Key, config.TLS.ACME = "", "", nil
+		cfg.TLS.Cert, cfg.TLS.Key, cfg.TLS.ACME = "", "", nil
 	}
-	addr, err := config.ListenAddr()
+	addr, err := cfg.ListenAddr()
 	if err == nil {
-		err = httpx.CheckListen(addr, config.APIKey != "")
+		err = httpx.CheckListen(addr, cfg.APIKey != "")
 	}
 	if err != nil {
 		return nil, err
@@ -151,13 +151,13 @@ func listen(ctx context.Context, config config.Config, opts loci.Options, cert *
 	if err != nil {
 		return nil, fmt.Errorf("%w; choose another address with --addr", err)
 	}
-	if config.TLS.On() {
-		if listener, err = cert.encrypted(listener, config); err != nil {
+	if cfg.TLS.Enabled() {
+		if listener, err = cert.withTLS(listener, cfg); err != nil {
 			return nil, errors.Join(err, listener.Close())
 		}
 	}
-	serving := serveOn(listener, slog.New(slog.DiscardHandler))
-	l, err := loci.Open(ctx, config, opts)
+	serving := startHTTP(listener, slog.New(slog.DiscardHandler))
+	l, err := loci.Open(ctx, cfg, opts)
 	if err != nil {
 		return nil, errors.Join(err, serving.close())
 	}
@@ -166,32 +166,32 @@ func listen(ctx context.Context, config config.Config, opts loci.Options, cert *
 	return &server{l, listener, serving}, nil
 }
 
-// openAnywhere is like open, but uses a free port if the configured address is taken.
-func openAnywhere(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
-	s, err := open(ctx, config, opts, nil)
+// openOnFreePort is like openServer without TLS, but uses a free port if the configured address is in use.
+func openOnFreePort(ctx context.Context, cfg config.Config, opts loci.Options) (*server, error) {
+	s, err := openServer(ctx, cfg, opts, nil)
 	if err != nil && !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Invalid) {
-		config.Addr = "127.0.0.1:0"
-		s, err = open(ctx, config, opts, nil)
+		cfg.Addr = "127.0.0.1:0"
+		s, err = openServer(ctx, cfg, opts, nil)
 	}
 	return s, err
 }
 
 func (s *server) url() string {
 	scheme := "http://"
-	if s.Config().TLS.On() {
+	if s.Config().TLS.Enabled() {
 		scheme = "https://"
 	}
-	return scheme + config.Reached(s.listener.Addr().String())
+	return scheme + config.LocalAddress(s.listener.Addr().String())
 }
 
-// reloadOnHangup reloads the settings at each SIGHUP, until stop is called.
+// reloadOnHangup reloads the settings at each SIGHUP until the caller calls stop.
 func (s *server) reloadOnHangup(reload func() (config.Config, error)) (stop func()) {
-	hangups, over := make(chan os.Signal, 1), make(chan struct{})
+	hangups, stopped := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(hangups, syscall.SIGHUP)
 	go func() {
 		for {
 			select {
-			case <-over:
+			case <-stopped:
 				return
 			case <-hangups:
 			}
@@ -200,55 +200,55 @@ func (s *server) reloadOnHangup(reload func() (config.Config, error)) (stop func
 				_, err = s.Reload(next)
 			}
 			if err != nil {
-				s.Log().Error("cannot reload the settings; the old settings stay in effect", "err", err)
+				s.Log().Error("cannot reload the settings; the previous settings stay in effect", "err", err)
 			}
 		}
 	}()
-	return func() { signal.Stop(hangups); close(over) }
+	return func() { signal.Stop(hangups); close(stopped) }
 }
 
-// addresses prints the URLs and the main settings of the server.
-func (s *server) addresses(w io.Writer) {
+// printAddresses prints the URLs and the main settings of the server.
+func (s *server) printAddresses(w io.Writer) {
 	config := s.Config()
 	fmt.Fprintf(w, "  page           %[1]s/\n  chat (OpenAI)  %[1]s/v1\n  memory (REST)  %[1]s/api/memory   (%[1]s/docs)\n  upstream       %[2]s\n  models         %[3]s\n",
-		s.url(), cmp.Or(config.Upstream.Shown(), "none: the built-in model loci/recall answers (set LOCI_UPSTREAM_URL)"), s.models())
-	if better := s.Better(); better != "" {
+		s.url(), cmp.Or(config.Upstream.RedactedURL(), "none: the built-in model loci/recall answers (set LOCI_UPSTREAM_URL)"), s.modelsText())
+	if better := s.ImprovementHint(); better != "" {
 		fmt.Fprintf(w, "  better         %s\n", better)
 	}
 	if dir, err := config.VaultDir(); err == nil && dir != "" {
 		fmt.Fprintf(w, "  vault          %s\n", dir)
 	}
-	if sets := config.ProfileSets(); len(sets) > 0 {
+	if sets := config.ProfileValues(); len(sets) > 0 {
 		fmt.Fprintf(w, "  profile        %s sets %s\n", config.Profile, strings.Join(sets, " "))
 	}
-	for _, lack := range config.ProfileLacks() {
+	for _, lack := range config.MissingModels() {
 		fmt.Fprintf(w, "                 missing: %s\n", lack)
 	}
 }
 
-// models describes the embedder, the reranker and the learner.
-func (s *server) models() string {
+// modelsText describes the embedder, the reranker and the learner.
+func (s *server) modelsText() string {
 	c := s.Config()
 	embeds := c.Embedder + ", compared by " + vector.Tier()
 	if c.Embedder == config.Lexical {
 		embeds = "words only"
 	}
-	return fmt.Sprintf("search by %s; reranker %s; learning by %s", embeds, c.Reranker, s.Learns())
+	return fmt.Sprintf("search by %s; reranker %s; learning by %s", embeds, c.Reranker, s.LearnerName())
 }
 
-// lastWords is the time that cancelled requests have to report the error and to store the partial conversation.
-const lastWords = 3 * time.Second
+// cancelGrace is the time for cancelled requests to report the error and to store partial conversations.
+const cancelGrace = 3 * time.Second
 
 // run serves until ctx ends, waits for running requests, and closes the memory.
 func (s *server) run(ctx context.Context) error {
-	defer s.cut(nil)
+	defer s.cancelRequests(nil)
 	group, ctx := errgroup.WithContext(ctx)
-	// Learning continues until the last requests have ended.
-	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
-	group.Go(func() error { return s.Run(working) })
-	group.Go(func() error { boundGarbage(working, s.Resident); return nil })
+	// Background work continues until the last requests have ended.
+	workCtx, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error { return s.Run(workCtx) })
+	group.Go(func() error { adjustGC(workCtx, s.IndexBytes); return nil })
 	group.Go(func() error {
-		if err := <-s.ended; !errors.Is(err, http.ErrServerClosed) {
+		if err := <-s.serveErr; !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve: %w", err)
 		}
 		return nil
@@ -259,66 +259,66 @@ func (s *server) run(ctx context.Context) error {
 		drain := s.Config().Drain
 		s.Drain()
 		if addr, err := netip.ParseAddrPort(s.listener.Addr().String()); err == nil && !addr.Addr().IsLoopback() {
-			time.Sleep(drain / 6) // so that load balancers see that the server is not ready
+			time.Sleep(drain / 6) // time for load balancers to see that the server is not ready
 		}
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
-		err := s.srv.Shutdown(last)
+		err := s.srv.Shutdown(shutdownCtx)
 		if err == nil {
 			return nil
 		}
-		s.Log().Warn("requests are cut off", "after", drain, "err", err)
-		s.cut(httpx.ErrStopping)
-		over, ended := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
-		go func() { s.requests.Wait(); ended() }()
-		<-over.Done()
+		s.Log().Warn("cancelling the remaining requests", "after", drain, "err", err)
+		s.cancelRequests(httpx.ErrStopping)
+		graceCtx, ended := context.WithTimeout(context.WithoutCancel(ctx), cancelGrace)
+		go func() { s.activeRequests.Wait(); ended() }()
+		<-graceCtx.Done()
 		return s.srv.Close()
 	})
 	return errors.Join(group.Wait(), s.Close())
 }
 
-// certificate is a server's TLS certificate. It can be reloaded.
+// certificate is a server's TLS certificate, which can be reloaded.
 type certificate struct {
-	now    atomic.Pointer[tls.Certificate]
-	issuer *acme.Client // ACME client for tls.acme; nil: Let's Encrypt
+	current    atomic.Pointer[tls.Certificate]
+	acmeClient *acme.Client // ACME client for tls.acme; nil uses Let's Encrypt
 }
 
-// read reads the certificate files. If they are invalid the earlier certificate stays in use.
-func (c *certificate) read(set config.TLSConfig) error {
-	if set.Cert == "" {
+// load reads the certificate files. If the files are invalid, the previous certificate stays in use.
+func (c *certificate) load(cfg config.TLSConfig) error {
+	if cfg.Cert == "" {
 		return nil
 	}
-	pair, err := tls.LoadX509KeyPair(set.Cert, set.Key)
+	pair, err := tls.LoadX509KeyPair(cfg.Cert, cfg.Key)
 	if err != nil {
-		return memory.Errorf(memory.Invalid, "tls.cert %s with tls.key %s: %w", set.Cert, set.Key, err)
+		return memory.Errorf(memory.Invalid, "tls.cert %s with tls.key %s: %w", cfg.Cert, cfg.Key, err)
 	}
-	c.now.Store(&pair)
+	c.current.Store(&pair)
 	return nil
 }
 
-// encrypted adds TLS to a listener according to the settings.
-func (c *certificate) encrypted(l net.Listener, set config.Config) (net.Listener, error) {
+// withTLS adds TLS to a listener according to the settings.
+func (c *certificate) withTLS(l net.Listener, cfg config.Config) (net.Listener, error) {
 	t := &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.now.Load(), nil },
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil },
 	}
-	if len(set.TLS.ACME) > 0 {
-		dir, err := set.DataDir()
+	if len(cfg.TLS.ACME) > 0 {
+		dir, err := cfg.DataDir()
 		if err != nil {
 			return nil, err
 		}
-		m := autocert.Manager{Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(set.TLS.ACME...), Cache: autocert.DirCache(filepath.Join(dir, "acme")), Client: c.issuer}
+		m := autocert.Manager{Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(cfg.TLS.ACME...), Cache: autocert.DirCache(filepath.Join(dir, "acme")), Client: c.acmeClient}
 		of := m.TLSConfig()
 		t.GetCertificate, t.NextProtos = of.GetCertificate, of.NextProtos
 	}
-	return tls.NewListener(l, t), c.read(set.TLS)
+	return tls.NewListener(l, t), c.load(cfg.TLS)
 }
 
-func openAPI() *cobra.Command {
+func newOpenAPICommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "openapi",
 		Short:   "Print the OpenAPI description of the REST API",
-		Long:    "Print the document that a server returns for /openapi.json. This needs no server.",
+		Long:    "Print the document that a server returns for /openapi.json. The command needs no server.",
 		Example: "  loci openapi > openapi.json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -333,34 +333,34 @@ func openAPI() *cobra.Command {
 }
 
 // By default (GOGC=100) Go lets the heap double before it collects garbage. A large index
-// consists mostly of bytes without pointers that never become garbage: doubling them
-// would waste memory, and scanning them costs little.
+// consists mostly of bytes without pointers, which stay in use and are cheap to scan:
+// a doubled heap would waste memory.
 const (
-	// leastRoom is the minimum room for garbage, in bytes: at 1,300 recalls per second there are
-	// about seven collections per second. Half of it saves little and causes ten collections.
-	leastRoom = 24 << 20
-	// leastPercent is the minimum room as a percentage of the memory in use, so that
-	// collections of a large heap are rarer.
-	leastPercent = 20
-	// besides is the memory in use outside of the index, in bytes.
-	besides = 8 << 20
+	// minGarbage is the minimum room for garbage, in bytes. At 1,300 recalls per second, 24 MiB
+	// cause seven collections per second; 12 MiB would save little and cause ten.
+	minGarbage = 24 << 20
+	// minPercent is the minimum room for garbage as a percentage of the memory in use. It
+	// makes collections of a large heap rarer.
+	minPercent = 20
+	// otherMemory is the memory in use outside of the index, in bytes.
+	otherMemory = 8 << 20
 )
 
-// collectAt returns the GOGC for an index of the given size: room for leastRoom bytes
-// or leastPercent of garbage, whichever is more, but at most Go's default of 100.
-func collectAt(resident int64) int {
-	return int(min(100, max(leastPercent, 100*leastRoom/(resident+besides))))
+// gcPercent returns the GOGC value for an index of indexBytes: room for minGarbage bytes
+// or minPercent of garbage, whichever is more, but at most Go's default of 100.
+func gcPercent(indexBytes int64) int {
+	return int(min(100, max(minPercent, 100*minGarbage/(indexBytes+otherMemory))))
 }
 
-// boundGarbage adjusts GOGC to the size of the index until ctx ends. It does nothing if the
-// environment sets GOGC or GOMEMLIMIT. It sets no memory limit, because near such a
-// limit the collector would use most of the processor time.
-func boundGarbage(ctx context.Context, resident func() int64) {
+// adjustGC adjusts GOGC to the size of the index until ctx ends, unless the environment sets
+// GOGC or GOMEMLIMIT. It sets no memory limit, because near a memory limit the collector
+// would use most of the processor time.
+func adjustGC(ctx context.Context, indexBytes func() int64) {
 	if os.Getenv("GOMEMLIMIT") != "" || os.Getenv("GOGC") != "" {
 		return
 	}
-	set := collectAt(resident())
-	before := debug.SetGCPercent(set)
+	current := gcPercent(indexBytes())
+	before := debug.SetGCPercent(current)
 	defer debug.SetGCPercent(before)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -370,9 +370,9 @@ func boundGarbage(ctx context.Context, resident func() int64) {
 			return
 		case <-tick.C:
 		}
-		if next := collectAt(resident()); next != set {
-			set = next
-			debug.SetGCPercent(set)
+		if next := gcPercent(indexBytes()); next != current {
+			current = next
+			debug.SetGCPercent(current)
 		}
 	}
 }

@@ -15,36 +15,36 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func settings(g *global) *cobra.Command {
+func newSettingsCommand(g *sharedState) *cobra.Command {
 	var local bool
 	cmd := &cobra.Command{
 		Use:   "settings [WORD]",
-		Short: "Show all settings, their values and where the values come from",
-		Long: "Show all settings with the values of the running server. If no server answers, or with --local, --set, --config or --profile, show the values\n" +
-			"that a server would have if it were started with this command line. With WORD show only settings whose names contain it, with their\n" +
-			"descriptions. Values of secrets are not shown.",
+		Short: "Show all settings with their values and the sources of the values",
+		Long: "Show all settings with the values of the running server. Values of secrets are not shown.\n" +
+			"Without a server, or with --local, --set, --config or --profile, show the values of a server started with the same flags.\n" +
+			"With WORD show only settings that have WORD in their names, with their descriptions.",
 		Example: "  loci settings\n  loci settings upstream\n  LOCI_RECALL_TOP_K=5 loci settings top_k --local",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, wrong := g.load(cmd)
-			if wrong != nil { // show the defaults together with the error
+			c, loadErr := g.loadConfig(cmd)
+			if loadErr != nil { // show the defaults together with the error
 				var err error
 				if c, err = config.Load(config.Sources{}); err != nil {
 					return err
 				}
 			}
-			all, server := c.Shown(), ""
-			local = local || wrong != nil || len(g.set) > 0 || g.config != "" || cmd.Flags().Changed("profile")
+			all, server := c.ListSettings(), ""
+			local = local || loadErr != nil || len(g.setPairs) > 0 || g.configFile != "" || cmd.Flags().Changed("profile")
 			var at *client.Client
 			if !local {
-				at, server = g.running(cmd, c)
+				at, server = g.runningServer(cmd, c)
 			}
 			if at != nil {
-				of, err := at.Settings(cmd.Context())
+				served, err := at.Settings(cmd.Context())
 				if err != nil {
 					return fmt.Errorf("read the settings of the server at %s: %w; --local shows the settings of this command line", server, err)
 				}
-				all = of.Settings
+				all = served.Settings
 			}
 			if len(args) > 0 {
 				all = slices.DeleteFunc(all, func(s client.Setting) bool {
@@ -53,33 +53,33 @@ func settings(g *global) *cobra.Command {
 				})
 			}
 			if len(all) == 0 {
-				return memory.Errorf(memory.NotFound, "no setting has %s in its name; loci settings lists all settings", brief(args[0], 60))
+				return memory.Errorf(memory.NotFound, "no setting has %s in its name; loci settings lists all settings", shorten(args[0], 60))
 			}
 			err := g.print(cmd.OutOrStdout(), struct {
 				Server string `json:"server,omitempty"`
 				client.Settings
 			}{server, client.Settings{Settings: all}}, func(out printer) {
 				if server != "" {
-					out.line("%s", out.in(dim, "settings of the server at "+server))
+					out.line("%s", out.styled(dim, "settings of the server at "+server))
 				}
 				if len(args) > 0 {
-					out.explained(all)
+					out.printDescriptions(all)
 				} else {
-					out.settings(all)
+					out.printSettings(all)
 				}
 			})
-			if wrong != nil {
-				return fmt.Errorf("a setting is invalid, so the defaults are shown: %w", wrong)
+			if loadErr != nil {
+				return fmt.Errorf("a setting is invalid, so the defaults are shown: %w", loadErr)
 			}
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&local, "local", false, "show the settings of this command line, even if a server is running")
-	cmd.AddCommand(settingsImport(g))
-	return g.withJSON(cmd)
+	cmd.AddCommand(newSettingsImportCommand(g))
+	return g.withJSONFlag(cmd)
 }
 
-func settingsImport(g *global) *cobra.Command {
+func newSettingsImportCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Print the settings of another memory system as a settings file of Loci",
@@ -100,40 +100,40 @@ func settingsImport(g *global) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("write the settings: %w", err)
 			}
-			for _, name := range imported.Passed {
+			for _, name := range imported.Skipped {
 				fmt.Fprintf(cmd.ErrOrStderr(), "not imported: %s\n", name)
 			}
 			return g.print(cmd.OutOrStdout(), imported, func(out printer) { _, _ = out.Write(file) })
 		},
 	}
-	return g.withJSON(cmd)
+	return g.withJSONFlag(cmd)
 }
 
-// settings prints one line per setting.
-func (s printer) settings(all []client.Setting) {
+// printSettings prints one line per setting.
+func (s printer) printSettings(list []client.Setting) {
 	t := tabwriter.NewWriter(s.Writer, 0, 0, 2, ' ', 0)
-	for _, one := range all {
-		line := one.Key + "\t" + value(one)
+	for _, one := range list {
+		line := one.Key + "\t" + displayValue(one)
 		if one.Own() {
 			line += "\t" + one.From
 		}
 		fmt.Fprintln(t, line)
 	}
-	_ = t.Flush() // writing the next line reports an error of the writer
+	_ = t.Flush() // the next write reports an error of the writer
 	s.line("for descriptions: loci settings WORD; to change a setting: --set KEY=VALUE, its environment variable, or the file of --config")
 }
 
-// explained prints settings with their descriptions.
-func (s printer) explained(all []client.Setting) {
-	for i, one := range all {
+// printDescriptions prints settings with their descriptions.
+func (s printer) printDescriptions(list []client.Setting) {
+	for i, one := range list {
 		if i > 0 {
 			s.line("")
 		}
-		s.line("%s  %s  (%s)", s.in(bold, one.Key), value(one), one.From)
+		s.line("%s  %s  (%s)", s.styled(bold, one.Key), displayValue(one), one.From)
 		s.line("  %s", one.Doc)
-		s.line("  %s", s.in(dim, "--set "+one.Key+"=…, or "+one.Env))
+		s.line("  %s", s.styled(dim, "--set "+one.Key+"=…, or "+one.Env))
 	}
 }
 
-// value returns a setting's value, or – if it is empty.
-func value(s client.Setting) string { return cmp.Or(brief(s.Value, 200), "–") }
+// displayValue returns the value of a setting, or – for an empty value.
+func displayValue(s client.Setting) string { return cmp.Or(shorten(s.Value, 200), "–") }

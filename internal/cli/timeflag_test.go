@@ -31,14 +31,14 @@ func TestTimesAreReadAsPeopleWriteThem(t *testing.T) {
 			if end {
 				want = c.end
 			}
-			got, err := readTime(c.in, now, end)
+			got, err := parseTime(c.in, now, end)
 			if err != nil || got.Format(time.RFC3339Nano) != want {
 				t.Errorf("%q, end %t: %s, %v; want %s", c.in, end, got.Format(time.RFC3339Nano), err, want)
 			}
 		}
 	}
 	for _, in := range []string{"", "nonsense", "yesterday or so", "from 2026-05-03 to 2026-05-04", "-5m", "2026-13-01 10:00"} {
-		if got, err := readTime(in, now, false); !errors.Is(err, memory.Invalid) {
+		if got, err := parseTime(in, now, false); !errors.Is(err, memory.Invalid) {
 			t.Errorf("%q is read as %v, %v; want it refused", in, got, err)
 		}
 	}

@@ -56,10 +56,10 @@ func TestACMEGetsACertificate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cert := &certificate{issuer: &acme.Client{DirectoryURL: "https://" + api + "/dir", HTTPClient: trusting}}
+	cert := &certificate{acmeClient: &acme.Client{DirectoryURL: "https://" + api + "/dir", HTTPClient: trusting}}
 	set, err := config.Load(config.Sources{Flags: map[string]string{"data": filepath.Join(dir, "data"), "tls.acme": "loci.example.com"}})
 	noError(t)(err)
-	encrypted, err := cert.encrypted(listener, set)
+	encrypted, err := cert.withTLS(listener, set)
 	noError(t)(err)
 	server := &http.Server{Handler: http.NotFoundHandler()}
 	go func() { _ = server.Serve(encrypted) }()

@@ -14,210 +14,210 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func undo(g *global) *cobra.Command {
-	var in client.UndoRequest
+func newUndoCommand(g *sharedState) *cobra.Command {
+	var req client.UndoRequest
 	var to time.Time
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "undo",
-		Short: "Undo changes; can itself be undone",
-		Long: "Undo the last run, a given --run or --change, or everything since a time (--to). A run is all changes of one command, request or\n" +
-			"learning job. Without --yes the command only shows what would change. An undo can itself be undone. loci history lists runs and changes.",
+		Short: "Undo changes; an undo can itself be undone",
+		Long: "Undo the last run, the run of --run, the change of --change, or everything since a time (--to). loci history lists runs and changes.\n" +
+			"A run is all changes of one command, request or learning job. Without --yes the command only shows the changes that it would make.",
 		Example: "  loci undo\n  loci undo --yes\n  loci undo --run 0199c5d2-… --yes\n  loci undo --to \"2026-05-03 14:00\"",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !to.IsZero() {
-				in.ToTime = &to
+				req.ToTime = &to
 			}
-			for name, empty := range map[string]bool{"change": in.Change == "", "run": in.Run == ""} {
+			for name, empty := range map[string]bool{"change": req.Change == "", "run": req.Run == ""} {
 				if cmd.Flags().Changed(name) && empty {
 					return memory.Errorf(memory.Invalid, "--%s is empty; loci history shows the ids", name)
 				}
 			}
-			in.DryRun = !yes
+			req.DryRun = !yes
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := errors.Join(completeRunID(ctx, c, &in.Run), completeRunID(ctx, c, &in.Change)); err != nil {
+				if err := errors.Join(completeRunID(ctx, c, &req.Run), completeRunID(ctx, c, &req.Change)); err != nil {
 					return err
 				}
-				what, err := meant(ctx, c, &in)
+				target, err := undoTarget(ctx, c, &req)
 				if err != nil {
 					return err
 				}
-				if what == "" {
-					return g.print(cmd.OutOrStdout(), client.Undone{DryRun: in.DryRun, Steps: []client.Change{}}, func(out printer) { fmt.Fprintln(out, "nothing to undo") })
+				if target == "" {
+					return g.print(cmd.OutOrStdout(), client.Undone{DryRun: req.DryRun, Steps: []client.Change{}}, func(out printer) { fmt.Fprintln(out, "nothing to undo") })
 				}
-				undone, err := c.Undo(ctx, in)
+				undone, err := c.Undo(ctx, req)
 				if errors.Is(err, memory.Conflict) {
-					return conflict(ctx, c, in, newPrinter(cmd.ErrOrStderr()), err)
+					return printConflict(ctx, c, req, newPrinter(cmd.ErrOrStderr()), err)
 				}
 				if err != nil {
 					return err
 				}
-				words, err := wordsOf(ctx, c, slices.Concat(undone.Later, undone.Steps))
+				words, err := textsOf(ctx, c, slices.Concat(undone.Later, undone.Steps))
 				if err != nil {
 					return err
 				}
 				return g.print(cmd.OutOrStdout(), undone, func(out printer) {
-					next := undoCommand(in, g.user)
-					if !in.DryRun {
+					next := undoCommandLine(req, g.user)
+					if !req.DryRun {
 						next = g.undoHint(undone.Run)
 					}
-					out.undone(undone, what, next, words)
+					out.printUndo(undone, target, next, words)
 				})
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&in.Run, "run", "", "id of the run to undo")
-	f.StringVar(&in.Change, "change", "", "id of the change to undo, as RUN/1")
-	f.Var(timeFlag{at: &to, end: true}, "to", "undo everything since this time: yesterday (its end), \"2026-05-03 14:00\", 90m (ago), …")
-	f.BoolVar(&in.Cascade, "cascade", false, "also undo later changes of the same memories")
+	f.StringVar(&req.Run, "run", "", "id of the run to undo")
+	f.StringVar(&req.Change, "change", "", "id of the change to undo, as RUN/1")
+	f.Var(timeFlag{target: &to, atEnd: true}, "to", "undo everything since this time: yesterday (its end), \"2026-05-03 14:00\", 90m (ago), …")
+	f.BoolVar(&req.Cascade, "cascade", false, "also undo later changes of the same memories")
 	f.BoolVar(&yes, "yes", false, "confirm: make the changes")
 	cmd.MarkFlagsMutuallyExclusive("run", "change", "to")
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
-// meant describes what will be undone, "" if there is nothing. If the request names no run, change or
-// time, meant sets its run to the last one.
-func meant(ctx context.Context, c *client.Client, in *client.UndoRequest) (string, error) {
+// undoTarget describes what req undoes, or returns "" if nothing can be undone. If req names no run,
+// change or time, undoTarget sets its run to the last run.
+func undoTarget(ctx context.Context, c *client.Client, req *client.UndoRequest) (string, error) {
 	switch {
-	case in.ToTime != nil:
-		return "everything since " + in.ToTime.Local().Format("2006-01-02 15:04:05"), nil
-	case in.Change != "":
-		return "change " + in.Change, nil
+	case req.ToTime != nil:
+		return "everything since " + req.ToTime.Local().Format("2006-01-02 15:04:05"), nil
+	case req.Change != "":
+		return "change " + req.Change, nil
 	}
-	if in.Run == "" {
+	if req.Run == "" {
 		last, err := lastUndoable(ctx, c)
 		if err != nil || last.Run == "" {
 			return "", err
 		}
-		in.Run = last.Run
-		return runOf(last), nil
+		req.Run = last.Run
+		return runText(last), nil
 	}
-	page, err := c.Changes(ctx, client.ChangesQuery{Run: in.Run, Limit: 1})
+	page, err := c.Changes(ctx, client.ChangesQuery{Run: req.Run, Limit: 1})
 	if err != nil {
 		return "", fmt.Errorf("find the run: %w", err)
 	}
 	if len(page.Changes) == 0 {
-		return "run " + in.Run, nil
+		return "run " + req.Run, nil
 	}
-	return runOf(page.Changes[0]), nil
+	return runText(page.Changes[0]), nil
 }
 
-func runOf(c client.Change) string {
-	return "run " + c.Run + " of " + when(c.CreatedAt) + " " + by(c.Author)
+func runText(c client.Change) string {
+	return "run " + c.Run + " of " + formatTime(c.CreatedAt) + " " + authorText(c.Author)
 }
 
 // lastUndoable returns a change of the last run that can be undone, or the zero Change. It skips runs
-// that erased memories or changed memories that were erased later, and pauses, which people do not
-// mean by their last change.
+// that erased memories or changed memories that were erased later. It also skips pauses, because
+// people do not regard a pause as a change of memory.
 func lastUndoable(ctx context.Context, c *client.Client) (client.Change, error) {
 	var last client.Change
-	erased := map[string]bool{} // erased targets and runs; changes come newest first, so an erasure precedes earlier changes of its target
-	for one, err := range c.AllChanges(ctx, client.ChangesQuery{}) {
+	erased := map[string]bool{} // erased targets and runs; changes are sorted newest first, so an erasure comes before earlier changes of its target
+	for change, err := range c.AllChanges(ctx, client.ChangesQuery{}) {
 		if err != nil {
 			return client.Change{}, fmt.Errorf("find the last run: %w", err)
 		}
-		if one.Action == memory.ActionErase {
-			erased[one.Target] = true
+		if change.Action == memory.ActionErase {
+			erased[change.Target] = true
 		}
 		switch {
-		case last.Run != "" && one.Run != last.Run:
+		case last.Run != "" && change.Run != last.Run:
 			return last, nil
-		case erased[one.Target]:
-			erased["run "+one.Run], last = true, client.Change{}
-		case !erased["run "+one.Run] && !strings.HasPrefix(one.Target, "profile:loci."):
-			last = one
+		case erased[change.Target]:
+			erased["run "+change.Run], last = true, client.Change{}
+		case !erased["run "+change.Run] && !strings.HasPrefix(change.Target, "profile:loci."):
+			last = change
 		}
 	}
 	return last, nil
 }
 
-// undoCommand returns the command line that carries out an undo.
-func undoCommand(in client.UndoRequest, user string) string {
+// undoCommandLine returns the command line for an undo.
+func undoCommandLine(req client.UndoRequest, user string) string {
 	words := []string{"loci undo"}
-	for _, flag := range []struct{ name, value string }{{"--run", in.Run}, {"--change", in.Change}, {"--user", user}} {
+	for _, flag := range []struct{ name, value string }{{"--run", req.Run}, {"--change", req.Change}, {"--user", user}} {
 		if flag.value != "" {
 			words = append(words, flag.name, flag.value)
 		}
 	}
-	if in.ToTime != nil {
-		words = append(words, "--to", in.ToTime.Format(time.RFC3339Nano))
+	if req.ToTime != nil {
+		words = append(words, "--to", req.ToTime.Format(time.RFC3339Nano))
 	}
-	if in.Cascade {
+	if req.Cascade {
 		words = append(words, "--cascade")
 	}
 	return strings.Join(append(words, "--yes"), " ")
 }
 
-// conflict prints the later changes that prevent an undo.
-func conflict(ctx context.Context, c *client.Client, in client.UndoRequest, s printer, refused error) error {
-	in.DryRun = true
-	would, err := c.Undo(ctx, in)
-	if err != nil || len(would.Later) == 0 {
-		return refused
+// printConflict prints the later changes that prevent an undo; undoErr is the error of the undo.
+func printConflict(ctx context.Context, c *client.Client, req client.UndoRequest, s printer, undoErr error) error {
+	req.DryRun = true
+	preview, err := c.Undo(ctx, req)
+	if err != nil || len(preview.Later) == 0 {
+		return undoErr
 	}
-	words, err := wordsOf(ctx, c, would.Later)
+	words, err := textsOf(ctx, c, preview.Later)
 	if err != nil {
-		return refused
+		return undoErr
 	}
-	s.later(would.Later, words)
+	s.printLaterChanges(preview.Later, words)
 	return memory.Errorf(memory.Conflict, "later changes prevent the undo; undo them first, or add --cascade to undo all of them")
 }
 
-// undone prints what an undo did or would do. next is the command line that carries it out or
-// reverts it.
-func (s printer) undone(u client.Undone, what, next string, words map[string]string) {
+// printUndo prints what an undo changed or would change. The command line next carries out or reverts
+// the undo.
+func (s printer) printUndo(u client.Undone, target, next string, texts map[string]string) {
 	switch {
 	case len(u.Steps) == 0:
 		s.line("nothing to undo")
 		return
 	case u.DryRun:
-		s.line("would undo %s", what)
+		s.line("would undo %s", target)
 	default:
-		s.line("undid %s", what)
+		s.line("undid %s", target)
 	}
 	for _, c := range u.Steps {
-		s.step(c, words)
+		s.printStep(c, texts)
 	}
 	switch {
 	case !u.DryRun:
 		s.line("%s", next)
 	case len(u.Later) > 0 && !strings.Contains(next, " --cascade"):
-		s.later(u.Later, words)
-		s.line("to undo all of it: %s", strings.Replace(next, " --yes", " --cascade --yes", 1))
+		s.printLaterChanges(u.Later, texts)
+		s.line("to undo all changes: %s", strings.Replace(next, " --yes", " --cascade --yes", 1))
 	default:
 		s.line("to do it: %s", next)
 	}
 }
 
-// step prints how a change affects the memory.
-func (s printer) step(c client.Change, words map[string]string) {
-	switch sign := sign(c); sign {
+// printStep prints how a change affects the memory.
+func (s printer) printStep(c client.Change, texts map[string]string) {
+	switch sign := changeSign(c); sign {
 	case '+':
-		s.line("  %s", s.in(green, "+ "+s.plain().what(c, words)))
+		s.line("  %s", s.styled(green, "+ "+s.withoutColour().changeText(c, texts)))
 	case '-':
-		s.line("  %s", s.in(red, "- "+s.plain().what(c, words)))
+		s.line("  %s", s.styled(red, "- "+s.withoutColour().changeText(c, texts)))
 	default:
 		status := ""
 		if c.Before != nil && c.Before.Status() != c.After.Status() {
 			status = fmt.Sprintf("  (%s → %s)", c.Before.Status(), c.After.Status())
 		}
-		s.line("  ~ %s%s", s.what(c, words), status)
+		s.line("  ~ %s%s", s.changeText(c, texts), status)
 	}
 }
 
-// plain returns the printer without colour.
-func (s printer) plain() printer { return printer{Writer: s.Writer} }
+// withoutColour returns the printer without colour.
+func (s printer) withoutColour() printer { return printer{Writer: s.Writer} }
 
-func (s printer) later(changes []client.Change, words map[string]string) {
+func (s printer) printLaterChanges(changes []client.Change, texts map[string]string) {
 	s.line("later changes of the same memories:")
 	for _, c := range changes {
-		s.line("  %s  %-10s %s  %s  %s", when(c.CreatedAt), verb(c), s.what(c, words), by(c.Author), s.in(dim, c.ID))
+		s.line("  %s  %-10s %s  %s  %s", formatTime(c.CreatedAt), changeVerb(c), s.changeText(c, texts), authorText(c.Author), s.styled(dim, c.ID))
 	}
 }
 
-func forget(g *global) *cobra.Command {
+func newForgetCommand(g *sharedState) *cobra.Command {
 	var ids []string
 	var yes, erase bool
 	var kinds []string
@@ -228,30 +228,32 @@ func forget(g *global) *cobra.Command {
 		Long:    "Forget the memories with an --id, the memories that a question finds, or all memories with a --tag, --category, --project, --conversation or --text. --id forgets immediately; otherwise the command only shows the memories, and --yes forgets them.\n\n--erase removes the text permanently, from the memories and from everything that repeats it: messages, forgotten facts, summaries, the history. Ids and times stay; the text cannot be restored. Without --yes the command only shows what it would erase. It does not reach backups, logs and git commits elsewhere.",
 		Example: "  loci forget --id 0199c5d2-…\n  loci forget \"what I said about my job\" --yes\n  loci forget --tag work --project atlas --yes\n  loci forget --erase \"my allergy\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in := client.ForgetRequest{Query: strings.TrimSpace(strings.Join(args, " ")), IDs: ids, Erase: erase, DryRun: (len(ids) == 0 || erase) && !yes}
-			given := 0
-			for _, is := range []bool{in.Query != "", len(ids) > 0, narrows(filter)} {
+			req := client.ForgetRequest{Query: strings.TrimSpace(strings.Join(args, " ")), IDs: ids, Erase: erase, DryRun: (len(ids) == 0 || erase) && !yes}
+			selectors := 0
+			for _, is := range []bool{req.Query != "", len(ids) > 0, hasCriteria(filter)} {
 				if is {
-					given++
+					selectors++
 				}
 			}
-			if given != 1 {
+			if selectors != 1 {
 				return memory.Errorf(memory.Invalid, "give exactly one of: a question, --id, or filters (--tag, --category, --project, --conversation, --text)")
 			}
 			switch {
-			case narrows(filter):
+			case hasCriteria(filter):
 				for _, k := range kinds {
 					filter.Kinds = append(filter.Kinds, memory.Kind(k))
 				}
-				in.Filter = &filter
+				req.Filter = &filter
 			case len(kinds) > 0:
 				return memory.Errorf(memory.Invalid, "--kind works only with --tag, --category, --project, --conversation or --text")
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := errors.Join(completeMemoryIDs(ctx, c, in.IDs), completeChatID(ctx, c, &filter.Conversation)); err != nil {
+				if err := errors.Join(completeMemoryIDs(ctx, c, req.IDs), completeChatID(ctx, c, &filter.Conversation)); err != nil {
 					return err
 				}
-				return show(g, cmd, func(out printer, gone client.Forgotten) { out.forgotten(gone, g.undoHint(gone.Run)) })(c.Forget(ctx, in))
+				return printAnswer(g, cmd, func(out printer, forgotten client.Forgotten) {
+					out.printForgotten(forgotten, g.undoHint(forgotten.Run))
+				})(c.Forget(ctx, req))
 			})
 		},
 	}
@@ -259,47 +261,47 @@ func forget(g *global) *cobra.Command {
 	cmd.Flags().BoolVar(&yes, "yes", false, "confirm: forget the memories")
 	cmd.Flags().BoolVar(&erase, "erase", false, "erase the text permanently; this cannot be undone")
 	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "with filters, comma-separated: fact, turn, summary (default: fact)")
-	cmd.Flags().StringVar(&filter.Tag, "tag", "", "forget all with this tag")
-	cmd.Flags().StringVar(&filter.Category, "category", "", "forget all in this category")
-	cmd.Flags().StringVar(&filter.Project, "project", "", "forget all in this project")
+	cmd.Flags().StringVar(&filter.Tag, "tag", "", "forget all memories with this tag")
+	cmd.Flags().StringVar(&filter.Category, "category", "", "forget all memories in this category")
+	cmd.Flags().StringVar(&filter.Project, "project", "", "forget all memories in this project")
 	cmd.Flags().StringVar(&filter.Conversation, "conversation", "", "forget all messages of this conversation, and facts learned from it")
-	cmd.Flags().StringVar(&filter.Text, "text", "", "forget all with these words in the text")
-	return onMemory(g, cmd)
+	cmd.Flags().StringVar(&filter.Text, "text", "", "forget all memories with these words in the text")
+	return withMemoryFlags(g, cmd)
 }
 
-// narrows reports whether a filter has a criterion other than the kind.
-func narrows(f client.ForgetFilter) bool {
+// hasCriteria reports whether a filter has a criterion other than the kind.
+func hasCriteria(f client.ForgetFilter) bool {
 	return f.Tag != "" || f.Category != "" || f.Project != "" || f.Conversation != "" || f.Text != ""
 }
 
-func (s printer) forgotten(gone client.Forgotten, undoHint string) {
-	if len(gone.Memories) == 0 {
+func (s printer) printForgotten(forgotten client.Forgotten, undoHint string) {
+	if len(forgotten.Memories) == 0 {
 		s.line("no memories match")
 		return
 	}
 	verb := "forgot"
 	switch {
-	case gone.Erased && gone.DryRun:
+	case forgotten.Erased && forgotten.DryRun:
 		verb = "would erase"
-	case gone.Erased:
+	case forgotten.Erased:
 		verb = "erased"
-	case gone.DryRun:
+	case forgotten.DryRun:
 		verb = "would forget"
 	}
-	for _, m := range gone.Memories {
-		s.line("%s", strings.TrimRight(fmt.Sprintf("%s %s %s  %s", verb, m.Kind, m.ID, brief(m.Content, 100)), " "))
+	for _, m := range forgotten.Memories {
+		s.line("%s", strings.TrimRight(fmt.Sprintf("%s %s %s  %s", verb, m.Kind, m.ID, shorten(m.Content, 100)), " "))
 	}
 	switch {
-	case gone.DryRun && gone.Erased:
+	case forgotten.DryRun && forgotten.Erased:
 		s.line("add --yes to do it; this cannot be undone")
-	case gone.DryRun:
+	case forgotten.DryRun:
 		s.line("add --yes to do it")
-	case gone.Erased:
+	case forgotten.Erased:
 		s.line("the text is erased permanently")
-		for _, h := range gone.Held {
-			s.line("not reached: %s", brief(h, 300))
+		for _, h := range forgotten.TextRemainsIn {
+			s.line("not reached: %s", shorten(h, 300))
 		}
-	case gone.Run == "":
+	case forgotten.Run == "":
 		s.line("already forgotten: nothing has changed")
 	default:
 		s.line("%s", undoHint)

@@ -14,35 +14,35 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func upkeep(g *global) *cobra.Command {
+func newUpkeepCommand(g *sharedState) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "upkeep",
 		Short: "Retire expired, faded and excess memories; can be undone",
-		Long: "Retire memories that have expired, or that the settings upkeep.* limit. A server does the same automatically every day.\n" +
+		Long: "Retire memories that have expired or faded, or that exceed the limits in the settings upkeep.*. A server does the same every day.\n" +
 			"Without --yes the command only shows the memories.",
 		Example: "  loci upkeep\n  loci upkeep --yes\n  loci upkeep --set upkeep.user=1000",
 		Args:    cobra.NoArgs,
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
-			return show(g, cmd, func(out printer, left client.Upkeep) { out.left(left, g.undoHint(left.Run)) })(c.Upkeep(ctx, client.UpkeepRequest{DryRun: !yes}))
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			return printAnswer(g, cmd, func(out printer, result client.Upkeep) { out.printUpkeep(result, g.undoHint(result.Run)) })(c.Upkeep(ctx, client.UpkeepRequest{DryRun: !yes}))
 		}),
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "confirm: retire the memories")
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
-// left prints the memories that upkeep retired or would retire.
-func (s printer) left(u client.Upkeep, undoHint string) {
+// printUpkeep prints the memories that upkeep retired or would retire.
+func (s printer) printUpkeep(u client.Upkeep, undoHint string) {
 	if len(u.Changes) == 0 {
 		s.line("no memories to retire")
 		return
 	}
 	for _, c := range u.Changes {
-		what := s.what(c, nil)
+		what := s.changeText(c, nil)
 		if c.After.Turn != nil {
 			what = "turn " + c.After.Turn.ID
 		}
-		s.line("%s%s", s.in(red, "- "+what), s.because(c))
+		s.line("%s%s", s.styled(red, "- "+what), s.reasonText(c))
 	}
 	if u.DryRun {
 		s.line("to do it: loci upkeep --yes")
@@ -51,7 +51,7 @@ func (s printer) left(u client.Upkeep, undoHint string) {
 	s.line("%s", undoHint)
 }
 
-func pause(g *global) *cobra.Command {
+func newPauseCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pause [learning|memory|none]",
 		Short: "Pause learning or memory, or show what is paused",
@@ -60,11 +60,11 @@ func pause(g *global) *cobra.Command {
 		Example: "  loci pause\n  loci pause learning\n  loci pause none",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 && pauses[args[0]] == "" {
+			if len(args) > 0 && pauseTexts[args[0]] == "" {
 				return memory.Errorf(memory.Invalid, "pause %s: unknown; valid: learning, memory, none", args[0])
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				shown := show(g, cmd, func(out printer, p client.Pause) { out.line("%s", pauses[p.Pause]) })
+				shown := printAnswer(g, cmd, func(out printer, p client.Pause) { out.line("%s", pauseTexts[p.Pause]) })
 				if len(args) == 0 {
 					return shown(c.Paused(ctx))
 				}
@@ -72,17 +72,17 @@ func pause(g *global) *cobra.Command {
 			})
 		},
 	}
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
-// pauses describe what is paused.
-var pauses = map[string]string{
+// pauseTexts describe each pause for people.
+var pauseTexts = map[string]string{
 	"none":     "nothing is paused",
 	"learning": "learning is paused: messages are stored, but Loci never learns from them",
 	"memory":   "memory is paused: chats neither read nor write memory",
 }
 
-func relearn(g *global) *cobra.Command {
+func newRelearnCommand(g *sharedState) *cobra.Command {
 	var in client.RelearnRequest
 	var since time.Time
 	cmd := &cobra.Command{
@@ -100,62 +100,62 @@ func relearn(g *global) *cobra.Command {
 				if err := completeChatID(ctx, c, &in.Conversation); err != nil {
 					return err
 				}
-				return show(g, cmd, func(out printer, queued client.Relearning) {
-					out.line("%s to learn from again; loci jobs shows when that is done", many(queued.Turns, "turns"))
+				return printAnswer(g, cmd, func(out printer, queued client.Relearning) {
+					out.line("%s queued for learning; loci jobs shows the progress", countOf(queued.Turns, "turns"))
 				})(c.Relearn(ctx, in))
 			})
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&in.Conversation, "conversation", "", "only messages of this conversation")
-	f.Var(timeFlag{at: &since}, "since", "only messages after this time: 2026-05-03, yesterday, 90m (ago), …")
-	return onMemory(g, cmd)
+	f.Var(timeFlag{target: &since}, "since", "only messages after this time: 2026-05-03, yesterday, 90m (ago), …")
+	return withMemoryFlags(g, cmd)
 }
 
-func usage(g *global) *cobra.Command {
+func newUsageCommand(g *sharedState) *cobra.Command {
 	var since time.Time
 	cmd := &cobra.Command{
 		Use:     "usage",
 		Short:   "Show the learning model's requests, tokens and cost, by day",
 		Example: "  loci usage\n  loci usage --since \"last week\"",
 		Args:    cobra.NoArgs,
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
-			return show(g, cmd, func(out printer, all client.UsageList) { printUsage(out, all.Usage) })(c.Usage(ctx, since))
+		RunE: g.runWithClient(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			return printAnswer(g, cmd, func(out printer, list client.UsageList) { printUsage(out, list.Usage) })(c.Usage(ctx, since))
 		}),
 	}
-	cmd.Flags().Var(timeFlag{at: &since}, "since", "only from this day on: 2026-05-03, yesterday, …")
-	return onMemory(g, cmd)
+	cmd.Flags().Var(timeFlag{target: &since}, "since", "only days since this day: 2026-05-03, yesterday, …")
+	return withMemoryFlags(g, cmd)
 }
 
-func printUsage(w io.Writer, all []memory.Usage) {
-	if len(all) == 0 {
+func printUsage(w io.Writer, usages []memory.Usage) {
+	if len(usages) == 0 {
 		fmt.Fprintln(w, "no requests to a model yet")
 		return
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "day\tfor\tmodel\tcalls\ttokens in\ttokens out\tcost")
 	var sum memory.Usage
-	for _, u := range all {
+	for _, u := range usages {
 		sum.Add(u)
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%.4f\n", u.Day.Format(time.DateOnly), u.Purpose, brief(u.Model, 40), u.Calls, u.InputTokens, u.OutputTokens, u.Cost)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%.4f\n", u.Day.Format(time.DateOnly), u.Purpose, shorten(u.Model, 40), u.Calls, u.InputTokens, u.OutputTokens, u.Cost)
 	}
 	fmt.Fprintf(t, "all\t\t\t%d\t%d\t%d\t%.4f\n", sum.Calls, sum.InputTokens, sum.OutputTokens, sum.Cost)
-	_ = t.Flush() // g.print returns an error of w
+	_ = t.Flush() // sharedState.print returns an error of w
 }
 
-func jobs(g *global) *cobra.Command {
+func newJobsCommand(g *sharedState) *cobra.Command {
 	var ids []string
-	var all bool
+	var retryAll bool
 	cmd := &cobra.Command{
 		Use:   "jobs",
 		Short: "Show background work: running, waiting or parked",
-		Long: fmt.Sprintf("Show unfinished background jobs: the kind, the number of failures, the last error and the next try. A job that failed %d times,\n"+
-			"or during which the process died %d times in a row, is parked until you run --retry.", memory.MaxAttempts, memory.MaxAbandoned),
+		Long: fmt.Sprintf("Show unfinished background jobs: the kind, the number of failures, the last error and the time of the next try.\n"+
+			"A job is parked after %d failures, or after the process died during it %d times in a row. It then waits for loci jobs --retry.", memory.MaxAttempts, memory.MaxAbandoned),
 		Example: "  loci jobs\n  loci jobs --retry learn-0199c5d2-…\n  loci jobs --all",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				retried, err := retry(ctx, c, ids, all)
+				retried, err := retryJobs(ctx, c, ids, retryAll)
 				if err != nil {
 					return err
 				}
@@ -171,36 +171,36 @@ func jobs(g *global) *cobra.Command {
 					for _, id := range retried {
 						fmt.Fprintf(out, "tried again: %s\n", id)
 					}
-					if all && len(retried) == 0 {
+					if retryAll && len(retried) == 0 {
 						fmt.Fprintln(out, "no job is parked")
 					}
-					out.jobs(now.Jobs, time.Now())
+					out.printJobs(now.Jobs, time.Now())
 				})
 			})
 		},
 	}
 	cmd.Flags().StringArrayVar(&ids, "retry", nil, "id of a parked job to try again; may be repeated")
-	cmd.Flags().BoolVar(&all, "all", false, "try all parked jobs again")
+	cmd.Flags().BoolVar(&retryAll, "all", false, "try all parked jobs again")
 	cmd.MarkFlagsMutuallyExclusive("retry", "all")
-	return onMemory(g, cmd)
+	return withMemoryFlags(g, cmd)
 }
 
-// retry queues parked jobs again, those with the ids or all, and returns their ids.
-func retry(ctx context.Context, c *client.Client, ids []string, all bool) ([]string, error) {
-	if !all && len(ids) == 0 {
+// retryJobs queues the parked jobs with the ids, or all parked jobs, again, and returns their ids.
+func retryJobs(ctx context.Context, c *client.Client, ids []string, retryAll bool) ([]string, error) {
+	if !retryAll && len(ids) == 0 {
 		return nil, nil
 	}
 	now, err := c.Jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	there := namesOf(now.Jobs, func(j client.Job) named { return named{j.ID, string(j.Kind) + ", " + string(j.State)} })
+	candidates := labelIDs(now.Jobs, func(j client.Job) labeledID { return labeledID{j.ID, string(j.Kind) + ", " + string(j.State)} })
 	for i := range ids {
-		if err := complete(&ids[i], there); err != nil {
+		if err := completeID(&ids[i], candidates); err != nil {
 			return nil, err
 		}
 	}
-	if all {
+	if retryAll {
 		for _, j := range now.Jobs {
 			if j.State == memory.JobParked {
 				ids = append(ids, j.ID)
@@ -218,8 +218,8 @@ func retry(ctx context.Context, c *client.Client, ids []string, all bool) ([]str
 	return ids, nil
 }
 
-// jobs prints unfinished jobs.
-func (s printer) jobs(jobs []client.Job, now time.Time) {
+// printJobs prints unfinished jobs.
+func (s printer) printJobs(jobs []client.Job, now time.Time) {
 	if len(jobs) == 0 {
 		s.line("no background jobs")
 	}
@@ -228,22 +228,22 @@ func (s printer) jobs(jobs []client.Job, now time.Time) {
 		state, next := fmt.Sprintf("%-8s", j.State), ""
 		switch {
 		case j.State == memory.JobParked:
-			state = s.in(red, state)
+			state = s.styled(red, state)
 			parked++
 		case j.State == memory.JobQueued && j.RunAt.After(now):
-			next = "  next try " + when(j.RunAt)
+			next = "  next try " + formatTime(j.RunAt)
 		case j.State == memory.JobQueued:
 			next = "  due now"
 		}
 		if j.Attempts > 0 {
-			next += "  failed " + many(j.Attempts, "times")
+			next += "  failed " + countOf(j.Attempts, "times")
 		}
-		s.line("%s %-9s %s  since %s%s", state, j.Kind, j.ID, when(j.CreatedAt), next)
+		s.line("%s %-9s %s  since %s%s", state, j.Kind, j.ID, formatTime(j.CreatedAt), next)
 		if j.Error != "" {
-			s.line("         %s", brief(j.Error, 200))
+			s.line("         %s", shorten(j.Error, 200))
 		}
 	}
 	if parked > 0 {
-		s.line("parked jobs wait for you: loci jobs --retry ID, or --all")
+		s.line("parked jobs do not run again by themselves; to try again: loci jobs --retry ID, or --all")
 	}
 }

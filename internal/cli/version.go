@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/internal/obs"
 )
 
-func version(g *global) *cobra.Command {
-	return g.withJSON(&cobra.Command{
+func newVersionCommand(g *sharedState) *cobra.Command {
+	return g.withJSONFlag(&cobra.Command{
 		Use:     "version",
 		Short:   "Print the version, the commit, the Go version and the platform",
 		Example: "  loci version\n  loci version --json",

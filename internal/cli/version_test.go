@@ -34,7 +34,7 @@ func TestVersionPrintsTheBuild(t *testing.T) {
 func TestHealthIsTheServersReadiness(t *testing.T) {
 	t.Setenv("LOCI_DATA", t.TempDir())
 	s := newStandIn(t, map[string]any{"GET /health/ready": client.Ready{Status: client.StatusReady, Problems: []string{"store"}}})
-	if out, err := s.loci(t, "health"); err != nil || out != "ready\nin trouble: store\n" {
+	if out, err := s.loci(t, "health"); err != nil || out != "ready\nproblem: store\n" {
 		t.Errorf("ready: printed %q, %v", out, err)
 	}
 	s.answers["GET /health/ready"] = client.Problem{Status: 503, Code: memory.Unavailable, Detail: "the server is starting"}
@@ -43,7 +43,7 @@ func TestHealthIsTheServersReadiness(t *testing.T) {
 	}
 	encrypted := httptest.NewTLSServer(s.Config.Handler)
 	defer encrypted.Close()
-	cmd := root()
+	cmd := newRootCommand()
 	cmd.SetOut(io.Discard)
 	cmd.SetArgs([]string{"health", "--addr", encrypted.Listener.Addr().String(), "--set", "tls.cert=c.pem", "--set", "tls.key=k.pem"})
 	s.answers["GET /health/ready"] = client.Ready{Status: client.StatusReady}

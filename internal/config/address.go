@@ -9,16 +9,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ServerExamples are addresses of databases on servers.
+// ServerExamples are example addresses of database servers, for error messages.
 const ServerExamples = "postgres://user:password@host:5432/database, mongodb://user:password@host:27017/database"
 
-// StoreAddress is where memory is stored: "sqlite", "memory", or the address of a PostgreSQL or
-// MongoDB database. The address may contain a password, which String leaves out.
+// StoreAddress is the location of the store: "sqlite", "memory", or the address of a PostgreSQL or
+// MongoDB database. The address may contain a password, which String omits.
 type StoreAddress string
 
 // String returns the address without user name and password.
 func (a StoreAddress) String() string {
-	if !a.Server() {
+	if !a.IsServer() {
 		return string(a)
 	}
 	u, err := url.Parse(string(a))
@@ -28,30 +28,30 @@ func (a StoreAddress) String() string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// Kind returns the kind of store, which is no secret.
+// Kind returns the kind of store: sqlite, memory, postgres or mongodb.
 func (a StoreAddress) Kind() string {
 	switch {
-	case a.Postgres():
+	case a.IsPostgres():
 		return "postgres"
-	case a.Mongo():
+	case a.IsMongo():
 		return "mongodb"
 	}
 	return string(a)
 }
 
-// Postgres reports whether the store is a PostgreSQL database.
-func (a StoreAddress) Postgres() bool { return sqlstore.IsPostgres(string(a)) }
+// IsPostgres reports whether the store is a PostgreSQL database.
+func (a StoreAddress) IsPostgres() bool { return sqlstore.IsPostgres(string(a)) }
 
-// Mongo reports whether the store is a MongoDB database.
-func (a StoreAddress) Mongo() bool {
+// IsMongo reports whether the store is a MongoDB database.
+func (a StoreAddress) IsMongo() bool {
 	return strings.HasPrefix(string(a), "mongodb://") || strings.HasPrefix(string(a), "mongodb+srv://")
 }
 
-// Server reports whether the store is on a server, which other processes may share.
-func (a StoreAddress) Server() bool { return a.Postgres() || a.Mongo() }
+// IsServer reports whether the store is a database server, which several processes may share.
+func (a StoreAddress) IsServer() bool { return a.IsPostgres() || a.IsMongo() }
 
 func (a StoreAddress) check() error {
-	if a == "sqlite" || a == "memory" || a.Server() {
+	if a == "sqlite" || a == "memory" || a.IsServer() {
 		return nil
 	}
 	// The error does not repeat the value, which may be a misspelt address with a password.
@@ -67,7 +67,7 @@ func (c *Config) Networks() (trusted, proxies []netip.Prefix, err error) {
 	return trusted, proxies, err
 }
 
-// networks parses addresses and networks; the result of an empty list is nil.
+// networks parses addresses and networks of the setting key. An empty list yields nil.
 func networks(key string, list []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range list {
@@ -76,7 +76,7 @@ func networks(key string, list []string) ([]netip.Prefix, error) {
 			p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 		}
 		if err != nil {
-			return nil, memory.Errorf(memory.Invalid, "%s: %q is neither an address nor a network", key, s)
+			return nil, memory.Errorf(memory.Invalid, "%s: invalid address or network %q (examples: 10.0.0.1, 10.0.0.0/8)", key, s)
 		}
 		out = append(out, p)
 	}

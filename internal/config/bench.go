@@ -12,39 +12,39 @@ import (
 // does not change the results.
 const benchDeadline = 10 * time.Second
 
-// ForBench returns the settings of a separate memory for measurements. From c it takes the settings
-// that affect results: models, recall, index, and learning by rules. The error is [memory.Invalid] if
-// c names a server, because measurements use no server.
-func (c Config) ForBench(settings map[string]string) (Config, error) {
-	if c.rank("addr") == flagged || c.namesServer() {
-		return Config{}, memory.Errorf(memory.Invalid, "addr: locibench measures a separate memory and uses no server; leave out --addr")
+// BenchConfig returns the settings of a separate memory for measurements, with the settings of c that
+// affect results: models, recall, index, and learning by rules. The error is [memory.Invalid] if c
+// names a server, because measurements use no server.
+func (c Config) BenchConfig(settings map[string]string) (Config, error) {
+	if c.sourceRank("addr") == flagRank || c.isServerURL() {
+		return Config{}, memory.Errorf(memory.Invalid, "addr: locibench measures a separate memory and uses no server; remove --addr")
 	}
 	flags := map[string]string{"addr": "127.0.0.1:0", "log.level": "error"}
 	maps.Copy(flags, settings)
-	out, err := Load(Sources{Flags: flags})
+	bench, err := Load(Sources{Flags: flags})
 	if err != nil {
 		return Config{}, err
 	}
-	if out.ModelsDir, err = c.ModelsFolder(); err != nil {
+	if bench.ModelsDir, err = c.ModelsFolder(); err != nil {
 		return Config{}, err
 	}
-	out.Embedder, out.Reranker, out.Recall, out.Preset, out.Index = c.Embedder, c.Reranker, c.Recall, c.Preset, c.Index
+	bench.Embedder, bench.Reranker, bench.Recall, bench.Preset, bench.Index = c.Embedder, c.Reranker, c.Recall, c.Preset, c.Index
 	if !c.IsSet("recall.deadline") {
-		out.Recall.Deadline = benchDeadline
+		bench.Recall.Deadline = benchDeadline
 	}
-	out.from["recall.deadline"] = "bench"
-	// fitScore needs the profile and its embedder.
-	out.Profile, out.named, out.lack = c.Profile, c.named, c.lack
+	bench.sources["recall.deadline"] = "bench"
+	// resetScoreSettings compares the embedder with the embedder of the profile.
+	bench.Profile, bench.profileEmbedder, bench.embedderAdvice = c.Profile, c.profileEmbedder, c.embedderAdvice
 	for _, key := range []string{"recall.score", "recall.threshold"} {
-		out.from[key] = c.from[key]
+		bench.sources[key] = c.sources[key]
 	}
-	out.Embed = c.Embed
-	if out.Embed.URL == "" { // see embedOptions
-		out.Embed.URL, out.Embed.Key = c.Upstream.URL, cmp.Or(c.Embed.Key, c.Upstream.Key)
+	bench.Embed = c.Embed
+	if bench.Embed.URL == "" { // see embedOptions
+		bench.Embed.URL, bench.Embed.Key = c.Upstream.URL, cmp.Or(c.Embed.Key, c.Upstream.Key)
 	}
-	if out.Learn.Model == "" { // rules learn
-		out.Learn = c.Learn
-		out.Learn.Model, out.Learn.URL, out.Learn.Key, out.Learn.Prefer = "", "", "", nil
+	if bench.Learn.Model == "" { // facts are learned by rules
+		bench.Learn = c.Learn
+		bench.Learn.Model, bench.Learn.URL, bench.Learn.Key, bench.Learn.Prefer = "", "", "", nil
 	}
-	return out, out.check()
+	return bench, bench.check()
 }

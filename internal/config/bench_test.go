@@ -12,14 +12,14 @@ func TestABenchRecallsAsTheProfileDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		own, err := c.ForBench(nil)
+		own, err := c.BenchConfig(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if own.Embedder != AutoEmbedder || own.Wanted() != c.Wanted() || own.Embed.URL != c.Upstream.URL {
-			t.Errorf("%s: %s of %q at %s, want the best at hand or %q at %s", profile, own.Embedder, own.Wanted(), own.Embed.URL, c.Wanted(), c.Upstream.URL)
+		if own.Embedder != AutoEmbedder || own.MissingEmbedder() != c.MissingEmbedder() || own.Embed.URL != c.Upstream.URL {
+			t.Errorf("%s: %s of %q at %s, want the best at hand or %q at %s", profile, own.Embedder, own.MissingEmbedder(), own.Embed.URL, c.MissingEmbedder(), c.Upstream.URL)
 		}
-		for _, embedder := range []string{Lexical, "local:all-MiniLM-L6-v2", c.named} {
+		for _, embedder := range []string{Lexical, "local:all-MiniLM-L6-v2", c.profileEmbedder} {
 			is, as := own.WithEmbedder(embedder), c.WithEmbedder(embedder)
 			got, want := is.Recall, as.Recall
 			got.Deadline = want.Deadline

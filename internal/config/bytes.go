@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Bytes is an amount of memory or disk. As text it is a number of bytes, or a number
+// Bytes is an amount of memory or disk. Its text form is a number of bytes, or a number
 // with a unit: "1073741824", "512MiB", "1.5 GiB".
 type Bytes int64
 
@@ -35,7 +35,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not a valid number of bytes (example: 512MiB)", s)
 }
 
-// String writes the amount in the largest unit that divides it.
+// String formats the amount in the largest unit without a fraction.
 func (b Bytes) String() string {
 	for _, unit := range slices.Backward(byteUnits[:4]) {
 		if size := Bytes(unit.size); b != 0 && b%size == 0 {

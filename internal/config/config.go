@@ -1,5 +1,5 @@
-// Package config has all settings: it reads them from their sources, checks them and shows them. It
-// opens no store, model or connection.
+// Package config defines all settings, reads them from their sources, validates and lists them. It
+// opens no model or connection; only [StoreAddress.Open] opens a store.
 package config
 
 import (
@@ -20,34 +20,34 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Config holds all settings. [Load] reads it from flags, environment, file, profile and defaults, in
-// that order of precedence. The tag of each field has the setting's key, default, description and, if
-// the choice is closed, its valid values. docs/settings.md is generated from these tags.
+// Config holds all settings. [Load] reads them from flags, environment, file, profile and defaults, in
+// that order of precedence. The tags of each field have the setting's key, default, description and,
+// for a closed choice, the valid values. docs/settings.md is generated from these tags.
 type Config struct {
-	Addr    string        `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Any address but loopback needs api_key. For commands, the server to ask, which may be a URL."`
-	Data    string        `koanf:"data" default:"~/.loci" doc:"Folder of the database and of everything else that Loci stores."`
-	Profile string        `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|coding|desktop|openwebui|platform" doc:"Named group of settings. Flags, the environment and the file override the profile's settings. See docs/profiles.md."`
-	Store   StoreAddress  `koanf:"store" default:"sqlite" doc:"Where memory is stored. sqlite: in the data folder. memory: nowhere; it is lost at exit. postgres://user:password@host:5432/database or mongodb://user:password@host:27017/database: in a database that several servers may share. See docs/design/stores.md."`
-	Vault   string        `koanf:"vault" doc:"Folder of Markdown files with the memory, which people can read and edit. The store keeps the history of the files; if the store is lost, Loci rebuilds the memory from the files. Empty: no files. See docs/vault.md."`
-	Users   string        `koanf:"users" default:"single" valid:"single|multi" doc:"Whose memory a request without a user uses. single: the memory of the user named default. multi: none; a chat is forwarded without memory."`
-	APIKey  string        `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as a bearer token or in X-Loci-Key. It may act for any user."`
-	Front   string        `koanf:"front_key" secret:"yes" doc:"Key for a front end, which names the user of each request. It gives no admin rights, like a key made by loci keys add --front. Needs api_key."`
-	Trusted []string      `koanf:"trusted" doc:"Addresses or networks whose requests need no key and may name any user, as long as api_key is not set. Empty: loopback. A request through a reverse proxy always needs a key."`
-	Hosts   []string      `koanf:"hosts" doc:"Host names that requests may use besides localhost and the address that Loci listens on. Needs api_key."`
-	Proxies []string      `koanf:"proxies" doc:"Addresses or networks of reverse proxies in front of Loci. Loci trusts X-Forwarded-For (for the log and the limit on wrong keys) and X-Forwarded-Proto (for Secure cookies of the page) only from these addresses. Needs api_key. See docs/api.md."`
-	Header  string        `koanf:"users_header" doc:"Header that names the user and overrides X-Loci-User. Loci reads it only if the request comes from an address in proxies and has a key that may name users. For LiteLLM: x-litellm-user_api_key_user_id. See docs/guide/litellm.md."`
-	JWT     string        `koanf:"jwt_secret" secret:"yes" doc:"Secret that signs X-OpenWebUI-User-Jwt (HS256)."`
-	Drain   time.Duration `koanf:"drain" default:"30s" doc:"How long running requests may continue after the server was told to stop. A server that other machines can reach first answers /health/ready with 503 and accepts requests for a sixth of this time. A stream that is cut ends with an error event."`
-	Prompts string        `koanf:"prompts" doc:"Folder of prompt files that replace the built-in ones."`
+	Addr        string        `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. An address other than loopback needs api_key. Commands send requests to this address, which may also be the URL of a server."`
+	Data        string        `koanf:"data" default:"~/.loci" doc:"Folder of the database and of everything else that Loci stores."`
+	Profile     string        `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|coding|desktop|openwebui|platform" doc:"Named group of settings. Flags, the environment and the file override the profile's settings. See docs/profiles.md."`
+	Store       StoreAddress  `koanf:"store" default:"sqlite" doc:"Where memory is stored. sqlite: in the data folder. memory: only in main memory, until exit. postgres://user:password@host:5432/database or mongodb://user:password@host:27017/database: in a database that several servers may share. See docs/design/stores.md."`
+	Vault       string        `koanf:"vault" doc:"Folder of Markdown files with the memory, which people can read and edit. The store keeps the history of the files; if the store is lost, Loci rebuilds the memory from the files. If empty, Loci writes no files. See docs/vault.md."`
+	Users       string        `koanf:"users" default:"single" valid:"single|multi" doc:"User of a request that names no user. single: the user named default. multi: no user, and chats are forwarded without memory."`
+	APIKey      string        `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as a bearer token or in X-Loci-Key. A client with this key may act for any user."`
+	FrontKey    string        `koanf:"front_key" secret:"yes" doc:"Key for a front end, which names the user of each request. Like a key created by loci keys add --front, it gives no admin rights. Needs api_key."`
+	Trusted     []string      `koanf:"trusted" doc:"Addresses or networks whose requests need no key and may name any user, while api_key is not set. If empty, only loopback. A request through a reverse proxy always needs a key."`
+	Hosts       []string      `koanf:"hosts" doc:"Host names that requests may use besides localhost and the address that Loci listens on. Needs api_key."`
+	Proxies     []string      `koanf:"proxies" doc:"Addresses or networks of reverse proxies in front of Loci. Loci trusts X-Forwarded-For (for the log and the limit on wrong keys) and X-Forwarded-Proto (for Secure cookies of the page) only from these addresses. Needs api_key. See docs/api.md."`
+	UsersHeader string        `koanf:"users_header" doc:"Header that names the user and overrides X-Loci-User. Loci reads it only if the request comes from an address in proxies and has a key that may name users. For LiteLLM: x-litellm-user_api_key_user_id. See docs/guide/litellm.md."`
+	JWTSecret   string        `koanf:"jwt_secret" secret:"yes" doc:"Secret that signs X-OpenWebUI-User-Jwt (HS256)."`
+	Drain       time.Duration `koanf:"drain" default:"30s" doc:"Time that running requests have to finish after the server receives a signal to stop. If other machines can reach the server, it first answers /health/ready with 503 and accepts requests for a sixth of this time. A cancelled stream ends with an error event."`
+	Prompts     string        `koanf:"prompts" doc:"Folder of prompt files that replace the built-in ones."`
 
-	VaultGit bool `koanf:"vault_git" default:"false" doc:"Commit the vault's files to git, with messages that say what was learned. If git refuses, Loci logs it and continues."`
+	VaultGit bool `koanf:"vault_git" default:"false" doc:"Commit the vault's files to git, with the changes in the commit messages. If git fails, Loci logs the error and continues."`
 
-	Embedder  string `koanf:"embedder" default:"auto" doc:"Model that turns text into vectors. auto: the best encoder in models_dir; if there is none, the remote model that the profile names, if the upstream has it; otherwise lexical. lexical: no model, search by words only. local:NAME: a folder in models_dir. remote:MODEL: a model at embed.url. After a change, memories get new vectors in the background; until then searches use words only. See docs/models.md."`
-	Reranker  string `koanf:"reranker" default:"none" doc:"Model that scores the best candidates again, each together with the question. none: no reranking. local:NAME: a cross-encoder in models_dir. remote:MODEL: the endpoint /rerank of embed.url."`
-	ModelsDir string `koanf:"models_dir" doc:"Folder of local models, one folder each. Empty: models in the data folder."`
-	ModelsURL string `koanf:"models_url" default:"https://huggingface.co" doc:"Hub, or mirror of one, that loci models pull downloads from."`
+	Embedder  string `koanf:"embedder" default:"auto" doc:"Model that turns text into vectors. auto: the best encoder in models_dir; without an encoder, the remote model of the profile, if the upstream has that model; otherwise lexical. lexical: no model, search by words only. local:NAME: a folder in models_dir. remote:MODEL: a model at embed.url. After a change, memories get new vectors in the background; until then searches use words only. See docs/models.md."`
+	Reranker  string `koanf:"reranker" default:"none" doc:"Model that scores each of the best candidates together with the question. none: no reranking. local:NAME: a cross-encoder in models_dir. remote:MODEL: the endpoint /rerank of embed.url."`
+	ModelsDir string `koanf:"models_dir" doc:"Folder with a subfolder for each local model. If empty, the folder models in the data folder."`
+	ModelsURL string `koanf:"models_url" default:"https://huggingface.co" doc:"URL of the model hub, or of a mirror, from which loci models pull downloads."`
 
-	Bootstrap string `koanf:"bootstrap" doc:"File of facts for all users, one per line: JSON objects with content, category and tags, or a plain list. Loci reads it at each start, and removes facts from the global pool that are no longer in the file. Empty: the pool is not changed."`
+	Bootstrap string `koanf:"bootstrap" doc:"File of facts for all users, one per line: JSON objects with content, category and tags, or a plain list. Loci reads it at each start, and removes facts from the global pool that are no longer in the file. If empty, Loci does not change the pool."`
 
 	Embed    EmbedConfig    `koanf:"embed"`
 	Upstream UpstreamConfig `koanf:"upstream"`
@@ -73,125 +73,125 @@ type Config struct {
 	Audit    AuditConfig    `koanf:"audit"`
 	Backup   BackupConfig   `koanf:"backup"`
 
-	Preset Preset // options that only a profile can set
+	Preset Preset // options that only a profile sets
 
-	from    map[string]string // source of each key's value; nil if no source was read
-	unknown []string          // LOCI_ variables of the environment that are not settings
-	lacks   []string          // missing models that the profile names, with their replacements
-	named   string            // the profile's embedder
-	lack    string            // how to get the profile's embedder; "" if it is available or another one is set
+	sources         map[string]string // source of each key's value; nil if no source was read
+	unknownEnv      []string          // LOCI_ variables of the environment that are not settings
+	missingModels   []string          // missing models of the profile, each with its replacement
+	profileEmbedder string            // the profile's embedder
+	embedderAdvice  string            // how to get the profile's embedder; empty if it is available or not needed
 }
 
-// EmbedConfig is the server of remote embedders and rerankers.
+// EmbedConfig sets the server of remote embedders and rerankers.
 type EmbedConfig struct {
-	URL string `koanf:"url" secret:"yes" doc:"Base URL of the server of remote:MODEL; for most servers it ends in /v1. Empty: upstream.url."`
-	Key string `koanf:"key" secret:"yes" doc:"Key for embed.url. Empty, without an embed.url: upstream.key."`
+	URL string `koanf:"url" secret:"yes" doc:"Base URL of the server of remote:MODEL; for most servers it ends in /v1. If empty, upstream.url is used."`
+	Key string `koanf:"key" secret:"yes" doc:"Key for embed.url. If empty and embed.url is empty, upstream.key is used."`
 }
 
-// UpstreamConfig is the OpenAI-compatible server that answers chats.
+// UpstreamConfig sets the OpenAI-compatible server that answers chats.
 type UpstreamConfig struct {
-	URL string `koanf:"url" doc:"Base URL of an OpenAI-compatible server, ending in /v1. Empty: the built-in model loci/recall answers."`
-	Key string `koanf:"key" secret:"yes" doc:"Key for the upstream. Empty: the client's own Authorization is forwarded."`
-	API string `koanf:"api" default:"auto" valid:"auto|chat" doc:"How requests of /v1/messages and /v1/responses reach the upstream. auto: unchanged, or translated into chat completions once the upstream has answered 404 or 405. chat: always translated."`
+	URL string `koanf:"url" doc:"Base URL of an OpenAI-compatible server, ending in /v1. If empty, the built-in model loci/recall answers."`
+	Key string `koanf:"key" secret:"yes" doc:"Key for the upstream. If empty, the client's Authorization header is forwarded."`
+	API string `koanf:"api" default:"auto" valid:"auto|chat" doc:"How Loci forwards requests of /v1/messages and /v1/responses. auto: unchanged; after the upstream has answered 404 or 405, translated into chat completions. chat: always translated."`
 }
 
-// Shown returns the base URL without secrets.
-func (u UpstreamConfig) Shown() string { return ShownURL(u.URL) }
+// RedactedURL returns the base URL without secrets.
+func (u UpstreamConfig) RedactedURL() string { return RedactURL(u.URL) }
 
-// ShownURL returns a base URL without parts that may be secret: without its query, which may have a
-// key, and without a user name and password.
-func ShownURL(base string) string {
-	shown, _, _ := strings.Cut(base, "?")
-	if whole, err := url.Parse(shown); err == nil && whole.User != nil {
-		whole.User = nil
-		return whole.String()
+// RedactURL returns a base URL without parts that may be secret: the query, which may contain a key,
+// the user name and the password.
+func RedactURL(base string) string {
+	withoutQuery, _, _ := strings.Cut(base, "?")
+	if parsed, err := url.Parse(withoutQuery); err == nil && parsed.User != nil {
+		parsed.User = nil
+		return parsed.String()
 	}
-	return shown
+	return withoutQuery
 }
 
 // LearnConfig sets how facts are learned from messages.
 type LearnConfig struct {
-	After     string        `koanf:"after" default:"exchange" valid:"exchange|user|never" doc:"When Loci learns. exchange: after each answer. user: after each user message. never: only on request."`
-	Model     string        `koanf:"model" default:"auto" doc:"Model that learns. auto: the smallest that the upstream lists, by the size or family in its name (nano, lite, mini, haiku, flash, small), otherwise the model of the chat; with learn.prefer, the first listed of those. chat: the model of the chat. none: only the built-in rules."`
-	URL       string        `koanf:"url" doc:"Base URL of the learning model's server. Empty: upstream.url."`
-	Key       string        `koanf:"key" secret:"yes" doc:"Key for learn.url. Empty, without a learn.url: upstream.key."`
-	Rules     string        `koanf:"rules" default:"on" valid:"on|off" doc:"Whether the built-in rules learn if there is no model, if it has failed for ten minutes, or if it failed its trial (learn.trust)."`
-	Assistant bool          `koanf:"assistant" default:"false" doc:"Whether Loci also learns facts from the assistant's messages."`
-	Timeout   time.Duration `koanf:"timeout" default:"2m" doc:"Longest time that the learning model may take before the first token of a reply, and between two tokens. A server that does not stream has this time for the whole reply. After a failure Loci tries again with half of the messages."`
-	Trust     string        `koanf:"trust" default:"tried" valid:"tried|always|never" doc:"Whether a model's facts are remembered without review. tried: only if the model passes a trial: one call with a dozen fixed messages (about 900 tokens) before its first learning job, repeated every 30 days for each model and server. If it fails, its facts wait for review and the rules learn, too. always: yes, without a trial. never: all facts of models wait for review. See docs/learning.md."`
-	Personal  bool          `koanf:"personal" default:"false" doc:"Remove e-mail addresses, phone numbers and other personal identifiers before anything is stored, logged or learned. Secrets are always removed."`
+	After          string        `koanf:"after" default:"exchange" valid:"exchange|user|never" doc:"When Loci learns. exchange: after each answer. user: after each user message. never: only on request."`
+	Model          string        `koanf:"model" default:"auto" doc:"Model that learns. auto: the first model of learn.prefer that the upstream lists; without learn.prefer, the smallest listed model, judged by the size or family in its name (nano, lite, mini, haiku, flash, small); otherwise the model of the chat. chat: the model of the chat. none: only the built-in rules."`
+	URL            string        `koanf:"url" doc:"Base URL of the learning model's server. If empty, upstream.url is used."`
+	Key            string        `koanf:"key" secret:"yes" doc:"Key for learn.url. If empty and learn.url is empty, upstream.key is used."`
+	Rules          string        `koanf:"rules" default:"on" valid:"on|off" doc:"Whether the built-in rules learn if no model is configured, if the model has failed for ten minutes, or if it failed its trial (learn.trust)."`
+	Assistant      bool          `koanf:"assistant" default:"false" doc:"Whether Loci also learns facts from the assistant's messages."`
+	Timeout        time.Duration `koanf:"timeout" default:"2m" doc:"Longest wait for the first token of the learning model's reply, and between two tokens. For a server that does not stream, the limit applies to the whole reply. After a failure Loci tries again with half of the messages."`
+	Trust          string        `koanf:"trust" default:"tried" valid:"tried|always|never" doc:"Whether facts learned by a model are used without review. tried: only if the model passes a trial: one call with a dozen fixed messages (about 900 tokens) before its first learning job, repeated every 30 days for each model and server. If the model fails, its facts wait for review and the rules learn, too. always: without a trial. never: all facts learned by models wait for review. See docs/learning.md."`
+	RedactPersonal bool          `koanf:"personal" default:"false" doc:"Remove e-mail addresses, phone numbers and other personal identifiers before anything is stored, logged or learned. Secrets are always removed."`
 
-	ClientKeys bool `koanf:"client_keys" default:"false" doc:"Whether Loci may call the learning model with the key of the user's client if upstream.key is not set. This uses the user's quota. Loci keeps the key in memory only. A local server without keys does not need this setting."`
+	ClientKeys bool `koanf:"client_keys" default:"false" doc:"Whether Loci may call the learning model with the key of the user's client if upstream.key is not set. This uses the user's quota. Loci never stores the key on disk. A local server without keys does not need this setting."`
 
-	Providers []string `koanf:"providers" doc:"Further servers of learning models, as NAME=URL with URLs like https://KEY@host/v1. learn.model and learn.prefer name their models as NAME/MODEL, or by name alone; smallest and auto consider all of these servers."`
+	Providers []string `koanf:"providers" doc:"Additional servers of learning models, as NAME=URL with URLs like https://KEY@host/v1. learn.model and learn.prefer name a model of such a server as NAME/MODEL or MODEL. The values smallest and auto consider the models of all servers."`
 
-	Prefer []string `koanf:"prefer" doc:"Comma-separated models to learn with if learn.model is auto or its server does not list it. Loci takes the first model that the server lists. smallest: the smallest model, judged by its name."`
+	Prefer []string `koanf:"prefer" doc:"Comma-separated models for learning if learn.model is auto or names a model that its server does not list. Loci uses the first model in this list that the server lists. smallest: the smallest model, judged by its name."`
 
-	Scope string        `koanf:"scope" default:"user" valid:"user|project|conversation" doc:"What a learned fact belongs to. user: the user, or the chat's project if the fact is about the project. project: the chat's project, if it has one. conversation: the conversation. A chat then sees only its own messages and facts, facts that people wrote, and those of the conversation named global. A chat without a name is the conversation named default."`
-	Every int           `koanf:"every" default:"4" doc:"Number of user messages that the model reads together, with learn.after=exchange. 1: each exchange immediately. The rules always learn immediately."`
-	Idle  time.Duration `koanf:"idle" default:"2m" doc:"Idle time of a conversation after which the model reads its remaining messages, even if they are fewer than learn.every."`
+	Scope string        `koanf:"scope" default:"user" valid:"user|project|conversation" doc:"Scope of learned facts. user: the user, or the chat's project if the fact is about the project. project: the chat's project, if the chat has a project. conversation: the conversation; a chat then recalls only its own messages and facts, facts that people wrote, and facts of the conversation named global. A chat without a name is the conversation named default."`
+	Every int           `koanf:"every" default:"4" doc:"Number of user messages that the model reads in one call, with learn.after=exchange. 1 means each exchange immediately. The rules always learn immediately."`
+	Idle  time.Duration `koanf:"idle" default:"2m" doc:"Idle time of a conversation after which the model reads the remaining messages, even if they are fewer than learn.every."`
 
-	DayTokens   int64   `koanf:"day_tokens" default:"100000" doc:"Tokens that the learning model may use for one user in a day (UTC). The rest waits for the next day. 0: no limit."`
+	DayTokens   int64   `koanf:"day_tokens" default:"100000" doc:"Maximum number of tokens of the learning model for one user in a day (UTC). Remaining messages wait for the next day. 0 means no limit."`
 	InputPrice  float64 `koanf:"input_price" default:"0" doc:"Price of a million input tokens of the learning model, for loci usage."`
 	OutputPrice float64 `koanf:"output_price" default:"0" doc:"Price of a million output tokens of the learning model, for loci usage."`
 }
 
-// ReviewConfig sets which facts a person must approve before they are remembered. Facts that the
-// user asks Loci to remember never need approval.
+// ReviewConfig sets which learned facts a person must approve. Facts that the user asks Loci to
+// remember never need approval.
 type ReviewConfig struct {
 	Confidence float64  `koanf:"confidence" default:"0" doc:"Facts with a lower confidence, 0 to 1, wait for review."`
 	Categories []string `koanf:"categories" doc:"Comma-separated categories of facts that wait for review, for example health, family."`
-	Conflicts  bool     `koanf:"conflicts" default:"false" doc:"Whether facts that would replace another one wait for review."`
+	Conflicts  bool     `koanf:"conflicts" default:"false" doc:"Whether facts that would replace another fact wait for review."`
 }
 
 // ShareConfig sets how users share facts with each other.
 type ShareConfig struct {
-	Accept string `koanf:"accept" default:"ask" valid:"ask|admins|off" doc:"Consent to shared facts. ask: a fact shared with a user waits in the receiver's review. admins: the same, but facts shared by an admin are shown immediately. off: facts cannot be shared with users. Only admins share with pools and global, which needs no consent. Without api_key every request has admin rights."`
+	Accept string `koanf:"accept" default:"ask" valid:"ask|admins|off" doc:"Consent to shared facts. ask: the recipient of a fact must accept it in review. admins: like ask, but facts shared by an admin need no consent. off: facts cannot be shared with users. Only admins can share with pools and global, which needs no consent. Without api_key every request has admin rights."`
 }
 
 // MemoryConfig sets which chats may use memory.
 type MemoryConfig struct {
-	Channels string `koanf:"channels" default:"off" valid:"off|read" doc:"Memory in channels of Open WebUI (chat ids that begin with channel:). off: channels have no memory. read: an answer uses the memory of the user who asks, and everybody in the channel sees that answer. Channels never write memory."`
+	Channels string `koanf:"channels" default:"off" valid:"off|read" doc:"Memory in channels of Open WebUI (chat ids that begin with channel:). off: channels have no memory. read: an answer uses the memory of the author of the question, and everybody in the channel sees the answer. Channels never write memory."`
 }
 
 // CORSConfig sets which web pages of other servers may use this server from a browser.
 type CORSConfig struct {
-	Origins []string `koanf:"origins" doc:"Origins of web pages that may use the APIs from a browser, written exactly like https://app.example.org. The pages send the key in a header, never cookies. Without api_key such a page may do anything."`
+	Origins []string `koanf:"origins" doc:"Origins of web pages that may use the APIs from a browser, written exactly like https://app.example.org. The pages send the key in a header, never cookies. Without api_key, such a page has admin rights."`
 }
 
 // ForwardConfig sets which headers of a request are forwarded to the upstream.
 type ForwardConfig struct {
-	Drop []string `koanf:"drop" doc:"Further headers that are not forwarded to the upstream. Headers that identify the user are never forwarded by default. A * at the end matches any rest of a name. A - in front forwards a header anyway: -X-OpenWebUI-*. See docs/guide/clients.md."`
+	Drop []string `koanf:"drop" doc:"Additional headers that are not forwarded to the upstream. By default, Loci never forwards headers that identify the user. A * at the end matches any rest of a name. A - in front forwards the header anyway: -X-OpenWebUI-*. See docs/guide/clients.md."`
 }
 
 // SummaryConfig sets how conversations are summarized.
 type SummaryConfig struct {
-	Mode  string `koanf:"mode" default:"model" valid:"off|model|on" doc:"When conversations are summarized. off: never. model: if learning uses a model. on: always; by rules if there is no model or it fails."`
-	Every int    `koanf:"every" default:"10" doc:"Number of exchanges after which a summary is renewed."`
+	Mode  string `koanf:"mode" default:"model" valid:"off|model|on" doc:"When conversations are summarized. off: never. model: if a model is configured for learning. on: always; by rules without a model or if the model fails."`
+	Every int    `koanf:"every" default:"10" doc:"Number of exchanges after which the summary of a conversation is updated."`
 }
 
-// UpkeepConfig sets which memories are retired automatically. That can be undone. Facts that a person
+// UpkeepConfig sets which memories are retired automatically, which can be undone. Facts that a person
 // wrote, approved or pinned are never retired.
 type UpkeepConfig struct {
-	User         int           `koanf:"user" default:"0" doc:"Maximum number of facts and turns of a user; the oldest are retired first. 0: no limit."`
-	Conversation int           `koanf:"conversation" default:"0" doc:"Maximum number of turns of a conversation, including the facts that belong only to it. 0: no limit."`
-	HalfLife     time.Duration `koanf:"half_life" default:"0s" doc:"Time in which a learned fact loses half of its confidence unless the user repeats it. 0s: confidence does not fall."`
+	User         int           `koanf:"user" default:"0" doc:"Maximum number of facts and turns of a user; the oldest are retired first. 0 means no limit."`
+	Conversation int           `koanf:"conversation" default:"0" doc:"Maximum number of turns of a conversation, plus the facts that belong only to the conversation. 0 means no limit."`
+	HalfLife     time.Duration `koanf:"half_life" default:"0s" doc:"Time in which a learned fact loses half of its confidence unless the user repeats it. 0s means that confidence does not fall."`
 }
 
 // RecallConfig sets how memories are found and put into prompts.
 type RecallConfig struct {
-	TopK          int           `koanf:"top_k" default:"-1" doc:"Maximum number of memories in one prompt or answer. -1: 8 in a chat, 12 in an explicit search (API, MCP tools)."`
+	TopK          int           `koanf:"top_k" default:"-1" doc:"Maximum number of memories in one prompt or answer. -1 means 8 in a chat and 12 in an explicit search (API, MCP tools)."`
 	Budget        int           `koanf:"budget" default:"1500" doc:"Maximum number of tokens of memory in one prompt."`
-	Score         string        `koanf:"score" default:"fitted" valid:"fitted|cosine|reranker" doc:"Score that memories are ordered by and that recall.threshold applies to. fitted: the estimated probability that a memory answers the question, from all ranking signals. cosine: the similarity between the vectors of the memory and the question; word search finds only memories without a vector. reranker: the reranker's score of the candidates that vectors find. With cosine and reranker, only relevance and recency count."`
-	Threshold     float64       `koanf:"threshold" default:"-1" doc:"Minimum relevance, 0 to 1, of a recalled memory. -1: Loci's default."`
+	Score         string        `koanf:"score" default:"fitted" valid:"fitted|cosine|reranker" doc:"Score that orders the memories, and to which recall.threshold applies. fitted: the estimated probability that a memory answers the question, from all ranking signals. cosine: the similarity between the vectors of the memory and the question; word search finds only memories without a vector. reranker: the reranker's score of the candidates that vectors find. With cosine and reranker, only relevance and recency count."`
+	Threshold     float64       `koanf:"threshold" default:"-1" doc:"Minimum relevance, 0 to 1, of a recalled memory. -1 means Loci's default."`
 	RecencyWeight float64       `koanf:"recency_weight" default:"0.2" doc:"Weight of recency against relevance, 0 to 1."`
-	Decay         time.Duration `koanf:"decay" default:"0s" doc:"Age at which relevance has fallen to a third (1/e), instead of the blend with recency. 0s: relevance does not fall."`
-	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where memory is put. tail: a message of its own before the last user message. system: the system message. user: the user message."`
+	Decay         time.Duration `koanf:"decay" default:"0s" doc:"Age at which relevance has fallen to a third (1/e), instead of the weight of recency. 0s means that relevance does not fall."`
+	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Position of memory in a prompt. tail: a message of its own before the last user message. system: the system message. user: the user message."`
 	Blocks        string        `koanf:"blocks" default:"keep" valid:"keep|last" doc:"Whether later requests of a chat repeat the memory that was added to earlier messages. keep: yes, in the same place, so that a provider's prompt cache stays valid; only new memory is added. last: no, only the last message has memory. With placement system it is always last."`
-	Core          int           `koanf:"core" default:"800" doc:"Maximum number of tokens of the core: the facts about the user that every conversation begins with. If not all fit, the order is pinned facts, instructions on how to answer, then the most important facts and those related to the message. The core has only facts that users said or people wrote. 0: only pinned facts and profile entries, at most 150 tokens."`
-	CoreWithout   []string      `koanf:"core_without" doc:"Comma-separated categories of facts that are not put into the core; only search finds them. Pinned facts are in the core in any case."`
-	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory in each of two steps: finding its conversation, and recall. With a remote model, a database server or Chroma the default is 400ms."`
-	DeadlineMax   time.Duration `koanf:"deadline_max" default:"1s" doc:"Longest time for recall with a local embedder or reranker, if recent calls of the model show that it needs more than recall.deadline. A value up to recall.deadline gives no extra time."`
+	Core          int           `koanf:"core" default:"800" doc:"Maximum number of tokens of the core: the facts about the user that every conversation begins with. If not all facts fit, the order is pinned facts, instructions on how to answer, then the most important facts and facts related to the message. The core has only facts that users said or people wrote. 0 means only pinned facts and profile entries, at most 150 tokens."`
+	CoreWithout   []string      `koanf:"core_without" doc:"Comma-separated categories of facts that are not put into the core; only search finds them. Pinned facts are always in the core."`
+	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"Maximum time that a chat waits for memory in each of two steps: finding its conversation, and recall. With a remote model, a database server or Chroma the default is 400ms."`
+	DeadlineMax   time.Duration `koanf:"deadline_max" default:"1s" doc:"Maximum time for recall with a local embedder or reranker, if recent calls of the model took longer than recall.deadline. A value up to recall.deadline gives no extra time."`
 
 	Contexts int      `koanf:"contexts" default:"8000" doc:"Maximum number of tokens of attached documents in one prompt. Longer documents are truncated, with a note in the prompt."`
 	Pools    []string `koanf:"pools" doc:"Names of shared pools whose facts all users can recall. Admins add facts with POST /api/memory/{id}/share."`
@@ -200,61 +200,61 @@ type RecallConfig struct {
 // IndexConfig sets up the search index.
 type IndexConfig struct {
 	Budget       Bytes `koanf:"budget" default:"1GiB" doc:"Maximum amount of main memory for the search indexes of all users, in bytes or with the unit KiB, MiB or GiB."`
-	OffloadAbove Bytes `koanf:"offload_above" default:"0" doc:"Size of a user's index, counted as 1 KiB per memory, above which the database searches that user's vectors (PostgreSQL with pgvector). That is slower but needs no main memory. 0: never. See docs/postgres.md."`
+	OffloadAbove Bytes `koanf:"offload_above" default:"0" doc:"Size of a user's index, counted as 1 KiB per memory, above which the database searches that user's vectors (PostgreSQL with pgvector). This is slower but needs no main memory. 0 means never. See docs/postgres.md."`
 }
 
-// ChromaConfig sets the Chroma server for vector search.
+// ChromaConfig sets an optional Chroma server for vector search.
 type ChromaConfig struct {
-	URL        string `koanf:"url" doc:"Base URL of a Chroma server for vector search, for example http://localhost:8000. Word search still uses Loci's index. Empty: none."`
+	URL        string `koanf:"url" doc:"Base URL of a Chroma server for vector search, for example http://localhost:8000. Word search still uses Loci's index. If empty, Loci uses no Chroma server."`
 	Key        string `koanf:"key" secret:"yes" doc:"Key for the Chroma server, sent as X-Chroma-Token and as a bearer token."`
-	Collection string `koanf:"collection" default:"loci" doc:"First part of the names of Chroma's collections. Installations with different stores on one Chroma server need different names."`
+	Collection string `koanf:"collection" default:"loci" doc:"Prefix of the names of collections in Chroma. Loci installations with different stores need different prefixes on the same Chroma server."`
 }
 
-// QueryConfig sets how POST /query is answered.
+// QueryConfig sets how Loci answers POST /query.
 type QueryConfig struct {
-	Intents string `koanf:"intents" default:"keywords" valid:"keywords|embedding" doc:"How POST /query finds the intent. keywords: by words. embedding: by words or, if no word matches, by the embedder."`
+	Intents string `koanf:"intents" default:"keywords" valid:"keywords|embedding" doc:"How POST /query finds the intent of a question. keywords: by words. embedding: by words or, if no word matches, by the embedder."`
 }
 
-// ChatsConfig sets how the chats under /api/chats are answered.
+// ChatsConfig sets the model for chats under /api/chats.
 type ChatsConfig struct {
-	Model string `koanf:"model" doc:"Model at upstream.url for POST /query, its images, and chats under /api/chats whose message names no model. Empty: the learning model. Without an upstream: loci/recall."`
+	Model string `koanf:"model" doc:"Model at upstream.url for POST /query, its images, and chats under /api/chats whose message names no model. If empty, the learning model; without an upstream, loci/recall."`
 }
 
 // RecordConfig sets which parts of chats are stored.
 type RecordConfig struct {
-	History  string   `koanf:"history" default:"align" valid:"align|recall|learn" doc:"What to do with messages in a request that Loci has not seen before, for example in a cloned chat. align: use them only to recognize the chat. recall: also recall them later. learn: also learn from the user's messages."`
-	Sessions []string `koanf:"sessions" doc:"Headers by which clients name a conversation; the first header present is used. Empty: X-OpenWebUI-Chat-Id, X-Session-Id, Thread-Id, Session-Id."`
+	History  string   `koanf:"history" default:"align" valid:"align|recall|learn" doc:"Use of messages in a request's history that did not go through Loci, for example in a cloned chat. align: only to recognize the chat. recall: also to recall them later. learn: also to learn from the user's messages."`
+	Sessions []string `koanf:"sessions" doc:"Headers by which clients name a conversation; the first header present is used. If empty: X-OpenWebUI-Chat-Id, X-Session-Id, Thread-Id, Session-Id."`
 	Projects []string `koanf:"projects" doc:"Headers by which clients name a chat's project if neither memory_project nor X-Loci-Project does; the first header present is used."`
 	Folder   bool     `koanf:"folder" default:"true" doc:"Whether a chat that names no project belongs to the working directory that a coding agent names in its messages. See docs/guide/coding-agents.md."`
 }
 
 // LimitsConfig sets limits of requests.
 type LimitsConfig struct {
-	Body       int64 `koanf:"body" default:"33554432" doc:"Maximum size of a request's body in bytes. All bodies together may use a quarter of GOMEMLIMIT or, if that is not set, of the cgroup's memory limit or of 1 GiB. Beyond that, chats are forwarded without memory, and other requests get status 503 with Retry-After."`
-	Requests   int   `koanf:"requests" default:"0" doc:"Maximum number of requests per minute and server of one user, or of one key that belongs to no user. Further requests get status 429 with Retry-After. 0: no limit."`
-	Tokens     int   `koanf:"tokens" default:"0" doc:"Maximum number of upstream tokens per minute of one user or key. Prompts and answers count, as the upstream reports them. 0: no limit. For learning see learn.day_tokens."`
-	Concurrent int   `koanf:"concurrent" default:"64" doc:"Maximum number of concurrent requests of one user. 0: no limit."`
+	Body       int64 `koanf:"body" default:"33554432" doc:"Maximum size of a request's body in bytes. All bodies together may use a quarter of GOMEMLIMIT, otherwise of the cgroup's memory limit, otherwise of 1 GiB. Above this total, chats are forwarded without memory, and other requests get status 503 with Retry-After."`
+	Requests   int   `koanf:"requests" default:"0" doc:"Maximum number of requests of one user, or of one key without a user, per minute on each server. Further requests get status 429 with Retry-After. 0 means no limit."`
+	Tokens     int   `koanf:"tokens" default:"0" doc:"Maximum number of upstream tokens of one user or key per minute, in prompts and answers, as the upstream reports them. 0 means no limit. The limit for learning is learn.day_tokens."`
+	Concurrent int   `koanf:"concurrent" default:"64" doc:"Maximum number of concurrent requests of one user. 0 means no limit."`
 
 	Text int `koanf:"text" default:"1048576" doc:"Maximum size of one memory or message in bytes. /api refuses longer texts. A longer chat message is forwarded completely, but stored truncated, and Loci learns only from the stored part."`
 }
 
 // LogConfig sets the log on standard error.
 type LogConfig struct {
-	Level  string `koanf:"level" default:"info" valid:"debug|info|warn|error" doc:"Lowest level that is logged."`
+	Level  string `koanf:"level" default:"info" valid:"debug|info|warn|error" doc:"Lowest level of logged messages."`
 	Format string `koanf:"format" default:"text" valid:"text|json" doc:"text for people, json for programs."`
 
-	Content bool `koanf:"content" default:"false" doc:"Log the text of learned facts and of models' replies, for development. Otherwise the log has only ids."`
+	Content bool `koanf:"content" default:"false" doc:"Log the text of learned facts and of models' replies, for development. By default, the log has only ids."`
 }
 
 // TLSConfig sets the server's TLS certificate.
 type TLSConfig struct {
-	Cert string   `koanf:"cert" doc:"File of the server's certificate with its chain (PEM). Empty, without tls.acme: HTTP."`
+	Cert string   `koanf:"cert" doc:"File of the server's certificate with its chain (PEM). If empty, and tls.acme is empty, the server uses HTTP."`
 	Key  string   `koanf:"key" doc:"File of the certificate's key (PEM). A reload reads both files again."`
-	ACME []string `koanf:"acme" doc:"Host names to get certificates for from Let's Encrypt, stored in the data folder. The server must be reachable at port 443 of each. Setting this accepts Let's Encrypt's terms."`
+	ACME []string `koanf:"acme" doc:"Host names for which Loci gets certificates from Let's Encrypt; they are stored in the data folder. The server must be reachable at port 443 of each host. With this setting you accept the terms of Let's Encrypt."`
 }
 
-// On reports whether the server uses TLS.
-func (c TLSConfig) On() bool { return c.Cert != "" || len(c.ACME) > 0 }
+// Enabled reports whether the server uses TLS.
+func (c TLSConfig) Enabled() bool { return c.Cert != "" || len(c.ACME) > 0 }
 
 func (c TLSConfig) check() error {
 	if (c.Cert == "") != (c.Key == "") || c.Cert != "" && len(c.ACME) > 0 {
@@ -263,49 +263,49 @@ func (c TLSConfig) check() error {
 	return nil
 }
 
-// SSOConfig sets how people sign in to the page other than by key.
+// SSOConfig sets how people sign in to the web page without a key.
 type SSOConfig struct {
-	Issuer   string   `koanf:"issuer" doc:"URL of an OpenID Connect server that people sign in with, for example https://login.example.org. Loci's redirect URL is /signin/callback. Needs api_key. See docs/guide/operations.md."`
+	Issuer   string   `koanf:"issuer" doc:"URL of an OpenID Connect server for signing in, for example https://login.example.org. Loci's redirect URL is /signin/callback. Needs api_key. See docs/guide/operations.md."`
 	ClientID string   `koanf:"client_id" doc:"Client id of Loci at sso.issuer."`
-	Secret   string   `koanf:"client_secret" secret:"yes" doc:"Client secret of Loci at sso.issuer. Empty: a public client, protected by PKCE."`
-	User     string   `koanf:"user" default:"sub" doc:"Claim of the token that is the user's name in Loci, the same name that front ends use: sub, email or preferred_username. Do not use a claim that people can change: they could become anybody."`
-	Header   []string `koanf:"header" doc:"Header in which a reverse proxy that signs people in names the user and, after a comma, the header with the user's groups: X-Forwarded-User,X-Forwarded-Groups. Loci reads these headers only from addresses in proxies; such a request needs no key. The proxy must remove them from clients' requests."`
-	Admins   []string `koanf:"admins" doc:"Users who are admins when they sign in this way, and groups of such users as group:NAME."`
+	Secret   string   `koanf:"client_secret" secret:"yes" doc:"Client secret of Loci at sso.issuer. If empty, Loci is a public client, protected by PKCE."`
+	User     string   `koanf:"user" default:"sub" doc:"Claim of the token with the user's name in Loci, which must be the name that front ends use: sub, email or preferred_username. Do not use a claim that people can change: they could sign in as anybody."`
+	Header   []string `koanf:"header" doc:"For a reverse proxy that signs people in: the header with the user's name and, after a comma, the header with the user's groups: X-Forwarded-User,X-Forwarded-Groups. Loci reads these headers only from addresses in proxies; such a request needs no key. The proxy must remove them from clients' requests."`
+	Admins   []string `koanf:"admins" doc:"Users who sign in as admins, and groups of such users as group:NAME."`
 }
 
-// OTLPConfig sets where traces are sent.
+// OTLPConfig sets the receiver of OpenTelemetry traces.
 type OTLPConfig struct {
-	Endpoint string `koanf:"endpoint" secret:"yes" doc:"URL of an OpenTelemetry collector that receives a trace of each chat by OTLP/HTTP, for example http://localhost:4318. If the URL has no path, /v1/traces is added. Traces contain ids, models, tokens and durations, but no text. Empty: none. See docs/guide/metrics.md."`
+	Endpoint string `koanf:"endpoint" secret:"yes" doc:"URL of an OpenTelemetry collector that receives a trace of each chat by OTLP/HTTP, for example http://localhost:4318. If the URL has no path, /v1/traces is added. Traces contain ids, models, tokens and durations, but no text. If empty, Loci sends no traces. See docs/guide/metrics.md."`
 }
 
 // AuditConfig sets the audit log.
 type AuditConfig struct {
-	Keep int `koanf:"keep" default:"365" doc:"Number of days for which entries of the audit log are kept: sign-ins, keys, access of admins to the memory of users, exports, erasures. 0: for ever."`
+	Keep int `koanf:"keep" default:"365" doc:"Number of days for which entries of the audit log are kept: sign-ins, keys, access of admins to the memory of users, exports, erasures. 0 means for ever."`
 }
 
 // BackupConfig sets the schedule of backups.
 type BackupConfig struct {
-	Every     time.Duration `koanf:"every" default:"0s" doc:"Interval of backups of all users' memory to backup.to, for example 24h. 0s: none. Needs SQLite or a vault. Back up PostgreSQL and MongoDB with their own tools. See docs/backup.md."`
-	To        string        `koanf:"to" secret:"yes" doc:"Where scheduled backups go: an existing folder, or s3://KEY:SECRET@host/bucket/prefix, optionally with ?region=NAME or ?tls=false. Without KEY and SECRET: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Each server needs a place of its own."`
-	Keep      int           `koanf:"keep" default:"7" doc:"Number of scheduled backups to keep. None is deleted while the newest cannot be restored."`
-	Recipient string        `koanf:"recipient" doc:"Recipient (age1...) that scheduled backups are encrypted for. Keep its identity outside Loci: it is needed to restore. Empty: not encrypted."`
+	Every     time.Duration `koanf:"every" default:"0s" doc:"Interval of backups of all users' memory to backup.to, for example 24h. 0s means no backups. Needs SQLite or a vault. Back up PostgreSQL and MongoDB with their own tools. See docs/backup.md."`
+	To        string        `koanf:"to" secret:"yes" doc:"Where scheduled backups go: an existing folder, or s3://KEY:SECRET@host/bucket/prefix, optionally with ?region=NAME or ?tls=false. Without KEY and SECRET, Loci uses AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Each server needs its own folder or prefix."`
+	Keep      int           `koanf:"keep" default:"7" doc:"Number of scheduled backups to keep. While the newest backup cannot be restored, no backup is deleted."`
+	Recipient string        `koanf:"recipient" doc:"Public key (age1...) that encrypts scheduled backups. Keep its identity (private key) outside Loci: a restore needs it. If empty, backups are not encrypted."`
 }
 
-// check refuses invalid settings that the tags cannot describe. Every error names the key.
+// check refuses invalid settings that the tags cannot describe. Every error contains the key.
 func (c *Config) check() error {
-	if _, _, err := net.SplitHostPort(c.Addr); !c.namesServer() && (err != nil || strings.Contains(c.Addr, "/")) {
+	if _, _, err := net.SplitHostPort(c.Addr); !c.isServerURL() && (err != nil || strings.Contains(c.Addr, "/")) {
 		return memory.Errorf(memory.Invalid, "addr: %q is not a valid address; one looks like 127.0.0.1:7077", c.Addr)
 	}
 	if _, _, err := c.Networks(); err != nil {
 		return err
 	}
-	for key, reached := range map[string][]string{"hosts": c.Hosts, "proxies": c.Proxies} {
-		if len(reached) > 0 && c.APIKey == "" {
-			return memory.Errorf(memory.Invalid, "%s: needs api_key (LOCI_API_KEY): without a key everybody who reaches the server from elsewhere could read everything", key)
+	for key, values := range map[string][]string{"hosts": c.Hosts, "proxies": c.Proxies} {
+		if len(values) > 0 && c.APIKey == "" {
+			return memory.Errorf(memory.Invalid, "%s: needs api_key (LOCI_API_KEY): without a key, anybody on another machine could read all memory", key)
 		}
 	}
-	if c.Header != "" && (len(c.Proxies) == 0 || strings.Trim(strings.ToLower(c.Header), nameLetters) != "") {
-		return memory.Errorf(memory.Invalid, "users_header: must be the name of a header, and needs proxies (LOCI_PROXIES), because Loci reads the header only from those addresses")
+	if c.UsersHeader != "" && (len(c.Proxies) == 0 || strings.Trim(strings.ToLower(c.UsersHeader), nameLetters) != "") {
+		return memory.Errorf(memory.Invalid, "users_header: must be the name of a header, and needs proxies (LOCI_PROXIES): Loci reads the header only from these addresses")
 	}
 	if err := c.TLS.check(); err != nil {
 		return err
@@ -319,7 +319,7 @@ func (c *Config) check() error {
 			return memory.Errorf(memory.Invalid, "cors.origins: invalid origin %q (example: https://app.example.org)", origin)
 		}
 	}
-	if c.Front != "" && (c.APIKey == "" || c.Front == c.APIKey) {
+	if c.FrontKey != "" && (c.APIKey == "" || c.FrontKey == c.APIKey) {
 		return memory.Errorf(memory.Invalid, "front_key: needs api_key (LOCI_API_KEY), with a different value")
 	}
 	for _, pattern := range c.Forward.Drop {
@@ -333,22 +333,22 @@ func (c *Config) check() error {
 		}
 		u, err := url.Parse(base)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return memory.Errorf(memory.Invalid, "%s: %q is not a valid URL (example: http://localhost:11434/v1)", key, ShownURL(base))
+			return memory.Errorf(memory.Invalid, "%s: %q is not a valid URL (example: http://localhost:11434/v1)", key, RedactURL(base))
 		}
-		if key == "upstream.url" && strings.Trim(u.Path, "/") == "" { // OpenAI-compatible servers have their API under a path
+		if key == "upstream.url" && strings.Trim(u.Path, "/") == "" { // an OpenAI-compatible server has its API under a path
 			u.Path = "/v1"
-			return memory.Errorf(memory.Invalid, "%s: %q has no path; most servers use %s", key, ShownURL(base), ShownURL(u.String()))
+			return memory.Errorf(memory.Invalid, "%s: the URL %q has no path; most servers use %s", key, RedactURL(base), RedactURL(u.String()))
 		}
 	}
 	if err := c.Store.check(); err != nil {
 		return err
 	}
-	if b := c.Backup; b.Every != 0 && (b.Every < time.Minute || b.To == "" || c.Store.Server() || c.Store == "memory" && c.Vault == "") {
-		return memory.Errorf(memory.Invalid, "backup.every: %v needs backup.to (a folder or s3://KEY:SECRET@host/bucket/prefix), 1m or more, and store sqlite or a vault; "+
-			"a database server is backed up by its own tools (pg_dump, mongodump); 0s turns it off", b.Every)
+	if b := c.Backup; b.Every != 0 && (b.Every < time.Minute || b.To == "" || c.Store.IsServer() || c.Store == "memory" && c.Vault == "") {
+		return memory.Errorf(memory.Invalid, "backup.every: %v is not possible; it must be 1m or more, and needs backup.to (a folder or s3://KEY:SECRET@host/bucket/prefix) and store sqlite or a vault; "+
+			"back up a database server with its own tools (pg_dump, mongodump); 0s turns backups off", b.Every)
 	}
-	if c.Store.Server() && c.Vault != "" {
-		return memory.Errorf(memory.Invalid, "vault: it needs store sqlite or memory, because its files are on this machine")
+	if c.Store.IsServer() && c.Vault != "" {
+		return memory.Errorf(memory.Invalid, "vault: needs store sqlite or memory, because the vault's files are on this machine only")
 	}
 	if err := c.checkModels(); err != nil {
 		return err
@@ -412,54 +412,54 @@ func (c *Config) check() error {
 	return nil
 }
 
-func (s SSOConfig) check(keyed, proxied bool) error {
+func (s SSOConfig) check(hasKey, hasProxies bool) error {
 	switch {
-	case s.Issuer != "" && (!keyed || s.ClientID == ""):
+	case s.Issuer != "" && (!hasKey || s.ClientID == ""):
 		return memory.Errorf(memory.Invalid, "sso.issuer: needs sso.client_id, and api_key (LOCI_API_KEY)")
-	case len(s.Header) > 2, len(s.Header) > 0 && !proxied, slices.ContainsFunc(s.Header, func(name string) bool { return name == "" || strings.Trim(strings.ToLower(name), nameLetters) != "" }):
-		return memory.Errorf(memory.Invalid, "sso.header: must be the names of one or two headers, and needs proxies (LOCI_PROXIES), because Loci reads the headers only from those addresses")
+	case len(s.Header) > 2, len(s.Header) > 0 && !hasProxies, slices.ContainsFunc(s.Header, func(name string) bool { return name == "" || strings.Trim(strings.ToLower(name), nameLetters) != "" }):
+		return memory.Errorf(memory.Invalid, "sso.header: must be the names of one or two headers, and needs proxies (LOCI_PROXIES): Loci reads the headers only from these addresses")
 	}
 	return nil
 }
 
-// The bounds of index.budget. A smaller budget would not hold the index of a single user.
+// The bounds of index.budget, in bytes. A smaller budget would be too small for the index of one user.
 const (
 	minBudget Bytes = 1 << 20
 	maxBudget Bytes = 1 << 40
 )
 
-// Names in the data folder. The index can be deleted while Loci is not running.
+// Names in the data folder. The index folder can be deleted while Loci is not running.
 const (
 	DatabaseFile = "loci.db"
 	IndexFolder  = "index"
 )
 
-// DataDir returns the data folder, with a leading ~ expanded.
-func (c *Config) DataDir() (string, error) { return atHome("data", c.Data) }
+// DataDir returns the data folder, and expands a leading ~ to the home folder.
+func (c *Config) DataDir() (string, error) { return expandHome("data", c.Data) }
 
-// VaultDir returns the vault, with a leading ~ expanded, or "" if none is set.
-func (c *Config) VaultDir() (string, error) { return atHome("vault", c.Vault) }
+// VaultDir returns the vault's folder, and expands a leading ~; "" without a vault.
+func (c *Config) VaultDir() (string, error) { return expandHome("vault", c.Vault) }
 
-// From returns the source of a setting's value: default, profile NAME, file, environment, flag or the
-// source passed to [Config.NoteSource].
-func (c *Config) From(key string) string { return cmp.Or(c.from[key], fromDefault) }
+// SourceOf returns the source of a setting's value: default, profile NAME, file, environment, flag or
+// the source passed to [Config.SetSource].
+func (c *Config) SourceOf(key string) string { return cmp.Or(c.sources[key], sourceDefault) }
 
-// Unknown returns the LOCI_ variables of the environment that are not settings.
-func (c *Config) Unknown() []string { return c.unknown }
+// UnknownEnv returns the LOCI_ variables of the environment that are not settings.
+func (c *Config) UnknownEnv() []string { return c.unknownEnv }
 
-// IsSet reports whether a source set a setting.
-func (c *Config) IsSet(key string) bool { return c.From(key) != fromDefault }
+// IsSet reports whether a setting has a value from a source other than the defaults.
+func (c *Config) IsSet(key string) bool { return c.SourceOf(key) != sourceDefault }
 
-// NoteSource sets the source that [Config.From] returns for a setting.
-func (c *Config) NoteSource(key, source string) {
-	c.from = maps.Clone(c.from)
-	if c.from == nil {
-		c.from = map[string]string{}
+// SetSource sets the source that [Config.SourceOf] returns for a setting.
+func (c *Config) SetSource(key, source string) {
+	c.sources = maps.Clone(c.sources)
+	if c.sources == nil {
+		c.sources = map[string]string{}
 	}
-	c.from[key] = source
+	c.sources[key] = source
 }
 
-// validCollection reports whether Chroma accepts names of collections that begin with this prefix.
+// validCollection reports whether Chroma accepts names of collections with this prefix.
 func validCollection(name string) bool {
 	return len(name) >= 3 && len(name) <= 60 && name[0] != '.' && name[0] != '_' && name[0] != '-' &&
 		strings.Trim(strings.ToLower(name), nameLetters) == ""
@@ -467,8 +467,8 @@ func validCollection(name string) bool {
 
 const nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 
-// atHome expands a leading ~ in the value of a setting.
-func atHome(key, path string) (string, error) {
+// expandHome expands a leading ~ in the value of a setting.
+func expandHome(key, path string) (string, error) {
 	rest, ok := strings.CutPrefix(path, "~")
 	if !ok || (rest != "" && rest[0] != '/' && rest[0] != os.PathSeparator) {
 		return path, nil
@@ -480,9 +480,9 @@ func atHome(key, path string) (string, error) {
 	return filepath.Join(home, rest), nil
 }
 
-// Unusable adds advice to an error that says that the data folder has no permission or is not a
-// folder. It returns other errors unchanged.
-func Unusable(dir string, err error) error {
+// ExplainDataError adds advice to an error about missing permissions of the data folder, or about a
+// data folder that is a file. It returns other errors unchanged.
+func ExplainDataError(dir string, err error) error {
 	var at *fs.PathError
 	if !errors.As(err, &at) || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) {
 		return err

@@ -16,15 +16,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// foreign is a setting of another memory system, one that a profile is modelled on. docs/profiles.md
-// has the same table for people.
-type foreign struct {
+// foreignSetting is a setting of another memory system on which a profile is modelled. The table in
+// docs/profiles.md lists the same settings for people.
+type foreignSetting struct {
 	name, profile string
-	key           string // the corresponding setting of Loci; "" if Loci has none
-	value         func(string) (string, error)
+	key           string // the corresponding setting of Loci; empty if Loci has no such setting
+	convert       func(string) (string, error)
 }
 
-var foreignSettings = []foreign{
+var foreignSettings = []foreignSetting{
 	{"memory_extractor", "assistant", "learn.prefer", func(s string) (string, error) { return s + ",smallest", nil }},
 	{"rag_embedding_model", "assistant", "embedder", func(s string) (string, error) { return LocalModel + path.Base(s), nil }},
 	{"rag_similarity_threshold", "assistant", "recall.threshold", nil},
@@ -32,7 +32,7 @@ var foreignSettings = []foreign{
 	{"chroma_dir", "assistant", "", nil},
 
 	{"openai_api_key", "platform", "upstream.key", nil},
-	{"use_llm_intent", "platform", "query.intents", oneOf("keywords", "embedding")},
+	{"use_llm_intent", "platform", "query.intents", boolTo("keywords", "embedding")},
 	{"summary_interval", "platform", "summaries.every", nil},
 	{"top_k", "platform", "recall.top_k", nil},
 
@@ -43,50 +43,50 @@ var foreignSettings = []foreign{
 	{"mmr_lambda", "agent-cli", "", nil},
 	{"recency_weight", "agent-cli", "recall.recency_weight", nil},
 	{"score_threshold", "agent-cli", "recall.threshold", nil},
-	{"enable_summarization", "agent-cli", "summaries.mode", oneOf("off", "on")},
+	{"enable_summarization", "agent-cli", "summaries.mode", boolTo("off", "on")},
 }
 
-const openAI = "https://api.openai.com/v1"
+const openAIURL = "https://api.openai.com/v1"
 
-func oneOf(no, yes string) func(string) (string, error) {
+func boolTo(falseValue, trueValue string) func(string) (string, error) {
 	return func(s string) (string, error) {
 		b, err := strconv.ParseBool(strings.ToLower(s))
 		if b {
-			return yes, err
+			return trueValue, err
 		}
-		return no, err
+		return falseValue, err
 	}
 }
 
-// Imported holds settings that were read from the settings file of another memory system.
-type Imported struct {
+// ImportedSettings holds settings from the settings file of another memory system.
+type ImportedSettings struct {
 	Settings map[string]string `json:"settings"`
-	Passed   []string          `json:"passed,omitempty"` // names in the file without a setting in Loci
+	Skipped  []string          `json:"passed,omitempty"` // names of settings in the file that Loci does not have
 }
 
-// Import reads a settings file of the memory systems that the profiles assistant, platform and
-// agent-cli are modelled on: YAML, JSON or TOML, or lines of NAME=VALUE.
-func Import(file string, data []byte) (Imported, error) {
+// Import reads a settings file (YAML, JSON, TOML or lines of NAME=VALUE) of a memory system on which
+// the profile assistant, platform or agent-cli is modelled.
+func Import(file string, data []byte) (ImportedSettings, error) {
 	values, providers, err := foreignValues(file, data)
 	if err != nil {
-		return Imported{}, err
+		return ImportedSettings{}, err
 	}
-	out := Imported{Settings: map[string]string{}}
+	out := ImportedSettings{Settings: map[string]string{}}
 	votes := map[string]int{}
 	for _, v := range values {
-		i := slices.IndexFunc(foreignSettings, func(f foreign) bool { return f.name == v.name })
+		i := slices.IndexFunc(foreignSettings, func(f foreignSetting) bool { return f.name == v.name })
 		if i < 0 || foreignSettings[i].key == "" {
-			out.Passed = append(out.Passed, v.name)
+			out.Skipped = append(out.Skipped, v.name)
 			continue
 		}
 		f := foreignSettings[i]
-		if f.value != nil {
-			if v.value, err = f.value(v.value); err != nil {
-				return Imported{}, memory.Errorf(memory.Invalid, "%s: %s: neither true nor false", file, v.name)
+		if f.convert != nil {
+			if v.value, err = f.convert(v.value); err != nil {
+				return ImportedSettings{}, memory.Errorf(memory.Invalid, "%s: %s: invalid value; valid: true, false", file, v.name)
 			}
 		}
 		out.Settings[f.key] = v.value
-		if f.name == "rag_embedding_model" { // that system's thresholds are cosines
+		if f.name == "rag_embedding_model" { // the thresholds of this system are cosines
 			out.Settings["recall.score"] = "cosine"
 		}
 		votes[f.profile]++
@@ -95,7 +95,7 @@ func Import(file string, data []byte) (Imported, error) {
 		votes["assistant"]++
 		base, err := url.Parse(p.url)
 		if err != nil {
-			return Imported{}, memory.Errorf(memory.Invalid, "%s: the URL of %s cannot be read", file, p.Name)
+			return ImportedSettings{}, memory.Errorf(memory.Invalid, "%s: invalid URL of %s", file, p.Name)
 		}
 		if p.key != "" {
 			base.User = url.User(p.key)
@@ -107,29 +107,29 @@ func Import(file string, data []byte) (Imported, error) {
 		out.Settings["learn.providers"] = entry
 	}
 	if len(out.Settings) == 0 {
-		return Imported{}, memory.Errorf(memory.Invalid, "%s: the file has no setting that docs/profiles.md lists", file)
+		return ImportedSettings{}, memory.Errorf(memory.Invalid, "%s: the file has no supported setting; docs/profiles.md lists the supported names", file)
 	}
 	for _, profile := range Profiles() {
 		if best := out.Settings["profile"]; votes[profile] > votes[best] {
 			out.Settings["profile"] = profile
 		}
 	}
-	if key := out.Settings["upstream.key"]; key != "" { // OPENAI_API_KEY is for chats and embeddings of the same server
-		maps.Copy(out.Settings, map[string]string{"upstream.url": openAI, "embed.url": openAI, "embed.key": key})
+	if key := out.Settings["upstream.key"]; key != "" { // the server of OPENAI_API_KEY answers chats and embeds
+		maps.Copy(out.Settings, map[string]string{"upstream.url": openAIURL, "embed.url": openAIURL, "embed.key": key})
 	}
 	flags := maps.Clone(out.Settings)
-	flags["upstream.url"] = "http://localhost/v1" // a remote embedder needs a server, which these files do not name
+	flags["upstream.url"] = "http://localhost/v1" // Load requires a server for a remote embedder, but these files name no server
 	_, err = Load(Sources{Flags: flags})
 	return out, err
 }
 
-// YAML returns the settings as a file for --config.
-func (s Imported) YAML() ([]byte, error) { return yaml.Marshal(nest(s.Settings)) }
+// YAML returns the settings as the text of a file for --config.
+func (s ImportedSettings) YAML() ([]byte, error) { return yaml.Marshal(nestKeys(s.Settings)) }
 
 type foreignValue struct{ name, value string }
 
-// foreignValues returns the values of a file, by the last part of each name, and the providers that
-// the file lists.
+// foreignValues returns the values in a file, each with the last part of its name, and the listed
+// providers.
 func foreignValues(file string, data []byte) (values []foreignValue, providers []Provider, err error) {
 	if ext := path.Ext(file); ext != ".yaml" && ext != ".yml" && ext != ".json" {
 		return foreignLines(data), nil, nil
@@ -142,7 +142,7 @@ func foreignValues(file string, data []byte) (values []foreignValue, providers [
 	var read func(tree yaml.MapSlice)
 	read = func(tree yaml.MapSlice) {
 		for _, item := range tree {
-			name := foreignName(fmt.Sprint(item.Key))
+			name := normalizeName(fmt.Sprint(item.Key))
 			switch inner, nested := item.Value.(yaml.MapSlice); {
 			case nested && name == "providers":
 				providers = append(providers, foreignProviders(inner)...)
@@ -157,14 +157,14 @@ func foreignValues(file string, data []byte) (values []foreignValue, providers [
 	return values, providers, nil
 }
 
-// foreignProviders reads a server for each name, with its URL and key.
+// foreignProviders reads providers: a map of names to a URL and a key.
 func foreignProviders(tree yaml.MapSlice) []Provider {
 	var out []Provider
 	for _, item := range tree {
 		p := Provider{Name: fmt.Sprint(item.Key)}
 		inner, _ := item.Value.(yaml.MapSlice)
 		for _, field := range inner {
-			switch foreignName(fmt.Sprint(field.Key)) {
+			switch normalizeName(fmt.Sprint(field.Key)) {
 			case "url", "base_url", "api_base":
 				p.url = fmt.Sprint(field.Value)
 			case "key", "api_key":
@@ -178,7 +178,7 @@ func foreignProviders(tree yaml.MapSlice) []Provider {
 	return out
 }
 
-// foreignLines reads lines of NAME=VALUE, as of a .env file, a TOML file or a shell script.
+// foreignLines reads lines of NAME=VALUE, as in a .env file, a TOML file or a shell script.
 func foreignLines(data []byte) []foreignValue {
 	var out []foreignValue
 	lines := bufio.NewScanner(bytes.NewReader(data))
@@ -192,9 +192,9 @@ func foreignLines(data []byte) []foreignValue {
 		} else {
 			value, _, _ = strings.Cut(value, " #")
 		}
-		out = append(out, foreignValue{foreignName(name[strings.LastIndexByte(name, '.')+1:]), strings.TrimSpace(value)})
+		out = append(out, foreignValue{normalizeName(name[strings.LastIndexByte(name, '.')+1:]), strings.TrimSpace(value)})
 	}
 	return out
 }
 
-func foreignName(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }
+func normalizeName(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }

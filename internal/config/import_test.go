@@ -43,8 +43,8 @@ func TestSettingsOfOtherDesignsAreImported(t *testing.T) {
 		},
 	} {
 		got, err := Import(c.file, []byte(c.text))
-		if err != nil || !maps.Equal(got.Settings, c.want) || !slices.Equal(got.Passed, c.passed) {
-			t.Errorf("%s: %v, passed %v, %v; want %v and %v", c.file, got.Settings, got.Passed, err, c.want, c.passed)
+		if err != nil || !maps.Equal(got.Settings, c.want) || !slices.Equal(got.Skipped, c.passed) {
+			t.Errorf("%s: %v, passed %v, %v; want %v and %v", c.file, got.Settings, got.Skipped, err, c.want, c.passed)
 			continue
 		}
 		out, err := got.YAML()

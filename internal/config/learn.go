@@ -7,15 +7,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The values of learn.model that name no model: the smallest model of the upstream, the model of the
-// chat, and only the rules.
+// The values of learn.model that name no model: LearnAuto means the smallest model of the upstream,
+// LearnChat the model of the chat, LearnNone only the rules.
 const (
 	LearnAuto = "auto"
 	LearnChat = "chat"
 	LearnNone = "none"
 )
 
-// Provider is one entry of learn.providers.
+// Provider is an entry of learn.providers.
 type Provider struct{ Name, url, key string }
 
 // ProviderList parses learn.providers. The error is [memory.Invalid] if an entry is malformed.
@@ -24,7 +24,7 @@ func (c LearnConfig) ProviderList() ([]Provider, error) {
 	for _, entry := range c.Providers {
 		name, base, _ := strings.Cut(entry, "=")
 		u, err := url.Parse(base)
-		if name == "" || strings.Contains(name, "/") || err != nil || u.Host == "" { // do not show the URL, which may contain a key
+		if name == "" || strings.Contains(name, "/") || err != nil || u.Host == "" { // the error omits the URL, which may contain a key
 			return nil, memory.Errorf(memory.Invalid, "learn.providers: invalid provider %q (example: google=https://KEY@example.com/v1)", name)
 		}
 		key := u.User.Username()
@@ -34,15 +34,15 @@ func (c LearnConfig) ProviderList() ([]Provider, error) {
 	return out, nil
 }
 
-// At returns c with the provider as the server of the learning model. A nil provider changes nothing.
-func (p *Provider) At(c Config) Config {
+// ApplyTo returns c with the provider as the server of the learning model. A nil provider changes nothing.
+func (p *Provider) ApplyTo(c Config) Config {
 	if p != nil {
 		c.Learn.URL, c.Learn.Key = p.url, p.key
 	}
 	return c
 }
 
-// UsesClientKeys reports whether requests to the learning model use the key of the client.
+// UsesClientKeys reports whether requests to the learning model use the client's key.
 func (c Config) UsesClientKeys() bool {
 	return c.Learn.ClientKeys && c.Upstream.Key == "" && c.Learn.URL == "" && c.Learn.Key == ""
 }

@@ -16,13 +16,13 @@ const (
 )
 
 // Values of the setting embedder that name no model. AutoEmbedder means the best available embedder,
-// which is chosen when models are opened ([Config.WithEmbedder]).
+// which is chosen when models are opened (see [Config.WithEmbedder]).
 const (
 	AutoEmbedder = "auto"
 	Lexical      = "lexical"
 )
 
-// modelsFolder is the folder of models in the data folder.
+// modelsFolder is the name of the folder of models in the data folder.
 const modelsFolder = "models"
 
 // ModelsFolder returns the folder of local models.
@@ -71,13 +71,13 @@ func (c *Config) checkModels() error {
 	return nil
 }
 
-// remoteDeadline is the default of recall.deadline with a remote model or a database server. Their
-// answer alone may take as long as a complete recall with local parts.
+// remoteDeadline is the default of recall.deadline with a remote model or a database server, which
+// alone may take as long as a complete local recall.
 const remoteDeadline = 400 * time.Millisecond
 
-// RecallDeadline is how long a chat waits for memory.
+// RecallDeadline returns the maximum time that a chat waits for memory.
 func (c *Config) RecallDeadline() time.Duration {
-	remote := strings.HasPrefix(c.Embedder, RemoteModel) || strings.HasPrefix(c.Reranker, RemoteModel) || c.Store.Server() || c.Chroma.URL != ""
+	remote := strings.HasPrefix(c.Embedder, RemoteModel) || strings.HasPrefix(c.Reranker, RemoteModel) || c.Store.IsServer() || c.Chroma.URL != ""
 	if remote && !c.IsSet("recall.deadline") {
 		return remoteDeadline
 	}

@@ -7,46 +7,46 @@ import (
 )
 
 const (
-	mostNearest = 5 // maximum number of settings that are suggested for an unknown name
-	mostEdits   = 2 // maximum edit distance of a suggestion
+	maxSuggestions = 5 // maximum number of suggested settings for an unknown name
+	maxEdits       = 2 // maximum edit distance of a suggestion
 )
 
-// calledElsewhere maps names of settings in other programs to Loci's names.
-var calledElsewhere = map[string]string{"port": "addr", "listen": "addr", "bind": "addr", "address": "addr", "host": "addr", "folder": "data", "db": "store", "database": "store"}
+// otherNames maps names of settings in other programs to Loci's names.
+var otherNames = map[string]string{"port": "addr", "listen": "addr", "bind": "addr", "address": "addr", "host": "addr", "folder": "data", "db": "store", "database": "store"}
 
-// nearest suggests keys for an unknown name: keys that differ in few letters or, if there are none,
-// keys that contain the name or are its beginning.
-func nearest(name string) (near []string) {
-	if len(name) <= mostEdits {
+// suggestKeys suggests keys for an unknown name: keys that differ in at most maxEdits letters,
+// otherwise keys that contain the name or are the beginning of the name.
+func suggestKeys(name string) (suggestions []string) {
+	if len(name) <= maxEdits {
 		return nil
 	}
-	name = cmp.Or(calledElsewhere[name], name)
+	name = cmp.Or(otherNames[name], name)
 	var parts []string
 	for _, s := range settings() {
 		switch {
-		case edits(name, s.Key) <= mostEdits:
-			near = append(near, s.Key)
+		case editDistance(name, s.Key) <= maxEdits:
+			suggestions = append(suggestions, s.Key)
 		case strings.Contains("."+s.Key+".", "."+name+"."), strings.HasPrefix(name, s.Key+"."):
 			parts = append(parts, s.Key)
 		}
 	}
-	if len(near) == 0 {
-		near = parts
+	if len(suggestions) == 0 {
+		suggestions = parts
 	}
-	return near[:min(len(near), mostNearest)]
+	return suggestions[:min(len(suggestions), maxSuggestions)]
 }
 
-// nearMiss reports whether a variable's name differs by one letter from a setting's variable, or is
-// its beginning.
-func nearMiss(env string) bool {
+// isTypo reports whether a variable's name differs by one letter from a setting's variable, or is the
+// beginning of a setting's variable.
+func isTypo(env string) bool {
 	return slices.ContainsFunc(settings(), func(s Setting) bool {
-		return strings.HasPrefix(s.Env, env+"_") || edits(env, s.Env) == 1
+		return strings.HasPrefix(s.Env, env+"_") || editDistance(env, s.Env) == 1
 	})
 }
 
-// edits returns the edit distance of a and b: the number of inserted, deleted, replaced or swapped
-// letters.
-func edits(a, b string) int {
+// editDistance returns the edit distance of a and b: the number of inserted, deleted, replaced or
+// swapped letters.
+func editDistance(a, b string) int {
 	from, to := []rune(a), []rune(b)
 	rows := make([][]int, len(from)+1)
 	for i := range rows {
@@ -58,14 +58,14 @@ func edits(a, b string) int {
 	}
 	for i, x := range from {
 		for j, y := range to {
-			other := rows[i][j]
+			substituted := rows[i][j]
 			if x != y {
-				other++
+				substituted++
 			}
 			if i > 0 && j > 0 && x == to[j-1] && y == from[i-1] {
-				other = min(other, rows[i-1][j-1]+1)
+				substituted = min(substituted, rows[i-1][j-1]+1)
 			}
-			rows[i+1][j+1] = min(rows[i][j+1]+1, rows[i+1][j]+1, other)
+			rows[i+1][j+1] = min(rows[i][j+1]+1, rows[i+1][j]+1, substituted)
 		}
 	}
 	return rows[len(from)][len(to)]

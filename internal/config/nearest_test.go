@@ -20,12 +20,12 @@ func TestTheNearestSettingsAreNamed(t *testing.T) {
 		"log":          "log.level",
 		"budget":       "recall.budget",
 	} {
-		if got := nearest(typed); len(got) > mostNearest || !slices.Contains(got, want) {
+		if got := suggestKeys(typed); len(got) > maxSuggestions || !slices.Contains(got, want) {
 			t.Errorf("%s: %q, want %s among a few", typed, got, want)
 		}
 	}
 	for _, typed := range []string{"zzz", "", "...", "x.y.z", "ключ"} {
-		if got := nearest(typed); len(got) > 0 {
+		if got := suggestKeys(typed); len(got) > 0 {
 			t.Errorf("%s: %q, want none", typed, got)
 		}
 	}
@@ -60,8 +60,8 @@ func TestOnlyNearMissesOfSettingsStopTheStart(t *testing.T) {
 	}
 	for _, pair := range others {
 		name, _, _ := strings.Cut(pair, "=")
-		if c, err := Load(Sources{Env: []string{pair}}); err != nil || !slices.Equal(c.Unknown(), []string{name}) {
-			t.Errorf("%s: unknown %q, %v; want it named", pair, c.Unknown(), err)
+		if c, err := Load(Sources{Env: []string{pair}}); err != nil || !slices.Equal(c.UnknownEnv(), []string{name}) {
+			t.Errorf("%s: unknown %q, %v; want it named", pair, c.UnknownEnv(), err)
 		}
 	}
 	for _, pair := range []string{"LOCI_HOST=10.0.0.1", "LOCI_UPSTREAM_ULR=x", "LOCI_RECALL_TOPK=5", "LOCI_UPSTREAM=x", "LOCI_APIKEY=x", "LOCI_EMBEDER=lexical"} {
@@ -69,8 +69,8 @@ func TestOnlyNearMissesOfSettingsStopTheStart(t *testing.T) {
 			t.Errorf("%s: %v, want the setting that is meant", pair, err)
 		}
 	}
-	if c, err := Load(Sources{Env: []string{"LOCI_ADDR=127.0.0.1:1", "HOME=/x"}}); err != nil || len(c.Unknown()) > 0 || c.Addr != "127.0.0.1:1" {
-		t.Errorf("settings and other programs' variables: unknown %q, %v", c.Unknown(), err)
+	if c, err := Load(Sources{Env: []string{"LOCI_ADDR=127.0.0.1:1", "HOME=/x"}}); err != nil || len(c.UnknownEnv()) > 0 || c.Addr != "127.0.0.1:1" {
+		t.Errorf("settings and other programs' variables: unknown %q, %v", c.UnknownEnv(), err)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range c.Shown() {
+	for _, s := range c.ListSettings() {
 		if strings.Contains(s.Value, "marzipan") {
 			t.Errorf("%s shows %s", s.Key, s.Value)
 		}

@@ -12,16 +12,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// profileFiles has one settings file for each profile. docs/profiles.md explains where the numbers
-// come from.
+// profileFiles has a settings file for each profile. docs/profiles.md explains the origin of the
+// numbers.
 //
 //go:embed profiles/*.yaml
 var profileFiles embed.FS
 
-// defaultProfile is the profile without settings.
+// defaultProfile is the name of the profile without settings.
 const defaultProfile = "default"
 
-// Profiles returns the names of all profiles, the default one first.
+// Profiles returns the names of all profiles, the default profile first.
 func Profiles() []string {
 	files, err := fs.Glob(profileFiles, "profiles/*.yaml")
 	if err != nil {
@@ -34,11 +34,11 @@ func Profiles() []string {
 	return names
 }
 
-// fromProfile returns the settings and the preset of a profile. For an unknown name the error is
-// [memory.Invalid] and lists the profiles.
-func fromProfile(name string) (map[string]any, Preset, error) {
+// loadProfile returns the settings and the preset of a profile. For an unknown name it returns
+// [memory.Invalid] with the names of the profiles.
+func loadProfile(name string) (map[string]any, Preset, error) {
 	if name == defaultProfile {
-		return nil, plainPreset(), nil
+		return nil, defaultPreset(), nil
 	}
 	if !slices.Contains(Profiles(), name) {
 		return nil, Preset{}, memory.Errorf(memory.Invalid, "profile: unknown profile %s; valid: %s", name, strings.Join(Profiles(), ", "))
@@ -48,20 +48,19 @@ func fromProfile(name string) (map[string]any, Preset, error) {
 	if err != nil {
 		return nil, Preset{}, fmt.Errorf("read the profile: %w", err)
 	}
-	settings, preset, err := readProfile(data)
+	settings, preset, err := parseProfile(data)
 	if err != nil {
 		return nil, Preset{}, fmt.Errorf("%s: %w", file, err)
 	}
 	for _, key := range keysOf(settings) {
-		if err := known(file, key); err != nil {
+		if err := checkKey(file, key); err != nil {
 			return nil, Preset{}, err
 		}
 	}
 	return settings, preset, nil
 }
 
-// profileNamed returns the profile that the last of these sources names; later sources override
-// earlier ones.
+// profileNamed returns the value of the setting profile; later sources override earlier sources.
 func profileNamed(sources []map[string]any) (string, error) {
 	name := defaultProfile
 	for _, values := range sources {
@@ -76,101 +75,100 @@ func profileNamed(sources []map[string]any) (string, error) {
 	return name, nil
 }
 
-// profileSource returns the source of a value that a profile set.
+// profileSource returns the name of a profile as a source of values.
 func profileSource(name string) string { return "profile " + name }
 
-// ProfileSets returns the settings whose values come from the profile, for example "recall.top_k=5",
-// in the order of the settings page. A missing model of the profile appears as the model that
-// replaces it.
-func (c *Config) ProfileSets() []string {
-	if c.Profile == defaultProfile { // this profile has no settings
+// ProfileValues returns the settings with values from the profile, for example "recall.top_k=5", in
+// the order of the settings page. A missing model of the profile appears as its replacement.
+func (c *Config) ProfileValues() []string {
+	if c.Profile == defaultProfile { // has no settings
 		return nil
 	}
 	var out []string
-	for _, s := range c.Shown() {
+	for _, s := range c.ListSettings() {
 		if s.From == profileSource(c.Profile) {
-			out = append(out, s.Key+"="+strings.ReplaceAll(s.Value, ", ", ",")) // one word, as after --set
+			out = append(out, s.Key+"="+strings.ReplaceAll(s.Value, ", ", ",")) // the format of --set
 		}
 	}
 	return out
 }
 
-// ProfileLacks lists the missing models that the profile names, with their replacements.
-func (c *Config) ProfileLacks() []string { return c.lacks }
+// MissingModels lists the missing models of the profile, each with its replacement.
+func (c *Config) MissingModels() []string { return c.missingModels }
 
-// settle replaces models that only the profile names and that are missing: a local model without a
-// folder, or a remote model without embed.url. The replacement of an embedder is chosen when models
-// are opened, as for auto.
-func (c *Config) settle(profile map[string]any) error {
-	c.named, _ = profile["embedder"].(string)
-	if c.from["embedder"] == profileSource(c.Profile) {
-		missing, err := c.missing(c.Embedder)
+// replaceMissing replaces missing models of the profile: a local model without a folder, or a remote
+// model without embed.url. The replacement of an embedder is chosen when models are opened, as for
+// AutoEmbedder.
+func (c *Config) replaceMissing(profile map[string]any) error {
+	c.profileEmbedder, _ = profile["embedder"].(string)
+	if c.sources["embedder"] == profileSource(c.Profile) {
+		missing, err := c.missingAdvice(c.Embedder)
 		if err != nil {
 			return err
 		}
 		if missing != "" {
-			c.lack, c.Embedder = missing, AutoEmbedder
+			c.embedderAdvice, c.Embedder = missing, AutoEmbedder
 		}
 	}
-	if c.from["reranker"] == profileSource(c.Profile) {
-		missing, err := c.missing(c.Reranker)
+	if c.sources["reranker"] == profileSource(c.Profile) {
+		missing, err := c.missingAdvice(c.Reranker)
 		if err != nil {
 			return err
 		}
 		if missing != "" {
-			c.lacks = append(c.lacks, fmt.Sprintf("reranker %s (%s): using none", c.Reranker, missing))
+			c.missingModels = append(c.missingModels, fmt.Sprintf("reranker %s (%s): using none", c.Reranker, missing))
 			c.Reranker = "none"
 		}
 	}
-	if c.from["vault"] == profileSource(c.Profile) {
-		// The profile's vault is in the data folder, which only the store sqlite uses.
+	if c.sources["vault"] == profileSource(c.Profile) {
+		// A profile's vault is a path in the data folder, which only the store sqlite uses.
 		if c.Vault = filepath.Join(c.Data, c.Vault); c.Store != "sqlite" {
 			c.Vault = ""
 		}
 	}
 	if c.Embedder != AutoEmbedder || c.Recall.Score == scoreReranker {
-		c.fitScore()
+		c.resetScoreSettings()
 	}
 	return nil
 }
 
-// Wanted returns the embedder that the profile names if it is missing, otherwise "".
-func (c *Config) Wanted() string {
-	if c.lack == "" {
+// MissingEmbedder returns the embedder of the profile if it is missing, otherwise "".
+func (c *Config) MissingEmbedder() string {
+	if c.embedderAdvice == "" {
 		return ""
 	}
-	return c.named
+	return c.profileEmbedder
 }
 
-// WithEmbedder returns the settings with the embedder that was chosen for [AutoEmbedder].
+// WithEmbedder returns the settings with name, the embedder chosen for [AutoEmbedder].
 func (c Config) WithEmbedder(name string) Config {
-	c.Embedder, c.lacks = name, slices.Clone(c.lacks)
-	if c.lack != "" && name != c.named {
-		c.lacks = append(c.lacks, fmt.Sprintf("embedder %s (%s): using %s", c.named, c.lack, name))
+	c.Embedder, c.missingModels = name, slices.Clone(c.missingModels)
+	if c.embedderAdvice != "" && name != c.profileEmbedder {
+		c.missingModels = append(c.missingModels, fmt.Sprintf("embedder %s (%s): using %s", c.profileEmbedder, c.embedderAdvice, name))
 	}
-	c.fitScore()
+	c.resetScoreSettings()
 	return c
 }
 
-// fitScore resets settings of the profile that only work with the profile's own models.
-func (c *Config) fitScore() {
-	if c.from["recall.score"] == profileSource(c.Profile) && c.Recall.Score != scoreFitted && !c.scores() {
-		if c.from["recall.threshold"] != profileSource(c.Profile) {
+// resetScoreSettings resets settings of the profile that only work with the profile's models.
+func (c *Config) resetScoreSettings() {
+	if c.sources["recall.score"] == profileSource(c.Profile) && c.Recall.Score != scoreFitted && !c.hasScoreModel() {
+		if c.sources["recall.threshold"] != profileSource(c.Profile) {
 			needs := "the profile's embedder"
 			if c.Recall.Score == scoreReranker {
 				needs = "a reranker"
 			}
-			c.lacks = append(c.lacks, fmt.Sprintf("recall.score %s (needs %s): using fitted, and recall.threshold %g is on the scale of fitted", c.Recall.Score, needs, c.Recall.Threshold))
+			c.missingModels = append(c.missingModels, fmt.Sprintf("recall.score %s (needs %s): using fitted, and recall.threshold %g applies to the scale of fitted", c.Recall.Score, needs, c.Recall.Threshold))
 		} else {
 			c.Recall.Threshold = -1 // the profile's threshold is on the scale of another score
 		}
 		c.Recall.Score = scoreFitted
 	}
-	if !c.scores() {
-		c.Preset.EmbedAs = "question" // other models than the profile's expect questions
+	if !c.hasScoreModel() {
+		c.Preset.EmbedAs = "question" // other models expect questions
 	}
-	// The words that Expand adds to a question move its vector towards facts about the user. For
-	// the lexical embedder they are only words that no memory contains.
+	// The words that Expand adds to a question move its vector towards facts about the user.
+	// Without vectors, the added words only fail to match.
 	if c.Embedder == Lexical {
 		c.Preset.Expand = false
 	}
@@ -182,26 +180,26 @@ const (
 	scoreReranker = "reranker"
 )
 
-// scores reports whether the model for the profile's recall.score is available: any reranker, or
-// the embedder that the profile names, wherever it runs.
-func (c *Config) scores() bool {
+// hasScoreModel reports whether the model for the profile's recall.score is available: any reranker,
+// or the embedder of the profile, local or remote.
+func (c *Config) hasScoreModel() bool {
 	if c.Recall.Score == scoreReranker {
 		return c.Reranker != "none"
 	}
-	return c.OwnEmbedder()
+	return c.UsesProfileEmbedder()
 }
 
-// OwnEmbedder reports whether the profile names the embedder in use.
-func (c *Config) OwnEmbedder() bool {
+// UsesProfileEmbedder reports whether the embedder in use is the embedder of the profile.
+func (c *Config) UsesProfileEmbedder() bool {
 	name := func(model string) string {
 		_, model, _ = strings.Cut(model, ":")
 		return strings.ToLower(model[strings.LastIndex(model, "/")+1:])
 	}
-	return name(c.Embedder) == name(c.named)
+	return name(c.Embedder) == name(c.profileEmbedder)
 }
 
-// missing returns how to get a missing model, or "" if the model is available.
-func (c *Config) missing(model string) (string, error) {
+// missingAdvice returns advice on how to get a missing model, or "" if the model is available.
+func (c *Config) missingAdvice(model string) (string, error) {
 	if name, ok := strings.CutPrefix(model, LocalModel); ok {
 		dir, err := c.ModelsFolder()
 		if err != nil {
@@ -213,7 +211,7 @@ func (c *Config) missing(model string) (string, error) {
 		return "", nil
 	}
 	if strings.HasPrefix(model, RemoteModel) && c.Embed.URL == "" {
-		return "set embed.url to its server", nil
+		return "set embed.url to the URL of its server", nil
 	}
 	return "", nil
 }

@@ -67,10 +67,10 @@ func profileTables(t *testing.T) string {
 		loaded[name] = profileWithModels(t, name)
 	}
 	cell := func(value string) string { return " | " + cmp.Or(value, "–") }
-	for i, s := range loaded[defaultProfile].Shown() {
+	for i, s := range loaded[defaultProfile].ListSettings() {
 		row, sets := "| `"+s.Key+"`", false
 		for _, name := range names {
-			value := loaded[name].Shown()[i]
+			value := loaded[name].ListSettings()[i]
 			own := value.From == profileSource(name)
 			if sets = sets || own; !own && name != defaultProfile {
 				value.Value = ""
@@ -168,10 +168,10 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		if c.Preset != presets[name] {
 			t.Errorf("%s decides %+v, want %+v", name, c.Preset, presets[name])
 		}
-		if lacks := c.ProfileLacks(); len(lacks) > 0 {
+		if lacks := c.MissingModels(); len(lacks) > 0 {
 			t.Errorf("%s lacks %v although everything is there", name, lacks)
 		}
-		for _, s := range c.Shown() {
+		for _, s := range c.ListSettings() {
 			if row, ok := rows[s.Key]; ok && s.Value != row[i] {
 				t.Errorf("%s sets %s to %q, want %q", name, s.Key, s.Value, row[i])
 			} else if !ok && s.From == profileSource(name) {
@@ -191,7 +191,7 @@ func TestAProfileStandsUnderTheFileAndOverTheDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := map[string]string{}
-	for _, s := range c.Shown() {
+	for _, s := range c.ListSettings() {
 		from[s.Key] = s.Value + " from " + s.From
 	}
 	for key, want := range map[string]string{
@@ -202,18 +202,18 @@ func TestAProfileStandsUnderTheFileAndOverTheDefaults(t *testing.T) {
 			t.Errorf("%s is %s, want %s", key, from[key], want)
 		}
 	}
-	if sets := strings.Join(c.ProfileSets(), " "); !strings.Contains(sets, "users=multi") || strings.Contains(sets, "top_k") {
+	if sets := strings.Join(c.ProfileValues(), " "); !strings.Contains(sets, "users=multi") || strings.Contains(sets, "top_k") {
 		t.Errorf("the profile says that it sets %s", sets)
 	}
 	want := []string{
-		"embedder remote:mistral-embed (set embed.url to its server): using lexical",
-		"recall.score cosine (needs the profile's embedder): using fitted, and recall.threshold 0.3 is on the scale of fitted",
+		"embedder remote:mistral-embed (set embed.url to the URL of its server): using lexical",
+		"recall.score cosine (needs the profile's embedder): using fitted, and recall.threshold 0.3 applies to the scale of fitted",
 	}
-	if wanted := c.Wanted(); wanted != "remote:mistral-embed" {
+	if wanted := c.MissingEmbedder(); wanted != "remote:mistral-embed" {
 		t.Errorf("the profile's embedder that is not at hand is %q", wanted)
 	}
 	c = c.WithEmbedder(Lexical)
-	if lacks := c.ProfileLacks(); !slices.Equal(lacks, want) {
+	if lacks := c.MissingModels(); !slices.Equal(lacks, want) {
 		t.Errorf("the profile says that it lacks %q, want %q", lacks, want)
 	}
 }
@@ -230,8 +230,8 @@ func TestAnUnknownProfileStopsTheStart(t *testing.T) {
 // A model that a person names has to be there; one that only the profile names not.
 func TestAModelThatIsAskedForByNameIsNotReplaced(t *testing.T) {
 	c, err := Load(Sources{Flags: map[string]string{"profile": "assistant", "embedder": "local:bge-small-en-v1.5", "data": t.TempDir()}})
-	if err != nil || c.Embedder != "local:bge-small-en-v1.5" || len(c.ProfileLacks()) != 0 {
-		t.Errorf("embedder %s, lacks %v, %v", c.Embedder, c.ProfileLacks(), err)
+	if err != nil || c.Embedder != "local:bge-small-en-v1.5" || len(c.MissingModels()) != 0 {
+		t.Errorf("embedder %s, lacks %v, %v", c.Embedder, c.MissingModels(), err)
 	}
 }
 

@@ -5,28 +5,28 @@ import (
 	"slices"
 )
 
-// live are the settings that a running server can change.
-var live = []string{
+// reloadable lists the settings that a running server can change.
+var reloadable = []string{
 	"log.level", "limits.requests", "limits.tokens", "limits.concurrent", "hosts", "trusted", "proxies", "cors.origins", "audit.keep",
 	"tls.cert", "tls.key",
 }
 
 // Reload returns the settings with the changes of next that a running server can apply. It also
-// returns the keys of the applied changes, and of those that need a restart.
-func (c *Config) Reload(next Config) (out Config, taken, atStart []string) {
+// returns the keys of the applied changes, and the keys of changes that need a restart.
+func (c *Config) Reload(next Config) (out Config, applied, needRestart []string) {
 	out = *c
-	is, will := map[string]reflect.Value{}, map[string]reflect.Value{}
-	valuesOf(reflect.ValueOf(&out).Elem(), "", is)
-	valuesOf(reflect.ValueOf(next), "", will)
+	current, wanted := map[string]reflect.Value{}, map[string]reflect.Value{}
+	collectValues(reflect.ValueOf(&out).Elem(), "", current)
+	collectValues(reflect.ValueOf(next), "", wanted)
 	for _, s := range settings() {
 		switch {
-		case reflect.DeepEqual(is[s.Key].Interface(), will[s.Key].Interface()):
-		case slices.Contains(live, s.Key):
-			is[s.Key].Set(will[s.Key])
-			taken = append(taken, s.Key)
+		case reflect.DeepEqual(current[s.Key].Interface(), wanted[s.Key].Interface()):
+		case slices.Contains(reloadable, s.Key):
+			current[s.Key].Set(wanted[s.Key])
+			applied = append(applied, s.Key)
 		default:
-			atStart = append(atStart, s.Key)
+			needRestart = append(needRestart, s.Key)
 		}
 	}
-	return out, taken, atStart
+	return out, applied, needRestart
 }

@@ -12,7 +12,7 @@ import (
 
 // Open opens the store on a database server. If it returns an error, the store must not be used.
 func (a StoreAddress) Open(ctx context.Context, o sqlstore.Options) (memory.Store, error) {
-	if a.Mongo() {
+	if a.IsMongo() {
 		return mongostore.Open(ctx, string(a), mongostore.Options{Now: o.Now, Log: o.Log, TraceBytes: o.TraceBytes})
 	}
 	return sqlstore.OpenPostgres(ctx, string(a), o)

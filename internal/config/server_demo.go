@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Open refuses: a build with the tag demo has no client of a database server.
+// Open always fails: a build with the tag demo has no client of a database server.
 func (a StoreAddress) Open(context.Context, sqlstore.Options) (memory.Store, error) {
-	return nil, memory.Errorf(memory.Invalid, "this build is for loci demo alone; build without -tags demo")
+	return nil, memory.Errorf(memory.Invalid, "this build supports only loci demo; for a database server, build without -tags demo")
 }

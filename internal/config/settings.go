@@ -16,25 +16,25 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Sources are the sources of settings, strongest first.
+// Sources are the sources of settings, in order of precedence.
 type Sources struct {
-	Flags map[string]string // by key, for example "recall.top_k"; only flags on the command line
-	Env   []string          // as os.Environ returns it
-	File  string            // a YAML file; "" for none
+	Flags map[string]string // values by key, such as "recall.top_k", of flags on the command line
+	Env   []string          // NAME=VALUE, as from os.Environ
+	File  string            // path of a YAML file; empty means no file
 }
 
-// Load reads the settings. An unknown key or an invalid value is [memory.Invalid]; the error names
-// the key and the valid values.
+// Load reads the settings. For an unknown key or an invalid value it returns [memory.Invalid] with the
+// key and the valid values.
 func Load(s Sources) (Config, error) {
-	file, err := fromFile(s.File)
+	file, err := readFile(s.File)
 	if err != nil {
 		return Config{}, err
 	}
-	env, unknown, err := fromEnv(s.Env)
+	env, unknown, err := readEnv(s.Env)
 	if err != nil {
 		return Config{}, err
 	}
-	flags, err := fromFlags(s.Flags)
+	flags, err := readFlags(s.Flags)
 	if err != nil {
 		return Config{}, err
 	}
@@ -42,7 +42,7 @@ func Load(s Sources) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	profile, preset, err := fromProfile(name)
+	profile, preset, err := loadProfile(name)
 	if err != nil {
 		return Config{}, err
 	}
@@ -52,12 +52,12 @@ func Load(s Sources) (Config, error) {
 		name   string
 		values map[string]any
 	}{
-		{fromDefault, defaults()}, {profileSource(name), profile}, {"file", file}, {"environment", env}, {"flag", flags},
+		{sourceDefault, defaults()}, {profileSource(name), profile}, {"file", file}, {"environment", env}, {"flag", flags},
 	} {
 		for _, key := range keysOf(source.values) {
 			from[key] = source.name
 		}
-		if err := k.Load(layer(source.values), nil); err != nil {
+		if err := k.Load(mapProvider(source.values), nil); err != nil {
 			return Config{}, fmt.Errorf("read settings: %w", err)
 		}
 	}
@@ -66,23 +66,23 @@ func Load(s Sources) (Config, error) {
 			return Config{}, err
 		}
 	}
-	c := Config{Preset: preset, from: from, unknown: unknown}
+	c := Config{Preset: preset, sources: from, unknownEnv: unknown}
 	if err := decode(k.Raw(), &c); err != nil {
 		return Config{}, memory.Errorf(memory.Invalid, "read settings: %w", err)
 	}
-	if err := c.settle(profile); err != nil {
+	if err := c.replaceMissing(profile); err != nil {
 		return Config{}, err
 	}
 	return c, c.check()
 }
 
-func decode(from, into any) error {
+func decode(input, result any) error {
 	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(
 			mapstructure.StringToTimeDurationHookFunc(),
 			mapstructure.TextUnmarshallerHookFunc(),
-			func(from, to reflect.Type, value any) (any, error) { // allow a space after a comma in a list
-				if text, ok := value.(string); ok && to == reflect.SliceOf(from) {
+			func(input, to reflect.Type, value any) (any, error) { // allows a space after a comma in a list
+				if text, ok := value.(string); ok && to == reflect.SliceOf(input) {
 					value = strings.ReplaceAll(text, ", ", ",")
 				}
 				return value, nil
@@ -91,34 +91,34 @@ func decode(from, into any) error {
 		),
 		WeaklyTypedInput: true,
 		TagName:          "koanf",
-		Result:           into,
+		Result:           result,
 	})
 	if err != nil {
 		return err
 	}
-	return d.Decode(from)
+	return d.Decode(input)
 }
 
-// fromDefault is the source of a value that nobody set.
-const fromDefault = "default"
+// sourceDefault is the source of a default value.
+const sourceDefault = "default"
 
-// keysOf returns the keys in a source, with dots.
+// keysOf returns the keys in a source, such as "recall.top_k".
 func keysOf(values map[string]any) []string {
 	k := koanf.New(".")
-	_ = k.Load(layer(values), nil) // a map cannot fail
+	_ = k.Load(mapProvider(values), nil) // loading a map cannot fail
 	return k.Keys()
 }
 
-// layer is a nested map as a source for koanf.
-type layer map[string]any
+// mapProvider is a nested map as a koanf.Provider.
+type mapProvider map[string]any
 
-func (v layer) Read() (map[string]any, error) { return v, nil }
-func (v layer) ReadBytes() ([]byte, error)    { return nil, errors.ErrUnsupported }
+func (v mapProvider) Read() (map[string]any, error) { return v, nil }
+func (v mapProvider) ReadBytes() ([]byte, error)    { return nil, errors.ErrUnsupported }
 
-// Setting describes a setting, as on the reference page.
+// Setting describes a setting on the reference page.
 type Setting struct {
 	Key, Env, Default, Doc string
-	Valid                  []string // of a closed choice
+	Valid                  []string // valid values; nil if not a closed choice
 	Secret                 bool
 
 	kind reflect.Type
@@ -142,7 +142,7 @@ func settingsOf(t reflect.Type, prefix string) []Setting {
 		}
 		s := Setting{
 			Key:     key,
-			Env:     envOf(key),
+			Env:     envName(key),
 			Default: f.Tag.Get("default"),
 			Doc:     f.Tag.Get("doc"),
 			Secret:  f.Tag.Get("secret") != "",
@@ -156,8 +156,8 @@ func settingsOf(t reflect.Type, prefix string) []Setting {
 	return out
 }
 
-// envOf returns the environment variable of a setting.
-func envOf(key string) string { return "LOCI_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")) }
+// envName returns the environment variable of a setting.
+func envName(key string) string { return "LOCI_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")) }
 
 func (s Setting) check(value any) error {
 	if value == nil {
@@ -171,7 +171,7 @@ func (s Setting) check(value any) error {
 		return memory.Errorf(memory.Invalid, "%s: %v is not a valid number of bytes (example: 512MiB)", s.Key, value)
 	}
 	if err != nil {
-		return memory.Errorf(memory.Invalid, "%s: %v cannot be read as %s", s.Key, value, s.kind)
+		return memory.Errorf(memory.Invalid, "%s: invalid value %v; it must be of type %s", s.Key, value, s.kind)
 	}
 	return nil
 }
@@ -183,22 +183,22 @@ func defaults() map[string]any {
 			flat[s.Key] = s.Default
 		}
 	}
-	return nest(flat)
+	return nestKeys(flat)
 }
 
-func fromFlags(flags map[string]string) (map[string]any, error) {
+func readFlags(flags map[string]string) (map[string]any, error) {
 	for key := range flags {
-		if err := known("flag", key); err != nil {
+		if err := checkKey("flag", key); err != nil {
 			return nil, err
 		}
 	}
-	return nest(flags), nil
+	return nestKeys(flags), nil
 }
 
-// fromEnv returns the settings in the environment. A secret can also be in a file: its variable with
-// the suffix _FILE has the path. unknown lists LOCI_ variables that are not settings; Kubernetes, for
-// example, sets such variables. A misspelt setting is [memory.Invalid].
-func fromEnv(environ []string) (values map[string]any, unknown []string, err error) {
+// readEnv returns the settings in the environment. A secret can also be in a file: the secret's variable
+// with the suffix _FILE contains the path. unknown lists LOCI_ variables that are not settings, such as
+// variables set by Kubernetes. For a misspelt setting it returns [memory.Invalid].
+func readEnv(environ []string) (values map[string]any, unknown []string, err error) {
 	byEnv, secretFiles, files := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, s := range settings() {
 		byEnv[s.Env] = s.Key
@@ -210,7 +210,7 @@ func fromEnv(environ []string) (values map[string]any, unknown []string, err err
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		key, ok := byEnv[name]
-		ofFile, isFile := secretFiles[name]
+		secretKey, isFile := secretFiles[name]
 		switch {
 		case ok:
 			flat[key] = value
@@ -219,24 +219,24 @@ func fromEnv(environ []string) (values map[string]any, unknown []string, err err
 			if err != nil {
 				return nil, nil, memory.Errorf(memory.Invalid, "%s: %w", name, err)
 			}
-			files[ofFile] = strings.TrimSpace(string(text))
+			files[secretKey] = strings.TrimSpace(string(text))
 		case !strings.HasPrefix(name, "LOCI_"):
-		case nearMiss(name):
-			return nil, nil, noSetting("environment", name, strings.ToLower(strings.TrimPrefix(name, "LOCI_")), envOf)
+		case isTypo(name):
+			return nil, nil, unknownSetting("environment", name, strings.ToLower(strings.TrimPrefix(name, "LOCI_")), envName)
 		default:
 			unknown = append(unknown, name)
 		}
 	}
 	for key, value := range files {
 		if _, both := flat[key]; both {
-			return nil, nil, memory.Errorf(memory.Invalid, "%s and %s_FILE are both set; set only one of them", envOf(key), envOf(key))
+			return nil, nil, memory.Errorf(memory.Invalid, "%s and %s_FILE are both set; set only one of them", envName(key), envName(key))
 		}
 		flat[key] = value
 	}
-	return nest(flat), unknown, nil
+	return nestKeys(flat), unknown, nil
 }
 
-func fromFile(path string) (map[string]any, error) {
+func readFile(path string) (map[string]any, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -250,55 +250,55 @@ func fromFile(path string) (map[string]any, error) {
 		return nil, memory.Errorf(memory.Invalid, "%s: %s", path, line)
 	}
 	k := koanf.New(".")
-	if err := k.Load(layer(tree), nil); err != nil {
+	if err := k.Load(mapProvider(tree), nil); err != nil {
 		return nil, memory.Errorf(memory.Invalid, "%s: %w", path, err)
 	}
 	for _, key := range k.Keys() {
-		if err := known(path, key); err != nil {
+		if err := checkKey(path, key); err != nil {
 			return nil, err
 		}
 	}
 	return tree, nil
 }
 
-func known(where, key string) error {
+func checkKey(source, key string) error {
 	if slices.ContainsFunc(settings(), func(s Setting) bool { return s.Key == key }) {
 		return nil
 	}
-	return noSetting(where, key, key, func(key string) string { return key })
+	return unknownSetting(source, key, key, func(key string) string { return key })
 }
 
-// noSetting returns the error for an unknown setting, with suggestions. called converts a key to the
-// notation of the source.
-func noSetting(where, name, key string, called func(key string) string) error {
-	meant := nearest(key)
-	for i, k := range meant {
-		meant[i] = called(k)
+// unknownSetting returns the error for an unknown setting, with suggestions. The function format
+// converts a key to the notation of the source.
+func unknownSetting(source, name, key string, format func(key string) string) error {
+	suggestions := suggestKeys(key)
+	for i, k := range suggestions {
+		suggestions[i] = format(k)
 	}
-	does := ""
-	if len(meant) > 0 {
-		does = "did you mean " + strings.Join(meant, ", or ") + "? "
+	hint := ""
+	if len(suggestions) > 0 {
+		hint = "did you mean " + strings.Join(suggestions, ", or ") + "? "
 	}
-	return memory.Errorf(memory.Invalid, "%s: %s is not a valid setting; %sloci settings lists all settings", where, name, does)
+	return memory.Errorf(memory.Invalid, "%s: %s is not a valid setting; %sloci settings lists all settings", source, name, hint)
 }
 
-// nest converts keys with dots to nested maps.
-func nest(flat map[string]string) map[string]any {
+// nestKeys converts keys with dots to nested maps.
+func nestKeys(flat map[string]string) map[string]any {
 	k := koanf.New(".")
 	for key, value := range flat {
-		_ = k.Set(key, value) // fails only if koanf merges strictly
+		_ = k.Set(key, value) // fails only with koanf's strict merge
 	}
 	return k.Raw()
 }
 
-// Complete fills the zero fields of a Config that a program made with their defaults. A Config from
+// WithDefaults fills zero fields of a Config that a program created with the defaults. A Config from
 // [Load] is already complete.
-func (c Config) Complete() (Config, error) {
-	if c.from != nil {
+func (c Config) WithDefaults() (Config, error) {
+	if c.sources != nil {
 		return c, nil
 	}
 	values := map[string]reflect.Value{}
-	valuesOf(reflect.ValueOf(c), "", values)
+	collectValues(reflect.ValueOf(c), "", values)
 	set := map[string]string{}
 	for key, value := range values {
 		switch v := value.Interface().(type) {
@@ -306,7 +306,7 @@ func (c Config) Complete() (Config, error) {
 			if len(v) > 0 {
 				set[key] = strings.Join(v, ",")
 			}
-		case StoreAddress: // its String method would leave out the password
+		case StoreAddress: // its String method would omit the password
 			if v != "" {
 				set[key] = string(v)
 			}
@@ -318,7 +318,7 @@ func (c Config) Complete() (Config, error) {
 	}
 	out, err := Load(Sources{Flags: set})
 	for key := range set {
-		out.NoteSource(key, "program")
+		out.SetSource(key, "program")
 	}
 	return out, err
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/loci-memory/loci/client"
 )
 
-// Shown returns all settings with their values and sources, in the order of Config's fields. The value
-// of a secret is shown as "set".
-func (c Config) Shown() []client.Setting {
+// ListSettings returns all settings with their values and sources, in the order of Config's fields. The
+// value of a secret appears as "set".
+func (c Config) ListSettings() []client.Setting {
 	values := map[string]reflect.Value{}
-	valuesOf(reflect.ValueOf(c), "", values)
+	collectValues(reflect.ValueOf(c), "", values)
 	var out []client.Setting
 	for _, s := range settings() {
 		value := values[s.Key]
@@ -25,7 +25,7 @@ func (c Config) Shown() []client.Setting {
 				list = slices.Clone(list)
 				for i, entry := range list {
 					name, base, _ := strings.Cut(entry, "=")
-					list[i] = name + "=" + ShownURL(base)
+					list[i] = name + "=" + RedactURL(base)
 				}
 			}
 			shown = strings.Join(list, ", ")
@@ -34,34 +34,34 @@ func (c Config) Shown() []client.Setting {
 		case s.Secret && shown != "":
 			shown = "set"
 		case s.Key == "upstream.url", s.Key == "learn.url", s.Key == "models_url":
-			shown = ShownURL(shown)
+			shown = RedactURL(shown)
 		}
 		doc := s.Doc
 		if len(s.Valid) > 0 {
 			doc += " Valid: " + strings.Join(s.Valid, ", ") + "."
 		}
-		out = append(out, client.Setting{Key: s.Key, Env: s.Env, Value: shown, From: c.From(s.Key), Doc: doc})
+		out = append(out, client.Setting{Key: s.Key, Env: s.Env, Value: shown, From: c.SourceOf(s.Key), Doc: doc})
 	}
 	return out
 }
 
-func valuesOf(v reflect.Value, prefix string, into map[string]reflect.Value) {
+func collectValues(v reflect.Value, prefix string, values map[string]reflect.Value) {
 	for f, field := range v.Fields() {
 		switch key := f.Tag.Get("koanf"); {
 		case key == "":
 		case f.Type.Kind() == reflect.Struct:
-			valuesOf(field, prefix+key+".", into)
+			collectValues(field, prefix+key+".", values)
 		default:
-			into[prefix+key] = field
+			values[prefix+key] = field
 		}
 	}
 }
 
-// Portable returns the settings that somebody set, as a settings file, without secrets and without
-// settings that depend on the machine.
-func (c Config) Portable() ([]byte, error) {
+// PortableYAML returns the settings of file, environment and flags as a settings file, without secrets
+// and without settings that depend on the machine.
+func (c Config) PortableYAML() ([]byte, error) {
 	flat := map[string]string{}
-	for _, s := range c.Shown() {
+	for _, s := range c.ListSettings() {
 		switch s.From {
 		case "file", "environment", "flag":
 			flat[s.Key] = s.Value
@@ -76,8 +76,8 @@ func (c Config) Portable() ([]byte, error) {
 		}
 	}
 	if len(flat) == 0 {
-		return []byte("# Nothing was set.\n"), nil
+		return []byte("# File, environment and flags set no settings.\n"), nil
 	}
-	text, err := yaml.Marshal(nest(flat))
+	text, err := yaml.Marshal(nestKeys(flat))
 	return append([]byte("# Settings at the time of the backup, without secrets.\n"), text...), err
 }

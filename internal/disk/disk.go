@@ -1,4 +1,4 @@
-// Package disk adds durable writes to [os], and measures disk use.
+// Package disk writes files durably, and measures disk usage and free space.
 package disk
 
 import (
@@ -9,40 +9,40 @@ import (
 	"runtime"
 )
 
-// halfSuffix is the suffix of a file that Replace has not finished.
-const halfSuffix = ".tmp"
+// tempSuffix is the suffix of temporary files.
+const tempSuffix = ".tmp"
 
-// Replace writes data to a file with mode 0600. The file always has its old or its new content, and
-// is durable when Replace returns nil. A crash leaves a temporary file, which the next Replace
-// overwrites; so only one writer at a time is allowed.
-func Replace(path string, data []byte) error {
-	half := path + halfSuffix
-	f, err := os.OpenFile(half, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+// ReplaceFile writes data to a file with mode 0600. The file always has its old or its new content, and
+// is durable when ReplaceFile returns nil. After a crash a temporary file remains, which the next call
+// overwrites. Only one writer at a time is allowed.
+func ReplaceFile(path string, data []byte) error {
+	tempPath := path + tempSuffix
+	f, err := os.OpenFile(tempPath, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	return replace(path, f, data)
+	return writeAndRename(path, f, data)
 }
 
-// ReplaceAmongOthers is Replace for concurrent writers in several processes: the last one wins. A
-// crash leaves a temporary file.
-func ReplaceAmongOthers(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+halfSuffix)
+// ReplaceFileShared is ReplaceFile for concurrent writers, of which the last wins. After a crash a
+// temporary file remains.
+func ReplaceFileShared(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+tempSuffix)
 	if err != nil {
 		return err
 	}
-	return replace(path, f, data)
+	return writeAndRename(path, f, data)
 }
 
-// replace writes data to f and renames it to path.
-func replace(path string, f *os.File, data []byte) error {
-	half := f.Name()
+// writeAndRename writes data to the file f, and renames the file to path.
+func writeAndRename(path string, f *os.File, data []byte) error {
+	tempPath := f.Name()
 	_, err := f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(half, path)
+		err = os.Rename(tempPath, path)
 	}
 	if err != nil {
-		_ = os.Remove(half) // the first error is the cause
+		_ = os.Remove(tempPath) // err is more important than an error of Remove
 		return err
 	}
 	return SyncFolder(filepath.Dir(path))
@@ -51,7 +51,7 @@ func replace(path string, f *os.File, data []byte) error {
 // SyncFolder makes creations, renames and removals in a folder durable.
 func SyncFolder(path string) error {
 	if runtime.GOOS == "windows" {
-		return nil // Windows does not need this
+		return nil // Windows cannot sync folders
 	}
 	d, err := os.Open(path)
 	if err != nil {
@@ -60,8 +60,8 @@ func SyncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Use returns the total size of the files under a folder.
-func Use(dir string) (bytes int64, err error) {
+// Usage returns the total size of the files under a folder.
+func Usage(dir string) (bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

@@ -16,11 +16,11 @@ func TestReplaceWritesWhole(t *testing.T) {
 		{"", ""},
 	} {
 		if step.half != "" {
-			if err := os.WriteFile(path+halfSuffix, []byte(step.half), 0o600); err != nil {
+			if err := os.WriteFile(path+tempSuffix, []byte(step.half), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := Replace(path, []byte(step.whole)); err != nil {
+		if err := ReplaceFile(path, []byte(step.whole)); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != step.whole {
@@ -40,11 +40,11 @@ func TestReplaceThatFailsLeavesWhatThereWas(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(taken, "within"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := Replace(taken, []byte("two")); err == nil {
+	if err := ReplaceFile(taken, []byte("two")); err == nil {
 		t.Error("a file took the place of a folder")
 	}
 	onlyThere(t, dir, "taken")
-	if err := Replace(filepath.Join(dir, "gone", "notes.json"), nil); !os.IsNotExist(err) {
+	if err := ReplaceFile(filepath.Join(dir, "gone", "notes.json"), nil); !os.IsNotExist(err) {
 		t.Errorf("in a folder that is not there: %v", err)
 	}
 }
@@ -59,10 +59,10 @@ func TestUseCountsWhatFilesHold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := Use(dir); n != 543 || err != nil {
+	if n, err := Usage(dir); n != 543 || err != nil {
 		t.Errorf("%d bytes, %v; want 543", n, err)
 	}
-	if _, err := Use(filepath.Join(dir, "gone")); !os.IsNotExist(err) {
+	if _, err := Usage(filepath.Join(dir, "gone")); !os.IsNotExist(err) {
 		t.Errorf("of a folder that is not there: %v", err)
 	}
 }

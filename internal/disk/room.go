@@ -5,16 +5,16 @@ import (
 	"os"
 )
 
-// probed is the number of bytes that Probe writes: more than a file system stores inline, so that
-// it allocates a block.
-const probed = 4 << 10
+// probeSize is the number of bytes that ProbeWrite writes. File systems store so many bytes in a block,
+// not in the inode, so the write fails on a full disk.
+const probeSize = 4 << 10
 
-// Probe checks that a new file can be written durably in a folder. It removes the file.
-func Probe(dir string) error {
-	f, err := os.CreateTemp(dir, ".probe-*"+halfSuffix)
+// ProbeWrite writes, syncs and removes a file in a folder, and returns an error if this fails.
+func ProbeWrite(dir string) error {
+	f, err := os.CreateTemp(dir, ".probe-*"+tempSuffix)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(make([]byte, probed))
+	_, err = f.Write(make([]byte, probeSize))
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
 }

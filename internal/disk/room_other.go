@@ -4,5 +4,5 @@ package disk
 
 import "errors"
 
-// Room returns [errors.ErrUnsupported]: this system is not supported.
-func Room(string) (int64, error) { return 0, errors.ErrUnsupported }
+// FreeBytes returns [errors.ErrUnsupported] on this operating system.
+func FreeBytes(string) (int64, error) { return 0, errors.ErrUnsupported }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Room returns the number of free bytes available to a folder.
-func Room(dir string) (int64, error) {
+// FreeBytes returns the free space in bytes of a folder's file system.
+func FreeBytes(dir string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}

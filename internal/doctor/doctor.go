@@ -1,5 +1,5 @@
-// Package doctor finds problems of an open memory: in its folders, vault, database, index and models, and in
-// the configuration, as revealed by requests.
+// Package doctor finds problems of an open memory: in its folders, vault, database, index and models, and
+// mistakes in the configuration that requests reveal.
 package doctor
 
 import (
@@ -33,134 +33,134 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Doctor examines a memory. Its fields must not change during an examination.
+// Doctor examines a memory. The fields must not change during an examination.
 type Doctor struct {
-	Config   config.Config
-	Engine   *engine.Engine
-	Index    *index.Index
-	Chroma   *chroma.Index    // nil: none
-	Vault    *vaultsync.Vault // nil: none
-	Database *sqlstore.Store  // nil: no SQL database
-	Backups  *backup.Maker
-	Schedule *backup.Schedule // nil: none
-	Learner  *models.Learner
-	Embeds   models.Choice
-	Log      *slog.Logger
+	Config         config.Config
+	Engine         *engine.Engine
+	Index          *index.Index
+	Chroma         *chroma.Index    // nil without Chroma
+	Vault          *vaultsync.Vault // nil without a vault
+	Database       *sqlstore.Store  // nil if the store is not an SQL database
+	Backups        *backup.Maker
+	Schedule       *backup.Schedule // nil without a schedule
+	Learner        *models.Learner
+	EmbedderChoice models.Choice
+	Log            *slog.Logger
 
 	warnings warnings
 }
 
-// Examine checks the folders, the vault, the database, the index and the models. With confirm, it also forgets
-// the memories whose vault files disappeared together.
+// Examine checks the folders, the vault, the database, the index and the models. If confirm is set, it also
+// forgets the memories of vault files that disappeared together.
 func (d *Doctor) Examine(ctx context.Context, confirm bool) (client.Checkup, error) {
-	c := checkup{Checkup: client.Checkup{Checked: []string{}, Findings: []client.Finding{}}}
-	if err := d.doctorVault(ctx, &c, confirm); err != nil {
+	c := report{Checkup: client.Checkup{Checked: []string{}, Findings: []client.Finding{}}}
+	if err := d.checkVault(ctx, &c, confirm); err != nil {
 		return client.Checkup{}, err
 	}
-	d.doctorFolders(&c)
-	d.doctorDatabase(ctx, &c)
-	d.doctorIndex(ctx, &c)
-	d.doctorChroma(ctx, &c)
-	d.doctorModels(&c)
-	d.doctorServers(ctx, &c)
+	d.checkFolders(&c)
+	d.checkDatabase(ctx, &c)
+	d.checkIndex(ctx, &c)
+	d.checkChroma(ctx, &c)
+	d.checkModels(&c)
+	d.checkServers(ctx, &c)
 	if looked, _ := d.Schedule.Report(); looked != "" {
-		c.looked("%s", looked)
+		c.addChecked("%s", looked)
 	}
-	c.Findings = append(c.Findings, d.seen()...)
-	c.Findings = append(c.Findings, d.missing(c.looked)...)
+	c.Findings = append(c.Findings, d.knownProblems()...)
+	c.Findings = append(c.Findings, d.skippedModels(c.addChecked)...)
 	return c.Checkup, ctx.Err()
 }
 
-type checkup struct{ client.Checkup }
+type report struct{ client.Checkup }
 
-func (c *checkup) looked(format string, args ...any) {
+func (c *report) addChecked(format string, args ...any) {
 	c.Checked = append(c.Checked, fmt.Sprintf(format, args...))
 }
 
-func (c *checkup) found(part, path, what, do string) {
-	c.Findings = append(c.Findings, client.Finding{Part: part, Path: path, What: what, Do: do})
+func (c *report) addFinding(part, path, problem, solution string) {
+	c.Findings = append(c.Findings, client.Finding{Part: part, Path: path, Problem: problem, Fix: solution})
 }
 
-func (d *Doctor) doctorVault(ctx context.Context, c *checkup, confirm bool) error {
+func (d *Doctor) checkVault(ctx context.Context, c *report, confirm bool) error {
 	if d.Vault == nil {
 		if confirm {
-			return memory.Errorf(memory.Invalid, "cannot confirm deletions: there is no vault")
+			return memory.Errorf(memory.Invalid, "cannot confirm deletions without a vault")
 		}
 		return nil
 	}
-	r, refused, err := d.Vault.Examine(ctx, confirm)
+	r, refused, err := d.Vault.ScanWithReasons(ctx, confirm)
 	if err != nil {
 		return err
 	}
-	c.looked("vault %s: %s", d.Vault.Store.Dir(), many(r.Files, "file"))
+	c.addChecked("vault %s: %s", d.Vault.Store.Dir(), countOf(r.FileCount, "file"))
 	if at := d.Vault.Store.RebuiltAt(); !at.IsZero() {
-		c.looked("the vault's history begins on %s, when memory was rebuilt from the files", at.Format(time.DateOnly))
+		c.addChecked("the vault's history begins on %s, when memory was rebuilt from the files", at.Format(time.DateOnly))
 	}
 	for _, p := range r.Problems {
-		c.found("vault", p.Path, p.Why, cmp.Or(p.Do, "fix it or remove it from the vault; Loci leaves it unchanged"))
+		c.addFinding("vault", p.Path, p.Reason, cmp.Or(p.Advice, "correct the file or remove it from the vault; Loci does not change it"))
 	}
 	for _, path := range r.Conflicts {
 		what := "text by a person that Loci did not import"
 		if why := refused[path]; why != "" {
 			what += ": " + why
 		}
-		c.found("vault", path, what, "copy the parts that you need into the memory's own file, then delete it")
+		c.addFinding("vault", path, what, "copy the parts that you need into the memory's own file, then delete this file")
 	}
-	for _, e := range r.Edits { // Examine applied or refused the others
-		_, err := d.Vault.Change(ctx, e)
-		do := "Loci reads it again when the file changes and at each start"
+	for _, e := range r.Edits { // Vault.Examine applied or refused the other edits
+		_, err := d.Vault.ApplyEdit(ctx, e)
+		do := "correct the file; Loci reads it again after a change and at each start"
 		switch {
 		case err == nil: // the edit succeeds now; the next check applies it
 			continue
 		case errors.Is(err, memory.Gone):
-			do = "to reopen the erased user, with this file: loci users open " + e.Owner.Name() + "; otherwise delete it"
+			do = "to reopen the erased user with this file: loci users open " + e.Owner.Name() + "; otherwise delete the file"
 		}
-		c.found("vault", e.Path, "its edit is not applied: "+err.Error(), do)
+		c.addFinding("vault", e.Path, "the edit of this file is not applied: "+err.Error(), do)
 	}
-	if c.Held = len(r.Held); c.Held > 0 {
+	if c.HeldDeletions = len(r.Unconfirmed); c.HeldDeletions > 0 {
 		are := " are"
-		if c.Held == 1 {
+		if c.HeldDeletions == 1 {
 			are = " is"
 		}
-		c.found("vault", "", many(c.Held, "file")+are+" deleted at the same time, such as "+r.Held[0].Path,
-			"restore them; or, if you deleted them on purpose, forget their memories:  loci doctor --confirm")
+		c.addFinding("vault", "", countOf(c.HeldDeletions, "file")+are+" deleted at the same time, such as "+r.Unconfirmed[0].Path,
+			"restore the files; or, if you deleted them on purpose, forget their memories: loci doctor --confirm")
 	}
 	if err := d.Vault.Store.Ping(ctx); err != nil {
-		c.found("vault", "", err.Error(), "")
+		c.addFinding("vault", "", err.Error(), "")
 	}
-	if err := d.Vault.Store.Settle(ctx); err != nil {
-		c.found("vault", "", "files cannot be written: "+err.Error(), "make sure that Loci may write there, and that there is free space")
+	if err := d.Vault.Store.Flush(ctx); err != nil {
+		c.addFinding("vault", "", "files cannot be written: "+err.Error(), "make sure that Loci may write to the folder, and that the disk has free space")
 	}
 	return nil
 }
 
-func (d *Doctor) doctorDatabase(ctx context.Context, c *checkup) {
+func (d *Doctor) checkDatabase(ctx context.Context, c *report) {
 	if d.Database != nil {
 		faults, err := d.Database.Check(ctx)
 		for _, fault := range faults {
-			c.found("database", config.DatabaseFile, fault, "stop Loci and restore a backup: loci restore FILE --replace")
+			c.addFinding("database", config.DatabaseFile, fault, "stop Loci and restore a backup: loci restore FILE --replace")
 		}
 		if err != nil {
-			c.found("database", config.DatabaseFile, err.Error(), "")
+			c.addFinding("database", config.DatabaseFile, err.Error(), "")
 		}
 	}
 	totals, err := d.Engine.Store.Totals(ctx)
 	if err != nil {
-		c.found("database", config.DatabaseFile, err.Error(), "")
+		c.addFinding("database", config.DatabaseFile, err.Error(), "")
 		return
 	}
 	unfinished, parked, err := d.countJobs(ctx)
 	if err != nil {
-		c.found("database", config.DatabaseFile, err.Error(), "")
+		c.addFinding("database", config.DatabaseFile, err.Error(), "")
 		return
 	}
-	c.looked("database: %s, %s, %s waiting or running", many(totals.Facts, "fact"), many(totals.Turns, "turn"), many(unfinished, "job"))
+	c.addChecked("database: %s, %s, %s waiting or running", countOf(totals.Facts, "fact"), countOf(totals.Turns, "turn"), countOf(unfinished, "job"))
 	for _, owner := range slices.Sorted(maps.Keys(parked)) {
-		c.found("database", "", many(parked[owner], "job")+" of "+owner.Called()+" failed too often", "to list them: loci jobs --user "+owner.Name())
+		c.addFinding("database", "", countOf(parked[owner], "job")+" of "+owner.DisplayName()+" failed too often", "to list the jobs: loci jobs --user "+owner.Name())
 	}
 }
 
-// countJobs counts the jobs of all users that wait or run, and the parked ones by user.
+// countJobs counts the queued and running jobs of all users, and the parked jobs by user.
 func (d *Doctor) countJobs(ctx context.Context) (unfinished int, parked map[memory.Owner]int, err error) {
 	owners, err := d.Engine.Store.Owners(ctx)
 	if err != nil {
@@ -183,17 +183,17 @@ func (d *Doctor) countJobs(ctx context.Context) (unfinished int, parked map[memo
 	return unfinished, parked, nil
 }
 
-// Checking a database of more than smallDatabase bytes takes seconds. The check starts after checkAfter, so
-// that it does not delay the first requests.
+// Checking a database of more than smallDatabase bytes takes seconds. It starts after checkAfter, in order
+// not to delay the first requests.
 const (
 	smallDatabase = 32 << 20
 	checkAfter    = 2 * time.Second
 )
 
-// CheckInBackground checks the database once, because queries do not notice missing index rows. If it finds a
-// fault, the server logs it, reports that it is not ready, and writes nothing.
+// CheckInBackground checks the database once, because queries do not detect missing index rows. If it finds
+// a fault, the server logs the fault, reports that it is not ready, and writes nothing.
 func (d *Doctor) CheckInBackground(ctx context.Context) error {
-	if d.Database == nil || d.Config.Store.Server() {
+	if d.Database == nil || d.Config.Store.IsServer() {
 		return nil
 	}
 	if d.Database.Size() > smallDatabase {
@@ -210,25 +210,25 @@ func (d *Doctor) CheckInBackground(ctx context.Context) error {
 	case err != nil:
 		d.Log.Error("cannot check the database", "err", err)
 	default:
-		d.Log.Info("the database was checked", "faults", len(faults), "took", time.Since(began).Round(time.Millisecond))
+		d.Log.Info("checked the database", "faults", len(faults), "took", time.Since(began).Round(time.Millisecond))
 	}
 	return nil
 }
 
-// many returns a count with its noun.
-func many(n int, thing string) string {
+// countOf returns a number with its noun; noun is the singular.
+func countOf(n int, noun string) string {
 	if n == 1 {
-		return "1 " + thing
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// leastRoom is the minimum free space of a disk, in bytes. The database's checkpoints, its log and traces need
-// some tens of MiB, so an operator has some days to react.
-const leastRoom = 256 << 20
+// minFreeSpace is the minimum free space of a disk, in bytes. The database's checkpoints and log and the
+// traces need some tens of MiB, so an operator has some days to react.
+const minFreeSpace = 256 << 20
 
-// doctorFolders checks that the data folder is writable, and the free space of its disk and the vault's.
-func (d *Doctor) doctorFolders(c *checkup) {
+// checkFolders checks that the data folder is writable, and that its disk and the vault's disk have free space.
+func (d *Doctor) checkFolders(c *report) {
 	dir, err := d.Config.DataDir()
 	if err == nil {
 		_, err = os.Stat(dir)
@@ -236,45 +236,45 @@ func (d *Doctor) doctorFolders(c *checkup) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && d.Config.Store != "sqlite": // this store does not need the folder
 	case err != nil:
-		c.found("data folder", dir, err.Error(), "")
+		c.addFinding("data folder", dir, err.Error(), "")
 	default:
-		if err := disk.Probe(dir); err != nil {
-			c.found("data folder", dir, "it is not writable: "+err.Error(), "make sure that Loci may write there, and that there is free space")
+		if err := disk.ProbeWrite(dir); err != nil {
+			c.addFinding("data folder", dir, "the folder is not writable: "+err.Error(), "make sure that Loci may write to the folder, and that the disk has free space")
 		}
-		c.room("data folder", dir, disk.Room)
+		c.checkFreeSpace("data folder", dir, disk.FreeBytes)
 	}
-	if _, err := d.Backups.Notes.Read(); err != nil {
-		c.found("data folder", backup.NotesFile, err.Error(), "move it to another folder; receipts of erasures will no longer name the backups that it lists")
+	if _, err := d.Backups.List.Read(); err != nil {
+		c.addFinding("data folder", backup.BackupListFile, err.Error(), "move the file to another folder; receipts of erasures then omit the backups in the file")
 	}
 	if d.Vault != nil {
-		c.room("vault", d.Vault.Store.Dir(), disk.Room)
+		c.checkFreeSpace("vault", d.Vault.Store.Dir(), disk.FreeBytes)
 	}
 }
 
-// room checks the free space of the disk with dir.
-func (c *checkup) room(part, dir string, of func(string) (int64, error)) {
-	left, err := of(dir)
+// checkFreeSpace checks the free space of the disk with dir; freeSpace returns it in bytes.
+func (c *report) checkFreeSpace(part, dir string, freeSpace func(string) (int64, error)) {
+	free, err := freeSpace(dir)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 	case err != nil:
-		c.found(part, dir, err.Error(), "")
-	case left < leastRoom:
-		c.found(part, dir, fmt.Sprintf("its disk has %d MiB of free space", left>>20), "free some space: without it, Loci cannot store memories")
+		c.addFinding(part, dir, err.Error(), "")
+	case free < minFreeSpace:
+		c.addFinding(part, dir, fmt.Sprintf("its disk has %d MiB of free space", free>>20), "free some space: on a full disk Loci cannot store memories")
 	default:
-		c.looked("%s %s: its disk has %d MiB of free space", part, dir, left>>20)
+		c.addChecked("%s %s: its disk has %d MiB of free space", part, dir, free>>20)
 	}
 }
 
-// doctorIndex searches the index, and checks its folder.
-func (d *Doctor) doctorIndex(ctx context.Context, c *checkup) {
+// checkIndex searches the index, and checks its folder.
+func (d *Doctor) checkIndex(ctx context.Context, c *report) {
 	_, err := d.Engine.Searcher.Search(ctx, memory.Search{
-		Scopes: []memory.Scope{{Owner: memory.User(memory.DefaultNamespace, httpx.DefaultUser)}}, Text: "memory", ByWords: true, Kinds: []memory.Kind{memory.KindFact}, Now: d.Engine.Now(), Limit: 1,
+		Scopes: []memory.Scope{{Owner: memory.User(memory.DefaultNamespace, httpx.DefaultUser)}}, Text: "memory", WordsOnly: true, Kinds: []memory.Kind{memory.KindFact}, Now: d.Engine.Now(), Limit: 1,
 	})
 	if err != nil {
-		c.found("index", "", "a search fails: "+err.Error(), "stop Loci and delete the folder index in the data folder; Loci rebuilds it")
+		c.addFinding("index", "", "a search fails: "+err.Error(), "stop Loci and delete the folder index in the data folder; Loci rebuilds it")
 		return
 	}
-	c.looked("index: %d bytes in memory", d.Index.Size())
+	c.addChecked("index: %d bytes in memory", d.Index.Size())
 	if d.Config.Store == "memory" {
 		return
 	}
@@ -286,36 +286,36 @@ func (d *Doctor) doctorIndex(ctx context.Context, c *checkup) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // Loci creates the folder when needed
 	case err != nil:
-		c.found("index", config.IndexFolder, err.Error(), "")
+		c.addFinding("index", config.IndexFolder, err.Error(), "")
 	case !info.IsDir():
-		c.found("index", config.IndexFolder, "it is not a folder", "stop Loci and delete it; Loci rebuilds the index")
+		c.addFinding("index", config.IndexFolder, "the path is not a folder", "stop Loci and delete the file; Loci rebuilds the index")
 	}
 }
 
-// doctorChroma compares the vectors of the Chroma server with the store.
-func (d *Doctor) doctorChroma(ctx context.Context, c *checkup) {
+// checkChroma compares the vectors of the Chroma server with the store.
+func (d *Doctor) checkChroma(ctx context.Context, c *report) {
 	if d.Chroma == nil {
 		return
 	}
-	at, name := config.ShownURL(d.Config.Chroma.URL), d.Chroma.Name()
+	at, name := config.RedactURL(d.Config.Chroma.URL), d.Chroma.Name()
 	is, err := d.Chroma.Compare(ctx)
 	switch {
 	case errors.Is(err, memory.Conflict):
-		c.found("chroma", at, err.Error(), "delete that collection, or set chroma.collection; until then, search is by words only")
+		c.addFinding("chroma", at, err.Error(), "delete the collection, or set chroma.collection to another name; until then, search is by words only")
 	case err != nil:
-		c.found("chroma", at, err.Error(), "check whether the server runs there; until it answers, search is by words only, and Loci fills it from the store automatically")
+		c.addFinding("chroma", at, err.Error(), "check that the Chroma server runs at this address; until it answers, search is by words only; then Loci fills it from the store automatically")
 	case is.Missing+is.Extra > 0:
-		c.found("chroma", at, fmt.Sprintf("the collection %s is missing %d of %s and has %d that are not in the store", name, is.Missing, many(is.Memories, "vector"), is.Extra), "nothing: Loci is copying them again; check again in a minute")
+		c.addFinding("chroma", at, fmt.Sprintf("the collection %s lacks %d of %s and has %d vectors that the store does not have", name, is.Missing, countOf(is.Memories, "vector"), is.Extra), "no action is needed: Loci copies the vectors again; check again in a minute")
 	default:
-		c.looked("chroma %s: the collection %s has %s, the same as the store", at, name, many(is.Memories, "vector"))
+		c.addChecked("chroma %s: the collection %s has %s, the same as the store", at, name, countOf(is.Memories, "vector"))
 	}
 }
 
-func (d *Doctor) doctorModels(c *checkup) {
-	is, _ := d.Embeds.Now()
-	c.looked("embedder: %s (%s)", is.Embedder, is.Why)
-	if is.Better != "" {
-		c.looked("better: %s", is.Better)
+func (d *Doctor) checkModels(c *report) {
+	is, _ := d.EmbedderChoice.Current()
+	c.addChecked("embedder: %s (%s)", is.Embedder, is.Why)
+	if is.Suggestion != "" {
+		c.addChecked("better: %s", is.Suggestion)
 	}
 	names := d.Config.ModelsInUse()
 	if len(names) == 0 {
@@ -323,109 +323,109 @@ func (d *Doctor) doctorModels(c *checkup) {
 	}
 	dir, err := d.Config.ModelsFolder()
 	if err != nil {
-		c.found("models", "", err.Error(), "")
+		c.addFinding("models", "", err.Error(), "")
 		return
 	}
-	c.looked("models in %s: %s", dir, strings.Join(names, ", "))
+	c.addChecked("models in %s: %s", dir, strings.Join(names, ", "))
 	for _, name := range names {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.IsDir() {
-			c.found("models", name, "it is not installed", "install it: loci models pull "+name)
+			c.addFinding("models", name, "the model is not installed", "install the model: loci models pull "+name)
 		}
 	}
 }
 
-// answerTime bounds waiting for a model server.
-const answerTime = 3 * time.Second
+// answerTimeout is the maximum wait for a response of a model server.
+const answerTimeout = 3 * time.Second
 
-// doctorServers requests the list of models from each model server. Any response passes, except server errors
-// and a refused key.
-func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
-	c.server(ctx, "upstream", llm.Options{BaseURL: d.Config.Upstream.URL, Key: d.Config.Upstream.Key})
+// checkServers requests the list of models from each model server. Any response is fine, except a server
+// error and a refused key.
+func (d *Doctor) checkServers(ctx context.Context, c *report) {
+	c.checkServer(ctx, "upstream", llm.Options{BaseURL: d.Config.Upstream.URL, Key: d.Config.Upstream.Key})
 	learns := d.Learner.Learns()
-	c.looked("learning: %s (%s)", learns.Who, learns.Why)
+	c.addChecked("learning: %s (%s)", learns.Description, learns.Why)
 	if d.Config.Learn.Model != "" && d.Config.Learn.URL != "" {
-		c.server(ctx, "learn.url", models.LearnerOptions(d.Config))
+		c.checkServer(ctx, "learn.url", models.LearnerOptions(d.Config))
 	}
-	d.doctorRemote(ctx, c)
+	d.checkRemoteModels(ctx, c)
 }
 
-// doctorRemote sends a small request to the remote embedder and reranker. It does not use their lists of
-// models, because some servers list none.
-func (d *Doctor) doctorRemote(ctx context.Context, c *checkup) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+// checkRemoteModels sends a small request to the remote embedder and reranker. It does not request lists of
+// models, because some servers have no list.
+func (d *Doctor) checkRemoteModels(ctx context.Context, c *report) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	is, _ := d.Embeds.Now()
+	is, _ := d.EmbedderChoice.Current()
 	settings := d.Config
 	settings.Embedder = is.Embedder
-	wrong := models.AskRemote(ctx, settings)
+	wrong := models.CheckRemote(ctx, settings)
 	for _, m := range [][2]string{{"embedder", is.Embedder}, {"reranker", d.Config.Reranker}} {
 		if err := wrong[m[0]]; err != nil {
-			c.found(m[0], m[1], err.Error(), "check its server and the settings "+m[0]+", embed.url and embed.key")
+			c.addFinding(m[0], m[1], err.Error(), "check the model's server and the settings "+m[0]+", embed.url and embed.key")
 		} else if strings.HasPrefix(m[1], config.RemoteModel) {
-			c.looked("%s %s: it responds", m[0], m[1])
+			c.addChecked("%s %s: it responds", m[0], m[1])
 		}
 	}
 }
 
-// manyMissed limits the questions answered without a model to one in manyMissed; more cause a warning.
-const manyMissed = 20
+// missedLimit is the reciprocal of the share of questions without a model above which a warning appears: 1/20.
+const missedLimit = 20
 
-// missing reports the models that are currently skipped, or that many questions were answered without. For
-// other models, it calls looked with the share of such questions.
-func (d *Doctor) missing(looked func(format string, args ...any)) (out []client.Finding) {
-	is, _ := d.Embeds.Now()
+// skippedModels reports models that are currently skipped, or that were missing for many questions. For other
+// models it calls addChecked with the share of questions without the model.
+func (d *Doctor) skippedModels(addChecked func(format string, args ...any)) (findings []client.Finding) {
+	is, _ := d.EmbedderChoice.Current()
 	for _, m := range []struct {
-		key, name, meanwhile string
-		model                any
+		key, name, consequence string
+		model                  any
 	}{
 		{"embedder", is.Embedder, "search is by words only", d.Engine.Embedder},
 		{"reranker", d.Config.Reranker, "results are not reranked", d.Engine.Reranker},
 	} {
-		missed, asked := d.Engine.Metrics.Missed(m.key, d.Engine.Now())
-		what := fmt.Sprintf("%d of %s of the last hour (%d %%) were answered without the %s", missed, many(asked, "question"), 100*missed/max(1, asked), m.key)
+		missed, asked := d.Engine.Metrics.MissedQuestions(m.key, d.Engine.Now())
+		what := fmt.Sprintf("%d of %s in the last hour (%d %%) were answered without the %s", missed, countOf(asked, "question"), 100*missed/max(1, asked), m.key)
 		do := "reduce the load of this machine, use a smaller model (loci models), or raise recall.deadline_max"
-		if core.Remote(m.model) {
-			do = "Loci retries it automatically; if it is always too slow, raise recall.deadline or use a faster model"
+		if core.IsRemote(m.model) {
+			do = "Loci retries the model automatically; if the model is always too slow, raise recall.deadline or use a faster model"
 		}
-		if why := core.Skipped(m.model); why != nil {
-			what = "the " + m.key + " is skipped, and " + m.meanwhile + ": " + llm.Trouble(why) + "; " + what
-		} else if missed*manyMissed <= asked {
+		if why := core.SkipReason(m.model); why != nil {
+			what = "the " + m.key + " is skipped, and " + m.consequence + ": " + llm.DescribeFailure(why) + "; " + what
+		} else if missed*missedLimit <= asked {
 			if asked > 0 {
-				looked("%s %s: %s", m.key, m.name, what)
+				addChecked("%s %s: %s", m.key, m.name, what)
 			}
 			continue
 		}
-		out = append(out, client.Finding{Part: m.key, Path: m.name, What: what, Do: do})
+		findings = append(findings, client.Finding{Part: m.key, Path: m.name, Problem: what, Fix: do})
 	}
-	return out
+	return findings
 }
 
-func (c *checkup) server(ctx context.Context, part string, o llm.Options) {
+func (c *report) checkServer(ctx context.Context, part string, o llm.Options) {
 	if o.BaseURL == "" {
 		return
 	}
-	shown := config.ShownURL(o.BaseURL)
-	status, err := askServer(ctx, o)
+	shown := config.RedactURL(o.BaseURL)
+	status, err := requestModels(ctx, o)
 	switch {
 	case err != nil:
-		c.found(part, shown, err.Error(), "make sure that the server runs and can be reached, or set "+part)
+		c.addFinding(part, shown, err.Error(), "make sure that the server runs and can be reached, or set "+part)
 	case status >= http.StatusInternalServerError:
-		c.found(part, shown, fmt.Sprintf("it responded with status %d", status), "make sure that the server runs")
+		c.addFinding(part, shown, fmt.Sprintf("the server responded with status %d", status), "make sure that the server runs")
 	case o.Key != "" && (status == http.StatusUnauthorized || status == http.StatusForbidden):
-		c.found(part, shown, fmt.Sprintf("it refuses the key, with status %d", status), "set the right key")
+		c.addFinding(part, shown, fmt.Sprintf("the server refused the key with status %d", status), "set the key of this server")
 	default:
-		c.looked("%s %s: it responds", part, shown)
+		c.addChecked("%s %s: it responds", part, shown)
 	}
 }
 
-// askServer requests a server's list of models and returns the HTTP status.
-func askServer(ctx context.Context, o llm.Options) (status int, err error) {
+// requestModels requests a server's list of models and returns the HTTP status.
+func requestModels(ctx context.Context, o llm.Options) (status int, err error) {
 	server, err := llm.NewForwarder(o)
 	if err != nil {
 		return 0, err
 	}
 	defer server.Close()
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	answer, err := server.Do(ctx, http.MethodGet, "models", http.Header{}, nil)
 	if err != nil {

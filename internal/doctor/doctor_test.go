@@ -15,16 +15,16 @@ func TestDoctorChecksFreeSpace(t *testing.T) {
 		looked, found string
 	}{
 		"full":      {0, nil, "", "has 0 MiB of"},
-		"little":    {leastRoom - 1, nil, "", "has 255 MiB of"},
-		"enough":    {leastRoom, nil, "data folder /d: its disk has 256 MiB", ""},
+		"little":    {minFreeSpace - 1, nil, "", "has 255 MiB of"},
+		"enough":    {minFreeSpace, nil, "data folder /d: its disk has 256 MiB", ""},
 		"unknown":   {0, errors.ErrUnsupported, "", ""},
 		"not there": {0, os.ErrNotExist, "", "file does not exist"},
 	} {
-		var got checkup
-		got.room("data folder", "/d", func(string) (int64, error) { return c.left, c.err })
+		var got report
+		got.checkFreeSpace("data folder", "/d", func(string) (int64, error) { return c.left, c.err })
 		looked, found := strings.Join(got.Checked, "; "), ""
 		for _, f := range got.Findings {
-			found += f.What
+			found += f.Problem
 		}
 		if (looked == "") != (c.looked == "") || (found == "") != (c.found == "") || !strings.Contains(looked, c.looked) || !strings.Contains(found, c.found) {
 			t.Errorf("%s: looked at %q, found %q", name, looked, found)

@@ -24,7 +24,7 @@ func TestRelationsAreReadAsTheyWere(t *testing.T) {
 		r.edit(t, fear.ID, "Rex is afraid of nothing")
 		noError(t)(r.Curate.Unrelate(ctx, ana, fear.ID, dog.ID, memory.Refines, her))
 		for at, want := range map[time.Time]string{before: "", tied: "Rex is afraid of thunder", {}: ""} {
-			w, err := r.Curate.RelatedAt(ctx, ana, dog.ID, memory.At{AsOf: at}, 1, 9)
+			w, err := r.Curate.RelatedFacts(ctx, ana, dog.ID, memory.At{AsOf: at}, 1, 9)
 			got := ""
 			if len(w.Facts) > 1 {
 				got = w.Facts[1].Content
@@ -33,7 +33,7 @@ func TestRelationsAreReadAsTheyWere(t *testing.T) {
 				t.Errorf("at %s: %q by %d relations, %v; want %q", at, got, len(w.Relations), err, want)
 			}
 		}
-		if _, err := r.Curate.RelatedAt(ctx, ana, dog.ID, memory.At{AsOf: before.Add(-time.Hour)}, 1, 9); !errors.Is(err, memory.NotFound) {
+		if _, err := r.Curate.RelatedFacts(ctx, ana, dog.ID, memory.At{AsOf: before.Add(-time.Hour)}, 1, 9); !errors.Is(err, memory.NotFound) {
 			t.Errorf("before all: %v, want not found", err)
 		}
 	})

@@ -41,7 +41,7 @@ func filled(b *testing.B, turns int) *rig {
 	r := newRig(b, stores["sqlite"])
 	say := speaker(1)
 	for done := 0; done < turns; done += exchange.IngestBatch {
-		talk := exchange.Talk{Conversation: fmt.Sprint("c", done)}
+		talk := exchange.IngestRequest{Conversation: fmt.Sprint("c", done)}
 		for range exchange.IngestBatch {
 			talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: "I " + say(12)})
 		}

@@ -39,7 +39,7 @@ func TestErasedWordsAreNotGivenToALoopThatGoesOn(t *testing.T) {
 						r.core(t)
 					}
 					ctx, asks := context.Background(), []memory.Owner{ana}
-					r.Opts.Recall.Pools, r.Opts.Recall.Bootstrap = []string{"team"}, 3
+					r.Opts.Recall.Pools, r.Opts.Recall.BootstrapBelow = []string{"team"}, 3
 					f := r.note(t, ana, "The cellar holds marzipan")
 					r.note(t, di, "The cellar holds granite")
 					if to != "" {
@@ -55,7 +55,7 @@ func TestErasedWordsAreNotGivenToALoopThatGoesOn(t *testing.T) {
 					if whole {
 						noError(t)(r.Erase.EraseOwner(ctx, ana, her))
 						noError(t)(r.Erase.OpenOwner(ctx, ana, her))
-					} else if _, _, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
+					} else if _, _, err := r.Curate.ForgetMatching(ctx, ana, curate.ForgetRequest{IDs: []string{f.ID}, Erase: true}, her); err != nil {
 						t.Fatal(err)
 					}
 					for _, o := range asks {
@@ -90,7 +90,7 @@ func TestALoopKeepsWhatIsForgottenMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		f := r.note(t, ana, "The cellar holds marzipan")
 		first := r.step(t, ana, false)
-		noError(t)(r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}}, her))
+		noError(t)(r.Curate.ForgetMatching(context.Background(), ana, curate.ForgetRequest{IDs: []string{f.ID}}, her))
 		if got := r.step(t, ana, true); got != first || !strings.Contains(got, sweet) {
 			t.Errorf("the next step is given %q, want %q", got, first)
 		}
@@ -110,9 +110,9 @@ func TestALoopGoesOnWithoutWhatAnotherServerErased(t *testing.T) {
 				t.Fatalf("%s is given %q", o, got)
 			}
 		}
-		noError(t)(a.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her))
+		noError(t)(a.Curate.ForgetMatching(context.Background(), ana, curate.ForgetRequest{IDs: []string{f.ID}, Erase: true}, her))
 		for _, o := range told {
-			b.Traces.ErasedElsewhere(o)
+			b.Traces.ForgetErased(o)
 		}
 		for _, o := range []memory.Owner{ana, ben} {
 			if got := b.step(t, o, true); strings.Contains(got, sweet) {
@@ -135,7 +135,7 @@ func TestWhatCameTooLateForAnErasureIsForgotten(t *testing.T) {
 		noError(t)(a.Erase.EraseOwner(ctx, ana, her))
 		for _, o := range []memory.Owner{ana, ben} {
 			for _, r := range s {
-				r.Blocks.Put(core.PinnedBlock{Owner: o, Chain: "c", Text: "The cellar holds marzipan"}, r.Blocks.Now())
+				r.Blocks.Put(core.CachedBlock{Owner: o, ChainHash: "c", Text: "The cellar holds marzipan"}, r.Blocks.Epoch())
 			}
 		}
 		noError(t)(end(a, b))
@@ -153,13 +153,13 @@ func TestWhatCameTooLateForAnErasureIsForgotten(t *testing.T) {
 // is not kept.
 func TestABlockThatComesTooLateIsNotKept(t *testing.T) {
 	c := core.NewBlockCache()
-	begun := c.Now()
+	begun := c.Epoch()
 	c.Forget(core.BlocksFor(ana))
-	c.Put(core.PinnedBlock{Owner: ana, Chain: "c", Text: "The cellar holds marzipan"}, begun)
+	c.Put(core.CachedBlock{Owner: ana, ChainHash: "c", Text: "The cellar holds marzipan"}, begun)
 	if b, ok := c.Get(ana, "c"); ok {
 		t.Errorf("kept %+v", b)
 	}
-	c.Put(core.PinnedBlock{Owner: ana, Chain: "c", Text: "The cellar is empty"}, c.Now())
+	c.Put(core.CachedBlock{Owner: ana, ChainHash: "c", Text: "The cellar is empty"}, c.Epoch())
 	if _, ok := c.Get(ana, "c"); !ok {
 		t.Error("a block that began since is not kept")
 	}

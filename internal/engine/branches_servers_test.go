@@ -35,7 +35,7 @@ func TestWhatIsForgottenWhileItIsLearnedFromTeachesNothing(t *testing.T) {
 			job := r.told(t, ana, "c", "I play the cello.")
 			other := r.second(t)
 			let := r.between(at.call, at.n, func() error {
-				return errOf(other.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: job.Turns}, her))
+				return errOf(other.Curate.ForgetMatching(t.Context(), ana, curate.ForgetRequest{IDs: job.Turns}, her))
 			})
 			_, err := r.Lessons.Learn(t.Context(), job)
 			if errors.Is(err, memory.Unavailable) { // as the job runner would

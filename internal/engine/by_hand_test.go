@@ -17,7 +17,7 @@ func TestByHandReplacesOnlyWhatContradicts(t *testing.T) {
 		r, pair := newRig(t, stores["inmem"]), strings.Split(line, " | ")
 		first := r.note(t, ana, pair[1])
 		r.clock.Advance(time.Minute)
-		noError(t)(r.Curate.Remember(t.Context(), ana, curate.Note{Content: pair[2]}, her))
+		noError(t)(r.Curate.Remember(t.Context(), ana, curate.FactInput{Content: pair[2]}, her))
 		if was := try(r.Fact(t.Context(), ana, first.ID)).orFail(t); (was.Status == memory.Active) != (pair[0] == "both") {
 			t.Errorf("%q is %s after %q; want that %s holds", pair[1], was.Status, pair[2], pair[0])
 		}

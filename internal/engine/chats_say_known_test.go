@@ -15,7 +15,7 @@ func TestInAChatTheBuiltInModelKnowsWhatWasSaidInIt(t *testing.T) {
 		chat := try(r.Chats.NewChat(t.Context(), ana, "", chats.ChatEdit{})).orFail(t)
 		for _, content := range []string{"I live in Turin.", "Where do I live?"} {
 			noError(t)(r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat.ID, Content: content, Model: responder.Name}, nil, chats.Listener{
-				Recalled: func(retrieve.Prepared) { said = "" }, Heard: func(piece string) { said += piece },
+				OnRecalled: func(retrieve.PromptMemory) { said = "" }, OnText: func(piece string) { said += piece },
 			}))
 		}
 		if !strings.Contains(said, "Turin") {

@@ -69,7 +69,7 @@ func (m *model) last(t *testing.T) []chats.Message {
 }
 
 // deaf hears nothing.
-var deaf = chats.Listener{Recalled: func(retrieve.Prepared) {}, Heard: func(string) {}}
+var deaf = chats.Listener{OnRecalled: func(retrieve.PromptMemory) {}, OnText: func(string) {}}
 
 // transcript is what is kept of a chat, a line a turn.
 func transcript(t *testing.T, e *Engine, owner memory.Owner, chat string) string {
@@ -109,9 +109,9 @@ func TestAReplyIsGivenWhatIsAttachedAndRemembered(t *testing.T) {
 		chat := newChat(t, s.Engine, chats.ChatEdit{Contexts: &[]string{menu.ID}, Rules: ptr("Answer in one sentence.")})
 		m := replies("Take the rice.", "You are welcome.")
 		var heard strings.Builder
-		var told retrieve.Prepared
+		var told retrieve.PromptMemory
 		got, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "/menu What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.Listener{
-			Recalled: func(p retrieve.Prepared) { told = p }, Heard: func(piece string) { heard.WriteString(piece) },
+			OnRecalled: func(p retrieve.PromptMemory) { told = p }, OnText: func(piece string) { heard.WriteString(piece) },
 		})
 		if err != nil || heard.String() != "Take the rice." || len(told.Hits) == 0 || got.Question == nil || got.Answer == nil || got.Answer.Content != "Take the rice." {
 			t.Fatalf("got %+v, %v, heard %q, recalled %d", got, err, heard.String(), len(told.Hits))
@@ -128,7 +128,7 @@ func TestAReplyIsGivenWhatIsAttachedAndRemembered(t *testing.T) {
 		if last := m.last(t)[1]; last.Role != memory.RoleUser || last.Content != "/menu What may I eat, with what I am allergic to?" {
 			t.Errorf("the message is %+v", last)
 		}
-		trace := try(s.Traces.Trace(ctx, ana, told.Trace)).orFail(t)
+		trace := try(s.Traces.Trace(ctx, ana, told.TraceID)).orFail(t)
 		if trace.Question != "What may I eat, with what I am allergic to?" || trace.Conversation != chat || !strings.Contains(trace.Block, "Satay") || !strings.Contains(trace.Block, "allergic") {
 			t.Errorf("memory was asked %q in %q and gave %q", trace.Question, trace.Conversation, trace.Block)
 		}
@@ -151,7 +151,7 @@ func TestARegeneratedReplyTakesThePlaceOfTheLast(t *testing.T) {
 		chat := newChat(t, s.Engine, chats.ChatEdit{})
 		m := replies("Hello.", "Hi there.", "Good day.", "Welcome to Lisbon.", "Ah, Lisbon!")
 		again := func() error {
-			return errOf(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf))
+			return errOf(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Regenerate: true, Model: "m"}, m.talk, deaf))
 		}
 		if err := again(); !errors.Is(err, memory.Conflict) {
 			t.Errorf("regenerate of nothing: %v", err)
@@ -189,7 +189,7 @@ func TestAModelThatFailsLeavesTheQuestion(t *testing.T) {
 		}
 		wantTranscript(t, s.Engine, ana, chat, "user: Where is the ferry?")
 		again := func(m *model) (chats.Reply, error) {
-			return s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf)
+			return s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Regenerate: true, Model: "m"}, m.talk, deaf)
 		}
 		if got, err = again(replies("")); !errors.Is(err, memory.Unavailable) || got.Question == nil {
 			t.Errorf("a model that says nothing: %+v, %v", got, err)
@@ -254,7 +254,7 @@ func TestAChatHasOneReplyAtATime(t *testing.T) {
 		if asked := second.last(t); len(asked) != 4 {
 			t.Errorf("the second was asked with %d messages, want the first exchange among them", len(asked))
 		}
-		if n := len(s.Chats.Talks.Open); n != 0 {
+		if n := len(s.Chats.Replies.Slots); n != 0 {
 			t.Errorf("%d chats are held open", n)
 		}
 	})
@@ -301,7 +301,7 @@ func TestAnAnswerToWhatWasErasedIsNotKept(t *testing.T) {
 			for len(turns) == 0 { // it is stored beside the question to the model
 				turns = try(s.Chats.Turns(ctx, ana, chat)).orFail(t)
 			}
-			if _, _, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{turns[0].ID}, Erase: true}, her); err != nil {
+			if _, _, err := s.Curate.ForgetMatching(ctx, ana, curate.ForgetRequest{IDs: []string{turns[0].ID}, Erase: true}, her); err != nil {
 				t.Error(err)
 			}
 			return "Marzipan is in the drawer.", nil
@@ -311,7 +311,7 @@ func TestAnAnswerToWhatWasErasedIsNotKept(t *testing.T) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		noError(t)(s.work(ctx))
-		page := try(s.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus})).orFail(t)
+		page := try(s.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.AllStatuses})).orFail(t)
 		for _, m := range page.Memories {
 			if strings.Contains(strings.ToLower(m.Content()), "marzipan") {
 				t.Errorf("%q is kept", m.Content())
@@ -330,7 +330,7 @@ func TestWhatIsSecretDoesNotReachTheDiskByAChat(t *testing.T) {
 		if got := transcript(t, s.Engine, ana, chat); strings.Contains(got, secret) {
 			t.Errorf("it is kept: %s", got)
 		}
-		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf); !errors.Is(err, memory.Conflict) {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Regenerate: true, Model: "m"}, m.talk, deaf); !errors.Is(err, memory.Conflict) {
 			t.Errorf("regenerate of what was stored redacted: %v, want a conflict", err)
 		}
 		noError(t)(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "And now?", Model: "m"}, m.talk, deaf))
@@ -348,7 +348,7 @@ func TestTheBuiltInModelAnswersAChat(t *testing.T) {
 		t.Helper()
 		var heard strings.Builder
 		got, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: words, Model: responder.Name}, nil, chats.Listener{
-			Recalled: func(retrieve.Prepared) {}, Heard: func(piece string) { heard.WriteString(piece) },
+			OnRecalled: func(retrieve.PromptMemory) {}, OnText: func(piece string) { heard.WriteString(piece) },
 		})
 		if err != nil || got.Model != responder.Name {
 			t.Fatalf("%+v, %v", got, err)
@@ -359,7 +359,7 @@ func TestTheBuiltInModelAnswersAChat(t *testing.T) {
 		t.Errorf("to a statement: %q", got)
 	}
 	wantLearned(t, s, "User has a cat named Pip")
-	noError(t)(s.Pause(ctx, ana, core.PauseMemory, "", her))
+	noError(t)(s.SetPause(ctx, ana, core.PauseMemory, "", her))
 	if got := say("My dog is called Rex."); !strings.Contains(got, "Memory is paused") {
 		t.Errorf("while memory is paused: %q", got)
 	}
@@ -368,7 +368,7 @@ func TestTheBuiltInModelAnswersAChat(t *testing.T) {
 
 func wantNoTurnOf(t *testing.T, e *Engine, owner memory.Owner, words string) {
 	t.Helper()
-	turns := try(e.Store.Turns(context.Background(), owner, memory.TurnQuery{Statuses: core.EveryStatus})).orFail(t)
+	turns := try(e.Store.Turns(context.Background(), owner, memory.TurnQuery{Statuses: core.AllStatuses})).orFail(t)
 	for _, turn := range turns {
 		if strings.Contains(turn.Content, words) {
 			t.Errorf("%q is kept", turn.Content)
@@ -381,19 +381,19 @@ func TestALongChatGoesAlongByItsEnd(t *testing.T) {
 	ctx, ana := context.Background(), memtest.Ana
 	chat := newChat(t, s.Engine, chats.ChatEdit{})
 	m := &model{answer: func(n int) (string, error) { return fmt.Sprintf("Answer %d.", n), nil }}
-	for i := range chats.SentTurns/2 + 5 {
+	for i := range chats.MaxSentTurns/2 + 5 {
 		noError(t)(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: fmt.Sprintf("Question %d?", i), Model: "m"}, m.talk, deaf))
 	}
 	asked := m.last(t)
-	if len(asked) > chats.SentTurns+2 || asked[1].Role != memory.RoleUser || asked[len(asked)-2].Content != fmt.Sprintf("Answer %d.", chats.SentTurns/2+3) {
+	if len(asked) > chats.MaxSentTurns+2 || asked[1].Role != memory.RoleUser || asked[len(asked)-2].Content != fmt.Sprintf("Answer %d.", chats.MaxSentTurns/2+3) {
 		t.Errorf("%d messages go along, from %+v", len(asked), asked[1])
 	}
-	if c := try(s.Chats.Chat(ctx, ana, chat)).orFail(t); c.MessageCount != chats.SentTurns+10 {
-		t.Errorf("%d messages are kept, want %d", c.MessageCount, chats.SentTurns+10)
+	if c := try(s.Chats.Chat(ctx, ana, chat)).orFail(t); c.MessageCount != chats.MaxSentTurns+10 {
+		t.Errorf("%d messages are kept, want %d", c.MessageCount, chats.MaxSentTurns+10)
 	}
-	noError(t)(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf))
-	if c := try(s.Chats.Chat(ctx, ana, chat)).orFail(t); c.MessageCount != chats.SentTurns+10 {
-		t.Errorf("%d messages are kept after a regenerate, want %d", c.MessageCount, chats.SentTurns+10)
+	noError(t)(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Regenerate: true, Model: "m"}, m.talk, deaf))
+	if c := try(s.Chats.Chat(ctx, ana, chat)).orFail(t); c.MessageCount != chats.MaxSentTurns+10 {
+		t.Errorf("%d messages are kept after a regenerate, want %d", c.MessageCount, chats.MaxSentTurns+10)
 	}
 	if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: strings.Repeat("x", s.Opts.MaxText+1), Model: "m"}, m.talk, deaf); !errors.Is(err, memory.TooLarge) {
 		t.Errorf("a message past limits.text: %v", err)
@@ -412,7 +412,7 @@ func TestEventsTellWhatHappenedInAChat(t *testing.T) {
 		noError(t)(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "I live in Lisbon.", Model: "m"}, m.talk, deaf))
 		wantLearned(t, s, "User lives in Lisbon")
 		s.clock.Advance(time.Hour)
-		noError(t)(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf))
+		noError(t)(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Regenerate: true, Model: "m"}, m.talk, deaf))
 		noError(t)(s.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Title: ptr("Lisbon")}, her))
 		var all []string
 		for cursor := ""; ; {
@@ -454,7 +454,7 @@ func TestASessionOfQueriesHasEvents(t *testing.T) {
 	s := newScene(t, stores["inmem"])
 	ctx, ana := context.Background(), memtest.Ana
 	for _, words := range []string{"I keep bees.", "What do I keep?"} {
-		noError(t)(s.Query.Query(ctx, query.Request{Owner: ana, Session: "hive", Text: words, UseMemory: true}, nil))
+		noError(t)(s.Query.Query(ctx, query.Request{Owner: ana, SessionID: "hive", Text: words, UseMemory: true}, nil))
 	}
 	types := map[chats.EventType]int{}
 	for _, x := range try(s.Chats.Events(ctx, ana, "hive", 0, "")).orFail(t).Events {

@@ -69,7 +69,7 @@ func TestTwoServersOfWhichOneDeletesAChatBeforeItsFirstTurn(t *testing.T) {
 			noError(t)(r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat, Content: question, Model: "m"}, m.talk, deaf))
 		},
 		"in a talk": func(t *testing.T, r *rig, chat string) {
-			talk := exchange.Talk{Conversation: chat, Messages: []exchange.Message{{Role: memory.RoleUser, Content: question}, {Role: memory.RoleAssistant, Content: answer}}}
+			talk := exchange.IngestRequest{Conversation: chat, Messages: []exchange.Message{{Role: memory.RoleUser, Content: question}, {Role: memory.RoleAssistant, Content: answer}}}
 			noError(t)(r.Exchange.Ingest(t.Context(), ana, talk))
 		},
 	} {
@@ -157,7 +157,7 @@ func TestTwoServersEditOneThingAtOnce(t *testing.T) {
 		onEach(t, func(t *testing.T, r *rig) {
 			ctx := t.Context()
 			other := r.second(t)
-			set := func(e *Engine, value string) error { return errOf(e.SetProfile(ctx, ana, "name", value, her)) }
+			set := func(e *Engine, value string) error { return errOf(e.SetProfileEntry(ctx, ana, "name", value, her)) }
 			if known {
 				noError(t)(set(r.Engine, "A."))
 			}
@@ -165,7 +165,7 @@ func TestTwoServersEditOneThingAtOnce(t *testing.T) {
 			if err := set(r.Engine, "Ana"); err != nil || !*let {
 				t.Fatalf("set with %v; the other was let in: %v", err, *let)
 			}
-			if now, err := r.ReadEntry(ctx, ana, "name"); err != nil || now.Value != "Ana" {
+			if now, err := r.ReadProfileEntry(ctx, ana, "name"); err != nil || now.Value != "Ana" {
 				t.Errorf("the entry is %q, %v; want what was written last", now.Value, err)
 			}
 		})
@@ -179,16 +179,16 @@ func TestTwoServersOfWhichOneReadsAFileKeepOneHome(t *testing.T) {
 		ctx := t.Context()
 		other := r.second(t)
 		let := r.between("Apply manual", 1, func() error {
-			return errOf(other.Curate.Remember(ctx, ana, curate.Note{Content: "User lives in Lisbon"}, her))
+			return errOf(other.Curate.Remember(ctx, ana, curate.FactInput{Content: "User lives in Lisbon"}, her))
 		})
-		edit := files.FileEdit{Owner: ana, Key: "k", Says: memory.FileContent{Fact: &memory.Fact{
+		edit := files.FileEdit{Owner: ana, IdempotencyKey: "k", Content: memory.FileContent{Fact: &memory.Fact{
 			Content: "User lives in Berlin", Scope: memory.Scope{Owner: ana}, Status: memory.Active, Confidence: 1,
 		}}}
-		target, err := r.Files.TakeFile(ctx, edit)
+		target, err := r.Files.ApplyEdit(ctx, edit)
 		if err != nil || !*let {
 			t.Fatalf("taken with %v; the other was let in: %v", err, *let)
 		}
-		if again, err := r.Files.TakeFile(ctx, edit); err != nil || again != target {
+		if again, err := r.Files.ApplyEdit(ctx, edit); err != nil || again != target {
 			t.Errorf("the same edit again: %s, %v; want %s", again, err, target)
 		}
 		if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Berlin"}) {

@@ -41,14 +41,14 @@ func TestAttachedContextsAreInThePrompt(t *testing.T) {
 		}
 		play(t, s, "new chat ana\nuser ana: Something else entirely?\nexpect no block: Ada leads")
 
-		noError(t)(s.Curate.DropContext(ctx, owner, team.ID, false, her))
+		noError(t)(s.Curate.RemoveContext(ctx, owner, team.ID, false, her))
 		play(t, s, "named chat ana: "+chat.ID+"\nuser ana: A haiku?\nexpect no block: Ada leads\nexpect block: Short sentences.")
 	})
 }
 
 func TestContextsTakeNoMoreOfThePromptThanIsSet(t *testing.T) {
 	s := newScene(t, stores["inmem"])
-	s.Opts.Recall.Contexts = 12
+	s.Opts.Recall.ContextTokens = 12
 	ctx, owner := context.Background(), memtest.Ana
 	style := try(s.Curate.AddContext(ctx, owner, curate.ContextEdit{Content: ptr("Short sentences.\n" + strings.Repeat("And no adverbs, please.\n", 20))}, her)).orFail(t)
 	chat := try(s.Chats.NewChat(ctx, owner, "", chats.ChatEdit{Contexts: &[]string{style.ID}})).orFail(t)
@@ -138,8 +138,8 @@ func TestDeletedChatsLeaveRecallAndComeBack(t *testing.T) {
 func TestChatsAreEditedAndUndone(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, owner := context.Background(), memtest.Ana
-		chat := try(s.Chats.NewChat(ctx, owner, "", chats.ChatEdit{Title: ptr("  A \n title "), Idempotency: "k"})).orFail(t)
-		again := try(s.Chats.NewChat(ctx, owner, "", chats.ChatEdit{Title: ptr("Other"), Idempotency: "k"})).orFail(t)
+		chat := try(s.Chats.NewChat(ctx, owner, "", chats.ChatEdit{Title: ptr("  A \n title "), IdempotencyKey: "k"})).orFail(t)
+		again := try(s.Chats.NewChat(ctx, owner, "", chats.ChatEdit{Title: ptr("Other"), IdempotencyKey: "k"})).orFail(t)
 		if chat.Title != "A title" || again.ID != chat.ID || again.Title != chat.Title {
 			t.Errorf("made %+v, and again %+v", chat, again)
 		}

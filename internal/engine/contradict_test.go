@@ -17,11 +17,11 @@ func TestAPersonPrevailsWhateverTheTimes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, ctx := newRig(t, open), context.Background()
 			author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
-			first, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User lives in Rome", ObservedAt: r.Time().AddDate(0, 1, 0), Core: memory.CoreAlways}, author)
+			first, _, err := r.Curate.Remember(ctx, ana, curate.FactInput{Content: "User lives in Rome", ObservedAt: r.Time().AddDate(0, 1, 0), Core: memory.CoreAlways}, author)
 			if err != nil {
 				t.Fatal(err)
 			}
-			second, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User lives in Oslo", ObservedAt: r.Time().AddDate(-1, 0, 0)}, author)
+			second, _, err := r.Curate.Remember(ctx, ana, curate.FactInput{Content: "User lives in Oslo", ObservedAt: r.Time().AddDate(-1, 0, 0)}, author)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +43,7 @@ func TestWithoutASearchItIsWritten(t *testing.T) {
 	author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
 	r.Searcher = failing{}
 	for _, words := range []string{"User lives in Rome", "User lives in Oslo"} {
-		noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: words}, author))
+		noError(t)(r.Curate.Remember(ctx, ana, curate.FactInput{Content: words}, author))
 	}
 	page := try(r.List(ctx, ana, memory.Query{})).orFail(t)
 	if len(page.Memories) != 1 || page.Memories[0].Content() != "User lives in Oslo" {
@@ -71,13 +71,13 @@ func TestOfTwoApprovedTogetherTheNewerHolds(t *testing.T) {
 					user ana: I play the cello.
 					user ana: I live in Oslo.
 					expect pending ana: User lives in Rome | User plays the cello | User lives in Oslo`)
-				page, err := s.Curate.Waiting(ctx, ana, 0, "")
-				if err != nil || len(page.Waiting) != 3 {
+				page, err := s.Curate.PendingFacts(ctx, ana, 0, "")
+				if err != nil || len(page.Facts) != 3 {
 					t.Fatal(page, err)
 				}
 				var judgements []curate.Judgement
 				for _, i := range order {
-					judgements = append(judgements, curate.Judgement{ID: page.Waiting[i].Memory.Fact.ID, Action: memory.ActionApprove})
+					judgements = append(judgements, curate.Judgement{ID: page.Facts[i].Memory.Fact.ID, Action: memory.ActionApprove})
 				}
 				facts, _, err := s.Curate.Judge(ctx, ana, judgements, "", author)
 				if err != nil {

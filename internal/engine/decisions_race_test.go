@@ -52,14 +52,14 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 		for round := range 5 {
 			written := memory.User(memory.DefaultNamespace, fmt.Sprintf("writes%d", round))
 			atOnce(t, r, func(e *Engine, i int) error {
-				return errOf(e.Curate.Remember(ctx, written, curate.Note{Content: homes[i]}, person))
+				return errOf(e.Curate.Remember(ctx, written, curate.FactInput{Content: homes[i]}, person))
 			})
 			live(t, r, written)
 
 			corrected := memory.User(memory.DefaultNamespace, fmt.Sprintf("corrects%d", round))
 			ids := make([]string, len(homes))
 			for i := range homes {
-				f, _, err := r.Curate.Remember(ctx, corrected, curate.Note{Content: fmt.Sprintf("User has %d cats and %d dogs", i, i)}, person)
+				f, _, err := r.Curate.Remember(ctx, corrected, curate.FactInput{Content: fmt.Sprintf("User has %d cats and %d dogs", i, i)}, person)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -74,9 +74,9 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 			run := memory.Run{ID: core.NewID(), Kind: "learn", Author: memory.Author{Kind: memory.ByRule}}
 			var changes []memory.Change
 			for i, words := range homes {
-				f := try(r.Curate.FactFromNote(approved, curate.Note{Content: words})).orFail(t)
+				f := try(r.Curate.FactFromInput(approved, curate.FactInput{Content: words})).orFail(t)
 				f.Status, ids[i] = memory.Pending, f.ID
-				changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}})
+				changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &f}})
 			}
 			noError(t)(r.Store.Apply(ctx, approved, run, changes...))
 			atOnce(t, r, func(e *Engine, i int) error {
@@ -92,10 +92,10 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 func TestEditsAtOnceAreAllMade(t *testing.T) {
 	ctx := context.Background()
 	person := memory.Author{Kind: memory.ByPerson, Name: "ana"}
-	const edits = 2*core.MaxConflicts + 1
+	const edits = 2*core.MaxFastRetries + 1
 	onEach(t, func(t *testing.T, r *rig) {
 		engines := []*Engine{r.Engine, r.second(t).Engine}
-		f, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "The harbour has two cranes"}, person)
+		f, _, err := r.Curate.Remember(ctx, ana, curate.FactInput{Content: "The harbour has two cranes"}, person)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ func (r *rig) dispute(t *testing.T, old memory.Fact, instead string) memory.Fact
 		ObservedAt: r.Time(), CreatedAt: r.Time(), UpdatedAt: r.Time(), Hash: text.Hash(instead),
 	}
 	vectors := try(r.TextVectors(ctx, f.ID, f.Content)).orFail(t)
-	change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, OldID: old.ID, NewID: f.ID, Reason: "it contradicts what is known"}
+	change := memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &f}, OldID: old.ID, NewID: f.ID, Reason: "it contradicts what is known"}
 	noError(t)(r.Store.Apply(ctx, old.Scope.Owner, memory.Run{ID: core.NewID(), Kind: "learn", Vectors: vectors}, change))
 	return f
 }
@@ -35,10 +35,10 @@ func TestWhatWaitsIsVisible(t *testing.T) {
 		r.dispute(t, r.note(t, ana, "User's rent for the flat is 950 euros"), instead)
 		r.Opts.Deadline = 1e10
 		p, _, _ := r.Engine.Retrieve.Prepare(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "what is my rent for the flat?", Budget: 1000})
-		if !strings.Contains(p.Block, "[disputed: "+instead+"]") || p.Pending != 1 {
-			t.Errorf("block %q, %d pending; want the rent disputed and one pending", p.Block, p.Pending)
+		if !strings.Contains(p.Block, "[disputed: "+instead+"]") || p.PendingCount != 1 {
+			t.Errorf("block %q, %d pending; want the rent disputed and one pending", p.Block, p.PendingCount)
 		}
-		r.llm = memtest.NewLLM(memtest.Line{Text: `{"facts": []}`})
+		r.llm = memtest.NewLLM(memtest.ScriptLine{Text: `{"facts": []}`})
 		r.LLM = r.llm
 		noError(t)(r.Lessons.Learn(ctx, r.told(t, ana, "c", "my rent for the flat, is that legal?")))
 		if prompts := r.llm.Prompts(); len(prompts) == 0 || !strings.Contains(prompts[0].System+prompts[0].User, instead) {

@@ -70,7 +70,7 @@ func TestModelsThatAreTooSlowLeaveTheWordsInTime(t *testing.T) {
 				if took := time.Since(began); took >= deadline || len(p.Hits) == 0 {
 					t.Errorf("%d hits after %v, want some before %v", len(p.Hits), took, deadline)
 				}
-				trace, err := r.Traces.Trace(ctx, ana, p.Trace)
+				trace, err := r.Traces.Trace(ctx, ana, p.TraceID)
 				if err != nil || len(trace.Degraded) != 1 || !strings.HasPrefix(trace.Degraded[0], part+": ") {
 					t.Errorf("the trace says %q, %v; want that the %s was skipped", trace.Degraded, err, part)
 				}
@@ -82,7 +82,7 @@ func TestModelsThatAreTooSlowLeaveTheWordsInTime(t *testing.T) {
 
 				model.layer = 0
 				p = r.prepare(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Which tea is oolong?", Budget: 1000})
-				if trace, err := r.Traces.Trace(ctx, ana, p.Trace); err != nil || len(p.Hits) == 0 || len(trace.Degraded) != 0 || p.Hits[0].Why.Get("vector") == 0 || part == "reranker" && trace.Reranked == 0 {
+				if trace, err := r.Traces.Trace(ctx, ana, p.TraceID); err != nil || len(p.Hits) == 0 || len(trace.Degraded) != 0 || p.Hits[0].Why.Get("vector") == 0 || part == "reranker" && trace.Reranked == 0 {
 					t.Errorf("the next question: %d hits, %+v, %v; want nothing skipped", len(p.Hits), trace, err)
 				}
 			})

@@ -71,15 +71,15 @@ func (s *askedScene) read(t *testing.T, line string) {
 		if kind == "a:" {
 			said.Role = memory.RoleAssistant
 		}
-		kept := try(s.rig.Exchange.Ingest(context.Background(), ana, exchange.Talk{Conversation: fmt.Sprint("chat ", s.chat), Messages: []exchange.Message{said}})).orFail(t)
+		kept := try(s.rig.Exchange.Ingest(context.Background(), ana, exchange.IngestRequest{Conversation: fmt.Sprint("chat ", s.chat), Messages: []exchange.Message{said}})).orFail(t)
 		if kind == "u:" {
-			s.turn = kept.Turns[0]
+			s.turn = kept.TurnIDs[0]
 		}
 	case "f:":
 		f := memtest.Fact(ana, words)
 		f.ID, f.Trust, f.Source, f.ObservedAt = core.NewID(), memory.TrustUser, memory.Extracted, s.rig.clock.Now()
 		f.CreatedAt, f.UpdatedAt, f.Provenance = f.ObservedAt, f.ObservedAt, memory.Provenance{Turns: []string{s.turn}}
-		noError(t)(s.rig.Store.Apply(context.Background(), ana, memory.Run{ID: core.NewID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID}))
+		noError(t)(s.rig.Store.Apply(context.Background(), ana, memory.Run{ID: core.NewID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &f}, NewID: f.ID}))
 	case "--":
 		s.chat++
 	case "?":
@@ -149,7 +149,7 @@ func TestQuestionsAreKeptBySetting(t *testing.T) {
 	const asked, denied = "Where does my brother Olaf live?", "I don't know where your brother Olaf lives."
 	r.tell(t, "a", exchange.Message{Role: memory.RoleUser, Content: asked}, exchange.Message{Role: memory.RoleAssistant, Content: denied})
 	for _, keep := range []bool{true, false} {
-		r.Opts.Recall.Questions = keep
+		r.Opts.Recall.RecallQuestions = keep
 		got := contents(r.find(t, retrieve.Question{Text: "So where does my brother Olaf live?"}).Hits)
 		if slices.Contains(got, asked) != keep || slices.Contains(got, denied) != keep {
 			t.Errorf("kept %v: %q", keep, got)

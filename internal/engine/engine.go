@@ -46,7 +46,7 @@ func New(parts core.Parts, opts core.Options) *Engine {
 	c := core.New(parts, opts)
 	t, v, cmp := traces.New(c), &vectors.Filler{Core: c}, compare.New(c)
 	s := &share.Sharer{Core: c, Compare: cmp, Traces: t, Vectors: v}
-	c.Store = s.Gated(parts.Store)
+	c.Store = s.GuardStore(parts.Store)
 	r := &retrieve.Retriever{Core: c, Compare: cmp, Traces: t}
 	cur := &curate.Curator{Core: c, Compare: cmp, Retrieve: r, Share: s, Traces: t}
 	l := lessons.NewLearner(c, cur, r)

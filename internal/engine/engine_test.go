@@ -45,7 +45,7 @@ func (r *rig) ask(t *testing.T, owner memory.Owner, question string, at memory.A
 
 func (r *rig) note(t *testing.T, owner memory.Owner, content string) memory.Fact {
 	t.Helper()
-	f, _, err := r.Curate.Remember(context.Background(), owner, curate.Note{Content: content}, her)
+	f, _, err := r.Curate.Remember(context.Background(), owner, curate.FactInput{Content: content}, her)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestSearchInThePastFindsWhatWasKnownThen(t *testing.T) {
 func TestTheSameKeyWritesOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		note := curate.Note{Content: "User plays the cello", Idempotency: "k1"}
+		note := curate.FactInput{Content: "User plays the cello", IdempotencyKey: "k1"}
 		first, created, err := r.Curate.Remember(ctx, ana, note, her)
 		if err != nil || !created {
 			t.Fatalf("first: created %v, %v", created, err)
@@ -81,7 +81,7 @@ func TestTheSameKeyWritesOnce(t *testing.T) {
 		if err != nil || created || again.ID != first.ID {
 			t.Errorf("again: %s, created %v, %v; want %s, not created", again.ID, created, err, first.ID)
 		}
-		talk := exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "one"}, {Role: memory.RoleAssistant, Content: "two"}}, Idempotency: "k2"}
+		talk := exchange.IngestRequest{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "one"}, {Role: memory.RoleAssistant, Content: "two"}}, IdempotencyKey: "k2"}
 		for i := range 2 {
 			kept := try(r.Exchange.Ingest(ctx, ana, talk)).orFail(t)
 			turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: kept.Conversation})
@@ -89,9 +89,9 @@ func TestTheSameKeyWritesOnce(t *testing.T) {
 				t.Errorf("after call %d: %d turns, %v; want 2", i+1, len(turns), err)
 			}
 		}
-		for _, other := range []exchange.Talk{
-			{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "something else"}}, Idempotency: "k2"},
-			{Messages: talk.Messages, Conversation: "another", Idempotency: "k2"},
+		for _, other := range []exchange.IngestRequest{
+			{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "something else"}}, IdempotencyKey: "k2"},
+			{Messages: talk.Messages, Conversation: "another", IdempotencyKey: "k2"},
 		} {
 			if _, err := r.Exchange.Ingest(ctx, ana, other); !errors.Is(err, memory.Conflict) {
 				t.Errorf("another talk under the same key: %v, want a conflict", err)
@@ -120,8 +120,8 @@ func (f *failAfter) Append(ctx context.Context, owner memory.Owner, b memory.Bat
 func TestATalkCutOffIsTakenUpWhereItWas(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Messages: []exchange.Message{{Role: memory.RoleUser, Content: "before"}}}))
-		talk := exchange.Talk{Conversation: "c", Idempotency: "k"}
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Conversation: "c", Messages: []exchange.Message{{Role: memory.RoleUser, Content: "before"}}}))
+		talk := exchange.IngestRequest{Conversation: "c", IdempotencyKey: "k"}
 		for i := range 2*exchange.IngestBatch + 7 {
 			talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: fmt.Sprint("word ", i)})
 		}
@@ -150,7 +150,7 @@ func TestForgettingByQuestionTakesOnlyWhatIsMeant(t *testing.T) {
 		r.note(t, ana, "User drinks oolong tea every morning")
 		r.note(t, ana, "User sails to Madeira in June")
 		for _, query := range []string{"oolong tea", "what I said about oolong tea"} {
-			gone, _, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{Query: query, DryRun: true}, her)
+			gone, _, err := r.Curate.ForgetMatching(ctx, ana, curate.ForgetRequest{Query: query, DryRun: true}, her)
 			if err != nil || len(gone) != 1 || gone[0].Content() != "User drinks oolong tea every morning" {
 				t.Errorf("%q: would forget %d memories, %v; want the tea alone", query, len(gone), err)
 			}
@@ -175,7 +175,7 @@ func TestHandWrittenFactsFoldOnlyIntoEqualOnes(t *testing.T) {
 func TestWrittenAgainTakesOver(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		write := func(n curate.Note) memory.Fact {
+		write := func(n curate.FactInput) memory.Fact {
 			t.Helper()
 			n.Content = "User is allergic to peanuts"
 			f, _, err := r.Curate.Remember(ctx, ana, n, her)
@@ -185,19 +185,19 @@ func TestWrittenAgainTakesOver(t *testing.T) {
 			return f
 		}
 		unsure := 0.6
-		first := write(curate.Note{Tags: []string{"health"}, Confidence: &unsure, Category: "health"})
-		if same := write(curate.Note{Tags: []string{"health"}, Confidence: &unsure}); same.Version != first.Version {
+		first := write(curate.FactInput{Tags: []string{"health"}, Confidence: &unsure, Category: "health"})
+		if same := write(curate.FactInput{Tags: []string{"health"}, Confidence: &unsure}); same.Version != first.Version {
 			t.Errorf("the same again was written as version %d of %d", same.Version, first.Version)
 		}
 		later := first.ObservedAt.Add(time.Hour)
-		got := write(curate.Note{Tags: []string{"food"}, Core: memory.CoreAlways, ObservedAt: later, Idempotency: "again"})
+		got := write(curate.FactInput{Tags: []string{"food"}, Core: memory.CoreAlways, ObservedAt: later, IdempotencyKey: "again"})
 		want := first
 		want.Tags, want.Core, want.ObservedAt, want.Confidence = []string{"health", "food"}, memory.CoreAlways, later, 1
 		want.Version, want.UpdatedAt = got.Version, got.UpdatedAt
 		if diff := cmp.Diff(got, want); diff != "" {
 			t.Errorf("written again (-got +want):\n%s", diff)
 		}
-		if twice := write(curate.Note{Tags: []string{"food"}, Idempotency: "again"}); twice.Version != got.Version {
+		if twice := write(curate.FactInput{Tags: []string{"food"}, IdempotencyKey: "again"}); twice.Version != got.Version {
 			t.Errorf("the same request again changed it: version %d, was %d", twice.Version, got.Version)
 		}
 		page, err := r.History(ctx, ana, first.ID, "")
@@ -210,9 +210,9 @@ func TestWrittenAgainTakesOver(t *testing.T) {
 func TestAModelThatFailsIsTriedAgainAndThenTheRulesLearn(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	ctx := context.Background()
-	llm := memtest.NewLLM(memtest.Line{Err: memory.Errorf(memory.Unavailable, "no model today"), Always: true})
+	llm := memtest.NewLLM(memtest.ScriptLine{Err: memory.Errorf(memory.Unavailable, "no model today"), Always: true})
 	r.LLM = llm
-	noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I live in Lisbon."}}}))
+	noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Learn: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I live in Lisbon."}}}))
 	job := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)).orFail(t)
 	if _, err := r.Lessons.Learn(ctx, job); !errors.Is(err, memory.Unavailable) {
 		t.Fatalf("learning with a model that is down: %v, want unavailable", err)

@@ -103,7 +103,7 @@ func keptWith(t *testing.T, r *rig, word string) (found []string) {
 		}
 	}
 	for _, owner := range []memory.Owner{ana, ben} {
-		noError(t)(r.Everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus}, func(m memory.Memory) {
+		noError(t)(r.EachMemory(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.AllStatuses}, func(m memory.Memory) {
 			look("memory", m, nil)
 		}))
 		changes, err := r.AllChanges(ctx, owner, memory.ChangeQuery{})
@@ -207,7 +207,7 @@ func (r *rig) randomly(t *testing.T, random *rand.Rand, word string) {
 	t.Helper()
 	ctx := context.Background()
 	var facts []memory.Fact
-	noError(t)(r.Everything(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
+	noError(t)(r.EachMemory(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
 		if m.Link == nil {
 			facts = append(facts, *m.Fact)
 		}
@@ -222,16 +222,16 @@ func (r *rig) randomly(t *testing.T, random *rand.Rand, word string) {
 	var err error
 	switch random.IntN(12) {
 	case 0, 1:
-		_, _, err = r.Curate.Remember(ctx, ana, curate.Note{Content: "Ana owns a " + word, Category: word, Tags: []string{word}, Project: word + " bakery"}, her)
+		_, _, err = r.Curate.Remember(ctx, ana, curate.FactInput{Content: "Ana owns a " + word, Category: word, Tags: []string{word}, Project: word + " bakery"}, her)
 	case 2, 3:
-		_, err = r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", random.IntN(3)), Project: word, Infer: true, Messages: []exchange.Message{
+		_, err = r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Conversation: fmt.Sprint("c", random.IntN(3)), Project: word, Learn: true, Messages: []exchange.Message{
 			{Role: memory.RoleUser, Content: "I keep " + word + "."}, {Role: memory.RoleAssistant, Content: "So you keep " + word + "."},
 		}})
 	case 4:
-		_, err = r.SetProfile(ctx, ana, word+" brand", "the best "+word, her)
+		_, err = r.SetProfileEntry(ctx, ana, word+" brand", "the best "+word, her)
 	case 5:
-		if entries, e := r.Store.Profile(ctx, ana, memory.At{}); e == nil && len(entries) > 0 && !strings.HasPrefix(entries[0].Key, core.OwnKeys) {
-			_, err = r.DropProfile(ctx, ana, entries[0].Key, her)
+		if entries, e := r.Store.Profile(ctx, ana, memory.At{}); e == nil && len(entries) > 0 && !strings.HasPrefix(entries[0].Key, core.ReservedPrefix) {
+			_, err = r.RetireProfileEntry(ctx, ana, entries[0].Key, her)
 		}
 	case 6:
 		_, err = r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("About " + word), Content: ptr("A page on " + word + ".")}, her)
@@ -248,7 +248,7 @@ func (r *rig) randomly(t *testing.T, random *rand.Rand, word string) {
 		}
 	case 10:
 		if f, ok := one(); ok {
-			_, err = r.Share.Share(ctx, ana, f.ID, share.Sharing{To: "user/ben"}, her)
+			_, err = r.Share.Share(ctx, ana, f.ID, share.ShareRequest{Receiver: "user/ben"}, her)
 		}
 	default:
 		r.ask(t, ana, "Who keeps "+secretWord+"?", memory.At{})
@@ -270,11 +270,11 @@ func TestErasedFactIsNowhere(t *testing.T) {
 			secret := r.note(t, ana, "User keeps marzipan in the cellar")
 			r.share(t, secret.ID, "user/ben", false)
 			for i, words := range []string{"I keep marzipan in the cellar.", "I keep bees in the cellar.", "I keep two cats in the cellar."} {
-				noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: words}}}))
+				noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Conversation: fmt.Sprint("c", i), Learn: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: words}}}))
 				r.clock.Advance(time.Minute)
 				r.settle(t)
 			}
-			noError(t)(r.SetProfile(ctx, ana, "pets", "bees", her))
+			noError(t)(r.SetProfileEntry(ctx, ana, "pets", "bees", her))
 			reasons := 0
 			changes, err := r.AllChanges(ctx, ana, memory.ChangeQuery{})
 			for _, c := range changes {
@@ -286,9 +286,9 @@ func TestErasedFactIsNowhere(t *testing.T) {
 				t.Fatalf("no reason about another fact quotes the secret (%v)", err)
 			}
 			r.LLM = answering(func(memory.Prompt) string { return "<think>The user keeps marzipan" })
-			r.Opts.Rules = false // or they would stand in
+			r.Opts.LearnByRules = false // or they would stand in
 			_, failed := r.Lessons.Learn(ctx, r.told(t, ana, "c3", "I keep a diary."))
-			r.Opts.Rules = true
+			r.Opts.LearnByRules = true
 			if failed == nil {
 				t.Fatal("the unreadable reply was read")
 			}
@@ -296,7 +296,7 @@ func TestErasedFactIsNowhere(t *testing.T) {
 			r.ask(t, ana, "Where is the marzipan?", memory.At{})
 			for r.Traces.WriteTraces(ctx) {
 			}
-			noError(t)(r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{secret.ID}, Erase: true}, her))
+			noError(t)(r.Curate.ForgetMatching(ctx, ana, curate.ForgetRequest{IDs: []string{secret.ID}, Erase: true}, her))
 			r.LLM = nil
 			r.clock.Advance(2 * time.Hour)
 			r.settle(t)
@@ -319,11 +319,11 @@ func TestErasureNamesWhatStillSaysIt(t *testing.T) {
 	fact := r.note(t, ana, "User is allergic to marzipan")
 	document := try(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Health"), Content: ptr("The user is allergic to marzipan.")}, her)).orFail(t)
 	noError(t)(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Tea"), Content: ptr("The user drinks tea.")}, her))
-	noError(t)(r.SetProfile(ctx, ana, "allergy", "allergic to marzipan", her))
+	noError(t)(r.SetProfileEntry(ctx, ana, "allergy", "allergic to marzipan", her))
 	chat := try(r.Chats.NewChat(ctx, ana, "", chats.ChatEdit{Rules: ptr("The user is allergic to marzipan: never offer it.")})).orFail(t)
-	_, receipt, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{fact.ID}, Erase: true}, her)
+	_, receipt, err := r.Curate.ForgetMatching(ctx, ana, curate.ForgetRequest{IDs: []string{fact.ID}, Erase: true}, her)
 	want := []string{"the profile entry allergy", "the document " + document.ID, "the title or the rules of the chat " + chat.ID}
-	if err != nil || !slices.Equal(receipt.Held, want) {
-		t.Errorf("held %q, %v; want %q", receipt.Held, err, want)
+	if err != nil || !slices.Equal(receipt.TextRemainsIn, want) {
+		t.Errorf("held %q, %v; want %q", receipt.TextRemainsIn, err, want)
 	}
 }

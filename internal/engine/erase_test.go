@@ -41,11 +41,11 @@ func TestErasedWordsAreGone(t *testing.T) {
 	if err != nil || len(page.Memories) != 1 {
 		t.Fatalf("%d facts are forgotten (%v), want one", len(page.Memories), err)
 	}
-	would, r, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{Query: "my marzipan allergy", Erase: true, DryRun: true}, author)
+	would, r, err := s.Curate.ForgetMatching(ctx, ana, curate.ForgetRequest{Query: "my marzipan allergy", Erase: true, DryRun: true}, author)
 	if err != nil || len(would) < 4 || r.Changes != 0 || len(filesWith(t, dir, sweet)) == 0 {
 		t.Errorf("preview: %d memories, %+v, %v; want the fact, what was said of it, and no change", len(would), r, err)
 	}
-	gone, r, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{page.Memories[0].ID()}, Erase: true, Idempotency: "k"}, author)
+	gone, r, err := s.Curate.ForgetMatching(ctx, ana, curate.ForgetRequest{IDs: []string{page.Memories[0].ID()}, Erase: true, IdempotencyKey: "k"}, author)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,11 +60,11 @@ func TestErasedWordsAreGone(t *testing.T) {
 		expect no hit: marzipan`)
 	s.writeWaiting(t)
 	wantNowhere(t, dir)
-	again, r, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{page.Memories[0].ID()}, Erase: true, Idempotency: "k"}, author)
+	again, r, err := s.Curate.ForgetMatching(ctx, ana, curate.ForgetRequest{IDs: []string{page.Memories[0].ID()}, Erase: true, IdempotencyKey: "k"}, author)
 	if err != nil || !r.Again || len(again) != len(gone) {
 		t.Errorf("the same key again: %d memories, %+v, %v; want the first result", len(again), r, err)
 	}
-	if _, _, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{page.Memories[0].ID()}, Idempotency: "k"}, author); !errors.Is(err, memory.Conflict) {
+	if _, _, err := s.Curate.ForgetMatching(ctx, ana, curate.ForgetRequest{IDs: []string{page.Memories[0].ID()}, IdempotencyKey: "k"}, author); !errors.Is(err, memory.Conflict) {
 		t.Errorf("the same key to forget: %v, want a conflict", err)
 	}
 }
@@ -86,7 +86,7 @@ func TestWhatIsErasedDoesNotComeBack(t *testing.T) {
 			}
 			oslo := page.Memories[0].ID()
 			written := try(s.Changes(ctx, ana, memory.ChangeQuery{Target: "fact:" + oslo})).orFail(t)
-			_, erased, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{oslo}, Erase: true}, author)
+			_, erased, err := s.Curate.ForgetMatching(ctx, ana, curate.ForgetRequest{IDs: []string{oslo}, Erase: true}, author)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -120,14 +120,14 @@ func TestAChatOfItsOwnHasItsRulesOnce(t *testing.T) {
 		chat := newChat(t, s.Engine, chats.ChatEdit{Rules: ptr(briefly)})
 		play(t, s, "remember ana: User is allergic to peanuts")
 		m := replies("Rice.")
-		var told retrieve.Prepared
+		var told retrieve.PromptMemory
 		noError(t)(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.Listener{
-			Recalled: func(p retrieve.Prepared) { told = p }, Heard: func(string) {},
+			OnRecalled: func(p retrieve.PromptMemory) { told = p }, OnText: func(string) {},
 		}))
 		if system := m.last(t)[0].Content; strings.Count(system, briefly) != 1 || !strings.Contains(system, "allergic to peanuts") {
 			t.Errorf("the rules stand %d times in\n%s", strings.Count(system, briefly), system)
 		}
-		if trace := try(s.Traces.Trace(ctx, ana, told.Trace)).orFail(t); strings.Count(trace.Block, briefly) != 1 || !strings.Contains(trace.Block, "allergic to peanuts") {
+		if trace := try(s.Traces.Trace(ctx, ana, told.TraceID)).orFail(t); strings.Count(trace.Block, briefly) != 1 || !strings.Contains(trace.Block, "allergic to peanuts") {
 			t.Errorf("the trace says that the prompt was given %q", trace.Block)
 		}
 		play(t, s, "named chat ana: "+chat+"\nuser ana: And my sister?\nexpect block: "+"Answer in one sentence.")

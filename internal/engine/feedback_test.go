@@ -13,7 +13,7 @@ import (
 
 func (r *rig) doubted(t *testing.T, content string, confidence float64) memory.Fact {
 	t.Helper()
-	f, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: content, Confidence: &confidence}, her)
+	f, _, err := r.Curate.Remember(context.Background(), ana, curate.FactInput{Content: content, Confidence: &confidence}, her)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,12 +65,12 @@ func TestWhatAnAnswerTakesUpIsSurer(t *testing.T) {
 		x.RecordQuestion(ctx)
 		x.RecordAnswer(ctx, answered("It is a lighthouse."))
 		r.Background.Wait()
-		r.Curate.Credit(ctx, ana, curate.UsesAtOnce) // too few yet
+		r.Curate.CreditUses(ctx, ana, curate.UsesPerWrite) // too few yet
 		if got := r.confidence(t, said.ID); got != 0.5 {
 			t.Errorf("at once it is %v sure, want the use to wait", got)
 		}
-		r.Curate.Credit(ctx, ben, 1) // not his
-		r.Curate.Credit(ctx, ana, 1)
+		r.Curate.CreditUses(ctx, ben, 1) // not his
+		r.Curate.CreditUses(ctx, ana, 1)
 		if got := r.confidence(t, said.ID); !near(got, 0.525) {
 			t.Errorf("what was taken up is %v sure, want 0.525", got)
 		}
@@ -80,7 +80,7 @@ func TestWhatAnAnswerTakesUpIsSurer(t *testing.T) {
 		if f, _ := r.Fact(ctx, ana, said.ID); !f.UpdatedAt.Equal(said.UpdatedAt) {
 			t.Error("it is newer for having been used")
 		}
-		r.Curate.Credit(ctx, ana, 1)
+		r.Curate.CreditUses(ctx, ana, 1)
 		if got := r.confidence(t, said.ID); !near(got, 0.525) {
 			t.Errorf("the same use counted twice: %v", got)
 		}

@@ -19,8 +19,8 @@ func TestWhatADeletedFileForgotIsBroughtBackOnce(t *testing.T) {
 		_, err := f.edit(memory.FileContent{Fact: &fact}, memory.FileContent{})
 		f.must(err)
 		for i, came := range []int{2, 0} {
-			back := try(f.Files.BringBack(ctx, ana, []files.FileEdit{{Was: memory.FileContent{Fact: &fact}, Says: memory.FileContent{Fact: &fact}}}, "back")).orFail(f.t)
-			if n := len(back); n != came/2 || n > 0 && (back[0].Came != came || back[0].Left > 0) {
+			back := try(f.Files.RestoreFacts(ctx, ana, []files.FileEdit{{Stored: memory.FileContent{Fact: &fact}, Content: memory.FileContent{Fact: &fact}}}, "back")).orFail(f.t)
+			if n := len(back); n != came/2 || n > 0 && (back[0].Restored != came || back[0].NotRestored > 0) {
 				f.t.Errorf("the %d. time %+v came back", i+1, back)
 			}
 			turn, err := f.Get(ctx, ana, batch.Turns[0].ID)
@@ -29,7 +29,7 @@ func TestWhatADeletedFileForgotIsBroughtBackOnce(t *testing.T) {
 			}
 		}
 		noError(f.t)(f.Curate.Forget(ctx, ana, []string{fact.ID}, "asked", memory.Author{Kind: memory.ByPerson, Name: "ana"}))
-		if back, err := f.Files.BringBack(ctx, ana, []files.FileEdit{{Was: memory.FileContent{Fact: &fact}, Says: memory.FileContent{Fact: &fact}}}, "again"); err != nil || len(back) > 0 || f.is(fact.ID).Status.Live() {
+		if back, err := f.Files.RestoreFacts(ctx, ana, []files.FileEdit{{Stored: memory.FileContent{Fact: &fact}, Content: memory.FileContent{Fact: &fact}}}, "again"); err != nil || len(back) > 0 || f.is(fact.ID).Status.Live() {
 			f.t.Errorf("what was forgotten by hand came back: %+v, %v", back, err)
 		}
 	})

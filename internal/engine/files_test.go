@@ -37,7 +37,7 @@ func onFiles(t *testing.T, do func(f *filing)) {
 
 func (f *filing) wrote(content string) memory.Fact {
 	f.t.Helper()
-	fact, _, err := f.Curate.Remember(context.Background(), ana, curate.Note{Content: content}, memory.Author{Kind: memory.ByPerson, Name: "ana"})
+	fact, _, err := f.Curate.Remember(context.Background(), ana, curate.FactInput{Content: content}, memory.Author{Kind: memory.ByPerson, Name: "ana"})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func (f *filing) wrote(content string) memory.Fact {
 // edit takes over an edit of its own.
 func (f *filing) edit(was, says memory.FileContent) (string, error) {
 	f.n++
-	return f.Files.TakeFile(context.Background(), files.FileEdit{Owner: ana, Key: string(rune('a' + f.n)), Was: was, Says: says})
+	return f.Files.ApplyEdit(context.Background(), files.FileEdit{Owner: ana, IdempotencyKey: string(rune('a' + f.n)), Stored: was, Content: says})
 }
 
 // is returns a fact as it is.
@@ -96,7 +96,7 @@ func TestFileWithOtherWordsIsAnEditByAPerson(t *testing.T) {
 		if c := f.last(chess.ID); c.Author != files.ByFile || c.Action != memory.ActionUpdate {
 			f.t.Errorf("journalled %s by %+v", c.Action, c.Author)
 		}
-		found, err := f.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Where do I live?", Door: "test"})
+		found, err := f.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Where do I live?", API: "test"})
 		if err != nil || len(found.Hits) == 0 || found.Hits[0].Memory.ID() != chess.ID {
 			f.t.Errorf("recalled %+v, %v", found.Hits, err)
 		}
@@ -160,9 +160,9 @@ func TestDeletedFileIsForgottenAndComesBack(t *testing.T) {
 		fact := f.wrote("User plays chess")
 		batch := memtest.Batch(ana, "c", 0, "I play chess")
 		noError(f.t)(f.Store.Append(ctx, ana, batch))
-		gone := files.FileEdit{Owner: ana, Key: "gone", Was: memory.FileContent{Fact: &fact}}
+		gone := files.FileEdit{Owner: ana, IdempotencyKey: "gone", Stored: memory.FileContent{Fact: &fact}}
 		for range 2 { // as after a crash before it was accepted
-			target, err := f.Files.TakeFile(ctx, gone)
+			target, err := f.Files.ApplyEdit(ctx, gone)
 			if err != nil || target != "fact:"+fact.ID {
 				f.t.Fatalf("%q, %v", target, err)
 			}
@@ -191,9 +191,9 @@ func TestFileOfAPersonsOwnIsAFact(t *testing.T) {
 		ctx := context.Background()
 		old := f.wrote("User lives in Lisbon")
 		says := memory.Fact{Scope: memory.Scope{Owner: ana}, Content: "User lives in Porto", Confidence: 1, Status: memory.Active, Tags: []string{"home"}}
-		added := files.FileEdit{Owner: ana, Key: "added", Says: memory.FileContent{Fact: &says}}
-		first := try(f.Files.TakeFile(ctx, added)).orFail(f.t)
-		again, err := f.Files.TakeFile(ctx, added)
+		added := files.FileEdit{Owner: ana, IdempotencyKey: "added", Content: memory.FileContent{Fact: &says}}
+		first := try(f.Files.ApplyEdit(ctx, added)).orFail(f.t)
+		again, err := f.Files.ApplyEdit(ctx, added)
 		if err != nil || again != first {
 			f.t.Errorf("taken over twice: %q and %q, %v", first, again, err)
 		}
@@ -201,8 +201,8 @@ func TestFileOfAPersonsOwnIsAFact(t *testing.T) {
 		if got.Source != memory.FromFile || got.CreatedAt.IsZero() || got.ObservedAt.IsZero() || got.Attribute != "home" || f.is(old.ID).Status != memory.Superseded {
 			f.t.Errorf("the fact is %+v, the old one %s", got, f.is(old.ID).Status)
 		}
-		added.Key = "other"
-		if _, err := f.Files.TakeFile(ctx, added); !errors.Is(err, memory.Duplicate) {
+		added.IdempotencyKey = "other"
+		if _, err := f.Files.ApplyEdit(ctx, added); !errors.Is(err, memory.Duplicate) {
 			f.t.Errorf("a second file of the same words: %v", err)
 		}
 		named := says
@@ -226,12 +226,12 @@ func TestWhatWasSaidIsNotEdited(t *testing.T) {
 		was, other := read(), *read()
 		other.Content = "I play go"
 		for what, e := range map[string]files.FileEdit{
-			"other words":    {Was: memory.FileContent{Turn: was}, Says: memory.FileContent{Turn: &other}},
-			"one of its own": {Says: memory.FileContent{Turn: &other}},
-			"a conversation": {Says: memory.FileContent{Conversation: &memory.Conversation{ID: "c"}}},
+			"other words":    {Stored: memory.FileContent{Turn: was}, Content: memory.FileContent{Turn: &other}},
+			"one of its own": {Content: memory.FileContent{Turn: &other}},
+			"a conversation": {Content: memory.FileContent{Conversation: &memory.Conversation{ID: "c"}}},
 		} {
-			e.Owner, e.Key = ana, what
-			if _, err := f.Files.TakeFile(ctx, e); !errors.Is(err, memory.Invalid) {
+			e.Owner, e.IdempotencyKey = ana, what
+			if _, err := f.Files.ApplyEdit(ctx, e); !errors.Is(err, memory.Invalid) {
 				f.t.Errorf("%s: %v, want it refused", what, err)
 			}
 		}
@@ -253,7 +253,7 @@ func TestSummariesAndProfileAreEdited(t *testing.T) {
 	onFiles(t, func(f *filing) {
 		ctx := context.Background()
 		summary := memtest.Summary(ana, "c", "They spoke of chess")
-		noError(f.t)(f.Store.Apply(ctx, ana, memory.Run{ID: "sum", Author: files.ByFile}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Summary: &summary}, Reason: "test"}))
+		noError(f.t)(f.Store.Apply(ctx, ana, memory.Run{ID: "sum", Author: files.ByFile}, memory.Change{Action: memory.ActionAdd, After: memory.State{Summary: &summary}, Reason: "test"}))
 		other := summary
 		other.Text = "They spoke of go"
 		noError(f.t)(f.edit(memory.FileContent{Summary: &summary}, memory.FileContent{Summary: &other}))

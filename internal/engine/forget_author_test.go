@@ -14,7 +14,7 @@ func TestWhatAChatAsksToForgetIsDecidedByARule(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		r.note(t, ana, "The user is allergic to peanuts")
-		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Infer: true, Messages: []exchange.Message{
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Conversation: "c", Learn: true, Messages: []exchange.Message{
 			{Role: memory.RoleUser, Content: "Please forget that I am allergic to peanuts."},
 		}}))
 		r.settle(t)

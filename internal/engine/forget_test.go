@@ -15,10 +15,10 @@ func TestForgettingByAnEverydayName(t *testing.T) {
 	ctx, ana := context.Background(), memory.User(memory.DefaultNamespace, "ana")
 	author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
 	for _, fact := range []string{"User works as a nurse", "User's sister works at Initech", "User has a dog named Rex"} {
-		noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: fact}, author))
+		noError(t)(r.Curate.Remember(ctx, ana, curate.FactInput{Content: fact}, author))
 	}
 	for query, want := range map[string]string{"my job": "User works as a nurse", "Rex": "User has a dog named Rex", "my diagnosis": ""} {
-		found, receipt, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{Query: query, DryRun: true}, author)
+		found, receipt, err := r.Curate.ForgetMatching(ctx, ana, curate.ForgetRequest{Query: query, DryRun: true}, author)
 		if err != nil || receipt.Run != "" {
 			t.Fatalf("%q: receipt %+v, %v", query, receipt, err)
 		}

@@ -43,17 +43,17 @@ func (c *chatting) sends(r *rig) []string {
 	return blocksIn(p)
 }
 
-func (c *chatting) opens(r *rig) (retrieve.Prepared, *exchange.Exchange) {
+func (c *chatting) opens(r *rig) (retrieve.PromptMemory, *exchange.Exchange) {
 	c.t.Helper()
 	in := c.in
-	in.Owner, in.Chat, in.Keep = c.owner, decode(c.t, `[`+strings.Join(c.messages, ",")+`]`), true
-	in.Part = in.Chat.Place(chatapi.Tail)
+	in.Owner, in.Chat, in.RestoreBlocks = c.owner, decode(c.t, `[`+strings.Join(c.messages, ",")+`]`), true
+	in.BlockPart = in.Chat.BlockPart(chatapi.Tail)
 	x := r.Exchange.Open(context.Background(), in)
 	return x.Prepare(context.Background()), x
 }
 
-func blocksIn(p retrieve.Prepared) (out []string) {
-	for _, b := range p.Kept {
+func blocksIn(p retrieve.PromptMemory) (out []string) {
+	for _, b := range p.KeptBlocks {
 		out = append(out, b.Text)
 	}
 	if p.Block != "" {
@@ -95,18 +95,18 @@ func TestOldBlocksAreStoredWithoutWords(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		r.note(t, ana, "The cellar holds marzipan")
-		noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: "Ana loves marzipan", Core: memory.CoreAlways}, her))
-		noError(t)(r.SetProfile(ctx, ana, "marzipan", "much marzipan", her))
+		noError(t)(r.Curate.Remember(ctx, ana, curate.FactInput{Content: "Ana loves marzipan", Core: memory.CoreAlways}, her))
+		noError(t)(r.SetProfileEntry(ctx, ana, "marzipan", "much marzipan", her))
 		c := &chatting{t: t, owner: ana}
 		if got := c.asks(r, "What does the cellar hold?"); len(got) != 1 || strings.Count(got[0], sweet) < 3 {
 			t.Fatalf("given %q", got)
 		}
 		turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{})
-		if err != nil || len(turns) != 2 || turns[0].Given == "" || turns[1].Given != "" {
+		if err != nil || len(turns) != 2 || turns[0].Injected == "" || turns[1].Injected != "" {
 			t.Fatalf("stored %+v, %v", turns, err)
 		}
-		if g, ok := exchange.ReadGiven(turns[0].Given); !ok || len(g.Lines) != 3 || strings.Contains(turns[0].Given, sweet) {
-			t.Errorf("stored %s", turns[0].Given)
+		if g, ok := exchange.ParseBlockRecord(turns[0].Injected); !ok || len(g.Lines) != 3 || strings.Contains(turns[0].Injected, sweet) {
+			t.Errorf("stored %s", turns[0].Injected)
 		}
 	})
 }
@@ -119,7 +119,7 @@ func TestWhatIsGoneLeavesOldBlocks(t *testing.T) {
 			return errOf(r.Curate.Forget(context.Background(), ana, []string{f.ID}, "", her))
 		},
 		"erased": func(r *rig, f memory.Fact) error {
-			return errOf(r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her))
+			return errOf(r.Curate.ForgetMatching(context.Background(), ana, curate.ForgetRequest{IDs: []string{f.ID}, Erase: true}, her))
 		},
 		"edited": func(r *rig, f memory.Fact) error {
 			return errOf(r.Curate.EditFact(context.Background(), ana, f.ID, curate.Edit{Content: ptr("The cellar holds nougat")}, her))
@@ -154,12 +154,12 @@ func TestWhatIsGoneLeavesOldBlocks(t *testing.T) {
 func TestRetryGetsTheBlockOfItsFirstTry(t *testing.T) {
 	s := servers(t, 2)
 	s[0].note(t, ana, "The cellar holds marzipan")
-	c := &chatting{t: t, owner: ana, messages: []string{user("What does the cellar hold?")}, in: exchange.Incoming{Once: "k"}}
+	c := &chatting{t: t, owner: ana, messages: []string{user("What does the cellar hold?")}, in: exchange.Incoming{IdempotencyKey: "k"}}
 	_, x := c.opens(s[0])
 	x.RecordQuestion(context.Background())
 	x.RecordAnswer(context.Background(), chatapi.Answer{}) // the upstream failed
 	s[0].Background.Wait()
-	first := blocksIn(x.Prepared)
+	first := blocksIn(x.PromptMemory)
 	s[0].note(t, ana, "The cellar holds granite")
 	for _, r := range s {
 		if got := c.sends(r); len(got) != 1 || got[0] != first[0] {
@@ -203,7 +203,7 @@ func TestNoBlockIsKeptWhereNothingIsStored(t *testing.T) {
 			in.ChatID = "channel:1"
 		},
 		"pause": func(t *testing.T, r *rig, _ *exchange.Incoming) {
-			noError(t)(r.Pause(context.Background(), ana, core.PauseMemory, "", her))
+			noError(t)(r.SetPause(context.Background(), ana, core.PauseMemory, "", her))
 		},
 		"in confidence": func(*testing.T, *rig, *exchange.Incoming) {},
 	} {
@@ -219,8 +219,8 @@ func TestNoBlockIsKeptWhereNothingIsStored(t *testing.T) {
 				c.asks(r, words)
 				turns := try(r.Store.Turns(context.Background(), ana, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})).orFail(t)
 				for _, turn := range turns {
-					if turn.Given != "" {
-						t.Errorf("a %s turn keeps %s", turn.Status, turn.Given)
+					if turn.Injected != "" {
+						t.Errorf("a %s turn keeps %s", turn.Status, turn.Injected)
 					}
 				}
 			})
@@ -281,8 +281,8 @@ func TestBlocksGoWithTheirConversation(t *testing.T) {
 				}
 				noError(t)(do(r, "chat", turns[0].ID))
 				c.messages = append(c.messages, user("And what else?"))
-				if p, _ := c.opens(r); len(p.Kept) > 0 {
-					t.Errorf("put back: %+v", p.Kept)
+				if p, _ := c.opens(r); len(p.KeptBlocks) > 0 {
+					t.Errorf("put back: %+v", p.KeptBlocks)
 				}
 			})
 		})

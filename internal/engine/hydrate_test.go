@@ -47,7 +47,7 @@ func lines(t *testing.T, store memory.Store) {
 func TestSuccessorsAreFollowedToWhatHolds(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		lines(t, r.Store)
-		rec := &retrieve.Source{E: r.Retrieve, Q: retrieve.Question{Scope: memory.Scope{Owner: ana}}, Now: memory.Time(r.Now().Add(time.Hour))}
+		rec := &retrieve.Source{Retriever: r.Retrieve, Question: retrieve.Question{Scope: memory.Scope{Owner: ana}}, Now: memory.Time(r.Now().Add(time.Hour))}
 		turns := []string{"t1", "t2", "t3", "t4", "t5", "t6", "t7", "none"}
 		found := try(rec.Successors(context.Background(), turns)).orFail(t)
 		if gym := found["t6"]; len(gym) != 1 || gym[0].ObservedAt.IsZero() {
@@ -83,7 +83,7 @@ func TestAFactIsToldWithWhatItTookThePlaceOf(t *testing.T) {
 			t.Helper()
 			p := r.prepare(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Where do I live?", Budget: 1500})
 			for _, h := range p.Hits {
-				for _, f := range h.Before {
+				for _, f := range h.Predecessors {
 					was = append(was, h.Memory.Content()+" < "+f.Content)
 				}
 			}
@@ -93,7 +93,7 @@ func TestAFactIsToldWithWhatItTookThePlaceOf(t *testing.T) {
 		if was, block := ask(); !slices.Equal(was, []string{"User lives in Lisbon < User lives in Berlin"}) || !strings.Contains(block, "User lives in Lisbon "+until) {
 			t.Errorf("told with %q, in the prompt:\n%s", was, block)
 		}
-		noError(t)(r.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: []string{older.ID}, Erase: true}, her))
+		noError(t)(r.Curate.ForgetMatching(t.Context(), ana, curate.ForgetRequest{IDs: []string{older.ID}, Erase: true}, her))
 		if was, block := ask(); len(was) != 0 || strings.Contains(block, "Berlin") {
 			t.Errorf("once that is erased it is told with %q, in the prompt:\n%s", was, block)
 		}

@@ -22,14 +22,14 @@ func TestLearningWaitsForIdleButNotForever(t *testing.T) {
 		if took := waited(t.Context(), &l); took != 0 {
 			t.Errorf("without questions it waits %v, want not at all", took)
 		}
-		end := l.Begin()
+		end := l.BeginQuestion()
 		time.AfterFunc(30*time.Millisecond, end)
 		if took, want := waited(t.Context(), &l), 30*time.Millisecond+core.IdleTime; took < want || took > want+core.IdleTime {
 			t.Errorf("beside a question of 30 ms it waits %v, want %v and little more", took, want)
 		}
-		end = l.Begin()
-		if took := waited(t.Context(), &l); took != core.IdlePatience {
-			t.Errorf("beside a question without end it waits %v, want %v", took, core.IdlePatience)
+		end = l.BeginQuestion()
+		if took := waited(t.Context(), &l); took != core.IdleMaxWait {
+			t.Errorf("beside a question without end it waits %v, want %v", took, core.IdleMaxWait)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -13,9 +13,9 @@ import (
 // what an edited message taught goes with it.
 func TestIngestFollowsParent(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	add := func(parent string, said ...exchange.Message) exchange.Kept {
+	add := func(parent string, said ...exchange.Message) exchange.IngestResult {
 		t.Helper()
-		kept := try(r.Exchange.Ingest(t.Context(), ana, exchange.Talk{Conversation: "c", Parent: &parent, Messages: said, Infer: true})).orFail(t)
+		kept := try(r.Exchange.Ingest(t.Context(), ana, exchange.IngestRequest{Conversation: "c", ParentRef: &parent, Messages: said, Learn: true})).orFail(t)
 		r.learned(t)
 		return kept
 	}
@@ -47,8 +47,8 @@ func TestIngestFollowsParent(t *testing.T) {
 	expect("two exchanges", []string{cello, lisbon}, "I play the cello.", "Lovely.", "I live in Lisbon.", "Noted.")
 
 	again := add("a1", user("u2", "I live in Lisbon."), answer("a2", "Noted."))
-	if again.Job != "" {
-		t.Errorf("a repeat is learned from by %s", again.Job)
+	if again.JobID != "" {
+		t.Errorf("a repeat is learned from by %s", again.JobID)
 	}
 	expect("a repeat", []string{cello, lisbon}, "I play the cello.", "Lovely.", "I live in Lisbon.", "Noted.")
 
@@ -64,8 +64,8 @@ func TestIngestFollowsParent(t *testing.T) {
 	add("nobody", user("u5", "I own a dog."), answer("a5", "What is it called?"))
 	expect("an unknown parent", []string{cello, lisbon, "User has a dog"}, "I play the cello.", "Lovely.", "I live in Lisbon.", "Noted.", "I own a dog.", "What is it called?")
 
-	if got := add("", user("u1", "I play the cello."), answer("a1", "Lovely.")); !slices.Equal(got.Turns, first.Turns) {
-		t.Errorf("the beginning again gives the turns %q, want %q", got.Turns, first.Turns)
+	if got := add("", user("u1", "I play the cello."), answer("a1", "Lovely.")); !slices.Equal(got.TurnIDs, first.TurnIDs) {
+		t.Errorf("the beginning again gives the turns %q, want %q", got.TurnIDs, first.TurnIDs)
 	}
 	add("", user("u6", "I live in Porto."), answer("a6", "A new start."))
 	expect("another beginning", []string{porto, "User has a dog"}, "I live in Porto.", "A new start.") // the dog was not edited away

@@ -10,8 +10,8 @@ import (
 )
 
 // talkOf is a talk of a user's messages, each of which is answered.
-func talkOf(conversation string, words ...string) exchange.Talk {
-	talk := exchange.Talk{Conversation: conversation}
+func talkOf(conversation string, words ...string) exchange.IngestRequest {
+	talk := exchange.IngestRequest{Conversation: conversation}
 	for _, w := range words {
 		talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: w}, exchange.Message{Role: memory.RoleAssistant, Content: w + "?"})
 	}
@@ -19,7 +19,7 @@ func talkOf(conversation string, words ...string) exchange.Talk {
 }
 
 // keeps has a talk kept.
-func (r *rig) keeps(t *testing.T, talk exchange.Talk) exchange.Kept {
+func (r *rig) keeps(t *testing.T, talk exchange.IngestRequest) exchange.IngestResult {
 	t.Helper()
 	return try(r.Exchange.Ingest(t.Context(), ana, talk)).orFail(t)
 }
@@ -76,7 +76,7 @@ func TestTwoServersOfWhichOneDeletesAChatLeaveWhatIsSaidSince(t *testing.T) {
 // A part that ends in what is not to be remembered is followed all the same.
 func TestATalkGoesOnAfterWhatIsNotToBeRemembered(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		talk := exchange.Talk{Conversation: "c", Infer: true}
+		talk := exchange.IngestRequest{Conversation: "c", Learn: true}
 		for i := range exchange.IngestBatch + 1 {
 			talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: fmt.Sprint("Hello ", i)})
 		}
@@ -84,10 +84,10 @@ func TestATalkGoesOnAfterWhatIsNotToBeRemembered(t *testing.T) {
 		batches := 0
 		r.Store = &interrupted{r.Store, func(memory.Batch) { batches++ }}
 		kept := r.keeps(t, talk)
-		last, err := r.Get(t.Context(), ana, kept.Turns[exchange.IngestBatch])
-		if err != nil || last.Turn.Index != exchange.IngestBatch || last.Turn.Parent != kept.Turns[exchange.IngestBatch-1] || batches != 2 {
+		last, err := r.Get(t.Context(), ana, kept.TurnIDs[exchange.IngestBatch])
+		if err != nil || last.Turn.Index != exchange.IngestBatch || last.Turn.Parent != kept.TurnIDs[exchange.IngestBatch-1] || batches != 2 {
 			t.Errorf("the last turn is at %d after %s, %v, and %d batches were written; want it at %d after %s, and 2",
-				last.Turn.Index, last.Turn.Parent, err, batches, exchange.IngestBatch, kept.Turns[exchange.IngestBatch-1])
+				last.Turn.Index, last.Turn.Parent, err, batches, exchange.IngestBatch, kept.TurnIDs[exchange.IngestBatch-1])
 		}
 	})
 }

@@ -110,9 +110,9 @@ func replacedBeside(t *testing.T, others int, batches []batch) (won int) {
 	for i, words := range facts {
 		f := memory.Fact{ID: fmt.Sprintf("fact-%04d", i), Scope: memory.Scope{Owner: ana}, Content: words, Confidence: 1, Status: memory.Active, Source: memory.Extracted, Trust: memory.TrustUser,
 			ObservedAt: r.Time().AddDate(0, 0, -30), CreatedAt: r.Time(), UpdatedAt: r.Time(), Model: "changing", Hash: text.Hash(words)}
-		c := extract.Classified(extract.Candidate{Text: words})
+		c := extract.WithClassification(extract.Candidate{Text: words})
 		f.Subject, f.Attribute, f.Category = c.Subject, c.Attribute, c.Category
-		notes = append(notes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID, Author: memory.Author{Kind: memory.ByModel, Name: "changing"}})
+		notes = append(notes, memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &f}, NewID: f.ID, Author: memory.Author{Kind: memory.ByModel, Name: "changing"}})
 	}
 	noError(t)(r.Store.Apply(ctx, ana, memory.Run{ID: "before", Kind: "learn"}, notes...))
 	all := 0
@@ -122,14 +122,14 @@ func replacedBeside(t *testing.T, others int, batches []batch) (won int) {
 		for _, words := range batch.Turns {
 			said = append(said, exchange.Message{Role: memory.RoleUser, Content: words}, exchange.Message{Role: memory.RoleAssistant, Content: "Sure."})
 		}
-		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: said}))
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Conversation: fmt.Sprint("c", i), Learn: true, Messages: said}))
 		noError(t)(r.work(ctx))
 		r.clock.Advance(time.Hour)
 		all += len(batch.Changes)
 	}
 	is := map[string]memory.Status{}
 	every := memory.Query{Statuses: []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Retired}}
-	noError(t)(r.Everything(ctx, ana, every, func(m memory.Memory) { is[m.Content()] = m.Fact.Status }))
+	noError(t)(r.EachMemory(ctx, ana, every, func(m memory.Memory) { is[m.Content()] = m.Fact.Status }))
 	for _, batch := range batches {
 		for _, c := range batch.Changes {
 			if is[c.Old] == memory.Superseded && is[c.New] == memory.Active {

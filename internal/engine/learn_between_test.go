@@ -34,7 +34,7 @@ func forgetWhileSummingUp(t *testing.T, erase bool) {
 		onEach(t, func(t *testing.T, r *rig) {
 			ctx := context.Background()
 			r.LLM = llm
-			r.Opts.Learn.Summary.Every = 3
+			r.Opts.Learn.Summary.EveryExchanges = 3
 			s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "c"}, reply: "I see what you mean.", last: map[string]string{}}
 			for _, line := range []string{"user ana: I am allergic to peanuts.", "user ana: I play the cello in an orchestra."} {
 				noError(t)(s.step(line))
@@ -50,7 +50,7 @@ func forgetWhileSummingUp(t *testing.T, erase bool) {
 			r.hook(func(call string) error {
 				if call == "Apply summarize" && !forgotten {
 					forgotten = true
-					_, _, err := other.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{turn}, Erase: erase}, her)
+					_, _, err := other.Curate.ForgetMatching(ctx, ana, curate.ForgetRequest{IDs: []string{turn}, Erase: erase}, her)
 					return err
 				}
 				return nil
@@ -63,7 +63,7 @@ func forgetWhileSummingUp(t *testing.T, erase bool) {
 			if len(got) != 1 || strings.Contains(got[0], "peanuts") {
 				t.Errorf("summaries %q, want one without what was forgotten", got)
 			}
-			all := r.contents(t, ana, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Statuses: core.EveryStatus})
+			all := r.contents(t, ana, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Statuses: core.AllStatuses})
 			if slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, "peanuts") }) {
 				t.Errorf("of all summaries, %q, one has the words", all)
 			}
@@ -87,7 +87,7 @@ func TestAPauseBetweenQuestionAndAnswer(t *testing.T) {
 			x.Prepare(ctx)
 			x.RecordQuestion(ctx)
 			if between != "" {
-				noError(t)(r.Pause(ctx, ana, between, "", her))
+				noError(t)(r.SetPause(ctx, ana, between, "", her))
 			}
 			x.RecordAnswer(ctx, answered("OK."))
 			noError(t)(r.work(ctx))

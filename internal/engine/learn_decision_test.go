@@ -67,7 +67,7 @@ func TestEveryRunLogsOneDecisionLine(t *testing.T) {
 		say := func(text string) decisionLine {
 			t.Helper()
 			noError(t)(r.Lessons.Learn(ctx, r.told(t, ana, "c", text)))
-			noError(t)(r.Everything(ctx, ana, memory.Query{}, func(m memory.Memory) { known[m.Content()] = m.ID() }))
+			noError(t)(r.EachMemory(ctx, ana, memory.Query{}, func(m memory.Memory) { known[m.Content()] = m.ID() }))
 			lines := decisionLines(t, &log)
 			if len(lines) != 1 {
 				t.Fatalf("%q: %d lines %+v, want one", text, len(lines), lines)
@@ -135,7 +135,7 @@ func TestDecisionLinesKeepSecretsAndAreNotRepeated(t *testing.T) {
 	}
 	// The same run once more, as when its worker died before it could say so.
 	turns := try(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})).orFail(t)
-	noError(t)(r.Lessons.LearnFrom(ctx, job, turns, memory.Run{ID: core.RunOf(job.ID), Kind: "learn", Lease: &job.Lease}))
+	noError(t)(r.Lessons.LearnFrom(ctx, job, turns, memory.Run{ID: core.JobRunID(job.ID), Kind: "learn", Lease: &job.Lease}))
 	if lines := decisionLines(t, &log); len(lines) != 0 {
 		t.Errorf("the run that was there already is logged again: %+v", lines)
 	}

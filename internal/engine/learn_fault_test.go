@@ -63,7 +63,7 @@ func portrait(t *testing.T, store memory.Store, owner memory.Owner) string {
 		Kinds:    []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary},
 		Statuses: []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected},
 	}
-	noError(t)(e.Everything(ctx, owner, q, func(m memory.Memory) {
+	noError(t)(e.EachMemory(ctx, owner, q, func(m memory.Memory) {
 		all = append(all, m)
 		words[m.ID()] = m.Content()
 	}))
@@ -101,11 +101,11 @@ func portrait(t *testing.T, store memory.Store, owner memory.Owner) string {
 func eventful(t *testing.T, r *rig) {
 	t.Helper()
 	ctx := context.Background()
-	r.Opts.Learn.Summary.Every = 2
-	r.Opts.Learn.Upkeep.User = 60
+	r.Opts.Learn.Summary.EveryExchanges = 2
+	r.Opts.Learn.Upkeep.UserLimit = 60
 	say := func(conversation string, infer bool, said ...string) {
-		var talk exchange.Talk
-		talk.Conversation, talk.Infer = conversation, infer
+		var talk exchange.IngestRequest
+		talk.Conversation, talk.Learn = conversation, infer
 		for _, s := range said {
 			talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: s, At: r.Time()}, exchange.Message{Role: memory.RoleAssistant, Content: "I see.", At: r.Time()})
 		}

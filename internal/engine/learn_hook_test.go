@@ -95,8 +95,8 @@ func (h *hooked) Finish(ctx context.Context, held memory.Lease, o memory.Outcome
 	return err
 }
 
-func (h *hooked) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) error {
-	_, err := through(h, "Spend", func() (struct{}, error) { return struct{}{}, h.Store.Spend(ctx, owner, u) })
+func (h *hooked) AddUsage(ctx context.Context, owner memory.Owner, u memory.Usage) error {
+	_, err := through(h, "Spend", func() (struct{}, error) { return struct{}{}, h.Store.AddUsage(ctx, owner, u) })
 	return err
 }
 
@@ -140,6 +140,6 @@ func (f answering) Complete(ctx context.Context, p memory.Prompt) (memory.Reply,
 // handlers are the engine's work by kind of job.
 func (r *rig) handlers() map[memory.JobKind]handler {
 	return map[memory.JobKind]handler{
-		memory.JobLearn: r.Lessons.Learn, memory.JobUpkeep: r.Upkeep.Tidy, memory.JobRelearn: r.Lessons.LearnAgain, memory.JobSummarize: r.Lessons.Summarize,
+		memory.JobLearn: r.Lessons.Learn, memory.JobUpkeep: r.Upkeep.HandleUpkeep, memory.JobRelearn: r.Lessons.HandleRelearn, memory.JobSummarize: r.Lessons.Summarize,
 	}
 }

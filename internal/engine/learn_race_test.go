@@ -33,15 +33,15 @@ func (r *rig) second(t *testing.T) *rig {
 func (r *rig) told(t *testing.T, owner memory.Owner, conversation string, said ...string) memory.Job {
 	t.Helper()
 	ctx := context.Background()
-	talk := exchange.Talk{Conversation: conversation, Infer: true}
+	talk := exchange.IngestRequest{Conversation: conversation, Learn: true}
 	for _, s := range said {
 		talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: s})
 	}
 	kept := try(r.Exchange.Ingest(ctx, owner, talk)).orFail(t)
 	r.clock.Advance(time.Second)
 	job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
-	if err != nil || job.ID != kept.Job {
-		t.Fatalf("claimed %s, %v; want %s", job.ID, err, kept.Job)
+	if err != nil || job.ID != kept.JobID {
+		t.Fatalf("claimed %s, %v; want %s", job.ID, err, kept.JobID)
 	}
 	return job
 }
@@ -114,9 +114,9 @@ func TestAnotherLearnerInBetween(t *testing.T) {
 func learnBetween(t *testing.T, r, other *rig, call, first string, early, late memory.Job) {
 	t.Helper()
 	ctx := context.Background()
-	mine, its := func() error { _, err := r.Lessons.LearnAgain(ctx, early); return err }, func() error { _, err := other.Lessons.Learn(ctx, late); return err }
+	mine, its := func() error { _, err := r.Lessons.HandleRelearn(ctx, early); return err }, func() error { _, err := other.Lessons.Learn(ctx, late); return err }
 	if first == "later" {
-		mine, its = func() error { _, err := r.Lessons.Learn(ctx, late); return err }, func() error { _, err := other.Lessons.LearnAgain(ctx, early); return err }
+		mine, its = func() error { _, err := r.Lessons.Learn(ctx, late); return err }, func() error { _, err := other.Lessons.HandleRelearn(ctx, early); return err }
 	}
 	versions, let := 0, false
 	r.hook(func(now string) error {
@@ -151,12 +151,12 @@ func (r *rig) sound(t *testing.T, owner memory.Owner) {
 func TestWhoLostTheLeaseCommitsNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.Opts.Learn.Summary.Every = 2
+		r.Opts.Learn.Summary.EveryExchanges = 2
 		s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "branch"}, reply: "OK."}
 		for _, line := range []string{"user ana: Hello!", "user ana: I live in Berlin.", "user ana: I play the cello.", "user ana: I have a dog named Rex."} {
 			noError(t)(s.step(line))
 		}
-		r.Opts.Learn.Upkeep.User = 1
+		r.Opts.Learn.Upkeep.UserLimit = 1
 		s.idle = true
 		for _, line := range []string{
 			"edit ana 2: Never mind. I work as a nurse.", "named chat ana: wish",

@@ -57,7 +57,7 @@ func (m *opsModel) Complete(_ context.Context, p memory.Prompt) (memory.Reply, e
 	}
 	reply, _ := json.Marshal(map[string]any{"ops": ops})
 	m.calls++
-	m.tokens += text.Tokens(p.System+p.User) + text.Tokens(string(reply))
+	m.tokens += text.EstimateTokens(p.System+p.User) + text.EstimateTokens(string(reply))
 	m.asked = append(m.asked, p)
 	return memory.Reply{Text: string(reply), Model: "ops"}, nil
 }
@@ -70,7 +70,7 @@ func TestAModelReadsSeveralExchangesTogether(t *testing.T) {
 		m := &opsModel{}
 		r.LLM = m
 		r.Opts.LearnModel = "ops"
-		r.Opts.Learn.Every, r.Opts.Learn.Idle, r.Opts.Learn.Context = 4, 2*time.Minute, 8
+		r.Opts.Learn.MessagesPerLesson, r.Opts.Learn.IdleTime, r.Opts.Learn.ContextMessages = 4, 2*time.Minute, 8
 		s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "c"}}
 		facts := func() string {
 			page := try(r.Store.List(ctx, ana, memory.Query{})).orFail(t)

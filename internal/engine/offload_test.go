@@ -37,11 +37,11 @@ type offloadRig struct {
 
 func newOffloadRig(t *testing.T, address string) *offloadRig {
 	t.Helper()
-	s, err := sqlstore.OpenPostgres(t.Context(), pgtest.With(address, "pool_max_conns", "8"), sqlstore.Options{})
+	s, err := sqlstore.OpenPostgres(t.Context(), pgtest.WithParameter(address, "pool_max_conns", "8"), sqlstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := index.Options{Model: offloadModel, Lacking: func(memory.Owner, int) {}}
+	options := index.Options{Model: offloadModel, OnMissingVectors: func(memory.Owner, int) {}}
 	h := &offloadRig{Store: s, exact: index.New(s, options), r: rand.New(rand.NewPCG(7, 7))}
 	h.offload = retrieve.NewOffload(s, options, s, retrieve.OffloadOptions{Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() {
@@ -153,8 +153,8 @@ func (h *offloadRig) compare(t *testing.T, s memory.Search) {
 	missed := 0 // of those that are as near as others, another may be picked
 	for i, w := range want {
 		g, ok := byID[w.ID]
-		if ok && (math.Abs(g.Score-w.Score) > 1e-5 || !slices.Equal(g.Vector, w.Vector) || g.Found != w.Found) {
-			t.Fatalf("%d: got %s with %v %+v, want %v %+v", i, g.ID, g.Score, g.Found, w.Score, w.Found)
+		if ok && (math.Abs(g.Score-w.Score) > 1e-5 || !slices.Equal(g.Vector, w.Vector) || g.Measures != w.Measures) {
+			t.Fatalf("%d: got %s with %v %+v, want %v %+v", i, g.ID, g.Score, g.Measures, w.Score, w.Measures)
 		}
 		if !ok {
 			missed++
@@ -168,7 +168,7 @@ func (h *offloadRig) compare(t *testing.T, s memory.Search) {
 // TestOffloadFindsWhatTheIndexFinds has the database compare vectors one by one, so that all
 // is the same, under every filter.
 func TestOffloadFindsWhatTheIndexFinds(t *testing.T) {
-	h := newOffloadRig(t, pgtest.Vector(t, true))
+	h := newOffloadRig(t, pgtest.VectorDatabase(t, true))
 	for range 40 {
 		h.say(t, memtest.Ana, 50)
 	}
@@ -181,8 +181,8 @@ func TestOffloadFindsWhatTheIndexFinds(t *testing.T) {
 		"tag":          func(s *memory.Search) { s.Tag = "tag 3" },
 		"conversation": func(s *memory.Search) { s.Conversation = "conversation 17" },
 		"words alone":  func(s *memory.Search) { s.Vector = nil },
-		"by words":     func(s *memory.Search) { s.ByWords = true },
-		"by vector":    func(s *memory.Search) { s.ByVector, s.Limit = true, 50 },
+		"by words":     func(s *memory.Search) { s.WordsOnly = true },
+		"by vector":    func(s *memory.Search) { s.PreferVectors, s.Limit = true, 50 },
 		"vector alone": func(s *memory.Search) { s.Text = "" },
 		"words first":  func(s *memory.Search) { s.WordsFirst = true },
 		"two owners":   func(s *memory.Search) { s.Scopes = append(s.Scopes, memory.Scope{Owner: memtest.Ben}) },
@@ -204,7 +204,7 @@ func TestOffloadFindsWhatTheIndexFinds(t *testing.T) {
 
 // TestOffloadFallsBackToWords has the search of vectors fail for a while.
 func TestOffloadFallsBackToWords(t *testing.T) {
-	h := newOffloadRig(t, pgtest.Vector(t, true))
+	h := newOffloadRig(t, pgtest.VectorDatabase(t, true))
 	h.say(t, memtest.Ana, 50)
 	var log strings.Builder
 	outside := &fakeVectors{VectorSearch: h.Store}
@@ -253,7 +253,7 @@ func (f *fakeVectors) fail(err error) {
 	f.err = err
 }
 
-func (f *fakeVectors) Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) ([]memory.Near, error) {
+func (f *fakeVectors) Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) ([]memory.Neighbor, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked = append(f.asked, owner)

@@ -21,22 +21,22 @@ func TestWishesOfUserAndProjectReachTheModel(t *testing.T) {
 			"learn.categories":          "health, work",
 			"timezone":                  "Asia/Tokyo",
 		} {
-			noError(t)(r.SetProfile(ctx, ana, key, value, her))
+			noError(t)(r.SetProfileEntry(ctx, ana, key, value, her))
 		}
 		for project, want := range map[string]string{
 			"":       "only what concerns recipes\nOnly facts of these kinds: health, work",
 			"apollo": "only what concerns rockets\nOnly facts of these kinds: health, work",
 			"other":  "only what concerns recipes\nOnly facts of these kinds: health, work",
 		} {
-			own, err := r.LearningOf(ctx, memory.Scope{Owner: ana, Project: project}, "")
-			if err != nil || own.Instructions != want || own.Zone.String() != "Asia/Tokyo" {
-				t.Errorf("project %q: wishes %q in %s, %v; want %q in Asia/Tokyo", project, own.Instructions, own.Zone, err, want)
+			own, err := r.LearningSettingsFor(ctx, memory.Scope{Owner: ana, Project: project}, "")
+			if err != nil || own.Instructions != want || own.TimeZone.String() != "Asia/Tokyo" {
+				t.Errorf("project %q: wishes %q in %s, %v; want %q in Asia/Tokyo", project, own.Instructions, own.TimeZone, err, want)
 			}
 		}
 
 		m := &opsModel{}
 		r.LLM, r.Opts.LearnModel = m, "ops"
-		r.Opts.Learn.Every, r.Opts.Learn.Context = 1, 8
+		r.Opts.Learn.MessagesPerLesson, r.Opts.Learn.ContextMessages = 1, 8
 		s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "c"}}
 		say := func(words string) string {
 			t.Helper()
@@ -52,12 +52,12 @@ func TestWishesOfUserAndProjectReachTheModel(t *testing.T) {
 			t.Errorf("the prompt is without the wish or the time in Tokyo:\n%s", p)
 		}
 		lima, _ := time.LoadLocation("America/Lima")
-		r.Clients.See(ana, core.ClientSeen{Zone: lima})
+		r.Clients.Record(ana, core.ClientInfo{TimeZone: lima})
 		if p := say("I am allergic to celery"); !strings.Contains(p, r.clock.Now().In(lima).Format("15:04")) {
 			t.Errorf("the prompt is without the client's time in Lima:\n%s", p)
 		}
-		if own, err := r.LearningOf(ctx, memory.Scope{Owner: ben}, ""); err != nil || own.Instructions != "" || own.Zone != time.Local {
-			t.Errorf("another user has wishes %q in %s, %v", own.Instructions, own.Zone, err)
+		if own, err := r.LearningSettingsFor(ctx, memory.Scope{Owner: ben}, ""); err != nil || own.Instructions != "" || own.TimeZone != time.Local {
+			t.Errorf("another user has wishes %q in %s, %v", own.Instructions, own.TimeZone, err)
 		}
 	})
 }

@@ -23,7 +23,7 @@ func paced(t *testing.T, reranks bool) (r *restarted, model *layered) {
 	plain := newRig(t, stores["inmem"])
 	embedder, reranker := &layered{}, &layered{}
 	r = again(t, plain.Store, plain.clock, embedder)
-	r.Opts.Deadline, r.Opts.DeadlineMax, r.Metrics = byWords, bound, obs.NewMetrics()
+	r.Opts.Deadline, r.Opts.MaxDeadline, r.Metrics = byWords, bound, obs.NewMetrics()
 	r.teas(t, 12)
 	if reranks {
 		r.Reranker = reranker
@@ -40,7 +40,7 @@ func (r *restarted) asks(t *testing.T, model *layered, takes time.Duration) (wai
 	began := time.Now()
 	p := r.prepare(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Which tea is oolong?", Budget: 1000})
 	waited = time.Since(began)
-	trace, err := r.Traces.Trace(context.Background(), ana, p.Trace)
+	trace, err := r.Traces.Trace(context.Background(), ana, p.TraceID)
 	if err != nil || len(p.Hits) == 0 {
 		t.Errorf("%d hits after %v, %v; want some", len(p.Hits), waited, err)
 	}

@@ -17,30 +17,30 @@ func TestPauseHoldsLearning(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		say := func(words string) error {
-			_, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: words}}})
+			_, err := r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Conversation: "c", Learn: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: words}}})
 			if err != nil {
 				return err
 			}
 			return r.work(ctx)
 		}
-		if got := r.Paused(ctx, ana); got != core.PauseNone {
+		if got := r.CurrentPause(ctx, ana); got != core.PauseNone {
 			t.Errorf("at first: %q, want %q", got, core.PauseNone)
 		}
-		noError(t)(r.Pause(ctx, ana, core.PauseLearning, "", her))
+		noError(t)(r.SetPause(ctx, ana, core.PauseLearning, "", her))
 		noError(t)(say("I live in Porto."))
-		noError(t)(r.Pause(ctx, ana, core.PauseMemory, "", her))
+		noError(t)(r.SetPause(ctx, ana, core.PauseMemory, "", her))
 		if err := say("I have a cat named Miso."); !errors.Is(err, memory.Conflict) {
 			t.Errorf("talk while memory is paused: %v, want %s", err, memory.Conflict)
 		}
-		noError(t)(r.Pause(ctx, ana, core.PauseNone, "", her))
+		noError(t)(r.SetPause(ctx, ana, core.PauseNone, "", her))
 		noError(t)(say("I work as a nurse."))
 		if got := r.contents(t, ana, memory.Query{}); len(got) != 1 {
 			t.Errorf("facts: %q, want what was said after the pause alone", got)
 		}
-		if err := r.Pause(ctx, ana, "for ever", "", her); !errors.Is(err, memory.Invalid) {
+		if err := r.SetPause(ctx, ana, "for ever", "", her); !errors.Is(err, memory.Invalid) {
 			t.Errorf("no such pause: %v, want %s", err, memory.Invalid)
 		}
-		if got := r.Paused(ctx, ben); got != core.PauseNone {
+		if got := r.CurrentPause(ctx, ben); got != core.PauseNone {
 			t.Errorf("somebody else: %q, want %q", got, core.PauseNone)
 		}
 	})
@@ -51,11 +51,11 @@ func TestPauseIsSeenElsewhere(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		there := New(r.Parts, r.Opts)
-		if got := there.Paused(ctx, ana); got != core.PauseNone {
+		if got := there.CurrentPause(ctx, ana); got != core.PauseNone {
 			t.Errorf("there, at first: %q, want %q", got, core.PauseNone)
 		}
-		noError(t)(r.Pause(ctx, ana, core.PauseMemory, "", her))
-		if got := there.Paused(ctx, ana); got != core.PauseMemory {
+		noError(t)(r.SetPause(ctx, ana, core.PauseMemory, "", her))
+		if got := there.CurrentPause(ctx, ana); got != core.PauseMemory {
 			t.Errorf("there, after it: %q, want %q", got, core.PauseMemory)
 		}
 	})
@@ -99,7 +99,7 @@ func TestAPauseHoldsThatTheChatDidNotKnowOf(t *testing.T) {
 				ctx := context.Background()
 				there := New(r.Parts, r.Opts)
 				put := func(p core.Pause) {
-					noError(t)(there.Pause(ctx, ana, p, "", her))
+					noError(t)(there.SetPause(ctx, ana, p, "", her))
 				}
 				plain := r.Store
 				put(c.pause)
@@ -107,8 +107,8 @@ func TestAPauseHoldsThatTheChatDidNotKnowOf(t *testing.T) {
 				slow.slow.Store(c.slow)
 				r.Store = slow
 				x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon."}]`), ChatID: "c"})
-				if p := x.Prepare(ctx); p.Read != (c.slow == 0) {
-					t.Errorf("memory was read: %v, want it only where the pause is known", p.Read)
+				if p := x.Prepare(ctx); p.WasRead != (c.slow == 0) {
+					t.Errorf("memory was read: %v, want it only where the pause is known", p.WasRead)
 				}
 				if c.late != "" {
 					put(c.late)

@@ -93,7 +93,7 @@ func TestAnExportThatWasCutOffIsReadUpToThere(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	cutOff := claudeExport[:strings.Index(claudeExport, `{"uuid":"n3"`)]
 	out := r.bring(t, ana, transfer.ImportOptions{Format: portable.Claude}, cutOff)
-	if out.Added != (transfer.Tally{Conversations: 1, Turns: 3}) || out.Broken != 1 || out.Problems[0].Line != 2 || !strings.Contains(out.Problems[0].Reason, "all that follows is left out") {
+	if out.Added != (transfer.Tally{Conversations: 1, Turns: 3}) || out.Broken != 1 || out.Problems[0].Line != 2 || !strings.Contains(out.Problems[0].Reason, "the rest of the file is not read") {
 		t.Fatalf("%+v", out)
 	}
 	whole := r.bring(t, ana, transfer.ImportOptions{Format: portable.Claude}, claudeExport)
@@ -150,7 +150,7 @@ func TestWhatIsLearnedFromABroughtChatIsAsOldAsItsWords(t *testing.T) {
 			r.bring(t, ana, transfer.ImportOptions{Format: format, Learn: true}, file)
 			noError(t)(r.work(ctx))
 			var facts []*memory.Fact
-			noError(t)(r.Everything(ctx, ana, memory.Query{Statuses: core.EveryStatus}, func(m memory.Memory) { facts = append(facts, m.Fact) }))
+			noError(t)(r.EachMemory(ctx, ana, memory.Query{Statuses: core.AllStatuses}, func(m memory.Memory) { facts = append(facts, m.Fact) }))
 			if len(facts) != 1 || !facts[0].ObservedAt.Equal(time.Date(2024, 5, 1, 10, 0, 0, 0, time.UTC)) {
 				t.Errorf("%+v, want a fact that was observed when it was said", facts)
 			}

@@ -87,7 +87,7 @@ func TestListsAndOthersMemoriesBecomeImportedFacts(t *testing.T) {
 				r.bring(t, ana, transfer.ImportOptions{Format: c.format, Project: "p"}, c.file)
 			}
 			var got []string
-			noError(t)(r.Everything(context.Background(), ana, memory.Query{Statuses: core.EveryStatus}, func(m memory.Memory) {
+			noError(t)(r.EachMemory(context.Background(), ana, memory.Query{Statuses: core.AllStatuses}, func(m memory.Memory) {
 				f := m.Fact
 				if f.Source != memory.Imported || f.Scope.Project != "p" {
 					t.Errorf("%q is of source %s and project %q", f.Content, f.Source, f.Scope.Project)
@@ -167,7 +167,7 @@ func TestANewerFormatIsRefused(t *testing.T) {
 
 func TestWhileMemoryIsPausedNothingIsImported(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	noError(t)(r.Pause(context.Background(), ana, core.PauseMemory, "", her))
+	noError(t)(r.SetPause(context.Background(), ana, core.PauseMemory, "", her))
 	if _, err := r.Transfer.Import(context.Background(), ana, transfer.ImportOptions{Format: portable.List}, her, strings.NewReader("User likes tea")); !errors.Is(err, memory.Conflict) {
 		t.Errorf("%v, want a conflict", err)
 	}

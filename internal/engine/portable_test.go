@@ -51,7 +51,7 @@ func (r *rig) attached(t testing.TB, owner memory.Owner) string {
 		fmt.Fprintf(&b, "%+v\n", c)
 	}
 	for _, c := range page.Conversations {
-		fmt.Fprintf(&b, "%+v\n", c.Mark())
+		fmt.Fprintf(&b, "%+v\n", c.State())
 	}
 	return b.String()
 }
@@ -70,7 +70,7 @@ func lived(t *testing.T, seed uint64, steps int) *scene {
 		scene: newScene(t, stores["inmem"]), t: t, random: rand.New(rand.NewPCG(seed, seed)), people: []string{"ana", "ben"},
 		exports: map[string]map[int64]image{}, gone: map[string]map[string]bool{},
 	}
-	w.Opts.Learn.Summary.Every = 2
+	w.Opts.Learn.Summary.EveryExchanges = 2
 	for _, p := range w.people {
 		w.gone[p], w.names[p] = map[string]bool{}, "c0"
 	}
@@ -85,7 +85,7 @@ func lived(t *testing.T, seed uint64, steps int) *scene {
 		}
 	}
 	ctx := context.Background()
-	noError(t)(w.Pause(ctx, ana, core.PauseNone, "", her))
+	noError(t)(w.SetPause(ctx, ana, core.PauseNone, "", her))
 	var changes []memory.Change
 	var ids []string
 	for i, words := range hardWords {
@@ -145,7 +145,7 @@ func (w *world) attach(t *testing.T, seed uint64) {
 			noError(t)(w.Chats.DeleteChat(ctx, ana, c.ID, false, her))
 		}
 	}
-	noError(t)(w.Curate.DropContext(ctx, ana, all[1].ID, false, her)) // chats go on naming it
+	noError(t)(w.Curate.RemoveContext(ctx, ana, all[1].ID, false, her)) // chats go on naming it
 }
 
 func isExpected(err error) bool {
@@ -265,7 +265,7 @@ func TestABrokenLineIsNamedAndTheRestGoesOn(t *testing.T) {
 		if entries, err := r.Store.Profile(context.Background(), ana, memory.At{}); err != nil || !strings.Contains(fmt.Sprint(entries), "there") {
 			t.Errorf("the line after the broken ones is not there: %v, %v", entries, err)
 		}
-		if p := r.Paused(context.Background(), ana); p != core.PauseNone {
+		if p := r.CurrentPause(context.Background(), ana); p != core.PauseNone {
 			t.Errorf("an import paused memory: %s", p)
 		}
 	})
@@ -332,7 +332,7 @@ func TestContextsAndChatsThatAreOtherHereAreKeptAndNamed(t *testing.T) {
 		file := r.whole(t, ana, transfer.ExportOptions{})
 		longer, fewer, rules := "The menu of today.", docs[:1], "Answer in French."
 		noError(t)(r.Curate.EditContext(ctx, ana, docs[1], curate.ContextEdit{Content: &longer}, her))
-		noError(t)(r.Curate.DropContext(ctx, ana, docs[2], false, her))
+		noError(t)(r.Curate.RemoveContext(ctx, ana, docs[2], false, her))
 		noError(t)(r.Chats.DeleteChat(ctx, ana, chatIDs[0], false, her))
 		noError(t)(r.Chats.EditChat(ctx, ana, chatIDs[1], chats.ChatEdit{Contexts: &fewer}, her))
 		noError(t)(r.Chats.EditChat(ctx, ana, chatIDs[2], chats.ChatEdit{Rules: &rules}, her))
@@ -489,11 +489,11 @@ func TestAnExportAsOfThenIsTheOneTakenThen(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		f := r.note(t, ana, "User lives in Berlin")
-		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Hello there"}}}))
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Conversation: "c", Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Hello there"}}}))
 		then, at := r.taken(t, ana, transfer.ExportOptions{}), r.Time()
 		r.clock.Advance(time.Hour)
 		r.note(t, ana, "User lives in Lisbon")
-		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "d", Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Good bye"}}}))
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Conversation: "d", Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Good bye"}}}))
 		got := r.taken(t, ana, transfer.ExportOptions{At: memory.At{AsOf: at}})
 		if want := undated.ReplaceAllString(then, "}\n"); got != want {
 			t.Errorf("as of then:\n%s", lineDiff(want, got))

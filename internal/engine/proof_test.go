@@ -117,9 +117,9 @@ func TestClientsIDsSayWhatAMessageFollows(t *testing.T) {
 		c := &client{r: r, id: "c"}
 		follow := func(parent, answer string) func(*exchange.Incoming) {
 			return func(in *exchange.Incoming) {
-				in.Answer = answer
+				in.AnswerID = answer
 				if parent != "" {
-					in.After, in.From = r.Exchange.PlaceOf(t.Context(), ana, parent).Turn, in.Chat.LastUser()
+					in.AfterTurn, in.FirstMessage = r.Exchange.PointAfterAnswer(t.Context(), ana, parent).TurnID, in.Chat.LastUser()
 				}
 			}
 		}

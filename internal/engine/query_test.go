@@ -20,17 +20,17 @@ import (
 // TestTheWriterIsShownSoMuchAndNoMore holds design 2's table of limits.
 func TestTheWriterIsShownSoMuchAndNoMore(t *testing.T) {
 	long := strings.Repeat("é", 400) + " tail"
-	var a query.Around
+	var a query.RelatedMemory
 	for i := range 12 {
 		a.Recent = append(a.Recent, memory.Turn{Role: memory.RoleUser, Content: fmt.Sprintf("%02d %s", i, long)})
 		a.Summaries = append(a.Summaries, memory.Summary{Text: "- a\n- b " + long})
 		a.Profile = append(a.Profile, memory.ProfileEntry{Key: fmt.Sprint(i), Value: long})
 		a.Similar = append(a.Similar, memory.Hit{
 			Memory: memory.Memory{Turn: &memory.Turn{Role: memory.RoleAssistant, Content: long}}, Why: memory.Why{{Name: retrieve.SimilarityPart, Value: 0.512}},
-			Now: []memory.Fact{{Content: "User lives in Faro"}},
+			Replacements: []memory.Fact{{Content: "User lives in Faro"}},
 		})
 	}
-	w := a.Assemble()
+	w := a.PromptValues()
 	for _, c := range []struct {
 		name           string
 		lines          []string
@@ -70,15 +70,15 @@ func TestSimilarIsWhatIsLikeTheQueryItself(t *testing.T) {
 	r.Opts.Threshold, r.Opts.Recall.Reach = 0.45, retrieve.ReachConversation
 	ana := memory.User(memory.DefaultNamespace, "ana")
 	for _, said := range []string{"Hello", "I live in Lisbon.", "Nice weather.", "My cat is called Pip."} {
-		noError(t)(r.Query.Query(ctx, query.Request{Owner: ana, Session: "a", Text: said}, nil))
+		noError(t)(r.Query.Query(ctx, query.Request{Owner: ana, SessionID: "a", Text: said}, nil))
 	}
-	got, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "b", Text: "Where do I live?", UseMemory: true}, nil)
-	if err != nil || len(got.Around.Similar) != 1 || got.Around.Similar[0].Memory.Content() != "I live in Lisbon." || retrieve.Similarity(got.Around.Similar[0]) < 0.45 {
-		t.Errorf("like the query is %+v, %v; want where she lives alone", got.Around.Similar, err)
+	got, err := r.Query.Query(ctx, query.Request{Owner: ana, SessionID: "b", Text: "Where do I live?", UseMemory: true}, nil)
+	if err != nil || len(got.Related.Similar) != 1 || got.Related.Similar[0].Memory.Content() != "I live in Lisbon." || retrieve.Similarity(got.Related.Similar[0]) < 0.45 {
+		t.Errorf("like the query is %+v, %v; want where she lives alone", got.Related.Similar, err)
 	}
-	got, err = r.Query.Query(ctx, query.Request{Owner: ana, Session: "b", Text: "Which paint suits the fence?", UseMemory: true}, nil)
-	if err != nil || len(got.Around.Similar) != 0 {
-		t.Errorf("like a question about nothing known is %+v, %v", got.Around.Similar, err)
+	got, err = r.Query.Query(ctx, query.Request{Owner: ana, SessionID: "b", Text: "Which paint suits the fence?", UseMemory: true}, nil)
+	if err != nil || len(got.Related.Similar) != 0 {
+		t.Errorf("like a question about nothing known is %+v, %v", got.Related.Similar, err)
 	}
 	// With a model's vectors it is the cosine.
 	hits := []memory.Hit{{Why: memory.Why{{Name: "vector", Value: 0.6}, {Name: "relevance", Value: 0.1}}}, {Why: memory.Why{{Name: "vector", Value: -0.2}}}}
@@ -101,7 +101,7 @@ func TestIntentsAreFoundByWords(t *testing.T) {
 	if got := r.Query.Intent(context.Background(), query.Request{Text: "Hello", Images: []string{"data:image/png;base64,AA"}}); got != query.IntentImage {
 		t.Errorf("a query with an image is taken for %s", got)
 	}
-	r.Opts.Intents = query.IntentsByEmbedding
+	r.Opts.IntentMethod = query.IntentsByEmbedding
 	if got := r.Query.Intent(context.Background(), query.Request{Text: "Which places are in the neighbourhood?"}); got != query.IntentLocation {
 		t.Errorf("by embedding: %s, want %s", got, query.IntentLocation)
 	}
@@ -121,14 +121,14 @@ func TestAQueryIsAnsweredWhateverFails(t *testing.T) {
 		}
 		return memory.Reply{Text: "A guess.", Model: "m"}, nil
 	}
-	got, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "s", Text: "What is this?", UseMemory: true, Images: []string{"https://x.test/a.png"}}, blind)
+	got, err := r.Query.Query(ctx, query.Request{Owner: ana, SessionID: "s", Text: "What is this?", UseMemory: true, Images: []string{"https://x.test/a.png"}}, blind)
 	if err != nil || got.Response != "A guess." || strings.Contains(strings.Join(got.Agents, " "), query.AgentVision) {
 		t.Errorf("with images that cannot be described: %+v, %v", got, err)
 	}
 	mute := func(context.Context, memory.Prompt, ...string) (memory.Reply, error) {
 		return memory.Reply{}, memory.Errorf(memory.Unavailable, "down")
 	}
-	if _, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "s", Text: "I live in Lisbon, and what now?"}, mute); !errors.Is(err, memory.Unavailable) {
+	if _, err := r.Query.Query(ctx, query.Request{Owner: ana, SessionID: "s", Text: "I live in Lisbon, and what now?"}, mute); !errors.Is(err, memory.Unavailable) {
 		t.Errorf("without a writer that works: %v, want unavailable", err)
 	}
 	r.clock.Advance(time.Hour)
@@ -140,16 +140,16 @@ func TestAQueryIsAnsweredWhateverFails(t *testing.T) {
 
 	// Nobody in particular: answered, and nothing is kept.
 	got, err = r.Query.Query(ctx, query.Request{Text: "Where do I live?", UseMemory: true}, nil)
-	if err != nil || got.NeedMemory || got.Response == "" {
+	if err != nil || got.NeedsMemory || got.Response == "" {
 		t.Errorf("for nobody: %+v, %v", got, err)
 	}
 	if n, err := r.Store.Totals(ctx); err != nil || n.Turns != 3 {
 		t.Errorf("there are %d turns, %v; want those of ana alone", n.Turns, err)
 	}
 	// Paused memory is not read.
-	noError(t)(r.Pause(ctx, ana, core.PauseMemory, "", memory.Author{}))
-	got, err = r.Query.Query(ctx, query.Request{Owner: ana, Session: "s", Text: "Where do I live?", UseMemory: true}, nil)
-	if err != nil || got.NeedMemory || len(got.Around.Recent) > 0 || got.Reason != "memory is paused" {
+	noError(t)(r.SetPause(ctx, ana, core.PauseMemory, "", memory.Author{}))
+	got, err = r.Query.Query(ctx, query.Request{Owner: ana, SessionID: "s", Text: "Where do I live?", UseMemory: true}, nil)
+	if err != nil || got.NeedsMemory || len(got.Related.Recent) > 0 || got.Reason != "memory is paused" {
 		t.Errorf("paused: %+v, %v", got, err)
 	}
 }
@@ -161,11 +161,11 @@ func TestAQueryPromisesNoMoreThanWillBe(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	said := func() string {
 		t.Helper()
-		got := try(r.Query.Query(ctx, query.Request{Owner: ana, Session: "a", Text: "My cat is called Pip.", UseMemory: true}, nil)).orFail(t)
+		got := try(r.Query.Query(ctx, query.Request{Owner: ana, SessionID: "a", Text: "My cat is called Pip.", UseMemory: true}, nil)).orFail(t)
 		return got.Response
 	}
 	kept := said()
-	noError(t)(r.Pause(ctx, ana, core.PauseMemory, "", her))
+	noError(t)(r.SetPause(ctx, ana, core.PauseMemory, "", her))
 	if got := said(); got == kept || !strings.Contains(got, "paused") {
 		t.Errorf("on hold: %q; want it said that nothing is kept", got)
 	}
@@ -192,10 +192,10 @@ func TestAQueryIsToldWhatItsSessionIsSetFor(t *testing.T) {
 			query.Request
 			told bool
 		}{
-			"its own session":       {query.Request{Session: set, UseMemory: true}, true},
-			"another one":           {query.Request{Session: bare, UseMemory: true}, false},
-			"without memory":        {query.Request{Session: set}, false},
-			"one that is not there": {query.Request{Session: "new", UseMemory: true}, false},
+			"its own session":       {query.Request{SessionID: set, UseMemory: true}, true},
+			"another one":           {query.Request{SessionID: bare, UseMemory: true}, false},
+			"without memory":        {query.Request{SessionID: set}, false},
+			"one that is not there": {query.Request{SessionID: "new", UseMemory: true}, false},
 		} {
 			q.Owner, q.Text = ana, "What is the soup?"
 			noError(t)(r.Query.Query(ctx, q.Request, write))
@@ -215,7 +215,7 @@ func TestRulesThatAQueryIsToldAreNeverLearned(t *testing.T) {
 	for rules, shown := range map[string]bool{"User is allergic to kiwis.": false, "": true} {
 		eachStore(t, func(t *testing.T, s *scene) {
 			play(t, s, "set learn.assistant: true\nllm extract: []")
-			q := query.Request{Owner: ana, Session: newChat(t, s.Engine, chats.ChatEdit{Rules: &rules}), Text: "What do you know of my sister?", UseMemory: true}
+			q := query.Request{Owner: ana, SessionID: newChat(t, s.Engine, chats.ChatEdit{Rules: &rules}), Text: "What do you know of my sister?", UseMemory: true}
 			noError(t)(s.Query.Query(context.Background(), q, func(context.Context, memory.Prompt, ...string) (memory.Reply, error) {
 				return memory.Reply{Text: "You are allergic to kiwis.", Model: "m"}, nil
 			}))

@@ -34,8 +34,8 @@ func BenchmarkPlace(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				x := r.Exchange.Open(b.Context(), next)
-				if p := x.Placed(); !p.Found() || len(p.At.New) != 1 {
-					b.Fatalf("placed: %d new messages, %v", len(p.At.New), p.Err)
+				if p := x.Placement(); !p.IsPlaced() || len(p.Alignment.NewTurns) != 1 {
+					b.Fatalf("placed: %d new messages, %v", len(p.Alignment.NewTurns), p.Err)
 				}
 			}
 		})

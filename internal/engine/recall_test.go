@@ -18,7 +18,7 @@ func TestWhatIsKnownBeginsWithWhoTheUserIs(t *testing.T) {
 	for _, fact := range []string{"User's name is Ana", "User lives in Porto", "User is allergic to nuts"} {
 		r.note(t, ana, fact)
 	}
-	for i := range retrieve.Listed + 20 {
+	for i := range retrieve.MaxListed + 20 {
 		r.note(t, ana, fmt.Sprintf("User went to shop number %d", i))
 	}
 	known := r.ask(t, ana, "What do you know about me?", memory.At{})
@@ -34,7 +34,7 @@ func TestWhatIsKnownBeginsWithWhoTheUserIs(t *testing.T) {
 func TestHandedInWordsAreHiddenWhereTheyAskForIt(t *testing.T) {
 	r := newRig(t, stores["sqlite"])
 	for infer, want := range map[bool]int{true: 1, false: 3} {
-		kept := try(r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Infer: infer, Messages: []exchange.Message{
+		kept := try(r.Exchange.Ingest(context.Background(), ana, exchange.IngestRequest{Learn: infer, Messages: []exchange.Message{
 			{Role: memory.RoleUser, Content: "Don't remember this: I take Prozac."},
 			{Role: memory.RoleAssistant, Content: "I will not keep that you take Prozac."},
 			{Role: memory.RoleUser, Content: "I live in Porto."},
@@ -47,16 +47,16 @@ func TestHandedInWordsAreHiddenWhereTheyAskForIt(t *testing.T) {
 }
 
 // prepare recalls for a chat and traces it at once.
-func (r *rig) prepare(ctx context.Context, q retrieve.Question) retrieve.Prepared {
-	q.Chat = true
+func (r *rig) prepare(ctx context.Context, q retrieve.Question) retrieve.PromptMemory {
+	q.IsChat = true
 	p, recalled, took := r.Engine.Retrieve.Prepare(ctx, q)
-	recalled.Trace(p.Trace, p.Block, took)
+	recalled.StoreTrace(p.TraceID, p.Block, took)
 	return p
 }
 
 func TestFactsAreFoundByTheirTags(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	f, _, err := r.Curate.Remember(t.Context(), ana, curate.Note{Content: "Fold the egg whites in last", Tags: []string{"recipes", "sunday-cooking"}}, her)
+	f, _, err := r.Curate.Remember(t.Context(), ana, curate.FactInput{Content: "Fold the egg whites in last", Tags: []string{"recipes", "sunday-cooking"}}, her)
 	if err != nil {
 		t.Fatal(err)
 	}

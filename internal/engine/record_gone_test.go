@@ -38,7 +38,7 @@ func (r *rig) hangsUp(t *testing.T, in exchange.Incoming) hung {
 	x := r.Exchange.Open(ctx, sent(in))
 	x.Prepare(ctx)
 	x.RecordQuestion(ctx)
-	noError(t)(x.Asked())
+	noError(t)(x.QuestionID())
 	cancel()
 	return hung{x, ctx}
 }
@@ -117,7 +117,7 @@ func TestALateAnswerToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 					r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Hello there, I am back again today."}]`), ChatID: c.id}, "Welcome.")
 				}
 				in := func() exchange.Incoming {
-					return exchange.Incoming{Owner: ana, Chat: decode(t, "["+c.before+inLisbon+"]"), ChatID: c.id, Once: "k"}
+					return exchange.Incoming{Owner: ana, Chat: decode(t, "["+c.before+inLisbon+"]"), ChatID: c.id, IdempotencyKey: "k"}
 				}
 				late := r.hangsUp(t, in())
 				again.exchange(t, in(), "I have a cat named Tom.")
@@ -220,7 +220,7 @@ func TestALateReplyToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		again := r.second(t)
 		chat := newChat(t, r.Engine, chats.ChatEdit{})
-		to := chats.Listener{Recalled: func(retrieve.Prepared) {}, Heard: func(string) {}}
+		to := chats.Listener{OnRecalled: func(retrieve.PromptMemory) {}, OnText: func(string) {}}
 		says := chats.SayRequest{Owner: ana, Chat: chat, Content: "I live in Lisbon."}
 		client, hangUp := context.WithCancel(t.Context())
 		late := func(ctx context.Context, _ string, _ []chats.Message, heard func(string)) (chatapi.Answer, error) {
@@ -253,7 +253,7 @@ func TestALateReplyToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 func TestAClientThatHangsUpLeavesWhatWasSaidSoFar(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := func(said string) exchange.Incoming {
-			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+said+"]"), ChatID: "c", Once: "k"}
+			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+said+"]"), ChatID: "c", IdempotencyKey: "k"}
 		}
 		path := func(answer string, more ...string) {
 			t.Helper()

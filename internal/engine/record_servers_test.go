@@ -122,10 +122,10 @@ func takePart(t *testing.T, resent bool, known, one, two string, at []int) {
 	}
 	var y *exchange.Exchange
 	steps := []func(){
-		func() { y = other.Exchange.Open(ctx, in(two)); y.Prepare(ctx); y.Placed() },
+		func() { y = other.Exchange.Open(ctx, in(two)); y.Prepare(ctx); y.Placement() },
 		func() {
 			y.RecordQuestion(ctx)
-			if _, err := y.Asked(); err != nil {
+			if _, err := y.QuestionID(); err != nil {
 				t.Error(err)
 			}
 		},
@@ -141,10 +141,10 @@ func takePart(t *testing.T, resent bool, known, one, two string, at []int) {
 	reach(0)
 	x := r.Exchange.Open(ctx, in(one))
 	x.Prepare(ctx)
-	x.Placed()
+	x.Placement()
 	r.interrupt(memory.RoleUser, func() { reach(1) })
 	x.RecordQuestion(ctx)
-	if _, err := x.Asked(); err != nil {
+	if _, err := x.QuestionID(); err != nil {
 		t.Error(err)
 	}
 	reach(2)
@@ -180,7 +180,7 @@ func TestWhatIsForgottenWhileItIsReplacedStaysForgotten(t *testing.T) {
 		x := r.Exchange.Open(t.Context(), in(inLisbon))
 		x.Prepare(t.Context())
 		r.interrupt(memory.RoleUser, func() {
-			if _, _, err := other.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: []string{berlin}}, her); err != nil {
+			if _, _, err := other.Curate.ForgetMatching(t.Context(), ana, curate.ForgetRequest{IDs: []string{berlin}}, her); err != nil {
 				t.Error(err)
 			}
 		})
@@ -209,12 +209,12 @@ func TestAnAnswerToWhatIsForgottenHasNoWords(t *testing.T) {
 			x := r.Exchange.Open(t.Context(), in)
 			x.Prepare(t.Context())
 			x.RecordQuestion(t.Context())
-			noError(t)(x.Asked())
+			noError(t)(x.QuestionID())
 			var ids []string
 			for _, turn := range r.turns(t, ana) {
 				ids = append(ids, turn.ID)
 			}
-			noError(t)(other.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: ids}, her))
+			noError(t)(other.Curate.ForgetMatching(t.Context(), ana, curate.ForgetRequest{IDs: ids}, her))
 			x.RecordAnswer(t.Context(), answered("So you live in Berlin."))
 			all := try(r.Store.Turns(t.Context(), ana, memory.TurnQuery{Conversation: "c", Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})).orFail(t)
 			for _, turn := range all {

@@ -51,7 +51,7 @@ func TestSameRequestAtOnceIsOneTurnOnProof(t *testing.T) {
 				ctx := context.Background()
 				var opened []*exchange.Exchange
 				for range 2 {
-					x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, "["+c.before+inLisbon+"]"), ChatID: "c", Once: c.once})
+					x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, "["+c.before+inLisbon+"]"), ChatID: "c", IdempotencyKey: c.once})
 					x.Prepare(ctx)
 					opened = append(opened, x)
 				}
@@ -98,7 +98,7 @@ func TestAStoreThatIsSlowToReadLosesNoTurn(t *testing.T) {
 	if path := r.path(t, "c"); len(path) != 2 {
 		t.Errorf("the path is %q, want two turns", path)
 	}
-	trace, err := r.Traces.Trace(ctx, ana, p.Trace)
+	trace, err := r.Traces.Trace(ctx, ana, p.TraceID)
 	if err != nil || !strings.Contains(strings.Join(trace.Degraded, " "), "conversation: ") {
 		t.Errorf("the trace says %q, %v; want it to name the conversation", trace.Degraded, err)
 	}
@@ -108,7 +108,7 @@ func TestAStoreThatIsSlowToReadLosesNoTurn(t *testing.T) {
 func (r *rig) learnIn(t *testing.T, said ...[2]string) {
 	t.Helper()
 	for _, one := range said {
-		noError(t)(r.Exchange.Ingest(t.Context(), ana, exchange.Talk{Project: one[0], Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: one[1]}}}))
+		noError(t)(r.Exchange.Ingest(t.Context(), ana, exchange.IngestRequest{Project: one[0], Learn: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: one[1]}}}))
 		noError(t)(r.work(t.Context()))
 	}
 }
@@ -165,13 +165,13 @@ const secret = "sk-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
 func TestSecretsReachNeitherTurnsNorTraces(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	ctx := context.Background()
-	kept := try(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "my key is " + secret}}})).orFail(t)
+	kept := try(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "my key is " + secret}}})).orFail(t)
 	if path := r.path(t, kept.Conversation); strings.Contains(strings.Join(path, ""), secret) {
 		t.Errorf("the turn says %q", path)
 	}
 	found := try(r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "what of " + secret + strings.Repeat(" and more", 10_000)})).orFail(t)
-	trace, err := r.Traces.Trace(ctx, ana, found.Trace)
-	if err != nil || strings.Contains(trace.Question, secret) || len(trace.Question) > retrieve.TracedQuestion {
+	trace, err := r.Traces.Trace(ctx, ana, found.TraceID)
+	if err != nil || strings.Contains(trace.Question, secret) || len(trace.Question) > retrieve.MaxTracedQuestion {
 		t.Errorf("the trace's question has %d bytes: %.60q, %v", len(trace.Question), trace.Question, err)
 	}
 }
@@ -179,7 +179,7 @@ func TestSecretsReachNeitherTurnsNorTraces(t *testing.T) {
 func TestForgettingReachesWhatWasSaidInTheSameTalk(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Message{
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Learn: true, Messages: []exchange.Message{
 			{Role: memory.RoleUser, Content: "I am allergic to peanuts."},
 			{Role: memory.RoleAssistant, Content: "Noted."},
 			{Role: memory.RoleUser, Content: "Please forget that I am allergic to peanuts."},
@@ -197,7 +197,7 @@ func TestForgettingByQuestionFindsMoreThanRecallShows(t *testing.T) {
 		r.note(t, ana, fmt.Sprintf("Step %d of the Zephyr project is done", i))
 	}
 	r.note(t, ana, "User plays the cello")
-	gone, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{Query: "everything about the Zephyr project"}, her)
+	gone, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.ForgetRequest{Query: "everything about the Zephyr project"}, her)
 	if err != nil || len(gone) != 14 {
 		t.Errorf("forgot %d, %v; want the project's 14", len(gone), err)
 	}
@@ -211,7 +211,7 @@ func TestUndoneWordsHaveTheirVectorAgain(t *testing.T) {
 		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
 		page := try(r.Changes(ctx, ana, memory.ChangeQuery{Limit: 1})).orFail(t)
 		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: page.Changes[0].Run}, her))
-		noError(t)(r.Store.Since(ctx, ana, r.Embedder.Fingerprint(), 0, func(item memory.Item) error {
+		noError(t)(r.Store.Since(ctx, ana, r.Embedder.Fingerprint(), 0, func(item memory.IndexItem) error {
 			if item.Memory.Content() != f.Content || len(item.Vector) == 0 {
 				t.Errorf("%q has %d numbers, want %q with its vector", item.Memory.Content(), len(item.Vector), f.Content)
 			}

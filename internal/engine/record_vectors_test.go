@@ -37,7 +37,7 @@ func TestTheEndOfAChatWaitsForNoVector(t *testing.T) {
 		x.Prepare(ctx)
 		x.RecordQuestion(ctx)
 		place := x.RecordAnswer(ctx, chatapi.Answer{Role: memory.RoleAssistant, Text: "Gorreana, from the Azores.", Digest: "d"})
-		if place == (exchange.Place{}) || slow.documents.Load() != 0 {
+		if place == (exchange.ContinuationPoint{}) || slow.documents.Load() != 0 {
 			t.Fatalf("stored at %+v with %d vectors; want it stored without", place, slow.documents.Load())
 		}
 		if hits, byVector := r.compared(t, "Gorreana"); hits == 0 || byVector != 0 {
@@ -55,7 +55,7 @@ func TestTheEndOfAChatWaitsForNoVector(t *testing.T) {
 
 		close(slow.release)
 		noError(t)(r.give(ctx))
-		v := try(r.Vectors.Vectors(ctx, ana)).orFail(t)
+		v := try(r.Vectors.Progress(ctx, ana)).orFail(t)
 		if v.Lacking != 0 || v.Memories != 2 || slow.documents.Load() != 2 {
 			t.Errorf("after the jobs %+v, %d texts embedded; want two vectors, each made once", v, slow.documents.Load())
 		}

@@ -184,7 +184,7 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 				step := []string{"write", "write", "forget", "reword", "switch", "embed", "embed in part", "prune"}[random.IntN(8)]
 				switch step {
 				case "write":
-					for range vectors.EmbedAtOnce + random.IntN(vectors.EmbedAtOnce) {
+					for range vectors.EmbedBatch + random.IntN(vectors.EmbedBatch) {
 						facts = append(facts, on.note(t, ana, fmt.Sprintf("Ana's tea number %d is oolong", written)))
 						written++
 					}

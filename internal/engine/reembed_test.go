@@ -66,11 +66,11 @@ func again(t *testing.T, store memory.Store, clock *memtest.Clock, by memory.Emb
 	t.Helper()
 	woken := make(chan struct{}, 1000)
 	var e *Engine
-	ix := index.New(store, index.Options{Model: by.Fingerprint(), Lacking: func(owner memory.Owner, n int) { e.Vectors.Lacking(owner, n) }})
+	ix := index.New(store, index.Options{Model: by.Fingerprint(), OnMissingVectors: func(owner memory.Owner, n int) { e.Vectors.QueueMissing(owner, n) }})
 	e = New(core.Parts{
 		Store: store, Searcher: ix, Embedder: by, Prompts: prompt.Default(),
 		Log: slog.New(slog.DiscardHandler), Now: clock.Now, Wake: func() { woken <- struct{}{} },
-	}, core.Options{TopK: 8, Budget: 1500, Threshold: 0, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: core.AfterExchange, Rules: true, MaxText: 1 << 20})
+	}, core.Options{TopK: 8, Budget: 1500, Threshold: 0, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: core.AfterExchange, LearnByRules: true, MaxText: 1 << 20})
 	t.Cleanup(func() {
 		e.Close()
 		noError(t)(ix.Close())
@@ -91,7 +91,7 @@ func (r *rig) give(ctx context.Context) error {
 		outcome := memory.Outcome{Done: true}
 		_, err = r.Vectors.EmbedMissing(ctx, job)
 		if off := (*jobs.PutOff)(nil); errors.As(err, &off) {
-			outcome, err = memory.Outcome{Later: true, RetryAt: off.Until, Cause: off.Why}, nil
+			outcome, err = memory.Outcome{Deferred: true, RetryAt: off.Until, Cause: off.Reason}, nil
 		} else if err != nil {
 			outcome = memory.Outcome{RetryAt: r.Time(), Cause: err.Error()}
 		}
@@ -172,7 +172,7 @@ func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
 		server := &alike{name: "server", far: true, fails: func([]string) error { return away }}
 		far := again(t, r.Store, r.clock, server)
 		far.note(t, ana, "Ana's tea is oolong")
-		noError(t)(far.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I bought a pot for my tea"}}}))
+		noError(t)(far.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I bought a pot for my tea"}}}))
 		if out := far.bring(t, ana, transfer.ImportOptions{Format: portable.List}, "- Ana's cup for tea is blue\n"); out.Added.Facts != 1 {
 			t.Fatalf("imported: %+v, want the fact", out)
 		}
@@ -189,7 +189,7 @@ func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
 			t.Fatalf("jobs put off: %+v, %v; want them later, without a failure", queued, err)
 		}
 		server.fails = nil
-		r.clock.Advance(2 * vectors.EmbedderPause)
+		r.clock.Advance(2 * vectors.EmbedderRetryDelay)
 		noError(t)(far.give(ctx))
 		if hits, by := far.compared(t, "tea"); hits != 3 || by != 3 || server.documents.Load() != 3 {
 			t.Errorf("when it is back: %d of %d hits compared by vector, %d texts embedded; want 3 of 3, each once", by, hits, server.documents.Load())
@@ -210,7 +210,7 @@ func TestWhatTheEmbedderDoesNotTakeIsFoundByItsWords(t *testing.T) {
 		far.note(t, ana, "Ana's tea is unspeakable")
 		far.note(t, ana, "Ana's other tea is oolong")
 		noError(t)(far.give(ctx))
-		if v, err := far.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != 1 || v.Memories != 2 {
+		if v, err := far.Vectors.Progress(ctx, ana); err != nil || v.Lacking != 1 || v.Memories != 2 {
 			t.Errorf("%+v, %v; want one of two lacking", v, err)
 		}
 		if hits, _ := far.compared(t, "tea"); hits != 2 {
@@ -234,7 +234,7 @@ func TestWhatWasRewordedMeanwhileKeepsNoVectorOfItsOldWords(t *testing.T) {
 		noError(t)(after.Vectors.Reembed(ctx, ana, false, ""))
 		job := try(after.Store.Claim(ctx, []memory.JobKind{memory.JobEmbed}, time.Minute)).orFail(t)
 		noError(t)(after.Vectors.EmbedMissing(ctx, job))
-		if v, err := after.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != 1 {
+		if v, err := after.Vectors.Progress(ctx, ana); err != nil || v.Lacking != 1 {
 			t.Errorf("%+v, %v; want the vector of the old words left out", v, err)
 		}
 	})

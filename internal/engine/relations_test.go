@@ -17,7 +17,7 @@ func TestRelationsAreMadeEndedAndWalked(t *testing.T) {
 		author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
 		var id []string
 		for _, fact := range []string{"User has a dog named Rex", "Rex is afraid of thunder", "Rex sleeps in the kitchen", "User's kitchen is blue"} {
-			f, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: fact}, author)
+			f, _, err := r.Curate.Remember(ctx, ana, curate.FactInput{Content: fact}, author)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -25,11 +25,11 @@ func TestRelationsAreMadeEndedAndWalked(t *testing.T) {
 		}
 		walk := func(steps, most int) (facts []string, ties int, more bool) {
 			t.Helper()
-			w := try(r.Curate.RelatedAt(ctx, ana, id[0], memory.At{}, steps, most)).orFail(t)
+			w := try(r.Curate.RelatedFacts(ctx, ana, id[0], memory.At{}, steps, most)).orFail(t)
 			for _, f := range w.Facts {
 				facts = append(facts, f.ID)
 			}
-			return facts, len(w.Relations), w.More
+			return facts, len(w.Relations), w.HasMore
 		}
 		made := try(r.Curate.Relate(ctx, ana, id[1], id[0], memory.Refines, author)).orFail(t)
 		again, err := r.Curate.Relate(ctx, ana, id[1], id[0], memory.Refines, author)
@@ -96,7 +96,7 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 		}
 		set := func(value string) memory.Receipt {
 			t.Helper()
-			return try(r.SetProfile(ctx, ana, " timezone ", value, author)).orFail(t)
+			return try(r.SetProfileEntry(ctx, ana, " timezone ", value, author)).orFail(t)
 		}
 		set("Europe/Berlin")
 		is("timezone=Europe/Berlin;")
@@ -107,18 +107,18 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 		}
 		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: moved.Run}, author))
 		is("timezone=Europe/Berlin;")
-		dropped := try(r.DropProfile(ctx, ana, "timezone", author)).orFail(t)
+		dropped := try(r.RetireProfileEntry(ctx, ana, "timezone", author)).orFail(t)
 		is("")
-		if _, err := r.DropProfile(ctx, ana, "timezone", author); !errors.Is(err, memory.NotFound) {
+		if _, err := r.RetireProfileEntry(ctx, ana, "timezone", author); !errors.Is(err, memory.NotFound) {
 			t.Errorf("dropped twice: %v", err)
 		}
 		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: dropped.Run}, author))
 		is("timezone=Europe/Berlin;")
-		noError(t)(r.DropProfile(ctx, ana, "timezone", author))
+		noError(t)(r.RetireProfileEntry(ctx, ana, "timezone", author))
 		set("Asia/Tokyo")
 		is("timezone=Asia/Tokyo;")
 		for _, bad := range [][2]string{{"", "x"}, {"a\nb", "x"}, {"key", "  "}, {"key", "\xff"}} {
-			if _, err := r.SetProfile(ctx, ana, bad[0], bad[1], author); !errors.Is(err, memory.Invalid) {
+			if _, err := r.SetProfileEntry(ctx, ana, bad[0], bad[1], author); !errors.Is(err, memory.Invalid) {
 				t.Errorf("%q = %q: %v", bad[0], bad[1], err)
 			}
 		}

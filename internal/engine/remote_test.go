@@ -93,7 +93,7 @@ func TestNothingIsLostWhileAnEmbedderIsAmiss(t *testing.T) {
 					t.Errorf("%d hits, degraded %q, %v; want 4 by words, and that said", len(found.Hits), found.Degraded, err)
 				}
 				noError(t)(r.give(ctx))
-				if is, err := r.Vectors.Vectors(ctx, ana); err != nil || is.Lacking != 1 || !is.UnderWay || is.Error == "" {
+				if is, err := r.Vectors.Progress(ctx, ana); err != nil || is.Lacking != 1 || !is.UnderWay || is.Error == "" {
 					t.Errorf("%+v, %v; want a job that waits and says why", is, err)
 				}
 				server.fault = nil
@@ -142,7 +142,7 @@ func TestASlowEmbedderHoldsUpFewChats(t *testing.T) {
 			p := r.prepare(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: fmt.Sprintf("Which tea is oolong number %d?", i), Budget: 1000})
 			waited = append(waited, time.Since(began))
 			synctest.Wait() // the failure is counted
-			trace, err := r.Traces.Trace(t.Context(), ana, p.Trace)
+			trace, err := r.Traces.Trace(t.Context(), ana, p.TraceID)
 			if err != nil || len(p.Hits) == 0 || len(trace.Degraded) != 1 || !strings.HasPrefix(trace.Degraded[0], "embedder: ") {
 				t.Errorf("chat %d: %d hits, degraded %q, %v; want some by words, and that said", i, len(p.Hits), trace.Degraded, err)
 			}
@@ -165,7 +165,7 @@ func TestLearningAndForgettingNeedNoEmbedder(t *testing.T) {
 		server.fault = hangs
 		hear := func(text string, want ...string) {
 			t.Helper()
-			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: text}}}))
+			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Learn: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: text}}}))
 			job := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)).orFail(t)
 			if _, err := r.handlers()[job.Kind](ctx, job); err != nil {
 				t.Fatalf("%s: %v", text, err)

@@ -106,8 +106,8 @@ func replayed(t *testing.T, at time.Time, turns []replayTurn) (known []memory.Fa
 	for i := range turns { // the shared data have the user's messages alone
 		turns[i].Text = strings.ReplaceAll(turns[i].Text+turns[i].Turn, "\n", " ")
 	}
-	r.LLM, r.Opts.LearnModel, r.Opts.Rules = &replayModel{turns: turns}, "replay", true
-	r.Opts.Learn.Every, r.Opts.Learn.Idle, r.Opts.Learn.Context = 4, 2*time.Minute, 8
+	r.LLM, r.Opts.LearnModel, r.Opts.LearnByRules = &replayModel{turns: turns}, "replay", true
+	r.Opts.Learn.MessagesPerLesson, r.Opts.Learn.IdleTime, r.Opts.Learn.ContextMessages = 4, 2*time.Minute, 8
 	s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "c"}}
 	for i, turn := range turns {
 		if turn.Role == "assistant" {

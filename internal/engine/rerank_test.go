@@ -57,15 +57,15 @@ func TestARerankerSeesTheBestCandidatesAndLiftsWhatAnswers(t *testing.T) {
 		if err != nil || len(found.Hits) == 0 || found.Hits[0].Memory.Content() != seventh || found.Hits[0].Why.Get("rerank") < 0.99 {
 			t.Errorf("first is %v of %d, %v; want %q, and why", found.Hits[0].Why, len(found.Hits), err, seventh)
 		}
-		if trace, err := r.Traces.Trace(context.Background(), ana, found.Trace); err != nil || trace.Reranked != retrieve.Reranked || trace.RerankOf != retrieve.Reranked {
-			t.Errorf("the trace says that %d of %d were read, %v; want all %d", trace.Reranked, trace.RerankOf, err, retrieve.Reranked)
+		if trace, err := r.Traces.Trace(context.Background(), ana, found.TraceID); err != nil || trace.Reranked != retrieve.MaxReranked || trace.RerankOf != retrieve.MaxReranked {
+			t.Errorf("the trace says that %d of %d were read, %v; want all %d", trace.Reranked, trace.RerankOf, err, retrieve.MaxReranked)
 		}
 		sum := 0
 		for _, n := range x.calls {
 			sum += n
 		}
-		if sum != retrieve.Reranked {
-			t.Errorf("shown %v texts, want %d in all", x.calls, retrieve.Reranked)
+		if sum != retrieve.MaxReranked {
+			t.Errorf("shown %v texts, want %d in all", x.calls, retrieve.MaxReranked)
 		}
 	})
 }

@@ -22,7 +22,7 @@ func TestAnApprovedFactIsSure(t *testing.T) {
 		eachStore(t, func(t *testing.T, s *scene) {
 			ctx, ana := context.Background(), memtest.Ana
 			play(t, s, "set review.confidence: 1.0\nuser ana: I play the cello.\nexpect pending ana: User plays the cello")
-			doubted := try(s.Curate.Waiting(ctx, ana, 0, "")).orFail(t).Waiting[0].Memory.Fact
+			doubted := try(s.Curate.PendingFacts(ctx, ana, 0, "")).orFail(t).Facts[0].Memory.Fact
 			if doubted.Confidence >= 1 {
 				t.Fatalf("it is %v sure before anybody approved it", doubted.Confidence)
 			}
@@ -55,7 +55,7 @@ func TestLaterChangesAreThoseThatRefuseAnUndo(t *testing.T) {
 				is := memory.Fact{ID: id, Status: memory.Active, Content: fmt.Sprint("after ", r)}
 				run = append(run, memory.Change{
 					ID: fmt.Sprintf("r%d/%d", r, len(run)+1), Run: fmt.Sprint("r", r), Version: int64(r + 1), Action: memory.ActionUpdate,
-					OldID: old, NewID: next, Before: memory.Image{Fact: &was}, After: memory.Image{Fact: &is},
+					OldID: old, NewID: next, Before: memory.State{Fact: &was}, After: memory.State{Fact: &is},
 				})
 			}
 			touched := rapid.SliceOfNDistinct(rapid.SampledFrom(things), 1, 3, rapid.ID).Draw(t, "touched")
@@ -78,7 +78,7 @@ func TestLaterChangesAreThoseThatRefuseAnUndo(t *testing.T) {
 				targets = append(targets, c)
 			}
 		}
-		later := curate.Later(targets, journal)
+		later := curate.LaterChanges(targets, journal)
 		_, err := learn.Undo(targets, journal, false, time.Time{}, memory.Author{})
 		if refused := errors.Is(err, memory.Conflict); refused != (len(later) > 0) || err != nil && !refused {
 			t.Fatalf("later changes are %v; undoing says %v", later, err)

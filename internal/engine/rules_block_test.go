@@ -17,7 +17,7 @@ func TestABlocksFrontIsNotLearned(t *testing.T) {
 	hits := []memory.Hit{{Memory: memory.Memory{Fact: &memory.Fact{ID: "f", Content: "User lives in Lisbon with two cats"}}}}
 	block := recall.Render(recall.Core{}, hits, recall.RenderOptions{Heading: "Relevant memory", Hint: "Re-rank these memories on the fly, and pass over those that are not relevant to the message."}).Text
 	bare := strings.TrimSuffix(strings.TrimPrefix(block, recall.FenceOpen+"\n"), "\n"+recall.FenceClose)
-	o := learn.GuardOptions{Begin: recall.FenceOpen, End: recall.FenceClose}
+	o := learn.GuardOptions{FenceBegin: recall.FenceOpen, FenceEnd: recall.FenceClose}
 	for name, c := range map[string]struct {
 		said  string
 		given *learn.Injected
@@ -28,7 +28,7 @@ func TestABlocksFrontIsNotLearned(t *testing.T) {
 		"pasted without its fence": {bare, learn.NewInjected(block), nil},
 		"its front alone":          {strings.Join(strings.Split(bare, "\n")[:2], "\n"), learn.NewInjected(block), nil},
 	} {
-		o.Injected = func(int) *learn.Injected { return c.given }
+		o.InjectedUpTo = func(int) *learn.Injected { return c.given }
 		var got []string
 		for _, s := range learn.Guard([]memory.Turn{memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, c.said)}, o) {
 			got = append(got, strings.Join(strings.Fields(s.Text), " "))

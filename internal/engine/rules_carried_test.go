@@ -17,9 +17,9 @@ func TestWhatTheRequestCarriesIsNotToldAgain(t *testing.T) {
 		ctx := context.Background()
 		r.note(t, ana, "User has a boat named Saudade")
 		r.note(t, ana, "User keeps the boat in Cascais harbour")
-		kept := try(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: "My dog is named Rex."}}})).orFail(t)
+		kept := try(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Conversation: "c", Learn: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: "My dog is named Rex."}}})).orFail(t)
 		noError(t)(r.work(ctx))
-		dog := map[string]bool{kept.Turns[0]: true}
+		dog := map[string]bool{kept.TurnIDs[0]: true}
 		for name, c := range map[string]struct {
 			question string
 			exclude  map[string]bool
@@ -38,7 +38,7 @@ func TestWhatTheRequestCarriesIsNotToldAgain(t *testing.T) {
 			"the question itself":             {question: "Tell me of the boat", said: []string{"Tell me of the boat"}, want: "User has a boat named Saudade"},
 			"what it knows, with one carried": {question: "What do you know about me?", said: []string{"User has a boat named Saudade"}, want: "User has a dog named Rex", cut: "User has a boat named Saudade"},
 		} {
-			q := retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: c.question, Exclude: c.exclude, Messages: c.said}
+			q := retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: c.question, ExcludeIDs: c.exclude, RequestTexts: c.said}
 			if c.kind != "" {
 				q.Kinds = []memory.Kind{c.kind}
 			}
@@ -46,7 +46,7 @@ func TestWhatTheRequestCarriesIsNotToldAgain(t *testing.T) {
 			if got := contents(p.Hits); c.want != "" && !slices.Contains(got, c.want) || slices.Contains(got, c.cut) {
 				t.Errorf("%s: %q, want %q and not %q", name, got, c.want, c.cut)
 			}
-			trace := try(r.Traces.Trace(ctx, ana, p.Trace)).orFail(t)
+			trace := try(r.Traces.Trace(ctx, ana, p.TraceID)).orFail(t)
 			if at := slices.IndexFunc(trace.Cut, func(h memory.TraceHit) bool { return h.Cut == "carried" }); (at >= 0) != (c.cut != "") {
 				t.Errorf("%s: the trace cut %v, want %q carried", name, trace.Cut, c.cut)
 			} else if at >= 0 {
@@ -67,7 +67,7 @@ func TestWhatIsCarriedTakesNoOthersPlace(t *testing.T) {
 			said = append(said, words)
 		}
 		r.note(t, ana, "User keeps the boat in the harbour of Cascais")
-		p := r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "harbour", Messages: said})
+		p := r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "harbour", RequestTexts: said})
 		if got := contents(p.Hits); !slices.Equal(got, []string{"User keeps the boat in the harbour of Cascais"}) {
 			t.Errorf("got %q, want the one that is not carried", got)
 		}
@@ -81,13 +81,13 @@ func TestOnlyAModelThatReadsTheChatNeedsNoTelling(t *testing.T) {
 		model string
 		want  int
 	}{{true, "m", 2}, {false, "m", 0}, {true, memory.RecallModel, 0}} {
-		r.rule(core.Rules{Read: c.reads})
+		r.rule(core.RecallRules{ModelReadsChat: c.reads})
 		chat := chatOf(t, `{"role":"system","content":"notes"},{"role":"user","content":"hello"}`)
 		chat.Model = c.model
 		x := r.Exchange.Open(context.Background(), exchange.Incoming{Owner: ana, Chat: chat})
-		if got := x.Texts(); len(got) != c.want {
+		if got := x.RequestTexts(); len(got) != c.want {
 			t.Errorf("%+v: says %q", c, got)
 		}
-		x.Placed() // else rules are changed while they are read
+		x.Placement() // else rules are changed while they are read
 	}
 }

@@ -14,7 +14,7 @@ import (
 // tell puts messages into a conversation of their own.
 func (r *rig) tell(t *testing.T, conversation string, messages ...exchange.Message) {
 	t.Helper()
-	noError(t)(r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Conversation: conversation, Messages: messages}))
+	noError(t)(r.Exchange.Ingest(context.Background(), ana, exchange.IngestRequest{Conversation: conversation, Messages: messages}))
 }
 
 var homeAsked = []string{
@@ -56,7 +56,7 @@ func TestWhoAsksAgainIsToldTheAnswer(t *testing.T) {
 		if got := contents(p.Hits); !slices.Equal(got, []string{c.said}) {
 			t.Errorf("%q after %d questions: %q, want %q alone", c.now, c.repeat*len(c.asked), got, c.said)
 		}
-		trace := try(r.Traces.Trace(context.Background(), ana, p.Trace)).orFail(t)
+		trace := try(r.Traces.Trace(context.Background(), ana, p.TraceID)).orFail(t)
 		if !slices.ContainsFunc(trace.Cut, func(h memory.TraceHit) bool { return h.Cut == "echo" }) {
 			t.Errorf("%q: the trace cut %v, want echoes", c.now, trace.Cut)
 		}
@@ -80,7 +80,7 @@ func TestWhoAsksOtherwiseIsToldTheAnswer(t *testing.T) {
 	if len(got) == 0 || got[0] != job || slices.ContainsFunc(got, func(s string) bool { return s != job && s != "Nights are quiet at times." }) {
 		t.Errorf("%q, want %q and nothing that was asked or given back", got, job)
 	}
-	trace := try(r.Traces.Trace(context.Background(), ana, p.Trace)).orFail(t)
+	trace := try(r.Traces.Trace(context.Background(), ana, p.TraceID)).orFail(t)
 	if !slices.ContainsFunc(trace.Cut, func(h memory.TraceHit) bool { return h.Cut == "echo" }) {
 		t.Errorf("the trace cut %v, want echoes", trace.Cut)
 	}

@@ -25,7 +25,7 @@ func (a asking) Search(ctx context.Context, s memory.Search) ([]memory.Candidate
 func TestCandidatesForEachThatIsShown(t *testing.T) {
 	for each, want := range map[int]int{0: retrieve.Candidates, 3: 15, 100: retrieve.Candidates} {
 		r := newRig(t, stores["inmem"])
-		r.Opts.Recall.Each, r.Opts.TopK = each, 5
+		r.Opts.Recall.CandidatesPerHit, r.Opts.TopK = each, 5
 		for i := range 30 {
 			r.note(t, ana, fmt.Sprintf("Ana's tea number %d is oolong", i))
 		}
@@ -43,15 +43,15 @@ func TestCandidatesForEachThatIsShown(t *testing.T) {
 // TestEachScopeProposesAsManyCandidates: the conversation's own and the user's.
 func TestEachScopeProposesAsManyCandidates(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	r.Opts.Recall.Each, r.Opts.TopK, r.Opts.Learn.Scope = 3, 2, core.OfConversation
+	r.Opts.Recall.CandidatesPerHit, r.Opts.TopK, r.Opts.Learn.Scope = 3, 2, core.OfConversation
 	for i := range 10 {
 		r.said(t, "work", fmt.Sprintf("Tea number %%d, %d of the work is oolong", i), 1)
 		r.said(t, "global", fmt.Sprintf("Tea number %%d, %d of all is oolong", i), 1)
 		r.note(t, ana, fmt.Sprintf("Tea number %d of mine is oolong", i))
 	}
-	q := &retrieve.Source{E: r.Retrieve, Q: retrieve.Question{Scope: memory.Scope{Owner: ana, Conversation: "work"}, Text: "Which tea is oolong?"}, Now: r.Time()}
+	q := &retrieve.Source{Retriever: r.Retrieve, Question: retrieve.Question{Scope: memory.Scope{Owner: ana, Conversation: "work"}, Text: "Which tea is oolong?"}, Now: r.Time()}
 	s := q.BuildSearch(context.Background(), q.Query())
-	s.Scopes, s.Limit = []memory.Scope{q.Q.Scope}, r.Opts.Recall.Limit(s.Limit, 2)
+	s.Scopes, s.Limit = []memory.Scope{q.Question.Scope}, r.Opts.Recall.CandidateLimit(s.Limit, 2)
 	found, err := q.Search(context.Background(), s)
 	own := 0
 	for _, c := range found {

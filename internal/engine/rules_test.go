@@ -29,20 +29,20 @@ type counted struct {
 }
 
 func (c *counted) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
-	if s.Limit != compare.MostAlike { // which is for what is written, to be compared with what is known
+	if s.Limit != compare.MaxOpposed { // which is for what is written, to be compared with what is known
 		c.n.Add(1)
 	}
 	return c.Searcher.Search(ctx, s)
 }
 
 // rule sets the rules of recall and returns a count of the searches.
-func (r *rig) rule(rules core.Rules) *counted {
+func (r *rig) rule(rules core.RecallRules) *counted {
 	c := &counted{Searcher: r.Searcher}
 	r.Searcher, r.Opts.Recall = c, rules
 	return c
 }
 
-func (r *rig) find(t *testing.T, q retrieve.Question) retrieve.Found {
+func (r *rig) find(t *testing.T, q retrieve.Question) retrieve.Result {
 	t.Helper()
 	if q.Scope.Owner == "" {
 		q.Scope.Owner = ana
@@ -51,7 +51,7 @@ func (r *rig) find(t *testing.T, q retrieve.Question) retrieve.Found {
 }
 
 // chat recalls as a chat does.
-func (r *rig) chat(t *testing.T, q retrieve.Question) retrieve.Prepared {
+func (r *rig) chat(t *testing.T, q retrieve.Question) retrieve.PromptMemory {
 	t.Helper()
 	q.Scope.Owner, q.Budget = cmp.Or(q.Scope.Owner, ana), cmp.Or(q.Budget, 10_000)
 	return r.prepare(context.Background(), q)
@@ -73,12 +73,12 @@ var pets = []string{"User has a dog named Rex", "User has a cat named Mirabel", 
 
 func TestASmallSetIsShownWholeAndNotSearched(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		searches := r.rule(core.Rules{SmallSet: len(pets)})
+		searches := r.rule(core.RecallRules{SmallSetSize: len(pets)})
 		for _, p := range pets {
 			r.note(t, ana, p)
 		}
 		r.note(t, ben, "User has a parrot")
-		for _, q := range []retrieve.Question{{Text: "Who is the president of France?"}, {Text: "What do I drink?", In: "chat"}} {
+		for _, q := range []retrieve.Question{{Text: "Who is the president of France?"}, {Text: "What do I drink?", AskingConversation: "chat"}} {
 			got := contents(r.chat(t, q).Hits)
 			slices.Sort(got)
 			if want := slices.Sorted(slices.Values(pets)); !slices.Equal(got, want) || searches.n.Load() != 0 {
@@ -89,7 +89,7 @@ func TestASmallSetIsShownWholeAndNotSearched(t *testing.T) {
 		if got := r.chat(t, retrieve.Question{Text: "x", TopK: &one}).Hits; len(got) != 1 || got[0].Why.Get("small_set") != 1 || got[0].Score != 0 {
 			t.Errorf("asked for one: %v, want one that says it is of a small set", got)
 		}
-		if got := contents(r.chat(t, retrieve.Question{Text: "tea", Exclude: map[string]bool{r.chat(t, retrieve.Question{Text: "tea"}).Hits[0].Memory.ID(): true}}).Hits); len(got) != len(pets)-1 {
+		if got := contents(r.chat(t, retrieve.Question{Text: "tea", ExcludeIDs: map[string]bool{r.chat(t, retrieve.Question{Text: "tea"}).Hits[0].Memory.ID(): true}}).Hits); len(got) != len(pets)-1 {
 			t.Errorf("with one in the request: %q, want the others", got)
 		}
 		high := 0.9999
@@ -108,8 +108,8 @@ func TestASmallSetIsShownWholeAndNotSearched(t *testing.T) {
 
 func TestWithoutFactsTheTalkIsSearched(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		r.rule(core.Rules{SmallSet: 5, Fallback: retrieve.FallbackEmpty})
-		noError(t)(r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "My accordion is at the repair shop."}}}))
+		r.rule(core.RecallRules{SmallSetSize: 5, Fallback: retrieve.FallbackEmpty})
+		noError(t)(r.Exchange.Ingest(context.Background(), ana, exchange.IngestRequest{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "My accordion is at the repair shop."}}}))
 		if got := r.find(t, retrieve.Question{Text: "Where is my accordion?"}).Hits; len(got) != 1 {
 			t.Errorf("a turn and no facts: %d hits, want the turn", len(got))
 		}
@@ -118,9 +118,9 @@ func TestWithoutFactsTheTalkIsSearched(t *testing.T) {
 
 func TestASmallSetIsOfTheScopeThatAsks(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		searches := r.rule(core.Rules{SmallSet: 2})
+		searches := r.rule(core.RecallRules{SmallSetSize: 2})
 		for i := range 6 {
-			noError(t)(r.Curate.Remember(context.Background(), ana, curate.Note{Content: fmt.Sprint("Rule ", i, " of the house"), Project: "house"}, her))
+			noError(t)(r.Curate.Remember(context.Background(), ana, curate.FactInput{Content: fmt.Sprint("Rule ", i, " of the house"), Project: "house"}, her))
 		}
 		r.note(t, ana, "User lives in Porto")
 		got := contents(r.chat(t, retrieve.Question{Scope: memory.Scope{Owner: ana, Project: "boat"}, Text: "engine"}).Hits)
@@ -132,11 +132,11 @@ func TestASmallSetIsOfTheScopeThatAsks(t *testing.T) {
 
 func TestForgettingIsNotAskedByRules(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		r.rule(core.Rules{SmallSet: 50, Fallback: retrieve.FallbackEmpty, Bootstrap: 50})
+		r.rule(core.RecallRules{SmallSetSize: 50, Fallback: retrieve.FallbackEmpty, BootstrapBelow: 50})
 		r.note(t, memory.Global(memory.DefaultNamespace), "Everybody drinks water")
 		r.note(t, ana, "User plays the cello")
 		for _, query := range []string{"water", "the moon landing"} {
-			gone, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{Query: query, DryRun: true}, her)
+			gone, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.ForgetRequest{Query: query, DryRun: true}, her)
 			if err != nil || len(gone) != 0 {
 				t.Errorf("%q would forget %d memories, %v; want none", query, len(gone), err)
 			}
@@ -147,7 +147,7 @@ func TestForgettingIsNotAskedByRules(t *testing.T) {
 // said keeps turns of a conversation, each a word and a number.
 func (r *rig) said(t *testing.T, conversation, format string, n int) {
 	t.Helper()
-	talk := exchange.Talk{Conversation: conversation}
+	talk := exchange.IngestRequest{Conversation: conversation}
 	for i := range n {
 		talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: fmt.Sprintf(format, i)})
 	}
@@ -159,19 +159,19 @@ func TestAChatReachesAsFarAsTheRuleSays(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		all := 100
 		ask := func(in string) string {
-			return strings.Join(contents(r.find(t, retrieve.Question{Text: "What of the lighthouse?", In: in, TopK: &all}).Hits), " | ")
+			return strings.Join(contents(r.find(t, retrieve.Question{Text: "What of the lighthouse?", AskingConversation: in, TopK: &all}).Hits), " | ")
 		}
 		r.said(t, "old", "The lighthouse of Nazaré has %d steps in all", 1)
-		r.said(t, "filler", "Something about cooking, number %d of many", retrieve.MostNear)
+		r.said(t, "filler", "Something about cooking, number %d of many", retrieve.MaxNewest)
 		r.said(t, "other", "Our lighthouse in Aveiro was painted red %d years ago", 1)
-		r.said(t, "long", "The lighthouse keeper wrote letter %d", retrieve.FewInConversation)
+		r.said(t, "long", "The lighthouse keeper wrote letter %d", retrieve.SearchAloneFrom)
 		r.said(t, "short", "The lighthouse museum opens at %d", 1)
 
-		r.rule(core.Rules{Reach: retrieve.ReachUser})
+		r.rule(core.RecallRules{Reach: retrieve.ReachUser})
 		if got := ask("short"); !strings.Contains(got, "Nazaré") || !strings.Contains(got, "Aveiro") {
 			t.Errorf("reach user found %s; want all conversations", got)
 		}
-		r.rule(core.Rules{Reach: retrieve.ReachConversation})
+		r.rule(core.RecallRules{Reach: retrieve.ReachConversation})
 		if got := ask("long"); !strings.Contains(got, "keeper") || strings.Contains(got, "Aveiro") || strings.Contains(got, "museum") {
 			t.Errorf("a long conversation found %s; want its own alone", got)
 		}
@@ -193,12 +193,12 @@ func TestAChatReachesAsFarAsTheRuleSays(t *testing.T) {
 func TestThePoolJoinsInForThoseWhoHaveLittle(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		const printer = "The office printer stands on the third floor"
-		r.rule(core.Rules{Bootstrap: 5, Reach: retrieve.ReachConversation})
+		r.rule(core.RecallRules{BootstrapBelow: 5, Reach: retrieve.ReachConversation})
 		noError(t)(r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte("- "+printer)))
 		q := retrieve.Question{Text: "Where is the printer?"}
 		for i, p := range pets {
 			for _, in := range []string{"", "chat"} {
-				q.In = in
+				q.AskingConversation = in
 				hits := r.find(t, q).Hits
 				if got := marked(hits, "bootstrap"); !slices.Equal(got, []string{printer}) {
 					t.Errorf("with %d facts of her own, in %q: of the pool %q, want the printer", i, in, got)
@@ -231,7 +231,7 @@ func TestThePoolJoinsInForThoseWhoHaveLittle(t *testing.T) {
 		if got := contents(r.find(t, q).Hits); slices.Contains(got, printer) {
 			t.Errorf("a narrow question of one who has many facts: %q, want nothing of the pool", got)
 		}
-		r.rule(core.Rules{})
+		r.rule(core.RecallRules{})
 		if got := r.ask(t, ben, q.Text, memory.At{}); slices.Contains(got, printer) {
 			t.Errorf("without the rule: %q, want nothing of the pool", got)
 		}
@@ -240,7 +240,7 @@ func TestThePoolJoinsInForThoseWhoHaveLittle(t *testing.T) {
 
 func TestASmallSetAndThePoolGoTogether(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		r.rule(core.Rules{SmallSet: 5, Bootstrap: 5})
+		r.rule(core.RecallRules{SmallSetSize: 5, BootstrapBelow: 5})
 		r.note(t, memory.Global(memory.DefaultNamespace), "The office printer stands on the third floor")
 		r.note(t, ana, "User plays the cello")
 		found := r.chat(t, retrieve.Question{Text: "Where is the printer?"})
@@ -291,14 +291,14 @@ func TestRecentFactsStandInForASearchThatFails(t *testing.T) {
 			fails    bool
 		}{
 			{when: retrieve.FallbackNone, searcher: broken{err: errBroken}, fails: true},
-			{when: retrieve.FallbackError, searcher: broken{err: errBroken}, want: all[:retrieve.Recents], degraded: "search: broken"},
-			{when: retrieve.FallbackError, searcher: broken{panic: true}, want: all[:retrieve.Recents], degraded: "search: panic: a bug"},
+			{when: retrieve.FallbackError, searcher: broken{err: errBroken}, want: all[:retrieve.RecentFacts], degraded: "search: broken"},
+			{when: retrieve.FallbackError, searcher: broken{panic: true}, want: all[:retrieve.RecentFacts], degraded: "search: panic: a bug"},
 			{when: retrieve.FallbackError, searcher: ix, question: "quantum mechanics"},
 			{when: retrieve.FallbackEmpty, searcher: ix, question: "quantum mechanics"},
-			{when: retrieve.FallbackEmpty, searcher: broken{err: errBroken}, want: all[:retrieve.Recents], degraded: "search: broken"},
+			{when: retrieve.FallbackEmpty, searcher: broken{err: errBroken}, want: all[:retrieve.RecentFacts], degraded: "search: broken"},
 			{when: retrieve.FallbackEmpty, searcher: ix, question: "Which volume is number 3?", want: []string{"User read volume 3 of the chronicle"}},
 		} {
-			r.Searcher, r.Opts.Recall = c.searcher, core.Rules{Fallback: c.when}
+			r.Searcher, r.Opts.Recall = c.searcher, core.RecallRules{Fallback: c.when}
 			if c.question == "" {
 				c.question = "Which volume is number 3?"
 			}
@@ -314,22 +314,22 @@ func TestRecentFactsStandInForASearchThatFails(t *testing.T) {
 			if got := strings.Join(found.Degraded, "; "); got != c.degraded {
 				t.Errorf("%+v: degraded is %q, want %q", c, got, c.degraded)
 			}
-			trace, err := r.Traces.Trace(context.Background(), ana, found.Trace)
+			trace, err := r.Traces.Trace(context.Background(), ana, found.TraceID)
 			if err != nil || strings.Join(trace.Degraded, "; ") != c.degraded {
 				t.Errorf("%+v: its trace has %q, %v", c, trace.Degraded, err)
 			}
 		}
-		r.Searcher, r.Opts.Recall = ix, core.Rules{Fallback: retrieve.FallbackEmpty}
-		if got := r.chat(t, retrieve.Question{Text: "quantum mechanics"}).Hits; !slices.Equal(contents(got), all[:retrieve.Recents]) || got[0].Score != 0 {
+		r.Searcher, r.Opts.Recall = ix, core.RecallRules{Fallback: retrieve.FallbackEmpty}
+		if got := r.chat(t, retrieve.Question{Text: "quantum mechanics"}).Hits; !slices.Equal(contents(got), all[:retrieve.RecentFacts]) || got[0].Score != 0 {
 			t.Errorf("a chat is told %q, want the recent ones without a score", contents(got))
 		}
 		low := 0.1
 		if got := r.chat(t, retrieve.Question{Text: "quantum mechanics", ScoreThreshold: &low}).Hits; len(got) != 0 {
 			t.Errorf("with a threshold of its own a chat is told %q, want nothing", contents(got))
 		}
-		r.Searcher, r.Opts.Recall = broken{err: errBroken}, core.Rules{Fallback: retrieve.FallbackError}
+		r.Searcher, r.Opts.Recall = broken{err: errBroken}, core.RecallRules{Fallback: retrieve.FallbackError}
 		found := r.find(t, retrieve.Question{Text: "x", Budget: 40})
-		if len(found.Hits) == 0 || len(found.Hits) >= retrieve.Recents || found.Hits[0].Why.Get("recent") != 1 {
+		if len(found.Hits) == 0 || len(found.Hits) >= retrieve.RecentFacts || found.Hits[0].Why.Get("recent") != 1 {
 			t.Errorf("with little room: %q, want some of the recent ones, marked", contents(found.Hits))
 		}
 	})
@@ -400,9 +400,9 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 		ctx := context.Background()
 		const dog, cello = "has a dog named Rex", "plays the cello"
 		r.note(t, ana, "User "+dog)
-		noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: "User " + cello, Core: memory.CoreAlways}, her))
+		noError(t)(r.Curate.Remember(ctx, ana, curate.FactInput{Content: "User " + cello, Core: memory.CoreAlways}, her))
 		whole := r.Parts
-		rules := core.Rules{SmallSet: 1, Bootstrap: 5, Fallback: retrieve.FallbackError}
+		rules := core.RecallRules{SmallSetSize: 1, BootstrapBelow: 5, Fallback: retrieve.FallbackError}
 		for name, c := range map[string]struct {
 			breaks func()
 			want   []string // in the block
@@ -428,13 +428,13 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 			r.Parts = whole
 			r.Searcher, r.Opts.Recall = whole.Searcher, rules
 			c.breaks()
-			p := r.prepare(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?", Budget: 1000, Door: "chat"})
+			p := r.prepare(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?", Budget: 1000, API: "chat"})
 			for _, want := range []string{dog, cello} {
 				if strings.Contains(p.Block, want) != slices.Contains(c.want, want) {
 					t.Errorf("%s broke: the block should have %q and is\n%s", name, c.want, p.Block)
 				}
 			}
-			trace, err := r.Traces.Trace(ctx, ana, p.Trace)
+			trace, err := r.Traces.Trace(ctx, ana, p.TraceID)
 			var named []string
 			for _, d := range trace.Degraded {
 				part, _, _ := strings.Cut(d, ":")
@@ -457,7 +457,7 @@ func TestWhatHangsInRecallLeavesTimeForTheRest(t *testing.T) {
 	}{
 		"the embedder": {func(r *rig) { r.Embedder = mute{r.Embedder, nil, false, true} }, "embedder", 100 * time.Millisecond},
 		"the search": {func(r *rig) {
-			r.Searcher, r.Opts.Recall = broken{hang: true}, core.Rules{Fallback: retrieve.FallbackError}
+			r.Searcher, r.Opts.Recall = broken{hang: true}, core.RecallRules{Fallback: retrieve.FallbackError}
 		}, "search", 130 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -468,7 +468,7 @@ func TestWhatHangsInRecallLeavesTimeForTheRest(t *testing.T) {
 				c.breaks(r)
 				began := time.Now()
 				p := r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?"})
-				trace, err := r.Traces.Trace(context.Background(), ana, p.Trace)
+				trace, err := r.Traces.Trace(context.Background(), ana, p.TraceID)
 				if err != nil || len(trace.Degraded) != 1 || !strings.HasPrefix(trace.Degraded[0], c.named+": ") {
 					t.Errorf("the trace names %q, %v; want %s alone", trace.Degraded, err, c.named)
 				}
@@ -484,10 +484,10 @@ func TestTheCoreIsThereWhateverTheQuestion(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		for i := range 6 {
-			noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: fmt.Sprintf("User must never miss appointment number %d at the clinic", i), Core: memory.CoreAlways}, her))
+			noError(t)(r.Curate.Remember(ctx, ana, curate.FactInput{Content: fmt.Sprintf("User must never miss appointment number %d at the clinic", i), Core: memory.CoreAlways}, her))
 		}
 		zone := memory.ProfileEntry{Owner: ana, Key: "timezone", Value: "Europe/Lisbon", Status: memory.Active}
-		noError(t)(r.Store.Apply(ctx, ana, memory.Run{ID: "p", Kind: "manual", Author: her}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &zone}, Author: her}))
+		noError(t)(r.Store.Apply(ctx, ana, memory.Run{ID: "p", Kind: "manual", Author: her}, memory.Change{Action: memory.ActionAdd, After: memory.State{Profile: &zone}, Author: her}))
 		for _, question := range []string{"quantum mechanics", "", "How high is Mount Everest?"} {
 			p := r.prepare(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: question, Budget: 1000})
 			lines := strings.Split(p.Block, "\n")
@@ -497,7 +497,7 @@ func TestTheCoreIsThereWhateverTheQuestion(t *testing.T) {
 			}
 			tokens := 0
 			for _, l := range lines[2 : len(lines)-1] {
-				tokens += text.Tokens(l)
+				tokens += text.EstimateTokens(l)
 			}
 			if tokens > 150 {
 				t.Errorf("%q: the core has %d tokens, more than 150", question, tokens)
@@ -508,11 +508,11 @@ func TestTheCoreIsThereWhateverTheQuestion(t *testing.T) {
 
 func TestBroadQuestionsListWhatMatters(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		searches := r.rule(core.Rules{Fallback: retrieve.FallbackError})
+		searches := r.rule(core.RecallRules{Fallback: retrieve.FallbackError})
 		low := 0.3
-		noError(t)(r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User may own a canoe", Confidence: &low}, her))
+		noError(t)(r.Curate.Remember(context.Background(), ana, curate.FactInput{Content: "User may own a canoe", Confidence: &low}, her))
 		r.note(t, ana, "User is a nurse")
-		noError(t)(r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User is allergic to peanuts", Core: memory.CoreAlways}, her))
+		noError(t)(r.Curate.Remember(context.Background(), ana, curate.FactInput{Content: "User is allergic to peanuts", Core: memory.CoreAlways}, her))
 		want := []string{"User is allergic to peanuts", "User is a nurse", "User may own a canoe"}
 		for _, question := range []string{"What do you know about me?", "tell me everything you remember about me", "Who am I?"} {
 			if got := r.ask(t, ana, question, memory.At{}); !slices.Equal(got, want) || searches.n.Load() > 0 {
@@ -570,7 +570,7 @@ func TestShortQuestionsAboutOneselfAreExpandedBySetting(t *testing.T) {
 		{long + "?", true, added}, // 100 characters, and more bytes
 		{long + "é?", true, ""},
 	} {
-		r.rule(core.Rules{Expand: c.expand})
+		r.rule(core.RecallRules{ExpandQuestions: c.expand})
 		r.ask(t, ana, c.question, memory.At{})
 		if embedder.near != searcher.text+c.want || strings.Contains(searcher.text, "height") || searcher.text == "" {
 			t.Errorf("expand %v: %q is embedded as %q and searched for as %q", c.expand, c.question, embedder.near, searcher.text)
@@ -587,8 +587,8 @@ func TestTheLastMessagesAreTheQuestionBySetting(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	chat := chatOf(t, `{"role":"user","content":"one"},{"role":"assistant","content":"OK."},{"role":"user","content":"two"},{"role":"user","content":"three"}`)
 	for messages, want := range map[int]string{0: "two\nthree", 1: "two\nthree", 2: "two\nthree", 3: "one\ntwo\nthree", 9: "one\ntwo\nthree"} {
-		r.rule(core.Rules{Messages: messages})
-		if got := r.Retrieve.Question(chat); got != want {
+		r.rule(core.RecallRules{QuestionMessages: messages})
+		if got := r.Retrieve.QuestionText(chat); got != want {
 			t.Errorf("%d messages: %q, want %q", messages, got, want)
 		}
 	}

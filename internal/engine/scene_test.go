@@ -154,7 +154,7 @@ func newRig(t testing.TB, open func(testing.TB, func() time.Time) memory.Store) 
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: clock.Now, Wake: func() {},
 	}, core.Options{
 		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
-		LearnAfter: core.AfterExchange, LearnModel: "m", Rules: true, MaxText: 1 << 20,
+		LearnAfter: core.AfterExchange, LearnModel: "m", LearnByRules: true, MaxText: 1 << 20,
 	})
 	t.Cleanup(func() {
 		e.Close()
@@ -167,7 +167,7 @@ func newRig(t testing.TB, open func(testing.TB, func() time.Time) memory.Store) 
 
 // work does what is due, as the job runner would.
 func (r *rig) work(ctx context.Context) error {
-	handlers := map[memory.JobKind]jobs.Handler{memory.JobLearn: r.Lessons.Learn, memory.JobUpkeep: r.Upkeep.Tidy, memory.JobRelearn: r.Lessons.LearnAgain, memory.JobSummarize: r.Lessons.Summarize, memory.JobShare: r.Share.PropagateShares, memory.JobErase: r.Erase.ResumeErasure}
+	handlers := map[memory.JobKind]jobs.Handler{memory.JobLearn: r.Lessons.Learn, memory.JobUpkeep: r.Upkeep.HandleUpkeep, memory.JobRelearn: r.Lessons.HandleRelearn, memory.JobSummarize: r.Lessons.Summarize, memory.JobShare: r.Share.PropagateShares, memory.JobErase: r.Erase.ResumeErasure}
 	kinds := slices.Sorted(maps.Keys(handlers))
 	for {
 		job, err := r.Store.Claim(ctx, kinds, time.Minute)
@@ -180,7 +180,7 @@ func (r *rig) work(ctx context.Context) error {
 		end, err := handlers[job.Kind](ctx, job)
 		var off *jobs.PutOff
 		if errors.As(err, &off) {
-			if err := r.Store.Finish(ctx, job.Lease, memory.Outcome{Later: true, RetryAt: off.Until}); err != nil {
+			if err := r.Store.Finish(ctx, job.Lease, memory.Outcome{Deferred: true, RetryAt: off.Until}); err != nil {
 				return err
 			}
 			continue
@@ -277,7 +277,7 @@ func (s *scene) step(line string) error {
 		}
 		s.chats[name][n-1].Content = rest
 	case "erase":
-		_, _, err := s.Curate.ForgetMatching(ctx, owner, curate.Matching{Query: rest, Erase: true}, author)
+		_, _, err := s.Curate.ForgetMatching(ctx, owner, curate.ForgetRequest{Query: rest, Erase: true}, author)
 		return err
 	case "correct":
 		return s.correct(ctx, owner, rest, author)
@@ -295,7 +295,7 @@ func (s *scene) step(line string) error {
 		}
 		return s.work(ctx)
 	case "pause":
-		return s.Pause(ctx, owner, core.Pause(rest), "", author)
+		return s.SetPause(ctx, owner, core.Pause(rest), "", author)
 	case "mode":
 		s.mode = name
 	case "set":
@@ -309,7 +309,7 @@ func (s *scene) step(line string) error {
 		if err != nil {
 			return err
 		}
-		found, err := s.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: memory.User(memory.DefaultNamespace, who)}, Text: rest, At: memory.At{AsOf: then}, Door: "scene"})
+		found, err := s.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: memory.User(memory.DefaultNamespace, who)}, Text: rest, At: memory.At{AsOf: then}, API: "scene"})
 		s.hits = found.Hits
 		return err
 	case "llm":
@@ -317,16 +317,16 @@ func (s *scene) step(line string) error {
 			s.llm = memtest.NewLLM()
 			s.LLM = s.llm
 		}
-		s.llm.Add(memtest.Line{Prompt: name, Text: rest})
+		s.llm.Add(memtest.ScriptLine{Prompt: name, Text: rest})
 	case "at":
 		return s.pass(name)
 	case "ask":
-		found, err := s.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: owner}, Text: rest, Door: "scene"})
+		found, err := s.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: owner}, Text: rest, API: "scene"})
 		s.hits = found.Hits
 		return err
 	case "remember":
 		who, project, _ := strings.Cut(name, " in ")
-		_, _, err := s.Curate.Remember(ctx, memory.User(memory.DefaultNamespace, who), curate.Note{Content: rest, Project: project}, author)
+		_, _, err := s.Curate.Remember(ctx, memory.User(memory.DefaultNamespace, who), curate.FactInput{Content: rest, Project: project}, author)
 		return err
 	case "restore":
 		page, err := s.List(ctx, owner, memory.Query{Text: rest, Statuses: []memory.Status{memory.Superseded, memory.Retired, memory.Rejected}})
@@ -374,17 +374,17 @@ func span2time(now time.Time, span string) (time.Time, error) {
 // set changes a setting.
 func (s *scene) set(key, value string) error {
 	if key == "learn.reply" {
-		s.Prompts = s.Prompts.In(prompt.Form(value))
+		s.Prompts = s.Prompts.WithForm(prompt.Form(value))
 		return nil
 	}
 	o := &s.Opts
 	into := map[string]any{
 		"review.confidence": &o.Learn.Review.Confidence, "review.categories": &o.Learn.Review.Categories, "review.conflicts": &o.Learn.Review.Conflicts,
-		"upkeep.user": &o.Learn.Upkeep.User, "upkeep.conversation": &o.Learn.Upkeep.Conversation,
-		"learn.after": &o.LearnAfter, "learn.assistant": &o.Assistant, "learn.personal": &o.Learn.Personal,
-		"learn.every": &o.Learn.Every, "learn.exchanges": &o.Learn.Exchanges, "learn.idle": &o.Learn.Idle,
-		"spending.tokens": &o.Learn.Spending.DayTokens,
-		"summaries.every": &o.Learn.Summary.Every, "learn.rules": &o.Rules,
+		"upkeep.user": &o.Learn.Upkeep.UserLimit, "upkeep.conversation": &o.Learn.Upkeep.ConversationLimit,
+		"learn.after": &o.LearnAfter, "learn.assistant": &o.LearnFromAssistant, "learn.personal": &o.Learn.RedactPersonal,
+		"learn.every": &o.Learn.MessagesPerLesson, "learn.exchanges": &o.Learn.FirstExchange, "learn.idle": &o.Learn.IdleTime,
+		"spending.tokens": &o.Learn.Spending.DailyTokenLimit,
+		"summaries.every": &o.Learn.Summary.EveryExchanges, "learn.rules": &o.LearnByRules,
 	}[key]
 	if into == nil {
 		return fmt.Errorf("no such setting: %s", key)
@@ -423,7 +423,7 @@ func (s *scene) send(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	x := s.Exchange.Open(ctx, exchange.Incoming{Owner: memory.User(memory.DefaultNamespace, name), Chat: chat, ChatID: s.names[name], Once: fmt.Sprint(len(s.chats[name])), Extras: chatapi.Extras{Mode: s.mode}})
+	x := s.Exchange.Open(ctx, exchange.Incoming{Owner: memory.User(memory.DefaultNamespace, name), Chat: chat, ChatID: s.names[name], IdempotencyKey: fmt.Sprint(len(s.chats[name])), Extras: chatapi.Extras{Mode: s.mode}})
 	s.block = x.Prepare(ctx).Block
 	x.RecordQuestion(ctx)
 	x.RecordAnswer(ctx, chatapi.Answer{Role: memory.RoleAssistant, Text: s.reply, Digest: chatapi.Digest(memory.RoleAssistant, s.reply, "", "")})

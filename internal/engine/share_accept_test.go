@@ -21,7 +21,7 @@ var admin = memory.Author{Kind: memory.ByPerson, Name: "ana", Admin: true}
 // offer shares a fact of Ana's with Ben, and leaves it to him.
 func (r *rig) offer(t *testing.T, id string) {
 	t.Helper()
-	noError(t)(r.Share.Share(context.Background(), ana, id, share.Sharing{To: "user/ben"}, her))
+	noError(t)(r.Share.Share(context.Background(), ana, id, share.ShareRequest{Receiver: "user/ben"}, her))
 }
 
 // reword gives a fact of Ana's other words and lets jobs run, without anybody's consent.
@@ -38,9 +38,9 @@ func (r *rig) jobs(t *testing.T) {
 
 func (r *rig) wantWaiting(t *testing.T, owner memory.Owner, want ...string) {
 	t.Helper()
-	page := try(r.Curate.Waiting(context.Background(), owner, 0, "")).orFail(t)
+	page := try(r.Curate.PendingFacts(context.Background(), owner, 0, "")).orFail(t)
 	var got []string
-	for _, w := range page.Waiting {
+	for _, w := range page.Facts {
 		got = append(got, w.Memory.Content())
 	}
 	slices.Sort(got)
@@ -81,7 +81,7 @@ func TestSharedFactWaitsForItsReceiver(t *testing.T) {
 		if got := r.block(t, ben, "What does the backend run on?"); strings.Contains(got, "Bun") {
 			t.Errorf("before consent Ben's prompt has %q", got)
 		}
-		w := try(r.Curate.Waiting(ctx, ben, 0, "")).orFail(t).Waiting[0]
+		w := try(r.Curate.PendingFacts(ctx, ben, 0, "")).orFail(t).Facts[0]
 		if w.Memory.Link == nil || w.Memory.Fact.Scope.Owner != ana || w.Reason != "shared by user/ana" {
 			t.Errorf("the review shows %+v because %q, want a link to Ana's fact, shared by user/ana", w.Memory, w.Reason)
 		}
@@ -100,7 +100,7 @@ func TestSharedFactWaitsForItsReceiver(t *testing.T) {
 		r.jobs(t)
 		r.wantSeen(t, ben)
 		r.wantWaiting(t, ben)
-		if _, err := r.Share.Share(ctx, ana, f.ID, share.Sharing{To: "user/ben"}, her); !errors.Is(err, memory.Conflict) {
+		if _, err := r.Share.Share(ctx, ana, f.ID, share.ShareRequest{Receiver: "user/ben"}, her); !errors.Is(err, memory.Conflict) {
 			t.Errorf("sharing again what Ben rejected: %v, want a conflict", err)
 		}
 		r.wantWaiting(t, ben)
@@ -128,11 +128,11 @@ func TestSharedFactIsJudgedAsItWasSeen(t *testing.T) {
 			t.Errorf("approved between the edit and its job: %v, want a conflict", err)
 		}
 		r.jobs(t)
-		if err := judge(curate.Judgement{Action: memory.ActionApprove, Seen: f.Content}); !errors.Is(err, memory.Conflict) {
+		if err := judge(curate.Judgement{Action: memory.ActionApprove, SeenText: f.Content}); !errors.Is(err, memory.Conflict) {
 			t.Errorf("approved by the old words: %v, want a conflict", err)
 		}
 		r.wantWaiting(t, ben, words)
-		if err := judge(curate.Judgement{Action: memory.ActionApprove, Seen: words}); err != nil {
+		if err := judge(curate.Judgement{Action: memory.ActionApprove, SeenText: words}); err != nil {
 			t.Error(err)
 		}
 		r.wantSeen(t, ben, words)
@@ -176,7 +176,7 @@ func TestReplacementOfASharedFactWaits(t *testing.T) {
 		ctx := context.Background()
 		says := func(words string) {
 			t.Helper()
-			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: words}}, Infer: true}))
+			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Messages: []exchange.Message{{Role: memory.RoleUser, Content: words}}, Learn: true}))
 			r.clock.Advance(time.Hour)
 			r.jobs(t)
 		}
@@ -193,7 +193,7 @@ func TestReplacementOfASharedFactWaits(t *testing.T) {
 func TestWithdrawnShareWaitsNoMore(t *testing.T) {
 	for name, withdraw := range map[string]func(t *testing.T, r *rig, id string) error{
 		"ended": func(t *testing.T, r *rig, id string) error {
-			return errOf(r.Share.Share(context.Background(), ana, id, share.Sharing{To: "user/ben", End: true}, her))
+			return errOf(r.Share.Share(context.Background(), ana, id, share.ShareRequest{Receiver: "user/ben", Stop: true}, her))
 		},
 		"forgotten": func(t *testing.T, r *rig, id string) error {
 			return errOf(r.Curate.Forget(context.Background(), ana, []string{id}, "x", her))
@@ -204,7 +204,7 @@ func TestWithdrawnShareWaitsNoMore(t *testing.T) {
 			return err
 		},
 		"erased": func(t *testing.T, r *rig, id string) error {
-			return errOf(r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{id}, Erase: true}, her))
+			return errOf(r.Curate.ForgetMatching(context.Background(), ana, curate.ForgetRequest{IDs: []string{id}, Erase: true}, her))
 		},
 		"sender erased": func(t *testing.T, r *rig, id string) error {
 			return errOf(r.Erase.EraseOwner(context.Background(), ana, her))
@@ -239,10 +239,10 @@ func TestSenderHasOnlySoManyWaiting(t *testing.T) {
 		ctx := context.Background()
 		shareFact := func(n int, to string) error {
 			f := r.note(t, ana, fmt.Sprintf("Locker %d holds item %d", n, n*7))
-			_, err := r.Share.Share(ctx, ana, f.ID, share.Sharing{To: to}, her)
+			_, err := r.Share.Share(ctx, ana, f.ID, share.ShareRequest{Receiver: to}, her)
 			return err
 		}
-		for n := range share.MostWaiting {
+		for n := range share.MaxPendingShares {
 			noError(t)(shareFact(n, "user/ben"))
 		}
 		err := shareFact(100, "user/ben")
@@ -252,16 +252,16 @@ func TestSenderHasOnlySoManyWaiting(t *testing.T) {
 		if err := shareFact(101, "user/cy"); err != nil {
 			t.Errorf("shared with another: %v", err)
 		}
-		if f, _, err := r.Curate.Remember(ctx, eve, curate.Note{Content: eves}, her); err != nil {
+		if f, _, err := r.Curate.Remember(ctx, eve, curate.FactInput{Content: eves}, her); err != nil {
 			t.Fatal(err)
-		} else if _, err := r.Share.Share(ctx, eve, f.ID, share.Sharing{To: "user/ben"}, her); err != nil {
+		} else if _, err := r.Share.Share(ctx, eve, f.ID, share.ShareRequest{Receiver: "user/ben"}, her); err != nil {
 			t.Errorf("shared by another: %v", err)
 		}
-		page := try(r.Curate.Waiting(ctx, ben, 0, "")).orFail(t)
-		if len(page.Waiting) != share.MostWaiting+1 {
-			t.Fatalf("%d wait for Ben, want %d", len(page.Waiting), share.MostWaiting+1)
+		page := try(r.Curate.PendingFacts(ctx, ben, 0, "")).orFail(t)
+		if len(page.Facts) != share.MaxPendingShares+1 {
+			t.Fatalf("%d wait for Ben, want %d", len(page.Facts), share.MaxPendingShares+1)
 		}
-		ofAna := slices.DeleteFunc(page.Waiting, func(w curate.PendingFact) bool { return w.Memory.Fact.Scope.Owner != ana })
+		ofAna := slices.DeleteFunc(page.Facts, func(w curate.PendingFact) bool { return w.Memory.Fact.Scope.Owner != ana })
 		r.decide(t, memory.ActionReject, ofAna[0].Memory.ID())
 		if err := shareFact(102, "user/ben"); err != nil {
 			t.Errorf("after one was rejected: %v", err)
@@ -272,7 +272,7 @@ func TestSenderHasOnlySoManyWaiting(t *testing.T) {
 
 		// An erased receiver looks like one who decides nothing.
 		noError(t)(r.Erase.EraseOwner(ctx, ben, him))
-		for n := range share.MostWaiting {
+		for n := range share.MaxPendingShares {
 			noError(t)(shareFact(200+n, "user/ben"))
 		}
 		if err := shareFact(300, "user/ben"); !errors.Is(err, memory.TooLarge) {
@@ -287,7 +287,7 @@ func TestAdminsShareWithoutConsentIfSet(t *testing.T) {
 		r.Opts.Accept = share.AcceptAdmins
 		byUser, byAdmin := r.note(t, ana, "The shop opens at nine"), r.note(t, ana, "The backend runs on Bun")
 		r.offer(t, byUser.ID)
-		noError(t)(r.Share.Share(ctx, ana, byAdmin.ID, share.Sharing{To: "user/ben", Admin: true}, her))
+		noError(t)(r.Share.Share(ctx, ana, byAdmin.ID, share.ShareRequest{Receiver: "user/ben", ByAdmin: true}, her))
 		r.wantSeen(t, ben, byAdmin.Content)
 		r.wantWaiting(t, ben, byUser.Content)
 		r.reword(t, byUser.ID, "The shop opens at ten", admin) // the share is Ana's still
@@ -306,11 +306,11 @@ func TestSharingWithUsersCanBeOff(t *testing.T) {
 		shared, fresh := r.note(t, ana, "The shop opens at nine"), r.note(t, ana, "The backend runs on Bun")
 		r.share(t, shared.ID, "user/ben", false)
 		r.Opts.Accept = share.AcceptOff
-		if _, err := r.Share.Share(ctx, ana, fresh.ID, share.Sharing{To: "user/ben", Admin: true}, her); !errors.Is(err, memory.Forbidden) || !strings.Contains(err.Error(), "share.accept") {
+		if _, err := r.Share.Share(ctx, ana, fresh.ID, share.ShareRequest{Receiver: "user/ben", ByAdmin: true}, her); !errors.Is(err, memory.Forbidden) || !strings.Contains(err.Error(), "share.accept") {
 			t.Errorf("shared with a user: %v, want forbidden by share.accept", err)
 		}
 		r.wantSeen(t, ben, shared.Content)
-		if _, err := r.Share.Share(ctx, ana, fresh.ID, share.Sharing{To: "pool/team", Admin: true}, her); err != nil {
+		if _, err := r.Share.Share(ctx, ana, fresh.ID, share.ShareRequest{Receiver: "pool/team", ByAdmin: true}, her); err != nil {
 			t.Errorf("shared with a pool: %v", err)
 		}
 		r.wantSeen(t, team, fresh.Content)
@@ -326,7 +326,7 @@ func TestOwnFactOverrulesASharedOne(t *testing.T) {
 		own := try(r.noteBy(ben, "The backend of the shop does not run on Bun")).orFail(t)
 		f := r.note(t, ana, "The backend of the shop runs on Bun")
 		r.offer(t, f.ID)
-		w := try(r.Curate.Waiting(ctx, ben, 0, "")).orFail(t).Waiting[0]
+		w := try(r.Curate.PendingFacts(ctx, ben, 0, "")).orFail(t).Facts[0]
 		if len(w.Conflicts) != 1 || w.Conflicts[0].ID != own.ID {
 			t.Errorf("the review shows it against %+v, want Ben's own fact", w.Conflicts)
 		}
@@ -347,7 +347,7 @@ func TestOwnFactOverrulesASharedOne(t *testing.T) {
 
 // noteBy writes a fact by hand for another owner than Ana.
 func (r *rig) noteBy(owner memory.Owner, words string) (memory.Fact, error) {
-	f, _, err := r.Curate.Remember(context.Background(), owner, curate.Note{Content: words}, him)
+	f, _, err := r.Curate.Remember(context.Background(), owner, curate.FactInput{Content: words}, him)
 	return f, err
 }
 
@@ -362,11 +362,11 @@ func TestSharedFactHidesNoOwnStatement(t *testing.T) {
 				if accepted {
 					r.decide(t, memory.ActionApprove, f.ID)
 				}
-				noError(t)(r.Exchange.Ingest(ctx, ben, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Remember that the backend of the shop runs on Bun."}}, Infer: true}))
+				noError(t)(r.Exchange.Ingest(ctx, ben, exchange.IngestRequest{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Remember that the backend of the shop runs on Bun."}}, Learn: true}))
 				r.clock.Advance(time.Hour)
 				r.jobs(t)
 				var own []string
-				noError(t)(r.Everything(ctx, ben, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
+				noError(t)(r.EachMemory(ctx, ben, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
 					if m.Link == nil {
 						own = append(own, m.Content())
 					}

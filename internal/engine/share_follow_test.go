@@ -54,12 +54,12 @@ func TestTheAnswerSaysThatTheOtherHidIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.share(t, f.ID, "user/ben", true)
-		_, err = r.Share.Share(ctx, ana, f.ID, share.Sharing{To: "user/ben"}, her)
+		_, err = r.Share.Share(ctx, ana, f.ID, share.ShareRequest{Receiver: "user/ben"}, her)
 		if !errors.Is(err, memory.Conflict) || !strings.Contains(err.Error(), "user/ben hid or rejected the fact") {
 			t.Errorf("shared with who hid it: %v, want it said", err)
 		}
 		r.wantSeen(t, ben)
-		if with, err := r.Share.SharedWith(ctx, ana, f.ID); err != nil || !slices.Equal(with, []memory.Owner{ben}) {
+		if with, err := r.Share.Receivers(ctx, ana, f.ID); err != nil || !slices.Equal(with, []memory.Owner{ben}) {
 			t.Errorf("shared with %v, %v; want Ben, who may bring it back", with, err)
 		}
 		noError(t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: hidden.Run, Cascade: true}, him))
@@ -80,7 +80,7 @@ func TestWhoBeginsAnewIsGivenWhatIsSharedAgain(t *testing.T) {
 		r.clock.Advance(time.Second)
 		noError(t)(r.Erase.EraseOwner(ctx, ben, him))
 		for _, id := range []string{f.ID, hidden.ID} {
-			if with, err := r.Share.SharedWith(ctx, ana, id); err != nil || len(with) > 0 {
+			if with, err := r.Share.Receivers(ctx, ana, id); err != nil || len(with) > 0 {
 				t.Errorf("it is shared with %v, %v; want nobody", with, err)
 			}
 		}
@@ -109,14 +109,14 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		cy := memory.User(memory.DefaultNamespace, "cy")
 		says := func(words string) {
 			t.Helper()
-			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: words}}, Infer: true}))
+			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Messages: []exchange.Message{{Role: memory.RoleUser, Content: words}}, Learn: true}))
 			r.clock.Advance(time.Hour)
 			r.settle(t)
 		}
 		active := func() memory.Fact {
 			t.Helper()
 			var found []memory.Fact
-			if err := r.Everything(ctx, ana, memory.Query{}, func(m memory.Memory) {
+			if err := r.EachMemory(ctx, ana, memory.Query{}, func(m memory.Memory) {
 				if m.Fact != nil {
 					found = append(found, *m.Fact)
 				}
@@ -137,12 +137,12 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		}
 		r.wantSeen(t, ben, next.Content)
 		r.wantSeen(t, cy)
-		if with, err := r.Share.SharedWith(ctx, ana, next.ID); err != nil || !slices.Equal(with, []memory.Owner{ben}) {
+		if with, err := r.Share.Receivers(ctx, ana, next.ID); err != nil || !slices.Equal(with, []memory.Owner{ben}) {
 			t.Errorf("what took its place is shared with %v, %v; want Ben", with, err)
 		}
 		// What was ended of the one in its place stays ended.
 		r.share(t, next.ID, "user/ben", true)
-		noError(t)(r.Share.PropagateShares(ctx, share.SpreadJob(ana, "again", old.ID)))
+		noError(t)(r.Share.PropagateShares(ctx, share.ShareJob(ana, "again", old.ID)))
 		r.wantSeen(t, ben)
 		r.share(t, next.ID, "user/ben", false)
 		says("I live in Faro now.")

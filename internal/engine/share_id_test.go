@@ -34,7 +34,7 @@ func (r *rig) forge(t *testing.T, id string) {
 // shareBy shares a fact of an owner's with Ben, or ends that, and wants an answer.
 func (r *rig) shareBy(t *testing.T, owner memory.Owner, id string, end bool, want error) {
 	t.Helper()
-	if _, err := r.Share.Share(context.Background(), owner, id, share.Sharing{To: "user/ben", End: end}, her); !errors.Is(err, want) {
+	if _, err := r.Share.Share(context.Background(), owner, id, share.ShareRequest{Receiver: "user/ben", Stop: end}, her); !errors.Is(err, want) {
 		t.Fatalf("%s shares %s (end %v): %v, want %v", owner, id, end, err, want)
 	}
 	r.settle(t)
@@ -47,7 +47,7 @@ func (r *rig) eraseOf(t *testing.T, owner memory.Owner, id string, whole bool) {
 	if whole {
 		_, err = r.Erase.EraseOwner(context.Background(), owner, her)
 	} else {
-		_, _, err = r.Curate.ForgetMatching(context.Background(), owner, curate.Matching{IDs: []string{id}, Erase: true}, her)
+		_, _, err = r.Curate.ForgetMatching(context.Background(), owner, curate.ForgetRequest{IDs: []string{id}, Erase: true}, her)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestAFactOfTheSameIDTakesNoOthersPlace(t *testing.T) {
 		r.shareBy(t, ana, f.ID, false, nil)
 		r.forge(t, f.ID)
 		r.shareBy(t, eve, f.ID, false, memory.Conflict)
-		if with, err := r.Share.SharedWith(context.Background(), eve, f.ID); err != nil || len(with) > 0 {
+		if with, err := r.Share.Receivers(context.Background(), eve, f.ID); err != nil || len(with) > 0 {
 			t.Errorf("what was refused is shared with %v, %v", with, err)
 		}
 		r.wantSeen(t, ben, anas)
@@ -123,7 +123,7 @@ func TestWhatWasHiddenStaysHiddenBesideAnothersID(t *testing.T) {
 
 func TestNobodyIsSharedWithInPlaceOfTheirOwn(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		own, _, err := r.Curate.Remember(context.Background(), ben, curate.Note{Content: "Ben carves granite"}, him)
+		own, _, err := r.Curate.Remember(context.Background(), ben, curate.FactInput{Content: "Ben carves granite"}, him)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestErasingAFactOfTheSameIDErasesNoOthersCopy(t *testing.T) {
 			}
 			past := try(r.AllChanges(context.Background(), ben, memory.ChangeQuery{})).orFail(t)
 			for _, c := range past {
-				for _, i := range []memory.Image{c.Before, c.After} {
+				for _, i := range []memory.State{c.Before, c.After} {
 					if i.Link != nil && strings.Contains(i.Link.Fact.Content, "evil") {
 						t.Errorf("Ben's journal still says %q", i.Link.Fact.Content)
 					}
@@ -172,7 +172,7 @@ func TestErasingAFactOfTheSameIDLeavesTheJournalOfOthers(t *testing.T) {
 		r.forge(t, f.ID)
 		value := memory.ProfileEntry{Owner: eve, Key: share.SharedKeys + f.ID, Value: `["default/user/ben"]`, Status: memory.Active, UpdatedAt: r.Time()}
 		r.shareBy(t, ana, f.ID, false, nil)
-		noError(t)(r.Store.Apply(context.Background(), eve, memtest.Run("by file"), memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &value}}))
+		noError(t)(r.Store.Apply(context.Background(), eve, memtest.Run("by file"), memory.Change{Action: memory.ActionAdd, After: memory.State{Profile: &value}}))
 		r.settle(t)
 		r.eraseOf(t, eve, f.ID, false)
 		r.wantSeen(t, ben, anas)
@@ -210,10 +210,10 @@ func TestWhatAPoolHadErasedIsLookedForAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		f := r.note(t, team, "The cellar holds marzipan")
-		noError(t)(r.Curate.ForgetMatching(ctx, team, curate.Matching{IDs: []string{f.ID}, Erase: true}, her))
+		noError(t)(r.Curate.ForgetMatching(ctx, team, curate.ForgetRequest{IDs: []string{f.ID}, Erase: true}, her))
 		late := memory.Trace{ID: "late", Owner: ben, At: r.Time(), Hits: []memory.TraceHit{{ID: f.ID, Kind: memory.KindFact, Content: f.Content, Owner: team}}}
-		noError(t)(r.Store.SaveTraces(ctx, traces.TracesKept, late))
-		r.clock.Advance(2 * share.SpreadAgain)
+		noError(t)(r.Store.SaveTraces(ctx, traces.MaxStoredTraces, late))
+		r.clock.Advance(2 * share.RecheckDelay)
 		r.settle(t)
 		if got, err := r.Traces.Traces(ctx, ben, memory.TraceQuery{}); err != nil || len(got) > 0 {
 			t.Errorf("%d traces are left, %v", len(got), err)

@@ -20,11 +20,11 @@ func TestWhatClosesAUserIsSeenAtOnce(t *testing.T) {
 		mark := memory.ProfileEntry{Owner: ana, Key: core.ClosedKey, Value: r.Time().Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: r.Time()}
 		apply := func(action memory.Action) {
 			t.Helper()
-			change := memory.Change{Action: action, After: memory.Image{Profile: &mark}, Reason: "test", Author: her}
+			change := memory.Change{Action: action, After: memory.State{Profile: &mark}, Reason: "test", Author: her}
 			noError(t)(r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: her}, change))
 		}
 		apply(memory.ActionAdd)
-		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "Ana is still here"}, her); !errors.Is(err, memory.Gone) {
+		if _, _, err := r.Curate.Remember(ctx, ana, curate.FactInput{Content: "Ana is still here"}, her); !errors.Is(err, memory.Gone) {
 			t.Errorf("a note after that: %v, want it gone", err)
 		}
 		mark.Status = memory.Retired

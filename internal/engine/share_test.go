@@ -24,7 +24,7 @@ var (
 // share shares a fact of Ana's, or ends that.
 func (r *rig) share(t *testing.T, id, to string, end bool) {
 	t.Helper()
-	noError(t)(r.Share.Share(context.Background(), ana, id, share.Sharing{To: to, End: end, Admin: true}, her))
+	noError(t)(r.Share.Share(context.Background(), ana, id, share.ShareRequest{Receiver: to, Stop: end, ByAdmin: true}, her))
 	r.acceptAll(t)
 }
 
@@ -38,7 +38,7 @@ func (r *rig) acceptAll(t *testing.T) {
 		var all []curate.Judgement
 		for _, m := range page.Memories {
 			if m.Link != nil {
-				all = append(all, curate.Judgement{ID: m.ID(), Action: memory.ActionApprove, Seen: m.Content()})
+				all = append(all, curate.Judgement{ID: m.ID(), Action: memory.ActionApprove, SeenText: m.Content()})
 			}
 		}
 		if len(all) == 0 {
@@ -54,7 +54,7 @@ func (r *rig) acceptAll(t *testing.T) {
 func (r *rig) sees(t *testing.T, owner memory.Owner) []string {
 	t.Helper()
 	var out []string
-	noError(t)(r.Everything(context.Background(), owner, memory.Query{}, func(m memory.Memory) { out = append(out, m.Content()) }))
+	noError(t)(r.EachMemory(context.Background(), owner, memory.Query{}, func(m memory.Memory) { out = append(out, m.Content()) }))
 	slices.Sort(out)
 	return out
 }
@@ -122,17 +122,17 @@ func TestWhoMayShareWithWhom(t *testing.T) {
 			{gone.ID, "user/ben", memory.Conflict},
 			{"nothing", "user/ben", memory.NotFound},
 		} {
-			if _, err := r.Share.Share(ctx, ana, c.id, share.Sharing{To: c.to}, her); !errors.Is(err, c.want) {
+			if _, err := r.Share.Share(ctx, ana, c.id, share.ShareRequest{Receiver: c.to}, her); !errors.Is(err, c.want) {
 				t.Errorf("share %q with %q: %v, want %s", c.id, c.to, err, c.want)
 			}
 		}
-		if _, err := r.Share.Share(ctx, ben, f.ID, share.Sharing{To: "user/cy"}, him); !errors.Is(err, memory.NotFound) {
+		if _, err := r.Share.Share(ctx, ben, f.ID, share.ShareRequest{Receiver: "user/cy"}, him); !errors.Is(err, memory.NotFound) {
 			t.Errorf("Ben shares what he does not see: %v, want it not found", err)
 		}
 		r.wantSeen(t, ben)
 		for _, to := range []string{"global", "pool/team"} {
-			with, err := r.Share.Share(ctx, ana, f.ID, share.Sharing{To: to, Admin: true}, her)
-			if err != nil || !slices.ContainsFunc(with, func(o memory.Owner) bool { return o.Called() == to }) {
+			with, err := r.Share.Share(ctx, ana, f.ID, share.ShareRequest{Receiver: to, ByAdmin: true}, her)
+			if err != nil || !slices.ContainsFunc(with, func(o memory.Owner) bool { return o.DisplayName() == to }) {
 				t.Errorf("shared with %v, %v; want %s among them", with, err, to)
 			}
 		}
@@ -140,7 +140,7 @@ func TestWhoMayShareWithWhom(t *testing.T) {
 		r.wantSeen(t, team, f.Content)
 		r.wantSeen(t, ben)
 		for _, to := range []string{"global", "pool/team"} { // it is still Ana's
-			if _, err := r.Share.Share(ctx, ana, f.ID, share.Sharing{To: to, End: true}, her); err != nil {
+			if _, err := r.Share.Share(ctx, ana, f.ID, share.ShareRequest{Receiver: to, Stop: true}, her); err != nil {
 				t.Errorf("Ana ends what is shared with %s: %v", to, err)
 			}
 		}
@@ -155,7 +155,7 @@ func TestACopyTellsNothingElse(t *testing.T) {
 		Tags: []string{"marzipan"}, Subject: "user", Model: "marzipan", Metadata: []byte(`{"a":"marzipan"}`), SupersededBy: "marzipan",
 		Provenance: memory.Provenance{Conversation: "marzipan", Turns: []string{"marzipan"}, Quote: &memory.Span{Turn: "marzipan"}}, Core: memory.CoreAlways,
 	}
-	got := share.CopyOf(f)
+	got := share.SharedCopy(f)
 	if s := fmt.Sprintf("%+v %s", got, got.Metadata); strings.Contains(s, "marzipan") || got.Pinned() || got.Provenance.Quote != nil {
 		t.Errorf("the copy is %s", s)
 	}
@@ -171,7 +171,7 @@ func TestWhatAnotherSaysOfThemselvesIsNotTaken(t *testing.T) {
 		f := r.note(t, ana, "User lives in Lisbon")
 		r.share(t, f.ID, "user/ben", false)
 		for _, words := range []string{"I live in Lisbon.", "I live in Porto now."} {
-			noError(t)(r.Exchange.Ingest(ctx, ben, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: words}}, Infer: true}))
+			noError(t)(r.Exchange.Ingest(ctx, ben, exchange.IngestRequest{Messages: []exchange.Message{{Role: memory.RoleUser, Content: words}}, Learn: true}))
 			r.clock.Advance(time.Hour)
 			r.settle(t)
 		}
@@ -196,7 +196,7 @@ func TestErasingAtHomeErasesElsewhere(t *testing.T) {
 			case "hidden":
 				noError(t)(r.Curate.Forget(ctx, ben, []string{f.ID}, "x", him))
 			}
-			noError(t)(r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her))
+			noError(t)(r.Curate.ForgetMatching(ctx, ana, curate.ForgetRequest{IDs: []string{f.ID}, Erase: true}, her))
 			r.lacksWord(t, ben, "marzipan")
 			r.settle(t)
 			r.lacksWord(t, ben, "marzipan")
@@ -208,14 +208,14 @@ func TestErasingAtHomeErasesElsewhere(t *testing.T) {
 func (r *rig) lacksWord(t *testing.T, owner memory.Owner, word string) {
 	t.Helper()
 	ctx := context.Background()
-	noError(t)(r.Everything(ctx, owner, every, func(m memory.Memory) {
+	noError(t)(r.EachMemory(ctx, owner, every, func(m memory.Memory) {
 		if strings.Contains(fmt.Sprintf("%+v", m), word) || strings.Contains(m.Content(), word) {
 			t.Errorf("%s has %q", owner, m.Content())
 		}
 	}))
 	changes := try(r.AllChanges(ctx, owner, memory.ChangeQuery{})).orFail(t)
 	for _, c := range changes {
-		for _, i := range []memory.Image{c.Before, c.After} {
+		for _, i := range []memory.State{c.Before, c.After} {
 			if i.Link != nil && strings.Contains(i.Link.Fact.Content, word) || i.Fact != nil && strings.Contains(i.Fact.Content, word) || strings.Contains(c.Reason, word) {
 				t.Errorf("%s: change %s %s has the word", owner, c.ID, c.Action)
 			}
@@ -269,7 +269,7 @@ func (c crossing) play(steps int) {
 		switch n := c.rand.IntN(8); {
 		case f == nil || n == 0:
 			words := fmt.Sprintf("Item %d of %s is number %d", step, owner.Name(), c.rand.IntN(1000))
-			made, _, addErr := c.Curate.Remember(ctx, owner, curate.Note{Content: words}, author)
+			made, _, addErr := c.Curate.Remember(ctx, owner, curate.FactInput{Content: words}, author)
 			if addErr != nil {
 				c.t.Fatal(addErr)
 			}
@@ -277,7 +277,7 @@ func (c crossing) play(steps int) {
 			ids = append(ids, made.ID)
 		case n <= 3:
 			to, end := users[c.rand.IntN(len(users))], c.rand.IntN(3) == 0
-			_, err = c.Share.Share(ctx, owner, id, share.Sharing{To: to.Called(), End: end}, author)
+			_, err = c.Share.Share(ctx, owner, id, share.ShareRequest{Receiver: to.DisplayName(), Stop: end}, author)
 			told := !end && f.hidden[to] // and shared all the same
 			if err == nil || told && f.active && owner == f.home {
 				f.with[to] = !end
@@ -333,7 +333,7 @@ func TestAPoolIsReadByAll(t *testing.T) {
 		for to, words := range map[string]string{"pool/team": "The standup of the shop is at ten", "pool/board": "The meeting of the shop is at noon"} {
 			r.share(t, r.note(t, ana, words).ID, to, false)
 		}
-		noError(t)(r.Curate.Remember(context.Background(), ben, curate.Note{Content: "The shop of Ben is in Porto"}, him))
+		noError(t)(r.Curate.Remember(context.Background(), ben, curate.FactInput{Content: "The shop of Ben is in Porto"}, him))
 		got := r.ask(t, ben, "When is the standup of the shop, when the meeting?", memory.At{})
 		if !slices.Contains(got, "The standup of the shop is at ten") || slices.Contains(got, "The meeting of the shop is at noon") {
 			t.Errorf("Ben finds %q, want what is in the pool of all", got)

@@ -15,9 +15,9 @@ import (
 func TestSpendingStopsLearningForTheDay(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.llm = memtest.NewLLM(memtest.Line{Text: "NOTHING", Always: true})
+		r.llm = memtest.NewLLM(memtest.ScriptLine{Text: "NOTHING", Always: true})
 		r.LLM = r.llm
-		r.Opts.Learn.Spending = core.Spending{InputPrice: 1e6, OutputPrice: 2e6, DayTokens: 1}
+		r.Opts.Learn.Spending = core.Spending{InputPrice: 1e6, OutputPrice: 2e6, DailyTokenLimit: 1}
 		p := memory.Prompt{Name: "extract", System: "What is there to know?", User: "I like tea."}
 		for i := range 2 {
 			_, err := r.Lessons.Complete(ctx, ana, p)
@@ -25,7 +25,7 @@ func TestSpendingStopsLearningForTheDay(t *testing.T) {
 			switch {
 			case i == 0 && err != nil:
 				t.Fatal(err)
-			case i == 1 && (!errors.As(err, &off) || !off.Until.Equal(memory.DayOf(r.Time()).Add(24*time.Hour))):
+			case i == 1 && (!errors.As(err, &off) || !off.Until.Equal(memory.StartOfDay(r.Time()).Add(24*time.Hour))):
 				t.Errorf("call %d: %v, want it put off until tomorrow", i+1, err)
 			}
 		}
@@ -36,7 +36,7 @@ func TestSpendingStopsLearningForTheDay(t *testing.T) {
 		if _, err := r.Lessons.Complete(ctx, ana, p); err != nil {
 			t.Errorf("the next day: %v, want no error", err)
 		}
-		spent, err := r.Lessons.Spent(ctx, ana, time.Time{})
+		spent, err := r.Lessons.UsageSince(ctx, ana, time.Time{})
 		if err != nil || len(spent) != 2 || spent[0].Calls != 1 || spent[0].InputTokens == 0 || spent[0].Cost == 0 || spent[0].Purpose != "extract" {
 			t.Errorf("the ledger: %+v and %v, want a call on each of two days", spent, err)
 		}

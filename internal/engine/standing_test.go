@@ -15,7 +15,7 @@ import (
 // core has conversations begin with the facts that hold.
 func (r *rig) core(t *testing.T, facts ...string) {
 	t.Helper()
-	r.Opts.Recall.Core, r.Opts.Recall.Read = 800, true
+	r.Opts.Recall.CoreTokens, r.Opts.Recall.ModelReadsChat = 800, true
 	for _, f := range facts {
 		r.note(t, ana, f)
 	}
@@ -56,7 +56,7 @@ func TestTheCoreFollowsMemory(t *testing.T) {
 		r.core(t)
 		brief := r.note(t, ana, "User wants brief answers")
 		asks := func() string {
-			return r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Write a haiku about the sea", Chat: true, Core: true}).Block
+			return r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Write a haiku about the sea", IsChat: true, WithCore: true}).Block
 		}
 		if got := asks(); !strings.Contains(got, "brief") {
 			t.Fatalf("given %q, want %q", got, brief.Content)
@@ -69,7 +69,7 @@ func TestTheCoreFollowsMemory(t *testing.T) {
 		if got := asks(); got != "" {
 			t.Errorf("what was forgotten is told: %q", got)
 		}
-		r.Opts.Recall.Core = 0
+		r.Opts.Recall.CoreTokens = 0
 		r.note(t, ana, "User wants answers without emojis")
 		if got := asks(); got != "" {
 			t.Errorf("with the core off %q is told", got)
@@ -81,8 +81,8 @@ func TestTheCoreFollowsMemory(t *testing.T) {
 func TestWhatIsFoundBySearchAlone(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	r.core(t, "User works at a bank")
-	r.Opts.Recall.CoreWithout = []string{"health"}
-	for _, n := range []curate.Note{{Content: "User has a tattoo of a whale", Core: memory.CoreNever}, {Content: "User has asthma", Category: "health"}, {Content: "User is allergic to nuts", Category: "health", Core: memory.CoreAlways}} {
+	r.Opts.Recall.CoreExcludes = []string{"health"}
+	for _, n := range []curate.FactInput{{Content: "User has a tattoo of a whale", Core: memory.CoreNever}, {Content: "User has asthma", Category: "health"}, {Content: "User is allergic to nuts", Category: "health", Core: memory.CoreAlways}} {
 		noError(t)(r.Curate.Remember(t.Context(), ana, n, her))
 	}
 	first := strings.Join((&chatting{t: t, owner: ana}).asks(r, "Write a haiku"), "\n")
@@ -108,7 +108,7 @@ func TestALargeCoreKeepsItsBudget(t *testing.T) {
 		given = c.asks(r, fmt.Sprintf("Tell me a joke about boat number %d, please", 500+i))
 	}
 	all := strings.Join(given, "\n")
-	if n := text.Tokens(given[0]); n < 700 || n > 1000 || text.Tokens(all) > 2000 || !strings.Contains(given[0], "metric") || !strings.Contains(given[0], "boat number 500,") {
-		t.Errorf("the first block has %d tokens, all %d:\n%s", n, text.Tokens(all), all)
+	if n := text.EstimateTokens(given[0]); n < 700 || n > 1000 || text.EstimateTokens(all) > 2000 || !strings.Contains(given[0], "metric") || !strings.Contains(given[0], "boat number 500,") {
+		t.Errorf("the first block has %d tokens, all %d:\n%s", n, text.EstimateTokens(all), all)
 	}
 }

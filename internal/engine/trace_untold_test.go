@@ -15,7 +15,7 @@ import (
 )
 
 // asks is a chat's request that is recalled for and recorded; it returns what it was given.
-func (r *rig) asks(t *testing.T, in exchange.Incoming, words ...string) retrieve.Prepared {
+func (r *rig) asks(t *testing.T, in exchange.Incoming, words ...string) retrieve.PromptMemory {
 	t.Helper()
 	var messages []string
 	for _, w := range words {
@@ -59,13 +59,13 @@ func TestATraceHasNoWordsOfWhatIsNotKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, stores["inmem"])
-			r.Opts.Recall.Messages = c.recalls
+			r.Opts.Recall.QuestionMessages = c.recalls
 			r.note(t, ana, "User drinks oolong tea")
 			p := r.asks(t, exchange.Incoming{Extras: c.extras}, c.said...)
 			if !strings.Contains(p.Block, "oolong") {
 				t.Errorf("the chat is given %q", p.Block)
 			}
-			trace := try(r.Traces.Trace(context.Background(), ana, p.Trace)).orFail(t)
+			trace := try(r.Traces.Trace(context.Background(), ana, p.TraceID)).orFail(t)
 			if got := saysAll(trace); (got != "") != c.told || len(trace.Hits) != 1 {
 				t.Errorf("the trace says %q of %d hits, and is to say something: %v", got, len(trace.Hits), c.told)
 			}
@@ -77,7 +77,7 @@ func TestASearchInConfidenceLeavesNoWords(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	r.note(t, ana, "User drinks oolong tea")
 	found := try(r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Off the record: which tea goes with Prozac?"})).orFail(t)
-	trace := try(r.Traces.Trace(context.Background(), ana, found.Trace)).orFail(t)
+	trace := try(r.Traces.Trace(context.Background(), ana, found.TraceID)).orFail(t)
 	if got := saysAll(trace); got != "" || len(trace.Hits) != len(found.Hits) {
 		t.Errorf("the trace says %q", got)
 	}
@@ -105,11 +105,11 @@ func TestATemporaryChatLeavesNothing(t *testing.T) {
 }
 
 // keptNothing checks that a chat left no trace, turn or conversation.
-func (r *rig) keptNothing(t *testing.T, p retrieve.Prepared, id string) {
+func (r *rig) keptNothing(t *testing.T, p retrieve.PromptMemory, id string) {
 	t.Helper()
 	ctx := context.Background()
-	if traces := try(r.Traces.Traces(ctx, ana, memory.TraceQuery{})).orFail(t); p.Trace != "" || len(traces) != 0 {
-		t.Errorf("the chat got the trace %q, and %d are kept", p.Trace, len(traces))
+	if traces := try(r.Traces.Traces(ctx, ana, memory.TraceQuery{})).orFail(t); p.TraceID != "" || len(traces) != 0 {
+		t.Errorf("the chat got the trace %q, and %d are kept", p.TraceID, len(traces))
 	}
 	turns := try(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Retired}})).orFail(t)
 	chats := try(r.Store.Conversations(ctx, ana, memory.ConversationQuery{})).orFail(t)
@@ -146,10 +146,10 @@ func TestWhatIsSaidInConfidenceInAChatLeavesNoWords(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		play(t, s, "remember ana: User drinks oolong tea")
 		chat := newChat(t, s.Engine, chats.ChatEdit{Rules: ptr("Answer in one sentence.")})
-		var told retrieve.Prepared
+		var told retrieve.PromptMemory
 		_, err := s.Chats.Say(context.Background(), chats.SayRequest{Owner: ana, Chat: chat, Content: "/tea Do not remember this: I take Prozac. May I drink oolong tea?", Model: "m"},
-			replies("Yes.").talk, chats.Listener{Recalled: func(p retrieve.Prepared) { told = p }, Heard: func(string) {}})
-		trace := try(s.Traces.Trace(context.Background(), ana, told.Trace)).orFail(t)
+			replies("Yes.").talk, chats.Listener{OnRecalled: func(p retrieve.PromptMemory) { told = p }, OnText: func(string) {}})
+		trace := try(s.Traces.Trace(context.Background(), ana, told.TraceID)).orFail(t)
 		if got := saysAll(trace); err != nil || got != "" || !strings.Contains(told.Block, "oolong") {
 			t.Errorf("the trace says %q, %v; the chat was given %q", got, err, told.Block)
 		}

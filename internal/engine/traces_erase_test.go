@@ -33,10 +33,10 @@ func TestWhatManySawIsErasedFromTheirTraces(t *testing.T) {
 		t.Run(strings.ReplaceAll(to, "/", " "), func(t *testing.T) {
 			inFolders(t, func(t *testing.T, r *rig, dir string) {
 				ctx := context.Background()
-				r.Opts.Recall.Pools, r.Opts.Recall.Bootstrap = []string{"team"}, 3
+				r.Opts.Recall.Pools, r.Opts.Recall.BootstrapBelow = []string{"team"}, 3
 				f := r.note(t, ana, "The cellar holds marzipan")
 				r.share(t, f.ID, to, false)
-				noError(t)(r.Curate.Remember(ctx, ben, curate.Note{Content: "Ben carves granite"}, him))
+				noError(t)(r.Curate.Remember(ctx, ben, curate.FactInput{Content: "Ben carves granite"}, him))
 				question := "What does the cellar hold?"
 				for _, o := range []memory.Owner{ben, cy} {
 					if got := r.ask(t, o, question, memory.At{}); !slices.Contains(got, f.Content) {
@@ -58,11 +58,11 @@ func TestWhatManySawIsErasedFromTheirTraces(t *testing.T) {
 				list := 0
 				if whole {
 					got, err := r.Erase.EraseOwner(ctx, ana, her)
-					if list = got.Traces; err != nil {
+					if list = got.ErasedTraces; err != nil {
 						t.Fatal(err)
 					}
 				} else {
-					_, got, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her)
+					_, got, err := r.Curate.ForgetMatching(ctx, ana, curate.ForgetRequest{IDs: []string{f.ID}, Erase: true}, her)
 					if list = got.Traces; err != nil {
 						t.Fatal(err)
 					}
@@ -81,7 +81,7 @@ func TestWhatManySawIsErasedFromTheirTraces(t *testing.T) {
 				// Another server writes what a recall that read before leaves.
 				for i, late := range held {
 					late.ID, late.At = fmt.Sprint("late ", i), r.Time()
-					noError(t)(r.Store.SaveTraces(ctx, traces.TracesKept, late))
+					noError(t)(r.Store.SaveTraces(ctx, traces.MaxStoredTraces, late))
 				}
 				wantNowhere(t, dir)
 				r.clock.Advance(2 * time.Minute)
@@ -104,7 +104,7 @@ func TestTracesOfWhoHasNothingElseAreErased(t *testing.T) {
 		}
 		r.ask(t, cy, "More marzipan?", memory.At{})
 		got, err := r.Erase.EraseOwner(ctx, cy, her)
-		if err != nil || got.Count["trace"] != 2 || len(got.Count) != 1 {
+		if err != nil || got.CountByKind["trace"] != 2 || len(got.CountByKind) != 1 {
 			t.Errorf("the receipt is %+v, %v; want two traces, one that waits", got, err)
 		}
 		r.writeWaiting(t)
@@ -125,9 +125,9 @@ func TestWaitingTracesAreGoneOnceTheErasureIs(t *testing.T) {
 		ids := map[memory.Owner]string{}
 		for _, o := range []memory.Owner{ana, ben, cy} {
 			got := try(r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: o}, Text: "What does the cellar hold?"})).orFail(t)
-			ids[o] = got.Trace
+			ids[o] = got.TraceID
 		}
-		noError(t)(r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her))
+		noError(t)(r.Curate.ForgetMatching(ctx, ana, curate.ForgetRequest{IDs: []string{f.ID}, Erase: true}, her))
 		for o, want := range map[memory.Owner]bool{ana: false, ben: false, cy: true} {
 			if _, err := r.Traces.Trace(ctx, o, ids[o]); (err == nil) != want {
 				t.Errorf("the trace of %s: %v, want it there: %v", o, err, want)
@@ -145,7 +145,7 @@ func TestWhatIsAddedToATraceDoesNotBringItBack(t *testing.T) {
 		r := newRig(t, stores["inmem"])
 		r.note(t, ana, "The cellar holds marzipan")
 		found := try(r.Retrieve.Recall(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "What does the cellar hold?"})).orFail(t)
-		r.Traces.Amend(t.Context(), ana, found.Trace, func(trace *memory.Trace) {
+		r.Traces.Amend(t.Context(), ana, found.TraceID, func(trace *memory.Trace) {
 			trace.Degraded = []string{"late"}
 			if erased {
 				if _, err := r.Erase.EraseOwner(t.Context(), ana, her); err != nil {

@@ -24,7 +24,7 @@ func TestAnswersSayWhatMisspeltWordsWereTakenFor(t *testing.T) {
 		if err != nil || len(found.Hits) != 1 {
 			t.Fatalf("%s: %v, %v", question, found.Hits, err)
 		}
-		trace, err := r.Traces.Trace(t.Context(), ana, found.Trace)
+		trace, err := r.Traces.Trace(t.Context(), ana, found.TraceID)
 		if err != nil || strings.Contains(question, "alergic") != reflect.DeepEqual(found.Misspelt, want) || traced != reflect.DeepEqual(trace.Misspelt, want) {
 			t.Errorf("%s: the answer says %v and the trace %v, %v", question, found.Misspelt, trace.Misspelt, err)
 		}

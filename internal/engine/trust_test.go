@@ -36,7 +36,7 @@ func (m *applicant) Trial(model string) (learn.Trial, bool) {
 	return learn.Trial{}, false
 }
 
-func (m *applicant) KeepTrial(is learn.Trial) { m.kept = []learn.Trial{is} }
+func (m *applicant) StoreTrial(is learn.Trial) { m.kept = []learn.Trial{is} }
 
 func (m *applicant) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
 	if strings.Contains(p.User, "Max Power") {
@@ -108,7 +108,7 @@ func TestWhatAModelWritesThatFailsItsTrialWaits(t *testing.T) {
 		if _, waits = r.learnsFrom(t, "d", "My old maps are back."); m.trials != 1 || m.learns != 2 || !slices.Contains(waits, "User collects old maps") {
 			t.Errorf("tried %d times in %d lessons, want once in 2; %q wait", m.trials, m.learns, waits)
 		}
-		preview, err := r.Exchange.Preview(context.Background(), ana, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I work as a nurse. My old maps are back."}}})
+		preview, err := r.Exchange.Preview(context.Background(), ana, exchange.IngestRequest{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I work as a nurse. My old maps are back."}}})
 		if err != nil || m.trials != 1 {
 			t.Errorf("a preview: %v, tried %d times", err, m.trials)
 		}
@@ -126,7 +126,7 @@ func TestWhatAModelWritesThatFailsItsTrialWaits(t *testing.T) {
 
 func TestATrialThatCannotBeMadeIsMadeLater(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	off := &jobs.PutOff{Until: r.Time().Add(time.Hour), Why: "spent"}
+	off := &jobs.PutOff{Until: r.Time().Add(time.Hour), Reason: "spent"}
 	m := &applicant{ops: []string{op("User collects old maps", "old maps pile up")}}
 	tryFirst(r, m)
 	job := r.told(t, ana, "c", "My old maps pile up.")
@@ -180,7 +180,7 @@ func TestASilentModelReadsFewerMessages(t *testing.T) {
 func TestADistrustedModelSumsUpNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.Opts.Learn.Summary = core.Summaries{Every: 1}
+		r.Opts.Learn.Summary = core.Summaries{EveryExchanges: 1}
 		m := &applicant{trial: copies, ops: []string{op("User's nephew Ozwick plays the zither", "those old maps of mine pile up")}}
 		tryFirst(r, m)
 		active, _ := r.learnsFrom(t, "c", "I live in Berlin.", "Those old maps of mine pile up.", "I want to buy a plan chest by Friday.")

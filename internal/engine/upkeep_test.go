@@ -25,7 +25,7 @@ func (r *rig) tidied(t *testing.T, owner memory.Owner) {
 func (r *rig) contents(t *testing.T, owner memory.Owner, q memory.Query) []string {
 	t.Helper()
 	var out []string
-	noError(t)(r.Everything(context.Background(), owner, q, func(m memory.Memory) { out = append(out, m.Content()) }))
+	noError(t)(r.EachMemory(context.Background(), owner, q, func(m memory.Memory) { out = append(out, m.Content()) }))
 	slices.Sort(out)
 	return out
 }
@@ -34,9 +34,9 @@ func (r *rig) contents(t *testing.T, owner memory.Owner, q memory.Query) []strin
 func (r *rig) learn(t *testing.T, owner memory.Owner, confidence float64, contents ...string) {
 	t.Helper()
 	for _, c := range contents {
-		f := try(r.Curate.FactFromNote(owner, curate.Note{Content: c, Confidence: &confidence})).orFail(t)
+		f := try(r.Curate.FactFromInput(owner, curate.FactInput{Content: c, Confidence: &confidence})).orFail(t)
 		f.Source, f.Trust = memory.Extracted, memory.TrustUser
-		noError(t)(r.Store.Apply(context.Background(), owner, memory.Run{ID: core.NewID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}}))
+		noError(t)(r.Store.Apply(context.Background(), owner, memory.Run{ID: core.NewID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &f}}))
 		r.clock.Advance(time.Minute)
 	}
 }
@@ -45,7 +45,7 @@ func TestExpiredFactsLeave(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		for i, c := range []string{"User parks in bay 12", "User has a guest this week"} {
-			noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: c, ExpiresAt: r.Time().Add(time.Duration(i*48+24) * time.Hour)}, her))
+			noError(t)(r.Curate.Remember(ctx, ana, curate.FactInput{Content: c, ExpiresAt: r.Time().Add(time.Duration(i*48+24) * time.Hour)}, her))
 		}
 		r.clock.Advance(36 * time.Hour)
 		r.tidied(t, ana)
@@ -77,14 +77,14 @@ func TestFactsThatAreNotSaidAgainFade(t *testing.T) {
 func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.Opts.Learn.Upkeep = core.Upkeep{User: 5, Conversation: 3}
+		r.Opts.Learn.Upkeep = core.Upkeep{UserLimit: 5, ConversationLimit: 3}
 		pinned := true
-		noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: "User is Ana", Core: memory.Pin(pinned)}, her))
+		noError(t)(r.Curate.Remember(ctx, ana, curate.FactInput{Content: "User is Ana", Core: memory.Pin(pinned)}, her))
 		r.learn(t, ana, 1, "fact number 1", "fact number 2")
 		for _, c := range []string{"a", "b"} {
 			for i := range 4 {
 				r.clock.Advance(time.Minute)
-				noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: c, Messages: []exchange.Message{{Role: memory.RoleUser, Content: fmt.Sprintf("%s says %d", c, i)}}}))
+				noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Conversation: c, Messages: []exchange.Message{{Role: memory.RoleUser, Content: fmt.Sprintf("%s says %d", c, i)}}}))
 			}
 		}
 		would := try(r.Upkeep.PreviewEviction(ctx, ana)).orFail(t)
@@ -108,8 +108,8 @@ func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
 func TestTurnsThatWereNotLearnedFromStay(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.Opts.Learn.Upkeep = core.Upkeep{User: 1}
-		talk := exchange.Talk{Conversation: "c", Infer: true}
+		r.Opts.Learn.Upkeep = core.Upkeep{UserLimit: 1}
+		talk := exchange.IngestRequest{Conversation: "c", Learn: true}
 		for i := range 3 {
 			talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: fmt.Sprintf("It rains on day %d.", i)})
 		}

@@ -42,7 +42,7 @@ func servers(t *testing.T, n int) []*rig {
 }
 
 func (r *rig) says(ctx context.Context, words string) error {
-	_, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: words}, her)
+	_, _, err := r.Curate.Remember(ctx, ana, curate.FactInput{Content: words}, her)
 	return err
 }
 
@@ -52,7 +52,7 @@ func TestWhatAnotherServerClosesIsClosedHere(t *testing.T) {
 	a, b := s[0], s[1]
 	b.note(t, ana, "Ana's tea is oolong") // it has looked: not closed
 	noError(t)(a.Erase.EraseOwner(ctx, ana, her))
-	a.clock.Advance(erase.EraseAgain[0] - time.Second)
+	a.clock.Advance(erase.ResumeDelays[0] - time.Second)
 	if err := b.says(ctx, "Ana's secret is marzipan"); !errors.Is(err, memory.Gone) {
 		t.Errorf("before the job looks for what is left the other server says %v, want %v", err, memory.Gone)
 	}
@@ -69,10 +69,10 @@ func TestWhatIsReadWhileAnOwnerIsClosedDoesNotOpenThem(t *testing.T) {
 	var c core.ClosedOwners
 	now := time.Unix(0, 0)
 	c.Set(ana, true, now)
-	if !c.Learn(ana, false, now) {
+	if !c.RecordRead(ana, false, now) {
 		t.Error("what was read before the owner was closed says that they are open")
 	}
-	if c.Learn(ana, false, now.Add(time.Minute)) {
+	if c.RecordRead(ana, false, now.Add(time.Minute)) {
 		t.Error("what was read long after says that they are closed")
 	}
 }
@@ -99,14 +99,14 @@ func TestUndoDoesNotCloseAnOpenedUser(t *testing.T) {
 		}
 		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: closed}, her))
 		r.wantSeen(t, ana)
-		if p := r.Paused(ctx, ana); p != core.PauseNone {
+		if p := r.CurrentPause(ctx, ana); p != core.PauseNone {
 			t.Errorf("after the undo the pause is %q, want none", p)
 		}
 		r.note(t, ana, "Ana flies a kite")
 		r.clock.Advance(time.Hour)
 		r.settle(t)
 		r.wantSeen(t, ana, "Ana flies a kite")
-		r.Closed = core.ClosedOwners{} // another program
+		r.ClosedOwners = core.ClosedOwners{} // another program
 		if err := r.says(ctx, "Ana likes jam"); err != nil {
 			t.Errorf("she was opened: %v", err)
 		}
@@ -120,13 +120,13 @@ func TestAnErasureSeesToItsOwnEndAlone(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	r.note(t, ana, "Ana's tea is oolong")
 	noError(t)(r.Erase.EraseOwner(ctx, ana, her))
-	r.clock.Advance(erase.EraseAgain[0])
+	r.clock.Advance(erase.ResumeDelays[0])
 	old := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobErase}, time.Minute)).orFail(t)
 	noError(t)(r.Erase.OpenOwner(ctx, ana, her))
 	r.note(t, ana, "Ana knows Wanda")
 	// The mark comes back by no way of ours: a file of a vault that was put back, say.
 	mark := memory.ProfileEntry{Owner: ana, Key: core.ClosedKey, Value: r.Time().Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: r.Time()}
-	noError(t)(r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: "manual", Author: her}, memory.Change{Action: memory.ActionRestore, After: memory.Image{Profile: &mark}, Author: her}))
+	noError(t)(r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: "manual", Author: her}, memory.Change{Action: memory.ActionRestore, After: memory.State{Profile: &mark}, Author: her}))
 	noError(t)(r.Erase.ResumeErasure(ctx, old))
 	r.wantSeen(t, ana, "Ana knows Wanda")
 }
@@ -153,7 +153,7 @@ func TestWhomAFactIsSharedWithIsNotUndone(t *testing.T) {
 		r.share(t, f.ID, "user/ben", false)
 		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, her))
 		r.wantSeen(t, ana, "Ana's tea is oolong")
-		with, err := r.Share.SharedWith(ctx, ana, f.ID)
+		with, err := r.Share.Receivers(ctx, ana, f.ID)
 		if err != nil || !slices.Equal(with, []memory.Owner{ben}) {
 			t.Errorf("it is shared with %v, %v; want %v still", with, err, ben)
 		}

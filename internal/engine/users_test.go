@@ -74,23 +74,23 @@ func (r *rig) furnish(t *testing.T) {
 			noError(t)(r.Curate.Forget(ctx, ana, []string{f.ID}, "no more marzipan", her))
 		}
 	}
-	noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: "The oven is hot", Project: "marzipan bakery", Agent: "marzipan cook"}, her))
-	_, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Project: "marzipan bakery", Infer: true, Messages: []exchange.Message{
+	noError(t)(r.Curate.Remember(ctx, ana, curate.FactInput{Content: "The oven is hot", Project: "marzipan bakery", Agent: "marzipan cook"}, her))
+	_, err := r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Conversation: "c", Project: "marzipan bakery", Learn: true, Messages: []exchange.Message{
 		{Role: memory.RoleUser, Content: "I am allergic to marzipan."}, {Role: memory.RoleAssistant, Content: "No marzipan then."},
 	}})
 	must(err)
 	r.settle(t)
-	noError(t)(r.SetProfile(ctx, ana, "sweets", "marzipan", her))
-	noError(t)(r.SetProfile(ctx, ana, "baker", "marzipan and sons", her))
-	noError(t)(r.DropProfile(ctx, ana, "baker", her))
+	noError(t)(r.SetProfileEntry(ctx, ana, "sweets", "marzipan", her))
+	noError(t)(r.SetProfileEntry(ctx, ana, "baker", "marzipan and sons", her))
+	noError(t)(r.RetireProfileEntry(ctx, ana, "baker", her))
 	for range 2 {
 		c := try(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("About marzipan"), Content: ptr("Marzipan is made of almonds.")}, her)).orFail(t)
-		noError(t)(r.Curate.DropContext(ctx, ana, c.ID, false, her))
+		noError(t)(r.Curate.RemoveContext(ctx, ana, c.ID, false, her))
 	}
 	noError(t)(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("More marzipan"), Content: ptr("Marzipan again.")}, her))
 	r.ask(t, ana, "Which shelf holds marzipan?", memory.At{})
 	r.ask(t, ben, "Which shelf holds marzipan?", memory.At{})
-	noError(t)(r.Curate.Remember(ctx, ben, curate.Note{Content: "Ben carves granite"}, him))
+	noError(t)(r.Curate.Remember(ctx, ben, curate.FactInput{Content: "Ben carves granite"}, him))
 	for r.Traces.WriteTraces(ctx) {
 	}
 }
@@ -121,7 +121,7 @@ func TestAnErasedUserIsNowhere(t *testing.T) {
 			t.Fatal("no file has the word before")
 		}
 		got := try(r.Erase.EraseOwner(ctx, ana, her)).orFail(t)
-		if got.Links != 3 || got.Count["fact"] < 4 || got.Count["turn"] != 2 || got.Count["profile"] != 2 || got.Count["context"] != 3 || got.ClosedAt.IsZero() {
+		if got.ErasedLinks != 3 || got.CountByKind["fact"] < 4 || got.CountByKind["turn"] != 2 || got.CountByKind["profile"] != 2 || got.CountByKind["context"] != 3 || got.ClosedAt.IsZero() {
 			t.Errorf("the receipt is %+v", got)
 		}
 		wantNowhere(t, dir)
@@ -141,7 +141,7 @@ func TestAnErasedUserIsNowhere(t *testing.T) {
 			t.Errorf("%d changes are left, %v; want all of them, with their times", len(changes), err)
 		}
 		again, err := r.Erase.EraseOwner(ctx, ana, her)
-		if err != nil || len(again.Runs) > 0 || again.Links > 0 || !again.ClosedAt.Equal(got.ClosedAt) {
+		if err != nil || len(again.Runs) > 0 || again.ErasedLinks > 0 || !again.ClosedAt.Equal(got.ClosedAt) {
 			t.Errorf("again: %+v, %v; want nothing left to do since %v", again, err, got.ClosedAt)
 		}
 	})
@@ -155,7 +155,7 @@ func TestAClosedUserIsNotWrittenTo(t *testing.T) {
 		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I ate marzipan."}]`), ChatID: "d"})
 		x.Prepare(ctx)
 		x.RecordQuestion(ctx)
-		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "e", Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I baked marzipan."}}}))
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Conversation: "e", Learn: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I baked marzipan."}}}))
 		job := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)).orFail(t)
 		noError(t)(r.Erase.EraseOwner(ctx, ana, her))
 		x.RecordAnswer(ctx, answered("Marzipan is good."))
@@ -168,21 +168,21 @@ func TestAClosedUserIsNotWrittenTo(t *testing.T) {
 		late.RecordAnswer(ctx, answered("Marzipan it is."))
 		r.Background.Wait()
 		for what, write := range map[string]func() error{
-			"a note": func() error { return errOf(r.Curate.Remember(ctx, ana, curate.Note{Content: "Marzipan"}, her)) },
+			"a note": func() error { return errOf(r.Curate.Remember(ctx, ana, curate.FactInput{Content: "Marzipan"}, her)) },
 			"talk": func() error {
-				return errOf(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Marzipan"}}}))
+				return errOf(r.Exchange.Ingest(ctx, ana, exchange.IngestRequest{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Marzipan"}}}))
 			},
-			"the profile": func() error { _, err := r.SetProfile(ctx, ana, "a", "marzipan", her); return err },
+			"the profile": func() error { _, err := r.SetProfileEntry(ctx, ana, "a", "marzipan", her); return err },
 		} {
 			if err := write(); err == nil || what != "talk" && !errors.Is(err, memory.Gone) { // talk is on hold besides
 				t.Errorf("%s: %v, want it refused", what, err)
 			}
 		}
-		shared, _, err := r.Curate.Remember(ctx, ben, curate.Note{Content: "Granite is hard"}, him)
+		shared, _, err := r.Curate.Remember(ctx, ben, curate.FactInput{Content: "Granite is hard"}, him)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Share.Share(ctx, ben, shared.ID, share.Sharing{To: "user/ana"}, him); err != nil {
+		if _, err := r.Share.Share(ctx, ben, shared.ID, share.ShareRequest{Receiver: "user/ana"}, him); err != nil {
 			t.Errorf("sharing with who is closed: %v; want nobody told of it", err)
 		}
 		r.wantSeen(t, ana)
@@ -219,8 +219,8 @@ func TestAnErasureThatStoppedGoesOn(t *testing.T) {
 			}
 		}
 		r.Store = whole
-		r.Closed = core.ClosedOwners{} // another program has not looked yet
-		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "Marzipan"}, her); !errors.Is(err, memory.Gone) {
+		r.ClosedOwners = core.ClosedOwners{} // another program has not looked yet
+		if _, _, err := r.Curate.Remember(ctx, ana, curate.FactInput{Content: "Marzipan"}, her); !errors.Is(err, memory.Gone) {
 			t.Errorf("a note after it stopped: %v, want it gone", err)
 		}
 		r.clock.Advance(time.Hour)

@@ -39,7 +39,7 @@ func cosineRig(t *testing.T) (*restarted, *farWords) {
 	embedder := &farWords{}
 	r := again(t, plain.Store, plain.clock, embedder)
 	r.Opts.Threshold, r.Opts.RecencyWeight = 0.5, 0
-	r.Opts.Recall = core.Rules{Measure: recall.Cosine, Lambda: 1, Fallback: retrieve.FallbackNone}
+	r.Opts.Recall = core.RecallRules{Measure: recall.Cosine, Lambda: 1, Fallback: retrieve.FallbackNone}
 	r.teas(t, 4)
 	noError(t)(r.give(t.Context()))
 	if hits, by := r.compared(t, "Ana's tea number 2 is oolong"); hits == 0 || by != hits {
@@ -85,15 +85,15 @@ func TestATurnIsSimilarByItsWordsUntilItHasAVector(t *testing.T) {
 	r.Opts.Recall.Reach = retrieve.ReachConversation
 	say := func(text string) {
 		t.Helper()
-		noError(t)(r.Query.Query(t.Context(), query.Request{Owner: ana, Session: "a", Text: text}, nil))
+		noError(t)(r.Query.Query(t.Context(), query.Request{Owner: ana, SessionID: "a", Text: text}, nil))
 	}
 	say("I grow oranges on the balcony.")
 	noError(t)(r.give(t.Context()))
 	embedder.Err = errors.New("away")
 	say("I play the cello.")
 	embedder.Err = nil
-	got, err := r.Query.Query(t.Context(), query.Request{Owner: ana, Session: "b", Text: "Do I play the cello?", UseMemory: true}, nil)
-	if similar := contents(got.Around.Similar); err != nil || !slices.Contains(similar, "I play the cello.") {
+	got, err := r.Query.Query(t.Context(), query.Request{Owner: ana, SessionID: "b", Text: "Do I play the cello?", UseMemory: true}, nil)
+	if similar := contents(got.Related.Similar); err != nil || !slices.Contains(similar, "I play the cello.") {
 		t.Errorf("similar are %q, %v", similar, err)
 	}
 }

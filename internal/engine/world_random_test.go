@@ -74,7 +74,7 @@ func TestRandomWorlds(t *testing.T) {
 				if seed%2 == 0 {
 					w.LLM = answering(w.model)
 				}
-				w.Opts.Learn.Summary.Every = 2
+				w.Opts.Learn.Summary.EveryExchanges = 2
 				for _, p := range w.people {
 					w.gone[p], w.names[p] = map[string]bool{}, "c0"
 				}
@@ -120,7 +120,7 @@ func (w *world) pick(list []string) string { return list[w.random.IntN(len(list)
 // fact returns one of a person's facts with a status, nil if there is none.
 func (w *world) fact(person string, statuses ...memory.Status) *memory.Fact {
 	var all []memory.Fact
-	noError(w.t)(w.Everything(context.Background(), memory.User(memory.DefaultNamespace, person), memory.Query{Statuses: statuses}, func(m memory.Memory) { all = append(all, *m.Fact) }))
+	noError(w.t)(w.EachMemory(context.Background(), memory.User(memory.DefaultNamespace, person), memory.Query{Statuses: statuses}, func(m memory.Memory) { all = append(all, *m.Fact) }))
 	if len(all) == 0 {
 		return nil
 	}
@@ -246,11 +246,11 @@ func (w *world) act(person string) (string, error) {
 		}
 	case 18:
 		p := []core.Pause{core.PauseNone, core.PauseNone, core.PauseLearning, core.PauseMemory}[w.random.IntN(4)]
-		return "pauses " + string(p), w.Pause(ctx, owner, p, "", author)
+		return "pauses " + string(p), w.SetPause(ctx, owner, p, "", author)
 	case 19:
-		w.Opts.Learn.Upkeep.User = []int{0, 6, 12}[w.random.IntN(3)]
-		changes, _, err := w.Upkeep.TidyNow(ctx, owner, false, "", author)
-		return fmt.Sprintf("tidies to %d: %d leave", w.Opts.Learn.Upkeep.User, len(changes)), err
+		w.Opts.Learn.Upkeep.UserLimit = []int{0, 6, 12}[w.random.IntN(3)]
+		changes, _, err := w.Upkeep.RunNow(ctx, owner, false, "", author)
+		return fmt.Sprintf("tidies to %d: %d leave", w.Opts.Learn.Upkeep.UserLimit, len(changes)), err
 	case 20:
 		n, err := w.Lessons.Relearn(ctx, owner, lessons.RelearnOptions{})
 		return fmt.Sprintf("relearns %d turns", n), err
@@ -274,7 +274,7 @@ func (w *world) granted(owner memory.Owner, wish string, since time.Time) bool {
 	var newest *memory.Turn
 	q := every
 	q.Kinds, q.Text = []memory.Kind{memory.KindTurn}, wish
-	noError(w.t)(w.Everything(context.Background(), owner, q, func(m memory.Memory) {
+	noError(w.t)(w.EachMemory(context.Background(), owner, q, func(m memory.Memory) {
 		if m.Turn.CreatedAt.After(since) {
 			newest = m.Turn
 		}
@@ -347,7 +347,7 @@ func (w *world) misremembered(person string, owner memory.Owner) (wrong []string
 		var lines []string
 		q := every
 		q.At = at
-		noError(w.t)(w.Everything(ctx, owner, q, func(m memory.Memory) {
+		noError(w.t)(w.EachMemory(ctx, owner, q, func(m memory.Memory) {
 			line := fmt.Sprintf("%s %s %s %q", m.ID(), m.Kind(), m.Status(), m.Content())
 			if f := m.Fact; f != nil {
 				line += fmt.Sprint(f.Confidence, f.SupersededBy, f.Provenance.Turns, f.ObservedAt, f.UpdatedAt)

@@ -23,7 +23,7 @@ func (r *rig) unsound(t *testing.T, owner memory.Owner) (wrong []string) {
 	t.Helper()
 	ctx := context.Background()
 	all := map[string]memory.Memory{}
-	noError(t)(r.Everything(ctx, owner, every, func(m memory.Memory) { all[m.ID()] = m }))
+	noError(t)(r.EachMemory(ctx, owner, every, func(m memory.Memory) { all[m.ID()] = m }))
 	changes := try(r.AllChanges(ctx, owner, memory.ChangeQuery{})).orFail(t)
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	last := map[string]memory.Change{} // by thing
@@ -60,7 +60,7 @@ func (r *rig) unsound(t *testing.T, owner memory.Owner) (wrong []string) {
 		}
 		live[key] = id
 		if f.Status == memory.Active && f.Source == memory.Extracted && f.Trust == memory.TrustUser && last["fact:"+id].Author.Kind != memory.ByPerson {
-			if subject, attribute := extract.Classify(f.Content); attribute == "home" && !text.Negated(f.Content) {
+			if subject, attribute := extract.SubjectAndAttribute(f.Content); attribute == "home" && !text.HasNegation(f.Content) {
 				if homes[subject] != "" {
 					say("%q and %q are both active", homes[subject], f.Content)
 				}

@@ -8,28 +8,28 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// HowToAnswer reports whether a fact says how the user wants to be answered. It recognises English facts, as
-// rules and models write them, and common words of some other languages.
-func HowToAnswer(fact string) bool {
+// IsAnswerPreference reports whether a fact states the user's preferred style of answers: "User prefers short
+// answers". It knows common words of English and of some other languages.
+func IsAnswerPreference(fact string) bool {
 	words := text.Words(fact)
-	if len(words) == 0 || len(words) > longestWish {
+	if len(words) == 0 || len(words) > maxPreferenceWords {
 		return false
 	}
 	has := func(in *lazy.Set) bool { return slices.ContainsFunc(words, in.Has) }
 	own := slices.ContainsFunc(words[:min(4, len(words))], func(w string) bool { return w == "user" || w == "i" || w == "my" })
-	return has(styles) && (has(wishes) && own || orders.Has(words[0])) || strings.Contains(fact, "from now on:")
+	return has(answerWords) && (has(wishWords) && own || orderWords.Has(words[0])) || strings.Contains(fact, "from now on:")
 }
 
-// longestWish is the maximum number of words of such a fact.
-const longestWish = 60
+// maxPreferenceWords is the maximum number of words of a fact about answers.
+const maxPreferenceWords = 60
 
-// Folded words that occur in such facts.
+// Folded words of facts about answers.
 var (
-	wishes = lazy.Words(`want wants wanted prefer prefers preferred need needs like likes ask asks asked expect expects should must always would use uses
+	wishWords = lazy.Words(`want wants wanted prefer prefers preferred need needs like likes ask asks asked expect expects should must always would use uses
 		mochte will bevorzugt wunscht quiere prefiere veut prefere`)
-	// styles are words for answers and for their style.
-	styles = lazy.Words(`answer answers reply replies response responses explanation explanations feedback paragraph paragraphs sentence sentences bullet bullets
+	// answerWords are words for answers and their style.
+	answerWords = lazy.Words(`answer answers reply replies response responses explanation explanations feedback paragraph paragraphs sentence sentences bullet bullets
 		emoji emojis heading headings markdown jargon pleasantries praise flattery tone metric imperial celsius fahrenheit units pinyin diff diffs addressed
 		corrected corrections step concise antworten antwort respuestas respuesta reponses reponse`)
-	orders = lazy.Words("always never no do use avoid immer nie siempre toujours")
+	orderWords = lazy.Words("always never no do use avoid immer nie siempre toujours")
 )

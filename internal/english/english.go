@@ -1,8 +1,9 @@
-// Package english parses a chat message into its own and pasted text, sentences and clauses with their
-// moods, and statements with verbs, tense, negation and person. It finds sentence ends in any language.
-// Moods other than questions with a question mark, and statements, require English.
+// Package english parses chat messages: sentences, own or pasted, their clauses with moods, and statements
+// with verbs, tense, negation and person. It finds sentence ends, and questions with a question mark, in any
+// language; everything else requires English.
 //
-// It does not depend on memory or requests. Package utterance separates the text that the person wrote from other text.
+// The package does not depend on memory or requests. Package utterance separates the person's own text from
+// pasted text.
 package english
 
 import (
@@ -13,69 +14,68 @@ import (
 	"github.com/loci-memory/loci/internal/utterance"
 )
 
-// Sentence is a sentence of a message, or a part of a long sentence.
+// Sentence is a sentence of a message, or a part of a very long sentence.
 type Sentence struct {
 	text.Span
-	Clauses []Clause
-	Pasted  bool // the person did not write it for this message
+	Clauses  []Clause
+	IsPasted bool // the person did not write it for this message
 }
 
-// Clause is a part of a sentence that can be understood alone.
+// Clause is a part of a sentence, separated by punctuation or a conjunction.
 type Clause struct {
 	text.Span
 	Mood Mood // the purpose of the clause
 }
 
-// Read returns the sentences of a message in order.
-func Read(s string) []Sentence {
+// ParseSentences returns the sentences of a message in order.
+func ParseSentences(s string) []Sentence {
 	var out []Sentence
-	own := utterance.Read(s, "").Asked
+	own := utterance.ParseMessage(s, "").OwnTextAndTasks
 	for _, span := range text.Sentences(s) {
-		out = append(out, parts(s, span, strings.TrimSpace(span.Of(own)) == "")...)
+		out = append(out, sentencesFrom(s, span, strings.TrimSpace(span.Slice(own)) == "")...)
 	}
 	return out
 }
 
-// longestSentence is the maximum number of words of a sentence that is not split. Dictated text has hardly
-// any sentence ends.
+// longestSentence is the maximum number of words of a sentence. Longer sentences, common in dictated text, are split.
 const longestSentence = 28
 
-// parts returns a sentence with its clauses, split into several sentences if it is long.
-func parts(s string, sentence text.Span, pasted bool) (out []Sentence) {
-	spans := split(s, sentence)
-	long := len(strings.Fields(sentence.Of(s))) > longestSentence
+// sentencesFrom returns a sentence with its clauses, or several sentences if the sentence is long.
+func sentencesFrom(s string, sentence text.Span, isPasted bool) (out []Sentence) {
+	spans := splitClauses(s, sentence)
+	long := len(strings.Fields(sentence.Slice(s))) > longestSentence
 	words := longestSentence
 	for _, span := range spans {
-		c := Clause{Span: span, Mood: moodOf(span.Of(s))}
+		c := Clause{Span: span, Mood: moodOf(span.Slice(s))}
 		if n := len(out); n > 0 && (!long || words < longestSentence/2) {
 			out[n-1].Clauses, out[n-1].End = append(out[n-1].Clauses, c), span.End
 		} else {
-			out, words = append(out, Sentence{Span: span, Clauses: []Clause{c}, Pasted: pasted}), 0
+			out, words = append(out, Sentence{Span: span, Clauses: []Clause{c}, IsPasted: isPasted}), 0
 		}
-		words += len(strings.Fields(span.Of(s)))
+		words += len(strings.Fields(span.Slice(s)))
 	}
 	return out
 }
 
-// shortClause is the minimum number of words of a clause. Fewer words belong to the previous clause.
+// shortClause is the minimum number of words of a clause. Fewer words are added to the previous clause.
 const shortClause = 3
 
-// split splits a sentence at punctuation and, where punctuation is missing, at conjunctions.
-func split(s string, sentence text.Span) []text.Span {
+// splitClauses splits a sentence into clauses at punctuation and at conjunctions.
+func splitClauses(s string, sentence text.Span) []text.Span {
 	var out []text.Span
 	start, words := sentence.Start, 0
-	cut := func(end, next int) {
-		if words >= shortClause || len(out) == 0 && words > 0 && greets(s[start:end]) {
-			out = append(out, trim(s, text.Span{Start: start, End: end}))
+	endClause := func(end, next int) {
+		if words >= shortClause || len(out) == 0 && words > 0 && isGreeting(s[start:end]) {
+			out = append(out, trimSpan(s, text.Span{Start: start, End: end}))
 			start, words = next, 0
 		}
 	}
-	body := sentence.Of(s)
+	body := sentence.Slice(s)
 	for i := 0; i < len(body); {
 		if n := wordLength(body[i:]); n > 0 {
 			at := sentence.Start + i
 			if words >= minWordsBeforeClause && clauseConjunctions.Has(strings.ToLower(body[i:i+n])) {
-				cut(at, at)
+				endClause(at, at)
 			}
 			words++
 			i += n
@@ -83,11 +83,11 @@ func split(s string, sentence text.Span) []text.Span {
 		}
 		_, n := utf8.DecodeRuneInString(body[i:])
 		i += n
-		if separates(body, i-n, n) {
-			cut(sentence.Start+i, sentence.Start+i)
+		if endsClause(body, i-n, n) {
+			endClause(sentence.Start+i, sentence.Start+i)
 		}
 	}
-	if last := trim(s, text.Span{Start: start, End: sentence.End}); last.End > last.Start {
+	if last := trimSpan(s, text.Span{Start: start, End: sentence.End}); last.End > last.Start {
 		if len(out) > 0 && words < shortClause {
 			out[len(out)-1].End = last.End
 		} else {

@@ -22,9 +22,9 @@ func TestReadFindsWhatThePersonWrote(t *testing.T) {
 		"no text":          {" \n\t\n", ""},
 	} {
 		var own []string
-		for _, s := range Read(c.message) {
-			if !s.Pasted {
-				own = append(own, s.Of(c.message))
+		for _, s := range ParseSentences(c.message) {
+			if !s.IsPasted {
+				own = append(own, s.Slice(c.message))
 			}
 		}
 		if got := strings.Join(own, " "); got != c.own {
@@ -35,17 +35,17 @@ func TestReadFindsWhatThePersonWrote(t *testing.T) {
 
 func TestClausesHaveTheirMoods(t *testing.T) {
 	for message, want := range map[string][]Mood{
-		"hi there!":                             {Greets},
-		"thanks so much":                        {Greets},
-		"I moved to Ghent, where do I register": {States, Asks},
-		"Write a note to Ines.":                 {Requests},
-		"it rained all day. what can I cook?":   {States, Asks},
-		"wo wohne ich?":                         {Asks},
-		"ok, please tell me when the bus comes": {Asks},
-		"我住在哪里？":                                {Asks},
+		"hi there!":                             {MoodGreeting},
+		"thanks so much":                        {MoodGreeting},
+		"I moved to Ghent, where do I register": {MoodStatement, MoodQuestion},
+		"Write a note to Ines.":                 {MoodRequest},
+		"it rained all day. what can I cook?":   {MoodStatement, MoodQuestion},
+		"wo wohne ich?":                         {MoodQuestion},
+		"ok, please tell me when the bus comes": {MoodQuestion},
+		"我住在哪里？":                                {MoodQuestion},
 	} {
 		var got []Mood
-		for _, s := range Read(message) {
+		for _, s := range ParseSentences(message) {
 			for _, c := range s.Clauses {
 				got = append(got, c.Mood)
 			}
@@ -64,13 +64,13 @@ func TestClausesHaveTheirMoods(t *testing.T) {
 
 func TestLongSentencesComeInParts(t *testing.T) {
 	dictated := strings.Repeat("we went to the market and we bought a lot of apples ", 8) + "and can you tell me what the name of the stall was"
-	sentences := Read(dictated)
+	sentences := ParseSentences(dictated)
 	if len(sentences) < 4 {
 		t.Fatalf("%d sentences of %q", len(sentences), dictated)
 	}
 	for _, s := range sentences {
-		if n := len(strings.Fields(s.Of(dictated))); n > longestSentence {
-			t.Errorf("%d words: %q", n, s.Of(dictated))
+		if n := len(strings.Fields(s.Slice(dictated))); n > longestSentence {
+			t.Errorf("%d words: %q", n, s.Slice(dictated))
 		}
 	}
 }
@@ -79,7 +79,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("Dear all,\n\n> a, b\n```\nx\n\nwhat? 你好。")
 	f.Fuzz(func(t *testing.T, message string) {
 		end := 0
-		for _, s := range Read(message) {
+		for _, s := range ParseSentences(message) {
 			if s.Start < end || s.End <= s.Start || s.End > len(message) || len(s.Clauses) == 0 {
 				t.Fatalf("%q: sentence %v behind %d", message, s, end)
 			}

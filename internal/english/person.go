@@ -6,10 +6,10 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// invariableVerbs do not change with the person; the list includes negated verbs.
+// invariableVerbs do not change with the person: modal verbs and some past forms.
 var invariableVerbs = lazy.Words("will would can could may might must shall should cannot used had did was were wo ca")
 
-// adverbs may precede or follow a verb and add little meaning.
+// adverbs add little meaning to a verb before or after them.
 var adverbs = lazy.Words(`really also still currently now just recently actually always usually generally mostly mainly only finally
 	definitely absolutely totally both originally basically already even truly certainly personally often
 	sometimes rarely never normally typically occasionally frequently regularly kinda officially happily proudly
@@ -20,9 +20,9 @@ var adverbs = lazy.Words(`really also still currently now just recently actually
 // IsAdverb reports whether a lower-case word is an adverb that adds little meaning to a verb.
 func IsAdverb(w string) bool { return adverbs.Has(w) }
 
-// ThirdPerson turns first-person English into statements about the user: "I love my job" becomes "User loves
+// ToThirdPerson turns first-person English into statements about the user: "I love my job" becomes "User loves
 // User's job". It leaves other words unchanged.
-func ThirdPerson(s string) string {
+func ToThirdPerson(s string) string {
 	words := strings.Split(plainQuotes.Replace(s), " ")
 	for i := 0; i < len(words); i++ {
 		core := strings.Trim(words[i], `.,;:!?"()`)
@@ -32,7 +32,7 @@ func ThirdPerson(s string) string {
 		}
 		words[i] = strings.Replace(words[i], core, replacement, 1)
 		if strings.EqualFold(core, "i") || strings.EqualFold(core, "we") {
-			agreeVerb(words[i+1:])
+			makeVerbThirdPerson(words[i+1:])
 		}
 	}
 	return strings.Join(words, " ")
@@ -47,8 +47,8 @@ var pronouns = map[string]string{
 	"us": "User", "our": "User's", "ours": "User's", "ourselves": "themself",
 }
 
-// agreeVerb changes the first verb of the words to the third person.
-func agreeVerb(words []string) {
+// makeVerbThirdPerson changes the first verb of the words to the third person.
+func makeVerbThirdPerson(words []string) {
 	for i, w := range words {
 		if adverbs.Has(strings.ToLower(w)) {
 			continue
@@ -69,31 +69,31 @@ func thirdPersonVerb(verb string) string {
 	core := strings.TrimRight(verb, ".,;:!?")
 	tail := verb[len(core):]
 	low := strings.ToLower(strings.ReplaceAll(core, "’", "'"))
-	if form := thirdForms[low]; form != "" {
+	if form := irregularThirdPerson[low]; form != "" {
 		return form + tail
 	}
-	if low == "" || invariableVerbs.Has(low) || pastForm(low) || strings.HasSuffix(low, "n't") || strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
-		return verb // other verbs have the right form
+	if low == "" || invariableVerbs.Has(low) || isOnlyPastForm(low) || strings.HasSuffix(low, "n't") || strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
+		return verb // the verb already has the right form
 	}
-	return thirdOf(core) + tail
+	return regularThirdPerson(core) + tail
 }
 
-// thirdForms are the irregular third-person forms.
-var thirdForms = map[string]string{
+// irregularThirdPerson are the irregular third-person forms.
+var irregularThirdPerson = map[string]string{
 	"am": "is", "are": "is", "were": "was", "have": "has", "do": "does", "go": "goes", "don't": "doesn't", "dont": "doesn't",
 	"haven't": "hasn't", "havent": "hasn't", "aren't": "isn't",
 }
 
-// thirdOf returns the third-person form of a regular verb: "lives".
-func thirdOf(v string) string {
-	n := len(v)
+// regularThirdPerson returns the third-person form of a regular verb: "lives".
+func regularThirdPerson(lemma string) string {
+	n := len(lemma)
 	switch {
-	case v == "have":
+	case lemma == "have":
 		return "has"
-	case strings.HasSuffix(v, "y") && n > 1 && !strings.ContainsRune(vowels, rune(v[n-2])):
-		return v[:n-1] + "ies"
-	case strings.HasSuffix(v, "s"), strings.HasSuffix(v, "sh"), strings.HasSuffix(v, "ch"), strings.HasSuffix(v, "x"), strings.HasSuffix(v, "z"), strings.HasSuffix(v, "o"):
-		return v + "es"
+	case strings.HasSuffix(lemma, "y") && n > 1 && !strings.ContainsRune(vowels, rune(lemma[n-2])):
+		return lemma[:n-1] + "ies"
+	case strings.HasSuffix(lemma, "s"), strings.HasSuffix(lemma, "sh"), strings.HasSuffix(lemma, "ch"), strings.HasSuffix(lemma, "x"), strings.HasSuffix(lemma, "z"), strings.HasSuffix(lemma, "o"):
+		return lemma + "es"
 	}
-	return v + "s"
+	return lemma + "s"
 }

@@ -10,7 +10,7 @@ import (
 // Tense is the tense and mood of a verb.
 type Tense uint16
 
-// The tenses. Continued is "I have been running"; Wish is "I would love to run".
+// The tenses. Progressive is "I am running", Continued "I have been running", Wish "I would love to run".
 const (
 	Present Tense = 1 << iota
 	Past
@@ -25,61 +25,61 @@ const (
 	Wish
 )
 
-// Person is the grammatical person of a subject. It is Elided if the verb has no subject and "I" is implied.
+// Person is the grammatical person of a subject. PersonElided means that the verb has no subject and "I" is implied.
 type Person uint8
 
 // The persons of subjects.
 const (
-	Speaker Person = iota
-	Elided
-	Singular
-	Plural
+	PersonSpeaker Person = iota
+	PersonElided
+	PersonSingular
+	PersonPlural
 )
 
-// Predicate is the meaning of the verbs of a statement.
+// Predicate is the analysis of the verbs of a statement.
 type Predicate struct {
 	Verb
-	Tense Tense
-	Neg   string // "", "not", "no longer" or "never"
-	Often string // "always", "usually" and the like
-	Rest  int    // index after the verbs
+	Tense     Tense
+	Negation  string // "", "not", "no longer" or "never"
+	Frequency string // the adverb of frequency ("always"), or ""
+	NextToken int    // index of the first token after the verbs
 
-	person Person
-	word   string // the main verb as the person wrote it
+	person   Person
+	mainVerb string // the main verb's form in the statement
 }
 
-// habits are the adverbs of frequency.
-var habits = lazy.Words("always usually normally typically generally often rarely sometimes regularly frequently occasionally")
+// frequencyAdverbs are adverbs of frequency.
+var frequencyAdverbs = lazy.Words("always usually normally typically generally often rarely sometimes regularly frequently occasionally")
 
-// Predicate parses the verbs at token i. It returns false if they state no fact: "I would", "I might".
+// Predicate parses the verbs at token i. It returns false if the verbs state no fact: "I would", "I might".
 func (s *Statement) Predicate(i int, person Person) (Predicate, bool) {
 	p := Predicate{person: person}
-	if !p.read(s, i) || p.Rest > len(s.Tokens) {
+	if !p.parse(s, i) || p.NextToken > len(s.Tokens) {
 		return p, false
 	}
-	if p.Neg == "not" {
-		for j := p.Rest; j < len(s.Tokens); j++ {
-			if w := s.At(j); w == "anymore" || w == "any" && (s.At(j+1) == "more" || s.At(j+1) == "longer") {
-				p.Neg = "no longer"
+	if p.Negation == "not" {
+		for j := p.NextToken; j < len(s.Tokens); j++ {
+			if w := s.WordAt(j); w == "anymore" || w == "any" && (s.WordAt(j+1) == "more" || s.WordAt(j+1) == "longer") {
+				p.Negation = "no longer"
 			}
 		}
 	}
 	return p, true
 }
 
-// adverbs parses the adverbs and the negation at token i and returns the index after them.
-func (p *Predicate) adverbs(s *Statement, i int) int {
+// parseAdverbs parses the adverbs and the negation at token i and returns the index after them.
+func (p *Predicate) parseAdverbs(s *Statement, i int) int {
 	for ; i < len(s.Tokens); i++ {
-		switch w := s.At(i); {
+		switch w := s.WordAt(i); {
 		case w == "not":
-			p.Neg = "not"
-		case w == "no" && s.At(i+1) == "longer":
-			p.Neg = "no longer"
+			p.Negation = "not"
+		case w == "no" && s.WordAt(i+1) == "longer":
+			p.Negation = "no longer"
 			i++
 		case w == "never":
-			p.Neg = "never"
-		case habits.Has(w):
-			p.Often = w
+			p.Negation = "never"
+		case frequencyAdverbs.Has(w):
+			p.Frequency = w
 		case !IsAdverb(w) || i == len(s.Tokens)-1:
 			return i
 		}
@@ -87,28 +87,28 @@ func (p *Predicate) adverbs(s *Statement, i int) int {
 	return i
 }
 
-func (p *Predicate) read(s *Statement, i int) bool {
-	i = p.adverbs(s, i)
-	j := p.adverbs(s, i+1)
-	next, isVerb := VerbOf(s.At(j))
-	switch w := s.At(i); w {
+func (p *Predicate) parse(s *Statement, i int) bool {
+	i = p.parseAdverbs(s, i)
+	j := p.parseAdverbs(s, i+1)
+	next, isVerb := ParseVerb(s.WordAt(j))
+	switch w := s.WordAt(i); w {
 	case "":
 		return false
 	case "am", "are", "is":
-		return p.be(s, j, Present)
+		return p.parseAfterBe(s, j, Present)
 	case "was", "were":
-		return p.be(s, j, Past)
+		return p.parseAfterBe(s, j, Past)
 	case "have", "has":
-		return p.have(s, j)
+		return p.parseAfterHave(s, j)
 	case "had":
-		return s.At(j) != "been" && s.At(j) != "to" && s.At(j) != "better" && p.setMainVerb(s, i, Past)
+		return s.WordAt(j) != "been" && s.WordAt(j) != "to" && s.WordAt(j) != "better" && p.setMainVerb(s, i, Past)
 	case "will":
-		if s.At(j) == "be" && strings.HasSuffix(s.At(j+1), "ing") {
+		if s.WordAt(j) == "be" && strings.HasSuffix(s.WordAt(j+1), "ing") {
 			j++
 		}
 		return p.setMainVerb(s, j, Future)
 	case "would":
-		return slices.Contains([]string{"love", "like", "prefer"}, s.At(j)) && p.setMainVerb(s, j, Wish)
+		return slices.Contains([]string{"love", "like", "prefer"}, s.WordAt(j)) && p.setMainVerb(s, j, Wish)
 	case "can":
 		return p.setMainVerb(s, j, Can)
 	case "do", "does", "did":
@@ -121,25 +121,25 @@ func (p *Predicate) read(s *Statement, i int) bool {
 		}
 		return p.setMainVerb(s, i, tense)
 	case "used":
-		if s.At(i+1) == "to" {
+		if s.WordAt(i+1) == "to" {
 			return p.setMainVerb(s, i+2, UsedTo)
 		}
 	case "been":
-		return p.person == Elided && p.been(s, j)
+		return p.person == PersonElided && p.parseAfterBeen(s, j)
 	}
-	v, ok := VerbOf(s.At(i))
+	v, ok := ParseVerb(s.WordAt(i))
 	switch {
 	case !ok:
 		return false
 	case v.Form&Gerund != 0:
-		return p.person == Elided && p.setMainVerb(s, i, Progressive)
+		return p.person == PersonElided && p.setMainVerb(s, i, Progressive)
 	case v.Form&Base != 0 && v.Form&Preterite != 0: // "I read", "I quit"
-		if v.Lemma == "quit" || v.Lemma == "cut" || v.Lemma == "hurt" || v.Lemma == "hit" || len(s.Dates(i, len(s.Tokens))) > 0 {
+		if v.BaseForm == "quit" || v.BaseForm == "cut" || v.BaseForm == "hurt" || v.BaseForm == "hit" || len(s.Dates(i, len(s.Tokens))) > 0 {
 			return p.setMainVerb(s, i, Past)
 		}
-		return p.person != Elided && p.setMainVerb(s, i, Present)
-	case v.Form&Base != 0 && (p.person == Speaker || p.person == Plural || p.person == Elided && (v.Lemma == "love" || v.Lemma == "hate")),
-		v.Form&ThirdPersonForm != 0 && p.person == Singular:
+		return p.person != PersonElided && p.setMainVerb(s, i, Present)
+	case v.Form&Base != 0 && (p.person == PersonSpeaker || p.person == PersonPlural || p.person == PersonElided && (v.BaseForm == "love" || v.BaseForm == "hate")),
+		v.Form&ThirdPersonForm != 0 && p.person == PersonSingular:
 		return p.setMainVerb(s, i, Present)
 	case v.Form&Preterite != 0:
 		return p.setMainVerb(s, i, Past)
@@ -149,137 +149,137 @@ func (p *Predicate) read(s *Statement, i int) bool {
 
 // setMainVerb sets the main verb to token i.
 func (p *Predicate) setMainVerb(s *Statement, i int, t Tense) bool {
-	if i >= len(s.Tokens) || s.Tokens[i].Mark() {
+	if i >= len(s.Tokens) || s.Tokens[i].IsMark() {
 		return false
 	}
-	p.Verb, _ = VerbOf(s.At(i))
-	if p.Lemma == "" {
-		p.Lemma = s.At(i)
+	p.Verb, _ = ParseVerb(s.WordAt(i))
+	if p.BaseForm == "" {
+		p.BaseForm = s.WordAt(i)
 	}
-	p.Tense, p.word, p.Rest = t, s.At(i), i+1
+	p.Tense, p.mainVerb, p.NextToken = t, s.WordAt(i), i+1
 	return true
 }
 
-// setOtherVerb sets a main verb that is not in verbs.txt.
-func (p *Predicate) setOtherVerb(lemma string, t Tense, rest int) bool {
-	p.Verb, p.word, p.Tense, p.Rest = Verb{Lemma: lemma}, lemma, t, rest
+// setClasslessVerb sets a main verb without a class: "be", "have" or "have to".
+func (p *Predicate) setClasslessVerb(lemma string, t Tense, nextToken int) bool {
+	p.Verb, p.mainVerb, p.Tense, p.NextToken = Verb{BaseForm: lemma}, lemma, t, nextToken
 	return true
 }
 
-// be parses the words after a form of "be" at token i.
-func (p *Predicate) be(s *Statement, i int, t Tense) bool {
-	w := s.At(i)
-	if w == "going" && s.At(i+1) == "to" {
-		if v, ok := VerbOf(s.At(i + 2)); ok && v.Form&Base != 0 {
+// parseAfterBe parses the words after a form of "be" at token i.
+func (p *Predicate) parseAfterBe(s *Statement, i int, t Tense) bool {
+	w := s.WordAt(i)
+	if w == "going" && s.WordAt(i+1) == "to" {
+		if v, ok := ParseVerb(s.WordAt(i + 2)); ok && v.Form&Base != 0 {
 			return t == Present && p.setMainVerb(s, i+2, GoingTo)
 		}
 	}
-	if v, ok := VerbOf(w); ok && v.Form == Gerund && w != "being" && (v.Class != 0 || i+1 < len(s.Tokens)) {
+	if v, ok := ParseVerb(w); ok && v.Form == Gerund && w != "being" && (v.Class != 0 || i+1 < len(s.Tokens)) {
 		if t == Past {
 			return p.setMainVerb(s, i, PastProgressive)
 		}
 		return p.setMainVerb(s, i, Progressive)
 	}
-	return p.setOtherVerb("be", t, i) && i < len(s.Tokens)
+	return p.setClasslessVerb("be", t, i) && i < len(s.Tokens)
 }
 
-// have parses the words after "have", starting at token j.
-func (p *Predicate) have(s *Statement, j int) bool {
-	v, ok := VerbOf(s.At(j))
-	switch w := s.At(j); {
+// parseAfterHave parses the words after "have", starting at token j.
+func (p *Predicate) parseAfterHave(s *Statement, j int) bool {
+	v, ok := ParseVerb(s.WordAt(j))
+	switch w := s.WordAt(j); {
 	case w == "been":
-		return p.been(s, p.adverbs(s, j+1))
+		return p.parseAfterBeen(s, p.parseAdverbs(s, j+1))
 	case w == "to":
-		return p.setOtherVerb("have to", Present, j+1)
+		return p.setClasslessVerb("have to", Present, j+1)
 	case w == "got":
-		next, isVerb := KnownVerb(s.At(j + 1))
+		next, isVerb := KnownVerb(s.WordAt(j + 1))
 		if !isVerb || next.Form&Participle == 0 {
-			return s.At(j+1) != "to" && p.setOtherVerb("have", Present, j+1)
+			return s.WordAt(j+1) != "to" && p.setClasslessVerb("have", Present, j+1)
 		}
 		return p.setMainVerb(s, j, Perfect)
-	case ok && v.Form&Participle != 0 && (v.Form&Base == 0 || v.Lemma == "become" || v.Lemma == "come" || v.Lemma == "run" || v.Lemma == "read"):
+	case ok && v.Form&Participle != 0 && (v.Form&Base == 0 || v.BaseForm == "become" || v.BaseForm == "come" || v.BaseForm == "run" || v.BaseForm == "read"):
 		return p.setMainVerb(s, j, Perfect)
 	}
-	return p.setOtherVerb("have", Present, j) && j < len(s.Tokens)
+	return p.setClasslessVerb("have", Present, j) && j < len(s.Tokens)
 }
 
-// been parses the words after "have been" at token i.
-func (p *Predicate) been(s *Statement, i int) bool {
-	if v, ok := VerbOf(s.At(i)); ok && v.Form == Gerund {
+// parseAfterBeen parses the words after "have been" at token i.
+func (p *Predicate) parseAfterBeen(s *Statement, i int) bool {
+	if v, ok := ParseVerb(s.WordAt(i)); ok && v.Form == Gerund {
 		return p.setMainVerb(s, i, Continued)
 	}
-	p.setOtherVerb("be", Perfect, i)
-	p.word = "been"
+	p.setClasslessVerb("be", Perfect, i)
+	p.mainVerb = "been"
 	return i < len(s.Tokens)
 }
 
-// Says returns the verbs in the third person: "lives", "no longer lives", "has been living".
-func (p *Predicate) Says() string {
+// InThirdPerson returns the predicate in the third person: "lives", "no longer lives", "has been living".
+func (p *Predicate) InThirdPerson() string {
 	is, has, was := "is", "has", "was"
-	if p.person == Plural {
+	if p.person == PersonPlural {
 		is, has, was = "are", "have", "were"
 	}
-	switch be := p.Lemma == "be"; p.Tense {
+	switch be := p.BaseForm == "be"; p.Tense {
 	case Present:
-		return p.SaysNow(p.Lemma)
+		return p.WithVerb(p.BaseForm)
 	case Past:
 		switch {
 		case be:
-			return joinWords(was, p.Neg)
-		case p.Neg == "not":
-			return "did not " + p.Lemma
+			return joinWords(was, p.Negation)
+		case p.Negation == "not":
+			return "did not " + p.BaseForm
 		case p.Form&Base != 0 && p.Form&Preterite == 0:
-			return "did " + p.word // "I did manage"
+			return "did " + p.mainVerb // "I did manage"
 		}
-		return joinWords(p.Neg, p.word)
+		return joinWords(p.Negation, p.mainVerb)
 	case Perfect:
-		return joinWords(has, p.Neg, p.word)
+		return joinWords(has, p.Negation, p.mainVerb)
 	case Progressive:
-		return joinWords(is, p.Neg, p.word)
+		return joinWords(is, p.Negation, p.mainVerb)
 	case Continued:
-		return joinWords(has, p.Neg, "been", p.word)
+		return joinWords(has, p.Negation, "been", p.mainVerb)
 	case PastProgressive:
-		return joinWords(was, p.Neg, p.word)
+		return joinWords(was, p.Negation, p.mainVerb)
 	case UsedTo:
-		return "used to " + p.Lemma
+		return "used to " + p.BaseForm
 	case Future, GoingTo:
 		switch {
-		case p.Neg != "" || be:
-			return joinWords("will", p.Neg, p.Lemma)
+		case p.Negation != "" || be:
+			return joinWords("will", p.Negation, p.BaseForm)
 		case p.Tense == GoingTo:
-			return is + " going to " + p.Lemma
+			return is + " going to " + p.BaseForm
 		case p.Form&Gerund != 0:
-			return "will be " + p.word
-		case p.person == Plural:
-			return "plan to " + p.Lemma
+			return "will be " + p.mainVerb
+		case p.person == PersonPlural:
+			return "plan to " + p.BaseForm
 		}
-		return "plans to " + p.Lemma
+		return "plans to " + p.BaseForm
 	case Can:
-		if p.Neg != "" {
-			return "cannot " + p.Lemma
+		if p.Negation != "" {
+			return "cannot " + p.BaseForm
 		}
-		return "can " + p.Lemma
+		return "can " + p.BaseForm
 	}
-	return "would " + p.Lemma
+	return "would " + p.BaseForm
 }
 
-// SaysNow returns another verb in the present tense with the negation and adverb of this predicate: "does not live".
-func (p *Predicate) SaysNow(lemma string) string {
-	finite, does := thirdOf(lemma), "does"
+// WithVerb returns the verb lemma in the present tense, with the negation and adverb of the predicate: "does not live".
+func (p *Predicate) WithVerb(lemma string) string {
+	finite, does := regularThirdPerson(lemma), "does"
 	switch {
-	case lemma == "be" && p.person == Plural:
-		return joinWords("are", p.Neg)
+	case lemma == "be" && p.person == PersonPlural:
+		return joinWords("are", p.Negation)
 	case lemma == "be":
-		return joinWords("is", p.Neg)
+		return joinWords("is", p.Negation)
 	case lemma == "have to":
 		finite = "has to"
-	case p.person == Plural:
+	case p.person == PersonPlural:
 		finite, does = lemma, "do"
 	}
-	if p.Neg == "not" {
-		return joinWords(does, "not", p.Often, lemma)
+	if p.Negation == "not" {
+		return joinWords(does, "not", p.Frequency, lemma)
 	}
-	return joinWords(p.Neg, p.Often, finite)
+	return joinWords(p.Negation, p.Frequency, finite)
 }
 
 // joinWords joins the non-empty words with spaces.

@@ -15,7 +15,7 @@ func TestRepliesThatSayNothing(t *testing.T) {
 		"It hangs in the hall behind the door.":                                   false,
 		"Hello! Your train leaves at 17:42.":                                      false,
 	} {
-		if got := SaysNothing(reply); got != want {
+		if got := HasNoInformation(reply); got != want {
 			t.Errorf("%q: says nothing: %v", reply, got)
 		}
 	}

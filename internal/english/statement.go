@@ -13,11 +13,11 @@ import (
 type Statement struct {
 	text.Span
 	Tokens []Token
-	// IsRequest is set if the clause is a request: "always answer in French".
+	// IsRequest is set for a request: "always answer in French".
 	IsRequest bool
 	// AfterGreeting is set if a greeting precedes the clause.
 	AfterGreeting bool
-	// InheritsSubject is set if the clause has the subject of the previous statement.
+	// InheritsSubject is set if the clause omits its subject, which is the subject of the previous statement.
 	InheritsSubject bool
 	// BeginsSentence is set if the clause begins a sentence. People omit "I" there.
 	BeginsSentence bool
@@ -33,22 +33,22 @@ func StatementOf(message string, part text.Span, writtenAt time.Time) Statement 
 	return Statement{Span: part, Tokens: Tokens(message, part), source: message, writtenAt: writtenAt}
 }
 
-// At returns token i in lower case, or "" if i is out of range.
-func (s *Statement) At(i int) string {
+// WordAt returns token i in lower case, or "" if i is out of range.
+func (s *Statement) WordAt(i int) string {
 	if i < 0 || i >= len(s.Tokens) {
 		return ""
 	}
-	return s.Tokens[i].Low
+	return s.Tokens[i].Lower
 }
 
-// Text returns the tokens from i up to j as the person wrote them, without marks of emphasis.
+// Text returns the source of tokens i up to j, without asterisks and unpaired quotation marks.
 func (s *Statement) Text(i, j int) string {
 	if i >= j {
 		return ""
 	}
 	out := s.source[s.Tokens[i].Start:s.Tokens[j-1].End]
 	if s.Tokens[i].Start == s.Tokens[i].End { // the second word of "wanna"
-		out = s.Tokens[i].Low + out
+		out = s.Tokens[i].Lower + out
 	}
 	out = strings.ReplaceAll(out, "*", "")
 	if strings.Count(out, `"`)%2 == 1 {
@@ -57,29 +57,29 @@ func (s *Statement) Text(i, j int) string {
 	return out
 }
 
-// Source returns a token as the person wrote it.
-func (s *Statement) Source(t Token) string { return t.Of(s.source) }
+// Source returns the source text of a token.
+func (s *Statement) Source(t Token) string { return t.Slice(s.source) }
 
-// Dates returns the dates in tokens i up to j. Spans refer to [Statement.Text].
+// Dates returns the dates in tokens i up to j. Their spans are offsets in [Statement.Text].
 func (s *Statement) Dates(i, j int) []text.Date {
 	if i >= j {
 		return nil
 	}
-	return text.Resolve(s.Text(i, j), s.writtenAt)
+	return text.ResolveDates(s.Text(i, j), s.writtenAt)
 }
 
-// WrittenAt returns the time at which the statement's message was written.
+// WrittenAt returns the time of the statement's message.
 func (s *Statement) WrittenAt() time.Time { return s.writtenAt }
 
 // longestStatement is the maximum number of tokens of a statement.
 const longestStatement = 60
 
-// Statements returns the statements and requests in a message, clause by clause. It skips questions,
-// hypothetical cases, other people's words and pasted text.
+// Statements returns the statements and requests in a message. It skips questions, hypothetical cases,
+// reported speech and pasted text.
 func Statements(message string, sentences []Sentence, writtenAt time.Time) (out []Statement) {
 	greeted := false
 	for _, sentence := range sentences {
-		if sentence.Pasted {
+		if sentence.IsPasted {
 			greeted = false
 			continue
 		}
@@ -87,25 +87,25 @@ func Statements(message string, sentences []Sentence, writtenAt time.Time) (out 
 		for i := 0; i < len(sentence.Clauses); i++ {
 			c := sentence.Clauses[i]
 			end := i
-			for c.Mood == States && end+1 < len(sentence.Clauses) && sentence.Clauses[end+1].Mood == States {
+			for c.Mood == MoodStatement && end+1 < len(sentence.Clauses) && sentence.Clauses[end+1].Mood == MoodStatement {
 				end++
 			}
 			span := text.Span{Start: c.Start, End: sentence.Clauses[end].End}
 			i = end
-			if c.Mood == Asks {
+			if c.Mood == MoodQuestion {
 				greeted = false
 				continue
 			}
 			tokens := Tokens(message, span)
-			if c.Mood == Greets || len(tokens) == 0 {
-				greeted = greeted || c.Mood == Greets && slices.ContainsFunc(tokens, func(t Token) bool { return greeting.Has(t.Low) })
+			if c.Mood == MoodGreeting || len(tokens) == 0 {
+				greeted = greeted || c.Mood == MoodGreeting && slices.ContainsFunc(tokens, func(t Token) bool { return greetingWords.Has(t.Lower) })
 				continue
 			}
-			if IsHypothetical(tokens) || reported(tokens) {
-				break // the rest of the sentence is no fact either
+			if IsHypothetical(tokens) || isReportedSpeech(tokens) {
+				break // the rest of the sentence states no fact either
 			}
-			for _, s := range statements(tokens) {
-				s.source, s.writtenAt, s.IsRequest = message, writtenAt, c.Mood == Requests
+			for _, s := range splitStatements(tokens) {
+				s.source, s.writtenAt, s.IsRequest = message, writtenAt, c.Mood == MoodRequest
 				s.AfterGreeting, s.BeginsSentence = greeted, s.BeginsSentence && first
 				if len(s.Tokens) <= longestStatement {
 					out = append(out, s)
@@ -118,36 +118,36 @@ func Statements(message string, sentences []Sentence, writtenAt time.Time) (out 
 }
 
 var (
-	// unsure are words of doubt. cases make a sentence hypothetical. reports introduce other people's
+	// doubtWords are words of doubt. cases make a sentence hypothetical. reports introduce other people's
 	// words. fictions are words for invented things.
-	unsure   = lazy.Words("could might maybe perhaps supposedly allegedly almost nearly apparently hypothetically wish")
-	cases    = lazy.Words("example assume assuming if unless whether suppose supposing imagine pretend pretending")
-	reports  = lazy.Words("says said wrote told tells asked claims claimed quote quoted according rumor rumour rumors")
-	fictions = lazy.Words("story novel dream movie film character")
+	doubtWords        = lazy.Words("could might maybe perhaps supposedly allegedly almost nearly apparently hypothetically wish")
+	hypotheticalWords = lazy.Words("example assume assuming if unless whether suppose supposing imagine pretend pretending")
+	reportVerbs       = lazy.Words("says said wrote told tells asked claims claimed quote quoted according rumor rumour rumors")
+	fictionWords      = lazy.Words("story novel dream movie film character")
 )
 
 // IsHypothetical reports whether a sentence is hypothetical or fiction.
 func IsHypothetical(tokens []Token) bool {
 	for i, t := range tokens {
 		switch {
-		case cases.Has(t.Low):
-			courtesy := t.Low == "if" && i+2 < len(tokens) && (tokens[i+1].Low == "it" || tokens[i+1].Low == "that") && (tokens[i+2].Low == "helps" || tokens[i+2].Low == "matters")
+		case hypotheticalWords.Has(t.Lower):
+			courtesy := t.Lower == "if" && i+2 < len(tokens) && (tokens[i+1].Lower == "it" || tokens[i+1].Lower == "that") && (tokens[i+2].Lower == "helps" || tokens[i+2].Lower == "matters")
 			return !courtesy
-		case fictions.Has(t.Low) && i > 1 && tokens[i-2].Low == "in":
+		case fictionWords.Has(t.Lower) && i > 1 && tokens[i-2].Lower == "in":
 			return true
 		}
 	}
 	return false
 }
 
-// reported reports whether a sentence repeats other people's words. Without a subject, "told" has the speaker
-// as subject: "I'm allergic to cats, told her no way".
-func reported(tokens []Token) bool {
+// isReportedSpeech reports whether a sentence has reported speech. "Told" after a comma or "and" does not count,
+// because its subject is the speaker: "I'm allergic to cats, told her no way".
+func isReportedSpeech(tokens []Token) bool {
 	for i, t := range tokens {
-		if !reports.Has(t.Low) || i > 0 && (tokens[i-1].Low == "i" || tokens[i-1].Low == "have") {
+		if !reportVerbs.Has(t.Lower) || i > 0 && (tokens[i-1].Lower == "i" || tokens[i-1].Lower == "have") {
 			continue
 		}
-		if t.Low != "told" || i == 0 || tokens[i-1].Low != "," && tokens[i-1].Low != "and" {
+		if t.Lower != "told" || i == 0 || tokens[i-1].Lower != "," && tokens[i-1].Lower != "and" {
 			return true
 		}
 	}
@@ -155,53 +155,53 @@ func reported(tokens []Token) bool {
 }
 
 var (
-	// openers are pronouns and other words that begin a clause. owners begin its subject.
-	openers = lazy.Words("i we he she it they you there please everyone nobody let")
-	owners  = lazy.Words("my our his her their your this that the these those its")
+	// clauseOpeners are pronouns and other words that begin a clause. owners begin a subject with a noun.
+	clauseOpeners = lazy.Words("i we he she it they you there please everyone nobody let")
+	nounOpeners   = lazy.Words("my our his her their your this that the these those its")
 	// conjunctions join clauses.
 	conjunctions = lazy.Words("and but so because though although while whereas plus since as when before after until then where which who or")
-	// secondVerbs may follow "I" and a first verb in the present tense; few of them are also nouns.
-	secondVerbs = lazy.Words("wear live work study love hate enjoy prefer have own drive play speak teach run dislike need use volunteer am can do")
+	// presentSecondVerbs may be the second verb of "I" in the present tense: "I live and work in Rome".
+	presentSecondVerbs = lazy.Words("wear live work study love hate enjoy prefer have own drive play speak teach run dislike need use volunteer am can do")
 )
 
 // IsConjunction reports whether a lower-case word joins clauses.
 func IsConjunction(w string) bool { return conjunctions.Has(w) }
 
-// statements splits the tokens of a sentence into statements.
-func statements(tokens []Token) (out []Statement) {
+// splitStatements splits the tokens of a sentence into statements.
+func splitStatements(tokens []Token) (out []Statement) {
 	start, conjunction, inherits := 0, "", false
 	emit := func(end int) {
 		from := start
-		for from < end && tokens[from].Mark() {
+		for from < end && tokens[from].IsMark() {
 			from++
 		}
-		for end > from && tokens[end-1].Mark() && tokens[end-1].Low != ")" {
+		for end > from && tokens[end-1].IsMark() && tokens[end-1].Lower != ")" {
 			end--
 		}
-		if from == end || slices.ContainsFunc(tokens[from:end], func(t Token) bool { return unsure.Has(t.Low) }) {
+		if from == end || slices.ContainsFunc(tokens[from:end], func(t Token) bool { return doubtWords.Has(t.Lower) }) {
 			return
 		}
 		out = append(out, Statement{Span: text.Span{Start: tokens[from].Start, End: tokens[end-1].End}, Tokens: tokens[from:end:end],
 			InheritsSubject: inherits, BeginsSentence: start == 0, Conjunction: conjunction})
 	}
 	for i := 1; i < len(tokens)-1; i++ {
-		mark := tokens[i].Mark()
-		if !mark && !conjunctions.Has(tokens[i].Low) {
+		mark := tokens[i].IsMark()
+		if !mark && !conjunctions.Has(tokens[i].Lower) {
 			continue
 		}
 		next, joined := i, ""
-		for next < len(tokens) && (tokens[next].Mark() || conjunctions.Has(tokens[next].Low)) {
-			if !tokens[next].Mark() {
-				joined = tokens[next].Low
+		for next < len(tokens) && (tokens[next].IsMark() || conjunctions.Has(tokens[next].Lower)) {
+			if !tokens[next].IsMark() {
+				joined = tokens[next].Lower
 			}
-			mark = mark || tokens[next].Mark()
+			mark = mark || tokens[next].IsMark()
 			next++
 		}
 		if next == len(tokens) {
 			break
 		}
-		hard := mark && tokens[i].Low != ","
-		second := (joined == "" && mark || joined == "and" || joined == "but" || joined == "then") && secondVerb(tokens[start:i], tokens[next:])
+		hard := mark && tokens[i].Lower != ","
+		second := (joined == "" && mark || joined == "and" || joined == "but" || joined == "then") && isSecondVerb(tokens[start:i], tokens[next:])
 		if hard || second || beginsClause(tokens[next:]) {
 			emit(i)
 			start, conjunction, inherits = next, joined, second
@@ -212,53 +212,53 @@ func statements(tokens []Token) (out []Statement) {
 	return out
 }
 
-// beginsClause reports whether the tokens begin with the subject of a clause.
+// beginsClause reports whether tokens begin with the subject of a clause.
 func beginsClause(tokens []Token) bool {
 	i := 0
-	if len(tokens) > 2 && (tokens[0].Low == "turns" || tokens[0].Low == "turned") && tokens[1].Low == "out" {
+	if len(tokens) > 2 && (tokens[0].Lower == "turns" || tokens[0].Lower == "turned") && tokens[1].Lower == "out" {
 		i = 2
 	}
-	for i < len(tokens)-1 && IsAdverb(tokens[i].Low) {
+	for i < len(tokens)-1 && IsAdverb(tokens[i].Lower) {
 		i++
 	}
-	if openers.Has(tokens[i].Low) {
+	if clauseOpeners.Has(tokens[i].Lower) {
 		return true
 	}
-	if !owners.Has(tokens[i].Low) {
+	if !nounOpeners.Has(tokens[i].Lower) {
 		return false
 	}
 	for _, t := range tokens[i+1 : min(i+6, len(tokens))] {
-		v, ok := verbs()[t.Low]
-		if t.Mark() {
+		v, ok := verbs()[t.Lower]
+		if t.IsMark() {
 			return false
 		}
-		if ok && v.Form&(Preterite|ThirdPersonForm) != 0 || slices.Contains([]string{"is", "are", "was", "were", "has", "have", "will", "can", "does"}, t.Low) {
+		if ok && v.Form&(Preterite|ThirdPersonForm) != 0 || slices.Contains([]string{"is", "are", "was", "were", "has", "have", "will", "can", "does"}, t.Lower) {
 			return true
 		}
 	}
 	return false
 }
 
-// secondVerb reports whether next begins with a second verb that has before's subject and tense: "I moved to
-// Leeds and started a bakery".
-func secondVerb(before, next []Token) bool {
+// isSecondVerb reports whether the tokens next begin with a second verb for the subject and in the tense of the
+// tokens before: "I moved to Leeds and started a bakery".
+func isSecondVerb(firstClause, rest []Token) bool {
 	i := 0
-	for i < len(next)-1 && IsAdverb(next[i].Low) {
+	for i < len(rest)-1 && IsAdverb(rest[i].Lower) {
 		i++
 	}
-	v, ok := VerbOf(next[i].Low)
-	if !ok && next[i].Low != "am" && next[i].Low != "was" || i == len(next)-1 {
+	v, ok := ParseVerb(rest[i].Lower)
+	if !ok && rest[i].Lower != "am" && rest[i].Lower != "was" || i == len(rest)-1 {
 		return false
 	}
-	switch first := firstVerbForm(before); {
-	case next[i].Low == "am" || next[i].Low == "was":
+	switch first := firstVerbForm(firstClause); {
+	case rest[i].Lower == "am" || rest[i].Lower == "was":
 		return first != 0
 	case first == Base:
-		return secondVerbs.Has(next[i].Low)
+		return presentSecondVerbs.Has(rest[i].Lower)
 	case first == Preterite:
 		return v.Form&Preterite != 0 && v.Form&Base == 0
 	case first == ThirdPersonForm:
-		return v.Form == ThirdPersonForm || next[i].Low == "is"
+		return v.Form == ThirdPersonForm || rest[i].Lower == "is"
 	}
 	return false
 }
@@ -266,7 +266,7 @@ func secondVerb(before, next []Token) bool {
 // firstVerbForm returns the form of the first verb of a clause, or 0.
 func firstVerbForm(tokens []Token) Form {
 	for i, t := range tokens[:min(len(tokens), 6)] {
-		switch w := t.Low; w {
+		switch w := t.Lower; w {
 		case "am", "do", "have":
 			return Base
 		case "was", "were", "did", "had":
@@ -277,7 +277,7 @@ func firstVerbForm(tokens []Token) Form {
 			v, ok := verbs()[w]
 			switch {
 			case !ok || IsAdverb(w):
-			case v.Form&Base != 0 && i > 0 && (tokens[i-1].Low == "i" || tokens[i-1].Low == "we" || IsAdverb(tokens[i-1].Low)):
+			case v.Form&Base != 0 && i > 0 && (tokens[i-1].Lower == "i" || tokens[i-1].Lower == "we" || IsAdverb(tokens[i-1].Lower)):
 				return Base
 			case v.Form&Preterite != 0 && v.Form&Base == 0:
 				return Preterite

@@ -13,27 +13,27 @@ import (
 // Token is a word or a punctuation mark of a sentence. A contraction is two words: "I'm" is "i" and "am".
 type Token struct {
 	text.Span
-	Low        string // the word in lower case, or one of the marks ,;:-()"
-	Capital    bool   // the word begins with a capital letter
-	Possessive bool   // the word ends in 's, which Low omits
+	Lower         string // the word in lower case, or a mark: one of ,;:-()"
+	IsCapitalized bool   // the word begins with a capital letter
+	IsPossessive  bool   // the word ends in 's, which Lower omits
 }
 
-// Mark reports whether the token is a punctuation mark within a sentence.
-func (t Token) Mark() bool { return len(t.Low) == 1 && strings.Contains(",;:-()\"", t.Low) }
+// IsMark reports whether the token is a punctuation mark within a sentence.
+func (t Token) IsMark() bool { return len(t.Lower) == 1 && strings.Contains(",;:-()\"", t.Lower) }
 
 // Tokens returns the words and punctuation marks of a part of s in order.
 func Tokens(s string, part text.Span) []Token {
 	out := make([]Token, 0, 1+(part.End-part.Start)/5)
 	for i := part.Start; i < part.End; {
 		if n := tokenLength(s[i:part.End]); n > 0 {
-			out = contraction(out, s, text.Span{Start: i, End: i + n})
+			out = appendContraction(out, s, text.Span{Start: i, End: i + n})
 			i += n
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(s[i:part.End])
-		abbreviated := r == '.' && len(out) > 0 && titles.Has(out[len(out)-1].Low)
-		if low := signs[r]; low != "" && !abbreviated && (low != "-" || r != '-' || i == part.Start || s[i-1] == ' ') {
-			out = append(out, Token{Span: text.Span{Start: i, End: i + n}, Low: low})
+		abbreviated := r == '.' && len(out) > 0 && titles.Has(out[len(out)-1].Lower)
+		if low := marks[r]; low != "" && !abbreviated && (low != "-" || r != '-' || i == part.Start || s[i-1] == ' ') {
+			out = append(out, Token{Span: text.Span{Start: i, End: i + n}, Lower: low})
 		}
 		i += n
 	}
@@ -43,11 +43,11 @@ func Tokens(s string, part text.Span) []Token {
 // titles end in a full stop that does not end the sentence.
 var titles = lazy.Words("mr mrs ms dr st prof")
 
-// signs are the punctuation marks that separate parts of a sentence.
-var signs = map[rune]string{',': ",", ';': ";", ':': ":", '-': "-", '–': "-", '—': "-", '…': "-", '.': "-", '!': "-", '(': "(", ')': ")", '"': "\"", '“': "\"", '”': "\""}
+// marks maps the punctuation marks that separate parts of a sentence to [Token.Lower].
+var marks = map[rune]string{',': ",", ';': ";", ':': ":", '-': "-", '–': "-", '—': "-", '…': "-", '.': "-", '!': "-", '(': "(", ')': ")", '"': "\"", '“': "\"", '”': "\""}
 
-// tokenLength returns the length of the word at the start of s: letters, digits, and marks inside the word as
-// in "part-time", "3.5" and "C++".
+// tokenLength returns the length of the word at the start of s, or 0. Words also have marks, as in
+// "part-time", "3.5" and "C++".
 func tokenLength(s string) int {
 	end := 0
 	for i, r := range s {
@@ -67,41 +67,41 @@ func tokenLength(s string) int {
 	return end
 }
 
-// contraction appends a word to the tokens; a contraction becomes two tokens.
-func contraction(out []Token, s string, at text.Span) []Token {
-	first, _ := utf8.DecodeRuneInString(at.Of(s))
-	low := strings.ReplaceAll(strings.ToLower(at.Of(s)), "’", "'")
+// appendContraction appends the word at a span to the tokens; a contraction becomes two tokens.
+func appendContraction(tokens []Token, s string, span text.Span) []Token {
+	first, _ := utf8.DecodeRuneInString(span.Slice(s))
+	low := strings.ReplaceAll(strings.ToLower(span.Slice(s)), "’", "'")
 	add := func(low string, start, end int) {
-		out = append(out, Token{Span: text.Span{Start: start, End: end}, Low: low, Capital: unicode.IsUpper(first)})
+		tokens = append(tokens, Token{Span: text.Span{Start: start, End: end}, Lower: low, IsCapitalized: unicode.IsUpper(first)})
 	}
 	if two, ok := slurredContractions[low]; ok {
 		a, b, _ := strings.Cut(two, " ")
-		add(a, at.Start, at.End)
-		add(b, at.End, at.End)
-		return out
+		add(a, span.Start, span.End)
+		add(b, span.End, span.End)
+		return tokens
 	}
 	base, tail, found := strings.Cut(low, "'")
-	cut := at.Start + strings.IndexAny(at.Of(s), "'’")
+	cut := span.Start + strings.IndexAny(span.Slice(s), "'’")
 	switch {
 	case !found || base == "":
-		add(low, at.Start, at.End)
+		add(low, span.Start, span.End)
 	case tail == "t" && strings.HasSuffix(base, "n"):
 		verb := strings.TrimSuffix(base, "n")
 		if whole, ok := negatedStems[base]; ok {
 			verb = whole
 		}
-		add(verb, at.Start, at.End)
-		add("not", at.End, at.End)
+		add(verb, span.Start, span.End)
+		add("not", span.End, span.End)
 	case contractedVerbs[tail] != "", tail == "s" && wordsBeforeIs.Has(base):
-		add(base, at.Start, cut)
-		add(cmp.Or(contractedVerbs[tail], "is"), cut, at.End)
+		add(base, span.Start, cut)
+		add(cmp.Or(contractedVerbs[tail], "is"), cut, span.End)
 	case tail == "s":
-		add(base, at.Start, at.End)
-		out[len(out)-1].Possessive = true
+		add(base, span.Start, span.End)
+		tokens[len(tokens)-1].IsPossessive = true
 	default:
-		add(low, at.Start, at.End)
+		add(low, span.Start, span.End)
 	}
-	return out
+	return tokens
 }
 
 // contractedVerbs maps the letters after an apostrophe to the verb.
@@ -114,8 +114,8 @@ var slurredContractions = map[string]string{
 	"wanna": "want to", "gonna": "going to", "gotta": "have to", "thats": "that is", "shes": "she is", "hes": "he is", "let's": "let us",
 }
 
-// negatedStems maps the letters before "n't" to the verb where the negation drops letters.
+// negatedStems maps the letters before the t of an irregular negation to the verb: "won't" to "will".
 var negatedStems = map[string]string{"can": "can", "won": "will", "ain": "am", "shan": "shall"}
 
-// wordsBeforeIs are words after which 's means "is" and is not a genitive.
+// wordsBeforeIs are words after which 's means "is" instead of a genitive.
 var wordsBeforeIs = lazy.Words("it he she that there here what who where how when this everything everyone name which birthday")

@@ -9,17 +9,17 @@ import (
 //go:embed verbs.txt
 var verbTable string
 
-// Class is how much a statement with the verb matters, see verbs.txt.
+// Class is the kind of action that a verb expresses. verbs.txt explains the classes.
 type Class uint8
 
 // The classes of verbs. A verb may have several.
 const (
-	Deed Class = 1 << iota
-	Light
-	Routine
-	Ongoing
-	Aim
-	Idle
+	Deed    Class = 1 << iota // matters once done
+	Light                     // matters with a day, a name or a person close to the user
+	Routine                   // matters as a habit
+	Ongoing                   // matters while it continues
+	Aim                       // matters as a plan
+	Idle                      // talk and thought, which do not matter
 )
 
 var classes = map[string]Class{"deed": Deed, "light": Light, "routine": Routine, "ongoing": Ongoing, "aim": Aim, "idle": Idle}
@@ -36,14 +36,14 @@ const (
 	ThirdPersonForm // "works"
 )
 
-// Verb is a word read as a verb.
+// Verb is the analysis of a word as a verb.
 type Verb struct {
-	Lemma string
-	Form  Form
-	Class Class
+	BaseForm string
+	Form     Form
+	Class    Class
 }
 
-// verbs maps every form of the verbs in verbs.txt to the verb.
+// verbs returns the verbs of verbs.txt by each of their forms.
 var verbs = sync.OnceValue(func() map[string]Verb {
 	of, irregular := map[string]Class{}, map[string][]string{}
 	for line := range strings.SplitSeq(verbTable, "\n") {
@@ -63,7 +63,7 @@ var verbs = sync.OnceValue(func() map[string]Verb {
 	forms := make(map[string]Verb, 5*len(of))
 	add := func(word, lemma string, f Form) {
 		v, ok := forms[word]
-		if ok && v.Lemma != lemma && f == Base { // "found" is a form of "find", not a verb of its own
+		if ok && v.BaseForm != lemma && f == Base { // "found" is a form of "find", and not another verb
 			return
 		}
 		forms[word] = Verb{lemma, v.Form | f, of[lemma]}
@@ -77,7 +77,7 @@ var verbs = sync.OnceValue(func() map[string]Verb {
 		add(part, lemma, Participle)
 		add(regularPast(lemma), lemma, Preterite|Participle) // "learned" in addition to "learnt"
 		add(gerundOf(lemma), lemma, Gerund)
-		add(thirdOf(lemma), lemma, ThirdPersonForm)
+		add(regularThirdPerson(lemma), lemma, ThirdPersonForm)
 	}
 	for lemma := range of {
 		add(lemma, lemma, Base)
@@ -87,52 +87,52 @@ var verbs = sync.OnceValue(func() map[string]Verb {
 
 const vowels = "aeiou"
 
-// doubles reports whether a verb doubles its last consonant before an ending: "planned", but not "visitted".
-func doubles(v string) bool {
-	n := len(v)
-	if n < 3 || strings.ContainsRune(vowels+"wxy", rune(v[n-1])) || !strings.ContainsRune(vowels, rune(v[n-2])) || strings.ContainsRune(vowels, rune(v[n-3])) {
+// doublesConsonant reports whether a verb doubles its last consonant before an ending: "planned", but not "visitted".
+func doublesConsonant(lemma string) bool {
+	n := len(lemma)
+	if n < 3 || strings.ContainsRune(vowels+"wxy", rune(lemma[n-1])) || !strings.ContainsRune(vowels, rune(lemma[n-2])) || strings.ContainsRune(vowels, rune(lemma[n-3])) {
 		return false
 	}
 	syllables := 0
 	for i := 0; i < n; i++ {
-		if strings.ContainsRune(vowels, rune(v[i])) && (i == 0 || !strings.ContainsRune(vowels, rune(v[i-1]))) {
+		if strings.ContainsRune(vowels, rune(lemma[i])) && (i == 0 || !strings.ContainsRune(vowels, rune(lemma[i-1]))) {
 			syllables++
 		}
 	}
-	return syllables == 1 || v == "enrol" || v == "commit" || v == "submit" || v == "transfer" || v == "begin" || v == "quit" || v == "forget"
+	return syllables == 1 || lemma == "enrol" || lemma == "commit" || lemma == "submit" || lemma == "transfer" || lemma == "begin" || lemma == "quit" || lemma == "forget"
 }
 
-func regularPast(v string) string {
-	n := len(v)
+func regularPast(lemma string) string {
+	n := len(lemma)
 	switch {
-	case strings.HasSuffix(v, "e"):
-		return v + "d"
-	case strings.HasSuffix(v, "y") && !strings.ContainsRune(vowels, rune(v[n-2])):
-		return v[:n-1] + "ied"
-	case doubles(v):
-		return v + v[n-1:] + "ed"
+	case strings.HasSuffix(lemma, "e"):
+		return lemma + "d"
+	case strings.HasSuffix(lemma, "y") && !strings.ContainsRune(vowels, rune(lemma[n-2])):
+		return lemma[:n-1] + "ied"
+	case doublesConsonant(lemma):
+		return lemma + lemma[n-1:] + "ed"
 	}
-	return v + "ed"
+	return lemma + "ed"
 }
 
-func gerundOf(v string) string {
-	n := len(v)
+func gerundOf(lemma string) string {
+	n := len(lemma)
 	switch {
-	case v == "be":
+	case lemma == "be":
 		return "being"
-	case strings.HasSuffix(v, "ie"):
-		return v[:n-2] + "ying"
-	case strings.HasSuffix(v, "e") && !strings.HasSuffix(v, "ee"):
-		return v[:n-1] + "ing"
-	case doubles(v):
-		return v + v[n-1:] + "ing"
+	case strings.HasSuffix(lemma, "ie"):
+		return lemma[:n-2] + "ying"
+	case strings.HasSuffix(lemma, "e") && !strings.HasSuffix(lemma, "ee"):
+		return lemma[:n-1] + "ing"
+	case doublesConsonant(lemma):
+		return lemma + lemma[n-1:] + "ing"
 	}
-	return v + "ing"
+	return lemma + "ing"
 }
 
-// VerbOf returns a lower-case word as a verb. A word that is not in verbs.txt counts as a verb by its ending
-// and has no class.
-func VerbOf(w string) (Verb, bool) {
+// ParseVerb analyses a lower-case word as a verb. A word that is not in verbs.txt counts as a verb if it ends in
+// -ing or -ed, without a class.
+func ParseVerb(w string) (Verb, bool) {
 	if v, ok := verbs()[w]; ok {
 		return v, true
 	}
@@ -145,14 +145,14 @@ func VerbOf(w string) (Verb, bool) {
 	return Verb{}, false
 }
 
-// KnownVerb is like [VerbOf], but accepts only words of verbs.txt.
+// KnownVerb is like [ParseVerb], but only for words of verbs.txt.
 func KnownVerb(w string) (Verb, bool) {
 	v, ok := verbs()[w]
 	return v, ok
 }
 
-// pastForm reports whether a word is a past form of a verb and no other form.
-func pastForm(w string) bool {
-	v, ok := VerbOf(w)
+// isOnlyPastForm reports whether a word is a past form of a verb and no other form.
+func isOnlyPastForm(w string) bool {
+	v, ok := ParseVerb(w)
 	return ok && v.Form&(Preterite|Participle) != 0 && v.Form&Base == 0
 }

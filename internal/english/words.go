@@ -8,14 +8,13 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// minWordsBeforeClause is the number of words after which a conjunction begins another clause. Dictated text
-// has no punctuation.
+// minWordsBeforeClause is the minimum number of words before a conjunction that begins another clause.
 const minWordsBeforeClause = 5
 
 // clauseConjunctions begin a clause.
 var clauseConjunctions = lazy.Words("and but so because cause coz cuz anyway then while although though or und aber weil dann pero porque entonces")
 
-// wordLength returns the length of the word at the beginning of s.
+// wordLength returns the length of the word at the beginning of s, or 0.
 func wordLength(s string) int {
 	for i, r := range s {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !(i > 0 && (r == '\'' || r == '’')) {
@@ -25,9 +24,9 @@ func wordLength(s string) int {
 	return len(s)
 }
 
-// separates reports whether the punctuation mark at i ends a clause. The comma in a number and the hyphen in
-// a word do not.
-func separates(s string, i, n int) bool {
+// endsClause reports whether the character s[i:i+n] ends a clause. The comma in a number and the hyphen in a
+// word do not end clauses.
+func endsClause(s string, i, n int) bool {
 	after := byte(' ')
 	if i+n < len(s) {
 		after = s[i+n]
@@ -43,7 +42,7 @@ func separates(s string, i, n int) bool {
 	return false
 }
 
-func trim(s string, p text.Span) text.Span {
+func trimSpan(s string, p text.Span) text.Span {
 	for p.Start < p.End && strings.IndexByte(" \t\r\n,;:-", s[p.Start]) >= 0 {
 		p.Start++
 	}

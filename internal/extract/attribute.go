@@ -10,24 +10,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Single reports whether an attribute has one value at a time, which a newer value replaces. "taste:coffee"
-// does; "has:car" does not, because people may have several cars.
-func Single(attribute string) bool {
+// IsSingleValued reports whether an attribute has one value at a time, as "taste:coffee" has. "has:car" is not such
+// an attribute, because people may have several cars.
+func IsSingleValued(attribute string) bool {
 	return inList("singles", strings.ReplaceAll(attribute, " ", "-")) ||
 		strings.Contains(attribute, ":") && !strings.HasPrefix(attribute, "has:")
 }
 
-// Classified returns the candidate with its subject, attribute and category in canonical form. Missing ones
-// are derived from the candidate's text.
-func Classified(c Candidate) Candidate {
+// WithClassification returns the candidate with its subject, attribute and category in canonical form, or, where
+// missing, derived from the text.
+func WithClassification(c Candidate) Candidate {
 	for _, named := range []*string{&c.Subject, &c.Attribute, &c.Category} {
 		*named = strings.TrimSpace(strings.ToLower(*named))
 	}
 	if c.Subject == "the user" || c.Subject == "me" || c.Subject == "i" {
 		c.Subject = "user"
 	}
-	c.Attribute = canonical("aliases", c.Attribute)
-	read := classify(c.Text)
+	c.Attribute = canonicalForm("aliases", c.Attribute)
+	read := candidateOf(c.Text)
 	category := ""
 	if read.Attribute != "" {
 		c.Subject, c.Attribute = read.Subject, read.Attribute
@@ -40,22 +40,22 @@ func Classified(c Candidate) Candidate {
 	return c
 }
 
-// Classify returns the subject and the attribute that a fact's words express, "" for each that is missing.
-func Classify(fact string) (subject, attribute string) {
-	read := classify(fact)
+// SubjectAndAttribute returns the subject and the attribute that a fact's words express; "" means unknown.
+func SubjectAndAttribute(fact string) (subject, attribute string) {
+	read := candidateOf(fact)
 	return read.Subject, read.Attribute
 }
 
-// classify returns the candidate that the rules find in a fact: "User lives in Lisbon".
-func classify(fact string) Candidate {
+// candidateOf returns the candidate that the rules find in a fact such as "User lives in Lisbon".
+func candidateOf(fact string) Candidate {
 	fact = strings.TrimPrefix(fact, "The ")
 	utterance := Utterance{Text: fact, Turn: memory.Turn{CreatedAt: time.Unix(0, 0).UTC()}}
-	r := reader{utterance: &utterance, last: user, readsFact: true}
-	r.read(fact)
-	switch found := r.found; {
-	case len(found) > 1 && found[0].Model == "rule:kin named": // the second candidate is about that relative
+	r := statementReader{utterance: &utterance, lastSubject: userSubject, isStoredFact: true}
+	r.readText(fact)
+	switch found := r.candidates; {
+	case len(found) > 1 && found[0].Model == "rule:kin named": // the second candidate states the fact about the named relative
 		return found[1]
-	case len(found) > 0 && found[0].Model != "rule:event": // an event may concern the user: a raised rent
+	case len(found) > 0 && found[0].Model != "rule:event": // an event may concern the user, such as a raised rent
 		return found[0]
 	case strings.HasPrefix(strings.ToLower(fact), "user"):
 		return Candidate{Subject: "user"}
@@ -63,22 +63,22 @@ func classify(fact string) Candidate {
 	return Candidate{}
 }
 
-// categories are tried in order. The first one that matches a fact's words is its category. Names of classes
-// are those of package text.
+// categories are tried in order. A fact has a category if it has one of the words, or a word of one of the
+// kinds (names of classes of package text).
 var categories = []struct {
 	name, kinds string
 	words       *lazy.Set
 }{
-	{"health", "illness injury medicine", lazy.SetOf("allergic allergy intolerance illness disease diagnosed diagnosis medication medicine dose mg mcg pill pregnant surgery operation doctor gp dentist therapist hospital diabetic", TermsOf)},
-	{"family", "relative partner", lazy.SetOf("kid child baby twins parents boyfriend girlfriend husband wife", TermsOf)},
-	{"work", "job", lazy.SetOf("job work employer employed office boss manager colleague career salary", TermsOf)},
+	{"health", "illness injury medicine", lazy.SetOf("allergic allergy intolerance illness disease diagnosed diagnosis medication medicine dose mg mcg pill pregnant surgery operation doctor gp dentist therapist hospital diabetic", TermsOfWords)},
+	{"family", "relative partner", lazy.SetOf("kid child baby twins parents boyfriend girlfriend husband wife", TermsOfWords)},
+	{"work", "job", lazy.SetOf("job work employer employed office boss manager colleague career salary", TermsOfWords)},
 }
 
 // CategoryOf returns the category that a fact's words imply, or "".
 func CategoryOf(fact string) string {
 	terms := text.Terms(fact)
 	for _, c := range categories {
-		kinds := classesOf(c.kinds)
+		kinds := classesNamed(c.kinds)
 		for _, t := range terms {
 			if c.words.Has(t) || text.ClassesOf(t)&kinds != 0 {
 				return c.name
@@ -88,17 +88,17 @@ func CategoryOf(fact string) string {
 	return ""
 }
 
-// classesOf returns the classes with these names.
-func classesOf(names string) (kinds text.Classes) {
+// classesNamed returns the classes with these names.
+func classesNamed(names string) (kinds text.Classes) {
 	for name := range strings.FieldsSeq(names) {
-		kinds |= text.ClassesAsked(text.Term(name))
+		kinds |= text.ClassesNamed(text.Term(name))
 	}
 	return kinds
 }
 
-// keyOf returns the terms of a thing as a key, so that "the spicy foods" equals "spicy food".
-func keyOf(thing string) string {
-	if m := pattern("key ends").FindStringIndex(thing); m != nil && m[0] > 0 {
+// attributeKey returns the terms of a thing as a key: "the spicy foods" and "spicy food" have equal keys.
+func attributeKey(thing string) string {
+	if m := namedPattern("key ends").FindStringIndex(thing); m != nil && m[0] > 0 {
 		thing = thing[:m[0]]
 	}
 	return strings.Join(text.Terms(thing), " ")

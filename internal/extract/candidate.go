@@ -7,31 +7,31 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Utterance is a turn with the part of its text that facts may be learned from.
+// Utterance is a turn with the part of its text from which facts may be learned.
 type Utterance struct {
 	Turn memory.Turn
-	// Text is the turn's content with text that must not be learned blanked. Byte offsets in Text and in the
-	// content are the same.
+	// Text is the turn's content, in which spaces replace text that must not be learned. Byte offsets in Text
+	// and in the content are the same.
 	Text string
-	// Whole is the content with only secrets and injected memories blanked. It keeps code and quotes in the
-	// user's message. It is "" unless a model sees it.
-	Whole string
-	// Before is the message that the speaker answers, or "": "Where do you live?" explains "In Lisbon." Nothing
-	// is learned from it.
-	Before string
-	// Earlier holds up to eight preceding messages, oldest first, and Background holds stored memories. A fact
-	// may take names from both.
-	Earlier, Background []string
-	// Facts are the facts learned from the user's previous turn.
-	Facts []memory.Fact
-	// Unsure is set if the words may come from a quoted text ([utterance.Message]).
-	Unsure bool
-	// Playing is set if a role play that began in earlier turns continues ([Playing]).
-	Playing bool
+	// FullText is the content in which only secrets and injected memories are blanked, but not code and quotes.
+	// It is "" unless a model reads the utterance.
+	FullText string
+	// AnsweredMessage is the message that the speaker answers, or "": "Where do you live?" explains "In Lisbon." It is
+	// only context.
+	AnsweredMessage string
+	// EarlierMessages has up to eight preceding messages, oldest first. A fact may have names from these
+	// messages and from StoredMemories.
+	EarlierMessages, StoredMemories []string
+	// PreviousFacts are the facts learned from the user's previous turn.
+	PreviousFacts []memory.Fact
+	// MayBeQuoted is set if the words may be another person's text ([utterance.Message]).
+	MayBeQuoted bool
+	// InRolePlay is set if the turn continues a role play of earlier turns ([InRolePlay]).
+	InRolePlay bool
 }
 
-// Shown returns the text of the turn that a model sees.
-func (s Utterance) Shown() string { return cmp.Or(s.Whole, s.Text) }
+// TextForModel returns the text of the turn that a model sees.
+func (s Utterance) TextForModel() string { return cmp.Or(s.FullText, s.Text) }
 
 // Candidate is a statement that a model or a rule proposes to store.
 type Candidate struct {
@@ -41,40 +41,40 @@ type Candidate struct {
 	Category          string
 	Tags              []string
 	Confidence        float64
-	Turn              string // id of its turn; before Filter, the model's name for the turn
-	Quote             string // the words that support it, according to a model
-	RememberRequested bool   // the user explicitly asked to remember it
-	ReviewReason      string // why a person must review it first; "" if no review is needed
-	Everywhere        bool   // it does not belong to a project, even if the turn's scope names one
-	Unsure            bool   // the turn may only quote the words, so the candidate replaces nothing on its own
-	Doubt             string // why its turn does not prove it; "" if the turn does
-	Model             string // the model and its prompt's hash, or the rule, that proposed it
+	TurnID            string // id of its turn; before learn.Filter, the short id from the prompt
+	Quote             string // the model's quote from the turn, or ""
+	RememberRequested bool   // the user explicitly asked to remember the statement
+	ReviewReason      string // why a person must review the candidate; "" without review
+	InAllProjects     bool   // the fact applies in all projects, even if the turn's scope names a project
+	MayBeQuoted       bool   // [Utterance.MayBeQuoted] of the turn; such a candidate replaces no fact without review
+	DoubtReason       string // why the turn does not prove the candidate; "" if proven
+	Model             string // source: the model and its prompt's hash, or "rule:" and the rule's name
 
-	// Op is a model's operation on the facts in Targets; "" without one. Targets are the prompt's names for
-	// facts until learn.Settle replaces them by ids.
-	Op        Verdict
-	Targets   []string
-	Transient bool // it matters for a few days only
+	// Op is a model's operation on the facts in Targets, or "". Targets has short ids from the prompt until
+	// learn.ValidateOperations replaces them by fact ids.
+	Op          Operation
+	Targets     []string
+	IsTransient bool // the fact matters only for some days
 
-	// Filter sets these from the turn. Rules set Span and ValidFrom themselves.
-	Span         *memory.Span
-	Conversation string
-	Trust        memory.Trust
-	ObservedAt   time.Time
-	ObservedSeq  int64
-	ValidFrom    time.Time
+	// learn.Filter sets these fields from the turn; rules set Span and ValidFrom.
+	Span           *memory.Span
+	ConversationID string
+	Trust          memory.Trust
+	ObservedAt     time.Time
+	ObservedSeq    int64
+	ValidFrom      time.Time
 
-	// Near holds the most similar facts and the facts with the same subject and attribute, best first. The
+	// Neighbours holds the most similar facts and the facts with the same subject and attribute, best first. The
 	// caller fills it after a search.
-	Near []Neighbour
+	Neighbours []Neighbour
 }
 
-// Scope returns the candidate's scope, given the scope of its turn.
-func (c *Candidate) Scope(scope memory.Scope) memory.Scope {
-	if c.Everywhere {
-		scope.Project = ""
+// Scope returns the candidate's scope for the scope of its turn.
+func (c *Candidate) Scope(turnScope memory.Scope) memory.Scope {
+	if c.InAllProjects {
+		turnScope.Project = ""
 	}
-	return scope
+	return turnScope
 }
 
 // Neighbour is a stored fact that is similar to a candidate.
@@ -89,17 +89,17 @@ func (n Neighbour) SharedByUser() bool {
 	return n.Link != nil && n.Fact.Scope.Owner.Kind() == memory.UserKind
 }
 
-// Newer reports whether the candidate was stated strictly later than the fact.
-func (c *Candidate) Newer(f *memory.Fact) bool {
+// IsNewerThan reports whether the candidate was stated strictly later than the fact.
+func (c *Candidate) IsNewerThan(f *memory.Fact) bool {
 	observed := memory.Fact{ObservedAt: c.ObservedAt, ObservedSeq: c.ObservedSeq}
 	return observed.Newer(f)
 }
 
-// Sequence returns a number that orders statements of a conversation by turn, then by offset.
-func Sequence(index, offset int) int64 { return int64(index)<<32 | int64(offset) }
+// ObservationOrder returns a number that orders statements of a conversation by turn, then by offset.
+func ObservationOrder(index, offset int) int64 { return int64(index)<<32 | int64(offset) }
 
-// Verdict says how a decision affects a fact.
-type Verdict string
+// Operation is how a candidate or decision affects a fact: "add", "update" and so on.
+type Operation string
 
-// MinLength is the minimum number of letters of a fact.
-const MinLength = 10
+// MinFactLength is the minimum number of letters of a fact.
+const MinFactLength = 10

@@ -58,7 +58,7 @@ type score struct {
 // agrees reports whether a fact and a gold fact share half of the content words of
 // the shorter: names, numbers and things, not the verb alone.
 func agrees(fact, gold map[string]bool) bool {
-	return max(extract.Covered(fact, gold), extract.Covered(gold, fact)) >= 0.5
+	return max(extract.CoveredShare(fact, gold), extract.CoveredShare(gold, fact)) >= 0.5
 }
 
 // add compares what the rules read in one turn with the gold of that turn and with

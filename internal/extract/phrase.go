@@ -7,66 +7,66 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-type phrases struct{ *english.Statement }
+type phraseReader struct{ *english.Statement }
 
-// longestPhrase is the maximum number of tokens of a phrase.
-const longestPhrase = 24
+// maxPhraseTokens is the maximum number of tokens of a phrase.
+const maxPhraseTokens = 24
 
 // isMark reports whether token i is a punctuation mark or past the end.
-func (p phrases) isMark(i int) bool { return i >= len(p.Tokens) || p.Tokens[i].Mark() }
+func (p phraseReader) isMark(i int) bool { return i >= len(p.Tokens) || p.Tokens[i].IsMark() }
 
-// ending returns the index where the phrase at token i ends: before a conjunction, a mark, a comma that
-// continues no list, or a new clause after "and" ("fell and hurt his ankle").
-func (p phrases) ending(i int) int {
+// phraseEnd returns the index after the phrase at token i. The phrase ends before a conjunction, a punctuation
+// mark, a comma outside a list, or a new clause after "and" ("fell and hurt his ankle").
+func (p phraseReader) phraseEnd(i int) int {
 	joint := i
 	for j := i; j < len(p.Tokens); j++ {
-		w := p.At(j)
+		w := p.WordAt(j)
 		switch {
-		case w == "that" && p.startsRelative(j), w == "this" && inList("pointed", p.At(j+1)), j == i && !p.isMark(j):
+		case w == "that" && p.startsRelative(j), w == "this" && inList("pointed", p.WordAt(j+1)), j == i && !p.isMark(j):
 		case w == "that" && j > i:
-			return p.trimEnd(i, j)
+			return p.withoutTrailing(i, j)
 		case inList("pointing", w) && joint > i:
-			return p.trimEnd(i, joint)
-		case p.isMark(j) && w != ",", inList("stops", w) && !(w == "as" && inList("determiner", p.At(j+1))) && !(w == "since" && inList("timing", p.At(j+1))):
-			return p.trimEnd(i, j)
-		case w == "," && !p.isListComma(j), (w == "and" || w == "or") && p.newVerb(j+1):
-			return p.trimEnd(i, j)
+			return p.withoutTrailing(i, joint)
+		case p.isMark(j) && w != ",", inList("stops", w) && !(w == "as" && inList("determiner", p.WordAt(j+1))) && !(w == "since" && inList("timing", p.WordAt(j+1))):
+			return p.withoutTrailing(i, j)
+		case w == "," && !p.isListComma(j), (w == "and" || w == "or") && p.beginsNewClause(j+1):
+			return p.withoutTrailing(i, j)
 		case w == "," || w == "and":
 			joint = j
 		}
 	}
-	return p.trimEnd(i, len(p.Tokens))
+	return p.withoutTrailing(i, len(p.Tokens))
 }
 
 // startsRelative reports whether "that" at token j begins a relative clause: "dogs that need a walk".
-func (p phrases) startsRelative(j int) bool {
-	return isVerb(p.At(j+1)) || p.At(j+1) == "are"
+func (p phraseReader) startsRelative(j int) bool {
+	return isVerb(p.WordAt(j+1)) || p.WordAt(j+1) == "are"
 }
 
-// newVerb reports whether the token at i, after "and", begins a new clause.
-func (p phrases) newVerb(i int) bool {
-	for english.IsAdverb(p.At(i)) {
+// beginsNewClause reports whether token i, after "and", begins a new clause.
+func (p phraseReader) beginsNewClause(i int) bool {
+	for english.IsAdverb(p.WordAt(i)) {
 		i++
 	}
-	if w := p.At(i); w == "" || inList("subjects", w) {
+	if w := p.WordAt(i); w == "" || inList("subjects", w) {
 		return true
 	}
-	v, ok := english.KnownVerb(p.At(i))
+	v, ok := english.KnownVerb(p.WordAt(i))
 	return ok && v.Form&english.Preterite != 0 && v.Form&english.Base == 0
 }
 
 // isListComma reports whether the comma at token j is part of a list, an address or a date.
-func (p phrases) isListComma(j int) bool {
+func (p phraseReader) isListComma(j int) bool {
 	if j+1 >= len(p.Tokens) || j == 0 {
 		return false
 	}
-	if p.Tokens[j-1].Capital && p.Tokens[j+1].Capital || len(p.At(j+1)) == 4 && isNumber(p.At(j+1)) {
+	if p.Tokens[j-1].IsCapitalized && p.Tokens[j+1].IsCapitalized || len(p.WordAt(j+1)) == 4 && isNumber(p.WordAt(j+1)) {
 		return true
 	}
 	for k := j + 1; k < len(p.Tokens); k++ {
-		switch w := p.At(k); {
+		switch w := p.WordAt(k); {
 		case w == "and" || w == "or":
-			return !p.newVerb(k + 1)
+			return !p.beginsNewClause(k + 1)
 		case w != "," && p.isMark(k), inList("subjects", w):
 			return false
 		}
@@ -74,16 +74,16 @@ func (p phrases) isListComma(j int) bool {
 	return false
 }
 
-// trimEnd returns j moved before trailing tokens that add no meaning.
-func (p phrases) trimEnd(i, j int) int {
-	for j > i && p.At(j-1) != "today" && (p.isMark(j-1) || inList("trailing", p.At(j-1))) {
+// withoutTrailing returns the end of tokens i up to j without trailing tokens that add no meaning.
+func (p phraseReader) withoutTrailing(i, j int) int {
+	for j > i && p.WordAt(j-1) != "today" && (p.isMark(j-1) || inList("trailing", p.WordAt(j-1))) {
 		j--
 	}
 	return max(i, j)
 }
 
-// trimDate returns j moved before a date at the end of the phrase and the date's preposition.
-func (p phrases) trimDate(i, j int) int {
+// withoutDate returns the end of tokens i up to j without a final date and its preposition.
+func (p phraseReader) withoutDate(i, j int) int {
 	dates := p.dates(i, j)
 	if len(dates) == 0 {
 		return j
@@ -92,35 +92,37 @@ func (p phrases) trimDate(i, j int) int {
 	if start+d.End < p.Tokens[j-1].End {
 		return j
 	}
-	for j > i && (p.Tokens[j-1].Start >= start+d.Start || inList("hanging", p.At(j-1)) || p.isMark(j-1) || p.At(j-1) == "since") {
+	for j > i && (p.Tokens[j-1].Start >= start+d.Start || inList("hanging", p.WordAt(j-1)) || p.isMark(j-1) || p.WordAt(j-1) == "since") {
 		j--
 	}
 	return j
 }
 
-// endWithoutDate returns the index where the phrase at token i ends, without its date.
-func (p phrases) endWithoutDate(i int) int { return p.trimEnd(i, p.trimDate(i, p.ending(i))) }
+// endWithoutDate returns the index after the phrase at token i, without a final date.
+func (p phraseReader) endWithoutDate(i int) int {
+	return p.withoutTrailing(i, p.withoutDate(i, p.phraseEnd(i)))
+}
 
-// dates returns the dates in a phrase. Most phrases contain no date word.
-func (p phrases) dates(i, j int) []text.Date {
+// dates returns the dates in tokens i up to j.
+func (p phraseReader) dates(i, j int) []text.Date {
 	for k := i; k < j; k++ {
-		if w := p.At(k); inList("timing", w) && !inList("hanging", w) || w[0] >= '0' && w[0] <= '9' {
+		if w := p.WordAt(k); inList("timing", w) && !inList("hanging", w) || w[0] >= '0' && w[0] <= '9' {
 			return p.Dates(i, j)
 		}
 	}
 	return nil
 }
 
-// selfContained reports whether the tokens have a meaning that does not depend on the conversation.
-func (p phrases) selfContained(i, j int) bool {
-	if i >= j || j-i > longestPhrase || inList("hanging", p.At(j-1)) {
+// isSelfContained reports whether the tokens have a meaning that does not depend on the conversation.
+func (p phraseReader) isSelfContained(i, j int) bool {
+	if i >= j || j-i > maxPhraseTokens || inList("hanging", p.WordAt(j-1)) {
 		return false
 	}
 	content := false
 	for k := i; k < j; k++ {
-		w := p.At(k)
+		w := p.WordAt(k)
 		switch {
-		case w == "that" && k > i && p.startsRelative(k), w == "this" && inList("pointed", p.At(k+1)):
+		case w == "that" && k > i && p.startsRelative(k), w == "this" && inList("pointed", p.WordAt(k+1)):
 		case inList("pointing", w):
 			return false
 		case !inList("empty", w) && !p.isMark(k) && !english.IsAdverb(w) && !inList("timing", w):
@@ -130,28 +132,28 @@ func (p phrases) selfContained(i, j int) bool {
 	return content
 }
 
-// vague reports whether a phrase begins with words that have no meaning alone.
-func (p phrases) vague(i int) bool {
-	return inList("vagueStart", p.At(i)) || p.At(i) == "the" && inList("vagueHead", p.At(i+1)) && p.At(i+2) != "of"
+// beginsVaguely reports whether the phrase at token i begins with words that have no meaning alone.
+func (p phraseReader) beginsVaguely(i int) bool {
+	return inList("vagueStart", p.WordAt(i)) || p.WordAt(i) == "the" && inList("vagueHead", p.WordAt(i+1)) && p.WordAt(i+2) != "of"
 }
 
-func (p phrases) thirdPerson(i, j int) string { return english.ThirdPerson(p.Text(i, j)) }
+func (p phraseReader) inThirdPerson(i, j int) string { return english.ToThirdPerson(p.Text(i, j)) }
 
-// afterNoun returns the index after the first noun of a word list, at most n tokens after i, or i. A noun
-// before another noun does not count: "my dog walker".
-func (p phrases) afterNoun(i, n int, list string) int {
-	for j := i; j <= i+n && !p.isMark(j) && (j == i || !inList("hanging", p.At(j))); j++ {
-		if inList(list, p.At(j)) && p.endsNoun(j+1) {
+// nounEnd returns the index after the first noun of a word list, at most n tokens after i, or i if there is
+// no such noun. A noun before another noun does not count: "my dog walker".
+func (p phraseReader) nounEnd(i, n int, list string) int {
+	for j := i; j <= i+n && !p.isMark(j) && (j == i || !inList("hanging", p.WordAt(j))); j++ {
+		if inList(list, p.WordAt(j)) && p.nounEndsBefore(j+1) {
 			return j + 1
 		}
 	}
 	return i
 }
 
-// endsNoun reports whether a noun ends before token j, which is then not another noun.
-func (p phrases) endsNoun(j int) bool {
-	w := p.At(j)
-	if p.isMark(j) || p.Tokens[j].Capital || inList("hanging", w) || inList("timing", w) || inList("trailing", w) || inList("subjects", w) || english.IsConjunction(w) {
+// nounEndsBefore reports whether a noun phrase ends before token j.
+func (p phraseReader) nounEndsBefore(j int) bool {
+	w := p.WordAt(j)
+	if p.isMark(j) || p.Tokens[j].IsCapitalized || inList("hanging", w) || inList("timing", w) || inList("trailing", w) || inList("subjects", w) || english.IsConjunction(w) {
 		return true
 	}
 	v, ok := english.KnownVerb(w)
@@ -159,39 +161,39 @@ func (p phrases) endsNoun(j int) bool {
 }
 
 // nameEnd returns the index after the name that begins at token i, or i if there is no name.
-func (p phrases) nameEnd(i int) int {
-	if p.isMark(i) || !p.Tokens[i].Capital || inList("notName", p.At(i)) {
+func (p phraseReader) nameEnd(i int) int {
+	if p.isMark(i) || !p.Tokens[i].IsCapitalized || inList("notName", p.WordAt(i)) {
 		return i
 	}
 	j := i + 1
-	for !p.isMark(j) && p.Tokens[j].Capital {
+	for !p.isMark(j) && p.Tokens[j].IsCapitalized {
 		j++
 	}
 	return j
 }
 
-// placeEnd returns the index after the place name that begins at token i, or i.
-func (p phrases) placeEnd(i int) int {
-	capital := func(k int) bool { return !p.isMark(k) && p.Tokens[k].Capital && p.At(k) != "user" }
+// placeEnd returns the index after the place name that begins at token i, or i if there is no such name.
+func (p phraseReader) placeEnd(i int) int {
+	capital := func(k int) bool { return !p.isMark(k) && p.Tokens[k].IsCapitalized && p.WordAt(k) != "user" }
 	j := i
-	if p.At(j) == "the" {
+	if p.WordAt(j) == "the" {
 		j++
 	}
 	if !capital(j) {
 		return i
 	}
 	for j++; ; j++ {
-		if !capital(j) && !(inList("linking", p.At(j)) && capital(j+1)) {
+		if !capital(j) && !(inList("linking", p.WordAt(j)) && capital(j+1)) {
 			return j
 		}
 	}
 }
 
-// kinEnd returns the index after a word for a relative, a friend and the like: "older sister".
-func (p phrases) kinEnd(i int) int {
+// kinEnd returns the index after the word for a relative or friend at token i ("older sister"), or i.
+func (p phraseReader) kinEnd(i int) int {
 	end := i
 	for j := i; j < i+3; j++ {
-		if w := p.At(j); inList("kinPlural", w) || inList("kinWords", w) && (p.Tokens[j].Possessive || p.endsNoun(j+1) || isVerb(p.At(j+1))) {
+		if w := p.WordAt(j); inList("kinPlural", w) || inList("kinWords", w) && (p.Tokens[j].IsPossessive || p.nounEndsBefore(j+1) || isVerb(p.WordAt(j+1))) {
 			end = j + 1
 		} else if !inList("kinLead", w) {
 			break
@@ -200,10 +202,10 @@ func (p phrases) kinEnd(i int) int {
 	return end
 }
 
-// nameText returns the name in tokens i up to j without a genitive 's.
-func (p phrases) nameText(i, j int) string {
+// nameWithoutGenitive returns the name in tokens i up to j without a genitive 's.
+func (p phraseReader) nameWithoutGenitive(i, j int) string {
 	called := strings.TrimRight(p.Text(i, j), ".'’-")
-	if p.Tokens[j-1].Possessive {
+	if p.Tokens[j-1].IsPossessive {
 		called = strings.TrimSuffix(strings.TrimSuffix(called, "'s"), "’s")
 	}
 	return called

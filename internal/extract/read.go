@@ -10,13 +10,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxRead is the maximum number of facts from one turn. A longer text is not conversation.
-const maxRead = 192
+// maxRuleFacts is the maximum number of facts from one turn. Texts with more facts are no conversation.
+const maxRuleFacts = 192
 
-// Rules extracts facts from first-person English with the rules of rules.txt instead of a model: statements
-// about the user and people close to them. Facts are in the third person and quote their source. Rules skips
-// questions, hypothetical cases, jokes and other people's words.
-func Rules(utterances []Utterance) []Candidate {
+// FactsByRules extracts facts about the user and people close to the user from first-person English, with the rules
+// of rules.txt instead of a model. Facts are in the third person and quote their source. Questions,
+// hypothetical cases, jokes and other people's words give no facts.
+func FactsByRules(utterances []Utterance) []Candidate {
 	var out []Candidate
 	conversation, inPlay := "", false
 	for i := range utterances {
@@ -25,64 +25,64 @@ func Rules(utterances []Utterance) []Candidate {
 			continue
 		}
 		var played bool
-		if played, inPlay = inRolePlay(s, s.Playing || inPlay && s.Turn.Conversation == conversation); played {
+		if played, inPlay = rolePlayState(s, s.InRolePlay || inPlay && s.Turn.Conversation == conversation); played {
 			conversation = s.Turn.Conversation
 			continue
 		}
-		remembered, _ := commands(*s)
-		r := reader{utterance: s, last: user}
-		if !pattern("unmeant").MatchString(s.Text) {
-			r.read(s.Text)
+		remembered, _ := memoryCommandsIn(*s)
+		r := statementReader{utterance: s, lastSubject: userSubject}
+		if !namedPattern("unmeant").MatchString(s.Text) {
+			r.readText(s.Text)
 		}
-		out = append(append(out, remembered...), r.found[:min(len(r.found), maxRead)]...)
+		out = append(append(out, remembered...), r.candidates[:min(len(r.candidates), maxRuleFacts)]...)
 	}
 	return out
 }
 
 // subject is the person that a statement is about.
 type subject struct {
-	who  string // its words in a fact's text: "User", "User's sister Ana"
-	key  string // its words in a fact's subject: "user", "user's sister"
-	kin  string // "sister", "" for the user
-	many bool
+	factText    string // the subject in a fact's text: "User", "User's sister Ana"
+	factSubject string // the fact's Subject: "user", "user's sister"
+	role        string // role of the person, such as "sister"; "" for the user
+	isPlural    bool
 }
 
-var user = subject{who: "User", key: "user"}
+var userSubject = subject{factText: "User", factSubject: "user"}
 
-// relative returns the subject for a person close to the user, or for their pet.
-func relative(word string) subject {
-	kin := canonical("shortKin", word)
-	return subject{who: "User's " + kin, key: "user's " + kin, kin: kin}
+// relativeSubject returns the subject for a person close to the user, or for their pet.
+func relativeSubject(word string) subject {
+	kin := canonicalForm("shortKin", word)
+	return subject{factText: "User's " + kin, factSubject: "user's " + kin, role: kin}
 }
 
-// reader reads the statements of one turn.
-type reader struct {
-	utterance  *Utterance
-	readsFact  bool // the text is a stored fact, which calls the speaker "User"
-	found      []Candidate
-	antecedent subject // the person meant by "she" or "he"; its key is "" if that is ambiguous
-	last       subject // subject of the previous statement
+// statementReader reads the statements of one turn.
+type statementReader struct {
+	utterance    *Utterance
+	isStoredFact bool // the text is a stored fact, in which "User" is the speaker
+	candidates   []Candidate
+	antecedent   subject // the person that "she" or "he" means; its key is "" if ambiguous
+	lastSubject  subject // subject of the previous statement
 }
 
-func (r *reader) read(body string) {
-	sentences := english.Read(body)
-	for _, s := range english.Statements(body, sentences, r.utterance.Turn.CreatedAt) {
+func (r *statementReader) readText(content string) {
+	sentences := english.ParseSentences(content)
+	for _, s := range english.Statements(content, sentences, r.utterance.Turn.CreatedAt) {
 		if s.Conjunction != "when" && s.Conjunction != "where" {
-			r.statement(phrases{&s})
+			r.readStatement(phraseReader{&s})
 		}
 	}
-	r.namesNextTo(body, sentences)
+	r.addNamedRelatives(content, sentences)
 }
 
-// afterLeadIn returns the index of the first token after a lead-in.
-func (p phrases) afterLeadIn() int {
+// afterLeadIn returns the index of the first token after a lead-in such as "well, you know".
+func (p phraseReader) afterLeadIn() int {
 	i := 0
 	for i < len(p.Tokens)-1 {
-		if p.isMark(i) || inList("openers", p.At(i)) {
+		if p.isMark(i) || inList("openers", p.WordAt(i)) {
 			i++
 			continue
 		}
-		lead := len(pattern("leading").FindString(p.Text(i, min(i+6, len(p.Tokens)))))
+		lead := len(namedPattern("leading").FindString(p.Text(i, min(i+6, len(p.Tokens)))))
 		if lead == 0 {
 			return i
 		}
@@ -93,37 +93,37 @@ func (p phrases) afterLeadIn() int {
 	return i
 }
 
-// statement extracts the facts of one statement.
-func (r *reader) statement(p phrases) {
+// readStatement extracts the facts of one statement.
+func (r *statementReader) readStatement(p phraseReader) {
 	if p.IsRequest {
 		r.readRequest(p)
 		return
 	}
 	i := p.afterLeadIn()
 	when := p.leadingDate(&i)
-	before := r.last
-	r.last = user
-	person := english.Speaker
-	about := user
-	switch w := p.At(i); {
-	case p.AfterGreeting && w == "i" && p.At(i+1) == "am" && r.match(p, user, "@hello", i+2, nil, ""):
+	previous := r.lastSubject
+	r.lastSubject = userSubject
+	person := english.PersonSpeaker
+	about := userSubject
+	switch w := p.WordAt(i); {
+	case p.AfterGreeting && w == "i" && p.WordAt(i+1) == "am" && r.applyRules(p, userSubject, "@hello", i+2, nil, ""):
 		return
 	case w == "i" || w == "we":
 		i++
-	case r.readsFact && w == "user" && !p.Tokens[i].Possessive:
-		person = english.Singular
+	case r.isStoredFact && w == "user" && !p.Tokens[i].IsPossessive:
+		person = english.PersonSingular
 		i++
 	case w == "she" || w == "he":
-		if about = r.antecedent; !r.refersTo(w) {
-			r.last = subject{}
+		if about = r.antecedent; !r.antecedentFits(w) {
+			r.lastSubject = subject{}
 			return
 		}
 		i++
 	case p.InheritsSubject:
-		if about = before; about.key == "" {
+		if about = previous; about.factSubject == "" {
 			return
 		}
-	case w == "my" || w == "our" || r.readsFact && w == "user" || inList("women", w) || inList("men", w): // "mum's coming over"
+	case w == "my" || w == "our" || r.isStoredFact && w == "user" || inList("women", w) || inList("men", w): // "mum's coming over"
 		if !inList("women", w) && !inList("men", w) {
 			i++
 		}
@@ -131,83 +131,83 @@ func (r *reader) statement(p phrases) {
 		if about, i, ok = r.readAfterMy(p, i); !ok {
 			return
 		}
-	case p.BeginsSentence && when == "" && p.omitsI(i):
-		person = english.Elided
-		if before.key != user.key { // "My brother called. Got a job."
+	case p.BeginsSentence && when == "" && p.omitsSpeaker(i):
+		person = english.PersonElided
+		if previous.factSubject != userSubject.factSubject { // "My brother called. Got a job."
 			return
 		}
 	default:
-		r.antecedent, r.last = subject{}, subject{}
+		r.antecedent, r.lastSubject = subject{}, subject{}
 		if p.BeginsSentence {
 			r.readRequest(p)
 		}
 		return
 	}
-	if r.last = about; about.many {
-		person = english.Plural
-	} else if about.kin != "" {
-		person, r.antecedent = english.Singular, about
+	if r.lastSubject = about; about.isPlural {
+		person = english.PersonPlural
+	} else if about.role != "" {
+		person, r.antecedent = english.PersonSingular, about
 	}
-	if pred, ok := p.Predicate(i, person); ok && !r.match(p, about, pred.Lemma, pred.Rest, &pred, when) {
-		r.match(p, about, "@class", pred.Rest, &pred, when)
+	if pred, ok := p.Predicate(i, person); ok && !r.applyRules(p, about, pred.BaseForm, pred.NextToken, &pred, when) {
+		r.applyRules(p, about, "@class", pred.NextToken, &pred, when)
 	}
-	if n := len(r.found) - 1; n > 0 && r.found[n].Model == "rule:death" && r.found[n-1].Model == "rule:pet" {
-		r.found = slices.Delete(r.found, n-1, n) // the user no longer has a pet with this name
+	if n := len(r.candidates) - 1; n > 0 && r.candidates[n].Model == "rule:death" && r.candidates[n-1].Model == "rule:pet" {
+		r.candidates = slices.Delete(r.candidates, n-1, n) // the user no longer has a pet with this name
 	}
 }
 
-// readRequest extracts a fact from a request: how to answer the user, or what to call them.
-func (r *reader) readRequest(p phrases) {
+// readRequest extracts a fact from a request: the preferred style of answers, or the user's name.
+func (r *statementReader) readRequest(p phraseReader) {
 	i := 0
-	for i < len(p.Tokens)-1 && (inList("openers", p.At(i)) || inList("politely", p.At(i))) {
+	for i < len(p.Tokens)-1 && (inList("openers", p.WordAt(i)) || inList("politely", p.WordAt(i))) {
 		i++
 	}
-	if !r.match(p, user, "@wish", i, nil, "") && p.At(0) == "from" && p.At(1) == "now" {
-		r.match(p, user, "@standing", i, nil, "")
+	if !r.applyRules(p, userSubject, "@wish", i, nil, "") && p.WordAt(0) == "from" && p.WordAt(1) == "now" {
+		r.applyRules(p, userSubject, "@standing", i, nil, "")
 	}
 }
 
-// readAfterMy reads the person after "my" and returns the index of the predicate. For the user's own things
-// it applies their rules and returns false.
-func (r *reader) readAfterMy(p phrases, i int) (subject, int, bool) {
+// readAfterMy reads the person after "my" and returns the index of the predicate. If a thing follows "my", it
+// applies the "my" rules and returns false.
+func (r *statementReader) readAfterMy(p phraseReader, i int) (subject, int, bool) {
 	isPet := false
 	end := p.kinEnd(i)
 	if end == i {
-		end = p.afterNoun(i, 3, "petWords")
+		end = p.nounEnd(i, 3, "petWords")
 		isPet = end > i
 	}
 	if end == i {
-		r.match(p, user, "@my", i, nil, "")
+		r.applyRules(p, userSubject, "@my", i, nil, "")
 		return subject{}, 0, false
 	}
-	about := relative(strings.TrimPrefix(strings.ToLower(p.nameText(i, end)), "new "))
-	about.many = inList("kinPlural", p.At(end-1))
-	r.last = about
+	about := relativeSubject(strings.TrimPrefix(strings.ToLower(p.nameWithoutGenitive(i, end)), "new "))
+	about.isPlural = inList("kinPlural", p.WordAt(end-1))
+	r.lastSubject = about
 	j := end
-	if p.Tokens[end-1].Possessive {
-		if p.At(j) == "name" && p.At(j+1) == "is" {
+	if p.Tokens[end-1].IsPossessive {
+		if p.WordAt(j) == "name" && p.WordAt(j+1) == "is" {
 			r.addNameAt(p, about, isPet, j+2)
 			return subject{}, 0, false
 		}
-		r.match(p, about, "@my", j, nil, "")
+		r.applyRules(p, about, "@my", j, nil, "")
 	} else {
-		for inList("calling", p.At(j)) {
+		for inList("calling", p.WordAt(j)) {
 			j++
 		}
-		if e := p.nameEnd(j); e > j && !about.many && p.At(e) != "and" && !(p.At(end) == "," && e == len(p.Tokens)) {
-			about = r.introduce(p, about, isPet, j, e)
+		if e := p.nameEnd(j); e > j && !about.isPlural && p.WordAt(e) != "and" && !(p.WordAt(end) == "," && e == len(p.Tokens)) {
+			about = r.addName(p, about, isPet, j, e)
 			j = e
 		}
 	}
-	if p.Tokens[j-1].Possessive { // "my husband's allergic", "my dog's called Rex"
-		if w := p.At(j); !inList("afterIs", w) && !inList("ailments", w) && !inList("diets", w) && !strings.HasSuffix(w, "ing") {
+	if p.Tokens[j-1].IsPossessive { // "my husband's allergic", "my dog's called Rex"
+		if w := p.WordAt(j); !inList("afterIs", w) && !inList("ailments", w) && !inList("diets", w) && !strings.HasSuffix(w, "ing") {
 			return subject{}, 0, false
 		}
 		at := text.Span{Start: p.Tokens[j-1].End, End: p.Tokens[j-1].End}
-		p.Tokens = slices.Insert(slices.Clone(p.Tokens), j, english.Token{Span: at, Low: "is"})
+		p.Tokens = slices.Insert(slices.Clone(p.Tokens), j, english.Token{Span: at, Lower: "is"})
 	}
-	if k := j + 1; p.At(j) == "is" {
-		if inList("calling", p.At(k)) {
+	if k := j + 1; p.WordAt(j) == "is" {
+		if inList("calling", p.WordAt(k)) {
 			k++
 		}
 		if r.addNameAt(p, about, isPet, k) {
@@ -218,86 +218,86 @@ func (r *reader) readAfterMy(p phrases, i int) (subject, int, bool) {
 }
 
 // addNameAt adds the name at token j as the name of a person or pet.
-func (r *reader) addNameAt(p phrases, about subject, isPet bool, j int) bool {
-	if end := name(p, j); end > j {
-		about = r.introduce(p, about, isPet, j, end)
-		r.last, r.antecedent = about, about
+func (r *statementReader) addNameAt(p phraseReader, about subject, isPet bool, j int) bool {
+	if end := slotName(p, j); end > j {
+		about = r.addName(p, about, isPet, j, end)
+		r.lastSubject, r.antecedent = about, about
 		return true
 	}
 	return false
 }
 
-// introduce adds the name in tokens i up to j as the name of a person or pet, and returns the subject with that name.
-func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subject {
-	called, attribute := p.nameText(i, j), canonical("kinAttributes", about.kin)
+// addName adds the name of a person or pet, in tokens i up to j, and returns the subject with the name.
+func (r *statementReader) addName(p phraseReader, about subject, isPet bool, i, j int) subject {
+	name, attribute := p.nameWithoutGenitive(i, j), canonicalForm("kinAttributes", about.role)
 	c := Candidate{Category: "family", Confidence: 0.9}
 	if isPet {
-		c.Text, c.Attribute, c.Model = "User has a "+about.kin+" named "+called, "pet:"+keyOf(called), "rule:pet"
+		c.Text, c.Attribute, c.Model = "User has a "+about.role+" named "+name, "pet:"+attributeKey(name), "rule:pet"
 	} else {
-		c.Text, c.Attribute, c.Model = "User's "+about.kin+" is named "+called, attribute, "rule:kin named"
-		if attribute == about.kin {
+		c.Text, c.Attribute, c.Model = "User's "+about.role+" is named "+name, attribute, "rule:kin named"
+		if attribute == about.role {
 			c.Attribute += " name"
 		}
 	}
-	r.add(p, "user", c)
-	about.who += " " + called
-	if !Single(attribute) {
-		about.key += " " + strings.ToLower(called)
+	r.addCandidate(p, "user", c)
+	about.factText += " " + name
+	if !IsSingleValued(attribute) {
+		about.factSubject += " " + strings.ToLower(name)
 	}
 	return about
 }
 
-// namesNextTo finds relatives next to their names anywhere in the text, also in questions and quoted words:
-// "can my partner Tomasz eat that?".
-func (r *reader) namesNextTo(body string, sentences []english.Sentence) {
+// addNamedRelatives adds relatives with their names from anywhere in the text, also from questions and quoted
+// words: "can my partner Tomasz eat that?".
+func (r *statementReader) addNamedRelatives(content string, sentences []english.Sentence) {
 	for _, sentence := range sentences {
-		if sentence.Pasted || !text.ContainsAny(sentence.Of(body), "my", "our") {
+		if sentence.IsPasted || !text.ContainsAny(sentence.Slice(content), "my", "our") {
 			continue
 		}
-		s := english.StatementOf(body, sentence.Span, r.utterance.Turn.CreatedAt)
-		p := phrases{&s}
+		s := english.StatementOf(content, sentence.Span, r.utterance.Turn.CreatedAt)
+		p := phraseReader{&s}
 		if english.IsHypothetical(s.Tokens) {
 			continue
 		}
 		for i, t := range s.Tokens {
 			k := p.kinEnd(i + 1)
 			j := k
-			if p.At(k) == "," {
+			if p.WordAt(k) == "," {
 				j++
 			}
 			end := p.nameEnd(j)
-			if t.Low != "my" && t.Low != "our" || k == i+1 || inList("kinPlural", p.At(k-1)) || end == j || j > k && !p.isMark(end) {
+			if t.Lower != "my" && t.Lower != "our" || k == i+1 || inList("kinPlural", p.WordAt(k-1)) || end == j || j > k && !p.isMark(end) {
 				continue
 			}
-			called := p.nameText(j, end)
-			if !slices.ContainsFunc(r.found, func(c Candidate) bool { return strings.Contains(c.Text, called) }) {
+			called := p.nameWithoutGenitive(j, end)
+			if !slices.ContainsFunc(r.candidates, func(c Candidate) bool { return strings.Contains(c.Text, called) }) {
 				s.Span = text.Span{Start: t.Start, End: p.Tokens[end-1].End}
-				r.introduce(p, relative(strings.ToLower(p.Text(i+1, k))), false, j, end)
+				r.addName(p, relativeSubject(strings.ToLower(p.Text(i+1, k))), false, j, end)
 			}
 		}
 	}
 }
 
-// refersTo reports whether "she" or "he" can mean the current antecedent.
-func (r *reader) refersTo(pronoun string) bool {
-	kin := r.antecedent.kin
+// antecedentFits reports whether "she" or "he" can mean the current antecedent.
+func (r *statementReader) antecedentFits(pronoun string) bool {
+	kin := r.antecedent.role
 	if w := strings.TrimPrefix(kin[strings.LastIndexAny(kin, " -")+1:], "step"); inList("women", w) || inList("men", w) {
 		return inList("women", w) == (pronoun == "she")
 	}
-	return r.antecedent.key != ""
+	return r.antecedent.factSubject != ""
 }
 
-// leadingDate returns a date before the subject, "Last week I …", and moves i past the date.
-func (p phrases) leadingDate(i *int) string {
+// leadingDate returns a date before the subject ("Last week I …"), or "", and moves i past the date.
+func (p phraseReader) leadingDate(i *int) string {
 	j := *i
-	for j < *i+6 && !p.isMark(j) && (inList("spans", p.At(j)) || inList("timing", p.At(j)) || p.At(j) == "every" || p.At(j)[0] <= '9') {
+	for j < *i+6 && !p.isMark(j) && (inList("spans", p.WordAt(j)) || inList("timing", p.WordAt(j)) || p.WordAt(j) == "every" || p.WordAt(j)[0] <= '9') {
 		j++
 	}
 	end := j
-	if p.At(j) == "," {
+	if p.WordAt(j) == "," {
 		j++
 	}
-	if end == *i || p.At(j) != "i" && p.At(j) != "we" && p.At(j) != "my" {
+	if end == *i || p.WordAt(j) != "i" && p.WordAt(j) != "we" && p.WordAt(j) != "my" {
 		return ""
 	}
 	when := p.Text(*i, end)
@@ -305,105 +305,105 @@ func (p phrases) leadingDate(i *int) string {
 	return strings.ToLower(when[:1]) + when[1:]
 }
 
-// omitsI reports whether a sentence omits "I": "Just got back from Rome".
-func (p phrases) omitsI(i int) bool {
-	for english.IsAdverb(p.At(i)) && i < len(p.Tokens)-1 {
+// omitsSpeaker reports whether the sentence at token i omits "I": "Just got back from Rome".
+func (p phraseReader) omitsSpeaker(i int) bool {
+	for english.IsAdverb(p.WordAt(i)) && i < len(p.Tokens)-1 {
 		i++
 	}
-	next := p.At(i + 1)
-	if p.At(i) == "been" {
+	next := p.WordAt(i + 1)
+	if p.WordAt(i) == "been" {
 		return true
 	}
-	v, ok := english.KnownVerb(p.At(i))
-	if !ok || next == "" || p.Tokens[i].Possessive || p.isMark(i+1) || english.IsConjunction(next) {
+	v, ok := english.KnownVerb(p.WordAt(i))
+	if !ok || next == "" || p.Tokens[i].IsPossessive || p.isMark(i+1) || english.IsConjunction(next) {
 		return false
 	}
 	if v.Form&english.Gerund != 0 {
 		return v.Class&english.Ongoing != 0 && !slices.ContainsFunc(p.Tokens[i+1:], func(t english.Token) bool {
-			v, ok := english.KnownVerb(t.Low)
-			return ok && v.Form == english.ThirdPersonForm || slices.Contains([]string{"is", "are", "was", "were", "has", "can", "will", "me", "would"}, t.Low)
+			v, ok := english.KnownVerb(t.Lower)
+			return ok && v.Form == english.ThirdPersonForm || slices.Contains([]string{"is", "are", "was", "were", "has", "can", "will", "me", "would"}, t.Lower)
 		})
 	}
-	after, _ := english.KnownVerb(p.At(i + 2)) // "married couples pay less"
+	after, _ := english.KnownVerb(p.WordAt(i + 2)) // "married couples pay less"
 	past := v.Form&english.Preterite != 0 && v.Form&english.Base == 0
 	return past && next != "for" && (after.Form&english.Base == 0 || inList("determiner", next))
 }
 
-// match adds the facts of the first rule with this key whose form matches at token i.
-func (r *reader) match(p phrases, about subject, key string, i int, pred *english.Predicate, when string) bool {
-	for _, rule := range rules()[key] {
-		if !rule.fits(p, about, pred) {
+// applyRules adds the facts of the first rule with this key that applies and matches at token i.
+func (r *statementReader) applyRules(p phraseReader, about subject, key string, i int, predicate *english.Predicate, leadingDate string) bool {
+	for _, rule := range rulesByKey()[key] {
+		if !rule.appliesTo(p, about, predicate) {
 			continue
 		}
-		if taken, ok := p.match(rule.form, i); ok && !(pred != nil && pred.Neg != "" && rule.attribute != "" && p.isRestricted(taken)) {
-			r.facts(p, about, rule, i, pred, taken, when)
+		if matched, ok := p.matchSteps(rule.steps, i); ok && !(predicate != nil && predicate.Negation != "" && rule.attribute != "" && p.isRestricted(matched)) {
+			r.addFacts(p, about, rule, i, predicate, matched, leadingDate)
 			return true
 		}
 	}
 	return false
 }
 
-// fits reports whether a rule applies to this subject and to the verbs of the statement.
-func (r *rule) fits(p phrases, about subject, pred *english.Predicate) bool {
-	if r.person == "user" && about.kin != "" || r.person == "kin" && about.kin == "" || r.always && !slices.ContainsFunc(p.Tokens, func(t english.Token) bool { return t.Low == "always" }) {
+// appliesTo reports whether a rule applies to this subject and to the verbs of the statement.
+func (r *rule) appliesTo(p phraseReader, about subject, predicate *english.Predicate) bool {
+	if r.person == "user" && about.role != "" || r.person == "kin" && about.role == "" || r.needsAlways && !slices.ContainsFunc(p.Tokens, func(t english.Token) bool { return t.Lower == "always" }) {
 		return false
 	}
-	if pred == nil {
-		denied := slices.IndexFunc(p.Tokens, func(t english.Token) bool { return t.Low == "not" })
-		return r.head != "my" || p.At(denied-1) != "is" && p.At(denied-1) != "are"
+	if predicate == nil {
+		denied := slices.IndexFunc(p.Tokens, func(t english.Token) bool { return t.Lower == "not" })
+		return r.nonVerbHead != "my" || p.WordAt(denied-1) != "is" && p.WordAt(denied-1) != "are"
 	}
-	if r.often && pred.Often == "" {
+	if r.needsFrequency && predicate.Frequency == "" {
 		return false
 	}
-	if r.tenses&pred.Tense == 0 && !(r.anyVerb && pred.Tense == english.Continued) || r.polarity == "yes" && pred.Neg != "" || r.polarity == "not" && pred.Neg == "" || r.polarity == "ended" && pred.Neg != "no longer" || r.polarity == "never" && pred.Neg != "never" {
+	if r.tenses&predicate.Tense == 0 && !(r.matchesAnyVerb && predicate.Tense == english.Continued) || r.polarity == "yes" && predicate.Negation != "" || r.polarity == "not" && predicate.Negation == "" || r.polarity == "ended" && predicate.Negation != "no longer" || r.polarity == "never" && predicate.Negation != "never" {
 		return false
 	}
-	if (r.classes != 0 || r.anyVerb) && (pred.Class&r.classes == 0 && !r.anyVerb || pred.Class&english.Idle != 0 && pred.Class&english.Deed == 0) {
+	if (r.verbClasses != 0 || r.matchesAnyVerb) && (predicate.Class&r.verbClasses == 0 && !r.matchesAnyVerb || predicate.Class&english.Idle != 0 && predicate.Class&english.Deed == 0) {
 		return false
 	}
-	denial := strings.HasPrefix(r.fact, "=") && r.polarity != "not"
-	present := r.polarity == "never" || r.polarity == "not" || pred.Tense&(english.Present|english.Progressive|english.Continued|english.Can|english.Wish) != 0
-	return pred.Neg == "" || !denial && present
+	denial := strings.HasPrefix(r.factTemplate, "=") && r.polarity != "not"
+	present := r.polarity == "never" || r.polarity == "not" || predicate.Tense&(english.Present|english.Progressive|english.Continued|english.Can|english.Wish) != 0
+	return predicate.Negation == "" || !denial && present
 }
 
-// formMatch holds the slots of a matched form by name, and the index after its last token.
+// formMatch is the result of matching a form: its slots by name, and the index after its last token.
 type formMatch struct {
 	slots map[string]text.Span // ranges of tokens
 	end   int
 }
 
-// match compares the tokens from index i with a form.
-func (p phrases) match(form []step, i int) (formMatch, bool) {
+// matchSteps matches the tokens from index i with a form.
+func (p phraseReader) matchSteps(steps []step, i int) (formMatch, bool) {
 	t := formMatch{slots: map[string]text.Span{}}
-	for n, s := range form {
+	for n, s := range steps {
 		switch {
-		case s.end:
-			if !p.isMark(i) && !inList("stops", p.At(i)) && p.At(i) != "and" && !inList("trailing", p.At(i)) && !inList("timing", p.At(i)) {
+		case s.endsPhrase:
+			if !p.isMark(i) && !inList("stops", p.WordAt(i)) && p.WordAt(i) != "and" && !inList("trailing", p.WordAt(i)) && !inList("timing", p.WordAt(i)) {
 				return t, false
 			}
-		case s.loose:
-			for i < len(p.Tokens)-1 && (english.IsAdverb(p.At(i)) || inList("particles", p.At(i))) {
+		case s.skipAdverbs:
+			for i < len(p.Tokens)-1 && (english.IsAdverb(p.WordAt(i)) || inList("particles", p.WordAt(i))) {
 				i++
 			}
-		case s.rest:
-			j := p.ending(i)
-			if p.selfContained(i, j) || len(p.dates(i, j)) > 0 {
+		case s.matchesAnyWords:
+			j := p.phraseEnd(i)
+			if p.isSelfContained(i, j) || len(p.dates(i, j)) > 0 {
 				i = j
 			} else if !s.optional || j > i {
 				return t, false
 			}
-		case s.seek || s.kind == "..":
+		case s.skipToNext || s.kind == "..":
 			from := i
-			for to := form[n+1].words; !slices.Contains(to, p.At(i)); i++ {
+			for to := steps[n+1].accepted; !slices.Contains(to, p.WordAt(i)); i++ {
 				if i >= from+8 || p.isMark(i) {
 					return t, false
 				}
 			}
 			if s.slot != "" {
-				t.slots[s.slot] = text.Span{Start: from, End: p.trimEnd(from, i)}
+				t.slots[s.slot] = text.Span{Start: from, End: p.withoutTrailing(from, i)}
 			}
-		case s.words != nil:
-			if slices.Contains(s.words, p.At(i)) {
+		case s.accepted != nil:
+			if slices.Contains(s.accepted, p.WordAt(i)) {
 				if s.slot != "" {
 					t.slots[s.slot] = text.Span{Start: i, End: i + 1}
 				}
@@ -424,14 +424,14 @@ func (p phrases) match(form []step, i int) (formMatch, bool) {
 	return t, true
 }
 
-// isRestricted reports whether a denial has a restriction: "I don't speak Spanish at home" does not deny speaking it.
-func (p phrases) isRestricted(t formMatch) bool {
-	if w := p.At(t.end); !p.isMark(t.end) && !inList("wholly", w) && !((w == "at" || w == "after") && p.At(t.end+1) == "all") {
+// isRestricted reports whether a denial has a restriction: "I don't speak Spanish at home".
+func (p phraseReader) isRestricted(t formMatch) bool {
+	if w := p.WordAt(t.end); !p.isMark(t.end) && !inList("wholly", w) && !((w == "at" || w == "after") && p.WordAt(t.end+1) == "all") {
 		return true
 	}
 	for _, at := range t.slots {
 		for k := at.Start + 1; k < at.End; k++ {
-			if inList("hanging", p.At(k)) {
+			if inList("hanging", p.WordAt(k)) {
 				return true
 			}
 		}
@@ -439,18 +439,18 @@ func (p phrases) isRestricted(t formMatch) bool {
 	return false
 }
 
-// facts adds the facts that a rule states for a statement, one for each item of a list.
-func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.Predicate, t formMatch, when string) {
+// addFacts adds the facts of a rule f for a matched statement, one for each item of a list.
+func (r *statementReader) addFacts(p phraseReader, about subject, f *rule, i int, predicate *english.Predicate, t formMatch, leadingDate string) {
 	key, slot := f.attribute, ""
 	if at := strings.IndexByte(f.attribute, '<'); at >= 0 {
 		key, slot = f.attribute[:at], strings.Trim(f.attribute[at:], "<>")
 	}
-	of := t.slots[slot]
-	parts := items(p.thirdPerson(of.Start, of.End))
+	slotTokens := t.slots[slot]
+	parts := splitList(p.inThirdPerson(slotTokens.Start, slotTokens.End))
 	for _, part := range parts {
 		fill := func(s string) string {
 			for name, at := range t.slots {
-				with := p.thirdPerson(at.Start, at.End)
+				with := p.inThirdPerson(at.Start, at.End)
 				if name == slot {
 					with = part
 				}
@@ -458,75 +458,75 @@ func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.P
 			}
 			return s
 		}
-		c := Candidate{Category: f.category, Confidence: f.confidence, Model: "rule:" + f.name, Attribute: key + keyOf(part)}
+		c := Candidate{Category: f.category, Confidence: f.confidence, Model: "rule:" + f.name, Attribute: key + attributeKey(part)}
 		switch {
-		case f.fact == "" && pred == nil: // a possession in the user's own words
-			c.Text = about.who + "'s " + p.thirdPerson(i, t.end)
-		case f.fact == "" && len(parts) > 1:
-			c.Text = about.who + " " + pred.Says() + " " + part
-		case f.fact == "":
-			c.Text = strings.TrimSpace(about.who + " " + pred.Says() + " " + strings.TrimSuffix(p.thirdPerson(pred.Rest, p.dateEnd(t.end)), " after all"))
-		case f.fact[0] == '\'':
-			c.Text = about.who + fill(f.fact)
-		case f.fact[0] == '=':
-			c.Text = about.who + " " + fill(f.fact[1:])
+		case f.factTemplate == "" && predicate == nil: // a possession, in the words of the statement
+			c.Text = about.factText + "'s " + p.inThirdPerson(i, t.end)
+		case f.factTemplate == "" && len(parts) > 1:
+			c.Text = about.factText + " " + predicate.InThirdPerson() + " " + part
+		case f.factTemplate == "":
+			c.Text = strings.TrimSpace(about.factText + " " + predicate.InThirdPerson() + " " + strings.TrimSuffix(p.inThirdPerson(predicate.NextToken, p.dateEnd(t.end)), " after all"))
+		case f.factTemplate[0] == '\'':
+			c.Text = about.factText + fill(f.factTemplate)
+		case f.factTemplate[0] == '=':
+			c.Text = about.factText + " " + fill(f.factTemplate[1:])
 		default:
-			verb, rest, _ := strings.Cut(f.fact, " ")
+			verb, rest, _ := strings.Cut(f.factTemplate, " ")
 			now := &english.Predicate{}
-			if pred != nil {
-				now = pred
+			if predicate != nil {
+				now = predicate
 			}
-			c.Text = about.who + " " + now.SaysNow(verb) + " " + fill(rest)
+			c.Text = about.factText + " " + now.WithVerb(verb) + " " + fill(rest)
 		}
-		if when != "" && strings.Contains("event plan habit", f.category) {
-			c.Text += " " + when
+		if leadingDate != "" && strings.Contains("event plan habit", f.category) {
+			c.Text += " " + leadingDate
 		}
-		if about.kin != "" {
+		if about.role != "" {
 			c.Category = "family"
 		}
 		if rest, ok := strings.CutPrefix(c.Text, "User "); ok && f.category == "preference" {
 			c.Text = "User " + strings.ReplaceAll(rest, "User's ", "their ")
 		}
-		r.add(p, about.key, c)
+		r.addCandidate(p, about.factSubject, c)
 	}
 }
 
 // dateEnd returns the index after the date or frequency that begins at token i, or i.
-func (p phrases) dateEnd(i int) int {
-	j := p.ending(i)
-	if p.At(i) == "every" {
+func (p phraseReader) dateEnd(i int) int {
+	j := p.phraseEnd(i)
+	if p.WordAt(i) == "every" {
 		return j
 	}
-	if dates := p.dates(i, j); len(dates) == 1 && p.trimDate(i, j) == i {
+	if dates := p.dates(i, j); len(dates) == 1 && p.withoutDate(i, j) == i {
 		return j
 	}
 	return i
 }
 
-// add adds one fact from a statement.
-func (r *reader) add(p phrases, about string, c Candidate) {
-	c.Subject, c.Turn, c.Quote = about, r.utterance.Turn.ID, r.utterance.Text[p.Start:p.End]
-	c.Span = &memory.Span{Turn: c.Turn, Start: p.Start, End: p.End}
+// addCandidate adds one fact from a statement.
+func (r *statementReader) addCandidate(p phraseReader, subject string, c Candidate) {
+	c.Subject, c.TurnID, c.Quote = subject, r.utterance.Turn.ID, r.utterance.Text[p.Start:p.End]
+	c.Span = &memory.Span{Turn: c.TurnID, Start: p.Start, End: p.End}
 	c.ValidFrom = validFrom(c.Attribute, c.Quote, r.utterance.Turn.CreatedAt)
-	r.found = append(r.found, c)
+	r.candidates = append(r.candidates, c)
 }
 
-// validFrom returns when a statement began to hold: the past or present date in its words. It applies to
-// attributes with one value at a time.
+// validFrom returns the time from which a statement is true: the only date in its words, unless in the
+// future. It is zero for other words and for attributes with several values.
 func validFrom(attribute, words string, writtenAt time.Time) time.Time {
-	if !Single(attribute) || attribute == "birthday" || text.Negated(words) {
+	if !IsSingleValued(attribute) || attribute == "birthday" || text.HasNegation(words) {
 		return time.Time{}
 	}
-	dates := text.Resolve(words, writtenAt)
+	dates := text.ResolveDates(words, writtenAt)
 	if len(dates) != 1 || dates[0].From.After(writtenAt) {
 		return time.Time{}
 	}
 	return dates[0].From
 }
 
-// items splits "peanuts, shrimp and soy" into three items. It does not split a text that is no list of short items.
-func items(s string) []string {
-	parts := pattern("list").Split(s, -1)
+// splitList splits "peanuts, shrimp and soy" into three items. It returns other texts as one item.
+func splitList(s string) []string {
+	parts := namedPattern("list").Split(s, -1)
 	for i, part := range parts {
 		words := strings.Fields(part)
 		if n := len(words); n == 0 || n > 3 || i == 0 && inList("determiner", strings.ToLower(words[0])) {

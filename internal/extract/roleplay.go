@@ -5,27 +5,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// longestCue is the maximum length of the message that begins or ends a role play. A longer text is quoted.
-const longestCue = 300
+// maxRolePlayCue is the maximum length in bytes of words that begin or end a role play. A longer text is quoted.
+const maxRolePlayCue = 300
 
-// inRolePlay reports whether a turn belongs to a role play, and whether the next turn does. before says
-// whether a role play was in progress before the turn.
-func inRolePlay(s *Utterance, before bool) (this, after bool) {
-	message := text.Clip(s.Turn.Content, longestCue) // the content includes text that Guard may have blanked: "you are my boss"
-	if before {
-		return true, !pattern("play ends").MatchString(message)
+// rolePlayState reports whether a turn belongs to a role play (this), and whether the next turn does (after).
+// before reports whether a role play was in progress before the turn.
+func rolePlayState(s *Utterance, wasActive bool) (inPlay, continues bool) {
+	message := text.Clip(s.Turn.Content, maxRolePlayCue) // unlike s.Text, the content has words that learn.Guard blanks: "you are my boss"
+	if wasActive {
+		return true, !namedPattern("play ends").MatchString(message)
 	}
-	this = pattern("playing").MatchString(message) || pattern("acting").MatchString(s.Before)
-	return this, this
+	inPlay = namedPattern("playing").MatchString(message) || namedPattern("acting").MatchString(s.AnsweredMessage)
+	return inPlay, inPlay
 }
 
-// Playing reports whether a role play is in progress after a conversation's turns. The user's next message
-// then belongs to it.
-func Playing(turns []memory.Turn) bool {
+// InRolePlay reports whether a role play is in progress after the last of a conversation's turns.
+func InRolePlay(turns []memory.Turn) bool {
 	going := false
 	for i := range turns {
 		if t := &turns[i]; t.Role == memory.RoleUser {
-			_, going = inRolePlay(&Utterance{Turn: *t, Text: t.Content}, going)
+			_, going = rolePlayState(&Utterance{Turn: *t, Text: t.Content}, going)
 		}
 	}
 	return going

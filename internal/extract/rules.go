@@ -20,8 +20,8 @@ var wordTable string
 //go:embed patterns.txt
 var patternTable string
 
-// lists are the lists of words.txt by name.
-var lists = sync.OnceValue(func() map[string]map[string]bool {
+// wordLists returns the word lists of words.txt by name.
+var wordLists = sync.OnceValue(func() map[string]map[string]bool {
 	out, name := map[string]map[string]bool{}, ""
 	for line := range strings.SplitSeq(wordTable, "\n") {
 		if line == "" || line[0] == '#' {
@@ -41,11 +41,11 @@ var lists = sync.OnceValue(func() map[string]map[string]bool {
 })
 
 // inList reports whether a list of words.txt has a word.
-func inList(list, word string) bool { return lists()[list][word] }
+func inList(list, word string) bool { return wordLists()[list][word] }
 
-// canonical returns the canonical form of a word by a list of words.txt ("gf=girlfriend"), or the word.
-func canonical(list, word string) string {
-	for pair := range lists()[list] {
+// canonicalForm returns the canonical form of a word by a list of pairs ("gf=girlfriend"), or the word.
+func canonicalForm(list, word string) string {
+	for pair := range wordLists()[list] {
 		if of, with, _ := strings.Cut(pair, "="); of == strings.ReplaceAll(word, " ", "-") {
 			return strings.ReplaceAll(with, "-", " ")
 		}
@@ -53,7 +53,7 @@ func canonical(list, word string) string {
 	return word
 }
 
-// patterns are the patterns of patterns.txt by name.
+// patterns returns the regular expressions of patterns.txt by name.
 var patterns = sync.OnceValue(func() map[string]*lazy.Pattern {
 	source, name := map[string]string{}, ""
 	for line := range strings.SplitSeq(patternTable, "\n") {
@@ -70,39 +70,39 @@ var patterns = sync.OnceValue(func() map[string]*lazy.Pattern {
 	return out
 })
 
-func pattern(name string) *lazy.Pattern { return patterns()[name] }
+func namedPattern(name string) *lazy.Pattern { return patterns()[name] }
 
-// rule is a pattern for one kind of fact, see rules.txt.
+// rule is a pattern of statements for one kind of fact (see rules.txt).
 type rule struct {
 	name, attribute, category string
 	confidence                float64
 
-	person   string // "user" or "kin": the rule applies only to statements about that person
-	polarity string // "yes" or "not": the rule applies only to affirmative or negative statements
-	often    bool   // the rule applies to statements with "always", "usually" and the like
-	always   bool   // the rule applies only to requests that hold from now on
-	head     string // "my", "wish" or "hello"; "" for a rule with a verb
-	verbs    []string
-	classes  english.Class
-	tenses   english.Tense
-	form     []step
-	fact     string
-	anyVerb  bool
+	person         string        // "user" or "kin": the rule applies only to statements about that person
+	polarity       string        // the rule applies only to affirmative ("yes") or negative statements ("not", "ended", "never")
+	needsFrequency bool          // the rule applies to statements with "always", "usually" and the like
+	needsAlways    bool          // the rule applies only to statements with the word "always"
+	nonVerbHead    string        // "my", "wish" or "hello"; "" for a rule with a verb
+	verbs          []string      // base forms of accepted main verbs
+	verbClasses    english.Class // classes of accepted main verbs
+	tenses         english.Tense
+	steps          []step // the words after the verbs
+	factTemplate   string // the fact's words after the subject; "" means the words of the statement
+	matchesAnyVerb bool
 }
 
 // step is one element of a rule's form.
 type step struct {
-	words    []string // the token must be one of these words
-	optional bool
-	slot     string // name of the slot
-	kind     string // kind of the slot: a name in slots, "[list]", "{list}", "(list)", "+list" or ""
-	seek     bool   // skip tokens up to the words of the next step
-	loose    bool   // skip adverbs and particles
-	end      bool   // the phrase must end here
-	rest     bool   // any words with a meaning of their own; if optional, also no words
+	accepted        []string // accepted words of the token; nil if another field is set
+	optional        bool
+	slot            string // name of the slot that stores the matched tokens, or ""
+	kind            string // accepted words: a name in slots, "[list]", "{list}", "(list)", "+list" or ""
+	skipToNext      bool   // skip tokens up to the words of the next step
+	skipAdverbs     bool   // skip adverbs and particles
+	endsPhrase      bool   // the phrase must end at this token
+	matchesAnyWords bool   // any self-contained words; if optional, also no words
 }
 
-var tenses = map[string]english.Tense{
+var tensesByName = map[string]english.Tense{
 	"present": english.Present, "past": english.Past | english.Perfect, "perfect": english.Perfect,
 	"now":   english.Present | english.Progressive | english.Continued,
 	"doing": english.Progressive | english.Continued, "continued": english.Continued,
@@ -111,8 +111,8 @@ var tenses = map[string]english.Tense{
 
 var verbClasses = map[string]english.Class{"@deed": english.Deed, "@light": english.Light, "@routine": english.Routine, "@ongoing": english.Ongoing, "@aim": english.Aim}
 
-// rules are the rules of rules.txt in order. The key is the verb that a rule matches, or "@" and the rule's head.
-var rules = sync.OnceValue(func() map[string][]*rule {
+// rulesByKey returns the rules of rules.txt in order, by key: a verb, "@" and the rule's head, or "@class".
+var rulesByKey = sync.OnceValue(func() map[string][]*rule {
 	out := map[string][]*rule{}
 	var of rule
 	for line := range strings.SplitSeq(ruleTable, "\n") {
@@ -137,84 +137,84 @@ var rules = sync.OnceValue(func() map[string][]*rule {
 	return out
 })
 
-// keys returns the keys under which a rule is found.
+// keys returns the keys of a rule in [rulesByKey].
 func (r *rule) keys() []string {
 	switch {
-	case r.head != "":
-		return []string{"@" + r.head}
-	case r.classes != 0 || r.anyVerb:
+	case r.nonVerbHead != "":
+		return []string{"@" + r.nonVerbHead}
+	case r.verbClasses != 0 || r.matchesAnyVerb:
 		return []string{"@class"}
 	}
 	return r.verbs
 }
 
 // parseRule parses a line "VERBS TENSES: FORM => FACT".
-func parseRule(r rule, line string) *rule {
+func parseRule(base rule, line string) *rule {
 	pattern, fact, _ := strings.Cut(line, "=>")
 	head, form, _ := strings.Cut(pattern, ":")
-	r.fact = strings.TrimSpace(fact)
+	base.factTemplate = strings.TrimSpace(fact)
 	for w := range strings.FieldsSeq(head) {
 		switch {
 		case w == "user" || w == "kin":
-			r.person = w
+			base.person = w
 		case w == "yes" || w == "not" || w == "ended" || w == "never":
-			r.polarity = w
-		case w == "my" || w == "wish" && r.head == "" && r.verbs == nil || w == "hello" || w == "standing":
-			r.head = w
+			base.polarity = w
+		case w == "my" || w == "wish" && base.nonVerbHead == "" && base.verbs == nil || w == "hello" || w == "standing":
+			base.nonVerbHead = w
 		case w == "often":
-			r.often = true
+			base.needsFrequency = true
 		case w == "always":
-			r.always = true
+			base.needsAlways = true
 		case w == "@any":
-			r.anyVerb = true
-		case r.verbs == nil && r.classes == 0 && !r.anyVerb && r.head == "":
+			base.matchesAnyVerb = true
+		case base.verbs == nil && base.verbClasses == 0 && !base.matchesAnyVerb && base.nonVerbHead == "":
 			for verb := range strings.SplitSeq(w, "|") {
 				if verb[0] != '@' {
-					r.verbs = append(r.verbs, verb)
+					base.verbs = append(base.verbs, verb)
 				}
-				r.classes |= verbClasses[verb]
+				base.verbClasses |= verbClasses[verb]
 			}
 		default:
 			for name := range strings.SplitSeq(w, "|") {
-				if tenses[name] == 0 {
+				if tensesByName[name] == 0 {
 					panic("rules.txt has no such tense: " + line)
 				}
-				r.tenses |= tenses[name]
+				base.tenses |= tensesByName[name]
 			}
 		}
 	}
 	for e := range strings.FieldsSeq(form) {
-		r.form = append(r.form, parseStep(e))
+		base.steps = append(base.steps, parseStep(e))
 	}
-	return &r
+	return &base
 }
 
 // parseStep parses one element of a form.
-func parseStep(e string) (s step) {
+func parseStep(element string) (s step) {
 	switch {
-	case e == "$":
-		s.end = true
-	case e == "~":
-		s.loose = true
-	case e == "..":
-		s.seek = true
-	case e == "..." || e == "...?":
-		s.rest, s.optional = true, e == "...?"
-	case e[0] != '<':
-		s.optional = strings.HasSuffix(e, "?")
-		s.words = strings.Split(strings.TrimSuffix(e, "?"), "|")
+	case element == "$":
+		s.endsPhrase = true
+	case element == "~":
+		s.skipAdverbs = true
+	case element == "..":
+		s.skipToNext = true
+	case element == "..." || element == "...?":
+		s.matchesAnyWords, s.optional = true, element == "...?"
+	case element[0] != '<':
+		s.optional = strings.HasSuffix(element, "?")
+		s.accepted = strings.Split(strings.TrimSuffix(element, "?"), "|")
 	default:
-		e = strings.Trim(e, "<>")
-		if at := strings.IndexAny(e, "=[{(+:"); at < 0 {
-			s.slot, s.kind = e, e
-		} else if s.slot, s.kind = e[:at], e[at:]; e[at] == '=' {
-			s.words, s.kind = strings.Split(e[at+1:], "|"), ""
-		} else if e[at] == ':' {
-			s.kind = e[at+1:]
+		element = strings.Trim(element, "<>")
+		if at := strings.IndexAny(element, "=[{(+:"); at < 0 {
+			s.slot, s.kind = element, element
+		} else if s.slot, s.kind = element[:at], element[at:]; element[at] == '=' {
+			s.accepted, s.kind = strings.Split(element[at+1:], "|"), ""
+		} else if element[at] == ':' {
+			s.kind = element[at+1:]
 		}
-		if list := strings.Trim(s.kind, "[{(+)}]"); list != s.kind && lists()[list] == nil ||
-			list == s.kind && s.words == nil && s.kind != ".." && slots()[s.kind] == nil {
-			panic("rules.txt has no such list or slot: " + e)
+		if list := strings.Trim(s.kind, "[{(+)}]"); list != s.kind && wordLists()[list] == nil ||
+			list == s.kind && s.accepted == nil && s.kind != ".." && slots()[s.kind] == nil {
+			panic("rules.txt has no such list or slot: " + element)
 		}
 	}
 	return s

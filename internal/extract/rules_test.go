@@ -23,7 +23,7 @@ func saying(content string) []extract.Utterance {
 
 // reading returns what the rules read in turns and the filter keeps.
 func reading(utterances []extract.Utterance) []extract.Candidate {
-	kept, _ := learn.Filter(extract.Rules(utterances), utterances)
+	kept, _ := learn.Filter(extract.FactsByRules(utterances), utterances)
 	return kept
 }
 
@@ -84,7 +84,7 @@ func TestRelativesHaveAttributesOfTheirOwn(t *testing.T) {
 		"I live in Madrid":               "user/home",
 	} {
 		s := saying(message)
-		kept, _ := learn.Filter(extract.Rules(s), s)
+		kept, _ := learn.Filter(extract.FactsByRules(s), s)
 		if len(kept) != 1 || kept[0].Subject+"/"+kept[0].Attribute != want {
 			t.Errorf("from %q got %+v, want subject and attribute %s", message, kept, want)
 		}
@@ -106,7 +106,7 @@ func BenchmarkRules(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(size.text)))
 			for b.Loop() {
-				if len(extract.Rules(utterances)) == 0 {
+				if len(extract.FactsByRules(utterances)) == 0 {
 					b.Fatal("nothing read")
 				}
 			}

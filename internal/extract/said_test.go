@@ -55,7 +55,7 @@ func TestRulesTakeAnyText(t *testing.T) {
 			}
 			text := strings.Repeat(one, size/len(one))
 			utterances := []extract.Utterance{{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: text, CreatedAt: monday}, Text: text}}
-			for _, c := range extract.Rules(utterances) {
+			for _, c := range extract.FactsByRules(utterances) {
 				if c.Span.Start < 0 || c.Span.End > len(text) || c.Span.Start >= c.Span.End || c.Quote != text[c.Span.Start:c.Span.End] {
 					t.Fatalf("%q has the quote %.40q at %v", c.Text, c.Quote, c.Span)
 				}
@@ -70,8 +70,8 @@ func FuzzRules(f *testing.F) {
 	f.Add("it's Ana, not Anna — \"sorry\"! I'm 34…", "")
 	f.Add("remember that my wife's name is Ana", "")
 	f.Fuzz(func(t *testing.T, content, before string) {
-		utterances := []extract.Utterance{{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: content, CreatedAt: monday}, Text: content, Before: before}}
-		for _, c := range extract.Rules(utterances) {
+		utterances := []extract.Utterance{{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: content, CreatedAt: monday}, Text: content, AnsweredMessage: before}}
+		for _, c := range extract.FactsByRules(utterances) {
 			if c.Quote != content[c.Span.Start:c.Span.End] || c.Text == "" || c.Subject == "" {
 				t.Fatalf("from %q: %+v", content, c)
 			}
@@ -103,7 +103,7 @@ func TestNothingIsReadInAPlay(t *testing.T) {
 		}
 	}
 	utterances := saying("I live in the old tower")
-	utterances[0].Before = "*bows deeply* Welcome, traveller. Where do you live?"
+	utterances[0].AnsweredMessage = "*bows deeply* Welcome, traveller. Where do you live?"
 	if got := read(utterances...); got != "" {
 		t.Errorf("to an assistant that plays: %s", got)
 	}

@@ -9,29 +9,29 @@ import (
 	"github.com/loci-memory/loci/internal/english"
 )
 
-// slots are the kinds of words that a rule may require, by name. Each function returns the index after the
-// words that it accepts from token i, or i if it accepts none. [phrases.thirdPerson] writes the words for a fact.
-var slots = sync.OnceValue(func() map[string]func(p phrases, i int) int {
-	return map[string]func(p phrases, i int) int{
-		"age": age, "ahead": ahead, "aim": aim, "all": all, "called": name, "company": company, "date": date, "dated": dated,
-		"did": did, "doing": doing, "exact": exact, "general": general, "given": givenUp, "home": home, "language": language,
-		"name": name, "news": news, "often": often, "place": place, "role": role, "thing": thing, "tool": tool, "trait": trait,
+// slots returns the kinds of words that a rule may require, by name. Each function returns the index after
+// the words that it accepts from token i, or i if it accepts no words.
+var slots = sync.OnceValue(func() map[string]func(p phraseReader, i int) int {
+	return map[string]func(p phraseReader, i int) int{
+		"age": slotAge, "ahead": slotFutureDate, "aim": slotAim, "all": slotAll, "called": slotName, "company": slotCompany, "date": slotDate, "dated": slotPastDate,
+		"did": slotDeed, "doing": slotGerund, "exact": slotWithDate, "general": slotGeneral, "given": slotGivenUp, "home": slotHome, "language": slotLanguages,
+		"name": slotName, "news": slotNews, "often": slotRepeated, "place": slotPlace, "role": slotRole, "thing": slotThing, "tool": slotTool, "trait": slotTrait,
 	}
 })
 
 // matchSlot returns the index after the words that a slot of this kind accepts from token i.
-func (p phrases) matchSlot(kind string, i int) int {
+func (p phraseReader) matchSlot(kind string, i int) int {
 	if i >= len(p.Tokens) {
 		return i
 	}
 	list := strings.Trim(kind, "[{(+)}]")
 	switch kind[0] {
 	case '(':
-		return p.afterNoun(i, 3, list)
+		return p.nounEnd(i, 3, list)
 	case '+':
 		return p.phraseWithWord(list, i)
 	case '[':
-		if inList(list, p.At(i)) && !p.Tokens[i].Possessive {
+		if inList(list, p.WordAt(i)) && !p.Tokens[i].IsPossessive {
 			return i + 1
 		}
 		return i
@@ -42,166 +42,166 @@ func (p phrases) matchSlot(kind string, i int) int {
 }
 
 // phraseWithNoun accepts a phrase that has a noun of a word list and begins with or follows "a", "two" or "my".
-func (p phrases) phraseWithNoun(list string, i int) int {
+func (p phraseReader) phraseWithNoun(list string, i int) int {
 	from := i
-	if inList("determiner", p.At(i)) && p.At(i) != "the" {
+	if inList("determiner", p.WordAt(i)) && p.WordAt(i) != "the" {
 		from++
-	} else if !inList("determiner", p.At(i-1)) {
+	} else if !inList("determiner", p.WordAt(i-1)) {
 		return i
 	}
-	head := p.afterNoun(from, 4, list)
+	head := p.nounEnd(from, 4, list)
 	if head == from {
 		return i
 	}
 	if from == i {
-		for j := head; p.At(head) == "for" && j < head+5; j++ { // "my deadline for the report"
-			if p.At(j) == "is" {
+		for j := head; p.WordAt(head) == "for" && j < head+5; j++ { // "my deadline for the report"
+			if p.WordAt(j) == "is" {
 				return j
 			}
 		}
 		return head
 	}
-	if j := p.endWithoutDate(i); j > head && p.selfContained(i, j) && p.At(head) != "and" {
+	if j := p.endWithoutDate(i); j > head && p.isSelfContained(i, j) && p.WordAt(head) != "and" {
 		return j
 	}
 	return head
 }
 
 // phraseWithWord accepts a phrase that has a word of a word list, possibly after a number: "50mg".
-func (p phrases) phraseWithWord(list string, i int) int {
-	j := p.ending(i)
-	has := func(t english.Token) bool { return inList(list, strings.TrimLeft(t.Low, "0123456789.")) }
-	if slices.ContainsFunc(p.Tokens[i:j], has) && (p.selfContained(i, j) || inList("hanging", p.At(i))) {
+func (p phraseReader) phraseWithWord(list string, i int) int {
+	j := p.phraseEnd(i)
+	has := func(t english.Token) bool { return inList(list, strings.TrimLeft(t.Lower, "0123456789.")) }
+	if slices.ContainsFunc(p.Tokens[i:j], has) && (p.isSelfContained(i, j) || inList("hanging", p.WordAt(i))) {
 		return j
 	}
 	return i
 }
 
-// thing accepts a phrase that means the same outside the conversation, without its date.
-func thing(p phrases, i int) int {
+// slotThing accepts a self-contained phrase, without its date.
+func slotThing(p phraseReader, i int) int {
 	j := p.endWithoutDate(i)
-	if j-i > 12 || p.vague(i) || !p.selfContained(i, j) || inList("timing", strings.TrimSuffix(p.At(i), "s")) && j == i+1 {
+	if j-i > 12 || p.beginsVaguely(i) || !p.isSelfContained(i, j) || inList("timing", strings.TrimSuffix(p.WordAt(i), "s")) && j == i+1 {
 		return i
 	}
 	return j
 }
 
-// all accepts the rest of the statement.
-func all(p phrases, i int) int {
-	if j := len(p.Tokens); !inList("subjects", p.At(i)) && p.selfContained(i, j) {
+// slotAll accepts the rest of the statement.
+func slotAll(p phraseReader, i int) int {
+	if j := len(p.Tokens); !inList("subjects", p.WordAt(i)) && p.isSelfContained(i, j) {
 		return j
 	}
 	return i
 }
 
-// general accepts a thing that does not depend on the situation; "the second one" does.
-func general(p phrases, i int) int {
-	if p.At(i) == "the" && i+1 < len(p.Tokens) && !p.Tokens[i+1].Capital && p.At(i+2) != "of" || p.At(i) == "to" {
+// slotGeneral accepts a thing that does not depend on the situation, unlike "the second one".
+func slotGeneral(p phraseReader, i int) int {
+	if p.WordAt(i) == "the" && i+1 < len(p.Tokens) && !p.Tokens[i+1].IsCapitalized && p.WordAt(i+2) != "of" || p.WordAt(i) == "to" {
 		return i
 	}
-	return thing(p, i)
+	return slotThing(p, i)
 }
 
-// exact accepts a thing together with its date.
-func exact(p phrases, i int) int {
-	if j := p.ending(i); !p.vague(i) && p.selfContained(i, j) {
+// slotWithDate accepts a thing together with its date.
+func slotWithDate(p phraseReader, i int) int {
+	if j := p.phraseEnd(i); !p.beginsVaguely(i) && p.isSelfContained(i, j) {
 		return j
 	}
 	return i
 }
 
-// name accepts a person's name.
-func name(p phrases, i int) int {
+// slotName accepts a person's name.
+func slotName(p phraseReader, i int) int {
 	j := p.nameEnd(i)
-	if j > i && !inList("nationalities", p.At(i)) && (p.isMark(j) || inList("afterName", p.At(j))) {
+	if j > i && !inList("nationalities", p.WordAt(i)) && (p.isMark(j) || inList("afterName", p.WordAt(j))) {
 		return j
 	}
 	return i
 }
 
-// place accepts the name of a place where somebody may live.
-func place(p phrases, i int) int {
+// slotPlace accepts the name of a place where somebody may live.
+func slotPlace(p phraseReader, i int) int {
 	if j := p.placeEnd(i); j > i {
-		if w := p.At(i); w != "the" && w != "new" && inList("notPlace", w) {
+		if w := p.WordAt(i); w != "the" && w != "new" && inList("notPlace", w) {
 			return i
 		}
-		return p.trimDate(i, j)
+		return p.withoutDate(i, j)
 	}
-	if w := p.At(i); w == "a" || w == "the" {
-		j := p.afterNoun(i+1, 4, "settledIn")
+	if w := p.WordAt(i); w == "a" || w == "the" {
+		j := p.nounEnd(i+1, 4, "settledIn")
 		switch {
 		case j == i+1:
 			return i
-		case inList("hanging", p.At(j)):
+		case inList("hanging", p.WordAt(j)):
 			return max(j, p.placeEnd(j+1))
 		}
 		return j
 	}
-	if inList("notPlace", p.At(i)) || inList("empty", p.At(i)) {
+	if inList("notPlace", p.WordAt(i)) || inList("empty", p.WordAt(i)) {
 		return i
 	}
 	for j := i; j <= i+2; j++ { // "new york"
-		if p.isMark(j) || inList("afterPlace", p.At(j)) || english.IsAdverb(p.At(j)) {
+		if p.isMark(j) || inList("afterPlace", p.WordAt(j)) || english.IsAdverb(p.WordAt(j)) {
 			return j
 		}
-		if isVerb(p.At(j)) {
+		if isVerb(p.WordAt(j)) {
 			return i
 		}
 	}
 	return i
 }
 
-// home accepts the name of a place that people move to, but not of a bank or team.
-func home(p phrases, i int) int {
-	j := place(p, i)
-	if w := p.At(i); !p.Tokens[i].Capital && w != "the" && w != "a" {
+// slotHome accepts the name of a place that people move to, but not of a bank or team.
+func slotHome(p phraseReader, i int) int {
+	j := slotPlace(p, i)
+	if w := p.WordAt(i); !p.Tokens[i].IsCapitalized && w != "the" && w != "a" {
 		return i
 	}
 	for _, t := range p.Tokens[i:j] {
-		if inner := p.Source(t)[1:]; inner != strings.ToLower(inner) && !inList("shortPlaces", t.Low) {
+		if inner := p.Source(t)[1:]; inner != strings.ToLower(inner) && !inList("shortPlaces", t.Lower) {
 			return i // "SQLite" and "ING" are not places
 		}
 	}
 	return j
 }
 
-// company accepts the name of an employer.
-func company(p phrases, i int) int {
-	switch p.At(i) {
+// slotCompany accepts the name of an employer.
+func slotCompany(p phraseReader, i int) int {
+	switch p.WordAt(i) {
 	case "a", "an", "the", "my", "our":
-		if j := p.afterNoun(i+1, 4, "firms"); j > i+1 {
+		if j := p.nounEnd(i+1, 4, "firms"); j > i+1 {
 			return j
 		}
 		return i
 	}
-	return p.trimDate(i, p.placeEnd(i))
+	return p.withoutDate(i, p.placeEnd(i))
 }
 
-// role accepts a phrase whose noun is an occupation: "a senior data scientist".
-func role(p phrases, i int) int {
-	if d := p.At(i); d != "a" && d != "an" && d != "the" && p.At(i-1) != "as" {
+// slotRole accepts a phrase whose noun is an occupation: "a senior data scientist".
+func slotRole(p phraseReader, i int) int {
+	if d := p.WordAt(i); d != "a" && d != "an" && d != "the" && p.WordAt(i-1) != "as" {
 		return i
 	}
-	head := p.afterNoun(i, 6, "occupations")
-	if j := p.endWithoutDate(i); head > i && p.selfContained(i, j) {
+	head := p.nounEnd(i, 6, "occupations")
+	if j := p.endWithoutDate(i); head > i && p.isSelfContained(i, j) {
 		return max(j, head)
 	}
 	return head
 }
 
-// age accepts a person's age.
-func age(p phrases, i int) int {
-	if n := p.At(i); isNumber(n) && len(n) < 3 {
+// slotAge accepts a person's age.
+func slotAge(p phraseReader, i int) int {
+	if n := p.WordAt(i); isNumber(n) && len(n) < 3 {
 		return i + 1
 	}
 	return i
 }
 
-// language accepts one or more languages.
-func language(p phrases, i int) int {
+// slotLanguages accepts one or more languages.
+func slotLanguages(p phraseReader, i int) int {
 	last := i
 	for j := i; j < len(p.Tokens); j++ {
-		if w := p.At(j); inList("languages", w) {
+		if w := p.WordAt(j); inList("languages", w) {
 			last = j + 1
 		} else if w != "and" && w != "," && w != "both" {
 			break
@@ -210,112 +210,112 @@ func language(p phrases, i int) int {
 	return last
 }
 
-// tool accepts a thing with a proper name.
-func tool(p phrases, i int) int {
-	if !p.Tokens[i].Capital && !(inList("tools", p.At(i)) && p.endsNoun(i+1)) {
+// slotTool accepts a thing with a proper name.
+func slotTool(p phraseReader, i int) int {
+	if !p.Tokens[i].IsCapitalized && !(inList("tools", p.WordAt(i)) && p.nounEndsBefore(i+1)) {
 		return i
 	}
 	j := i
-	for !p.isMark(j) && !inList("hanging", p.At(j)) {
+	for !p.isMark(j) && !inList("hanging", p.WordAt(j)) {
 		j++
 	}
-	if j = p.trimEnd(i, p.trimDate(i, j)); p.selfContained(i, j) {
+	if j = p.withoutTrailing(i, p.withoutDate(i, j)); p.isSelfContained(i, j) {
 		return j
 	}
 	return i
 }
 
-// trait accepts a trait that lasts longer than a day.
-func trait(p phrases, i int) int {
-	if w := p.At(i); inList("passingState", w) || inList("hanging", w) && w != "a" && w != "an" || strings.HasSuffix(w, "ing") {
+// slotTrait accepts a trait that lasts longer than a day.
+func slotTrait(p phraseReader, i int) int {
+	if w := p.WordAt(i); inList("passingState", w) || inList("hanging", w) && w != "a" && w != "an" || strings.HasSuffix(w, "ing") {
 		return i
 	}
-	return exact(p, i)
+	return slotWithDate(p, i)
 }
 
 // verbPhrase accepts a verb of these classes in the given form, with its object.
-func (p phrases) verbPhrase(i int, form english.Form, of english.Class) int {
-	v, ok := english.KnownVerb(p.At(i))
-	if !ok || v.Form&form == 0 || v.Class&of == 0 || p.vague(i+1) && p.At(i+1) != "to" || p.At(i+1) == "the" && v.Class&english.Deed == 0 {
+func (p phraseReader) verbPhrase(i int, form english.Form, of english.Class) int {
+	v, ok := english.KnownVerb(p.WordAt(i))
+	if !ok || v.Form&form == 0 || v.Class&of == 0 || p.beginsVaguely(i+1) && p.WordAt(i+1) != "to" || p.WordAt(i+1) == "the" && v.Class&english.Deed == 0 {
 		return i
 	}
-	if j := p.ending(i); p.selfContained(i+1, j) {
+	if j := p.phraseEnd(i); p.isSelfContained(i+1, j) {
 		return j
 	}
 	return i
 }
 
-// aim accepts an intention in the infinitive; doing accepts a gerund.
-func aim(p phrases, i int) int { return p.verbPhrase(i, english.Base, english.Aim) }
+// slotAim accepts the infinitive of a verb of intention; doing accepts a gerund.
+func slotAim(p phraseReader, i int) int { return p.verbPhrase(i, english.Base, english.Aim) }
 
-func doing(p phrases, i int) int {
+func slotGerund(p phraseReader, i int) int {
 	return p.verbPhrase(i, english.Gerund, english.Aim|english.Deed|english.Ongoing|english.Routine)
 }
 
-// givenUp accepts something that people give up: an activity or a habit.
-func givenUp(p phrases, i int) int {
-	if j := p.endWithoutDate(i); strings.HasSuffix(p.At(i), "ing") && p.selfContained(i, j) {
+// slotGivenUp accepts something that people give up: an activity or a habit.
+func slotGivenUp(p phraseReader, i int) int {
+	if j := p.endWithoutDate(i); strings.HasSuffix(p.WordAt(i), "ing") && p.isSelfContained(i, j) {
 		return j
 	}
-	if w := p.At(i); inList("habits", w) || inList("games", w) {
+	if w := p.WordAt(i); inList("habits", w) || inList("games", w) {
 		return i + 1
 	}
 	return i
 }
 
-// did accepts a deed, but not one that only continues something: "moved on to the next task".
-func did(p phrases, i int) int {
-	if w := p.At(i); w == "on" || w == "with" {
+// slotDeed accepts a deed, but not one that only continues something: "moved on to the next task".
+func slotDeed(p phraseReader, i int) int {
+	if w := p.WordAt(i); w == "on" || w == "with" {
 		return i
 	}
-	return exact(p, i)
+	return slotWithDate(p, i)
 }
 
-// news accepts an event that matters even without a date, because it names something specific.
-func news(p phrases, i int) int {
-	j := p.ending(i)
-	if p.At(i) == "it" || p.At(i) == "to" || p.vague(i) || !p.selfContained(i, j) {
+// slotNews accepts an event that matters even without a date, because a name, "my" or "a" makes it specific.
+func slotNews(p phraseReader, i int) int {
+	j := p.phraseEnd(i)
+	if p.WordAt(i) == "it" || p.WordAt(i) == "to" || p.beginsVaguely(i) || !p.isSelfContained(i, j) {
 		return i
 	}
 	for k := i; k < j; k++ {
-		if p.Tokens[k].Capital && p.At(k) != "i" && !inList("timing", p.At(k)) || (p.At(k) == "my" || p.At(k) == "our") && p.At(k+1) != "" || p.At(k) == "a" || p.At(k) == "an" {
+		if p.Tokens[k].IsCapitalized && p.WordAt(k) != "i" && !inList("timing", p.WordAt(k)) || (p.WordAt(k) == "my" || p.WordAt(k) == "our") && p.WordAt(k+1) != "" || p.WordAt(k) == "a" || p.WordAt(k) == "an" {
 			return j
 		}
 	}
 	return i
 }
 
-// dated accepts a deed with a past date; ahead accepts a deed with a future date.
-func dated(p phrases, i int) int {
-	return p.onADay(i, func(from, _ time.Time) bool { return !from.After(p.WrittenAt()) })
+// slotPastDate accepts a deed with a past date; ahead accepts a deed with a future date.
+func slotPastDate(p phraseReader, i int) int {
+	return p.withDate(i, func(from, _ time.Time) bool { return !from.After(p.WrittenAt()) })
 }
 
-func ahead(p phrases, i int) int {
-	return p.onADay(i, func(_, to time.Time) bool { return to.After(midnight(p.WrittenAt())) })
+func slotFutureDate(p phraseReader, i int) int {
+	return p.withDate(i, func(_, to time.Time) bool { return to.After(startOfDay(p.WrittenAt())) })
 }
 
-func (p phrases) onADay(i int, fits func(from, to time.Time) bool) int {
-	j := p.ending(i)
+func (p phraseReader) withDate(i int, accepts func(from, to time.Time) bool) int {
+	j := p.phraseEnd(i)
 	for k := i; k < j; k++ {
-		if inList("pointing", p.At(k)) && !inList("pointed", p.At(k+1)) {
+		if inList("pointing", p.WordAt(k)) && !inList("pointed", p.WordAt(k+1)) {
 			return i
 		}
 	}
 	for _, d := range p.dates(i, j) {
-		if fits(d.From, d.To) {
+		if accepts(d.From, d.To) {
 			return j
 		}
 	}
 	return i
 }
 
-func midnight(t time.Time) time.Time {
+func startOfDay(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }
 
-// date accepts words up to and including a date.
-func date(p phrases, i int) int {
-	j := p.ending(i)
+// slotDate accepts words up to and including a date.
+func slotDate(p phraseReader, i int) int {
+	j := p.phraseEnd(i)
 	dates := p.dates(i, j)
 	if len(dates) == 0 || dates[0].Start > 0 {
 		return i
@@ -328,14 +328,14 @@ func date(p phrases, i int) int {
 	return i
 }
 
-// often accepts an action that is repeated.
-func often(p phrases, i int) int {
-	j := p.ending(i)
+// slotRepeated accepts a repeated action: "every Friday", "twice a week".
+func slotRepeated(p phraseReader, i int) int {
+	j := p.phraseEnd(i)
 	for k := i; k < j; k++ {
-		switch w, next := p.At(k), p.At(k+1); {
-		case w == "every" && (inList("spans", next) || inList("spans", p.At(k+2))), w == "a" && inList("spans", next) && k > i+1,
+		switch w, next := p.WordAt(k), p.WordAt(k+1); {
+		case w == "every" && (inList("spans", next) || inList("spans", p.WordAt(k+2))), w == "a" && inList("spans", next) && k > i+1,
 			w == "on" && strings.HasSuffix(next, "s") && inList("spans", next), w == "daily":
-			return exact(p, i)
+			return slotWithDate(p, i)
 		}
 	}
 	return i

@@ -7,22 +7,22 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// separateTerms are terms that are compared elsewhere: the grammatical person, and negation.
-var separateTerms = lazy.SetOf("user longer anymore never no none nothing", TermsOf)
+// excludedTerms are terms for the user and for negation, which callers compare separately.
+var excludedTerms = lazy.SetOf("user longer anymore never no none nothing", TermsOfWords)
 
-// TermSet returns the terms of what a text is about, without person and negation.
+// TermSet returns the terms of a text without excludedTerms.
 func TermSet(s string) map[string]bool {
 	set := map[string]bool{}
 	for _, t := range text.Terms(s) {
-		if !separateTerms.Has(t) {
+		if !excludedTerms.Has(t) {
 			set[t] = true
 		}
 	}
 	return set
 }
 
-// Covered returns the share of a's terms that b contains, 0 if a is empty.
-func Covered(a, b map[string]bool) float64 {
+// CoveredShare returns the share of a's terms that b contains, 0 if a is empty.
+func CoveredShare(a, b map[string]bool) float64 {
 	if len(a) == 0 {
 		return 0
 	}
@@ -35,15 +35,15 @@ func Covered(a, b map[string]bool) float64 {
 	return float64(shared) / float64(len(a))
 }
 
-// SameThing reports whether a negation is about the same thing as a fact. "No longer lives in Berlin" is not
-// about the same thing as "lives in Lisbon".
-func SameThing(negation, fact string) bool {
+// IsSameThing reports whether a negation and a fact have nearly the same terms. "No longer lives in Berlin" is
+// not about the same thing as "lives in Lisbon".
+func IsSameThing(negation, fact string) bool {
 	a, b := TermSet(negation), TermSet(fact)
-	return Covered(b, a) >= 0.75 || Covered(a, b) == 1
+	return CoveredShare(b, a) >= 0.75 || CoveredShare(a, b) == 1
 }
 
-// TermsOf returns the set of terms of a text.
-func TermsOf(words string) map[string]bool {
+// TermsOfWords returns the set of terms of a text.
+func TermsOfWords(words string) map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {
 		if t := text.Term(w); t != "" {

@@ -1,5 +1,5 @@
 // Package filelock prevents a second process from using a file or folder. The lock file names the
-// process that holds the lock, or held it last.
+// process that holds the lock or, if nobody does, the last holder.
 package filelock
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// sign writes this process's name into a lock file.
-func sign(f *os.File) error {
+// writeSignature writes this process's signature into a lock file.
+func writeSignature(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
 		return err
 	}
@@ -21,46 +21,47 @@ func sign(f *os.File) error {
 	return err
 }
 
-// signature is the first line of a lock file: it identifies this process on this machine.
+// signature returns the first line of a lock file, which identifies this process and machine.
 func signature() string {
-	return fmt.Sprintf("process %d (%s)%s", os.Getpid(), os.Args[0], onHost())
+	return fmt.Sprintf("process %d (%s)%s", os.Getpid(), os.Args[0], hostSuffix())
 }
 
-// onHost returns the end of the first line, which names the machine.
-func onHost() string {
+// hostSuffix returns the end of a signature, which names the machine.
+func hostSuffix() string {
 	host, _ := os.Hostname()
 	return fmt.Sprintf(" on %s\n", cmp.Or(host, "this machine"))
 }
 
-// answersAt is the prefix of the second line, which contains the URL that the holder serves.
-const answersAt = "answers at "
+// urlPrefix is the prefix of a lock file's second line, which contains the URL of the holder's server.
+const urlPrefix = "answers at "
 
-// Answer writes this process's URL into the lock file at path. The process must hold the lock; the
-// next holder removes the URL.
-func Answer(path, url string) error {
-	return os.WriteFile(path, []byte(signature()+answersAt+url+"\n"), 0o600)
+// SetURL writes this process's URL into the lock file at path. The process must hold the lock. The next
+// holder removes the URL.
+func SetURL(path, url string) error {
+	return os.WriteFile(path, []byte(signature()+urlPrefix+url+"\n"), 0o600)
 }
 
-// Answers returns the URL of the process that holds the lock at path; "" if it has none or is on
-// another machine. Call it after Take has failed, since a released lock keeps the last URL.
-func Answers(path string) string {
+// HolderURL returns the URL of the process that holds the lock at path, "" if it has none or is on
+// another machine. Call it only after Lock has failed, since the file of a free lock has the last URL.
+func HolderURL(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return ""
 	}
-	holder, url, ok := strings.Cut(string(text), onHost()+answersAt)
+	holder, url, ok := strings.Cut(string(text), hostSuffix()+urlPrefix)
 	if !ok || strings.Contains(holder, "\n") {
 		return ""
 	}
 	return strings.TrimSpace(url)
 }
 
-// heldBy returns the error of a lock that another process holds: it names the process, then means.
-func heldBy(f *os.File, means string) error {
+// heldError returns the error of Lock if another process holds the lock: the process's name, then the
+// explanation.
+func heldError(f *os.File, explanation string) error {
 	text, _ := io.ReadAll(io.LimitReader(f, 1<<10))
-	who := cmp.Or(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", ", which "), "another process")
-	if strings.Contains(who, answersAt) {
-		who += ","
+	holder := cmp.Or(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", ", which "), "another process")
+	if strings.Contains(holder, urlPrefix) {
+		holder += ","
 	}
-	return memory.Errorf(memory.Conflict, "%s %s", who, means)
+	return memory.Errorf(memory.Conflict, "%s %s", holder, explanation)
 }

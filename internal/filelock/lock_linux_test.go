@@ -14,7 +14,7 @@ import (
 func TestReleasedDespiteAFork(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
-	release, err := Take(path, "has it open")
+	release, err := Lock(path, "has it open")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func TestReleasedDespiteAFork(t *testing.T) {
 	if err := release(); err != nil {
 		t.Fatal(err)
 	}
-	release, err = Take(path, "has it open")
+	release, err = Lock(path, "has it open")
 	if err != nil {
 		t.Fatalf("%d descriptors are left of a lock that was released: %v", len(inherited), err)
 	}

@@ -7,11 +7,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Take takes the lock and returns a function that releases it. If another process holds the lock,
-// the error is [memory.Conflict]: it names the process, then means ("has it open; …"). The system
-// releases the lock when the process ends. The locked range is far behind the text, so that other
-// processes can read the text.
-func Take(path, means string) (release func() error, err error) {
+// Lock takes the lock at path. If another process holds the lock, it returns a [memory.Conflict] with
+// the process's name, then explanation ("has it open; …"). Windows releases the lock when the process
+// ends. The locked range is far behind the text, so that other processes can read the text.
+func Lock(path, explanation string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -20,11 +19,11 @@ func Take(path, means string) (release func() error, err error) {
 		0, 1, 0, &windows.Overlapped{Offset: 1 << 30})
 	if err != nil {
 		if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-			err = heldBy(f, means)
+			err = heldError(f, explanation)
 		}
 		return nil, errors.Join(err, f.Close())
 	}
-	if err := sign(f); err != nil {
+	if err := writeSignature(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f.Close, nil

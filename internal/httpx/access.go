@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// Access describes an answered request. It contains nothing that a user wrote.
-type Access struct {
-	ID       string
-	Client   string // the client's X-Request-Id, "" if it sent none
-	User     string // owner of the memory; "" if the request had none
-	Method   string
-	Route    string // pattern that matches the path, without the path's values
-	Status   int
-	Refused  string // "key", or the setting of the exceeded limit; "" if the request was accepted
-	Took     time.Duration
-	Upstream time.Duration // time until the upstream's headers arrived; 0 if the upstream was not asked
-	Input    int64         // tokens, if the answer reports them
-	Output   int64
+// AccessEntry describes an answered request. It contains nothing that a user wrote.
+type AccessEntry struct {
+	ID              string
+	ClientRequestID string // the client's X-Request-Id; empty if the client sent no id
+	User            string // owner of the memory; empty if the request had no owner
+	Method          string
+	Route           string // pattern that matches the path, without the path's values
+	Status          int
+	RefusedBy       string // "key", or the setting of the exceeded limit; empty if the request was accepted
+	Took            time.Duration
+	Upstream        time.Duration // time until the upstream's headers arrived; 0 without a request to the upstream
+	InputTokens     int64         // input tokens; 0 if the answer does not report them
+	OutputTokens    int64         // output tokens; 0 if the answer does not report them
 }
 
-// meter adds up what APIs report about a request.
-type meter struct{ upstream, input, output atomic.Int64 }
+// usageMeter adds up the upstream time and the tokens of a request.
+type usageMeter struct{ upstream, input, output atomic.Int64 }
 
 // CountUpstream adds the time for which a request waited for the upstream's headers.
-func CountUpstream(ctx context.Context, took time.Duration) {
-	stateOf(ctx).meter.upstream.Add(int64(took))
+func CountUpstream(ctx context.Context, wait time.Duration) {
+	stateOf(ctx).meter.upstream.Add(int64(wait))
 }
 
 // CountTokens adds the tokens of an answer.
@@ -38,10 +38,10 @@ func CountTokens(ctx context.Context, input, output int) {
 	m.output.Add(int64(output))
 }
 
-// maxRequestID bounds an id that a client chose.
+// maxRequestID is the maximum length in bytes of a client's request id.
 const maxRequestID = 100
 
-// clientRequestID returns the id that the client gave its request, "" if there is none that is fit for a log.
+// clientRequestID returns the client's id for the request, or "" if the id is missing or unsuitable for a log.
 func clientRequestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
 	if len(id) > maxRequestID || strings.ContainsFunc(id, func(c rune) bool { return !isAlphanumeric(c) && !strings.ContainsRune("-_.:", c) }) {
@@ -50,8 +50,8 @@ func clientRequestID(r *http.Request) string {
 	return id
 }
 
-// access returns the description of an answered request.
-func (st *state) access(r *http.Request, status int, took time.Duration) Access {
+// accessEntry returns the description of an answered request.
+func (st *state) accessEntry(r *http.Request, status int, took time.Duration) AccessEntry {
 	route := r.Pattern
 	if _, path, ok := strings.Cut(route, " "); ok {
 		route = path
@@ -62,9 +62,9 @@ func (st *state) access(r *http.Request, status int, took time.Duration) Access 
 	case route == "/" && r.URL.Path != "/":
 		route = "other"
 	}
-	a := Access{
-		ID: st.id, Client: st.client, Method: r.Method, Route: route, Status: status, Refused: st.refused, Took: took,
-		Upstream: time.Duration(st.meter.upstream.Load()), Input: st.meter.input.Load(), Output: st.meter.output.Load(),
+	a := AccessEntry{
+		ID: st.id, ClientRequestID: st.clientRequestID, Method: r.Method, Route: route, Status: status, RefusedBy: st.refusedBy, Took: took,
+		Upstream: time.Duration(st.meter.upstream.Load()), InputTokens: st.meter.input.Load(), OutputTokens: st.meter.output.Load(),
 	}
 	if st.identity.Owner != "" {
 		a.User = st.identity.Owner.Name()

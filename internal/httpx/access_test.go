@@ -10,7 +10,7 @@ import (
 func TestRefusalsNameTheLimitOrKey(t *testing.T) {
 	var refused []string
 	guard := Guard(Options{
-		Key: "server-key-of-some-length", Limits: Limits{Requests: 1}, Answered: func(a Access) { refused = append(refused, a.Refused) },
+		Key: "server-key-of-some-length", Limits: Limits{Requests: 1}, OnAnswer: func(a AccessEntry) { refused = append(refused, a.RefusedBy) },
 	}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })) // the upstream's own 429 is none
 	for _, key := range []string{"server-key-of-some-length", "server-key-of-some-length", "another-key"} {
 		r := httptest.NewRequest(http.MethodGet, "http://localhost:7077/api/memory", nil)

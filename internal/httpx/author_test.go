@@ -13,8 +13,8 @@ func TestAHistoryTellsTheUserFromWhoeverRunsTheServer(t *testing.T) {
 	const secret = "shared-with-the-front-end"
 	good := token(t, secret, `{"alg":"HS256","typ":"JWT"}`, map[string]any{"sub": "ana", "exp": noon.Unix() + 300})
 	single, keyed := Options{}, Options{Key: key}
-	signed := Options{Key: key, Multi: true, JWTSecret: []byte(secret)}
-	many := Options{Key: key, Multi: true}
+	signed := Options{Key: key, MultiUser: true, JWTSecret: []byte(secret)}
+	many := Options{Key: key, MultiUser: true}
 	for _, tt := range []struct {
 		name  string
 		o     Options

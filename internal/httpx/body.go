@@ -19,15 +19,15 @@ const (
 	// providers accept have some 20 MB.
 	DefaultMaxBody = 32 << 20
 
-	// MaxStream is the maximum size of a request to a path of Options.Streamed.
+	// MaxStream is the maximum size of a request to a path of Options.StreamedPaths.
 	MaxStream = 16 << 30
 
-	// DefaultBodyTime is the maximum time for a body to arrive. It stops slow clients without limiting how long
-	// an answer may stream, as http.Server.ReadTimeout would.
+	// DefaultBodyTime is the maximum time for a body to arrive. Unlike http.Server.ReadTimeout, it does not limit
+	// the time of a streamed answer.
 	DefaultBodyTime = 2 * time.Minute
 
-	// DefaultStallTime is how long a client may pause in the middle of a body. The body counts in the [Budget]
-	// meanwhile.
+	// DefaultStallTime is the maximum pause of a client in the middle of a body, which counts in the [Budget]
+	// during the pause.
 	DefaultStallTime = 20 * time.Second
 
 	// maxPathValue is longer than any id that Loci creates or accepts.
@@ -45,15 +45,15 @@ func WriteJSON(w http.ResponseWriter, status int, v any) {
 }
 
 // ReadBody reads a whole body within the limits of [Guard]. It returns [memory.TooLarge] if the body is too
-// large, [memory.Invalid] if it is too slow or cut off, and [memory.Unavailable] if all requests together hold
-// too much memory: see [OverBudget].
+// large, [memory.Invalid] if the body is too slow or cut off, and [memory.Unavailable] if the bodies of all
+// requests together use too much memory: see [IsOverBudget].
 func ReadBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(r.Body)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case err == nil:
 		return body, nil
-	case OverBudget(err):
+	case IsOverBudget(err):
 		r.Body.(*countedBody).partial = body
 		return nil, err
 	case errors.As(err, &tooLarge):
@@ -79,43 +79,42 @@ func PathValue(r *http.Request, name string) (string, error) {
 	return v, nil
 }
 
-// limitBody bounds the size and time of a request's body, and counts the bytes read in the budget. The returned
+// limitBody limits the size and time of a request's body, and counts the read bytes in the budget. The returned
 // function releases the counted bytes.
 func (g *guard) limitBody(w http.ResponseWriter, r *http.Request) (release func()) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return func() {}
 	}
-	timed := &timedBody{control: http.NewResponseController(w), stall: g.StallTime, log: stateOf(r.Context()).log}
-	if slices.Contains(g.Streamed, r.URL.Path) {
+	timed := &timedBody{control: http.NewResponseController(w), stallTime: g.StallTime, log: stateOf(r.Context()).log}
+	if slices.Contains(g.StreamedPaths, r.URL.Path) {
 		timed.ReadCloser = http.MaxBytesReader(w, r.Body, MaxStream)
-		timed.wait()
+		timed.setDeadline()
 		r.Body = timed
 		return func() {}
 	}
-	timed.ReadCloser, timed.end = http.MaxBytesReader(w, r.Body, g.MaxBody), time.Now().Add(g.BodyTime)
-	timed.wait()
+	timed.ReadCloser, timed.deadline = http.MaxBytesReader(w, r.Body, g.MaxBody), time.Now().Add(g.BodyTime)
+	timed.setDeadline()
 	counted := &countedBody{ReadCloser: timed, budget: g.Budget}
 	r.Body = counted
-	return func() { g.Budget.give(counted.held) }
+	return func() { g.Budget.release(counted.counted) }
 }
 
-// timedBody bounds the time for the whole body and for each pause. It removes the connection's deadline once
-// the body is complete: later reads only detect whether the client has disconnected, and an answer may stream
-// for long.
+// timedBody limits the time for the whole body and for each pause. It removes the connection's deadline once the
+// body is complete, because later reads only detect that the client disconnected while the answer is streamed.
 type timedBody struct {
 	io.ReadCloser
-	control *http.ResponseController
-	end     time.Time // zero: no limit
-	stall   time.Duration
-	log     *slog.Logger
+	control   *http.ResponseController
+	deadline  time.Time // deadline of the whole body; zero means no limit
+	stallTime time.Duration
+	log       *slog.Logger
 }
 
-// wait sets the deadline for the next bytes. Some connections have no deadlines (for example tests' recorders);
-// the size limit applies to them too.
-func (b *timedBody) wait() {
-	at := time.Now().Add(b.stall)
-	if !b.end.IsZero() && at.After(b.end) {
-		at = b.end
+// setDeadline sets the deadline for the next bytes. Some connections, such as tests' recorders, support no
+// deadlines and are only limited in size.
+func (b *timedBody) setDeadline() {
+	at := time.Now().Add(b.stallTime)
+	if !b.deadline.IsZero() && at.After(b.deadline) {
+		at = b.deadline
 	}
 	if err := b.control.SetReadDeadline(at); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		b.log.Warn("cannot set a deadline for a request body", "error", err)
@@ -123,10 +122,10 @@ func (b *timedBody) wait() {
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
-	b.wait()
+	b.setDeadline()
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
-		_ = b.control.SetReadDeadline(time.Time{}) // if deadlines are unsupported, none was set
+		_ = b.control.SetReadDeadline(time.Time{}) // fails only if deadlines are unsupported
 	}
 	return n, err
 }

@@ -14,68 +14,68 @@ import (
 )
 
 const (
-	// smallBody is the maximum size of small bodies. They have their own share of the budget, so that large
-	// bodies do not keep out ordinary requests.
-	smallBody = 64 << 10
+	// maxSmallBody is the maximum size in bytes of small bodies, which have their own share of the budget, so
+	// that large bodies do not keep out ordinary requests.
+	maxSmallBody = 64 << 10
 
-	// smallShare is the divisor of that share: small bodies get a sixteenth.
-	smallShare = 16
+	// smallDivisor divides the budget to get the share of small bodies.
+	smallDivisor = 16
 
-	// largeBody, tidyShare and tidyDelay control the collection of garbage: it starts tidyDelay after the
-	// finished large bodies have reached a share of the budget. The delay leaves time for the work that
-	// follows, and makes collections rare enough to go unnoticed.
-	largeBody = 1 << 20
-	tidyShare = 16
-	tidyDelay = 10 * time.Second
+	// A garbage collection starts gcDelay after the finished bodies of more than minLargeBody bytes have reached
+	// the share 1/gcDivisor of the budget. The delay leaves time for processing the bodies, and makes
+	// collections rare.
+	minLargeBody = 1 << 20
+	gcDivisor    = 16
+	gcDelay      = 10 * time.Second
 
-	// retryAfter is how long a client should wait before it tries again.
+	// retryAfter is the time that a client should wait before it tries again.
 	retryAfter = 5 * time.Second
 )
 
-// Budget bounds the bytes of request bodies that a process holds in memory at a time.
+// Budget limits the bytes of request bodies in the process's memory at a time.
 type Budget struct {
-	most int64
-	used atomic.Int64
+	limit int64
+	used  atomic.Int64
 
 	mu      sync.Mutex  // guards the fields below
 	garbage int64       // bytes of finished large bodies that may still be in memory
-	tidy    *time.Timer // returns that memory to the system
+	gcTimer *time.Timer // starts the garbage collection; nil if none is planned
 }
 
-// NewBudget returns a budget of most bytes.
-func NewBudget(most int64) *Budget { return &Budget{most: most} }
+// NewBudget returns a budget of limit bytes.
+func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
-// take counts n more bytes of a body of size bytes, and reports whether they fit. The bytes count until they
+// acquire counts n more bytes of a body of size bytes, and reports whether they fit. The bytes count until they
 // are released, even if they do not fit.
-func (b *Budget) take(n, size int64) bool {
+func (b *Budget) acquire(n, size int64) bool {
 	if b == nil {
 		return true
 	}
-	most := b.most
-	if size > smallBody {
-		most -= most / smallShare
+	limit := b.limit
+	if size > maxSmallBody {
+		limit -= limit / smallDivisor
 	}
-	return b.used.Add(n) <= most
+	return b.used.Add(n) <= limit
 }
 
-// give releases n bytes. When nothing else happens, Go's collector may not run for minutes after many large
-// bodies. The function give therefore starts a garbage collection, so that the process shrinks.
-func (b *Budget) give(n int64) {
+// release releases n bytes. On an idle server, Go's collector may not run for minutes after many large bodies,
+// so release also plans a garbage collection that returns memory to the system.
+func (b *Budget) release(n int64) {
 	if b == nil {
 		return
 	}
 	b.used.Add(-n)
-	if n <= largeBody {
+	if n <= minLargeBody {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.garbage += n; b.garbage < b.most/tidyShare || b.tidy != nil {
+	if b.garbage += n; b.garbage < b.limit/gcDivisor || b.gcTimer != nil {
 		return
 	}
-	b.tidy = time.AfterFunc(tidyDelay, func() {
+	b.gcTimer = time.AfterFunc(gcDelay, func() {
 		b.mu.Lock()
-		b.garbage, b.tidy = 0, nil
+		b.garbage, b.gcTimer = 0, nil
 		b.mu.Unlock()
 		debug.FreeOSMemory()
 	})
@@ -83,39 +83,39 @@ func (b *Budget) give(n int64) {
 
 // errOverBudget is the error for a body that does not fit in memory now.
 var errOverBudget = &Problem{
-	retry: retryAfter,
-	Title: http.StatusText(http.StatusServiceUnavailable), Status: http.StatusServiceUnavailable, Code: memory.Unavailable,
+	retryAfter: retryAfter,
+	Title:      http.StatusText(http.StatusServiceUnavailable), Status: http.StatusServiceUnavailable, Code: memory.Unavailable,
 	Detail: "too many large requests at the same time; try again",
 }
 
-// OverBudget reports whether a body was not read because it does not fit in memory now. See [Unread].
-func OverBudget(err error) bool { return errors.Is(err, error(errOverBudget)) }
+// IsOverBudget reports whether a body was not read because it does not fit in memory now. See [UnreadBody].
+func IsOverBudget(err error) bool { return errors.Is(err, error(errOverBudget)) }
 
 // countedBody is a request's body whose bytes count in the budget until the request ends.
 type countedBody struct {
 	io.ReadCloser
-	budget  *Budget
-	held    int64
-	over    bool   // the body did not fit
-	partial []byte // the bytes that [ReadBody] had read by then
+	budget   *Budget
+	counted  int64
+	exceeded bool   // the body did not fit
+	partial  []byte // bytes that [ReadBody] had read before the body did not fit
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
-	if b.over {
+	if b.exceeded {
 		return 0, errOverBudget
 	}
 	n, err := b.ReadCloser.Read(p)
-	b.held += int64(n)
-	if !b.budget.take(int64(n), b.held) {
-		b.over = true
+	b.counted += int64(n)
+	if !b.budget.acquire(int64(n), b.counted) {
+		b.exceeded = true
 		return n, errOverBudget
 	}
 	return n, err
 }
 
-// Unread returns the body of a request that [ReadBody] refused as [OverBudget], from its beginning. The unread
-// rest is not held in memory.
-func Unread(r *http.Request) io.Reader {
+// UnreadBody returns the whole body of a request that [ReadBody] refused as [IsOverBudget]. It streams the unread
+// part.
+func UnreadBody(r *http.Request) io.Reader {
 	b, ok := r.Body.(*countedBody)
 	if !ok {
 		return r.Body

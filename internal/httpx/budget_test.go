@@ -114,10 +114,10 @@ func TestStalledBodiesGiveBackTheirShare(t *testing.T) {
 func TestBodyOverTheBudgetCanBeStreamed(t *testing.T) {
 	sent := bytes.Repeat([]byte("0123456789abcdef"), 20<<10)
 	h := Guard(Options{Budget: NewBudget(100 << 10)}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := ReadBody(r); !OverBudget(err) {
+		if _, err := ReadBody(r); !IsOverBudget(err) {
 			t.Errorf("read: got %v, want that the budget is used up", err)
 		}
-		whole, err := io.ReadAll(Unread(r))
+		whole, err := io.ReadAll(UnreadBody(r))
 		if err != nil || !bytes.Equal(whole, sent) {
 			t.Errorf("got %d bytes and %v, want the %d that were sent", len(whole), err, len(sent))
 		}

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// exposed are the response headers that a page of another origin may read.
-var exposed = strings.Join([]string{
+// exposedHeaders are the response headers that a page of another origin may read.
+var exposedHeaders = strings.Join([]string{
 	HeaderRequestID, "X-Request-Id", "Request-Id", "X-Loci-Trace", "X-Loci-Pending", "X-Loci-Warning", "Retry-After",
 }, ", ")
 
-// CORS allows pages of some origins, written as browsers send them, to call next. It answers their preflight
-// requests, and removes Origin and cookies from their requests, so that such a page never acts as a signed-in
-// person. It does not change requests for which skip is true, nor those of other origins, which [Guard]
-// refuses.
+// CORS allows pages of some origins, written as browsers send them, to call next. It answers these pages'
+// preflight requests, and removes Origin and cookies from their requests, so that the pages never act as a
+// signed-in person. CORS does not change requests for which skip is true and requests of other origins, which
+// [Guard] refuses.
 func CORS(origins []string, skip func(*http.Request) bool, next http.Handler) http.Handler {
 	if len(origins) == 0 {
 		return next
@@ -35,8 +35,8 @@ func CORS(origins []string, skip func(*http.Request) bool, next http.Handler) ht
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
 			h.Set("Access-Control-Max-Age", "600")
-			if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
-				h.Set("Access-Control-Allow-Headers", asked)
+			if requested := r.Header.Get("Access-Control-Request-Headers"); requested != "" {
+				h.Set("Access-Control-Allow-Headers", requested)
 			}
 			if r.Header.Get("Access-Control-Request-Private-Network") != "" {
 				h.Set("Access-Control-Allow-Private-Network", "true")
@@ -44,7 +44,7 @@ func CORS(origins []string, skip func(*http.Request) bool, next http.Handler) ht
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		h.Set("Access-Control-Expose-Headers", exposed)
+		h.Set("Access-Control-Expose-Headers", exposedHeaders)
 		for _, name := range []string{"Origin", "Cookie", "Sec-Fetch-Site", "Sec-Fetch-Mode"} {
 			r.Header.Del(name)
 		}

@@ -16,13 +16,13 @@ var forwardingHeaders = []string{
 	"True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip", "Fly-Client-Ip", "X-Azure-Clientip",
 }
 
-// IsForwarding reports whether proxies add a header with this canonical name, which identifies the client.
+// IsForwarding reports whether name is the canonical name of a header with which proxies identify the client.
 func IsForwarding(name string) bool {
 	return strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(forwardingHeaders, name)
 }
 
-// proxySign returns a sign that a request came through a proxy, "" if there is none. An nginx without settings
-// adds no header, but speaks HTTP/1.0 to its upstream, which no client does.
+// proxySign returns a sign that a request came through a proxy: a header's name, HTTP/1.0, or "" for no sign. By
+// default, nginx adds no header but uses HTTP/1.0, unlike any client.
 func proxySign(r *http.Request) string {
 	for name := range r.Header {
 		if IsForwarding(name) {
@@ -35,20 +35,20 @@ func proxySign(r *http.Request) string {
 	return ""
 }
 
-// errProxied is the error for a request through a proxy to a server without a key: its address is the proxy's,
-// which does not identify the owner.
+// errProxied is the error for a request through a proxy to a server without a key. The request has the proxy's
+// address, which does not identify the server's owner.
 func errProxied(sign string) error {
 	return memory.Errorf(memory.Forbidden,
 		"the request came through a proxy (%s), and without a key Loci answers only clients on its own machine: set api_key (LOCI_API_KEY) to a long random text", sign)
 }
 
-// seeThrough applies the client data from a configured proxy: RemoteAddr becomes the client's address. From
-// other requests it removes the headers that name users. secure reports whether the client used TLS. r must be
-// a copy.
-func (o *Options) seeThrough(r *http.Request) (secure bool) {
+// applyProxy sets RemoteAddr to the client's address if a configured proxy sent the request. From other requests,
+// it removes the proxies' headers that name users. The result secure reports whether the client used TLS. r must
+// be a copy.
+func (o *Options) applyProxy(r *http.Request) (secure bool) {
 	secure = r.TLS != nil
-	if !contains(o.Proxies, addressOf(r.RemoteAddr)) {
-		o.dropNames(r)
+	if !containsAddress(o.Proxies, parseAddress(r.RemoteAddr)) {
+		o.dropUserHeaders(r)
 		return secure
 	}
 	proto, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
@@ -57,27 +57,27 @@ func (o *Options) seeThrough(r *http.Request) (secure bool) {
 	// appended, can be trusted.
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {
-		ip := addressOf(strings.TrimSpace(hop))
+		ip := parseAddress(strings.TrimSpace(hop))
 		if !ip.IsValid() {
 			break
 		}
 		r.RemoteAddr = netip.AddrPortFrom(ip, 0).String()
-		if !contains(o.Proxies, ip) {
+		if !containsAddress(o.Proxies, ip) {
 			break
 		}
 	}
 	return secure
 }
 
-// dropNames removes the headers in which proxies name users.
-func (o *Options) dropNames(r *http.Request) {
-	for _, name := range []string{o.UserHeader, o.SSO.Header, o.SSO.Groups} {
+// dropUserHeaders removes the headers in which proxies name users.
+func (o *Options) dropUserHeaders(r *http.Request) {
+	for _, name := range []string{o.UserHeader, o.SSO.UserHeader, o.SSO.GroupsHeader} {
 		r.Header.Del(name)
 	}
 }
 
-// addressOf parses an address with or without a port; it returns the zero Addr if that fails.
-func addressOf(text string) netip.Addr {
+// parseAddress parses an address with or without a port; it returns the zero Addr for an invalid address.
+func parseAddress(text string) netip.Addr {
 	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	if ap, withPort := netip.ParseAddrPort(text); withPort == nil {
 		ip, err = ap.Addr(), nil
@@ -88,14 +88,14 @@ func addressOf(text string) netip.Addr {
 	return ip.Unmap().WithZone("")
 }
 
-func contains(networks []netip.Prefix, ip netip.Addr) bool {
+func containsAddress(networks []netip.Prefix, ip netip.Addr) bool {
 	return ip.IsValid() && slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// Secure reports whether the client sent its request over TLS, to Loci or to a configured proxy.
-func Secure(r *http.Request) bool { return r.TLS != nil || stateOf(r.Context()).secure }
+// IsSecure reports whether the client sent its request over TLS, to Loci or to a configured proxy.
+func IsSecure(r *http.Request) bool { return r.TLS != nil || stateOf(r.Context()).secure }
 
-// AdminOnly returns a handler that calls next for admins and refuses others.
+// AdminOnly returns a handler that calls next for admins and refuses other callers.
 func AdminOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if IdentityOf(r.Context()).Role != RoleAdmin {

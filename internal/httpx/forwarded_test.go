@@ -23,11 +23,11 @@ func TestProxiedRequestNeedsAKey(t *testing.T) {
 	for name, sign := range signs {
 		t.Run(name, func(t *testing.T) {
 			for what, o := range map[string]Options{
-				"no key": {}, "only stored keys": {Keys: ring}, "several users": {Multi: true},
-				"trusted address": {Trusted: everywhere}, "trusted proxy": {Proxies: everywhere},
+				"no key": {}, "only stored keys": {Keys: ring}, "several users": {MultiUser: true},
+				"trusted address": {TrustedAddresses: everywhere}, "trusted proxy": {Proxies: everywhere},
 			} {
 				for _, path := range []string{"/api/memory", "/health", "/signin"} {
-					o.Open = []string{"/health", "/signin"}
+					o.PublicPaths = []string{"/health", "/signin"}
 					w, got := ask(t, o, func(r *http.Request) { r.URL.Path = path; sign(r) })
 					if w.Code != http.StatusForbidden || got.called || !strings.Contains(w.Body.String(), "LOCI_API_KEY") || !strings.Contains(w.Body.String(), name) {
 						t.Errorf("%s, %s: status %d, want 403 that names the sign and LOCI_API_KEY: %s", what, path, w.Code, w.Body)
@@ -72,7 +72,7 @@ func TestOnlyConfiguredProxiesNameTheClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got string
 			var secure bool
-			h := Guard(Options{Key: key, Proxies: proxies}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got, secure = r.RemoteAddr, Secure(r) }))
+			h := Guard(Options{Key: key, Proxies: proxies}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got, secure = r.RemoteAddr, IsSecure(r) }))
 			r := httptest.NewRequest(http.MethodGet, "http://localhost/", nil)
 			r.RemoteAddr = tt.from
 			with(append([]string{HeaderKey, key}, tt.header...)...)(r)
@@ -94,7 +94,7 @@ func TestWrongKeysBehindAProxyAreCountedByClient(t *testing.T) {
 	wrong := func(client string) int {
 		return ask("127.0.0.1:1", "/api/memory", with(HeaderKey, "wrong", "X-Forwarded-For", client)).Code
 	}
-	for range mostGuesses {
+	for range maxWrongKeys {
 		wrong("192.0.2.7")
 	}
 	if got := wrong("192.0.2.7"); got != http.StatusTooManyRequests {

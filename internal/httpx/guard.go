@@ -25,44 +25,44 @@ const HeaderRequestID = "X-Loci-Request-Id"
 
 // Options configure [Guard]. The zero value serves one user on loopback.
 type Options struct {
-	Key       string         // LOCI_API_KEY; "": no key, loopback only
-	FrontKey  string         // LOCI_FRONT_KEY, with the role front; "": none
-	Keys      *Keyring       // the stored keys; nil: none
-	Multi     bool           // several users; a request without a user gets no memory
-	JWTSecret []byte         // secret of X-OpenWebUI-User-Jwt; none: such tokens are ignored
-	Hosts     []string       // host names of this server, without port, in addition to loopback's
-	Trusted   []netip.Prefix // addresses that may name users without a key; none: loopback
-	Proxies   []netip.Prefix // reverse proxies whose X-Forwarded-* headers count; none: they never count
-	Open      []string       // exact paths that need no key; none: DefaultOpen
-	MaxBody   int64          // bytes; 0: DefaultMaxBody
-	Reads     []string       // exact paths whose POST requests only read, so that keys with the scope read may use them
-	Scoped    []string       // path prefixes of APIs that check [Identity.ReadOnly] themselves
-	Streamed  []string       // paths whose bodies are read as streams: MaxStream bounds them, and they do not count in the budget
-	Budget    *Budget        // for all bodies together; nil: no limit
-	BodyTime  time.Duration  // 0: DefaultBodyTime
-	StallTime time.Duration  // 0: DefaultStallTime
-	Log       *slog.Logger   // nil: nothing is logged
+	Key                   string         // LOCI_API_KEY; "" means no key and only requests from loopback
+	FrontKey              string         // LOCI_FRONT_KEY, a key with the role front; "" means no such key
+	Keys                  *Keyring       // the stored keys; nil means no stored keys
+	MultiUser             bool           // the server has several users; a request without a user gets no memory
+	JWTSecret             []byte         // secret for X-OpenWebUI-User-Jwt; empty ignores these tokens
+	Hosts                 []string       // host names of this server, without port, in addition to loopback's
+	TrustedAddresses      []netip.Prefix // addresses that may name users without a key; nil means loopback
+	Proxies               []netip.Prefix // reverse proxies with trusted X-Forwarded-* headers; empty trusts no proxy
+	PublicPaths           []string       // exact paths that need no key; nil uses [DefaultPublicPaths]
+	MaxBody               int64          // maximum bytes of a body; 0 uses [DefaultMaxBody]
+	ReadOnlyPosts         []string       // exact paths whose POST requests only read, which the scope read allows
+	ScopeCheckingPrefixes []string       // path prefixes of APIs that check [Identity.ReadOnly] themselves
+	StreamedPaths         []string       // exact paths with streamed bodies, which have the limit [MaxStream] and no budget
+	Budget                *Budget        // limits all bodies together; nil means no limit
+	BodyTime              time.Duration  // maximum time of a body; 0 uses [DefaultBodyTime]
+	StallTime             time.Duration  // maximum pause within a body; 0 uses [DefaultStallTime]
+	Log                   *slog.Logger   // nil disables logging
 
-	SSO        SSO                 // how a proxy for single sign-on names users
-	UserHeader string              // header that names the user, only in requests of Proxies; "": none
-	Limits     Limits              // for each user and key
-	Answered   func(Access)        // called after each answered request; may be nil
-	Refused    func(*http.Request) // called for each request whose key is not Loci's; may be nil
-	Unverified func()              // called for each request whose X-OpenWebUI-User-Jwt is not checked; may be nil
-	Now        func() time.Time
+	SSO               SSO                 // headers in which a single sign-on proxy names users
+	UserHeader        string              // header that names the user, only in requests of Proxies; "" disables it
+	Limits            Limits              // limits of each user and key
+	OnAnswer          func(AccessEntry)   // called after each answered request; may be nil
+	OnWrongKey        func(*http.Request) // called for each request with a wrong key; may be nil
+	OnUnverifiedToken func()              // called for each request with an unchecked X-OpenWebUI-User-Jwt; may be nil
+	Now               func() time.Time
 
-	// Refuse writes an error in the format of the path's API; nil: WriteError.
+	// Refuse writes an error in the format of the path's API; nil uses [WriteError].
 	Refuse func(http.ResponseWriter, *http.Request, error)
 }
 
-// DefaultOpen are the paths that need no key: health checks.
-var DefaultOpen = []string{"/health", "/health/live", "/health/ready"}
+// DefaultPublicPaths are the paths of health checks, which need no key.
+var DefaultPublicPaths = []string{"/health", "/health/live", "/health/ready"}
 
 // loopbackPrefixes are the addresses of this machine.
 var loopbackPrefixes = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-// Complete returns the options with defaults for unset fields.
-func (o Options) Complete() Options {
+// WithDefaults returns the options with defaults for unset fields.
+func (o Options) WithDefaults() Options {
 	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
 	o.BodyTime = cmp.Or(o.BodyTime, DefaultBodyTime)
 	o.StallTime = cmp.Or(o.StallTime, DefaultStallTime)
@@ -75,70 +75,70 @@ func (o Options) Complete() Options {
 	if o.Refuse == nil {
 		o.Refuse = WriteError
 	}
-	if o.Trusted == nil {
-		o.Trusted = loopbackPrefixes
+	if o.TrustedAddresses == nil {
+		o.TrustedAddresses = loopbackPrefixes
 	}
-	if o.Open == nil {
-		o.Open = DefaultOpen
+	if o.PublicPaths == nil {
+		o.PublicPaths = DefaultPublicPaths
 	}
 	return o
 }
 
-// Guard returns next behind the chain of checks in the package comment.
+// Guard returns a handler that runs the checks of the package comment before next.
 func Guard(o Options, next http.Handler) http.Handler {
-	return &guard{Options: o.Complete(), next: next, limits: limiter{Limits: o.Limits}}
+	return &guard{Options: o.WithDefaults(), next: next, limits: limiter{Limits: o.Limits}}
 }
 
 type guard struct {
 	Options
-	next    http.Handler
-	limits  limiter
-	guesses guesses // wrong keys in all APIs
+	next      http.Handler
+	limits    limiter
+	wrongKeys wrongKeyCounter // wrong keys in all APIs
 }
 
-// ServeHTTP runs the chain.
+// ServeHTTP runs the checks and then the next handler.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begun := g.Now()
-	st := &state{id: rand.Text(), client: clientRequestID(r), door: r.Method + " " + r.URL.Path, log: g.Log, wrongKey: g.wrongKey}
+	st := &state{id: rand.Text(), clientRequestID: clientRequestID(r), endpoint: r.Method + " " + r.URL.Path, log: g.Log, countWrongKey: g.countWrongKey}
 	r = r.WithContext(context.WithValue(r.Context(), stateKey{}, st))
-	st.secure = g.seeThrough(r)
-	st.remote = place(r.RemoteAddr)
+	st.secure = g.applyProxy(r)
+	st.remote = addressGroup(r.RemoteAddr)
 	w.Header().Set(HeaderRequestID, st.id)
-	track := &tracker{ResponseWriter: w}
-	if g.Answered != nil {
-		defer func() { g.Answered(st.access(r, track.status, g.Now().Sub(begun))) }()
+	track := &statusWriter{ResponseWriter: w}
+	if g.OnAnswer != nil {
+		defer func() { g.OnAnswer(st.accessEntry(r, track.status, g.Now().Sub(begun))) }()
 	}
-	defer g.recoverTo(track, r)
+	defer g.recoverPanic(track, r)
 
 	if err := g.checkSite(r); err != nil {
 		g.Refuse(track, r, err)
 		return
 	}
 	identity, err := g.identify(r)
-	if errors.As(err, new(badKey)) {
-		st.refused = "key"
-		if g.Refused != nil {
-			g.Refused(r)
+	if errors.As(err, new(wrongKeyError)) {
+		st.refusedBy = "key"
+		if g.OnWrongKey != nil {
+			g.OnWrongKey(r)
 		}
-		if wait := WrongKey(track, r); wait > 0 {
-			err = tooMany(wait)
+		if wait := CountWrongKey(track, r); wait > 0 {
+			err = errTooManyWrongKeys(wait)
 		}
 	}
-	if err != nil && (errors.Is(err, memory.Forbidden) || !slices.Contains(g.Open, r.URL.Path)) {
+	if err != nil && (errors.Is(err, memory.Forbidden) || !slices.Contains(g.PublicPaths, r.URL.Path)) {
 		g.Refuse(track, r, err)
 		return
 	}
 	st.identity = identity
-	if identity.ReadOnly && !g.reads(r) {
+	if identity.ReadOnly && !g.isRead(r) {
 		g.Refuse(track, r, ErrReadOnly)
 		return
 	}
-	if err == nil && g.Unverified != nil && len(g.JWTSecret) == 0 && r.Header.Get(HeaderOpenWebJWT) != "" {
-		g.Unverified()
+	if err == nil && g.OnUnverifiedToken != nil && len(g.JWTSecret) == 0 && r.Header.Get(HeaderOpenWebJWT) != "" {
+		g.OnUnverifiedToken()
 	}
-	end, err := g.limits.take(string(identity.Owner), identity.By, begun)
+	end, err := g.limits.begin(string(identity.Owner), identity.By, begun)
 	if err != nil {
-		st.refused = ProblemOf(err).limit
+		st.refusedBy = ProblemOf(err).exceededSetting
 		g.Refuse(track, r, err)
 		return
 	}
@@ -150,23 +150,23 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // ErrReadOnly is the error for a write with a key of the scope read.
 var ErrReadOnly = memory.Errorf(memory.Forbidden, "this key may only read (its scope is read)")
 
-// reads reports whether a request writes nothing, or its API checks that itself.
-func (g *guard) reads(r *http.Request) bool {
-	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions || slices.Contains(g.Reads, r.URL.Path) ||
-		slices.ContainsFunc(g.Scoped, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) })
+// isRead reports whether a request only reads, or its API itself checks this.
+func (g *guard) isRead(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions || slices.Contains(g.ReadOnlyPosts, r.URL.Path) ||
+		slices.ContainsFunc(g.ScopeCheckingPrefixes, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) })
 }
 
-// checkSite refuses requests that another site's page makes a browser send: by another name for this machine
-// (DNS rebinding), or across origins.
+// checkSite refuses requests that another site's page makes a browser send, across origins or with a foreign name
+// for this machine (DNS rebinding).
 func (g *guard) checkSite(r *http.Request) error {
 	host := hostname(r.Host)
-	known := slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
-	if !known && !isLoopback(host) && (onLoopback(r) || len(g.Hosts) > 0) {
+	listed := slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
+	if !listed && !isLoopback(host) && (onLoopback(r) || len(g.Hosts) > 0) {
 		return memory.Errorf(memory.Forbidden, "Loci does not accept requests for the host %q; to allow it, add it to the allowed hosts", host)
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
-		return checkFetch(r)
+		return checkFetchMetadata(r)
 	}
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || (!strings.EqualFold(u.Host, r.Host) && !slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, u.Hostname()) })) {
@@ -175,9 +175,9 @@ func (g *guard) checkSite(r *http.Request) error {
 	return nil
 }
 
-// checkFetch checks what browsers report about requests without an Origin: images and scripts of another site's
-// page are refused, but following a link is allowed.
-func checkFetch(r *http.Request) error {
+// checkFetchMetadata checks requests without an Origin by the Sec-Fetch headers of browsers. It refuses requests
+// for images and scripts by another site's page, but allows links.
+func checkFetchMetadata(r *http.Request) error {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none":
 		return nil
@@ -208,17 +208,17 @@ func hostname(hostport string) string {
 
 // state is the data that Guard attaches to a request.
 type state struct {
-	id       string
-	door     string // method and path
-	log      *slog.Logger
-	identity Identity
-	meter    meter
-	client   string // the client's own id for the request, "" if none
-	remote   string // the client's address, or its network
-	secure   bool   // the client used TLS
-	refused  string // see [Access]
+	id              string
+	endpoint        string // method and path
+	log             *slog.Logger
+	identity        Identity
+	meter           usageMeter
+	clientRequestID string // the client's own id for the request; "" if the client sent no id
+	remote          string // the client's address, or network for IPv6
+	secure          bool   // the client used TLS
+	refusedBy       string // see [AccessEntry]
 
-	wrongKey func(remote string) time.Duration // see [WrongKey]
+	countWrongKey func(remote string) time.Duration // see [CountWrongKey]
 }
 
 type stateKey struct{}
@@ -232,15 +232,15 @@ func stateOf(ctx context.Context) *state {
 	return noState
 }
 
-// AddressOf returns the address of a request's client, "" outside [Guard].
-func AddressOf(ctx context.Context) string { return stateOf(ctx).remote }
+// ClientAddress returns the address of a request's client, or "" outside [Guard].
+func ClientAddress(ctx context.Context) string { return stateOf(ctx).remote }
 
-// RequestID returns the request's id. It is "" outside [Guard].
+// RequestID returns the request's id, or "" outside [Guard].
 func RequestID(ctx context.Context) string { return stateOf(ctx).id }
 
-// recoverTo turns a handler's panic into an error response. If the response has begun, only cutting the
-// connection shows the client that it is incomplete.
-func (g *guard) recoverTo(w *tracker, r *http.Request) {
+// recoverPanic turns a handler's panic into an error response. If the response has begun, it breaks the
+// connection, to show the client that the response is incomplete.
+func (g *guard) recoverPanic(w *statusWriter, r *http.Request) {
 	v := recover()
 	if v == nil {
 		return
@@ -249,45 +249,45 @@ func (g *guard) recoverTo(w *tracker, r *http.Request) {
 		panic(v)
 	}
 	st := stateOf(r.Context())
-	st.log.Error("panic in a handler", "request", st.id, "door", st.door, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-	if w.wrote {
+	st.log.Error("panic in a handler", "request", st.id, "door", st.endpoint, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	if w.started {
 		panic(http.ErrAbortHandler)
 	}
 	g.Refuse(w, r, fmt.Errorf("panic: %v", v))
 }
 
-// tracker records whether the response has begun.
-type tracker struct {
+// statusWriter records whether the response has begun.
+type statusWriter struct {
 	http.ResponseWriter
-	wrote  bool
-	status int // 0: not written yet
+	started bool
+	status  int // 0 before the status is written
 }
 
-func (t *tracker) WriteHeader(status int) {
-	if !t.wrote {
+func (t *statusWriter) WriteHeader(status int) {
+	if !t.started {
 		t.status = status
 	}
-	t.wrote = t.wrote || status >= 200
+	t.started = t.started || status >= 200
 	t.ResponseWriter.WriteHeader(status)
 }
 
-func (t *tracker) Write(p []byte) (int, error) {
-	if t.wrote = true; t.status == 0 {
+func (t *statusWriter) Write(p []byte) (int, error) {
+	if t.started = true; t.status == 0 {
 		t.status = http.StatusOK
 	}
 	return t.ResponseWriter.Write(p)
 }
 
-// StatusOf returns the status that a handler behind [Guard] wrote, 0 if it wrote none.
+// StatusOf returns the status that a handler behind [Guard] wrote, or 0 before the status is written.
 func StatusOf(w http.ResponseWriter) int {
-	if t, ok := w.(*tracker); ok {
+	if t, ok := w.(*statusWriter); ok {
 		return t.status
 	}
 	return 0
 }
 
 // Flush sends the data written so far.
-func (t *tracker) Flush() { _ = http.NewResponseController(t.ResponseWriter).Flush() }
+func (t *statusWriter) Flush() { _ = http.NewResponseController(t.ResponseWriter).Flush() }
 
 // Unwrap lets http.ResponseController reach the connection.
-func (t *tracker) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+func (t *statusWriter) Unwrap() http.ResponseWriter { return t.ResponseWriter }

@@ -68,9 +68,9 @@ func TestIdentity(t *testing.T) {
 	const secret = "shared-with-the-front-end"
 	good := token(t, secret, `{"alg":"HS256","typ":"JWT"}`, map[string]any{"sub": "ana", "exp": noon.Unix() + 300})
 	late := token(t, secret, `{"alg":"HS256"}`, map[string]any{"sub": "ana", "exp": noon.Unix() - 300})
-	single, multi := Options{}, Options{Multi: true}
-	keyed, keyedMulti := Options{Key: key}, Options{Key: key, Multi: true}
-	signedMulti := Options{Key: key, Multi: true, JWTSecret: []byte(secret)}
+	single, multi := Options{}, Options{MultiUser: true}
+	keyed, keyedMulti := Options{Key: key}, Options{Key: key, MultiUser: true}
+	signedMulti := Options{Key: key, MultiUser: true, JWTSecret: []byte(secret)}
 	ana, bob, everyone := memory.User("default", "ana"), memory.User("default", "bob"), memory.User("default", "default")
 
 	for _, tt := range []struct {
@@ -92,13 +92,13 @@ func TestIdentity(t *testing.T) {
 		{"two names are refused", single, with(HeaderUser, "ana", HeaderUser, "bob"), 400, "", ""},
 		{"control characters are refused", single, with(HeaderUser, "a\x01b"), 400, "", ""},
 		{"invalid UTF-8 is refused", single, with(HeaderUser, "a\xffb"), 400, "", ""},
-		{"a name past the limit is refused", single, with(HeaderUser, strings.Repeat("a", maxUser+1)), 400, "", ""},
+		{"a name past the limit is refused", single, with(HeaderUser, strings.Repeat("a", maxUserBytes+1)), 400, "", ""},
 		{"several users and no name is nobody", multi, nil, 200, "", RoleAdmin},
 		{"several users and a name", multi, with(HeaderUser, "ana"), 200, ana, RoleAdmin},
 		{"a stranger without a key is refused", single, func(r *http.Request) { r.RemoteAddr = "192.0.2.7:1" }, 401, "", ""},
 		{"a stranger of unreadable address is refused", single, func(r *http.Request) { r.RemoteAddr = "?" }, 401, "", ""},
-		{"a trusted address needs no key", Options{Trusted: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}, func(r *http.Request) { r.RemoteAddr = "192.0.2.7:1" }, 200, everyone, RoleAdmin},
-		{"other trusted addresses leave loopback out", Options{Trusted: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}, nil, 401, "", ""},
+		{"a trusted address needs no key", Options{TrustedAddresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}, func(r *http.Request) { r.RemoteAddr = "192.0.2.7:1" }, 200, everyone, RoleAdmin},
+		{"other trusted addresses leave loopback out", Options{TrustedAddresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}, nil, 401, "", ""},
 		{"with a key loopback is nobody special", keyed, nil, 401, "", ""},
 		{"the key as bearer", keyed, with("Authorization", "Bearer "+key), 200, everyone, RoleAdmin},
 		{"the scheme's case does not matter", keyed, with("Authorization", "bearer "+key), 200, everyone, RoleAdmin},
@@ -130,7 +130,7 @@ func TestIdentity(t *testing.T) {
 
 func TestOnlyAProxyNamesTheUserByTheHeaderOfTheSettings(t *testing.T) {
 	const header, front, secret = "x-litellm-user_api_key_user_id", "key-of-the-front-end", "shared"
-	o := Options{Key: key, FrontKey: front, Multi: true, JWTSecret: []byte(secret), UserHeader: header, Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	o := Options{Key: key, FrontKey: front, MultiUser: true, JWTSecret: []byte(secret), UserHeader: header, Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	ring, texts, _ := stored(t)
 	o.Keys = ring
 	good := token(t, secret, `{"alg":"HS256"}`, map[string]any{"sub": "cleo", "exp": noon.Unix() + 300})
@@ -192,23 +192,23 @@ func TestBodyNamesUserOnlyWhereNobodyElseDid(t *testing.T) {
 		body string
 		want memory.Owner
 	}{
-		{"several users, trusted", Options{Multi: true}, nil, "ana", memory.User("default", "ana")},
-		{"no name", Options{Multi: true}, nil, "", ""},
-		{"a header was first", Options{Multi: true}, with(HeaderUser, "bob"), "ana", memory.User("default", "bob")},
+		{"several users, trusted", Options{MultiUser: true}, nil, "ana", memory.User("default", "ana")},
+		{"no name", Options{MultiUser: true}, nil, "", ""},
+		{"a header was first", Options{MultiUser: true}, with(HeaderUser, "bob"), "ana", memory.User("default", "bob")},
 		{"one user", Options{}, nil, "ana", memory.User("default", "default")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, got := ask(t, tt.o, tt.set)
-			id, err := got.identity.Named(tt.body)
+			id, err := got.identity.WithUser(tt.body)
 			if err != nil || id.Owner != tt.want {
 				t.Errorf("Named(%q) = %q, %v; want %q", tt.body, id.Owner, err, tt.want)
 			}
 		})
 	}
-	if id, err := (Identity{Namespace: "default", Role: RoleUser}).Named("ana"); err != nil || id.Owner != "" {
+	if id, err := (Identity{Namespace: "default", Role: RoleUser}).WithUser("ana"); err != nil || id.Owner != "" {
 		t.Errorf("an untrusted request named %q, %v; want nobody", id.Owner, err)
 	}
-	if _, err := (Identity{Namespace: "default", mayName: true}).Named("a\x00"); err == nil {
+	if _, err := (Identity{Namespace: "default", canNameUser: true}).WithUser("a\x00"); err == nil {
 		t.Error("a control character in the body's user: no error")
 	}
 }
@@ -336,7 +336,7 @@ func (s slowly) Read([]byte) (int, error) {
 }
 
 func TestBodyLimits(t *testing.T) {
-	srv := httptest.NewServer(Guard(Options{MaxBody: 10, BodyTime: 50 * time.Millisecond, Streamed: []string{"/import"}}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := httptest.NewServer(Guard(Options{MaxBody: 10, BodyTime: 50 * time.Millisecond, StreamedPaths: []string{"/import"}}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := ReadBody(r)
 		if err != nil {
 			WriteError(w, r, err)

@@ -10,28 +10,29 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These limit guessing of the key: some wrong keys from one address get the status 401; further ones get 429
-// until guessTime is over.
+// Limits of guessing a key: maxWrongKeys wrong keys from one address within wrongKeyWindow get the status 401,
+// further wrong keys get 429.
 const (
-	mostGuesses = 10
-	guessTime   = 15 * time.Minute
+	maxWrongKeys   = 10
+	wrongKeyWindow = 15 * time.Minute
 )
 
-// guesses counts wrong keys of the most recent addresses. The right key is never checked here, so nobody can
-// lock out others.
-type guesses struct {
-	recent.Map[string, tries]
+// wrongKeyCounter counts wrong keys of the most recent addresses. It does not see right keys, so nobody can lock
+// out other users.
+type wrongKeyCounter struct {
+	recent.Map[string, wrongKeys]
 }
 
-// tries are the wrong keys from one address.
-type tries struct {
+// wrongKeys counts the wrong keys from one address since a time.
+type wrongKeys struct {
 	since time.Time
-	wrong int
+	count int
 }
 
-// place returns a remote address. For IPv6 it returns the network, because one client has many addresses.
-func place(remote string) string {
-	ip := addressOf(remote)
+// addressGroup returns a remote address without its port; for IPv6 the /64 network, because a client may have
+// many addresses.
+func addressGroup(remote string) string {
+	ip := parseAddress(remote)
 	if net, err := ip.Prefix(64); err == nil && ip.Is6() {
 		return net.String()
 	}
@@ -41,52 +42,52 @@ func place(remote string) string {
 	return remote
 }
 
-// wrong counts a wrong key and returns how long its sender must wait, 0 if not at all. first is true for the
-// first key that leads to a wait.
-func (g *guesses) wrong(remote string, now time.Time) (wait time.Duration, first bool) {
-	g.Update(place(remote), func(is tries, _ bool) (tries, bool) {
-		if now.Sub(is.since) >= guessTime {
-			is = tries{since: now}
+// add counts a wrong key and returns the time that its sender must wait, from 0. The result first is true for
+// the first key that leads to a wait.
+func (g *wrongKeyCounter) add(remote string, now time.Time) (wait time.Duration, first bool) {
+	g.Update(addressGroup(remote), func(is wrongKeys, _ bool) (wrongKeys, bool) {
+		if now.Sub(is.since) >= wrongKeyWindow {
+			is = wrongKeys{since: now}
 		}
-		if is.wrong++; is.wrong > mostGuesses {
-			wait, first = guessTime-now.Sub(is.since), is.wrong == mostGuesses+1
+		if is.count++; is.count > maxWrongKeys {
+			wait, first = wrongKeyWindow-now.Sub(is.since), is.count == maxWrongKeys+1
 		}
 		return is, true
 	})
 	return wait, first
 }
 
-// WrongKey counts a wrong key that a handler received, as in a form, and returns how long its sender must wait,
-// 0 if not at all. It then also sets Retry-After. Outside [Guard] it counts nothing.
-func WrongKey(w http.ResponseWriter, r *http.Request) time.Duration {
+// CountWrongKey counts a wrong key that a handler received, for example in a form. It returns the time that the
+// sender must wait, and sets Retry-After if this is not 0. Outside [Guard], it counts nothing.
+func CountWrongKey(w http.ResponseWriter, r *http.Request) time.Duration {
 	st := stateOf(r.Context())
-	if st.wrongKey == nil {
+	if st.countWrongKey == nil {
 		return 0
 	}
-	wait := st.wrongKey(r.RemoteAddr)
+	wait := st.countWrongKey(r.RemoteAddr)
 	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
 	}
 	return wait
 }
 
-// wrongKey counts a wrong key from an address, and logs once that there are too many.
-func (g *guard) wrongKey(remote string) time.Duration {
-	wait, first := g.guesses.wrong(remote, g.Now())
+// countWrongKey counts a wrong key from an address, and logs the first that exceeds the limit.
+func (g *guard) countWrongKey(remote string) time.Duration {
+	wait, first := g.wrongKeys.add(remote, g.Now())
 	if first {
-		g.Log.Warn("too many wrong keys from one address", "address", remote, "within", guessTime)
+		g.Log.Warn("too many wrong keys from one address", "address", remote, "within", wrongKeyWindow)
 	}
 	return wait
 }
 
-// badKey is the error for a request whose key is not Loci's.
-type badKey struct{ error }
+// wrongKeyError is the error for a request with a key that is not Loci's.
+type wrongKeyError struct{ error }
 
 // Unwrap returns the wrapped error.
-func (b badKey) Unwrap() error { return b.error }
+func (b wrongKeyError) Unwrap() error { return b.error }
 
-// tooMany is the error for a wrong key while its sender must wait. Its code is that of any wrong key.
-func tooMany(wait time.Duration) error {
+// errTooManyWrongKeys is the error for a wrong key while its sender must wait. It has the code of a wrong key.
+func errTooManyWrongKeys(wait time.Duration) error {
 	minutes := int((wait + time.Minute - 1) / time.Minute)
 	return newProblem(http.StatusTooManyRequests, memory.Unauthorized, fmt.Sprintf(
 		"the key is not Loci's, and there were too many wrong keys from this address: wait %d min before another attempt; the right key is always accepted", minutes))

@@ -34,7 +34,7 @@ func TestWrongKeysAreLimitedAtEveryDoor(t *testing.T) {
 			now := noon
 			ask := asking(&now, Options{})
 			const from = "192.0.2.7:1"
-			for i := range mostGuesses {
+			for i := range maxWrongKeys {
 				if w := ask(from, []string{"/api/memory", "/v1/models", "/query"}[i%3], wrong); w.Code != http.StatusUnauthorized || w.Header().Get("Retry-After") != "" {
 					t.Fatalf("wrong key %d: status %d, %v", i+1, w.Code, w.Header())
 				}
@@ -57,7 +57,7 @@ func TestWrongKeysAreLimitedAtEveryDoor(t *testing.T) {
 			if w := ask(from, "/health/live", wrong); w.Code != http.StatusOK {
 				t.Errorf("whether the server lives is not told: status %d", w.Code)
 			}
-			now = now.Add(guessTime)
+			now = now.Add(wrongKeyWindow)
 			if w := ask(from, "/api/memory", wrong); w.Code != http.StatusUnauthorized {
 				t.Errorf("later: status %d", w.Code)
 			}
@@ -70,7 +70,7 @@ func TestWhatIsNoGuessIsNotCounted(t *testing.T) {
 	signed := token(t, secret, `{"alg":"HS256"}`, map[string]any{"sub": "ana", "exp": noon.Unix() + 300})
 	now := noon
 	ask := asking(&now, Options{JWTSecret: []byte(secret)})
-	for range 3 * mostGuesses {
+	for range 3 * maxWrongKeys {
 		if w := ask("192.0.2.7:1", "/v1/models", with("Authorization", "Bearer upstream", HeaderOpenWebJWT, signed)); w.Code != http.StatusOK {
 			t.Fatalf("a signed user with a key for the upstream: status %d", w.Code)
 		}
@@ -84,7 +84,7 @@ func TestWhatIsNoGuessIsNotCounted(t *testing.T) {
 }
 
 func TestOneNetworkCountsOnce(t *testing.T) {
-	if place("[2001:db8::1]:1") != place("[2001:db8::2]:9") || place("[::ffff:192.0.2.7]:1") != place("192.0.2.7:5") || place("192.0.2.7:5") == place("192.0.2.8:5") {
+	if addressGroup("[2001:db8::1]:1") != addressGroup("[2001:db8::2]:9") || addressGroup("[::ffff:192.0.2.7]:1") != addressGroup("192.0.2.7:5") || addressGroup("192.0.2.7:5") == addressGroup("192.0.2.8:5") {
 		t.Error("one who has a network of addresses counts once for each, or two people count together")
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These headers identify the user. Loci removes them before it forwards a request. By an option, the forwarder
-// keeps those of Open WebUI, except for a token that Loci can verify.
+// Headers that identify the user. Loci removes them before it forwards a request. By an option, it forwards the
+// headers of Open WebUI, except for a token that Loci can verify.
 const (
 	HeaderKey         = "X-Loci-Key"
 	HeaderUser        = "X-Loci-User" // may be percent-encoded
@@ -26,55 +26,55 @@ const (
 // DefaultUser is the owner of the memory in single mode.
 const DefaultUser = "default"
 
-// maxUser bounds a user's name, because every key in the store contains it.
-const maxUser = 256
+// maxUserBytes is the maximum length of a user's name, because every key in the store contains the name.
+const maxUserBytes = 256
 
 // Role is the set of a request's permissions.
 type Role string
 
-// These are the roles. A request without a role is only accepted by the APIs that need no key.
+// Roles. Only APIs that need no key accept a request without a role.
 const (
 	RoleAdmin Role = "admin" // may do anything, and may name any user of the namespace
-	RoleUser  Role = "user"  // may use its own memory
+	RoleUser  Role = "user"  // may use the memory of its own user
 )
 
 // Identity is the identified caller. A request with an empty Owner is served without memory.
 type Identity struct {
-	Owner     memory.Owner
-	Name      string // the front end's name for the owner, for people; "" if unknown
-	Role      Role
-	Namespace string
-	By        string // the caller's name in the audit record: a user with proof, or the credential
-	ReadOnly  bool   // a key with the scope read
-	mayName   bool
-	signed    bool // the owner's own key or token names them
-	unnamed   bool // nothing names the user: it is the only one
+	Owner         memory.Owner
+	Name          string // the front end's name for the owner, for people; "" if unknown
+	Role          Role
+	Namespace     string
+	By            string // the caller's name in the audit record: a proven user, or the credential
+	ReadOnly      bool   // the key has the scope read
+	canNameUser   bool   // the request may name any user
+	proven        bool   // the owner is proven by their own key or token
+	isDefaultUser bool   // the request names no user, so the owner is the server's only user
 }
 
-// Author returns the author of manual changes in the request's memory: its user. A caller with the server's
-// key, or without a required key, who names another user has not proved to be that user and counts as an admin.
+// Author returns the user as the author of manual changes in the request's memory. A caller that only names a
+// user, with the server's key or on a server without a key, counts as an admin.
 func (id Identity) Author() memory.Author { return id.AuthorOf(id.Owner) }
 
 // AuthorOf is Author for changes in another owner's memory.
 func (id Identity) AuthorOf(owner memory.Owner) memory.Author {
 	a := memory.Author{Kind: memory.ByPerson, Name: id.Owner.Name()}
-	themselves := owner == id.Owner && (id.signed || id.unnamed)
-	a.Admin = id.Role == RoleAdmin && !themselves
+	isSelf := owner == id.Owner && (id.proven || id.isDefaultUser)
+	a.Admin = id.Role == RoleAdmin && !isSelf
 	return a
 }
 
-// Proves reports whether the request has a key or signed token of this owner.
-func (id Identity) Proves(owner memory.Owner) bool { return id.signed && id.Owner == owner }
+// Proves reports whether the request has a key or signed token of an owner.
+func (id Identity) Proves(owner memory.Owner) bool { return id.proven && id.Owner == owner }
 
-// Ignores reports whether a user in the body is ignored because the server has only one user.
-func (id Identity) Ignores(user string) bool {
-	return user != "" && id.unnamed && memory.User(id.Namespace, user) != id.Owner
+// IgnoresUser reports whether a user in the body is ignored because the server has only one user.
+func (id Identity) IgnoresUser(user string) bool {
+	return user != "" && id.isDefaultUser && memory.User(id.Namespace, user) != id.Owner
 }
 
-// Named returns the identity with the user that the body names, if the request may name one and nothing else
-// has named one. Otherwise it returns the same identity. The error is [memory.Invalid] for an invalid name.
-func (id Identity) Named(user string) (Identity, error) {
-	if user == "" || id.Owner != "" || !id.mayName {
+// WithUser returns the identity with the user that the body names, if the request may name users and no header or
+// key names a user. Otherwise, it returns the same identity. The error is [memory.Invalid] for an invalid name.
+func (id Identity) WithUser(user string) (Identity, error) {
+	if user == "" || id.Owner != "" || !id.canNameUser {
 		return id, nil
 	}
 	owner, err := userOwner(id.Namespace, user, "user")
@@ -85,87 +85,87 @@ func (id Identity) Named(user string) (Identity, error) {
 	return id, nil
 }
 
-// NamedOver is Named for a front end whose body always names the user. That user takes precedence over the only
-// user of the server.
-func (id Identity) NamedOver(user string) (Identity, error) {
-	if id.unnamed {
-		id.Owner, id.unnamed = "", false
+// WithUserOverDefault is WithUser for a front end whose body always names the user. The named user takes
+// precedence over the server's default user.
+func (id Identity) WithUserOverDefault(user string) (Identity, error) {
+	if id.isDefaultUser {
+		id.Owner, id.isDefaultUser = "", false
 	}
-	return id.Named(user)
+	return id.WithUser(user)
 }
 
-// IdentityOf returns the caller that [Guard] identified; outside Guard, the zero Identity.
+// IdentityOf returns the caller that [Guard] identified, or the zero Identity outside Guard.
 func IdentityOf(ctx context.Context) Identity { return stateOf(ctx).identity }
 
 // identify identifies the caller and removes the headers that are meant only for Loci.
 func (o *Options) identify(r *http.Request) (Identity, error) {
-	defer o.dropNames(r)
-	tried := o.hasKeys() && triesKey(r)
-	keyed, err := o.takeKey(r)
+	defer o.dropUserHeaders(r)
+	hasKey := o.hasKeys() && hasCredential(r)
+	grant, err := o.takeKey(r)
 	if err != nil {
 		return Identity{}, err
 	}
-	signed, err := o.takeJWT(r)
+	token, err := o.takeJWT(r)
 	if err != nil {
 		return Identity{}, err
 	}
-	id := Identity{Namespace: memory.DefaultNamespace, signed: signed.Subject != ""}
-	if keyed.Role == "" && signed.Subject == "" {
+	id := Identity{Namespace: memory.DefaultNamespace, proven: token.Subject != ""}
+	if grant.Role == "" && token.Subject == "" {
 		in, ok := r.Context().Value(signInKey{}).(SignIn)
-		if sso, is := o.SSO.signIn(r); is {
+		if sso, found := o.SSO.proxySignIn(r); found {
 			in, ok = sso, true
 		}
 		if ok {
-			keyed.SignIn = in
+			grant.SignIn = in
 		}
 	}
-	id.By, id.ReadOnly = cmp.Or(keyed.By, signed.Subject, "this machine"), keyed.Scope == memory.ScopeRead
+	id.By, id.ReadOnly = cmp.Or(grant.By, token.Subject, "this machine"), grant.Scope == memory.ScopeRead
 	proxied := "" // a key makes the address irrelevant
 	if o.Key == "" {
 		proxied = proxySign(r)
 	}
-	if keyed.Role == memory.KeyUser { // whatever other user is named
-		id.Role, id.signed = RoleUser, true
-		id.Owner, err = userOwner(memory.DefaultNamespace, keyed.User, "the key's user")
+	if grant.Role == memory.KeyUser { // the key's user takes precedence over users in headers
+		id.Role, id.proven = RoleUser, true
+		id.Owner, err = userOwner(memory.DefaultNamespace, grant.User, "the key's user")
 		return id, err
 	}
 	switch {
-	case keyed.Role == memory.KeyFront:
-		id.Role, id.mayName = RoleUser, true
-	case keyed.Role == memory.KeyAdmin:
-		id.Role, id.mayName = RoleAdmin, true
-	case signed.Subject != "": // from any address, because a token belongs to one user
+	case grant.Role == memory.KeyFront:
+		id.Role, id.canNameUser = RoleUser, true
+	case grant.Role == memory.KeyAdmin:
+		id.Role, id.canNameUser = RoleAdmin, true
+	case token.Subject != "": // a token is accepted from any address, because it belongs to one user
 		id.Role = RoleUser
-	case o.Key == "" && proxied == "" && contains(o.Trusted, addressOf(r.RemoteAddr)):
-		id.Role, id.mayName = RoleAdmin, true
+	case o.Key == "" && proxied == "" && containsAddress(o.TrustedAddresses, parseAddress(r.RemoteAddr)):
+		id.Role, id.canNameUser = RoleAdmin, true
 	case proxied != "":
 		return Identity{}, errProxied(proxied)
 	default:
 		err := memory.Errorf(memory.Unauthorized, "Loci's key is required, in X-Loci-Key or as a bearer token")
-		if tried {
-			err = badKey{err}
+		if hasKey {
+			err = wrongKeyError{err}
 		}
 		return Identity{}, err
 	}
-	id.Owner, id.Name, err = o.owner(r, id, signed)
-	if err == nil && id.Owner == "" && keyed.User != "" { // an admin who named no user
-		id.signed = true
-		id.Owner, err = userOwner(memory.DefaultNamespace, keyed.User, "the user")
+	id.Owner, id.Name, err = o.namedOwner(r, id, token)
+	if err == nil && id.Owner == "" && grant.User != "" { // an admin from single sign-on who named no other user
+		id.proven = true
+		id.Owner, err = userOwner(memory.DefaultNamespace, grant.User, "the user")
 	}
-	if err == nil && id.Owner == "" && !o.Multi {
-		id.Owner, id.unnamed = memory.User(memory.DefaultNamespace, DefaultUser), true
+	if err == nil && id.Owner == "" && !o.MultiUser {
+		id.Owner, id.isDefaultUser = memory.User(memory.DefaultNamespace, DefaultUser), true
 	}
 	return id, err
 }
 
-// owner returns the owner that the request names, from the most reliable source, and the owner's display name;
-// "" if it names none.
-func (o *Options) owner(r *http.Request, id Identity, signed claims) (owner memory.Owner, called string, err error) {
-	if signed.Subject != "" {
-		owner, err = userOwner(memory.DefaultNamespace, signed.Subject, HeaderOpenWebJWT)
-		return owner, displayName(signed.Name), err
+// namedOwner returns the owner that the request names, from the most reliable source, and the owner's display
+// name. Both are empty if the request names no user.
+func (o *Options) namedOwner(r *http.Request, id Identity, token claims) (owner memory.Owner, display string, err error) {
+	if token.Subject != "" {
+		owner, err = userOwner(memory.DefaultNamespace, token.Subject, HeaderOpenWebJWT)
+		return owner, displayName(token.Name), err
 	}
-	if id.mayName {
+	if id.canNameUser {
 		for _, name := range []string{o.UserHeader, HeaderUser, HeaderOpenWebUser} {
 			values := r.Header.Values(name)
 			if len(values) > 1 {
@@ -178,19 +178,19 @@ func (o *Options) owner(r *http.Request, id Identity, signed claims) (owner memo
 				}
 				owner, err = userOwner(memory.DefaultNamespace, user, name)
 				if name == HeaderOpenWebUser {
-					called, _ = url.PathUnescape(r.Header.Get(HeaderOpenWebName)) // "" if the escaping is invalid
+					display, _ = url.PathUnescape(r.Header.Get(HeaderOpenWebName)) // "" if the escaping is invalid
 				}
-				return owner, displayName(called), err
+				return owner, displayName(display), err
 			}
 		}
 	}
 	return "", "", nil
 }
 
-// maxDisplayName bounds a display name, in letters.
+// maxDisplayName is the maximum number of characters of a display name.
 const maxDisplayName = 100
 
-// displayName returns a name from outside on one line, "" if it is not valid text.
+// displayName returns a client's name for a user on one line, or "" if the name is not valid text.
 func displayName(name string) string {
 	if !utf8.ValidString(name) {
 		return ""
@@ -199,13 +199,12 @@ func displayName(name string) string {
 	return string(letters[:min(len(letters), maxDisplayName)])
 }
 
-// keyHeaders are the headers in which clients send their provider's key. OpenAI's clients send a bearer token,
-// mem0's a token; those of Azure, Anthropic and Google have their own headers.
+// keyHeaders are the headers in which clients send their provider's key. OpenAI's and mem0's clients use
+// Authorization; the other headers are those of Azure, Anthropic and Google.
 var keyHeaders = []string{"Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key"}
 
-// triesKey reports whether a request contains something that may be meant as a key. A password for a proxy does
-// not count.
-func triesKey(r *http.Request) bool {
+// hasCredential reports whether a request contains a possible key. A password for a proxy is not a key.
+func hasCredential(r *http.Request) bool {
 	return slices.ContainsFunc(keyHeaders, func(name string) bool {
 		return slices.ContainsFunc(r.Header.Values(name), func(v string) bool {
 			scheme, _, _ := strings.Cut(v, " ")
@@ -214,8 +213,8 @@ func triesKey(r *http.Request) bool {
 	})
 }
 
-// takeJWT removes a signed token and returns its claims. Without a secret, Loci ignores the token and leaves it
-// in place.
+// takeJWT removes a signed token and returns its claims. Without a secret, Loci ignores the token and does not
+// remove it.
 func (o *Options) takeJWT(r *http.Request) (claims, error) {
 	token := r.Header.Get(HeaderOpenWebJWT)
 	if token == "" || len(o.JWTSecret) == 0 {
@@ -225,8 +224,8 @@ func (o *Options) takeJWT(r *http.Request) (claims, error) {
 	return verifyJWT(token, o.JWTSecret, o.Now())
 }
 
-// credentialOf returns the value after a scheme such as Bearer or Token, and a bare key unchanged. Passwords
-// are not keys, so wrong passwords are not counted.
+// credentialOf returns the value after a scheme such as Bearer or Token, or the whole value without a scheme. It
+// returns "" for passwords (Basic), which are not keys.
 func credentialOf(value string) string {
 	scheme, credential, ok := strings.Cut(value, " ")
 	if !ok {
@@ -238,16 +237,16 @@ func credentialOf(value string) string {
 	return strings.TrimSpace(credential)
 }
 
-// ValidUser reports whether a name from outside is a valid user name.
+// ValidUser reports whether a name is a valid user name.
 func ValidUser(name string) bool {
 	owner, err := userOwner(memory.DefaultNamespace, name, "user")
 	return err == nil && owner.Valid()
 }
 
-// userOwner converts a name from outside to an owner. where is the source of the name, for errors.
-func userOwner(namespace, name, where string) (memory.Owner, error) {
-	if len(name) > maxUser || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return "", memory.Errorf(memory.Invalid, "%s: a user's name is at most %d bytes of UTF-8 without control characters", where, maxUser)
+// userOwner converts a user name from a request to an owner. The source of the name is for error messages.
+func userOwner(namespace, name, source string) (memory.Owner, error) {
+	if len(name) > maxUserBytes || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return "", memory.Errorf(memory.Invalid, "%s: a user's name is at most %d bytes of UTF-8 without control characters", source, maxUserBytes)
 	}
 	return memory.User(namespace, name), nil
 }

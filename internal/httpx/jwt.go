@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// maxToken is far above the size of front ends' tokens. It bounds the data that is decoded before the
-	// signature is verified.
-	maxToken = 8 << 10
+	// maxTokenBytes is the maximum number of bytes that are decoded before the signature is verified, far above the
+	// size of front ends' tokens.
+	maxTokenBytes = 8 << 10
 
 	// clockSkew is the accepted error of the front end's clock.
 	clockSkew = time.Minute
@@ -24,7 +24,7 @@ const (
 // claims are the claims of a token that Loci uses.
 type claims struct {
 	Subject   string   `json:"sub"`
-	ID        string   `json:"id"` // replaces sub in Open WebUI's session tokens
+	ID        string   `json:"id"` // used in place of sub in Open WebUI's session tokens
 	Name      string   `json:"name"`
 	ExpiresAt *float64 `json:"exp"`
 	NotBefore float64  `json:"nbf"`
@@ -36,19 +36,19 @@ func ValidToken(token string, secret []byte, now time.Time) bool {
 	return err == nil
 }
 
-// verifyJWT returns the claims of a token that a chat front end signed with HMAC-SHA256; they include a
-// subject. It ignores the token's own choice of algorithm. It refuses tokens without an expiry: with one,
-// anybody who once saw it could be that user forever.
+// verifyJWT returns the claims, always with a subject, of a token that a chat front end signed with HMAC-SHA256.
+// It accepts no other algorithm. It refuses tokens without an expiry, because a leaked token would be valid
+// forever.
 func verifyJWT(token string, secret []byte, now time.Time) (claims, error) {
-	if len(token) > maxToken {
-		return claims{}, memory.Errorf(memory.Unauthorized, "the user token is longer than %d bytes", maxToken)
+	if len(token) > maxTokenBytes {
+		return claims{}, memory.Errorf(memory.Unauthorized, "the user token is longer than %d bytes", maxTokenBytes)
 	}
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return claims{}, memory.Errorf(memory.Unauthorized, "the user token is not a JWT")
 	}
-	got, err := base64.RawURLEncoding.DecodeString(parts[2])
-	if err != nil || !hmac.Equal(got, sign(secret, parts[0]+"."+parts[1])) {
+	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil || !hmac.Equal(signature, hmacSHA256(secret, parts[0]+"."+parts[1])) {
 		return claims{}, memory.Errorf(memory.Unauthorized, "the user token has an invalid signature")
 	}
 	var header struct {
@@ -62,13 +62,13 @@ func verifyJWT(token string, secret []byte, now time.Time) (claims, error) {
 		return claims{}, memory.Errorf(memory.Unauthorized, "the user token has unreadable claims")
 	}
 	c.Subject = cmp.Or(c.Subject, c.ID)
-	if err := c.check(now); err != nil {
+	if err := c.validate(now); err != nil {
 		return claims{}, err
 	}
 	return c, nil
 }
 
-func (c claims) check(now time.Time) error {
+func (c claims) validate(now time.Time) error {
 	at := float64(now.UnixMicro()) / 1e6
 	skew := clockSkew.Seconds()
 	switch {
@@ -84,16 +84,16 @@ func (c claims) check(now time.Time) error {
 	return nil
 }
 
-func sign(secret []byte, text string) []byte {
+func hmacSHA256(secret []byte, text string) []byte {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(text))
 	return mac.Sum(nil)
 }
 
-func decodePart(part string, into any) error {
+func decodePart(part string, target any) error {
 	raw, err := base64.RawURLEncoding.DecodeString(part)
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(raw, into)
+	return json.Unmarshal(raw, target)
 }

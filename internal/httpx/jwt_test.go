@@ -15,7 +15,7 @@ import (
 func signed(secret []byte, header, claims string) string {
 	b64 := base64.RawURLEncoding.EncodeToString
 	text := b64([]byte(header)) + "." + b64([]byte(claims))
-	return text + "." + b64(sign(secret, text))
+	return text + "." + b64(hmacSHA256(secret, text))
 }
 
 func TestTokens(t *testing.T) {
@@ -45,7 +45,7 @@ func TestTokens(t *testing.T) {
 		{"two parts", "a.b", "", "not a JWT"},
 		{"four parts", "a." + good, "", "not a JWT"},
 		{"nothing", "", "", "not a JWT"},
-		{"too long", strings.Repeat("a", maxToken+1), "", "longer"},
+		{"too long", strings.Repeat("a", maxTokenBytes+1), "", "longer"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := verifyJWT(tt.token, secret, noon)
@@ -75,7 +75,7 @@ func FuzzJWT(f *testing.F) {
 			return
 		}
 		last := strings.LastIndex(token, ".")
-		if raw, _ := base64.RawURLEncoding.DecodeString(token[last+1:]); !bytes.Equal(raw, sign(secret, token[:last])) {
+		if raw, _ := base64.RawURLEncoding.DecodeString(token[last+1:]); !bytes.Equal(raw, hmacSHA256(secret, token[:last])) {
 			t.Fatalf("verifyJWT(%q) named %q without the right signature", token, user)
 		}
 	})

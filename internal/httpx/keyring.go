@@ -19,18 +19,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Keyring holds the stored keys that [Guard] accepts in addition to the server's own, so that requests need no
-// query. Changes made here apply at once; changes by another server on the same database apply within
-// keyReloadInterval. The zero value is empty and is not stored.
+// Keyring is a copy in memory of the stored keys, which [Guard] accepts in addition to the server's own keys.
+// Changes by a Keyring apply at once; changes by another server on the same database apply within
+// keyReloadInterval. The zero value is empty and has no store.
 type Keyring struct {
-	keys   atomic.Pointer[map[[sha256.Size]byte]memory.Key]
-	store  memory.Keys // nil: keys are not stored
-	shared bool        // other servers use the database
-	now    func() time.Time
-	log    *slog.Logger
-	used   sync.Map // time of each key's last request by the key's id, until it is stored
+	keys     atomic.Pointer[map[[sha256.Size]byte]memory.Key]
+	store    memory.Keys // nil if keys are not stored
+	shared   bool        // other servers use the database
+	now      func() time.Time
+	log      *slog.Logger
+	lastUses sync.Map // last-use times that are not stored yet, by key id
 
-	loading sync.Mutex // locked while keys are loaded, so that a removed key does not come back
+	loadMu sync.Mutex // locked while keys are loaded, so that a slow load does not restore a removed key
 }
 
 // Set replaces all keys. It omits keys with an invalid hash, role or user, which give no access.
@@ -45,47 +45,47 @@ func (r *Keyring) Set(keys []memory.Key) {
 	r.keys.Store(&all)
 }
 
-// all returns the keys by their hashes, none for a nil Keyring.
-func (r *Keyring) all() map[[sha256.Size]byte]memory.Key {
+// byHash returns the keys by their hashes; a nil Keyring has no keys.
+func (r *Keyring) byHash() map[[sha256.Size]byte]memory.Key {
 	if r != nil && r.keys.Load() != nil {
 		return *r.keys.Load()
 	}
 	return nil
 }
 
-// find returns the key with this text, even if it has expired. A key is as long a random number as its hash,
+// find returns the key with this text, even if the key has expired. Keys are random and as long as their hashes,
 // so the time of the look-up reveals nothing about other keys.
 func (r *Keyring) find(text string) (k memory.Key, ok bool) {
-	if all := r.all(); len(all) > 0 {
+	if all := r.byHash(); len(all) > 0 {
 		k, ok = all[sha256.Sum256([]byte(text))]
 	}
 	return k, ok
 }
 
-// ByID returns the stored key with an id, unless it has expired.
+// ByID returns the stored key with an id, unless the key has expired.
 func (r *Keyring) ByID(id string, now time.Time) (memory.Key, bool) {
-	for _, k := range r.all() {
-		if k.ID() == id && !expired(k, now) {
+	for _, k := range r.byHash() {
+		if k.ID() == id && !isExpired(k, now) {
 			return k, true
 		}
 	}
 	return memory.Key{}, false
 }
 
-func expired(k memory.Key, now time.Time) bool {
+func isExpired(k memory.Key, now time.Time) bool {
 	return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt)
 }
 
-// These are limits of keys.
+// Format and limits of keys.
 const (
-	// Mem0Prefix may precede any key, for tools that accept only keys that look like mem0's.
+	// Mem0Prefix may precede any key, for tools that only accept keys in mem0's format.
 	Mem0Prefix = "m0-"
 
-	keyPrefix = "loci_"
-	maxName   = 100 // bytes
+	keyPrefix       = "loci_"
+	maxKeyNameBytes = 100 // maximum bytes of a key's name
 )
 
-// NewKey creates a key with the name, role, user, scope and expiry of k. The returned text is the key itself,
+// NewKey creates a key with the name, role, user, scope and expiry of k. The returned text is the secret key,
 // which is not stored. The error [memory.Invalid] names the invalid field.
 func NewKey(k memory.Key, now time.Time) (text string, _ memory.Key, err error) {
 	secret := make([]byte, sha256.Size)
@@ -94,7 +94,7 @@ func NewKey(k memory.Key, now time.Time) (text string, _ memory.Key, err error) 
 	sum := sha256.Sum256([]byte(text))
 	k.Hash, k.CreatedAt, k.ExpiresAt, k.UsedAt = hex.EncodeToString(sum[:]), memory.Time(now), memory.Time(k.ExpiresAt), time.Time{}
 	err = checkKey(k)
-	if err == nil && expired(k, now) {
+	if err == nil && isExpired(k, now) {
 		err = memory.Errorf(memory.Invalid, "the key would have expired on %s", k.ExpiresAt.Format(time.DateOnly))
 	}
 	if err != nil {
@@ -106,8 +106,8 @@ func NewKey(k memory.Key, now time.Time) (text string, _ memory.Key, err error) 
 func checkKey(k memory.Key) error {
 	control := func(r rune) bool { return r < ' ' || r == 0x7f }
 	switch {
-	case k.Name == "" || len(k.Name) > maxName || !utf8.ValidString(k.Name) || slices.ContainsFunc([]rune(k.Name), control):
-		return memory.Errorf(memory.Invalid, "a key's name is 1 to %d bytes of UTF-8 without control characters", maxName)
+	case k.Name == "" || len(k.Name) > maxKeyNameBytes || !utf8.ValidString(k.Name) || slices.ContainsFunc([]rune(k.Name), control):
+		return memory.Errorf(memory.Invalid, "a key's name is 1 to %d bytes of UTF-8 without control characters", maxKeyNameBytes)
 	case !slices.Contains([]memory.KeyRole{memory.KeyAdmin, memory.KeyFront, memory.KeyUser}, k.Role):
 		return memory.Errorf(memory.Invalid, "a key's role is admin, front or user, not %q", k.Role)
 	case k.Scope != memory.ScopeWrite && k.Scope != memory.ScopeRead:
@@ -121,91 +121,91 @@ func checkKey(k memory.Key) error {
 	return err
 }
 
-// keyed is what the request's keys grant. The zero value grants nothing.
-type keyed struct {
+// keyGrant contains the permissions of a request's key. The zero value grants nothing.
+type keyGrant struct {
 	SignIn
-	id      string // id of a stored key
+	id      string // id of the stored key; "" for the server's own keys
 	expired bool
 }
 
-// known returns what a text grants if it is one of Loci's keys.
-func (o *Options) known(text string) (keyed, bool) {
+// grantOf returns the permissions of a text that is one of Loci's keys.
+func (o *Options) grantOf(text string) (keyGrant, bool) {
 	bare := strings.TrimPrefix(text, Mem0Prefix)
-	for by, own := range map[string]keyed{o.Key: {SignIn: byServerKey}, o.FrontKey: {SignIn: byFront}} {
+	for by, own := range map[string]keyGrant{o.Key: {SignIn: serverKeySignIn}, o.FrontKey: {SignIn: frontKeySignIn}} {
 		if by != "" && (sameKey(text, by) || sameKey(bare, by)) {
 			return own, true
 		}
 	}
 	k, ok := o.Keys.find(bare)
 	if !ok {
-		return keyed{}, false
+		return keyGrant{}, false
 	}
 	now := o.Now()
-	o.Keys.use(k, now)
-	return keyedBy(k, now), true
+	o.Keys.noteUse(k, now)
+	return storedGrant(k, now), true
 }
 
-// keyedBy returns what a stored key grants. The audit record names a user's key by the user.
-func keyedBy(k memory.Key, now time.Time) keyed {
-	return keyed{SignIn{k.Role, k.User, k.Scope, cmp.Or(k.User, "key "+k.Name)}, k.ID(), expired(k, now)}
+// storedGrant returns the permissions of a stored key. The audit record names a user's key by the user.
+func storedGrant(k memory.Key, now time.Time) keyGrant {
+	return keyGrant{SignIn{k.Role, k.User, k.Scope, cmp.Or(k.User, "key "+k.Name)}, k.ID(), isExpired(k, now)}
 }
 
 // hasKeys reports whether Loci has any key.
-func (o *Options) hasKeys() bool { return o.Key != "" || len(o.Keys.all()) > 0 }
+func (o *Options) hasKeys() bool { return o.Key != "" || len(o.Keys.byHash()) > 0 }
 
-// takeKey removes Loci's keys from the request, wherever they are, and returns what the keys in the usual
-// headers grant. A wrong key in X-Loci-Key is refused, because that header is only for Loci's keys; any other
-// unknown key is the client's for the upstream. Keys that grant different things are refused.
-func (o *Options) takeKey(r *http.Request) (keyed, error) {
-	given := r.Header.Values(HeaderKey)
+// takeKey removes Loci's keys from the whole request, and returns the permissions of the keys in the usual
+// headers. A wrong key in X-Loci-Key is an error, because this header is only for Loci's keys; other unknown
+// keys are the client's keys for the upstream. Keys with different permissions are an error.
+func (o *Options) takeKey(r *http.Request) (keyGrant, error) {
+	lociKeys := r.Header.Values(HeaderKey)
 	r.Header.Del(HeaderKey)
 	defer o.dropKeys(r)
 	if !o.hasKeys() {
-		return keyed{}, nil
+		return keyGrant{}, nil
 	}
-	var found []keyed
+	var grants []keyGrant
 	for _, name := range keyHeaders {
 		values := r.Header.Values(name)
-		kept := slices.DeleteFunc(slices.Clone(values), func(v string) bool {
-			k, ok := o.known(v)
+		others := slices.DeleteFunc(slices.Clone(values), func(v string) bool {
+			k, ok := o.grantOf(v)
 			if !ok {
-				k, ok = o.known(credentialOf(v))
+				k, ok = o.grantOf(credentialOf(v))
 			}
 			if ok {
-				found = append(found, k)
+				grants = append(grants, k)
 			}
 			return ok
 		})
-		if len(kept) == len(values) {
+		if len(others) == len(values) {
 			continue
 		}
-		r.Header[name] = kept
-		if len(kept) == 0 {
+		r.Header[name] = others
+		if len(others) == 0 {
 			r.Header.Del(name)
 		}
 	}
-	for _, v := range given {
-		k, ok := o.known(v)
+	for _, v := range lociKeys {
+		k, ok := o.grantOf(v)
 		if !ok {
-			return keyed{}, badKey{memory.Errorf(memory.Unauthorized, "the key in %s is not Loci's", HeaderKey)}
+			return keyGrant{}, wrongKeyError{memory.Errorf(memory.Unauthorized, "the key in %s is not Loci's", HeaderKey)}
 		}
-		found = append(found, k)
+		grants = append(grants, k)
 	}
-	if len(found) == 0 {
-		return keyed{}, nil
+	if len(grants) == 0 {
+		return keyGrant{}, nil
 	}
-	for _, k := range found[1:] {
-		if k != found[0] {
-			return keyed{}, memory.Errorf(memory.Unauthorized, "the request has two different keys of Loci; send only one")
+	for _, k := range grants[1:] {
+		if k != grants[0] {
+			return keyGrant{}, memory.Errorf(memory.Unauthorized, "the request has two different keys of Loci; send only one")
 		}
 	}
-	if found[0].expired {
-		return keyed{}, memory.Errorf(memory.Unauthorized, "this key has expired; an admin can create a new one with loci keys rotate")
+	if grants[0].expired {
+		return keyGrant{}, memory.Errorf(memory.Unauthorized, "this key has expired; an admin can create a new one with loci keys rotate")
 	}
-	return found[0], nil
+	return grants[0], nil
 }
 
-// sameKey compares keys in a time that reveals nothing about either, not even the length.
+// sameKey compares keys in a time that reveals nothing about the keys, not even their lengths.
 func sameKey(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

@@ -44,7 +44,7 @@ func TestStoredKeysOpenWhatTheirRoleMay(t *testing.T) {
 		"admin, default user":     {Options{Key: key}, []string{HeaderKey, texts[memory.KeyAdmin]}, 200, RoleAdmin, "default"},
 		"admin names a user":      {Options{Key: key}, []string{HeaderKey, texts[memory.KeyAdmin], HeaderUser, "ben"}, 200, RoleAdmin, "ben"},
 		"front names a user":      {Options{Key: key}, []string{"Authorization", "Bearer " + texts[memory.KeyFront], HeaderUser, "ben"}, 200, RoleUser, "ben"},
-		"front, many, no user":    {Options{Key: key, Multi: true}, []string{HeaderKey, texts[memory.KeyFront]}, 200, RoleUser, ""},
+		"front, many, no user":    {Options{Key: key, MultiUser: true}, []string{HeaderKey, texts[memory.KeyFront]}, 200, RoleUser, ""},
 		"user":                    {Options{Key: key}, []string{HeaderKey, texts[memory.KeyUser]}, 200, RoleUser, "ana"},
 		"user names another":      {Options{Key: key}, []string{"X-Api-Key", texts[memory.KeyUser], HeaderUser, "ben", HeaderOpenWebUser, "ben"}, 200, RoleUser, "ana"},
 		"without a server's key":  {Options{}, []string{HeaderKey, texts[memory.KeyUser]}, 200, RoleUser, "ana"},
@@ -78,12 +78,12 @@ func TestStoredKeysOpenWhatTheirRoleMay(t *testing.T) {
 
 func TestUserOfABodyDoesNotReachPastAKey(t *testing.T) {
 	ring, texts, _ := stored(t)
-	_, got := ask(t, Options{Key: key, Keys: ring, Multi: true}, with(HeaderKey, texts[memory.KeyUser]))
-	if id, err := got.identity.Named("ben"); err != nil || id.Owner.Name() != "ana" {
+	_, got := ask(t, Options{Key: key, Keys: ring, MultiUser: true}, with(HeaderKey, texts[memory.KeyUser]))
+	if id, err := got.identity.WithUser("ben"); err != nil || id.Owner.Name() != "ana" {
 		t.Errorf("%+v, %v: want ana's memory", id, err)
 	}
-	_, got = ask(t, Options{Key: key, Keys: ring, Multi: true}, with(HeaderKey, texts[memory.KeyFront]))
-	if id, err := got.identity.Named("ben"); err != nil || id.Owner.Name() != "ben" || id.Author().Admin {
+	_, got = ask(t, Options{Key: key, Keys: ring, MultiUser: true}, with(HeaderKey, texts[memory.KeyFront]))
+	if id, err := got.identity.WithUser("ben"); err != nil || id.Owner.Name() != "ben" || id.Author().Admin {
 		t.Errorf("%+v, %v: want a front end to name ben, as no admin", id, err)
 	}
 }
@@ -105,7 +105,7 @@ func TestRemovedKeyOpensNothing(t *testing.T) {
 // TestKeysOpenBehindMem0sPrefix sends keys as tools want them that take mem0's own alone.
 func TestKeysOpenBehindMem0sPrefix(t *testing.T) {
 	ring, texts, _ := stored(t)
-	o := Options{Key: key, Keys: ring}.Complete()
+	o := Options{Key: key, Keys: ring}.WithDefaults()
 	for text, want := range map[string]Role{
 		Mem0Prefix + texts[memory.KeyUser]: RoleUser, Mem0Prefix + key: RoleAdmin, Mem0Prefix: "", Mem0Prefix + Mem0Prefix + key: "", "m0" + key: "",
 	} {

@@ -10,10 +10,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// keyReloadInterval is the interval at which keys are reloaded, because another server may have changed them.
+// keyReloadInterval is the interval at which keys are reloaded, because another server may have changed keys.
 const keyReloadInterval = 3 * time.Second
 
-// OpenKeys loads the keys of a store; a nil store has none. Other servers may share the store.
+// OpenKeys loads the keys of a store; a nil store has no keys. Set shared if other servers use the store.
 func OpenKeys(ctx context.Context, store memory.Keys, shared bool, now func() time.Time, log *slog.Logger) (*Keyring, error) {
 	k := &Keyring{store: store, shared: shared, now: now, log: log}
 	return k, k.load(ctx)
@@ -24,8 +24,8 @@ func (r *Keyring) load(ctx context.Context) error {
 	if r.store == nil {
 		return nil
 	}
-	r.loading.Lock()
-	defer r.loading.Unlock()
+	r.loadMu.Lock()
+	defer r.loadMu.Unlock()
 	all, err := r.store.Keys(ctx, memory.DefaultNamespace)
 	if err == nil {
 		r.Set(all)
@@ -36,18 +36,18 @@ func (r *Keyring) load(ctx context.Context) error {
 // lastUseInterval is the interval at which the keys' last-use times are stored.
 const lastUseInterval = time.Minute
 
-// use records that a request had a key.
-func (r *Keyring) use(k memory.Key, now time.Time) {
+// noteUse records the time of a request with a key.
+func (r *Keyring) noteUse(k memory.Key, now time.Time) {
 	if at := memory.Time(now).Truncate(lastUseInterval); at.After(k.UsedAt) {
-		r.used.Store(k.ID(), at)
+		r.lastUses.Store(k.ID(), at)
 	}
 }
 
-// keepUse stores the last-use times of the keys.
-func (r *Keyring) keepUse(ctx context.Context) error {
+// storeUses stores the last-use times of the keys.
+func (r *Keyring) storeUses(ctx context.Context) error {
 	var errs []error
-	r.used.Range(func(id, at any) bool {
-		r.used.Delete(id)
+	r.lastUses.Range(func(id, at any) bool {
+		r.lastUses.Delete(id)
 		errs = append(errs, r.store.UseKey(ctx, memory.DefaultNamespace, id.(string), at.(time.Time)))
 		return true
 	})
@@ -59,9 +59,9 @@ func (r *Keyring) Run(ctx context.Context) error {
 	if r.store == nil {
 		return nil
 	}
-	again, kept := time.NewTicker(keyReloadInterval), time.NewTicker(lastUseInterval)
-	defer again.Stop()
-	defer kept.Stop()
+	reloadTick, storeTick := time.NewTicker(keyReloadInterval), time.NewTicker(lastUseInterval)
+	defer reloadTick.Stop()
+	defer storeTick.Stop()
 	failed := false
 	for {
 		var err error
@@ -69,14 +69,14 @@ func (r *Keyring) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyReloadInterval)
 			defer cancel()
-			_ = r.keepUse(last) // at most a minute of last-use times is lost
+			_ = r.storeUses(last) // on failure, last-use times of at most a minute are lost
 			return nil
-		case <-again.C:
+		case <-reloadTick.C:
 			if r.shared {
 				err = r.load(ctx)
 			}
-		case <-kept.C:
-			if err = r.keepUse(ctx); err == nil {
+		case <-storeTick.C:
+			if err = r.storeUses(ctx); err == nil {
 				err = r.load(ctx)
 			}
 		}
@@ -87,17 +87,17 @@ func (r *Keyring) Run(ctx context.Context) error {
 	}
 }
 
-// kept returns the store, or the error that there is none.
-func (r *Keyring) kept() (memory.Keys, error) {
+// requireStore returns the store, or an error if keys are not stored.
+func (r *Keyring) requireStore() (memory.Keys, error) {
 	if r == nil || r.store == nil {
-		return nil, memory.Errorf(memory.Invalid, "keys are stored in the database, and store=memory has none")
+		return nil, memory.Errorf(memory.Invalid, "keys cannot be stored, because store=memory has no database")
 	}
 	return r.store, nil
 }
 
 // List returns the keys, oldest first.
 func (r *Keyring) List(ctx context.Context) ([]memory.Key, error) {
-	store, err := r.kept()
+	store, err := r.requireStore()
 	if err != nil {
 		return nil, err
 	}
@@ -105,56 +105,56 @@ func (r *Keyring) List(ctx context.Context) ([]memory.Key, error) {
 }
 
 // Add creates a key: see [NewKey]. Only Add returns the text of the key.
-func (r *Keyring) Add(ctx context.Context, of memory.Key) (text string, key memory.Key, err error) {
-	store, err := r.kept()
+func (r *Keyring) Add(ctx context.Context, template memory.Key) (text string, key memory.Key, err error) {
+	store, err := r.requireStore()
 	if err != nil {
 		return "", key, err
 	}
-	if text, key, err = NewKey(of, r.now()); err != nil {
+	if text, key, err = NewKey(template, r.now()); err != nil {
 		return "", key, err
 	}
 	if err := store.AddKey(ctx, memory.DefaultNamespace, key); err != nil {
 		return "", key, err
 	}
-	return text, key, r.again(ctx)
+	return text, key, r.reload(ctx)
 }
 
-// Rotate creates a key with the same permissions as the key with an id, which stays valid for the time longer.
-// The new key expires at expires; zero: never.
-func (r *Keyring) Rotate(ctx context.Context, id string, longer time.Duration, expires time.Time) (text string, key memory.Key, err error) {
-	old, is := r.ByID(id, r.now())
-	if !is {
+// Rotate creates a key with the same permissions as the key with an id. The old key stays valid for the time
+// grace. The new key expires at expires; the zero time means never.
+func (r *Keyring) Rotate(ctx context.Context, id string, grace time.Duration, expires time.Time) (text string, key memory.Key, err error) {
+	old, found := r.ByID(id, r.now())
+	if !found {
 		return "", key, memory.Errorf(memory.NotFound, "there is no key %s that has not expired", id)
 	}
-	end := memory.Time(r.now().Add(longer))
+	end := memory.Time(r.now().Add(grace))
 	if !old.ExpiresAt.IsZero() && old.ExpiresAt.Before(end) {
 		end = old.ExpiresAt
 	}
-	was := old
+	previous := old
 	old.ExpiresAt = expires
 	if text, key, err = r.Add(ctx, old); err != nil {
 		return "", key, err
 	}
-	if err := r.store.ExpireKey(ctx, memory.DefaultNamespace, was.ID(), end); err != nil {
+	if err := r.store.ExpireKey(ctx, memory.DefaultNamespace, previous.ID(), end); err != nil {
 		return "", key, errors.Join(err, r.store.RemoveKey(context.WithoutCancel(ctx), memory.DefaultNamespace, key.ID()))
 	}
-	return text, key, r.again(ctx)
+	return text, key, r.reload(ctx)
 }
 
 // Remove removes a key.
 func (r *Keyring) Remove(ctx context.Context, id string) error {
-	store, err := r.kept()
+	store, err := r.requireStore()
 	if err != nil {
 		return err
 	}
 	if err := store.RemoveKey(ctx, memory.DefaultNamespace, id); err != nil {
 		return err
 	}
-	return r.again(ctx)
+	return r.reload(ctx)
 }
 
-// again reloads the keys after a change was stored.
-func (r *Keyring) again(ctx context.Context) error {
+// reload loads the keys after a change was stored.
+func (r *Keyring) reload(ctx context.Context) error {
 	if err := r.load(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("the change is stored, but this server still uses the previous keys: %w", err)
 	}

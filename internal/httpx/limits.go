@@ -15,20 +15,20 @@ import (
 
 // Limits are the limits of each user, and of each key that does not belong to a user. 0 means no limit.
 type Limits struct {
-	Requests   int // per minute
-	Tokens     int // per minute, of the upstream's answers and their prompts
+	Requests   int // requests per minute
+	Tokens     int // tokens per minute of the upstream's answers and their prompts
 	Concurrent int // concurrent requests of a user
 }
 
 // limiter counts the use by users and keys.
 type limiter struct {
 	Limits
-	of recent.Map[string, *allowance]
+	allowances recent.Map[string, *allowance]
 }
 
 // allowance is the remaining use of one user or key.
 type allowance struct {
-	requests, tokens *rate.Limiter // nil: no limit
+	requests, tokens *rate.Limiter // nil means no limit
 
 	mu      sync.Mutex // guards running
 	running int
@@ -41,37 +41,37 @@ func perMinute(n int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(float64(n)/60), n)
 }
 
-// errLimit is the error for a request over a limit.
-func errLimit(setting string, limit int, wait time.Duration) error {
+// errOverLimit is the error for a request over a limit.
+func errOverLimit(setting string, limit int, wait time.Duration) error {
 	p := newProblem(http.StatusTooManyRequests, memory.Unavailable, fmt.Sprintf("over the limit: %s is %d; try again later", setting, limit))
-	p.retry, p.limit = max(wait, time.Second), setting
+	p.retryAfter, p.exceededSetting = max(wait, time.Second), setting
 	return p
 }
 
-// take counts a request of a user or, without a user, of a key. Call end with the request's tokens. Concurrent
-// requests of a key are not limited, because many people may share the key.
-func (l *limiter) take(user, key string, now time.Time) (end func(tokens int64, now time.Time), err error) {
-	who := cmp.Or(user, key)
-	if l.Limits == (Limits{}) || who == "" {
+// begin counts a request of a user or, without a user, of a key. When the request ends, call end with its
+// tokens. Concurrent requests of a key are not limited, because many people may share the key.
+func (l *limiter) begin(user, key string, now time.Time) (end func(tokens int64, now time.Time), err error) {
+	subject := cmp.Or(user, key)
+	if l.Limits == (Limits{}) || subject == "" {
 		return func(int64, time.Time) {}, nil
 	}
 	var a *allowance
-	l.of.Update(who, func(was *allowance, known bool) (*allowance, bool) {
-		if a = was; !known {
+	l.allowances.Update(subject, func(previous *allowance, exists bool) (*allowance, bool) {
+		if a = previous; !exists {
 			a = &allowance{requests: perMinute(l.Requests), tokens: perMinute(l.Tokens)}
 		}
 		return a, true
 	})
 	if a.tokens != nil && a.tokens.TokensAt(now) <= 0 {
-		return nil, errLimit("limits.tokens", l.Tokens, time.Duration((1-a.tokens.TokensAt(now))/float64(a.tokens.Limit())*float64(time.Second)))
+		return nil, errOverLimit("limits.tokens", l.Tokens, time.Duration((1-a.tokens.TokensAt(now))/float64(a.tokens.Limit())*float64(time.Second)))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if l.Concurrent > 0 && user != "" && a.running >= l.Concurrent {
-		return nil, errLimit("limits.concurrent", l.Concurrent, time.Second)
+		return nil, errOverLimit("limits.concurrent", l.Concurrent, time.Second)
 	}
 	if a.requests != nil && !a.requests.AllowN(now, 1) {
-		return nil, errLimit("limits.requests", l.Requests, time.Duration(float64(time.Second)/float64(a.requests.Limit())))
+		return nil, errOverLimit("limits.requests", l.Requests, time.Duration(float64(time.Second)/float64(a.requests.Limit())))
 	}
 	a.running++
 	return func(tokens int64, now time.Time) {

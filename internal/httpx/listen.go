@@ -17,7 +17,7 @@ import (
 func CheckListen(addr string, hasKey bool) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return memory.Errorf(memory.Invalid, "%q is not a valid address to listen at; one looks like 127.0.0.1:7077", addr)
+		return memory.Errorf(memory.Invalid, "invalid address %q to listen at (example: 127.0.0.1:7077)", addr)
 	}
 	if hasKey || isLoopback(host) {
 		return nil
@@ -26,8 +26,8 @@ func CheckListen(addr string, hasKey bool) error {
 		"listening at %q without a key would let anybody on the network read all memory: set LOCI_API_KEY to a long random text, or listen at 127.0.0.1", addr)
 }
 
-// isLoopback reports whether a host name or address always means this machine. The only such name is localhost:
-// others depend on a DNS server.
+// isLoopback reports whether a host name or address always means this machine. The only accepted name is
+// localhost, because other names depend on a DNS server.
 func isLoopback(host string) bool {
 	host = strings.Trim(host, "[]")
 	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
@@ -37,7 +37,7 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// ErrStopping is the cause with which the contexts of unfinished requests end when the server stops.
+// ErrStopping is the cancellation cause of the contexts of unfinished requests when the server stops.
 var ErrStopping = memory.Errorf(memory.Unavailable, "the server is stopping; try again")
 
 // NewServer returns a server with time limits against slow clients. Writing has no limit, because an answer may

@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// patience is how long a write waits for a client that does not read.
-const patience = 30 * time.Second
+// writeTimeout is the maximum time of a write to a client that does not read.
+const writeTimeout = 30 * time.Second
 
-// Patient writes the pieces of an answer, each at once, and waits for the client for a limited time.
-type Patient struct {
+// PieceWriter writes and flushes the pieces of an answer, and limits the time of each write.
+type PieceWriter struct {
 	http.ResponseWriter
 
-	mu            sync.Mutex // guards the fields below
-	writing, over bool
+	mu             sync.Mutex // guards the fields below
+	writing, ended bool
 }
 
 // Send writes a piece, unless the answer has ended. If the client has disconnected or does not read, Send ends
 // the request's context.
-func (p *Patient) Send(piece string) {
+func (p *PieceWriter) Send(piece string) {
 	control := http.NewResponseController(p.ResponseWriter)
 	p.mu.Lock()
-	if p.writing = !p.over; p.writing {
-		_ = control.SetWriteDeadline(time.Now().Add(patience)) // tests' recorders have no deadlines
+	if p.writing = !p.ended; p.writing {
+		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails only in tests' recorders
 	}
 	p.mu.Unlock()
 	if !p.writing {
@@ -40,20 +40,20 @@ func (p *Patient) Send(piece string) {
 	_ = control.SetWriteDeadline(time.Time{}) // over HTTP/2, an expired deadline would end the stream
 }
 
-// End stops waiting for the client, now and for later pieces, when the request ends early. A stopping server
-// cuts off the answer by itself.
-func (p *Patient) End(request context.Context) {
+// Abort aborts the current write and ignores later pieces, when the request ends early. It does not abort a write
+// if the server is stopping.
+func (p *PieceWriter) Abort(requestCtx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over = true; p.writing && !errors.Is(context.Cause(request), ErrStopping) {
+	if p.ended = true; p.writing && !errors.Is(context.Cause(requestCtx), ErrStopping) {
 		_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Now())
 	}
 }
 
-// Last sends a piece even though the answer has ended.
-func (p *Patient) Last(piece string) {
+// SendLast sends a piece even after [PieceWriter.Abort].
+func (p *PieceWriter) SendLast(piece string) {
 	p.mu.Lock()
-	p.over = false
+	p.ended = false
 	p.mu.Unlock()
 	p.Send(piece)
 }

@@ -18,8 +18,8 @@ import (
 // ProblemType is the media type of an error (RFC 9457).
 const ProblemType = "application/problem+json"
 
-// Problem is an error as HTTP returns it. It satisfies the error interface of the REST framework, so that
-// generated and hand-written routes return the same errors.
+// Problem is an error response (RFC 9457). It implements the error interface of the REST framework huma, so that
+// all routes return the same errors.
 type Problem struct {
 	Type   string      `json:"type,omitempty" doc:"A URI that names the kind of problem; about:blank if the status is sufficient."`
 	Title  string      `json:"title" doc:"The name of the status."`
@@ -27,8 +27,8 @@ type Problem struct {
 	Detail string      `json:"detail,omitempty" doc:"What is wrong with this request, and what would be valid."`
 	Code   memory.Code `json:"code,omitempty" doc:"The kind of error, for programs."`
 
-	retry time.Duration // when to try again; 0: unspecified
-	limit string        // setting of the limit that the request exceeds
+	retryAfter      time.Duration // value of Retry-After; 0 omits the header
+	exceededSetting string        // setting of the limit that the request exceeds; "" for other problems
 }
 
 // statuses maps memory's error codes to HTTP status codes.
@@ -48,12 +48,11 @@ var statuses = []struct {
 	{memory.Unavailable, http.StatusServiceUnavailable},
 }
 
-// internalDetail is the text that clients get for an error without a code, because the error's own text may be
-// private.
+// internalDetail is the text of the response to an error without a code, because the error's text may be private.
 const internalDetail = "internal error; Loci's log has the details under this request's id"
 
-// ProblemOf returns the problem for an error. Errors without a code of memory get the status 500, and their
-// text is not shown.
+// ProblemOf returns the problem for an error. An error without a code of package memory gets the status 500 and
+// the text internalDetail.
 func ProblemOf(err error) *Problem {
 	var tooLarge *http.MaxBytesError
 	var problem *Problem
@@ -75,20 +74,19 @@ func ProblemOf(err error) *Problem {
 	return newProblem(http.StatusInternalServerError, "", internalDetail)
 }
 
-// maxDetail bounds the length of a problem's text, in bytes. The text quotes the invalid data, and a client may
-// have sent megabytes of it.
+// maxDetail is the maximum length in bytes of a problem's text, which may quote megabytes of invalid data.
 const maxDetail = 2000
 
-// layouts matches libraries' errors about invalid times: a layout of package time means nothing to a client.
-var layouts = lazy.Compile(`parsing time "\\?"?(.*?)\\?"?" as "\\?"?2006-.*|invalid date/time for format 2006-\S+`)
+// timeErrors matches libraries' errors about invalid times, because clients do not know Go's time layouts.
+var timeErrors = lazy.Compile(`parsing time "\\?"?(.*?)\\?"?" as "\\?"?2006-.*|invalid date/time for format 2006-\S+`)
 
 func newProblem(status int, code memory.Code, detail string) *Problem {
-	detail = layouts.ReplaceAllString(detail, `invalid time (example: 2026-05-03T14:00:00Z)`)
-	return &Problem{Title: http.StatusText(status), Status: status, Detail: Brief(detail, maxDetail), Code: code}
+	detail = timeErrors.ReplaceAllString(detail, `invalid time (example: 2026-05-03T14:00:00Z)`)
+	return &Problem{Title: http.StatusText(status), Status: status, Detail: Truncate(detail, maxDetail), Code: code}
 }
 
-// Brief returns s or, if s has more than n bytes, its beginning with an ellipsis.
-func Brief(s string, n int) string {
+// Truncate returns s or, if s has more than n bytes, the first n bytes with an ellipsis.
+func Truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -103,10 +101,10 @@ func (p *Problem) Is(target error) bool { return p.Code != "" && target == p.Cod
 
 // GetHeaders returns the response headers for the problem.
 func (p *Problem) GetHeaders() http.Header {
-	if p.retry == 0 {
+	if p.retryAfter == 0 {
 		return nil
 	}
-	return http.Header{"Retry-After": {strconv.Itoa(int((p.retry + time.Second - 1) / time.Second))}}
+	return http.Header{"Retry-After": {strconv.Itoa(int((p.retryAfter + time.Second - 1) / time.Second))}}
 }
 
 // GetStatus returns the HTTP status.
@@ -115,20 +113,19 @@ func (p *Problem) GetStatus() int { return p.Status }
 // ContentType returns the media type of a problem.
 func (p *Problem) ContentType(string) string { return ProblemType }
 
-// Tell returns the problem for an error, and logs the details that the client does not get.
-func Tell(ctx context.Context, err error) *Problem {
+// LogProblem returns the problem for an error, and logs an internal error with the details that the problem omits.
+func LogProblem(ctx context.Context, err error) *Problem {
 	p := ProblemOf(err)
 	if p.Status == http.StatusInternalServerError && ctx.Err() == nil {
 		st := stateOf(ctx)
-		st.log.Error("request failed", "request", st.id, "door", st.door, "error", err)
+		st.log.Error("request failed", "request", st.id, "door", st.endpoint, "error", err)
 	}
 	return p
 }
 
-// WriteError responds to a request with the problem that [Tell] returns. It must be called before anything else
-// is written.
+// WriteError responds to a request with the result of [LogProblem]. Call it before writing anything else.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
-	p := Tell(r.Context(), err)
+	p := LogProblem(r.Context(), err)
 	header := w.Header()
 	header.Set("Content-Type", ProblemType)
 	header.Set("Cache-Control", "no-store")

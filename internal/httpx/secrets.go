@@ -8,60 +8,60 @@ import (
 	"strings"
 )
 
-// dropKeys removes each header value and query parameter that contains one of Loci's keys, together with any
-// surrounding text. Cookies stay, because they are never forwarded.
+// dropKeys removes each whole header value and query parameter that contains one of Loci's keys. It does not
+// remove cookies, because cookies are never forwarded.
 func (o *Options) dropKeys(r *http.Request) {
 	for name, values := range r.Header {
-		if name == "Cookie" || !slices.ContainsFunc(values, o.holdsKey) {
+		if name == "Cookie" || !slices.ContainsFunc(values, o.containsKey) {
 			continue
 		}
-		if kept := slices.DeleteFunc(slices.Clone(values), o.holdsKey); len(kept) > 0 {
-			r.Header[name] = kept
+		if others := slices.DeleteFunc(slices.Clone(values), o.containsKey); len(others) > 0 {
+			r.Header[name] = others
 		} else {
 			delete(r.Header, name)
 		}
 	}
-	if q := r.URL.RawQuery; q != "" && o.holdsKey(q) {
-		r.URL.RawQuery = strings.Join(slices.DeleteFunc(strings.Split(q, "&"), o.holdsKey), "&")
+	if q := r.URL.RawQuery; q != "" && o.containsKey(q) {
+		r.URL.RawQuery = strings.Join(slices.DeleteFunc(strings.Split(q, "&"), o.containsKey), "&")
 	}
 }
 
-// These are lengths of keys. A shorter key from the settings is only searched for between characters other than
-// letters and digits, or not at all, because it may be a word in any header.
+// Lengths of keys in bytes. Short keys from the settings are only searched for as whole words, or not at all,
+// because they may be ordinary words in a header.
 const (
 	storedKeyLength = len(keyPrefix) + 43 // in base64, see NewKey
-	anywhereLength  = 16
-	delimitedLength = 8
+	minInsideWord   = 16                  // shortest key that is found inside a word
+	minWholeWord    = 8                   // shortest key that is found as a whole word
 )
 
-// holdsKey reports whether a text contains one of Loci's keys, also if it is URL-escaped or partly base64. A
-// text with the form of a stored key counts too: it may be a key of another server or a removed key.
-func (o *Options) holdsKey(text string) bool {
+// containsKey reports whether a text contains one of Loci's keys, plain, URL-escaped or in base64. Any text in the
+// format of a stored key counts, because it may be a removed key or another server's key.
+func (o *Options) containsKey(text string) bool {
 	shortest := storedKeyLength
-	for _, key := range o.ownKeys() {
-		shortest = max(delimitedLength, min(shortest, len(key)))
+	for _, key := range o.settingKeys() {
+		shortest = max(minWholeWord, min(shortest, len(key)))
 	}
 	if len(text) < shortest {
 		return false
 	}
-	if o.contains(text) {
+	if o.containsPlainKey(text) {
 		return true
 	}
 	if strings.ContainsAny(text, "%+") {
-		if plain, err := url.QueryUnescape(text); err == nil && o.contains(plain) {
+		if plain, err := url.QueryUnescape(text); err == nil && o.containsPlainKey(plain) {
 			return true
 		}
 	}
-	least := base64.RawStdEncoding.EncodedLen(shortest)
+	minEncoded := base64.RawStdEncoding.EncodedLen(shortest)
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return !isBase64(r) }) {
-		if len(part) < least {
+		if len(part) < minEncoded {
 			continue
 		}
 		encoding := base64.RawStdEncoding
 		if strings.ContainsAny(part, "-_") {
 			encoding = base64.RawURLEncoding
 		}
-		if plain, err := encoding.DecodeString(part); err == nil && o.contains(string(plain)) {
+		if plain, err := encoding.DecodeString(part); err == nil && o.containsPlainKey(string(plain)) {
 			return true
 		}
 	}
@@ -76,9 +76,9 @@ func isAlphanumeric(r rune) bool {
 	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }
 
-// contains reports whether a text contains a key. The time it takes reveals only the lengths of the server's
-// keys.
-func (o *Options) contains(text string) bool {
+// containsPlainKey reports whether a text contains a plain key. Its running time reveals only the lengths of the
+// server's keys.
+func (o *Options) containsPlainKey(text string) bool {
 	for at := 0; ; at++ {
 		i := strings.Index(text[at:], keyPrefix)
 		if i < 0 {
@@ -90,36 +90,36 @@ func (o *Options) contains(text string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(o.ownKeys(), func(key string) bool {
-		return len(key) >= delimitedLength && containsSecret(text, key, func(from, to int) bool {
-			return len(key) >= anywhereLength || isDelimited(text, from, to)
+	return slices.ContainsFunc(o.settingKeys(), func(key string) bool {
+		return len(key) >= minWholeWord && containsSecret(text, key, func(from, to int) bool {
+			return len(key) >= minInsideWord || isDelimited(text, from, to)
 		})
 	})
 }
 
-// ownKeys are the keys from the settings; they are not in the store.
-func (o *Options) ownKeys() []string {
+// settingKeys returns the keys from the settings, which are not in the store.
+func (o *Options) settingKeys() []string {
 	return slices.DeleteFunc([]string{o.Key, o.FrontKey}, func(key string) bool { return key == "" })
 }
 
 // hashBase is the base of a rolling hash. It is odd, so that every byte affects the hash.
 const hashBase = 0x9e3779b97f4a7c15
 
-// containsSecret reports whether a text contains a secret at a position that counts accepts. It compares hashes
-// of whole pieces, so that a nearly correct piece takes as long as any other.
-func containsSecret(text, secret string, counts func(from, to int) bool) bool {
-	var want, got, first uint64 = 0, 0, 1
+// containsSecret reports whether a text contains a secret at a position that accept allows. It compares rolling
+// hashes, so that a nearly correct text takes the same time as any other text.
+func containsSecret(text, secret string, accept func(from, to int) bool) bool {
+	var want, got, topPower uint64 = 0, 0, 1
 	for i := range len(secret) {
 		want = want*hashBase + uint64(secret[i])
-		first *= hashBase
+		topPower *= hashBase
 	}
 	for i := range len(text) {
 		got = got*hashBase + uint64(text[i])
 		from := i + 1 - len(secret)
 		if from > 0 {
-			got -= first * uint64(text[from-1])
+			got -= topPower * uint64(text[from-1])
 		}
-		if from >= 0 && got == want && sameKey(text[from:i+1], secret) && counts(from, i+1) {
+		if from >= 0 && got == want && sameKey(text[from:i+1], secret) && accept(from, i+1) {
 			return true
 		}
 	}

@@ -32,7 +32,7 @@ func TestNoHeaderOrParameterKeepsAKey(t *testing.T) {
 			{"X-Mem0-Token", "Token " + k}, {"X-Auth", `{"key":"` + k + `"}`}, {"Sec-Websocket-Protocol", "realtime, openai-insecure-api-key." + k},
 			{"Referer", "https://example.com/?key=" + url.QueryEscape(k)}, {"X-Packed", base64.RawURLEncoding.EncodeToString([]byte(k))}, {"Forwarded", "for=1;secret=\"" + k + "\""},
 		} {
-			w, got := ask(t, Options{Key: longKey, FrontKey: frontKey, Keys: ring, Open: []string{"/api/memory"}}, with(h[0], h[1], "X-Other", "kept", h[0], "also kept"))
+			w, got := ask(t, Options{Key: longKey, FrontKey: frontKey, Keys: ring, PublicPaths: []string{"/api/memory"}}, with(h[0], h[1], "X-Other", "kept", h[0], "also kept"))
 			if w.Code != http.StatusOK {
 				t.Fatalf("%s: %d %s", h, w.Code, w.Body)
 			}
@@ -70,7 +70,7 @@ func TestOrdinaryHeadersStay(t *testing.T) {
 			{"Authorization", "Bearer sk-upstream"}, {"Content-Type", "application/json"}, {"User-Agent", "loci_client/1.0 (x; json)"}, {"Accept-Encoding", "gzip, br"},
 			{"X-Api-Key", "loci_short"}, {"X-Trace", longKey[:20]}, {"X-Word", "gzip-keys"},
 		} {
-			_, got := ask(t, Options{Key: k, Open: []string{"/api/memory"}}, with(h[0], h[1]))
+			_, got := ask(t, Options{Key: k, PublicPaths: []string{"/api/memory"}}, with(h[0], h[1]))
 			if got.header.Get(h[0]) != h[1] {
 				t.Errorf("key %q: %s became %q, want %q", k, h[0], got.header.Get(h[0]), h[1])
 			}

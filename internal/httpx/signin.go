@@ -11,95 +11,95 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// SignIn is what a browser signed in with. It grants the same as a key.
+// SignIn contains the permissions of a browser's session or of a key.
 type SignIn struct {
 	Role  memory.KeyRole
-	User  string // user of a [memory.KeyUser], or of an admin that single sign-on named
+	User  string // user of a [memory.KeyUser], or admin that single sign-on named; "" for other keys
 	Scope memory.KeyScope
 	By    string // name in the audit record
 }
 
-// These are what the keys from the settings grant.
+// Permissions of the keys from the settings.
 var (
-	byServerKey = SignIn{Role: memory.KeyAdmin, By: "server key"}
-	byFront     = SignIn{Role: memory.KeyFront, By: "front key"}
+	serverKeySignIn = SignIn{Role: memory.KeyAdmin, By: "server key"}
+	frontKeySignIn  = SignIn{Role: memory.KeyFront, By: "front key"}
 )
 
 type signInKey struct{}
 
-// WithSignIn returns a context whose requests [Guard] treats as signed in, unless they have their own key or
-// token.
+// WithSignIn returns a context that makes [Guard] treat a request as signed in, unless the request has its own
+// key or token.
 func WithSignIn(ctx context.Context, in SignIn) context.Context {
 	return context.WithValue(ctx, signInKey{}, in)
 }
 
-// These are the stored forms of a session's credential. The server's own key is "".
+// Prefixes of the stored credential of a session. The credential "" stands for the server's own key.
 const (
-	byFrontKey = "front:" // followed by an id of the front key
-	byKey      = "key:"   // followed by the key's id
-	byUser     = "user:"  // followed by the name from single sign-on
-	byAdmin    = "admin:" // same, for an admin
+	frontKeyCredential  = "front:" // followed by the front key's id
+	storedKeyCredential = "key:"   // followed by the stored key's id
+	ssoUserCredential   = "user:"  // followed by the user's name from single sign-on
+	ssoAdminCredential  = "admin:" // followed by the admin's name from single sign-on
 )
 
-// ByKey returns what a text grants if it is a valid key of Loci, and the credential to store for a session with
-// it.
-func (o *Options) ByKey(text string) (in SignIn, by string, ok bool) {
-	k, ok := o.known(text)
+// SignInByKey returns the permissions of a text that is a valid key of Loci, and the credential to store for a
+// session with the key.
+func (o *Options) SignInByKey(text string) (in SignIn, credential string, ok bool) {
+	k, ok := o.grantOf(text)
 	switch {
 	case k.id != "":
-		by = byKey + k.id
+		credential = storedKeyCredential + k.id
 	case k.Role == memory.KeyFront:
-		by = byFrontKey + o.frontID()
+		credential = frontKeyCredential + o.frontKeyID()
 	}
-	return k.SignIn, by, ok && !k.expired
+	return k.SignIn, credential, ok && !k.expired
 }
 
-// SessionOf returns what a session with this credential grants; false: the credential is no longer valid.
-func (o *Options) SessionOf(by string) (SignIn, bool) {
-	kind, name, _ := strings.Cut(by, ":")
+// SignInOf returns the permissions of a session with a stored credential, or false if it is no longer valid.
+func (o *Options) SignInOf(credential string) (SignIn, bool) {
+	kind, name, _ := strings.Cut(credential, ":")
 	switch kind + ":" {
 	case ":":
-		return byServerKey, o.Key != ""
-	case byFrontKey:
-		return byFront, o.FrontKey != "" && name == o.frontID()
-	case byKey:
+		return serverKeySignIn, o.Key != ""
+	case frontKeyCredential:
+		return frontKeySignIn, o.FrontKey != "" && name == o.frontKeyID()
+	case storedKeyCredential:
 		k, ok := o.Keys.ByID(name, o.Now())
-		return keyedBy(k, o.Now()).SignIn, ok
-	case byUser:
+		return storedGrant(k, o.Now()).SignIn, ok
+	case ssoUserCredential:
 		return SignIn{Role: memory.KeyUser, User: name, By: name}, true
-	case byAdmin:
+	case ssoAdminCredential:
 		return SignIn{Role: memory.KeyAdmin, User: name, By: name}, true
 	}
 	return SignIn{}, false
 }
 
-// frontID identifies the front key, so that sessions with an earlier front key end.
-func (o *Options) frontID() string {
+// frontKeyID returns an id of the front key, so that sessions with an earlier front key end.
+func (o *Options) frontKeyID() string {
 	sum := sha256.Sum256([]byte("loci front session\x00" + o.FrontKey))
 	return hex.EncodeToString(sum[:8])
 }
 
-// SSO describes how single sign-on names people. The zero value disables it.
+// SSO names the headers of a single sign-on proxy. The zero value disables single sign-on by a proxy.
 type SSO struct {
-	Header string   // header with the user, only in requests of [Options.Proxies]
-	Groups string   // header with the user's comma-separated groups; "": none
-	Admins []string // users, and groups as "group:NAME", that are admins
+	UserHeader   string   // header with the user's name, only in requests of [Options.Proxies]
+	GroupsHeader string   // header with the user's comma-separated groups; "" ignores groups
+	Admins       []string // users, and groups as "group:NAME", that are admins
 }
 
-// unset is the prefix that Caddy 2.6 sends for a header that its authentication program did not set.
-const unset = "{http."
+// caddyUnset is the prefix of the value that Caddy 2.6 sends if its authentication program did not set a header.
+const caddyUnset = "{http."
 
-// signIn returns the user that the proxy signed in.
-func (s SSO) signIn(r *http.Request) (SignIn, bool) {
-	user := r.Header.Get(s.Header)
-	if s.Header == "" || user == "" || strings.HasPrefix(user, unset) {
+// proxySignIn returns the user that the proxy signed in.
+func (s SSO) proxySignIn(r *http.Request) (SignIn, bool) {
+	user := r.Header.Get(s.UserHeader)
+	if s.UserHeader == "" || user == "" || strings.HasPrefix(user, caddyUnset) {
 		return SignIn{}, false
 	}
-	return s.Of(user, strings.Split(r.Header.Get(s.Groups), ",")), true
+	return s.SignInFor(user, strings.Split(r.Header.Get(s.GroupsHeader), ",")), true
 }
 
-// Of is the sign-in of a user with these groups.
-func (s SSO) Of(user string, groups []string) SignIn {
+// SignInFor returns the permissions of a user with these groups.
+func (s SSO) SignInFor(user string, groups []string) SignIn {
 	in := SignIn{Role: memory.KeyUser, User: user, By: user}
 	if slices.Contains(s.Admins, user) || slices.ContainsFunc(groups, func(group string) bool { return slices.Contains(s.Admins, "group:"+strings.TrimSpace(group)) }) {
 		in.Role = memory.KeyAdmin
@@ -107,13 +107,15 @@ func (s SSO) Of(user string, groups []string) SignIn {
 	return in
 }
 
-// IsSSO reports whether a session's credential is single sign-on.
-func IsSSO(by string) bool { return strings.HasPrefix(by, byUser) || strings.HasPrefix(by, byAdmin) }
+// IsSSO reports whether a session's credential comes from single sign-on.
+func IsSSO(credential string) bool {
+	return strings.HasPrefix(credential, ssoUserCredential) || strings.HasPrefix(credential, ssoAdminCredential)
+}
 
-// SessionBy is the stored credential of a session by single sign-on.
-func (in SignIn) SessionBy() string {
+// SSOCredential returns the credential to store for a session by single sign-on.
+func (in SignIn) SSOCredential() string {
 	if in.Role == memory.KeyAdmin {
-		return byAdmin + in.User
+		return ssoAdminCredential + in.User
 	}
-	return byUser + in.User
+	return ssoUserCredential + in.User
 }

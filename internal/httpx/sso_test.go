@@ -12,8 +12,8 @@ import (
 // an admin who is not listed, and reaches no handler.
 func TestAProxyThatSignsPeopleInNamesThem(t *testing.T) {
 	o := Options{
-		Key: key, Multi: true, Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
-		SSO: SSO{Header: "X-Forwarded-User", Groups: "X-Forwarded-Groups", Admins: []string{"root", "group:operators"}},
+		Key: key, MultiUser: true, Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+		SSO: SSO{UserHeader: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups", Admins: []string{"root", "group:operators"}},
 	}
 	for name, test := range map[string]struct {
 		from   string

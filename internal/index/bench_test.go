@@ -27,7 +27,7 @@ func bigSparse(n, dims, of int) (*source, memory.Owner) {
 	r := rand.New(rand.NewPCG(42, 42))
 	zipf := rand.NewZipf(r, 1.2, 8, 20000)
 	src, owner := newSource(), memory.User("default", "big")
-	var items []memory.Item
+	var items []memory.IndexItem
 	for i := range n {
 		var b strings.Builder
 		for range 12 {
@@ -37,7 +37,7 @@ func bigSparse(n, dims, of int) (*source, memory.Owner) {
 		if dims > 0 {
 			v = unitVector(r, dims, of)
 		}
-		items = append(items, memory.Item{Vector: v, Memory: memory.Memory{Turn: &memory.Turn{
+		items = append(items, memory.IndexItem{Vector: v, Memory: memory.Memory{Turn: &memory.Turn{
 			ID: fmt.Sprintf("%08d-0000-7000-8000-000000000000", i), Owner: owner, Conversation: fmt.Sprint(i / 30), Index: i % 30,
 			Role: memory.RoleUser, Content: b.String(), CreatedAt: day.Add(time.Duration(i) * time.Minute),
 		}}})
@@ -99,7 +99,7 @@ func BenchmarkSearch(b *testing.B) {
 func searchAll(b *testing.B, src *source, owner memory.Owner, questions []memory.Search) {
 	ix := New(src, Options{Dir: b.TempDir()})
 	defer ix.Close()
-	shards, err := ix.current(context.Background(), []memory.Owner{owner})
+	shards, err := ix.currentShards(context.Background(), []memory.Owner{owner})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func searchAll(b *testing.B, src *source, owner memory.Owner, questions []memory
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				_ = ix.save(ctx, ix.entries[owner], shards[0]) // the last is cut off
+				_ = ix.saveCheckpoint(ctx, ix.entries[owner], shards[0]) // the last is cut off
 			}
 		})
 		run(1)(b)
@@ -158,7 +158,7 @@ func unitVector(r *rand.Rand, dims, of int) []float32 {
 
 // naive is what the index is measured beside: the products with all vectors, as
 // plain loops, sorted.
-func naive(b *testing.B, items []memory.Item, question []float32) {
+func naive(b *testing.B, items []memory.IndexItem, question []float32) {
 	type hit struct {
 		item  int
 		score float32
@@ -189,8 +189,8 @@ func BenchmarkLoad(b *testing.B) {
 				}
 				load := func() *Index {
 					ix := New(src, opts)
-					ix.least = 1
-					if _, err := ix.current(context.Background(), []memory.Owner{owner}); err != nil {
+					ix.checkpointMinimum = 1
+					if _, err := ix.currentShards(context.Background(), []memory.Owner{owner}); err != nil {
 						b.Fatal(err)
 					}
 					return ix

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Snapshot is an index of a fixed list of items, for one search in the past and for measurements.
+// Snapshot is an index of a fixed list of items, for searches in the past and for measurements.
 type Snapshot struct {
 	owners []memory.Owner
 	shards []*shard
@@ -15,8 +15,8 @@ type Snapshot struct {
 
 var _ memory.Searcher = (*Snapshot)(nil)
 
-// Build returns an index of items; a later item replaces an earlier one with its id.
-func Build(items []memory.Item) *Snapshot {
+// Build returns an index of items. A later item replaces an earlier item with the same id.
+func Build(items []memory.IndexItem) *Snapshot {
 	byOwner := map[memory.Owner]*shard{}
 	snap := &Snapshot{}
 	for _, item := range items {
@@ -34,7 +34,7 @@ func Build(items []memory.Item) *Snapshot {
 	return snap
 }
 
-// Search is [Index.Search] without s.At, since the items are already those of the requested time.
+// Search is [Index.Search] without s.At: the items already have the requested time.
 func (x *Snapshot) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	var shards []*shard
 	for i, owner := range x.owners {
@@ -45,5 +45,5 @@ func (x *Snapshot) Search(ctx context.Context, s memory.Search) ([]memory.Candid
 	if len(shards) == 0 {
 		return nil, nil
 	}
-	return locked(ctx, shards, s)
+	return searchLocked(ctx, shards, s)
 }

@@ -11,34 +11,34 @@ import (
 // candidates; package recall judges their relevance.
 const vectorShare = 0.25
 
-// candidates returns the found documents as candidates, best first. sum is the divisor of the
+// candidates returns the documents of list as candidates, best first. sum is the divisor of the
 // scores, and coverage is the share of sum that comes from indexed words.
-func (d *searchState) candidates(parts []*segment, list []found, s *memory.Search, sum, coverage float32) []memory.Candidate {
-	for i := range list {
-		if p, f := parts[list[i].part], &list[i]; marked(p.wanted, f.n) {
-			f.cosine = p.cosines[f.n]
+func (d *searchState) candidates(parts []*segment, docs []scoredDoc, s *memory.Search, divisor, coverage float32) []memory.Candidate {
+	for i := range docs {
+		if p, f := parts[docs[i].segmentIndex], &docs[i]; isMarked(p.vectorPicks, f.doc) {
+			f.cosine = p.cosines[f.doc]
 		}
 	}
-	d.vectors.exact.rescore(parts, list, s.Vector)
-	for i := range list {
-		f := &list[i]
-		p := parts[f.part]
-		f.score = p.byWords(f.n)/sum + vectorShare*max(0, f.cosine)
+	d.vectorSearch.rescorer.rescore(parts, docs, s.Vector)
+	for i := range docs {
+		f := &docs[i]
+		p := parts[f.segmentIndex]
+		f.score = p.wordScore(f.doc)/divisor + vectorShare*max(0, f.cosine)
 	}
-	list = d.sorter.sort(parts, list, len(list))
-	out := newCandidates(len(list))
-	ids := d.ids[:0]
-	for i, f := range list {
-		p, c := parts[f.part], &out[i]
-		p.setFields(f.n, c)
-		p.setMeasures(f, sum, coverage, &c.Found)
+	docs = d.sorter.sort(parts, docs, len(docs))
+	out := newCandidates(len(docs))
+	ids := d.idBuffer[:0]
+	for i, f := range docs {
+		p, c := parts[f.segmentIndex], &out[i]
+		p.setFields(f.doc, c)
+		p.setMeasures(f, divisor, coverage, &c.Measures)
 		c.Score = float64(f.score)
-		ids = appendUUID(ids, p.docs[f.n].id)
+		ids = appendUUID(ids, p.docs[f.doc].id)
 	}
-	d.ids = ids
+	d.idBuffer = ids
 	all := string(ids) // one allocation for all ids
-	for i, f := range list {
-		if id, odd := parts[f.part].odd[f.n]; odd {
+	for i, f := range docs {
+		if id, odd := parts[f.segmentIndex].textIDs[f.doc]; odd {
 			out[i].ID = id
 			continue
 		}
@@ -47,10 +47,9 @@ func (d *searchState) candidates(parts []*segment, list []found, s *memory.Searc
 	return out
 }
 
-// candidatePool pools candidate slices that callers returned with Done.
+// candidatePool pools candidate slices that callers returned with [Recycle].
 var candidatePool sync.Pool // of *[]memory.Candidate
 
-// newCandidates returns n empty candidates.
 func newCandidates(n int) []memory.Candidate {
 	if used, ok := candidatePool.Get().(*[]memory.Candidate); ok && cap(*used) >= n {
 		return (*used)[:n]
@@ -58,39 +57,39 @@ func newCandidates(n int) []memory.Candidate {
 	return make([]memory.Candidate, n)
 }
 
-// Done returns a search result for reuse, because it is the largest allocation of a search. Copies
-// of the candidates stay valid. Calling Done is optional.
-func Done(candidates []memory.Candidate) {
+// Recycle returns a search result to the pool, because it is the largest allocation of a search.
+// Copies of the candidates stay valid. Calling Recycle is optional.
+func Recycle(candidates []memory.Candidate) {
 	clear(candidates[:cap(candidates)])
 	candidatePool.Put(&candidates)
 }
 
-// setMeasures sets the measures of a document. All measures must be 0 before.
-func (p *segment) setMeasures(f found, sum, coverage float32, m *memory.Measures) {
-	n := f.n
-	m.Lexical, m.Own, m.Related = p.lexical[n]/sum, p.own[n]/sum, p.related[n]/sum
-	m.Vector, m.Known = f.cosine, coverage
+// setMeasures sets the measures of a document in m, which must be zero.
+func (p *segment) setMeasures(doc scoredDoc, divisor, coverage float32, m *memory.Measures) {
+	n := doc.doc
+	m.Lexical, m.Own, m.Related = p.lexicalScores[n]/divisor, p.ownScores[n]/divisor, p.relatedScores[n]/divisor
+	m.Vector, m.Known = doc.cosine, coverage
 	if p.kinds[n] != turn {
 		return
 	}
-	if prev := p.link[n].prev; prev != none && p.docs[prev].marks&memory.MarkAsks != 0 {
-		m.Reply = p.own[prev] / sum
+	if prev := p.links[n].prev; prev != none && p.docs[prev].marks&memory.FlagQuestion != 0 {
+		m.Reply = p.ownScores[prev] / divisor
 	}
-	m.Session, m.Peak = p.session[p.docs[n].thread]/sum, p.peak(n)/sum
+	m.Session, m.Peak = p.sessionScores[p.docs[n].conversation]/divisor, p.peakScore(n)/divisor
 }
 
-// setFields sets the other fields of an empty candidate, except its id.
+// setFields sets the fields of an empty candidate except its id and measures.
 func (p *segment) setFields(n int32, c *memory.Candidate) {
 	d := &p.docs[n]
 	c.Kind, c.Owner = kindNames[p.kinds[n]], p.contents.scopes[d.scope].Owner
-	c.At, c.Said = time.UnixMicro(d.at).UTC(), time.UnixMicro(d.origin).UTC()
-	c.Role, c.Confidence = memory.Role(p.names.list[d.role]), float64(d.sure)
-	c.Marks, c.Classes, c.Dates = d.marks, uint32(d.classes), p.momentsOf(n)
-	c.Opens = p.kinds[n] == turn && p.link[n].prev == none
+	c.At, c.StatedAt = time.UnixMicro(d.updatedMicros).UTC(), time.UnixMicro(d.originMicros).UTC()
+	c.Role, c.Confidence = memory.Role(p.labels.list[d.role]), float64(d.confidence)
+	c.TextFlags, c.Classes, c.Dates = d.marks, uint32(d.classes), p.datesOf(n)
+	c.OpensConversation = p.kinds[n] == turn && p.links[n].prev == none
 	if d.speaker != none {
-		c.Speaker = p.names.list[d.speaker]
+		c.Speaker = p.labels.list[d.speaker]
 	}
-	if d.row >= 0 && !p.vectorsUnused {
-		c.Vector = p.half(d.row)
+	if d.row >= 0 && !p.ignoresVectors {
+		c.Vector = p.packedRow(d.row)
 	}
 }

@@ -18,15 +18,15 @@ import (
 // minCheckpoint is the minimum number of memories for a checkpoint.
 const minCheckpoint = 5000
 
-// A checkpoint is written when more than 1/N of the memories have changed since the last one. N is
-// 10 while the program runs, since writing is expensive, and 100 at shutdown, since the next start
-// must read all later changes.
+// A checkpoint is written when more than 1/N of the memories have changed since the last
+// checkpoint. N is 10 while the program runs, since writing is expensive, and 100 at shutdown,
+// since the next start must read all later changes.
 const (
-	changedRunning = 10
-	changedAtEnd   = 100
+	saveDivisorRunning = 10
+	saveDivisorAtClose = 100
 )
 
-// closeTimeout bounds how long Close writes.
+// closeTimeout bounds how long Close writes checkpoints.
 const closeTimeout = 5 * time.Second
 
 const (
@@ -34,25 +34,24 @@ const (
 	temporarySuffix  = ".tmp"
 )
 
-// checkpointPath returns the file of an owner.
 func (ix *Index) checkpointPath(owner memory.Owner) string {
 	sum := sha256.Sum256([]byte(owner))
 	return filepath.Join(ix.opts.Dir, hex.EncodeToString(sum[:])+checkpointSuffix)
 }
 
-// worthSaving reports whether more than 1/parts of the memories changed since the checkpoint.
-func (ix *Index) worthSaving(sh *shard, parts int) bool {
+// isWorthSaving reports whether more than 1/divisor of the memories changed since the checkpoint.
+func (ix *Index) isWorthSaving(sh *shard, divisor int) bool {
 	if ix.opts.Dir == "" {
 		return false
 	}
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
-	return len(sh.docs) >= ix.least && sh.steps >= len(sh.docs)/parts
+	return len(sh.docs) >= ix.checkpointMinimum && sh.unsavedChanges >= len(sh.docs)/divisor
 }
 
-// saveConcurrently writes a checkpoint concurrently with searches.
-func (ix *Index) saveConcurrently(e *entry, sh *shard) {
-	err := ix.save(ix.ctx, e, sh)
+// saveInBackground writes a checkpoint concurrently with searches.
+func (ix *Index) saveInBackground(e *ownerEntry, sh *shard) {
+	err := ix.saveCheckpoint(ix.ctx, e, sh)
 	ix.mu.Lock()
 	e.saving = false
 	ix.mu.Unlock()
@@ -61,30 +60,29 @@ func (ix *Index) saveConcurrently(e *entry, sh *shard) {
 	}
 }
 
-// saveAll writes all worthwhile checkpoints at shutdown.
-func (ix *Index) saveAll() {
+func (ix *Index) saveAllCheckpoints() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	ix.mu.Lock()
-	var entries []*entry
-	for at := ix.recent.Front(); at != nil; at = at.Next() {
-		entries = append(entries, at.Value.(*entry))
+	var entries []*ownerEntry
+	for at := ix.byRecentUse.Front(); at != nil; at = at.Next() {
+		entries = append(entries, at.Value.(*ownerEntry))
 	}
 	ix.mu.Unlock()
 	for _, e := range entries {
-		if e.shard == nil || !ix.worthSaving(e.shard, changedAtEnd) {
+		if e.shard == nil || !ix.isWorthSaving(e.shard, saveDivisorAtClose) {
 			continue
 		}
-		if err := ix.save(ctx, e, e.shard); err != nil {
+		if err := ix.saveCheckpoint(ctx, e, e.shard); err != nil {
 			ix.opts.Report(err)
 		}
 	}
 }
 
-// save writes a shard's checkpoint unless its owner was dropped or evicted meanwhile.
-func (ix *Index) save(ctx context.Context, e *entry, sh *shard) error {
-	ix.disk.Lock()
-	defer ix.disk.Unlock()
+// saveCheckpoint writes a shard's checkpoint unless its owner was dropped or evicted meanwhile.
+func (ix *Index) saveCheckpoint(ctx context.Context, e *ownerEntry, sh *shard) error {
+	ix.diskMu.Lock()
+	defer ix.diskMu.Unlock()
 	ix.mu.Lock()
 	current := ix.entries[e.owner] == e && e.shard == sh
 	ix.mu.Unlock()
@@ -94,10 +92,10 @@ func (ix *Index) save(ctx context.Context, e *entry, sh *shard) error {
 	sh.mu.RLock()
 	f := sh.freeze()
 	sh.mu.RUnlock()
-	err := ix.write(ctx, e.owner, sh.space.model, f)
+	err := ix.writeCheckpoint(ctx, e.owner, sh.vectorSpace.model, f)
 	if ctx.Err() == nil { // a failed checkpoint is not retried at once
 		sh.mu.Lock()
-		sh.steps -= f.steps
+		sh.unsavedChanges -= f.unsavedChanges
 		sh.mu.Unlock()
 	}
 	if err != nil {
@@ -106,8 +104,8 @@ func (ix *Index) save(ctx context.Context, e *entry, sh *shard) error {
 	return nil
 }
 
-// write makes the checkpoint's file, whole or not at all.
-func (ix *Index) write(ctx context.Context, owner memory.Owner, model string, f *frozen) (err error) {
+// writeCheckpoint writes an owner's checkpoint atomically.
+func (ix *Index) writeCheckpoint(ctx context.Context, owner memory.Owner, model string, f *frozenContents) (err error) {
 	if err := os.MkdirAll(ix.opts.Dir, 0o700); err != nil {
 		return err
 	}
@@ -121,9 +119,9 @@ func (ix *Index) write(ctx context.Context, owner memory.Owner, model string, f 
 			err = errors.Join(err, os.Remove(tmp.Name()))
 		}
 	}()
-	h := ix.header(owner, model)
+	h := ix.newHeader(owner, model)
 	h.Version = f.version
-	if err := errors.Join(encode(ctx, tmp, h, f), tmp.Sync(), tmp.Close()); err != nil {
+	if err := errors.Join(encodeCheckpoint(ctx, tmp, h, f), tmp.Sync(), tmp.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(tmp.Name(), path); err != nil {
@@ -132,15 +130,15 @@ func (ix *Index) write(ctx context.Context, owner memory.Owner, model string, f 
 	return disk.SyncFolder(ix.opts.Dir)
 }
 
-// restore returns the owner's shard from its checkpoint and the store's later changes, or nil if
-// there is no usable checkpoint. It removes an unusable one.
-func (ix *Index) restore(owner memory.Owner) *shard {
+// shardFromCheckpoint returns the owner's shard from its checkpoint and the store's later changes,
+// or nil if there is no usable checkpoint. It removes an unusable checkpoint.
+func (ix *Index) shardFromCheckpoint(owner memory.Owner) *shard {
 	if ix.opts.Dir == "" {
 		return nil
 	}
 	sh, err := ix.readCheckpoint(owner)
 	if err == nil {
-		err = ix.relink(sh, owner)
+		err = ix.resumeCheckpoint(sh, owner)
 	}
 	switch {
 	case err == nil:
@@ -156,9 +154,8 @@ func (ix *Index) restore(owner memory.Owner) *shard {
 	return nil
 }
 
-// header returns the header of an owner's checkpoint, without its version.
-func (ix *Index) header(owner memory.Owner, model string) header {
-	return header{Owner: owner, Model: model, Language: language(), Offloaded: ix.offloads(owner)}
+func (ix *Index) newHeader(owner memory.Owner, model string) checkpointHeader {
+	return checkpointHeader{Owner: owner, Model: model, Language: languageFingerprint(), Offloaded: ix.isOffloaded(owner)}
 }
 
 func (ix *Index) readCheckpoint(owner memory.Owner) (*shard, error) {
@@ -171,18 +168,17 @@ func (ix *Index) readCheckpoint(owner memory.Owner) (*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := ix.opts.space()
-	c, err := decode(ix.ctx, file, info.Size(), ix.header(owner, in.model))
+	current := ix.opts.vectorSpace()
+	c, err := decodeCheckpoint(ix.ctx, file, info.Size(), ix.newHeader(owner, current.model))
 	if err != nil {
 		return nil, err
 	}
-	if in.dims != 0 && c.dims != 0 && c.dims != in.dims {
-		return nil, unusablef("its vectors have %d dimensions, but the embedder's have %d", c.dims, in.dims)
+	if current.dims != 0 && c.dims != 0 && c.dims != current.dims {
+		return nil, unusablef("its vectors have %d dimensions, but the embedder's have %d", c.dims, current.dims)
 	}
-	return &shard{contents: *c, space: in}, nil
+	return &shard{contents: *c, vectorSpace: current}, nil
 }
 
-// removeCheckpoint removes an owner's file, if there is one.
 func (ix *Index) removeCheckpoint(owner memory.Owner) error {
 	if ix.opts.Dir == "" {
 		return nil
@@ -193,7 +189,6 @@ func (ix *Index) removeCheckpoint(owner memory.Owner) error {
 	return nil
 }
 
-// removeTemporary removes partial checkpoints left by a crash.
 func removeTemporary(dir string) {
 	if dir == "" {
 		return

@@ -16,9 +16,9 @@ import (
 )
 
 // open returns an index that makes checkpoints of whatever it holds.
-func openAt(src memory.Source, dir string, budget int64) *Index {
+func openAt(src memory.IndexSource, dir string, budget int64) *Index {
 	ix := New(src, Options{Model: "m", Dir: dir, Budget: budget})
-	ix.least = 1
+	ix.checkpointMinimum = 1
 	return ix
 }
 
@@ -128,8 +128,8 @@ func TestDropForgetsMemoryAndDisk(t *testing.T) {
 	for range 2 { // the second time there is nothing to forget
 		noError(t)(ix.Drop(owner))
 	}
-	if left := files(t, dir, ""); left != nil || ix.used != 0 || len(ix.entries) != 0 {
-		t.Errorf("%v, %d bytes and %d owners are left", left, ix.used, len(ix.entries))
+	if left := files(t, dir, ""); left != nil || ix.residentBytes != 0 || len(ix.entries) != 0 {
+		t.Errorf("%v, %d bytes and %d owners are left", left, ix.residentBytes, len(ix.entries))
 	}
 	agree(t, src.reference(), ix, everything(owner))
 }
@@ -164,10 +164,10 @@ func TestUnusableCheckpointsAreRemovedAndSearchesRight(t *testing.T) {
 		"other sum":      rewrite(func(b []byte) []byte { b[len(b)-1] ^= 4; return b }),
 		"zeros":          rewrite(func(b []byte) []byte { clear(b[len(b)/3:]); return b }),
 		"other magic":    rewrite(func(b []byte) []byte { b[0]++; return summed(b) }),
-		"other format":   replaced(`"Format":`+strconv.Itoa(format), `"Format":1`),
+		"other format":   replaced(`"Format":`+strconv.Itoa(checkpointFormat), `"Format":1`),
 		"other owner":    replaced("default/user/ana", "default/user/eve"),
 		"other model":    replaced(`"Model":"m"`, `"Model":"n"`),
-		"other language": replaced(language(), strings.Repeat("0", len(language()))),
+		"other language": replaced(languageFingerprint(), strings.Repeat("0", len(languageFingerprint()))),
 		"other scope":    replaced(`"owner":"default/user/ana"`, `"owner":"default/user/eve"`),
 		"fewer dims":     replaced(`"Dims":16`, `"Dims":15`),
 		"endless dims":   replaced(`"Dims":16`, `"Dims":9000000000000000000`),
@@ -182,7 +182,7 @@ func TestUnusableCheckpointsAreRemovedAndSearchesRight(t *testing.T) {
 			ix := openAt(src, dir, 0)
 			defer ix.Close()
 			ix.opts.Report = func(error) { said++ }
-			ix.least = 1 << 30 // no new one is made
+			ix.checkpointMinimum = 1 << 30 // no new one is made
 			agree(t, src.reference(), ix, everything(owner))
 			if _, err := os.Stat(file); !os.IsNotExist(err) || said != 1 {
 				t.Errorf("the checkpoint is still there (%v), and %d were told", err, said)
@@ -206,8 +206,8 @@ func TestACheckpointOfALostHistoryIsNotUsed(t *testing.T) {
 	src, owner, dir := checkpointed(t, 60)
 	h := src.owners[owner]
 	h.version -= 10
-	h.steps = slices.DeleteFunc(h.steps, func(s memory.Item) bool { return s.Version > h.version })
-	h.present = map[string]memory.Item{}
+	h.steps = slices.DeleteFunc(h.steps, func(s memory.IndexItem) bool { return s.Version > h.version })
+	h.present = map[string]memory.IndexItem{}
 	for _, s := range h.steps {
 		if h.present[s.ID] = s; s.Removed {
 			delete(h.present, s.ID)
@@ -263,24 +263,24 @@ func FuzzDecode(f *testing.F) {
 	for _, step := range src.owners[owner].steps {
 		sh.apply(step)
 	}
-	want := header{Owner: owner, Model: "m", Language: language()}
+	want := checkpointHeader{Owner: owner, Model: "m", Language: languageFingerprint()}
 	var b bytes.Buffer
-	noError(f)(encode(context.Background(), &b, want, sh.freeze()))
+	noError(f)(encodeCheckpoint(context.Background(), &b, want, sh.freeze()))
 	f.Add(b.Bytes())
-	noError(f)(decode(context.Background(), bytes.NewReader(b.Bytes()), int64(b.Len()), want))
+	noError(f)(decodeCheckpoint(context.Background(), bytes.NewReader(b.Bytes()), int64(b.Len()), want))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		data = summed(bytes.Clone(data))
-		c, err := decode(context.Background(), bytes.NewReader(data), int64(len(data)), want)
+		c, err := decodeCheckpoint(context.Background(), bytes.NewReader(data), int64(len(data)), want)
 		if err != nil {
 			return
 		}
 		s := everything(owner)
 		s.Vector = make([]float32, c.dims%1000)
-		if _, err := locked(context.Background(), []*shard{{contents: *c}}, s); err != nil {
+		if _, err := searchLocked(context.Background(), []*shard{{contents: *c}}, s); err != nil {
 			t.Error(err)
 		}
 		for n := range c.docs {
-			c.remove(c.id(int32(n)))
+			c.remove(c.idOf(int32(n)))
 		}
 	})
 }

@@ -10,9 +10,9 @@ import (
 // found by the pairs that contain it ("绿茶"), if it is the whole question or no memory contains it
 // as a word.
 
-// bigrams are the terms that begin with a character and those that end with it. A term of a single
-// character is in both lists.
-type bigrams struct{ begin, end []int32 }
+// bigrams are the terms that begin with a character and the terms that end with it. A term of a
+// single character is in both lists.
+type bigrams struct{ startingWith, endingWith []int32 }
 
 // indexCharacters records the first and last characters of a new term, if its script has no spaces.
 func (s *contents) indexCharacters(term string, id int32) {
@@ -21,45 +21,46 @@ func (s *contents) indexCharacters(term string, id int32) {
 	}
 	first, _ := utf8.DecodeRuneInString(term)
 	last, _ := utf8.DecodeLastRuneInString(term)
-	if !text.Unspaced(first) {
+	if !text.IsUnspacedScript(first) {
 		return
 	}
 	of := func(r rune) *bigrams {
-		if s.pairs == nil {
-			s.pairs = map[rune]*bigrams{}
+		if s.termsByCharacter == nil {
+			s.termsByCharacter = map[rune]*bigrams{}
 		}
-		if s.pairs[r] == nil {
-			s.pairs[r] = &bigrams{}
+		if s.termsByCharacter[r] == nil {
+			s.termsByCharacter[r] = &bigrams{}
 		}
-		return s.pairs[r]
+		return s.termsByCharacter[r]
 	}
-	of(first).begin = append(of(first).begin, id)
-	of(last).end = append(of(last).end, id)
+	of(first).startingWith = append(of(first).startingWith, id)
+	of(last).endingWith = append(of(last).endingWith, id)
 }
 
-// addCharacterPostings adds to single-character terms the postings of words with the character.
-func addCharacterPostings(parts []*segment, asked string, terms []string) {
+// addCharacterPostings adds to single-character terms the postings of words that contain the
+// character.
+func addCharacterPostings(parts []*segment, question string, terms []string) {
 	for i, t := range terms {
-		if text.IsCharacter(t) && (text.HasIsolated(asked, t) || noDocumentHas(parts, i)) {
+		if text.IsUnspacedCharacter(t) && (text.HasIsolatedCharacter(question, t) || noDocumentHas(parts, i)) {
 			for _, p := range parts {
-				if list := p.containing(t); list != nil {
-					p.lists[2*i] = [][]uint32{list}
+				if list := p.postingsContaining(t); list != nil {
+					p.postingLists[2*i] = [][]uint32{list}
 				}
 			}
 		}
 	}
 }
 
-// containing returns the postings of the documents that contain a character. It counts the words
-// that begin with the character or those that end with it, whichever are more, since both occur
-// except at the ends of a text.
-func (p *segment) containing(character string) []uint32 {
+// postingsContaining returns the postings of the documents that contain a character. Pairs overlap, so it
+// counts either the words that begin with the character or those that end with it, whichever are
+// more frequent.
+func (p *segment) postingsContaining(character string) []uint32 {
 	r, _ := utf8.DecodeRuneInString(character)
-	of := p.pairs[r]
+	of := p.termsByCharacter[r]
 	if of == nil {
 		return nil
 	}
-	begin, end := p.countsOf(of.begin), p.countsOf(of.end)
+	begin, end := p.termCounts(of.startingWith), p.termCounts(of.endingWith)
 	var out []uint32
 	for n := range begin {
 		if count := max(begin[n], end[n]); count > 0 {
@@ -69,11 +70,11 @@ func (p *segment) containing(character string) []uint32 {
 	return out
 }
 
-// countsOf returns how often each document contains any of the terms, in thirds.
-func (p *segment) countsOf(terms []int32) []uint8 {
+// termCounts returns how often each document contains any of the terms, in thirds.
+func (p *segment) termCounts(terms []int32) []uint8 {
 	counts := make([]uint8, len(p.docs))
 	for _, id := range terms {
-		for _, posting := range p.posts[id] {
+		for _, posting := range p.postings[id] {
 			counts[posting>>8] = uint8(min(maxCount, uint32(counts[posting>>8])+posting&maxCount)) //nolint:gosec // it fits
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // A single character is found in the words that it is in, as often as it is there.
 func TestASingleCharacterFindsTheTextsWithIt(t *testing.T) {
-	items := []memory.Item{
+	items := []memory.IndexItem{
 		in(said("1", "用户喜欢喝绿茶")), in(said("2", "茶 好")), in(said("3", "うちの黒猫が好き")), in(said("4", "猫が好き")), in(said("5", "茶馆茶叶红茶")), in(said("6", "I like tea")),
 		in(said("7", "우리는 차를 마신다")),
 	}
@@ -41,7 +41,7 @@ func TestCharactersFollowWhatIsThere(t *testing.T) {
 		want int
 	}{
 		{func() {}, 2},
-		{func() { sh.apply(memory.Item{ID: "1", Removed: true}) }, 1},
+		{func() { sh.apply(memory.IndexItem{ID: "1", Removed: true}) }, 1},
 		{func() { sh.compact() }, 1},
 		{func() { sh.apply(in(said("3", "茶叶"))) }, 2},
 	} {
@@ -64,19 +64,19 @@ func BenchmarkCharacter(b *testing.B) {
 		}
 		sh.apply(in(said(fmt.Sprint(i), string(words))))
 	}
-	p := open(&sh.contents, &memory.Search{})
+	p := openSegment(&sh.contents, &memory.Search{})
 	for _, c := range []rune{0x4e00, 0x4e00 + 1000} {
-		list := p.containing(string(c))
-		b.Run(fmt.Sprintf("%d of %d terms, %d texts", len(p.pairs[c].begin)+len(p.pairs[c].end), len(sh.terms), len(list)), func(b *testing.B) {
+		list := p.postingsContaining(string(c))
+		b.Run(fmt.Sprintf("%d of %d terms, %d texts", len(p.termsByCharacter[c].startingWith)+len(p.termsByCharacter[c].endingWith), len(sh.terms), len(list)), func(b *testing.B) {
 			for b.Loop() {
-				p.containing(string(c))
+				p.postingsContaining(string(c))
 			}
 		})
 	}
 	held, size := 0, sh.size()
-	for _, p := range sh.pairs {
-		held += 120 + 4*(cap(p.begin)+cap(p.end))
+	for _, p := range sh.termsByCharacter {
+		held += 120 + 4*(cap(p.startingWith)+cap(p.endingWith))
 	}
-	sh.pairs = nil
+	sh.termsByCharacter = nil
 	b.Logf("characters take %d bytes, %d are reckoned, of %d", held, size-sh.size(), size)
 }

@@ -1,12 +1,12 @@
 package index
 
-// compact removes the deleted documents and renumbers the living ones in order. Slices that
+// compact removes the deleted documents and renumbers the remaining documents in order. Slices that
 // candidates refer to stay valid.
 func (s *contents) compact() {
 	next := contents{
-		offloaded: s.offloaded, version: s.version, steps: s.steps, newest: s.newest, dims: s.dims, vectorless: s.vectorless, vectorsUnused: s.vectorsUnused, byID: s.byID, odd: map[int32]string{}, terms: map[string]int32{},
-		threads: s.threads, convs: s.convs, names: s.names, scopes: s.scopes,
-		tags: map[int32][]string{}, expires: map[int32]int64{}, count: s.count, total: s.total, words: s.words,
+		offloaded: s.offloaded, version: s.version, unsavedChanges: s.unsavedChanges, newest: s.newest, dims: s.dims, vectorless: s.vectorless, ignoresVectors: s.ignoresVectors, docByID: s.docByID, textIDs: map[int32]string{}, terms: map[string]int32{},
+		conversationTurns: s.conversationTurns, conversations: s.conversations, labels: s.labels, scopes: s.scopes,
+		tagsByDoc: map[int32][]string{}, expiryMicros: map[int32]int64{}, kindCounts: s.kindCounts, blendedTotals: s.blendedTotals, ownTotals: s.ownTotals,
 	}
 	renumbered := make([]int32, len(s.docs))
 	for n := range s.docs {
@@ -15,84 +15,84 @@ func (s *contents) compact() {
 			renumbered[n] = next.copyDocument(s, int32(n))
 		}
 	}
-	for n, l := range next.link {
-		next.link[n] = neighbours{renumber(renumbered, l.prev), renumber(renumbered, l.next)}
+	for n, l := range next.links {
+		next.links[n] = neighbours{newNumber(renumbered, l.prev), newNumber(renumbered, l.next)}
 	}
 	for n := range next.docs {
-		next.near[n] = next.reach(int32(n))
+		next.reaches[n] = next.reachOf(int32(n))
 	}
-	for _, t := range next.threads {
+	for _, t := range next.conversationTurns {
 		for i := range t {
 			t[i] = renumbered[t[i]]
 		}
 	}
 	for term, id := range s.terms {
 		var list []uint32
-		for _, p := range s.posts[id] {
+		for _, p := range s.postings[id] {
 			if n := renumbered[p>>8]; n != none {
 				list = append(list, uint32(n)<<8|p&maxCount)
 			}
 		}
 		if list != nil {
-			next.terms[term] = int32(len(next.posts))
-			next.indexCharacters(term, int32(len(next.posts)))
-			next.posts = append(next.posts, list)
+			next.terms[term] = int32(len(next.postings))
+			next.indexCharacters(term, int32(len(next.postings)))
+			next.postings = append(next.postings, list)
 		}
 	}
-	next.pack()
+	next.packPostings()
 	*s = next
 }
 
-// copyDocument copies a living document, without its links, and returns its number.
-func (s *contents) copyDocument(from *contents, n int32) int32 {
+// copyDocument copies a document, without its links, and returns its new number.
+func (s *contents) copyDocument(source *contents, n int32) int32 {
 	to := int32(len(s.docs))
-	d := from.docs[n]
+	d := source.docs[n]
 	if row := d.row; row >= 0 {
-		d.row = s.addHalf(to, from.half(row))
+		d.row = s.appendPacked(to, source.packedRow(row))
 		if i := row / chunkRows; i > 0 {
-			from.chunks[i-1] = chunk{} // rows are in document order, so the earlier chunks are no longer needed
+			source.chunks[i-1] = chunk{} // rows are in document order, so the earlier chunks are no longer needed
 		}
 	}
-	moments := from.momentsOf(n)
-	d.dates = int32(len(s.moments))
+	moments := source.datesOf(n)
+	d.firstDate = int32(len(s.moments))
 	s.moments = append(s.moments, moments...)
-	if id, ok := from.odd[n]; ok {
-		s.odd[to] = id
+	if id, ok := source.textIDs[n]; ok {
+		s.textIDs[to] = id
 	}
-	if tags, ok := from.tags[n]; ok {
-		s.tags[to] = tags
+	if tags, ok := source.tagsByDoc[n]; ok {
+		s.tagsByDoc[to] = tags
 	}
-	if end, ok := from.expires[n]; ok {
-		s.expires[to] = end
+	if end, ok := source.expiryMicros[n]; ok {
+		s.expiryMicros[to] = end
 	}
 	s.docs = append(s.docs, d)
-	s.kinds = append(s.kinds, from.kinds[n])
-	s.link = append(s.link, from.link[n])
-	s.near = append(s.near, 0)
-	s.olen = append(s.olen, from.olen[n])
-	s.blen = append(s.blen, from.blen[n])
-	s.byID[d.id] = to
+	s.kinds = append(s.kinds, source.kinds[n])
+	s.links = append(s.links, source.links[n])
+	s.reaches = append(s.reaches, 0)
+	s.ownLengths = append(s.ownLengths, source.ownLengths[n])
+	s.blendedLengths = append(s.blendedLengths, source.blendedLengths[n])
+	s.docByID[d.id] = to
 	return to
 }
 
-func renumber(renumbered []int32, n int32) int32 {
+func newNumber(renumbered []int32, n int32) int32 {
 	if n == none {
 		return none
 	}
 	return renumbered[n]
 }
 
-// pack moves the postings together, without spare room. A growing list is moved again.
-func (s *contents) pack() {
+// packPostings moves all posting lists into one slice without spare capacity.
+func (s *contents) packPostings() {
 	total := 0
-	for _, list := range s.posts {
+	for _, list := range s.postings {
 		total += len(list)
 	}
 	all := make([]uint32, 0, total)
-	for i, list := range s.posts {
+	for i, list := range s.postings {
 		from := len(all)
 		all = append(all, list...)
-		s.posts[i] = all[from:len(all):len(all)]
+		s.postings[i] = all[from:len(all):len(all)]
 	}
 	s.postingCapacity = total
 }

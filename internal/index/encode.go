@@ -14,48 +14,48 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A checkpoint is a file that holds
+// A checkpoint file contains
 //
 //	magic      8 bytes
 //	header     JSON
 //	frame      JSON: the small fields, and the sizes of the sections that follow
-//	docs, kinds, olen, lengths of the posting lists, the lists, moments, lengths of
-//	           the vectors of each chunk, the vectors as float16 of [vector.Pack], each
-//	           as it lies in memory
-//	checksum   CRC-32C of all before it, 4 bytes
+//	docs, kinds, ownLengths, lengths of the posting lists, the lists, moments, lengths
+//	           of the vectors of each chunk, the vectors as float16 of [vector.Pack]; all
+//	           in their in-memory format
+//	checksum   CRC-32C of everything before it, 4 bytes
 //
-// A length in bytes, of 8 bytes, precedes JSON and lists, which begin at a multiple of 8. Numbers
-// have the machine's byte order, which the header records, so a checkpoint is only for the machine
-// that wrote it. Neighbours, lengths and int8 vectors are omitted, since they can be derived.
-const magic = "loci.idx"
+// Each JSON text and list begins at a multiple of 8, after its length in bytes (an int64). Numbers
+// have the machine's byte order, which the header records, so only machines of the same kind can
+// read a checkpoint. Neighbours, lengths and int8 vectors are omitted, since they can be derived.
+const checkpointMagic = "loci.idx"
 
-// format is incremented whenever the layout or the meaning of the files changes.
-const format = 7
+// checkpointFormat is incremented whenever the layout or the meaning of the files changes.
+const checkpointFormat = 7
 
-// header identifies a checkpoint. The reader checks all fields except the version.
-type header struct {
+// checkpointHeader identifies a checkpoint. The reader checks all fields except Version.
+type checkpointHeader struct {
 	Format    int
 	Order     uint32 // byteOrder on the writer's machine
-	Doc       int    // bytes of a doc
+	Doc       int    // size of a doc in bytes
 	Owner     memory.Owner
 	Model     string
 	Language  string
-	Offloaded bool  // true if the vectors are searched outside and not stored
+	Offloaded bool  // true if the vectors are searched outside the index and not stored
 	Version   int64 `json:",omitempty"`
 }
 
 // byteOrder differs between machines of different byte order.
 var byteOrder = func() uint32 { b := [4]byte{1, 2, 3, 4}; return *(*uint32)(unsafe.Pointer(&b)) }()
 
-func (h header) complete() header {
-	h.Format, h.Order, h.Doc = format, byteOrder, int(unsafe.Sizeof(doc{}))
+func (h checkpointHeader) withMachineFields() checkpointHeader {
+	h.Format, h.Order, h.Doc = checkpointFormat, byteOrder, int(unsafe.Sizeof(doc{}))
 	return h
 }
 
-// language identifies the code that derives words, marks and dates.
-var language = sync.OnceValue(text.Fingerprint)
+// languageFingerprint identifies the code that derives words, marks and dates from texts.
+var languageFingerprint = sync.OnceValue(text.Fingerprint)
 
-// frame holds the small parts of a checkpoint and its texts.
+// frame holds the small parts of a checkpoint. See [contents] for its fields.
 type frame struct {
 	Dims    int
 	Rows    int
@@ -67,49 +67,48 @@ type frame struct {
 	Tags    map[int32][]string `json:",omitempty"`
 	Expires map[int32]int64    `json:",omitempty"`
 	Newest  int64
-	IDs     []key
+	IDs     []idKey
 }
 
-// encode writes a checkpoint. It stops when ctx ends.
-func encode(ctx context.Context, w io.Writer, h header, f *frozen) error {
+func encodeCheckpoint(ctx context.Context, w io.Writer, h checkpointHeader, f *frozenContents) error {
 	e := &encoder{ctx: ctx, w: bufio.NewWriterSize(w, 1<<16), sum: crc32.New(castagnoli)}
 	rows := 0
 	for _, c := range f.chunks {
-		rows += len(c.ends)
+		rows += len(c.rowEnds)
 	}
-	e.write([]byte(magic))
-	e.json(h.complete())
-	e.json(frame{
-		Dims: f.dims, Rows: rows, Odd: f.odd, Terms: f.terms, Convs: f.convs, Names: f.names, Scopes: f.scopes,
-		Tags: f.tags, Expires: f.expires, Newest: f.newest.version, IDs: f.newest.ids,
+	e.write([]byte(checkpointMagic))
+	e.writeJSON(h.withMachineFields())
+	e.writeJSON(frame{
+		Dims: f.dims, Rows: rows, Odd: f.textIDs, Terms: f.terms, Convs: f.conversations, Names: f.names, Scopes: f.scopes,
+		Tags: f.tagsByDoc, Expires: f.expiryMicros, Newest: f.newest.version, IDs: f.newest.ids,
 	})
-	section(e, f.docs)
-	section(e, f.kinds)
-	section(e, f.olen)
-	lengths, total := make([]int32, len(f.posts)), 0
-	for i, posts := range f.posts {
+	writeSlice(e, f.docs)
+	writeSlice(e, f.kinds)
+	writeSlice(e, f.ownLengths)
+	lengths, total := make([]int32, len(f.postings)), 0
+	for i, posts := range f.postings {
 		lengths[i] = int32(len(posts))
 		total += len(posts)
 	}
-	section(e, lengths)
-	e.length(total * int(unsafe.Sizeof(uint32(0))))
-	for _, posts := range f.posts {
+	writeSlice(e, lengths)
+	e.writeLength(total * int(unsafe.Sizeof(uint32(0))))
+	for _, posts := range f.postings {
 		e.write(bytesOf(posts))
 	}
-	e.pad()
-	section(e, f.moments)
+	e.writePadding()
+	writeSlice(e, f.moments)
 	words := make([]int32, len(f.chunks))
 	total = 0
 	for i, c := range f.chunks {
-		words[i] = int32(len(c.halves))
-		total += len(c.halves)
+		words[i] = int32(len(c.packedRows))
+		total += len(c.packedRows)
 	}
-	section(e, words)
-	e.length(total * int(unsafe.Sizeof(uint16(0))))
+	writeSlice(e, words)
+	e.writeLength(total * int(unsafe.Sizeof(uint16(0))))
 	for _, c := range f.chunks {
-		e.write(bytesOf(c.halves))
+		e.write(bytesOf(c.packedRows))
 	}
-	e.pad()
+	e.writePadding()
 	if e.err != nil {
 		return e.err
 	}
@@ -122,11 +121,11 @@ func encode(ctx context.Context, w io.Writer, h header, f *frozen) error {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 type encoder struct {
-	ctx context.Context
-	w   *bufio.Writer
-	sum hash.Hash32
-	at  int // bytes written
-	err error
+	ctx    context.Context
+	w      *bufio.Writer
+	sum    hash.Hash32
+	offset int // bytes written
+	err    error
 }
 
 func (e *encoder) write(b []byte) {
@@ -137,29 +136,29 @@ func (e *encoder) write(b []byte) {
 		return
 	}
 	e.sum.Write(b)
-	e.at += len(b)
+	e.offset += len(b)
 	_, e.err = e.w.Write(b)
 }
 
-func (e *encoder) length(n int) { e.write(bytesOf([]int64{int64(n)})) }
+func (e *encoder) writeLength(n int) { e.write(bytesOf([]int64{int64(n)})) }
 
-func (e *encoder) pad() { e.write(make([]byte, -e.at&7)) }
+func (e *encoder) writePadding() { e.write(make([]byte, -e.offset&7)) }
 
-func (e *encoder) json(x any) {
+func (e *encoder) writeJSON(x any) {
 	data, err := json.Marshal(x)
 	if err != nil && e.err == nil {
 		e.err = err
 	}
-	e.length(len(data))
+	e.writeLength(len(data))
 	e.write(data)
-	e.pad()
+	e.writePadding()
 }
 
-// section writes a slice of numbers, or of structs that contain only numbers.
-func section[T any](e *encoder, x []T) {
-	e.length(len(x) * int(unsafe.Sizeof(*new(T))))
+// writeSlice writes a slice of numbers, or of structs that contain only numbers.
+func writeSlice[T any](e *encoder, x []T) {
+	e.writeLength(len(x) * int(unsafe.Sizeof(*new(T))))
 	e.write(bytesOf(x))
-	e.pad()
+	e.writePadding()
 }
 
 // bytesOf returns the memory of a slice of numbers, or of structs that contain only numbers.

@@ -11,24 +11,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// OfErasures is a source with other processes that erase. It calls tell with the owner after each
-// of their erasures, and with "" when it may have missed some erasures.
-type OfErasures interface{ OnErase(tell func(memory.Owner)) }
+// ErasureSource is a source whose memories other processes can erase. It calls onErase with the
+// owner after each such erasure, and with "" when it may have missed an erasure.
+type ErasureSource interface {
+	OnErase(onErase func(memory.Owner))
+}
 
-// watchErasures removes checkpoints after erasures in the source, whether by other processes or by
-// this one right before it ended.
+// watchErasures drops owners after erasures by other processes. At the start it also looks for
+// erasures since the checkpoints were written.
 func (ix *Index) watchErasures() {
-	src, ok := ix.src.(OfErasures)
+	src, ok := ix.src.(ErasureSource)
 	if !ok {
 		return
 	}
-	src.OnErase(ix.erased)
-	ix.work.Go(func() { ix.erased("") })
+	src.OnErase(ix.dropErased)
+	ix.background.Go(func() { ix.dropErased("") })
 }
 
-// erased drops an owner after an erasure. For "" it drops every owner with a later erasure that has
-// a checkpoint, or is large enough to get one.
-func (ix *Index) erased(owner memory.Owner) {
+// dropErased drops an owner after an erasure. For "" it checks every owner with a checkpoint or a
+// large shard, and drops those with an erasure since then.
+func (ix *Index) dropErased(owner memory.Owner) {
 	if owner != "" {
 		if err := ix.Drop(owner); err != nil {
 			ix.opts.Report(fmt.Errorf("remove the checkpoint of %s: %w", owner, err))
@@ -40,17 +42,18 @@ func (ix *Index) erased(owner memory.Owner) {
 			return
 		}
 		goesOn := errors.New("the history continues")
-		_, err := ix.src.Since(ix.ctx, owner, ix.opts.space().model, version, func(memory.Item) error { return goesOn })
+		_, err := ix.src.Since(ix.ctx, owner, ix.opts.vectorSpace().model, version, func(memory.IndexItem) error { return goesOn })
 		switch {
 		case errors.Is(err, memory.Gone):
-			ix.erased(owner)
+			ix.dropErased(owner)
 		case err != nil && !errors.Is(err, goesOn) && ix.ctx.Err() == nil:
 			ix.opts.Report(fmt.Errorf("check %s for erasures: %w", owner, err))
 		}
 	}
 }
 
-// followedVersions returns the oldest version of each owner with a checkpoint, present or soon.
+// followedVersions returns the oldest version in memory or on disk of each owner that has a
+// checkpoint or may get one.
 func (ix *Index) followedVersions() map[memory.Owner]int64 {
 	versions := map[memory.Owner]int64{}
 	ix.mu.Lock()
@@ -63,7 +66,7 @@ func (ix *Index) followedVersions() map[memory.Owner]int64 {
 	ix.mu.Unlock()
 	for owner, sh := range resident {
 		sh.mu.RLock()
-		if len(sh.docs) >= ix.least {
+		if len(sh.docs) >= ix.checkpointMinimum {
 			versions[owner] = sh.version
 		}
 		sh.mu.RUnlock()
@@ -87,17 +90,16 @@ func (ix *Index) followedVersions() map[memory.Owner]int64 {
 	return versions
 }
 
-// readHeader reads the header of a checkpoint.
-func readHeader(path string) (header, error) {
+func readHeader(path string) (checkpointHeader, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return header{}, err
+		return checkpointHeader{}, err
 	}
 	defer func() { _ = file.Close() }() // closing a file that was only read cannot lose data
 	info, err := file.Stat()
 	if err != nil {
-		return header{}, err
+		return checkpointHeader{}, err
 	}
 	d := newDecoder(context.Background(), file, info.Size())
-	return d.header(), d.err
+	return d.readHeader(), d.err
 }

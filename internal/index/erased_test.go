@@ -38,13 +38,13 @@ func TestErasedWordsLeaveTheFiles(t *testing.T) {
 			if c.resident {
 				noError(t)(ix.Search(t.Context(), everything("default/user/ana")))
 			}
-			if ix.erased(""); len(files(t, dir, checkpointSuffix)) != all {
+			if ix.dropErased(""); len(files(t, dir, checkpointSuffix)) != all {
 				t.Errorf("before: got %d files, want all %d", len(files(t, dir, checkpointSuffix)), all)
 			}
 			h := src.owners["default/user/ana"]
 			h.version++
 			src.erased["default/user/ana"] = h.version
-			if ix.erased(c.told); len(files(t, dir, checkpointSuffix)) != all-1 {
+			if ix.dropErased(c.told); len(files(t, dir, checkpointSuffix)) != all-1 {
 				t.Errorf("after: got %d files, want %d", len(files(t, dir, checkpointSuffix)), all-1)
 			}
 			if ix.entries["default/user/ana"] != nil {

@@ -15,7 +15,7 @@ func small(owners, memories, dims int) (*source, []memory.Owner) {
 	var list []memory.Owner
 	for i := range owners {
 		owner := memory.User("default", fmt.Sprint(i))
-		var items []memory.Item
+		var items []memory.IndexItem
 		for range memories {
 			item := p.item(owner)
 			item.Vector = nil
@@ -51,15 +51,15 @@ func TestEvictionFollowsSizesThatChange(t *testing.T) {
 		noError(t)(ix.Search(context.Background(), everything(owner)))
 		var sum int64
 		for _, e := range ix.entries {
-			if size := e.shard.size(); size != e.bytes {
-				t.Fatalf("%s has %d bytes and counts for %d", e.owner, size, e.bytes)
+			if size := e.shard.size(); size != e.residentBytes {
+				t.Fatalf("%s has %d bytes and counts for %d", e.owner, size, e.residentBytes)
 			}
-			sum += e.bytes
+			sum += e.residentBytes
 		}
 		if ix.Size() != sum || sum > budget && len(ix.entries) > 1 {
 			t.Fatalf("%d owners of %d bytes in all count for %d, with a budget of %d", len(ix.entries), sum, ix.Size(), budget)
 		}
-		if e := ix.entries[owner]; e == nil || e.place != ix.recent.Front() {
+		if e := ix.entries[owner]; e == nil || e.element != ix.byRecentUse.Front() {
 			t.Fatalf("%s was just searched and is not the first", owner)
 		}
 		most = max(most, len(ix.entries))

@@ -6,53 +6,53 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// filter selects the documents of a segment that a search may show.
+// filter selects the documents of a segment that a search may return.
 type filter struct {
-	everything bool // all living documents; the rest is ignored
-	scopes     []bool
-	kinds      [4]bool
-	thread     int32 // none: any thread
-	category   int32 // none: any category
-	tag        string
-	now        int64   // microseconds; 0: expiry is not checked
-	excluded   []int32 // sorted document numbers
-	only       []int32 // sorted document numbers; nil: any
+	allowAll     bool // true admits all documents that are not deleted; the other fields are then ignored
+	scopes       []bool
+	kinds        [4]bool
+	conversation int32 // conversation number; none means any
+	category     int32 // category number; none means any
+	tag          string
+	now          int64   // microseconds since 1970; 0 disables the check of expiry
+	excluded     []int32 // sorted document numbers
+	allowed      []int32 // sorted document numbers; nil means any
 }
 
-// noMatch is a thread or category without documents.
+// noMatch is the number of a conversation or category that no document has.
 const noMatch = -2
 
 func newFilter(c *contents, s *memory.Search) filter {
-	f := filter{everything: len(s.Kinds) == 0, scopes: make([]bool, len(c.scopes)), thread: none, category: none, tag: s.Tag}
+	f := filter{allowAll: len(s.Kinds) == 0, scopes: make([]bool, len(c.scopes)), conversation: none, category: none, tag: s.Tag}
 	for i, scope := range c.scopes {
-		f.scopes[i] = slices.ContainsFunc(s.Scopes, func(asks memory.Scope) bool { return asks.Sees(scope) })
-		f.everything = f.everything && f.scopes[i]
+		f.scopes[i] = slices.ContainsFunc(s.Scopes, func(requested memory.Scope) bool { return requested.Sees(scope) })
+		f.allowAll = f.allowAll && f.scopes[i]
 	}
 	for kind := fact; kind <= summary; kind++ {
 		f.kinds[kind] = len(s.Kinds) == 0 || slices.Contains(s.Kinds, kindNames[kind])
 	}
 	if s.Conversation != "" {
-		f.thread = c.convs.number(s.Conversation)
+		f.conversation = c.conversations.lookup(s.Conversation)
 	}
 	if s.Category != "" {
-		f.category = c.names.number(s.Category)
+		f.category = c.labels.lookup(s.Category)
 	}
-	if len(c.expires) > 0 && !s.Now.IsZero() {
+	if len(c.expiryMicros) > 0 && !s.Now.IsZero() {
 		f.now = s.Now.UnixMicro()
 	}
-	f.excluded = c.documents(f.excluded, s.Exclude)
-	if s.Only != nil {
-		f.only = c.documents([]int32{}, s.Only)
+	f.excluded = c.appendDocuments(f.excluded, s.ExcludedIDs)
+	if s.AllowedIDs != nil {
+		f.allowed = c.appendDocuments([]int32{}, s.AllowedIDs)
 	}
-	f.everything = f.everything && f.thread == none && f.category == none && f.tag == "" && f.now == 0 && f.excluded == nil && f.only == nil
+	f.allowAll = f.allowAll && f.conversation == none && f.category == none && f.tag == "" && f.now == 0 && f.excluded == nil && f.allowed == nil
 	return f
 }
 
-// documents adds the documents with these ids to a list, in order.
-func (s *contents) documents(list []int32, ids map[string]bool) []int32 {
+// appendDocuments appends the documents with these ids to list and sorts it.
+func (s *contents) appendDocuments(list []int32, ids map[string]bool) []int32 {
 	for id, is := range ids {
 		k, _ := keyOf(id)
-		if n, ok := s.byID[k]; ok && is {
+		if n, ok := s.docByID[k]; ok && is {
 			list = append(list, n)
 		}
 	}
@@ -60,35 +60,35 @@ func (s *contents) documents(list []int32, ids map[string]bool) []int32 {
 	return list
 }
 
-// number returns the number of a string, or nobody if the string is unknown.
-func (n *names) number(s string) int32 {
-	if id, ok := n.ids[s]; ok {
+// lookup returns the number of a string, or noMatch if the string is unknown.
+func (n *stringTable) lookup(s string) int32 {
+	if id, ok := n.numbers[s]; ok {
 		return id
 	}
 	return noMatch
 }
 
-// admits reports whether a search may show document n.
+// admits reports whether a search may return document n.
 func (p *segment) admits(n int32) bool {
 	f, kind := &p.filter, p.kinds[n]
-	if kind == 0 || f.everything {
+	if kind == 0 || f.allowAll {
 		return kind != 0
 	}
 	d := &p.docs[n]
 	if !f.kinds[kind] || !f.scopes[d.scope] ||
-		f.thread != none && f.thread != d.thread || f.category != none && f.category != d.category {
+		f.conversation != none && f.conversation != d.conversation || f.category != none && f.category != d.category {
 		return false
 	}
-	if f.tag != "" && !slices.Contains(p.tags[n], f.tag) {
+	if f.tag != "" && !slices.Contains(p.tagsByDoc[n], f.tag) {
 		return false
 	}
 	if f.now != 0 {
-		if end, ok := p.expires[n]; ok && f.now >= end {
+		if end, ok := p.expiryMicros[n]; ok && f.now >= end {
 			return false
 		}
 	}
-	if f.only != nil {
-		if _, is := slices.BinarySearch(f.only, n); !is {
+	if f.allowed != nil {
+		if _, is := slices.BinarySearch(f.allowed, n); !is {
 			return false
 		}
 	}

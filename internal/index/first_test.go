@@ -27,7 +27,7 @@ func (s *watched) Versions(ctx context.Context, owners []memory.Owner) ([]int64,
 	return s.source.Versions(ctx, owners)
 }
 
-func (s *watched) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
+func (s *watched) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.IndexItem) error) (int64, error) {
 	version, err := s.source.Since(ctx, owner, model, after, yield)
 	if s.reading != nil && after == 0 {
 		s.reading <- struct{}{}
@@ -36,8 +36,8 @@ func (s *watched) Since(ctx context.Context, owner memory.Owner, model string, a
 	return version, err
 }
 
-func said(id, content string) memory.Item {
-	return memory.Item{Memory: memory.Memory{Turn: &memory.Turn{ID: id, Owner: "user:default/ana", Conversation: "c", Content: content, CreatedAt: day}}}
+func said(id, content string) memory.IndexItem {
+	return memory.IndexItem{Memory: memory.Memory{Turn: &memory.Turn{ID: id, Owner: "user:default/ana", Conversation: "c", Content: content, CreatedAt: day}}}
 }
 
 func mustFind(t *testing.T, ix *Index, words string) int {
@@ -54,7 +54,7 @@ func TestWhoHasNothingTakesNoRoom(t *testing.T) {
 	src := newSource()
 	ix := New(src, Options{})
 	defer ix.Close()
-	if found := mustFind(t, ix, "boat"); found != 0 || len(ix.entries) != 0 || ix.recent.Len() != 0 {
+	if found := mustFind(t, ix, "boat"); found != 0 || len(ix.entries) != 0 || ix.byRecentUse.Len() != 0 {
 		t.Fatalf("found %d; %d entries are kept, want none", found, len(ix.entries))
 	}
 	src.put("user:default/ana", said("1", "I sail a boat."))
@@ -65,7 +65,7 @@ func TestWhoHasNothingTakesNoRoom(t *testing.T) {
 
 // TestASearchSeesWhatWasWrittenWhileAnotherLoads writes after somebody's load has read.
 func TestASearchSeesWhatWasWrittenWhileAnotherLoads(t *testing.T) {
-	for name, first := range map[string][]memory.Item{"more": {said("1", "I sail a boat.")}, "the first": nil} {
+	for name, first := range map[string][]memory.IndexItem{"more": {said("1", "I sail a boat.")}, "the first": nil} {
 		t.Run(name, func(t *testing.T) {
 			src := &watched{source: newSource(), reading: make(chan struct{}), goOn: make(chan struct{})}
 			if first != nil {
@@ -73,7 +73,7 @@ func TestASearchSeesWhatWasWrittenWhileAnotherLoads(t *testing.T) {
 			}
 			ix := New(src, Options{})
 			defer ix.Close()
-			ix.begin("user:default/ana")
+			ix.loadIfAbsent("user:default/ana")
 			<-src.reading
 			src.put("user:default/ana", said("2", "The boat is blue."))
 			found := make(chan int)
@@ -96,11 +96,11 @@ func TestASearchSeesWhatWasWrittenWhileAnotherLoads(t *testing.T) {
 // leanSource yields what it has, vectors packed as a store keeps them.
 type leanSource struct {
 	*source
-	items   []memory.Item
+	items   []memory.IndexItem
 	vectors [][]uint16
 }
 
-func (s leanSource) Everything(_ context.Context, _ memory.Owner, _ string, yield func(memory.Item, []uint16) error) (int64, error) {
+func (s leanSource) Everything(_ context.Context, _ memory.Owner, _ string, yield func(memory.IndexItem, []uint16) error) (int64, error) {
 	for i := range s.items {
 		if err := yield(s.items[i], s.vectors[i]); err != nil {
 			return 0, err
@@ -119,7 +119,7 @@ func BenchmarkFirst(b *testing.B) {
 			defer ix.Close()
 			b.ReportAllocs()
 			for b.Loop() {
-				noError(b)(ix.follow(owner, nil))
+				noError(b)(ix.followStore(owner, nil))
 			}
 		})
 	}
@@ -156,7 +156,7 @@ func talkOf(b *testing.B, n int) (leanSource, memory.Owner) {
 		vector.EncodeHalves(halves, lexical(content, dims))
 		src.vectors = append(src.vectors, vector.Pack(nil, halves))
 		id := fmt.Sprintf("%08d-0000-7000-8000-000000000000", i)
-		src.items = append(src.items, memory.Item{ID: id, Version: 1, Memory: memory.Memory{Turn: &memory.Turn{
+		src.items = append(src.items, memory.IndexItem{ID: id, Version: 1, Memory: memory.Memory{Turn: &memory.Turn{
 			ID: id, Owner: owner, Conversation: "talk", Index: i, Role: memory.RoleUser,
 			Content: content, CreatedAt: day.Add(time.Duration(i) * time.Minute),
 		}}})

@@ -10,150 +10,150 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// upTo returns the owner's shard at version want or later, or nil if all of it was erased
-// meanwhile. If ctx ends, the pull continues for the next search.
-func (ix *Index) upTo(ctx context.Context, owner memory.Owner, want int64) (*shard, error) {
+// shardAtVersion returns the owner's shard at version minVersion or later, or nil if all of its
+// memories were erased meanwhile. If ctx ends, the load continues for the next search.
+func (ix *Index) shardAtVersion(ctx context.Context, owner memory.Owner, minVersion int64) (*shard, error) {
 	for {
-		sh, l, begun := ix.shardOrLoad(owner, want)
+		sh, l, started := ix.shardOrLoad(owner, minVersion)
 		if sh != nil {
 			return sh, nil
 		}
-		if sh, err := l.wait(ctx); err != nil || begun {
+		if sh, err := l.wait(ctx); err != nil || started {
 			return sh, err
 		}
 	}
 }
 
-// shardOrLoad returns the owner's shard if it is at version want or later, and otherwise the pull
-// in progress. begun reports whether this call started the pull.
-func (ix *Index) shardOrLoad(owner memory.Owner, want int64) (sh *shard, l *load, begun bool) {
+// shardOrLoad returns the owner's shard if it has version minVersion or later, and otherwise the
+// load in progress. started reports whether this call started the load.
+func (ix *Index) shardOrLoad(owner memory.Owner, minVersion int64) (sh *shard, l *pendingLoad, started bool) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	e := ix.entry(owner)
-	if e.shard != nil && e.shard.space != ix.opts.space() {
-		ix.forget(e)
+	if e.shard != nil && e.shard.vectorSpace != ix.opts.vectorSpace() {
+		ix.removeEntry(e)
 		e = ix.entry(owner)
 	}
-	if e.shard != nil && e.version >= want {
+	if e.shard != nil && e.version >= minVersion {
 		return e.shard, nil, false
 	}
-	if e.load == nil {
-		return nil, ix.load(e), true
+	if e.pending == nil {
+		return nil, ix.startLoad(e), true
 	}
-	return nil, e.load, false
+	return nil, e.pending, false
 }
 
-// begin starts to load an owner who is not resident. It returns nil for a resident owner and for
-// one that is being loaded, since that load may miss the latest commits.
-func (ix *Index) begin(owner memory.Owner) *load {
+// loadIfAbsent starts to load an owner that is not loaded. It returns nil for a loaded owner and
+// for an owner being loaded, since that load may miss the latest commits.
+func (ix *Index) loadIfAbsent(owner memory.Owner) *pendingLoad {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	e := ix.entry(owner)
-	if e.shard != nil || e.load != nil {
+	if e.shard != nil || e.pending != nil {
 		return nil
 	}
-	return ix.load(e)
+	return ix.startLoad(e)
 }
 
-// entry returns the owner's entry, created if missing, and marks it as the most recently used.
-func (ix *Index) entry(owner memory.Owner) *entry {
+// entry returns the owner's entry, created if missing, and makes it the most recently used entry.
+func (ix *Index) entry(owner memory.Owner) *ownerEntry {
 	e := ix.entries[owner]
 	if e == nil {
-		e = &entry{owner: owner}
-		e.place = ix.recent.PushFront(e)
+		e = &ownerEntry{owner: owner}
+		e.element = ix.byRecentUse.PushFront(e)
 		ix.entries[owner] = e
 	}
-	ix.recent.MoveToFront(e.place)
+	ix.byRecentUse.MoveToFront(e.element)
 	return e
 }
 
-// load starts a pull.
-func (ix *Index) load(e *entry) *load {
-	l, base := &load{done: make(chan struct{})}, e.shard
+func (ix *Index) startLoad(e *ownerEntry) *pendingLoad {
+	l, base := &pendingLoad{done: make(chan struct{})}, e.shard
 	if ix.ctx.Err() != nil {
 		l.err = memory.Errorf(memory.Unavailable, "the index is closed")
 		close(l.done)
 		return l
 	}
-	e.load = l
-	ix.work.Go(func() {
-		if bare := ix.pull(e, l, base); bare > 0 {
-			ix.opts.Lacking(e.owner, bare)
+	e.pending = l
+	ix.background.Go(func() {
+		if bare := ix.pullShard(e, l, base); bare > 0 {
+			ix.opts.OnMissingVectors(e.owner, bare)
 		}
 	})
 	return l
 }
 
-// pull brings a shard, or a new one if base is nil, to the store's version. It returns how many
-// memories have no vector, if Lacking must be called.
-func (ix *Index) pull(e *entry, l *load, base *shard) (bare int) {
-	sh, bare, err := ix.followWithVectors(e.owner, base)
+// pullShard updates base, or loads a new shard if base is nil. It returns how many memories have no
+// vector if OnMissingVectors must be called, and otherwise 0.
+func (ix *Index) pullShard(e *ownerEntry, l *pendingLoad, base *shard) (withoutVector int) {
+	sh, withoutVector, err := ix.followAndCheckVectors(e.owner, base)
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	defer close(l.done)
-	e.load, l.err = nil, err
-	if err != nil || base == nil && sh.version == 0 { // an owner without memories is not kept
+	e.pending, l.err = nil, err
+	if err != nil || base == nil && sh.version == 0 { // an owner without memories gets no entry
 		if e.shard == nil && ix.entries[e.owner] == e {
-			ix.forget(e)
+			ix.removeEntry(e)
 		}
 		return 0
 	}
 	l.shard = sh
-	e.shard, e.version = sh, sh.version // pulls run one at a time, and only they change the shard
+	e.shard, e.version = sh, sh.version // updates run one at a time, and only they change the shard
 	if ix.entries[e.owner] != e {       // evicted meanwhile; waiting searches still get the shard
-		return bare
+		return withoutVector
 	}
 	size := sh.size()
-	ix.used += size - e.bytes
-	e.bytes, e.size = size, len(sh.byID)
+	ix.residentBytes += size - e.residentBytes
+	e.residentBytes, e.memories = size, len(sh.docByID)
 	ix.evict(e)
-	if !e.saving && ix.worthSaving(sh, changedRunning) {
+	if !e.saving && ix.isWorthSaving(sh, saveDivisorRunning) {
 		e.saving = true
-		ix.work.Go(func() { ix.saveConcurrently(e, sh) })
+		ix.background.Go(func() { ix.saveInBackground(e, sh) })
 	}
-	return bare
+	return withoutVector
 }
 
-// followWithVectors brings base to the store's version like follow, and decides whether its vectors
-// are used. Once in use, they stay in use for the shard's lifetime, since new memories soon get
-// vectors.
-func (ix *Index) followWithVectors(owner memory.Owner, base *shard) (sh *shard, bare int, err error) {
-	before := 0
+// followAndCheckVectors updates base like followStore, and decides whether its vectors are used.
+// Once used, they stay in use for the shard's lifetime, since new memories soon get vectors.
+func (ix *Index) followAndCheckVectors(owner memory.Owner, base *shard) (sh *shard, withoutVector int, err error) {
+	previous := 0
 	if base != nil {
-		before = base.vectorless // pulls run one at a time, and only they change the shard
+		previous = base.vectorless // updates run one at a time, and only they change the shard
 	}
-	if sh, err = ix.follow(owner, base); err != nil || ix.opts.Lacking == nil {
+	if sh, err = ix.followStore(owner, base); err != nil || ix.opts.OnMissingVectors == nil {
 		return sh, 0, err
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if sh != base || sh.vectorsUnused {
-		sh.vectorsUnused = sh.vectorless > len(sh.byID)/vectorlessShare
+	if sh != base || sh.ignoresVectors {
+		sh.ignoresVectors = sh.vectorless > len(sh.docByID)/vectorlessDivisor
 	}
-	if sh == base && sh.vectorless <= before {
+	if sh == base && sh.vectorless <= previous {
 		return sh, 0, nil
 	}
 	return sh, sh.vectorless, nil
 }
 
-// vectorlessShare is N in the rule that vectors are used if at most 1/N of the memories lack one.
-const vectorlessShare = 100
+// vectorlessDivisor is N in this rule: vectors are used if at most 1/N of the memories have no
+// vector.
+const vectorlessDivisor = 100
 
-// follow brings base to the store's version, or returns a new shard.
-func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
+// followStore updates base to the store's version, or returns a new shard if base is nil or
+// outdated.
+func (ix *Index) followStore(owner memory.Owner, base *shard) (*shard, error) {
 	if base != nil {
-		err := ix.catchUp(base, owner)
+		err := ix.applyChanges(base, owner)
 		if !errors.Is(err, memory.Gone) {
 			return base, err
 		}
-	} else if sh := ix.restore(owner); sh != nil {
+	} else if sh := ix.shardFromCheckpoint(owner); sh != nil {
 		return sh, nil
 	}
 	fresh, batch := newShard(), batch{}
-	fresh.space = ix.opts.space()
-	fresh.dims = fresh.space.dims
-	fresh.offloaded = ix.offloads(owner)
-	version, err := ix.everything(owner, fresh.space.model, func(item memory.Item, vector []uint16) error {
+	fresh.vectorSpace = ix.opts.vectorSpace()
+	fresh.dims = fresh.vectorSpace.dims
+	fresh.offloaded = ix.isOffloaded(owner)
+	version, err := ix.readAll(owner, fresh.vectorSpace.model, func(item memory.IndexItem, vector []uint16) error {
 		if batch.full(item) {
 			batch.flush(&fresh.contents)
 		}
@@ -163,38 +163,39 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := len(fresh.docs) > 0 // the documents are already in lists
+	parts := len(fresh.docs) > 0 // some documents are already in posting lists
 	batch.flush(&fresh.contents)
 	if parts {
-		fresh.pack()
+		fresh.packPostings()
 	}
-	if len(fresh.rowDoc) == 0 {
+	if len(fresh.docByRow) == 0 {
 		fresh.dims = 0
 	}
 	fresh.version = version
 	return fresh, nil
 }
 
-// compactSource is a [memory.Source] that reads what an index needs: Everything is Since from 0,
-// but vectors come separately, as float16 ([vector.Pack]), and memories have only the fields that
-// are searched or shown.
+// compactSource is a [memory.IndexSource] with an efficient full read. Everything is like Since from
+// version 0, but returns vectors separately as float16 ([vector.Pack]) and only those fields of
+// memories that are searched or shown.
 type compactSource interface {
-	Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.Item, vector []uint16) error) (version int64, err error)
+	Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.IndexItem, vector []uint16) error) (version int64, err error)
 }
 
-// everything yields all visible memories of an owner, with the vector in the item or separate.
-func (ix *Index) everything(owner memory.Owner, model string, yield func(memory.Item, []uint16) error) (version int64, err error) {
+// readAll yields all visible memories of an owner, with the vector in the item or as a separate
+// argument.
+func (ix *Index) readAll(owner memory.Owner, model string, yield func(memory.IndexItem, []uint16) error) (version int64, err error) {
 	if src, ok := ix.src.(compactSource); ok {
 		return src.Everything(ix.ctx, owner, model, yield)
 	}
-	return ix.src.Since(ix.ctx, owner, model, 0, func(item memory.Item) error { return yield(item, nil) })
+	return ix.src.Since(ix.ctx, owner, model, 0, func(item memory.IndexItem) error { return yield(item, nil) })
 }
 
-// catchUp applies the store's later changes to a shard, all or nothing.
-func (ix *Index) catchUp(sh *shard, owner memory.Owner) error {
+// applyChanges applies the store's later changes to a shard: all of them, or none after an error.
+func (ix *Index) applyChanges(sh *shard, owner memory.Owner) error {
 	var items batch
-	version, err := ix.src.Since(ix.ctx, owner, sh.space.model, sh.version, func(item memory.Item) error {
-		items = append(items, step{Item: item})
+	version, err := ix.src.Since(ix.ctx, owner, sh.vectorSpace.model, sh.version, func(item memory.IndexItem) error {
+		items = append(items, step{IndexItem: item})
 		return nil
 	})
 	if err != nil {
@@ -207,42 +208,42 @@ func (ix *Index) catchUp(sh *shard, owner memory.Owner) error {
 	return nil
 }
 
-// batch is steps not yet applied.
+// batch is a list of changes that are not applied yet.
 type batch []step
 
-// step is one change of a history. Its vector may be separate, as float16.
+// step is one change of a history. packedVector replaces Item.Vector if it is not empty.
 type step struct {
-	memory.Item
-	half []uint16
+	memory.IndexItem
+	packedVector []uint16
 }
 
-// maxBatch bounds a batch that is sorted. Memories written together are sorted together, so a batch
-// may reach twice that size.
+// maxBatch is the size at which a batch is applied. Memories of one version are sorted together, so
+// a batch may reach twice that size.
 const maxBatch = 2048
 
-// full reports whether to apply the batch before adding an item.
-func (b batch) full(next memory.Item) bool {
-	return len(b) >= maxBatch && (b[len(b)-1].Version != next.Version || len(b) == 2*maxBatch)
+// full reports whether the batch must be applied before next is added.
+func (b batch) full(item memory.IndexItem) bool {
+	return len(b) >= maxBatch && (b[len(b)-1].Version != item.Version || len(b) == 2*maxBatch)
 }
 
 // flush applies the batch and empties it. Turns of one conversation are added in conversation
-// order, not in order of id, because a search is fastest if neighbours have adjacent numbers. An id
-// occurs only once.
+// order, not in order of id, because a search is fastest if neighbours have adjacent numbers. A
+// batch contains each id once.
 func (b *batch) flush(s *contents) {
 	order := make([]int32, len(*b)) // sorting indexes avoids moving large steps
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(i, j int32) int { return cmp.Or((*b)[i].compare(&(*b)[j]), cmp.Compare(i, j)) })
+	slices.SortFunc(order, func(i, j int32) int { return cmp.Or((*b)[i].compareOrder(&(*b)[j]), cmp.Compare(i, j)) })
 	s.reserve(*b)
 	if len(*b) >= len(s.docs) {
 		s.bufferPostings()
 	}
 	for _, i := range order {
-		s.follow(&(*b)[i])
+		s.applyStep(&(*b)[i])
 	}
 	s.flushPostings()
-	if len(s.rowDoc) == 0 { // no vector was added
+	if len(s.docByRow) == 0 { // no vector was added
 		s.chunks = nil
 	}
 	clear(*b)
@@ -255,69 +256,68 @@ const typicalWords = 600
 // reserve allocates room for a batch, so that most owners are loaded without reallocation.
 func (s *contents) reserve(b batch) {
 	n := len(b)
-	s.docs, s.kinds, s.link, s.near = slices.Grow(s.docs, n), slices.Grow(s.kinds, n), slices.Grow(s.link, n), slices.Grow(s.near, n)
-	s.olen, s.blen, s.rowDoc = slices.Grow(s.olen, n), slices.Grow(s.blen, n), slices.Grow(s.rowDoc, n)
+	s.docs, s.kinds, s.links, s.reaches = slices.Grow(s.docs, n), slices.Grow(s.kinds, n), slices.Grow(s.links, n), slices.Grow(s.reaches, n)
+	s.ownLengths, s.blendedLengths, s.docByRow = slices.Grow(s.ownLengths, n), slices.Grow(s.blendedLengths, n), slices.Grow(s.docByRow, n)
 	if len(s.docs) > 0 {
 		return
 	}
 	terms := min(6*n, typicalWords)
-	s.byID, s.terms, s.posts = make(map[key]int32, n), make(map[string]int32, terms), make([][]uint32, 0, terms)
+	s.docByID, s.terms, s.postings = make(map[idKey]int32, n), make(map[string]int32, terms), make([][]uint32, 0, terms)
 	words, dims, rows := 0, 0, 0
 	for i := range b {
-		if half := b[i].half; half != nil && rows < chunkRows {
+		if half := b[i].packedVector; half != nil && rows < chunkRows {
 			words, dims, rows = words+len(half), vector.Dims(half), rows+1
 		}
 	}
 	if rows > 0 {
-		c := chunk{halves: make([]uint16, 0, words), ends: make([]uint32, 0, rows)}
-		c.quant.Grow(rows, dims)
+		c := chunk{packedRows: make([]uint16, 0, words), rowEnds: make([]uint32, 0, rows)}
+		c.int8Rows.Grow(rows, dims)
 		s.chunks = append(s.chunks, c)
 	}
 }
 
-// compare is the order in which steps are applied.
-func (p *step) compare(q *step) int {
-	t, u := p.Memory.Turn, q.Memory.Turn
-	if p.Version != q.Version || t == nil || u == nil {
-		return cmp.Or(cmp.Compare(p.Version, q.Version), cmp.Compare(place(p.Item), place(q.Item)))
+// compareOrder orders steps for flush.
+func (a *step) compareOrder(b *step) int {
+	t, u := a.Memory.Turn, b.Memory.Turn
+	if a.Version != b.Version || t == nil || u == nil {
+		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(turnsLast(a.IndexItem), turnsLast(b.IndexItem)))
 	}
 	return cmp.Or(cmp.Compare(t.Conversation, u.Conversation), cmp.Compare(t.Index, u.Index))
 }
 
-// place sorts turns after all other items of a version.
-func place(item memory.Item) int {
+// turnsLast is a sort key that puts turns after all other items of a version.
+func turnsLast(item memory.IndexItem) int {
 	if item.Memory.Turn != nil {
 		return 1
 	}
 	return 0
 }
 
-// evict drops the least recently used owners until the index fits its budget, but not but.
-func (ix *Index) evict(but *entry) {
-	for at := ix.recent.Back(); at != nil && ix.used > ix.opts.Budget; {
-		e := at.Value.(*entry)
+// evict drops the least recently used owners except keep until the index fits its budget.
+func (ix *Index) evict(keep *ownerEntry) {
+	for at := ix.byRecentUse.Back(); at != nil && ix.residentBytes > ix.opts.Budget; {
+		e := at.Value.(*ownerEntry)
 		at = at.Prev()
-		if e == but || e.load != nil {
+		if e == keep || e.pending != nil {
 			continue
 		}
-		ix.forget(e)
+		ix.removeEntry(e)
 	}
 }
 
-// forget removes an owner from the index. Searches in progress continue.
-func (ix *Index) forget(e *entry) {
-	ix.recent.Remove(e.place)
+func (ix *Index) removeEntry(e *ownerEntry) {
+	ix.byRecentUse.Remove(e.element)
 	delete(ix.entries, e.owner)
-	ix.used -= e.bytes
+	ix.residentBytes -= e.residentBytes
 }
 
-// addPacked stores a float16 vector of [vector.Pack]. It skips an empty vector, and one whose
-// length differs from the first.
-func (s *contents) addPacked(n int32, half []uint16) int32 {
-	size, values, ok := vector.Packed(half, len(half))
-	if !ok || size != len(half) || values == 0 || s.dims != 0 && values != s.dims {
+// addPackedVector stores a float16 vector of [vector.Pack] and returns its row. It skips an empty
+// vector and a vector whose length differs from the first.
+func (s *contents) addPackedVector(n int32, packed []uint16) int32 {
+	size, values, ok := vector.RowSize(packed, len(packed))
+	if !ok || size != len(packed) || values == 0 || s.dims != 0 && values != s.dims {
 		return none
 	}
 	s.dims = values
-	return s.addHalf(n, half)
+	return s.appendPacked(n, packed)
 }

@@ -6,73 +6,72 @@ import (
 )
 
 // postingBuffer collects the postings of many new documents, in document order, before they are
-// added to the lists of their terms. Each list then allocates once.
+// added to the lists of their terms. Each list then allocates memory once.
 type postingBuffer struct {
-	posts []posting
-	last  []int32 // by term: index of its newest posting; none if there is no posting
+	entries      []posting
+	newestByTerm []int32 // by term: index of its newest posting in entries; none if there is no posting
 }
 
 type posting struct {
-	term int32
-	post uint32 // as in contents.posts
+	term   int32
+	packed uint32 // as in contents.postings
 }
 
-// maxBuffered bounds the memory kept for reuse by the next owner.
+// maxBuffered is the largest number of postings whose buffer is reused.
 const maxBuffered = 1 << 17
 
-var postingBuffers = sync.Pool{New: func() any { return &postingBuffer{} }}
+var postingBufferPool = sync.Pool{New: func() any { return &postingBuffer{} }}
 
 func (g *postingBuffer) addPosting(n, term int32, weight int32) {
-	for int(term) >= len(g.last) {
-		g.last = append(g.last, none)
+	for int(term) >= len(g.newestByTerm) {
+		g.newestByTerm = append(g.newestByTerm, none)
 	}
-	if at := g.last[term]; at != none && int32(g.posts[at].post>>8) == n {
-		g.posts[at].post = raisedPosting(g.posts[at].post, weight)
+	if at := g.newestByTerm[term]; at != none && int32(g.entries[at].packed>>8) == n {
+		g.entries[at].packed = raisedPosting(g.entries[at].packed, weight)
 		return
 	}
-	g.last[term] = int32(len(g.posts))
-	g.posts = append(g.posts, posting{term, uint32(n)<<8 | uint32(weight)})
+	g.newestByTerm[term] = int32(len(g.entries))
+	g.entries = append(g.entries, posting{term, uint32(n)<<8 | uint32(weight)})
 }
 
-// bufferPostings makes the contents collect postings until settle is called.
-func (s *contents) bufferPostings() { s.buffer = postingBuffers.Get().(*postingBuffer) }
+// bufferPostings makes the contents collect postings until flushPostings is called.
+func (s *contents) bufferPostings() { s.buffer = postingBufferPool.Get().(*postingBuffer) }
 
-// flushPostings adds the gathered postings to their lists.
 func (s *contents) flushPostings() {
 	g := s.buffer
 	if g == nil {
 		return
 	}
 	s.buffer = nil
-	counts := g.last // reuses the memory, which is no longer read
+	counts := g.newestByTerm // reuses the memory, which is no longer read
 	clear(counts)
-	for _, p := range g.posts {
+	for _, p := range g.entries {
 		counts[p.term]++
 	}
 	fresh := 0
 	for term, n := range counts {
-		if s.posts[term] == nil {
+		if s.postings[term] == nil {
 			fresh += int(n)
 		}
 	}
 	room := make([]uint32, 0, fresh)
 	s.postingCapacity += fresh
 	for term, n := range counts {
-		list := s.posts[term]
+		list := s.postings[term]
 		if list == nil {
 			at := len(room)
 			room = room[:at+int(n)]
-			s.posts[term] = room[at:at:len(room)]
+			s.postings[term] = room[at:at:len(room)]
 			continue
 		}
-		s.posts[term] = slices.Grow(list, int(n))
-		s.postingCapacity += cap(s.posts[term]) - cap(list)
+		s.postings[term] = slices.Grow(list, int(n))
+		s.postingCapacity += cap(s.postings[term]) - cap(list)
 	}
-	for _, p := range g.posts {
-		s.posts[p.term] = append(s.posts[p.term], p.post)
+	for _, p := range g.entries {
+		s.postings[p.term] = append(s.postings[p.term], p.packed)
 	}
-	if cap(g.posts) <= maxBuffered {
-		g.posts, g.last = g.posts[:0], g.last[:0]
-		postingBuffers.Put(g)
+	if cap(g.entries) <= maxBuffered {
+		g.entries, g.newestByTerm = g.entries[:0], g.newestByTerm[:0]
+		postingBufferPool.Put(g)
 	}
 }

@@ -25,7 +25,7 @@ func TestIndexAgreesWithTheReferenceOnRandomHistories(t *testing.T) {
 			}
 			agree(t, src.reference(), ix, p.search())
 		}
-		var items []memory.Item
+		var items []memory.IndexItem
 		for _, h := range src.reference() {
 			items = append(items, h...)
 		}
@@ -45,9 +45,9 @@ func TestCompactionChangesNothing(t *testing.T) {
 		for _, step := range h.steps {
 			sh.apply(step)
 		}
-		dead := sh.dead
+		dead := sh.deletedCount
 		sh.compact()
-		if sh.dead != 0 || len(sh.docs) != len(h.present) {
+		if sh.deletedCount != 0 || len(sh.docs) != len(h.present) {
 			t.Errorf("%s: %d documents after compaction (%d dead before), want %d", owner, len(sh.docs), dead, len(h.present))
 		}
 		for range 20 {
@@ -76,7 +76,7 @@ func searchAndWrite(t *testing.T, ix *Index) {
 			for i := range 100 {
 				id := fmt.Sprintf("w%d-%03d", w, i)
 				word := fmt.Sprintf("word%dx%d", w, i)
-				src.put(owner, memory.Item{Memory: memory.Memory{Turn: &memory.Turn{
+				src.put(owner, memory.IndexItem{Memory: memory.Memory{Turn: &memory.Turn{
 					ID: id, Owner: owner, Conversation: "c", Index: i, Role: memory.RoleUser, Content: "said " + word, CreatedAt: day,
 				}}})
 				scopes := []memory.Scope{{Owner: owner}, {Owner: memory.User("default", fmt.Sprint(1-w%2))}}
@@ -125,7 +125,7 @@ func TestWarmBringsWhoIsResidentUpToDate(t *testing.T) {
 	ix := New(src, Options{})
 	defer ix.Close()
 	ix.Warm(owner)
-	ix.work.Wait()
+	ix.background.Wait()
 	if src.pulls != 0 {
 		t.Errorf("%d pulls for an owner whom nobody searched, want none", src.pulls)
 	}
@@ -134,7 +134,7 @@ func TestWarmBringsWhoIsResidentUpToDate(t *testing.T) {
 	for range 3 {
 		src.put(owner, p.item(owner))
 		ix.Warm(owner)
-		ix.work.Wait()
+		ix.background.Wait()
 	}
 	pulls := src.pulls
 	agree(t, src.reference(), ix, s)
@@ -144,7 +144,7 @@ func TestWarmBringsWhoIsResidentUpToDate(t *testing.T) {
 	src.failing = memory.Errorf(memory.Unavailable, "down")
 	src.put(owner, p.item(owner))
 	ix.Warm(owner)
-	ix.work.Wait()
+	ix.background.Wait()
 	src.failing = nil
 	agree(t, src.reference(), ix, s)
 }

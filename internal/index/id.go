@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// key is an id in sixteen bytes: a UUID in its usual form, or the beginning of a hash of another
-// text. contents.odd keeps that text.
-type key [16]byte
+// idKey is an id in sixteen bytes: a UUID in its usual form, or the beginning of a hash of any other
+// id. contents.textIDs has the text of those other ids.
+type idKey [16]byte
 
 // uuidLen is the length of a UUID as text.
 const uuidLen = 36
 
 // keyOf returns the key of an id, and whether the id is a UUID.
-func keyOf(id string) (k key, uuid bool) {
+func keyOf(id string) (k idKey, isUUID bool) {
 	if k, ok := parseUUID(id); ok {
 		return k, true
 	}
 	sum := sha256.Sum256([]byte(id))
-	return key(sum[:len(k)]), false
+	return idKey(sum[:len(k)]), false
 }
 
-// parseUUID parses a UUID in lower case with dashes. It rejects other spellings, which could not be
-// restored from the bytes.
-func parseUUID(id string) (k key, ok bool) {
+// parseUUID parses a UUID in lower case with dashes. It rejects other spellings, because the bytes
+// could not reproduce them.
+func parseUUID(id string) (k idKey, ok bool) {
 	if len(id) != uuidLen {
 		return k, false
 	}
@@ -38,7 +38,7 @@ func parseUUID(id string) (k key, ok bool) {
 			}
 			continue
 		}
-		d, ok := digit(id[i])
+		d, ok := hexDigit(id[i])
 		if !ok {
 			return k, false
 		}
@@ -48,7 +48,7 @@ func parseUUID(id string) (k key, ok bool) {
 	return k, true
 }
 
-func digit(c byte) (value byte, ok bool) {
+func hexDigit(c byte) (value byte, ok bool) {
 	switch {
 	case '0' <= c && c <= '9':
 		return c - '0', true
@@ -58,8 +58,7 @@ func digit(c byte) (value byte, ok bool) {
 	return 0, false
 }
 
-// appendUUID appends the text of a UUID.
-func appendUUID(b []byte, k key) []byte {
+func appendUUID(b []byte, k idKey) []byte {
 	b = append(hex.AppendEncode(b, k[:4]), '-')
 	b = append(hex.AppendEncode(b, k[4:6]), '-')
 	b = append(hex.AppendEncode(b, k[6:8]), '-')
@@ -67,18 +66,18 @@ func appendUUID(b []byte, k key) []byte {
 	return hex.AppendEncode(b, k[10:])
 }
 
-// id returns the id of a document.
-func (s *contents) id(n int32) string {
-	if id, odd := s.odd[n]; odd {
+func (s *contents) idOf(n int32) string {
+	if id, odd := s.textIDs[n]; odd {
 		return id
 	}
 	return string(appendUUID(make([]byte, 0, uuidLen), s.docs[n].id))
 }
 
-// compareIDs compares the ids of two documents as texts; keys of UUIDs have the same order.
+// compareIDs compares the ids of two documents as texts. Keys of UUIDs have the same order as their
+// texts.
 func compareIDs(a *contents, n int32, b *contents, m int32) int {
-	if len(a.odd) == 0 && len(b.odd) == 0 {
+	if len(a.textIDs) == 0 && len(b.textIDs) == 0 {
 		return bytes.Compare(a.docs[n].id[:], b.docs[m].id[:])
 	}
-	return strings.Compare(a.id(n), b.id(m))
+	return strings.Compare(a.idOf(n), b.idOf(m))
 }

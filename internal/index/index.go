@@ -9,36 +9,36 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// DefaultBudget bounds the resident bytes of all owners: room for a million short memories with
-// vectors of 384 dims.
+// DefaultBudget is the default of [Options].Budget: room for a million short memories with vectors
+// of 384 dimensions.
 const DefaultBudget = 1 << 30
 
 // Options are the settings of an [Index].
 type Options struct {
-	Model  string // fingerprint of the embedder whose vectors are searched; "": none
-	Budget int64  // bytes; 0: DefaultBudget
+	Model  string // fingerprint of the embedder whose vectors are searched; "" uses none
+	Budget int64  // maximum resident bytes of all owners; 0 means DefaultBudget
 
-	// Embedder replaces Model if set: its Fingerprint and, once determined, its Dims may change. An
-	// owner is then reloaded for the next search.
+	// Embedder replaces Model if set. Its Fingerprint and, once determined, its Dims may change;
+	// owners are reloaded after a change.
 	Embedder Embedder
 
-	// Dir is the folder for checkpoints of large owners; "": none. No other program may write to
-	// it. It may be emptied while no index uses it.
+	// Dir is the folder for checkpoints of large owners; "" disables checkpoints. No other program
+	// may write to the folder. It may be emptied while no index uses it.
 	Dir string
 
-	// Lacking is called with an owner and the number of memories without a vector of Model when the
-	// owner is loaded and when that number grows. While more than 1 % lack a vector, as after a
-	// change of model, only words are searched. nil: vectors are always used. Lacking may block;
-	// searches do not wait for it.
-	Lacking func(owner memory.Owner, memories int)
+	// OnMissingVectors is called with an owner and the number of memories without a vector of Model
+	// when the owner is loaded and when that number grows. While more than 1 % of the memories have
+	// no vector, as after a change of model, only words are searched. If it is nil, vectors are
+	// always used. It may block; searches do not wait for it.
+	OnMissingVectors func(owner memory.Owner, missing int)
 
-	// Offloaded reports whether an owner's vectors are searched outside. They are then not
-	// resident, and [memory.Search].Near holds the outside results. It is called when an owner is
-	// loaded. nil: no owner is offloaded.
+	// Offloaded reports whether an owner's vectors are searched outside the index.
+	// [memory.Search].Near then holds the results of that search. Offloaded is called when an owner
+	// is loaded; nil offloads no owner.
 	Offloaded func(memory.Owner) bool
 
-	// Report receives errors of checkpoints, which do not fail searches; nil: the errors are
-	// ignored. It may be called concurrently.
+	// Report receives errors of checkpoints, which do not fail searches; nil ignores them. It may
+	// be called concurrently.
 	Report func(error)
 }
 
@@ -48,58 +48,58 @@ type Embedder interface {
 	Dims() int
 }
 
-// space identifies comparable vectors: they have one model and, unless dims is 0, one length.
-type space struct {
+// vectorSpace identifies comparable vectors by their model and length. dims 0 means any length.
+type vectorSpace struct {
 	model string
 	dims  int
 }
 
-func (o Options) space() space {
+func (o Options) vectorSpace() vectorSpace {
 	if o.Embedder == nil {
-		return space{model: o.Model}
+		return vectorSpace{model: o.Model}
 	}
-	return space{o.Embedder.Fingerprint(), o.Embedder.Dims()}
+	return vectorSpace{o.Embedder.Fingerprint(), o.Embedder.Dims()}
 }
 
 // Index is a [memory.Searcher] in memory. It is safe for concurrent use.
 type Index struct {
-	src  memory.Source
+	src  memory.IndexSource
 	opts Options
 
-	ctx  context.Context // used by loads, which may outlive the search that started them
-	stop context.CancelFunc
-	work sync.WaitGroup // running loads and checkpoint writers
+	ctx        context.Context // used by loads, which may outlive the search that started the load
+	cancel     context.CancelFunc
+	background sync.WaitGroup // running loads and checkpoint writers
 
-	least int        // the fewest memories for which an owner gets checkpoints
-	disk  sync.Mutex // serializes writing and removing checkpoints; locked before mu
+	checkpointMinimum int        // minimum number of an owner's memories for a checkpoint
+	diskMu            sync.Mutex // serializes writing and removing checkpoints; locked before mu
 
-	mu      sync.Mutex // guards the following fields and those of entries
-	entries map[memory.Owner]*entry
-	recent  list.List // of *entry, most recently used first
-	used    int64
+	mu            sync.Mutex // guards the following fields and those of entries
+	entries       map[memory.Owner]*ownerEntry
+	byRecentUse   list.List // of *entry, most recently used first
+	residentBytes int64
 }
 
-// entry is an owner in the index.
-type entry struct {
-	owner   memory.Owner
-	shard   *shard // nil until loaded
-	version int64
-	bytes   int64
-	size    int   // memories
-	load    *load // the load in progress
-	saving  bool  // a checkpoint is being written or waits for its turn
-	place   *list.Element
+// ownerEntry is an owner in the index.
+type ownerEntry struct {
+	owner         memory.Owner
+	shard         *shard // nil until loaded
+	version       int64
+	residentBytes int64
+	memories      int          // number of memories
+	pending       *pendingLoad // the load in progress; nil if there is none
+	saving        bool         // a checkpoint is being written or waits for diskMu
+	element       *list.Element
 }
 
-// load is one pull from the store in progress.
-type load struct {
+// pendingLoad is a load or an update of an owner in progress.
+type pendingLoad struct {
 	done  chan struct{}
-	shard *shard // shard and err are set before done is closed; shard is nil if the store has nothing
+	shard *shard // shard and err are set before done is closed; shard is nil if the store has no memories
 	err   error
 }
 
-// wait returns the loaded shard, or nil if the store has no memories of the owner.
-func (l *load) wait(ctx context.Context) (*shard, error) {
+// wait waits for the load and returns its shard, or nil if the store has no memories of the owner.
+func (l *pendingLoad) wait(ctx context.Context) (*shard, error) {
 	select {
 	case <-l.done:
 		return l.shard, l.err
@@ -111,7 +111,7 @@ func (l *load) wait(ctx context.Context) (*shard, error) {
 var _ memory.Searcher = (*Index)(nil)
 
 // New returns an index of src. The caller must close it.
-func New(src memory.Source, opts Options) *Index {
+func New(src memory.IndexSource, opts Options) *Index {
 	if opts.Budget == 0 {
 		opts.Budget = DefaultBudget
 	}
@@ -120,7 +120,7 @@ func New(src memory.Source, opts Options) *Index {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	removeTemporary(opts.Dir)
-	ix := &Index{src: src, opts: opts, ctx: ctx, stop: stop, least: minCheckpoint, entries: map[memory.Owner]*entry{}}
+	ix := &Index{src: src, opts: opts, ctx: ctx, cancel: stop, checkpointMinimum: minCheckpoint, entries: map[memory.Owner]*ownerEntry{}}
 	ix.watchErasures()
 	return ix
 }
@@ -128,11 +128,11 @@ func New(src memory.Source, opts Options) *Index {
 // Close stops loads, waits for them, and writes worthwhile checkpoints for at most a few seconds.
 // Later searches fail. Closing twice is a no-op.
 func (ix *Index) Close() error {
-	ix.mu.Lock() // after Wait no new load starts
-	ix.stop()
+	ix.mu.Lock() // after stop no new load starts
+	ix.cancel()
 	ix.mu.Unlock()
-	ix.work.Wait()
-	ix.saveAll()
+	ix.background.Wait()
+	ix.saveAllCheckpoints()
 	return nil
 }
 
@@ -140,7 +140,7 @@ func (ix *Index) Close() error {
 func (ix *Index) Size() int64 {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	return ix.used
+	return ix.residentBytes
 }
 
 // Memories returns how many memories of an owner are resident.
@@ -148,17 +148,17 @@ func (ix *Index) Memories(owner memory.Owner) int {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if e := ix.entries[owner]; e != nil {
-		return e.size
+		return e.memories
 	}
 	return 0
 }
 
-func (ix *Index) offloads(owner memory.Owner) bool {
+func (ix *Index) isOffloaded(owner memory.Owner) bool {
 	return ix.opts.Offloaded != nil && ix.opts.Offloaded(owner)
 }
 
-// Warm starts to update a resident owner, so that the next search is faster. It ignores other
-// owners and does not wait.
+// Warm starts to update an owner that is already loaded, so that the next search is faster. It
+// ignores owners that are not loaded, and it does not wait.
 func (ix *Index) Warm(owner memory.Owner) {
 	ix.mu.Lock()
 	e := ix.entries[owner]
@@ -174,17 +174,17 @@ func (ix *Index) Warm(owner memory.Owner) {
 
 // Drop removes an owner from memory and disk. The next search reloads what the store still has.
 func (ix *Index) Drop(owner memory.Owner) error {
-	ix.disk.Lock()
-	defer ix.disk.Unlock()
+	ix.diskMu.Lock()
+	defer ix.diskMu.Unlock()
 	ix.mu.Lock()
 	if e := ix.entries[owner]; e != nil {
-		ix.forget(e)
+		ix.removeEntry(e)
 	}
 	ix.mu.Unlock()
 	return ix.removeCheckpoint(owner)
 }
 
-// Search finds candidates among everything committed before the call ([memory.Searcher]). Word
+// Search finds candidates among all memories committed before the call ([memory.Searcher]). Word
 // statistics cover all memories of the searched owners. For a search in the past it returns
 // [memory.Invalid]; use [Build] for that.
 func (ix *Index) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
@@ -195,16 +195,16 @@ func (ix *Index) Search(ctx context.Context, s memory.Search) ([]memory.Candidat
 	if len(owners) == 0 {
 		return nil, nil
 	}
-	shards, err := ix.current(ctx, owners)
+	shards, err := ix.currentShards(ctx, owners)
 	if err != nil {
 		return nil, err
 	}
-	return locked(ctx, shards, s)
+	return searchLocked(ctx, shards, s)
 }
 
-// locked locks the shards in order of their owners and searches them. The fixed order avoids
+// searchLocked locks the shards in order of their owners and searches them. The fixed order avoids
 // deadlocks between searches and writers.
-func locked(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Candidate, error) {
+func searchLocked(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Candidate, error) {
 	for _, sh := range shards {
 		sh.mu.RLock()
 		defer sh.mu.RUnlock()
@@ -221,22 +221,22 @@ func ownersOf(scopes []memory.Scope) []memory.Owner {
 	return slices.Compact(owners)
 }
 
-// current returns the shards of owners at the store's current versions.
-func (ix *Index) current(ctx context.Context, owners []memory.Owner) ([]*shard, error) {
-	begun := make([]*load, len(owners))
-	var ask []memory.Owner
+// currentShards returns the shards of owners at the store's current versions.
+func (ix *Index) currentShards(ctx context.Context, owners []memory.Owner) ([]*shard, error) {
+	loads := make([]*pendingLoad, len(owners))
+	var unversioned []memory.Owner
 	for i, owner := range owners {
-		if len(owners) == 1 { // the versions of several owners come from one query
-			begun[i] = ix.begin(owner)
+		if len(owners) == 1 { // for several owners, one query for all versions is faster
+			loads[i] = ix.loadIfAbsent(owner)
 		}
-		if begun[i] == nil {
-			ask = append(ask, owner)
+		if loads[i] == nil {
+			unversioned = append(unversioned, owner)
 		}
 	}
 	var versions []int64
-	if len(ask) > 0 {
+	if len(unversioned) > 0 {
 		var err error
-		if versions, err = ix.src.Versions(ctx, ask); err != nil {
+		if versions, err = ix.src.Versions(ctx, unversioned); err != nil {
 			return nil, err
 		}
 	}
@@ -244,12 +244,12 @@ func (ix *Index) current(ctx context.Context, owners []memory.Owner) ([]*shard, 
 	for i, owner := range owners {
 		var sh *shard
 		var err error
-		if begun[i] != nil {
-			sh, err = begun[i].wait(ctx)
+		if loads[i] != nil {
+			sh, err = loads[i].wait(ctx)
 		} else {
 			var version int64
 			if version, versions = versions[0], versions[1:]; version > 0 {
-				sh, err = ix.upTo(ctx, owner, version)
+				sh, err = ix.shardAtVersion(ctx, owner, version)
 			}
 		}
 		if err != nil {

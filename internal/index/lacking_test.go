@@ -9,9 +9,9 @@ import (
 )
 
 // nth is a fact, with a vector like all others' or without one.
-func nth(owner memory.Owner, n int, vector bool) memory.Item {
+func nth(owner memory.Owner, n int, vector bool) memory.IndexItem {
 	id := fmt.Sprintf("fact-%d", n)
-	item := memory.Item{ID: id, Memory: memory.Memory{Fact: &memory.Fact{
+	item := memory.IndexItem{ID: id, Memory: memory.Memory{Fact: &memory.Fact{
 		ID: id, Scope: memory.Scope{Owner: owner}, Content: fmt.Sprintf("tea number %d", n), Status: memory.Active, Confidence: 1,
 	}}}
 	if vector {
@@ -24,7 +24,7 @@ func nth(owner memory.Owner, n int, vector bool) memory.Item {
 // lacks one; then all are, and those written later without one change nothing. What
 // is said of lacking ones is said once for each that is new. Checkpoints keep to it.
 func TestVectorsRestWhileTooManyMemoriesHaveNone(t *testing.T) {
-	const many = 2 * vectorlessShare
+	const many = 2 * vectorlessDivisor
 	ctx, owner := context.Background(), memory.User("default", "ana")
 	src, dir := newSource(), t.TempDir()
 	for i := range many {
@@ -32,23 +32,23 @@ func TestVectorsRestWhileTooManyMemoriesHaveNone(t *testing.T) {
 	}
 	var told []int
 	open := func() *Index {
-		ix := New(src, Options{Model: "m", Dir: dir, Lacking: func(o memory.Owner, n int) {
+		ix := New(src, Options{Model: "m", Dir: dir, OnMissingVectors: func(o memory.Owner, n int) {
 			if o != owner {
 				t.Errorf("told of %s", o)
 			}
 			told = append(told, n)
 		}})
-		ix.least = 1
+		ix.checkpointMinimum = 1
 		return ix
 	}
 	ix := open()
 	want := func(when string, vectors bool, lacking ...int) {
 		t.Helper()
 		found := try(ix.Search(ctx, memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: "tea", Vector: []float32{1, 0}, Limit: 1000})).orFail(t)
-		ix.work.Wait() // for what is told beside the search
+		ix.background.Wait() // for what is told beside the search
 		compared, redundant := 0, 0
 		for _, c := range found {
-			if c.Found.Vector > 0 {
+			if c.Measures.Vector > 0 {
 				compared++
 			}
 			if c.Vector != nil {
@@ -77,8 +77,8 @@ func TestVectorsRestWhileTooManyMemoriesHaveNone(t *testing.T) {
 		src.put(owner, nth(owner, many+i, true))
 	}
 	want("and those got one", true)
-	src.put(owner, memory.Item{ID: "fact-1", Removed: true})
-	src.put(owner, memory.Item{ID: "fact-2", Removed: true})
+	src.put(owner, memory.IndexItem{ID: "fact-1", Removed: true})
+	src.put(owner, memory.IndexItem{ID: "fact-2", Removed: true})
 	want("the last ones left", true)
 	ix.mu.Lock()
 	if bare := ix.entries[owner].shard.vectorless; bare != 0 {

@@ -9,28 +9,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// word is a cached word: its term ("" for a stop word) and its properties.
+// word is a cached word with its term ("" for a stop word) and its properties.
 type word struct {
 	word, term string
-	marks      memory.Marks
+	marks      memory.TextFlags
 	classes    text.Classes
 }
 
-// lexiconSize is the number of cached words: more than a year of chats has, about 2 MB.
+// lexiconSize is the number of cached words: more than a year of chats contains, about 2 MB.
 const lexiconSize = 1 << 14
 
-// lexicon caches words of all owners, each in the slot of its hash. A new word replaces the old one
-// in its slot. Entries depend only on the word, so a lost entry only costs time.
+// lexicon caches words of all owners, each in the slot of its hash. A new word replaces the old
+// word in its slot. Entries depend only on the word, so a lost entry only costs time.
 type lexicon struct {
 	seed  maphash.Seed
-	words [lexiconSize]atomic.Pointer[word]
+	slots [lexiconSize]atomic.Pointer[word]
 }
 
-var dictionary = &lexicon{seed: maphash.MakeSeed()}
+var sharedLexicon = &lexicon{seed: maphash.MakeSeed()}
 
-// of returns the entry of a word, which may be part of a text.
-func (l *lexicon) of(w string) *word {
-	place := &l.words[maphash.String(l.seed, w)%lexiconSize]
+// wordFor returns the entry of w, and adds it if missing. w may be a substring of a long text.
+func (l *lexicon) wordFor(w string) *word {
+	place := &l.slots[maphash.String(l.seed, w)%lexiconSize]
 	if k := place.Load(); k != nil && k.word == w {
 		return k
 	}
@@ -45,10 +45,10 @@ func newWord(w string) *word {
 		k.classes = text.ClassesOf(k.term)
 	}
 	if text.IsTime(w) {
-		k.marks |= memory.MarkTimes
+		k.marks |= memory.FlagTime
 	}
 	if text.IsNumber(w) {
-		k.marks |= memory.MarkNumbers
+		k.marks |= memory.FlagNumber
 	}
 	return k
 }

@@ -20,19 +20,19 @@ func asks(t *testing.T, x memory.Searcher, question string, owners ...memory.Own
 	found := try(x.Search(t.Context(), s)).orFail(t)
 	out := map[string]memory.Measures{}
 	for _, c := range found {
-		out[c.ID] = c.Found
+		out[c.ID] = c.Measures
 	}
 	return out
 }
 
 // in puts a turn in a conversation of its own, so that nothing stands beside it.
-func in(item memory.Item) memory.Item {
+func in(item memory.IndexItem) memory.IndexItem {
 	item.Memory.Turn.Conversation = item.Memory.Turn.ID
 	return item
 }
 
 func TestAMisspeltWordFindsWhatIsMeant(t *testing.T) {
-	snap := Build([]memory.Item{
+	snap := Build([]memory.IndexItem{
 		in(said("1", "Margaret was painting in Barcelona.")),
 		in(said("2", "I am allergic to penicillin.")),
 		in(said("3", "The sum was 2024 crowns.")),
@@ -59,7 +59,7 @@ func TestAMisspeltWordFindsWhatIsMeant(t *testing.T) {
 func TestAKnownWordIsTakenAsItIs(t *testing.T) {
 	ben := in(said("4", "They sell barrels."))
 	ben.Memory.Turn.Owner = "user:default/ben"
-	snap := Build([]memory.Item{in(said("1", "The barrens are far.")), in(said("2", "My job is hard.")), in(said("3", "The ocupation, and a vollin.")), ben})
+	snap := Build([]memory.IndexItem{in(said("1", "The barrens are far.")), in(said("2", "My job is hard.")), in(said("3", "The ocupation, and a vollin.")), ben})
 	for _, c := range []struct {
 		question, want string
 		owners         []memory.Owner
@@ -72,7 +72,7 @@ func TestAKnownWordIsTakenAsItIs(t *testing.T) {
 }
 
 func TestASearchSaysWhatMisspeltWordsWereTakenFor(t *testing.T) {
-	snap := Build([]memory.Item{in(said("1", "I am allergic to painting.")), in(said("2", "My job is hard."))})
+	snap := Build([]memory.IndexItem{in(said("1", "I am allergic to painting.")), in(said("2", "My job is hard."))})
 	for question, want := range map[string][]memory.Misspelt{
 		"allergic jobs":     nil,
 		"Alergic or hrad?":  {{Word: "alergic", Meant: []string{"allerg"}}, {Word: "hrad", Meant: []string{"hard"}}},
@@ -102,14 +102,14 @@ func TestWhatIsForgottenSpellsNothing(t *testing.T) {
 	if found := asks(t, snap, "Lisobn"); len(found) != 1 || found["2"].Lexical == 0 {
 		t.Fatalf("a word that is known finds %v", found)
 	}
-	sh.apply(memory.Item{ID: "2", Removed: true})
+	sh.apply(memory.IndexItem{ID: "2", Removed: true})
 	for range 2 {
 		if found := asks(t, snap, "Lisobn"); len(found) != 1 || found["1"].Lexical == 0 {
 			t.Errorf("found %v, want what is meant alone", found)
 		}
 		sh.compact()
 	}
-	sh.apply(memory.Item{ID: "1", Removed: true})
+	sh.apply(memory.IndexItem{ID: "1", Removed: true})
 	if found := asks(t, snap, "Lisobn"); len(found) != 0 {
 		t.Errorf("found %v, want nothing", found)
 	}
@@ -117,7 +117,7 @@ func TestWhatIsForgottenSpellsNothing(t *testing.T) {
 
 // A text full of words that nobody has is not looked through word by word.
 func TestFewWordsOfASearchAreTried(t *testing.T) {
-	snap := Build([]memory.Item{in(said("1", "I sail from Lisbon."))})
+	snap := Build([]memory.IndexItem{in(said("1", "I sail from Lisbon."))})
 	question := ""
 	for i := range text.MaxCorrectedWords - 1 {
 		question += fmt.Sprintf("zz%czz ", 'b'+i)
@@ -136,16 +136,16 @@ func BenchmarkMisspelt(b *testing.B) {
 	for _, n := range []int{1000, 100_000} {
 		src, owner := big(n, 0)
 		sh := snapshotOf(src, owner).shards[0]
-		sh.apply(memory.Item{Memory: memory.Memory{Turn: &memory.Turn{ID: "new", Owner: owner, Conversation: "n", Content: "Barcelona was painted", CreatedAt: day}}})
+		sh.apply(memory.IndexItem{Memory: memory.Memory{Turn: &memory.Turn{ID: "new", Owner: owner, Conversation: "n", Content: "Barcelona was painted", CreatedAt: day}}})
 		for _, word := range []string{"barcelona", "barcelnoa", "paintign", "zyrquatsing"} {
 			b.Run(fmt.Sprintf("%d terms/%s", len(sh.terms), word), func(b *testing.B) {
 				s := memory.Search{Text: word}
-				terms := unique(slices.Clone([]string{dictionary.of(word).term}))
-				parts := []*segment{open(&sh.contents, &s)}
+				terms := uniqueTerms(slices.Clone([]string{sharedLexicon.wordFor(word).term}))
+				parts := []*segment{openSegment(&sh.contents, &s)}
 				b.ReportAllocs()
 				for b.Loop() {
 					parts[0].findPostings(terms)
-					correct(parts, word, terms)
+					correctMisspelt(parts, word, terms)
 				}
 			})
 		}

@@ -11,243 +11,247 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// roundings is the assumed bound of an int8 product's rounding error, in standard deviations. If
-// the errors of a vector's values are independent, a larger error occurs once in 10^9 products.
-// Vectors whose errors all have one direction may be missed.
-const roundings = 6
+// marginDeviations is the assumed bound of an int8 product's rounding error, in standard
+// deviations. If the errors of a vector's values are independent, a larger error occurs once in
+// 10^9 products. Vectors whose errors all have the same sign may be missed.
+const marginDeviations = 6
 
-// rounding is the standard deviation of an int8 value's rounding error.
-const rounding = 0.2887
+// int8Deviation is the standard deviation of an int8 value's rounding error, in steps: 1/sqrt(12).
+const int8Deviation = 0.2887
 
-// margin returns the largest assumed error of the product of a question and a vector, both of unit
-// length. The arguments are the steps of their int8 forms.
-func margin(question, scale float32) float32 {
-	return roundings * rounding * float32(math.Sqrt(float64(question*question+scale*scale)))
+// roundingMargin returns the largest assumed error of the product of a question and a vector, both of unit
+// length. The arguments are the quantization steps of their int8 forms.
+func roundingMargin(questionStep, vectorStep float32) float32 {
+	return marginDeviations * int8Deviation * float32(math.Sqrt(float64(questionStep*questionStep+vectorStep*vectorStep)))
 }
 
-// perScanner is how many chunks justify another goroutine: about fifty microseconds of scanning.
-const perScanner = 8
+// chunksPerScanner is how many chunks justify another goroutine: about fifty microseconds of
+// scanning.
+const chunksPerScanner = 8
 
 // vectorSearch is the vector part of a search; it runs concurrently with the word part. Scanners
-// take one chunk after the other. The waiting goroutine is one of the scanners, and takes over from
-// those that got no processor.
+// take one chunk after the other. The goroutine that waits for the result is also a scanner, and
+// runs scanners that have not started yet.
 type vectorSearch struct {
-	parts   []*segment
-	s       *memory.Search
-	scanner []scanner
-	next    atomic.Int32 // the next chunk to scan, counted through all segments
-	others  []func()     // each function scans, or waits for its scan; a second call does nothing
-	joined  bool
-	best    []found
-	exact   exact
+	parts      []*segment
+	search     *memory.Search
+	scanners   []scanner
+	nextChunk  atomic.Int32 // the next chunk to scan, counted through all segments
+	otherScans []func()     // each function scans, or waits for its scan; a second call does nothing
+	finished   bool
+	best       []scoredDoc
+	rescorer   exactScorer
 }
 
-// nearest returns how many candidates are picked by vector. If the search also has words, that is
-// half of them: most are also among the best by words, and more did not improve any data set.
-func nearest(s *memory.Search) int {
-	if s.ByVector {
+// vectorPickLimit returns how many candidates are picked by vector. If the search also has words,
+// it is half of the limit: most picks are also among the best by words, and more picks did not
+// improve any data set.
+func vectorPickLimit(s *memory.Search) int {
+	if s.PreferVectors {
 		return s.Limit
 	}
 	return (s.Limit + 1) / 2
 }
 
-// reset resets the search: join finds nothing until begin is called.
+// reset resets the search: finish returns nothing until start is called.
 func (x *vectorSearch) reset() {
-	x.scanner, x.others, x.joined, x.best = x.scanner[:0], x.others[:0], true, nil
+	x.scanners, x.otherScans, x.finished, x.best = x.scanners[:0], x.otherScans[:0], true, nil
 }
 
-// begin starts as many scanners as are useful, or only one if the machine is busy with other
-// searches. Without a vector it does nothing.
-func (x *vectorSearch) begin(parts []*segment, s *memory.Search) {
-	if s.Vector == nil || s.ByWords {
+// start starts as many scanners as are useful, or only one if the machine is busy with other
+// searches. Without a vector in s it does nothing.
+func (x *vectorSearch) start(parts []*segment, s *memory.Search) {
+	if s.Vector == nil || s.WordsOnly {
 		return
 	}
-	x.parts, x.s, x.joined = parts, s, false
+	x.parts, x.search, x.finished = parts, s, false
 	chunks := 0
 	for _, p := range parts {
 		chunks += len(p.chunks)
 	}
-	of := max(1, min(runtime.GOMAXPROCS(0)/int(max(1, searching.Load())), chunks/perScanner))
-	x.scanner = slices.Grow(x.scanner, of)[:of]
-	x.next.Store(0)
-	query, step := vector.NewQuery(s.Vector), largest(s.Vector)/127
-	for i := range x.scanner {
-		one := &x.scanner[i]
-		one.query, one.step, one.dims = query, step, len(s.Vector)
-		one.fresh = one.fresh[:0]
-		one.best.begin(nearest(s), float32(math.Inf(-1)))
+	scanners := max(1, min(runtime.GOMAXPROCS(0)/int(max(1, activeSearches.Load())), chunks/chunksPerScanner))
+	x.scanners = slices.Grow(x.scanners, scanners)[:scanners]
+	x.nextChunk.Store(0)
+	query, step := vector.NewQuery(s.Vector), largestMagnitude(s.Vector)/127
+	for i := range x.scanners {
+		sc := &x.scanners[i]
+		sc.query, sc.queryStep, sc.dims = query, step, len(s.Vector)
+		sc.unpicked = sc.unpicked[:0]
+		sc.best.reset(vectorPickLimit(s), float32(math.Inf(-1)))
 		if i > 0 {
-			other := sync.OnceFunc(func() { x.scan(one) })
-			x.others = append(x.others, other)
+			other := sync.OnceFunc(func() { x.scan(sc) })
+			x.otherScans = append(x.otherScans, other)
 			go other()
 		}
 	}
 }
 
-// alone reports whether there is only one scanner. It then scans everything at once, so that word
-// scores stay in the cache.
-func (x *vectorSearch) alone() bool { return len(x.scanner) == 1 }
+// isSingle reports whether there is only one scanner. The caller then scans everything at once, so
+// that word scores stay in the CPU cache.
+func (x *vectorSearch) isSingle() bool { return len(x.scanners) == 1 }
 
-// join helps to finish the scan and returns the best vectors by exact cosine, marked as wanted. All
-// vectors are scanned as int8; those that may be among the best within the rounding error are
-// rescored. It skips vectors of another length, which belong to another model. It may be called
-// again.
-func (x *vectorSearch) join(by *sorter) []found {
-	if x.joined {
+// finish helps to finish the scan and returns the best vectors by exact cosine, marked in
+// vectorPicks. All vectors are scanned as int8; vectors that may be among the best within the
+// rounding error are rescored. Vectors of another length, which belong to another model, are
+// skipped. A second call returns the same result.
+func (x *vectorSearch) finish(by *sorter) []scoredDoc {
+	if x.finished {
 		return x.best
 	}
-	x.joined = true
-	x.scan(&x.scanner[0])
+	x.finished = true
+	x.scan(&x.scanners[0])
 	x.wait()
-	best := &x.scanner[0].best
-	for i := range x.scanner[1:] {
-		best.list = append(best.list, x.scanner[1+i].best.list...)
+	best := &x.scanners[0].best
+	for i := range x.scanners[1:] {
+		best.picks = append(best.picks, x.scanners[1+i].best.picks...)
 	}
-	best.squeeze()
-	x.exact.rescore(x.parts, best.list, x.s.Vector)
-	for i := range best.list {
-		best.list[i].score = best.list[i].cosine
+	best.prune()
+	x.rescorer.rescore(x.parts, best.picks, x.search.Vector)
+	for i := range best.picks {
+		best.picks[i].score = best.picks[i].cosine
 	}
-	x.best = by.sort(x.parts, best.list, nearest(x.s))
+	x.best = by.sort(x.parts, best.picks, vectorPickLimit(x.search))
 	for _, f := range x.best {
-		p := x.parts[f.part]
-		mark(p.wanted, f.n)
-		p.cosines[f.n] = f.cosine
+		p := x.parts[f.segmentIndex]
+		markDoc(p.vectorPicks, f.doc)
+		p.cosines[f.doc] = f.cosine
 	}
 	return x.best
 }
 
 // wait returns when no scanner reads chunks any more.
 func (x *vectorSearch) wait() {
-	for _, other := range x.others {
+	for _, other := range x.otherScans {
 		other()
 	}
 }
 
-// release drops references, so that an evicted owner can be freed.
-func (x *vectorSearch) release() {
-	x.parts, x.s = nil, nil
-	clear(x.others)
-	for i := range x.scanner {
-		fresh := x.scanner[i].fresh
+// dropReferences clears references to segments, so that the memory of an evicted owner can be
+// freed.
+func (x *vectorSearch) dropReferences() {
+	x.parts, x.search = nil, nil
+	clear(x.otherScans)
+	for i := range x.scanners {
+		fresh := x.scanners[i].unpicked
 		clear(fresh[:cap(fresh)])
 	}
 }
 
-// scan scans chunks until none is left.
-func (x *vectorSearch) scan(one *scanner) {
+// scan scans chunks until every chunk is scanned.
+func (x *vectorSearch) scan(sc *scanner) {
 	for {
-		j, i := int(x.next.Add(1)-1), 0
+		j, i := int(x.nextChunk.Add(1)-1), 0
 		for i < len(x.parts) && j >= len(x.parts[i].chunks) {
 			j, i = j-len(x.parts[i].chunks), i+1
 		}
 		if i == len(x.parts) {
 			break
 		}
-		if p := x.parts[i]; p.dims == one.dims && !p.vectorsUnused {
-			one.scan(scanned{p, int32(i), j})
+		if p := x.parts[i]; p.dims == sc.dims && !p.ignoresVectors {
+			sc.scanChunk(scannedChunk{p, int32(i), j})
 		}
 	}
-	one.pick()
-	one.best.squeeze()
+	sc.pickScanned()
+	sc.best.prune()
 }
 
-// pickedAtOnce is how many chunks are scanned before their best are picked. With several chunks the
-// threshold is better from the start. Their scores take 32 KiB.
-const pickedAtOnce = 16
+// chunksPerPick is how many chunks are scanned before their best documents are picked. With several
+// chunks the threshold is better from the start. Their scores take 32 KiB.
+const chunksPerPick = 16
 
 // scanner scans some of the chunks on one goroutine.
 type scanner struct {
-	query  vector.Query
-	step   float32 // step of the query's int8 form
-	dims   int
-	best   topPicks
-	fresh  []scanned // scanned chunks whose best are not picked yet
-	scores [pickedAtOnce * chunkRows]float32
-	above  []int32
+	query          vector.Query
+	queryStep      float32 // quantization step of the query's int8 form
+	dims           int
+	best           topPicks
+	unpicked       []scannedChunk // scanned chunks whose best documents are not picked yet
+	scores         [chunksPerPick * chunkRows]float32
+	aboveThreshold []int32
 }
 
-// scanned refers to a scanned chunk.
-type scanned struct {
+// scannedChunk refers to a scanned chunk.
+type scannedChunk struct {
 	*segment
-	i int32 // index of the segment
-	j int   // index of the chunk
+	segmentIndex int32 // index of the segment
+	chunkIndex   int   // index of the chunk
 }
 
-func (s scanned) block() *vector.Block { return &s.chunks[s.j].quant }
+func (s scannedChunk) int8Block() *vector.Block { return &s.chunks[s.chunkIndex].int8Rows }
 
-// scan scans a chunk.
-func (x *scanner) scan(s scanned) {
-	if len(x.fresh) == pickedAtOnce {
-		x.pick()
+// scanChunk scans a chunk.
+func (x *scanner) scanChunk(s scannedChunk) {
+	if len(x.unpicked) == chunksPerPick {
+		x.pickScanned()
 	}
-	scores := x.scores[len(x.fresh)*chunkRows:][:len(s.block().Scales)]
-	vector.Scan(x.query, *s.block(), scores)
+	scores := x.scores[len(x.unpicked)*chunkRows:][:len(s.int8Block().Scales)]
+	vector.Scan(x.query, *s.int8Block(), scores)
 	x.best.peaks = vector.Peaks(x.best.peaks, scores)
-	x.fresh = append(x.fresh, s)
+	x.unpicked = append(x.unpicked, s)
 }
 
-// pick picks the best documents of the scanned chunks.
-func (x *scanner) pick() {
+// pickScanned picks the best documents of the scanned chunks.
+func (x *scanner) pickScanned() {
 	var most float32
-	for _, s := range x.fresh {
-		most = max(most, margin(x.step, s.maxScale))
+	for _, s := range x.unpicked {
+		most = max(most, roundingMargin(x.queryStep, s.maxScale))
 	}
-	x.best.pickPredicted(most, func() {
-		for at, s := range x.fresh {
-			x.pickOf(s, x.scores[at*chunkRows:][:len(s.block().Scales)])
-			x.best.squeezeFull()
+	x.best.pickWithPrediction(most, func() {
+		for at, s := range x.unpicked {
+			x.pickFromChunk(s, x.scores[at*chunkRows:][:len(s.int8Block().Scales)])
+			x.best.pruneIfFull()
 		}
 	})
-	x.best.peaks, x.fresh = x.best.peaks[:0], x.fresh[:0]
+	x.best.peaks, x.unpicked = x.best.peaks[:0], x.unpicked[:0]
 }
 
-func (x *scanner) pickOf(s scanned, scores []float32) {
-	x.above = vector.Above(scores, x.best.least-margin(x.step, s.maxScale), x.above)
-	for _, row := range x.above {
-		n := s.rowDoc[s.j*chunkRows+int(row)]
+func (x *scanner) pickFromChunk(s scannedChunk, scores []float32) {
+	x.aboveThreshold = vector.Above(scores, x.best.minScore-roundingMargin(x.queryStep, s.maxScale), x.aboveThreshold)
+	for _, row := range x.aboveThreshold {
+		n := s.docByRow[s.chunkIndex*chunkRows+int(row)]
 		if n == none {
 			continue
 		}
-		f := found{part: s.i, n: n, score: scores[row], margin: margin(x.step, s.block().Scales[row]), cosine: unknown}
-		if f.score+f.margin >= x.best.least && s.admits(n) {
-			x.best.list = append(x.best.list, f)
+		f := scoredDoc{segmentIndex: s.segmentIndex, doc: n, score: scores[row], margin: roundingMargin(x.queryStep, s.int8Block().Scales[row]), cosine: unknownCosine}
+		if f.score+f.margin >= x.best.minScore && s.admits(n) {
+			x.best.picks = append(x.best.picks, f)
 		}
 	}
 }
 
-// exact is the working memory for exact cosines of scattered documents.
-type exact struct {
-	rows [][]uint16
-	of   []int32 // index in the list, by row
-	dots []float32
+// exactScorer is the working memory for exact cosines of scattered documents.
+type exactScorer struct {
+	rows        [][]uint16
+	listIndexes []int32 // index in the list, by row
+	dots        []float32
 }
 
-// rescore sets the unknown cosines in a list, to 0 without a vector of the question's model.
-func (x *exact) rescore(parts []*segment, list []found, v []float32) {
-	x.rows, x.of = x.rows[:0], x.of[:0]
+// rescore sets the unknown cosines in a list. A document without a vector of the question's model
+// gets 0.
+func (x *exactScorer) rescore(parts []*segment, list []scoredDoc, question []float32) {
+	x.rows, x.listIndexes = x.rows[:0], x.listIndexes[:0]
 	for i := range list {
 		f := &list[i]
-		if f.cosine != unknown {
+		if f.cosine != unknownCosine {
 			continue
 		}
-		p := parts[f.part]
-		row := p.docs[f.n].row
-		if row < 0 || p.dims != len(v) || p.vectorsUnused {
+		p := parts[f.segmentIndex]
+		row := p.docs[f.doc].row
+		if row < 0 || p.dims != len(question) || p.ignoresVectors {
 			f.cosine = 0
 			continue
 		}
-		x.rows, x.of = append(x.rows, p.half(row)), append(x.of, int32(i))
+		x.rows, x.listIndexes = append(x.rows, p.packedRow(row)), append(x.listIndexes, int32(i))
 	}
 	x.dots = slices.Grow(x.dots[:0], len(x.rows))[:len(x.rows)]
-	vector.DotEach(v, x.rows, x.dots)
-	for i, at := range x.of {
+	vector.DotEach(question, x.rows, x.dots)
+	for i, at := range x.listIndexes {
 		list[at].cosine = x.dots[i]
 	}
 	clear(x.rows) // drops references, so that an evicted owner can be freed
 }
 
-func largest(v []float32) float32 {
+func largestMagnitude(v []float32) float32 {
 	var most float32
 	for _, x := range v {
 		most = max(most, x, -x)

@@ -9,24 +9,25 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// markOffloaded returns the outside results that pass the filters, and marks them as wanted.
-func markOffloaded(parts []*segment, s *memory.Search) (list []found) {
-	for _, near := range s.Near {
+// offloadedPicks returns the external results in s.Near that pass the filters, and marks them in
+// vectorPicks.
+func offloadedPicks(parts []*segment, s *memory.Search) (picks []scoredDoc) {
+	for _, near := range s.Neighbors {
 		k, _ := keyOf(near.ID)
 		for i, p := range parts {
-			n, ok := p.byID[k]
-			if !ok || !p.offloaded || p.vectorsUnused || p.owner() != near.Owner || !p.admits(n) || marked(p.wanted, n) {
+			n, ok := p.docByID[k]
+			if !ok || !p.offloaded || p.ignoresVectors || p.owner() != near.Owner || !p.admits(n) || isMarked(p.vectorPicks, n) {
 				continue
 			}
-			mark(p.wanted, n)
+			markDoc(p.vectorPicks, n)
 			p.cosines[n] = near.Cosine
-			list = append(list, found{part: int32(i), n: n, score: near.Cosine, cosine: near.Cosine})
+			picks = append(picks, scoredDoc{segmentIndex: int32(i), doc: n, score: near.Cosine, cosine: near.Cosine})
 		}
 	}
-	return list
+	return picks
 }
 
-// owner returns the owner of the contents, "" if empty.
+// owner returns the owner of the contents, "" if there are no memories.
 func (s *contents) owner() memory.Owner {
 	if len(s.scopes) == 0 {
 		return ""
@@ -34,60 +35,61 @@ func (s *contents) owner() memory.Owner {
 	return s.scopes[0].Owner
 }
 
-// Nearest returns how many candidates a search picks by vector.
-func Nearest(s memory.Search) int {
+// VectorPickLimit returns how many candidates a search picks by vector.
+func VectorPickLimit(s memory.Search) int {
 	if s.Limit <= 0 {
 		s.Limit = defaultLimit
 	}
-	return nearest(&s)
+	return vectorPickLimit(&s)
 }
 
 // FilterMatches describes which of an owner's memories pass the filters of a search.
 type FilterMatches struct {
-	IDs   []string // all ids, if they are few
-	Share float64  // share of the owner's memories that pass; 0: vectors are not used
+	IDs   []string // ids of all matching memories; empty if there are more than the requested maximum
+	Share float64  // share of the owner's memories that match; 0 if vectors are not used
 }
 
-// MatchFilter returns which memories of an owner with outside vectors pass the filters of a search.
-// It returns the ids only if there are at most maxIDs.
-func (ix *Index) MatchFilter(ctx context.Context, owner memory.Owner, s memory.Search, most int) (FilterMatches, error) {
-	shards, err := ix.current(ctx, []memory.Owner{owner})
+// MatchFilter returns which memories of an owner with offloaded vectors pass the filters of a
+// search. It returns the ids only if there are at most maxIDs.
+func (ix *Index) MatchFilter(ctx context.Context, owner memory.Owner, s memory.Search, maxIDs int) (FilterMatches, error) {
+	shards, err := ix.currentShards(ctx, []memory.Owner{owner})
 	if err != nil || len(shards) == 0 {
 		return FilterMatches{}, err
 	}
 	sh := shards[0]
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
-	if !sh.offloaded || sh.vectorsUnused || len(sh.byID) == 0 {
+	if !sh.offloaded || sh.ignoresVectors || len(sh.docByID) == 0 {
 		return FilterMatches{}, nil
 	}
 	p := segment{contents: &sh.contents, filter: newFilter(&sh.contents, &s)}
-	if p.filter.everything {
+	if p.filter.allowAll {
 		return FilterMatches{Share: 1}, nil
 	}
 	var passing []int32
 	for n := range p.docs {
-		if p.docs[n].row == away && p.admits(int32(n)) {
+		if p.docs[n].row == offloadedRow && p.admits(int32(n)) {
 			passing = append(passing, int32(n))
 		}
 	}
-	out := FilterMatches{Share: float64(len(passing)) / float64(len(sh.byID))}
-	if len(passing) <= most {
+	out := FilterMatches{Share: float64(len(passing)) / float64(len(sh.docByID))}
+	if len(passing) <= maxIDs {
 		for _, n := range passing {
-			out.IDs = append(out.IDs, sh.id(n))
+			out.IDs = append(out.IDs, sh.idOf(n))
 		}
 	}
 	return out, nil
 }
 
-// Measure sets the vectors of an owner's candidates (by id, in the format of [vector.Pack]) and
-// their cosines with the question's vector, which may be nil. Then it sorts all candidates again.
-func Measure(found []memory.Candidate, owner memory.Owner, question []float32, vectors map[string][]uint16) {
+// SetVectors sets the vectors of an owner's candidates (by id, in the format of [vector.Pack]) and
+// their cosines with question, the question's vector, which may be nil. It sorts all candidates
+// again.
+func SetVectors(candidates []memory.Candidate, owner memory.Owner, question []float32, vectors map[string][]uint16) {
 	var rows [][]uint16
 	var of []int
-	for i := range found {
-		if row := vectors[found[i].ID]; found[i].Owner == owner && len(row) > 0 {
-			found[i].Vector = row
+	for i := range candidates {
+		if row := vectors[candidates[i].ID]; candidates[i].Owner == owner && len(row) > 0 {
+			candidates[i].Vector = row
 			if vector.Dims(row) == len(question) {
 				rows, of = append(rows, row), append(of, i)
 			}
@@ -96,11 +98,11 @@ func Measure(found []memory.Candidate, owner memory.Owner, question []float32, v
 	dots := make([]float32, len(rows))
 	vector.DotEach(question, rows, dots)
 	for j, i := range of {
-		c := &found[i]
-		c.Score += vectorShare * float64(max(0, dots[j])-max(0, c.Found.Vector))
-		c.Found.Vector = dots[j]
+		c := &candidates[i]
+		c.Score += vectorShare * float64(max(0, dots[j])-max(0, c.Measures.Vector))
+		c.Measures.Vector = dots[j]
 	}
-	slices.SortFunc(found, func(a, b memory.Candidate) int {
+	slices.SortFunc(candidates, func(a, b memory.Candidate) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Owner, b.Owner))
 	})
 }

@@ -2,78 +2,79 @@ package index
 
 import "math"
 
-// scoreOwn scores the own words of the found documents and of all turns of their conversations, and
-// sets the session score of these conversations.
-func scoreOwn(parts []*segment, asked []words, list []found) {
+// computeOwnScores scores the documents of list and all turns of their conversations by the
+// document's own words, without neighbours. It also sets the session scores of these conversations.
+func computeOwnScores(parts []*segment, groups []termGroup, list []scoredDoc) {
 	for _, f := range list {
-		parts[f.part].requestScore(f.n)
+		parts[f.segmentIndex].requestOwnScore(f.doc)
 	}
 	for _, p := range parts {
-		p.needConversations()
+		p.requestConversations()
 	}
-	_, means := statistics(parts)
-	for i, w := range asked {
-		if w.related {
+	_, means := corpusStatistics(parts)
+	for i, w := range groups {
+		if w.isRelated {
 			continue
 		}
 		for _, p := range parts {
-			p.scoreOwn(p.lists[i], float32(w.idf), means)
+			p.addOwnScores(p.postingLists[i], float32(w.idf), means)
 		}
 	}
 	for _, p := range parts {
-		for _, t := range p.ranked {
-			p.session[t] = p.bestOf(t)
+		for _, t := range p.sessionNeeded {
+			p.sessionScores[t] = p.sessionScore(t)
 		}
 	}
 }
 
-// requestScore marks a document and, if it is a turn, requests its conversation.
-func (p *segment) requestScore(n int32) {
-	mark(p.needed, n)
-	t := p.docs[n].thread
-	if p.kinds[n] != turn || p.session[t] != 0 {
+// requestOwnScore marks a document and, if it is a turn, requests the score of its conversation.
+func (p *segment) requestOwnScore(n int32) {
+	markDoc(p.ownNeeded, n)
+	t := p.docs[n].conversation
+	if p.kinds[n] != turn || p.sessionScores[t] != 0 {
 		return
 	}
-	p.session[t] = -1 // -1 marks the conversation as requested
-	p.ranked = append(p.ranked, t)
+	p.sessionScores[t] = -1 // -1 means requested
+	p.sessionNeeded = append(p.sessionNeeded, t)
 }
 
-// needConversations marks the turns of requested conversations, or all if that costs little.
-func (p *segment) needConversations() {
+// requestConversations marks the turns of requested conversations, or all documents if the turns
+// are more than a quarter.
+func (p *segment) requestConversations() {
 	turns := 0
-	for _, t := range p.ranked {
-		turns += len(p.threads[t])
+	for _, t := range p.sessionNeeded {
+		turns += len(p.conversationTurns[t])
 	}
 	if turns > len(p.docs)/4 {
-		for i := range p.needed {
-			p.needed[i] = math.MaxUint64
+		for i := range p.ownNeeded {
+			p.ownNeeded[i] = math.MaxUint64
 		}
 		return
 	}
-	for _, t := range p.ranked {
-		for _, n := range p.threads[t] {
-			mark(p.needed, n)
+	for _, t := range p.sessionNeeded {
+		for _, n := range p.conversationTurns[t] {
+			markDoc(p.ownNeeded, n)
 		}
 	}
 }
 
-func (p *segment) scoreOwn(lists [][]uint32, idf float32, means [4]lengths) {
-	worth := bm25(1.0/occurrence, idf, means, func(mean lengths) float64 { return mean.own })
+func (p *segment) addOwnScores(lists [][]uint32, idf float32, means [4]meanLengths) {
+	worth := newBM25(1.0/wordWeight, idf, means, func(mean meanLengths) float64 { return mean.own })
 	for _, list := range lists {
 		for _, posting := range list {
 			n := int32(posting >> 8)
-			if marked(p.needed, n) {
-				p.own[n] += worth.Of(posting&maxCount, uint8(p.kinds[n]), p.olen[n])
+			if isMarked(p.ownNeeded, n) {
+				p.ownScores[n] += worth.Score(posting&maxCount, uint8(p.kinds[n]), p.ownLengths[n])
 			}
 		}
 	}
 }
 
-// bestOf returns the mean of the three best own scores among a conversation's turns.
-func (p *segment) bestOf(t int32) float32 {
+// sessionScore returns the mean of the three best own scores among a conversation's turns.
+func (p *segment) sessionScore(t int32) float32 {
 	var first, second, third float32
-	for _, n := range p.threads[t] {
-		switch x := p.own[n]; {
+	for _, n := range p.conversationTurns[t] {
+		switch x := p.ownScores[n]; {
 		case x <= third: // the most frequent case
 		case x > first:
 			first, second, third = x, first, second
@@ -86,19 +87,19 @@ func (p *segment) bestOf(t int32) float32 {
 	return (first + second + third) / 3
 }
 
-// peak returns how much a turn's own score exceeds the best own score within two turns.
-func (p *segment) peak(n int32) float32 {
+// peakScore returns how much a turn's own score exceeds the best own score within two turns.
+func (p *segment) peakScore(n int32) float32 {
 	var best float32
-	prev, next := p.link[n].prev, p.link[n].next
+	prev, next := p.links[n].prev, p.links[n].next
 	for range 2 {
 		if prev != none {
-			best = max(best, p.own[prev])
-			prev = p.link[prev].prev
+			best = max(best, p.ownScores[prev])
+			prev = p.links[prev].prev
 		}
 		if next != none {
-			best = max(best, p.own[next])
-			next = p.link[next].next
+			best = max(best, p.ownScores[next])
+			next = p.links[next].next
 		}
 	}
-	return max(0, p.own[n]-best)
+	return max(0, p.ownScores[n]-best)
 }

@@ -8,59 +8,60 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// found is a document with the score by which it is picked. The score may be off by the margin.
-type found struct {
-	part, n       int32
-	score, margin float32
-	cosine        float32
+// scoredDoc is a document with the score by which it is picked. The score may be wrong by up to the
+// margin.
+type scoredDoc struct {
+	segmentIndex, doc int32
+	score, margin     float32
+	cosine            float32
 }
 
-// unknown marks a cosine that is not computed yet.
-const unknown = -2
+// unknownCosine is a cosine that is not computed yet.
+const unknownCosine = -2
 
-// pickWords returns the best documents by words, unordered.
-func pickWords(parts []*segment, best *topPicks) []found {
-	best.peaks = best.peaks[:0]
+// pickByWords returns the best documents by words, in no particular order.
+func pickByWords(parts []*segment, picks *topPicks) []scoredDoc {
+	picks.peaks = picks.peaks[:0]
 	for _, p := range parts {
-		p.measure()
-		for from, to := range p.scored() {
-			best.peaks = vector.Peaks(best.peaks, p.measures[from:to])
+		p.computeWordScores()
+		for from, to := range p.scoredBlocks() {
+			picks.peaks = vector.Peaks(picks.peaks, p.wordScores[from:to])
 		}
 	}
-	best.list = best.list[:0]
-	best.pickPredicted(0, func() {
+	picks.picks = picks.picks[:0]
+	picks.pickWithPrediction(0, func() {
 		for i, p := range parts {
-			for from, to := range p.scored() {
-				for _, j := range p.reaching(from, to, best.least) {
+			for from, to := range p.scoredBlocks() {
+				for _, j := range p.blockDocsAbove(from, to, picks.minScore) {
 					if n := int32(from) + j; p.admits(n) {
-						best.list = append(best.list, found{part: int32(i), n: n, score: p.measures[n], cosine: unknown})
+						picks.picks = append(picks.picks, scoredDoc{segmentIndex: int32(i), doc: n, score: p.wordScores[n], cosine: unknownCosine})
 					}
 				}
-				best.squeezeFull()
+				picks.pruneIfFull()
 			}
 		}
 	})
-	best.squeeze()
-	return best.list
+	picks.prune()
+	return picks.picks
 }
 
-// sorter sorts found documents. It reuses its memory.
+// sorter sorts scored documents. It reuses its memory.
 type sorter struct {
-	keys []uint64
-	list []found
+	keys     []uint64
+	original []scoredDoc
 }
 
-// sort sorts a list by score, then by id, and returns the first limit entries.
-func (x *sorter) sort(parts []*segment, list []found, limit int) []found {
+// sort sorts a list by score, then by id, and returns the first limit documents.
+func (x *sorter) sort(parts []*segment, list []scoredDoc, limit int) []scoredDoc {
 	// Numbers sort several times faster than structs with a function.
 	keys := slices.Grow(x.keys[:0], len(list))[:len(list)]
 	for i, f := range list {
 		keys[i] = uint64(^sortableBits(f.score))<<32 | uint64(i)
 	}
 	slices.Sort(keys)
-	x.keys, x.list = keys, append(x.list[:0], list...)
+	x.keys, x.original = keys, append(x.original[:0], list...)
 	for i, key := range keys {
-		list[i] = x.list[uint32(key)]
+		list[i] = x.original[uint32(key)]
 	}
 	for i := 0; i < len(list); {
 		j := i + 1
@@ -68,8 +69,8 @@ func (x *sorter) sort(parts []*segment, list []found, limit int) []found {
 			j++
 		}
 		if j > i+1 {
-			slices.SortFunc(list[i:j], func(a, b found) int {
-				return cmp.Or(compareIDs(parts[a.part].contents, a.n, parts[b.part].contents, b.n), cmp.Compare(a.part, b.part))
+			slices.SortFunc(list[i:j], func(a, b scoredDoc) int {
+				return cmp.Or(compareIDs(parts[a.segmentIndex].contents, a.doc, parts[b.segmentIndex].contents, b.doc), cmp.Compare(a.segmentIndex, b.segmentIndex))
 			})
 		}
 		i = j
@@ -77,91 +78,90 @@ func (x *sorter) sort(parts []*segment, list []found, limit int) []found {
 	return list[:min(len(list), limit)]
 }
 
-// sortableBits returns bits in the order of the numbers.
+// sortableBits returns bits that sort like the number.
 func sortableBits(x float32) uint32 {
-	bits := math.Float32bits(x + 0) // no negative zero
+	bits := math.Float32bits(x + 0) // avoids negative zero
 	if bits>>31 == 1 {
 		return ^bits
 	}
 	return bits | 1<<31
 }
 
-// topPicks keeps the entries of its list that may be among the best limit entries.
+// topPicks collects documents, and drops picks that cannot be among the best limit picks.
 type topPicks struct {
-	limit int
-	least float32 // the lowest score kept, plus margin
-	list  []found
-	full  int // length of the list that triggers squeeze
-	sure  []float32
-	peaks []float32 // peaks of the scores to pick from: see [vector.Peaks]
+	limit       int
+	minScore    float32 // lowest score of a retained pick, before its margin is added
+	picks       []scoredDoc
+	pruneAt     int // number of picks that triggers prune
+	lowerBounds []float32
+	peaks       []float32 // peaks of the scores to pick from (see [vector.Peaks])
 }
 
-// begin empties the list. Earlier picks must no longer be used.
-func (k *topPicks) begin(limit int, least float32) {
-	k.limit, k.least, k.list, k.full = limit, least, k.list[:0], 2*limit
+// reset empties the list. Earlier results must no longer be used.
+func (k *topPicks) reset(limit int, minScore float32) {
+	k.limit, k.minScore, k.picks, k.pruneAt = limit, minScore, k.picks[:0], 2*limit
 	k.peaks = k.peaks[:0]
 }
 
-// pickPredicted calls pick, which lists the scores of at least least. It predicts least from the
-// peaks of the scores and their margin, so that few entries are dropped later. If too few scores
-// reach least although some peaks are below it, the prediction was too high, and it picks
-// everything again.
-func (k *topPicks) pickPredicted(margin float32, pick func()) {
-	least, held := k.least, len(k.list)
+// pickWithPrediction calls pick, which appends documents with a score of at least minScore. It
+// predicts minScore from the peaks of the scores and their margin, so that few picks are dropped
+// later. If too few scores reach the prediction, it restores minScore and calls pick again.
+func (k *topPicks) pickWithPrediction(margin float32, pick func()) {
+	initialScore, initialCount := k.minScore, len(k.picks)
 	if len(k.peaks) >= k.limit {
-		k.least = max(least, nthLargest(k.peaks, k.limit)-margin)
+		k.minScore = max(initialScore, nthLargest(k.peaks, k.limit)-margin)
 	}
 	pick()
-	if k.least == least || k.reached() {
+	if k.minScore == initialScore || k.limitReached() {
 		return
 	}
-	k.least, k.list, k.full = least, k.list[:held], 2*k.limit
+	k.minScore, k.picks, k.pruneAt = initialScore, k.picks[:initialCount], 2*k.limit
 	pick()
 }
 
-// reached reports whether enough entries certainly reach least.
-func (k *topPicks) reached() bool {
+// limitReached reports whether enough picks certainly reach minScore.
+func (k *topPicks) limitReached() bool {
 	n := 0
-	for _, f := range k.list {
-		n += count(f.score-f.margin >= k.least)
+	for _, f := range k.picks {
+		n += boolToInt(f.score-f.margin >= k.minScore)
 	}
 	return n >= k.limit
 }
 
-func (k *topPicks) squeezeFull() {
-	if len(k.list) >= k.full {
-		k.squeeze()
-		k.full = max(2*k.limit, len(k.list)*3/2)
+func (k *topPicks) pruneIfFull() {
+	if len(k.picks) >= k.pruneAt {
+		k.prune()
+		k.pruneAt = max(2*k.limit, len(k.picks)*3/2)
 	}
 }
 
-// squeeze drops entries that cannot be among the best limit entries.
-func (k *topPicks) squeeze() {
-	if len(k.list) < k.limit {
+// prune drops picks that cannot be among the best limit picks.
+func (k *topPicks) prune() {
+	if len(k.picks) < k.limit {
 		return
 	}
-	k.sure = slices.Grow(k.sure[:0], len(k.list))[:len(k.list)]
-	for i, f := range k.list {
-		k.sure[i] = f.score - f.margin
+	k.lowerBounds = slices.Grow(k.lowerBounds[:0], len(k.picks))[:len(k.picks)]
+	for i, f := range k.picks {
+		k.lowerBounds[i] = f.score - f.margin
 	}
-	k.least = max(k.least, nthLargest(k.sure, k.limit))
+	k.minScore = max(k.minScore, nthLargest(k.lowerBounds, k.limit))
 	kept := 0
-	for _, f := range k.list {
-		k.list[kept] = f
-		kept += count(f.score+f.margin >= k.least)
+	for _, f := range k.picks {
+		k.picks[kept] = f
+		kept += boolToInt(f.score+f.margin >= k.minScore)
 	}
-	k.list = k.list[:kept]
+	k.picks = k.picks[:kept]
 }
 
-// nthLargest returns the n-th largest of x, and reorders x. n is from 1 to len(x). It partitions
-// without branches, which no processor could predict.
+// nthLargest returns the n-th largest number of x, and reorders x. n is from 1 to len(x). The loops
+// have no branches that a processor would mispredict.
 func nthLargest(x []float32, n int) float32 {
 	for {
 		pivot := x[len(x)/2]
 		larger := 0
 		for i, v := range x {
 			x[i], x[larger] = x[larger], v
-			larger += count(v > pivot)
+			larger += boolToInt(v > pivot)
 		}
 		if n <= larger {
 			x = x[:larger]
@@ -171,7 +171,7 @@ func nthLargest(x []float32, n int) float32 {
 		same := 0
 		for i, v := range x {
 			x[i], x[same] = x[same], v
-			same += count(v == pivot)
+			same += boolToInt(v == pivot)
 		}
 		if n <= same {
 			return pivot
@@ -180,10 +180,9 @@ func nthLargest(x []float32, n int) float32 {
 	}
 }
 
-// count returns 1 for true.
-func count(is bool) int {
+func boolToInt(b bool) int {
 	n := 0
-	if is {
+	if b {
 		n = 1
 	}
 	return n

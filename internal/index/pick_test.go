@@ -41,11 +41,11 @@ func TestPruningChangesNothing(t *testing.T) {
 		case 2:
 			s.Conversation = fmt.Sprint(r.IntN(8000 / 30))
 		}
-		p := open(&x.shards[0].contents, &s)
-		p.findPostings(unique(text.Terms(s.Text)))
+		p := openSegment(&x.shards[0].contents, &s)
+		p.findPostings(uniqueTerms(text.Terms(s.Text)))
 		best := new(topPicks)
-		best.begin(s.Limit, math.SmallestNonzeroFloat32)
-		scoreWords([]*segment{p}, len(p.lists)/2, func(int) float64 { return 1 }, best, func() {})
+		best.reset(s.Limit, math.SmallestNonzeroFloat32)
+		scoreWords([]*segment{p}, len(p.postingLists)/2, func(int) float64 { return 1 }, best, func() {})
 		if p.pruned {
 			pruned++
 		}
@@ -56,13 +56,13 @@ func TestPruningChangesNothing(t *testing.T) {
 		for _, c := range whole {
 			want[c.ID] = c
 		}
-		byWords := func(c memory.Candidate) float64 { return float64(c.Found.Lexical + relatedShare*c.Found.Related) }
+		byWords := func(c memory.Candidate) float64 { return float64(c.Measures.Lexical + relatedShare*c.Measures.Related) }
 		slices.SortStableFunc(whole, func(a, b memory.Candidate) int { return cmp.Compare(byWords(b), byWords(a)) })
 		found := map[string]bool{}
 		for _, c := range got {
 			found[c.ID] = true
-			if c.Found != want[c.ID].Found || c.Score != want[c.ID].Score {
-				t.Fatalf("search %q: %s has %v, and %v when nothing is pruned", s.Text, c.ID, c.Found, want[c.ID].Found)
+			if c.Measures != want[c.ID].Measures || c.Score != want[c.ID].Score {
+				t.Fatalf("search %q: %s has %v, and %v when nothing is pruned", s.Text, c.ID, c.Measures, want[c.ID].Measures)
 			}
 		}
 		keep := s.Limit
@@ -84,11 +84,11 @@ func TestPruningChangesNothing(t *testing.T) {
 // However few pass a filter, all of them are found.
 func TestNarrowFiltersAreFilled(t *testing.T) {
 	src, owner := big(5000, 16)
-	var items []memory.Item
+	var items []memory.IndexItem
 	for i := range 7 {
 		v := make([]float32, 16)
 		v[i] = 1
-		items = append(items, memory.Item{Vector: v, Memory: memory.Memory{Fact: &memory.Fact{
+		items = append(items, memory.IndexItem{Vector: v, Memory: memory.Memory{Fact: &memory.Fact{
 			ID: fmt.Sprintf("fact%d", i), Scope: memory.Scope{Owner: owner, Project: "p"}, Tags: []string{"rare"}, Category: "food",
 			Content: "w0q and nothing else", Status: memory.Active, Confidence: 0.5,
 		}}})
@@ -156,10 +156,10 @@ func TestTheBestAreExcluded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s.Scopes = []memory.Scope{{Owner: owner}}
 			var want []string
-			s.Exclude = map[string]bool{}
+			s.ExcludedIDs = map[string]bool{}
 			for i, c := range all(t, x, s) {
 				if i < away {
-					s.Exclude[c.ID] = true
+					s.ExcludedIDs[c.ID] = true
 				} else if len(want) < limit/2 { // so many are picked by vector alone
 					want = append(want, c.ID)
 				}
@@ -182,22 +182,22 @@ func TestTheBestAreExcluded(t *testing.T) {
 func TestByVectorFindsTheNearest(t *testing.T) {
 	src, owner := big(2000, 16)
 	x := snapshotOf(src, owner)
-	s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: "w1q w2q w3q", ByVector: true, Vector: make([]float32, 16)}
+	s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: "w1q w2q w3q", PreferVectors: true, Vector: make([]float32, 16)}
 	s.Vector[3] = 1
 	every := all(t, x, s)
-	slices.SortFunc(every, func(a, b memory.Candidate) int { return cmp.Compare(b.Found.Vector, a.Found.Vector) })
+	slices.SortFunc(every, func(a, b memory.Candidate) int { return cmp.Compare(b.Measures.Vector, a.Measures.Vector) })
 	s.Limit = 15
 	got, err := x.Search(context.Background(), s)
 	if err != nil || len(got) != s.Limit {
 		t.Fatalf("%d candidates, %v", len(got), err)
 	}
 	for _, c := range got {
-		if c.Found.Vector < every[s.Limit-1].Found.Vector {
-			t.Errorf("%s has the cosine %v, and %d others have more than %v", c.ID, c.Found.Vector, s.Limit, every[s.Limit-1].Found.Vector)
+		if c.Measures.Vector < every[s.Limit-1].Measures.Vector {
+			t.Errorf("%s has the cosine %v, and %d others have more than %v", c.ID, c.Measures.Vector, s.Limit, every[s.Limit-1].Measures.Vector)
 		}
 	}
 	s.Vector = nil
-	if got, err = x.Search(context.Background(), s); err != nil || len(got) == 0 || got[0].Found.Lexical == 0 {
+	if got, err = x.Search(context.Background(), s); err != nil || len(got) == 0 || got[0].Measures.Lexical == 0 {
 		t.Errorf("without a vector %d are found, %v; want those with the words", len(got), err)
 	}
 }

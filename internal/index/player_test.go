@@ -49,7 +49,7 @@ func (p *player) vector() []float32 {
 	return v
 }
 
-func (p *player) item(owner memory.Owner) memory.Item {
+func (p *player) item(owner memory.Owner) memory.IndexItem {
 	p.next++
 	id := fmt.Sprintf("m%04d", p.next)
 	at := day.AddDate(0, 0, -p.IntN(60))
@@ -73,7 +73,7 @@ func (p *player) item(owner memory.Owner) memory.Item {
 		m.Turn = &memory.Turn{ID: id, Owner: owner, Conversation: pick(p, "c1", "c2", "c3"), Project: pick(p, "", "", "p1"),
 			Index: p.IntN(40), Role: pick(p, memory.RoleUser, memory.RoleAssistant), Name: pick(p, "", "", "Ana"), Content: content, CreatedAt: at}
 	}
-	return memory.Item{Memory: m, Vector: p.vector()}
+	return memory.IndexItem{Memory: m, Vector: p.vector()}
 }
 
 func (p *player) step(src *source) {
@@ -85,7 +85,7 @@ func (p *player) step(src *source) {
 	slices.Sort(present)
 	switch {
 	case len(present) > 0 && p.IntN(4) == 0:
-		src.put(owner, memory.Item{ID: pick(p, present...), Removed: true})
+		src.put(owner, memory.IndexItem{ID: pick(p, present...), Removed: true})
 	case len(present) > 0 && p.IntN(6) == 0: // reworded
 		item := p.item(owner)
 		id := pick(p, present...)
@@ -99,7 +99,7 @@ func (p *player) step(src *source) {
 		}
 		src.put(owner, item)
 	default:
-		var items []memory.Item
+		var items []memory.IndexItem
 		for range 1 + p.IntN(4) {
 			items = append(items, p.item(owner))
 		}
@@ -108,7 +108,7 @@ func (p *player) step(src *source) {
 }
 
 func (p *player) search() memory.Search {
-	s := memory.Search{Text: p.words(p.IntN(5)) + pick(p, "", "", "", " Lisobn", " hikign", " guittar cofee", " peanut moveed caerer", " mya"), Vector: p.vector(), Limit: 5 + p.IntN(60), ByWords: p.IntN(4) == 0, WordsFirst: p.IntN(2) == 0}
+	s := memory.Search{Text: p.words(p.IntN(5)) + pick(p, "", "", "", " Lisobn", " hikign", " guittar cofee", " peanut moveed caerer", " mya"), Vector: p.vector(), Limit: 5 + p.IntN(60), WordsOnly: p.IntN(4) == 0, WordsFirst: p.IntN(2) == 0}
 	for range 1 + p.IntN(2) {
 		s.Scopes = append(s.Scopes, memory.Scope{Owner: pick(p, p.owners...), Project: pick(p, "", "", "p1")})
 	}
@@ -122,11 +122,11 @@ func (p *player) search() memory.Search {
 	case 3:
 		s.Conversation = "c1"
 	case 4:
-		s.Exclude = map[string]bool{"m0001": true, "m0005": true}
+		s.ExcludedIDs = map[string]bool{"m0001": true, "m0005": true}
 	case 5:
 		s.Now = day
 	case 6:
-		s.Only = map[string]bool{"m0001": true, "m0002": true, "m0005": true, "m0008": true}
+		s.AllowedIDs = map[string]bool{"m0001": true, "m0002": true, "m0005": true, "m0008": true}
 	}
 	return s
 }

@@ -9,76 +9,77 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// post adds the postings of a document and returns its own length and its words' properties.
-func (s *contents) post(n int32, m memory.Memory, origin time.Time) (length int32, marks memory.Marks, classes text.Classes) {
+// indexText adds the postings of a document and returns its own length and the properties of its
+// words.
+func (s *contents) indexText(n int32, m memory.Memory, origin time.Time) (length int32, marks memory.TextFlags, classes text.Classes) {
 	count := func(w string, weight int32) *word {
-		props := dictionary.of(w)
+		props := sharedLexicon.wordFor(w)
 		if props.term != "" {
 			length += weight
-			s.addPosting(n, s.term(props.term), weight)
+			s.addPosting(n, s.termNumber(props.term), weight)
 		}
 		return props
 	}
 	text.EachWord(m.Content(), func(w string) {
-		props := count(w, occurrence)
+		props := count(w, wordWeight)
 		marks |= props.marks
 		classes |= props.classes
 	})
 	if m.Turn != nil && m.Turn.Name != "" {
-		text.EachWord(m.Turn.Name, func(w string) { count(w, occurrence) })
+		text.EachWord(m.Turn.Name, func(w string) { count(w, wordWeight) })
 	}
 	if m.Fact != nil {
 		for _, tag := range m.Fact.Tags {
-			text.EachWord(tag, func(w string) { count(w, occurrence) })
+			text.EachWord(tag, func(w string) { count(w, wordWeight) })
 		}
 	}
 	if !origin.IsZero() {
 		for _, w := range dateWords(origin) {
-			count(w, dated)
+			count(w, dateWordWeight)
 		}
 	}
 	return length, marks, classes
 }
 
-// term returns the number of a term, and adds a missing one. It keeps the text.
-func (s *contents) term(t string) int32 {
+// termNumber returns the number of a term, and adds a missing term. It retains the string.
+func (s *contents) termNumber(t string) int32 {
 	id, ok := s.terms[t]
 	if !ok {
-		id = int32(len(s.posts))
+		id = int32(len(s.postings))
 		s.terms[t] = id
 		s.indexCharacters(t, id)
-		s.posts = append(s.posts, nil)
+		s.postings = append(s.postings, nil)
 	}
 	return id
 }
 
-// addPosting adds to the posting of a term in the newest document.
+// addPosting adds weight to the posting of a term in the newest document n.
 func (s *contents) addPosting(n, term int32, weight int32) {
 	if s.buffer != nil {
 		s.buffer.addPosting(n, term, weight)
 		return
 	}
-	list := s.posts[term]
+	list := s.postings[term]
 	if last := len(list) - 1; last >= 0 && int32(list[last]>>8) == n {
 		list[last] = raisedPosting(list[last], weight)
 		return
 	}
-	s.posts[term] = append(list, uint32(n)<<8|uint32(weight))
-	s.postingCapacity += cap(s.posts[term]) - cap(list)
+	s.postings[term] = append(list, uint32(n)<<8|uint32(weight))
+	s.postingCapacity += cap(s.postings[term]) - cap(list)
 }
 
-// raisedPosting returns a posting with its count raised by weight.
+// raisedPosting returns a posting with its count raised by weight, up to maxCount.
 func raisedPosting(posting uint32, weight int32) uint32 {
 	return posting&^maxCount | min(maxCount, posting&maxCount+uint32(weight))
 }
 
-// dateWords returns the words by which a question asks for a day.
+// dateWords returns the words by which a question refers to a day: month, year and day.
 func dateWords(t time.Time) [3]string {
 	y, m, d := t.UTC().Date()
-	return [3]string{months[m-1], strconv.Itoa(y), strconv.Itoa(d)}
+	return [3]string{monthNames[m-1], strconv.Itoa(y), strconv.Itoa(d)}
 }
 
-var months = func() (names [12]string) {
+var monthNames = func() (names [12]string) {
 	for i := range names {
 		names[i] = strings.ToLower(time.Month(i + 1).String())
 	}

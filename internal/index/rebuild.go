@@ -10,16 +10,16 @@ import (
 // Searching any data that passes the checks is safe.
 func (s *contents) rebuild(f *frame, owner memory.Owner, lengths []int32, postings []uint32) error {
 	n := len(s.docs)
-	if len(s.kinds) != n || len(s.olen) != n || n >= 1<<24 {
-		return unusablef("it has %d memories, %d kinds and %d lengths", n, len(s.kinds), len(s.olen))
+	if len(s.kinds) != n || len(s.ownLengths) != n || n >= 1<<24 {
+		return unusablef("it has %d memories, %d kinds and %d lengths", n, len(s.kinds), len(s.ownLengths))
 	}
-	s.dims, s.scopes, s.newest = f.Dims, f.Scopes, newest{f.Newest, f.IDs}
+	s.dims, s.scopes, s.newest = f.Dims, f.Scopes, newestVersion{f.Newest, f.IDs}
 	for _, scope := range s.scopes {
 		if scope.Owner != owner {
 			return unusablef("it contains another owner's memories")
 		}
 	}
-	if !s.convs.load(f.Convs) || !s.names.load(f.Names) {
+	if !s.conversations.setAll(f.Convs) || !s.labels.setAll(f.Names) {
 		return unusablef("it has a name twice")
 	}
 	for doc, id := range f.Odd {
@@ -28,25 +28,25 @@ func (s *contents) rebuild(f *frame, owner memory.Owner, lengths []int32, postin
 		}
 	}
 	if f.Odd != nil {
-		s.odd = f.Odd
+		s.textIDs = f.Odd
 	}
-	if !keysWithin(f.Tags, n) || !keysWithin(f.Expires, n) {
+	if !areKeysBelow(f.Tags, n) || !areKeysBelow(f.Expires, n) {
 		return unusablef("it refers to a memory that it does not contain")
 	}
 	if f.Tags != nil {
-		s.tags = f.Tags
+		s.tagsByDoc = f.Tags
 	}
 	if f.Expires != nil {
-		s.expires = f.Expires
+		s.expiryMicros = f.Expires
 	}
-	if err := s.placePostings(f.Terms, lengths, postings); err != nil {
+	if err := s.restorePostings(f.Terms, lengths, postings); err != nil {
 		return err
 	}
-	return s.placeDocs(f.Rows)
+	return s.restoreDocs(f.Rows)
 }
 
-func keysWithin[T any](of map[int32]T, n int) bool {
-	for doc := range of {
+func areKeysBelow[T any](byDoc map[int32]T, n int) bool {
+	for doc := range byDoc {
 		if doc < 0 || int(doc) >= n {
 			return false
 		}
@@ -54,27 +54,27 @@ func keysWithin[T any](of map[int32]T, n int) bool {
 	return true
 }
 
-// load numbers a list of names and reports whether it has no duplicates.
-func (n *names) load(list []string) bool {
-	n.list, n.ids = list, make(map[string]int32, len(list))
+// setAll sets the strings, numbered by position, and reports whether it has no duplicates.
+func (n *stringTable) setAll(list []string) bool {
+	n.list, n.numbers = list, make(map[string]int32, len(list))
 	for i, name := range list {
-		n.ids[name] = int32(i)
+		n.numbers[name] = int32(i)
 	}
-	return len(n.ids) == len(list)
+	return len(n.numbers) == len(list)
 }
 
-func (s *contents) placePostings(terms []string, lengths []int32, postings []uint32) error {
+func (s *contents) restorePostings(terms []string, lengths []int32, postings []uint32) error {
 	if len(terms) != len(lengths) {
 		return unusablef("it has %d terms and %d lists", len(terms), len(lengths))
 	}
-	s.postingCapacity, s.posts = len(postings), make([][]uint32, len(lengths))
+	s.postingCapacity, s.postings = len(postings), make([][]uint32, len(lengths))
 	for i, length := range lengths {
 		if length < 0 || int(length) > len(postings) {
 			return unusablef("it has a list of %d postings", length)
 		}
-		s.posts[i], postings = postings[:length:length], postings[length:]
+		s.postings[i], postings = postings[:length:length], postings[length:]
 		last := int64(-1)
-		for _, p := range s.posts[i] {
+		for _, p := range s.postings[i] {
 			if int64(p>>8) <= last || int(p>>8) >= len(s.docs) || p&maxCount == 0 {
 				return unusablef("it has a posting out of place")
 			}
@@ -89,60 +89,61 @@ func (s *contents) placePostings(terms []string, lengths []int32, postings []uin
 	return nil
 }
 
-// placeDocs assigns every document to its conversation, vector and id.
-func (s *contents) placeDocs(rows int) error {
-	s.threads = make([]thread, len(s.convs.list))
-	s.rowDoc = slices.Repeat([]int32{none}, rows)
-	s.byID = make(map[key]int32, len(s.docs))
-	s.link, s.near, s.blen = slices.Repeat([]neighbours{{none, none}}, len(s.docs)), make([]reach, len(s.docs)), make([]int32, len(s.docs))
+func (s *contents) restoreDocs(rows int) error {
+	s.conversationTurns = make([]turnList, len(s.conversations.list))
+	s.docByRow = slices.Repeat([]int32{none}, rows)
+	s.docByID = make(map[idKey]int32, len(s.docs))
+	s.links, s.reaches, s.blendedLengths = slices.Repeat([]neighbours{{none, none}}, len(s.docs)), make([]reach, len(s.docs)), make([]int32, len(s.docs))
 	for i := range s.docs {
 		n, d := int32(i), &s.docs[i]
 		if !s.isValid(d, s.kinds[i], rows) {
 			return unusablef("its memory %d is invalid", i)
 		}
 		if s.kinds[i] == 0 {
-			s.dead++
-			s.near[i], s.olen[i] = gone, 0
+			s.deletedCount++
+			s.reaches[i], s.ownLengths[i] = reachDeleted, 0
 			continue
 		}
-		if _, again := s.byID[d.id]; again || d.row >= 0 && s.rowDoc[d.row] != none {
+		if _, again := s.docByID[d.id]; again || d.row >= 0 && s.docByRow[d.row] != none {
 			return unusablef("it has the id or vector of memory %d twice", i)
 		}
-		s.byID[d.id] = n
+		s.docByID[d.id] = n
 		switch d.row {
 		case none:
 			s.vectorless++
-		case away:
+		case offloadedRow:
 		default:
-			s.rowDoc[d.row] = n
+			s.docByRow[d.row] = n
 		}
-		s.count[s.kinds[i]]++
-		s.words[s.kinds[i]] += int64(s.olen[i])
+		s.kindCounts[s.kinds[i]]++
+		s.ownTotals[s.kinds[i]] += int64(s.ownLengths[i])
 		if s.kinds[i] == turn {
-			s.threads[d.thread] = append(s.threads[d.thread], n)
+			s.conversationTurns[d.conversation] = append(s.conversationTurns[d.conversation], n)
 		}
 	}
 	for _, c := range s.chunks {
-		for _, scale := range c.quant.Scales {
+		for _, scale := range c.int8Rows.Scales {
 			s.maxScale = max(s.maxScale, scale)
 		}
 	}
-	s.chain()
+	s.linkTurns()
 	return nil
 }
 
 // isValid reports whether everything that a document refers to exists.
 func (s *contents) isValid(d *doc, k kind, rows int) bool {
-	in := func(i int32, n int, optional bool) bool { return 0 <= i && int(i) < n || optional && i == none }
-	return k <= summary && in(d.scope, len(s.scopes), false) && in(d.role, len(s.names.list), false) &&
-		in(d.thread, len(s.convs.list), k != turn) && (in(d.row, rows, true) || s.offloaded && d.row == away) &&
-		in(d.speaker, len(s.names.list), true) && in(d.category, len(s.names.list), true) &&
-		d.dates >= 0 && int(d.dates)+int(d.dated) <= len(s.moments)
+	isIndex := func(i int32, length int, optional bool) bool {
+		return 0 <= i && int(i) < length || optional && i == none
+	}
+	return k <= summary && isIndex(d.scope, len(s.scopes), false) && isIndex(d.role, len(s.labels.list), false) &&
+		isIndex(d.conversation, len(s.conversations.list), k != turn) && (isIndex(d.row, rows, true) || s.offloaded && d.row == offloadedRow) &&
+		isIndex(d.speaker, len(s.labels.list), true) && isIndex(d.category, len(s.labels.list), true) &&
+		d.firstDate >= 0 && int(d.firstDate)+int(d.dateCount) <= len(s.moments)
 }
 
-// chain links the turns of each conversation, and computes all lengths and weights.
-func (s *contents) chain() {
-	for _, t := range s.threads {
+// linkTurns links the turns of each conversation, and computes all blended lengths.
+func (s *contents) linkTurns() {
+	for _, t := range s.conversationTurns {
 		slices.SortFunc(t, func(a, b int32) int {
 			if s.precedes(a, b) {
 				return -1
@@ -150,12 +151,12 @@ func (s *contents) chain() {
 			return 1
 		})
 		for i := 1; i < len(t); i++ {
-			s.link[t[i-1]].next, s.link[t[i]].prev = t[i], t[i-1]
+			s.links[t[i-1]].next, s.links[t[i]].prev = t[i], t[i-1]
 		}
 	}
 	for n := range s.docs {
 		if s.kinds[n] != 0 {
-			s.measure(int32(n))
+			s.updateLength(int32(n))
 		}
 	}
 }

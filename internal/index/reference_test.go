@@ -16,11 +16,11 @@ import (
 
 // reference answers a search from the memories themselves, by the definitions in
 // the package comment and with no regard to time: what the index must agree with.
-type reference map[memory.Owner][]memory.Item
+type reference map[memory.Owner][]memory.IndexItem
 
 // refDoc is a memory with its counts of words.
 type refDoc struct {
-	memory.Item
+	memory.IndexItem
 	counts  map[string]float64
 	length  float64
 	nearby  []int // neighbours among docs
@@ -55,8 +55,8 @@ func (r reference) docs(scopes []memory.Scope) []*refDoc {
 	return docs
 }
 
-func newRefDoc(item memory.Item) *refDoc {
-	d := &refDoc{Item: item, counts: map[string]float64{}}
+func newRefDoc(item memory.IndexItem) *refDoc {
+	d := &refDoc{IndexItem: item, counts: map[string]float64{}}
 	count := func(s string, weight float64) {
 		for _, t := range text.Terms(s) {
 			d.counts[t] += weight
@@ -145,10 +145,10 @@ func (r reference) search(s memory.Search) []refHit {
 		if tf == 0 {
 			return 0
 		}
-		return idf * tf * (k1 + 1) / (tf + k1*(1-b+b*length/(total/count)))
+		return idf * tf * (bm25K1 + 1) / (tf + bm25K1*(1-bm25B+bm25B*length/(total/count)))
 	}
 	var sum, known float64
-	terms := unique(text.Terms(s.Text))
+	terms := uniqueTerms(text.Terms(s.Text))
 	meant, tabled := refMeant(docs, s, terms)
 	refCharacters(docs, s.Text, terms, meant)
 	for t, term := range terms {
@@ -159,7 +159,7 @@ func (r reference) search(s memory.Search) []refHit {
 		}
 		var others []string
 		for _, spelt := range append(tabled[t], term) {
-			for _, t := range text.Related(spelt) {
+			for _, t := range text.Synonyms(spelt) {
 				if !slices.Contains(terms, t) {
 					others = append(others, t)
 				}
@@ -209,8 +209,8 @@ func refMeant(docs []*refDoc, s memory.Search, terms []string) (out, tabled [][]
 	out, tabled = make([][]string, len(terms)), make([][]string, len(terms))
 	tried := 0
 	for i, term := range terms {
-		related := slices.DeleteFunc(slices.Clone(text.Related(term)), func(other string) bool { return slices.Contains(terms, other) })
-		if have(term) || slices.ContainsFunc(related, have) || tried == text.MaxCorrectedWords || s.ByWords {
+		related := slices.DeleteFunc(slices.Clone(text.Synonyms(term)), func(other string) bool { return slices.Contains(terms, other) })
+		if have(term) || slices.ContainsFunc(related, have) || tried == text.MaxCorrectedWords || s.WordsOnly {
 			out[i] = []string{term}
 			continue
 		}
@@ -291,7 +291,7 @@ func around(docs []*refDoc, hits []refHit) {
 			if d.apart[k] <= 2 {
 				best = max(best, hits[j].own)
 			}
-			if d.apart[k] == 1 && comesBefore(t, d.Memory.Turn) && text.Asks(t.Content) {
+			if d.apart[k] == 1 && comesBefore(t, d.Memory.Turn) && text.EndsInQuestionMark(t.Content) {
 				hits[i].reply = hits[j].own
 			}
 		}
@@ -321,7 +321,7 @@ func refAdmits(m memory.Memory, s memory.Search) bool {
 		(s.Category == "" || m.Fact != nil && m.Fact.Category == s.Category) &&
 		(s.Tag == "" || m.Fact != nil && slices.Contains(m.Fact.Tags, s.Tag)) &&
 		(m.Fact == nil || m.Fact.ExpiresAt.IsZero() || s.Now.IsZero() || s.Now.Before(m.Fact.ExpiresAt)) &&
-		!s.Exclude[m.ID()] && (s.Only == nil || s.Only[m.ID()])
+		!s.ExcludedIDs[m.ID()] && (s.AllowedIDs == nil || s.AllowedIDs[m.ID()])
 }
 
 // agree fails unless what a searcher finds is what the reference finds: the best
@@ -339,7 +339,7 @@ func agree(t *testing.T, r reference, x memory.Searcher, s memory.Search) {
 		if h.byWords() > 0 {
 			words = append(words, h)
 		}
-		if h.hasVector && !s.ByWords {
+		if h.hasVector && !s.WordsOnly {
 			near = append(near, h)
 		}
 	}
@@ -354,10 +354,10 @@ func agree(t *testing.T, r reference, x memory.Searcher, s memory.Search) {
 			t.Fatalf("search %+v found %s twice", s, c.ID)
 		}
 		found[c.ID] = true
-		if c.Opens != h.opens {
-			t.Fatalf("search %q: %s opens its conversation: %v, want %v", s.Text, c.ID, c.Opens, h.opens)
+		if c.OpensConversation != h.opens {
+			t.Fatalf("search %q: %s opens its conversation: %v, want %v", s.Text, c.ID, c.OpensConversation, h.opens)
 		}
-		m := c.Found
+		m := c.Measures
 		for i, got := range [8]float32{m.Lexical, m.Own, m.Related, m.Vector, m.Known, m.Reply, m.Session, m.Peak} {
 			if math.Abs(float64(got)-h.numbers()[i]) > 2e-3 {
 				t.Fatalf("search %q: %s has %+v, want %v", s.Text, c.ID, m, h.numbers())

@@ -2,17 +2,17 @@ package index
 
 import "github.com/loci-memory/loci/memory"
 
-// newest holds the ids of the newest version that an index has read. A store restored from a backup
-// has other ids at that version, which shows that a checkpoint belongs to the lost history.
-type newest struct {
+// newestVersion holds the ids of the newest version that an index has read. A store restored from a
+// backup has other ids at that version, which shows that a checkpoint belongs to a lost history.
+type newestVersion struct {
 	version int64
-	ids     []key
+	ids     []idKey
 }
 
-// maxNewest bounds the stored ids of a version, and thus the cost of the check.
+// maxNewest bounds the stored ids of a version, and so the cost of the check.
 const maxNewest = 1000
 
-func (w *newest) add(version int64, id string) {
+func (w *newestVersion) add(version int64, id string) {
 	if version == 0 {
 		return // a snapshot does not follow a store
 	}
@@ -25,34 +25,34 @@ func (w *newest) add(version int64, id string) {
 	}
 }
 
-// relink makes a shard from a checkpoint follow the store, starting one version before its newest.
-// It returns [memory.Gone] if the store's history differs.
-func (ix *Index) relink(sh *shard, owner memory.Owner) error {
+// resumeCheckpoint updates a shard from a checkpoint to the store's version, and checks the ids of
+// its newest version. It returns [memory.Gone] if the store's history differs.
+func (ix *Index) resumeCheckpoint(sh *shard, owner memory.Owner) error {
 	after := sh.version
-	check := len(sh.newest.ids) > 0 && len(sh.newest.ids) <= maxNewest && sh.newest.version > 1
-	if check {
+	canCheck := len(sh.newest.ids) > 0 && len(sh.newest.ids) <= maxNewest && sh.newest.version > 1
+	if canCheck {
 		after = sh.newest.version - 1
 	}
-	missing := map[key]bool{}
+	missing := map[idKey]bool{}
 	for _, k := range sh.newest.ids {
 		missing[k] = true
 	}
 	var items batch
-	strange := false
-	version, err := ix.src.Since(ix.ctx, owner, sh.space.model, after, func(item memory.Item) error {
+	hasUnexpected := false
+	version, err := ix.src.Since(ix.ctx, owner, sh.vectorSpace.model, after, func(item memory.IndexItem) error {
 		k, _ := keyOf(item.ID)
 		expected := item.Removed || item.Version > sh.version || item.Version == sh.newest.version && missing[k]
-		strange = strange || !expected
+		hasUnexpected = hasUnexpected || !expected
 		delete(missing, k)
 		if item.Version > sh.version {
-			items = append(items, step{Item: item})
+			items = append(items, step{IndexItem: item})
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if check && (strange || len(missing) > 0) || version < sh.version {
+	if canCheck && (hasUnexpected || len(missing) > 0) || version < sh.version {
 		return memory.Errorf(memory.Gone, "the checkpoint and the store have different histories")
 	}
 	items.flush(&sh.contents)

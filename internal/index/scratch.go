@@ -9,80 +9,81 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// scratch is the working memory of one search in one shard. Between searches it is all zero, except
-// where a field says otherwise.
+// scratch is the working memory of one search in one shard. Between searches all fields are zero,
+// except those described as undefined.
 type scratch struct {
-	counts  []uint8   // occurrences of the current words by document, in thirds
-	covered []uint64  // documents that the current words contribute to
-	hits    []uint64  // documents with a score
-	live    []uint64  // documents still scored, once some documents are skipped
-	wanted  []uint64  // documents scored whether or not they contain a word
-	lexical []float32 // blended BM25 of the question's words, by document
-	related []float32 // BM25 of words related to the question's words
-	own     []float32 // BM25 of the document's own words
-	needed  []uint64  // documents whose own score is requested
-	session []float32 // session score by thread
-	ranked  []int32   // threads whose session score is requested
+	docCounts     []uint8   // occurrences of the current group's terms by document, in thirds
+	coveredDocs   []uint64  // documents that the current group contributes to
+	scoredDocs    []uint64  // documents with a score
+	contenders    []uint64  // documents still scored after pruning
+	vectorPicks   []uint64  // documents picked by vector, scored whether or not they contain a term
+	lexicalScores []float32 // blended BM25 of the question's terms, by document
+	relatedScores []float32 // blended BM25 of terms related to the question's terms, by document
+	ownScores     []float32 // BM25 of the document's own words, by document
+	ownNeeded     []uint64  // documents whose own score is requested
+	sessionScores []float32 // session score by conversation
+	sessionNeeded []int32   // conversations whose session score is requested
 
-	cosines  []float32 // cosines of wanted documents; undefined for others
-	measured []float32 // working memory for measures; content undefined
-	measures []float32 // results of measure for scored blocks
-	above    []int32   // result for the current block; otherwise undefined
+	cosines        []float32 // cosines of vectorPicks; undefined for other documents
+	scoreBuffer    []float32 // working memory for wordScores; undefined between searches
+	wordScores     []float32 // result of computeWordScores, for scored blocks
+	aboveThreshold []int32   // documents of the current block above a threshold; undefined between blocks
 }
 
-var scratches = sync.Pool{New: func() any { return &scratch{above: make([]int32, 0, blockDocs)} }}
+var scratchPool = sync.Pool{New: func() any { return &scratch{aboveThreshold: make([]int32, 0, blockDocs)} }}
 
-// grow makes room for the given number of documents and threads.
-func (x *scratch) grow(docs, threads int) {
-	words := (docs+2*predecessors)/64 + 2
-	if cap(x.lexical) < docs || x.covered == nil {
+// grow resizes the fields for the given numbers of documents and conversations.
+func (x *scratch) grow(docs, conversations int) {
+	words := (docs+2*leadPadding)/64 + 2
+	if cap(x.lexicalScores) < docs || x.coveredDocs == nil {
 		room := docs + docs/8
 		floats := func() []float32 { return make([]float32, room) }
-		set := func() []uint64 { return make([]uint64, (room+2*predecessors)/64+2) }
+		set := func() []uint64 { return make([]uint64, (room+2*leadPadding)/64+2) }
 		*x = scratch{
-			session: x.session, measured: x.measured, above: x.above, counts: make([]uint8, room+2*predecessors+8),
-			lexical: floats(), related: floats(), own: floats(), cosines: floats(),
-			covered: set(), hits: set(), live: set(), wanted: set(), needed: set(),
+			sessionScores: x.sessionScores, scoreBuffer: x.scoreBuffer, aboveThreshold: x.aboveThreshold, docCounts: make([]uint8, room+2*leadPadding+8),
+			lexicalScores: floats(), relatedScores: floats(), ownScores: floats(), cosines: floats(),
+			coveredDocs: set(), scoredDocs: set(), contenders: set(), vectorPicks: set(), ownNeeded: set(),
 		}
 	}
-	if len(x.session) < threads {
-		x.session = make([]float32, threads+threads/8)
+	if len(x.sessionScores) < conversations {
+		x.sessionScores = make([]float32, conversations+conversations/8)
 	}
-	x.counts = x.counts[:docs+2*predecessors+8]
-	x.lexical, x.related, x.own, x.cosines = x.lexical[:docs], x.related[:docs], x.own[:docs], x.cosines[:docs]
-	x.covered, x.hits, x.live, x.wanted, x.needed = x.covered[:words], x.hits[:words], x.live[:words], x.wanted[:words], x.needed[:words]
+	x.docCounts = x.docCounts[:docs+2*leadPadding+8]
+	x.lexicalScores, x.relatedScores, x.ownScores, x.cosines = x.lexicalScores[:docs], x.relatedScores[:docs], x.ownScores[:docs], x.cosines[:docs]
+	x.coveredDocs, x.scoredDocs, x.contenders, x.vectorPicks, x.ownNeeded = x.coveredDocs[:words], x.scoredDocs[:words], x.contenders[:words], x.vectorPicks[:words], x.ownNeeded[:words]
 }
 
-// reset clears everything.
+// reset clears everything that the search has used.
 func (x *scratch) reset() {
-	for i := range x.hits { // for many words it is faster to clear everything
-		from, to := min(max(0, i<<6-predecessors), len(x.own)), min((i+1)<<6-predecessors, len(x.own))
-		if x.hits[i]|x.wanted[i]|x.live[i] != 0 {
-			clear(x.lexical[from:to])
-			clear(x.related[from:to])
+	for i := range x.scoredDocs { // for many words it is faster to clear everything
+		from, to := min(max(0, i<<6-leadPadding), len(x.ownScores)), min((i+1)<<6-leadPadding, len(x.ownScores))
+		if x.scoredDocs[i]|x.vectorPicks[i]|x.contenders[i] != 0 {
+			clear(x.lexicalScores[from:to])
+			clear(x.relatedScores[from:to])
 		}
-		if x.needed[i] != 0 {
-			clear(x.own[from:to])
+		if x.ownNeeded[i] != 0 {
+			clear(x.ownScores[from:to])
 		}
 	}
-	for _, t := range x.ranked {
-		x.session[t] = 0
+	for _, t := range x.sessionNeeded {
+		x.sessionScores[t] = 0
 	}
-	x.ranked = x.ranked[:0]
-	clear(x.hits)
-	clear(x.live)
-	clear(x.wanted)
-	clear(x.needed)
+	x.sessionNeeded = x.sessionNeeded[:0]
+	clear(x.scoredDocs)
+	clear(x.contenders)
+	clear(x.vectorPicks)
+	clear(x.ownNeeded)
 }
 
-// byWords returns the word score for picking candidates.
-func (x *scratch) byWords(n int32) float32 { return x.lexical[n] + relatedShare*x.related[n] }
+// wordScore returns the word score of document n for picking candidates.
+func (x *scratch) wordScore(n int32) float32 {
+	return x.lexicalScores[n] + relatedShare*x.relatedScores[n]
+}
 
-// hitsOf returns how many documents have a score.
-func hitsOf(parts []*segment) int {
+func countScored(parts []*segment) int {
 	hits := 0
 	for _, p := range parts {
-		for _, word := range p.hits {
+		for _, word := range p.scoredDocs {
 			hits += bits.OnesCount64(word)
 		}
 	}
@@ -92,46 +93,46 @@ func hitsOf(parts []*segment) int {
 // blockDocs is how many documents are compared with a threshold together.
 const blockDocs = 512
 
-// scored yields the blocks [from, to) that may contain documents among the best.
-func (p *segment) scored() iter.Seq2[int, int] {
-	among := p.hits
+// scoredBlocks yields the ranges [from, to) of documents that may be among the best.
+func (p *segment) scoredBlocks() iter.Seq2[int, int] {
+	among := p.scoredDocs
 	if p.pruned {
-		among = p.live
+		among = p.contenders
 	}
 	return func(yield func(from, to int) bool) {
 		for from := 0; from < len(p.docs); from += blockDocs {
 			to := min(from+blockDocs, len(p.docs))
-			if !empty(among[from>>6:(to-1+predecessors)>>6+1]) && !yield(from, to) {
+			if !isEmpty(among[from>>6:(to-1+leadPadding)>>6+1]) && !yield(from, to) {
 				return
 			}
 		}
 	}
 }
 
-// measure computes the word scores (see byWords) of the documents in scored blocks.
-func (p *segment) measure() {
-	if !p.relates {
-		p.measures = p.lexical
+// computeWordScores computes [scratch.wordScore] of the documents in scored blocks.
+func (p *segment) computeWordScores() {
+	if !p.hasRelated {
+		p.wordScores = p.lexicalScores
 		return
 	}
-	p.measured = slices.Grow(p.measured[:0], len(p.docs))[:len(p.docs)]
-	for from, to := range p.scored() {
+	p.scoreBuffer = slices.Grow(p.scoreBuffer[:0], len(p.docs))[:len(p.docs)]
+	for from, to := range p.scoredBlocks() {
 		for n := from; n < to; n++ {
-			p.measured[n] = p.byWords(int32(n))
+			p.scoreBuffer[n] = p.wordScore(int32(n))
 		}
 	}
-	p.measures = p.measured
+	p.wordScores = p.scoreBuffer
 }
 
-// reaching returns the documents of a block, relative to its start, whose score is at least least,
-// which must be above 0. The result is valid until the next call.
-func (p *segment) reaching(from, to int, least float32) []int32 {
-	p.above = vector.Above(p.measures[from:to], least, p.above)
-	return p.above
+// blockDocsAbove returns the documents of a block, relative to its start, with a score of at least
+// minScore, which must be above 0. The result is valid until the next call.
+func (p *segment) blockDocsAbove(from, to int, minScore float32) []int32 {
+	p.aboveThreshold = vector.Above(p.wordScores[from:to], minScore, p.aboveThreshold)
+	return p.aboveThreshold
 }
 
-func empty(set []uint64) bool {
-	for _, word := range set {
+func isEmpty(bitset []uint64) bool {
+	for _, word := range bitset {
 		if word != 0 {
 			return false
 		}
@@ -139,15 +140,16 @@ func empty(set []uint64) bool {
 	return true
 }
 
-// keep sets live to the hits with a score of at least least, and the wanted documents.
-func (p *segment) keep(least float32) {
-	next := p.covered
-	copy(next, p.wanted)
-	for from, to := range p.scored() {
-		for _, i := range p.reaching(from, to, least) {
-			mark(next, int32(from)+i)
+// keepContenders sets contenders to the hits with a score of at least minScore, and the
+// vectorPicks.
+func (p *segment) keepContenders(minScore float32) {
+	next := p.coveredDocs
+	copy(next, p.vectorPicks)
+	for from, to := range p.scoredBlocks() {
+		for _, i := range p.blockDocsAbove(from, to, minScore) {
+			markDoc(next, int32(from)+i)
 		}
 	}
-	clear(p.live)
-	p.live, p.covered, p.pruned = next, p.live, true
+	clear(p.contenders)
+	p.contenders, p.coveredDocs, p.pruned = next, p.contenders, true
 }

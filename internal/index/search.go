@@ -18,41 +18,41 @@ const defaultLimit = 200
 type segment struct {
 	*contents
 	*scratch
-	filter filter
-	lists  [][][]uint32 // postings: at 2i those of the question's term i, at 2i+1 those of its related terms
-	asked  []string     // the question's terms
-	pruned bool         // only the scores of live documents are complete
+	filter        filter
+	postingLists  [][][]uint32 // at 2i the postings of the question's term i, at 2i+1 of its related terms
+	questionTerms []string     // the question's terms
+	pruned        bool         // true if only the scores of contenders are complete
 
-	relates bool // at least one word has related words
+	hasRelated bool // true if at least one term has related terms
 }
 
 // searchState is the working memory of one search, in addition to that of its segments.
 type searchState struct {
-	words   topPicks
-	vectors vectorSearch
-	united  []found
-	sorter  sorter
-	ids     []byte
+	wordPicks    topPicks
+	vectorSearch vectorSearch
+	mergeBuffer  []scoredDoc
+	sorter       sorter
+	idBuffer     []byte
 }
 
 var statePool = sync.Pool{New: func() any { return new(searchState) }}
 
-// searching counts searches in progress: a search that runs alone may use the whole machine.
-var searching atomic.Int32
+// activeSearches counts the searches in progress, because a single search may use the whole machine.
+var activeSearches atomic.Int32
 
 // search finds candidates in shards, which the caller has locked for reading.
 func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Candidate, error) {
 	if len(shards) == 0 {
 		return nil, nil
 	}
-	searching.Add(1)
-	defer searching.Add(-1)
+	activeSearches.Add(1)
+	defer activeSearches.Add(-1)
 	if s.Limit <= 0 {
 		s.Limit = defaultLimit
 	}
 	parts := make([]*segment, len(shards))
 	for i, sh := range shards {
-		parts[i] = open(&sh.contents, &s)
+		parts[i] = openSegment(&sh.contents, &s)
 	}
 	d := statePool.Get().(*searchState)
 	out, err := d.search(ctx, parts, &s)
@@ -62,52 +62,52 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 
 // search finds candidates in parts.
 func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Search) ([]memory.Candidate, error) {
-	d.vectors.reset()
-	defer d.vectors.wait() // also after a panic, since scanners read data that the locks guard
+	d.vectorSearch.reset()
+	defer d.vectorSearch.wait() // also after a panic, since scanners read data that the locks guard
 	if !s.WordsFirst {
-		d.vectors.begin(parts, s)
+		d.vectorSearch.start(parts, s)
 	}
-	if d.vectors.alone() {
-		d.vectors.join(&d.sorter)
+	if d.vectorSearch.isSingle() {
+		d.vectorSearch.finish(&d.sorter)
 	}
-	terms := unique(text.Terms(s.Text))
+	terms := uniqueTerms(text.Terms(s.Text))
 	for _, p := range parts {
 		p.findPostings(terms)
 	}
 	addCharacterPostings(parts, s.Text, terms)
 	var misspelt []memory.Misspelt
-	if !s.ByWords { // the text is compared with memories and is not a question
-		misspelt = correct(parts, s.Text, terms)
+	if !s.WordsOnly { // with ByWords, the text is a memory and not a question
+		misspelt = correctMisspelt(parts, s.Text, terms)
 	}
-	offloaded := markOffloaded(parts, s)
-	d.words.begin(s.Limit, math.SmallestNonzeroFloat32)
+	offloaded := offloadedPicks(parts, s)
+	d.wordPicks.reset(s.Limit, math.SmallestNonzeroFloat32)
 	weight := func(i int) float64 {
-		if w, ok := s.Weights[terms[i]]; ok {
+		if w, ok := s.TermWeights[terms[i]]; ok {
 			return float64(w)
 		}
 		return 1
 	}
-	asked, sum, coverage := scoreWords(parts, len(terms), weight, &d.words, func() { d.vectors.join(&d.sorter) })
-	words := d.sorter.sort(parts, pickWords(parts, &d.words), s.Limit)
+	asked, sum, coverage := scoreWords(parts, len(terms), weight, &d.wordPicks, func() { d.vectorSearch.finish(&d.sorter) })
+	words := d.sorter.sort(parts, pickByWords(parts, &d.wordPicks), s.Limit)
 	if s.WordsFirst && len(words) < s.Limit {
-		d.vectors.begin(parts, s)
+		d.vectorSearch.start(parts, s)
 	}
-	near := d.vectors.join(&d.sorter)
+	near := d.vectorSearch.finish(&d.sorter)
 	if len(offloaded) > 0 && (!s.WordsFirst || len(words) < s.Limit) {
-		near = d.sorter.sort(parts, append(offloaded, near...), nearest(s))
+		near = d.sorter.sort(parts, append(offloaded, near...), vectorPickLimit(s))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if s.ByVector && len(near) > 0 {
-		d.vectors.exact.rescore(parts, words, s.Vector)
-		words, near = near, slices.DeleteFunc(words, func(f found) bool {
-			p := parts[f.part]
-			return f.cosine != 0 || p.docs[f.n].row == away && !p.vectorsUnused
+	if s.PreferVectors && len(near) > 0 {
+		d.vectorSearch.rescorer.rescore(parts, words, s.Vector)
+		words, near = near, slices.DeleteFunc(words, func(f scoredDoc) bool {
+			p := parts[f.segmentIndex]
+			return f.cosine != 0 || p.docs[f.doc].row == offloadedRow && !p.ignoresVectors
 		})
 	}
-	list := d.unite(parts, words, near, s.Limit)
-	scoreOwn(parts, asked, list)
+	list := d.mergePicks(parts, words, near, s.Limit)
+	computeOwnScores(parts, asked, list)
 	out := d.candidates(parts, list, s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(coverage))
 	if misspelt != nil {
 		for i := range out {
@@ -117,18 +117,18 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	return out, nil
 }
 
-// release returns the working memory for reuse. It is not called after a panic, so that
-// inconsistent state is not reused.
+// release returns the working memory for reuse. It is not called after a panic, because the state
+// may then be inconsistent.
 func (d *searchState) release(parts []*segment) {
 	for _, p := range parts {
 		p.reset()
-		scratches.Put(p.scratch)
+		scratchPool.Put(p.scratch)
 	}
-	d.vectors.release()
+	d.vectorSearch.dropReferences()
 	statePool.Put(d)
 }
 
-func unique(terms []string) []string {
+func uniqueTerms(terms []string) []string {
 	out := terms[:0]
 	for _, t := range terms {
 		if !slices.Contains(out, t) {
@@ -138,23 +138,23 @@ func unique(terms []string) []string {
 	return out
 }
 
-func open(c *contents, s *memory.Search) *segment {
-	p := &segment{contents: c, scratch: scratches.Get().(*scratch), filter: newFilter(c, s)}
-	p.grow(len(c.docs), len(c.threads))
+func openSegment(c *contents, s *memory.Search) *segment {
+	p := &segment{contents: c, scratch: scratchPool.Get().(*scratch), filter: newFilter(c, s)}
+	p.grow(len(c.docs), len(c.conversationTurns))
 	return p
 }
 
 // findPostings finds the postings of the question's terms and of their related terms.
 func (p *segment) findPostings(terms []string) {
-	p.asked, p.lists = terms, make([][][]uint32, 2*len(terms))
+	p.questionTerms, p.postingLists = terms, make([][][]uint32, 2*len(terms))
 	add := func(i int, term string) {
 		if id, ok := p.terms[term]; ok {
-			p.lists[i] = append(p.lists[i], p.posts[id])
+			p.postingLists[i] = append(p.postingLists[i], p.postings[id])
 		}
 	}
 	for i, t := range terms {
 		add(2*i, t)
-		for _, other := range text.Related(t) {
+		for _, other := range text.Synonyms(t) {
 			if !slices.Contains(terms, other) {
 				add(2*i+1, other)
 			}
@@ -162,22 +162,22 @@ func (p *segment) findPostings(terms []string) {
 	}
 }
 
-// unite takes the best of the first list, and fills the reserved quarter and the rest from the
-// second list. It marks the chosen documents as needed.
-func (d *searchState) unite(parts []*segment, first, second []found, limit int) []found {
+// mergePicks returns the best documents of first, then reserves up to a quarter of limit for those
+// of second. It marks them in ownNeeded.
+func (d *searchState) mergePicks(parts []*segment, first, second []scoredDoc, limit int) []scoredDoc {
 	if len(second) == 0 {
 		return first
 	}
 	keep := min(len(first), limit-min(limit/4, len(second)))
-	out := d.united[:0]
-	for _, list := range [][]found{first[:keep], second, first[keep:]} {
+	out := d.mergeBuffer[:0]
+	for _, list := range [][]scoredDoc{first[:keep], second, first[keep:]} {
 		for _, f := range list {
-			if taken := parts[f.part].needed; len(out) < limit && !marked(taken, f.n) {
-				mark(taken, f.n)
+			if taken := parts[f.segmentIndex].ownNeeded; len(out) < limit && !isMarked(taken, f.doc) {
+				markDoc(taken, f.doc)
 				out = append(out, f)
 			}
 		}
 	}
-	d.united = out
+	d.mergeBuffer = out
 	return out
 }

@@ -10,100 +10,101 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Units of the whole-number sums. A posting counts in thirds of an occurrence,
-// blending uses weights that are multiples of 1/60.
+// Weights of whole-number sums. A posting counts thirds of an occurrence; blending multiplies them
+// by shares of 1/60.
 const (
-	occurrence = 3 // thirds, of a word of the text, a tag or the speaker's name
-	dated      = 1 // thirds, of a word of the date
-	maxCount   = 255
+	wordWeight     = 3 // in thirds: a word of the text, a tag or the speaker's name
+	dateWordWeight = 1 // in thirds: a word of the date
+	maxCount       = 255
 
-	ownShare  = 60
-	nearShare = 20 // one and two turns away: 1/3
-	farShare  = 9  // three turns away: 0.15
-	unit      = occurrence * ownShare
+	ownShare    = 60
+	nearShare   = 20 // one and two turns away: 20/60
+	farShare    = 9  // three turns away: 9/60
+	blendedUnit = wordWeight * ownShare
 )
 
-var shares = [...]int32{nearShare, nearShare, farShare}
+var neighbourShares = [...]int32{nearShare, nearShare, farShare}
 
-// none is a missing document, row or neighbour; away is the row of a vector that is stored outside.
+// none is a missing document, row or neighbour. offloadedRow is the row of a vector that is stored
+// outside the index.
 const (
-	none = -1
-	away = -2
+	none         = -1
+	offloadedRow = -2
 )
 
-// shard is one owner's contents behind a lock. Locks are taken in the order of owners.
+// shard is one owner's contents with a lock. Several shards are locked in the order of their
+// owners.
 type shard struct {
 	mu sync.RWMutex // guards contents
 	contents
-	space space // at the time of loading
+	vectorSpace vectorSpace // model and length of the vectors when the owner was loaded
 }
 
 // contents are one owner's memories. Documents are numbered in order of arrival, and a number is
-// not reused before compaction. There are few pointers, so that the garbage collector has little to
-// scan.
+// not reused before compaction. The structs have few pointers, so that garbage collection is fast.
 type contents struct {
-	version int64 // the store's version of this state
-	steps   int   // changes applied since the last checkpoint
-	newest  newest
+	version        int64 // version of the store up to which changes are applied
+	unsavedChanges int   // changes applied since the last checkpoint
+	newest         newestVersion
 
-	offloaded bool // vectors are searched outside and not stored here
+	offloaded bool // true if vectors are searched outside the index and not stored here
 
-	dims          int  // of vectors; 0 before the first vector
-	vectorless    int  // living documents without a vector
-	vectorsUnused bool // too many documents lack a vector, so vectors are not used
+	dims           int  // length of the vectors; 0 before the first vector
+	vectorless     int  // number of documents without a vector
+	ignoresVectors bool // true if too many documents lack a vector, so that vectors are not used
 
-	docs  []doc
-	kinds []kind // 0 for deleted documents
-	link  []neighbours
-	near  []reach
-	olen  []int32 // own length in thirds; 0 also for deleted documents
-	blen  []int32 // blended length in units
-	dead  int
+	docs           []doc
+	kinds          []kind // 0 for deleted documents
+	links          []neighbours
+	reaches        []reach
+	ownLengths     []int32 // own length in thirds; 0 also for deleted documents
+	blendedLengths []int32 // blended length in units of 1/180 occurrence
+	deletedCount   int
 
-	byID            map[key]int32
-	odd             map[int32]string // ids that are not UUIDs, by document
-	terms           map[string]int32
-	pairs           map[rune]*bigrams // by character of a script without spaces; nil if there are none
-	posts           [][]uint32        // by term: document << 8 | thirds, ascending
-	postingCapacity int               // capacity of all posting lists
+	docByID          map[idKey]int32
+	textIDs          map[int32]string // ids that are not UUIDs, by document
+	terms            map[string]int32
+	termsByCharacter map[rune]*bigrams // by character of a script without spaces; nil if there are no such characters
+	postings         [][]uint32        // by term: document << 8 | thirds, ascending
+	postingCapacity  int               // capacity of all posting lists together
 
-	buffer *postingBuffer // postings not in a list yet; nil if there are none
+	buffer *postingBuffer // postings that are not in a list yet; nil outside bufferPostings
 
-	threads []thread // by conversation
-	convs   names
-	names   names // speakers, categories, roles
-	scopes  []memory.Scope
-	moments []memory.Moment
-	tags    map[int32][]string
-	expires map[int32]int64 // microseconds
+	conversationTurns []turnList // turns by conversation number
+	conversations     stringTable
+	labels            stringTable // speakers, categories, roles
+	scopes            []memory.Scope
+	moments           []memory.PartialDate
+	tagsByDoc         map[int32][]string
+	expiryMicros      map[int32]int64 // expiry by document, microseconds since 1970
 
-	chunks   []chunk
-	rowDoc   []int32   // document of a row; none if it was deleted
-	maxScale float32   // the largest scale of all rows
-	floats   []float32 // working memory of writers for one vector
-	halves   []uint16  // the same for its float16 form
+	chunks      []chunk
+	docByRow    []int32   // document by row; none if the document was deleted
+	maxScale    float32   // the largest scale of all rows
+	floatBuffer []float32 // working memory of writers for one vector
+	halfBuffer  []uint16  // working memory for the float16 form of that vector
 
-	count [4]int   // of living documents by kind
-	total [4]int64 // sum of their blended lengths
-	words [4]int64 // sum of their own lengths
+	kindCounts    [4]int   // number of undeleted documents by kind
+	blendedTotals [4]int64 // sum of their blended lengths by kind
+	ownTotals     [4]int64 // sum of their own lengths by kind
 }
 
-// doc is the data of a memory's candidate, except its measures.
+// doc has the fields of a memory's candidate, except its measures.
 type doc struct {
-	id         key
-	at, origin int64 // microseconds
-	scope      int32
-	thread     int32 // conversation; none if there is none
-	place      int32 // a turn's Index
-	speaker    int32
-	category   int32
-	role       int32
-	row        int32 // of its vector
-	dates      int32 // index of its first moment
-	classes    text.Classes
-	sure       float32 // confidence
-	marks      memory.Marks
-	dated      uint8 // number of moments
+	id                          idKey
+	updatedMicros, originMicros int64 // microseconds since 1970
+	scope                       int32
+	conversation                int32 // conversation number; none if there is no conversation
+	turnIndex                   int32 // Index of a turn; none for other memories
+	speaker                     int32
+	category                    int32
+	role                        int32
+	row                         int32 // row of its vector
+	firstDate                   int32 // index of its first date in moments
+	classes                     text.Classes
+	confidence                  float32 // confidence
+	marks                       memory.TextFlags
+	dateCount                   uint8 // number of its dates in moments
 }
 
 type kind uint8
@@ -118,25 +119,25 @@ var kindNames = [...]memory.Kind{fact: memory.KindFact, turn: memory.KindTurn, s
 
 type neighbours struct{ prev, next int32 }
 
-// thread is the turns of a conversation in order.
-type thread []int32
+// turnList has the turns of a conversation in order.
+type turnList []int32
 
-// names numbers strings that many documents share.
-type names struct {
-	list []string
-	ids  map[string]int32
+// stringTable numbers strings that many documents share.
+type stringTable struct {
+	list    []string
+	numbers map[string]int32
 }
 
-func (n *names) id(s string) int32 {
-	if id, ok := n.ids[s]; ok {
+func (n *stringTable) intern(s string) int32 {
+	if id, ok := n.numbers[s]; ok {
 		return id
 	}
-	if n.ids == nil {
-		n.ids = map[string]int32{}
+	if n.numbers == nil {
+		n.numbers = map[string]int32{}
 	}
 	id := int32(len(n.list))
 	s = strings.Clone(s)
-	n.list, n.ids[s] = append(n.list, s), id
+	n.list, n.numbers[s] = append(n.list, s), id
 	return id
 }
 
@@ -144,83 +145,82 @@ func newShard() *shard { return &shard{contents: newContents()} }
 
 func newContents() contents {
 	return contents{
-		byID: map[key]int32{}, odd: map[int32]string{}, terms: map[string]int32{},
-		tags: map[int32][]string{}, expires: map[int32]int64{},
+		docByID: map[idKey]int32{}, textIDs: map[int32]string{}, terms: map[string]int32{},
+		tagsByDoc: map[int32][]string{}, expiryMicros: map[int32]int64{},
 	}
 }
 
-// apply applies one item of [memory.Source].Since.
-func (s *contents) apply(item memory.Item) { s.follow(&step{Item: item}) }
+func (s *contents) apply(item memory.IndexItem) { s.applyStep(&step{IndexItem: item}) }
 
-func (s *contents) follow(item *step) {
-	id := item.ID
+func (s *contents) applyStep(change *step) {
+	id := change.ID
 	if id == "" {
-		id = item.Memory.ID()
+		id = change.Memory.ID()
 	}
-	s.steps++
-	s.newest.add(item.Version, id)
+	s.unsavedChanges++
+	s.newest.add(change.Version, id)
 	s.remove(id)
-	if t := item.Memory.Turn; !item.Removed && item.Memory.Content() != "" && (t == nil || t.Tells()) {
-		s.add(item.Memory, item.Vector, item.half)
+	if t := change.Memory.Turn; !change.Removed && change.Memory.Content() != "" && (t == nil || t.Informative()) {
+		s.add(change.Memory, change.Vector, change.packedVector)
 	}
-	if s.dead > 256 && s.dead > len(s.docs)/3 {
+	if s.deletedCount > 256 && s.deletedCount > len(s.docs)/3 {
 		s.flushPostings()
 		s.compact()
 	}
 }
 
-// add adds a memory with its vector, in one of two forms.
-func (s *contents) add(m memory.Memory, vec []float32, half []uint16) {
+// add adds a memory with its vector as vec or as packed float16.
+func (s *contents) add(m memory.Memory, vec []float32, packed []uint16) {
 	n := int32(len(s.docs))
-	d, kind, origin := s.describe(m)
+	d, kind, origin := s.newDoc(m)
 	k, uuid := keyOf(m.ID())
 	if d.id = k; !uuid {
-		s.odd[n] = strings.Clone(m.ID())
+		s.textIDs[n] = strings.Clone(m.ID())
 	}
-	length, marks, classes := s.post(n, m, origin)
-	d.marks, d.classes = marks|marksOf(m.Content())|marksOfSubject(m), classes
-	d.dates = int32(len(s.moments))
-	if marks&(memory.MarkTimes|memory.MarkNumbers) != 0 {
+	length, marks, classes := s.indexText(n, m, origin)
+	d.marks, d.classes = marks|textMarks(m.Content())|subjectMarks(m), classes
+	d.firstDate = int32(len(s.moments))
+	if marks&(memory.FlagTime|memory.FlagNumber) != 0 {
 		s.moments = appendMoments(s.moments, m.Content(), origin)
-		d.dated = uint8(len(s.moments) - int(d.dates))
+		d.dateCount = uint8(len(s.moments) - int(d.firstDate))
 	}
-	d.row = s.keep(n, vec, half)
+	d.row = s.storeVector(n, vec, packed)
 	if d.row == none {
 		s.vectorless++
 	}
 	s.docs = append(s.docs, d)
-	s.byID[d.id] = n
+	s.docByID[d.id] = n
 	s.kinds = append(s.kinds, kind)
-	s.link = append(s.link, neighbours{none, none})
-	s.near = append(s.near, 0)
-	s.olen, s.blen = append(s.olen, length), append(s.blen, 0)
-	s.count[kind]++
-	s.words[kind] += int64(length)
+	s.links = append(s.links, neighbours{none, none})
+	s.reaches = append(s.reaches, 0)
+	s.ownLengths, s.blendedLengths = append(s.ownLengths, length), append(s.blendedLengths, 0)
+	s.kindCounts[kind]++
+	s.ownTotals[kind] += int64(length)
 	if f := m.Fact; f != nil {
 		if len(f.Tags) > 0 {
-			s.tags[n] = slices.Clone(f.Tags)
+			s.tagsByDoc[n] = slices.Clone(f.Tags)
 		}
 		if !f.ExpiresAt.IsZero() {
-			s.expires[n] = f.ExpiresAt.UnixMicro()
+			s.expiryMicros[n] = f.ExpiresAt.UnixMicro()
 		}
 	}
 	if kind == turn {
-		s.join(n)
+		s.insertTurn(n)
 	}
-	s.measureAround(n)
+	s.updateLengthsAround(n)
 }
 
-// describe returns a memory's document without words and id, its kind, and the date that its
-// relative dates refer to.
-func (s *contents) describe(m memory.Memory) (doc, kind, time.Time) {
-	d := doc{at: m.CreatedAt().UnixMicro(), scope: s.scope(m.Scope()), sure: 1, thread: none, place: none, speaker: none, category: none, row: none}
+// newDoc returns a memory's document without words and id, its kind, and the date to which
+// relative dates in its text refer.
+func (s *contents) newDoc(m memory.Memory) (doc, kind, time.Time) {
+	d := doc{updatedMicros: m.CreatedAt().UnixMicro(), scope: s.scopeNumber(m.Scope()), confidence: 1, conversation: none, turnIndex: none, speaker: none, category: none, row: none}
 	origin, conversation, kind := m.CreatedAt(), m.Scope().Conversation, summary
 	var role memory.Role
 	switch {
 	case m.Fact != nil:
 		f := m.Fact
-		kind, d.at, origin, d.sure = fact, f.UpdatedAt.UnixMicro(), f.ObservedAt, float32(f.Confidence)
-		d.speaker, d.category = s.names.id(f.Subject), s.names.id(f.Category)
+		kind, d.updatedMicros, origin, d.confidence = fact, f.UpdatedAt.UnixMicro(), f.ObservedAt, float32(f.Confidence)
+		d.speaker, d.category = s.labels.intern(f.Subject), s.labels.intern(f.Category)
 		if f.Subject == "user" {
 			role = memory.RoleUser
 		}
@@ -228,29 +228,29 @@ func (s *contents) describe(m memory.Memory) (doc, kind, time.Time) {
 			conversation = f.Provenance.Conversation
 		}
 	case m.Turn != nil:
-		kind, role, d.place = turn, m.Turn.Role, int32(m.Turn.Index)
-		d.speaker = s.names.id(m.Turn.Name)
+		kind, role, d.turnIndex = turn, m.Turn.Role, int32(m.Turn.Index)
+		d.speaker = s.labels.intern(m.Turn.Name)
 		conversation = m.Turn.Conversation
 	}
-	d.role = s.names.id(string(role))
-	d.origin = origin.UnixMicro()
+	d.role = s.labels.intern(string(role))
+	d.originMicros = origin.UnixMicro()
 	if conversation != "" || kind == turn {
-		d.thread = s.thread(conversation)
+		d.conversation = s.conversationNumber(conversation)
 	}
 	return d, kind, origin
 }
 
-// momentsOf returns the dates in a document. Callers must not change them.
-func (s *contents) momentsOf(n int32) []memory.Moment {
+// datesOf returns the dates in a document. Callers must not change them.
+func (s *contents) datesOf(n int32) []memory.PartialDate {
 	d := &s.docs[n]
-	if d.dated == 0 {
+	if d.dateCount == 0 {
 		return nil
 	}
-	end := int(d.dates) + int(d.dated)
-	return s.moments[d.dates:end:end]
+	end := int(d.firstDate) + int(d.dateCount)
+	return s.moments[d.firstDate:end:end]
 }
 
-func (s *contents) scope(scope memory.Scope) int32 {
+func (s *contents) scopeNumber(scope memory.Scope) int32 {
 	for i := len(s.scopes) - 1; i >= 0 && i >= len(s.scopes)-8; i-- { // most memories share a few scopes
 		if s.scopes[i] == scope {
 			return int32(i)
@@ -263,39 +263,39 @@ func (s *contents) scope(scope memory.Scope) int32 {
 	return int32(len(s.scopes) - 1)
 }
 
-func (s *contents) thread(conversation string) int32 {
-	id := s.convs.id(conversation)
-	if int(id) == len(s.threads) {
-		s.threads = append(s.threads, nil)
+func (s *contents) conversationNumber(conversation string) int32 {
+	id := s.conversations.intern(conversation)
+	if int(id) == len(s.conversationTurns) {
+		s.conversationTurns = append(s.conversationTurns, nil)
 	}
 	return id
 }
 
 func (s *contents) remove(id string) {
 	k, _ := keyOf(id)
-	n, ok := s.byID[k]
+	n, ok := s.docByID[k]
 	if !ok {
 		return
 	}
 	kind := s.kinds[n]
-	s.count[kind]--
-	s.words[kind] -= int64(s.olen[n])
-	s.total[kind] -= int64(s.blen[n])
-	s.olen[n], s.blen[n] = 0, 0
+	s.kindCounts[kind]--
+	s.ownTotals[kind] -= int64(s.ownLengths[n])
+	s.blendedTotals[kind] -= int64(s.blendedLengths[n])
+	s.ownLengths[n], s.blendedLengths[n] = 0, 0
 	switch row := s.docs[n].row; row {
 	case none:
 		s.vectorless--
-	case away:
+	case offloadedRow:
 	default:
-		s.rowDoc[row] = none
+		s.docByRow[row] = none
 	}
 	if kind == turn {
-		s.leave(n)
+		s.removeTurn(n)
 	}
-	s.kinds[n], s.near[n] = 0, gone
-	delete(s.byID, k)
-	delete(s.odd, n)
-	delete(s.tags, n)
-	delete(s.expires, n)
-	s.dead++
+	s.kinds[n], s.reaches[n] = 0, reachDeleted
+	delete(s.docByID, k)
+	delete(s.textIDs, n)
+	delete(s.tagsByDoc, n)
+	delete(s.expiryMicros, n)
+	s.deletedCount++
 }

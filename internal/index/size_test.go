@@ -37,7 +37,7 @@ func TestSizeIsNearTheTruth(t *testing.T) {
 				for _, step := range h.steps {
 					sh.apply(step)
 				}
-				sh.pack()
+				sh.packPostings()
 			}
 			held, said := heap()-before, sh.size()
 			t.Logf("%d dims, %s: %d bytes a memory, said to be %d", dims, at, held/n, said/n)

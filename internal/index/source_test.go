@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// source is a [memory.Source] in which histories are played.
+// source is a [memory.IndexSource] in which histories are played.
 type source struct {
 	mu      sync.Mutex
 	owners  map[memory.Owner]*history
@@ -19,20 +19,20 @@ type source struct {
 
 type history struct {
 	version int64
-	steps   []memory.Item          // every one, in order
-	present map[string]memory.Item // by id
+	steps   []memory.IndexItem          // every one, in order
+	present map[string]memory.IndexItem // by id
 }
 
 func newSource() *source {
 	return &source{owners: map[memory.Owner]*history{}, erased: map[memory.Owner]int64{}}
 }
 
-func (s *source) put(owner memory.Owner, items ...memory.Item) {
+func (s *source) put(owner memory.Owner, items ...memory.IndexItem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.owners[owner]
 	if h == nil {
-		h = &history{present: map[string]memory.Item{}}
+		h = &history{present: map[string]memory.IndexItem{}}
 		s.owners[owner] = h
 	}
 	h.version++
@@ -62,7 +62,7 @@ func (s *source) Versions(ctx context.Context, owners []memory.Owner) ([]int64, 
 	return out, ctx.Err()
 }
 
-func (s *source) Since(ctx context.Context, owner memory.Owner, _ string, after int64, yield func(memory.Item) error) (int64, error) {
+func (s *source) Since(ctx context.Context, owner memory.Owner, _ string, after int64, yield func(memory.IndexItem) error) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pulls++

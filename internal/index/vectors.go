@@ -7,35 +7,36 @@ import (
 )
 
 // chunkRows is how many vectors are stored together. A full chunk is never copied again, so growing
-// leaves no garbage. Its scores fit the nearest cache, and four values of each row are half a page
-// to read sequentially.
+// leaves no garbage. Its scores fit the L1 cache, and four values of all its rows fill half a page
+// of memory.
 const chunkRows = 512
 
 // chunk is up to chunkRows vectors, each as int8 for the scan and as float16 for the exact cosine.
-// Its values never change, but the int8 forms move when a chunk grows; the shard's lock is then
-// held.
+// Its values never change, but the int8 forms move in memory when a chunk grows; the shard's lock
+// is held during that.
 type chunk struct {
-	quant  vector.Block
-	halves []uint16 // rows of [vector.Pack], stored consecutively
-	ends   []uint32 // end of each row in halves
+	int8Rows   vector.Block
+	packedRows []uint16 // rows of [vector.Pack], stored consecutively
+	rowEnds    []uint32 // end of each row in packedRows
 }
 
-// keep stores the vector of document n, in one of two forms, and returns its row.
-func (s *contents) keep(n int32, vec []float32, half []uint16) int32 {
+// storeVector stores the vector of document n, given as vec or as packed float16, and returns its
+// row.
+func (s *contents) storeVector(n int32, vec []float32, packed []uint16) int32 {
 	if s.offloaded {
-		if len(vec)+len(half) > 0 {
-			return away
+		if len(vec)+len(packed) > 0 {
+			return offloadedRow
 		}
 		return none
 	}
-	if row := s.addPacked(n, half); row != none {
+	if row := s.addPackedVector(n, packed); row != none {
 		return row
 	}
 	return s.addVector(n, vec)
 }
 
 // addVector stores the vector of document n and returns its row. It skips a vector whose length
-// differs from the first, since that belongs to another model.
+// differs from the first, since it belongs to another model.
 func (s *contents) addVector(n int32, vec []float32) int32 {
 	if s.dims == 0 {
 		s.dims = len(vec)
@@ -43,40 +44,40 @@ func (s *contents) addVector(n int32, vec []float32) int32 {
 	if len(vec) == 0 || len(vec) != s.dims {
 		return none
 	}
-	if len(s.halves) < s.dims {
-		s.halves = make([]uint16, s.dims)
+	if len(s.halfBuffer) < s.dims {
+		s.halfBuffer = make([]uint16, s.dims)
 	}
-	vector.EncodeHalves(s.halves[:s.dims], vec)
+	vector.EncodeHalves(s.halfBuffer[:s.dims], vec)
 	c := s.lastChunk()
-	c.halves = vector.Pack(c.halves, s.halves[:s.dims])
+	c.packedRows = vector.Pack(c.packedRows, s.halfBuffer[:s.dims])
 	return s.finishRow(n)
 }
 
-// addHalf stores a float16 vector of [vector.Pack].
-func (s *contents) addHalf(n int32, half []uint16) int32 {
+// appendPacked stores a float16 vector of [vector.Pack] and returns its row.
+func (s *contents) appendPacked(n int32, packed []uint16) int32 {
 	c := s.lastChunk()
-	c.halves = append(c.halves, half...)
+	c.packedRows = append(c.packedRows, packed...)
 	return s.finishRow(n)
 }
 
 // finishRow computes the int8 form of the last row from its float16 form, not from the original
 // vector, so that it is the same after a checkpoint. It returns the row.
 func (s *contents) finishRow(n int32) int32 {
-	if len(s.floats) < s.dims {
-		s.floats = make([]float32, s.dims)
+	if len(s.floatBuffer) < s.dims {
+		s.floatBuffer = make([]float32, s.dims)
 	}
 	c := &s.chunks[len(s.chunks)-1]
-	c.ends = append(c.ends, uint32(len(c.halves)))
-	s.maxScale = max(s.maxScale, c.quantize(s.floats[:s.dims]))
-	if len(c.ends) == chunkRows {
-		c.halves = trim(c.halves)
+	c.rowEnds = append(c.rowEnds, uint32(len(c.packedRows)))
+	s.maxScale = max(s.maxScale, c.quantize(s.floatBuffer[:s.dims]))
+	if len(c.rowEnds) == chunkRows {
+		c.packedRows = trimCapacity(c.packedRows)
 	}
-	s.rowDoc = append(s.rowDoc, n)
-	return int32(len(s.rowDoc) - 1)
+	s.docByRow = append(s.docByRow, n)
+	return int32(len(s.docByRow) - 1)
 }
 
-// trim returns x without spare capacity, if that is worth a copy.
-func trim(x []uint16) []uint16 {
+// trimCapacity returns x without spare capacity, if that is worth a copy.
+func trimCapacity(x []uint16) []uint16 {
 	if cap(x)-len(x) < len(x)/16 {
 		return x
 	}
@@ -87,62 +88,63 @@ func trim(x []uint16) []uint16 {
 // owners need less than one. Later chunks are allocated in full, with the size estimated from the
 // previous chunk.
 func (s *contents) lastChunk() *chunk {
-	if len(s.rowDoc) == len(s.chunks)*chunkRows {
+	if len(s.docByRow) == len(s.chunks)*chunkRows {
 		var c chunk
 		if n := len(s.chunks); n > 0 {
-			words := len(s.chunks[n-1].halves)
-			c.halves = make([]uint16, 0, min(words+words/32, chunkRows*s.dims))
-			c.grow(s.dims)
+			words := len(s.chunks[n-1].packedRows)
+			c.packedRows = make([]uint16, 0, min(words+words/32, chunkRows*s.dims))
+			c.growToFull(s.dims)
 		}
 		s.chunks = append(s.chunks, c)
 	}
 	return &s.chunks[len(s.chunks)-1]
 }
 
-// grow extends all data of a chunk, except the float16 forms, to the size of a full chunk.
-func (c *chunk) grow(dims int) {
-	c.quant.Grow(chunkRows-len(c.quant.Scales), dims)
-	c.ends = slices.Grow(c.ends, chunkRows-len(c.ends))
+// growToFull extends all slices of a chunk, except the float16 forms, to the size of a full chunk.
+func (c *chunk) growToFull(dims int) {
+	c.int8Rows.Grow(chunkRows-len(c.int8Rows.Scales), dims)
+	c.rowEnds = slices.Grow(c.rowEnds, chunkRows-len(c.rowEnds))
 }
 
 // quantize computes missing int8 forms and returns the largest scale. values is working memory.
-func (c *chunk) quantize(values []float32) (most float32) {
-	for row := len(c.quant.Scales); row < len(c.ends); row++ {
-		vector.Unpack(values, c.half(row))
-		most = max(most, c.quant.Append(values))
+func (c *chunk) quantize(buffer []float32) (maxScale float32) {
+	for row := len(c.int8Rows.Scales); row < len(c.rowEnds); row++ {
+		vector.Unpack(buffer, c.packedRow(row))
+		maxScale = max(maxScale, c.int8Rows.Append(buffer))
 	}
-	return most
+	return maxScale
 }
 
-// split finds the ends of the rows, and reports whether the float16 form has exactly that many
-// rows. If so, it allocates the int8 forms of a full chunk, so that the last chunk can grow.
-func (c *chunk) split(rows, dims int) bool {
+// findRows finds the ends of the rows, and reports whether the float16 form has exactly that many
+// rows. If it has, the int8 forms are allocated for a full chunk, so that the last chunk can grow.
+func (c *chunk) findRows(rows, dims int) bool {
 	at := 0
-	c.ends = make([]uint32, 0, chunkRows)
+	c.rowEnds = make([]uint32, 0, chunkRows)
 	for range rows {
-		size, values, ok := vector.Packed(c.halves[at:], dims)
+		size, values, ok := vector.RowSize(c.packedRows[at:], dims)
 		if !ok || values != dims {
 			return false
 		}
 		at += size
-		c.ends = append(c.ends, uint32(at))
+		c.rowEnds = append(c.rowEnds, uint32(at))
 	}
-	if at != len(c.halves) {
+	if at != len(c.packedRows) {
 		return false
 	}
-	c.grow(dims)
+	c.growToFull(dims)
 	return true
 }
 
-func (c *chunk) half(row int) []uint16 {
+func (c *chunk) packedRow(row int) []uint16 {
 	from := uint32(0)
 	if row > 0 {
-		from = c.ends[row-1]
+		from = c.rowEnds[row-1]
 	}
-	return c.halves[from:c.ends[row]:c.ends[row]]
+	return c.packedRows[from:c.rowEnds[row]:c.rowEnds[row]]
 }
 
-// half returns the float16 form of a row, as [vector.Pack] has it. Callers must not change it.
-func (s *contents) half(row int32) []uint16 {
-	return s.chunks[row/chunkRows].half(int(row % chunkRows))
+// packedRow returns the float16 form of a row in the format of [vector.Pack]. Callers must not
+// change it.
+func (s *contents) packedRow(row int32) []uint16 {
+	return s.chunks[row/chunkRows].packedRow(int(row % chunkRows))
 }

@@ -12,82 +12,82 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// work runs one attempt at a job from claim to finish.
-func (r *Runner) work(ctx context.Context, job memory.Job) {
-	held, cancel := context.WithCancelCause(ctx)
-	var keeper sync.WaitGroup
-	keeper.Go(func() { r.keep(held, cancel, job) })
-	end, err := r.handle(held, job)
-	lost := context.Cause(held)
+// runJob runs one attempt at a claimed job, and records its outcome.
+func (r *Runner) runJob(ctx context.Context, job memory.Job) {
+	jobCtx, cancel := context.WithCancelCause(ctx)
+	var renewer sync.WaitGroup
+	renewer.Go(func() { r.renewLease(jobCtx, cancel, job) })
+	end, err := r.callHandler(jobCtx, job)
+	cancelCause := context.Cause(jobCtx)
 	cancel(nil)
-	keeper.Wait()
+	renewer.Wait()
 
-	var off *PutOff
-	log := r.o.Log.With("job", job.ID, "kind", job.Kind, "owner", job.Owner)
+	var putOff *PutOff
+	log := r.opts.Log.With("job", job.ID, "kind", job.Kind, "owner", job.Owner)
 	switch {
-	case errors.Is(err, memory.LeaseLost), err != nil && errors.Is(lost, memory.LeaseLost):
+	case errors.Is(err, memory.LeaseLost), err != nil && errors.Is(cancelCause, memory.LeaseLost):
 		log.Warn("another worker took over the job")
-		r.o.Metrics.JobEnded(job.Kind, "lost")
-	case errors.As(err, &off):
-		r.finish(ctx, job, memory.Outcome{Later: true, RetryAt: off.Until, Cause: off.Why}, "later")
-	case err != nil && ctx.Err() != nil: // the runner stops; another process may take the job at once
-		r.finish(ctx, job, memory.Outcome{Later: true, RetryAt: r.o.Now(), Cause: job.Error}, "later")
+		r.opts.Metrics.CountJob(job.Kind, "lost")
+	case errors.As(err, &putOff):
+		r.recordOutcome(ctx, job, memory.Outcome{Deferred: true, RetryAt: putOff.Until, Cause: putOff.Reason}, "later")
+	case err != nil && ctx.Err() != nil: // the runner stops, so another process may claim the job at once
+		r.recordOutcome(ctx, job, memory.Outcome{Deferred: true, RetryAt: r.opts.Now(), Cause: job.Error}, "later")
 	case err != nil:
-		r.fail(ctx, job, err)
+		r.recordFailure(ctx, job, err)
 	case end == Applied:
-		r.o.Metrics.JobEnded(job.Kind, "done")
+		r.opts.Metrics.CountJob(job.Kind, "done")
 	default:
-		r.finish(ctx, job, memory.Outcome{Done: true}, "done")
+		r.recordOutcome(ctx, job, memory.Outcome{Done: true}, "done")
 	}
 }
 
-// fail records a failed attempt.
-func (r *Runner) fail(ctx context.Context, job memory.Job, err error) {
+// recordFailure records a failed attempt.
+func (r *Runner) recordFailure(ctx context.Context, job memory.Job, err error) {
 	outcome := memory.Outcome{Cause: err.Error(), Park: errors.Is(err, memory.Invalid)}
-	// The store counts this attempt in Finish; the claimed job does not include it yet.
+	// job.Attempts does not include this attempt, which the store adds in Finish.
 	end := "retry"
 	if outcome.Park || job.Attempts+1 >= memory.MaxAttempts {
 		end = "parked"
 	}
 	wait := Delay(job.Attempts, rand.Float64())
-	outcome.RetryAt = r.o.Now().Add(wait)
-	r.o.Log.Warn("job failed", "job", job.ID, "kind", job.Kind, "owner", job.Owner, "attempts", job.Attempts+1, "end", end, "retry_in", wait, "error", err)
-	r.finish(ctx, job, outcome, end)
+	outcome.RetryAt = r.opts.Now().Add(wait)
+	r.opts.Log.Warn("job failed", "job", job.ID, "kind", job.Kind, "owner", job.Owner, "attempts", job.Attempts+1, "end", end, "retry_in", wait, "error", err)
+	r.recordOutcome(ctx, job, outcome, end)
 }
 
-func (r *Runner) finish(ctx context.Context, job memory.Job, o memory.Outcome, end string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+func (r *Runner) recordOutcome(ctx context.Context, job memory.Job, o memory.Outcome, end string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 	err := r.queue.Finish(ctx, job.Lease, o)
 	if errors.Is(err, memory.LeaseLost) {
 		end, err = "lost", nil
 	}
 	if err != nil {
-		// The job is due again once its lease ends.
-		r.o.Log.Error("finish a job", "job", job.ID, "kind", job.Kind, "owner", job.Owner, "error", err)
+		// The job is due again when its lease expires.
+		r.opts.Log.Error("finish a job", "job", job.ID, "kind", job.Kind, "owner", job.Owner, "error", err)
 	}
-	r.o.Metrics.JobEnded(job.Kind, end)
+	r.opts.Metrics.CountJob(job.Kind, end)
 }
 
-// handle calls the job's handler and converts a panic to an error.
-func (r *Runner) handle(ctx context.Context, job memory.Job) (end End, err error) {
+// callHandler calls the job's handler and returns a panic as an error.
+func (r *Runner) callHandler(ctx context.Context, job memory.Job) (end Completion, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			r.o.Log.Error("panic in a job", "job", job.ID, "kind", job.Kind, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			r.opts.Log.Error("panic in a job", "job", job.ID, "kind", job.Kind, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
-	if job.Abandoned() > 0 {
-		defer r.alone(ctx)()
+	if job.AbandonedAttempts() > 0 {
+		defer r.waitUntilAlone(ctx)()
 	}
-	return r.handlers[job.Kind](memory.ForWrite(ctx), job) // handlers read data that they then change
+	return r.handlers[job.Kind](memory.ForWrite(ctx), job) // handlers read data before they change it
 }
 
-// keep extends the job's lease until ctx ends. If another worker has the job, it cancels the
-// handler with [memory.LeaseLost]. It retries if the queue does not answer; if the lease expires
-// meanwhile, the store rejects the late worker's commit.
-func (r *Runner) keep(ctx context.Context, cancel context.CancelCauseFunc, job memory.Job) {
-	tick := time.NewTicker(r.o.Lease / 3)
+// renewLease extends the job's lease until ctx ends. If another worker has claimed the job, it cancels
+// the handler with [memory.LeaseLost]. It retries after other errors; if the lease expires meanwhile,
+// the store rejects the handler's commit.
+func (r *Runner) renewLease(ctx context.Context, cancel context.CancelCauseFunc, job memory.Job) {
+	tick := time.NewTicker(r.opts.Lease / 3)
 	defer tick.Stop()
 	lease := job.Lease
 	for {
@@ -96,7 +96,7 @@ func (r *Runner) keep(ctx context.Context, cancel context.CancelCauseFunc, job m
 			return
 		case <-tick.C:
 		}
-		next, err := r.queue.Extend(ctx, lease, r.o.Lease)
+		next, err := r.queue.Extend(ctx, lease, r.opts.Lease)
 		switch {
 		case err == nil:
 			lease = next
@@ -104,7 +104,7 @@ func (r *Runner) keep(ctx context.Context, cancel context.CancelCauseFunc, job m
 			cancel(err)
 			return
 		case ctx.Err() == nil:
-			r.o.Log.Error("extend a lease", "job", job.ID, "kind", job.Kind, "error", err)
+			r.opts.Log.Error("extend a lease", "job", job.ID, "kind", job.Kind, "error", err)
 		}
 	}
 }
@@ -113,24 +113,24 @@ const (
 	firstDelay = time.Second
 	maxDelay   = 10 * time.Minute
 
-	// delayFactor makes the attempts before [memory.MaxAttempts] span more than ten minutes.
-	// Learning then falls back to rules, which must happen before the job is parked.
+	// delayFactor makes [memory.MaxAttempts] attempts take more than ten minutes: after ten minutes,
+	// learning uses rules instead of a model, which must happen before the job is parked.
 	delayFactor = 3
 
-	// jitter is the random share of a delay, so that failed jobs are not retried together.
+	// jitter is the maximum random share by which a delay is shortened, to spread retries.
 	jitter = 0.2
 )
 
-// Delay returns the wait after a failed attempt, from a second to ten minutes. failed is the number
-// of earlier failures, and chance is a random number from 0 to 1.
-func Delay(failed int, chance float64) time.Duration {
+// Delay returns the wait after a failed attempt, from a second to ten minutes. failures is the number
+// of earlier failures, and random is a random number from 0 to 1.
+func Delay(failures int, random float64) time.Duration {
 	d := firstDelay
-	for range failed {
+	for range failures {
 		if d >= maxDelay {
 			break
 		}
 		d *= delayFactor
 	}
 	d = min(d, maxDelay)
-	return d - time.Duration(jitter*chance*float64(d))
+	return d - time.Duration(jitter*random*float64(d))
 }

@@ -3,8 +3,8 @@
 //
 //	Append(turns, job) ─Wake→ Claim ─lease→ Handler ─┬ Applied: the handler's own Apply completed it
 //	                              ↑    extended      ├ Nothing: Finish as done
-//	                              └── meanwhile      └ error:   Finish, to be tried again later
+//	                              └── meanwhile      └ error:   Finish with a time for the retry
 //
-// A job runs at least once, and handlers must be idempotent. A handler's Apply carries the job's
-// lease, so it cannot commit after another worker took over.
+// A job may run several times, so handlers must be idempotent. A handler passes the job's lease to
+// Apply, which fails if another worker has claimed the job.
 package jobs

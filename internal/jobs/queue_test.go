@@ -100,7 +100,7 @@ func (q *queue) Finish(ctx context.Context, held memory.Lease, o memory.Outcome)
 	switch {
 	case o.Done:
 		j.State = memory.JobDone
-	case o.Later:
+	case o.Deferred:
 		j.State, j.RunAt, j.Error = memory.JobQueued, o.RetryAt, o.Cause
 	default:
 		j.Attempts++

@@ -15,49 +15,49 @@ import (
 )
 
 // Handler performs one job. After an error the job is retried, except that [memory.Invalid] parks
-// it and a [*PutOff] defers it. The context ends when the lease is lost or the runner stops.
-type Handler func(ctx context.Context, job memory.Job) (End, error)
+// it and a [*PutOff] postpones it. The context ends when the lease is lost or the runner stops.
+type Handler func(ctx context.Context, job memory.Job) (Completion, error)
 
-// End is how a handler completed its job.
-type End string
+// Completion tells who completes a job after its handler succeeded.
+type Completion string
 
-// The possible ends.
+// The possible completions.
 const (
-	Applied End = "applied" // the handler applied a run with job.Lease, which completed the job
-	Nothing End = "nothing" // there was nothing to do; the runner completes the job
+	Applied Completion = "applied" // the handler applied a run with job.Lease, which completed the job
+	Nothing Completion = "nothing" // the handler applied no run, so the runner completes the job
 )
 
 // Options configures a [Runner]. The zero value selects the defaults.
 type Options struct {
-	Workers int           // number of concurrent jobs; 0: DefaultWorkers
-	Lease   time.Duration // 0: DefaultLease
-	Poll    time.Duration // 0: DefaultPoll
-	Grace   time.Duration // how long handlers may continue after the runner is stopped; 0: DefaultGrace
+	Workers int           // maximum number of concurrent jobs; 0 means DefaultWorkers
+	Lease   time.Duration // duration of a lease; 0 means DefaultLease
+	Poll    time.Duration // interval between checks of the queue; 0 means DefaultPoll
+	Grace   time.Duration // time for running handlers to end after a stop; 0 means DefaultGrace
 
-	Now     func() time.Time // the store's clock, for the times of retries; nil: time.Now
-	Log     *slog.Logger     // nil: no log
-	Metrics *obs.Metrics     // nil: no metrics
+	Now     func() time.Time // the store's clock, for the times of retries; nil uses time.Now
+	Log     *slog.Logger     // nil disables the log
+	Metrics *obs.Metrics     // nil disables metrics
 }
 
 // The defaults.
 const (
-	// DefaultWorkers is small, since jobs wait for a model rather than for a processor, and small
-	// models answer one request at a time.
+	// DefaultWorkers is small, since jobs mostly wait for a model, and local models answer one request
+	// at a time.
 	DefaultWorkers = 4
 
-	// DefaultLease is how long a job stays with a killed process. Leases are extended three times
-	// per lease, so that slow models do not need a longer one.
+	// DefaultLease is the time until the job of a killed process is due again. The runner extends a
+	// lease every third of this time, so slow jobs need no longer lease.
 	DefaultLease = time.Minute
 
-	// DefaultPoll is how often the queue is checked for jobs that become due. New jobs do not wait
-	// for it: see [Runner.Wake].
+	// DefaultPoll is the interval between checks of the queue. New jobs need not wait for the next
+	// check: see [Runner.Wake].
 	DefaultPoll = time.Second
 
 	// DefaultGrace is less than the ten seconds after which container engines kill a process.
 	DefaultGrace = 8 * time.Second
 
-	// finishTime bounds the recording of a job's outcome during shutdown.
-	finishTime = 5 * time.Second
+	// finishTimeout limits the time for recording a job's outcome, also during shutdown.
+	finishTimeout = 5 * time.Second
 )
 
 // ErrStopped is the error of [Runner.Drain] after Run has returned.
@@ -68,15 +68,15 @@ type Runner struct {
 	queue    memory.Queue
 	handlers map[memory.JobKind]Handler
 	kinds    []memory.JobKind
-	o        Options
+	opts     Options
 
-	wake  chan struct{} // holds one signal to check the queue
-	slots chan struct{} // holds one value per running job
+	wake  chan struct{} // contains a value if the queue must be checked now
+	slots chan struct{} // contains one value for each running job
 
-	mu      sync.Mutex // guards the following fields
-	busy    int        // number of jobs claimed and not yet finished
-	waiters []chan error
-	stopped bool
+	mu         sync.Mutex // guards the fields below
+	activeJobs int        // number of claimed jobs that have not ended
+	waiters    []chan error
+	stopped    bool
 }
 
 // New returns a runner for the kinds of jobs that have a handler.
@@ -95,30 +95,30 @@ func New(queue memory.Queue, handlers map[memory.JobKind]Handler, o Options) *Ru
 		queue:    queue,
 		handlers: maps.Clone(handlers),
 		kinds:    slices.Sorted(maps.Keys(handlers)),
-		o:        o,
+		opts:     o,
 		wake:     make(chan struct{}, 1),
 		slots:    make(chan struct{}, o.Workers),
 	}
 }
 
-// Run runs jobs until ctx ends. Then it claims no more jobs, lets running handlers continue for the
-// grace period, cancels those still running, and releases their jobs. Errors of the queue are
-// logged and retried, so Run returns nil.
+// Run runs jobs until ctx ends. It then claims no more jobs, waits for running handlers during the
+// grace period, cancels the remaining handlers, and requeues their jobs. Run logs errors of the queue,
+// and always returns nil.
 func (r *Runner) Run(ctx context.Context) error {
-	handling, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	jobCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	var workers sync.WaitGroup
-	r.dispatch(ctx, handling, &workers)
-	grace := time.AfterFunc(r.o.Grace, func() { cancel(context.Cause(ctx)) })
+	r.dispatch(ctx, jobCtx, &workers)
+	grace := time.AfterFunc(r.opts.Grace, func() { cancel(context.Cause(ctx)) })
 	defer grace.Stop()
 	workers.Wait()
 	r.stop()
 	return nil
 }
 
-// dispatch assigns due jobs to workers until ctx ends. While a job runs that may crash the process,
-// it claims no other job, so that only that job counts as abandoned.
-func (r *Runner) dispatch(ctx, handling context.Context, workers *sync.WaitGroup) {
+// dispatch starts due jobs until ctx ends. A job that was abandoned before may crash the process, so
+// dispatch claims no other job while it runs: then only that job counts as abandoned again.
+func (r *Runner) dispatch(ctx, jobCtx context.Context, workers *sync.WaitGroup) {
 	for {
 		select {
 		case r.slots <- struct{}{}:
@@ -129,12 +129,12 @@ func (r *Runner) dispatch(ctx, handling context.Context, workers *sync.WaitGroup
 		if ok {
 			done := make(chan struct{})
 			workers.Go(func() {
-				r.work(handling, job)
+				r.runJob(jobCtx, job)
 				<-r.slots
-				r.release()
+				r.endJob()
 				close(done)
 			})
-			if job.Abandoned() > 0 {
+			if job.AbandonedAttempts() > 0 {
 				select {
 				case <-done:
 				case <-ctx.Done():
@@ -149,24 +149,24 @@ func (r *Runner) dispatch(ctx, handling context.Context, workers *sync.WaitGroup
 	}
 }
 
-// alone waits until no other job runs, or ctx ends. Call release to let other jobs run again.
-func (r *Runner) alone(ctx context.Context) (release func()) {
-	held := 0
-	for held < cap(r.slots)-1 && ctx.Err() == nil {
+// waitUntilAlone waits until no other job runs, or ctx ends. release allows other jobs again.
+func (r *Runner) waitUntilAlone(ctx context.Context) (release func()) {
+	heldSlots := 0
+	for heldSlots < cap(r.slots)-1 && ctx.Err() == nil {
 		select {
 		case r.slots <- struct{}{}:
-			held++
+			heldSlots++
 		case <-ctx.Done():
 		}
 	}
 	return func() {
-		for range held {
+		for range heldSlots {
 			<-r.slots
 		}
 	}
 }
 
-// Wake makes the runner check the queue now. Call it after queueing a job; it never blocks.
+// Wake makes the runner check the queue at once. Call it after queueing a job. It never blocks.
 func (r *Runner) Wake() {
 	select {
 	case r.wake <- struct{}{}:
@@ -174,8 +174,8 @@ func (r *Runner) Wake() {
 	}
 }
 
-// Drain waits until no job is due or running, or ctx ends. It ignores jobs that are deferred or
-// wait for a retry. It returns [ErrStopped] once Run has returned.
+// Drain waits until no job is due or running, or ctx ends. It ignores jobs that are put off or wait for
+// a retry. After Run has returned, it returns [ErrStopped].
 func (r *Runner) Drain(ctx context.Context) error {
 	waiter := make(chan error, 1)
 	r.mu.Lock()
@@ -194,33 +194,32 @@ func (r *Runner) Drain(ctx context.Context) error {
 	}
 }
 
-// claim takes the next due job. If there is none and no job was running, it wakes the callers of
-// Drain that called before the check. A running job may have held back another job of the same
-// owner.
+// claim claims the next due job, if there is one. If no job is due or running, it wakes the callers of
+// Drain that called before the claim. A running job may block another job of the same owner.
 func (r *Runner) claim(ctx context.Context) (memory.Job, bool) {
 	r.mu.Lock()
-	asked, idle := len(r.waiters), r.busy == 0
+	waiterCount, isIdle := len(r.waiters), r.activeJobs == 0
 	r.mu.Unlock()
-	job, err := r.queue.Claim(ctx, r.kinds, r.o.Lease)
+	job, err := r.queue.Claim(ctx, r.kinds, r.opts.Lease)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case err == nil:
-		r.busy++
+		r.activeJobs++
 		return job, true
 	case errors.Is(err, memory.NotFound):
-		if idle {
-			r.answer(asked, nil)
+		if isIdle {
+			r.wakeWaiters(waiterCount, nil)
 		}
 	case ctx.Err() == nil:
-		r.o.Log.Error("claim a job", "error", err)
+		r.opts.Log.Error("claim a job", "error", err)
 	}
 	return memory.Job{}, false
 }
 
-// sleep waits for a signal or the next poll. It returns false when ctx ends.
+// sleep waits for a signal on wake or for the next poll. It returns false if ctx ends.
 func (r *Runner) sleep(ctx context.Context) bool {
-	poll := time.NewTimer(r.o.Poll)
+	poll := time.NewTimer(r.opts.Poll)
 	defer poll.Stop()
 	select {
 	case <-r.wake:
@@ -231,10 +230,10 @@ func (r *Runner) sleep(ctx context.Context) bool {
 	return true
 }
 
-// release ends a worker and wakes the runner, since the owner's next job may have waited.
-func (r *Runner) release() {
+// endJob records the end of a job and wakes the runner, since the job may have blocked another job.
+func (r *Runner) endJob() {
 	r.mu.Lock()
-	r.busy--
+	r.activeJobs--
 	r.mu.Unlock()
 	r.Wake()
 }
@@ -243,11 +242,11 @@ func (r *Runner) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopped = true
-	r.answer(len(r.waiters), ErrStopped)
+	r.wakeWaiters(len(r.waiters), ErrStopped)
 }
 
-// answer wakes the first n callers of Drain. The caller holds mu.
-func (r *Runner) answer(n int, err error) {
+// wakeWaiters makes the first n waiting calls of Drain return err. The caller has locked mu.
+func (r *Runner) wakeWaiters(n int, err error) {
 	for _, w := range r.waiters[:n] {
 		w <- err
 	}

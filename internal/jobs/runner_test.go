@@ -52,7 +52,7 @@ func drain(t *testing.T, r *Runner) {
 }
 
 func TestNothingToDoIsFinishedByTheRunner(t *testing.T) {
-	run(t, Options{}, func(context.Context, memory.Job) (End, error) { return Nothing, nil }, func(t *testing.T, q *queue, r *Runner) {
+	run(t, Options{}, func(context.Context, memory.Job) (Completion, error) { return Nothing, nil }, func(t *testing.T, q *queue, r *Runner) {
 		q.add(job("1", ana))
 		drain(t, r)
 		if s := q.state("1").State; s != memory.JobDone || len(q.ended()) != 1 || !q.ended()[0].Done {
@@ -63,7 +63,7 @@ func TestNothingToDoIsFinishedByTheRunner(t *testing.T) {
 
 func TestAppliedJobsAreNotFinishedAgain(t *testing.T) {
 	var q *queue
-	run(t, Options{}, func(_ context.Context, j memory.Job) (End, error) { return Applied, q.complete(j.Lease) }, func(t *testing.T, made *queue, r *Runner) {
+	run(t, Options{}, func(_ context.Context, j memory.Job) (Completion, error) { return Applied, q.complete(j.Lease) }, func(t *testing.T, made *queue, r *Runner) {
 		q = made
 		q.add(job("1", ana))
 		drain(t, r)
@@ -75,7 +75,7 @@ func TestAppliedJobsAreNotFinishedAgain(t *testing.T) {
 
 func TestFailureIsTriedAgainLaterAndLater(t *testing.T) {
 	var at []time.Time
-	run(t, Options{}, func(context.Context, memory.Job) (End, error) {
+	run(t, Options{}, func(context.Context, memory.Job) (Completion, error) {
 		at = append(at, time.Now())
 		return "", errors.New("the model is down")
 	}, func(t *testing.T, q *queue, r *Runner) {
@@ -101,9 +101,9 @@ func TestFailureIsTriedAgainLaterAndLater(t *testing.T) {
 func TestPutOffIsNoFailure(t *testing.T) {
 	tries := 0
 	var from time.Time
-	run(t, Options{}, func(context.Context, memory.Job) (End, error) {
+	run(t, Options{}, func(context.Context, memory.Job) (Completion, error) {
 		if tries++; tries <= 2*memory.MaxAttempts {
-			return "", fmt.Errorf("wrapped: %w", &PutOff{Until: time.Now().Add(time.Minute), Why: "the talk goes on"})
+			return "", fmt.Errorf("wrapped: %w", &PutOff{Until: time.Now().Add(time.Minute), Reason: "the talk goes on"})
 		}
 		return Nothing, nil
 	}, func(t *testing.T, q *queue, r *Runner) {
@@ -119,7 +119,7 @@ func TestPutOffIsNoFailure(t *testing.T) {
 }
 
 func TestInvalidIsParkedAtOnce(t *testing.T) {
-	run(t, Options{}, func(context.Context, memory.Job) (End, error) {
+	run(t, Options{}, func(context.Context, memory.Job) (Completion, error) {
 		return "", fmt.Errorf("read: %w", memory.Errorf(memory.Invalid, "no such conversation"))
 	}, func(t *testing.T, q *queue, r *Runner) {
 		q.add(job("1", ana))
@@ -131,7 +131,7 @@ func TestInvalidIsParkedAtOnce(t *testing.T) {
 }
 
 func TestParkedJobDoesNotBlockTheOwner(t *testing.T) {
-	run(t, Options{}, func(_ context.Context, j memory.Job) (End, error) {
+	run(t, Options{}, func(_ context.Context, j memory.Job) (Completion, error) {
 		if j.ID == "bad" {
 			return "", memory.Errorf(memory.Invalid, "unreadable")
 		}
@@ -146,7 +146,7 @@ func TestParkedJobDoesNotBlockTheOwner(t *testing.T) {
 }
 
 func TestPanicIsAFailure(t *testing.T) {
-	run(t, Options{}, func(context.Context, memory.Job) (End, error) { panic("boom") }, func(t *testing.T, q *queue, r *Runner) {
+	run(t, Options{}, func(context.Context, memory.Job) (Completion, error) { panic("boom") }, func(t *testing.T, q *queue, r *Runner) {
 		q.add(job("1", ana))
 		drain(t, r)
 		if j := q.state("1"); j.Attempts != 1 || !strings.Contains(j.Error, "boom") {
@@ -158,7 +158,7 @@ func TestPanicIsAFailure(t *testing.T) {
 func TestLeaseIsKeptWhileAHandlerWorks(t *testing.T) {
 	const lease = 30 * time.Second
 	var calls atomic.Int32
-	run(t, Options{Lease: lease}, func(context.Context, memory.Job) (End, error) {
+	run(t, Options{Lease: lease}, func(context.Context, memory.Job) (Completion, error) {
 		calls.Add(1)
 		time.Sleep(10 * lease)
 		return Nothing, nil
@@ -174,7 +174,7 @@ func TestLeaseIsKeptWhileAHandlerWorks(t *testing.T) {
 
 func TestLostLeaseCancelsTheHandler(t *testing.T) {
 	var cause error
-	run(t, Options{Lease: time.Minute}, func(ctx context.Context, _ memory.Job) (End, error) {
+	run(t, Options{Lease: time.Minute}, func(ctx context.Context, _ memory.Job) (Completion, error) {
 		<-ctx.Done()
 		cause = context.Cause(ctx)
 		return "", ctx.Err()
@@ -191,7 +191,7 @@ func TestLostLeaseCancelsTheHandler(t *testing.T) {
 }
 
 func TestApplyThatLostTheLeaseIsNotFinished(t *testing.T) {
-	run(t, Options{}, func(context.Context, memory.Job) (End, error) {
+	run(t, Options{}, func(context.Context, memory.Job) (Completion, error) {
 		return "", fmt.Errorf("apply: %w", memory.Errorf(memory.LeaseLost, "late"))
 	}, func(t *testing.T, q *queue, r *Runner) {
 		q.add(job("1", ana))
@@ -203,7 +203,7 @@ func TestApplyThatLostTheLeaseIsNotFinished(t *testing.T) {
 }
 
 func TestWakeSavesThePoll(t *testing.T) {
-	run(t, Options{Poll: time.Hour}, func(context.Context, memory.Job) (End, error) { return Nothing, nil }, func(t *testing.T, q *queue, r *Runner) {
+	run(t, Options{Poll: time.Hour}, func(context.Context, memory.Job) (Completion, error) { return Nothing, nil }, func(t *testing.T, q *queue, r *Runner) {
 		synctest.Wait() // the runner sleeps
 		start := time.Now()
 		q.add(job("1", ana))
@@ -217,7 +217,7 @@ func TestWakeSavesThePoll(t *testing.T) {
 }
 
 func TestPollSeesWhatBecomesDue(t *testing.T) {
-	run(t, Options{}, func(context.Context, memory.Job) (End, error) { return Nothing, nil }, func(t *testing.T, q *queue, r *Runner) {
+	run(t, Options{}, func(context.Context, memory.Job) (Completion, error) { return Nothing, nil }, func(t *testing.T, q *queue, r *Runner) {
 		later := job("1", ana)
 		later.RunAt = time.Now().Add(10 * time.Second)
 		q.add(later)
@@ -235,7 +235,7 @@ func TestPollSeesWhatBecomesDue(t *testing.T) {
 
 func TestWorkersShareAndOwnersWait(t *testing.T) {
 	var now, most, anas atomic.Int32
-	run(t, Options{Workers: 3}, func(_ context.Context, j memory.Job) (End, error) {
+	run(t, Options{Workers: 3}, func(_ context.Context, j memory.Job) (Completion, error) {
 		if n := now.Add(1); n > most.Load() {
 			most.Store(n)
 		}
@@ -262,7 +262,7 @@ func TestWorkersShareAndOwnersWait(t *testing.T) {
 func TestStopLetsHandlersFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{}
-		r := New(q, map[memory.JobKind]Handler{memory.JobLearn: func(ctx context.Context, _ memory.Job) (End, error) {
+		r := New(q, map[memory.JobKind]Handler{memory.JobLearn: func(ctx context.Context, _ memory.Job) (Completion, error) {
 			time.Sleep(DefaultGrace / 2)
 			return Nothing, ctx.Err()
 		}}, Options{})
@@ -284,7 +284,7 @@ func TestStopLetsHandlersFinish(t *testing.T) {
 func TestStopGivesBackWhatTakesTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{}
-		r := New(q, map[memory.JobKind]Handler{memory.JobLearn: func(ctx context.Context, _ memory.Job) (End, error) {
+		r := New(q, map[memory.JobKind]Handler{memory.JobLearn: func(ctx context.Context, _ memory.Job) (Completion, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}}, Options{})
@@ -305,14 +305,14 @@ func TestStopGivesBackWhatTakesTooLong(t *testing.T) {
 // TestAbandonedJobsRunAlone: if such a job kills the process again, no other job is charged.
 func TestAbandonedJobsRunAlone(t *testing.T) {
 	var busy, most, suspects atomic.Int32
-	run(t, Options{}, func(_ context.Context, j memory.Job) (End, error) {
+	run(t, Options{}, func(_ context.Context, j memory.Job) (Completion, error) {
 		n := busy.Add(1)
 		defer busy.Add(-1)
-		if j.Abandoned() > 0 {
+		if j.AbandonedAttempts() > 0 {
 			suspects.Add(1)
 		}
 		time.Sleep(2 * DefaultLease)
-		if n := max(n, busy.Load()); j.Abandoned() > 0 {
+		if n := max(n, busy.Load()); j.AbandonedAttempts() > 0 {
 			most.Store(max(most.Load(), n))
 		}
 		return Nothing, nil
@@ -332,7 +332,7 @@ func TestAbandonedJobsRunAlone(t *testing.T) {
 }
 
 func TestQueueMayFail(t *testing.T) {
-	run(t, Options{}, func(context.Context, memory.Job) (End, error) { return Nothing, nil }, func(t *testing.T, q *queue, r *Runner) {
+	run(t, Options{}, func(context.Context, memory.Job) (Completion, error) { return Nothing, nil }, func(t *testing.T, q *queue, r *Runner) {
 		q.fail(errors.New("disk on fire"))
 		q.add(job("1", ana))
 		r.Wake()
@@ -352,7 +352,7 @@ func TestQueueMayFail(t *testing.T) {
 func TestFinishThatFailsLeavesTheJobToItsLease(t *testing.T) {
 	var calls atomic.Int32
 	var q *queue
-	run(t, Options{Lease: time.Minute}, func(context.Context, memory.Job) (End, error) {
+	run(t, Options{Lease: time.Minute}, func(context.Context, memory.Job) (Completion, error) {
 		if calls.Add(1) == 1 {
 			q.fail(errors.New("disk on fire"))
 		}
@@ -376,7 +376,7 @@ func TestFinishThatFailsLeavesTheJobToItsLease(t *testing.T) {
 func TestDrainWaitsForAJobThatWasHeldBack(t *testing.T) {
 	var ending chan struct{}
 	var first atomic.Bool
-	run(t, Options{}, func(context.Context, memory.Job) (End, error) {
+	run(t, Options{}, func(context.Context, memory.Job) (Completion, error) {
 		if !first.CompareAndSwap(false, true) {
 			time.Sleep(time.Minute)
 			return Nothing, nil
@@ -407,7 +407,7 @@ func TestDrainWaitsForAJobThatWasHeldBack(t *testing.T) {
 }
 
 func TestDrainEndsWithItsContext(t *testing.T) {
-	run(t, Options{}, func(context.Context, memory.Job) (End, error) {
+	run(t, Options{}, func(context.Context, memory.Job) (Completion, error) {
 		time.Sleep(time.Minute)
 		return Nothing, nil
 	}, func(t *testing.T, q *queue, r *Runner) {

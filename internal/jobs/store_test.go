@@ -18,7 +18,7 @@ func TestOnARealStore(t *testing.T) {
 		store := inmem.Open(inmem.Options{Now: time.Now})
 		defer store.Close()
 		var calls atomic.Int32
-		r := New(store, map[memory.JobKind]Handler{memory.JobLearn: func(ctx context.Context, j memory.Job) (End, error) {
+		r := New(store, map[memory.JobKind]Handler{memory.JobLearn: func(ctx context.Context, j memory.Job) (Completion, error) {
 			if calls.Add(1) == 1 {
 				panic("the first attempt fails")
 			}

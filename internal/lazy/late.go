@@ -1,6 +1,6 @@
-// Package lazy has regular expressions and word sets for package variables that are built on first use. A few
-// hundred of them would cost megabytes and milliseconds at start. The variables need no initialisation code,
-// and all methods are safe for concurrent use.
+// Package lazy provides regular expressions and word sets that are built on first use. They are for
+// package variables: building a few hundred of them at start would cost megabytes and milliseconds. All
+// methods are safe for concurrent use.
 package lazy
 
 import (
@@ -11,17 +11,17 @@ import (
 // Set is a set of words that is built on first use.
 type Set struct {
 	words string
-	make  func(words string) map[string]bool
+	build func(words string) map[string]bool
 	once  sync.Once
 	set   map[string]bool
 }
 
 // Words returns the set of the space-separated words of a text.
-func Words(words string) *Set { return &Set{words: words, make: fields} }
+func Words(words string) *Set { return &Set{words: words, build: wordSet} }
 
-// SetOf returns the set that make builds from a text.
-func SetOf(words string, make func(words string) map[string]bool) *Set {
-	return &Set{words: words, make: make}
+// SetOf returns the set that build makes of a text.
+func SetOf(words string, build func(words string) map[string]bool) *Set {
+	return &Set{words: words, build: build}
 }
 
 // Has reports whether the set contains the word.
@@ -29,13 +29,13 @@ func (s *Set) Has(word string) bool { return s.All()[word] }
 
 // All returns the words of the set. Callers must not modify the map.
 func (s *Set) All() map[string]bool {
-	s.once.Do(s.fill)
+	s.once.Do(s.buildSet)
 	return s.set
 }
 
-func (s *Set) fill() { s.set = s.make(s.words) }
+func (s *Set) buildSet() { s.set = s.build(s.words) }
 
-func fields(words string) map[string]bool {
+func wordSet(words string) map[string]bool {
 	set := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {
 		set[w] = true

@@ -13,14 +13,14 @@ import (
 var (
 	pattern = Compile(`^(?P<word>\w+)` + `,`)
 	words   = Words("the a an the")
-	upper   = SetOf("the a an", func(words string) map[string]bool { return fields(strings.ToUpper(words)) })
+	upper   = SetOf("the a an", func(words string) map[string]bool { return wordSet(strings.ToUpper(words)) })
 )
 
 func TestSetsAreBuiltOnce(t *testing.T) {
 	var made atomic.Int32
 	set := SetOf("a b", func(words string) map[string]bool {
 		made.Add(1)
-		return fields(words)
+		return wordSet(words)
 	})
 	if made.Load() != 0 {
 		t.Error("something was made before anybody asked")

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Pattern is a regular expression that is compiled on first use. An invalid expression panics at that time.
+// Pattern is a regular expression that is compiled on first use; an invalid one panics at that time.
 type Pattern struct {
 	Regexp func() *regexp.Regexp
 }
@@ -51,13 +51,13 @@ func (p *Pattern) FindAllStringSubmatchIndex(s string, n int) [][]int {
 }
 
 // ReplaceAllString is like [regexp.Regexp.ReplaceAllString].
-func (p *Pattern) ReplaceAllString(s, with string) string {
-	return p.Regexp().ReplaceAllString(s, with)
+func (p *Pattern) ReplaceAllString(s, replacement string) string {
+	return p.Regexp().ReplaceAllString(s, replacement)
 }
 
 // ReplaceAllStringFunc is like [regexp.Regexp.ReplaceAllStringFunc].
-func (p *Pattern) ReplaceAllStringFunc(s string, f func(string) string) string {
-	return p.Regexp().ReplaceAllStringFunc(s, f)
+func (p *Pattern) ReplaceAllStringFunc(s string, replace func(string) string) string {
+	return p.Regexp().ReplaceAllStringFunc(s, replace)
 }
 
 // Split is like [regexp.Regexp.Split].

@@ -10,17 +10,17 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// commonTerms are terms that do not make two similar facts differ. If only one of two facts has any other
-// term, the facts differ.
+// commonTerms do not make two similar facts differ. Two facts differ if only one fact has a term that is not
+// in commonTerms.
 var commonTerms = lazy.SetOf(`live reside based located work employed job has own owns use uses like love enjoy prefer called named name really very much
-	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, extract.TermsOf)
+	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, extract.TermsOfWords)
 
-// agree reports whether two similar facts mean the same. They must have the same person, time, numbers,
+// sameMeaning reports whether two similar facts mean the same. They must have the same person, time, numbers,
 // names, directions and polarity, and the same words except for commonTerms.
-func agree(a, b string) bool {
-	return slices.Equal(numbers(a), numbers(b)) &&
-		maps.Equal(nameSet(a), nameSet(b)) &&
-		!differs(extract.TermSet(a), extract.TermSet(b)) && !differs(extract.TermSet(b), extract.TermSet(a)) &&
+func sameMeaning(a, b string) bool {
+	return slices.Equal(sortedNumbers(a), sortedNumbers(b)) &&
+		maps.Equal(foldedNames(a), foldedNames(b)) &&
+		!hasOtherTerm(extract.TermSet(a), extract.TermSet(b)) && !hasOtherTerm(extract.TermSet(b), extract.TermSet(a)) &&
 		sameSense(a, b) && maps.Equal(directionsOf(a), directionsOf(b))
 }
 
@@ -28,21 +28,21 @@ func agree(a, b string) bool {
 // and are both real or both unreal (a wish or a plan).
 func sameSense(a, b string) bool {
 	a, b = text.Fold(a), text.Fold(b)
-	return Denied(a) == Denied(b) && text.Negated(a) == text.Negated(b) &&
+	return IsDenial(a) == IsDenial(b) && text.HasNegation(a) == text.HasNegation(b) &&
 		pastWords.MatchString(a) == pastWords.MatchString(b) &&
 		unrealWords.MatchString(a) == unrealWords.MatchString(b) &&
-		personAbout(a) == personAbout(b)
+		subjectPerson(a) == subjectPerson(b)
 }
 
 var (
-	// pastWords matches words about the past. Stems do not distinguish "lived" from "lives".
+	// pastWords matches words about the past, because stems do not distinguish "lived" from "lives".
 	pastWords = lazy.Compile(`\b(?:was|were|had|did|used to|previously|formerly|former|once|no longer|any ?more|lived|worked|owned|studied|played|taught|drove|smoked|ran|drank)\b`)
 	// unrealWords matches words for a wish, a plan or a thought.
 	unrealWords = lazy.Compile(`\b(?:wants?|wanted|plan(?:s|ning|ned)?|going to|will|hop(?:e|es|ing)|needs?|considering|thinking (?:of|about)|dreams?|should|must|tr(?:y|ies|ying) to|wish(?:es)?|if|unless|would|could|might|may be|maybe|perhaps|possibly|probably|whether|almost|nearly)\b`)
 )
 
-// personAbout returns the person whom a folded fact is about: the user, or the first person that its first words name.
-func personAbout(s string) string {
+// subjectPerson returns the subject of a folded fact: "user", or the first person among the first five words.
+func subjectPerson(s string) string {
 	for _, w := range text.Words(firstWords(s, 5)) {
 		if !strings.HasPrefix(s, "user ") && text.IsPersonWord(w) {
 			return text.Term(w)
@@ -56,7 +56,7 @@ func firstWords(s string, n int) string {
 	return strings.Join(words[:min(n, len(words))], " ")
 }
 
-// directions are stop words that change a fact's meaning: "out of the water" differs from "in the water".
+// directions are stop words that change the meaning of a fact: "out of the water", "in the water".
 var directions = lazy.Words("out off into onto away up down under over behind front inside outside without before after until since against than from to")
 
 // directionsOf returns each direction in a text, joined with the term that follows it.
@@ -72,7 +72,7 @@ func directionsOf(s string) map[string]bool {
 	return set
 }
 
-func differs(a, b map[string]bool) bool {
+func hasOtherTerm(a, b map[string]bool) bool {
 	for t := range a {
 		if !b[t] && !commonTerms.Has(t) {
 			return true
@@ -81,13 +81,13 @@ func differs(a, b map[string]bool) bool {
 	return false
 }
 
-func numbers(s string) []string {
+func sortedNumbers(s string) []string {
 	ns := text.Numbers(s)
 	slices.Sort(ns)
 	return slices.Compact(ns)
 }
 
-func nameSet(s string) map[string]bool {
+func foldedNames(s string) map[string]bool {
 	set := map[string]bool{}
 	for _, name := range text.Names(s) {
 		set[text.Fold(name)] = true
@@ -95,7 +95,7 @@ func nameSet(s string) map[string]bool {
 	return set
 }
 
-// withoutDates returns s without its dates, because agree compares dates by their meaning.
+// withoutDates returns s without the given dates.
 func withoutDates(s string, dates []text.Date) string {
 	var b strings.Builder
 	last := 0
@@ -118,7 +118,7 @@ func atoi(s string) int {
 	return n
 }
 
-func wordSet(s string) map[string]bool {
+func wordsOf(s string) map[string]bool {
 	set := map[string]bool{}
 	for _, w := range text.Words(s) {
 		set[w] = true

@@ -37,10 +37,10 @@ func TestMeasureAgreeOnSICK(t *testing.T) {
 				continue
 			}
 			all[f[4]]++
-			if agree(f[1], f[2]) {
+			if sameMeaning(f[1], f[2]) {
 				same[f[4]]++
 			}
-			if f[4] == "CONTRADICTION" && opposite(f[1], f[2]) {
+			if f[4] == "CONTRADICTION" && isOpposite(f[1], f[2]) {
 				opposed++
 			}
 		}

@@ -16,9 +16,9 @@ type FactsInput struct {
 	Utterances        []extract.Utterance // the new turns
 	Preceding         []extract.Utterance // the messages before the new turns, as context
 	Facts             []memory.Fact       // facts similar to the turns, and facts learned from the preceding turns
-	AttachedDocuments string              // documents that the conversation always has in its prompt; "" for none
-	LearningGoals     string              // what the user or the project wants Loci to remember; "" for everything
-	Now               time.Time           // the time of turns without a time of their own
+	AttachedDocuments string              // text of the documents attached to the conversation; "" for none
+	LearningGoals     string              // topics that the user or the project wants Loci to remember; "" for all
+	Now               time.Time           // the current time, for turns without a time
 	Zone              *time.Location
 }
 
@@ -37,13 +37,13 @@ func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 		return prompt.Turn{ID: id, Role: string(s.Turn.Role), Name: s.Turn.Name, At: at, Text: words}
 	}
 	for _, s := range a.Preceding {
-		d.Preceding = append(d.Preceding, turn("", s, shortened(s.Text)))
+		d.Preceding = append(d.Preceding, turn("", s, beginningAndEnd(s.Text)))
 	}
 	for i, s := range a.Utterances {
-		if i > 0 && s.Before != "" && a.Utterances[i-1].Turn.Role == memory.RoleUser { // the turn answers the previous turn of the batch
-			d.Turns = append(d.Turns, prompt.Turn{Role: string(memory.RoleAssistant), Text: shortened(s.Before)})
+		if i > 0 && s.AnsweredMessage != "" && a.Utterances[i-1].Turn.Role == memory.RoleUser { // the turn answers the previous turn of the batch
+			d.Turns = append(d.Turns, prompt.Turn{Role: string(memory.RoleAssistant), Text: beginningAndEnd(s.AnsweredMessage)})
 		}
-		d.Turns = append(d.Turns, turn(turnName(i), s, s.Shown()))
+		d.Turns = append(d.Turns, turn(turnName(i), s, s.TextForModel()))
 		if !s.Turn.CreatedAt.IsZero() {
 			d.Today = s.Turn.CreatedAt.In(zone)
 		}
@@ -54,11 +54,11 @@ func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 	return p.Fill(d)
 }
 
-// maxContextBytes is how many bytes a model sees of a context message. It sees the beginning and the
-// end, where most questions are.
+// maxContextBytes is the maximum number of bytes of a context message in a prompt: half from its beginning,
+// half from its end, which has most questions.
 const maxContextBytes = 320
 
-func shortened(s string) string {
+func beginningAndEnd(s string) string {
 	s = strings.TrimSpace(s)
 	if len(s) <= maxContextBytes {
 		return s
@@ -67,10 +67,10 @@ func shortened(s string) string {
 	return text.Clip(s, maxContextBytes/2) + " … " + strings.ToValidUTF8(end, "")
 }
 
-// factName is the name of the i-th fact in a prompt.
+// factName returns the short id of fact i in a prompt: "k1" for the first.
 func factName(i int) string { return "k" + strconv.Itoa(i+1) }
 
-// turnName is the name of the i-th turn in a prompt; models copy long ids wrongly.
+// turnName returns the short id of turn i in a prompt: "t1" for the first. Models copy long ids wrongly.
 func turnName(i int) string { return "t" + strconv.Itoa(i+1) }
 
 // AskDecisions returns the prompt that asks a model how each candidate changes the facts similar to it.
@@ -85,13 +85,13 @@ func AskDecisions(cands []extract.Candidate, p *prompt.Set) (memory.Prompt, erro
 	return p.Fill(d)
 }
 
-// neighbours returns the live facts that are similar to any candidate, each once. The prompt uses the
-// index of a fact as its short id.
+// neighbours returns the live neighbours of all candidates, without duplicates. The prompt uses the index of
+// a neighbour as its short id.
 func neighbours(cands []extract.Candidate) []extract.Neighbour {
 	var out []extract.Neighbour
 	seen := map[string]bool{}
 	for _, c := range cands {
-		for _, n := range c.Near {
+		for _, n := range c.Neighbours {
 			if n.Fact.Status.Live() && !seen[n.Fact.ID] {
 				seen[n.Fact.ID] = true
 				out = append(out, n)

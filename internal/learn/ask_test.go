@@ -31,10 +31,10 @@ func TestAskedIDsResolveInReplies(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept, _ := Filter(cands, utterances)
-	if len(kept) != 1 || kept[0].Turn != utterances[1].Turn.ID || kept[0].ReviewReason != "" {
+	if len(kept) != 1 || kept[0].TurnID != utterances[1].Turn.ID || kept[0].ReviewReason != "" {
 		t.Fatalf("kept %+v, want one of the second turn", kept)
 	}
-	kept[0].Near = []extract.Neighbour{{Fact: berlin}, {Fact: withStatus(fact("User lives in Rome"), memory.Retired)}}
+	kept[0].Neighbours = []extract.Neighbour{{Fact: berlin}, {Fact: withStatus(fact("User lives in Rome"), memory.Retired)}}
 	ask, err = AskDecisions(kept, prompt.Default())
 	if err != nil {
 		t.Fatal(err)
@@ -54,10 +54,10 @@ func TestPromptNamesSpeakers(t *testing.T) {
 	cook := memory.Turn{Role: memory.RoleUser, Name: "cook", Content: "I live in Graz. Do you like soup?"}
 	cook.Foreign = cook.Foreign.With(0, len(cook.Content))
 	turns := []memory.Turn{cook, {Role: memory.RoleUser, Name: "ana", Content: "Yes, I do."}}
-	if utterances := Guard(turns[:1], GuardOptions{Assistant: true}); utterances != nil {
+	if utterances := Guard(turns[:1], GuardOptions{IncludeAssistant: true}); utterances != nil {
 		t.Errorf("learns from %+v", utterances)
 	}
-	ask, err := AskFacts(FactsInput{Preceding: Guard(turns[:1], GuardOptions{Others: true}), Utterances: Guard(turns[1:], GuardOptions{}), Now: monday}, prompt.Default())
+	ask, err := AskFacts(FactsInput{Preceding: Guard(turns[:1], GuardOptions{IncludeOtherSpeakers: true}), Utterances: Guard(turns[1:], GuardOptions{}), Now: monday}, prompt.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

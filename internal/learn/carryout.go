@@ -11,116 +11,115 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// carryOut adds the changes that candidate i causes. A candidate runs before the candidates that it wins
-// over, because their changes name the fact that it adds.
-func (p *planner) carryOut(i int) {
-	v, c := &p.verdicts[i], p.cands[i]
+// planCandidate plans the changes for candidate i. Winners come before the candidates that they replace, because
+// those candidates' changes name the winner's new fact.
+func (p *planner) planCandidate(i int) {
+	resolution, c := &p.resolutions[i], p.candidates[i]
 	switch {
-	case v.add && v.winner >= 0:
-		w := p.winner(i)
-		p.addPast(c, p.verdicts[w].addedID, p.cands[w].ObservedAt, "another statement of the same run is newer")
-	case v.add:
-		p.add(c, v)
+	case resolution.addsFact && resolution.winnerIndex >= 0:
+		w := p.finalWinner(i)
+		p.addSuperseded(c, p.resolutions[w].addedID, p.candidates[w].ObservedAt, "another statement of the same run is newer")
+	case resolution.addsFact:
+		p.addFact(c, resolution)
 	default:
-		p.ignore(c, v.repeats, reasonOr(v.reason, "redundant"))
+		p.ignoreCandidate(c, resolution.repeatedID, reasonOr(resolution.reason, "redundant"))
 	}
 }
 
-// add adds the candidate as a fact and replaces the targets that it is allowed to replace.
-func (p *planner) add(c extract.Candidate, v *verdict) {
-	next := p.fact(c)
-	if words := p.words(c, v); words != "" {
+// addFact adds the candidate as a fact and replaces the targets that it is allowed to replace.
+func (p *planner) addFact(c extract.Candidate, v *resolution) {
+	next := p.newFact(c)
+	if words := p.checkedRewording(c, v); words != "" {
 		next.Content, next.Hash = words, text.Hash(words)
 	}
-	if reason := p.waits(c); reason != "" {
+	if reason := p.reviewReason(c); reason != "" {
 		instead := ""
-		if len(v.targets) > 0 {
-			instead = v.targets[0]
+		if len(v.replacedIDs) > 0 {
+			instead = v.replacedIDs[0]
 		}
 		p.addPending(next, instead, reason)
 		return
 	}
-	olds, newer, stronger := p.replaceable(c, v.targets)
+	olds, newer, stronger := p.replaceableFacts(c, v.replacedIDs)
 	switch {
 	case stronger != "":
 		p.addPending(next, stronger, "it contradicts a more trusted statement")
 		return
-	case newer == "" && len(olds) > 0 && p.o.ReviewConflicts && !c.RememberRequested:
-		p.addPending(next, olds[0].Fact.ID, ReviewedConflict)
+	case newer == "" && len(olds) > 0 && p.opts.ReviewConflicts && !c.RememberRequested:
+		p.addPending(next, olds[0].Fact.ID, ConflictReviewReason)
 		return
-	case newer == "" && len(olds) > 0 && c.Unsure && !c.RememberRequested:
+	case newer == "" && len(olds) > 0 && c.MayBeQuoted && !c.RememberRequested:
 		p.addPending(next, olds[0].Fact.ID, "its message contains a text of somebody else, which may be its source")
 		return
 	case newer != "":
-		p.addPast(c, newer, p.facts[newer].Fact.ObservedAt, "a stored fact is newer")
+		p.addSuperseded(c, newer, p.factsByID[newer].Fact.ObservedAt, "a stored fact is newer")
 		return
 	}
 	if k := p.pendingMatch(c); k != nil {
 		v.addedID = k.Fact.ID
-		p.confirm(k, c, olds)
+		p.confirmPending(k, c, olds)
 		return
 	}
-	if p.wordsTaken(next, olds) {
-		p.ignore(c, "", "redundant")
+	if p.hasLiveWording(next, olds) {
+		p.ignoreCandidate(c, "", "redundant")
 		return
 	}
-	p.replace(olds, next, reasonOr(v.reason, reasonOr(p.replacementReason(olds, next), reasonOr(c.Doubt, "new"))))
+	p.addReplacement(olds, next, reasonOr(v.reason, reasonOr(p.replacementReason(olds, next), reasonOr(c.DoubtReason, "new"))))
 	v.addedID = next.ID
 }
 
-// replacementReason returns the reason of a replacement for which the model gave no reason: the old and the
-// new wording, or "" if nothing is replaced. An erased fact takes only model reasons with it, so a rule's
-// replacement and another owner's fact are not quoted.
-func (p *planner) replacementReason(olds []*plannedFact, next memory.Fact) string {
-	if len(olds) == 0 || olds[0].Link != nil || p.o.Author.Kind != memory.ByModel {
+// replacementReason returns the old and the new wording as the reason of a model's replacement, or "". It
+// quotes no other replacements, because erasing a fact removes its wording only from reasons of models.
+func (p *planner) replacementReason(oldFacts []*plannedFact, newFact memory.Fact) string {
+	if len(oldFacts) == 0 || oldFacts[0].Link != nil || p.opts.Author.Kind != memory.ByModel {
 		return ""
 	}
-	return olds[0].Fact.Content + " → " + next.Content
+	return oldFacts[0].Fact.Content + " → " + newFact.Content
 }
 
 // pendingMatch returns the pending fact that a candidate repeats, or nil.
 func (p *planner) pendingMatch(c extract.Candidate) *plannedFact {
-	for _, n := range c.Near {
-		k := p.facts[n.Fact.ID]
-		if k != nil && k.change == nil && n.Fact.Scope == p.o.Scope && confirms(&c, n) {
+	for _, n := range c.Neighbours {
+		k := p.factsByID[n.Fact.ID]
+		if k != nil && k.change == nil && n.Fact.Scope == p.opts.Scope && confirms(&c, n) {
 			return k
 		}
 	}
 	return nil
 }
 
-// confirm activates a pending fact and replaces the facts that its statement replaces.
-func (p *planner) confirm(k *plannedFact, c extract.Candidate, olds []*plannedFact) {
-	olds = slices.DeleteFunc(slices.Clone(olds), func(o *plannedFact) bool { return o == k })
+// confirmPending activates a pending fact that the user repeated, and ends the old facts that it replaces.
+func (p *planner) confirmPending(k *plannedFact, c extract.Candidate, oldFacts []*plannedFact) {
+	oldFacts = slices.DeleteFunc(slices.Clone(oldFacts), func(o *plannedFact) bool { return o == k })
 	next := k.Fact
-	next.Status, next.Confidence, next.Trust, next.UpdatedAt = memory.Active, max(next.Confidence, c.Confidence), c.Trust, p.o.Now
-	if c.Doubt != "" { // the new evidence does not prove the fact either
+	next.Status, next.Confidence, next.Trust, next.UpdatedAt = memory.Active, max(next.Confidence, c.Confidence), c.Trust, p.opts.Now
+	if c.DoubtReason != "" { // the new evidence does not prove the fact either
 		next.Confidence = min(next.Confidence, c.Confidence)
 	}
 	if c.Span != nil {
 		next.Provenance.Quote = c.Span
 	}
-	if c.Newer(&next) {
+	if c.IsNewerThan(&next) {
 		next.ObservedAt, next.ObservedSeq = c.ObservedAt, c.ObservedSeq
 	}
-	if len(next.Provenance.Turns) < maxTurns && c.Turn != "" {
-		next.Provenance.Turns = append(slices.Clone(next.Provenance.Turns), c.Turn)
+	if len(next.Provenance.Turns) < maxTurns && c.TurnID != "" {
+		next.Provenance.Turns = append(slices.Clone(next.Provenance.Turns), c.TurnID)
 	}
 	const reason = "the user repeated it explicitly"
-	change := memory.Change{Action: memory.ActionApprove, After: memory.Image{Fact: &next}, Base: next.Version, Reason: reason, Author: p.o.Author}
-	outcome := Outcome{ID: next.ID, Fact: next.Content, Action: "add", Reason: reason}
-	for _, o := range olds {
+	change := memory.Change{Action: memory.ActionApprove, After: memory.State{Fact: &next}, Base: next.Version, Reason: reason, Author: p.opts.Author}
+	outcome := Outcome{FactID: next.ID, FactText: next.Content, Action: "add", Reason: reason}
+	for _, o := range oldFacts {
 		p.supersede(o, next, reason)
-		outcome.Action, outcome.Target, change.OldID, change.NewID = "replace", o.Fact.ID, o.Fact.ID, next.ID
+		outcome.Action, outcome.TargetID, change.OldID, change.NewID = "replace", o.Fact.ID, o.Fact.ID, next.ID
 	}
 	k.change, k.isConfirmed = &change, true
 	p.outcomes = append(p.outcomes, outcome)
 }
 
-func (p *planner) fact(c extract.Candidate) memory.Fact {
+func (p *planner) newFact(c extract.Candidate) memory.Fact {
 	f := memory.Fact{
-		ID:         p.o.NewID(),
-		Scope:      c.Scope(p.o.Scope),
+		ID:         p.opts.NewID(),
+		Scope:      c.Scope(p.opts.Scope),
 		Content:    c.Text,
 		Category:   c.Category,
 		Tags:       c.Tags,
@@ -128,40 +127,40 @@ func (p *planner) fact(c extract.Candidate) memory.Fact {
 		Attribute:  c.Attribute,
 		Confidence: c.Confidence,
 		Status:     memory.Active,
-		Source:     p.o.Source,
+		Source:     p.opts.Source,
 		Trust:      c.Trust,
-		Provenance: memory.Provenance{Conversation: c.Conversation, Quote: c.Span},
+		Provenance: memory.Provenance{Conversation: c.ConversationID, Quote: c.Span},
 		ObservedAt: c.ObservedAt, ObservedSeq: c.ObservedSeq,
 		ValidFrom: memory.Time(c.ValidFrom),
-		CreatedAt: p.o.Now, UpdatedAt: p.o.Now, ExpiresAt: expiry(c),
-		Model: reasonOr(c.Model, p.author()),
+		CreatedAt: p.opts.Now, UpdatedAt: p.opts.Now, ExpiresAt: expiryTime(c),
+		Model: reasonOr(c.Model, p.modelLabel()),
 		Hash:  text.Hash(c.Text),
 	}
-	if c.Turn != "" {
-		f.Provenance.Turns = []string{c.Turn}
+	if c.TurnID != "" {
+		f.Provenance.Turns = []string{c.TurnID}
 	}
 	if c.RememberRequested {
 		f.Confidence = 1
 	}
 	if f.ObservedAt.IsZero() {
-		f.ObservedAt = p.o.Now
+		f.ObservedAt = p.opts.Now
 	}
 	return f
 }
 
-// author returns the name of the model, with the prompt's hash if there is one, as facts store it.
-func (p *planner) author() string {
-	if p.o.Author.Prompt == "" {
-		return p.o.Author.Name
+// modelLabel returns the model's name and its prompt's hash, if any, as stored in [memory.Fact.Model].
+func (p *planner) modelLabel() string {
+	if p.opts.Author.Prompt == "" {
+		return p.opts.Author.Name
 	}
-	return p.o.Author.Name + "+" + p.o.Author.Prompt
+	return p.opts.Author.Name + "+" + p.opts.Author.Prompt
 }
 
-// words returns the wording that the model gave for an update. It returns "" if a live fact has that wording,
-// a person rejected it, it does not read like a fact, or it adds a name or number.
-func (p *planner) words(c extract.Candidate, v *verdict) string {
-	s := tidy(v.text)
-	if s == "" || p.o.Free == nil || !p.o.Free(c.Scope(p.o.Scope), s) || worthlessReason(extract.Candidate{Text: s}) != "" || extract.Instructs(s) {
+// checkedRewording returns the model's wording for an update. It returns "" if a live fact has that wording, a person
+// rejected that wording, or the wording does not read like a fact or adds a name or number.
+func (p *planner) checkedRewording(c extract.Candidate, v *resolution) string {
+	s := tidyFact(v.rewording)
+	if s == "" || p.opts.IsWordingFree == nil || !p.opts.IsWordingFree(c.Scope(p.opts.Scope), s) || worthlessReason(extract.Candidate{Text: s}) != "" || extract.IsInstruction(s) {
 		return ""
 	}
 	reworded := c
@@ -169,10 +168,10 @@ func (p *planner) words(c extract.Candidate, v *verdict) string {
 		return ""
 	}
 	both := c.Text
-	for _, id := range v.targets {
-		both += ". " + p.facts[id].Fact.Content
+	for _, id := range v.replacedIDs {
+		both += ". " + p.factsByID[id].Fact.Content
 	}
-	have := wordSet(both)
+	have := wordsOf(both)
 	for _, name := range text.Names(s) {
 		for _, w := range text.Words(name) {
 			if !have[w] {
@@ -180,59 +179,59 @@ func (p *planner) words(c extract.Candidate, v *verdict) string {
 			}
 		}
 	}
-	stand := numbers(both)
-	for _, n := range numbers(s) {
+	stand := sortedNumbers(both)
+	for _, n := range sortedNumbers(s) {
 		if !slices.Contains(stand, n) {
 			return ""
 		}
 	}
-	if extract.Covered(extract.TermSet(s), extract.TermSet(both)) < 0.6 || text.Negated(s) != text.Negated(c.Text) {
+	if extract.CoveredShare(extract.TermSet(s), extract.TermSet(both)) < 0.6 || text.HasNegation(s) != text.HasNegation(c.Text) {
 		return ""
 	}
 	return s
 }
 
-// replaceable returns the targets that the candidate may replace, the id of a target that is newer than the
-// candidate, and the id of a target with higher trust.
-func (p *planner) replaceable(c extract.Candidate, targets []string) (olds []*plannedFact, newer, stronger string) {
-	for _, id := range targets {
-		k := p.facts[id]
+// replaceableFacts returns the targets that the candidate may replace. newer and stronger are the ids of a target
+// that is newer, and of a target with higher trust; "" for none.
+func (p *planner) replaceableFacts(c extract.Candidate, targetIDs []string) (replaceable []*plannedFact, newerID, moreTrustedID string) {
+	for _, id := range targetIDs {
+		k := p.factsByID[id]
 		switch {
-		case k.isEnding || k.isConfirmed: // another candidate replaced or confirmed it
-		case k.Link == nil && !inside(k.Fact.Scope, c.Scope(p.o.Scope)): // the target also holds outside the candidate's scope
-		case !c.Newer(&k.Fact) && !p.rereadsRule(c, k):
-			newer = id
-		case rank(c.Trust) < rank(k.Fact.Trust) && rank(c.Trust) < rank(memory.TrustUser), p.isProtected(c, k):
-			stronger = id
+		case k.isEnding || k.isConfirmed: // another candidate replaced or confirmed the target
+		case k.Link == nil && !isScopeWithin(k.Fact.Scope, c.Scope(p.opts.Scope)): // the target is also valid outside the candidate's scope
+		case !c.IsNewerThan(&k.Fact) && !p.rereadsRule(c, k):
+			newerID = id
+		case trustRank(c.Trust) < trustRank(k.Fact.Trust) && trustRank(c.Trust) < trustRank(memory.TrustUser), p.isProtected(c, k):
+			moreTrustedID = id
 		default:
-			olds = append(olds, k)
+			replaceable = append(replaceable, k)
 		}
 	}
-	return olds, newer, stronger
+	return replaceable, newerID, moreTrustedID
 }
 
-// rereadsRule reports whether a model reads again the turn from which a rule learned the fact. The model
-// may then correct the fact although its statement is not newer.
+// rereadsRule reports whether a rule learned the fact from the turn that a model reads now. The model may
+// correct such a fact although both have the same age.
 func (p *planner) rereadsRule(c extract.Candidate, k *plannedFact) bool {
-	return p.o.Author.Kind == memory.ByModel && k.Link == nil && strings.HasPrefix(k.Fact.Model, "rule") && slices.Contains(k.Fact.Provenance.Turns, c.Turn)
+	return p.opts.Author.Kind == memory.ByModel && k.Link == nil && strings.HasPrefix(k.Fact.Model, "rule") && slices.Contains(k.Fact.Provenance.Turns, c.TurnID)
 }
 
-// isProtected reports whether a person wrote or approved the fact and the candidate is a model's
-// interpretation: neither an explicit request to remember nor the result of a rule.
+// isProtected reports whether a person wrote or approved the fact and a model interpreted the candidate.
+// Explicit requests to remember and results of rules are no interpretations.
 func (p *planner) isProtected(c extract.Candidate, k *plannedFact) bool {
-	if k.Link != nil || c.RememberRequested || p.o.Author.Kind != memory.ByModel || strings.HasPrefix(c.Model, "rule:") {
+	if k.Link != nil || c.RememberRequested || p.opts.Author.Kind != memory.ByModel || strings.HasPrefix(c.Model, "rule:") {
 		return false
 	}
 	return k.Fact.Pinned() || k.Fact.Source == memory.Manual || k.Fact.Trust == memory.TrustPerson
 }
 
-// inside reports whether scope b is visible to everybody who sees scope a.
-func inside(a, b memory.Scope) bool {
-	return (b.Project == "" || a.Project == b.Project) && (b.Agent == "" || a.Agent == b.Agent) && (b.Conversation == "" || a.Conversation == b.Conversation)
+// isScopeWithin reports whether scope b contains scope a: memory of b is visible wherever memory of a is visible.
+func isScopeWithin(inner, outer memory.Scope) bool {
+	return (outer.Project == "" || inner.Project == outer.Project) && (outer.Agent == "" || inner.Agent == outer.Agent) && (outer.Conversation == "" || inner.Conversation == outer.Conversation)
 }
 
-// rank orders levels of trust; a higher number is more trust.
-func rank(t memory.Trust) int {
+// trustRank orders levels of trust; a higher number is more trust.
+func trustRank(t memory.Trust) int {
 	switch t {
 	case memory.TrustPerson:
 		return 3
@@ -244,110 +243,109 @@ func rank(t memory.Trust) int {
 	return 0
 }
 
-// wordsTaken reports whether a live fact of the same scope has the same words as next. Facts in olds do not
-// count, because this change ends them.
-func (p *planner) wordsTaken(next memory.Fact, olds []*plannedFact) bool {
-	words := wordingOf(next)
-	return p.live[words] && !slices.ContainsFunc(olds, func(k *plannedFact) bool { return wordingOf(k.Fact) == words })
+// hasLiveWording reports whether a live fact of the same scope has the same words as next. Facts that end with
+// this change do not count.
+func (p *planner) hasLiveWording(newFact memory.Fact, endingFacts []*plannedFact) bool {
+	words := wordingOf(newFact)
+	return p.liveWordings[words] && !slices.ContainsFunc(endingFacts, func(k *plannedFact) bool { return wordingOf(k.Fact) == words })
 }
 
-func (p *planner) replace(olds []*plannedFact, next memory.Fact, reason string) {
-	add := memory.Change{Action: memory.ActionAdd, NewID: next.ID, Reason: reason, Author: p.o.Author}
-	outcome := Outcome{ID: next.ID, Fact: next.Content, Action: "add", Reason: reason}
-	for _, k := range olds {
-		next.Core = cmp.Or(next.Core, k.Fact.Core)
+func (p *planner) addReplacement(oldFacts []*plannedFact, newFact memory.Fact, reason string) {
+	add := memory.Change{Action: memory.ActionAdd, NewID: newFact.ID, Reason: reason, Author: p.opts.Author}
+	outcome := Outcome{FactID: newFact.ID, FactText: newFact.Content, Action: "add", Reason: reason}
+	for _, k := range oldFacts {
+		newFact.Core = cmp.Or(newFact.Core, k.Fact.Core)
 		outcome.Action = "replace"
-		if outcome.Target == "" {
-			outcome.Target, add.OldID = k.Fact.ID, k.Fact.ID
+		if outcome.TargetID == "" {
+			outcome.TargetID, add.OldID = k.Fact.ID, k.Fact.ID
 		}
 	}
-	for _, k := range olds {
-		p.supersede(k, next, reason)
+	for _, k := range oldFacts {
+		p.supersede(k, newFact, reason)
 	}
-	add.After.Fact = &next
-	p.adds = append(p.adds, add)
-	p.live[wordingOf(next)] = true
+	add.After.Fact = &newFact
+	p.additions = append(p.additions, add)
+	p.liveWordings[wordingOf(newFact)] = true
 	p.outcomes = append(p.outcomes, outcome)
 }
 
-// supersede ends a fact that next replaces. It only hides the fact if another owner shared it.
-func (p *planner) supersede(k *plannedFact, next memory.Fact, reason string) {
-	change := p.unlink(k, reason)
-	change.OldID, change.NewID = k.Fact.ID, next.ID
+// supersede ends a fact that next replaces. If another owner shared the fact, supersede only hides it.
+func (p *planner) supersede(k *plannedFact, newFact memory.Fact, reason string) {
+	change := p.unlinkChange(k, reason)
+	change.OldID, change.NewID = k.Fact.ID, newFact.ID
 	if k.Link == nil {
-		change = replaced(k.Fact, next, p.o.Now, reason, p.o.Author)
-		p.freeWords(k)
+		change = endReplaced(k.Fact, newFact, p.opts.Now, reason, p.opts.Author)
+		p.releaseWording(k)
 	}
 	k.change, k.isEnding = &change, true
 }
 
-// replaced returns the change that ends the old fact of a replacement. A fact that began after its own end
-func replaced(old, next memory.Fact, at time.Time, reason string, author memory.Author) memory.Change {
-	change := memory.Replace(old, next, at, reason, author)[0]
+// endReplaced returns the change that ends the old fact of a replacement. ValidTo is never before ValidFrom.
+func endReplaced(oldFact, newFact memory.Fact, endedAt time.Time, reason string, author memory.Author) memory.Change {
+	change := memory.Replace(oldFact, newFact, endedAt, reason, author)[0]
 	if gone := change.After.Fact; gone.ValidTo.Before(gone.ValidFrom) {
 		gone.ValidTo = gone.ValidFrom
 	}
 	return change
 }
 
-// freeWords lets new facts use the words of an ended fact.
-func (p *planner) freeWords(k *plannedFact) {
-	delete(p.live, wordingOf(k.Fact))
+// releaseWording removes an ended fact's wording from the live wordings, so that new facts may use the wording.
+func (p *planner) releaseWording(k *plannedFact) {
+	delete(p.liveWordings, wordingOf(k.Fact))
 }
 
-// unlink hides a fact that another owner shared with this owner.
-func (p *planner) unlink(k *plannedFact, reason string) memory.Change {
+// unlinkChange returns the change that hides a fact which another owner shared.
+func (p *planner) unlinkChange(k *plannedFact, reason string) memory.Change {
 	if k.Link == nil {
 		return memory.Change{}
 	}
 	link := *k.Link
 	link.Status = memory.Retired
-	return memory.Change{Action: memory.ActionUnlink, After: memory.Image{Link: &link}, Base: k.Link.Version, Reason: reason, Author: p.o.Author}
+	return memory.Change{Action: memory.ActionUnlink, After: memory.State{Link: &link}, Base: k.Link.Version, Reason: reason, Author: p.opts.Author}
 }
 
-// addPending adds a pending fact. instead is the id of the fact that it would replace, or "".
-func (p *planner) addPending(next memory.Fact, instead, reason string) {
-	if p.live[wordingOf(next)] || slices.ContainsFunc(p.order, func(id string) bool {
-		k := p.facts[id]
-		return k.Fact.Status == memory.Pending && k.Fact.Scope == next.Scope && agree(k.Fact.Content, next.Content)
+// addPending adds a pending fact. instead is the id of the fact that the pending fact would replace, or "".
+func (p *planner) addPending(newFact memory.Fact, replacedID, reason string) {
+	if p.liveWordings[wordingOf(newFact)] || slices.ContainsFunc(p.factIDs, func(id string) bool {
+		k := p.factsByID[id]
+		return k.Fact.Status == memory.Pending && k.Fact.Scope == newFact.Scope && sameMeaning(k.Fact.Content, newFact.Content)
 	}) {
-		p.outcomes = append(p.outcomes, Outcome{Fact: next.Content, Action: "ignore", Reason: "redundant"})
+		p.outcomes = append(p.outcomes, Outcome{FactText: newFact.Content, Action: "ignore", Reason: "redundant"})
 		return
 	}
-	next.Status = memory.Pending
-	p.adds = append(p.adds, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &next}, OldID: instead, NewID: next.ID, Reason: reason, Author: p.o.Author})
-	p.live[wordingOf(next)] = true
-	p.outcomes = append(p.outcomes, Outcome{ID: next.ID, Fact: next.Content, Action: "pending", Target: instead, Reason: reason})
+	newFact.Status = memory.Pending
+	p.additions = append(p.additions, memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &newFact}, OldID: replacedID, NewID: newFact.ID, Reason: reason, Author: p.opts.Author})
+	p.liveWordings[wordingOf(newFact)] = true
+	p.outcomes = append(p.outcomes, Outcome{FactID: newFact.ID, FactText: newFact.Content, Action: "pending", TargetID: replacedID, Reason: reason})
 }
 
-// addPast stores a statement that a newer statement has already replaced. Searches do not return it.
-func (p *planner) addPast(c extract.Candidate, by string, until time.Time, reason string) {
-	if by == "" || p.waits(c) != "" || !c.ObservedAt.Before(until) || isRecorded(c) {
-		p.ignore(c, by, reason)
+// addSuperseded stores a statement that the newer fact by has already replaced. Searches do not return past facts.
+func (p *planner) addSuperseded(c extract.Candidate, newerID string, endedAt time.Time, reason string) {
+	if newerID == "" || p.reviewReason(c) != "" || !c.ObservedAt.Before(endedAt) || wasLearned(c) {
+		p.ignoreCandidate(c, newerID, reason)
 		return
 	}
-	past := p.fact(c)
-	past.Status, past.SupersededBy, past.ValidTo = memory.Superseded, by, until
-	if past.ValidFrom.After(until) {
+	past := p.newFact(c)
+	past.Status, past.SupersededBy, past.ValidTo = memory.Superseded, newerID, endedAt
+	if past.ValidFrom.After(endedAt) {
 		past.ValidFrom = time.Time{}
 	}
-	p.adds = append(p.adds, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &past}, OldID: past.ID, NewID: by, Reason: reason, Author: p.o.Author})
-	p.outcomes = append(p.outcomes, Outcome{Fact: c.Text, Action: "ignore", Target: by, Reason: reason})
+	p.additions = append(p.additions, memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &past}, OldID: past.ID, NewID: newerID, Reason: reason, Author: p.opts.Author})
+	p.outcomes = append(p.outcomes, Outcome{FactText: c.Text, Action: "ignore", TargetID: newerID, Reason: reason})
 }
 
-// isRecorded reports whether a fact with these words and any status was already learned from this turn.
-func isRecorded(c extract.Candidate) bool {
-	return slices.ContainsFunc(c.Near, func(n extract.Neighbour) bool {
-		return slices.Contains(n.Fact.Provenance.Turns, c.Turn) && text.Hash(n.Fact.Content) == text.Hash(c.Text)
+// wasLearned reports whether a fact with these words and any status was already learned from this turn.
+func wasLearned(c extract.Candidate) bool {
+	return slices.ContainsFunc(c.Neighbours, func(n extract.Neighbour) bool {
+		return slices.Contains(n.Fact.Provenance.Turns, c.TurnID) && text.Hash(n.Fact.Content) == text.Hash(c.Text)
 	})
 }
 
-// changes returns all changes in an order in which they can be applied: changes that free words and
-// attributes come first.
+// changes returns all changes in the order of application: changes that free wordings and attributes come first.
 func (p *planner) changes() []memory.Change {
 	var ends, keeps []memory.Change
-	for _, id := range p.order {
-		switch k := p.facts[id]; {
+	for _, id := range p.factIDs {
+		switch k := p.factsByID[id]; {
 		case k.change == nil:
 		case k.isEnding:
 			ends = append(ends, *k.change)
@@ -355,12 +353,12 @@ func (p *planner) changes() []memory.Change {
 			keeps = append(keeps, *k.change)
 		}
 	}
-	return slices.Concat(ends, keeps, p.adds)
+	return slices.Concat(ends, keeps, p.additions)
 }
 
-func reasonOr(reason, otherwise string) string {
+func reasonOr(reason, fallback string) string {
 	if reason == "" {
-		return otherwise
+		return fallback
 	}
 	return reason
 }

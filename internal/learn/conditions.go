@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// sameConditions reports whether two facts of an attribute hold at the same times and occasions. "Tea in
+// sameConditions reports whether two facts of an attribute are true at the same times and occasions: "Tea in
 // the morning" does not replace "tea in the evening".
 func sameConditions(a, b, attribute string) bool {
 	if attribute == "birthday" || strings.HasPrefix(attribute, "date:") { // the time is the value, not a condition
@@ -20,20 +20,20 @@ func sameConditions(a, b, attribute string) bool {
 	return maps.Equal(conditions(a, attribute), conditions(b, attribute))
 }
 
-// conditions returns the terms that say when or on what occasion a fact holds. It ignores full dates and past times.
+// conditions returns the terms for the times and occasions at which a fact is true, without full dates.
 func conditions(fact, attribute string) map[string]bool {
-	fact = sinceForm.ReplaceAllString(text.Fold(withoutDates(fact, slices.DeleteFunc(text.Resolve(fact, time.Time{}), func(d text.Date) bool { return d.Relative }))), "")
-	times := slices.DeleteFunc(text.Words(narrowForm.FindString(fact)), func(w string) bool { return !isTime(w) || commonTerms.Has(text.Term(w)) })
-	found := extract.TermSet(strings.Join(append(times, caseForm.FindString(fact)), " "))
+	fact = sinceClause.ReplaceAllString(text.Fold(withoutDates(fact, slices.DeleteFunc(text.ResolveDates(fact, time.Time{}), func(d text.Date) bool { return d.IsRelative }))), "")
+	times := slices.DeleteFunc(text.Words(prepositionPhrase.FindString(fact)), func(w string) bool { return !isTime(w) || commonTerms.Has(text.Term(w)) })
+	found := extract.TermSet(strings.Join(append(times, conditionClause.FindString(fact)), " "))
 	if strings.HasPrefix(attribute, "taste:") || strings.HasPrefix(attribute, "favourite:") {
 		thing, _, _ := strings.Cut(fact, " is ")
-		maps.Copy(found, extract.TermSet(narrowForm.FindString(thing)))
+		maps.Copy(found, extract.TermSet(prepositionPhrase.FindString(thing)))
 	}
 	return found
 }
 
 var (
-	sinceForm  = lazy.Compile(`\bsince\b.*`)
-	caseForm   = lazy.Compile(`\b(?:when|while|if|unless|during|until|except)\b.*`)
-	narrowForm = lazy.Compile(`\b(?:at|in|on|with|without|for|before|after|during)\b.*`)
+	sinceClause       = lazy.Compile(`\bsince\b.*`)
+	conditionClause   = lazy.Compile(`\b(?:when|while|if|unless|during|until|except)\b.*`)
+	prepositionPhrase = lazy.Compile(`\b(?:at|in|on|with|without|for|before|after|during)\b.*`)
 )

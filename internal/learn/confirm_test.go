@@ -15,8 +15,8 @@ func TestWaitingFactDoesNotSwallowPlainStatement(t *testing.T) {
 	waiting := withStatus(heardFact("User lives in Lisbon"), memory.Pending)
 	for name, again := range map[string]string{"the same words": "User lives in Lisbon", "about the same": "User currently lives in Lisbon"} {
 		c := later(5, again, waiting, berlin)
-		for i := range c.Near {
-			c.Near[i].Similarity = 1
+		for i := range c.Neighbours {
+			c.Neighbours[i].Similarity = 1
 		}
 		fresh, again, dropped := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 		changes, outcomes := Plan(fresh, Reconcile(fresh), again, options())
@@ -26,7 +26,7 @@ func TestWaitingFactDoesNotSwallowPlainStatement(t *testing.T) {
 		}
 	}
 	doubted := later(6, "User lives in Lisbon", waiting, berlin)
-	doubted.ReviewReason, doubted.Doubt = "nobody said so", "nobody said so"
+	doubted.ReviewReason, doubted.DoubtReason = "nobody said so", "nobody said so"
 	fresh, again, _ := Dedupe([]extract.Candidate{doubted}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 	changes, _ := Plan(fresh, Reconcile(fresh), again, options())
 	for _, ch := range changes {

@@ -9,15 +9,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// passageBytes is the maximum length of a passage: about 250 tokens, which every embedder reads completely.
+// passageBytes is the maximum length of a sentence, and by default of a passage: about 250 tokens, which
+// every embedder reads completely.
 const passageBytes = 1000
 
-// Passages splits a document into its sentences and into consecutive pieces, which are compared with facts.
-// count measures the pieces, each at most most units long (1000 bytes if most is 0). Equal documents have
-// equal passages.
-func Passages(document string, maxUnits int, count func(string) int) []string {
+// Passages splits a document into its sentences and into pieces of consecutive sentences, for comparisons
+// with facts. count returns the length of a text, and maxUnits is the maximum length of a piece; 0 means 1000
+// bytes. Equal documents have equal passages.
+func Passages(document string, maxUnits int, measure func(string) int) []string {
 	if maxUnits == 0 {
-		maxUnits, count = passageBytes, func(s string) int { return len(s) + 1 }
+		maxUnits, measure = passageBytes, func(s string) int { return len(s) + 1 }
 	}
 	var out []string
 	piece, sentences, room := "", 0, maxUnits
@@ -34,7 +35,7 @@ func Passages(document string, maxUnits int, count func(string) int) []string {
 				continue
 			}
 			sentence = strings.ToValidUTF8(sentence[:min(len(sentence), passageBytes)], "")
-			size := count(sentence)
+			size := measure(sentence)
 			if size > room {
 				end()
 			}
@@ -47,27 +48,27 @@ func Passages(document string, maxUnits int, count func(string) int) []string {
 	return out
 }
 
-// InContext returns the name of the context that contains a candidate's words or its quote, or that they
-// contain. It returns "" for none, and for an explicit request to remember.
-func InContext(c extract.Candidate, quote string, contexts []memory.Context) string {
+// ContextContaining returns the name of a context that contains the candidate's words or quote, or is contained in
+// the words. It returns "" for none, and for an explicit request to remember.
+func ContextContaining(c extract.Candidate, quote string, contexts []memory.Context) string {
 	if c.RememberRequested {
 		return ""
 	}
 	statement, quoted := padWithSpaces(c.Text), padWithSpaces(quote)
-	if strings.Count(quoted, " ") <= quotedWords {
+	if strings.Count(quoted, " ") <= minQuotedWords {
 		quoted = ""
 	}
 	for _, document := range contexts {
-		held := padWithSpaces(document.Content)
-		if statement != "" && strings.Contains(held, statement) || quoted != "" && strings.Contains(held, quoted) || held != "" && strings.Contains(statement, held) {
+		content := padWithSpaces(document.Content)
+		if statement != "" && strings.Contains(content, statement) || quoted != "" && strings.Contains(content, quoted) || content != "" && strings.Contains(statement, content) {
 			return contextName(document)
 		}
 	}
 	return ""
 }
 
-// quotedWords is the minimum number of words of a quote that does not match by chance.
-const quotedWords = 6
+// minQuotedWords is the minimum number of words of a quote that is compared; shorter quotes match by chance.
+const minQuotedWords = 6
 
 // padWithSpaces surrounds a text with spaces, so that a substring search matches whole words only.
 func padWithSpaces(s string) string {
@@ -84,9 +85,9 @@ func contextName(c memory.Context) string {
 	return c.ID
 }
 
-// NearContext returns the name of the context if one of its passages means the same as a candidate,
-// otherwise "". near is the minimum similarity of the passage; 0 means 0.90.
-func NearContext(c extract.Candidate, document memory.Context, passage string, similarity, minSimilarity float64) string {
+// SimilarContext returns the name of the document if its passage means the same as a candidate, otherwise "".
+// minSimilarity is the minimum similarity (cosine) of passage and candidate; 0 means 0.90.
+func SimilarContext(c extract.Candidate, document memory.Context, passage string, similarity, minSimilarity float64) string {
 	if minSimilarity == 0 {
 		minSimilarity = 0.90
 	}
@@ -98,13 +99,13 @@ func NearContext(c extract.Candidate, document memory.Context, passage string, s
 
 // passageSupports reports whether a passage has the numbers, names and polarity of a statement.
 func passageSupports(passage, statement string) bool {
-	figures, names := numbers(passage), nameSet(passage)
-	for _, n := range numbers(statement) {
+	figures, names := sortedNumbers(passage), foldedNames(passage)
+	for _, n := range sortedNumbers(statement) {
 		if !slices.Contains(figures, n) {
 			return false
 		}
 	}
-	for name := range nameSet(statement) {
+	for name := range foldedNames(statement) {
 		if !names[name] {
 			return false
 		}
@@ -112,5 +113,5 @@ func passageSupports(passage, statement string) bool {
 	return sameSense(passage, statement)
 }
 
-// ContextSaysSo returns the reason for dropping a candidate that a context contains.
-func ContextSaysSo(name string) string { return "the context " + name + " says so" }
+// ContextReason returns the reason for dropping a candidate that a context contains.
+func ContextReason(name string) string { return "the context " + name + " says so" }

@@ -23,7 +23,7 @@ func TestInContext(t *testing.T) {
 		{text: "User likes tea", remember: true},
 		{text: "User lives in Berlin"},
 	} {
-		if got := InContext(extract.Candidate{Text: test.text, RememberRequested: test.remember}, test.quote, contexts); got != test.want {
+		if got := ContextContaining(extract.Candidate{Text: test.text, RememberRequested: test.remember}, test.quote, contexts); got != test.want {
 			t.Errorf("%q, quoting %q: got %q, want %q", test.text, test.quote, got, test.want)
 		}
 	}
@@ -42,7 +42,7 @@ func TestNearContext(t *testing.T) {
 		{"User has 2 dogs", "User has 3 dogs", 0.97, ""},
 		{"Ada lives in Porto", "User lives in Lisbon", 0.95, ""},
 	} {
-		if got := NearContext(extract.Candidate{Text: test.text}, document, test.passage, test.similarity, 0); got != test.want {
+		if got := SimilarContext(extract.Candidate{Text: test.text}, document, test.passage, test.similarity, 0); got != test.want {
 			t.Errorf("%q near %q at %v: got %q, want %q", test.text, test.passage, test.similarity, got, test.want)
 		}
 	}

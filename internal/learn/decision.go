@@ -12,54 +12,54 @@ import (
 
 // The verdicts.
 const (
-	Add      extract.Verdict = "add"    // store the candidate
-	Update   extract.Verdict = "update" // the candidate replaces the target
-	Delete   extract.Verdict = "delete" // the target no longer holds
-	None     extract.Verdict = "none"   // the target already means the same as the candidate
-	ToForget extract.Verdict = "forget" // the user asks to forget the targets
+	Add           extract.Operation = "add"    // store the candidate
+	Update        extract.Operation = "update" // the candidate replaces the target
+	Delete        extract.Operation = "delete" // the target fact is no longer true
+	None          extract.Operation = "none"   // the target already means the same as the candidate
+	ForgetTargets extract.Operation = "forget" // the user asks to forget the targets
 )
 
 // Decision is one result of reconciliation.
 type Decision struct {
 	Candidate int // index in the list of candidates; -1 if the decision names no candidate
-	Verdict   extract.Verdict
+	Verdict   extract.Operation
 	Target    string // id of the existing fact; "" for Add
 	Text      string // for Update: the words to store instead of the candidate's words
 	Reason    string
 }
 
-var verdicts = map[string]extract.Verdict{
+var verdictsByName = map[string]extract.Operation{
 	"add": Add, "new": Add, "insert": Add, "create": Add,
 	"update": Update, "replace": Update, "merge": Update, "refine": Update, "supersede": Update,
-	"delete": Delete, "remove": Delete, "retire": Delete, "end": Delete, "forget": ToForget,
+	"delete": Delete, "remove": Delete, "retire": Delete, "end": Delete, "forget": ForgetTargets,
 	"none": None, "same": None, "ignore": None, "noop": None, "no-op": None, "skip": None, "keep": None, "duplicate": None, "redundant": None,
 }
 
 // ParseDecisions reads a model's reply about cands: the reconciliation prompt's decisions, a list of facts
-// with events, or {"action": "replace", "target_id": …}. It ignores decisions about unknown candidates. It
+// with events, or {"action": "replace", "target_id": …}. It ignores decisions about unknown candidates, and
 // returns [memory.Invalid] if the reply has no decisions.
 func ParseDecisions(reply string, cands []extract.Candidate) ([]Decision, error) {
 	targets := map[string]string{} // maps short and full ids to full ids
 	for i, n := range neighbours(cands) {
 		targets[strconv.Itoa(i)], targets[strings.ToLower(n.Fact.ID)] = n.Fact.ID, n.Fact.ID
 	}
-	elements, listed := elementsOf(withoutThinking(reply), "decisions", "memory")
+	elements, listed := replyElements(withoutThinking(reply), "decisions", "memory")
 	var out []Decision
 	for _, e := range elements[:min(len(elements), maxDecisions)] {
 		var w struct {
-			New                         names
+			New                         replyIDs
 			Event, Action, Text, Reason string
-			ID                          names
-			TargetID                    names `json:"target_id"`
+			ID                          replyIDs
+			TargetID                    replyIDs `json:"target_id"`
 		}
-		if !decoded(e, &w) {
+		if !decodeLoosely(e, &w) {
 			continue
 		}
-		verdict, ok := verdicts[strings.ToLower(or(w.Event, w.Action))]
+		verdict, ok := verdictsByName[strings.ToLower(firstNonEmpty(w.Event, w.Action))]
 		if listed = listed || ok; !ok {
 			continue
 		}
-		if verdict == ToForget { // this reply format cannot express any other request to forget
+		if verdict == ForgetTargets { // this reply format has no requests to forget
 			verdict = Delete
 		}
 		d := Decision{Candidate: -1, Verdict: verdict, Text: w.Text, Reason: w.Reason}

@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// DedupeOptions define a duplicate.
+// DedupeOptions are the settings of [Dedupe].
 type DedupeOptions struct {
-	// Near is the minimum similarity of duplicates; 0 means 0.90. The best value depends on the embedder.
-	Near float64
-	// ExactOnly treats only equal words as duplicates. Facts that a person adds use it.
+	// MinSimilarity is the minimum similarity of duplicates; 0 means 0.90. The best value depends on the embedder.
+	MinSimilarity float64
+	// ExactOnly treats only equal words as duplicates, as for facts that a person adds.
 	ExactOnly bool
-	// Scope is as in [PlanOptions]. A fact that is visible in only a part of the scope is no duplicate.
+	// Scope is the scope of new facts. A fact that is visible in only a part of Scope is no duplicate.
 	Scope memory.Scope
 }
 
@@ -24,75 +24,76 @@ type Repetition struct {
 	Fact      extract.Neighbour
 }
 
-// Dedupe separates new candidates from candidates that repeat a live fact, that a person rejected or forgot,
-// or that echo injected memory. Of equal candidates it keeps the first, with the highest confidence among them.
-func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candidate, repetitions []Repetition, dropped []Dropped) {
-	if o.Near == 0 {
-		o.Near = 0.90
+// Dedupe separates new candidates (fresh) from candidates that repeat a live fact, and drops candidates that
+// a person rejected or forgot or that repeat injected memory. Of equal candidates it keeps the first, with
+// their highest confidence.
+func Dedupe(cands []extract.Candidate, o DedupeOptions) (newCands []extract.Candidate, repetitions []Repetition, dropped []DroppedCandidate) {
+	if o.MinSimilarity == 0 {
+		o.MinSimilarity = 0.90
 	}
 	for _, c := range cands {
 		if reason := unwantedReason(c); reason != "" {
-			dropped = append(dropped, Dropped{c, reason})
+			dropped = append(dropped, DroppedCandidate{c, reason})
 			continue
 		}
 		if n, ok := echoedFact(c); ok {
-			dropped = append(dropped, Dropped{c, echoOf(n)})
+			dropped = append(dropped, DroppedCandidate{c, echoReason(n)})
 			continue
 		}
 		if n, ok := duplicateOf(c, o); ok {
 			repetitions = append(repetitions, Repetition{c, n})
 			continue
 		}
-		if i := duplicateIndex(fresh, c, o); i >= 0 {
-			fresh[i] = merged(fresh[i], c)
-			dropped = append(dropped, Dropped{c, "said twice"})
+		if i := duplicateIndex(newCands, c, o); i >= 0 {
+			newCands[i] = mergeDuplicates(newCands[i], c)
+			dropped = append(dropped, DroppedCandidate{c, "said twice"})
 			continue
 		}
-		fresh = append(fresh, c)
+		newCands = append(newCands, c)
 	}
-	return fresh, repetitions, dropped
+	return newCands, repetitions, dropped
 }
 
-// unwantedReason returns why a candidate must not be stored again: a person rejected it, or a fact of the
-// same turn was forgotten, undone or replaced.
+// unwantedReason returns the reason not to store a candidate again, or "": a person rejected it, or the fact
+// from the same turn was forgotten or replaced.
 func unwantedReason(c extract.Candidate) string {
 	if c.RememberRequested {
 		return ""
 	}
 	hash := text.Hash(c.Text)
-	for _, n := range c.Near {
+	for _, n := range c.Neighbours {
 		f := n.Fact
-		same := text.Hash(f.Content) == hash
-		here := c.Turn != "" && slices.Contains(f.Provenance.Turns, c.Turn)
-		if f.Status.Live() || !same && !(here && agree(f.Content, c.Text)) {
+		sameText := text.Hash(f.Content) == hash
+		sameTurn := c.TurnID != "" && slices.Contains(f.Provenance.Turns, c.TurnID)
+		if f.Status.Live() || !sameText && !(sameTurn && sameMeaning(f.Content, c.Text)) {
 			continue
 		}
 		switch {
 		case f.Status == memory.Rejected:
 			return "a person rejected it"
-		case f.Status == memory.Retired && here:
+		case f.Status == memory.Retired && sameTurn:
 			return "it was forgotten"
-		case f.Status == memory.Superseded && here && isLive(c.Near, f.SupersededBy):
+		case f.Status == memory.Superseded && sameTurn && isLive(c.Neighbours, f.SupersededBy):
 			return "the fact that replaced it is newer"
 		}
 	}
 	return ""
 }
 
-// isLive reports whether the fact with this id is among the neighbours and live.
-func isLive(near []extract.Neighbour, id string) bool {
-	return slices.ContainsFunc(near, func(n extract.Neighbour) bool { return n.Fact.ID == id && n.Fact.Status.Live() })
+// isLive reports whether the neighbours contain a live fact with this id.
+func isLive(neighbours []extract.Neighbour, id string) bool {
+	return slices.ContainsFunc(neighbours, func(n extract.Neighbour) bool { return n.Fact.ID == id && n.Fact.Status.Live() })
 }
 
-// echoedFact returns the fact that a candidate repeats if only a model or a pasted text states it. Such an
-// echo is no evidence for the fact.
+// echoedFact returns the fact that a candidate repeats if not the user but a model or a pasted text states
+// the candidate. Such a repetition is no evidence.
 func echoedFact(c extract.Candidate) (extract.Neighbour, bool) {
-	if c.RememberRequested || c.Op == Update || rank(c.Trust) >= rank(memory.TrustUser) && (c.ReviewReason == "" || c.Doubt == "") {
+	if c.RememberRequested || c.Op == Update || trustRank(c.Trust) >= trustRank(memory.TrustUser) && (c.ReviewReason == "" || c.DoubtReason == "") {
 		return extract.Neighbour{}, false
 	}
 	terms := extract.TermSet(c.Text)
-	for _, n := range c.Near {
-		if extract.Covered(terms, extract.TermSet(n.Fact.Content)) >= 0.8 && namesNothingElse(c.Text, n.Fact.Content) && sameSense(c.Text, n.Fact.Content) {
+	for _, n := range c.Neighbours {
+		if extract.CoveredShare(terms, extract.TermSet(n.Fact.Content)) >= 0.8 && namesNothingElse(c.Text, n.Fact.Content) && sameSense(c.Text, n.Fact.Content) {
 			return n, true
 		}
 	}
@@ -107,14 +108,14 @@ func namesTarget(c *extract.Candidate, n extract.Neighbour) bool {
 // namesNothingElse reports whether a fact has all numbers and names of a statement. A statement with a new
 // number or name would be a correction.
 func namesNothingElse(statement, fact string) bool {
-	have := numbers(fact)
-	for _, n := range numbers(statement) {
+	have := sortedNumbers(fact)
+	for _, n := range sortedNumbers(statement) {
 		if !slices.Contains(have, n) {
 			return false
 		}
 	}
-	words := wordSet(fact)
-	for name := range nameSet(statement) {
+	words := wordsOf(fact)
+	for name := range foldedNames(statement) {
 		for _, w := range text.Words(name) {
 			if !words[w] {
 				return false
@@ -124,37 +125,36 @@ func namesNothingElse(statement, fact string) bool {
 	return true
 }
 
-func echoOf(n extract.Neighbour) string { return "an echo of memory: " + n.Fact.ID }
+func echoReason(n extract.Neighbour) string { return "an echo of memory: " + n.Fact.ID }
 
 func duplicateOf(c extract.Candidate, o DedupeOptions) (n extract.Neighbour, ok bool) {
 	hash, scope := text.Hash(c.Text), c.Scope(o.Scope)
-	for _, n := range c.Near {
-		if n.Fact.Status.Live() && covers(n, scope) && text.Hash(n.Fact.Content) == hash && !namesTarget(&c, n) && !confirms(&c, n) {
+	for _, n := range c.Neighbours {
+		if n.Fact.Status.Live() && isVisibleIn(n, scope) && text.Hash(n.Fact.Content) == hash && !namesTarget(&c, n) && !confirms(&c, n) {
 			return n, true
 		}
 	}
 	if o.ExactOnly || c.Op == Update {
 		return extract.Neighbour{}, false
 	}
-	for _, n := range c.Near {
-		if n.Fact.Status.Live() && covers(n, scope) && n.Similarity >= o.Near && agree(n.Fact.Content, c.Text) && !confirms(&c, n) {
+	for _, n := range c.Neighbours {
+		if n.Fact.Status.Live() && isVisibleIn(n, scope) && n.Similarity >= o.MinSimilarity && sameMeaning(n.Fact.Content, c.Text) && !confirms(&c, n) {
 			return n, true
 		}
 	}
 	return extract.Neighbour{}, false
 }
 
-// confirms reports whether a candidate that needs no review repeats a pending fact. The fact then needs no
-// review either.
+// confirms reports whether a candidate that needs no review repeats a pending fact, which then needs no review either.
 func confirms(c *extract.Candidate, n extract.Neighbour) bool {
-	return n.Fact.Status == memory.Pending && n.Link == nil && c.ReviewReason == "" && rank(c.Trust) >= rank(memory.TrustUser) &&
-		!slices.Contains(n.Fact.Provenance.Turns, c.Turn) &&
-		(text.Hash(n.Fact.Content) == text.Hash(c.Text) || agree(n.Fact.Content, c.Text))
+	return n.Fact.Status == memory.Pending && n.Link == nil && c.ReviewReason == "" && trustRank(c.Trust) >= trustRank(memory.TrustUser) &&
+		!slices.Contains(n.Fact.Provenance.Turns, c.TurnID) &&
+		(text.Hash(n.Fact.Content) == text.Hash(c.Text) || sameMeaning(n.Fact.Content, c.Text))
 }
 
-// covers reports whether the neighbour is visible everywhere in scope without another user's share, which
-// may end at any time.
-func covers(n extract.Neighbour, scope memory.Scope) bool {
+// isVisibleIn reports whether the neighbour is visible everywhere in scope. Facts shared by another user do not
+// count, because the share may end at any time.
+func isVisibleIn(n extract.Neighbour, scope memory.Scope) bool {
 	if n.SharedByUser() {
 		return false
 	}
@@ -166,18 +166,18 @@ func covers(n extract.Neighbour, scope memory.Scope) bool {
 }
 
 // duplicateIndex returns the index of the fresh candidate with the same meaning, or -1.
-func duplicateIndex(fresh []extract.Candidate, c extract.Candidate, o DedupeOptions) int {
+func duplicateIndex(newCands []extract.Candidate, c extract.Candidate, o DedupeOptions) int {
 	hash := text.Hash(c.Text)
-	for i, f := range fresh {
-		if text.Hash(f.Text) == hash || !o.ExactOnly && len(extract.TermSet(c.Text)) > 1 && agree(f.Text, c.Text) {
+	for i, f := range newCands {
+		if text.Hash(f.Text) == hash || !o.ExactOnly && len(extract.TermSet(c.Text)) > 1 && sameMeaning(f.Text, c.Text) {
 			return i
 		}
 	}
 	return -1
 }
 
-// merged returns candidate a with those values of b that are better.
-func merged(a, b extract.Candidate) extract.Candidate {
+// mergeDuplicates returns a with the higher confidence of both, preferring the candidate without review.
+func mergeDuplicates(a, b extract.Candidate) extract.Candidate {
 	if a.ReviewReason != "" && b.ReviewReason == "" {
 		a, b = b, a
 	}

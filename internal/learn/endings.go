@@ -10,24 +10,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These forms match a statement that ends something: the user no longer does or has a thing, or lost one
-// of several things.
+// Statements that end a fact: endForm for a deed, state or thing that ended, lossForm for a thing that the user lost.
 var (
 	endForm  = lazy.Compile(`^user (?:has |is |are )?(?:no longer|not|does not|cannot|will not|quit|stopped|gave up|left|dropped out of|graduated from) (?:going |has |have |owns? |keeps? |drives? )?(.+)$`)
-	goneForm = lazy.Compile(`^user(?: (?:has )?(?:sold|gave(?: away)?|rehomed|got rid of|closed) (.+?)(?: away)?|'s (.+) (?:died|passed away))$`)
+	lossForm = lazy.Compile(`^user(?: (?:has )?(?:sold|gave(?: away)?|rehomed|got rid of|closed) (.+?)(?: away)?|'s (.+) (?:died|passed away))$`)
 )
 
-// articles may precede the thing that ends. Other small words change the meaning: "stopped by a shop" ends nothing.
+// articles may precede the thing that ended. Other small words change the meaning: "stopped by a shop".
 var articles = lazy.Words("a an the any his her their user's")
 
 // phraseEnd matches the word that separates a thing or a deed from its description.
 var phraseEnd = lazy.Compile(` (?:named|called|with|in|at|of|for|from|that|who|which|on|since|every|each|once|twice|\d+)\b|[,(]`)
 
-// endsFact reports whether a statement ends what a fact asserts: the fact contains everything that the
-// statement names, including the thing or deed that the fact is about.
+// endsFact reports whether a statement ends a fact: the fact has all terms of the statement, and the
+// statement names the fact's thing or deed.
 func endsFact(c extract.Candidate, f memory.Fact) bool {
-	statement, fact := strings.TrimSpace(text.Fold(withoutDates(c.Text, text.Resolve(c.Text, c.ObservedAt)))), text.Fold(f.Content)
-	gone := goneForm.FindStringSubmatch(statement)
+	statement, fact := strings.TrimSpace(text.Fold(withoutDates(c.Text, text.ResolveDates(c.Text, c.ObservedAt)))), text.Fold(f.Content)
+	gone := lossForm.FindStringSubmatch(statement)
 	what := endForm.FindStringSubmatch(statement)
 	switch {
 	case gone != nil && (f.Subject == c.Subject || f.Subject == "user" && strings.HasPrefix(fact, "user ")):
@@ -35,12 +34,12 @@ func endsFact(c extract.Candidate, f memory.Fact) bool {
 	case what == nil || c.Subject != f.Subject:
 		return false
 	}
-	if first, _, _ := strings.Cut(what[1], " "); text.Term(first) == "" && !articles.Has(first) || Denied(fact) || strings.Contains(fact, "-free ") {
+	if first, _, _ := strings.Cut(what[1], " "); text.Term(first) == "" && !articles.Has(first) || IsDenial(fact) || strings.Contains(fact, "-free ") {
 		return false
 	}
-	over := extract.TermSet(what[1])
-	delete(over, "user")
-	if len(over) == 0 || extract.Covered(over, extract.TermSet(fact)) < 1 {
+	endedTerms := extract.TermSet(what[1])
+	delete(endedTerms, "user")
+	if len(endedTerms) == 0 || extract.CoveredShare(endedTerms, extract.TermSet(fact)) < 1 {
 		return false
 	}
 	head, rest := fact, ""
@@ -48,24 +47,24 @@ func endsFact(c extract.Candidate, f memory.Fact) bool {
 		head, rest = fact[:at[0]], fact[at[0]:]
 	}
 	named := slices.DeleteFunc(text.Terms(head), func(t string) bool { return t == "user" || commonTerms.Has(t) })
-	return len(named) == 0 || over[named[len(named)-1]] && (gone == nil || len(text.Numbers(head)) == 0) || gone != nil && extract.Covered(over, extract.TermSet(rest)) == 1
+	return len(named) == 0 || endedTerms[named[len(named)-1]] && (gone == nil || len(text.Numbers(head)) == 0) || gone != nil && extract.CoveredShare(endedTerms, extract.TermSet(rest)) == 1
 }
 
 // counting matches a fact that only counts things the user has.
 var counting = lazy.Compile(`^user (?:only )?has (?:only |now )?(\w+) (\w+)$`)
 
-// recounts reports whether a statement gives another number for the things that a fact counts. "One dog"
-// does; "a dog" does not, because it may be one of two.
-func recounts(statement, fact string) bool {
+// changesCount reports whether a statement has another number for the things that a fact counts. "Has one dog"
+// recounts "has two dogs"; "has a dog" does not, because it may be one of the two.
+func changesCount(statement, fact string) bool {
 	a, b := counting.FindStringSubmatch(text.Fold(statement)), counting.FindStringSubmatch(text.Fold(fact))
 	if a == nil || b == nil || text.Term(a[2]) != text.Term(b[2]) {
 		return false
 	}
-	m, n := howMany(a[1]), howMany(b[1])
+	m, n := countOf(a[1]), countOf(b[1])
 	return n > 0 && (m > n || 0 < m && m < n && a[1] != "a" && a[1] != "an")
 }
 
-func howMany(w string) int {
+func countOf(w string) int {
 	switch ns := text.Numbers(w); {
 	case len(ns) == 1:
 		return atoi(ns[0])

@@ -12,11 +12,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// notOwnWords is the reason for dropping a candidate that is based on text from somebody else or on injected memories.
-const notOwnWords = "not the user's own words"
+// reasonNotOwnWords is the reason for dropping a candidate based on another person's text or an injected memory.
+const reasonNotOwnWords = "not the user's own words"
 
-// Dropped is a candidate that is not stored, with the reason.
-type Dropped struct {
+// DroppedCandidate is a candidate that is not stored, with the reason.
+type DroppedCandidate struct {
 	Candidate extract.Candidate
 	Reason    string
 }
@@ -24,52 +24,52 @@ type Dropped struct {
 // Filter returns the candidates worth remembering, completed with their turn, quote and time. It drops
 // questions, small talk, fragments and blanked text. An instruction, or a fact that its turn does not
 // support, gets a ReviewReason.
-func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []extract.Candidate, dropped []Dropped) {
-	r := sources{utterances: utterances}
+func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []extract.Candidate, dropped []DroppedCandidate) {
+	turns := turnSources{utterances: utterances}
 	for _, c := range cands {
-		c.Text = tidy(c.Text)
+		c.Text = tidyFact(c.Text)
 		if reason := worthlessReason(c); reason != "" {
-			dropped = append(dropped, Dropped{c, reason})
+			dropped = append(dropped, DroppedCandidate{c, reason})
 			continue
 		}
 		about := c.Subject
-		c.Subject, c.Attribute, c.Category = shortName(c.Subject), shortName(c.Attribute), shortName(c.Category)
-		c = extract.Classified(c)
+		c.Subject, c.Attribute, c.Category = clipName(c.Subject), clipName(c.Attribute), clipName(c.Category)
+		c = extract.WithClassification(c)
 		byRule := strings.HasPrefix(c.Model, "rule:")
-		i, g := r.source(&c, about)
+		i, g := turns.bestSource(&c, about)
 		if i < 0 {
-			dropped = append(dropped, Dropped{c, "no turn supports it"})
+			dropped = append(dropped, DroppedCandidate{c, "no turn supports it"})
 			continue
 		}
-		if g.Grade != Grounded && r.isBasedOnBlanked(&c) {
-			dropped = append(dropped, Dropped{c, notOwnWords})
+		if g.Grade != Grounded && turns.isBasedOnBlanked(&c) {
+			dropped = append(dropped, DroppedCandidate{c, reasonNotOwnWords})
 			continue
 		}
-		if g.Reason == statedEarlier {
-			dropped = append(dropped, Dropped{c, statedEarlier})
+		if g.Reason == reasonStatedEarlier {
+			dropped = append(dropped, DroppedCandidate{c, reasonStatedEarlier})
 			continue
 		}
 		if !c.RememberRequested && extract.OffTheRecord(utterances[i].Turn.Content) {
-			dropped = append(dropped, Dropped{c, "the user asked not to remember it"})
+			dropped = append(dropped, DroppedCandidate{c, "the user asked not to remember it"})
 			continue
 		}
 		c = withTurn(c, utterances[i], byRule)
-		c.Unsure = utterances[i].Unsure
+		c.MayBeQuoted = utterances[i].MayBeQuoted
 		switch {
-		case extract.Instructs(c.Text):
+		case extract.IsInstruction(c.Text):
 			c.ReviewReason = "it reads like an instruction"
 		case c.ReviewReason == "" && g.Grade == Refuted:
-			c.ReviewReason, c.Doubt = g.Reason, g.Reason
+			c.ReviewReason, c.DoubtReason = g.Reason, g.Reason
 		case g.Grade == Unproven:
-			c.Confidence, c.Doubt = min(c.Confidence, UnprovenConfidence), g.Reason
+			c.Confidence, c.DoubtReason = min(c.Confidence, UnprovenConfidence), g.Reason
 		}
 		kept = append(kept, c)
 	}
 	return kept, dropped
 }
 
-// tidy returns a fact on one line without a bullet, enclosing quotation marks or a final full stop.
-func tidy(s string) string {
+// tidyFact returns a fact as one line without a bullet, enclosing quotation marks or a final full stop.
+func tidyFact(s string) string {
 	s, _ = trimBullet(visibleText(s))
 	for len(s) > 1 && strings.IndexByte("\"'`", s[0]) >= 0 && s[len(s)-1] == s[0] {
 		s = strings.TrimSpace(s[1 : len(s)-1])
@@ -80,7 +80,7 @@ func tidy(s string) string {
 	return s
 }
 
-// visibleText returns s on one line without invisible characters, so that facts that look alike are equal.
+// visibleText returns s as one line without invisible characters, so that facts with equal appearance have equal bytes.
 func visibleText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -94,18 +94,18 @@ func visibleText(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// maxName is the maximum length in bytes of a subject, attribute or category.
-const maxName = 120
+// maxNameBytes is the maximum length in bytes of a subject, attribute or category.
+const maxNameBytes = 120
 
-func shortName(s string) string {
-	if s = visibleText(s); len(s) <= maxName {
+func clipName(s string) string {
+	if s = visibleText(s); len(s) <= maxNameBytes {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxName], "")
+	return strings.ToValidUTF8(s[:maxNameBytes], "")
 }
 
-// passingTalk matches talk that matters only during the conversation.
-var passingTalk = lazy.Compile(`(?i)^(?:the )?user (?:` +
+// smallTalk matches facts that matter only during the conversation: "User is hungry".
+var smallTalk = lazy.Compile(`(?i)^(?:the )?user (?:` +
 	`(?:is |was |has )?(?:just )?(?:ask(?:s|ed|ing)|request(?:s|ed|ing)?|inquir|greet(?:s|ed|ing)?|thank(?:s|ed|ing)?|repl(?:y|ies|ied)|respond(?:s|ed)?|said (?:hello|hi|yes|no|thanks)|says (?:hello|hi|yes|no|thanks))\b` +
 	`|(?:is|was) (?:just )?(?:testing|typing|waiting|chatting|writing a (?:message|prompt)|interacting|speaking with|talking to (?:the|an) (?:assistant|ai|bot))\b` +
 	`|(?:wants|needs|would like) (?:the )?(?:assistant|me|you|ai|help with this)\b` +
@@ -117,59 +117,59 @@ func worthlessReason(c extract.Candidate) string {
 	switch s := c.Text; {
 	case s == "":
 		return "empty"
-	case isNothing(s):
+	case saysNoFacts(s):
 		return "nothing to remember"
-	case len(s) > maxFact:
+	case len(s) > maxFactBytes:
 		return "too long"
-	case utf8.RuneCountInString(s) < extract.MinLength:
+	case utf8.RuneCountInString(s) < extract.MinFactLength:
 		return "too short"
-	case text.Asks(s):
+	case text.EndsInQuestionMark(s):
 		return "a question"
 	case strings.Contains(s, "****"): // Guard overwrote a secret with these asterisks
 		return "a secret"
-	case saysNothing(s), transcribed.MatchString(strings.ToLower(s)):
+	case isContentless(s), transcriptLine.MatchString(strings.ToLower(s)):
 		return "nothing to remember"
 	case c.RememberRequested:
 		return ""
-	case passingTalk.MatchString(s):
+	case smallTalk.MatchString(s):
 		return "a transient state"
 	}
 	return ""
 }
 
-// transcribed matches a line of a transcript, which is not a fact.
-var transcribed = lazy.Compile(`^(?:user|assistant|context)(?: said)?: `)
+// transcriptLine matches a line of a transcript.
+var transcriptLine = lazy.Compile(`^(?:user|assistant|context)(?: said)?: `)
 
-// saysNothing reports whether a text is a single word or has no meaning outside its conversation.
-func saysNothing(s string) bool {
+// isContentless reports whether a text is a single word or has only words of speaking, knowing and asking.
+func isContentless(s string) bool {
 	for t := range extract.TermSet(s) {
-		if !tellingTerms.Has(t) && !wanting.Has(t) {
+		if !speechTerms.Has(t) && !requestTerms.Has(t) {
 			return len(strings.Fields(s)) < 2
 		}
 	}
 	return true
 }
 
-var wanting = lazy.SetOf("what who where when why how which would could do does did", extract.TermsOf)
+var requestTerms = lazy.SetOf("what who where when why how which would could do does did", extract.TermsOfWords)
 
 // ReadsLikeInstruction reports whether a fact's words read like an instruction to a model.
-func ReadsLikeInstruction(words string) bool { return extract.Instructs(tidy(words)) }
+func ReadsLikeInstruction(words string) bool { return extract.IsInstruction(tidyFact(words)) }
 
-// sources are the turns from which candidates may come.
-type sources struct{ utterances []extract.Utterance }
+// turnSources holds the turns from which candidates may come.
+type turnSources struct{ utterances []extract.Utterance }
 
-// source returns the index of a candidate's turn, or -1, and how well that turn supports the candidate. If
+// bestSource returns the index of a candidate's turn, or -1, and how well that turn supports the candidate. If
 // several turns match, it returns the turn with the best evidence.
-func (r *sources) source(c *extract.Candidate, about string) (turn int, g Grounding) {
-	named := turnIndex(c.Turn, r.utterances)
-	if c.Span != nil && named >= 0 {
-		return named, Grounding{} // the rule found the candidate in this turn
+func (r *turnSources) bestSource(c *extract.Candidate, subject string) (turn int, g Grounding) {
+	namedIndex := turnIndex(c.TurnID, r.utterances)
+	if c.Span != nil && namedIndex >= 0 {
+		return namedIndex, Grounding{} // the rule found the candidate in this turn
 	}
 	turn = -1
-	for _, i := range searchOrder(named, len(r.utterances)) {
-		found := Ground(Claim{c.Text, c.Quote, about, c.Op}, r.utterances[i])
-		if turn < 0 || found.Grade < g.Grade || found.Grade == g.Grade && g.Span.End == 0 && found.Span.End > 0 {
-			turn, g = i, found
+	for _, i := range searchOrder(namedIndex, len(r.utterances)) {
+		grounding := Ground(Claim{c.Text, c.Quote, subject, c.Op}, r.utterances[i])
+		if turn < 0 || grounding.Grade < g.Grade || grounding.Grade == g.Grade && g.Span.End == 0 && grounding.Span.End > 0 {
+			turn, g = i, grounding
 		}
 		if g.Grade == Grounded {
 			break
@@ -181,74 +181,75 @@ func (r *sources) source(c *extract.Candidate, about string) (turn int, g Ground
 	return turn, g
 }
 
-// isBasedOnBlanked reports whether blanked text is the only evidence for a candidate. Its quote, or without a
-// quote most of its terms, occur only there, or it names a turn that the model did not see.
-func (r *sources) isBasedOnBlanked(c *extract.Candidate) bool {
+// isBasedOnBlanked reports whether blanked text is the only evidence for a candidate: it has the quote, or
+// most terms of the candidate, or the candidate names a turn that the model did not see.
+func (r *turnSources) isBasedOnBlanked(c *extract.Candidate) bool {
 	for _, s := range r.utterances {
-		if _, own := locate(s.Text, c.Quote); own {
+		if _, shownTerms := locateQuote(s.Text, c.Quote); shownTerms {
 			return false
 		}
 	}
-	own, kept := map[string]bool{}, map[string]bool{}
+	shownTerms, blankedTerms := map[string]bool{}, map[string]bool{}
 	for _, s := range r.utterances {
 		content := s.Turn.Content
 		if len(content) != len(s.Text) || content == s.Text {
 			continue
 		}
-		if span, ok := locate(content, c.Quote); ok && mostlyBlanked(content[span.Start:span.End], s.Text[span.Start:span.End]) {
+		if span, ok := locateQuote(content, c.Quote); ok && isMostlyBlanked(content[span.Start:span.End], s.Text[span.Start:span.End]) {
 			return true
 		}
 		for t := range extract.TermSet(blankedText(content, s.Text)) {
-			kept[t] = true
+			blankedTerms[t] = true
 		}
 	}
-	if c.Quote != "" && c.Turn != "" && turnIndex(c.Turn, r.utterances) < 0 {
+	if c.Quote != "" && c.TurnID != "" && turnIndex(c.TurnID, r.utterances) < 0 {
 		return true
 	}
-	if len(kept) == 0 {
+	if len(blankedTerms) == 0 {
 		return false
 	}
 	for _, s := range r.utterances {
 		for t := range extract.TermSet(s.Text) {
-			own[t] = true
+			shownTerms[t] = true
 		}
 	}
-	all, there, here := 0, 0, 0
+	total, inBlanked, inShown := 0, 0, 0
 	for t := range extract.TermSet(c.Text) {
 		if t == "user" {
 			continue
 		}
-		all++
-		if kept[t] {
-			there++
+		total++
+		if blankedTerms[t] {
+			inBlanked++
 		}
-		if own[t] {
-			here++
+		if shownTerms[t] {
+			inShown++
 		}
 	}
-	return there*5 >= all*4 && here*2 <= all && there > here
+	return inBlanked*5 >= total*4 && inShown*2 <= total && inBlanked > inShown
 }
 
-// mostlyBlanked reports whether most of a message is blanked. Secrets do not count.
-func mostlyBlanked(content, shown string) bool {
-	letters, gone := 0, 0
+// isMostlyBlanked reports whether most of a message is blanked with spaces. Secrets, blanked with asterisks, do
+// not count.
+func isMostlyBlanked(content, guarded string) bool {
+	letters, blanked := 0, 0
 	for i := range len(content) {
 		if content[i] == ' ' {
 			continue
 		}
 		letters++
-		if shown[i] == ' ' {
-			gone++
+		if guarded[i] == ' ' {
+			blanked++
 		}
 	}
-	return gone*2 > letters
+	return blanked*2 > letters
 }
 
 // blankedText returns the blanked part of a turn's content.
-func blankedText(content, shown string) string {
+func blankedText(content, guarded string) string {
 	b := []byte(content)
 	for i := range b {
-		if shown[i] != ' ' {
+		if guarded[i] != ' ' {
 			b[i] = ' '
 		}
 	}
@@ -267,13 +268,13 @@ func turnIndex(name string, utterances []extract.Utterance) int {
 }
 
 // searchOrder returns the order in which turns are searched: the named turn, then newer before older turns.
-func searchOrder(named, n int) []int {
+func searchOrder(namedIndex, n int) []int {
 	var order []int
-	if named >= 0 {
-		order = append(order, named)
+	if namedIndex >= 0 {
+		order = append(order, namedIndex)
 	}
 	for i := n - 1; i >= 0; i-- {
-		if i != named {
+		if i != namedIndex {
 			order = append(order, i)
 		}
 	}
@@ -287,12 +288,12 @@ var yearlyDate = lazy.Compile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
 // candidate absolute; models write absolute dates themselves.
 func withTurn(c extract.Candidate, s extract.Utterance, byRule bool) extract.Candidate {
 	t := s.Turn
-	c.Turn, c.Conversation, c.ObservedAt = t.ID, t.Conversation, memory.Time(t.CreatedAt)
+	c.TurnID, c.ConversationID, c.ObservedAt = t.ID, t.Conversation, memory.Time(t.CreatedAt)
 	offset := 0
 	if c.Span != nil {
 		offset = c.Span.Start
 	}
-	c.ObservedSeq = extract.Sequence(t.Index, offset)
+	c.ObservedSeq = extract.ObservationOrder(t.Index, offset)
 	switch t.Role {
 	case memory.RoleUser:
 		c.Trust = memory.TrustUser
@@ -302,7 +303,7 @@ func withTurn(c extract.Candidate, s extract.Utterance, byRule bool) extract.Can
 		c.Trust = memory.TrustUntrusted
 	}
 	if byRule && (!yearlyDate.MatchString(c.Text) || len(text.Numbers(c.Text)) == 0) {
-		c.Text = text.Absolute(c.Text, t.CreatedAt)
+		c.Text = text.WithAbsoluteDates(c.Text, t.CreatedAt)
 	}
 	return c
 }

@@ -69,7 +69,7 @@ func TestQuoteDecidesSupport(t *testing.T) {
 		{"a date worked out", "User moved to Lisbon on 2026-05-03", "Yesterday I moved", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			kept, dropped := Filter([]extract.Candidate{{Text: c.fact, Quote: c.quote, Turn: "t1", Confidence: 1}}, utterances)
+			kept, dropped := Filter([]extract.Candidate{{Text: c.fact, Quote: c.quote, TurnID: "t1", Confidence: 1}}, utterances)
 			if len(kept) != 1 || kept[0].ReviewReason != c.want {
 				t.Fatalf("Filter(%q, quote %q) = %+v, dropped %v; want to wait: %q", c.fact, c.quote, kept, dropped, c.want)
 			}
@@ -84,22 +84,22 @@ func TestFilterDropsOthersWords(t *testing.T) {
 	turns := []memory.Turn{{ID: "A", Role: memory.RoleUser, Content: "My password is hunter2!X and I keep bees. I live in Lisbon. Summarise this:\n```\nMy name is Karl and I restore boats in Hamburg.\n```"}}
 	utterances := Guard(turns, GuardOptions{})
 	for _, c := range []struct{ fact, quote, turn, dropped string }{
-		{"User restores boats in Hamburg", "I restore boats in Hamburg", "t1", notOwnWords},
-		{"User's name is Karl and restores boats in Hamburg", "", "t1", notOwnWords},
-		{"User lives near the river in Lisbon", "You live in Lisbon, near the river", "t2", notOwnWords},
+		{"User restores boats in Hamburg", "I restore boats in Hamburg", "t1", reasonNotOwnWords},
+		{"User's name is Karl and restores boats in Hamburg", "", "t1", reasonNotOwnWords},
+		{"User lives near the river in Lisbon", "You live in Lisbon, near the river", "t2", reasonNotOwnWords},
 		{"User restores boats in Lisbon", "I live in Lisbon", "t1", ""},
 		{"User lives in Lisbon", "", "t1", ""},
 		{"User keeps bees and hens", "My password is hunter2!X and I keep bees", "t1", ""},
 		{"User rows on Sundays", "", "", ""},
 	} {
-		kept, dropped := Filter([]extract.Candidate{{Text: c.fact, Quote: c.quote, Turn: c.turn}}, utterances)
+		kept, dropped := Filter([]extract.Candidate{{Text: c.fact, Quote: c.quote, TurnID: c.turn}}, utterances)
 		if reason := reasons(dropped); len(kept)+len(dropped) != 1 || reason != c.dropped {
 			t.Errorf("Filter(%q, quote %q) keeps %d, drops for %q; want %q", c.fact, c.quote, len(kept), reason, c.dropped)
 		}
 	}
 }
 
-func reasons(dropped []Dropped) string {
+func reasons(dropped []DroppedCandidate) string {
 	var out []string
 	for _, d := range dropped {
 		out = append(out, d.Reason)
@@ -113,7 +113,7 @@ func TestFactsHoldOnlyWhatCanBeSeen(t *testing.T) {
 	if len(kept) != 1 || kept[0].Text != "User lives in Lisbon" || kept[0].ReviewReason != "" {
 		t.Fatalf("Filter(%q) = %+v", fact, kept)
 	}
-	if c := kept[0]; c.Subject != "user" || len(c.Attribute) > maxName || !utf8.ValidString(c.Attribute) {
+	if c := kept[0]; c.Subject != "user" || len(c.Attribute) > maxNameBytes || !utf8.ValidString(c.Attribute) {
 		t.Errorf("subject %q, attribute %q", c.Subject, c.Attribute)
 	}
 }
@@ -123,15 +123,15 @@ func TestFilterKnowsTheTurn(t *testing.T) {
 		{ID: "A", Conversation: "C", Index: 4, Role: memory.RoleUser, Content: "I have a dog named Rex", CreatedAt: monday},
 		{ID: "B", Conversation: "C", Index: 6, Role: memory.RoleUser, Content: "We moved to Lisbon yesterday", CreatedAt: monday},
 	}, GuardOptions{})
-	kept, _ := Filter([]extract.Candidate{{Text: "- “User” moved to Lisbon yesterday.", Turn: "t1", Quote: "moved to Lisbon"}}, utterances)
+	kept, _ := Filter([]extract.Candidate{{Text: "- “User” moved to Lisbon yesterday.", TurnID: "t1", Quote: "moved to Lisbon"}}, utterances)
 	if len(kept) != 1 {
 		t.Fatalf("kept %+v, want one", kept)
 	}
 	c := kept[0]
-	if c.Turn != "B" || c.Conversation != "C" || c.Trust != memory.TrustUser || !c.ObservedAt.Equal(monday) {
-		t.Errorf("turn %q, conversation %q, trust %q, observed %v; want B, C, user, %v: the quote tells the turn", c.Turn, c.Conversation, c.Trust, c.ObservedAt, monday)
+	if c.TurnID != "B" || c.ConversationID != "C" || c.Trust != memory.TrustUser || !c.ObservedAt.Equal(monday) {
+		t.Errorf("turn %q, conversation %q, trust %q, observed %v; want B, C, user, %v: the quote tells the turn", c.TurnID, c.ConversationID, c.Trust, c.ObservedAt, monday)
 	}
-	if want := extract.Sequence(6, 3); c.ObservedSeq != want {
+	if want := extract.ObservationOrder(6, 3); c.ObservedSeq != want {
 		t.Errorf("sequence %d, want %d: turn 6, byte 3", c.ObservedSeq, want)
 	}
 	if want := (memory.Span{Turn: "B", Start: 3, End: 18}); *c.Span != want {
@@ -164,7 +164,7 @@ func TestClassifyFindsTheAttribute(t *testing.T) {
 		"User has a dog":                      "user/",
 		"The gate code is 4711":               "/",
 	} {
-		subject, attribute := extract.Classify(fact)
+		subject, attribute := extract.SubjectAndAttribute(fact)
 		if got := subject + "/" + attribute; got != want {
 			t.Errorf("Classify(%q) = %q, want %q", fact, got, want)
 		}

@@ -15,23 +15,23 @@ import (
 
 // MemoryRequests are the requests about memory in a user's message.
 type MemoryRequests struct {
-	Remember     bool
-	Forget       []extract.Command
-	OffTheRecord bool // the user wants this message not to be remembered
+	HasRemember    bool
+	ForgetCommands []extract.Command
+	OffTheRecord   bool // the user wants this message not to be remembered
 }
 
-// MemoryRequestsIn finds the requests in a user's turn. Turns of other roles have none.
+// MemoryRequestsIn finds the requests in a user's turn. Turns of other roles have no requests.
 func MemoryRequestsIn(t memory.Turn) MemoryRequests {
-	remember, forget := extract.Commands([]extract.Utterance{{Turn: t, Text: utterance.Read(t.Content, t.Foreign).Own}})
+	remember, forget := extract.MemoryCommands([]extract.Utterance{{Turn: t, Text: utterance.ParseMessage(t.Content, t.Foreign).OwnText}})
 	return MemoryRequests{
-		Remember: len(remember) > 0, Forget: forget,
+		HasRemember: len(remember) > 0, ForgetCommands: forget,
 		OffTheRecord: t.Role == memory.RoleUser && extract.OffTheRecord(t.Content),
 	}
 }
 
-// Confidential reports whether the message must be redacted. A message that also asks to forget something is
-// not redacted: it is learned from first, and then retired.
-func (w MemoryRequests) Confidential() bool { return w.OffTheRecord && len(w.Forget) == 0 }
+// MustRedact reports whether the message must be redacted. A message that also asks to forget something is
+// not redacted, because its facts are learned first and the message is then retired.
+func (w MemoryRequests) MustRedact() bool { return w.OffTheRecord && len(w.ForgetCommands) == 0 }
 
 // minMatchShare is the share of a request's terms that a memory must have to match the request.
 const minMatchShare = 0.6
@@ -41,40 +41,40 @@ const minMatchShare = 0.6
 //   - has the meaning that the rules find in the request ("I hate dill": "User dislikes dill"),
 //   - has the attribute that the request names by an everyday name ("my job"),
 //   - has nearly all words of the request, and its names and numbers, or
-//   - is a fact whose quote has these, if each of the fact's turns matches as well.
+//   - is a fact whose quote has these words, names and numbers, if each of the fact's turns matches as well.
 //
-// A request that names a thing or repeats a statement selects one fact. If several facts match, it selects none.
-func MemoriesToForget(wish extract.Command, found []memory.Memory) []memory.Memory {
-	if wish.All {
-		return found
+// A request that names a thing or repeats a statement selects a fact only if it is the only match.
+func MemoriesToForget(request extract.Command, memories []memory.Memory) []memory.Memory {
+	if request.Everything {
+		return memories
 	}
-	switch wish.Of {
-	case extract.NamesSomebody:
-		if !slices.ContainsFunc(found, func(m memory.Memory) bool { return introduces(m, wish.What) }) {
+	switch request.ObjectKind {
+	case extract.ObjectPerson:
+		if !slices.ContainsFunc(memories, func(m memory.Memory) bool { return introducesName(m, request.Object) }) {
 			return nil
 		}
-	case extract.NamesThing, extract.NamesStatement:
-		return onlyMatch(found, wish)
+	case extract.ObjectThing, extract.ObjectStatement:
+		return singleMatch(memories, request)
 	}
-	g := requestSubjectOf(wish)
-	turns := map[string]string{} // content of the matching turns, by id
-	meant := make([]bool, len(found))
-	for i, m := range found {
-		if meant[i] = g.means(m); meant[i] && m.Turn != nil {
-			turns[m.Turn.ID] = m.Turn.Content
+	g := newRequestSubject(request)
+	turnTexts := map[string]string{} // content of the matching turns, by id
+	meant := make([]bool, len(memories))
+	for i, m := range memories {
+		if meant[i] = g.selects(m); meant[i] && m.Turn != nil {
+			turnTexts[m.Turn.ID] = m.Turn.Content
 		}
 	}
 	var out []memory.Memory
-	for i, m := range found {
-		if meant[i] || m.Fact != nil && g.quotedIn(*m.Fact, turns) {
+	for i, m := range memories {
+		if meant[i] || m.Fact != nil && g.matchesQuote(*m.Fact, turnTexts) {
 			out = append(out, m)
 		}
 	}
 	return out
 }
 
-// introduces reports whether a memory gives a name to somebody or something: "my boss Carl".
-func introduces(m memory.Memory, name string) bool {
+// introducesName reports whether a memory says who or what has a name: "my boss Carl".
+func introducesName(m memory.Memory, name string) bool {
 	if m.Fact == nil && (m.Turn == nil || m.Turn.Role != memory.RoleUser) {
 		return false
 	}
@@ -86,54 +86,54 @@ func introduces(m memory.Memory, name string) bool {
 	return slices.ContainsFunc(of.FindAllStringSubmatch(words, -1), func(found []string) bool { return text.IsPersonWord(found[1]) })
 }
 
-// onlyMatch returns the fact that states what the request names, if exactly one fact does.
-func onlyMatch(found []memory.Memory, wish extract.Command) []memory.Memory {
-	says := saysWhatIs(wish.What)
-	if wish.Of == extract.NamesStatement {
-		says = func(fact string) bool { return sameStatement(fact, wish.What) }
+// singleMatch returns the fact that states the request's thing or statement, or nil if several facts match.
+func singleMatch(memories []memory.Memory, request extract.Command) []memory.Memory {
+	says := statesValueOf(request.Object)
+	if request.ObjectKind == extract.ObjectStatement {
+		says = func(fact string) bool { return sameStatement(fact, request.Object) }
 	}
-	var one []memory.Memory
-	for _, m := range found {
+	var matches []memory.Memory
+	for _, m := range memories {
 		if m.Fact != nil && says(m.Fact.Content) {
-			one = append(one, m)
+			matches = append(matches, m)
 		}
 	}
-	if len(one) != 1 {
+	if len(matches) != 1 {
 		return nil
 	}
-	return one
+	return matches
 }
 
-// saysWhatIs returns a function that reports whether a fact begins by stating a thing's value.
-func saysWhatIs(thing string) func(fact string) bool {
+// statesValueOf returns a function that reports whether a fact begins with a thing's value: "The code is 17".
+func statesValueOf(thing string) func(fact string) bool {
 	form := regexp.MustCompile(`^(?:the |user's )` + regexp.QuoteMeta(text.Fold(thing)) + ` (?:is|are|was|were|has|have|starts?|begins?|ends?|costs?)\b`)
 	return func(fact string) bool { return form.MatchString(text.Fold(fact)) }
 }
 
 // sameStatement reports whether a fact and a statement have the same polarity and the same terms in the same order.
 func sameStatement(fact, statement string) bool {
-	statement = english.ThirdPerson(statement)
-	return slices.Equal(text.Terms(fact), text.Terms(statement)) && text.Negated(fact) == text.Negated(statement) && isAverse(fact) == isAverse(statement)
+	statement = english.ToThirdPerson(statement)
+	return slices.Equal(text.Terms(fact), text.Terms(statement)) && text.HasNegation(fact) == text.HasNegation(statement) && expressesAversion(fact) == expressesAversion(statement)
 }
 
-// requestSubject is what a request to forget is about.
+// requestSubject is the subject of a request to forget, prepared for comparisons with memories.
 type requestSubject struct {
 	terms           map[string]bool
-	mainTerms       map[string]bool     // the request's terms without common ones
+	mainTerms       map[string]bool     // the request's terms without common terms
 	namesAndNumbers []string            // names and numbers, folded
-	readings        []extract.Candidate // the candidates that the rules find in the request
+	candidates      []extract.Candidate // the candidates that the rules find in the request
 	everyday        *everydayName       // the attribute that the request names by an everyday name
 	aboutUser       bool                // the request is about the user alone
 }
 
-func requestSubjectOf(wish extract.Command) requestSubject {
-	g := requestSubject{terms: extract.TermSet(english.ThirdPerson(wish.What)), namesAndNumbers: text.Numbers(wish.What), everyday: everydayNameOf(wish.What)}
+func newRequestSubject(request extract.Command) requestSubject {
+	g := requestSubject{terms: extract.TermSet(english.ToThirdPerson(request.Object)), namesAndNumbers: text.Numbers(request.Object), everyday: everydayNameOf(request.Object)}
 	g.mainTerms = withoutCommonTerms(g.terms)
-	g.aboutUser = g.everyday != nil || requestAboutUser.MatchString(wish.What) && !slices.ContainsFunc(text.Words(wish.What), text.IsPersonWord)
-	for _, name := range text.Names(wish.What) {
+	g.aboutUser = g.everyday != nil || requestAboutUser.MatchString(request.Object) && !slices.ContainsFunc(text.Words(request.Object), text.IsPersonWord)
+	for _, name := range text.Names(request.Object) {
 		g.namesAndNumbers = append(g.namesAndNumbers, text.Fold(name))
 	}
-	g.readings = extract.ReadPlain(wish.What, extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser}})
+	g.candidates = extract.ExtractFrom(request.Object, extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser}})
 	return g
 }
 
@@ -156,47 +156,48 @@ func withoutCommonTerms(terms map[string]bool) map[string]bool {
 // feelingTerms are terms of verbs of liking, whose meaning the attribute and polarity already express.
 var feelingTerms = lazy.SetOf("like love enjoy adore hate dislike detest loathe stand", extract.TermSet)
 
-// means reports whether the request selects a memory by the memory's own words.
-func (g requestSubject) means(m memory.Memory) bool {
+// selects reports whether the request selects a memory because of the memory's own words.
+func (g requestSubject) selects(m memory.Memory) bool {
 	if m.Fact != nil {
 		f := *m.Fact
-		c := extract.Classified(extract.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute, Category: f.Category})
-		return g.matches(f.Content, f.Attribute+" "+f.Category+" "+f.Subject) || g.states(c)
+		c := extract.WithClassification(extract.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute, Category: f.Category})
+		return g.matchesWords(f.Content, f.Attribute+" "+f.Category+" "+f.Subject) || g.matchesCandidate(c)
 	}
-	if g.matches(m.Content(), "") {
+	if g.matchesWords(m.Content(), "") {
 		return true
 	}
 	if m.Turn == nil || m.Turn.Role != memory.RoleUser {
 		return false
 	}
-	return slices.ContainsFunc(extract.ReadPlain(m.Turn.Content, extract.Utterance{Turn: *m.Turn}), func(c extract.Candidate) bool { return g.states(extract.Classified(c)) })
+	return slices.ContainsFunc(extract.ExtractFrom(m.Turn.Content, extract.Utterance{Turn: *m.Turn}), func(c extract.Candidate) bool { return g.matchesCandidate(extract.WithClassification(c)) })
 }
 
-// states reports whether a candidate equals a candidate that the rules found in the request, or has its attribute.
-func (g requestSubject) states(c extract.Candidate) bool {
-	return g.everyday != nil && g.everyday.has(c) || slices.ContainsFunc(g.readings, func(r extract.Candidate) bool {
-		r = extract.Classified(r)
+// matchesCandidate reports whether a candidate states the same as a candidate that the rules found in the request, or
+// has the request's everyday attribute.
+func (g requestSubject) matchesCandidate(c extract.Candidate) bool {
+	return g.everyday != nil && g.everyday.matchesCandidate(c) || slices.ContainsFunc(g.candidates, func(r extract.Candidate) bool {
+		r = extract.WithClassification(r)
 		return text.Hash(r.Text) == text.Hash(c.Text) ||
-			r.Attribute != "" && r.Attribute == c.Attribute && r.Subject == c.Subject && isAverse(r.Text) == isAverse(c.Text) && isAboutKin(r.Text) == isAboutKin(c.Text) &&
-				extract.Covered(withoutCommonTerms(extract.TermSet(r.Text)), extract.TermSet(c.Text)) == 1
+			r.Attribute != "" && r.Attribute == c.Attribute && r.Subject == c.Subject && expressesAversion(r.Text) == expressesAversion(c.Text) && isAboutKin(r.Text) == isAboutKin(c.Text) &&
+				extract.CoveredShare(withoutCommonTerms(extract.TermSet(r.Text)), extract.TermSet(c.Text)) == 1
 	})
 }
 
 var aversion = lazy.Compile(`\b(?:dislikes?|hates?|detests?|loathes?|not|no longer|never|cannot|can't|doesn't|isn't)\b`)
 
-// isAverse reports whether a fact expresses dislike.
-func isAverse(fact string) bool { return aversion.MatchString(text.Fold(fact)) }
+// expressesAversion reports whether a fact expresses dislike.
+func expressesAversion(fact string) bool { return aversion.MatchString(text.Fold(fact)) }
 
-// matches reports whether words, together with words for their classes, contain the request's terms. If the
-// request is about the user, sentences about other people do not count.
-func (g requestSubject) matches(words, classes string) bool {
+// matchesWords reports whether a memory's words and its class words contain the request's terms. If the request is
+// about the user, sentences about other people do not count.
+func (g requestSubject) matchesWords(words, classWords string) bool {
 	if g.aboutUser {
-		var names bool
-		if words, names = g.sentencesOfUser(words); names || words == "" {
-			return names
+		var statesEveryday bool
+		if words, statesEveryday = g.sentencesOfUser(words); statesEveryday || words == "" {
+			return statesEveryday
 		}
 	}
-	if g.everyday != nil && (g.everyday.only || strings.Contains(classes, "'s")) {
+	if g.everyday != nil && (g.everyday.attributeOnly || strings.Contains(classWords, "'s")) {
 		return false
 	}
 	folded := text.Fold(words)
@@ -205,20 +206,20 @@ func (g requestSubject) matches(words, classes string) bool {
 			return false
 		}
 	}
-	content := union(extract.TermSet(words), extract.TermSet(classes))
-	return extract.Covered(g.terms, content) >= minMatchShare && extract.Covered(g.mainTerms, content) >= minMatchShare
+	content := addTerms(extract.TermSet(words), extract.TermSet(classWords))
+	return extract.CoveredShare(g.terms, content) >= minMatchShare && extract.CoveredShare(g.mainTerms, content) >= minMatchShare
 }
 
 // sentencesOfUser returns the sentences that are not about people close to the user. names reports whether
-// one of these sentences states the everyday attribute.
-func (g requestSubject) sentencesOfUser(words string) (rest string, names bool) {
+// such a sentence states the everyday attribute.
+func (g requestSubject) sentencesOfUser(words string) (rest string, statesEveryday bool) {
 	var own []string
 	for _, s := range text.Sentences(words) {
-		sentence := s.Of(words)
+		sentence := s.Slice(words)
 		if isAboutKin(sentence) || g.everyday != nil && isAboutOthers(sentence) {
 			continue
 		}
-		if g.everyday != nil && g.everyday.says(sentence) {
+		if g.everyday != nil && g.everyday.matchesSentence(sentence) {
 			return "", true
 		}
 		own = append(own, sentence)
@@ -226,24 +227,24 @@ func (g requestSubject) sentencesOfUser(words string) (rest string, names bool) 
 	return strings.Join(own, " "), false
 }
 
-func union(a, b map[string]bool) map[string]bool {
+func addTerms(a, b map[string]bool) map[string]bool {
 	for t := range b {
 		a[t] = true
 	}
 	return a
 }
 
-// quotedIn reports whether the request matches a fact's quote and every turn of the fact.
-func (g requestSubject) quotedIn(f memory.Fact, turns map[string]string) bool {
+// matchesQuote reports whether the request matches a fact's quote and every turn of the fact.
+func (g requestSubject) matchesQuote(f memory.Fact, turnTexts map[string]string) bool {
 	q := f.Provenance.Quote
 	if f.Source != memory.Extracted || q == nil {
 		return false
 	}
 	for _, id := range f.Provenance.Turns {
-		if _, ok := turns[id]; !ok {
+		if _, ok := turnTexts[id]; !ok {
 			return false
 		}
 	}
-	message, ok := turns[q.Turn]
-	return ok && q.Start >= 0 && q.Start < q.End && q.End <= len(message) && g.matches(message[q.Start:q.End], "")
+	message, ok := turnTexts[q.Turn]
+	return ok && q.Start >= 0 && q.Start < q.End && q.End <= len(message) && g.matchesWords(message[q.Start:q.End], "")
 }

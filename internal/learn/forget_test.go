@@ -16,7 +16,7 @@ func afterTalk(messages ...string) []memory.Memory {
 	for i, words := range messages {
 		turn := memory.Turn{ID: fmt.Sprintf("turn-%d", i), Role: memory.RoleUser, Content: words, Status: memory.Active, CreatedAt: time.Date(2026, 5, 3, 9, 0, 0, 0, time.UTC)}
 		out = append(out, memory.Memory{Turn: &turn})
-		for j, c := range extract.Rules([]extract.Utterance{{Turn: turn, Text: words}}) {
+		for j, c := range extract.FactsByRules([]extract.Utterance{{Turn: turn, Text: words}}) {
 			out = append(out, memory.Memory{Fact: &memory.Fact{
 				ID: fmt.Sprintf("fact-%d-%d", i, j), Content: c.Text, Subject: c.Subject, Attribute: c.Attribute, Category: c.Category,
 				Status: memory.Active, Source: memory.Extracted, Provenance: memory.Provenance{Quote: c.Span, Turns: []string{turn.ID}},
@@ -107,7 +107,7 @@ func TestForgetWishesAreRead(t *testing.T) {
 		{"I play the cello every Friday", "forget what I said about the piano", ""},
 	} {
 		t.Run(c.message+": "+c.wish, func(t *testing.T) {
-			_, wishes := extract.Commands([]extract.Utterance{{Turn: memory.Turn{Role: memory.RoleUser}, Text: c.wish}})
+			_, wishes := extract.MemoryCommands([]extract.Utterance{{Turn: memory.Turn{Role: memory.RoleUser}, Text: c.wish}})
 			if len(wishes) != 1 {
 				t.Fatalf("%d wishes", len(wishes))
 			}
@@ -138,7 +138,7 @@ func TestOtherUsesOfForgetAreNoWishes(t *testing.T) {
 		"drop the users table", "Drop my first paragraph?", "scrap that idea", "don't remember where I put my keys", "Don't you remember my name?",
 		"Delete the second line", "Delete the door code", "Remove the header", "forget the last question", "Forget the semicolons and use tabs, please", "don't forget that I hate dill", "forget about python", "I don't remember my old address", "Remove the last column",
 	} {
-		if _, wishes := extract.Commands([]extract.Utterance{{Turn: memory.Turn{Role: memory.RoleUser}, Text: words}}); len(wishes) > 0 {
+		if _, wishes := extract.MemoryCommands([]extract.Utterance{{Turn: memory.Turn{Role: memory.RoleUser}, Text: words}}); len(wishes) > 0 {
 			t.Errorf("%q is read as the wish %+v", words, wishes)
 		}
 	}
@@ -157,7 +157,7 @@ func TestForgetWithAStatementBehindIsTalk(t *testing.T) {
 		"forget how much I earn": 1, "don't remember that I smoke, I am ashamed": 1,
 		"so forget the puppy, my landlord said no": 1, // talk, too, but what others said is no statement
 	} {
-		_, wishes := extract.Commands([]extract.Utterance{{Turn: memory.Turn{Role: memory.RoleUser}, Text: words}})
+		_, wishes := extract.MemoryCommands([]extract.Utterance{{Turn: memory.Turn{Role: memory.RoleUser}, Text: words}})
 		if len(wishes) != orders {
 			t.Errorf("%q is read as %d wishes, want %d: %+v", words, len(wishes), orders, wishes)
 		}
@@ -168,7 +168,7 @@ func TestForgetWithAStatementBehindIsTalk(t *testing.T) {
 // words.
 func TestUnrelatedFactsStayAfterForgetting(t *testing.T) {
 	found := afterTalk("I live in Berlin and I have a dog named Rex.", "I was told. I hate my boss Carl.")
-	for _, m := range MemoriesToForget(extract.Command{What: "I live in Berlin"}, found) {
+	for _, m := range MemoriesToForget(extract.Command{Object: "I live in Berlin"}, found) {
 		if strings.Contains(m.Content(), "dog") && m.Fact != nil {
 			t.Errorf("%q goes with its turn", m.Content())
 		}
@@ -178,7 +178,7 @@ func TestUnrelatedFactsStayAfterForgetting(t *testing.T) {
 		ID: "f", Content: "User is unhappy at the office", Source: memory.Extracted, Subject: "user",
 		Provenance: memory.Provenance{Quote: &memory.Span{Turn: "turn-1", Start: 12, End: 31}, Turns: []string{"turn-1"}},
 	}}
-	wish := extract.Command{What: "Carl"}
+	wish := extract.Command{Object: "Carl"}
 	goes := func() bool {
 		for _, m := range MemoriesToForget(wish, append(found, quoted)) {
 			if m.Fact != nil && m.Fact.ID == "f" {

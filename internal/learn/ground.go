@@ -10,21 +10,21 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Claim is a fact that a model proposes, with its quote and its subject; both are "" if the model gave
-// none. Op is the operation on the facts that the claim names by id, "" if it names none.
+// Claim is a fact that a model proposes. Quote and Subject are "" if the model gave none. Op is the operation
+// on existing facts, "" for none.
 type Claim struct {
-	Text, Quote, About string
-	Op                 extract.Verdict
+	Text, Quote, Subject string
+	Op                   extract.Operation
 }
 
-// Grade says how well a conversation supports a claim.
+// Grade is how well a conversation supports a claim.
 type Grade int
 
 // The grades.
 const (
-	Grounded Grade = iota // the turn has the quote, and nothing contradicts the claim
+	Grounded Grade = iota // the turn has the quote and does not contradict the claim
 	Unproven              // the turn neither proves nor refutes the claim
-	Refuted               // the conversation lacks or contradicts a part of the claim
+	Refuted               // a part of the claim is missing in the conversation or contradicts it
 )
 
 // Grounding is the result of [Ground]. Reason explains it to people and is "" if Grounded. Span is the
@@ -38,74 +38,74 @@ type Grounding struct {
 // UnprovenConfidence is the maximum confidence of an unproven fact.
 const UnprovenConfidence = 0.6
 
-// Ground looks for evidence against a claim: names, numbers and dates that nobody mentioned, a denial that
-// only the quote has, quoted or hypothetical words, and another person. Without such evidence the claim
-// holds; it is Grounded if its quote is in the turn.
+// Ground looks for evidence against a claim: unmentioned names, numbers and dates, a denial that only the
+// quote has, quoted or hypothetical words, and another person. A claim without such evidence is Grounded if
+// its quote is in the turn, otherwise Unproven.
 func Ground(c Claim, s extract.Utterance) Grounding {
-	g := newGrounds(c, s)
-	if reason := g.refute(); reason != "" {
+	g := newEvidence(c, s)
+	if reason := g.refutation(); reason != "" {
 		return Grounding{Refuted, reason, g.span}
 	}
-	if reason := g.doubt(); reason != "" {
+	if reason := g.doubtReason(); reason != "" {
 		return Grounding{Unproven, reason, g.span}
 	}
 	return Grounding{Grounded, "", g.span}
 }
 
-// Says reports whether a turn states a fact in about the same words.
-func Says(s extract.Utterance, fact string) bool {
-	g := newGrounds(Claim{Text: fact}, s)
-	return g.contentWords() > 0 && g.sharedWords(g.turn)*4 >= g.contentWords()*3 && g.refute() == ""
+// StatesFact reports whether a turn states a fact in nearly the same words.
+func StatesFact(s extract.Utterance, fact string) bool {
+	g := newEvidence(Claim{Text: fact}, s)
+	return g.contentWords() > 0 && g.sharedWords(g.turnTokens)*4 >= g.contentWords()*3 && g.refutation() == ""
 }
 
-// grounds holds a claim and the texts that it is compared with.
-type grounds struct {
+// evidence holds a claim and the texts with which it is compared.
+type evidence struct {
 	claim         Claim
 	utterance     extract.Utterance
-	hasExactQuote bool      // the turn has the quote letter by letter
-	hasQuote      bool      // the turn has the quote, ignoring small words
-	span          text.Span // position of the quote in the turn
-	fact          []token
-	turn          []token
-	quote         []token           // the words of the quote, or of the turn without a quote
-	phrase        []token           // the quote's words, extended to the next pause on both sides
-	around        []token           // the turn, the messages before it, and stored facts
+	hasExactQuote bool      // the turn has the quote (see [locateQuote])
+	hasQuote      bool      // the turn has the quote, or a clause with the claim's words
+	span          text.Span // position of the quote or clause in the turn
+	claimTokens   []token
+	turnTokens    []token
+	quoteTokens   []token           // the words of the quote, or of the turn without a quote
+	phraseTokens  []token           // the quote, extended to the next punctuation on both sides
+	contextTokens []token           // the turn, the messages before it, and stored facts
 	clauses       [][]token         // the clauses of the turn
-	names         map[string]string // names, each with its person's role ("sister") if the text states it
-	foreign       bool              // the turn is not in English
+	rolesByName   map[string]string // names, each with its person's role ("sister") if the text states it
+	isForeign     bool              // the turn is not in English
 }
 
-func newGrounds(c Claim, s extract.Utterance) *grounds {
-	g := &grounds{claim: c, utterance: s, fact: readTokens(c.Text), turn: readTokens(s.Text), names: map[string]string{}}
-	g.around = slices.Clone(g.turn)
-	for _, words := range slices.Concat(s.Earlier, s.Background, []string{s.Before, s.Turn.Name}) {
-		g.around = append(g.around, readTokens(words)...)
+func newEvidence(c Claim, s extract.Utterance) *evidence {
+	g := &evidence{claim: c, utterance: s, claimTokens: readTokens(c.Text), turnTokens: readTokens(s.Text), rolesByName: map[string]string{}}
+	g.contextTokens = slices.Clone(g.turnTokens)
+	for _, words := range slices.Concat(s.EarlierMessages, s.StoredMemories, []string{s.AnsweredMessage, s.Turn.Name}) {
+		g.contextTokens = append(g.contextTokens, readTokens(words)...)
 	}
-	g.foreign = isForeign(g.turn)
-	addNames(g.names, g.around)
-	addNames(g.names, g.fact)
-	g.clauses = clausesOf(s.Text, g.turn, g.names)
-	if g.span, g.hasExactQuote = locate(s.Text, c.Quote); g.hasExactQuote {
+	g.isForeign = isForeign(g.turnTokens)
+	addNames(g.rolesByName, g.contextTokens)
+	addNames(g.rolesByName, g.claimTokens)
+	g.clauses = clausesOf(s.Text, g.turnTokens, g.rolesByName)
+	if g.span, g.hasExactQuote = locateQuote(s.Text, c.Quote); g.hasExactQuote {
 		g.hasQuote = true
 	} else {
 		g.span, g.hasQuote = g.locateClaim()
 	}
-	g.quote, g.phrase = g.turn, g.turn
+	g.quoteTokens, g.phraseTokens = g.turnTokens, g.turnTokens
 	if g.hasQuote {
-		g.quote, g.phrase = tokensIn(g.turn, g.span), tokensIn(g.turn, extendToPauses(s.Text, g.span))
+		g.quoteTokens, g.phraseTokens = tokensIn(g.turnTokens, g.span), tokensIn(g.turnTokens, extendToPauses(s.Text, g.span))
 	}
 	return g
 }
 
-// statedEarlier is the reason for dropping a claim whose only evidence is a turn that was learned from before.
-const statedEarlier = "an earlier turn already states it"
+// reasonStatedEarlier is the reason for dropping a claim whose only evidence is an earlier turn.
+const reasonStatedEarlier = "an earlier turn already states it"
 
-// refute returns why a claim must be wrong, or "" if nothing contradicts it.
-func (g *grounds) refute() string {
+// refutation returns the reason why a claim is wrong, or "" if there is no contradiction.
+func (g *evidence) refutation() string {
 	if g.claim.Quote != "" && !g.hasExactQuote {
-		for _, words := range g.utterance.Earlier {
-			if _, ok := locate(words, g.claim.Quote); ok && len(strings.Fields(g.claim.Quote)) > 2 {
-				return statedEarlier
+		for _, words := range g.utterance.EarlierMessages {
+			if _, ok := locateQuote(words, g.claim.Quote); ok && len(strings.Fields(g.claim.Quote)) > 2 {
+				return reasonStatedEarlier
 			}
 		}
 		if !g.hasQuote {
@@ -113,36 +113,36 @@ func (g *grounds) refute() string {
 		}
 	}
 	for _, c := range g.checks() {
-		if reason := c.find(); reason != "" && !c.doubts {
+		if reason := c.findReason(); reason != "" && !c.onlyDoubts {
 			return reason
 		}
 	}
 	return ""
 }
 
-// check finds evidence against a claim. If doubts is set, the evidence does not refute the claim.
+// check finds evidence against a claim. If doubts is set, the evidence only makes the claim Unproven.
 type check struct {
-	find   func() string
-	doubts bool
+	findReason func() string
+	onlyDoubts bool
 }
 
-// checks returns the checks that apply. No list has all forms of denial, so they can only cast doubt on an
-// operation that has a quote and names the fact that it ends.
-func (g *grounds) checks() []check {
+// checks returns all checks of the claim. The denial check is unreliable, so it only doubts an operation that
+// has a quote and ends a named fact.
+func (g *evidence) checks() []check {
 	return []check{
-		{g.notUsersWords, false}, {g.hypothetical, false}, {g.unmentionedName, false}, {g.unmentionedNumber, false}, {g.unmentionedDate, false}, {g.misattributedValue, false}, {g.swappedWord, false}, {g.unfulfilled, false},
-		{g.denied, g.hasExactQuote && (g.claim.Op == Update || g.claim.Op == Delete)}, {g.aboutAnother, false}, {g.unrelated, g.hasExactQuote && g.claim.Op == Delete},
+		{g.checkOwnWords, false}, {g.checkHypothetical, false}, {g.checkNames, false}, {g.checkNumbers, false}, {g.checkDates, false}, {g.checkValueOwners, false}, {g.checkSwappedWords, false}, {g.checkWishes, false},
+		{g.checkDenial, g.hasExactQuote && (g.claim.Op == Update || g.claim.Op == Delete)}, {g.checkPerson, false}, {g.checkSharedWords, g.hasExactQuote && g.claim.Op == Delete},
 	}
 }
 
-// doubt returns why a claim is not proven, or "" if it is.
-func (g *grounds) doubt() string {
+// doubtReason returns the reason why a claim is unproven, or "" for a proven claim.
+func (g *evidence) doubtReason() string {
 	if !g.hasExactQuote {
 		return "it has no quote from the turn"
 	}
 	for _, c := range g.checks() {
-		if c.doubts {
-			if reason := c.find(); reason != "" {
+		if c.onlyDoubts {
+			if reason := c.findReason(); reason != "" {
 				return reason
 			}
 		}
@@ -150,9 +150,9 @@ func (g *grounds) doubt() string {
 	return ""
 }
 
-// locateClaim returns the clause of the turn that has most of the claim's words, or the whole turn if the
-// quote is not in it.
-func (g *grounds) locateClaim() (text.Span, bool) {
+// locateClaim returns the clause of the turn with most words of the claim. ok is false if the clause has
+// none, or if the claim has a quote and the clause lacks a word.
+func (g *evidence) locateClaim() (text.Span, bool) {
 	best, most := text.Span{}, 0
 	for _, c := range g.clauses {
 		if n := g.sharedWords(c); n > most {
@@ -162,7 +162,7 @@ func (g *grounds) locateClaim() (text.Span, bool) {
 	return best, most > 0 && (g.claim.Quote == "" || most >= g.contentWords())
 }
 
-// extendToPauses extends a span to the pauses around it.
+// extendToPauses extends a span to the surrounding punctuation.
 func extendToPauses(s string, span text.Span) text.Span {
 	const pauses = ".,;!?\n()"
 	span.Start = strings.LastIndexAny(s[:span.Start], pauses) + 1
@@ -183,15 +183,15 @@ func sentenceAround(s string, span text.Span) (start, end int) {
 	return start, len(s)
 }
 
-// clausesOf returns the words of each clause. It also splits a clause where a conjunction introduces another subject.
-func clausesOf(s string, words []token, names map[string]string) [][]token {
+// clausesOf returns the words of each clause, also split before a conjunction with another subject.
+func clausesOf(s string, words []token, rolesByName map[string]string) [][]token {
 	var out [][]token
-	for _, sentence := range english.Read(s) {
+	for _, sentence := range english.ParseSentences(s) {
 		for _, clause := range sentence.Clauses {
 			part := tokensIn(words, clause.Span)
 			for i := 1; i+1 < len(part); i++ {
-				joint, next := part[i], part[i+1]
-				if strings.ContainsAny(joint.before, ".!?\n") || conjunctions.Has(joint.word) && (speakerWords.Has(next.word) || possessives.Has(next.word) || names[next.word] != "") {
+				conjunction, next := part[i], part[i+1]
+				if strings.ContainsAny(conjunction.precedingText, ".!?\n") || conjunctions.Has(conjunction.word) && (speakerWords.Has(next.word) || possessives.Has(next.word) || rolesByName[next.word] != "") {
 					out, part, i = append(out, part[:i]), part[i:], 0
 				}
 			}
@@ -205,9 +205,9 @@ func clausesOf(s string, words []token, names map[string]string) [][]token {
 
 var speechQuotes = lazy.Compile(`"[^"]{12,}"|“[^”]{12,}”|„[^“”]{12,}[“”]|«[^»]{12,}»`)
 
-// notUsersWords reports a quote that is not the user's own statement: it is in quotation marks, in a letter,
-// or somebody else's claim.
-func (g *grounds) notUsersWords() string {
+// checkOwnWords returns a reason if the quote is not the user's own statement: it is in quotation marks, in a
+// letter, or another person's claim.
+func (g *evidence) checkOwnWords() string {
 	s := g.utterance.Text
 	for _, m := range speechQuotes.FindAllStringIndex(s, -1) {
 		if m[0] < g.span.Start && g.span.End < m[1] {
@@ -216,25 +216,25 @@ func (g *grounds) notUsersWords() string {
 	}
 	start, _ := sentenceAround(s, g.span)
 	switch before := text.Fold(s[:g.span.Start]); {
-	case letters.MatchString(before):
+	case salutation.MatchString(before):
 		return "the words are part of a letter"
-	case disbelieved.MatchString(text.Fold(s[start:g.span.Start])):
+	case disbelief.MatchString(text.Fold(s[start:g.span.Start])):
 		return "somebody else claims it"
 	}
 	return ""
 }
 
-// hypothetical reports a hypothetical case.
-func (g *grounds) hypothetical() string {
+// checkHypothetical returns a reason if the quote is about a hypothetical case.
+func (g *evidence) checkHypothetical() string {
 	const reason = "it is about a made-up case"
-	if g.utterance.Playing {
+	if g.utterance.InRolePlay {
 		return reason
 	}
 	if hedgingWords.MatchString(text.Fold(g.claim.Text)) {
 		return ""
 	}
 	start, _ := sentenceAround(g.utterance.Text, g.span)
-	quote, lead := text.Fold(g.span.Of(g.utterance.Text)), text.Fold(g.utterance.Text[start:g.span.Start])
+	quote, lead := text.Fold(g.span.Slice(g.utterance.Text)), text.Fold(g.utterance.Text[start:g.span.Start])
 	switch {
 	case hypotheticalOpening.MatchString(lead + quote), conditionalOpening.MatchString(lead + quote):
 		return reason
@@ -244,26 +244,26 @@ func (g *grounds) hypothetical() string {
 	return ""
 }
 
-// unrelated reports a claim that shares nothing with the turn.
-func (g *grounds) unrelated() string {
-	more := slices.DeleteFunc(slices.Clone(g.turn), func(t token) bool { return having.Has(t.word) })
+// checkSharedWords returns a reason if the claim and the turn share no word.
+func (g *evidence) checkSharedWords() string {
+	more := slices.DeleteFunc(slices.Clone(g.turnTokens), func(t token) bool { return possessionVerbs.Has(t.word) })
 	if g.sharedWords(more) > 0 {
 		return ""
 	}
-	if g.foreign {
-		return "" // in another language only numbers and names can be compared, as the checks above do
+	if g.isForeign {
+		return "" // other checks compare numbers and names, which do not depend on the language
 	}
 	return "the turn does not mention it"
 }
 
 // contentWords counts the content words of the claim.
-func (g *grounds) contentWords() int { return g.count(func(int) bool { return true }) }
+func (g *evidence) contentWords() int { return g.countWords(func(int) bool { return true }) }
 
-// sharedWords counts the words of the claim that also occur in words, in any form. Dates count only if the
-// claim has no other words.
-func (g *grounds) sharedWords(words []token) int {
-	n := g.count(func(i int) bool {
-		return slices.ContainsFunc(words, func(w token) bool { return alike(g.fact[i], w) })
+// sharedWords counts the words of the claim that also occur in words, in any form. A shared date counts only
+// if no word is shared.
+func (g *evidence) sharedWords(words []token) int {
+	n := g.countWords(func(i int) bool {
+		return slices.ContainsFunc(words, func(w token) bool { return similarWords(g.claimTokens[i], w) })
 	})
 	if n == 0 && slices.ContainsFunc(g.dates(), func(d text.Date) bool { return g.meansDate(d, words) }) {
 		return 1
@@ -271,22 +271,22 @@ func (g *grounds) sharedWords(words []token) int {
 	return n
 }
 
-func (g *grounds) count(has func(i int) bool) (n int) {
-	for i, t := range g.fact {
-		if t.word != "user" && (t.term != "" || t.number != "") && has(i) {
+func (g *evidence) countWords(matches func(i int) bool) (n int) {
+	for i, t := range g.claimTokens {
+		if t.word != "user" && (t.term != "" || t.number != "") && matches(i) {
 			n++
 		}
 	}
 	return n
 }
 
-// denied reports that either the claim or the quote, but not both, denies something.
-func (g *grounds) denied() string {
-	fact, quoted := polarity(g.claim.Text, false), polarity(sourceOfWords(g.phrase, g.utterance.Text), !pastForm.MatchString(text.Fold(g.claim.Text)) && !g.expressesEnd())
+// checkDenial returns a reason if only the claim or only the quote denies something.
+func (g *evidence) checkDenial() string {
+	fact, quoted := polarWords(g.claim.Text, false), polarWords(sourceText(g.phraseTokens, g.utterance.Text), !pastForm.MatchString(text.Fold(g.claim.Text)) && !g.expressesEnd())
 	agree, clash := 0, 0
 	for _, f := range fact {
 		for _, w := range quoted {
-			if f.term != "" && personOf(f.word) == "" && alike(f.token, w.token) {
+			if f.term != "" && personOf(f.word) == "" && similarWords(f.token, w.token) {
 				if f.denied == w.denied {
 					agree++
 				} else {
@@ -297,37 +297,37 @@ func (g *grounds) denied() string {
 	}
 	factDenies, saidDenies := anyDenied(fact), anyDenied(quoted)
 	switch {
-	case factDenies && !slices.ContainsFunc(g.quote, negates) && !endsMore(g.quote, g.fact), factDenies && saidDenies && clash > agree:
+	case factDenies && !slices.ContainsFunc(g.quoteTokens, isNegation) && !hasOtherEnding(g.quoteTokens, g.claimTokens), factDenies && saidDenies && clash > agree:
 		return "the turn does not deny it"
-	case !factDenies && !endsMore(g.fact, g.phrase) && g.deniesClaim(quoted):
+	case !factDenies && !hasOtherEnding(g.claimTokens, g.phraseTokens) && g.deniesClaim(quoted):
 		return "the quoted words deny it"
 	}
 	return ""
 }
 
-// expressesEnd reports whether the claim itself says that something ended, or expresses dislike.
-func (g *grounds) expressesEnd() bool {
-	return slices.ContainsFunc(g.phrase, func(t token) bool {
-		return ceasing.Has(t.word) && slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, t) })
+// expressesEnd reports whether the claim has the quote's verb of ending or dislike: "quit", "hates".
+func (g *evidence) expressesEnd() bool {
+	return slices.ContainsFunc(g.phraseTokens, func(t token) bool {
+		return ceasingVerbs.Has(t.word) && slices.ContainsFunc(g.claimTokens, func(f token) bool { return similarWords(f, t) })
 	})
 }
 
-// deniesClaim reports whether the quoted words deny the claim while the words after the denial are unrelated to it.
-func (g *grounds) deniesClaim(quoted []polarWord) bool {
+// deniesClaim reports whether the quoted words deny the claim, and the words after the denial do not affirm it.
+func (g *evidence) deniesClaim(quoteWords []polarWord) bool {
 	among := func(p polarWord) bool {
-		return p.term != "" && slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, p.token) })
+		return p.term != "" && slices.ContainsFunc(g.claimTokens, func(f token) bool { return similarWords(f, p.token) })
 	}
-	for i := 0; i < len(quoted); i++ {
+	for i := 0; i < len(quoteWords); i++ {
 		denied, other, rest := 0, 0, 0
-		for ; i < len(quoted) && quoted[i].denied; i++ {
+		for ; i < len(quoteWords) && quoteWords[i].denied; i++ {
 			switch {
-			case among(quoted[i]):
+			case among(quoteWords[i]):
 				denied++
-			case quoted[i].term != "":
+			case quoteWords[i].term != "":
 				other++
 			}
 		}
-		for _, p := range quoted[min(i, len(quoted)):] {
+		for _, p := range quoteWords[min(i, len(quoteWords)):] {
 			if among(p) {
 				rest++
 			}
@@ -339,44 +339,44 @@ func (g *grounds) deniesClaim(quoted []polarWord) bool {
 	return false
 }
 
-// endsMore reports whether words contain an ending or denial that others lack.
-func endsMore(words, others []token) bool {
+// hasOtherEnding reports whether words contain a word of [endingWords] that is not in others.
+func hasOtherEnding(words, allowed []token) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
-		return endingWords.Has(t.word) && !slices.ContainsFunc(others, func(o token) bool { return o.word == t.word || alike(o, t) })
+		return endingWords.Has(t.word) && !slices.ContainsFunc(allowed, func(o token) bool { return o.word == t.word || similarWords(o, t) })
 	})
 }
 
-// unfulfilled reports a claim that states the user's wish or plan as a fact.
-func (g *grounds) unfulfilled() string {
+// checkWishes returns a reason if the claim states the user's wish or plan as a fact.
+func (g *evidence) checkWishes() string {
 	fact := text.Fold(g.claim.Text)
 	if !stateForm.MatchString(fact) {
 		return ""
 	}
-	clause, _, _ := g.subjectOfQuote(person{kind: 's'})
-	words := text.Fold(sourceOfWords(tokensIn(clause, text.Span{End: g.span.End}), g.utterance.Text))
-	if intending.MatchString(words) {
+	clause, _, _ := g.subjectOfQuote(person{subjectKind: 's'})
+	words := text.Fold(sourceText(tokensIn(clause, text.Span{End: g.span.End}), g.utterance.Text))
+	if intentionForm.MatchString(words) {
 		return "the user wishes or plans it"
 	}
 	return ""
 }
 
-// polarWord is a word; denied is set if a denial shortly precedes it.
+// polarWord is a word. denied is set if a denial is among the few words before it.
 type polarWord struct {
 	token
 	denied bool
 }
 
-// polarity returns the words of a text and marks denied words, and also ended ones if ends is set.
-func polarity(s string, ends bool) []polarWord {
+// polarWords returns the words of a text, with denied set after a denial or, with ends, a verb of ending.
+func polarWords(s string, includeEndings bool) []polarWord {
 	words := readTokens(text.Fold(s))
 	out := make([]polarWord, len(words))
 	left := 0
 	for i, t := range words {
-		if left--; isPause(t.before) {
+		if left--; isPause(t.precedingText) {
 			left = 0
 		}
 		out[i] = polarWord{t, left > 0}
-		if negates(t) || ends && (ceasing.Has(t.word) || t.word == "used") {
+		if isNegation(t) || includeEndings && (ceasingVerbs.Has(t.word) || t.word == "used") {
 			left = 5
 		}
 	}

@@ -30,12 +30,12 @@ func (c groundCase) grounded() *extract.Candidate {
 	turn := memory.Turn{ID: "T", Role: memory.RoleUser, Content: c.turn, CreatedAt: c.at}
 	utterances := Guard([]memory.Turn{turn}, GuardOptions{})
 	for i := range utterances {
-		utterances[i].Earlier, utterances[i].Background = c.messages[max(0, len(c.messages)-8):], c.facts
+		utterances[i].EarlierMessages, utterances[i].StoredMemories = c.messages[max(0, len(c.messages)-8):], c.facts
 		if n := len(c.messages); n > 0 {
-			utterances[i].Before = c.messages[n-1]
+			utterances[i].AnsweredMessage = c.messages[n-1]
 		}
 	}
-	kept, _ := Filter([]extract.Candidate{{Text: c.claim.Text, Quote: c.claim.Quote, Subject: strings.ToLower(c.claim.About), Confidence: 1, Op: c.claim.Op}}, utterances)
+	kept, _ := Filter([]extract.Candidate{{Text: c.claim.Text, Quote: c.claim.Quote, Subject: strings.ToLower(c.claim.Subject), Confidence: 1, Op: c.claim.Op}}, utterances)
 	if len(kept) == 0 {
 		return nil
 	}
@@ -54,7 +54,7 @@ type writtenFact struct {
 	Text, Quote, About string
 }
 
-func claimOf(f writtenFact) Claim { return Claim{Text: f.Text, Quote: f.Quote, About: f.About} }
+func claimOf(f writtenFact) Claim { return Claim{Text: f.Text, Quote: f.Quote, Subject: f.About} }
 
 type message struct {
 	Role, Text string
@@ -195,7 +195,7 @@ func share(t *testing.T, cases []groundCase, held, active bool) (n, all int) {
 			if got != nil {
 				why = got.ReviewReason
 			}
-			t.Logf("%s active %t (%s): %q\n\tquote %q of %q\n\tin %q", c.kind, is, why, c.claim.Text, c.claim.Quote, c.claim.About, c.turn)
+			t.Logf("%s active %t (%s): %q\n\tquote %q of %q\n\tin %q", c.kind, is, why, c.claim.Text, c.claim.Quote, c.claim.Subject, c.turn)
 		}
 	}
 	return n, all
@@ -303,8 +303,8 @@ func FuzzGround(f *testing.F) {
 	f.Add("I'm 34 \xff and “Ünal” lives with me?", "User's brother ÜNAL is 34, and likes tea over coffee", "34")
 	f.Add("Yes.", "User's flight is on 2026-01-09", "Yes")
 	f.Fuzz(func(t *testing.T, message, fact, quote string) {
-		turn := extract.Utterance{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: message, CreatedAt: saidOn("2026-01-05")}, Text: message, Before: quote + "? " + fact, Earlier: []string{fact}}
-		if g := Ground(Claim{Text: fact, Quote: quote, About: "user"}, turn); g.Span.Start < 0 || g.Span.End > len(message) || g.Span.Start > g.Span.End {
+		turn := extract.Utterance{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: message, CreatedAt: saidOn("2026-01-05")}, Text: message, AnsweredMessage: quote + "? " + fact, EarlierMessages: []string{fact}}
+		if g := Ground(Claim{Text: fact, Quote: quote, Subject: "user"}, turn); g.Span.Start < 0 || g.Span.End > len(message) || g.Span.Start > g.Span.End {
 			t.Fatalf("%q is placed at %+v of %q", fact, g.Span, message)
 		}
 	})

@@ -14,34 +14,34 @@ import (
 // token is a word or a number of a text.
 type token struct {
 	text.Span
-	word    string // the folded word, without an apostrophe and the letters after it
-	term    string // the word's stem, "" for a function word
-	number  string // the number in digits, "" for other words
-	capital bool
-	acronym bool   // at most four letters, all of them capitals
-	opens   bool   // the first word of its sentence
-	owner   bool   // the word ends in 's
-	before  string // the text between this token and the previous one
+	word           string // the folded word, without "'s" and the like
+	term           string // the word's stem, "" for a function word
+	number         string // the number in digits, "" for other words
+	capitalized    bool
+	acronym        bool   // at most four letters, all capitals
+	beginsSentence bool   // the token is the first word of its sentence
+	possessive     bool   // the word ends in 's
+	precedingText  string // the text between this token and the previous one
 }
 
 func readTokens(s string) []token {
 	var out []token
 	last := 0
 	for _, span := range text.WordSpans(s) {
-		raw, before := span.Of(s), s[last:span.Start]
+		raw, before := span.Slice(s), s[last:span.Start]
 		word := text.Fold(raw)
 		last = span.End
 		if k := len(out) - 1; k >= 0 && (before == "'" || before == "’") && len(word) <= 2 {
-			out[k].End, out[k].owner = span.End, word == "s"
+			out[k].End, out[k].possessive = span.End, word == "s"
 			if word == "t" {
 				out[k].word, out[k].term = out[k].word+"'t", ""
 			}
 			continue
 		}
 		first, _ := utf8.DecodeRuneInString(raw)
-		t := token{Span: span, word: word, term: text.Term(word), capital: unicode.IsUpper(first), before: before}
-		t.acronym = t.capital && len(raw) <= 4 && strings.ToUpper(raw) == raw
-		t.opens = len(out) == 0 || strings.ContainsAny(before, ".!?\n:")
+		t := token{Span: span, word: word, term: text.Term(word), capitalized: unicode.IsUpper(first), precedingText: before}
+		t.acronym = t.capitalized && len(raw) <= 4 && strings.ToUpper(raw) == raw
+		t.beginsSentence = len(out) == 0 || strings.ContainsAny(before, ".!?\n:")
 		if n := text.Numbers(word); len(n) == 1 {
 			t.number = n[0]
 			if at := strings.LastIndexAny(word, ".,"); at > 0 && len(word)-at != 4 { // "1,75"
@@ -62,12 +62,12 @@ func readTokens(s string) []token {
 	return out
 }
 
-func tokensIn(all []token, span text.Span) []token {
-	return slices.DeleteFunc(slices.Clone(all), func(t token) bool { return t.End <= span.Start || t.Start >= span.End })
+func tokensIn(tokens []token, span text.Span) []token {
+	return slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.End <= span.Start || t.Start >= span.End })
 }
 
-// sourceOfWords returns the part of s that contains the words, or all of s if they come from another text.
-func sourceOfWords(words []token, s string) string {
+// sourceText returns the part of s that contains the words, or all of s if they come from another text.
+func sourceText(words []token, s string) string {
 	if len(words) == 0 {
 		return ""
 	}
@@ -87,7 +87,7 @@ func hasNumber(words []token) bool {
 
 func isPause(s string) bool { return strings.ContainsAny(s, ".,;!?\n") }
 
-func negates(t token) bool { return text.Negated(t.word) || foreignDenials.Has(t.word) }
+func isNegation(t token) bool { return text.HasNegation(t.word) || foreignDenials.Has(t.word) }
 
 func otherScript(words []token) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
@@ -96,7 +96,7 @@ func otherScript(words []token) bool {
 	})
 }
 
-// isForeign reports whether words are in a language other than English. It looks at function words.
+// isForeign reports whether words are in a language other than English: few are English function words.
 func isForeign(words []token) bool {
 	small := 0
 	for _, t := range words {
@@ -107,8 +107,8 @@ func isForeign(words []token) bool {
 	return len(words) > 3 && small*7 < len(words) || otherScript(words)
 }
 
-// alike reports whether two words have much the same meaning.
-func alike(a, b token) bool {
+// similarWords reports whether two words have nearly the same meaning, or the same number.
+func similarWords(a, b token) bool {
 	switch {
 	case a.number != "" && b.number != "":
 		return a.number == b.number
@@ -117,13 +117,13 @@ func alike(a, b token) bool {
 	case a.term == b.term, len(a.word) >= 5 && len(b.word) >= 5 && a.word[:4] == b.word[:4]:
 		return true
 	}
-	m := chatMeanings()
-	return m[a.term] != "" && m[a.term] == m[b.term] || slices.Contains(text.Related(a.term), b.term)
+	m := chatSynonyms()
+	return m[a.term] != "" && m[a.term] == m[b.term] || slices.Contains(text.Synonyms(a.term), b.term)
 }
 
-// unmentionedNumber reports a number of the claim that nobody mentioned, or that differs from the quote's.
-func (g *grounds) unmentionedNumber() string {
-	around, turn := numbersOf(g.around), numbersOf(g.turn)
+// checkNumbers returns a reason if nobody mentioned a number of the claim, or the quote has another number.
+func (g *evidence) checkNumbers() string {
+	around, turn := numberForms(g.contextTokens), numberForms(g.turnTokens)
 	shares, absent := false, false
 	start, end := sentenceAround(g.utterance.Text, g.span)
 	numbers := g.factNumbers()
@@ -131,15 +131,15 @@ func (g *grounds) unmentionedNumber() string {
 		if !hasNumberValue(around, t.number) {
 			return "nobody mentioned " + g.claim.Text[t.Start:t.End]
 		}
-		shares = shares || hasNumberValue(numbersOf(g.quote), t.number)
+		shares = shares || hasNumberValue(numberForms(g.quoteTokens), t.number)
 		absent = absent || !hasNumberValue(turn, t.number)
 	}
-	quote := g.quote
+	quote := g.quoteTokens
 	if absent {
-		quote = tokensIn(g.turn, text.Span{Start: start, End: end})
+		quote = tokensIn(g.turnTokens, text.Span{Start: start, End: end})
 	}
 	other := slices.ContainsFunc(quote, func(q token) bool {
-		return q.number != "" && q.number != "1" && !slices.ContainsFunc(g.fact, func(f token) bool { return f.number != "" && hasNumberValue(map[string]bool{q.number: true}, f.number) })
+		return q.number != "" && q.number != "1" && !slices.ContainsFunc(g.claimTokens, func(f token) bool { return f.number != "" && hasNumberValue(map[string]bool{q.number: true}, f.number) })
 	})
 	if g.hasQuote && len(numbers) > 0 && other && (!shares || absent) {
 		return "the quoted words have another number"
@@ -147,22 +147,22 @@ func (g *grounds) unmentionedNumber() string {
 	return ""
 }
 
-// factNumbers returns the claim's numbers that are not parts of dates.
-func (g *grounds) factNumbers() (out []token) {
+// factNumbers returns the claim's numbers, except numbers in dates.
+func (g *evidence) factNumbers() (out []token) {
 	dates := g.dates()
-	for _, t := range g.fact {
+	for _, t := range g.claimTokens {
 		inDate := slices.ContainsFunc(dates, func(d text.Date) bool { return t.Start < d.End && d.Start < t.End })
-		if t.number != "" && t.number != "1" && !inDate && !(g.foreign && (t.word[0] >= 'a' || !hasNumber(g.turn))) {
+		if t.number != "" && t.number != "1" && !inDate && !(g.isForeign && (t.word[0] >= 'a' || !hasNumber(g.turnTokens))) {
 			out = append(out, t)
 		}
 	}
 	return out
 }
 
-// numbersOf returns the numbers in words, each in all of its forms.
-func numbersOf(words []token) map[string]bool {
+// numberForms returns the numbers in words, each in all forms: "8k" is also "8000".
+func numberForms(words []token) map[string]bool {
 	out := map[string]bool{}
-	before, minutes := 0, 0 // the minutes of "quarter to seven"
+	before, minutes := 0, 0 // before: the previous number; minutes: 15 in "quarter to seven"
 	for i, t := range words {
 		n := atoi(t.number)
 		switch t.word {
@@ -181,7 +181,7 @@ func numbersOf(words []token) map[string]bool {
 		if t.number != "" {
 			out[t.number], out[strconv.Itoa(before*n)] = true, true // "two hundred"
 		}
-		if hour, minute, ok := clock(t.number); ok {
+		if hour, minute, ok := splitClock(t.number); ok {
 			out[hour], out[minute] = true, true
 		}
 		if strings.HasSuffix(t.word, "k") {
@@ -192,8 +192,8 @@ func numbersOf(words []token) map[string]bool {
 	return out
 }
 
-// clock splits a time written with a full stop: "8.15" means 8:15.
-func clock(number string) (hour, minute string, ok bool) {
+// splitClock splits a time written with a full stop: "8.15" means 8:15.
+func splitClock(number string) (hour, minute string, ok bool) {
 	hour, minute, ok = strings.Cut(number, ".")
 	return hour, minute, ok && len(minute) == 2 && atoi(hour) < 24 && atoi(minute) < 60
 }
@@ -201,27 +201,27 @@ func clock(number string) (hour, minute string, ok bool) {
 // hasNumberValue reports whether numbers contains n, either directly or as an afternoon hour.
 func hasNumberValue(numbers map[string]bool, n string) bool {
 	h := atoi(n)
-	if hour, minute, ok := clock(n); ok && numbers[hour] && numbers[minute] {
+	if hour, minute, ok := splitClock(n); ok && numbers[hour] && numbers[minute] {
 		return true
 	}
 	return numbers[n] || h >= 13 && h <= 23 && numbers[strconv.Itoa(h-12)]
 }
 
-// misattributedValue reports a number or day that belongs to something else in the turn: the claim "Mila is
-// 4" from "Theo's 4 and Mila's 7".
-func (g *grounds) misattributedValue() string {
-	for _, v := range g.fact {
+// checkValueOwners returns a reason if a number or day of the claim belongs to another word in the turn:
+// the claim "Mila is 4" from "Theo's 4 and Mila's 7".
+func (g *evidence) checkValueOwners() string {
+	for _, v := range g.claimTokens {
 		var own []token
-		for i, t := range g.turn {
+		for i, t := range g.turnTokens {
 			if isValue(v) && v.number != "1" && sameValue(v, t) {
-				own = append(own, ownersOf(g.turn, i)...)
+				own = append(own, ownerWords(g.turnTokens, i)...)
 			}
 		}
 		if len(own) == 0 || g.mentionsAny(own) {
 			continue
 		}
-		for i, t := range g.turn {
-			if isValue(t) && t.number != "1" && !slices.ContainsFunc(g.fact, func(f token) bool { return sameValue(f, t) }) && g.mentionsAny(ownersOf(g.turn, i)) {
+		for i, t := range g.turnTokens {
+			if isValue(t) && t.number != "1" && !slices.ContainsFunc(g.claimTokens, func(f token) bool { return sameValue(f, t) }) && g.mentionsAny(ownerWords(g.turnTokens, i)) {
 				return "the turn has " + t.word + " in its place"
 			}
 		}
@@ -233,47 +233,47 @@ func isValue(t token) bool {
 	return t.number != "" || isWeekday(t)
 }
 
-func isWeekday(t token) bool { return text.ClassesOf(t.term)&text.ClassesAsked("weekday") != 0 }
+func isWeekday(t token) bool { return text.ClassesOf(t.term)&text.ClassesNamed("weekday") != 0 }
 
 func sameValue(a, b token) bool { return a.number == b.number && (a.number != "" || a.term == b.term) }
 
-// ownersOf returns the word that value i belongs to: the previous word that is not a linking word.
-func ownersOf(words []token, i int) (out []token) {
+// ownerWords returns the word to which value i belongs, if any: the previous word that is not a linking word.
+func ownerWords(words []token, i int) (out []token) {
 	j := i
-	for j > 0 && !isPause(words[j].before) && (linkingWords.Has(words[j-1].word) || text.IsTime(words[j-1].word)) {
+	for j > 0 && !isPause(words[j].precedingText) && (linkingWords.Has(words[j-1].word) || text.IsTime(words[j-1].word)) {
 		j--
 	}
-	if j > 0 && !isPause(words[j].before) && !isValue(words[j-1]) && !speakerWords.Has(words[j-1].word) {
+	if j > 0 && !isPause(words[j].precedingText) && !isValue(words[j-1]) && !speakerWords.Has(words[j-1].word) {
 		out = append(out, words[j-1])
 	}
 	return out
 }
 
 // mentionsAny reports whether the claim contains one of words.
-func (g *grounds) mentionsAny(words []token) bool {
+func (g *evidence) mentionsAny(words []token) bool {
 	return slices.ContainsFunc(words, func(w token) bool {
-		return slices.ContainsFunc(g.fact, func(f token) bool { return f.word == w.word || alike(f, w) })
+		return slices.ContainsFunc(g.claimTokens, func(f token) bool { return f.word == w.word || similarWords(f, w) })
 	})
 }
 
-// swappedWord reports a claim that replaces a quoted word by a word from elsewhere in the turn: "liked Leeds
-// better" from "liked York better".
-func (g *grounds) swappedWord() string {
+// checkSwappedWords returns a reason if the claim has another word of the turn in the place of a quoted word:
+// "liked Leeds better" for "liked York better".
+func (g *evidence) checkSwappedWords() string {
 	among := func(words []token, t token) bool {
-		return slices.ContainsFunc(words, func(w token) bool { return alike(t, w) || sameName(t.word, w) })
+		return slices.ContainsFunc(words, func(w token) bool { return similarWords(t, w) || sameName(t.word, w) })
 	}
-	for i := 1; g.hasQuote && i < len(g.fact); i++ {
-		t, before := g.fact[i], g.fact[i-1]
-		if t.term == "" || t.number != "" || among(g.phrase, t) || !among(g.around, t) {
+	for i := 1; g.hasQuote && i < len(g.claimTokens); i++ {
+		t, before := g.claimTokens[i], g.claimTokens[i-1]
+		if t.term == "" || t.number != "" || among(g.phraseTokens, t) || !among(g.contextTokens, t) {
 			continue
 		}
-		for k := 1; k < len(g.phrase); k++ {
-			x, lead := g.phrase[k], g.phrase[k-1]
-			if x.term == "" || isTime(x.word) || among(g.fact, x) || before.word != lead.word && (before.term == "" || before.term != lead.term) {
+		for k := 1; k < len(g.phraseTokens); k++ {
+			x, lead := g.phraseTokens[k], g.phraseTokens[k-1]
+			if x.term == "" || isTime(x.word) || among(g.claimTokens, x) || before.word != lead.word && (before.term == "" || before.term != lead.term) {
 				continue
 			}
-			follows := i+1 < len(g.fact) && k+1 < len(g.phrase) && g.fact[i+1].term != "" && g.fact[i+1].word == g.phrase[k+1].word
-			led := before.term == "" && !unslotted.Has(before.word) && i >= 2 && g.fact[i-2].term != "" && among(g.phrase[:k-1], g.fact[i-2])
+			follows := i+1 < len(g.claimTokens) && k+1 < len(g.phraseTokens) && g.claimTokens[i+1].term != "" && g.claimTokens[i+1].word == g.phraseTokens[k+1].word
+			led := before.term == "" && !skippedWords.Has(before.word) && i >= 2 && g.claimTokens[i-2].term != "" && among(g.phraseTokens[:k-1], g.claimTokens[i-2])
 			if follows || led || titles.Has(before.word) {
 				return "the quoted words have " + x.word + " for " + t.word
 			}
@@ -282,10 +282,12 @@ func (g *grounds) swappedWord() string {
 	return ""
 }
 
-func (g *grounds) dates() []text.Date { return text.Resolve(g.claim.Text, g.utterance.Turn.CreatedAt) }
+func (g *evidence) dates() []text.Date {
+	return text.ResolveDates(g.claim.Text, g.utterance.Turn.CreatedAt)
+}
 
-// unmentionedDate reports a date of the claim that nobody mentioned, or that differs from the quote's.
-func (g *grounds) unmentionedDate() string {
+// checkDates returns a reason if the claim has a date that nobody mentioned, or not the quote's date.
+func (g *evidence) checkDates() string {
 	at := g.utterance.Turn.CreatedAt
 	if at.IsZero() {
 		return ""
@@ -294,27 +296,27 @@ func (g *grounds) unmentionedDate() string {
 	fits := func(words []token) func(text.Date) bool {
 		return func(d text.Date) bool { return g.meansDate(d, words) }
 	}
-	undated := len(g.resolved(g.phrase)) == 0
+	undated := len(g.datesIn(g.phraseTokens)) == 0
 	for _, d := range dates {
-		if undated && d.Grain != text.Week && !at.Before(d.From) && at.Before(d.To) {
+		if undated && d.Precision != text.Week && !at.Before(d.From) && at.Before(d.To) {
 			continue // the date depends on the day of the turn
 		}
-		if !(g.foreign && !hasNumber(g.phrase) && withinAYear(d.From, at) && (d.Grain != text.Day || d.From.Sub(at).Abs() < 8*24*time.Hour)) && !g.meansDate(d, g.around) {
+		if !(g.isForeign && !hasNumber(g.phraseTokens) && withinAYear(d.From, at) && (d.Precision != text.Day || d.From.Sub(at).Abs() < 8*24*time.Hour)) && !g.meansDate(d, g.contextTokens) {
 			return "nobody mentioned " + d.From.Format(time.DateOnly)
 		}
 	}
-	if len(dates) > 0 && g.hasQuote && hasDate(g.phrase) && !slices.ContainsFunc(dates, fits(g.phrase)) && !slices.ContainsFunc(dates, isYear) {
+	if len(dates) > 0 && g.hasQuote && hasDate(g.phraseTokens) && !slices.ContainsFunc(dates, fits(g.phraseTokens)) && !slices.ContainsFunc(dates, isYear) {
 		return "the quoted words have another date"
 	}
 	return ""
 }
 
-// withinAYear reports whether two times are so close that people omit the year: at most about a year.
+// withinAYear reports whether two times are less than 400 days apart, so that people may omit the year.
 func withinAYear(a, b time.Time) bool { return a.Sub(b).Abs() < 400*24*time.Hour }
 
 func hasDate(words []token) bool {
 	for i, t := range words {
-		month := text.ClassesOf(t.term)&text.ClassesAsked("month") != 0
+		month := text.ClassesOf(t.term)&text.ClassesNamed("month") != 0
 		if isWeekday(t) || month && i > 0 && words[i-1].word == "in" || t.term == "" && t.number != "" && t.number != t.word {
 			return true
 		}
@@ -324,47 +326,47 @@ func hasDate(words []token) bool {
 
 func isYear(d text.Date) bool { return d.To.Sub(d.From) > 300*24*time.Hour }
 
-// meansDate reports whether words may mean a date: they contain its parts, or its distance from today.
-func (g *grounds) meansDate(d text.Date, words []token) bool {
+// meansDate reports whether words may mean a date: they contain a part of the date, or resolve to the date.
+func (g *evidence) meansDate(d text.Date, words []token) bool {
 	now := g.utterance.Turn.CreatedAt
-	for _, r := range g.resolved(words) {
+	for _, r := range g.datesIn(words) {
 		for year := -1; year <= 1; year++ { // people seldom mention the year
 			from, to := r.From.AddDate(year, 0, 0), r.To.AddDate(year, 0, 0)
-			if (year == 0 || r.Relative) && d.From.Before(to) && from.Before(d.To) && to.Sub(from) <= max(d.To.Sub(d.From), 8*24*time.Hour) {
+			if (year == 0 || r.IsRelative) && d.From.Before(to) && from.Before(d.To) && to.Sub(from) <= max(d.To.Sub(d.From), 8*24*time.Hour) {
 				return true
 			}
 		}
 	}
-	reach := 8 * 24 * time.Hour
+	maxDistance := 8 * 24 * time.Hour
 	if hasWord(words, "next") {
-		reach = 12 * 24 * time.Hour
+		maxDistance = 12 * 24 * time.Hour
 	}
 	day, month := strings.ToLower(d.From.Weekday().String()), strings.ToLower(d.From.Month().String())
 	return slices.ContainsFunc(words, func(t token) bool {
 		switch {
 		case isYear(d):
 			return t.number == d.From.Format("2006")
-		case t.number == "" && len(t.word) > 2 && strings.HasPrefix(t.word, day[:3]) && d.From.Sub(now).Abs() < reach:
-			return len(text.Resolve("on "+strings.TrimSuffix(t.word, "s"), now)) > 0
+		case t.number == "" && len(t.word) > 2 && strings.HasPrefix(t.word, day[:3]) && d.From.Sub(now).Abs() < maxDistance:
+			return len(text.ResolveDates("on "+strings.TrimSuffix(t.word, "s"), now)) > 0
 		}
-		if d.Grain == text.Month && len(t.word) > 2 && withinAYear(d.From, now) && strings.HasPrefix(month, t.word) {
+		if d.Precision == text.Month && len(t.word) > 2 && withinAYear(d.From, now) && strings.HasPrefix(month, t.word) {
 			return true
 		}
-		return (g.foreign || t.number != t.word && t.word[0] <= '9') && atoi(t.number) == d.From.Day() // "the 13th"
+		return (g.isForeign || t.number != t.word && t.word[0] <= '9') && atoi(t.number) == d.From.Day() // "the 13th"
 	})
 }
 
 // shortForms expands abbreviations in dates.
 var shortForms = strings.NewReplacer("tmrw", "tomorrow", "tmr ", "tomorrow ")
 
-func (g *grounds) resolved(words []token) []text.Date {
+func (g *evidence) datesIn(words []token) []text.Date {
 	at := g.utterance.Turn.CreatedAt
-	if len(words) != len(g.around) {
-		return text.Resolve(shortForms.Replace(sourceOfWords(words, g.utterance.Text)), at)
+	if len(words) != len(g.contextTokens) {
+		return text.ResolveDates(shortForms.Replace(sourceText(words, g.utterance.Text)), at)
 	}
 	var out []text.Date
-	for _, s := range slices.Concat([]string{g.utterance.Text, g.utterance.Before}, g.utterance.Earlier, g.utterance.Background) {
-		out = append(out, text.Resolve(shortForms.Replace(s), at)...)
+	for _, s := range slices.Concat([]string{g.utterance.Text, g.utterance.AnsweredMessage}, g.utterance.EarlierMessages, g.utterance.StoredMemories) {
+		out = append(out, text.ResolveDates(shortForms.Replace(s), at)...)
 	}
 	return out
 }

@@ -10,21 +10,21 @@ import (
 
 // person is the subject of a statement.
 type person struct {
-	kind  byte   // 's' for the speaker, 'o' for another person, 0 if unknown
-	group string // what another person is called: "sister"
-	name  string
+	subjectKind byte   // 's' for the speaker, 'o' for another person, 0 if unknown
+	role        string // role of another person: "sister"
+	name        string
 }
 
 // personOf returns the canonical word for a person ("sister"), or "" if word does not name a person.
 func personOf(word string) string {
-	if text.IsPersonWord(word) || people.Has(word) {
+	if text.IsPersonWord(word) || personNouns.Has(word) {
 		return text.Term(word)
 	}
 	return ""
 }
 
-// addNames records names, each with its person's role if the text states it: "my sister Ana", "Ana, my
-func addNames(names map[string]string, words []token) {
+// addNames adds names with their person's role, if the text states it: "my sister Ana", "Ana, my sister".
+func addNames(rolesByName map[string]string, words []token) {
 	for i, t := range words {
 		p := personOf(t.word)
 		if p == "" {
@@ -32,44 +32,44 @@ func addNames(names map[string]string, words []token) {
 		}
 		for j := i + 1; j < len(words) && j <= i+3; j++ {
 			w := words[j]
-			if w.capital {
-				names[w.word] = p
+			if w.capitalized {
+				rolesByName[w.word] = p
 				break
 			}
 			if w.word != "is" && w.word != "named" && w.word != "called" {
 				break
 			}
 		}
-		if i >= 2 && possessives.Has(words[i-1].word) && words[i-2].capital {
-			names[words[i-2].word] = p
+		if i >= 2 && possessives.Has(words[i-1].word) && words[i-2].capitalized {
+			rolesByName[words[i-2].word] = p
 		}
 	}
 }
 
-// aboutAnother reports a claim about one person whose quote is about a different person.
-func (g *grounds) aboutAnother() string {
+// checkPerson returns a reason if the claim and the quote are about different persons.
+func (g *evidence) checkPerson() string {
 	claimed := g.claimedPerson()
-	if claimed.kind == 0 {
+	if claimed.subjectKind == 0 {
 		return ""
 	}
 	clause, quoted, inherited := g.subjectOfQuote(claimed)
-	if quoted.kind == 0 || quoted.kind == 's' && claimed.kind == 's' || g.mentions(clause, claimed) || quoted.group != "" && nearGroup(quoted.group, claimed.group) {
+	if quoted.subjectKind == 0 || quoted.subjectKind == 's' && claimed.subjectKind == 's' || g.mentions(clause, claimed) || quoted.role != "" && similarRoles(quoted.role, claimed.role) {
 		return ""
 	}
 	switch {
-	case claimed.kind == 's':
-		if !(inherited && omitsI(clause)) && !g.mentionsAnother(quoted) {
+	case claimed.subjectKind == 's':
+		if !(inherited && omitsI(clause)) && !g.mentionsPersonLike(quoted) {
 			return "it is about somebody else"
 		}
-	case quoted.kind == 's':
+	case quoted.subjectKind == 's':
 		return "it is about the user"
-	case quoted.group != "":
-		return "it is about " + or(quoted.name, quoted.group)
+	case quoted.role != "":
+		return "it is about " + firstNonEmpty(quoted.name, quoted.role)
 	}
 	return ""
 }
 
-func or(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}
@@ -77,22 +77,22 @@ func or(a, b string) string {
 }
 
 // claimedPerson returns the person that an English claim is about.
-func (g *grounds) claimedPerson() person {
+func (g *evidence) claimedPerson() person {
 	start := 0 // index of the first word after a date: "On 2026-01-05, User …"
-	for start < len(g.fact) && (g.fact[start].number != "" || start+1 < len(g.fact) && g.fact[start+1].number != "" && g.fact[start].term == "") {
+	for start < len(g.claimTokens) && (g.claimTokens[start].number != "" || start+1 < len(g.claimTokens) && g.claimTokens[start+1].number != "" && g.claimTokens[start].term == "") {
 		start++
 	}
-	fact := g.fact[start:]
+	fact := g.claimTokens[start:]
 	switch {
 	case len(fact) < 2:
 		return person{}
 	case fact[0].word != "user":
-		if group := g.names[fact[0].word]; fact[0].capital && (g.isName(start) || group != "") {
+		if group := g.rolesByName[fact[0].word]; fact[0].capitalized && (g.isName(start) || group != "") {
 			return person{'o', group, fact[0].word}
 		}
 		return person{}
-	case !fact[0].owner:
-		return person{kind: 's'}
+	case !fact[0].possessive:
+		return person{subjectKind: 's'}
 	}
 	for i := 1; i < len(fact) && i <= 4 && !verbWords.Has(fact[i].word); i++ {
 		if p := personOf(fact[i].word); p != "" {
@@ -102,17 +102,17 @@ func (g *grounds) claimedPerson() person {
 	return person{}
 }
 
-// subjectOfQuote returns the clause of the quote that has most of the claim's words, and the person that it is
-// about. inherited reports whether an earlier clause names that person.
-func (g *grounds) subjectOfQuote(claimed person) (clause []token, of person, inherited bool) {
+// subjectOfQuote returns the clause of the quote with most words of the claim, and the clause's person.
+// inherited reports whether only an earlier clause names that person.
+func (g *evidence) subjectOfQuote(claimSubject person) (clause []token, subject person, inherited bool) {
 	best, most := -1, -1
 	start, _ := sentenceAround(g.utterance.Text, g.span)
 	for i, c := range g.clauses {
 		if c[len(c)-1].End <= g.span.Start {
 			continue
 		}
-		n := 2 * g.sharedWords(slices.DeleteFunc(slices.Clone(c), func(t token) bool { return g.isOf(t, claimed) }))
-		if g.mentions(c, claimed) {
+		n := 2 * g.sharedWords(slices.DeleteFunc(slices.Clone(c), func(t token) bool { return g.refersTo(t, claimSubject) }))
+		if g.mentions(c, claimSubject) {
 			n++
 		}
 		if n > most {
@@ -123,46 +123,46 @@ func (g *grounds) subjectOfQuote(claimed person) (clause []token, of person, inh
 		return nil, person{}, false
 	}
 	for i := best; i >= 0 && g.clauses[i][0].Start >= start; i-- {
-		if s, explicit := g.subject(g.clauses[i]); explicit {
+		if s, explicit := g.clauseSubject(g.clauses[i]); explicit {
 			return g.clauses[best], s, i < best
 		}
 	}
 	return g.clauses[best], person{}, false
 }
 
-// omitsI reports whether a clause may omit "I": it has no subject and no third-person verb.
+// omitsI reports whether a clause may omit "I", because no third-person verb is among the first three words.
 func omitsI(clause []token) bool {
 	return !slices.ContainsFunc(clause[:min(len(clause), 3)], func(t token) bool {
 		return t.word == "is" || t.word == "has" || t.word == "was" || len(t.word) > 3 && strings.HasSuffix(t.word, "s") && !strings.HasSuffix(t.word, "ss")
 	})
 }
 
-// subject returns the person that a clause is about. explicit reports whether the clause names the person.
-func (g *grounds) subject(clause []token) (s person, explicit bool) {
+// clauseSubject returns the person that a clause is about. explicit reports whether the clause names the person.
+func (g *evidence) clauseSubject(clause []token) (s person, explicit bool) {
 	for i := 0; i < len(clause) && i < 7; i++ {
 		t := clause[i]
 		p := personOf(t.word)
-		switch group := g.names[t.word]; {
+		switch group := g.rolesByName[t.word]; {
 		case speakerWords.Has(t.word):
-			s = person{kind: 's'}
+			s = person{subjectKind: 's'}
 		case english.IsThirdPerson(t.word):
-			s = person{kind: 'o'}
+			s = person{subjectKind: 'o'}
 		case possessives.Has(t.word):
 			continue
-		case t.owner && !verbFollows(clause, i): // "my boss's car"
+		case t.possessive && !verbFollows(clause, i): // "my boss's car"
 			return person{}, false
 		case p != "":
 			s = person{'o', p, ""}
-		case group != "", t.capital && t.term != "" && !g.foreign && verbFollows(clause, i) && !noNames.Has(t.word):
+		case group != "", t.capitalized && t.term != "" && !g.isForeign && verbFollows(clause, i) && !capitalizedNonNames.Has(t.word):
 			s = person{'o', group, t.word}
 		case openingWords.Has(t.word):
 			continue
 		default:
 			return person{}, false
 		}
-		for k := i + 1; s.kind == 'o' && k < len(clause) && k <= i+2; k++ { // "Tom says no more toys" is not about Tom
+		for k := i + 1; s.subjectKind == 'o' && k < len(clause) && k <= i+2; k++ { // "Tom says no more toys" is not about Tom
 			if quotingVerbs.Has(clause[k].word) {
-				inner, _ := g.subject(clause[k+1:])
+				inner, _ := g.clauseSubject(clause[k+1:])
 				return inner, true
 			}
 		}
@@ -171,7 +171,7 @@ func (g *grounds) subject(clause []token) (s person, explicit bool) {
 	return person{}, false
 }
 
-// verbFollows reports whether a verb follows word i: "Joanna's a vegetarian", "Tom always eats".
+// verbFollows reports whether a verb follows word i and adverbs: "Joanna's a vegetarian", "Tom always eats".
 func verbFollows(clause []token, i int) bool {
 	next := i + 1
 	for next < len(clause) && english.IsAdverb(clause[next].word) {
@@ -181,47 +181,46 @@ func verbFollows(clause []token, i int) bool {
 		return false
 	}
 	w := clause[next]
-	if clause[i].owner {
+	if clause[i].possessive {
 		return w.term == "" || strings.HasSuffix(w.word, "ing") || strings.HasSuffix(w.word, "ed")
 	}
 	return verbWords.Has(w.word) || strings.HasSuffix(w.word, "s") && len(w.word) > 3 || strings.HasSuffix(w.word, "ed")
 }
 
-// isOf reports whether a word refers to the person.
-func (g *grounds) isOf(t token, of person) bool {
+// refersTo reports whether a word refers to the person.
+func (g *evidence) refersTo(t token, subject person) bool {
 	p := personOf(t.word)
-	return of.kind == 's' && speakerWords.Has(t.word) ||
-		of.name != "" && sameName(of.name, t) ||
-		of.group != "" && (p != "" && nearGroup(p, of.group) || g.names[t.word] == of.group)
+	return subject.subjectKind == 's' && speakerWords.Has(t.word) ||
+		subject.name != "" && sameName(subject.name, t) ||
+		subject.role != "" && (p != "" && similarRoles(p, subject.role) || g.rolesByName[t.word] == subject.role)
 }
 
 // mentions reports whether words name a person, or contain a pronoun that may refer to the person.
-func (g *grounds) mentions(words []token, of person) bool {
+func (g *evidence) mentions(words []token, subject person) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
-		return g.isOf(t, of) || of.kind == 'o' && (anyone.Has(t.word) || english.IsThirdPerson(t.word))
+		return g.refersTo(t, subject) || subject.subjectKind == 'o' && (referringWords.Has(t.word) || english.IsThirdPerson(t.word))
 	})
 }
 
-// nearGroup reports whether two words may mean the same person: a child may be a son.
-func nearGroup(a, b string) bool { return a == b || slices.Contains(text.Related(a), b) }
+// similarRoles reports whether two roles may mean the same person, such as child and son.
+func similarRoles(a, b string) bool { return a == b || slices.Contains(text.Synonyms(a), b) }
 
-// mentionsAnother reports whether a claim about the user also names the person whom the quote is about: "User
-// has a sister".
-func (g *grounds) mentionsAnother(quoted person) bool {
-	return slices.ContainsFunc(g.fact[1:], func(t token) bool {
+// mentionsPersonLike reports whether a claim about the user also names a person such as the quote's: "User has a sister".
+func (g *evidence) mentionsPersonLike(quotedPerson person) bool {
+	return slices.ContainsFunc(g.claimTokens[1:], func(t token) bool {
 		p := personOf(t.word)
-		return p != "" && (nearGroup(p, quoted.group) || text.ClassesOf(p)&text.OwnPeople()&^text.ClassesAsked("pet") != 0 || people.Has(t.word)) || heOrShe.Has(t.word) ||
-			quoted.name != "" && t.word == quoted.name || g.names[t.word] != ""
+		return p != "" && (similarRoles(p, quotedPerson.role) || text.ClassesOf(p)&text.ClosePersonClasses()&^text.ClassesNamed("pet") != 0 || personNouns.Has(t.word)) || heOrShe.Has(t.word) ||
+			quotedPerson.name != "" && t.word == quotedPerson.name || g.rolesByName[t.word] != ""
 	})
 }
 
-// unmentionedName reports a name that nobody mentioned.
-func (g *grounds) unmentionedName() string {
-	for i, t := range g.fact {
-		if !g.isName(i) || t.acronym || hasName(t, g.around) || otherScript(g.turn) {
+// checkNames returns a reason if the claim has a name that nobody mentioned.
+func (g *evidence) checkNames() string {
+	for i, t := range g.claimTokens {
+		if !g.isName(i) || t.acronym || hasName(t, g.contextTokens) || otherScript(g.turnTokens) {
 			continue
 		}
-		if g.foreign && !(g.names[t.word] != "" || i > 0 && (g.fact[i-1].word == "named" || g.fact[i-1].word == "called") || strings.HasPrefix(text.Fold(g.claim.About), t.word)) {
+		if g.isForeign && !(g.rolesByName[t.word] != "" || i > 0 && (g.claimTokens[i-1].word == "named" || g.claimTokens[i-1].word == "called") || strings.HasPrefix(text.Fold(g.claim.Subject), t.word)) {
 			continue // the name may be a translation
 		}
 		return "nobody mentioned " + g.claim.Text[t.Start:t.End]
@@ -229,13 +228,13 @@ func (g *grounds) unmentionedName() string {
 	return ""
 }
 
-func (g *grounds) isName(i int) bool {
-	t := g.fact[i]
-	month := text.ClassesOf(t.term)&text.ClassesAsked("month") != 0 && i+1 < len(g.fact) && g.fact[i+1].number != "" // May 2026
-	if !t.capital || noNames.Has(t.word) || t.number != "" || isTime(t.word) || month {
+func (g *evidence) isName(i int) bool {
+	t := g.claimTokens[i]
+	month := text.ClassesOf(t.term)&text.ClassesNamed("month") != 0 && i+1 < len(g.claimTokens) && g.claimTokens[i+1].number != "" // May 2026
+	if !t.capitalized || capitalizedNonNames.Has(t.word) || t.number != "" || isTime(t.word) || month {
 		return false
 	}
-	return !t.opens || i > 0 || strings.HasPrefix(text.Fold(g.claim.About), t.word) || g.claim.About == "" && t.owner
+	return !t.beginsSentence || i > 0 || strings.HasPrefix(text.Fold(g.claim.Subject), t.word) || g.claim.Subject == "" && t.possessive
 }
 
 // isTime reports whether a word names a time: "Friday", "Fridays".
@@ -244,16 +243,16 @@ func isTime(word string) bool { return text.IsTime(word) || text.IsTime(strings.
 // hasName reports whether words contain a name in any form.
 func hasName(t token, words []token) bool {
 	for _, w := range words {
-		if sameName(t.word, w) || !w.capital && alike(t, w) || shortens(w, t.word) {
+		if sameName(t.word, w) || !w.capitalized && similarWords(t, w) || isAcronymOf(w, t.word) {
 			return true
 		}
 	}
 	return false
 }
 
-// shortens reports whether an acronym may be short for a name, as JS is for JavaScript: the first letters are
-// equal, and the name has the other letters in order.
-func shortens(w token, name string) bool {
+// isAcronymOf reports whether an acronym may mean a name, as JS means JavaScript: the first letters are equal,
+// and the name has the other letters in order.
+func isAcronymOf(w token, name string) bool {
 	if !w.acronym || len(w.word) < 2 || len(name) <= len(w.word) || w.word[0] != name[0] {
 		return false
 	}
@@ -270,5 +269,5 @@ func shortens(w token, name string) bool {
 // sameName reports whether a word is a name or a short form of it.
 func sameName(name string, w token) bool {
 	return name == w.word || w.term != "" && text.Term(name) == w.term || len(w.word) > 1 && strings.TrimSuffix(name, "s") == strings.TrimSuffix(w.word, "s") ||
-		len(w.word) >= 3 && strings.HasPrefix(name, w.word) && (w.capital || len(w.word) > 3) || len(name) >= 4 && strings.HasPrefix(w.word, name)
+		len(w.word) >= 3 && strings.HasPrefix(name, w.word) && (w.capitalized || len(w.word) > 3) || len(name) >= 4 && strings.HasPrefix(w.word, name)
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// The tables for checking claims hold common words of the languages that most chats use. For other
-// languages only these checks are lost.
+// The tables for checking claims have common words of the most used languages. In other languages, claims
+// pass these checks.
 
-// chatMeanings are synonyms in chats, in addition to those of [text.Related].
-var chatMeanings = sync.OnceValue(func() map[string]string {
+// chatSynonyms are synonyms in chats, in addition to those of [text.Synonyms].
+var chatSynonyms = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
 	for _, group := range []string{"vegetarian veggie", "girlfriend gf", "boyfriend bf", "university uni", "birthday bday", "surgery operation op", "medication pill med meds", "live lives living based home here moved", "cannot cant unable handle"} {
 		for w := range strings.FieldsSeq(group) {
@@ -35,18 +35,18 @@ var (
 	possessives  = lazy.Words("my our mein meine meinen meinem meiner unser unsere mi mis nuestro nuestra mon ma mes notre mio mia mijn meu minha")
 )
 
-// quotingVerbs introduce somebody's words. The words after such a verb are not about that person.
+// quotingVerbs introduce reported speech, which is not about its speaker.
 var quotingVerbs = lazy.Words("says said say saying thinks thought reckons told tells claims claimed texted wrote goes asked meint sagt meinte sagte dice dijo dit wants")
 
 // hedgingWords match a wish, a plan or a guess.
 var hedgingWords = lazy.Compile(`\b(?:if|would|could|should|might|may|maybe|perhaps|possibl\w+|wish\w*|want\w*|hop(?:es|ing|ed)|consider\w*|think\w*|plan\w*|hypothetical\w*|dream\w*|interested|wonder\w*|potential\w*|unsure|undecided|asked|asking|idea|jok\w+|imagin\w+|once|when|until|unless|likes?|loves?|prefers?|intends?|needs?|lottery|expects?|goal)\b`)
 
 var (
-	// hypotheticalOpening matches the beginning of a hypothetical case.
+	// hypotheticalOpening matches the beginning of a hypothetical sentence.
 	hypotheticalOpening = lazy.Compile(`\b(?:what if|what would happen if|if (?:i|we|he|she|they|my \w+|u|you) (?:was|were|had|could|won|did|\w+ed|ever)|if only|imagine|imagining|suppose|supposing|pretend\w*|let'?s say|say (?:i|we) (?:had|was|were|got|won)|hypothetical\w*|role-?play\w*|act as|you'?re a|in (?:my|the|a|this) (?:novel|story|game|dream|book|script)|stell dir vor|wenn ich \w+ (?:wäre|hätte|würde)|si (?:fuera|tuviera|fuese)|imagina\w*|et si)\b`)
-	// conditionalOpening matches the beginning of a sentence that holds only if something happens.
+	// conditionalOpening matches the beginning of a sentence with a condition.
 	conditionalOpening = lazy.Compile(`^(?:\W*(?:lol|haha|omg|god|ok|so|and|but|well|ugh|like)\b)*\W*(?:if|wenn|falls|si|se|als)\b`)
-	// wouldDo matches something that the speaker would do but does not do.
+	// wouldDo matches an action that the speaker only would do: "I could move".
 	wouldDo = lazy.Compile(`\b(?:(?:i|we|u|you)(?: (?:would|could|should|might)|'d)|id|ud|youd)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
 )
 
@@ -57,38 +57,38 @@ var (
 		switched switching fired laid bailed expired closed failed missed former formerly previously used anymore longer unable except only skip skips free lack lacks forbidden banned against moved out
 		unemployed single childless afraid scared dumped finished exclud excl excluding aufgehört gekündigt storniert storniert verkauft allergisch dejado dejó vendido arrêté quitté wrong hardly barely rarely seldom negative coeliac celiac
 		struggles struggle tired deny denies denied doubt doubts reject rejected secret private hide hides hiding minus without less`)
-	having = lazy.Words("have has had having got own owns owned")
+	possessionVerbs = lazy.Words("have has had having got own owns owned")
 
-	ceasing = lazy.Words("quit quitting stop stopped stopping cancelled canceled dropped ditched scrapped sold hate hates")
+	ceasingVerbs = lazy.Words("quit quitting stop stopped stopping cancelled canceled dropped ditched scrapped sold hate hates")
 )
 
 var (
-	conjunctions = lazy.Words("and but so because cause cos while und aber weil y pero et mais ed though tho when where who")
-	anyone       = lazy.Words("it its this that they theyre their we us our who")
-	noNames      = lazy.Words("user the my i phd mr mrs ms dr st prof ok am pm usd eur gbp english")
-	titles       = lazy.Words("dr mr mrs ms prof st herr frau senor senora uncle aunt")
-	unslotted    = lazy.Words("a an the and or is are was were be user")
+	conjunctions        = lazy.Words("and but so because cause cos while und aber weil y pero et mais ed though tho when where who")
+	referringWords      = lazy.Words("it its this that they theyre their we us our who")
+	capitalizedNonNames = lazy.Words("user the my i phd mr mrs ms dr st prof ok am pm usd eur gbp english")
+	titles              = lazy.Words("dr mr mrs ms prof st herr frau senor senora uncle aunt")
+	skippedWords        = lazy.Words("a an the and or is are was were be user")
 
-	// letters matches the opening of a letter; disbelieved matches the introduction of a claim that the user doubts.
-	letters     = lazy.Compile(`\b(?:dear (?:hiring|sir|madam|mr|mrs|ms|dr|team|all|customer|colleagues)|sehr geehrte[rs]?|estimad[oa]s?|to whom it may concern)\b`)
-	disbelieved = lazy.Compile(`\b(?:claims|reckons|insists|swears|goes|pretends|jokes) (?:that )?$`)
+	// salutation matches the salutation of a letter; disbelieved, the introduction of a claim that the user doubts.
+	salutation = lazy.Compile(`\b(?:dear (?:hiring|sir|madam|mr|mrs|ms|dr|team|all|customer|colleagues)|sehr geehrte[rs]?|estimad[oa]s?|to whom it may concern)\b`)
+	disbelief  = lazy.Compile(`\b(?:claims|reckons|insists|swears|goes|pretends|jokes) (?:that )?$`)
 )
 
 var (
-	// pastForm matches words of past facts; stateForm matches facts about a state or a deed.
-	pastForm  = lazy.Compile(`\b(?:was|were|had|used to|previously|formerly|former|until|once|ex|quit|stopped|no longer|\w{3,}ed)\b`)
-	stateForm = lazy.Compile(`^user (?:has|owns|lives|works|plays|speaks|moved|bought|stayed|went|quit|uses|ran|is an?|is allergic|finished|adopted|studies|smokes|drives|teaches|drinks)\b`)
-	intending = lazy.Compile(`\b(?:wish|maybe|want to|wanna|plan(?:ning)? to|going to|gonna|i'll|thinking (?:of|about)|considering|would love|would like|'d love|'d like|my (?:dream|goal) is|need to|hoping|might|applied|one day|someday|almost|nearly|dream(?:ed|t) (?:of|that)|pretend\w*|not true|don't think|dont think)\b`)
+	// pastForm matches words about the past; stateForm matches facts about a state or a deed.
+	pastForm      = lazy.Compile(`\b(?:was|were|had|used to|previously|formerly|former|until|once|ex|quit|stopped|no longer|\w{3,}ed)\b`)
+	stateForm     = lazy.Compile(`^user (?:has|owns|lives|works|plays|speaks|moved|bought|stayed|went|quit|uses|ran|is an?|is allergic|finished|adopted|studies|smokes|drives|teaches|drinks)\b`)
+	intentionForm = lazy.Compile(`\b(?:wish|maybe|want to|wanna|plan(?:ning)? to|going to|gonna|i'll|thinking (?:of|about)|considering|would love|would like|'d love|'d like|my (?:dream|goal) is|need to|hoping|might|applied|one day|someday|almost|nearly|dream(?:ed|t) (?:of|that)|pretend\w*|not true|don't think|dont think)\b`)
 )
 
 var (
-	// people are words for persons, in addition to those of [text.IsPersonWord].
-	people  = lazy.Words("child children kid kids baby toddler infant newborn boy girl gf bf mate dude guy ex client customer professor woman man someone")
-	heOrShe = lazy.Words("he hes him his himself she shes her hers herself")
+	// personNouns are words for persons, in addition to those of [text.IsPersonWord].
+	personNouns = lazy.Words("child children kid kids baby toddler infant newborn boy girl gf bf mate dude guy ex client customer professor woman man someone")
+	heOrShe     = lazy.Words("he hes him his himself she shes her hers herself")
 	// foreignDenials negate a statement in languages other than English.
 	foreignDenials = lazy.Words(`nicht kein keine keinen keinem keiner nie niemals ohne nimmer nunca jamas tampoco sin ningun ninguna pas jamais sans aucun aucune non senza nessun nao nem sem niet geen nooit zonder nada`)
 )
 
-// verbWords are verbs, which end the noun phrase before them.
+// verbWords are verbs and small words that end the noun phrase before them.
 var verbWords = lazy.Words(`is was are were has have had will would can could does did do am be been lives live works work likes loves hates told says said
 	thinks wants moved went got gave made taught asked owns plays plans speaks studies helped and in on at of with from to for who that which`)

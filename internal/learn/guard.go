@@ -14,50 +14,50 @@ import (
 
 // GuardOptions select the text that Guard keeps.
 type GuardOptions struct {
-	// Assistant also keeps the turns of the assistant.
-	Assistant bool
-	// Others keeps the words of other named speakers as context. Nothing is learned from them.
-	Others bool
-	// Personal also blanks personal identifiers, see [Redact].
-	Personal bool
-	// Begin and End are the fence of an injected block. Guard blanks the block wherever it occurs.
-	Begin, End string
-	// Injected returns the memories injected up to the i-th turn, or nil. Guard calls it in the order of the
-	// turns. A nil function means that nothing was injected.
-	Injected func(i int) *Injected
-	Whole    bool
+	// IncludeAssistant also keeps the turns of the assistant.
+	IncludeAssistant bool
+	// IncludeOtherSpeakers keeps the words of other named speakers, but only as context.
+	IncludeOtherSpeakers bool
+	// BlankPersonal also blanks personal identifiers (see [Redact]).
+	BlankPersonal bool
+	// FenceBegin and FenceEnd are the tags around an injected block. Guard blanks the block wherever it occurs.
+	FenceBegin, FenceEnd string
+	// InjectedUpTo returns the memories injected up to turn i, or nil. Guard calls Injected in the order of the
+	// turns. A nil function means that no memory was injected.
+	InjectedUpTo func(i int) *Injected
+	SetFullText  bool // also set [extract.Utterance.FullText]
 }
 
-// Guard returns the text of the turns that may be learned from. It skips system turns, tool results and
-// NoLearn turns. It blanks injected memories, text that the user did not write, and secrets. Turns without
-// remaining text are omitted.
+// Guard returns the text of turns from which facts may be learned. It skips system turns, tool results and
+// NoLearn turns. It blanks injected memories, text that the user did not write, and secrets. Guard omits
+// turns without remaining text.
 func Guard(turns []memory.Turn, o GuardOptions) []extract.Utterance {
 	var out []extract.Utterance
 	for i, t := range turns {
-		if t.NoLearn || t.Role != memory.RoleUser && (t.Role != memory.RoleAssistant || !o.Assistant) {
+		if t.NoLearn || t.Role != memory.RoleUser && (t.Role != memory.RoleAssistant || !o.IncludeAssistant) {
 			continue
 		}
 		var injected *Injected
-		if o.Injected != nil {
-			injected = o.Injected(i)
+		if o.InjectedUpTo != nil {
+			injected = o.InjectedUpTo(i)
 		}
 		b := []byte(t.Content)
-		blankFenced(b, o.Begin, o.End)
+		blankFenced(b, o.FenceBegin, o.FenceEnd)
 		whole, unsure := slices.Clone(b), false
 		if t.Role == memory.RoleUser {
-			u := utterance.Read(string(b), t.Foreign)
-			if unsure = u.Unsure; !o.Others || t.Name == "" || strings.TrimSpace(u.Own) != "" {
-				copy(b, u.Own)
+			u := utterance.ParseMessage(string(b), t.Foreign)
+			if unsure = u.MayBeWrong; !o.IncludeOtherSpeakers || t.Name == "" || strings.TrimSpace(u.OwnText) != "" {
+				copy(b, u.OwnText)
 			}
 		}
-		injected.blank(b, t.Role)
-		blankSecrets(b, o.Personal)
+		injected.blankCopies(b, t.Role)
+		blankSecrets(b, o.BlankPersonal)
 		if rest := string(b); strings.TrimSpace(rest) != "" {
-			s := extract.Utterance{Turn: t, Text: rest, Unsure: unsure}
-			if o.Whole {
-				injected.blank(whole, t.Role)
-				blankSecrets(whole, o.Personal)
-				s.Whole = string(whole)
+			s := extract.Utterance{Turn: t, Text: rest, MayBeQuoted: unsure}
+			if o.SetFullText {
+				injected.blankCopies(whole, t.Role)
+				blankSecrets(whole, o.BlankPersonal)
+				s.FullText = string(whole)
 			}
 			out = append(out, s)
 		}
@@ -65,64 +65,64 @@ func Guard(turns []memory.Turn, o GuardOptions) []extract.Utterance {
 	return out
 }
 
-func blankSecrets(b []byte, personal bool) {
-	for range rounds {
-		found := secrets(string(b), personal)
+func blankSecrets(b []byte, includePersonal bool) {
+	for range maxRounds {
+		found := secrets(string(b), includePersonal)
 		if len(found) == 0 {
 			return
 		}
 		for _, s := range found {
-			fill(b[s.Start:s.End], '*')
+			overwrite(b[s.Start:s.End], '*')
 		}
 	}
 }
 
 // blankFenced blanks the text between begin and end. If end is missing, it blanks everything after begin.
-func blankFenced(b []byte, begin, end string) {
-	if begin == "" {
+func blankFenced(b []byte, opening, closing string) {
+	if opening == "" {
 		return
 	}
 	for at := 0; ; {
-		i := bytes.Index(b[at:], []byte(begin))
+		i := bytes.Index(b[at:], []byte(opening))
 		if i < 0 {
 			return
 		}
 		start, stop := at+i, len(b)
-		if end != "" {
-			if j := bytes.Index(b[start+len(begin):], []byte(end)); j >= 0 {
-				stop = start + len(begin) + j + len(end)
+		if closing != "" {
+			if j := bytes.Index(b[start+len(opening):], []byte(closing)); j >= 0 {
+				stop = start + len(opening) + j + len(closing)
 			}
 		}
-		fill(b[start:stop], ' ')
+		overwrite(b[start:stop], ' ')
 		at = stop
 	}
 }
 
-// fill overwrites text but keeps line breaks.
-func fill(b []byte, with byte) {
+// overwrite overwrites text but keeps line breaks.
+func overwrite(b []byte, char byte) {
 	for i, c := range b {
 		if c != '\n' && c != '\r' {
-			b[i] = with
+			b[i] = char
 		}
 	}
 }
 
-// Numbers of words from which a repetition counts as a copy. People repeat short statements about themselves
-// in the same words.
+// Minimum numbers of words of a copy: shingle for a word sequence, minCopiedWords for a sentence, minCopiedFirstPerson
+// for a first-person sentence, because people repeat short statements about themselves.
 const (
-	shingle       = 5
-	copiedBare    = 5
-	copiedInFirst = 12
+	shingleWords         = 5
+	minCopiedWords       = 5
+	minCopiedFirstPerson = 12
 )
 
-// Injected recognises injected memories that return in a turn because a person pasted them, a client resent
-// them, or a model repeated them.
+// Injected recognises injected memories in the text of a turn: a person pasted them, a client sent them
+// again, or a model repeated them.
 type Injected struct {
-	base     *Injected // memories of earlier blocks
+	earlier  *Injected // memories of earlier blocks
 	lines    map[string]bool
 	shingles map[string]bool
 	memories []memoryLine
-	all      map[string]bool // the terms of all lines
+	terms    map[string]bool // the terms of all lines
 	ids      []string
 }
 
@@ -132,19 +132,19 @@ type memoryLine struct {
 	terms map[string]bool
 }
 
-// denies is slow, so callers use it for few lines.
-func (l memoryLine) denies() bool { return Denied(l.body) }
+// denies reports whether the memory denies something. It is slow, so callers use it for few lines.
+func (l memoryLine) denies() bool { return IsDenial(l.body) }
 
-// NewInjected returns an Injected for memory texts and for lines of the injected block.
+// NewInjected returns an Injected for memory texts or lines of injected blocks.
 func NewInjected(texts ...string) *Injected {
-	g := &Injected{lines: map[string]bool{}, shingles: map[string]bool{}, all: map[string]bool{}}
+	g := &Injected{lines: map[string]bool{}, shingles: map[string]bool{}, terms: map[string]bool{}}
 	for _, s := range texts {
 		g.Add(s)
 	}
 	return g
 }
 
-// Add makes g recognise another text.
+// Add adds a text that g recognises.
 func (g *Injected) Add(s string) {
 	for line := range strings.Lines(s) {
 		body, _ := stripMarkup(line)
@@ -152,7 +152,7 @@ func (g *Injected) Add(s string) {
 			continue
 		}
 		for t := range extract.TermSet(line) {
-			g.all[t] = true
+			g.terms[t] = true
 		}
 		normal := text.Normalize(body)
 		if g.lines[normal] { // common: the next block often has the same memories
@@ -160,8 +160,8 @@ func (g *Injected) Add(s string) {
 		}
 		g.lines[normal] = true
 		ws := text.Words(body)
-		for i := 0; i+shingle <= len(ws); i++ {
-			g.shingles[strings.Join(ws[i:i+shingle], " ")] = true
+		for i := 0; i+shingleWords <= len(ws); i++ {
+			g.shingles[strings.Join(ws[i:i+shingleWords], " ")] = true
 		}
 		if set := extract.TermSet(body); len(set) >= 2 {
 			g.memories = append(g.memories, memoryLine{body, set})
@@ -169,59 +169,61 @@ func (g *Injected) Add(s string) {
 	}
 }
 
-// Recalled returns an Injected for memories whose block is lost, for example after a restart. found is the
-// result of a search for the turn's [MaybeInjected]. base, which may be nil, has the available blocks and is
-// not changed.
-func Recalled(found []memory.Memory, base *Injected) *Injected {
+// NewRecalled returns an Injected for memories whose block is lost, for example after a restart. found has the
+// results of searches for the turn's [MaybeInjected]. base has the memories of the available blocks, may be
+// nil and is not modified.
+func NewRecalled(memories []memory.Memory, base *Injected) *Injected {
 	g := NewInjected()
-	g.base = base
-	for _, m := range found {
+	g.earlier = base
+	for _, m := range memories {
 		g.Add(m.Content())
 		g.ids = append(g.ids, m.ID())
 	}
 	return g
 }
 
-// line, shingle and term search g and its base; anyMemory tests each memory.
+// line, shingle and term report whether g or its base has the line, word sequence or term.
 
-func (g *Injected) line(normal string) bool {
-	return g != nil && (g.lines[normal] || g.base.line(normal))
+func (g *Injected) containsLine(normalized string) bool {
+	return g != nil && (g.lines[normalized] || g.earlier.containsLine(normalized))
 }
 
-func (g *Injected) shingle(words string) bool {
-	return g != nil && (g.shingles[words] || g.base.shingle(words))
+func (g *Injected) containsShingle(words string) bool {
+	return g != nil && (g.shingles[words] || g.earlier.containsShingle(words))
 }
 
-func (g *Injected) term(t string) bool { return g != nil && (g.all[t] || g.base.term(t)) }
-
-func (g *Injected) anyMemory(so func(memoryLine) bool) bool {
-	return g != nil && (slices.ContainsFunc(g.memories, so) || g.base.anyMemory(so))
+func (g *Injected) containsTerm(t string) bool {
+	return g != nil && (g.terms[t] || g.earlier.containsTerm(t))
 }
 
-// maxMaybeInjected is the maximum number of searches for one turn.
-const maxMaybeInjected = 8
+func (g *Injected) anyMemory(matches func(memoryLine) bool) bool {
+	return g != nil && (slices.ContainsFunc(g.memories, matches) || g.earlier.anyMemory(matches))
+}
 
-// MaybeInjected returns the sentences of a turn that may repeat memories, longest first. For an assistant
-// these are all sentences; for a user, sentences in the third person or in a list.
+// maxInjectedSearches is the maximum number of searches for one turn.
+const maxInjectedSearches = 8
+
+// MaybeInjected returns the sentences of a turn that may repeat memories, longest first: all sentences of an
+// assistant, and a user's sentences in the third person or in a list.
 func MaybeInjected(t memory.Turn) []string {
 	var out []string
 	for _, span := range text.Sentences(t.Content) {
-		s := span.Of(t.Content)
-		body, dressed := stripMarkup(s)
-		if len(text.Words(body)) >= 3 && (t.Role == memory.RoleAssistant || dressed || isUser.MatchString(strings.ToLower(body)) || speaksToYou(body)) {
+		s := span.Slice(t.Content)
+		body, hadMarkup := stripMarkup(s)
+		if len(text.Words(body)) >= 3 && (t.Role == memory.RoleAssistant || hadMarkup || userOpening.MatchString(strings.ToLower(body)) || addressesReader(body)) {
 			out = append(out, body)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b string) int { return len(b) - len(a) })
-	return out[:min(len(out), maxMaybeInjected)]
+	return out[:min(len(out), maxInjectedSearches)]
 }
 
 // maxLeadIn is the maximum length of the words that introduce a list on its first line: "Yesterday you wrote: - …".
 const maxLeadIn = 60
 
-// stripMarkup removes bullets, numbers, dates, bracketed labels and a lead-in from a line of a block.
-// dressed reports whether it removed anything.
-func stripMarkup(line string) (body string, dressed bool) {
+// stripMarkup removes bullets, numbers, dates, bracketed labels and a lead-in from a line of a block. dressed
+// reports whether the line had such markup.
+func stripMarkup(line string) (body string, hadMarkup bool) {
 	body = strings.TrimSpace(line)
 	for {
 		rest, bullet := trimBullet(body)
@@ -240,40 +242,40 @@ func stripMarkup(line string) (body string, dressed bool) {
 			rest, bullet = trimBullet(strings.TrimSpace(rest[i+1:]))
 		}
 		if !bullet {
-			return body, dressed
+			return body, hadMarkup
 		}
-		body, dressed = rest, true
+		body, hadMarkup = rest, true
 	}
 }
 
 // blockPrefix matches the date and speaker that a block writes before a memory.
 var blockPrefix = lazy.Compile(`^(?:\d{4}-\d\d-\d\d (?:[A-Z][a-z]{2} )?|summary: |[\p{L}\d_.-]{1,30} said: )`)
 
-func (g *Injected) blank(b []byte, role memory.Role) {
+func (g *Injected) blankCopies(b []byte, role memory.Role) {
 	if g == nil {
 		return
 	}
 	s := string(b)
 	at := 0
 	for line := range strings.Lines(s) {
-		if g.hasLine(line) || g.hasID(line) {
-			fill(b[at:at+len(line)], ' ')
+		if g.isCopiedLine(line) || g.hasID(line) {
+			overwrite(b[at:at+len(line)], ' ')
 		}
 		at += len(line)
 	}
 	for _, span := range text.Sentences(s) {
-		if sentence := span.Of(s); g.hasSentence(sentence) || role == memory.RoleAssistant && g.repeats(sentence) || g.saysNothingNew(sentence, role) {
-			fill(b[span.Start:span.End], ' ')
+		if sentence := span.Slice(s); g.isCopiedSentence(sentence) || role == memory.RoleAssistant && g.repeatsMemory(sentence) || g.addsNothing(sentence, role) {
+			overwrite(b[span.Start:span.End], ' ')
 		}
 	}
 }
 
-func (g *Injected) hasLine(line string) bool {
-	body, dressed := stripMarkup(line)
-	if body == "" || !g.line(text.Normalize(body)) {
+func (g *Injected) isCopiedLine(line string) bool {
+	body, hadMarkup := stripMarkup(line)
+	if body == "" || !g.containsLine(text.Normalize(body)) {
 		return false
 	}
-	return dressed || len(text.Words(body)) >= longEnough(body)
+	return hadMarkup || len(text.Words(body)) >= minCopyWords(body)
 }
 
 // hasID reports whether a line contains a memory's id, which people do not type.
@@ -281,31 +283,31 @@ func (g *Injected) hasID(line string) bool {
 	return slices.ContainsFunc(g.ids, func(id string) bool { return id != "" && strings.Contains(line, id) })
 }
 
-// hasSentence reports whether g has nearly all shingles (word sequences) of a sentence.
-func (g *Injected) hasSentence(s string) bool {
+// isCopiedSentence reports whether g has nearly all shingles (word sequences) of a sentence.
+func (g *Injected) isCopiedSentence(s string) bool {
 	ws := text.Words(s)
-	if len(ws) < max(longEnough(s), shingle) {
-		return g.line(text.Normalize(s)) && len(ws) >= longEnough(s)
+	if len(ws) < max(minCopyWords(s), shingleWords) {
+		return g.containsLine(text.Normalize(s)) && len(ws) >= minCopyWords(s)
 	}
 	all, found := 0, 0
-	for i := 0; i+shingle <= len(ws); i++ {
+	for i := 0; i+shingleWords <= len(ws); i++ {
 		all++
-		if g.shingle(strings.Join(ws[i:i+shingle], " ")) {
+		if g.containsShingle(strings.Join(ws[i:i+shingleWords], " ")) {
 			found++
 		}
 	}
 	return found*5 >= all*4
 }
 
-func longEnough(s string) int {
-	if firstPerson(s) {
-		return copiedInFirst
+func minCopyWords(s string) int {
+	if isFirstPerson(s) {
+		return minCopiedFirstPerson
 	}
-	return copiedBare
+	return minCopiedWords
 }
 
-// repeats reports whether an injected memory has most terms of a sentence, or the sentence has all its terms.
-func (g *Injected) repeats(s string) bool {
+// repeatsMemory reports whether an injected memory has most terms of a sentence, or the sentence has all terms of a memory.
+func (g *Injected) repeatsMemory(s string) bool {
 	terms := extract.TermSet(s)
 	if len(terms) == 0 {
 		return false
@@ -321,54 +323,54 @@ func (g *Injected) repeats(s string) bool {
 	})
 }
 
-// tellingTerms are terms of speaking and knowing.
-var tellingTerms = lazy.SetOf("user you assistant say said tell told remember know mention summary memory", extract.TermsOf)
+// speechTerms are terms of speaking and knowing.
+var speechTerms = lazy.SetOf("user you assistant say said tell told remember know mention summary memory", extract.TermsOfWords)
 
-var iRemember = lazy.Compile(`(?i)^\s*i remember (?:that )?`)
+var rememberOpening = lazy.Compile(`(?i)^\s*i remember (?:that )?`)
 
-// speaksToYou reports whether a sentence tells somebody about themselves ("you like …"). In a user's turn,
-// such a sentence is a reply that the user sent back.
-func speaksToYou(s string) bool {
-	s = iRemember.ReplaceAllString(s, "")
-	return toYou.MatchString(text.Fold(s)) && (!firstPerson(s) || addressed.MatchString(text.Fold(strings.TrimSpace(s))))
+// addressesReader reports whether a sentence tells its reader about the reader ("you like …"). In a user's turn,
+// such a sentence was copied from an assistant's reply.
+func addressesReader(s string) bool {
+	s = rememberOpening.ReplaceAllString(s, "")
+	return secondPerson.MatchString(text.Fold(s)) && (!isFirstPerson(s) || secondPersonOpening.MatchString(text.Fold(strings.TrimSpace(s))))
 }
 
-// saysNothingNew reports whether memory has all words of a sentence. A user's sentence must match one memory;
-// a sentence of an assistant, or one that a user sent back, may match several. A statement in the first
-// person always counts as new.
-func (g *Injected) saysNothingNew(s string, role memory.Role) bool {
-	body, dressed := stripMarkup(s)
-	back := role == memory.RoleAssistant || speaksToYou(body) || isUser.MatchString(strings.ToLower(body))
-	if !back && (!dressed || firstPerson(body)) {
+// addsNothing reports whether injected memories have all words of a sentence. One memory must have all
+// words of a user's sentence; several memories may cover a sentence that an assistant wrote. First-person
+// statements always count as new.
+func (g *Injected) addsNothing(s string, role memory.Role) bool {
+	body, hadMarkup := stripMarkup(s)
+	fromAssistant := role == memory.RoleAssistant || addressesReader(body) || userOpening.MatchString(strings.ToLower(body))
+	if !fromAssistant && (!hadMarkup || isFirstPerson(body)) {
 		return false
 	}
 	terms := extract.TermSet(body)
-	for t := range tellingTerms.All() {
+	for t := range speechTerms.All() {
 		delete(terms, t)
 	}
-	if len(terms) == 0 || text.Asks(body) {
+	if len(terms) == 0 || text.EndsInQuestionMark(body) {
 		return false
 	}
 	for t := range terms {
-		if !g.term(t) {
+		if !g.containsTerm(t) {
 			return false
 		}
 	}
-	denies := Denied(body)
+	denies := IsDenial(body)
 	agrees := func(l memoryLine) bool { return l.denies() == denies }
-	return g.anyMemory(func(l memoryLine) bool { return subset(terms, l.terms) && agrees(l) }) || back && g.anyMemory(agrees)
+	return g.anyMemory(func(l memoryLine) bool { return isSubset(terms, l.terms) && agrees(l) }) || fromAssistant && g.anyMemory(agrees)
 }
 
-func subset(of, whole map[string]bool) bool {
-	for t := range of {
-		if !whole[t] {
+func isSubset(part, superset map[string]bool) bool {
+	for t := range part {
+		if !superset[t] {
 			return false
 		}
 	}
 	return true
 }
 
-func firstPerson(s string) bool {
+func isFirstPerson(s string) bool {
 	for _, w := range text.Words(s) {
 		switch w {
 		case "i", "my", "me", "mine", "we", "our", "im", "ive":
@@ -379,7 +381,7 @@ func firstPerson(s string) bool {
 }
 
 var (
-	isUser    = lazy.Compile(`^(?:the )?user\b`)
-	toYou     = lazy.Compile(`\b(?:you|your|yours|you're|you've)\b`)
-	addressed = lazy.Compile(`^(?:you|your|you're|you've|yours)\b`)
+	userOpening         = lazy.Compile(`^(?:the )?user\b`)
+	secondPerson        = lazy.Compile(`\b(?:you|your|yours|you're|you've)\b`)
+	secondPersonOpening = lazy.Compile(`^(?:you|your|you're|you've|yours)\b`)
 )

@@ -35,7 +35,7 @@ func TestGuardTakesUserTurnsOnly(t *testing.T) {
 	if got := Guard(turns, GuardOptions{}); len(got) != 1 || got[0].Turn.ID != turns[1].ID {
 		t.Errorf("by default got %d turns %+v, want the user's one", len(got), got)
 	}
-	if got := Guard(turns, GuardOptions{Assistant: true}); len(got) != 2 {
+	if got := Guard(turns, GuardOptions{IncludeAssistant: true}); len(got) != 2 {
 		t.Errorf("with the assistant got %d turns, want 2", len(got))
 	}
 }
@@ -46,7 +46,7 @@ func TestInjectedTextIsNotLearnedAgain(t *testing.T) {
 		"- [2026-05-03] User is allergic to peanuts",
 		"You told me that the blue door on the left needs a new lock before the winter comes",
 	)
-	o := GuardOptions{Begin: "<<memory>>", End: "<</memory>>", Injected: by(injected), Assistant: true}
+	o := GuardOptions{FenceBegin: "<<memory>>", FenceEnd: "<</memory>>", InjectedUpTo: by(injected), IncludeAssistant: true}
 	for _, c := range []struct{ name, message, want string }{
 		{"block", "Hi <<memory>>\n- User lives in Oslo\n<</memory>> there", "Hi there"},
 		{"block without end", "Hi <<memory>>\n- User lives in Oslo", "Hi"},
@@ -75,7 +75,7 @@ func TestInjectedTextIsNotLearnedAgain(t *testing.T) {
 func TestMemoriesAreRecognisedWithoutTheirBlock(t *testing.T) {
 	fact := memtest.Fact(memtest.Ana, "User lives in Lisbon with two cats")
 	turn := memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, "The blue door on the left needs a new lock")
-	o := GuardOptions{Assistant: true, Injected: by(Recalled([]memory.Memory{{Fact: &fact}, {Turn: &turn}}, nil))}
+	o := GuardOptions{IncludeAssistant: true, InjectedUpTo: by(NewRecalled([]memory.Memory{{Fact: &fact}, {Turn: &turn}}, nil))}
 	for message, want := range map[string]string{
 		"- 2026-05-03 User lives in Lisbon with two cats\nok":                                                     "ok",
 		"Yesterday you wrote: - User lives in Lisbon with two cats\nok":                                           "ok",
@@ -114,7 +114,7 @@ func TestInjectedGrows(t *testing.T) {
 	door, boat, cats := "The blue door on the left needs a new lock", "The boat in the harbour is called Marguerite", "User lives in Lisbon with two cats"
 	turn := memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, boat)
 	g := NewInjected("- " + door)
-	recalled := Recalled([]memory.Memory{{Turn: &turn}}, g)
+	recalled := NewRecalled([]memory.Memory{{Turn: &turn}}, g)
 	g.Add("- 2026-05-03 " + cats + "\n- " + door)
 	for _, c := range []struct {
 		injected *Injected
@@ -127,7 +127,7 @@ func TestInjectedGrows(t *testing.T) {
 		{g, "You live in Lisbon, and the boat is called Marguerite.", false},
 		{g, "see " + turn.ID + " there", false}, {recalled, "see " + turn.ID + " there", true},
 	} {
-		got := guarded(GuardOptions{Assistant: true, Injected: by(c.injected)}, memory.RoleAssistant, c.message)
+		got := guarded(GuardOptions{IncludeAssistant: true, InjectedUpTo: by(c.injected)}, memory.RoleAssistant, c.message)
 		if (got == "") != c.want {
 			t.Errorf("of %q is left %q, want it known: %v", c.message, got, c.want)
 		}
@@ -135,7 +135,7 @@ func TestInjectedGrows(t *testing.T) {
 }
 
 func TestPeopleMayRepeatThemselves(t *testing.T) {
-	o := GuardOptions{Injected: by(NewInjected("I live in Lisbon"))}
+	o := GuardOptions{InjectedUpTo: by(NewInjected("I live in Lisbon"))}
 	if got := guarded(o, memory.RoleUser, "I live in Lisbon"); got != "I live in Lisbon" {
 		t.Errorf("got %q, want the user's own words: going back must be learned", got)
 	}
@@ -193,7 +193,7 @@ func FuzzGuard(f *testing.F) {
 	injected := NewInjected("User lives in Lisbon with two cats")
 	f.Fuzz(func(t *testing.T, content string) {
 		turn := memory.Turn{ID: "T", Role: memory.RoleUser, Content: content}
-		for _, s := range Guard([]memory.Turn{turn}, GuardOptions{Begin: "<<m>>", End: "<</m>>", Injected: by(injected), Personal: true}) {
+		for _, s := range Guard([]memory.Turn{turn}, GuardOptions{FenceBegin: "<<m>>", FenceEnd: "<</m>>", InjectedUpTo: by(injected), BlankPersonal: true}) {
 			if len(s.Text) != len(content) {
 				t.Fatalf("Guard(%q) moved the places: %q", content, s.Text)
 			}
@@ -202,7 +202,7 @@ func FuzzGuard(f *testing.F) {
 					t.Fatalf("Guard(%q) wrote %q", content, s.Text)
 				}
 			}
-			cands, _ := Filter(extract.Rules([]extract.Utterance{s}), []extract.Utterance{s})
+			cands, _ := Filter(extract.FactsByRules([]extract.Utterance{s}), []extract.Utterance{s})
 			for _, c := range cands {
 				if utf8.ValidString(content) && !utf8.ValidString(c.Text) {
 					t.Fatalf("rule %s broke the letters of %q: %q", c.Model, content, c.Text)
@@ -224,7 +224,7 @@ func TestStatementsBeforeInjectionAreLearned(t *testing.T) {
 		memtest.Turn(memtest.Ana, "c", 0, memory.RoleUser, "The blue door on the left needs a new lock before the winter comes"),
 		memtest.Turn(memtest.Ana, "c", 1, memory.RoleUser, "The blue door on the left needs a new lock before the winter comes"),
 	}
-	utterances := Guard(turns, GuardOptions{Injected: func(i int) *Injected {
+	utterances := Guard(turns, GuardOptions{InjectedUpTo: func(i int) *Injected {
 		if i == 0 {
 			return nil
 		}

@@ -39,7 +39,7 @@ func saying(content string) []extract.Utterance {
 
 // reading returns the rules' candidates after the filter.
 func reading(utterances []extract.Utterance) []extract.Candidate {
-	kept, _ := Filter(extract.Rules(utterances), utterances)
+	kept, _ := Filter(extract.FactsByRules(utterances), utterances)
 	return kept
 }
 

@@ -38,7 +38,7 @@ func TestInstructionsToModelsAreDetected(t *testing.T) {
 		"Questions about pay go to Zoe":                       false,
 		"":                                                    false,
 	} {
-		if got := Instructs(s); got != want {
+		if got := SteersModel(s); got != want {
 			t.Errorf("Instructs(%q) = %v, want %v", s, got, want)
 		}
 	}

@@ -32,7 +32,7 @@ func TestOffTheRecordMessagesAreNotLearned(t *testing.T) {
 			t.Errorf("from %q got %q", message, got)
 		}
 		s := saying(message)
-		kept, _ := Filter([]extract.Candidate{{Text: "User is bipolar and lives in Ghent", Turn: "T"}}, s)
+		kept, _ := Filter([]extract.Candidate{{Text: "User is bipolar and lives in Ghent", TurnID: "T"}}, s)
 		if (len(kept) == 0) != want {
 			t.Errorf("from %q a model's fact is kept: %v", message, kept)
 		}

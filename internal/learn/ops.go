@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// maxOps and opsPerTurn limit the operations of one reply: a model that proposes a fact for every sentence
-	// has not selected.
+	// maxOps and opsPerTurn limit the operations of one reply, because a model that turns every sentence into
+	// a fact has not selected.
 	maxOps     = 12
 	opsPerTurn = 5
 
-	// maxEnded is how many facts a reply may end or replace without a different quote for each.
-	maxEnded = 3
+	// maxEndedFacts is how many facts a reply may end or replace without a different quote for each fact.
+	maxEndedFacts = 3
 )
 
-// Settle checks a model's operations against the new turns and the facts that the prompt showed, in the
-// order of [AskFacts]. It drops operations with unknown names, and endings without a real quote. If operations
-// contradict each other, it returns [memory.Invalid] and the operations that are valid on their own.
-func Settle(cands []extract.Candidate, utterances []extract.Utterance, facts []memory.Fact) ([]extract.Candidate, error) {
+// ValidateOperations checks a model's operations against the new turns and the facts that the prompt showed, in the order of
+// [AskFacts]. It drops operations with unknown fact names, and operations that end a fact without a quote from the
+// turns. If operations contradict each other, it returns [memory.Invalid] and the operations without the contradiction.
+func ValidateOperations(cands []extract.Candidate, utterances []extract.Utterance, facts []memory.Fact) ([]extract.Candidate, error) {
 	if len(cands) > max(maxOps, opsPerTurn*len(utterances)) {
 		return nil, memory.Errorf(memory.Invalid, "%d operations on %d messages: only what matters in a later chat is to be remembered", len(cands), len(utterances))
 	}
@@ -35,9 +35,9 @@ func Settle(cands []extract.Candidate, utterances []extract.Utterance, facts []m
 			out = append(out, c)
 			continue
 		}
-		c.Targets = targets(c.Targets, facts)
+		c.Targets = targetIDs(c.Targets, facts)
 		if c.Op == Update && len(c.Targets) == 0 { // the operation corrects a fact of the same reply, which has no id yet
-			if at := slices.IndexFunc(out, func(o extract.Candidate) bool { return overtakes(c, o) }); at >= 0 {
+			if at := slices.IndexFunc(out, func(o extract.Candidate) bool { return corrects(c, o) }); at >= 0 {
 				out = slices.Delete(out, at, at+1)
 			}
 		}
@@ -51,7 +51,7 @@ func Settle(cands []extract.Candidate, utterances []extract.Utterance, facts []m
 			}
 		}
 	}
-	if len(ended) > max(maxEnded, len(quotes)) {
+	if len(ended) > max(maxEndedFacts, len(quotes)) {
 		alone := slices.DeleteFunc(out, func(c extract.Candidate) bool {
 			return c.Op != None && len(c.Targets) > 0 && quotes[text.Normalize(c.Quote)] > 1
 		})
@@ -60,13 +60,13 @@ func Settle(cands []extract.Candidate, utterances []extract.Utterance, facts []m
 	return out, nil
 }
 
-// overtakes reports whether an operation replaces an earlier statement of the same reply.
-func overtakes(c, statement extract.Candidate) bool {
-	return c.Subject == statement.Subject && extract.Covered(extract.TermSet(statement.Text), extract.TermSet(c.Text)) >= 0.6
+// corrects reports whether an operation corrects a statement of the same reply.
+func corrects(c, statement extract.Candidate) bool {
+	return c.Subject == statement.Subject && extract.CoveredShare(extract.TermSet(statement.Text), extract.TermSet(c.Text)) >= 0.6
 }
 
-// targets returns the ids of the facts with these names, each once.
-func targets(names []string, facts []memory.Fact) []string {
+// targetIDs returns the ids of the facts with these prompt names or ids, without duplicates.
+func targetIDs(names []string, facts []memory.Fact) []string {
 	var ids []string
 	for i, f := range facts {
 		if slices.ContainsFunc(names, func(n string) bool { return n == factName(i) || n == strings.ToLower(f.ID) }) {
@@ -76,13 +76,13 @@ func targets(names []string, facts []memory.Fact) []string {
 	return ids
 }
 
-// validOperation returns the valid part of one operation.
+// validOperation returns an operation reduced to its valid part, and false if nothing remains.
 func validOperation(c extract.Candidate, utterances []extract.Utterance, facts []memory.Fact) (extract.Candidate, bool) {
 	quoted := slices.ContainsFunc(utterances, func(s extract.Utterance) bool {
-		_, ok := locate(s.Text, c.Quote)
+		_, ok := locateQuote(s.Text, c.Quote)
 		return ok
 	})
-	if c.Op == ToForget {
+	if c.Op == ForgetTargets {
 		return c, quoted && len(c.Targets) > 0
 	}
 	if c.Op == Add || len(c.Targets) == 0 || !quoted && c.Op != None {
@@ -103,11 +103,11 @@ func validOperation(c extract.Candidate, utterances []extract.Utterance, facts [
 	return c, c.Text != ""
 }
 
-// decidedBy returns the decisions that a model's operation expresses.
-func decidedBy(i int, c extract.Candidate) []Decision {
+// modelDecisions returns the decisions of candidate i's operation, one for each target.
+func modelDecisions(i int, c extract.Candidate) []Decision {
 	var out []Decision
 	for _, id := range c.Targets {
-		d := Decision{Candidate: i, Verdict: Update, Target: id, Reason: "the user corrected or changed it"} // also used for an ending
+		d := Decision{Candidate: i, Verdict: Update, Target: id, Reason: "the user corrected or changed it"} // Update also ends facts
 		if c.Op == None {
 			d.Verdict, d.Reason = None, "said again"
 		}
@@ -119,19 +119,19 @@ func decidedBy(i int, c extract.Candidate) []Decision {
 	return out
 }
 
-// passingTime is how long searches return a short-lived fact after its day.
-const passingTime = 30 * 24 * time.Hour
+// transientLifetime is how long searches return a short-lived fact after its last date.
+const transientLifetime = 30 * 24 * time.Hour
 
-// expiry returns the time from which searches no longer return a candidate; zero means never.
-func expiry(c extract.Candidate) time.Time {
-	if !c.Transient || c.ObservedAt.IsZero() {
+// expiryTime returns the time from which searches no longer return a candidate; zero means never.
+func expiryTime(c extract.Candidate) time.Time {
+	if !c.IsTransient || c.ObservedAt.IsZero() {
 		return time.Time{}
 	}
 	last := c.ObservedAt
-	for _, d := range text.Resolve(c.Text, c.ObservedAt) {
+	for _, d := range text.ResolveDates(c.Text, c.ObservedAt) {
 		if d.To.After(last) {
 			last = d.To
 		}
 	}
-	return memory.Time(last.Add(passingTime))
+	return memory.Time(last.Add(transientLifetime))
 }

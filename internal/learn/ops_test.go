@@ -86,12 +86,12 @@ func planOn(t *testing.T, facts []memory.Fact, utterances []extract.Utterance, r
 	t.Helper()
 	for i := range utterances {
 		for _, f := range facts {
-			utterances[i].Background = append(utterances[i].Background, f.Content)
+			utterances[i].StoredMemories = append(utterances[i].StoredMemories, f.Content)
 		}
 	}
 	cands, err := ParseFacts(reply)
 	if err == nil {
-		cands, err = Settle(cands, utterances, facts)
+		cands, err = ValidateOperations(cands, utterances, facts)
 	}
 	if err != nil {
 		if !errors.Is(err, memory.Invalid) {
@@ -103,7 +103,7 @@ func planOn(t *testing.T, facts []memory.Fact, utterances []extract.Utterance, r
 	for i := range cands {
 		for _, f := range facts {
 			f.ObservedAt = utterances[0].Turn.CreatedAt.AddDate(0, 0, -7)
-			cands[i].Near = append(cands[i].Near, extract.Neighbour{Fact: f})
+			cands[i].Neighbours = append(cands[i].Neighbours, extract.Neighbour{Fact: f})
 		}
 	}
 	fresh, again, _ := Dedupe(cands, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
@@ -175,19 +175,19 @@ func TestRefusedReplyKeepsWhatHoldsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone, err := Settle(cands, saidForOps("I sail and mateo eats fish"), knownForOps())
+	alone, err := ValidateOperations(cands, saidForOps("I sail and mateo eats fish"), knownForOps())
 	if !errors.Is(err, memory.Invalid) || len(alone) != 2 || alone[0].Text != "Mateo eats fish" || alone[1].Text != "User sails" {
 		t.Errorf("%+v, %v, want what Mateo eats and that the user sails, and Invalid", alone, err)
 	}
 }
 
 func TestPassingFactsExpire(t *testing.T) {
-	c := extract.Candidate{Text: "User's mother visits on 2026-06-14", Transient: true, ObservedAt: monday}
-	if got := expiry(c); !got.After(monday.AddDate(0, 2, 0)) || got.After(monday.AddDate(0, 4, 0)) {
+	c := extract.Candidate{Text: "User's mother visits on 2026-06-14", IsTransient: true, ObservedAt: monday}
+	if got := expiryTime(c); !got.After(monday.AddDate(0, 2, 0)) || got.After(monday.AddDate(0, 4, 0)) {
 		t.Errorf("expires at %v, want some weeks after the visit", got)
 	}
-	c.Transient = false
-	if got := expiry(c); !got.IsZero() {
+	c.IsTransient = false
+	if got := expiryTime(c); !got.IsZero() {
 		t.Errorf("what lasts expires at %v", got)
 	}
 }
@@ -212,7 +212,7 @@ func TestModelsFactsGetACategory(t *testing.T) {
 	utterances := saidForOps("on levothyroxine 75 mcg since may")
 	kept, _ := Filter([]extract.Candidate{{Text: "User takes levothyroxine 75 mcg", Quote: "on levothyroxine 75 mcg", Confidence: 1}}, utterances)
 	o := options()
-	o.Review = []string{"health"}
+	o.ReviewCategories = []string{"health"}
 	changes, _ := Plan(kept, Reconcile(kept), nil, o)
 	if len(changes) != 1 || changes[0].After.Fact.Status != memory.Pending {
 		t.Errorf("%+v does not wait, want it pending", changes)

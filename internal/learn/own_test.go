@@ -16,7 +16,7 @@ func TestOwnChats(t *testing.T) {
 		if d.About == "" {
 			d.About = "user"
 		}
-		c := groundCase{turn: d.Turn, messages: d.Before, at: saidOn("2026-03-02"), claim: Claim{Text: d.Text, Quote: d.Quote, About: d.About}}
+		c := groundCase{turn: d.Turn, messages: d.Before, at: saidOn("2026-03-02"), claim: Claim{Text: d.Text, Quote: d.Quote, Subject: d.About}}
 		all[d.True]++
 		if c.active() {
 			active[d.True]++

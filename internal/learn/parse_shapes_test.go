@@ -90,8 +90,8 @@ func TestRepliesAreBounded(t *testing.T) {
 		fmt.Fprintf(&b, `{"text":"User owns boat number %d"},`, i)
 	}
 	got, err := ParseFacts(b.String() + `]}`)
-	if err != nil || len(got) != maxFacts {
-		t.Errorf("%d facts, %v; want %d", len(got), err, maxFacts)
+	if err != nil || len(got) != maxReplyFacts {
+		t.Errorf("%d facts, %v; want %d", len(got), err, maxReplyFacts)
 	}
 	if got, _ := ParseFacts(`["User owns ` + strings.Repeat("very ", 400) + `many boats"]`); len(got) != 0 {
 		t.Errorf("a fact of %d bytes is taken", len(got[0].Text))
@@ -104,11 +104,11 @@ func FuzzReplies(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, reply string) {
 		got, _ := ParseFacts(reply)
-		if len(got) > maxFacts {
+		if len(got) > maxReplyFacts {
 			t.Fatalf("%d facts", len(got))
 		}
 		for _, c := range got {
-			if len(c.Text) > maxFact || !utf8.ValidString(c.Text) || strings.TrimSpace(c.Text) == "" {
+			if len(c.Text) > maxFactBytes || !utf8.ValidString(c.Text) || strings.TrimSpace(c.Text) == "" {
 				t.Fatalf("ParseFacts(%q) gave %q", reply, c.Text)
 			}
 		}

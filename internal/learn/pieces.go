@@ -8,43 +8,43 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Pieces splits utterances into batches of at most most bytes, one batch for each model call. It splits a
-// longer turn between sentences and omits nothing.
-func Pieces(utterances []extract.Utterance, maxBytes int) iter.Seq[[]extract.Utterance] {
+// Batches splits utterances into batches of at most maxBytes bytes, one batch for each model call. It splits
+// longer turns between sentences and omits no text.
+func Batches(utterances []extract.Utterance, maxBytes int) iter.Seq[[]extract.Utterance] {
 	return func(yield func([]extract.Utterance) bool) {
-		var piece []extract.Utterance
-		room := maxBytes
+		var batch []extract.Utterance
+		remaining := maxBytes
 		for _, s := range utterances {
-			for part := range parts(s, maxBytes) {
-				size := len(strings.TrimSpace(part.Shown()))
-				if len(piece) > 0 && size > room {
-					if !yield(piece) {
+			for part := range splitTurn(s, maxBytes) {
+				size := len(strings.TrimSpace(part.TextForModel()))
+				if len(batch) > 0 && size > remaining {
+					if !yield(batch) {
 						return
 					}
-					piece, room = nil, maxBytes
+					batch, remaining = nil, maxBytes
 				}
-				room -= size
-				piece = append(piece, part)
+				remaining -= size
+				batch = append(batch, part)
 			}
 		}
-		if len(piece) > 0 {
-			yield(piece)
+		if len(batch) > 0 {
+			yield(batch)
 		}
 	}
 }
 
-// parts yields a turn unchanged, or copies of it that each show one piece and blank the rest. Byte offsets stay valid.
-func parts(s extract.Utterance, maxBytes int) iter.Seq[extract.Utterance] {
+// splitTurn yields a turn unchanged, or copies of a long turn that each show one piece. Byte offsets stay valid.
+func splitTurn(s extract.Utterance, maxBytes int) iter.Seq[extract.Utterance] {
 	return func(yield func(extract.Utterance) bool) {
 		if len(s.Text) <= maxBytes {
 			yield(s)
 			return
 		}
-		for _, span := range splitText(s.Shown(), maxBytes) {
+		for _, span := range splitText(s.TextForModel(), maxBytes) {
 			part := s
-			part.Text = keepSpan(s.Text, span)
-			if s.Whole != "" {
-				part.Whole = keepSpan(s.Whole, span)
+			part.Text = blankOutside(s.Text, span)
+			if s.FullText != "" {
+				part.FullText = blankOutside(s.FullText, span)
 			}
 			if !yield(part) {
 				return
@@ -53,25 +53,25 @@ func parts(s extract.Utterance, maxBytes int) iter.Seq[extract.Utterance] {
 	}
 }
 
-// keepSpan returns a text with everything outside of a span blanked.
-func keepSpan(s string, span text.Span) string {
+// blankOutside returns a text in which only a span is not blanked.
+func blankOutside(s string, span text.Span) string {
 	b := []byte(s)
-	fill(b[:span.Start], ' ')
-	fill(b[span.End:], ' ')
+	overwrite(b[:span.Start], ' ')
+	overwrite(b[span.End:], ' ')
 	return string(b)
 }
 
 // WithTurnIDs replaces the short turn names in a reply to [AskFacts] by turn ids.
 func WithTurnIDs(cands []extract.Candidate, utterances []extract.Utterance) []extract.Candidate {
 	for i := range cands {
-		if n := turnIndex(cands[i].Turn, utterances); n >= 0 {
-			cands[i].Turn = utterances[n].Turn.ID
+		if n := turnIndex(cands[i].TurnID, utterances); n >= 0 {
+			cands[i].TurnID = utterances[n].Turn.ID
 		}
 	}
 	return cands
 }
 
-// splitText returns the pieces of a text, each at most most bytes, split between sentences. It omits blank pieces.
+// splitText splits a text between sentences into pieces of at most maxBytes bytes. It omits blank pieces.
 func splitText(s string, maxBytes int) []text.Span {
 	var out []text.Span
 	start, end := 0, 0

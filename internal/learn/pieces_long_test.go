@@ -12,7 +12,7 @@ import (
 func TestLongTurnIsReadInPieces(t *testing.T) {
 	filler := strings.Repeat("The weather is nice today. ", (32<<10)/20)
 	words := filler + "I live in Lisbon. " + filler + "Remember that the gate code is 4711. " + filler
-	found := extract.Rules([]extract.Utterance{{Turn: memory.Turn{ID: "t", Role: memory.RoleUser, Content: words}, Text: words}})
+	found := extract.FactsByRules([]extract.Utterance{{Turn: memory.Turn{ID: "t", Role: memory.RoleUser, Content: words}, Text: words}})
 	want := map[string]string{"Lisbon": "I live in Lisbon", "4711": "Remember that the gate code is 4711"}
 	for _, c := range found {
 		for what, quote := range want {

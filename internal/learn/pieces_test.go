@@ -20,7 +20,7 @@ func TestPiecesLeaveNothingOut(t *testing.T) {
 			utterances = append(utterances, extract.Utterance{Turn: memory.Turn{ID: string(rune('A' + i)), Content: s}, Text: s})
 		}
 		shown := map[string]string{}
-		pieces := slices.Collect(Pieces(utterances, 1000))
+		pieces := slices.Collect(Batches(utterances, 1000))
 		for _, piece := range pieces {
 			size := 0
 			for _, s := range piece {
@@ -44,7 +44,7 @@ func TestPiecesLeaveNothingOut(t *testing.T) {
 			t.Errorf("%s: %d pieces, want one", name, len(pieces))
 		}
 	}
-	if got := WithTurnIDs([]extract.Candidate{{Turn: "t2"}, {Turn: "t9"}}, []extract.Utterance{{Turn: memory.Turn{ID: "a"}}, {Turn: memory.Turn{ID: "b"}}}); got[0].Turn != "b" || got[1].Turn != "t9" {
-		t.Errorf("turns are named %q and %q, want b and t9", got[0].Turn, got[1].Turn)
+	if got := WithTurnIDs([]extract.Candidate{{TurnID: "t2"}, {TurnID: "t9"}}, []extract.Utterance{{Turn: memory.Turn{ID: "a"}}, {Turn: memory.Turn{ID: "b"}}}); got[0].TurnID != "b" || got[1].TurnID != "t9" {
+		t.Errorf("turns are named %q and %q, want b and t9", got[0].TurnID, got[1].TurnID)
 	}
 }

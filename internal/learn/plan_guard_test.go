@@ -74,7 +74,7 @@ func TestAPersonsFactIsNotReplacedByAModel(t *testing.T) {
 			c := later(5, "User lives in Lisbon", berlin)
 			update := []Decision{{0, Update, berlin.ID, "", ""}}
 			changes, outcomes := Plan([]extract.Candidate{c}, update, nil, byModel())
-			if got, want := summary(changes), "add pending User lives in Lisbon"; got != want || changes[0].OldID != berlin.ID || outcomes[0].Target != berlin.ID {
+			if got, want := summary(changes), "add pending User lives in Lisbon"; got != want || changes[0].OldID != berlin.ID || outcomes[0].TargetID != berlin.ID {
 				t.Fatalf("got\n%s (%+v)\nwant\n%s, naming the fact", got, outcomes, want)
 			}
 			if changes, _ := Plan([]extract.Candidate{c}, []Decision{{0, Delete, berlin.ID, "", ""}}, nil, byModel()); strings.Contains(summary(changes), "retire ") {
@@ -104,7 +104,7 @@ func TestInjectedMemoriesAreNotLearned(t *testing.T) {
 	gone := withStatus(fact("User works at Acme"), memory.Superseded)
 	assistant := func(c extract.Candidate) extract.Candidate { c.Trust = memory.TrustAssistant; return c }
 	pasted := later(5, "User lives in Lisbon with two cats", existing)
-	pasted.ReviewReason, pasted.Doubt = "nobody said so", "nobody said so"
+	pasted.ReviewReason, pasted.DoubtReason = "nobody said so", "nobody said so"
 	for name, c := range map[string]extract.Candidate{
 		"a pasted line":                     pasted,
 		"the assistant, in the same words":  assistant(later(5, "User lives in Lisbon with two cats", existing)),
@@ -196,7 +196,7 @@ func randomPlan(r *rand.Rand) error {
 			taken[n.Fact.Hash] = true
 		}
 	}
-	o.Free = func(_ memory.Scope, words string) bool { return !taken[text.Hash(words)] }
+	o.IsWordingFree = func(_ memory.Scope, words string) bool { return !taken[text.Hash(words)] }
 	fresh, again, _ := Dedupe(cands, DedupeOptions{Scope: o.Scope})
 	decisions, err := ParseDecisions(randomReply(r, fresh), fresh)
 	if err != nil {
@@ -228,14 +228,14 @@ func randomFacts(r *rand.Rand, store *inmem.Store) ([]extract.Neighbour, error) 
 		f.Provenance.Turns = []string{fmt.Sprintf("turn-%d", r.IntN(8))}
 		if r.IntN(6) == 0 {
 			f.Scope.Owner, f.Status = memtest.Team, memory.Active
-			changes = append(changes, memory.Change{Action: memory.ActionLink, After: memory.Image{Link: &memory.Link{Owner: memtest.Ana, Fact: f, Status: memory.Active}}})
+			changes = append(changes, memory.Change{Action: memory.ActionLink, After: memory.State{Link: &memory.Link{Owner: memtest.Ana, Fact: f, Status: memory.Active}}})
 			continue
 		}
 		if f.Status.Live() && live[f.Hash] {
 			f.Status = memory.Retired
 		}
 		live[f.Hash] = live[f.Hash] || f.Status.Live()
-		changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}})
+		changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &f}})
 	}
 	ctx := context.Background()
 	if _, err := store.Apply(ctx, memtest.Ana, memory.Run{ID: "before", Kind: "manual"}, changes...); err != nil {
@@ -267,7 +267,7 @@ func randomCandidates(r *rand.Rand, near []extract.Neighbour) []extract.Candidat
 		for _, n := range near {
 			if r.IntN(2) == 0 || text.Hash(n.Fact.Content) == text.Hash(c.Text) {
 				n.Similarity = r.Float64()
-				c.Near = append(c.Near, n)
+				c.Neighbours = append(c.Neighbours, n)
 			}
 		}
 		cands = append(cands, c)

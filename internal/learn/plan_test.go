@@ -16,12 +16,12 @@ import (
 // later is a user's candidate, observed some minutes after [memtest.Epoch].
 func later(minutes int, content string, near ...memory.Fact) extract.Candidate {
 	c := extract.Candidate{
-		Text: content, Confidence: 0.9, Turn: fmt.Sprintf("turn-%d", minutes), Trust: memory.TrustUser,
+		Text: content, Confidence: 0.9, TurnID: fmt.Sprintf("turn-%d", minutes), Trust: memory.TrustUser,
 		ObservedAt: memtest.Epoch.Add(time.Duration(minutes) * time.Minute),
 	}
-	c = extract.Classified(c)
+	c = extract.WithClassification(c)
 	for _, f := range near {
-		c.Near = append(c.Near, extract.Neighbour{Fact: f, Similarity: 0.7})
+		c.Neighbours = append(c.Neighbours, extract.Neighbour{Fact: f, Similarity: 0.7})
 	}
 	return c
 }
@@ -130,11 +130,11 @@ func TestPendingFactsReplaceNothing(t *testing.T) {
 	guessed := later(5, "User lives in Lisbon", berlin)
 	guessed.Trust = memory.TrustAssistant
 	o := options()
-	o.MinConfidence, o.Review = 0.5, []string{"home"}
+	o.MinConfidence, o.ReviewCategories = 0.5, []string{"home"}
 	for name, c := range map[string]extract.Candidate{"unsupported": unsupported, "unsure": unsure, "reviewed category": secret, "less trusted": guessed} {
 		p := o
 		if name == "less trusted" {
-			p.Review = nil
+			p.ReviewCategories = nil
 		}
 		changes, outcomes := Plan([]extract.Candidate{c}, Reconcile([]extract.Candidate{c}), nil, p)
 		if got, want := summary(changes), "add pending User lives in Lisbon"; got != want {
@@ -153,7 +153,7 @@ func TestAnotherOwnersFactIsHiddenNotChanged(t *testing.T) {
 	shared := memtest.Fact(memtest.Team, "User lives in Berlin")
 	shared.Subject, shared.Attribute, shared.Hash = "user", "home", text.Hash(shared.Content)
 	c := later(5, "User lives in Lisbon")
-	c.Near = []extract.Neighbour{{Fact: shared, Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active, Version: 7}}}
+	c.Neighbours = []extract.Neighbour{{Fact: shared, Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active, Version: 7}}}
 	changes, _ := Plan([]extract.Candidate{c}, Reconcile([]extract.Candidate{c}), nil, options())
 	want := lines("unlink retired User lives in Berlin", "add active User lives in Lisbon")
 	if got := summary(changes); got != want {
@@ -170,7 +170,7 @@ func TestAnotherOwnersFactIsHiddenNotChanged(t *testing.T) {
 func TestOwnStatementStaysWithASharedOne(t *testing.T) {
 	shared := memtest.Fact(memtest.Ben, "The backend runs on Bun")
 	c := later(5, shared.Content)
-	c.Near = []extract.Neighbour{{Fact: shared, Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active}, Similarity: 1}}
+	c.Neighbours = []extract.Neighbour{{Fact: shared, Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active}, Similarity: 1}}
 	fresh, again, dropped := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 	if len(fresh) != 1 || len(again)+len(dropped) > 0 {
 		t.Fatalf("fresh %v, again %v, dropped %v; want it fresh", fresh, again, dropped)
@@ -193,7 +193,7 @@ func TestModelsWordsAreKeptIfTheyHold(t *testing.T) {
 	} {
 		c := later(5, "User lives in Lisbon since May", berlin)
 		o := options()
-		o.Free = func(_ memory.Scope, words string) bool { return !strings.Contains(words, "taken") }
+		o.IsWordingFree = func(_ memory.Scope, words string) bool { return !strings.Contains(words, "taken") }
 		changes, _ := Plan([]extract.Candidate{c}, []Decision{{0, Update, berlin.ID, words, ""}}, nil, o)
 		if len(changes) != 2 || changes[1].After.Fact.Content != want || changes[1].After.Fact.Hash != text.Hash(want) {
 			t.Errorf("update to %q: got\n%s\nwant it to say %q", words, summary(changes), want)
@@ -214,8 +214,8 @@ func TestDuplicateReinforces(t *testing.T) {
 		t.Fatalf("got %q, want %q", got, want)
 	}
 	f := changes[0].After.Fact
-	if f.Confidence <= 0.6 || f.Confidence >= 1 || !f.ObservedAt.Equal(c.ObservedAt) || !slices.Contains(f.Provenance.Turns, c.Turn) {
-		t.Errorf("after: confidence %v, observed %v, turns %v; want more sure, observed %v, naming %s", f.Confidence, f.ObservedAt, f.Provenance.Turns, c.ObservedAt, c.Turn)
+	if f.Confidence <= 0.6 || f.Confidence >= 1 || !f.ObservedAt.Equal(c.ObservedAt) || !slices.Contains(f.Provenance.Turns, c.TurnID) {
+		t.Errorf("after: confidence %v, observed %v, turns %v; want more sure, observed %v, naming %s", f.Confidence, f.ObservedAt, f.Provenance.Turns, c.ObservedAt, c.TurnID)
 	}
 	if outcomes[0].Action != "reinforce" {
 		t.Errorf("outcome %+v, want reinforce", outcomes[0])
@@ -242,7 +242,7 @@ func TestAlikeIsNotTheSame(t *testing.T) {
 		{"User resides in Lisbon", "User lives in Lisbon", true},
 	} {
 		cand := later(5, c.b)
-		cand.Near = []extract.Neighbour{{Fact: fact(c.a), Similarity: 0.97}}
+		cand.Neighbours = []extract.Neighbour{{Fact: fact(c.a), Similarity: 0.97}}
 		_, again, _ := Dedupe([]extract.Candidate{cand}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 		if got := len(again) == 1; got != c.same {
 			t.Errorf("%q and %q: same %v, want %v", c.a, c.b, got, c.same)
@@ -260,7 +260,7 @@ func TestRejectedFactsDoNotComeBack(t *testing.T) {
 	forgotten.Provenance.Turns = []string{"turn-5"}
 	cands := []extract.Candidate{later(5, "User has a dog", rejected), later(5, "User has a cat", forgotten), later(6, "User has a cat", forgotten)}
 	fresh, _, dropped := Dedupe(cands, DedupeOptions{})
-	if len(dropped) != 2 || len(fresh) != 1 || fresh[0].Turn != "turn-6" {
+	if len(dropped) != 2 || len(fresh) != 1 || fresh[0].TurnID != "turn-6" {
 		t.Errorf("fresh %+v, dropped %+v; want only what was said in another turn", fresh, dropped)
 	}
 }

@@ -12,9 +12,9 @@ var groupWords = lazy.Compile(`(?i)\b(?:we|we're|we've|we'll|(?-i:us)|our|ours|(
 // privateCategories stay personal even if the fact says "we": "our daughter", "we live in Lisbon".
 var privateCategories = lazy.Words("personal family home health education possession event")
 
-// OfProject reports whether a fact belongs to the project instead of the speaker. "Our API is called Halyard"
-// does; "I always use tabs" does not. quote is the text that supports the fact. If in doubt, a fact is personal.
-func OfProject(c extract.Candidate, quote string) bool {
+// IsProjectFact reports whether a fact belongs to the project ("Our API is called Halyard") instead of the
+// speaker ("I always use tabs"). quote is the text that supports the fact. If in doubt, a fact is personal.
+func IsProjectFact(c extract.Candidate, quote string) bool {
 	if privateCategories.Has(c.Category) {
 		return false
 	}

@@ -26,7 +26,7 @@ func TestFactsOfProjects(t *testing.T) {
 		{"User wants Redis", "goal", "user", "the client wants us to use Redis", true},
 		{"Eva works at Acme", "work", "Eva", "Eva works at Acme", false},
 	} {
-		if got := OfProject(extract.Candidate{Text: c.fact, Category: c.category, Subject: c.subject}, c.quote); got != c.want {
+		if got := IsProjectFact(extract.Candidate{Text: c.fact, Category: c.category, Subject: c.subject}, c.quote); got != c.want {
 			t.Errorf("%q from %q: of the project %v, want %v", c.fact, c.quote, got, c.want)
 		}
 	}

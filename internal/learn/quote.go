@@ -8,9 +8,9 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// locate returns the position of a quote in s. It ignores case, white space, kinds of quotation marks and
-// outer punctuation. For a quote with gaps ("a … b") it finds the longest piece.
-func locate(s, quote string) (text.Span, bool) {
+// locateQuote returns the position of a quote in s. It ignores case, white space, kinds of quotation marks and
+// outer punctuation. Of a quote with gaps ("a … b") it finds only the longest piece.
+func locateQuote(s, quote string) (text.Span, bool) {
 	quote = strings.TrimSpace(quote)
 	if quote == "" {
 		return text.Span{}, false

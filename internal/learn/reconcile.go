@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Reconcile decides how each candidate changes the facts similar to it: by the model's operation, or else
-// by rules. A candidate replaces a fact with the same subject and single-valued attribute, or with the
-// opposite meaning. A candidate that a fact states in more detail is dropped, and all others are added. A
+// Reconcile decides how each candidate changes similar facts: by the model's operation, or else by rules. A
+// candidate replaces a fact with the same subject and single-valued attribute, or with the opposite meaning.
+// Reconcile drops a candidate if a fact states the same in more detail, and adds all other candidates. A
 // candidate that ends a fact yields to a candidate with the replacement ("no longer works at Acme", "works at
 // Bosch"). Plan decides whether a replacement is allowed.
 func Reconcile(cands []extract.Candidate) []Decision {
@@ -20,26 +20,26 @@ func Reconcile(cands []extract.Candidate) []Decision {
 	for i, c := range cands {
 		switch {
 		case c.Op != "":
-			out = append(out, decidedBy(i, c)...)
+			out = append(out, modelDecisions(i, c)...)
 		case hasReplacement(cands, c):
 			out = append(out, Decision{Candidate: i, Verdict: Add})
 		default:
-			out = append(out, reconcile(i, c)...)
+			out = append(out, reconcileByRules(i, c)...)
 		}
 	}
 	return out
 }
 
-// hasReplacement reports whether another candidate states the new value of what candidate c ends.
+// hasReplacement reports whether another candidate replaces the value that candidate c ends.
 func hasReplacement(cands []extract.Candidate, c extract.Candidate) bool {
-	return extract.Single(c.Attribute) && text.Negated(c.Text) && slices.ContainsFunc(cands, func(o extract.Candidate) bool {
-		return o.Subject == c.Subject && o.Attribute == c.Attribute && !text.Negated(o.Text) && o.ReviewReason == "" && !extract.SameThing(c.Text, o.Text)
+	return extract.IsSingleValued(c.Attribute) && text.HasNegation(c.Text) && slices.ContainsFunc(cands, func(o extract.Candidate) bool {
+		return o.Subject == c.Subject && o.Attribute == c.Attribute && !text.HasNegation(o.Text) && o.ReviewReason == "" && !extract.IsSameThing(c.Text, o.Text)
 	})
 }
 
-func reconcile(i int, c extract.Candidate) []Decision {
+func reconcileByRules(i int, c extract.Candidate) []Decision {
 	var out []Decision
-	for _, n := range c.Near {
+	for _, n := range c.Neighbours {
 		if !n.Fact.Status.Live() {
 			continue
 		}
@@ -47,13 +47,13 @@ func reconcile(i int, c extract.Candidate) []Decision {
 		switch {
 		case endsFact(c, n.Fact):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "it has ended"})
-		case c.Subject == n.Fact.Subject && recounts(c.Text, fact):
+		case c.Subject == n.Fact.Subject && changesCount(c.Text, fact):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "another number"})
-		case sameAttribute(c, n) && c.Attribute != "household" && statesMore(c.Text, fact) && maritalWords.FindString(text.Fold(c.Text)) == maritalWords.FindString(text.Fold(fact)):
+		case sameAttribute(c, n) && c.Attribute != "household" && hasMoreDetail(c.Text, fact) && maritalWords.FindString(text.Fold(c.Text)) == maritalWords.FindString(text.Fold(fact)):
 			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "a stored fact has more detail"}}
-		case sameAttribute(c, n) && sameConditions(c.Text, fact, c.Attribute) && (!text.Negated(c.Text) || !Denied(fact) && (strings.Contains(c.Attribute, ":") || extract.SameThing(c.Text, fact))):
-			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + label(c.Attribute)})
-		case opposite(c.Text, fact) && sameConditions(c.Text, fact, c.Attribute):
+		case sameAttribute(c, n) && sameConditions(c.Text, fact, c.Attribute) && (!text.HasNegation(c.Text) || !IsDenial(fact) && (strings.Contains(c.Attribute, ":") || extract.IsSameThing(c.Text, fact))):
+			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + attributeFamily(c.Attribute)})
+		case isOpposite(c.Text, fact) && sameConditions(c.Text, fact, c.Attribute):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "says the opposite"})
 		}
 	}
@@ -73,46 +73,46 @@ func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {
 	if c.Attribute == "household" && n.Fact.Attribute == "household" && c.Subject == n.Fact.Subject && strings.HasSuffix(c.Text, " alone") != strings.HasSuffix(n.Fact.Content, " alone") {
 		return true
 	}
-	return c.Attribute != "" && c.Subject == n.Fact.Subject && c.Attribute == n.Fact.Attribute && extract.Single(c.Attribute)
+	return c.Attribute != "" && c.Subject == n.Fact.Subject && c.Attribute == n.Fact.Attribute && extract.IsSingleValued(c.Attribute)
 }
 
-// statesMore reports whether a fact states everything that a statement does, and more.
-func statesMore(statement, fact string) bool {
+// hasMoreDetail reports whether a fact has all information of a statement, and more.
+func hasMoreDetail(statement, fact string) bool {
 	a, b := extract.TermSet(statement), extract.TermSet(fact)
-	return len(a) < len(b) && !differs(a, b) && sameSense(statement, fact)
+	return len(a) < len(b) && !hasOtherTerm(a, b) && sameSense(statement, fact)
 }
 
-// Refines reports whether a fact states everything that an older fact does, and more.
-func Refines(next, old string) bool { return statesMore(old, next) }
+// Refines reports whether a fact has all information of an older fact, and more.
+func Refines(newer, older string) bool { return hasMoreDetail(older, newer) }
 
-// pastMarker marks a past state that has ended.
+// pastMarker matches words for a state that has ended.
 var pastMarker = lazy.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
 
-// opposite reports whether one text denies or ends, in the same words, what the other asserts.
-func opposite(statement, fact string) bool {
-	if Denied(statement) == Denied(fact) {
+// isOpposite reports whether one text denies or ends the other text's assertion in the same words.
+func isOpposite(statement, fact string) bool {
+	if IsDenial(statement) == IsDenial(fact) {
 		return false
 	}
 	a, b := extract.TermSet(pastMarker.ReplaceAllString(statement, "")), extract.TermSet(pastMarker.ReplaceAllString(fact, ""))
-	return extract.Covered(a, b) >= 0.75 && extract.Covered(b, a) >= 0.75 || deniesInstance(statement, fact) || deniesInstance(fact, statement)
+	return extract.CoveredShare(a, b) >= 0.75 && extract.CoveredShare(b, a) >= 0.75 || deniesInstance(statement, fact) || deniesInstance(fact, statement)
 }
 
-// deniesInstance reports whether one text denies a kind of deed and the other states a deed of that kind.
-func deniesInstance(never, did string) bool {
-	_, what, ok := strings.Cut(never, " has never ")
-	if !ok || Denied(did) || unrealWords.MatchString(text.Fold(did)) {
+// deniesInstance reports whether one text denies a kind of deed ("has never been to Rome") that the other states.
+func deniesInstance(denial, deed string) bool {
+	_, what, ok := strings.Cut(denial, " has never ")
+	if !ok || IsDenial(deed) || unrealWords.MatchString(text.Fold(deed)) {
 		return false // a planned trip to Rome does not contradict "has never been to Rome"
 	}
-	done := extract.TermSet(withoutDates(did, text.Resolve(did, time.Time{})))
+	done := extract.TermSet(withoutDates(deed, text.ResolveDates(deed, time.Time{})))
 	delete(done, "user")
-	return extract.Covered(done, extract.TermSet(what)) >= 0.6
+	return extract.CoveredShare(done, extract.TermSet(what)) >= 0.6
 }
 
-// Denied reports whether a statement denies or ends something.
-func Denied(s string) bool { return text.Negated(s) || pastMarker.MatchString(s) }
+// IsDenial reports whether a statement denies or ends something.
+func IsDenial(s string) bool { return text.HasNegation(s) || pastMarker.MatchString(s) }
 
-// label returns an attribute for use in a reason, without the thing in "taste:coffee".
-func label(attribute string) string {
+// attributeFamily returns an attribute without its object: "taste" for "taste:coffee".
+func attributeFamily(attribute string) string {
 	for i := range attribute {
 		if attribute[i] == ':' {
 			return attribute[:i]

@@ -11,16 +11,16 @@ import (
 func replaces(t *testing.T, fact, statement string) bool {
 	t.Helper()
 	s := saying(statement)
-	cands, _ := Filter(extract.Rules(s), s)
-	subject, attribute := extract.Classify(fact)
+	cands, _ := Filter(extract.FactsByRules(s), s)
+	subject, attribute := extract.SubjectAndAttribute(fact)
 	if before := saying(fact); attribute == "" { // as the rules read it
-		if read, _ := Filter(extract.Rules(before), before); len(read) > 0 {
+		if read, _ := Filter(extract.FactsByRules(before), before); len(read) > 0 {
 			fact, subject, attribute = read[0].Text, read[0].Subject, read[0].Attribute
 		}
 	}
 	n := extract.Neighbour{Fact: memory.Fact{ID: "K", Content: fact, Subject: subject, Attribute: attribute, Status: memory.Active}}
 	for i := range cands {
-		cands[i].Near = []extract.Neighbour{n}
+		cands[i].Neighbours = []extract.Neighbour{n}
 	}
 	for _, d := range Reconcile(cands) {
 		if d.Verdict == Update && d.Target == "K" {
@@ -56,8 +56,8 @@ func TestNewerStatementsOfOneThingReplace(t *testing.T) {
 func TestTheNewPlaceTakesTheOldOnes(t *testing.T) {
 	neighbour := extract.Neighbour{Fact: memory.Fact{ID: "K", Content: "User works at Acme", Subject: "user", Attribute: "employer", Status: memory.Active}}
 	cands := []extract.Candidate{
-		{Text: "User no longer works at Acme", Subject: "user", Attribute: "employer", Near: []extract.Neighbour{neighbour}},
-		{Text: "User works at Bosch", Subject: "user", Attribute: "employer", Near: []extract.Neighbour{neighbour}},
+		{Text: "User no longer works at Acme", Subject: "user", Attribute: "employer", Neighbours: []extract.Neighbour{neighbour}},
+		{Text: "User works at Bosch", Subject: "user", Attribute: "employer", Neighbours: []extract.Neighbour{neighbour}},
 	}
 	for _, d := range Reconcile(cands) {
 		if want := d.Candidate == 1; (d.Verdict == Update) != want {

@@ -11,21 +11,21 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// secret is one form of secrets. Either an expression finds it, whose first group, if any, is the secret and
-// must satisfy holds, or a function finds it.
-type secret struct {
-	name  string
-	needs needs
-	form  *lazy.Pattern
-	holds func(string) bool
-	scan  func(string) []text.Span
+// secretKind is one kind of secrets. Either the pattern form finds them (its first group, if any, is the secret,
+// and must satisfy holds), or the function scan.
+type secretKind struct {
+	name         string
+	precondition precondition
+	pattern      *lazy.Pattern
+	isValid      func(string) bool
+	findSpans    func(string) []text.Span
 }
 
-// needs are cheap preconditions of a form. Texts that do not meet them skip its expression.
-type needs struct {
-	digits int      // minimum number of digits
-	anyOf  []string // the text must contain one of these; empty: no condition
-	folded bool     // anyOf matches in any case
+// precondition are cheap preconditions of a kind: its pattern runs only on texts that satisfy them.
+type precondition struct {
+	minDigits  int      // minimum number of digits
+	anyOf      []string // the text must contain one of these; empty: no condition
+	ignoreCase bool     // ignore case in anyOf
 }
 
 // vendors are the prefixes of the keys and tokens of known services.
@@ -35,40 +35,40 @@ var vendors = []string{
 	"sbp_", "secret_", "shp", "sntrys_", "sq0", "tskey-", "vercel_", "whsec_", "xai-", "xapp-", "ya29.",
 }
 
-var secretForms = []secret{
-	{name: "private key", needs: needs{anyOf: []string{"-----BEGIN ", "PuTTY-User-Key"}}, form: lazy.Compile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)|PuTTY-User-Key-File.*?(?:Private-MAC: \w+|$)`)},
-	{name: "api key", needs: needs{digits: 1, anyOf: []string{"sk-", "sk_", "pk-", "pk_", "rk-", "rk_"}}, form: lazy.Compile(`\b(?:sk|pk|rk)[-_](?:[A-Za-z]+[-_])*[A-Za-z0-9_-]{16,}`), holds: hasDigit},
-	{name: "api key", needs: needs{anyOf: []string{"AKIA", "ASIA"}}, form: lazy.Compile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)},
-	{name: "token", needs: needs{anyOf: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox"}}, form: lazy.Compile(`\b(?:(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{20,}|xox[a-z]-[A-Za-z0-9-]{10,})`)},
-	{name: "api key", needs: needs{digits: 1, anyOf: vendors}, form: lazy.Compile(`\b(?:AIza[A-Za-z0-9_-]{30,}|AGE-SECRET-KEY-1[A-Z0-9]{40,}|xapp-[A-Za-z0-9-]{20,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|(?:hvs|ya29)\.[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|key-[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[0-9a-f]{32}|sq0[a-z]{3}-[A-Za-z0-9_-]{20,}|(?:hf|npm)[-_][A-Za-z0-9_-]{16,}|(?:ATATT3|EAAA)[A-Za-z0-9_=-]{30,}|(?:GOCSPX-|do[op]_v1_|figd_|fw_|gl(?:pat|rt|dt)-|gsk[-_]|lin_api_|nvapi-|ntn_|pplx-|pscale_[a-z]+_|pypi-|r8_|rubygems_|sbp_|secret_|sntrys_|tskey-[a-z]+-|vercel_|whsec_|xai-)[A-Za-z0-9_-]{16,})`), holds: hasDigit},
-	{name: "token", needs: needs{anyOf: []string{"eyJ"}}, form: lazy.Compile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
-	{name: "token", needs: needs{digits: 1, anyOf: []string{"bearer", "basic", "cookie"}, folded: true}, form: lazy.Compile(`(?i)\b(?:bearer|authorization: basic|cookie: [^=\s]{1,40}=)\s*([A-Za-z0-9._~+/=%-]{16,})`), holds: hasDigit},
-	{name: "token", needs: needs{digits: 9, anyOf: []string{":"}}, form: lazy.Compile(`\b\d{8,10}:[A-Za-z0-9_-]{35}\b`)},
-	{name: "secret", needs: needs{anyOf: []string{"hooks.slack.com", "discord", "sig=", "_key=", "token=", "secret=", "apikey="}, folded: true}, form: lazy.Compile(`(?i)(?:hooks\.slack\.com/services/|discord(?:app)?\.com/api/webhooks/|[?&;](?:sig|api_?key|access_?key|key|token|access_token|secret|client_secret)=)([A-Za-z0-9%_./+=-]{12,})`)},
-	{name: "password", needs: needs{anyOf: []string{"://"}}, form: lazy.Compile(`\b[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]+)@`)},
-	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)(?:\b|_)(?:` + passwordForm + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), holds: isFilledIn},
-	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\b(?:` + passwordForm + `)(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s+(?:is|was|ist|es|est)\s+(?:now\s+|still\s+)?["'“]?([^\s"'”,;<>]{4,})`), holds: looksLikePassword},
-	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\bmy (?:\w+ )?(?:` + passwordForm + `) (?:is|was) ["'“]?([a-z]{5,})["'”]?\s*(?:$|[.!,;\n])`), holds: isNoAdjective},
-	{name: "pin", needs: needs{digits: 4, anyOf: []string{"pin"}, folded: true}, form: lazy.Compile(`(?i)\bpin(?:\s+(?:code|number))?\b(?:\s+(?:for|to|of)(?:\s+\w+){1,3}?)?\s*(?:is|:|=)\s*(\d{4,8})\b`)},
-	{name: "security code", needs: needs{digits: 3, anyOf: []string{"cvv", "cvc", "otp", "code", "passcode"}, folded: true}, form: lazy.Compile(`(?i)\b(?:cvv2?|cvc2?|security code|verification code|one[- ]time (?:code|password)|otp|2fa code)\s*(?:is|:|=)?\s*(\d{3,8})\b`)},
-	{name: "seed phrase", needs: needs{anyOf: []string{"phrase", "mnemonic"}, folded: true}, form: lazy.Compile(`(?i)\b(?:seed|recovery|backup|wallet|secret)\s+(?:recovery\s+)?(?:phrase|words?|mnemonic)\b[^:\n]{0,30}?(?:\bis|:|=)\s*((?:[a-z]{3,8}[ ,]+){11,23}[a-z]{3,8})`)},
-	{name: "secret", needs: needs{digits: 1, anyOf: []string{"key", "secret", "token"}, folded: true}, form: lazy.Compile(`(?i)\b[a-z0-9_-]*(?:api[_ -]?key|secret|token|access[_ -]?key|account[_ -]?key|private[_ -]?key|encryption[_ -]?key)\b["']?\s*(?:is|:|=|=>)\s*["'“]?([A-Za-z0-9_./+=-]{12,})`), holds: hasDigit},
-	{name: "card number", needs: needs{digits: 13}, scan: cards},
+var secretForms = []secretKind{
+	{name: "private key", precondition: precondition{anyOf: []string{"-----BEGIN ", "PuTTY-User-Key"}}, pattern: lazy.Compile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)|PuTTY-User-Key-File.*?(?:Private-MAC: \w+|$)`)},
+	{name: "api key", precondition: precondition{minDigits: 1, anyOf: []string{"sk-", "sk_", "pk-", "pk_", "rk-", "rk_"}}, pattern: lazy.Compile(`\b(?:sk|pk|rk)[-_](?:[A-Za-z]+[-_])*[A-Za-z0-9_-]{16,}`), isValid: hasDigit},
+	{name: "api key", precondition: precondition{anyOf: []string{"AKIA", "ASIA"}}, pattern: lazy.Compile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)},
+	{name: "token", precondition: precondition{anyOf: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox"}}, pattern: lazy.Compile(`\b(?:(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{20,}|xox[a-z]-[A-Za-z0-9-]{10,})`)},
+	{name: "api key", precondition: precondition{minDigits: 1, anyOf: vendors}, pattern: lazy.Compile(`\b(?:AIza[A-Za-z0-9_-]{30,}|AGE-SECRET-KEY-1[A-Z0-9]{40,}|xapp-[A-Za-z0-9-]{20,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|(?:hvs|ya29)\.[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|key-[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[0-9a-f]{32}|sq0[a-z]{3}-[A-Za-z0-9_-]{20,}|(?:hf|npm)[-_][A-Za-z0-9_-]{16,}|(?:ATATT3|EAAA)[A-Za-z0-9_=-]{30,}|(?:GOCSPX-|do[op]_v1_|figd_|fw_|gl(?:pat|rt|dt)-|gsk[-_]|lin_api_|nvapi-|ntn_|pplx-|pscale_[a-z]+_|pypi-|r8_|rubygems_|sbp_|secret_|sntrys_|tskey-[a-z]+-|vercel_|whsec_|xai-)[A-Za-z0-9_-]{16,})`), isValid: hasDigit},
+	{name: "token", precondition: precondition{anyOf: []string{"eyJ"}}, pattern: lazy.Compile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
+	{name: "token", precondition: precondition{minDigits: 1, anyOf: []string{"bearer", "basic", "cookie"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:bearer|authorization: basic|cookie: [^=\s]{1,40}=)\s*([A-Za-z0-9._~+/=%-]{16,})`), isValid: hasDigit},
+	{name: "token", precondition: precondition{minDigits: 9, anyOf: []string{":"}}, pattern: lazy.Compile(`\b\d{8,10}:[A-Za-z0-9_-]{35}\b`)},
+	{name: "secret", precondition: precondition{anyOf: []string{"hooks.slack.com", "discord", "sig=", "_key=", "token=", "secret=", "apikey="}, ignoreCase: true}, pattern: lazy.Compile(`(?i)(?:hooks\.slack\.com/services/|discord(?:app)?\.com/api/webhooks/|[?&;](?:sig|api_?key|access_?key|key|token|access_token|secret|client_secret)=)([A-Za-z0-9%_./+=-]{12,})`)},
+	{name: "password", precondition: precondition{anyOf: []string{"://"}}, pattern: lazy.Compile(`\b[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]+)@`)},
+	{name: "password", precondition: precondition{anyOf: passwordWords, ignoreCase: true}, pattern: lazy.Compile(`(?i)(?:\b|_)(?:` + passwordForm + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), isValid: isRealValue},
+	{name: "password", precondition: precondition{anyOf: passwordWords, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:` + passwordForm + `)(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s+(?:is|was|ist|es|est)\s+(?:now\s+|still\s+)?["'“]?([^\s"'”,;<>]{4,})`), isValid: looksLikePassword},
+	{name: "password", precondition: precondition{anyOf: passwordWords, ignoreCase: true}, pattern: lazy.Compile(`(?i)\bmy (?:\w+ )?(?:` + passwordForm + `) (?:is|was) ["'“]?([a-z]{5,})["'”]?\s*(?:$|[.!,;\n])`), isValid: isNotPasswordAdjective},
+	{name: "pin", precondition: precondition{minDigits: 4, anyOf: []string{"pin"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\bpin(?:\s+(?:code|number))?\b(?:\s+(?:for|to|of)(?:\s+\w+){1,3}?)?\s*(?:is|:|=)\s*(\d{4,8})\b`)},
+	{name: "security code", precondition: precondition{minDigits: 3, anyOf: []string{"cvv", "cvc", "otp", "code", "passcode"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:cvv2?|cvc2?|security code|verification code|one[- ]time (?:code|password)|otp|2fa code)\s*(?:is|:|=)?\s*(\d{3,8})\b`)},
+	{name: "seed phrase", precondition: precondition{anyOf: []string{"phrase", "mnemonic"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:seed|recovery|backup|wallet|secret)\s+(?:recovery\s+)?(?:phrase|words?|mnemonic)\b[^:\n]{0,30}?(?:\bis|:|=)\s*((?:[a-z]{3,8}[ ,]+){11,23}[a-z]{3,8})`)},
+	{name: "secret", precondition: precondition{minDigits: 1, anyOf: []string{"key", "secret", "token"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b[a-z0-9_-]*(?:api[_ -]?key|secret|token|access[_ -]?key|account[_ -]?key|private[_ -]?key|encryption[_ -]?key)\b["']?\s*(?:is|:|=|=>)\s*["'“]?([A-Za-z0-9_./+=-]{12,})`), isValid: hasDigit},
+	{name: "card number", precondition: precondition{minDigits: 13}, findSpans: cardNumbers},
 }
 
 const passwordForm = `password|passwort|kennwort|passphrase|passcode|passwd|pwd|pass word|contraseña|mot de passe|senha|wachtwoord|lösenord`
 
 var passwordWords = []string{"pass", "pwd", "kennwort", "contraseña", "senha", "wachtwoord", "lösenord"}
 
-var personalForms = []secret{
-	{name: "email", needs: needs{anyOf: []string{"@"}}, form: lazy.Compile(`\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\b`)},
-	{name: "bank account", needs: needs{digits: 8}, scan: ibans},
-	{name: "social security number", needs: needs{digits: 9}, form: lazy.Compile(`\b\d{3}-\d{2}-\d{4}\b`), holds: issuedNumber},
-	{name: "identity number", needs: needs{digits: 1, anyOf: []string{"ssn", "social security", "national insurance", "passport", "licen", "national id", "tax id"}, folded: true}, form: lazy.Compile(`(?i)\b(?:ssn|social security (?:number|no\.?)|national insurance (?:number|no\.?)|passport (?:number|no\.?)|driver'?s licen[cs]e(?: number)?|national id|tax id)\s*(?:is|:|=|#)?\s*([A-Z0-9][A-Z0-9 -]{6,14}\d)\b`)},
-	{name: "phone number", needs: needs{digits: 5, anyOf: []string{"+"}}, form: lazy.Compile(`(?:\+\d{1,3}[ .-]?)(?:\(?\d{1,4}\)?[ .-]?){2,5}\d{2,4}\b`)},
-	{name: "phone number", needs: needs{digits: 10}, form: lazy.Compile(`\(?\b\d{3}\)?[ .-]\d{3}[ .-]\d{4}\b`)},
-	{name: "phone number", needs: needs{digits: 7, anyOf: []string{"phone", "mobile", "cell", "whatsapp", "call", "number", "tel"}, folded: true}, form: lazy.Compile(`(?i)\b(?:phone|mobile|cell|cellphone|whatsapp|telephone|tel|(?:call|text|reach) me (?:at|on)|my number)\b(?: (?:number|no\.?))?\s*(?:is|:|=)?\s*(\(?\d[\d ()./-]{5,16}\d)\b`)},
-	{name: "address", needs: needs{digits: 1, anyOf: streets}, form: lazy.Compile(`\b\d{1,5}[A-Za-z]? (?:(?:N|S|E|W|North|South|East|West)\.? )?(?:\p{Lu}[\p{L}'’.-]* ){1,4}(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Court|Ct|Place|Pl|Square|Terrace|Parkway|Pkwy|Highway|Hwy|Close|Crescent)\b\.?(?:,? (?:Apt|Apartment|Unit|Suite|Flat|#)\.? ?\w{1,6})?|\b(?:Rua|Calle|Via|Rue|Avenida|Av\.) (?:\p{Lu}[\p{L}'’-]* ?|d[aeo]s? ){1,4},? ?\d{1,4}\b|\b\p{Lu}[\p{L}-]*(?:straße|strasse|str\.|gasse|weg|platz|allee|straat|laan) \d{1,4}[a-z]?\b`)},
+var personalForms = []secretKind{
+	{name: "email", precondition: precondition{anyOf: []string{"@"}}, pattern: lazy.Compile(`\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\b`)},
+	{name: "bank account", precondition: precondition{minDigits: 8}, findSpans: ibanNumbers},
+	{name: "social security number", precondition: precondition{minDigits: 9}, pattern: lazy.Compile(`\b\d{3}-\d{2}-\d{4}\b`), isValid: isIssuedSSN},
+	{name: "identity number", precondition: precondition{minDigits: 1, anyOf: []string{"ssn", "social security", "national insurance", "passport", "licen", "national id", "tax id"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:ssn|social security (?:number|no\.?)|national insurance (?:number|no\.?)|passport (?:number|no\.?)|driver'?s licen[cs]e(?: number)?|national id|tax id)\s*(?:is|:|=|#)?\s*([A-Z0-9][A-Z0-9 -]{6,14}\d)\b`)},
+	{name: "phone number", precondition: precondition{minDigits: 5, anyOf: []string{"+"}}, pattern: lazy.Compile(`(?:\+\d{1,3}[ .-]?)(?:\(?\d{1,4}\)?[ .-]?){2,5}\d{2,4}\b`)},
+	{name: "phone number", precondition: precondition{minDigits: 10}, pattern: lazy.Compile(`\(?\b\d{3}\)?[ .-]\d{3}[ .-]\d{4}\b`)},
+	{name: "phone number", precondition: precondition{minDigits: 7, anyOf: []string{"phone", "mobile", "cell", "whatsapp", "call", "number", "tel"}, ignoreCase: true}, pattern: lazy.Compile(`(?i)\b(?:phone|mobile|cell|cellphone|whatsapp|telephone|tel|(?:call|text|reach) me (?:at|on)|my number)\b(?: (?:number|no\.?))?\s*(?:is|:|=)?\s*(\(?\d[\d ()./-]{5,16}\d)\b`)},
+	{name: "address", precondition: precondition{minDigits: 1, anyOf: streets}, pattern: lazy.Compile(`\b\d{1,5}[A-Za-z]? (?:(?:N|S|E|W|North|South|East|West)\.? )?(?:\p{Lu}[\p{L}'’.-]* ){1,4}(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Court|Ct|Place|Pl|Square|Terrace|Parkway|Pkwy|Highway|Hwy|Close|Crescent)\b\.?(?:,? (?:Apt|Apartment|Unit|Suite|Flat|#)\.? ?\w{1,6})?|\b(?:Rua|Calle|Via|Rue|Avenida|Av\.) (?:\p{Lu}[\p{L}'’-]* ?|d[aeo]s? ){1,4},? ?\d{1,4}\b|\b\p{Lu}[\p{L}-]*(?:straße|strasse|str\.|gasse|weg|platz|allee|straat|laan) \d{1,4}[a-z]?\b`)},
 }
 
 var streets = []string{
@@ -76,33 +76,33 @@ var streets = []string{
 	"Cl", "Cr", "Rua", "Calle", "Via", "Rue", "Av", "str", "gasse", "weg", "platz", "allee", "laan",
 }
 
-// traits are the properties of a text that [needs] refer to.
-type traits struct {
+// textTraits are the properties of a text to which [precondition] refer.
+type textTraits struct {
 	text, folded string
-	digits       int
-	longS        bool // a long s (ſ), which case-insensitive expressions match as s
+	digitCount   int
+	hasLongS     bool // the text has a long s (ſ), which case-insensitive patterns match as s
 }
 
-func traitsOf(s string) traits {
-	t := traits{text: s, folded: strings.ToLower(s), longS: strings.Contains(s, "ſ")}
+func traitsOf(s string) textTraits {
+	t := textTraits{text: s, folded: strings.ToLower(s), hasLongS: strings.Contains(s, "ſ")}
 	for i := range len(s) {
 		if '0' <= s[i] && s[i] <= '9' {
-			t.digits++
+			t.digitCount++
 		}
 	}
 	return t
 }
 
-// mayMatch reports whether a text may contain the form.
-func (n needs) mayMatch(t *traits) bool {
-	if t.digits < n.digits {
+// mayMatch reports whether a text satisfies the preconditions.
+func (n precondition) mayMatch(t *textTraits) bool {
+	if t.digitCount < n.minDigits {
 		return false
 	}
-	if len(n.anyOf) == 0 || n.folded && t.longS {
+	if len(n.anyOf) == 0 || n.ignoreCase && t.hasLongS {
 		return true
 	}
 	text := t.text
-	if n.folded {
+	if n.ignoreCase {
 		text = t.folded
 	}
 	for _, part := range n.anyOf {
@@ -113,33 +113,33 @@ func (n needs) mayMatch(t *traits) bool {
 	return false
 }
 
-// find returns the secrets of this form in s.
-func (form *secret) find(s string) []foundSecret {
+// find returns the secrets of this kind in s.
+func (form *secretKind) find(s string) []foundSecret {
 	var found []foundSecret
-	if form.scan != nil {
-		for _, span := range form.scan(s) {
+	if form.findSpans != nil {
+		for _, span := range form.findSpans(s) {
 			found = append(found, foundSecret{span, form.name})
 		}
 		return found
 	}
-	for _, m := range form.form.FindAllStringSubmatchIndex(s, -1) {
+	for _, m := range form.pattern.FindAllStringSubmatchIndex(s, -1) {
 		span := text.Span{Start: m[0], End: m[1]}
 		if len(m) > 2 && m[2] >= 0 {
 			span = text.Span{Start: m[2], End: m[3]}
 		}
-		if form.holds == nil || form.holds(span.Of(s)) {
+		if form.isValid == nil || form.isValid(span.Slice(s)) {
 			found = append(found, foundSecret{span, form.name})
 		}
 	}
 	return found
 }
 
-// Redact replaces each secret in s by its kind: API keys, tokens, private keys, passwords and card numbers.
-// With personal it also replaces mail addresses and phone, bank account and social security numbers. It is
-// for text that is written to disk. Redacting a text twice changes nothing.
-func Redact(s string, personal bool) string {
-	for range rounds {
-		found := secrets(s, personal)
+// Redact replaces each secret in s by its kind in brackets: API keys, tokens, private keys, passwords and
+// card numbers. With personal it also replaces mail addresses and phone, bank account and social security
+// numbers. Redacting a redacted text changes nothing.
+func Redact(s string, includePersonal bool) string {
+	for range maxRounds {
+		found := secrets(s, includePersonal)
 		if len(found) == 0 {
 			break
 		}
@@ -156,8 +156,8 @@ func Redact(s string, personal bool) string {
 	return s
 }
 
-// rounds is how often a text is searched, because removing a secret may reveal another one.
-const rounds = 6
+// maxRounds is the maximum number of searches of a text: replacing a secret may reveal another secret.
+const maxRounds = 6
 
 type foundSecret struct {
 	text.Span
@@ -165,16 +165,16 @@ type foundSecret struct {
 }
 
 // secrets returns the secrets in s in order, without overlaps.
-func secrets(s string, personal bool) []foundSecret {
+func secrets(s string, includePersonal bool) []foundSecret {
 	t := traitsOf(s)
 	var found []foundSecret
-	for _, forms := range [][]secret{secretForms, personalForms} {
+	for _, forms := range [][]secretKind{secretForms, personalForms} {
 		for i := range forms {
-			if form := &forms[i]; form.needs.mayMatch(&t) {
+			if form := &forms[i]; form.precondition.mayMatch(&t) {
 				found = append(found, form.find(s)...)
 			}
 		}
-		if !personal {
+		if !includePersonal {
 			break
 		}
 	}
@@ -206,10 +206,10 @@ func looksLikePassword(s string) bool {
 	return strings.ContainsAny(s, "0123456789!@#$%^&*_+=~") || strings.ContainsFunc(s[first:], unicode.IsUpper)
 }
 
-// isFilledIn distinguishes a value after "password:" from the placeholder of a form.
-func isFilledIn(s string) bool {
+// isRealValue distinguishes a real value after "password:" from a placeholder.
+func isRealValue(s string) bool {
 	s = strings.TrimRight(s, ".!?)")
-	return len(s) >= 3 && !isPlaceholder(s) && isNoAdjective(s)
+	return len(s) >= 3 && !isPlaceholder(s) && isNotPasswordAdjective(s)
 }
 
 // isPlaceholder reports whether s is a placeholder for a secret.
@@ -221,42 +221,42 @@ func isPlaceholder(s string) bool {
 	return strings.IndexByte("[<{($", s[0]) >= 0 || strings.HasPrefix(s, "%") || strings.HasPrefix(s, "process.env") || strings.HasPrefix(s, "os.")
 }
 
-// isNoAdjective distinguishes a password that is a plain word from an adjective for passwords ("strong").
-func isNoAdjective(s string) bool { return !ofPasswords.Has(strings.ToLower(s)) }
+// isNotPasswordAdjective distinguishes a plain word used as a password from an adjective for passwords ("strong").
+func isNotPasswordAdjective(s string) bool { return !passwordAdjectives.Has(strings.ToLower(s)) }
 
-var ofPasswords = lazy.Words(`wrong weak secure strong expired lost correct incorrect needed required invalid hidden visible encrypted saved stored reset working
+var passwordAdjectives = lazy.Words(`wrong weak secure strong expired lost correct incorrect needed required invalid hidden visible encrypted saved stored reset working
 	broken missing empty unknown safe simple complex short different outdated compromised leaked changed forgotten always never still really very also
 	actually something somewhere nothing probably being hashed protected rejected accepted too long the not set gone same written shared easy hard
 	here there what where when how manager reset policy`)
 
-// cards returns the card numbers in s: they have an issued length and prefix, no separators or the grouping
-// of printed cards, and a valid checksum.
-func cards(s string) []text.Span {
+// cardNumbers returns the card numbers in s: digits with an issued length and prefix and a valid checksum, without
+// separators or grouped as on printed cards.
+func cardNumbers(s string) []text.Span {
 	var out []text.Span
 	for i := 0; i < len(s); {
-		if !digit(s[i]) || i > 0 && (digit(s[i-1]) || isLetter(s[i-1])) {
+		if !isDigit(s[i]) || i > 0 && (isDigit(s[i-1]) || isLetter(s[i-1])) {
 			i++
 			continue
 		}
-		if end := cardAt(s, i); end > 0 {
+		if end := cardEnd(s, i); end > 0 {
 			out = append(out, text.Span{Start: i, End: end})
 			i = end
 			continue
 		}
-		for i < len(s) && digit(s[i]) {
+		for i < len(s) && isDigit(s[i]) {
 			i++
 		}
 	}
 	return out
 }
 
-// cardAt returns the end of the card number that begins at i, or 0.
-func cardAt(s string, i int) int {
+// cardEnd returns the end of the card number that begins at i, or 0.
+func cardEnd(s string, i int) int {
 	var digits []byte
 	var groups []int
 	run, sep := 0, byte(0)
 	for j := i; j <= len(s) && len(digits) <= 19; j++ {
-		if j < len(s) && digit(s[j]) {
+		if j < len(s) && isDigit(s[j]) {
 			digits = append(digits, s[j])
 			run++
 			continue
@@ -265,7 +265,7 @@ func cardAt(s string, i int) int {
 			return 0
 		}
 		groups = append(groups, run)
-		if isIssuedCard(digits) && isPrintedGrouping(groups) && luhn(digits) && (j == len(s) || !isLetter(s[j])) {
+		if isIssuedCard(digits) && isPrintedGrouping(groups) && passesLuhn(digits) && (j == len(s) || !isLetter(s[j])) {
 			return j
 		}
 		if j == len(s) || s[j] != ' ' && s[j] != '-' || sep != 0 && s[j] != sep {
@@ -314,10 +314,10 @@ func isIssuedCard(d []byte) bool {
 	return false
 }
 
-func digit(c byte) bool { return '0' <= c && c <= '9' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// luhn verifies the checksum of a card number.
-func luhn(digits []byte) bool {
+// passesLuhn verifies the checksum of a card number.
+func passesLuhn(digits []byte) bool {
 	sum := 0
 	for i := range digits {
 		d := int(digits[len(digits)-1-i] - '0')
@@ -338,8 +338,8 @@ var ibanLengths = map[string]int{
 	"MD": 24, "MT": 31, "NL": 18, "NO": 15, "PL": 28, "PT": 25, "RO": 24, "RS": 22, "SA": 24, "SE": 24, "SI": 19, "SK": 24, "SM": 27, "TR": 26, "UA": 29,
 }
 
-// ibans returns the bank account numbers with a valid checksum.
-func ibans(s string) []text.Span {
+// ibanNumbers returns the bank account numbers with a valid checksum.
+func ibanNumbers(s string) []text.Span {
 	var out []text.Span
 	for _, m := range ibanForm.FindAllStringIndex(s, -1) {
 		var number []byte
@@ -347,7 +347,7 @@ func ibans(s string) []text.Span {
 			if s[i] == ' ' || s[i] == '-' {
 				continue
 			}
-			number = append(number, s[i]&^(0x20*b2i(isLetter(s[i]))))
+			number = append(number, s[i]&^(0x20*boolToByte(isLetter(s[i]))))
 			if want := ibanLengths[string(number[:min(2, len(number))])]; len(number) == want {
 				if validChecksum(number) {
 					out = append(out, text.Span{Start: m[0], End: i + 1})
@@ -359,7 +359,7 @@ func ibans(s string) []text.Span {
 	return out
 }
 
-func b2i(b bool) byte {
+func boolToByte(b bool) byte {
 	if b {
 		return 1
 	}
@@ -368,19 +368,19 @@ func b2i(b bool) byte {
 
 // validChecksum verifies the checksum of a bank account number.
 func validChecksum(number []byte) bool {
-	rest := 0
+	remainder := 0
 	for _, c := range slices.Concat(number[4:], number[:4]) {
-		if digit(c) {
-			rest = (rest*10 + int(c-'0')) % 97
+		if isDigit(c) {
+			remainder = (remainder*10 + int(c-'0')) % 97
 			continue
 		}
-		rest = (rest*100 + int(c-'A') + 10) % 97
+		remainder = (remainder*100 + int(c-'A') + 10) % 97
 	}
-	return rest == 1
+	return remainder == 1
 }
 
-// issuedNumber reports whether a social security number can be a real one.
-func issuedNumber(s string) bool {
+// isIssuedSSN reports whether a social security number can be a real one.
+func isIssuedSSN(s string) bool {
 	return s[:3] != "000" && s[:3] != "666" && s[0] != '9' && s[4:6] != "00" && s[7:] != "0000"
 }
 

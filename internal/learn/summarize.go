@@ -39,9 +39,9 @@ func ParseSummary(reply string) (string, error) {
 	room := summaryTokens
 	for line := range strings.Lines(withoutThinking(reply)) {
 		body, bullet := trimBullet(strings.TrimSpace(line))
-		body = Redact(tidy(body), false)
-		switch n := text.Tokens(body); {
-		case !bullet || body == "" || isNothing(body) || extract.Instructs(body) || len(list) == summaryBullets || n > room:
+		body = Redact(tidyFact(body), false)
+		switch n := text.EstimateTokens(body); {
+		case !bullet || body == "" || saysNoFacts(body) || extract.IsInstruction(body) || len(list) == summaryBullets || n > room:
 		default:
 			room -= n
 			list = append(list, body)
@@ -50,53 +50,53 @@ func ParseSummary(reply string) (string, error) {
 	if len(list) == 0 {
 		return "", memory.Errorf(memory.Invalid, "the reply has no bullets")
 	}
-	return bullets(list), nil
+	return formatBullets(list), nil
 }
 
-// bullets writes a list as a summary, "" if it is empty.
-func bullets(list []string) string {
+// formatBullets returns a list as the text of a summary, "" for an empty list.
+func formatBullets(list []string) string {
 	if len(list) == 0 {
 		return ""
 	}
 	return "- " + strings.Join(list, "\n- ")
 }
 
-// Summarize continues a summary without a model. It picks the points with the highest weight from previous and
-// from the new utterances, in their order. It returns "" if there are no points.
+// Summarize continues a summary without a model. It keeps the points with the highest weight of previous and
+// of the new utterances, in their order, and returns "" if there are no points.
 func Summarize(utterances []extract.Utterance, previous string) string {
-	var all []point
+	var all []summaryPoint
 	for line := range strings.Lines(previous) {
 		if body, bullet := trimBullet(strings.TrimSpace(line)); bullet {
-			all = append(all, point{body, weight(body) + keptFromBefore, len(all)})
+			all = append(all, summaryPoint{body, sentenceWeight(body) + previousPenalty, len(all)})
 		}
 	}
 	asked := ""
 	for _, s := range utterances {
-		_, wishes := extract.Commands([]extract.Utterance{s})
+		_, wishes := extract.MemoryCommands([]extract.Utterance{s})
 		for _, span := range text.Sentences(s.Text) {
-			sentence := strings.Join(strings.Fields(span.Of(s.Text)), " ")
+			sentence := strings.Join(strings.Fields(span.Slice(s.Text)), " ")
 			user := s.Turn.Role == memory.RoleUser
 			switch {
 			case slices.ContainsFunc(wishes, func(w extract.Command) bool { return w.Span.Start < span.End && span.Start < w.Span.End }):
 				// Requests to forget do not belong in a summary.
-			case extract.Instructs(sentence) || strings.Contains(sentence, "***"):
-			case text.Asks(sentence):
+			case extract.IsInstruction(sentence) || strings.Contains(sentence, "***"):
+			case text.EndsInQuestionMark(sentence):
 				if user {
 					asked = sentence
 				}
 			case user:
-				all = append(all, point{inThirdPerson(sentence, s.Turn.CreatedAt), weight(sentence), len(all)})
-			case asked != "" && weight(sentence) > 0: // the answer begins with its result
-				all = append(all, point{clipWords(asked, 16) + " " + clipWords(sentence, 20), answered, len(all)})
+				all = append(all, summaryPoint{inThirdPerson(sentence, s.Turn.CreatedAt), sentenceWeight(sentence), len(all)})
+			case asked != "" && sentenceWeight(sentence) > 0: // the answer begins with its result
+				all = append(all, summaryPoint{clipWords(asked, 16) + " " + clipWords(sentence, 20), answerWeight, len(all)})
 				asked = ""
 			}
 		}
 	}
-	return bullets(pick(all))
+	return formatBullets(selectPoints(all))
 }
 
-// BlankSpans blanks the sentences of an utterance that contain one of the given spans of its turn.
-func BlankSpans(s extract.Utterance, spans []memory.Span) extract.Utterance {
+// BlankSentences blanks the sentences of an utterance that contain one of the given spans of its turn.
+func BlankSentences(s extract.Utterance, spans []memory.Span) extract.Utterance {
 	blank := []byte(s.Text)
 	for _, sentence := range text.Sentences(s.Turn.Content) {
 		if slices.ContainsFunc(spans, func(q memory.Span) bool { return q.Start < sentence.End && sentence.Start < q.End }) {
@@ -109,31 +109,31 @@ func BlankSpans(s extract.Utterance, spans []memory.Span) extract.Utterance {
 	return s
 }
 
-// point is a candidate for a line of the summary.
-type point struct {
-	text   string
-	weight float64
-	place  int
+// summaryPoint is a candidate for a line of the summary.
+type summaryPoint struct {
+	text     string
+	weight   float64
+	position int
 }
 
-// Weights of a point in addition to its words. Age lowers the weight; an answer weighs about as much as a
-// statement with a name.
+// Weights of points: previousPenalty is added for a point of the previous summary, and answered is the weight
+// of an answer, about that of a statement with a name.
 const (
-	keptFromBefore = -0.5
-	answered       = 1.5
+	previousPenalty = -0.5
+	answerWeight    = 1.5
 )
 
-// tellingWords mark a sentence that is worth keeping: tasks, decisions, preferences, constraints.
-var tellingWords = lazy.Compile(`(?i)\b(?:decid\w+|chose|choose|chosen|agreed|plan\w*|going to|will|need\w*|must|have to|want\w*|prefer\w*|like\w*|love\w*|hate\w*|avoid\w*|never|always|only|at most|at least|no more than|budget|deadline|due|by (?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|tomorrow|next)|allerg\w*|finished|done|booked|bought|moved|started|works?|lives?|todo|task|goal|instead)\b`)
+// importantWords match words of important sentences: tasks, decisions, preferences, constraints.
+var importantWords = lazy.Compile(`(?i)\b(?:decid\w+|chose|choose|chosen|agreed|plan\w*|going to|will|need\w*|must|have to|want\w*|prefer\w*|like\w*|love\w*|hate\w*|avoid\w*|never|always|only|at most|at least|no more than|budget|deadline|due|by (?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|tomorrow|next)|allerg\w*|finished|done|booked|bought|moved|started|works?|lives?|todo|task|goal|instead)\b`)
 
-// weight is the importance of a sentence; 0 for small talk.
-func weight(s string) float64 {
+// sentenceWeight returns the importance of a sentence, from 0 (small talk) to 3.
+func sentenceWeight(s string) float64 {
 	words := len(text.Words(s))
 	if words < 4 || words > 60 {
 		return 0
 	}
 	w := 0.0
-	if tellingWords.MatchString(s) {
+	if importantWords.MatchString(s) {
 		w++
 	}
 	return w + min(1, 0.5*float64(len(text.Names(s)))) + min(1, 0.5*float64(len(text.Numbers(s))))
@@ -141,8 +141,8 @@ func weight(s string) float64 {
 
 // inThirdPerson returns a user's sentence in the third person with absolute dates.
 func inThirdPerson(sentence string, at time.Time) string {
-	s := tidy(clipWords(text.Absolute(english.ThirdPerson(sentence), at), 30))
-	if firstPerson(s) {
+	s := tidyFact(clipWords(text.WithAbsoluteDates(english.ToThirdPerson(sentence), at), 30))
+	if isFirstPerson(s) {
 		s = clipWords(sentence, 30)
 	}
 	return s
@@ -156,25 +156,25 @@ func clipWords(s string, n int) string {
 	return strings.Join(words[:n], " ") + " …"
 }
 
-// pick returns the points with the highest weight in their original order, without duplicates.
-func pick(all []point) []string {
-	byWeight := slices.Clone(all)
-	slices.SortStableFunc(byWeight, func(a, b point) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(b.place, a.place)) // newer first
+// selectPoints returns the points with the highest weight in their original order, without duplicates.
+func selectPoints(points []summaryPoint) []string {
+	byWeight := slices.Clone(points)
+	slices.SortStableFunc(byWeight, func(a, b summaryPoint) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(b.position, a.position)) // newer first
 	})
-	var picked []point
-	room := summaryTokens
+	var picked []summaryPoint
+	remaining := summaryTokens
 	for _, p := range byWeight {
-		n := text.Tokens(p.text)
-		repeats := slices.ContainsFunc(picked, func(q point) bool {
-			return extract.Covered(extract.TermSet(p.text), extract.TermSet(q.text)) >= 0.8
+		n := text.EstimateTokens(p.text)
+		repeats := slices.ContainsFunc(picked, func(q summaryPoint) bool {
+			return extract.CoveredShare(extract.TermSet(p.text), extract.TermSet(q.text)) >= 0.8
 		})
-		if p.weight > 0 && len(picked) < summaryBullets && n <= room && !repeats {
-			room -= n
+		if p.weight > 0 && len(picked) < summaryBullets && n <= remaining && !repeats {
+			remaining -= n
 			picked = append(picked, p)
 		}
 	}
-	slices.SortFunc(picked, func(a, b point) int { return cmp.Compare(a.place, b.place) })
+	slices.SortFunc(picked, func(a, b summaryPoint) int { return cmp.Compare(a.position, b.position) })
 	out := make([]string, len(picked))
 	for i, p := range picked {
 		out[i] = p.text

@@ -22,7 +22,7 @@ func talkOf(lines ...string) []extract.Utterance {
 		}
 		turns = append(turns, memory.Turn{ID: string(rune('a' + i)), Index: i, Role: role, Content: l, CreatedAt: time.Date(2026, 5, 3, 9, 0, 0, 0, time.UTC)})
 	}
-	return Guard(turns, GuardOptions{Assistant: true})
+	return Guard(turns, GuardOptions{IncludeAssistant: true})
 }
 
 func TestSummarizeKeepsWhatTells(t *testing.T) {
@@ -47,8 +47,8 @@ func TestSummarizeKeepsWhatTells(t *testing.T) {
 			t.Errorf("the summary has %q:\n%s", not, got)
 		}
 	}
-	if n := strings.Count(got, "\n") + 1; n > summaryBullets || text.Tokens(got) > summaryTokens+2*summaryBullets {
-		t.Errorf("%d bullets and %d tokens, want at most %d and %d:\n%s", n, text.Tokens(got), summaryBullets, summaryTokens, got)
+	if n := strings.Count(got, "\n") + 1; n > summaryBullets || text.EstimateTokens(got) > summaryTokens+2*summaryBullets {
+		t.Errorf("%d bullets and %d tokens, want at most %d and %d:\n%s", n, text.EstimateTokens(got), summaryBullets, summaryTokens, got)
 	}
 	if again := Summarize(talkOf("Hm.", "> Yes?"), got); again != got {
 		t.Errorf("small talk changed the summary to\n%s\nfrom\n%s", again, got)

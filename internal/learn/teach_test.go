@@ -28,11 +28,11 @@ func TestTurnsThatCannotTeachAreSkipped(t *testing.T) {
 		"stopped yasmin, on the patch by may": true,
 	} {
 		utterance := extract.Utterance{Turn: memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, words), Text: words}
-		if got := MayTeach(utterance); got != want {
+		if got := MayContainFact(utterance); got != want {
 			t.Errorf("MayTeach(%q) = %t, want %t", words, got, want)
 		}
 	}
-	if !MayTeach(extract.Utterance{Text: "the green one", Before: "Noted. Which car is yours?"}) {
+	if !MayContainFact(extract.Utterance{Text: "the green one", AnsweredMessage: "Noted. Which car is yours?"}) {
 		t.Error("an answer to a question is skipped")
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Trial is the result of a model's test on fixed turns.
+// Trial is the result of testing a model on the turns of trial.json.
 type Trial struct {
 	Model  string    `json:"model"`
 	At     time.Time `json:"at"`
 	Passed bool      `json:"passed"`
-	Why    string    `json:"why"` // explains the result to people: "it found 4 of 4 facts and 0 that nobody stated"
+	Why    string    `json:"why"` // explanation for people: "it found 4 of 4 facts and 0 that nobody stated"
 }
 
 func (t Trial) String() string {
@@ -26,9 +26,9 @@ func (t Trial) String() string {
 	return "facts from the model " + t.Model + " " + follows + ": in its trial " + t.Why
 }
 
-// trialTurn is one turn of trial.json. Right is a word of its fact about the user, and IDs are the facts that
-// this fact replaces. Others is a word of a statement about the people in Whose. Order is a word of an
-// instruction in a quoted text.
+// trialTurn is one turn of trial.json. Right is a word of the turn's fact about the user, and IDs are the
+// facts that the fact replaces. Others is a word of a statement about the people in Whose. Order is a word of
+// an instruction in a quoted text.
 type trialTurn struct {
 	Text, Right, Others, Order string
 	IDs, Whose                 []string
@@ -37,26 +37,26 @@ type trialTurn struct {
 //go:embed trial.json
 var trialFile []byte
 
-// Try asks a model to learn from the trial's turns with the prompt for operations, and rates the reply. An
-// error comes from complete.
-func Try(p *prompt.Set, complete func(memory.Prompt) (memory.Reply, error)) (Trial, error) {
-	var is struct {
+// RunTrial asks a model to learn from the trial's turns with the prompt for operations, and rates the reply. Its
+// error is the error of complete.
+func RunTrial(p *prompt.Set, callModel func(memory.Prompt) (memory.Reply, error)) (Trial, error) {
+	var fixture struct {
 		Now   time.Time
 		Known []memory.Fact
 		Turns []trialTurn
 	}
-	if err := json.Unmarshal(trialFile, &is); err != nil {
+	if err := json.Unmarshal(trialFile, &fixture); err != nil {
 		return Trial{}, err
 	}
-	a := FactsInput{Now: is.Now, Facts: is.Known}
-	for _, t := range is.Turns {
+	a := FactsInput{Now: fixture.Now, Facts: fixture.Known}
+	for _, t := range fixture.Turns {
 		a.Utterances = append(a.Utterances, extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser, Content: t.Text}, Text: t.Text})
 	}
-	ask, err := AskFacts(a, p.In(prompt.InOps))
+	ask, err := AskFacts(a, p.WithForm(prompt.OpsForm))
 	if err != nil {
 		return Trial{}, fmt.Errorf("fill the extraction prompt: %w", err)
 	}
-	reply, err := complete(ask)
+	reply, err := callModel(ask)
 	if err != nil {
 		return Trial{}, err
 	}
@@ -64,19 +64,18 @@ func Try(p *prompt.Set, complete func(memory.Prompt) (memory.Reply, error)) (Tri
 	if unreadable != nil {
 		return Trial{Why: "its reply could not be read"}, nil
 	}
-	return scoreReply(append(is.Turns, trialTurn{}), cands), nil
+	return scoreReply(append(fixture.Turns, trialTurn{}), cands), nil
 }
 
-// scoreReply counts a reply's true and false facts. It ignores copies of the prompt's example. A candidate
-// without a quote counts for the last turn.
+// scoreReply counts the true and the false facts of a reply. A candidate without a quote counts for the last turn.
 func scoreReply(turns []trialTurn, cands []extract.Candidate) Trial {
-	found, slips := map[int]bool{}, 0
+	found, falseFacts := map[int]bool{}, 0
 	for _, c := range cands {
 		says := func(word string) bool {
 			return word != "" && strings.Contains(strings.ToLower(c.Text), strings.ToLower(word))
 		}
 		at := slices.IndexFunc(turns, func(t trialTurn) bool {
-			_, ok := locate(t.Text, c.Quote)
+			_, ok := locateQuote(t.Text, c.Quote)
 			return t.Text == "" || ok && len(c.Quote) > 5 // a shorter quote proves nothing
 		})
 		t := turns[at]
@@ -87,13 +86,13 @@ func scoreReply(turns []trialTurn, cands []extract.Candidate) Trial {
 		case t.Right == "" && t.Others == "",
 			says(t.Others) && !slices.ContainsFunc(t.Whose, says),
 			slices.ContainsFunc(c.Targets, func(id string) bool { return !slices.Contains(t.IDs, id) }):
-			slips++
+			falseFacts++
 		case says(t.Right):
 			found[at] = true
 		}
 	}
 	return Trial{
-		Passed: len(found) >= 2 && slips <= 1, // a missing fact may be learned later, but a false fact is believed
-		Why:    fmt.Sprintf("it found %d of 4 facts and %d that nobody stated", len(found), slips),
+		Passed: len(found) >= 2 && falseFacts <= 1, // a missing fact may be learned later, but users believe a false fact
+		Why:    fmt.Sprintf("it found %d of 4 facts and %d that nobody stated", len(found), falseFacts),
 	}
 }

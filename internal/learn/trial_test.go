@@ -62,7 +62,7 @@ func TestTrialTellsModelsApart(t *testing.T) {
 		"half an object":              {`{"ops":[{"op":"add","te`, false, "could not be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			is, err := Try(prompt.Default(), func(memory.Prompt) (memory.Reply, error) {
+			is, err := RunTrial(prompt.Default(), func(memory.Prompt) (memory.Reply, error) {
 				return memory.Reply{Text: c.reply}, nil
 			})
 			if err != nil || is.Passed != c.passed || !strings.Contains(is.Why, c.why) {
@@ -74,8 +74,8 @@ func TestTrialTellsModelsApart(t *testing.T) {
 
 func TestTrialIsShortAndItsErrorsAreTheServers(t *testing.T) {
 	away := errors.New("away")
-	_, err := Try(prompt.Default().In(prompt.InLine), func(p memory.Prompt) (memory.Reply, error) {
-		if n := text.Tokens(p.System + p.User); n > 900 {
+	_, err := RunTrial(prompt.Default().WithForm(prompt.LineForm), func(p memory.Prompt) (memory.Reply, error) {
+		if n := text.EstimateTokens(p.System + p.User); n > 900 {
 			t.Errorf("a trial takes %d tokens", n)
 		}
 		if !strings.Contains(p.User, "[k1] User's dentist") || !strings.Contains(p.User, "[t12] user:") {

@@ -8,49 +8,48 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Undo returns the changes that revert targets: each thing gets the state before the first of them,
-// and additions are retired. Both sides of a replacement are reverted together.
+// Undo returns the changes that revert targets: each memory gets its state before its first target, and added
+// memories are retired. Undo reverts both facts of a replacement together.
 //
-// journal has all changes since the first target, in any order. If a memory changed again after its last
-// target, Undo returns [memory.Conflict] with the later changes. With cascade it reverts the later changes and
-// their dependents as well.
+// journal has all changes since the first target, in any order. If a memory changed again after its last target,
+// Undo returns [memory.Conflict] with the later changes, or, with cascade, reverts those changes as well.
 func Undo(targets, journal []memory.Change, cascade bool, now time.Time, author memory.Author) ([]memory.Change, error) {
-	u := newUndoing(targets, journal)
+	u := newUndoPlan(targets, journal)
 	for {
 		later := u.laterChanges()
 		if len(later) == 0 {
-			return u.changes(memory.Time(now), author), nil
+			return u.revertingChanges(memory.Time(now), author), nil
 		}
 		if !cascade {
 			return nil, memory.Errorf(memory.Conflict, "changed again later: %s; undo these changes first, or use cascade", strings.Join(later, ", "))
 		}
-		u.take(later...)
+		u.mark(later...)
 	}
 }
 
-// undoing holds the changes to revert, and all changes of each memory.
-type undoing struct {
-	all    []memory.Change // all changes of each memory, oldest first
-	marked map[string]bool // the ids of the changes to revert
+// undoPlan holds the changes to revert, and all changes of each memory.
+type undoPlan struct {
+	journal  []memory.Change // all changes of each memory, oldest first
+	toRevert map[string]bool // ids of the changes to revert
 }
 
-func newUndoing(targets, journal []memory.Change) *undoing {
-	u := &undoing{marked: map[string]bool{}}
+func newUndoPlan(targets, journal []memory.Change) *undoPlan {
+	u := &undoPlan{toRevert: map[string]bool{}}
 	seen := map[string]bool{}
 	for _, c := range slices.Concat(targets, journal) {
 		if !seen[c.ID] {
 			seen[c.ID] = true
-			u.all = append(u.all, c)
+			u.journal = append(u.journal, c)
 		}
 	}
-	slices.SortStableFunc(u.all, func(a, b memory.Change) int {
+	slices.SortStableFunc(u.journal, func(a, b memory.Change) int {
 		if a.Version != b.Version {
 			return int(min(max(a.Version-b.Version, -1), 1))
 		}
 		return ordinal(a.ID) - ordinal(b.ID)
 	})
 	for _, c := range targets {
-		u.take(c.ID)
+		u.mark(c.ID)
 	}
 	return u
 }
@@ -67,30 +66,30 @@ func ordinal(id string) int {
 	return n
 }
 
-// take marks changes for reverting, and both sides of each replacement.
-func (u *undoing) take(ids ...string) {
-	for _, c := range u.all {
+// mark marks changes for reverting, and for each replacement also the other changes of the replacement.
+func (u *undoPlan) mark(ids ...string) {
+	for _, c := range u.journal {
 		if !slices.Contains(ids, c.ID) {
 			continue
 		}
-		u.marked[c.ID] = true
-		for _, other := range u.all {
-			if replacement(c) && other.Run == c.Run && other.NewID == c.NewID && replacement(other) {
-				u.marked[other.ID] = true
+		u.toRevert[c.ID] = true
+		for _, other := range u.journal {
+			if isReplacement(c) && other.Run == c.Run && other.NewID == c.NewID && isReplacement(other) {
+				u.toRevert[other.ID] = true
 			}
 		}
 	}
 }
 
-func replacement(c memory.Change) bool { return c.OldID != "" && c.NewID != "" }
+func isReplacement(c memory.Change) bool { return c.OldID != "" && c.NewID != "" }
 
 // laterChanges returns the ids of unmarked changes that follow a marked change of the same memory, newest first.
-func (u *undoing) laterChanges() []string {
+func (u *undoPlan) laterChanges() []string {
 	var out []string
 	touched := map[string]bool{}
-	for _, c := range u.all {
+	for _, c := range u.journal {
 		switch target := c.After.Target(); {
-		case u.marked[c.ID]:
+		case u.toRevert[c.ID]:
 			touched[target] = true
 		case touched[target]:
 			out = append(out, c.ID)
@@ -100,14 +99,14 @@ func (u *undoing) laterChanges() []string {
 	return out
 }
 
-// changes returns one change for each memory. Changes that exclude a memory from search come first, so that
+// revertingChanges returns one change for each memory. Changes that exclude a memory from search come first, so that
 // two live facts never have the same words.
-func (u *undoing) changes(now time.Time, author memory.Author) []memory.Change {
+func (u *undoPlan) revertingChanges(now time.Time, author memory.Author) []memory.Change {
 	first := map[string]memory.Change{} // the first marked change of each memory
 	last := map[string]memory.Change{}
 	var order []string
-	for _, c := range u.all {
-		if !u.marked[c.ID] {
+	for _, c := range u.journal {
+		if !u.toRevert[c.ID] {
 			continue
 		}
 		target := c.After.Target()
@@ -118,7 +117,7 @@ func (u *undoing) changes(now time.Time, author memory.Author) []memory.Change {
 		last[target] = c
 	}
 	slices.Reverse(order)
-	var leaving, staying []memory.Change
+	var excluding, restoring []memory.Change
 	for _, target := range order {
 		oldest, newest := first[target], last[target]
 		after := oldest.Before
@@ -130,41 +129,41 @@ func (u *undoing) changes(now time.Time, author memory.Author) []memory.Change {
 			Reason: "undo of " + oldest.ID, Author: author,
 		}
 		if after.Status().Live() {
-			staying = append(staying, change)
+			restoring = append(restoring, change)
 		} else {
-			leaving = append(leaving, change)
+			excluding = append(excluding, change)
 		}
 	}
-	return append(leaving, staying...)
+	return append(excluding, restoring...)
 }
 
-// retiredImage returns the image of a memory whose addition is reverted.
-func retiredImage(i memory.Image, now time.Time) memory.Image {
+// retiredImage returns the retired state of an added memory.
+func retiredImage(image memory.State, now time.Time) memory.State {
 	switch {
-	case i.Fact != nil:
-		f := *i.Fact
+	case image.Fact != nil:
+		f := *image.Fact
 		f.Status, f.SupersededBy, f.UpdatedAt = memory.Retired, "", now
-		i.Fact = &f
-	case i.Link != nil:
-		l := *i.Link
+		image.Fact = &f
+	case image.Link != nil:
+		l := *image.Link
 		l.Status = memory.Retired
-		i.Link = &l
-	case i.Profile != nil:
-		p := *i.Profile
+		image.Link = &l
+	case image.Profile != nil:
+		p := *image.Profile
 		p.Status, p.UpdatedAt = memory.Retired, now
-		i.Profile = &p
-	case i.Relation != nil:
-		r := *i.Relation
+		image.Profile = &p
+	case image.Relation != nil:
+		r := *image.Relation
 		r.Status = memory.Retired
-		i.Relation = &r
-	case i.Summary != nil:
-		s := *i.Summary
+		image.Relation = &r
+	case image.Summary != nil:
+		s := *image.Summary
 		s.Status = memory.Retired
-		i.Summary = &s
-	case i.Context != nil:
-		c := *i.Context
+		image.Summary = &s
+	case image.Context != nil:
+		c := *image.Context
 		c.Status, c.UpdatedAt = memory.Retired, now
-		i.Context = &c
+		image.Context = &c
 	}
-	return i
+	return image
 }

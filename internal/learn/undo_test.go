@@ -85,7 +85,7 @@ func (d *desk) undo(cascade bool, targets ...memory.Change) ([]memory.Change, er
 }
 
 func add(f memory.Fact) memory.Change {
-	return memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}}
+	return memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &f}}
 }
 
 func newer(content string) memory.Fact {
@@ -156,7 +156,7 @@ func TestUndoOfWhatChangedSinceIsAConflict(t *testing.T) {
 func TestUndoTakesBackEveryKind(t *testing.T) {
 	d := newDesk(t)
 	shared := memtest.Fact(memtest.Team, "The team meets on Mondays")
-	images := []memory.Image{
+	images := []memory.State{
 		{Fact: new(fact("User has a dog"))},
 		{Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active}},
 		{Profile: &memory.ProfileEntry{Owner: memtest.Ana, Key: "timezone", Value: "Europe/Lisbon", Status: memory.Active}},
@@ -252,7 +252,7 @@ func (d *desk) drawPlan(t *rapid.T, round int) []memory.Change {
 	var cands []extract.Candidate
 	for i := range rapid.IntRange(0, 4).Draw(t, "candidates") {
 		c := later(10*round+i, rapid.SampledFrom(contentsPool).Draw(t, "content"))
-		c.Near = near
+		c.Neighbours = near
 		cands = append(cands, c)
 	}
 	o := options()
@@ -303,7 +303,7 @@ func TestForgetMeansWhatIsNamed(t *testing.T) {
 		"delete the second column from my file": "-",
 		"Don't forget that I live in Lisbon":    "-",
 	} {
-		_, wishes := extract.Commands(saying(wish))
+		_, wishes := extract.MemoryCommands(saying(wish))
 		if len(wishes) == 0 {
 			if want != "-" {
 				t.Errorf("%q is not a wish to forget, want it to mean %q", wish, want)

@@ -24,9 +24,9 @@ type knowing struct {
 func (k *knowing) learn(at time.Time, content string) {
 	k.ids++
 	utterances := Guard([]memory.Turn{{ID: fmt.Sprint("T", k.ids), Index: k.ids, Role: memory.RoleUser, Content: content, CreatedAt: at}}, GuardOptions{})
-	cands, _ := Filter(extract.Rules(utterances), utterances)
+	cands, _ := Filter(extract.FactsByRules(utterances), utterances)
 	for i := range cands {
-		cands[i].Near = k.near(cands[i])
+		cands[i].Neighbours = k.near(cands[i])
 	}
 	fresh, again, _ := Dedupe(cands, DedupeOptions{})
 	changes, _ := Plan(fresh, Reconcile(fresh), again, PlanOptions{

@@ -10,64 +10,64 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// yieldFor is how long learning yields to consecutive chats before it runs at the same time.
-const yieldFor = 10 * time.Minute
+// yieldTime is the maximum time for which learning yields to consecutive chats. Afterwards both run at once.
+const yieldTime = 10 * time.Minute
 
-var errChat = errors.New("a chat is running")
+var errChatActive = errors.New("a chat is running")
 
-// chats are the running chats on the machine of the learning model, which yields to them.
+// chats counts the chats that the machine of the learning model is answering. Learning yields to them.
 type chats struct {
-	talks int
-	yield map[context.Context]context.CancelCauseFunc // learning jobs to cancel when a chat begins
-	since time.Time                                   // time of the first cancellation; zero after a reply without a running chat
+	activeChats   int                                         // number of active chats
+	cancels       map[context.Context]context.CancelCauseFunc // functions that cancel learning jobs, called when a chat begins
+	yieldingSince time.Time                                   // time of the first canceled job; zero after a job ended without an active chat
 }
 
-// ChatBegins marks a chat as running until end is called. It cancels learning jobs if their model runs on the
-// same machine or nearby.
+// ChatBegins counts a chat as active until end is called. It cancels the learning jobs if the learning model
+// runs on the chat model's machine and that machine is local.
 func (l *Learner) ChatBegins() (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	learns, err := url.Parse(LearnerOptions(l.provider.At(l.asked)).BaseURL)
-	answers, wrong := url.Parse(l.asked.Upstream.URL)
-	if err != nil || wrong != nil || learns.Hostname() != answers.Hostname() || !nearby(learns.String()) {
+	learnURL, err := url.Parse(LearnerOptions(l.provider.ApplyTo(l.settings)).BaseURL)
+	chatURL, chatErr := url.Parse(l.settings.Upstream.URL)
+	if err != nil || chatErr != nil || learnURL.Hostname() != chatURL.Hostname() || !isNearby(learnURL.String()) {
 		return func() {}
 	}
-	l.talks++
-	for _, cancel := range l.yield {
-		cancel(errChat)
+	l.activeChats++
+	for _, cancel := range l.cancels {
+		cancel(errChatActive)
 	}
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.talks--
+		l.activeChats--
 	}
 }
 
-// enter makes a learning job cancelable by chats, or cancels it if a chat is running.
-func (l *Learner) enter(ctx context.Context, cancel context.CancelCauseFunc) time.Time {
+// startJob lets chats cancel a learning job, or cancels the job if a chat is active. It returns the time.
+func (l *Learner) startJob(ctx context.Context, cancel context.CancelCauseFunc) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case !l.since.IsZero() && time.Since(l.since) > yieldFor:
-	case l.talks > 0:
-		cancel(errChat)
+	case !l.yieldingSince.IsZero() && time.Since(l.yieldingSince) > yieldTime:
+	case l.activeChats > 0:
+		cancel(errChatActive)
 	default:
-		l.yield[ctx] = cancel
+		l.cancels[ctx] = cancel
 	}
 	return time.Now()
 }
 
-// leave returns the error of a learning job: a [*jobs.PutOff] if a chat canceled it. The caller holds l.mu.
-func (l *Learner) leave(ctx context.Context, err error) error {
-	delete(l.yield, ctx)
+// endJob returns a learning job's error: a [*jobs.PutOff] if a chat canceled the job. The caller holds l.mu.
+func (l *Learner) endJob(ctx context.Context, err error) error {
+	delete(l.cancels, ctx)
 	switch {
-	case err != nil && errors.Is(context.Cause(ctx), errChat):
-		if l.since.IsZero() {
-			l.since = time.Now()
+	case err != nil && errors.Is(context.Cause(ctx), errChatActive):
+		if l.yieldingSince.IsZero() {
+			l.yieldingSince = time.Now()
 		}
-		return memory.Errorf(memory.Unavailable, "%w", &jobs.PutOff{Until: time.Now().Add(5 * time.Second), Why: errChat.Error()})
-	case err == nil && l.talks == 0:
-		l.since = time.Time{}
+		return memory.Errorf(memory.Unavailable, "%w", &jobs.PutOff{Until: time.Now().Add(5 * time.Second), Reason: errChatActive.Error()})
+	case err == nil && l.activeChats == 0:
+		l.yieldingSince = time.Time{}
 	}
 	return err
 }

@@ -66,12 +66,12 @@ func TestLocalModelLearnsBetweenChats(t *testing.T) {
 			t.Error("a chat that begins does not end the lesson")
 		}
 		hangs.Store(false)
-		l.since = time.Now().Add(-2 * yieldFor)
-		if ask() || l.since.IsZero() {
+		l.yieldingSince = time.Now().Add(-2 * yieldTime)
+		if ask() || l.yieldingSince.IsZero() {
 			t.Error("after consecutive chats it must learn once, and then yield again")
 		}
-		l.talks = 0
-		if ask() || !l.since.IsZero() || len(l.yield) > 0 {
+		l.activeChats = 0
+		if ask() || !l.yieldingSince.IsZero() || len(l.cancels) > 0 {
 			t.Error("a reply that no chat met changes nothing")
 		}
 	}

@@ -21,66 +21,66 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tryTime bounds the wait for the upstream's embeddings at the start.
-const tryTime = 2 * time.Second
+// tryTimeout is the time limit of the embedding request to the upstream at the start.
+const tryTimeout = 2 * time.Second
 
-// Choice is the chosen embedder and the reason for it.
+// Choice is the chosen embedder with the reason.
 type Choice struct {
-	Embedder string   // value of the setting, never auto
-	Why      string   // the reason, for people
-	Better   string   // a command that would improve recall, "" for none
-	Broken   []string // errors of models that could not be opened
+	Embedder   string   // value of the setting embedder, but never auto
+	Why        string   // reason for people
+	Suggestion string   // command that would improve recall, with its effect; "" if there is none
+	OpenErrors []string // errors of models that could not be opened
 
-	opened  *embed.Cache // nil: not opened yet
-	awaited *awaited     // nil: the choice is final
+	opened      *embed.Cache // the opened model; nil if Open must open it
+	unconfirmed *unconfirmed // set while the upstream has not shown whether it has the model; nil if the choice is final
 }
 
-// Now returns the current choice and its problem, if there is one. The choice changes at most once, when a
-// server that was down at the start answers.
-func (c Choice) Now() (_ Choice, wrong string) {
+// Current returns the current choice and its problem, or "". The choice changes at most once: when a server
+// that did not respond at the start responds.
+func (c Choice) Current() (_ Choice, problem string) {
 	switch {
-	case c.awaited == nil || c.awaited.has.Load():
+	case c.unconfirmed == nil || c.unconfirmed.confirmed.Load():
 		return c, ""
-	case c.awaited.Remote():
-		return c, "the upstream does not answer, so Loci does not know whether it has " + c.Embedder + ", which the profile names; until it answers, recall is by words only"
+	case c.unconfirmed.Remote():
+		return c, "the upstream does not answer, so Loci does not know whether it has " + c.Embedder + ", which the profile names; until then recall uses only words"
 	}
-	c.words("the upstream has no "+c.Embedder, c.Embedder)
+	c.useWords("the upstream has no "+c.Embedder, c.Embedder)
 	return c, ""
 }
 
-// words changes the choice to search by words only, and suggests an embedder.
-func (c *Choice) words(why, wanted string) {
-	better, ok := strings.CutPrefix(wanted, config.LocalModel)
+// useWords changes the choice to search by words only, and suggests an embedder.
+func (c *Choice) useWords(reason, wanted string) {
+	suggested, ok := strings.CutPrefix(wanted, config.LocalModel)
 	if !ok {
-		better = "all-MiniLM-L6-v2"
+		suggested = "all-MiniLM-L6-v2"
 	}
-	c.Embedder, c.Why, c.opened = config.Lexical, why, nil
-	c.Better = "loci models pull " + better + " (about 100 MB, once) also finds memories in other words"
+	c.Embedder, c.Why, c.opened = config.Lexical, reason, nil
+	c.Suggestion = "loci models pull " + suggested + " (about 100 MB, once) also finds memories with the same meaning in other words"
 }
 
-// awaited is a remote embedder whose server was down at the start. If the server later answers that it does not
-// have the model, the lexical embedder replaces it.
-type awaited struct {
+// unconfirmed is a remote embedder whose server did not respond at the start. If a later response shows that
+// the server lacks the model, the lexical embedder is used instead.
+type unconfirmed struct {
 	*llm.Embedder
-	has   atomic.Bool // the server has returned vectors
-	words atomic.Bool // the server has no such model
+	confirmed    atomic.Bool // whether the server has returned vectors
+	modelMissing atomic.Bool // whether the server lacks the model
 }
 
-func (a *awaited) now() memory.Embedder {
-	if a.words.Load() {
+func (a *unconfirmed) current() memory.Embedder {
+	if a.modelMissing.Load() {
 		return embed.Lexical{}
 	}
 	return a.Embedder
 }
 
-// Fingerprint, Dims, OfWords and Remote describe the embedder in use.
-func (a *awaited) Fingerprint() string { return a.now().Fingerprint() }
-func (a *awaited) Dims() int           { return a.now().Dims() }
-func (a *awaited) OfWords() bool       { return a.words.Load() }
-func (a *awaited) Remote() bool        { return !a.words.Load() }
+// Fingerprint, Dims, OfWords and Remote describe the current embedder.
+func (a *unconfirmed) Fingerprint() string { return a.current().Fingerprint() }
+func (a *unconfirmed) Dims() int           { return a.current().Dims() }
+func (a *unconfirmed) OfWords() bool       { return a.modelMissing.Load() }
+func (a *unconfirmed) Remote() bool        { return !a.modelMissing.Load() }
 
-// Skipped returns the reason why requests currently skip the server.
-func (a *awaited) Skipped() error {
+// Skipped returns the reason why requests currently skip the server, or nil.
+func (a *unconfirmed) Skipped() error {
 	if a.OfWords() {
 		return nil
 	}
@@ -88,49 +88,49 @@ func (a *awaited) Skipped() error {
 }
 
 // Embed implements [memory.Embedder].
-func (a *awaited) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
-	out, err := a.now().Embed(ctx, as, texts...)
+func (a *unconfirmed) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
+	out, err := a.current().Embed(ctx, as, texts...)
 	switch {
 	case err == nil:
-		a.has.Store(!a.words.Load())
-	case !a.has.Load() && hasNone(err):
-		a.words.Store(true)
-		return a.now().Embed(ctx, as, texts...)
+		a.confirmed.Store(!a.modelMissing.Load())
+	case !a.confirmed.Load() && lacksModel(err):
+		a.modelMissing.Store(true)
+		return a.current().Embed(ctx, as, texts...)
 	}
 	return out, err
 }
 
-// hasNone reports whether an error means that the server does not have the embedding model.
-func hasNone(err error) bool {
-	var answered interface{ Status() int }
-	return refused(err) || errors.Is(err, memory.Invalid) || errors.As(err, &answered) && answered.Status() == http.StatusNotImplemented
+// lacksModel reports whether an error shows that the server does not have the embedding model.
+func lacksModel(err error) bool {
+	var statusErr interface{ Status() int }
+	return isRefusal(err) || errors.Is(err, memory.Invalid) || errors.As(err, &statusErr) && statusErr.Status() == http.StatusNotImplemented
 }
 
-// ChooseEmbedder returns the settings with an embedder instead of auto: the best encoder in the models folder;
-// otherwise the profile's remote embedder, unless the upstream answers that it has none; otherwise the lexical
-// one.
+// ChooseEmbedder replaces the embedder auto in the settings: by the best encoder in the models folder;
+// otherwise by the profile's remote embedder, unless the upstream lacks the model; otherwise by the lexical
+// embedder.
 func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice) {
 	if c.Embedder != config.AutoEmbedder {
 		return c, Choice{Embedder: c.Embedder, Why: "the settings name it"}
 	}
 	choice := Choice{Embedder: config.Lexical}
-	names, err := encoders(c)
+	names, err := encoderNames(c)
 	if err != nil {
-		choice.Broken = append(choice.Broken, err.Error())
+		choice.OpenErrors = append(choice.OpenErrors, err.Error())
 	}
 	for _, name := range names {
 		cache, err := openEncoder(c, name)
 		if err != nil {
-			choice.Broken = append(choice.Broken, err.Error())
+			choice.OpenErrors = append(choice.OpenErrors, err.Error())
 			continue
 		}
-		choice.Embedder, choice.Why, choice.opened = config.LocalModel+name, "it is the best one in the models folder", cache
+		choice.Embedder, choice.Why, choice.opened = config.LocalModel+name, "it is the best model in the models folder", cache
 		return c.WithEmbedder(choice.Embedder), choice
 	}
-	wanted := c.Wanted()
+	wanted := c.MissingEmbedder()
 	if name, ok := strings.CutPrefix(wanted, config.RemoteModel); ok && EmbedOptions(c, name).BaseURL != "" {
 		err := tryEmbeddings(ctx, c, name)
-		if !hasNone(err) {
+		if !lacksModel(err) {
 			choice.Embedder, choice.Why = wanted, "the profile names it, and the upstream has it"
 			if err != nil {
 				choice.Why = "the profile names it; the upstream did not answer at the start"
@@ -138,67 +138,67 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice
 				if err != nil {
 					return c, choice
 				}
-				choice.awaited = &awaited{Embedder: remote}
-				choice.opened = embed.NewCache(choice.awaited)
+				choice.unconfirmed = &unconfirmed{Embedder: remote}
+				choice.opened = embed.NewCache(choice.unconfirmed)
 			}
 			return c.WithEmbedder(choice.Embedder), choice
 		}
-		choice.words(fmt.Sprintf("the upstream has no embeddings of %s: %v", name, err), wanted)
+		choice.useWords(fmt.Sprintf("the upstream has no embeddings of %s: %v", name, err), wanted)
 	} else {
-		choice.words("no model is installed", wanted)
+		choice.useWords("no model is installed", wanted)
 	}
 	return c.WithEmbedder(choice.Embedder), choice
 }
 
-// tryEmbeddings requests one vector from the upstream.
+// tryEmbeddings requests one vector from the remote embedder.
 func tryEmbeddings(ctx context.Context, c config.Config, model string) error {
 	e, err := newRemote(c, model)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	_, err = e.Embed(ctx, memory.AsQuestion, "memory")
 	return err
 }
 
-// encoders returns the names of the encoders in the models folder, best first, without opening them.
-func encoders(c config.Config) ([]string, error) {
+// encoderNames returns the names of the encoders in the models folder, best first, without opening them.
+func encoderNames(c config.Config) ([]string, error) {
 	dir, err := c.ModelsFolder()
 	if err != nil {
 		return nil, err
 	}
-	all, err := hub.List(dir)
+	installed, err := hub.List(dir)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
-	for _, m := range all {
-		if !crossEncoder(m.Dir) {
+	for _, m := range installed {
+		if !isCrossEncoder(m.Dir) {
 			out = append(out, m.Name)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(hub.Preference(a), hub.Preference(b)) })
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(hub.QualityRank(a), hub.QualityRank(b)) })
 	return out, nil
 }
 
-// crossEncoder reports whether a model's config.json describes a classifier of text pairs.
-func crossEncoder(dir string) bool {
-	var is struct {
+// isCrossEncoder reports whether the config.json of a model describes a classifier of text pairs.
+func isCrossEncoder(dir string) bool {
+	var modelConfig struct {
 		Architectures []string `json:"architectures"`
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "config.json"))
-	if err != nil || json.Unmarshal(data, &is) != nil {
-		return false // opening the model returns the error
+	if err != nil || json.Unmarshal(data, &modelConfig) != nil {
+		return false // opening the model reports the error
 	}
-	return slices.ContainsFunc(is.Architectures, func(a string) bool { return strings.HasSuffix(a, "ForSequenceClassification") })
+	return slices.ContainsFunc(modelConfig.Architectures, func(a string) bool { return strings.HasSuffix(a, "ForSequenceClassification") })
 }
 
-// InUse returns the names of the local models that the settings select.
+// InUse returns the names of the local models that the settings use.
 func InUse(c config.Config) ([]string, error) {
 	if c.Embedder == config.AutoEmbedder {
-		names, err := encoders(c)
+		names, err := encoderNames(c)
 		if err != nil {
 			return nil, err
 		}

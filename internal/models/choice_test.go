@@ -64,11 +64,11 @@ func TestAutoTakesTheBestEncoderThatOpens(t *testing.T) {
 			if settled.Embedder != c.want || choice.Embedder != c.want {
 				t.Errorf("chose %s (%s), want %s", settled.Embedder, choice.Why, c.want)
 			}
-			if (choice.Better != "") != (c.want == "lexical") {
-				t.Errorf("suggested: %q", choice.Better)
+			if (choice.Suggestion != "") != (c.want == "lexical") {
+				t.Errorf("suggested: %q", choice.Suggestion)
 			}
-			if (c.broken == "") != (len(choice.Broken) == 0) || !strings.Contains(strings.Join(choice.Broken, " "), c.broken) {
-				t.Errorf("broken: %q", choice.Broken)
+			if (c.broken == "") != (len(choice.OpenErrors) == 0) || !strings.Contains(strings.Join(choice.OpenErrors, " "), c.broken) {
+				t.Errorf("broken: %q", choice.OpenErrors)
 			}
 			opened, err := Open(settled, choice)
 			if err != nil {
@@ -110,9 +110,9 @@ func TestAutoTriesTheProfilesEmbedder(t *testing.T) {
 			t.Errorf("%s, the upstream answers %d: %s by %s (%s), asked %d times; want %s by %s, asked %d times", c.profile, c.status,
 				settled.Embedder, settled.Recall.Score, choice.Why, asked, c.want, c.score, c.asked)
 		}
-		lacks := len(settled.ProfileLacks()) > 0
+		lacks := len(settled.MissingModels()) > 0
 		if want := c.want == "lexical" && c.profile != "default"; lacks != want {
-			t.Errorf("%s: lacks %q", c.profile, settled.ProfileLacks())
+			t.Errorf("%s: lacks %q", c.profile, settled.MissingModels())
 		}
 	}
 }

@@ -25,83 +25,83 @@ import (
 )
 
 const (
-	// smallest is the entry of learn.prefer that means the smallest listed model.
+	// smallest is the entry of learn.prefer that stands for the smallest listed model.
 	smallest = "smallest"
 
-	// ofProgram is the value of learn.model if the embedding program supplies the model.
-	ofProgram = "program"
+	// programModel is the value of learn.model if the program that embeds Loci supplies the model.
+	programModel = "program"
 
-	// listTime bounds the wait for a server's list of models at the start.
-	listTime = 2 * time.Second
+	// listTimeout is the time limit for a server's list of models at the start.
+	listTimeout = 2 * time.Second
 )
 
-// Learner chooses the model that learns, and is its client. It chooses at the start, before each learning job
-// while no model is available, and after the server refused the model.
+// Learner chooses the model that learns and is a client of its server. It chooses at the start, before each
+// learning job while no model is available, and after the server refused the model.
 type Learner struct {
-	embedded bool          // the embedding program supplies the model
-	asked    config.Config // the settings as configured, before the choice
+	embedded bool          // whether the program that embeds Loci supplies the model
+	settings config.Config // settings as configured, before the choice
 	log      *slog.Logger
 
-	deciding sync.Mutex   // serializes choices; locked before mu
-	tries    atomic.Int64 // number of choices made
+	choosing    sync.Mutex   // serializes choices; locked before mu
+	choiceCount atomic.Int64 // number of choices
 
 	mu sync.Mutex // guards the fields below
 	choice
-	client *llm.Client            // client of the chosen server; nil: not connected yet
-	took   time.Duration          // duration of the last reply
-	trials map[string]learn.Trial // trials made by this process
-	judged learn.Trial            // trial of the model of the last learning job
-	chats                         // chats that the upstream is answering
+	client        *llm.Client            // client of the chosen server; nil before the first request
+	lastReplyTime time.Duration          // duration of the latest reply
+	trials        map[string]learn.Trial // trials by this process, by key
+	lastTrial     learn.Trial            // trial of the model of the latest learning job
+	chats                                // chats that the upstream is answering
 }
 
 // choice is the chosen model.
 type choice struct {
-	model    string           // LearnAuto: not chosen yet; LearnChat: the model of each chat; "": only the rules
-	open     bool             // no wanted model is available yet; model is the first wanted model
-	provider *config.Provider // the entry of learn.providers with the model; nil: learn.url or upstream.url
+	model       string           // LearnAuto before the choice, LearnChat for the model of each chat, "" for the rules only
+	unavailable bool             // no wanted model is available; model is the first wanted model
+	provider    *config.Provider // entry of learn.providers with the model; nil uses learn.url or upstream.url
 	Learns
 }
 
-// Learns returns a readable description of the model that learns.
+// Learns describes for people which model learns.
 type Learns struct {
-	Who, Why string
-	Wrong    string // a setting that cannot be satisfied, "" for none
-	Model    string // "" if no model is used or none is chosen yet
-	Distrust string // why facts from the last learning job's model stay pending, "" if they do not
+	Description, Why string
+	Problem          string // problem with a setting; "" if there is none
+	Model            string // empty if no model is used or chosen
+	DistrustReason   string // reason why facts from the last learning job's model await approval; empty if they do not
 }
 
-// ProgramLearner returns a Learner for the model that the embedding program supplies.
+// ProgramLearner returns a Learner for a model that the program that embeds Loci supplies.
 func ProgramLearner() *Learner {
-	return &Learner{embedded: true, choice: choice{model: ofProgram, Learns: Learns{Who: "the program's model", Why: "the program supplied a model"}}}
+	return &Learner{embedded: true, choice: choice{model: programModel, Learns: Learns{Description: "the program's model", Why: "the program supplied a model"}}}
 }
 
-// Learns returns which model learns now.
+// Learns returns a description of the model that currently learns.
 func (l *Learner) Learns() Learns {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	is := l.choice.Learns
-	if l.judged.Why != "" && !l.judged.Passed {
-		is.Distrust = l.judged.String()
+	info := l.choice.Learns
+	if l.lastTrial.Why != "" && !l.lastTrial.Passed {
+		info.DistrustReason = l.lastTrial.String()
 	}
-	if l.took > 0 {
-		is.Why += fmt.Sprintf("; its last reply took %.1f seconds", l.took.Seconds())
+	if l.lastReplyTime > 0 {
+		info.Why += fmt.Sprintf("; its last reply took %.1f seconds", l.lastReplyTime.Seconds())
 	}
-	return is
+	return info
 }
 
-// Chosen returns the model that learns, "" if none is chosen yet or if each chat's model learns.
-func (l *Learner) Chosen() string { return l.Learns().Model }
+// ChosenModel returns the name of the model that learns, "" if no model is chosen or if each chat's model learns.
+func (l *Learner) ChosenModel() string { return l.Learns().Model }
 
-// Wanted returns the default model for prompts: the model that learns, or the first wanted model.
-func (l *Learner) Wanted() string {
+// WantedModel returns the name of the model that learns or, before the choice, of the first wanted model.
+func (l *Learner) WantedModel() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return named(l.model)
+	return modelName(l.model)
 }
 
-// Apply returns the settings with the model that learns and its server.
+// Apply returns the settings with the chosen model and its server.
 func (l *Learner) Apply(c config.Config) config.Config {
-	c = l.provider.At(c)
+	c = l.provider.ApplyTo(c)
 	c.Learn.Model = l.model
 	return c
 }
@@ -118,7 +118,7 @@ func (l *Learner) Close() error {
 
 // Complete implements [memory.LLM].
 func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
-	client, model, err := l.decided(ctx)
+	client, model, err := l.chosenClient(ctx)
 	if err != nil {
 		return memory.Reply{}, err
 	}
@@ -127,66 +127,66 @@ func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	began := l.enter(ctx, cancel)
+	began := l.startJob(ctx, cancel)
 	reply, err := memory.Reply{}, context.Cause(ctx)
 	if err == nil {
 		reply, err = client.Complete(ctx, p)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open = l.open || refused(err) // the server may have removed the model
+	l.unavailable = l.unavailable || isRefusal(err) // the server may have removed the model
 	if err == nil {
-		l.took = time.Since(began)
+		l.lastReplyTime = time.Since(began)
 	}
-	err = l.leave(ctx, err)
+	err = l.endJob(ctx, err)
 	reply.Model = cmp.Or(reply.Model, p.Model)
 	return reply, err
 }
 
-// decided returns the model that learns and a client of its server. It first makes a choice if one is due.
-func (l *Learner) decided(ctx context.Context) (client *llm.Client, model string, err error) {
-	tries := l.tries.Load()
-	l.deciding.Lock()
-	defer l.deciding.Unlock()
+// chosenClient returns the chosen model and a client of its server. It first chooses a model if a choice is due.
+func (l *Learner) chosenClient(ctx context.Context) (client *llm.Client, model string, err error) {
+	previousCount := l.choiceCount.Load()
+	l.choosing.Lock()
+	defer l.choosing.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open && tries == l.tries.Load() { // otherwise another call has just chosen
+	if l.unavailable && previousCount == l.choiceCount.Load() { // otherwise a concurrent call has just chosen
 		l.mu.Unlock()
-		is, err := decide(ctx, l.asked)
+		next, err := makeChoice(ctx, l.settings)
 		l.mu.Lock()
 		if err != nil {
 			return nil, "", err
 		}
-		if l.choice.Learns != is.Learns {
-			l.log.Info("learning model", "model", is.Who, "why", is.Why, "wrong", is.Wrong)
+		if l.choice.Learns != next.Learns {
+			l.log.Info("learning model", "model", next.Description, "why", next.Why, "wrong", next.Problem)
 		}
-		l.choice, l.client = is, nil
-		l.tries.Add(1)
+		l.choice, l.client = next, nil
+		l.choiceCount.Add(1)
 	}
 	switch {
-	case l.open:
-		return nil, "", memory.Errorf(memory.Unavailable, "no model learns yet: %s", l.Wrong)
+	case l.unavailable:
+		return nil, "", memory.Errorf(memory.Unavailable, "no model learns yet: %s", l.Problem)
 	case l.model == "":
 		return nil, "", memory.Errorf(memory.Unavailable, "%w: %s", llm.ErrNoModel, l.Why)
 	case l.client == nil:
-		l.client, err = llm.New(LearnerOptions(l.provider.At(l.asked)))
+		l.client, err = llm.New(LearnerOptions(l.provider.ApplyTo(l.settings)))
 	}
 	return l.client, l.model, err
 }
 
-// named returns a model's name, "" for auto, chat and smallest.
-func named(model string) string {
+// modelName returns the name of a model, "" for auto, chat and smallest.
+func modelName(model string) string {
 	if model == config.LearnAuto || model == config.LearnChat || model == smallest {
 		return ""
 	}
 	return model
 }
 
-// who describes for people which model learns.
-func (c choice) who(rules string) string {
+// describe returns for people which model learns.
+func (c choice) describe(rules string) string {
 	switch {
-	case c.open:
-		return "no model yet (" + c.Wrong + ")"
+	case c.unavailable:
+		return "no model yet (" + c.Problem + ")"
 	case c.model == config.LearnChat:
 		return "the chat's own model"
 	case c.model != "":
@@ -197,14 +197,14 @@ func (c choice) who(rules string) string {
 	return "the built-in rules"
 }
 
-// ChooseLearner chooses the model that learns: learn.model if the server lists it, otherwise the first listed
-// model of learn.prefer. For auto, it is the smallest listed model, or else each chat's model. Without
-// learn.prefer, the model of learn.model learns even if the server does not list it.
+// ChooseLearner chooses the model that learns: the model of learn.model if the server lists it, otherwise the
+// first listed model of learn.prefer. auto means the smallest listed model or, if none is small, each chat's
+// model. Without learn.prefer, the model of learn.model learns even if the server does not list it.
 func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Learner, error) {
-	decided, err := decide(ctx, c)
+	decided, err := makeChoice(ctx, c)
 	l := &Learner{
-		asked: c, log: log, choice: decided,
-		trials: map[string]learn.Trial{}, chats: chats{yield: map[context.Context]context.CancelCauseFunc{}},
+		settings: c, log: log, choice: decided,
+		trials: map[string]learn.Trial{}, chats: chats{cancels: map[context.Context]context.CancelCauseFunc{}},
 	}
 	if c.Learn.Trust == "tried" {
 		l.Trial(decided.Model) // logs the trial before the first lesson
@@ -212,142 +212,142 @@ func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Lea
 	return l, err
 }
 
-func decide(ctx context.Context, c config.Config) (choice, error) {
-	out, err := choose(ctx, c)
-	if out.Who = out.who(c.Learn.Rules); !out.open {
-		out.Model = named(out.model)
+func makeChoice(ctx context.Context, c config.Config) (choice, error) {
+	out, err := chooseModel(ctx, c)
+	if out.Description = out.describe(c.Learn.Rules); !out.unavailable {
+		out.Model = modelName(out.model)
 	}
 	return out, err
 }
 
-func choose(ctx context.Context, c config.Config) (choice, error) {
+func chooseModel(ctx context.Context, c config.Config) (choice, error) {
 	auto := c.Learn.Model == config.LearnAuto && len(c.Learn.Prefer) == 0
-	wanted := learnersWanted(c)
-	if its, ok, err := chooseProvider(ctx, c); ok || err != nil {
-		return its, err
+	wanted := wantedModels(c)
+	if fromProvider, ok, err := chooseProvider(ctx, c); ok || err != nil {
+		return fromProvider, err
 	}
 	switch {
 	case c.Learn.URL == "" && c.Upstream.URL == "":
-		return by("", "no model server is configured"), nil
+		return choiceOf("", "no model server is configured"), nil
 	case c.Learn.Model == config.LearnNone || c.Learn.Model == "" && len(c.Learn.Prefer) == 0:
-		return by("", "learn.model requires it"), nil
-	case c.Learn.URL == "" && c.Upstream.Key == "" && c.Learn.Key == "" && !c.Learn.ClientKeys && (auto || c.Learn.Model == config.LearnChat) && !nearby(c.Upstream.URL):
-		return by("", "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"), nil
+		return choiceOf("", "set by learn.model"), nil
+	case c.Learn.URL == "" && c.Upstream.Key == "" && c.Learn.Key == "" && !c.Learn.ClientKeys && (auto || c.Learn.Model == config.LearnChat) && !isNearby(c.Upstream.URL):
+		return choiceOf("", "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"), nil
 	case c.Learn.Model == config.LearnChat:
-		return by(config.LearnChat, "learn.model requires it"), nil
+		return choiceOf(config.LearnChat, "set by learn.model"), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, listTime)
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	listed, err := ListModels(ctx, c)
 	switch {
 	case !auto && len(c.Learn.Prefer) == 0:
-		return byName(c.Learn.Model, listed, err), nil
-	case err != nil && auto && refused(err) && c.UsesClientKeys():
-		return by(config.LearnChat, "the server lists no models without a key; each chat's own model learns, with its client's key"), nil
-	case err != nil && auto && refused(err):
-		return by("", err.Error()+"; name a model as learn.model"), nil
+		return choiceByName(c.Learn.Model, listed, err), nil
+	case err != nil && auto && isRefusal(err) && c.UsesClientKeys():
+		return choiceOf(config.LearnChat, "the server lists no models without a key; each chat's own model learns, with its client's key"), nil
+	case err != nil && auto && isRefusal(err):
+		return choiceOf("", err.Error()+"; name a model as learn.model"), nil
 	case err != nil:
-		return none(wanted[0], "the learning model's server does not list its models"), nil
+		return noneYet(wanted[0], "the learning model's server does not list its models"), nil
 	case !auto:
 		if first := firstListed(wanted, listed); first != "" {
-			return by(first, "the first model that the server lists, of: "+strings.Join(wanted, ", ")), nil
+			return choiceOf(first, "the first model that the server lists, of: "+strings.Join(wanted, ", ")), nil
 		}
-		return none(wanted[0], "the server lists none of the wanted models: "+strings.Join(wanted, ", ")), nil
+		return noneYet(wanted[0], "the server lists none of the wanted models: "+strings.Join(wanted, ", ")), nil
 	}
 	model, why := chooseAuto(listed)
 	if model == "" && c.Learn.URL == "" {
 		model, why = config.LearnChat, "the server lists no small model: each chat's own model learns"
 	}
-	return by(model, why), nil
+	return choiceOf(model, why), nil
 }
 
-// by returns the choice of a model, "" for the rules, with the reason.
-func by(model, why string) choice { return choice{model: model, Learns: Learns{Why: why}} }
+// choiceOf returns the choice of a model with the reason. The empty model means the built-in rules.
+func choiceOf(model, why string) choice { return choice{model: model, Learns: Learns{Why: why}} }
 
-// none returns the choice that applies while no wanted model is available.
-func none(first, wrong string) choice {
-	return choice{model: first, open: true, Learns: Learns{Why: "Loci looks for it again before each lesson", Wrong: wrong}}
+// noneYet returns the choice while no wanted model is available. first is the first wanted model.
+func noneYet(first, wrong string) choice {
+	return choice{model: first, unavailable: true, Learns: Learns{Why: "Loci looks for the model again before each learning job", Problem: wrong}}
 }
 
-// byName returns the choice of the model in learn.model, even if the server does not list it: some servers have
-// unlisted models.
-func byName(model string, listed []string, err error) choice {
-	c := by(model, "learn.model names it")
+// choiceByName returns the choice of the model in learn.model, even if the server does not list the model:
+// some servers have unlisted models.
+func choiceByName(model string, listed []string, err error) choice {
+	c := choiceOf(model, "learn.model names it")
 	if err == nil && listedAs(model, listed) == "" {
-		c.Wrong = "the server does not list " + model + ", which learn.model names"
+		c.Problem = "the server does not list " + model + ", which learn.model names"
 		c.Why += "; the server does not list it"
 	}
 	return c
 }
 
-// chooseProvider returns the first wanted model that one of learn.providers has, if there is one.
+// chooseProvider returns the first wanted model that an entry of learn.providers has, or false.
 func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, err error) {
-	all, err := c.Learn.ProviderList()
-	if err != nil || len(all) == 0 || c.Learn.Model == config.LearnChat || c.Learn.Model == config.LearnNone {
+	providers, err := c.Learn.ProviderList()
+	if err != nil || len(providers) == 0 || c.Learn.Model == config.LearnChat || c.Learn.Model == config.LearnNone {
 		return choice{}, false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, listTime)
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	lists, errs := make([][]string, len(all)), make([]error, len(all))
+	lists, errs := make([][]string, len(providers)), make([]error, len(providers))
 	var listing sync.WaitGroup
-	for i := range all {
-		listing.Go(func() { lists[i], errs[i] = ListModels(ctx, all[i].At(c)) })
+	for i := range providers {
+		listing.Go(func() { lists[i], errs[i] = ListModels(ctx, providers[i].ApplyTo(c)) })
 	}
 	listing.Wait()
-	var listed []string // in the form PROVIDER/MODEL
-	for i, p := range all {
+	var listed []string // names in the form PROVIDER/MODEL
+	for i, p := range providers {
 		for _, model := range lists[i] {
 			listed = append(listed, p.Name+"/"+model)
 		}
 	}
-	wanted := learnersWanted(c)
+	wanted := wantedModels(c)
 	if wanted[0] == config.LearnAuto {
 		wanted = []string{smallest}
 	}
 	for _, name := range wanted {
 		if full := listedAs(name, listed); full != "" {
-			i := slices.IndexFunc(all, func(p config.Provider) bool { return strings.HasPrefix(full, p.Name+"/") })
-			out = by(strings.TrimPrefix(full, all[i].Name+"/"), all[i].Name+" lists it")
-			out.provider = &all[i]
+			i := slices.IndexFunc(providers, func(p config.Provider) bool { return strings.HasPrefix(full, p.Name+"/") })
+			out = choiceOf(strings.TrimPrefix(full, providers[i].Name+"/"), providers[i].Name+" lists it")
+			out.provider = &providers[i]
 			return out, true, nil
 		}
-		for i, p := range all {
-			model, its := strings.CutPrefix(name, p.Name+"/")
+		for i, p := range providers {
+			model, hasPrefix := strings.CutPrefix(name, p.Name+"/")
 			switch {
-			case its && errs[i] != nil:
-				out = none(model, p.Name+" does not list its models")
-			case its && len(c.Learn.Prefer) == 0:
-				out = byName(model, lists[i], nil)
+			case hasPrefix && errs[i] != nil:
+				out = noneYet(model, p.Name+" does not list its models")
+			case hasPrefix && len(c.Learn.Prefer) == 0:
+				out = choiceByName(model, lists[i], nil)
 			default:
 				continue
 			}
-			out.provider = &all[i]
+			out.provider = &providers[i]
 			return out, true, nil
 		}
 	}
 	return choice{}, false, nil
 }
 
-// chooseAuto returns the smallest listed model, or the only one if there is just one.
+// chooseAuto returns the smallest listed model or, if only one chat model is listed, that model.
 func chooseAuto(listed []string) (model, why string) {
 	if model = smallestOf(listed); model != "" {
 		return model, "the smallest model that the server lists"
 	}
-	if chats := slices.DeleteFunc(slices.Clone(listed), writesNothing); len(chats) == 1 {
+	if chats := slices.DeleteFunc(slices.Clone(listed), notForChat); len(chats) == 1 {
 		return chats[0], "the only chat model that the server lists"
 	}
 	return "", "the server lists no small model; name one as learn.model"
 }
 
-// refused reports whether an error is a server's final refusal, which a retry cannot change.
-func refused(err error) bool {
-	var answered interface{ Status() int }
-	return errors.As(err, &answered) && answered.Status() >= 400 && answered.Status() < 500 && answered.Status() != http.StatusTooManyRequests
+// isRefusal reports whether a server has refused a request permanently: with a status 4xx except 429.
+func isRefusal(err error) bool {
+	var statusErr interface{ Status() int }
+	return errors.As(err, &statusErr) && statusErr.Status() >= 400 && statusErr.Status() < 500 && statusErr.Status() != http.StatusTooManyRequests
 }
 
-// nearby reports whether a server is on this machine or in the same network. Such servers need no key and have
-// no quota.
-func nearby(base string) bool {
+// isNearby reports whether a server is on this machine or in the same network. A nearby server needs no API
+// key and has no quota.
+func isNearby(base string) bool {
 	u, err := url.Parse(base)
 	if err != nil {
 		return false
@@ -359,15 +359,15 @@ func nearby(base string) bool {
 	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".localhost")
 }
 
-// learnersWanted returns the models that may learn, by preference.
-func learnersWanted(c config.Config) []string {
+// wantedModels returns the models that may learn, in order of preference.
+func wantedModels(c config.Config) []string {
 	if (c.Learn.Model == config.LearnAuto || c.Learn.Model == "") && len(c.Learn.Prefer) > 0 {
 		return c.Learn.Prefer
 	}
 	return append([]string{c.Learn.Model}, c.Learn.Prefer...)
 }
 
-// firstListed returns the server's name for the first wanted model that it lists, "" if it lists none.
+// firstListed returns the listed name of the first wanted model that is listed, or "".
 func firstListed(wanted, listed []string) string {
 	for _, name := range wanted {
 		if model := listedAs(name, listed); model != "" {
@@ -377,8 +377,8 @@ func firstListed(wanted, listed []string) string {
 	return ""
 }
 
-// listedAs returns the server's name for a model, "" if it is not listed. The comparison ignores a provider
-// prefix and the suffix ":latest".
+// listedAs returns the listed name of a model, or "". The comparison ignores a provider prefix and the suffix
+// ":latest".
 func listedAs(name string, listed []string) string {
 	if name == smallest {
 		return smallestOf(listed)
@@ -399,18 +399,18 @@ func plainModel(id string) string {
 // parameters matches the billions of parameters in a model's name: "qwen2.5:0.5b", "Llama-3.2-1B-Instruct".
 var parameters = lazy.Compile(`(?i)(?:^|[^0-9.a-z])(\d+(?:\.\d+)?)b(?:[^a-z0-9]|$)`)
 
-// families maps words in names of small models to a size, comparable with billions of parameters.
-var families = map[string]float64{"nano": 2, "lite": 4, "mini": 8, "haiku": 9, "flash": 10, "small": 24}
+// familySizes maps words in the names of small models to a size that is comparable with billions of parameters.
+var familySizes = map[string]float64{"nano": 2, "lite": 4, "mini": 8, "haiku": 9, "flash": 10, "small": 24}
 
-// otherUse are words in the names of models that are not meant for chats.
-var otherUse = []string{"embed", "rerank", "tts", "audio", "realtime", "transcribe", "whisper", "image", "vision", "search", "moderation", "guard", "voxtral", "ocr", "minilm", "live", "codex", "deep-research"}
+// nonChatWords lists words in the names of models that do not answer chats.
+var nonChatWords = []string{"embed", "rerank", "tts", "audio", "realtime", "transcribe", "whisper", "image", "vision", "search", "moderation", "guard", "voxtral", "ocr", "minilm", "live", "codex", "deep-research"}
 
-func writesNothing(id string) bool {
+func notForChat(id string) bool {
 	low := strings.ToLower(id)
-	return slices.ContainsFunc(otherUse, func(w string) bool { return strings.Contains(low, w) })
+	return slices.ContainsFunc(nonChatWords, func(w string) bool { return strings.Contains(low, w) })
 }
 
-// sizeOf returns the size from a model's name in billions of parameters, infinity if the name has none.
+// sizeOf returns the size in a model's name in billions of parameters, or infinity if the name has none.
 func sizeOf(id string) float64 {
 	if m := parameters.FindStringSubmatch(id); m != nil {
 		if n, err := strconv.ParseFloat(m[1], 64); err == nil {
@@ -419,21 +419,21 @@ func sizeOf(id string) float64 {
 	}
 	least := math.Inf(1)
 	for _, w := range strings.FieldsFunc(strings.ToLower(id), func(r rune) bool { return r < 'a' || r > 'z' }) {
-		if n, ok := families[w]; ok {
+		if n, ok := familySizes[w]; ok {
 			least = min(least, n)
 		}
 	}
 	return least
 }
 
-// smallestOf returns the smallest model by the parameters or family in its name, "" if no name has either.
-// Among models of equal size, it prefers the shortest name, without a date or "preview", and then the last in
-// order, the latest version.
+// smallestOf returns the listed model with the smallest size in its name, or "" if no name shows a size. Of
+// models with equal size it prefers the shortest name, which has no date or "preview", and then the last name
+// in order, which has the latest version.
 func smallestOf(listed []string) string {
 	best, least := "", math.Inf(1)
 	for _, id := range listed {
 		size := sizeOf(id)
-		if writesNothing(id) || math.IsInf(size, 1) {
+		if notForChat(id) || math.IsInf(size, 1) {
 			continue
 		}
 		if size < least || size == least && (len(id) < len(best) || len(id) == len(best) && id > best) {
@@ -445,7 +445,7 @@ func smallestOf(listed []string) string {
 
 // LearnerOptions returns the client options for the model that learns.
 func LearnerOptions(c config.Config) llm.Options {
-	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: named(c.Learn.Model), Timeout: c.Learn.Timeout}
+	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: modelName(c.Learn.Model), Timeout: c.Learn.Timeout}
 	if o.BaseURL == "" {
 		o.BaseURL = c.Upstream.URL
 		if o.Key == "" {
@@ -455,22 +455,22 @@ func LearnerOptions(c config.Config) llm.Options {
 	return o
 }
 
-// ChatModel returns the upstream's model for queries and for chats without a model, "" if there is none.
+// ChatModel returns the upstream's model for queries and for chats without a model, or "".
 func (l *Learner) ChatModel(ctx context.Context, c config.Config) string {
 	if c.Chats.Model != "" || c.Learn.URL != "" || l.embedded {
 		return c.Chats.Model
 	}
-	_, model, err := l.decided(ctx)
+	_, model, err := l.chosenClient(ctx)
 	if err != nil {
 		return ""
 	}
-	return named(model)
+	return modelName(model)
 }
 
-// ListModels returns the models of the learning model's server. It does not retry.
+// ListModels returns the models of the learning model's server, after one attempt.
 func ListModels(ctx context.Context, c config.Config) ([]string, error) {
 	o := LearnerOptions(c)
-	o.Patience = time.Millisecond // one attempt
+	o.RetryTimeout = time.Millisecond // one attempt
 	server, err := llm.New(o)
 	if err != nil {
 		return nil, err
@@ -478,7 +478,7 @@ func ListModels(ctx context.Context, c config.Config) ([]string, error) {
 	defer server.Close()
 	names, err := server.Models(ctx)
 	if err != nil {
-		return nil, memory.Errorf(memory.Unavailable, "%s lists no models: %w", config.UpstreamConfig{URL: o.BaseURL}.Shown(), err)
+		return nil, memory.Errorf(memory.Unavailable, "%s lists no models: %w", config.UpstreamConfig{URL: o.BaseURL}.RedactedURL(), err)
 	}
 	return names, nil
 }

@@ -45,7 +45,7 @@ func TestLearnerIsAListedModel(t *testing.T) {
 			Upstream: config.UpstreamConfig{URL: s.URL + "/v1"}, Learn: config.LearnConfig{Model: c.model, Prefer: c.prefer},
 		}, slog.New(slog.DiscardHandler))
 		s.Close()
-		if err != nil || got.model != c.want || got.open != (c.answer == "" || name == "the first while none is there") {
+		if err != nil || got.model != c.want || got.unavailable != (c.answer == "" || name == "the first while none is there") {
 			t.Errorf("%s: %+v, %v; want %q", name, got.choice, err, c.want)
 		}
 	}

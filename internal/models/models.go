@@ -1,4 +1,4 @@
-// Package models opens the models of the settings, and chooses the one that learns.
+// Package models opens the models in the settings, and chooses the model that learns.
 package models
 
 import (
@@ -18,15 +18,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Models are the embedder and the reranker of the settings.
+// Models are the embedder and the reranker in the settings.
 type Models struct {
 	Embedder memory.Embedder
-	Reranker memory.Reranker // nil: none
-	Config   config.Config   // the settings they were opened with
+	Reranker memory.Reranker // nil if there is none
+	Config   config.Config   // the settings from which the models were opened
 	closers  []func()
 }
 
-// Close closes connections.
+// Close closes connections to servers.
 func (m *Models) Close() error {
 	for _, f := range m.closers {
 		f()
@@ -34,14 +34,14 @@ func (m *Models) Close() error {
 	return nil
 }
 
-// Open loads local models and creates clients of remote ones, without network requests. It uses the chosen
-// embedder if the settings still name it. A missing model is [memory.Invalid], with instructions.
+// Open loads local models and creates clients of remote models, without network requests. It uses the chosen
+// embedder if the settings name it. A missing model is [memory.Invalid], with instructions.
 func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 	m := &Models{Embedder: embed.Lexical{}, Config: c}
 	if chosen.opened != nil && c.Embedder == chosen.Embedder {
 		m.Embedder = chosen.opened
-		if chosen.awaited != nil {
-			m.closers = append(m.closers, chosen.awaited.Close)
+		if chosen.unconfirmed != nil {
+			m.closers = append(m.closers, chosen.unconfirmed.Close)
 		}
 	} else if name, ok := strings.CutPrefix(c.Embedder, config.LocalModel); ok {
 		if m.Embedder, err = openEncoder(c, name); err != nil {
@@ -59,7 +59,7 @@ func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if !model.Reranks() {
+		if !model.IsCrossEncoder() {
 			return nil, memory.Errorf(memory.Invalid, "reranker: %s computes vectors and cannot compare texts; use it as the embedder", name)
 		}
 		m.Reranker = model
@@ -74,13 +74,13 @@ func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 	return m, nil
 }
 
-// openEncoder loads an encoder of the models folder and measures its cosine of unrelated texts.
+// openEncoder loads an encoder from the models folder and measures its mean cosine of unrelated texts.
 func openEncoder(c config.Config, name string) (*embed.Cache, error) {
 	model, err := openLocal(c, "embedder", name)
 	if err != nil {
 		return nil, err
 	}
-	if model.Reranks() {
+	if model.IsCrossEncoder() {
 		return nil, memory.Errorf(memory.Invalid, "embedder: %s is a cross-encoder, which compares texts and has no vectors; use it as the reranker", name)
 	}
 	cache := embed.NewCache(model)
@@ -90,7 +90,7 @@ func openEncoder(c config.Config, name string) (*embed.Cache, error) {
 	return cache, nil
 }
 
-// openLocal loads a model of the models folder.
+// openLocal loads a model from the models folder.
 func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
 	dir, err := c.ModelsFolder()
 	if err != nil {
@@ -107,30 +107,30 @@ func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
 	return model, nil
 }
 
-// embedTime bounds a request to a remote embedder.
-const embedTime = 30 * time.Second
+// embedTimeout is the time limit for a silent remote embedder or reranker.
+const embedTimeout = 30 * time.Second
 
-// newRemote returns a client of a remote embedder, with the same text prefixes as the local model of that name.
+// newRemote returns a client of a remote embedder, with the text prefixes of the local model of this name.
 func newRemote(c config.Config, model string) (*llm.Embedder, error) {
 	question, document := transformer.Prefixes(model)
 	return llm.NewEmbedder(EmbedOptions(c, model), question, document)
 }
 
-// AskRemote sends a small request to the remote embedder and reranker of the settings, and returns their errors
-// by setting.
-func AskRemote(ctx context.Context, c config.Config) map[string]error {
-	wrong := map[string]error{}
+// CheckRemote sends a small request to the remote embedder and the remote reranker in the settings. It
+// returns errors by the name of the setting.
+func CheckRemote(ctx context.Context, c config.Config) map[string]error {
+	errs := map[string]error{}
 	if name, ok := strings.CutPrefix(c.Embedder, config.RemoteModel); ok {
 		if err := tryEmbeddings(ctx, c, name); err != nil {
-			wrong["embedder"] = err
+			errs["embedder"] = err
 		}
 	}
 	if name, ok := strings.CutPrefix(c.Reranker, config.RemoteModel); ok {
 		if err := tryRanking(ctx, c, name); err != nil {
-			wrong["reranker"] = err
+			errs["reranker"] = err
 		}
 	}
-	return wrong
+	return errs
 }
 
 func tryRanking(ctx context.Context, c config.Config, model string) error {
@@ -143,9 +143,9 @@ func tryRanking(ctx context.Context, c config.Config, model string) error {
 	return err
 }
 
-// EmbedOptions returns the client options for a remote embedder or reranker.
+// EmbedOptions returns the client options of a remote embedder or reranker.
 func EmbedOptions(c config.Config, model string) llm.Options {
-	o := llm.Options{BaseURL: c.Embed.URL, Key: c.Embed.Key, Model: model, Timeout: embedTime}
+	o := llm.Options{BaseURL: c.Embed.URL, Key: c.Embed.Key, Model: model, Timeout: embedTimeout}
 	if o.BaseURL == "" {
 		o.BaseURL = c.Upstream.URL
 		if o.Key == "" {

@@ -17,10 +17,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// kept returns the path of the trials file ("" if the store is "memory") and its trials by model and endpoint.
-// An unreadable file counts as empty.
-func (l *Learner) kept() (path string, trials map[string]learn.Trial) {
-	if dir, err := l.asked.DataDir(); err == nil && l.asked.Store != "memory" {
+// storedTrials returns the path of the trials file ("" if the setting store is "memory") and its trials, by
+// model and endpoint. An unreadable file counts as empty.
+func (l *Learner) storedTrials() (path string, trials map[string]learn.Trial) {
+	if dir, err := l.settings.DataDir(); err == nil && l.settings.Store != "memory" {
 		path = filepath.Join(dir, "trials.json")
 	}
 	if file, err := os.ReadFile(path); err != nil || json.Unmarshal(file, &trials) != nil || trials == nil {
@@ -29,60 +29,60 @@ func (l *Learner) kept() (path string, trials map[string]learn.Trial) {
 	return path, trials
 }
 
-// idOf returns the key under which a model's trials are stored. It includes the endpoint, because equal names
-// may be different models.
-func (l *Learner) idOf(model string) string {
-	return model + " at " + config.ShownURL(LearnerOptions(l.provider.At(l.asked)).BaseURL)
+// trialKey returns the key of a model's trial. It contains the endpoint, since models of different servers
+// may have the same name.
+func (l *Learner) trialKey(model string) string {
+	return model + " at " + config.RedactURL(LearnerOptions(l.provider.ApplyTo(l.settings)).BaseURL)
 }
 
-// Trial returns the last trial of a model at the learning server, if it is recent enough.
-func (l *Learner) Trial(model string) (is learn.Trial, ok bool) {
+// Trial returns the latest trial of a model at the learning server, and false if it is older than 30 days.
+func (l *Learner) Trial(model string) (trial learn.Trial, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, kept := l.kept()
-	is = l.trials[l.idOf(model)]
-	if other := kept[l.idOf(model)]; other.At.After(is.At) {
-		is = other
+	_, stored := l.storedTrials()
+	trial = l.trials[l.trialKey(model)]
+	if storedTrial := stored[l.trialKey(model)]; storedTrial.At.After(trial.At) {
+		trial = storedTrial
 	}
-	if time.Since(is.At) > 30*24*time.Hour {
+	if time.Since(trial.At) > 30*24*time.Hour {
 		return learn.Trial{}, false
 	}
-	l.judged = is
-	return is, true
+	l.lastTrial = trial
+	return trial, true
 }
 
-// KeepTrial stores a trial for the learning server, with the current time.
-func (l *Learner) KeepTrial(is learn.Trial) {
+// StoreTrial stores a trial for the learning server, with the current time.
+func (l *Learner) StoreTrial(trial learn.Trial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	is.At = memory.Time(time.Now())
-	l.judged, l.trials[l.idOf(is.Model)] = is, is
-	l.log.Info(is.String())
-	path, kept := l.kept()
+	trial.At = memory.Time(time.Now())
+	l.lastTrial, l.trials[l.trialKey(trial.Model)] = trial, trial
+	l.log.Info(trial.String())
+	path, stored := l.storedTrials()
 	if path == "" {
 		return
 	}
-	kept[l.idOf(is.Model)] = is
-	file, err := json.MarshalIndent(kept, "", "  ")
-	err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700)) // with a database server, the data folder may not exist yet
-	if err = errors.Join(err, disk.ReplaceAmongOthers(path, append(file, '\n'))); err != nil {
-		l.log.Warn("cannot store a trial; it is lost when the process ends", "err", err)
+	stored[l.trialKey(trial.Model)] = trial
+	file, err := json.MarshalIndent(stored, "", "  ")
+	err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700)) // with a database server, the data folder may not exist
+	if err = errors.Join(err, disk.ReplaceFileShared(path, append(file, '\n'))); err != nil {
+		l.log.Warn("cannot store the trial of the learning model; it is lost when the process ends", "err", err)
 	}
 }
 
-// Try runs a trial of the configured learning model, and stores it. A failed trial is [memory.Invalid].
-func Try(ctx context.Context, c config.Config, prompts *prompt.Set) (is learn.Trial, err error) {
+// TryLearner runs and stores a trial of the configured learning model. A failed trial is [memory.Invalid].
+func TryLearner(ctx context.Context, c config.Config, prompts *prompt.Set) (trial learn.Trial, err error) {
 	l, err := ChooseLearner(ctx, c, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return is, err
+		return trial, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	if is, err = learn.Try(prompts.For(l.Wanted()), func(p memory.Prompt) (memory.Reply, error) { return l.Complete(ctx, p) }); err != nil {
-		return is, fmt.Errorf("try the model that learns (%s): %w", l.Learns().Who, err)
+	if trial, err = learn.RunTrial(prompts.ForModel(l.WantedModel()), func(p memory.Prompt) (memory.Reply, error) { return l.Complete(ctx, p) }); err != nil {
+		return trial, fmt.Errorf("try the model that learns (%s): %w", l.Learns().Description, err)
 	}
-	is.Model = l.Chosen()
-	if l.KeepTrial(is); !is.Passed {
-		err = memory.Errorf(memory.Invalid, "%s", is)
+	trial.Model = l.ChosenModel()
+	if l.StoreTrial(trial); !trial.Passed {
+		err = memory.Errorf(memory.Invalid, "%s", trial)
 	}
-	return is, err
+	return trial, err
 }

@@ -40,7 +40,7 @@ func TestManualTrialIsStored(t *testing.T) {
 	file := filepath.Join(c.Data, "trials.json")
 
 	status = http.StatusUnauthorized
-	if _, err := Try(t.Context(), c, prompt.Default()); err == nil || !strings.Contains(err.Error(), "401") {
+	if _, err := TryLearner(t.Context(), c, prompt.Default()); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("a refused key: %v", err)
 	}
 	if _, err := os.Stat(file); err == nil {
@@ -48,7 +48,7 @@ func TestManualTrialIsStored(t *testing.T) {
 	}
 	status = http.StatusOK
 	for range 2 {
-		is, err := Try(t.Context(), c, prompt.Default())
+		is, err := TryLearner(t.Context(), c, prompt.Default())
 		if !errors.Is(err, memory.Invalid) || is.Passed || is.Model != "owl-1b" || !strings.Contains(is.Why, "0 of 4") {
 			t.Errorf("Try = %+v, %v", is, err)
 		}
@@ -71,8 +71,8 @@ func TestOutdatedTrialsDoNotCount(t *testing.T) {
 		return l
 	}
 	l := learner(c)
-	l.KeepTrial(learn.Trial{Model: "owl-1b", Why: "it slept"})
-	if says := learner(c).Learns().Distrust; !strings.Contains(says, "it slept") {
+	l.StoreTrial(learn.Trial{Model: "owl-1b", Why: "it slept"})
+	if says := learner(c).Learns().DistrustReason; !strings.Contains(says, "it slept") {
 		t.Errorf("after a restart it says %q", says)
 	}
 	elsewhere := c
@@ -84,8 +84,8 @@ func TestOutdatedTrialsDoNotCount(t *testing.T) {
 		t.Error("the trial counts for another model")
 	}
 	byHand := learner(c)
-	byHand.KeepTrial(learn.Trial{Model: "owl-1b", Passed: true, Why: "it woke"})
-	if is, ok := l.Trial("owl-1b"); !ok || !is.Passed || l.Learns().Distrust != "" {
+	byHand.StoreTrial(learn.Trial{Model: "owl-1b", Passed: true, Why: "it woke"})
+	if is, ok := l.Trial("owl-1b"); !ok || !is.Passed || l.Learns().DistrustReason != "" {
 		t.Errorf("a trial of another process: %+v", is)
 	}
 	for _, broken := range []string{`{"owl-1b at`, `null`, `[]`} {
@@ -95,7 +95,7 @@ func TestOutdatedTrialsDoNotCount(t *testing.T) {
 		if _, ok := learner(c).Trial("owl-1b"); ok {
 			t.Errorf("%s counts", broken)
 		}
-		byHand.KeepTrial(learn.Trial{Model: "owl-1b", Passed: true, Why: "it woke"})
+		byHand.StoreTrial(learn.Trial{Model: "owl-1b", Passed: true, Why: "it woke"})
 	}
 	old, err := os.ReadFile(file)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// NewLogger returns a logger that writes lines of JSON ("json") or of text for people ("text"), and hides
-// secrets. Any other format is [memory.Invalid].
+// NewLogger returns a logger that hides secrets. Its lines are JSON (format "json") or text for people
+// ("text"); for another format NewLogger returns [memory.Invalid].
 func NewLogger(w io.Writer, format string, level slog.Leveler) (*slog.Logger, error) {
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: redact}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: redactAttr}
 	switch format {
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, options)), nil
@@ -27,26 +27,25 @@ func NewLogger(w io.Writer, format string, level slog.Leveler) (*slog.Logger, er
 	return nil, memory.Errorf(memory.Invalid, "invalid log format %q; valid: json, text", format)
 }
 
-// Hidden replaces a secret.
+// Hidden is the text that replaces a secret.
 const Hidden = "[hidden]"
 
-// secretNames are the attributes whose values are secrets, and secretEnds are endings of such names; lower case
-// with underscores.
+// secretNames are names of attributes with secret values, and secretSuffixes are endings of such names, in lower
+// case with underscores.
 var (
-	secretNames = []string{"authorization", "proxy_authorization", "cookie", "set_cookie", "apikey", "bearer", "jwt"}
-	secretEnds  = []string{"_key", "secret", "password", "token", "_jwt"}
+	secretNames    = []string{"authorization", "proxy_authorization", "cookie", "set_cookie", "apikey", "bearer", "jwt"}
+	secretSuffixes = []string{"_key", "secret", "password", "token", "_jwt"}
 )
 
-// secretValue matches a secret inside a text: credentials as in their header, keys of the usual providers,
-// signed tokens, and passwords in a URL. It is narrow enough to skip ordinary sentences with the words bearer
-// and basic.
+// secretValue matches a secret inside a text: credentials of an Authorization header, keys of common providers,
+// signed tokens, and passwords in a URL. It does not match ordinary sentences with the words bearer and basic.
 var secretValue = lazy.Compile(`(?i:\bbearer\s+[a-z0-9._~+/=-]{16,}|\bauthorization:\s*\S+\s+\S+)` +
 	`|\b(?:sk|pk|rk|gsk|xai|hf|ghp|glpat)[-_][-_A-Za-z0-9]{16,}|\bAIza[-_A-Za-z0-9]{30,}` +
 	`|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*` +
 	`|://[^\s/:@]*:[^\s/@]+@`)
 
-// redact replaces secrets, found by the name of the attribute or by the form of the text.
-func redact(_ []string, a slog.Attr) slog.Attr {
+// redactAttr replaces secrets, which it recognizes by the attribute's name or by the form of the text.
+func redactAttr(_ []string, a slog.Attr) slog.Attr {
 	if isSecret(a.Key) {
 		return slog.String(a.Key, Hidden)
 	}
@@ -66,10 +65,10 @@ func redact(_ []string, a slog.Attr) slog.Attr {
 
 func isSecret(key string) bool {
 	key = strings.ReplaceAll(strings.ToLower(key), "-", "_")
-	return slices.Contains(secretNames, key) || slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(key, end) })
+	return slices.Contains(secretNames, key) || slices.ContainsFunc(secretSuffixes, func(end string) bool { return strings.HasSuffix(key, end) })
 }
 
-// Redact returns s with everything hidden that looks like a secret.
+// Redact replaces each part of s that looks like a secret by [Hidden].
 func Redact(s string) string {
 	return secretValue.ReplaceAllStringFunc(s, func(m string) string {
 		if strings.HasPrefix(m, "://") {
@@ -79,7 +78,7 @@ func Redact(s string) string {
 	})
 }
 
-// MemoryDecision is the result of one run of learning, with the fields of the specification's section 3.
+// MemoryDecision is the result of one run of learning, with the fields of section 3 of the specification.
 type MemoryDecision struct {
 	UserID             string
 	InputMessageLength int
@@ -89,7 +88,7 @@ type MemoryDecision struct {
 
 // Decision is the result for one extracted fact.
 type Decision struct {
-	Fact     string `json:"fact"`   // its text if log.content is set, otherwise the id of the stored fact
+	Fact     string `json:"fact"`   // the fact's text with log.content, otherwise the id of the stored fact
 	Action   string `json:"action"` // "add", "replace" or "ignore"
 	TargetID string `json:"target_id,omitempty"`
 	Reason   string `json:"reason,omitempty"`
@@ -98,17 +97,17 @@ type Decision struct {
 // Redundant is the reason for ignoring a fact that was already stored.
 const Redundant = "redundant"
 
-// Log writes the decision as one line named memory_decision.
-func (d MemoryDecision) Log(ctx context.Context, log *slog.Logger) {
-	decisions := make([]Decision, len(d.Decisions)) // so that it is [] in JSON, not null
-	for i, one := range d.Decisions {
-		one.Fact, one.Reason = Redact(one.Fact), Redact(one.Reason)
-		decisions[i] = one
+// LogTo writes the decision as one log line named memory_decision.
+func (d MemoryDecision) LogTo(ctx context.Context, log *slog.Logger) {
+	decisions := make([]Decision, len(d.Decisions)) // not nil, because the JSON of an empty list must be []
+	for i, decision := range d.Decisions {
+		decision.Fact, decision.Reason = Redact(decision.Fact), Redact(decision.Reason)
+		decisions[i] = decision
 	}
-	var text bytes.Buffer // logs for people also contain it as JSON
+	var text bytes.Buffer // a log in the format text contains the decisions as JSON, too
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(decisions) // texts can always be encoded
+	_ = enc.Encode(decisions) // encoding of texts never fails
 	log.LogAttrs(ctx, slog.LevelInfo, "memory_decision",
 		slog.String("event", "memory_decision"),
 		slog.String("user_id", d.UserID),

@@ -14,209 +14,213 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Metrics counts events in its own registry. A nil *Metrics counts nothing, so callers need none. All methods
-// are safe for concurrent use.
+// Metrics counts events in its own registry. A nil *Metrics counts nothing. All methods are safe for
+// concurrent use.
 type Metrics struct {
-	registry     registry
-	decisions    counters
-	recordFailed counters
-	recall       histograms
-	stages       histograms
-	coreTokens   histograms
-	degraded     counters
-	overhead     histograms
-	asked        counters
-	learnRuns    counters
-	jobs         counters
-	tokens       counters
-	cost         counters
-	chatTokens   counters
-	requests     histograms
-	upstream     histograms
-	refused      counters
-	writeWait    histograms
+	registry         registry
+	decisions        counters
+	recordFailed     counters
+	recallSeconds    histograms
+	stageSeconds     histograms
+	coreTokens       histograms
+	skippedParts     counters
+	firstByteSeconds histograms
+	modelQuestions   counters
+	learnRuns        counters
+	jobsEnded        counters
+	learnTokens      counters
+	learnCost        counters
+	chatTokens       counters
+	requestSeconds   histograms
+	upstreamSeconds  histograms
+	refused          counters
+	writeWaitSeconds histograms
 
-	added, replaced, ignored atomic.Int64 // facts by decision
-	injected, used           atomic.Int64 // memories put into prompts
+	addedFacts, replacedFacts, ignoredFacts atomic.Int64 // number of facts by decision
+	injectedMemories, usedMemories          atomic.Int64 // number of memories in prompts, and in answers
 
-	mu   sync.Mutex    // guards hour
-	hour map[asked]int // questions in the last hour
+	mu       sync.Mutex          // guards lastHour
+	lastHour map[questionKey]int // number of questions in the last hour
 }
 
-// Sources are functions that a scrape calls. Metrics of a nil source are omitted.
+// Sources are functions that each scrape calls. A scrape omits the metrics of a nil source.
 type Sources struct {
-	Totals   func(context.Context) (memory.Counts, error) // of all owners
-	Jobs     func(context.Context) (memory.Counts, error) // only of the jobs, if that is faster; nil: Totals counts them
+	Totals   func(context.Context) (memory.Counts, error) // counts of all owners
+	Jobs     func(context.Context) (memory.Counts, error) // only the counts of jobs, if faster than Totals; nil uses Totals
 	Problems func(context.Context) []string               // names of the parts with problems
-	Parts    []string                                     // all names that Problems may return
+	Parts    []string                                     // all names that Problems can return
 	Pools    func() []Pool
 	Now      func() time.Time // the store's clock
 }
 
-// Pool is a pool of connections to the database.
+// Pool is the state of a pool of database connections.
 type Pool struct {
 	Name       string
 	Busy, Size int
 }
 
-// asked is the key under which the questions of a minute are counted.
-type asked struct {
+// questionKey identifies a count of questions: by model, result and minute.
+type questionKey struct {
 	model  string
 	helped bool
 	minute int64
 }
 
-// nobody receives the counts of a nil *Metrics.
-var nobody = sync.OnceValue(NewMetrics)
+// discarded receives the counts of a nil *Metrics.
+var discarded = sync.OnceValue(NewMetrics)
 
-func (m *Metrics) or() *Metrics {
+func (m *Metrics) orDiscarded() *Metrics {
 	if m == nil {
-		return nobody()
+		return discarded()
 	}
 	return m
 }
 
-// Recalled counts one search and the parts of it that were skipped, as "part: why".
-func (m *Metrics) Recalled(took time.Duration, degraded ...string) {
-	m = m.or()
-	m.recall.WithLabelValues().Observe(took.Seconds())
+// ObserveRecall counts a search and its skipped parts; each element of degraded is "PART: REASON".
+func (m *Metrics) ObserveRecall(took time.Duration, degraded ...string) {
+	m = m.orDiscarded()
+	m.recallSeconds.WithLabelValues().Observe(took.Seconds())
 	for _, d := range degraded {
 		part, _, _ := strings.Cut(d, ": ")
-		m.degraded.WithLabelValues(part).Inc()
+		m.skippedParts.WithLabelValues(part).Inc()
 	}
 }
 
-// StageEnded counts the time of a search stage that began at began.
-func (m *Metrics) StageEnded(stage string, began time.Time) {
-	m.or().stages.WithLabelValues(stage).Observe(time.Since(began).Seconds())
+// ObserveStage records the duration of a search stage from its start until now.
+func (m *Metrics) ObserveStage(stage string, startedAt time.Time) {
+	m.orDiscarded().stageSeconds.WithLabelValues(stage).Observe(time.Since(startedAt).Seconds())
 }
 
-// CoreGiven counts the tokens of the core at the beginning of a prompt.
-func (m *Metrics) CoreGiven(tokens int) { m.or().coreTokens.WithLabelValues().Observe(float64(tokens)) }
+// ObserveCore records the number of tokens of a prompt's core.
+func (m *Metrics) ObserveCore(tokens int) {
+	m.orDiscarded().coreTokens.WithLabelValues().Observe(float64(tokens))
+}
 
-// RefusedMemory is the reason of a request that the upstream refused because of the added memory. RefusedKey is
-// the reason of a request whose key is not Loci's.
+// Reasons for refused requests. RefusedMemory means that the upstream refused the added memory, RefusedKey that
+// the request had a wrong key.
 const (
 	RefusedMemory = "memory"
 	RefusedKey    = "key"
 )
 
-// Refused counts a refused request by its reason; "" counts nothing.
-func (m *Metrics) Refused(reason string) {
+// CountRefused counts a refused request by reason. An empty reason counts nothing.
+func (m *Metrics) CountRefused(reason string) {
 	if reason != "" {
-		m.or().refused.WithLabelValues(reason).Inc()
+		m.orDiscarded().refused.WithLabelValues(reason).Inc()
 	}
 }
 
-// WriteWaited counts the time that a write waited for its turn.
-func (m *Metrics) WriteWaited(wait time.Duration) {
-	m.or().writeWait.WithLabelValues().Observe(wait.Seconds())
+// ObserveWriteWait records how long a write waited for earlier writes.
+func (m *Metrics) ObserveWriteWait(wait time.Duration) {
+	m.orDiscarded().writeWaitSeconds.WithLabelValues().Observe(wait.Seconds())
 }
 
-// ModelAsked counts a question for which the embedder or the reranker was asked.
-func (m *Metrics) ModelAsked(model string, helped bool, now time.Time) {
+// CountQuestion counts a question for the embedder or the reranker; helped reports whether the model answered.
+func (m *Metrics) CountQuestion(model string, helped bool, now time.Time) {
 	if m == nil {
 		return
 	}
-	m.asked.WithLabelValues(model, strconv.FormatBool(helped)).Inc()
+	m.modelQuestions.WithLabelValues(model, strconv.FormatBool(helped)).Inc()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.hour[asked{model, helped, m.minute(now)}]++
+	m.lastHour[questionKey{model, helped, m.startMinute(now)}]++
 }
 
-// Missed returns for how many questions of the last hour a model was asked, and for how many of them it failed.
-func (m *Metrics) Missed(model string, now time.Time) (missed, all int) {
+// MissedQuestions returns the numbers of a model's unanswered questions and of all its questions in the last hour.
+func (m *Metrics) MissedQuestions(model string, now time.Time) (missed, total int) {
 	if m == nil {
 		return 0, 0
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.minute(now)
-	for of, n := range m.hour {
-		if of.model != model {
+	m.startMinute(now)
+	for key, n := range m.lastHour {
+		if key.model != model {
 			continue
 		}
-		if all += n; !of.helped {
+		if total += n; !key.helped {
 			missed += n
 		}
 	}
-	return missed, all
+	return missed, total
 }
 
-// minute returns the minute of a time, and deletes counts that are more than an hour older.
-func (m *Metrics) minute(now time.Time) int64 {
+// startMinute returns the minute of a time, and deletes counts from more than an hour before.
+func (m *Metrics) startMinute(now time.Time) int64 {
 	minute := now.Unix() / 60
-	maps.DeleteFunc(m.hour, func(of asked, _ int) bool { return of.minute <= minute-60 })
+	maps.DeleteFunc(m.lastHour, func(key questionKey, _ int) bool { return key.minute <= minute-60 })
 	return minute
 }
 
-// methods are the HTTP methods with their own label, because clients may send any other.
+// methods are the HTTP methods with a label of their own. Clients may send any method, so other methods share a label.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
 
-// Answered counts a request by route and status, and the tokens of its chat.
-func (m *Metrics) Answered(method, route string, status int, took time.Duration, input, output int64) {
-	m = m.or()
+// ObserveRequest records the duration of a request by method, route and status, and the tokens of its chat.
+func (m *Metrics) ObserveRequest(method, route string, status int, took time.Duration, input, output int64) {
+	m = m.orDiscarded()
 	if !slices.Contains(methods, method) {
 		method = "other"
 	}
-	m.requests.WithLabelValues(method, route, strconv.Itoa(status)).Observe(took.Seconds())
+	m.requestSeconds.WithLabelValues(method, route, strconv.Itoa(status)).Observe(took.Seconds())
 	m.chatTokens.WithLabelValues("input").Add(float64(input))
 	m.chatTokens.WithLabelValues("output").Add(float64(output))
 }
 
-// UpstreamAsked counts a request to the upstream by its result: a status, "failed", or "canceled" by the
-// client.
-func (m *Metrics) UpstreamAsked(end string, took time.Duration) {
-	m.or().upstream.WithLabelValues(end).Observe(took.Seconds())
+// ObserveUpstream records the duration of a request to the upstream by result: the status, "failed", or
+// "canceled" by the client.
+func (m *Metrics) ObserveUpstream(result string, took time.Duration) {
+	m.orDiscarded().upstreamSeconds.WithLabelValues(result).Observe(took.Seconds())
 }
 
-// RecordFailed counts an exchange that could not be stored.
-func (m *Metrics) RecordFailed() { m.or().recordFailed.WithLabelValues().Inc() }
+// CountRecordFailure counts an exchange that could not be stored.
+func (m *Metrics) CountRecordFailure() { m.orDiscarded().recordFailed.WithLabelValues().Inc() }
 
-// FirstByte counts the delay that Loci added to the first byte.
-func (m *Metrics) FirstByte(overhead time.Duration) {
-	m.or().overhead.WithLabelValues().Observe(overhead.Seconds())
+// ObserveFirstByte records the delay that Loci added to the first byte of an answer.
+func (m *Metrics) ObserveFirstByte(overhead time.Duration) {
+	m.orDiscarded().firstByteSeconds.WithLabelValues().Observe(overhead.Seconds())
 }
 
-// Learned counts one run of learning by its result, such as "applied", "nothing", "rules" or "failed".
-func (m *Metrics) Learned(end string) { m.or().learnRuns.WithLabelValues(end).Inc() }
-
-// Spent counts the tokens and the cost of one call of the learning model.
-func (m *Metrics) Spent(u memory.Usage) {
-	m = m.or()
-	m.tokens.WithLabelValues(u.Purpose, u.Model, "input").Add(float64(u.InputTokens))
-	m.tokens.WithLabelValues(u.Purpose, u.Model, "output").Add(float64(u.OutputTokens))
-	m.cost.WithLabelValues(u.Purpose, u.Model).Add(u.Cost)
+// CountLearnRun counts one run of learning by its result, such as "applied", "nothing", "rules" or "failed".
+func (m *Metrics) CountLearnRun(result string) {
+	m.orDiscarded().learnRuns.WithLabelValues(result).Inc()
 }
 
-// Decided counts the decisions of a run of learning.
-func (m *Metrics) Decided(d MemoryDecision) {
-	m = m.or()
-	for _, one := range d.Decisions {
-		m.decisions.WithLabelValues(one.Action).Inc()
+// CountUsage counts the tokens and the cost of a call of the learning model.
+func (m *Metrics) CountUsage(u memory.Usage) {
+	m = m.orDiscarded()
+	m.learnTokens.WithLabelValues(u.Purpose, u.Model, "input").Add(float64(u.InputTokens))
+	m.learnTokens.WithLabelValues(u.Purpose, u.Model, "output").Add(float64(u.OutputTokens))
+	m.learnCost.WithLabelValues(u.Purpose, u.Model).Add(u.Cost)
+}
+
+// CountDecisions counts the decisions of a run of learning.
+func (m *Metrics) CountDecisions(d MemoryDecision) {
+	m = m.orDiscarded()
+	for _, decision := range d.Decisions {
+		m.decisions.WithLabelValues(decision.Action).Inc()
 		switch {
-		case one.Action == "add":
-			m.added.Add(1)
-		case one.Action == "replace":
-			m.replaced.Add(1)
-		case one.Action == "ignore" && one.Reason == Redundant:
-			m.ignored.Add(1)
+		case decision.Action == "add":
+			m.addedFacts.Add(1)
+		case decision.Action == "replace":
+			m.replacedFacts.Add(1)
+		case decision.Action == "ignore" && decision.Reason == Redundant:
+			m.ignoredFacts.Add(1)
 		}
 	}
 }
 
-// Retrieved counts the memories in a prompt, and those that the answer used.
-func (m *Metrics) Retrieved(injected, used int) {
-	m.or().injected.Add(int64(injected))
-	m.or().used.Add(int64(used))
+// CountRetrieved counts the memories in a prompt, and the memories that the answer used.
+func (m *Metrics) CountRetrieved(injectedCount, usedCount int) {
+	m.orDiscarded().injectedMemories.Add(int64(injectedCount))
+	m.orDiscarded().usedMemories.Add(int64(usedCount))
 }
 
-// JobEnded counts one attempt at a job by its result: "done", "later", "retry", "parked" or "lost".
-func (m *Metrics) JobEnded(kind memory.JobKind, end string) {
-	m.or().jobs.WithLabelValues(string(kind), end).Inc()
+// CountJob counts an attempt at a job by result: "done", "later", "retry", "parked" or "lost".
+func (m *Metrics) CountJob(kind memory.JobKind, result string) {
+	m.orDiscarded().jobsEnded.WithLabelValues(string(kind), result).Inc()
 }
 
-// Rates are the rates that /metrics and /api/stats show.
+// Rates are the rates in /metrics and /api/stats, each between 0 and 1.
 type Rates struct {
 	Replacement float64 `json:"memory_replacement_rate"`
 	Dedup       float64 `json:"memory_dedup_rate"`
@@ -228,13 +232,13 @@ func (m *Metrics) Rates() Rates {
 	if m == nil {
 		return Rates{}
 	}
-	added, replaced, ignored := m.added.Load(), m.replaced.Load(), m.ignored.Load()
-	return Rates{Replacement: share(replaced, replaced+added), Dedup: share(ignored, ignored+replaced+added), Hit: share(m.used.Load(), m.injected.Load())}
+	added, replaced, ignored := m.addedFacts.Load(), m.replacedFacts.Load(), m.ignoredFacts.Load()
+	return Rates{Replacement: ratio(replaced, replaced+added), Dedup: ratio(ignored, ignored+replaced+added), Hit: ratio(m.usedMemories.Load(), m.injectedMemories.Load())}
 }
 
-func share(part, whole int64) float64 {
-	if whole == 0 {
+func ratio(part, total int64) float64 {
+	if total == 0 {
 		return 0
 	}
-	return float64(part) / float64(whole)
+	return float64(part) / float64(total)
 }

@@ -91,8 +91,8 @@ func TestDecisionLineHasTheDesignsFields(t *testing.T) {
 			{Fact: "User moved to Node", Action: "replace", TargetID: "123"},
 			{Fact: "User is a dev", Action: "ignore", Reason: "redundant"},
 		},
-	}.Log(context.Background(), log)
-	MemoryDecision{UserID: "ana"}.Log(context.Background(), log)
+	}.LogTo(context.Background(), log)
+	MemoryDecision{UserID: "ana"}.LogTo(context.Background(), log)
 
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	want := []map[string]any{
@@ -139,7 +139,7 @@ func TestDecisionLineForPeopleHasJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		MemoryDecision{UserID: "ana", Decisions: c.decisions}.Log(context.Background(), log)
+		MemoryDecision{UserID: "ana", Decisions: c.decisions}.LogTo(context.Background(), log)
 		_, got, found := strings.Cut(strings.TrimSpace(out.String()), " decisions=")
 		if plain, err := strconv.Unquote(got); err == nil {
 			got = plain
@@ -157,7 +157,7 @@ func TestDecisionLineHidesSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := MemoryDecision{Decisions: []Decision{{Fact: "User's key is " + secrets[0], Action: "add"}}}
-	d.Log(context.Background(), log)
+	d.LogTo(context.Background(), log)
 	if strings.Contains(out.String(), secrets[0]) || !strings.Contains(d.Decisions[0].Fact, secrets[0]) {
 		t.Errorf("log %s; decision %+v; want the first without the secret and the second as it was", &out, d)
 	}
@@ -187,22 +187,22 @@ func TestMetricsCount(t *testing.T) {
 		Pools: func() []Pool { return []Pool{{Name: "read", Busy: 2, Size: 8}} },
 		Now:   func() time.Time { return now },
 	})
-	m.Answered("POST", "/v1/chat/completions", 200, 3*time.Millisecond, 11, 4)
-	m.Answered("BREW", "other", 404, time.Millisecond, 0, 0)
-	m.UpstreamAsked("failed", time.Second)
-	m.Refused("limits.tokens")
-	m.Refused("")
-	m.StageEnded("search", time.Now())
-	m.CoreGiven(120)
-	m.WriteWaited(time.Millisecond)
-	m.Decided(MemoryDecision{Decisions: []Decision{{Action: "add"}, {Action: "add"}, {Action: "add"}, {Action: "replace"}, {Action: "ignore", Reason: Redundant}, {Action: "ignore", Reason: "a question"}}})
-	m.RecordFailed()
-	m.Recalled(2*time.Millisecond, "vectors", "deadline")
-	m.Recalled(time.Microsecond)
-	m.FirstByte(time.Millisecond)
-	m.Learned("rules")
-	m.Retrieved(8, 2)
-	m.JobEnded(memory.JobLearn, "parked")
+	m.ObserveRequest("POST", "/v1/chat/completions", 200, 3*time.Millisecond, 11, 4)
+	m.ObserveRequest("BREW", "other", 404, time.Millisecond, 0, 0)
+	m.ObserveUpstream("failed", time.Second)
+	m.CountRefused("limits.tokens")
+	m.CountRefused("")
+	m.ObserveStage("search", time.Now())
+	m.ObserveCore(120)
+	m.ObserveWriteWait(time.Millisecond)
+	m.CountDecisions(MemoryDecision{Decisions: []Decision{{Action: "add"}, {Action: "add"}, {Action: "add"}, {Action: "replace"}, {Action: "ignore", Reason: Redundant}, {Action: "ignore", Reason: "a question"}}})
+	m.CountRecordFailure()
+	m.ObserveRecall(2*time.Millisecond, "vectors", "deadline")
+	m.ObserveRecall(time.Microsecond)
+	m.ObserveFirstByte(time.Millisecond)
+	m.CountLearnRun("rules")
+	m.CountRetrieved(8, 2)
+	m.CountJob(memory.JobLearn, "parked")
 
 	got := scrape(t, m)
 	for _, want := range []string{
@@ -252,18 +252,18 @@ func TestMetricsOutliveAFailingStore(t *testing.T) {
 
 func TestNobodyNeedsMetrics(t *testing.T) {
 	var m *Metrics
-	m.Decided(MemoryDecision{Decisions: []Decision{{Action: "add"}}})
-	m.RecordFailed()
-	m.Recalled(time.Second, "x")
-	m.FirstByte(time.Second)
-	m.Learned("x")
-	m.Retrieved(1, 1)
-	m.JobEnded(memory.JobLearn, "done")
-	m.Answered("GET", "/", 200, 0, 0, 0)
-	m.Refused("key")
-	m.StageEnded("search", time.Time{})
-	m.CoreGiven(1)
-	m.WriteWaited(0)
+	m.CountDecisions(MemoryDecision{Decisions: []Decision{{Action: "add"}}})
+	m.CountRecordFailure()
+	m.ObserveRecall(time.Second, "x")
+	m.ObserveFirstByte(time.Second)
+	m.CountLearnRun("x")
+	m.CountRetrieved(1, 1)
+	m.CountJob(memory.JobLearn, "done")
+	m.ObserveRequest("GET", "/", 200, 0, 0, 0)
+	m.CountRefused("key")
+	m.ObserveStage("search", time.Time{})
+	m.ObserveCore(1)
+	m.ObserveWriteWait(0)
 	if r := m.Rates(); r != (Rates{}) {
 		t.Errorf("rates of nothing: %+v", r)
 	}

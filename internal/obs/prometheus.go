@@ -17,9 +17,9 @@ type (
 	histograms = *prometheus.HistogramVec
 )
 
-// These are the buckets of the histograms, in seconds. The target of recall by words is one millisecond; recall
-// ends after 150 milliseconds, or a second with a slow local model. The target for the proxy's delay of the
-// first byte is one to five milliseconds.
+// Buckets of the histograms, in seconds or tokens. Recall by words should take one millisecond; recall ends
+// after 150 milliseconds, or after a second with a slow local model. The proxy should delay the first byte by
+// at most five milliseconds.
 var (
 	recallBuckets   = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .15, .25, .4, 1}
 	requestBuckets  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
@@ -27,46 +27,46 @@ var (
 	tokenBuckets    = []float64{0, 50, 100, 200, 400, 600, 800, 1000, 1500, 2000, 4000, 8000}
 )
 
-// refusals are the fixed reasons for refusing a request. A refusal by a limit has the name of its setting.
+// refusals are the reasons for refusing a request. The reason of a limit is the name of its setting.
 var refusals = []string{RefusedMemory, RefusedKey, "limits.requests", "limits.tokens", "limits.concurrent"}
 
-// NewMetrics returns metrics that count from 0.
+// NewMetrics returns metrics with all counts at 0.
 func NewMetrics() *Metrics {
 	r := prometheus.NewRegistry()
 	m := &Metrics{
-		hour:         map[asked]int{},
-		registry:     r,
-		decisions:    newCounters(r, "loci_decisions_total", "Extracted facts, by the action taken.", "action"),
-		recordFailed: newCounters(r, "loci_record_failed_total", "Exchanges that could not be stored."),
-		recall:       newHistograms(r, "loci_recall_seconds", "How long recall took.", recallBuckets),
-		stages:       newHistograms(r, "loci_recall_stage_seconds", "How long a stage of recall took; stages overlap.", recallBuckets, "stage"),
-		coreTokens:   newHistograms(r, "loci_core_tokens", "Tokens of the core of a prompt's block.", tokenBuckets),
-		degraded:     newCounters(r, "loci_recall_degraded_total", "Parts of recall that were skipped.", "part"),
-		asked:        newCounters(r, "loci_recall_model_questions_total", "Questions for which a model was asked, by whether it helped.", "model", "helped"),
-		overhead:     newHistograms(r, "loci_first_byte_overhead_seconds", "Delay that Loci added to the first byte.", overheadBuckets),
-		learnRuns:    newCounters(r, "loci_learn_runs_total", "Runs of learning, by how they ended.", "end"),
-		jobs:         newCounters(r, "loci_jobs_ended_total", "Attempts at jobs, by kind and how they ended.", "kind", "end"),
-		tokens:       newCounters(r, "loci_learn_tokens_total", "Tokens of the learning model, by what it was asked for.", "purpose", "model", "side"),
-		cost:         newCounters(r, "loci_learn_cost_total", "What the learning model cost, by the prices set.", "purpose", "model"),
-		chatTokens:   newCounters(r, "loci_chat_tokens_total", "Tokens of chats, as far as answers count them.", "side"),
-		requests:     newHistograms(r, "loci_http_request_seconds", "How long requests took.", requestBuckets, "method", "route", "status"),
-		upstream:     newHistograms(r, "loci_upstream_seconds", "How long the upstream took to the headers of its answer, by its status, failed or canceled.", requestBuckets, "end"),
-		refused:      newCounters(r, "loci_refused_total", "Refused requests, by the limit or key; memory: the upstream refused a request with memory.", "reason"),
-		writeWait:    newHistograms(r, "loci_write_wait_seconds", "How long a write waited for its turn in the store.", overheadBuckets),
+		lastHour:         map[questionKey]int{},
+		registry:         r,
+		decisions:        newCounters(r, "loci_decisions_total", "Extracted facts, by the action taken.", "action"),
+		recordFailed:     newCounters(r, "loci_record_failed_total", "Exchanges that could not be stored."),
+		recallSeconds:    newHistograms(r, "loci_recall_seconds", "How long recall took.", recallBuckets),
+		stageSeconds:     newHistograms(r, "loci_recall_stage_seconds", "How long a stage of recall took; stages overlap.", recallBuckets, "stage"),
+		coreTokens:       newHistograms(r, "loci_core_tokens", "Tokens of the core of a prompt's block.", tokenBuckets),
+		skippedParts:     newCounters(r, "loci_recall_degraded_total", "Parts of recall that were skipped.", "part"),
+		modelQuestions:   newCounters(r, "loci_recall_model_questions_total", "Questions for which a model was asked, by whether it helped.", "model", "helped"),
+		firstByteSeconds: newHistograms(r, "loci_first_byte_overhead_seconds", "Delay that Loci added to the first byte.", overheadBuckets),
+		learnRuns:        newCounters(r, "loci_learn_runs_total", "Runs of learning, by how they ended.", "end"),
+		jobsEnded:        newCounters(r, "loci_jobs_ended_total", "Attempts at jobs, by kind and how they ended.", "kind", "end"),
+		learnTokens:      newCounters(r, "loci_learn_tokens_total", "Tokens of the learning model, by what it was asked for.", "purpose", "model", "side"),
+		learnCost:        newCounters(r, "loci_learn_cost_total", "What the learning model cost, by the prices set.", "purpose", "model"),
+		chatTokens:       newCounters(r, "loci_chat_tokens_total", "Tokens of chats, as far as answers count them.", "side"),
+		requestSeconds:   newHistograms(r, "loci_http_request_seconds", "How long requests took.", requestBuckets, "method", "route", "status"),
+		upstreamSeconds:  newHistograms(r, "loci_upstream_seconds", "How long the upstream took to the headers of its answer, by its status, failed or canceled.", requestBuckets, "end"),
+		refused:          newCounters(r, "loci_refused_total", "Refused requests, by the limit or key; memory: the upstream refused a request with memory.", "reason"),
+		writeWaitSeconds: newHistograms(r, "loci_write_wait_seconds", "How long a write waited for its turn in the store.", overheadBuckets),
 	}
-	gauge(r, "memory_replacement_rate", "Share of the stored facts that replaced another fact.", func() float64 { return m.Rates().Replacement })
-	gauge(r, "memory_dedup_rate", "Share of the extracted facts that were already stored.", func() float64 { return m.Rates().Dedup })
-	gauge(r, "retrieval_hit_rate", "Share of the memories in prompts that answers used.", func() float64 { return m.Rates().Hit })
+	registerGauge(r, "memory_replacement_rate", "Share of the stored facts that replaced another fact.", func() float64 { return m.Rates().Replacement })
+	registerGauge(r, "memory_dedup_rate", "Share of the extracted facts that were already stored.", func() float64 { return m.Rates().Dedup })
+	registerGauge(r, "retrieval_hit_rate", "Share of the memories in prompts that answers used.", func() float64 { return m.Rates().Hit })
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "loci_build_info", Help: "The running version.", ConstLabels: prometheus.Labels{"version": Version(), "goversion": runtime.Version()},
 	})
 	info.Set(1)
 	r.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, reason := range refusals { // start at 0, so that the first increase is visible
+	for _, reason := range refusals { // begin at 0, which makes the first increase visible
 		m.refused.WithLabelValues(reason)
 	}
 	m.recordFailed.WithLabelValues()
-	m.upstream.WithLabelValues("failed")
+	m.upstreamSeconds.WithLabelValues("failed")
 	return m
 }
 
@@ -82,8 +82,8 @@ func newHistograms(r *prometheus.Registry, name, help string, buckets []float64,
 	return h
 }
 
-func gauge(r *prometheus.Registry, name, help string, f func() float64) {
-	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f))
+func registerGauge(r *prometheus.Registry, name, help string, value func() float64) {
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 }
 
 // Handler serves /metrics.

@@ -16,10 +16,10 @@ func (nothing) Inc()                              {}
 func (nothing) Add(float64)                       {}
 func (nothing) Observe(float64)                   {}
 
-// NewMetrics returns metrics that are never served: a build with the tag demo has no /metrics.
-func NewMetrics() *Metrics { return &Metrics{hour: map[asked]int{}} }
+// NewMetrics returns metrics that no handler serves: a build with the tag demo has no /metrics.
+func NewMetrics() *Metrics { return &Metrics{lastHour: map[questionKey]int{}} }
 
-// Handler responds with not found.
+// Handler responds with status 404.
 func (*Metrics) Handler() http.Handler { return http.NotFoundHandler() }
 
 // Watch does nothing.

@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// release is the version of the next release. Release builds set it with a linker flag.
+// release is the version of the next release. Release builds set this variable with a linker flag.
 var release = "0.1.0"
 
-// Build describes what this program was built from.
+// Build describes the build of this program.
 type Build struct {
-	Version  string `json:"version"`          // the release and, if the commit is known, the start of its hash
-	Commit   string `json:"commit,omitempty"` // "" if the program was not built in a repository
+	Version  string `json:"version"`          // the release and, if known, the first letters of the commit
+	Commit   string `json:"commit,omitempty"` // hash; empty if the program was not built in a repository
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-// Built returns the build information. It parses a text, so it does so only once.
+// Built returns the build information, which it parses only once.
 var Built = sync.OnceValue(func() Build {
 	b := Build{Version: release, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, _ := debug.ReadBuildInfo()

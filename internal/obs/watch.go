@@ -12,18 +12,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// totalsTime bounds how long a scrape waits for the store.
-const totalsTime = 2 * time.Second
+// totalsTimeout is the maximum time that a scrape waits for the store.
+const totalsTimeout = 2 * time.Second
 
-// Watch makes each scrape read the sources. It is called at most once.
+// Watch makes each scrape read the sources. Call it at most once.
 func (m *Metrics) Watch(s Sources) {
 	m.registry.MustRegister(&watcher{s})
 }
 
-// watcher reads its sources at each scrape. If the store does not respond, the scrape omits its metrics.
+// watcher reads the sources at each scrape. If the store does not respond, the scrape omits the store's metrics.
 type watcher struct{ Sources }
 
-// These are the metrics of a watcher.
+// Descriptions of the metrics of a watcher.
 var (
 	totalDesc   = prometheus.NewDesc("memory_total_count", "Active memories by kind, all users together.", []string{"kind"}, nil)
 	jobsDesc    = prometheus.NewDesc("loci_jobs", "Jobs in the queue: queued, or parked after too many failures.", []string{"state"}, nil)
@@ -41,7 +41,7 @@ func (w *watcher) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect reads the sources and reports the metrics.
 func (w *watcher) Collect(ch chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), totalsTime)
+	ctx, cancel := context.WithTimeout(context.Background(), totalsTimeout)
 	defer cancel()
 	send := func(d *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
@@ -60,13 +60,13 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 		send(totalDesc, float64(n.Turns), string(memory.KindTurn))
 		send(totalDesc, float64(n.Summaries), string(memory.KindSummary))
 	}
-	in := w.Problems(ctx)
+	withProblems := w.Problems(ctx)
 	for _, part := range w.Parts {
-		wrong := 0.0
-		if slices.Contains(in, part) {
-			wrong = 1
+		problemValue := 0.0
+		if slices.Contains(withProblems, part) {
+			problemValue = 1
 		}
-		send(problemDesc, wrong, part)
+		send(problemDesc, problemValue, part)
 	}
 	if w.Pools != nil {
 		for _, p := range w.Pools() {

@@ -19,12 +19,12 @@ func TestJSONErrorsAreExplained(t *testing.T) {
 		want   string // "" for whatever it says
 	}{
 		{JSONL, "7", `is not a record: it should be an object and is a number`},
-		{JSONL, `{"type":"fact"`, `is not JSON: it breaks off`},
+		{JSONL, `{"type":"fact"`, `is not JSON: it ends too early`},
 		{JSONL, `{"type":5}`, `is not a record: "type" should be a text and is a number`},
 		{JSONL, fact(`"confidence":"high"`), `is not a fact: "confidence" should be a number and is a text`},
 		{JSONL, fact(`"tags":"rain"`), `is not a fact: "tags" should be a list and is a text`},
 		{JSONL, fact(`"pinned":1`), `is not a fact: "pinned" should be true or false and is a number`},
-		{JSONL, fact(`"core":"often"`), `is not a fact: core is auto, always or never, not "often"`},
+		{JSONL, fact(`"core":"often"`), `is not a fact: core must be auto, always or never, not "often"`},
 		{JSONL, fact(`"scope":[]`), `is not a fact: "scope" should be an object and is a list`},
 		{JSONL, fact(`"provenance":{"conversation":true}`), `is not a fact: "provenance.conversation" should be a text and is true or false`},
 		{JSONL, fact(`"created_at":"yesterday"`), `is not a fact: "yesterday" is not a valid time; write it as 2026-05-03T14:00:00Z`},
@@ -32,7 +32,7 @@ func TestJSONErrorsAreExplained(t *testing.T) {
 		{JSONL, `{"type":"turn","id":"t","index":1.5}`, `is not a turn: "index" should be a whole number and is a number 1.5`},
 		{Mem0, `[1]`, `is not a memory: it should be an object and is a number`},
 		{Mem0, `[{"id":5}]`, `is not a memory: "id" should be a text and is a number`},
-		{Mem0, `[{"id":"a"},{"memory":`, `is not JSON, and all that follows is left out: it breaks off`},
+		{Mem0, `[{"id":"a"},{"memory":`, `is not JSON, and the rest of the file is not read: it ends too early`},
 		{ChatGPT, `[7]`, `is not a conversation: it should be an object and is a number`},
 		{ChatGPT, chat(`"mapping":[]`), `is not a conversation: "mapping" should be an object and is a list`},
 		{ChatGPT, chat(`"create_time":"1"`), `is not a conversation: "create_time" should be a number and is a text`},
@@ -41,9 +41,9 @@ func TestJSONErrorsAreExplained(t *testing.T) {
 	} {
 		var messages []string
 		r := Reader{
-			Owner: memory.User(memory.DefaultNamespace, "ana"),
-			Take:  func(Record) error { return nil },
-			Bad:   func(_ int, err error) error { messages = append(messages, err.Error()); return nil },
+			Owner:    memory.User(memory.DefaultNamespace, "ana"),
+			OnRecord: func(Record) error { return nil },
+			OnError:  func(_ int, err error) error { messages = append(messages, err.Error()); return nil },
 		}
 		if err := r.Read(c.format, strings.NewReader(c.file)); err != nil {
 			t.Errorf("%s %s: %v", c.format, c.file, err)
@@ -53,17 +53,17 @@ func TestJSONErrorsAreExplained(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]string{
-		"":                                    "there is nothing in it",
-		"true":                                "there is no list in it",
-		`"` + strings.Repeat("x", 1000) + `"`: "there is no list in it",
-		"12":                                  "there is no list in it",
-		`{"a":1}`:                             "there is no list in it",
+		"":                                    "it is empty",
+		"true":                                "it contains no list",
+		`"` + strings.Repeat("x", 1000) + `"`: "it contains no list",
+		"12":                                  "it contains no list",
+		`{"a":1}`:                             "it contains no list",
 		"hello":                               "invalid character",
-		`{"a":{"b":[1]},"c":2}`:               "there is no list in it",
+		`{"a":{"b":[1]},"c":2}`:               "it contains no list",
 		`{"results":[`:                        "",
-		`{"a":` + strings.Repeat("7", 50) + `,"b"`: "it breaks off",
+		`{"a":` + strings.Repeat("7", 50) + `,"b"`: "it ends too early",
 	} {
-		r := Reader{Owner: memory.User(memory.DefaultNamespace, "ana"), Bad: func(int, error) error { return nil }}
+		r := Reader{Owner: memory.User(memory.DefaultNamespace, "ana"), OnError: func(int, error) error { return nil }}
 		err := r.Read(Mem0, strings.NewReader(file))
 		if want == "" && err == nil {
 			continue

@@ -12,9 +12,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// chat is a conversation in another program's export: a tree of messages with one final path.
+// chat is a conversation in another program's export: a tree of messages with a current path.
 type chat struct {
-	from, id         string // the name of the program, and the chat's id there
+	program, id      string // the program's name, and the program's id of the chat
 	title            string
 	created, updated time.Time
 	messages         map[string]message
@@ -25,77 +25,77 @@ type chat struct {
 type message struct {
 	parent  string // "" for the first message
 	role    memory.Role
-	words   string
+	text    string
 	ref     string
 	created time.Time
 }
 
-// path returns the ids of the messages from the first to the current one.
+// path returns the ids of the messages on the path from the first to the current message.
 func (c chat) path() (ids []string) {
-	met := map[string]bool{}
-	for at := c.current; at != "" && !met[at]; at = c.messages[at].parent {
-		met[at] = true
+	seen := map[string]bool{}
+	for at := c.current; at != "" && !seen[at]; at = c.messages[at].parent {
+		seen[at] = true
 		ids = append(ids, at)
 	}
 	slices.Reverse(ids)
 	return ids
 }
 
-// chat emits the text messages on the path of a chat, which is item n of the file. A turn without a
-// time gets the previous turn's time; a chat without text is skipped.
-func (r Reader) chat(n int, c chat) error {
-	conversation := memory.Conversation{ID: r.ID(c.from, c.id), Owner: r.Owner, Project: r.Project, Title: c.title, CreatedAt: c.created, UpdatedAt: c.updated}
-	last, begun := c.created, false
+// emitChat emits a chat, which is item n of the file, and the text messages on its path. A turn
+// without a time gets the previous turn's time. A chat without text is skipped.
+func (r Reader) emitChat(n int, c chat) error {
+	conversation := memory.Conversation{ID: r.ID(c.program, c.id), Owner: r.Owner, Project: r.Project, Title: c.title, CreatedAt: c.created, UpdatedAt: c.updated}
+	last, emitted := c.created, false
 	for _, id := range c.path() {
 		m := c.messages[id]
-		if m.words == "" || m.role != memory.RoleUser && m.role != memory.RoleAssistant {
+		if m.text == "" || m.role != memory.RoleUser && m.role != memory.RoleAssistant {
 			continue
 		}
 		if m.created.IsZero() {
 			m.created = last
 		}
 		last = m.created
-		if !begun {
-			begun = true
+		if !emitted {
+			emitted = true
 			if conversation.CreatedAt.IsZero() {
 				conversation.CreatedAt = m.created
 			}
-			if err := r.give(Record{Line: n, Size: 200, Made: true, Conversation: &conversation}); err != nil {
+			if err := r.emit(Record{Line: n, Size: 200, Foreign: true, Conversation: &conversation}); err != nil {
 				return err
 			}
 		}
 		t := memory.Turn{
-			ID: r.ID(c.from, c.id, id), Owner: r.Owner, Conversation: conversation.ID, Project: r.Project,
-			Role: m.role, Content: m.words, Ref: text.Clip(m.ref, 256), Status: memory.Active, CreatedAt: m.created,
+			ID: r.ID(c.program, c.id, id), Owner: r.Owner, Conversation: conversation.ID, Project: r.Project,
+			Role: m.role, Content: m.text, Ref: text.Clip(m.ref, 256), Status: memory.Active, CreatedAt: m.created,
 		}
-		if err := r.give(Record{Line: n, Size: len(m.words), Made: true, Turn: &t}); err != nil {
+		if err := r.emit(Record{Line: n, Size: len(m.text), Foreign: true, Turn: &t}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// conversation reads an item of conversations.json, a file name that both ChatGPT and Claude use.
-func (r Reader) conversation(n int, item []byte) error {
-	var of struct {
+// readConversation reads an item of conversations.json, by ChatGPT or Claude.
+func (r Reader) readConversation(n int, item []byte) error {
+	var probe struct {
 		Claude json.RawMessage `json:"chat_messages"`
 	}
-	err := json.Unmarshal(item, &of)
+	err := json.Unmarshal(item, &probe)
 	var c interface{ chat() chat } = &chatGPTConversation{}
-	if of.Claude != nil {
+	if probe.Claude != nil {
 		c = &claudeConversation{}
 	}
 	if err == nil {
 		err = json.Unmarshal(item, c)
 	}
 	if err != nil {
-		return r.Bad(n, memory.Errorf(memory.Invalid, "is not a conversation: %s", explainJSON(err)))
+		return r.OnError(n, memory.Errorf(memory.Invalid, "is not a conversation: %s", explainJSON(err)))
 	}
-	is := c.chat()
-	if is.id == "" || is.messages == nil {
-		return r.Bad(n, memory.Errorf(memory.Invalid, "is not a conversation: it has no id, uuid, mapping or chat_messages"))
+	parsed := c.chat()
+	if parsed.id == "" || parsed.messages == nil {
+		return r.OnError(n, memory.Errorf(memory.Invalid, "is not a conversation: it has no id, uuid, mapping or chat_messages"))
 	}
-	return r.chat(n, is)
+	return r.emitChat(n, parsed)
 }
 
 // chatGPTConversation is an item of ChatGPT's conversations.json.
@@ -122,7 +122,7 @@ type chatGPTConversation struct {
 }
 
 func (c chatGPTConversation) chat() chat {
-	out := chat{from: "chatgpt", id: cmp.Or(c.ConversationID, c.ID), title: c.Title, created: unix(c.Created), updated: unix(c.Updated), current: c.Current}
+	out := chat{program: "chatgpt", id: cmp.Or(c.ConversationID, c.ID), title: c.Title, created: fromUnix(c.Created), updated: fromUnix(c.Updated), current: c.Current}
 	for id, node := range c.Mapping {
 		m := node.Message
 		var texts []string
@@ -135,7 +135,7 @@ func (c chatGPTConversation) chat() chat {
 		if out.messages == nil {
 			out.messages = map[string]message{}
 		}
-		out.messages[id] = message{parent: node.Parent, role: m.Author.Role, words: joined(texts), ref: m.ID, created: unix(m.Created)}
+		out.messages[id] = message{parent: node.Parent, role: m.Author.Role, text: joinTexts(texts), ref: m.ID, created: fromUnix(m.Created)}
 	}
 	return out
 }
@@ -153,7 +153,7 @@ type claudeConversation struct {
 
 type claudeMessage struct {
 	ID      string `json:"uuid"`
-	Parent  string `json:"parent_message_uuid"` // "": the previous message in the list
+	Parent  string `json:"parent_message_uuid"` // "" means the previous message in the list
 	Sender  string `json:"sender"`
 	Text    string `json:"text"`
 	Content []struct {
@@ -164,41 +164,41 @@ type claudeMessage struct {
 }
 
 func (c claudeConversation) chat() chat {
-	out := chat{from: "claude", id: c.UUID, title: c.Name, created: parseTime(c.CreatedAt), updated: parseTime(c.UpdatedAt), messages: map[string]message{}}
+	out := chat{program: "claude", id: c.UUID, title: c.Name, created: parseTime(c.CreatedAt), updated: parseTime(c.UpdatedAt), messages: map[string]message{}}
 	roles := map[string]memory.Role{"human": memory.RoleUser, "assistant": memory.RoleAssistant}
-	before := ""
+	previous := ""
 	for i, m := range c.Messages {
 		id := cmp.Or(m.ID, fmt.Sprint(i))
-		if _, met := out.messages[id]; met {
+		if _, exists := out.messages[id]; exists {
 			continue
 		}
-		out.messages[id] = message{parent: cmp.Or(m.Parent, before), role: roles[m.Sender], words: m.words(), ref: m.ID, created: parseTime(m.Created)}
-		before = id
+		out.messages[id] = message{parent: cmp.Or(m.Parent, previous), role: roles[m.Sender], text: m.joinedText(), ref: m.ID, created: parseTime(m.Created)}
+		previous = id
 	}
-	out.current = before
+	out.current = previous
 	if _, found := out.messages[c.Leaf]; found {
 		out.current = c.Leaf
 	}
 	return out
 }
 
-// words returns a message's text. If the message has parts, it joins their texts, since Text then
-// contains placeholders for other parts.
-func (m claudeMessage) words() string {
+// joinedText returns a message's text. If the message has parts, it joins the parts' texts, since
+// Text then contains placeholders for parts without text.
+func (m claudeMessage) joinedText() string {
 	var texts []string
 	for _, p := range m.Content {
 		if p.Type == "text" {
 			texts = append(texts, p.Text)
 		}
 	}
-	words := joined(texts)
-	if words == "" && (len(m.Content) == 0 || m.Sender == "human") {
-		return joined([]string{m.Text})
+	text := joinTexts(texts)
+	if text == "" && (len(m.Content) == 0 || m.Sender == "human") {
+		return joinTexts([]string{m.Text})
 	}
-	return words
+	return text
 }
 
-// joined joins texts with blank lines between them, and skips blank texts.
-func joined(texts []string) string {
+// joinTexts joins the texts that are not blank, one per line.
+func joinTexts(texts []string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n")
 }

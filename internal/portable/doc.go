@@ -2,9 +2,9 @@
 // Markdown, and reads other programs' exports. docs/portable.md specifies the formats in enough
 // detail to write another reader.
 //
-//	record → Writer → JSON lines, a page, a zip of pages
-//	JSON lines, pages, lists, others' exports → Reader → record
+//	record → Writer → JSON lines, a Markdown file, a zip of Markdown files
+//	JSON lines, Markdown files, lists, other programs' exports → Reader → record
 //
-// Files are streamed: both directions hold only one record and one line in memory. The package has
-// no store and no clock; the engine selects, orders and stores the records.
+// Files are streamed: reading and writing need memory for only one record and one line. The package
+// has no store and no clock; the engine selects, orders and stores the records.
 package portable

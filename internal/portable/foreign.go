@@ -16,18 +16,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Exports of other programs, in public formats. Loci derives ids from the programs' ids, so that
-// reading a file twice adds nothing, and no derived id equals an existing id.
+// This file reads other programs' exports. Loci derives ids from the programs' ids, so that a second
+// import of a file adds nothing.
 
-// items reads a JSON list one element at a time, or the first list in an object.
-func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
+// readItems calls use with each item of a JSON list, or of the first list in an object. n is the
+// item's number, from 1.
+func (r Reader) readItems(in io.Reader, handle func(n int, item []byte) error) error {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	if mark, _ := buffered.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
-		_, _ = buffered.Discard(len(mark)) // it was just read
+		_, _ = buffered.Discard(len(mark)) // cannot fail after Peek
 	}
 	bounded := &io.LimitedReader{R: buffered, N: 2 * MaxLine} // the limit includes the decoder's read-ahead
 	dec := json.NewDecoder(bounded)
-	if err := intoList(dec); err != nil {
+	if err := enterList(dec); err != nil {
 		return memory.Errorf(memory.Invalid, "is not a JSON list: %s", explainJSON(err))
 	}
 	for n := 1; dec.More(); n, bounded.N = n+1, 2*MaxLine {
@@ -36,20 +37,20 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 			var syntax *json.SyntaxError
 			switch { // the start of the next item cannot be found
 			case bounded.N <= 0:
-				return r.Bad(n, memory.Errorf(memory.TooLarge, "%w, and all that follows is left out", errLongLine))
+				return r.OnError(n, memory.Errorf(memory.TooLarge, "%w, and the rest of the file is not read", errLongLine))
 			case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
-				return r.Bad(n, memory.Errorf(memory.Invalid, "is not JSON, and all that follows is left out: %s", explainJSON(err)))
+				return r.OnError(n, memory.Errorf(memory.Invalid, "is not JSON, and the rest of the file is not read: %s", explainJSON(err)))
 			}
 			return fmt.Errorf("read: %w", err)
 		}
 		var err error
 		switch {
 		case chatapi.Depth(item) > chatapi.MaxDepth:
-			err = r.Bad(n, errNested)
+			err = r.OnError(n, errNested)
 		case !utf8.Valid(item):
-			err = r.Bad(n, errNotText)
+			err = r.OnError(n, errNotText)
 		default:
-			err = use(n, item)
+			err = handle(n, item)
 		}
 		if err != nil {
 			return err
@@ -58,8 +59,8 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 	return nil
 }
 
-// intoList moves to the first element of the list, or of the first list in an object.
-func intoList(dec *json.Decoder) error {
+// enterList moves dec to the first element of the list, or of the first list in an object.
+func enterList(dec *json.Decoder) error {
 	for depth := 0; ; {
 		tok, err := dec.Token()
 		switch {
@@ -75,13 +76,13 @@ func intoList(dec *json.Decoder) error {
 			depth--
 		}
 		if depth == 0 {
-			return errors.New("there is no list in it")
+			return errors.New("it contains no list")
 		}
 	}
 }
 
-// mem0 reads a memory in the format of mem0's get_all.
-func (r Reader) mem0(n int, item []byte) error {
+// readMem0 reads a memory in the format of mem0's get_all.
+func (r Reader) readMem0(n int, item []byte) error {
 	var m struct {
 		ID         string          `json:"id"`
 		Memory     string          `json:"memory"`
@@ -93,7 +94,7 @@ func (r Reader) mem0(n int, item []byte) error {
 		Expires    string          `json:"expiration_date"`
 	}
 	if err := json.Unmarshal(item, &m); err != nil {
-		return r.Bad(n, memory.Errorf(memory.Invalid, "is not a memory: %s", explainJSON(err)))
+		return r.OnError(n, memory.Errorf(memory.Invalid, "is not a memory: %s", explainJSON(err)))
 	}
 	if m.Memory == "" {
 		m.Memory = m.Text
@@ -108,17 +109,17 @@ func (r Reader) mem0(n int, item []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(m.Metadata), []byte("{")) && len(m.Metadata) > 2 {
 		f.Metadata = m.Metadata
 	}
-	return r.giveFact(n, len(item), f)
+	return r.emitFact(n, len(item), f)
 }
 
-// giveFact emits an imported fact.
-func (r Reader) giveFact(line, size int, f memory.Fact) error {
+// emitFact emits a fact from another program's export or a list.
+func (r Reader) emitFact(line, size int, f memory.Fact) error {
 	f.Scope.Project = r.Project
-	return r.give(Record{Line: line, Size: size, Made: true, Fact: &f})
+	return r.emit(Record{Line: line, Size: size, Foreign: true, Fact: &f})
 }
 
-// unix converts seconds since 1970. It returns the zero time for implausible values.
-func unix(seconds float64) time.Time {
+// fromUnix converts seconds since 1970. It returns the zero time for implausible values.
+func fromUnix(seconds float64) time.Time {
 	if !(seconds > 0 && seconds < 1e11) {
 		return time.Time{}
 	}

@@ -9,11 +9,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// omitted marks a field that is not written: the owner, and values that the store computes.
+// omitted is the type of fields that are not written: the owner, and values that the store computes.
 type omitted = json.RawMessage
 
-// The lines of JSONL. A field declared here hides the field of the same name in the embedded
-// struct.
+// The lines of JSONL. A declared field hides the field of the same name in the embedded struct.
 type (
 	conversationLine struct {
 		Type string `json:"type"`
@@ -67,28 +66,28 @@ type (
 	}
 )
 
-// FactFields holds the fields of a fact within its line.
+// FactFields has the fields of a fact without its methods.
 type FactFields memory.Fact
 
 func scopeOf(s memory.Scope) scopeLine { return scopeLine{s.Project, s.Agent, s.Conversation} }
 
-// value returns the record as a JSON value, with words as its text.
-func (r Record) value(words *string) any {
+// jsonValue returns the record as a value for encoding/json, with the given text.
+func (r Record) jsonValue(text *string) any {
 	switch {
 	case r.Header != nil:
 		return r.Header
 	case r.Conversation != nil:
 		return conversationLine{Type: "conversation", Conversation: *r.Conversation, UpdatedAt: r.Conversation.UpdatedAt}
 	case r.Turn != nil:
-		return turnLine{Type: "turn", Turn: *r.Turn, Chain: r.Turn.Chain, Content: words}
+		return turnLine{Type: "turn", Turn: *r.Turn, Chain: r.Turn.Chain, Content: text}
 	case r.Fact != nil:
-		return factLine{Type: "fact", FactFields: FactFields(*r.Fact), Pinned: r.Fact.Pinned(), Scope: scopeOf(r.Fact.Scope), Content: words}
+		return factLine{Type: "fact", FactFields: FactFields(*r.Fact), Pinned: r.Fact.Pinned(), Scope: scopeOf(r.Fact.Scope), Content: text}
 	case r.Summary != nil:
-		return summaryLine{Type: "summary", Summary: *r.Summary, Scope: scopeOf(r.Summary.Scope), Text: words}
+		return summaryLine{Type: "summary", Summary: *r.Summary, Scope: scopeOf(r.Summary.Scope), Text: text}
 	case r.Profile != nil:
-		return profileLine{Type: "profile", ProfileEntry: *r.Profile, Value: words}
+		return profileLine{Type: "profile", ProfileEntry: *r.Profile, Value: text}
 	case r.Context != nil:
-		return contextLine{Type: "context", Context: *r.Context, Content: words}
+		return contextLine{Type: "context", Context: *r.Context, Content: text}
 	case r.Relation != nil:
 		return relationLine{Type: "relation", Relation: *r.Relation}
 	}
@@ -96,12 +95,12 @@ func (r Record) value(words *string) any {
 }
 
 // decode decodes JSON into a new value.
-func decode[T any](text []byte, into **T) error {
-	*into = new(T)
-	return json.Unmarshal(text, *into)
+func decode[T any](text []byte, dst **T) error {
+	*dst = new(T)
+	return json.Unmarshal(text, *dst)
 }
 
-// decoders decode a line, by the line's type.
+// decoders maps the type of a line to its decoder.
 var decoders = map[string]func(text []byte, rec *Record) error{
 	"header":       func(text []byte, rec *Record) error { return decode(text, &rec.Header) },
 	"conversation": func(text []byte, rec *Record) error { return decode(text, &rec.Conversation) },
@@ -133,9 +132,9 @@ func (r Record) setOwner(owner memory.Owner) {
 	}
 }
 
-// record decodes a line of JSON. carried reports whether the line contained the text.
-// [memory.Invalid] explains what is wrong.
-func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
+// decodeRecord decodes a line of JSON. hasText reports whether the line contains the record's text.
+// The error is [memory.Invalid], and describes the invalid field.
+func (r Reader) decodeRecord(text []byte) (rec Record, hasText bool, err error) {
 	var line struct {
 		Type    string           `json:"type"`
 		Role    string           `json:"role"`
@@ -145,49 +144,49 @@ func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
 		Value   *json.RawMessage `json:"value"`
 	}
 	if err := json.Unmarshal(text, &line); err != nil {
-		what := "is not JSON"
+		problem := "is not JSON"
 		if errors.As(err, new(*json.UnmarshalTypeError)) {
-			what = "is not a record"
+			problem = "is not a record"
 		}
-		return Record{}, false, memory.Errorf(memory.Invalid, "%s: %s", what, explainJSON(err))
+		return Record{}, false, memory.Errorf(memory.Invalid, "%s: %s", problem, explainJSON(err))
 	}
 	if line.Type == "" && line.Role != "" { // a line of another program's chat
 		line.Type = "turn"
 	}
-	into := decoders[line.Type]
-	if into == nil {
+	decoder := decoders[line.Type]
+	if decoder == nil {
 		return Record{}, false, memory.Errorf(memory.Invalid, "type: %.40q is not header, conversation, turn, fact, summary, profile, context or relation", line.Type)
 	}
-	if err := into(text, &rec); err != nil {
+	if err := decoder(text, &rec); err != nil {
 		return Record{}, false, memory.Errorf(memory.Invalid, "is not a %s: %s", line.Type, explainJSON(err))
 	}
 	rec.setOwner(r.Owner)
 	if rec.Turn != nil {
 		if rec.Turn.Chain = line.Chain; rec.Turn.ID == "" {
-			r.othersTurn(rec.Turn)
-			rec.Made = true
+			r.completeTurn(rec.Turn)
+			rec.Foreign = true
 		}
 	}
 	return rec, line.Content != nil || line.Text != nil || line.Value != nil, nil
 }
 
-// othersTurn completes a turn from a line of another program's chat. Its id is derived from the
-// content, so that equal lines are one turn.
-func (r Reader) othersTurn(t *memory.Turn) {
+// completeTurn completes a turn from a line of another program's chat. The id is derived from the
+// line's fields, so that equal lines are one turn.
+func (r Reader) completeTurn(t *memory.Turn) {
 	t.ID = r.ID("turn", t.Conversation, t.Ref, string(t.Role), t.CreatedAt.UTC().Format(time.RFC3339Nano), t.Content)
 	t.Index, t.Parent, t.Chain, t.Status = 0, "", "", memory.Active
 }
 
-// lines writes JSON lines.
-type lines struct{ *json.Encoder }
+// jsonLines writes JSON lines.
+type jsonLines struct{ *json.Encoder }
 
-// Lines returns a writer of JSON lines, which accepts records in any order.
-func Lines(out io.Writer) Writer {
+// NewJSONLWriter returns a writer of JSON lines, which accepts records in any order.
+func NewJSONLWriter(out io.Writer) Writer {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	return lines{enc}
+	return jsonLines{enc}
 }
 
-func (l lines) Write(r Record) error { return l.Encode(r.value(r.Words())) }
+func (l jsonLines) Write(r Record) error { return l.Encode(r.jsonValue(r.Text())) }
 
-func (l lines) Close() error { return nil }
+func (l jsonLines) Close() error { return nil }

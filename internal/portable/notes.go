@@ -10,34 +10,34 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxNote limits the bytes of a note, since it is read as a whole.
-const maxNote = 1 << 20
+// maxNoteBytes limits the size of a note, since a note is read as a whole.
+const maxNoteBytes = 1 << 20
 
 var (
-	observation = lazy.Compile(`^[-*]\s+\[([^\]\[()]{1,80})\]\s+(\S.*)$`)
-	hashtag     = lazy.Compile(`(?:^|\s)#([\p{L}\d_/-]+)`)
-	inBrackets  = lazy.Compile(`\s*\([^()]*\)\s*$`)
+	observation         = lazy.Compile(`^[-*]\s+\[([^\]\[()]{1,80})\]\s+(\S.*)$`)
+	hashtag             = lazy.Compile(`(?:^|\s)#([\p{L}\d_/-]+)`)
+	trailingParentheses = lazy.Compile(`\s*\([^()]*\)\s*$`)
 )
 
-// note reads one Markdown file with front matter. A file of agent-cli is a memory: its role makes
-// it a fact, a turn or a summary. A file of basic-memory is a note: its observations are facts
-// about its title.
-func (r Reader) note(in io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(in, maxNote+1))
+// readNote reads one Markdown file with front matter. A file of agent-cli is a fact, a turn or a
+// summary, by its role. A file of basic-memory is a note: its observations are facts about its
+// title.
+func (r Reader) readNote(in io.Reader) error {
+	text, err := io.ReadAll(io.LimitReader(in, maxNoteBytes+1))
 	switch {
 	case err != nil:
 		return fmt.Errorf("read: %w", err)
-	case len(text) > maxNote:
-		return r.Bad(1, memory.Errorf(memory.TooLarge, "the note has more than %d bytes", maxNote))
+	case len(text) > maxNoteBytes:
+		return r.OnError(1, memory.Errorf(memory.TooLarge, "the note has more than %d bytes", maxNoteBytes))
 	case !utf8.Valid(text):
-		return r.Bad(1, errNotText)
+		return r.OnError(1, errNotText)
 	}
 	front, body, first := frontMatter(string(text))
 	if front == nil {
-		return r.Bad(1, memory.Errorf(memory.Invalid, "the file has no front matter; use --from list for plain lists"))
+		return r.OnError(1, memory.Errorf(memory.Invalid, "the file has no front matter; use --from list for plain lists"))
 	}
 	if front["conversation_id"] != "" {
-		return r.agentCLI(front, strings.TrimSpace(body))
+		return r.emitAgentCLI(front, strings.TrimSpace(body))
 	}
 	about, n := front["title"], first
 	for line := range strings.Lines(body) {
@@ -46,7 +46,7 @@ func (r Reader) note(in io.Reader) error {
 		if m == nil || strings.TrimSpace(m[1]) == "" || m[1] == "x" {
 			continue
 		}
-		words := inBrackets.ReplaceAllString(m[2], "")
+		words := trailingParentheses.ReplaceAllString(m[2], "")
 		f := memory.Fact{Category: m[1], Trust: memory.TrustUser, CreatedAt: parseTime(front["created"]), UpdatedAt: parseTime(front["modified"])}
 		for _, tag := range hashtag.FindAllStringSubmatch(words, -1) {
 			f.Tags = append(f.Tags, tag[1])
@@ -55,34 +55,34 @@ func (r Reader) note(in io.Reader) error {
 		if about != "" {
 			f.Content = about + ": " + f.Content
 		}
-		if err := r.giveFact(n, len(line), f); err != nil {
+		if err := r.emitFact(n, len(line), f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r Reader) agentCLI(front map[string]string, words string) error {
+func (r Reader) emitAgentCLI(front map[string]string, text string) error {
 	at, conversation, id := parseTime(front["created_at"]), front["conversation_id"], front["id"]
 	switch role := memory.Role(front["role"]); role {
 	case memory.RoleUser, memory.RoleAssistant:
-		return r.chat(1, chat{
-			from: "agent-cli", id: conversation, title: conversation, created: at, updated: at,
-			messages: map[string]message{id + words: {role: role, words: words, ref: id, created: at}}, current: id + words,
+		return r.emitChat(1, chat{
+			program: "agent-cli", id: conversation, title: conversation, created: at, updated: at,
+			messages: map[string]message{id + text: {role: role, text: text, ref: id, created: at}}, current: id + text,
 		})
 	case "summary":
-		return nil // summaries are created again from the turns
+		return nil // Loci summarizes the turns itself
 	}
-	f := memory.Fact{Content: words, Trust: memory.TrustUser, CreatedAt: at}
+	f := memory.Fact{Content: text, Trust: memory.TrustUser, CreatedAt: at}
 	if conversation != "global" { // "global" means that the memory belongs to no chat
 		f.Provenance.Conversation = r.ID("agent-cli", conversation)
 	}
-	return r.giveFact(1, len(words), f)
+	return r.emitFact(1, len(text), f)
 }
 
 // frontMatter parses the scalar keys of front matter; front is nil without front matter. first is
 // the number of lines before the body.
-func frontMatter(text string) (front map[string]string, body string, first int) {
+func frontMatter(text string) (front map[string]string, body string, linesBefore int) {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), byteOrderMark)
 	rest, ok := strings.CutPrefix(text, "---\n")
 	head, body, closed := strings.Cut(rest, "\n---\n")

@@ -12,9 +12,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Markdown for people: facts by category, the profile, and turns by conversation. A comment after
-// each record has the other fields, in the JSON of JSONL: "<!-- loci {…} -->". In it ">" is written
-// as \u003e, so that it cannot end the comment.
+// A Markdown file contains the profile, contexts, facts by category, and turns by conversation. The
+// comment after each record, "<!-- loci {…} -->", contains the other fields, in the JSON of JSONL.
+// In a comment ">" is written as \u003e, so that it cannot end the comment.
 const (
 	commentOpen  = "<!-- loci "
 	commentClose = " -->"
@@ -29,8 +29,8 @@ const (
 	talkHeading     = "Conversations"
 )
 
-// standings lists the parts of the page with facts, by status.
-var standings = []struct {
+// factParts lists the parts of the file with facts, by status.
+var factParts = []struct {
 	heading  string
 	statuses []memory.Status
 }{
@@ -40,131 +40,130 @@ var standings = []struct {
 	{"Facts that were forgotten or refused", []memory.Status{memory.Retired, memory.Rejected}},
 }
 
-// Group is a fact's position on a page: its status, then its category.
+// Group is a fact's position in a Markdown file, by status and category.
 type Group struct {
-	standing int // index in standings
+	part     int // index in factParts
 	category string
 }
 
 // GroupOf returns a fact's group.
 func GroupOf(f *memory.Fact) Group {
-	for i, s := range standings {
+	for i, s := range factParts {
 		if slices.Contains(s.statuses, f.Status) {
 			return Group{i, f.Category}
 		}
 	}
-	return Group{len(standings) - 1, f.Category}
+	return Group{len(factParts) - 1, f.Category}
 }
 
-// Compare orders groups as on a page: current facts first, and in each part facts without a
-// category last.
-func (g Group) Compare(h Group) int {
-	return cmp.Or(cmp.Compare(g.standing, h.standing), -cmp.Compare(min(len(g.category), 1), min(len(h.category), 1)), cmp.Compare(g.category, h.category))
+// Compare orders groups for a Markdown file: by part, with facts without a category last.
+func (g Group) Compare(other Group) int {
+	return cmp.Or(cmp.Compare(g.part, other.part), -cmp.Compare(min(len(g.category), 1), min(len(other.category), 1)), cmp.Compare(g.category, other.category))
 }
 
-// page writes a Markdown file. It keeps the first error and writes nothing after it.
-type page struct {
-	out  io.Writer
-	err  error
-	top  int       // level of a part's heading: 2 below a common heading, otherwise 1
-	open [8]string // the current heading of each level
-	list bool      // the last line was a list item
+// markdownWriter writes a Markdown file. It returns its first error and writes nothing after it.
+type markdownWriter struct {
+	out      io.Writer
+	err      error
+	topLevel int       // level of a part's heading: 2 below a heading of the file, otherwise 1
+	headings [8]string // current heading of each level
+	inList   bool      // whether the last line was a list item
 }
 
-// Page returns a writer of a single Markdown file. Records must come in this order: the header,
-// profile entries, contexts, facts by [Group], each before its relations, and conversations, each
-// before its summaries and turns.
-func Page(out io.Writer) Writer { return &page{out: out, top: 2} }
+// NewMarkdownWriter returns a writer of a single Markdown file. The order of the records must be:
+// the header, profile entries, contexts, facts by [Group], each before its relations, and
+// conversations, each before its summaries and turns.
+func NewMarkdownWriter(out io.Writer) Writer { return &markdownWriter{out: out, topLevel: 2} }
 
-func (p *page) Write(r Record) error {
+func (p *markdownWriter) Write(r Record) error {
 	switch {
-	case r.Header != nil && p.top > 1:
-		p.heading(1, "Memory", r)
+	case r.Header != nil && p.topLevel > 1:
+		p.writeHeading(1, "Memory", r)
 	case r.Header != nil, r.Relation != nil:
-		p.print("%s\n", p.json(r.value(nil)))
+		p.print("%s\n", p.comment(r.jsonValue(nil)))
 	case r.Profile != nil:
-		p.begin(p.top, profileHeading)
-		p.item(profileLead(r.Profile.Key), r)
+		p.beginPart(p.topLevel, profileHeading)
+		p.writeItem(profilePrefix(r.Profile.Key), r)
 	case r.Context != nil:
-		p.begin(p.top, contextsHeading)
-		p.quotation(cmp.Or(shown(r.Context.Title), "untitled"), r)
+		p.beginPart(p.topLevel, contextsHeading)
+		p.writeQuotation(cmp.Or(displayText(r.Context.Title), "untitled"), r)
 	case r.Fact != nil:
-		p.begin(p.top, standings[GroupOf(r.Fact).standing].heading)
-		p.begin(p.top+1, cmp.Or(shown(r.Fact.Category), otherCategory))
-		p.item("", r)
+		p.beginPart(p.topLevel, factParts[GroupOf(r.Fact).part].heading)
+		p.beginPart(p.topLevel+1, cmp.Or(displayText(r.Fact.Category), otherCategory))
+		p.writeItem("", r)
 	case r.Conversation != nil:
-		level := p.top
-		if p.top > 1 {
-			p.begin(p.top, talkHeading)
+		level := p.topLevel
+		if p.topLevel > 1 {
+			p.beginPart(p.topLevel, talkHeading)
 			level++
 		}
-		p.heading(level, shownTitle(r.Conversation), r)
+		p.writeHeading(level, displayTitle(r.Conversation), r)
 	case r.Summary != nil:
-		p.quotation("summary", r)
+		p.writeQuotation("summary", r)
 	case r.Turn != nil:
 		who := string(r.Turn.Role)
-		if name := shown(r.Turn.Name); name != "" {
+		if name := displayText(r.Turn.Name); name != "" {
 			who += " (" + name + ")"
 		}
-		p.quotation(who, r)
+		p.writeQuotation(who, r)
 	}
 	return p.err
 }
 
-func (p *page) Close() error {
-	p.end()
+func (p *markdownWriter) Close() error {
+	p.endList()
 	return p.err
 }
 
-func (p *page) print(format string, args ...any) {
+func (p *markdownWriter) print(format string, args ...any) {
 	if p.err == nil {
 		_, p.err = fmt.Fprintf(p.out, format, args...)
 	}
 }
 
-// begin writes a heading, unless it is the current heading already.
-func (p *page) begin(level int, text string) {
-	if p.open[level] != text {
-		p.heading(level, text, Record{})
+// beginPart writes a heading, unless it is the current heading already.
+func (p *markdownWriter) beginPart(level int, text string) {
+	if p.headings[level] != text {
+		p.writeHeading(level, text, Record{})
 	}
 }
 
-func (p *page) heading(level int, text string, r Record) {
-	p.end()
-	clear(p.open[level:])
-	p.open[level] = text
+func (p *markdownWriter) writeHeading(level int, text string, r Record) {
+	p.endList()
+	clear(p.headings[level:])
+	p.headings[level] = text
 	p.print("%s %s", strings.Repeat("#", level), text)
-	if v := r.value(nil); v != nil {
-		p.print(" %s", p.json(v))
+	if v := r.jsonValue(nil); v != nil {
+		p.print(" %s", p.comment(v))
 	}
 	p.print("\n\n")
 }
 
-// end ends a list.
-func (p *page) end() {
-	if p.list {
+// endList ends the current list, if any.
+func (p *markdownWriter) endList() {
+	if p.inList {
 		p.print("\n")
 	}
-	p.list = false
+	p.inList = false
 }
 
-// item writes a record as one line.
-func (p *page) item(lead string, r Record) {
-	p.list = true
-	words := *r.Words()
-	var carried *string
-	if words != shown(words) {
-		carried = &words
+// writeItem writes a record as a list item.
+func (p *markdownWriter) writeItem(prefix string, r Record) {
+	p.inList = true
+	words := *r.Text()
+	var hidden *string
+	if words != displayText(words) {
+		hidden = &words
 	}
-	p.print("- %s%s %s\n", lead, shown(words), p.json(r.value(carried)))
+	p.print("- %s%s %s\n", prefix, displayText(words), p.comment(r.jsonValue(hidden)))
 }
 
-// quotation writes a text of any length as a quotation.
-func (p *page) quotation(who string, r Record) {
-	words := *r.Words()
-	var carried *string
+// writeQuotation writes a record's text as a quotation below a line with label and the time.
+func (p *markdownWriter) writeQuotation(label string, r Record) {
+	words := *r.Text()
+	var hidden *string
 	if strings.ContainsRune(words, '\r') {
-		carried = &words
+		hidden = &words
 	}
 	var at time.Time
 	var status memory.Status
@@ -176,11 +175,11 @@ func (p *page) quotation(who string, r Record) {
 	default:
 		at, status = r.Summary.CreatedAt, r.Summary.Status
 	}
-	p.print("**%s**, %s", who, at.Format("2006-01-02 15:04"))
+	p.print("**%s**, %s", label, at.Format("2006-01-02 15:04"))
 	if status != memory.Active {
 		p.print(" (%s)", status)
 	}
-	p.print(" %s\n\n", p.json(r.value(carried)))
+	p.print(" %s\n\n", p.comment(r.jsonValue(hidden)))
 	if words == "" {
 		return
 	}
@@ -193,7 +192,7 @@ func (p *page) quotation(who string, r Record) {
 	p.print("\n")
 }
 
-func (p *page) json(v any) string {
+func (p *markdownWriter) comment(v any) string {
 	var text strings.Builder
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
@@ -203,22 +202,22 @@ func (p *page) json(v any) string {
 	return commentOpen + strings.ReplaceAll(strings.TrimSuffix(text.String(), "\n"), ">", escapedGreater) + commentClose
 }
 
-// escapedGreater is ">" in JSON, where it occurs only in strings.
+// escapedGreater is ">" in a JSON string; ">" occurs in JSON only in strings.
 const escapedGreater = `\u003e`
 
-// shown returns text on one line, with the start and end of comments escaped.
-func shown(s string) string {
+// displayText returns text on one line, with the start and end of comments escaped.
+func displayText(s string) string {
 	s = strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "<!--", "<! --")
 	return strings.ReplaceAll(s, "-->", "-- >")
 }
 
-// shownTitle returns a conversation's title as shown on a page.
-func shownTitle(c *memory.Conversation) string {
-	if title := shown(c.Title); title != "" {
+// displayTitle returns a conversation's title, or its time if there is no title.
+func displayTitle(c *memory.Conversation) string {
+	if title := displayText(c.Title); title != "" {
 		return title
 	}
 	return "Conversation of " + c.CreatedAt.Format("2006-01-02 15:04")
 }
 
-// profileLead returns the text before the value of a profile entry.
-func profileLead(key string) string { return "**" + shown(key) + "**: " }
+// profilePrefix returns the text before the value of a profile entry.
+func profilePrefix(key string) string { return "**" + displayText(key) + "**: " }

@@ -8,43 +8,43 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-var comment = lazy.Compile(`<!-- loci (\{.*\}) -->\s*$`)
+var commentPattern = lazy.Compile(`<!-- loci (\{.*\}) -->\s*$`)
 
-// pageReader reads the Markdown of Page. If a visible text differs from its comment, the visible
-// text wins, since people edit it. Below the heading of facts, a list item without a comment is a
-// new fact.
-type pageReader struct {
+// markdownReader reads the Markdown of [NewMarkdownWriter]. If a visible text differs from its
+// comment, it uses the visible text, since people edit this text. Below the heading of facts, a
+// list item without a comment is a new fact.
+type markdownReader struct {
 	Reader
-	inFacts  int    // level of the current heading of facts; 0 outside of facts
-	category string // the current heading below the heading of facts
+	inFacts  int    // level of the heading of facts; 0 outside of facts
+	category string // current heading below the heading of facts
 
-	open    Record // the record whose quotation follows; zero: no record
-	carried bool
-	quoted  []string
+	pending Record   // record whose quotation is being read; zero for none
+	hasText bool     // whether the comment of the record contains its text
+	quoted  []string // lines of the quotation
 }
 
-func (r Reader) markdown(in io.Reader) error {
-	p := &pageReader{Reader: r}
-	if err := r.each(in, p.line); err != nil {
+func (r Reader) readMarkdown(in io.Reader) error {
+	p := &markdownReader{Reader: r}
+	if err := r.forEachLine(in, p.readLine); err != nil {
 		return err
 	}
-	return p.close()
+	return p.endQuotation()
 }
 
-func (p *pageReader) line(n int, line []byte) error {
+func (p *markdownReader) readLine(n int, line []byte) error {
 	text := string(line)
-	if p.open.Words() != nil {
+	if p.pending.Text() != nil {
 		if rest, ok := strings.CutPrefix(text, ">"); ok {
 			p.quoted = append(p.quoted, strings.TrimPrefix(rest, " "))
-			p.open.Size += len(line)
-			if p.open.Size > MaxLine {
-				p.open = Record{}
-				return p.Bad(n, errLongLine)
+			p.pending.Size += len(line)
+			if p.pending.Size > MaxLine {
+				p.pending = Record{}
+				return p.OnError(n, errLongLine)
 			}
 			return nil
 		}
 		if text != "" || len(p.quoted) > 0 {
-			if err := p.close(); err != nil {
+			if err := p.endQuotation(); err != nil {
 				return err
 			}
 		}
@@ -52,52 +52,52 @@ func (p *pageReader) line(n int, line []byte) error {
 	if strings.HasPrefix(text, ">") || strings.TrimSpace(text) == "" {
 		return nil
 	}
-	m := comment.FindStringSubmatchIndex(text)
+	m := commentPattern.FindStringSubmatchIndex(text)
 	if m == nil {
-		return p.bare(n, text)
+		return p.readUncommented(n, text)
 	}
-	rec, carried, err := p.record([]byte(unescaped(text[m[2]:m[3]])))
+	rec, hasText, err := p.decodeRecord([]byte(unescape(text[m[2]:m[3]])))
 	if err != nil {
-		return p.Bad(n, err)
+		return p.OnError(n, err)
 	}
 	rec.Line, rec.Size = n, len(text)
-	before := strings.TrimSpace(text[:m[0]])
+	visible := strings.TrimSpace(text[:m[0]])
 	switch {
 	case rec.Turn != nil, rec.Summary != nil, rec.Context != nil:
-		p.open, p.carried, p.quoted = rec, carried, nil
+		p.pending, p.hasText, p.quoted = rec, hasText, nil
 		return nil
 	case rec.Fact != nil:
-		before = strings.TrimPrefix(before, "- ")
+		visible = strings.TrimPrefix(visible, "- ")
 	case rec.Profile != nil:
-		before = strings.TrimPrefix(strings.TrimPrefix(before, "- "), strings.TrimSpace(profileLead(rec.Profile.Key)))
+		visible = strings.TrimPrefix(strings.TrimPrefix(visible, "- "), strings.TrimSpace(profilePrefix(rec.Profile.Key)))
 	default:
-		p.heading(text[:m[0]])
-		return p.give(rec)
+		p.readHeading(text[:m[0]])
+		return p.emit(rec)
 	}
-	settle(&rec, carried, strings.TrimSpace(before))
-	return p.give(rec)
+	useVisibleText(&rec, hasText, strings.TrimSpace(visible))
+	return p.emit(rec)
 }
 
-// settle sets a record's text to the visible text, unless the text in the record's HTML comment
-// would look the same on the page.
-func settle(rec *Record, carried bool, words string) {
-	if w := rec.Words(); !carried || shown(*w) != shown(words) {
-		*w = words
+// useVisibleText sets a record's text to the visible text, unless the text in the record's comment
+// would look the same.
+func useVisibleText(rec *Record, hasText bool, visible string) {
+	if w := rec.Text(); !hasText || displayText(*w) != displayText(visible) {
+		*w = visible
 	}
 }
 
-// close completes the record whose quotation ends.
-func (p *pageReader) close() error {
-	rec := p.open
-	if rec.Words() == nil {
+// endQuotation emits the record whose quotation ends.
+func (p *markdownReader) endQuotation() error {
+	rec := p.pending
+	if rec.Text() == nil {
 		return nil
 	}
-	settle(&rec, p.carried, strings.Join(p.quoted, "\n"))
-	p.open, p.quoted = Record{}, nil
-	return p.give(rec)
+	useVisibleText(&rec, p.hasText, strings.Join(p.quoted, "\n"))
+	p.pending, p.quoted = Record{}, nil
+	return p.emit(rec)
 }
 
-func (p *pageReader) heading(text string) bool {
+func (p *markdownReader) readHeading(text string) bool {
 	m := heading.FindStringSubmatch(text)
 	if m == nil {
 		return false
@@ -115,21 +115,21 @@ func (p *pageReader) heading(text string) bool {
 	return true
 }
 
-// bare reads a line that has no comment.
-func (p *pageReader) bare(n int, text string) error {
-	if p.heading(text) || p.inFacts == 0 {
+// readUncommented reads a line without a comment.
+func (p *markdownReader) readUncommented(n int, text string) error {
+	if p.readHeading(text) || p.inFacts == 0 {
 		return nil
 	}
 	m := bullet.FindStringSubmatch(text)
 	if m == nil {
 		return nil
 	}
-	return p.giveFact(n, len(text), memory.Fact{Content: m[1], Category: p.category, Trust: memory.TrustPerson})
+	return p.emitFact(n, len(text), memory.Fact{Content: m[1], Category: p.category, Trust: memory.TrustPerson})
 }
 
-// unescaped restores ">" in comments, so that raw JSON, such as metadata, stays equal byte for
-// byte.
-func unescaped(text string) string {
+// unescape restores ">" in the JSON of a comment, so that raw JSON, such as metadata, stays equal
+// byte for byte.
+func unescape(text string) string {
 	var b strings.Builder
 	for {
 		at := strings.Index(text, escapedGreater)

@@ -65,10 +65,10 @@ func read(t *testing.T, format Format, file string) []Record {
 	t.Helper()
 	var got []Record
 	err := Reader{
-		Owner: ana,
-		ID:    func(parts ...string) string { return strings.Join(parts, "/") },
-		Take:  func(r Record) error { r.Line, r.Size = 0, 0; got = append(got, r); return nil },
-		Bad:   func(line int, err error) error { return fmt.Errorf("line %d: %w", line, err) },
+		Owner:    ana,
+		ID:       func(parts ...string) string { return strings.Join(parts, "/") },
+		OnRecord: func(r Record) error { r.Line, r.Size = 0, 0; got = append(got, r); return nil },
+		OnError:  func(line int, err error) error { return fmt.Errorf("line %d: %w", line, err) },
 	}.Read(format, strings.NewReader(file))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, file)
@@ -83,7 +83,7 @@ func TestWrittenRecordsAreReadUnchanged(t *testing.T) {
 		`ends in a comment <!-- loci {"type":"fact","id":"x"} -->`, "**key -- >**: value", "\\u003e and \\\\u003e",
 	} {
 		want := everyKind(words)
-		for format, to := range map[Format]func(io.Writer) Writer{JSONL: Lines, Markdown: Page} {
+		for format, to := range map[Format]func(io.Writer) Writer{JSONL: NewJSONLWriter, Markdown: NewMarkdownWriter} {
 			if diff := cmp.Diff(want, read(t, format, written(t, to, want))); diff != "" {
 				t.Errorf("%s of %q (-want +got):\n%s", format, words, diff)
 			}
@@ -93,7 +93,7 @@ func TestWrittenRecordsAreReadUnchanged(t *testing.T) {
 
 func TestEachPartOfAZipIsAFileOfItsOwn(t *testing.T) {
 	files := func(facts bool, records []Record) map[string]string {
-		file := written(t, func(out io.Writer) Writer { return Pages(out, facts) }, records)
+		file := written(t, func(out io.Writer) Writer { return NewZipWriter(out, facts) }, records)
 		z, err := zip.NewReader(strings.NewReader(file), int64(len(file)))
 		if err != nil {
 			t.Fatal(err)

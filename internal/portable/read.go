@@ -14,49 +14,50 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// MaxLine is the maximum length of a line in bytes. It equals the limit of a chat's body, since
-// turns can be that long.
+// MaxLine is the maximum length of a line in bytes. It equals the limit of a chat request's body, so
+// that a line can contain any turn.
 const MaxLine = 32 << 20
 
 // Reader converts files to records, one at a time.
 type Reader struct {
-	// Owner becomes the owner of every record.
+	// Owner is the owner to set in every record.
 	Owner memory.Owner
 
-	// Project is set on records of other programs' formats that have no project.
+	// Project is the project of facts and chats from other programs' exports; "" for none.
 	Project string
 
-	// ID derives an id for an item of another program: equal for equal parts.
+	// ID derives the id of an item from another program's export. Equal parts have equal ids.
 	ID func(parts ...string) string
 
-	// Take receives each record except the header. If it returns an error, reading stops.
-	Take func(Record) error
+	// OnRecord is called with each record except the header. If it returns an error, reading stops.
+	OnRecord func(Record) error
 
-	// Bad receives the error of each unreadable item, with its [Record.Line]. Reading continues
-	// unless Bad returns an error.
-	Bad func(line int, err error) error
+	// OnError is called with the [Record.Line] and the error of each unreadable item. Reading
+	// continues unless OnError returns an error.
+	OnError func(line int, err error) error
 }
 
-// Read reads a file in a format. [memory.Invalid]: the file is unreadable, or has a newer version.
+// Read reads a file in a format. The error is [memory.Invalid] for a file in another format or in a
+// later version of Loci's format.
 func (r Reader) Read(format Format, in io.Reader) error {
 	switch format {
 	case "", JSONL:
-		return r.jsonl(in)
+		return r.readJSONL(in)
 	case Markdown:
-		return r.markdown(in)
+		return r.readMarkdown(in)
 	case List:
-		return r.list(in)
+		return r.readList(in)
 	case ChatGPT, Claude:
-		return r.items(in, r.conversation)
+		return r.readItems(in, r.readConversation)
 	case Mem0:
-		return r.items(in, r.mem0)
+		return r.readItems(in, r.readMem0)
 	case BasicMemory, AgentCLI:
-		return r.note(in)
+		return r.readNote(in)
 	}
 	return memory.Errorf(memory.Invalid, "format: %q is not one of %v", format, Formats)
 }
 
-// byteOrderMark is at the beginning of some programs' files.
+// byteOrderMark is the beginning of some programs' files.
 const byteOrderMark = "\ufeff"
 
 var (
@@ -67,38 +68,38 @@ var (
 
 // lineReader reads a text line by line, with one line in memory.
 type lineReader struct {
-	in *bufio.Reader
-	n  int // number of the current line, from 1
-	b  []byte
+	in   *bufio.Reader
+	line int // number of the current line, from 1
+	buf  []byte
 }
 
 func newLineReader(in io.Reader) *lineReader { return &lineReader{in: bufio.NewReaderSize(in, 64<<10)} }
 
-// next returns a line without its end, valid until the next call, and io.EOF after the last line.
-// If an error has a code, only this line is invalid, and the next one can be read.
+// next returns a line without its line end, valid until the next call, and io.EOF after the last
+// line. After the errors errLongLine and errNotText, the next line can be read.
 func (l *lineReader) next() ([]byte, error) {
-	l.b, l.n = l.b[:0], l.n+1
+	l.buf, l.line = l.buf[:0], l.line+1
 	long := false
 	for {
 		part, err := l.in.ReadSlice('\n')
-		if !long && len(l.b)+len(part) > MaxLine {
-			l.b, long = l.b[:0], true
+		if !long && len(l.buf)+len(part) > MaxLine {
+			l.buf, long = l.buf[:0], true
 		}
 		if !long {
-			l.b = append(l.b, part...)
+			l.buf = append(l.buf, part...)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case err == io.EOF && len(l.b) == 0 && !long:
+		case err == io.EOF && len(l.buf) == 0 && !long:
 			return nil, io.EOF
 		case err != nil && err != io.EOF:
 			return nil, fmt.Errorf("read: %w", err)
 		case long:
 			return nil, errLongLine
 		}
-		line := bytes.TrimSuffix(bytes.TrimSuffix(l.b, []byte("\n")), []byte("\r"))
-		if l.n == 1 {
+		line := bytes.TrimSuffix(bytes.TrimSuffix(l.buf, []byte("\n")), []byte("\r"))
+		if l.line == 1 {
 			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 		}
 		if !utf8.Valid(line) {
@@ -108,8 +109,8 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// each calls use with every line.
-func (r Reader) each(in io.Reader, use func(n int, line []byte) error) error {
+// forEachLine calls use with every line and its number n, from 1.
+func (r Reader) forEachLine(in io.Reader, handle func(n int, line []byte) error) error {
 	l := newLineReader(in)
 	for {
 		line, err := l.next()
@@ -117,9 +118,9 @@ func (r Reader) each(in io.Reader, use func(n int, line []byte) error) error {
 		case err == io.EOF:
 			return nil
 		case err == errLongLine, err == errNotText:
-			err = r.Bad(l.n, err)
+			err = r.OnError(l.line, err)
 		case err == nil:
-			err = use(l.n, line)
+			err = handle(l.line, line)
 		}
 		if err != nil {
 			return err
@@ -127,36 +128,36 @@ func (r Reader) each(in io.Reader, use func(n int, line []byte) error) error {
 	}
 }
 
-// jsonl reads JSON lines with one record each.
-func (r Reader) jsonl(in io.Reader) error {
-	return r.each(in, func(n int, line []byte) error {
+// readJSONL reads JSON lines with one record each.
+func (r Reader) readJSONL(in io.Reader) error {
+	return r.forEachLine(in, func(n int, line []byte) error {
 		if len(bytes.TrimSpace(line)) == 0 {
 			return nil
 		}
 		if chatapi.Depth(line) > chatapi.MaxDepth {
-			return r.Bad(n, errNested)
+			return r.OnError(n, errNested)
 		}
-		rec, carried, err := r.record(line)
+		rec, hasText, err := r.decodeRecord(line)
 		switch {
 		case err != nil:
-			return r.Bad(n, err)
-		case rec.Words() != nil && !carried:
-			return r.Bad(n, memory.Errorf(memory.Invalid, "has no text"))
+			return r.OnError(n, err)
+		case rec.Text() != nil && !hasText:
+			return r.OnError(n, memory.Errorf(memory.Invalid, "has no text"))
 		}
 		rec.Line, rec.Size = n, len(line)
-		return r.give(rec)
+		return r.emit(rec)
 	})
 }
 
-// give emits a record. For a header it only checks the version.
-func (r Reader) give(rec Record) error {
+// emit calls OnRecord with a record. Of a header it only checks the version.
+func (r Reader) emit(rec Record) error {
 	if h := rec.Header; h != nil {
 		if h.Format != formatName || h.Version > formatVersion {
-			return memory.Errorf(memory.Invalid, "line %d: this is version %d of format %.40q; this server reads %q up to version %d", rec.Line, h.Version, h.Format, formatName, formatVersion)
+			return memory.Errorf(memory.Invalid, "line %d: the file has version %d of format %.40q; this server reads %q up to version %d", rec.Line, h.Version, h.Format, formatName, formatVersion)
 		}
 		return nil
 	}
-	return r.Take(rec)
+	return r.OnRecord(rec)
 }
 
 var (
@@ -164,11 +165,11 @@ var (
 	bullet  = lazy.Compile(`^(?:[-*+•]|\d{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)`)
 )
 
-// list reads one fact per line. Headings become categories. If the text has bullets, lines without
-// a bullet are comments; so are lines that end with a colon.
-func (r Reader) list(in io.Reader) error {
+// readList reads one fact per line. Headings become categories. It skips lines that end with a
+// colon and, after the first bullet, lines without a bullet.
+func (r Reader) readList(in io.Reader) error {
 	category, bullets := "", false
-	return r.each(in, func(n int, line []byte) error {
+	return r.forEachLine(in, func(n int, line []byte) error {
 		text := strings.TrimSpace(string(line))
 		if m := heading.FindStringSubmatch(text); m != nil {
 			category = m[2]
@@ -181,6 +182,6 @@ func (r Reader) list(in io.Reader) error {
 		case text == "", bullets, strings.HasPrefix(text, "<!--"), strings.HasPrefix(text, "```"), strings.Trim(text, "-=*_ ") == "", strings.HasSuffix(text, ":"):
 			return nil
 		}
-		return r.giveFact(n, len(text), memory.Fact{Content: text, Category: category, Trust: memory.TrustPerson})
+		return r.emitFact(n, len(text), memory.Fact{Content: text, Category: category, Trust: memory.TrustPerson})
 	})
 }

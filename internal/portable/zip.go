@@ -10,84 +10,84 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// pages writes a zip of Markdown files: one for the profile, one for the contexts, one for the
-// facts, and one for each conversation.
-type pages struct {
-	zip   *zip.Writer
-	head  Record
-	owed  bool // the file of facts must still be written, even if empty
-	name  string
-	page  *page          // writer of the current file
-	names map[string]int // number of conversations with this name
+// zipWriter writes a zip of Markdown files: for the profile, for the contexts, for the facts, and for
+// each conversation.
+type zipWriter struct {
+	zip        *zip.Writer
+	header     Record          // header of the export, written to each file
+	needsFacts bool            // whether the file of facts must still be written, even if empty
+	name       string          // name of the current file, without ".md"
+	current    *markdownWriter // writer of the current file; nil before the first file
+	names      map[string]int  // number of conversations by file name
 }
 
-// Pages returns a writer of a zip of Markdown files. Records must come in the order of [Page].
-// Empty files are left out; but if facts is set, the file of facts is always written, to replace an
-// older one.
-func Pages(out io.Writer, facts bool) Writer {
-	return &pages{zip: zip.NewWriter(out), owed: facts, names: map[string]int{}}
+// NewZipWriter returns a writer of a zip of Markdown files. The order of the records must be that of
+// [NewMarkdownWriter]. Empty files are omitted; but if alwaysFacts is set, the file of facts is
+// always written, to replace an older file.
+func NewZipWriter(out io.Writer, alwaysFacts bool) Writer {
+	return &zipWriter{zip: zip.NewWriter(out), needsFacts: alwaysFacts, names: map[string]int{}}
 }
 
-func (z *pages) Write(r Record) error {
+func (z *zipWriter) Write(r Record) error {
 	var err error
 	switch {
 	case r.Header != nil:
-		z.head = r
+		z.header = r
 		return nil
 	case r.Profile != nil:
-		err = z.turnTo("profile")
+		err = z.openFile("profile")
 	case r.Context != nil:
-		err = z.turnTo("contexts")
+		err = z.openFile("contexts")
 	case r.Fact != nil:
-		err = z.turnTo("facts")
+		err = z.openFile("facts")
 	case r.Conversation != nil:
-		err = z.turnTo(z.fileName(r.Conversation))
+		err = z.openFile(z.uniqueName(r.Conversation))
 	}
 	if err != nil {
 		return err
 	}
-	return z.page.Write(r)
+	return z.current.Write(r)
 }
 
-func (z *pages) Close() error {
-	if z.owed {
-		if err := z.turnTo("facts"); err != nil {
+func (z *zipWriter) Close() error {
+	if z.needsFacts {
+		if err := z.openFile("facts"); err != nil {
 			return err
 		}
 	}
-	if err := z.end(); err != nil {
+	if err := z.endFile(); err != nil {
 		return err
 	}
 	return z.zip.Close()
 }
 
-// turnTo makes a file the current one, and creates it if necessary.
-func (z *pages) turnTo(name string) error {
+// openFile creates a file and makes it the current file, unless it is the current file already.
+func (z *zipWriter) openFile(name string) error {
 	if z.name == name {
 		return nil
 	}
-	if err := z.end(); err != nil {
+	if err := z.endFile(); err != nil {
 		return err
 	}
-	f, err := z.zip.CreateHeader(&zip.FileHeader{Name: name + ".md", Method: zip.Deflate, Modified: z.head.Header.ExportedAt})
+	f, err := z.zip.CreateHeader(&zip.FileHeader{Name: name + ".md", Method: zip.Deflate, Modified: z.header.Header.ExportedAt})
 	if err != nil {
 		return err
 	}
-	z.name, z.page = name, &page{out: f, top: 1}
-	z.owed = z.owed && name != "facts"
-	return z.page.Write(z.head)
+	z.name, z.current = name, &markdownWriter{out: f, topLevel: 1}
+	z.needsFacts = z.needsFacts && name != "facts"
+	return z.current.Write(z.header)
 }
 
-// end ends the current file, if there is one.
-func (z *pages) end() error {
-	if z.page == nil {
+// endFile ends the current file, if there is one.
+func (z *zipWriter) endFile() error {
+	if z.current == nil {
 		return nil
 	}
-	return z.page.Close()
+	return z.current.Close()
 }
 
-// fileName returns a unique file name for a conversation.
-func (z *pages) fileName(c *memory.Conversation) string {
+// uniqueName returns a unique file name for a conversation.
+func (z *zipWriter) uniqueName(c *memory.Conversation) string {
 	name := fileName(c)
 	if z.names[name]++; z.names[name] > 1 {
 		name = fmt.Sprintf("%s (%d)", name, z.names[name])
@@ -95,11 +95,11 @@ func (z *pages) fileName(c *memory.Conversation) string {
 	return "conversations/" + name
 }
 
-// fileName is a name that every file system accepts: the day, and letters and digits of the title
-// or, without a title, the time.
+// fileName returns a name that every file system accepts: the day, and letters and digits of the
+// title or, without a title, the time.
 func fileName(c *memory.Conversation) string {
 	var b strings.Builder
-	for _, r := range shown(c.Title) {
+	for _, r := range displayText(c.Title) {
 		switch {
 		case b.Len() >= 60:
 		case unicode.IsLetter(r), unicode.IsDigit(r):

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// samples has one example of each kind of data. The examples define the list of prompts, and each prompt is
-// filled with its example when it is opened.
-var samples = []Data{
+// sampleData has one example of each type of data. The samples define the list of prompts. A prompt is
+// filled with its sample to check it.
+var sampleData = []Data{
 	sampleExtract,
 	memoryExtraction{sampleExtract},
 	memoryFormation{sampleExtract},
@@ -46,20 +46,20 @@ var (
 	}
 )
 
-// Extract is the data for extract.md, or for the prompt that another [Form] uses instead.
+// Extract is the data for extract.md, or for the first prompt of another [Form].
 type Extract struct {
 	Today         time.Time // the time of the newest turn, in the user's time zone
 	Facts         []Line
-	LearningGoals string // what the user or the project wants Loci to remember
+	LearningGoals string // topics to remember, set by the user or the project
 	Context       string // the user's attached documents; only memory_extraction.md shows them
-	Preceding     []Turn // turns before Turns, as context; only extract.md shows them
-	Turns         []Turn // a turn without an id is only context
+	Preceding     []Turn // turns before Turns, for understanding; only extract.md shows them
+	Turns         []Turn // turns to learn from; a turn without an id is only for understanding
 }
 
-// optional are the placeholders that a prompt may leave out.
-var optional = map[string]bool{"NOW": true, "WISHES": true}
+// optionalPlaceholders lists the placeholders that a prompt may omit.
+var optionalPlaceholders = map[string]bool{"NOW": true, "WISHES": true}
 
-// Turn is one turn with the short id that the reply uses.
+// Turn is a turn with a short id for the reply.
 type Turn struct {
 	ID   string
 	Role string
@@ -74,11 +74,11 @@ type Reconcile struct {
 	New   []Line
 }
 
-// Line is one fact with a short id.
+// Line is a fact with a short id for the reply.
 type Line struct {
 	ID      string
 	Text    string
-	At      time.Time // time of the statement; zero: not shown
+	At      time.Time // time of the statement; not shown if zero
 	Pending bool      // the fact is pending
 }
 
@@ -88,9 +88,9 @@ type Summarize struct {
 	Turns    []Turn
 }
 
-func (Extract) name() string { return "extract" }
+func (Extract) promptName() string { return "extract" }
 
-func (d Extract) values() map[string]string {
+func (d Extract) placeholderValues() map[string]string {
 	turns := "The turns:\n\n" + transcript(d.Turns)
 	if len(d.Preceding) > 0 {
 		turns = "Before, only to understand the turns:\n\n" + transcript(d.Preceding) + "\n\n" + turns
@@ -103,7 +103,7 @@ func (d Extract) values() map[string]string {
 		"NOW":    d.Today.Format("2006-01-02 15:04, Monday, MST") + "\n" + calendar(d.Today),
 		"TODAY":  d.Today.Format(time.DateOnly),
 		"WISHES": wishes,
-		"KNOWN":  list(numbered(d.Facts)),
+		"KNOWN":  linesOrNothing(numberedLines(d.Facts)),
 		"TURNS":  turns,
 	}
 }
@@ -133,12 +133,12 @@ func factLines(facts []Line) []string {
 	return out
 }
 
-func (Summarize) name() string { return "summarize" }
+func (Summarize) promptName() string { return "summarize" }
 
-func (d Summarize) values() map[string]string {
+func (d Summarize) placeholderValues() map[string]string {
 	previous := d.Previous
 	if previous == "" {
-		previous = list(nil)
+		previous = linesOrNothing(nil)
 	}
 	return map[string]string{"PREVIOUS": previous, "TURNS": transcript(d.Turns)}
 }
@@ -159,29 +159,29 @@ func transcript(in []Turn) string {
 	return strings.Join(turns, "\n\n")
 }
 
-func (Reconcile) name() string { return "reconcile" }
+func (Reconcile) promptName() string { return "reconcile" }
 
-func (d Reconcile) values() map[string]string {
-	return map[string]string{"KNOWN": list(numbered(d.Facts)), "NEW": list(numbered(d.New))}
+func (d Reconcile) placeholderValues() map[string]string {
+	return map[string]string{"KNOWN": linesOrNothing(numberedLines(d.Facts)), "NEW": linesOrNothing(numberedLines(d.New))}
 }
 
-func numbered(in []Line) []string {
-	out := make([]string, len(in))
-	for i, l := range in {
-		waits := ""
+func numberedLines(facts []Line) []string {
+	out := make([]string, len(facts))
+	for i, l := range facts {
+		suffix := ""
 		if l.Pending {
-			waits = " (unconfirmed)"
+			suffix = " (unconfirmed)"
 		}
-		out[i] = fmt.Sprintf("[%s]%s %s%s", l.ID, dateInParentheses(l.At), oneLine(l.Text), waits)
+		out[i] = fmt.Sprintf("[%s]%s %s%s", l.ID, dateInParentheses(l.At), oneLine(l.Text), suffix)
 	}
 	return out
 }
 
-func list(in []string) string {
-	if len(in) == 0 {
+func linesOrNothing(items []string) string {
+	if len(items) == 0 {
 		return "(nothing)"
 	}
-	return strings.Join(in, "\n")
+	return strings.Join(items, "\n")
 }
 
 func dateInParentheses(t time.Time) string {
@@ -191,7 +191,7 @@ func dateInParentheses(t time.Time) string {
 	return " (" + t.Format(time.DateOnly) + ")"
 }
 
-// indent indents a turn's text. It then cannot look like the line that introduces a turn.
+// indent indents a turn's text, so that no line of it looks like the heading of a turn.
 func indent(s string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ")
 }

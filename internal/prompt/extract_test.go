@@ -20,7 +20,7 @@ func TestInstructionOfExtractIsShortAndConstant(t *testing.T) {
 	if a.System != b.System {
 		t.Errorf("the instruction depends on its data:\n%s\n%s", a.System, b.System)
 	}
-	if n := text.Tokens(a.System); n > 450 {
+	if n := text.EstimateTokens(a.System); n > 450 {
 		t.Errorf("the instruction has %d tokens, want 450 at most", n)
 	}
 }

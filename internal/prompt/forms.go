@@ -7,40 +7,40 @@ import (
 // Form is the format in which a learning model replies.
 type Form string
 
-// The forms. With each of them [Fill] accepts [Extract] and [Reconcile], and fills the prompts of the form.
+// The forms. [Set.Fill] fills the prompts of the set's form with [Extract] and [Reconcile].
 const (
-	InOps      Form = "ops"      // extract.md: changes, with the ids of the changed facts
-	InLine     Form = "line"     // memory_extraction.md: one line with the fact or NOTHING; then reconcile.md
-	InMemories Form = "memories" // memory_formation.md: a list of sentences; then conflict_resolution.md
+	OpsForm      Form = "ops"      // extract.md; the reply is changes with the ids of the changed facts
+	LineForm     Form = "line"     // memory_extraction.md, then reconcile.md; the first reply is a fact or NOTHING
+	MemoriesForm Form = "memories" // memory_formation.md, then conflict_resolution.md; the first reply is a list of sentences
 )
 
-// In returns a set whose prompts ask for replies in the given form.
-func (s *Set) In(form Form) *Set {
-	own := *s
-	own.form = form
-	return &own
+// WithForm returns a set whose prompts ask for replies in the given form.
+func (s *Set) WithForm(form Form) *Set {
+	derived := *s
+	derived.form = form
+	return &derived
 }
 
 // Form returns the form in which models reply to the set's prompts.
 func (s *Set) Form() Form {
 	if s == nil || s.form == "" {
-		return InOps
+		return OpsForm
 	}
 	return s.form
 }
 
-// inForm converts data to the data of the prompt that the set's form uses instead.
-func (s *Set) inForm(data Data) Data {
+// dataForForm converts data to the data of the prompt that the set's form uses.
+func (s *Set) dataForForm(data Data) Data {
 	switch d := data.(type) {
 	case Extract:
 		switch s.form {
-		case InLine:
+		case LineForm:
 			return memoryExtraction{d}
-		case InMemories:
+		case MemoriesForm:
 			return memoryFormation{d}
 		}
 	case Reconcile:
-		if s.form == InMemories {
+		if s.form == MemoriesForm {
 			return conflictResolution{d}
 		}
 	}
@@ -50,34 +50,34 @@ func (s *Set) inForm(data Data) Data {
 // memoryExtraction is the data for memory_extraction.md.
 type memoryExtraction struct{ Extract }
 
-func (memoryExtraction) name() string { return "memory_extraction" }
+func (memoryExtraction) promptName() string { return "memory_extraction" }
 
-func (d memoryExtraction) values() map[string]string {
+func (d memoryExtraction) placeholderValues() map[string]string {
 	context := d.Context
 	if context == "" {
-		context = list(nil)
+		context = linesOrNothing(nil)
 	}
 	return map[string]string{
-		"EXISTING_MEMORIES": list(factLines(d.Facts)), "EXISTING_CONTEXT": context,
-		"USER_TEXT": textOf(d.Turns, "user"), "ASSISTANT_TEXT": textOf(d.Turns, "assistant"),
+		"EXISTING_MEMORIES": linesOrNothing(factLines(d.Facts)), "EXISTING_CONTEXT": context,
+		"USER_TEXT": roleText(d.Turns, "user"), "ASSISTANT_TEXT": roleText(d.Turns, "assistant"),
 	}
 }
 
 // memoryFormation is the data for memory_formation.md.
 type memoryFormation struct{ Extract }
 
-func (memoryFormation) name() string { return "memory_formation" }
+func (memoryFormation) promptName() string { return "memory_formation" }
 
-func (d memoryFormation) values() map[string]string {
-	return map[string]string{"existing_memories_list": list(factLines(d.Facts)), "user_message": textOf(d.Turns, "user")}
+func (d memoryFormation) placeholderValues() map[string]string {
+	return map[string]string{"existing_memories_list": linesOrNothing(factLines(d.Facts)), "user_message": roleText(d.Turns, "user")}
 }
 
 // conflictResolution is the data for conflict_resolution.md.
 type conflictResolution struct{ Reconcile }
 
-func (conflictResolution) name() string { return "conflict_resolution" }
+func (conflictResolution) promptName() string { return "conflict_resolution" }
 
-func (d conflictResolution) values() map[string]string {
+func (d conflictResolution) placeholderValues() map[string]string {
 	new := make([]string, len(d.New))
 	for i, l := range d.New {
 		new[i] = oneLine(l.Text)
@@ -86,30 +86,30 @@ func (d conflictResolution) values() map[string]string {
 	if len(d.Facts) == 1 {
 		id = d.Facts[0].ID
 	}
-	return map[string]string{"existing_memory": list(numbered(d.Facts)), "new_fact": list(new), "id": id}
+	return map[string]string{"existing_memory": linesOrNothing(numberedLines(d.Facts)), "new_fact": linesOrNothing(new), "id": id}
 }
 
-// textOf returns the text of one role in turns, separated from the prompt's own lines.
-func textOf(turns []Turn, role string) string {
+// roleText returns the texts of turns with a role, indented to separate them from the prompt.
+func roleText(turns []Turn, role string) string {
 	var texts []string
 	for _, t := range turns {
 		if t.Role == role {
 			texts = append(texts, indent(t.Text))
 		}
 	}
-	return list(texts)
+	return linesOrNothing(texts)
 }
 
 // Write is the data for write.md. Its lines are inserted unchanged.
 type Write struct {
 	History, Summaries, Facts, Similar, Recent []string
 	Images, Location, Query                    string
-	Contexts, Rules                            string // the fenced documents of the session, and the rules that its user set
+	Contexts, Rules                            string // the conversation's documents, fenced as data, and its user's rules
 }
 
-func (Write) name() string { return "write" }
+func (Write) promptName() string { return "write" }
 
-func (d Write) values() map[string]string {
+func (d Write) placeholderValues() map[string]string {
 	return map[string]string{
 		"HISTORY": strings.Join(d.History, "\n"), "IMAGES": d.Images, "SUMMARIES": strings.Join(d.Summaries, "\n"),
 		"FACTS": strings.Join(d.Facts, "\n"), "SIMILAR": strings.Join(d.Similar, "\n"), "RECENT": strings.Join(d.Recent, "\n"),
@@ -120,6 +120,6 @@ func (d Write) values() map[string]string {
 // Describe is the data for describe.md.
 type Describe struct{ Query string }
 
-func (Describe) name() string { return "describe" }
+func (Describe) promptName() string { return "describe" }
 
-func (d Describe) values() map[string]string { return map[string]string{"QUERY": d.Query} }
+func (d Describe) placeholderValues() map[string]string { return map[string]string{"QUERY": d.Query} }

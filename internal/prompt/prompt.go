@@ -1,10 +1,10 @@
-// Package prompt holds Loci's prompts for models. Each prompt is an embedded Markdown file, and a file in the
+// Package prompt contains Loci's prompts for models. Each prompt is an embedded Markdown file, and a file in the
 // user's folder may replace it. The package neither calls models nor reads their replies.
 //
 // A file begins with a comment, <!-- … -->, that states the purpose of the prompt and is not sent. The system
-// message follows and, below a line <!-- user -->, the user message. Data replaces placeholders such as
-// {{TURNS}}; the rest of text/template works as well. NAME.schema.json is the optional JSON schema of the
-// reply. Users cannot replace it, because the parsers depend on it.
+// message follows and, below a line <!-- user -->, the user message. A file is a template of text/template, with
+// placeholders for data such as {{TURNS}}. NAME.schema.json is the optional JSON schema of the reply. Users
+// cannot replace a schema, because the parsers of replies depend on it.
 package prompt
 
 import (
@@ -34,44 +34,45 @@ const userMark = "<!-- user -->"
 
 // Data is the data for a prompt. Its type selects the prompt.
 type Data interface {
-	name() string
-	values() map[string]string
+	promptName() string
+	placeholderValues() map[string]string
 }
 
-// Set is the set of all prompts. They are checked when it is opened.
+// Set is the set of all prompts. [Open] checks the prompts.
 type Set struct {
 	form    Form
-	current *atomic.Pointer[files] // shared by all sets that [Set.In] derives
+	current *atomic.Pointer[promptFiles] // shared by all sets that [Set.WithForm] derives
 }
 
-// files holds the prompts by name, and the variants for certain models.
-type files struct {
+// promptFiles has the prompts by name, and the variants for certain models.
+type promptFiles struct {
 	prompts  map[string]*prompt
 	variants []variant
 }
 
-// ReplaceBy replaces the prompts of the set, and of all sets that [Set.In] derives from it, by those of from.
-func (s *Set) ReplaceBy(from *Set) { s.current.Store(from.current.Load()) }
+// ReplaceBy replaces the prompts of the set, and of all sets that [Set.WithForm] derived from it, by the prompts
+// of source.
+func (s *Set) ReplaceBy(source *Set) { s.current.Store(source.current.Load()) }
 
-func setOf(form Form, f files) *Set {
-	s := &Set{form: form, current: new(atomic.Pointer[files])}
+func newSet(form Form, f promptFiles) *Set {
+	s := &Set{form: form, current: new(atomic.Pointer[promptFiles])}
 	s.current.Store(&f)
 	return s
 }
 
-// variant is a prompt for the models whose name begins with the field model.
+// variant is a prompt for models with a certain prefix of their name, the field model.
 type variant struct {
 	name, model string
 	prompt      *prompt
 }
 
 type prompt struct {
-	file   string
-	source string
-	hash   string
-	schema json.RawMessage
-	own    bool                     // the file comes from the user's folder
-	read   func() (messages, error) // parses the prompt once
+	file     string
+	source   string
+	hash     string
+	schema   json.RawMessage
+	isCustom bool                     // whether the file is from the user's folder
+	parse    func() (messages, error) // parses the file at the first call
 }
 
 // messages are the system and the user message of a prompt.
@@ -81,32 +82,32 @@ type messages struct{ system, user *template.Template }
 func Default() *Set {
 	s, err := Open(nil)
 	if err != nil {
-		panic(err) // an embedded file is broken, which a test finds
+		panic(err) // an embedded file is invalid, which a test finds
 	}
 	return s
 }
 
-// Open returns the embedded prompts. Files of overlay, which may be nil, replace them. Open parses every file of
-// overlay and fills it once with sample data; embedded files are parsed on first use. For a broken file, a
-// missing placeholder or an unknown name it returns [memory.Invalid] with file and line.
+// Open returns the embedded prompts, except those that files of overlay replace; overlay may be nil. Open
+// parses every file of overlay and fills it once with sample data; embedded files are parsed on first use. For
+// an invalid file, a missing placeholder or an unknown name it returns [memory.Invalid] with file and line.
 func Open(overlay fs.FS) (*Set, error) {
-	wrong := []error{checkNames(overlay)}
-	s := files{prompts: map[string]*prompt{}}
-	for _, sample := range samples {
-		p, err := load(overlay, sample, sample.name()+".md")
-		s.prompts[sample.name()] = p
-		models, err2 := variantsOf(overlay, sample.name())
-		wrong = append(wrong, err, err2)
+	errs := []error{checkNames(overlay)}
+	s := promptFiles{prompts: map[string]*prompt{}}
+	for _, sample := range sampleData {
+		p, err := loadPrompt(overlay, sample, sample.promptName()+".md")
+		s.prompts[sample.promptName()] = p
+		models, err2 := variantsOf(overlay, sample.promptName())
+		errs = append(errs, err, err2)
 		for _, model := range models {
-			p, err := load(overlay, sample, sample.name()+"@"+model+".md")
-			wrong = append(wrong, err)
-			s.variants = append(s.variants, variant{sample.name(), model, p})
+			p, err := loadPrompt(overlay, sample, sample.promptName()+"@"+model+".md")
+			errs = append(errs, err)
+			s.variants = append(s.variants, variant{sample.promptName(), model, p})
 		}
 	}
-	if err := errors.Join(wrong...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return setOf("", s), nil
+	return newSet("", s), nil
 }
 
 // variantsOf returns the models that have their own variant of a prompt, in order.
@@ -116,11 +117,11 @@ func variantsOf(overlay fs.FS, name string) ([]string, error) {
 		return nil, fmt.Errorf("list prompts: %w", err)
 	}
 	if overlay != nil {
-		more, err := fs.Glob(overlay, name+"@*.md")
+		custom, err := fs.Glob(overlay, name+"@*.md")
 		if err != nil {
 			return nil, fmt.Errorf("list prompts: %w", err)
 		}
-		own = append(own, more...)
+		own = append(own, custom...)
 	}
 	for i, file := range own {
 		_, model, _ := strings.Cut(strings.TrimSuffix(path.Base(file), ".md"), "@")
@@ -130,43 +131,43 @@ func variantsOf(overlay fs.FS, name string) ([]string, error) {
 	return slices.Compact(own), nil
 }
 
-// For returns the set for a model. For each prompt it uses the variant with the longest prefix of the model's
-// name. Names are compared in lower case, without the part up to the last "/", and with "-" for characters
-// that file names may not contain: extract@qwen2.5-7b.md is for qwen/qwen2.5:7b.
-func (s *Set) For(model string) *Set { return s.ForModels(Models{model, model, model}) }
+// ForModel returns the set for a model: for each prompt the variant with the longest prefix of the model's name.
+// Names are compared in lower case, without the part up to the last "/", and with "-" for characters that file
+// names must not contain: extract@qwen2.5-7b.md is for qwen/qwen2.5:7b.
+func (s *Set) ForModel(model string) *Set { return s.ForModels(Models{model, model, model}) }
 
-// Models are the models that receive the prompts; "" if a model is unknown.
+// Models has the names of the models that receive the prompts; "" if a model is unknown.
 type Models struct{ Learn, Query, Chats string }
 
 func (m Models) modelFor(name string) string {
 	switch name {
-	case Write{}.name(), Describe{}.name():
+	case Write{}.promptName(), Describe{}.promptName():
 		return m.Query
-	case System{}.name():
+	case System{}.promptName():
 		return m.Chats
 	}
 	return m.Learn
 }
 
-// ForModels is like For, with a model for each purpose.
+// ForModels is like ForModel, with a model for each purpose.
 func (s *Set) ForModels(models Models) *Set {
 	all := s.current.Load()
 	if len(all.variants) == 0 {
 		return s
 	}
-	own := files{maps.Clone(all.prompts), all.variants}
+	chosen := promptFiles{maps.Clone(all.prompts), all.variants}
 	longest := map[string]int{}
 	for _, v := range all.variants {
-		model, prefix := fileName(models.modelFor(v.name)), fileName(v.model)
+		model, prefix := modelFileName(models.modelFor(v.name)), modelFileName(v.model)
 		if strings.HasPrefix(model, prefix) && len(prefix) > longest[v.name] {
-			own.prompts[v.name], longest[v.name] = v.prompt, len(prefix)
+			chosen.prompts[v.name], longest[v.name] = v.prompt, len(prefix)
 		}
 	}
-	return setOf(s.form, own)
+	return newSet(s.form, chosen)
 }
 
-// fileName returns the name of a model as it occurs in file names.
-func fileName(model string) string {
+// modelFileName returns the form of a model's name in file names.
+func modelFileName(model string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
 			return r
@@ -178,8 +179,8 @@ func fileName(model string) string {
 // Names returns the names of all prompts in order.
 func Names() []string {
 	var names []string
-	for _, sample := range samples {
-		names = append(names, sample.name())
+	for _, sample := range sampleData {
+		names = append(names, sample.promptName())
 	}
 	slices.Sort(names)
 	return names
@@ -188,23 +189,23 @@ func Names() []string {
 // File describes a prompt in use.
 type File struct {
 	Name         string   `json:"name"`
-	Hash         string   `json:"hash"`           // changes with the text; a fact that a model extracted stores it
+	Hash         string   `json:"hash"`           // hash of the file; stored in facts that a model extracted
 	Path         string   `json:"file,omitempty"` // path of the file in the user's folder
 	Purpose      string   `json:"purpose"`        // the first sentence of the file's comment
 	Placeholders []string `json:"placeholders"`   // required placeholders in order: "{{TURNS}}"
 	Variants     []string `json:"variants,omitempty"`
 	Source       string   `json:"source,omitempty"`
-	Variant      string   `json:"-"` // the model whose variant is in use
+	Variant      string   `json:"-"` // model prefix of the variant in use; "" for none
 }
 
-// Files returns all prompts, ordered by name. folder is the path of the overlay.
+// Files returns all prompts, ordered by name. folder is the path of the user's folder.
 func (s *Set) Files(folder string) []File {
 	var out []File
-	for _, sample := range samples {
-		p := s.current.Load().prompts[sample.name()]
-		f := File{Name: sample.name(), Hash: p.hash, Source: p.source, Purpose: p.purpose(), Placeholders: names(sample)}
+	for _, sample := range sampleData {
+		p := s.current.Load().prompts[sample.promptName()]
+		f := File{Name: sample.promptName(), Hash: p.hash, Source: p.source, Purpose: p.purpose(), Placeholders: placeholderNames(sample)}
 		_, f.Variant, _ = strings.Cut(strings.TrimSuffix(p.file, ".md"), "@")
-		if p.own {
+		if p.isCustom {
 			f.Path = filepath.Join(folder, p.file)
 		}
 		for _, v := range s.current.Load().variants {
@@ -237,28 +238,28 @@ func (p *prompt) purpose() string {
 
 // Sample returns a prompt filled with sample data; its text is empty if the name is unknown.
 func (s *Set) Sample(name string) (memory.Prompt, error) {
-	for _, sample := range samples {
-		if sample.name() == name {
+	for _, sample := range sampleData {
+		if sample.promptName() == name {
 			return s.fill(sample)
 		}
 	}
 	return memory.Prompt{Name: name}, nil
 }
 
-// Fill returns the prompt with the data filled in.
-func (s *Set) Fill(data Data) (memory.Prompt, error) { return s.fill(s.inForm(data)) }
+// Fill returns the prompt for the data, with placeholders replaced.
+func (s *Set) Fill(data Data) (memory.Prompt, error) { return s.fill(s.dataForForm(data)) }
 
 func (s *Set) fill(data Data) (memory.Prompt, error) {
-	p := s.current.Load().prompts[data.name()]
-	m, err := p.read()
+	p := s.current.Load().prompts[data.promptName()]
+	m, err := p.parse()
 	if err != nil {
 		return memory.Prompt{}, err
 	}
-	system, user, err := m.filled(data)
+	system, user, err := m.fill(data)
 	if err != nil {
 		return memory.Prompt{}, err
 	}
-	return memory.Prompt{Name: data.name(), Hash: p.hash, System: system, User: user, Schema: p.schema}, nil
+	return memory.Prompt{Name: data.promptName(), Hash: p.hash, System: system, User: user, Schema: p.schema}, nil
 }
 
 func checkNames(overlay fs.FS) error {
@@ -278,27 +279,27 @@ func checkNames(overlay fs.FS) error {
 	return nil
 }
 
-func load(overlay fs.FS, sample Data, file string) (*prompt, error) {
-	source, own, err := read(overlay, file)
+func loadPrompt(overlay fs.FS, sample Data, file string) (*prompt, error) {
+	source, isCustom, err := readSource(overlay, file)
 	if err != nil {
 		return nil, fmt.Errorf("read prompt: %w", err)
 	}
-	schema, err := embedded.ReadFile(path.Join("templates", sample.name()+".schema.json"))
+	schema, err := embedded.ReadFile(path.Join("templates", sample.promptName()+".schema.json"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without a schema the reply is plain text
 		return nil, fmt.Errorf("read prompt: %w", err)
 	}
 	sum := sha256.Sum256(source)
-	p := &prompt{file: file, source: string(source), hash: hex.EncodeToString(sum[:6]), schema: schema, own: own}
-	p.read = sync.OnceValues(func() (messages, error) { return p.parsed(sample) })
-	if !own {
+	p := &prompt{file: file, source: string(source), hash: hex.EncodeToString(sum[:6]), schema: schema, isCustom: isCustom}
+	p.parse = sync.OnceValues(func() (messages, error) { return p.parseMessages(sample) })
+	if !isCustom {
 		return p, nil
 	}
-	_, err = p.read()
+	_, err = p.parse()
 	return p, err
 }
 
-// read returns a prompt's file. own reports whether the file comes from overlay.
-func read(overlay fs.FS, file string) (source []byte, own bool, err error) {
+// readSource returns a prompt's file. isCustom reports whether the file is from overlay.
+func readSource(overlay fs.FS, file string) (source []byte, isCustom bool, err error) {
 	if overlay != nil {
 		source, err := fs.ReadFile(overlay, file)
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -309,24 +310,24 @@ func read(overlay fs.FS, file string) (source []byte, own bool, err error) {
 	return source, false, err
 }
 
-// parsed parses and checks the messages of a prompt.
-func (p *prompt) parsed(sample Data) (messages, error) {
+// parseMessages parses and checks the messages of a prompt.
+func (p *prompt) parseMessages(sample Data) (messages, error) {
 	system, user, err := splitMessages(p.file, p.source)
 	if err != nil {
 		return messages{}, err
 	}
 	var m messages
-	if m.system, err = parse(p.file, system, sample); err != nil {
+	if m.system, err = parseTemplate(p.file, system, sample); err != nil {
 		return messages{}, err
 	}
-	if m.user, err = parse(p.file, user, sample); err != nil {
+	if m.user, err = parseTemplate(p.file, user, sample); err != nil {
 		return messages{}, err
 	}
-	return m, m.check(p.file, p.source, sample)
+	return m, m.checkSample(p.file, p.source, sample)
 }
 
-// filled returns the messages with data in place of their placeholders.
-func (m messages) filled(data Data) (system, user string, err error) {
+// fill returns the texts of the messages, with placeholders replaced by data.
+func (m messages) fill(data Data) (system, user string, err error) {
 	if system, err = render(m.system, data); err != nil {
 		return "", "", err
 	}
@@ -334,31 +335,31 @@ func (m messages) filled(data Data) (system, user string, err error) {
 	return system, user, err
 }
 
-// splitMessages splits a file into the text of the system message and that of the user message. Empty lines
-// replace the other text, so that errors show the line numbers of the file.
+// splitMessages splits a file into the texts of the system message and the user message. Empty lines before each
+// text replace the text before it, so that errors show the line numbers of the file.
 func splitMessages(file, source string) (system, user string, err error) {
 	if !strings.HasPrefix(source, "<!--") {
-		return "", "", memory.Errorf(memory.Invalid, "%s:1: begins without a comment <!-- … --> that says what it is for", file)
+		return "", "", memory.Errorf(memory.Invalid, "%s:1: begins without a comment <!-- … --> that states its purpose", file)
 	}
 	end := strings.Index(source, "-->")
 	if end < 0 {
 		return "", "", memory.Errorf(memory.Invalid, "%s:1: the comment has no end -->", file)
 	}
 	end += len("-->")
-	head := lines(source[:end])
+	head := blankLines(source[:end])
 	system, user, found := strings.Cut(source[end:], userMark)
 	if !found {
 		return "", "", memory.Errorf(memory.Invalid, "%s:%d: no line %s before the user message", file, strings.Count(source, "\n")+1, userMark)
 	}
-	return head + system, head + lines(system) + user, nil
+	return head + system, head + blankLines(system) + user, nil
 }
 
-func lines(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) }
+func blankLines(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) }
 
-func parse(file, text string, sample Data) (*template.Template, error) {
-	t, err := template.New(file).Funcs(placeholders(sample)).Parse(text)
+func parseTemplate(file, text string, sample Data) (*template.Template, error) {
+	t, err := template.New(file).Funcs(placeholderFuncs(sample)).Parse(text)
 	if err != nil {
-		return nil, memory.Errorf(memory.Invalid, "%s (placeholders: %s)", templateError(err), strings.Join(names(sample), ", "))
+		return nil, memory.Errorf(memory.Invalid, "%s (placeholders: %s)", templateError(err), strings.Join(placeholderNames(sample), ", "))
 	}
 	return t, nil
 }
@@ -369,41 +370,40 @@ func render(t *template.Template, data Data) (string, error) {
 		return "", fmt.Errorf("fill prompt: %w", err)
 	}
 	var b strings.Builder
-	if err := own.Funcs(placeholders(data)).Execute(&b, nil); err != nil {
+	if err := own.Funcs(placeholderFuncs(data)).Execute(&b, nil); err != nil {
 		return "", memory.Errorf(memory.Invalid, "%s", templateError(err))
 	}
 	return strings.TrimSpace(b.String()), nil
 }
 
-// templateError returns the text of an error without the library's name. It then begins with FILE:LINE.
+// templateError returns the text of an error without the library's prefix, so that it begins with FILE:LINE.
 func templateError(err error) string { return strings.TrimPrefix(err.Error(), "template: ") }
 
-func placeholders(data Data) template.FuncMap {
+func placeholderFuncs(data Data) template.FuncMap {
 	funcs := template.FuncMap{}
-	for name, value := range data.values() {
+	for name, value := range data.placeholderValues() {
 		funcs[name] = func() string { return value }
 	}
 	return funcs
 }
 
-func names(data Data) []string {
+func placeholderNames(data Data) []string {
 	var out []string
-	for name := range data.values() {
+	for name := range data.placeholderValues() {
 		out = append(out, "{{"+name+"}}")
 	}
 	slices.Sort(out)
 	return out
 }
 
-// check fills the messages with the sample. Every value of the sample must occur in the result. Otherwise the
-// model would not see it.
-func (m messages) check(file, source string, sample Data) error {
-	system, user, err := m.filled(sample)
+// checkSample fills the messages with the sample, and returns an error if the result lacks a value of the sample.
+func (m messages) checkSample(file, source string, sample Data) error {
+	system, user, err := m.fill(sample)
 	if err != nil {
 		return err
 	}
-	for name, value := range sample.values() {
-		if !optional[name] && !strings.Contains(system, value) && !strings.Contains(user, value) {
+	for name, value := range sample.placeholderValues() {
+		if !optionalPlaceholders[name] && !strings.Contains(system, value) && !strings.Contains(user, value) {
 			return memory.Errorf(memory.Invalid, "%s:1: {{%s}} is missing", file, name)
 		}
 	}

@@ -49,7 +49,7 @@ func TestPromptsReadAsTheirGoldens(t *testing.T) {
 		"memory_extraction-empty": memoryExtraction{Extract{Turns: []Turn{{Role: "user", Text: "Hello\nthere"}}}},
 		"memory_formation":        memoryFormation{sampleExtract},
 		"conflict_resolution":     conflictResolution{sampleReconcile},
-		"write":                   samples[6],
+		"write":                   sampleData[6],
 		"write-nothing-known":     Write{Query: "Where am I?"},
 		"describe":                Describe{Query: "How large is this flat?"},
 		"system":                  System{Contexts: "The house rules allow dogs.", Rules: "Answer in one sentence.", Memory: "- User has a dog named Rex.", Message: "May I bring him?"},
@@ -85,9 +85,9 @@ func TestPromptsReadAsTheirGoldens(t *testing.T) {
 
 func TestAFormPutsItsPromptsInThePlaceOfOthers(t *testing.T) {
 	for form, want := range map[Form][2]string{
-		"": {"extract", "reconcile"}, InOps: {"extract", "reconcile"}, InLine: {"memory_extraction", "reconcile"}, InMemories: {"memory_formation", "conflict_resolution"},
+		"": {"extract", "reconcile"}, OpsForm: {"extract", "reconcile"}, LineForm: {"memory_extraction", "reconcile"}, MemoriesForm: {"memory_formation", "conflict_resolution"},
 	} {
-		s := Default().In(form).For("some-model")
+		s := Default().WithForm(form).ForModel("some-model")
 		for i, data := range []Data{sampleExtract, sampleReconcile} {
 			if p, err := s.Fill(data); err != nil || p.Name != want[i] || p.Hash != s.File(want[i]).Hash {
 				t.Errorf("in form %q %T fills %s, %v; want %s", form, data, p.Name, err, want[i])
@@ -100,7 +100,7 @@ func TestAFormPutsItsPromptsInThePlaceOfOthers(t *testing.T) {
 }
 
 func TestCommentIsNotSent(t *testing.T) {
-	for _, sample := range samples {
+	for _, sample := range sampleData {
 		p, err := Default().Fill(sample)
 		if err != nil {
 			t.Fatal(err)
@@ -149,12 +149,12 @@ func TestAModelHasTheVariantWithTheLongestName(t *testing.T) {
 	for model, want := range map[string]string{
 		"qwen2.5:7b-instruct": "that qwen", "Qwen/Qwen2.5-7B": "that qwen", "qwen3": "any qwen", "google/gemma-2": "gemma", "gpt-4o-mini": "You keep", "": "You keep",
 	} {
-		p, err := s.For(model).Fill(Reconcile{New: []Line{{ID: "1", Text: "User sails."}}})
+		p, err := s.ForModel(model).Fill(Reconcile{New: []Line{{ID: "1", Text: "User sails."}}})
 		if err != nil || !strings.HasPrefix(p.System, want) {
 			t.Errorf("%q is told %.40q, %v; want %q", model, p.System, err, want)
 		}
 	}
-	if s.For("qwen3").File("reconcile").Hash == s.File("reconcile").Hash || s.For("qwen3").File("extract").Hash != s.File("extract").Hash {
+	if s.ForModel("qwen3").File("reconcile").Hash == s.File("reconcile").Hash || s.ForModel("qwen3").File("extract").Hash != s.File("extract").Hash {
 		t.Error("the hash is not that of the file in use")
 	}
 	for file, text := range map[string]string{"reconcile@x.md": "<!-- c -->\n{{KNOWN}}\n", "nothing@x.md": "<!-- c -->"} {
@@ -210,12 +210,12 @@ func TestBrokenOverlayIsRefusedWithFileAndLine(t *testing.T) {
 func TestEveryEmbeddedPromptIsWhole(t *testing.T) {
 	set := Default()
 	for name, p := range set.current.Load().prompts {
-		if _, err := p.read(); err != nil {
+		if _, err := p.parse(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, v := range set.current.Load().variants {
-		if _, err := v.prompt.read(); err != nil {
+		if _, err := v.prompt.parse(); err != nil {
 			t.Errorf("%s for %s: %v", v.name, v.model, err)
 		}
 	}

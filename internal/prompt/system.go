@@ -1,14 +1,14 @@
 package prompt
 
-// System is the data for system.md, the system message of a chat of /api/chats. Package recall has fenced Contexts
-// and Memory. Empty fields are left out.
+// System is the data for system.md, the system message of a chat of /api/chats. Package recall has
+// fenced Contexts and Memory as data. Empty fields are omitted.
 type System struct {
 	Contexts, Rules, Memory string
 	Message                 string // the user's current message
 }
 
-func (System) name() string { return "system" }
+func (System) promptName() string { return "system" }
 
-func (d System) values() map[string]string {
+func (d System) placeholderValues() map[string]string {
 	return map[string]string{"CONTEXTS": d.Contexts, "RULES": d.Rules, "MEMORY": d.Memory, "MESSAGE": d.Message}
 }

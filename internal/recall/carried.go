@@ -7,21 +7,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// wordsOf returns the text with which a block shows a memory. For a user's turn these are the person's own
-// words ([utterance.Of]).
-func wordsOf(m memory.Memory) string {
+// shownText returns the text of a memory in a block. For a user's turn, it has only the person's own words
+// ([utterance.OwnTextOf]).
+func shownText(m memory.Memory) string {
 	if m.Turn != nil {
-		return utterance.Of(*m.Turn)
+		return utterance.OwnTextOf(*m.Turn)
 	}
 	return m.Content()
 }
 
-// isMostlyQuoted reports whether a turn has hardly any own words, or contains the question's words only in
-// quoted text such as a mail or code. own are the speaker's own words ([wordsOf]).
-func isMostlyQuoted(m memory.Memory, own string, asked terms) bool {
-	if m.Turn == nil || own == m.Turn.Content {
+// isMostlyQuoted reports whether a turn has hardly any own words, or has the question's words (asked) only in
+// quoted text such as a mail or code. own is the result of [shownText].
+func isMostlyQuoted(m memory.Memory, ownText string, questionTerms terms) bool {
+	if m.Turn == nil || ownText == m.Turn.Content {
 		return false
 	}
-	ownTerms := termsOf(own)
-	return len(ownTerms) <= slightTerms || !slices.ContainsFunc(ownTerms, asked.has) && slices.ContainsFunc(termsOf(m.Turn.Content), asked.has)
+	ownTerms := termsOf(ownText)
+	return len(ownTerms) <= maxSlightTerms || !slices.ContainsFunc(ownTerms, questionTerms.has) && slices.ContainsFunc(termsOf(m.Turn.Content), questionTerms.has)
 }

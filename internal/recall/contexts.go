@@ -15,9 +15,9 @@ const DefaultContextBudget = 8000
 // AttachedHeading introduces contexts in a block.
 const AttachedHeading = "Documents that the user attached to this chat:"
 
-// WithContexts puts a conversation's contexts, in order, in front of a block, or makes a block of them. To fit
-// budget tokens (0: the default) it cuts the contexts at the end of a line and says so in the text. Equal
-// contexts give equal bytes, so that the provider's cache stays valid.
+// WithContexts puts a conversation's contexts before a block, or into a new block if block is "". To fit
+// budget tokens (0 means the default) it cuts contexts at the end of a line, with a note. Equal contexts give
+// equal bytes, so that the provider's prompt cache stays valid.
 func WithContexts(block string, contexts []memory.Context, budget int) string {
 	if budget == 0 {
 		budget = DefaultContextBudget
@@ -35,21 +35,21 @@ func ContextText(c memory.Context, budget *int) string {
 	if name == "" {
 		name = "untitled"
 	}
-	return "\n\n## " + name + "\n" + joinFitting(visibleLines(c.Content), budget)
+	return "\n\n## " + name + "\n" + joinWithinBudget(visibleLines(c.Content), budget)
 }
 
-// WithDocuments puts documents, the results of [ContextText], in front of a block.
+// WithDocuments puts documents (joined results of [ContextText]) before a block.
 func WithDocuments(block, documents string) string {
 	if documents == "" {
 		return block
 	}
 	documents = AttachedHeading + documents
 	if block == "" {
-		return fenced(Preamble + "\n" + documents)
+		return inFence(Preamble + "\n" + documents)
 	}
 	rest := strings.TrimSuffix(strings.TrimPrefix(block, FenceOpen+"\n"), "\n"+FenceClose)
 	rest = strings.TrimPrefix(strings.TrimPrefix(rest, Preamble+"\n"), LaterPreamble+"\n")
-	return fenced(Preamble + "\n" + documents + "\n\n" + rest)
+	return inFence(Preamble + "\n" + documents + "\n\n" + rest)
 }
 
 // visibleLines returns the lines of a text without invisible characters.
@@ -66,11 +66,11 @@ func visibleLines(s string) []string {
 	return lines
 }
 
-// joinFitting joins the lines that fit the budget, and subtracts their tokens from it.
-func joinFitting(lines []string, budget *int) string {
+// joinWithinBudget joins the lines that fit the token budget, and subtracts their tokens from the budget.
+func joinWithinBudget(lines []string, budget *int) string {
 	var b strings.Builder
 	for i, line := range lines {
-		tokens := text.Tokens(line) + 1
+		tokens := text.EstimateTokens(line) + 1
 		if tokens > *budget {
 			*budget = 0
 			if i > 0 {

@@ -22,12 +22,12 @@ func TestCoreKeepsItsBudget(t *testing.T) {
 	}
 	core.Facts = append(core.Facts, holding("long", "personal", "User "+strings.Repeat("writes and writes ", 2000)))
 	for _, budget := range []int{0, 5, 150, 800} {
-		in, left := core.Choose(budget, nil, now)
+		in, left := core.SplitByBudget(budget, nil, now)
 		if len(in.Facts)+len(left.Facts) != len(core.Facts) {
 			t.Fatalf("of %d facts %d are in and %d are not", len(core.Facts), len(in.Facts), len(left.Facts))
 		}
-		frame := text.Tokens(fenced(Preamble + "\n" + AboutUser))
-		if n := text.Tokens(Render(in, nil, RenderOptions{}).Text); len(in.Facts) > 0 && n > budget+frame+20 || budget > 100 && n < budget*9/10 {
+		frame := text.EstimateTokens(inFence(Preamble + "\n" + AboutUser))
+		if n := text.EstimateTokens(Render(in, nil, RenderOptions{}).Text); len(in.Facts) > 0 && n > budget+frame+20 || budget > 100 && n < budget*9/10 {
 			t.Errorf("a core of %d tokens with a budget of %d", n, budget)
 		}
 	}
@@ -41,7 +41,7 @@ func TestPinnedFactsComeBeforeProfileEntries(t *testing.T) {
 	pinned, long := holding("p", "health", "User is allergic to penicillin"), holding("long", "", strings.Repeat("long ", 200))
 	pinned.Fact.Core, long.Fact.Core = memory.CoreAlways, memory.CoreAlways
 	core.Facts = []CoreFact{long, holding("other", "work", "User works at a bank"), pinned}
-	in, left := core.Choose(PinnedTokens, nil, now)
+	in, left := core.SplitByBudget(PinnedTokenBudget, nil, now)
 	if !slices.Contains(in.IDs(), "p") || slices.Contains(in.IDs(), "long") || len(in.Profile) == 0 || len(left.Profile) == 0 || len(in.Profile)+len(left.Profile) != 12 {
 		t.Errorf("in %+v, left %+v", in, left)
 	}
@@ -53,7 +53,7 @@ func TestACoreTellsWhatMattersAndWhatIsNear(t *testing.T) {
 		core.Facts = append(core.Facts, holding(fmt.Sprint("n", i), "preference", "User has once liked the number "+fmt.Sprint(i)))
 	}
 	core.Facts = append(core.Facts, holding("allergy", "health", "User is allergic to nuts"), holding("how", "preference", "User prefers answers in metric units"))
-	in, _ := core.Choose(60, []string{"n77"}, now)
+	in, _ := core.SplitByBudget(60, []string{"n77"}, now)
 	for _, id := range []string{"allergy", "how", "n77"} {
 		if !slices.Contains(in.IDs(), id) {
 			t.Errorf("%s is not among %v", id, in.IDs())
@@ -72,7 +72,7 @@ func TestHoldsSkipsExpiredAndOthersFacts(t *testing.T) {
 		"User wants to run a marathon":                            true,
 		"User's mother visits 2025-12-24 and again on 2026-02-01": false,
 	} {
-		if got := MayShowUnasked(holding("", "plan", content).Fact, now); got != want {
+		if got := MayShowWithoutQuestion(holding("", "plan", content).Fact, now); got != want {
 			t.Errorf("%q holds: %v, want %v", content, got, want)
 		}
 	}
@@ -80,7 +80,7 @@ func TestHoldsSkipsExpiredAndOthersFacts(t *testing.T) {
 	tool.Fact.Trust = memory.TrustUntrusted
 	over := holding("", "work", "User works at Acme")
 	over.Fact.ValidTo = now
-	if MayShowUnasked(tool.Fact, now) || MayShowUnasked(over.Fact, now) {
+	if MayShowWithoutQuestion(tool.Fact, now) || MayShowWithoutQuestion(over.Fact, now) {
 		t.Error("what a tool said, or what is over, holds")
 	}
 }
@@ -93,7 +93,7 @@ func TestACoreIsWrittenAgain(t *testing.T) {
 	core, _ := Core{
 		Facts:   []CoreFact{shared, holding("b", "work", "User's boss is Kim"), holding("a", "personal", "User lives in Faro")},
 		Profile: []memory.ProfileEntry{{Key: "timezone", Value: "Europe/Lisbon"}},
-	}.Choose(800, nil, now)
+	}.SplitByBudget(800, nil, now)
 	block := Render(core, nil, RenderOptions{})
 	from := Sources{Memories: map[string]memory.Memory{}, Profile: core.Profile}
 	for _, m := range core.Facts {

@@ -12,76 +12,80 @@ import (
 // cue is one reason to prefer a candidate. Its value, usually 0 to 1, is multiplied by its weight and added
 // to the fused score.
 type cue struct {
-	name   string
-	weight float64
-	of     func(q *scoredQuery) bool // the questions to which the cue applies; for others its value is 0
-	value  func(q *scoredQuery, c *view) float64
+	name    string
+	weight  float64
+	applies func(q *scoredQuery) bool // reports whether the cue applies to the question; otherwise its value is 0
+	value   func(q *scoredQuery, c *view) float64
 }
 
 // The weights of cues come from a listwise softmax fit (package bench, Fit) on the development halves of
 // LoCoMo, BEAM and RealMem with the lexical embedder. They were adjusted slightly so that all three data sets
-// gain. docs/measurements/retrieval.md has each cue's contribution, and fits on other conversations.
+// improve. docs/measurements/retrieval.md has each cue's contribution, and fits on other conversations.
 var cues = []cue{
 	// The candidate has words of the question; the words of a turn's neighbours count too.
-	{"words", 5.8, anyQuestion, words},
-	// The candidate's speaker is named in the question; "I" means the user.
-	{"speaker", 1.7, aboutSpeaker, speaker},
-	{"speaker_words", 1.6, aboutSpeaker, func(q *scoredQuery, c *view) float64 { return speaker(q, c) * words(q, c) }},
+	{"words", 5.8, always, wordShare},
+	// The question names the candidate's speaker; "I" means the user.
+	{"speaker", 1.7, aboutSpeaker, speakerShare},
+	{"speaker_words", 1.6, aboutSpeaker, func(q *scoredQuery, c *view) float64 { return speakerShare(q, c) * wordShare(q, c) }},
 	// The candidate is about somebody else, and the question only about the user: a sister's home does not
 	// answer "where do I live?". Chosen by hand, because no data set has facts.
-	{"other", -1.5, aboutUserOnly, func(_ *scoredQuery, c *view) float64 { return marked(c, memory.MarkOther) }},
-	// The candidate is a fact, which needs no context. A synonym in its few words is no chance. Chosen by hand.
-	{"fact", 3.0, anyQuestion, ownFactShare},
-	// Somebody marked the candidate as worth keeping.
-	{"kept", keptWeight, anyQuestion, func(_ *scoredQuery, c *view) float64 { return kept(c) }},
-	// The turn answers a question that has the words.
-	{"reply", 1.8, anyQuestion, func(_ *scoredQuery, c *view) float64 { return unlessAssistant(c, c.reply) }},
+	{"other", -1.5, aboutUserOnly, func(_ *scoredQuery, c *view) float64 { return markValue(c, memory.FlagOtherPerson) }},
+	// The candidate is a fact, which needs no context, with words or synonyms of the question. Chosen by hand.
+	{"fact", 3.0, always, factWordShare},
+	// The candidate is a fact, which a person, a rule or a model selected.
+	{"kept", factBonus, always, func(_ *scoredQuery, c *view) float64 { return factValue(c) }},
+	// The turn answers a question that has words of the user's question.
+	{"reply", 1.8, always, func(_ *scoredQuery, c *view) float64 { return zeroForAssistant(c, c.reply) }},
 	// The turn is itself a question.
-	{"asks", -0.5, anyQuestion, func(_ *scoredQuery, c *view) float64 { return unlessAssistant(c, marked(c, memory.MarkAsks)) }},
+	{"asks", -0.5, always, func(_ *scoredQuery, c *view) float64 { return zeroForAssistant(c, markValue(c, memory.FlagQuestion)) }},
 	// The turn begins a conversation: people begin with their main concern.
-	{"opens", 0.8, anyQuestion, func(q *scoredQuery, c *view) float64 { return unlessAssistant(c, opens(c)) * words(q, c) }},
+	{"opens", 0.8, always, func(q *scoredQuery, c *view) float64 { return zeroForAssistant(c, opensValue(c)) * wordShare(q, c) }},
 	// The question asks for a time and the candidate mentions a time, or has the month or year of the question.
-	{"when", 2.6, asksForTime, func(q *scoredQuery, c *view) float64 { return q.prompt * marked(c, memory.MarkTimes) * words(q, c) }},
-	{"date_said", 3.2, namesDate, func(q *scoredQuery, c *view) float64 { return q.prompt * q.onDay(c) }},
-	{"date_meant", 2.7, namesDate, func(q *scoredQuery, c *view) float64 { return q.prompt * q.share(c.Dates) }},
+	{"when", 2.6, asksForTime, func(q *scoredQuery, c *view) float64 {
+		return q.shortness * markValue(c, memory.FlagTime) * wordShare(q, c)
+	}},
+	{"date_said", 3.2, namesDate, func(q *scoredQuery, c *view) float64 { return q.shortness * q.statementDateShare(c) }},
+	{"date_meant", 2.7, namesDate, func(q *scoredQuery, c *view) float64 { return q.shortness * q.bestDateShare(c.Dates) }},
 	// The conversation as a whole has words of the question.
-	{"session", 2.5, anyQuestion, func(_ *scoredQuery, c *view) float64 { return c.session }},
-	// The turn itself has words of the question, and not only its neighbours.
-	{"peak", 0.65, anyQuestion, func(_ *scoredQuery, c *view) float64 { return c.peak }},
+	{"session", 2.5, always, func(_ *scoredQuery, c *view) float64 { return c.session }},
+	// The turn itself, not only its neighbours, has words of the question.
+	{"peak", 0.65, always, func(_ *scoredQuery, c *view) float64 { return c.peak }},
 	// The candidate has synonyms of the question's words. Long messages always have some.
-	{"related", 3.0, anyQuestion, func(q *scoredQuery, c *view) float64 { return q.prompt * c.related }},
-	// The question asks for a kind of thing, and the candidate names one.
-	{"class", 1.0, asksForKind, func(q *scoredQuery, c *view) float64 { return q.prompt * q.instances(c.Classes) }},
-	// The vectors are similar. The vector of a word-based embedder can only help: similarity that may be chance
-	// adds nothing. Other embedders judge better than words that match badly, but worse than words that match well.
-	{vectorCue, DefaultVectorWeight, anyQuestion, func(q *scoredQuery, c *view) float64 {
-		if q.wordBased {
+	{"related", 3.0, always, func(q *scoredQuery, c *view) float64 { return q.shortness * c.related }},
+	// The question asks for a kind of thing, and the candidate names such a thing.
+	{"class", 1.0, asksForKind, func(q *scoredQuery, c *view) float64 { return q.shortness * q.classShare(c.Classes) }},
+	// The vectors are similar. For a word-based embedder, only similarity above vectorFloor counts. For other
+	// embedders, vectors count less if the best candidate has most words of the question.
+	{vectorCue, DefaultVectorWeight, always, func(q *scoredQuery, c *view) float64 {
+		if q.isWordBased {
 			return max(0, c.vector-vectorFloor)
 		}
-		return max(0, 1-q.found) * c.vector
+		return max(0, 1-q.bestWordShare) * c.vector
 	}},
 }
 
-// vectorCue is the cue of vectors. DefaultVectorWeight, its weight, was fitted with all-MiniLM-L6-v2
-// (package bench, FitVector).
+// vectorCue is the name of the cue for vectors. DefaultVectorWeight is its weight, fitted with
+// all-MiniLM-L6-v2 (package bench, FitVector).
 const (
 	vectorCue           = "vector"
 	DefaultVectorWeight = 8
 	wordsVectorWeight   = 1.5 // weight for the word-based embedder, which adds little to the cue of words
 )
 
-var vectorAt = slices.IndexFunc(cues, func(c cue) bool { return c.name == vectorCue })
+var vectorCueIndex = slices.IndexFunc(cues, func(c cue) bool { return c.name == vectorCue })
 
-// These functions select the questions to which cues apply.
-func anyQuestion(*scoredQuery) bool     { return true }
-func aboutSpeaker(q *scoredQuery) bool  { return q.self || len(q.named) > 0 }
-func aboutUserOnly(q *scoredQuery) bool { return q.self && !q.aboutPeople && len(q.named) == 0 }
-func namesDate(q *scoredQuery) bool     { return len(q.Dates) > 0 }
-func asksForTime(q *scoredQuery) bool   { return q.when }
-func asksForKind(q *scoredQuery) bool   { return q.classes != 0 }
+// These functions report whether a cue applies to a question.
+func always(*scoredQuery) bool         { return true }
+func aboutSpeaker(q *scoredQuery) bool { return q.aboutUser || len(q.namedSpeakers) > 0 }
+func aboutUserOnly(q *scoredQuery) bool {
+	return q.aboutUser && !q.aboutPeople && len(q.namedSpeakers) == 0
+}
+func namesDate(q *scoredQuery) bool   { return len(q.Periods) > 0 }
+func asksForTime(q *scoredQuery) bool { return q.asksForTime }
+func asksForKind(q *scoredQuery) bool { return q.askedClasses != 0 }
 
-// cueParts are the names of the cues in [memory.Why].
-var cueParts = sync.OnceValue(func() []string {
+// cuePartNames are the names of the cues in [memory.Why].
+var cuePartNames = sync.OnceValue(func() []string {
 	out := make([]string, len(cues))
 	for i := range cues {
 		out[i] = "cue." + cues[i].name
@@ -89,8 +93,8 @@ var cueParts = sync.OnceValue(func() []string {
 	return out
 })
 
-// Cues returns the unweighted value of each cue for each candidate, with the names and weights of the cues. A
-// fit of the weights needs these values.
+// Cues returns the unweighted value of each cue for each candidate, with the names and weights of the cues.
+// Package bench fits the weights to these values.
 func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, weights []float64, values [][]float64) {
 	a := newScoredQuery(q, candidates, o)
 	for _, cue := range cues {
@@ -98,7 +102,7 @@ func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, we
 	}
 	for i := range candidates {
 		v := newView(&candidates[i])
-		v.vector = stretched(v.vector, a.stretch)
+		v.vector = stretchCosine(v.vector, a.stretch)
 		row := make([]float64, len(cues))
 		for _, j := range a.cues {
 			row[j] = cues[j].value(a, &v)
@@ -108,34 +112,34 @@ func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, we
 	return names, weights, values
 }
 
-// vectorFloor is the cosine of texts that have only their language in common.
+// vectorFloor is the usual cosine of texts that have only their language in common.
 const vectorFloor = 0.2
 
-// minCosine returns the minimum cosine of a candidate that is about the question but has none of its words. In
-// word-based embedders, one typo or hash collision in two short texts gives a cosine up to 0.25.
-func minCosine(ofWords bool) float64 {
-	if ofWords {
+// minCosine returns the minimum cosine of a candidate that relates to the question without sharing a word. In
+// word-based embedders, a typo or hash collision in two short texts gives a cosine up to 0.25.
+func minCosine(wordBased bool) float64 {
+	if wordBased {
 		return 0.3
 	}
 	return vectorFloor
 }
 
-// view is a candidate with the numbers of the searcher. Numbers that are not finite, for example from a broken
-// vector, become 0, so that they do not affect other candidates.
+// view is a candidate with the numbers of the searcher. Infinite numbers and NaN, for example from a broken
+// vector, become 0, so that other candidates are not affected.
 type view struct {
 	*memory.Candidate
-	lexical, own, related, stored, vector, reply, session, peak float64
+	lexical, ownShare, related, storedShare, vector, reply, session, peak float64
 }
 
 func newView(c *memory.Candidate) view {
-	m := &c.Found
+	m := &c.Measures
 	return view{
-		Candidate: c, lexical: finite(m.Lexical), own: finite(m.Own), related: finite(m.Related), stored: finite(m.Known),
-		vector: finite(m.Vector), reply: finite(m.Reply), session: finite(m.Session), peak: finite(m.Peak),
+		Candidate: c, lexical: finiteOrZero(m.Lexical), ownShare: finiteOrZero(m.Own), related: finiteOrZero(m.Related), storedShare: finiteOrZero(m.Known),
+		vector: finiteOrZero(m.Vector), reply: finiteOrZero(m.Reply), session: finiteOrZero(m.Session), peak: finiteOrZero(m.Peak),
 	}
 }
 
-func finite(x float32) float64 {
+func finiteOrZero(x float32) float64 {
 	if x-x != 0 { // not a number, or infinite
 		return 0
 	}
@@ -145,30 +149,30 @@ func finite(x float32) float64 {
 // scoredQuery is a query with values that depend on the candidates.
 type scoredQuery struct {
 	Query
-	named []string // speakers whom the question names
-	cues  []int    // indexes of the cues that apply
-	meant []memory.Misspelt
+	namedSpeakers []string // speakers that the question names
+	cues          []int    // indexes of the cues that apply
+	corrections   []memory.Misspelt
 
-	stretch   float64 // stretch factor of cosines
-	vectors   float64 // weight of vectors
-	wordBased bool    // vectors come from a word-based embedder
-	found     float64 // share of the question's words in the best candidate
-	likeness  float64 // minimum cosine of a candidate that is about the question
+	stretch       float64 // stretch factor of cosines
+	vectorWeight  float64 // weight of vectors
+	isWordBased   bool    // vectors come from a word-based embedder
+	bestWordShare float64 // share of the question's words in the best candidate
+	relatedCosine float64 // minimum cosine of a candidate that relates to the question (see [minCosine])
 }
 
 func (o Options) vectorWeight() float64 {
-	if o.WordBased {
+	if o.IsWordBased {
 		return wordsVectorWeight
 	}
 	return DefaultVectorWeight
 }
 
 func newScoredQuery(q Query, candidates []memory.Candidate, o Options) *scoredQuery {
-	a := &scoredQuery{Query: q, stretch: stretchOf(o.Background), wordBased: o.WordBased, vectors: o.vectorWeight(), likeness: minCosine(o.WordBased)}
+	a := &scoredQuery{Query: q, stretch: stretchFactor(o.Background), isWordBased: o.IsWordBased, vectorWeight: o.vectorWeight(), relatedCosine: minCosine(o.IsWordBased)}
 	for i := range candidates {
-		a.found = max(a.found, finite(candidates[i].Found.Lexical))
+		a.bestWordShare = max(a.bestWordShare, finiteOrZero(candidates[i].Measures.Lexical))
 	}
-	a.readMisspelt(CorrectionsOf(candidates))
+	a.setCorrections(Corrections(candidates))
 	var seen []string // a conversation has few speakers
 	last := ""
 	for i := range candidates {
@@ -177,131 +181,132 @@ func newScoredQuery(q Query, candidates []memory.Candidate, o Options) *scoredQu
 			continue
 		}
 		seen, last = append(seen, name), name
-		if first := text.Words(name); len(first) > 0 && (slices.Contains(q.words, first[0]) || a.means(text.Term(first[0]))) {
-			a.named = append(a.named, name)
+		if first := text.Words(name); len(first) > 0 && (slices.Contains(q.words, first[0]) || a.wasCorrectedTo(text.Term(first[0]))) {
+			a.namedSpeakers = append(a.namedSpeakers, name)
 		}
 	}
 	a.cues = make([]int, 0, len(cues))
 	for i := range cues {
-		if cues[i].of(a) {
+		if cues[i].applies(a) {
 			a.cues = append(a.cues, i)
 		}
 	}
 	return a
 }
 
-// contribution returns how much a cue adds to a candidate's fused score.
-func (q *scoredQuery) contribution(i int, c *view) float64 {
+// weightedValue returns how much a cue adds to a candidate's fused score.
+func (q *scoredQuery) weightedValue(i int, c *view) float64 {
 	weight := cues[i].weight
-	if i == vectorAt {
-		weight = q.vectors
+	if i == vectorCueIndex {
+		weight = q.vectorWeight
 	}
 	return weight * cues[i].value(q, c)
 }
 
-func words(_ *scoredQuery, c *view) float64 { return c.lexical }
+func wordShare(_ *scoredQuery, c *view) float64 { return c.lexical }
 
-// speaker is 1 for the person that the question is about, or an equal share if the question names several.
-func speaker(q *scoredQuery, c *view) float64 {
+// speakerShare returns 1 if the candidate's speaker is the subject of the question, or an equal share for each of
+// several named speakers.
+func speakerShare(q *scoredQuery, c *view) float64 {
 	switch {
-	case c.Speaker != "" && slices.Contains(q.named, c.Speaker):
-		return 1 / float64(len(q.named))
-	case len(q.named) == 0 && q.self && c.Role == memory.RoleUser && (q.aboutPeople || c.Marks&memory.MarkOther == 0):
+	case c.Speaker != "" && slices.Contains(q.namedSpeakers, c.Speaker):
+		return 1 / float64(len(q.namedSpeakers))
+	case len(q.namedSpeakers) == 0 && q.aboutUser && c.Role == memory.RoleUser && (q.aboutPeople || c.TextFlags&memory.FlagOtherPerson == 0):
 		return 1
-	case q.aboutPeople && c.Kind == memory.KindFact && c.Marks&memory.MarkOther != 0:
+	case q.aboutPeople && c.Kind == memory.KindFact && c.TextFlags&memory.FlagOtherPerson != 0:
 		return 1 // a fact about a person close to the user is also a statement of the user
 	}
 	return 0
 }
 
-// keptWeight was chosen on the chats of ten invented people with 240 messages. The best four hits contained an
+// factBonus was chosen on 240 messages in the chats of ten invented people. The best four hits contained an
 // answer for 124 messages without this cue, and for 143, 162, 168 and 169 with weights 1 to 4 (words only).
-const keptWeight = 3.0
+const factBonus = 3.0
 
-func kept(c *view) float64 {
+func factValue(c *view) float64 {
 	if c.Kind == memory.KindFact {
 		return 1
 	}
 	return 0
 }
 
-// ownFactShare returns a fact's own share of the question's words.
-func ownFactShare(q *scoredQuery, c *view) float64 {
+// factWordShare returns the share of the question's words, with synonyms, that a fact has.
+func factWordShare(q *scoredQuery, c *view) float64 {
 	if c.Kind != memory.KindFact {
 		return 0
 	}
-	return min(1, c.own+q.prompt*inOtherWords*min(1, c.related+ofKind*q.instances(c.Classes)))
+	return min(1, c.ownShare+q.shortness*synonymWeight*min(1, c.related+classWeight*q.classShare(c.Classes)))
 }
 
-// instances returns the share of the requested classes of which the candidate has a member.
-func (q *scoredQuery) instances(of uint32) float64 {
-	if q.classes == 0 {
+// classShare returns the share of the question's classes that the given classes include.
+func (q *scoredQuery) classShare(classes uint32) float64 {
+	if q.askedClasses == 0 {
 		return 0
 	}
-	return float64(bits.OnesCount32(of&uint32(q.classes))) / float64(bits.OnesCount32(uint32(q.classes)))
+	return float64(bits.OnesCount32(classes&uint32(q.askedClasses))) / float64(bits.OnesCount32(uint32(q.askedClasses)))
 }
 
-func marked(c *view, m memory.Marks) float64 {
-	if c.Marks&m != 0 {
+func markValue(c *view, mark memory.TextFlags) float64 {
+	if c.TextFlags&mark != 0 {
 		return 1
 	}
 	return 0
 }
 
-func opens(c *view) float64 {
-	if c.Opens {
+func opensValue(c *view) float64 {
+	if c.OpensConversation {
 		return 1
 	}
 	return 0
 }
 
-// unlessAssistant returns 0 for turns of assistants, for cues that only work for people: assistants end most
-// answers with a question and answer most questions.
-func unlessAssistant(c *view, x float64) float64 {
+// zeroForAssistant returns x, or 0 for turns of assistants, which end most answers with a question and answer
+// most questions.
+func zeroForAssistant(c *view, x float64) float64 {
 	if c.Role == memory.RoleAssistant {
 		return 0
 	}
 	return x
 }
 
-// onDay compares the dates in the question with the day of the candidate.
-func (q *scoredQuery) onDay(c *view) float64 { return q.match(saidDay(c)) }
+// statementDateShare returns how well the day of the candidate matches the dates in the question.
+func (q *scoredQuery) statementDateShare(c *view) float64 { return q.dateShare(statementDay(c)) }
 
-func saidDay(c *view) memory.Moment {
-	y, m, d := c.Said.Date()
-	return memory.Moment{Year: int16(y), Month: int8(m), Day: int8(d)}
+func statementDay(c *view) memory.PartialDate {
+	y, m, d := c.StatedAt.Date()
+	return memory.PartialDate{Year: int16(y), Month: int8(m), Day: int8(d)}
 }
 
-// share returns the best match of the given dates with the question's dates.
-func (q *scoredQuery) share(dates []memory.Moment) float64 {
+// bestDateShare returns how well the best of the given dates matches the question's dates.
+func (q *scoredQuery) bestDateShare(dates []memory.PartialDate) float64 {
 	var best float64
 	for _, d := range dates {
-		best = max(best, q.match(d))
+		best = max(best, q.dateShare(d))
 	}
 	return best
 }
 
-// match returns the share of the parts of the question's dates that a moment has.
-func (q *scoredQuery) match(have memory.Moment) float64 {
-	met, parts := 0, 0
-	for i := range q.Dates {
-		m, of := q.Dates[i].meets(have)
-		met, parts = met+m, parts+of
+// dateShare returns the share of the question's date parts (year, month, day) that a moment has.
+func (q *scoredQuery) dateShare(moment memory.PartialDate) float64 {
+	matched, parts := 0, 0
+	for i := range q.Periods {
+		m, of := q.Periods[i].matchParts(moment)
+		matched, parts = matched+m, parts+of
 	}
 	if parts == 0 {
 		return 0
 	}
-	return float64(met) / float64(parts)
+	return float64(matched) / float64(parts)
 }
 
-// dated reports whether a candidate was written at a time that the question names, or mentions such a time.
-func (q *scoredQuery) dated(c *view) bool {
-	for i := range q.Dates {
-		if whole(q.Dates[i].meets(saidDay(c))) || slices.ContainsFunc(c.Dates, func(d memory.Moment) bool { return whole(q.Dates[i].meets(d)) }) {
+// matchesDate reports whether a candidate was written at a time that the question names, or mentions such a time.
+func (q *scoredQuery) matchesDate(c *view) bool {
+	for i := range q.Periods {
+		if allMatch(q.Periods[i].matchParts(statementDay(c))) || slices.ContainsFunc(c.Dates, func(d memory.PartialDate) bool { return allMatch(q.Periods[i].matchParts(d)) }) {
 			return true
 		}
 	}
 	return false
 }
 
-func whole(matched, parts int) bool { return matched == parts }
+func allMatch(matched, parts int) bool { return matched == parts }

@@ -27,8 +27,8 @@ func TestAFactComesBeforeTalkOfTheSameWords(t *testing.T) {
 	talk := found
 	talk.Session, talk.Peak = 0.3, 0.8
 	kept, _ := Rank(NewQuery("where do I work?", time.Time{}, QueryOptions{}), []memory.Candidate{
-		{ID: "a", Kind: memory.KindTurn, Role: memory.RoleUser, Confidence: 1, Found: talk},
-		{ID: "b", Kind: memory.KindFact, Role: memory.RoleUser, Speaker: "user", Confidence: 0.9, Found: found},
+		{ID: "a", Kind: memory.KindTurn, Role: memory.RoleUser, Confidence: 1, Measures: talk},
+		{ID: "b", Kind: memory.KindFact, Role: memory.RoleUser, Speaker: "user", Confidence: 0.9, Measures: found},
 	}, Options{}, time.Time{})
 	if len(kept) != 2 || kept[0].ID != "b" {
 		t.Errorf("got %v, want the fact first", ids(kept))

@@ -12,40 +12,39 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// fenced returns body within the fence. No text in body can close or imitate the fence.
-func fenced(body string) string {
-	return FenceOpen + "\n" + neutralize(body) + "\n" + FenceClose
+// inFence returns body between the fence's tags. No text in body can close or imitate the fence.
+func inFence(body string) string {
+	return FenceOpen + "\n" + neutralizeTags(body) + "\n" + FenceClose
 }
 
-// neutralize changes tags in s that are named like the fence into plain text: it replaces their opening
-// characters with a parenthesis. It recognises such tags in any case, with spaces, escapes and look-alike
-// letters. Other text does not change.
-func neutralize(s string) string {
+// neutralizeTags turns tags in s with the fence's name into plain text: it replaces their opening character by a
+// parenthesis. It recognises such tags in any case, with spaces, escapes and look-alike letters.
+func neutralizeTags(s string) string {
 	var b strings.Builder
-	kept := 0
+	copied := 0
 	for i := 0; i < len(s); {
-		if c := s[i]; c < utf8.RuneSelf && !mayOpen(c) {
+		if c := s[i]; c < utf8.RuneSelf && !mayOpenTag(c) {
 			i++
 			continue
 		}
 		r, size := decodeCharacter(s[i:])
 		if name, ok := tagName(s, i+size, r); ok {
-			b.WriteString(s[kept:i])
+			b.WriteString(s[copied:i])
 			b.WriteByte('(')
-			i, kept = name, name
+			i, copied = name, name
 			continue
 		}
 		i += size
 	}
-	if kept == 0 {
+	if copied == 0 {
 		return s
 	}
-	b.WriteString(s[kept:])
+	b.WriteString(s[copied:])
 	return b.String()
 }
 
-// mayOpen reports whether an ASCII character may open a tag or begin an escape.
-func mayOpen(c byte) bool {
+// mayOpenTag reports whether an ASCII character may open a tag or begin an escape.
+func mayOpenTag(c byte) bool {
 	switch c {
 	case '<', '[', '{', '(', '&', '\\', '%':
 		return true
@@ -65,30 +64,30 @@ const (
 // maxGap is the maximum number of characters, other than white space, between the parts of a tag.
 const maxGap = 24
 
-// tagName returns where the name begins in a tag that opens with the character opener and continues at s[i:]. It
-// reports whether the tag closes or imitates the fence. The bare name "memory" counts only in a closing tag,
-// and brackets other than "<" count only with a slash.
-func tagName(s string, i int, opener rune) (int, bool) {
+// tagName reports whether a tag that opens with the character opener and continues at s[i:] imitates the
+// fence, and returns the index of its name. The bare name "memory" counts only in a closing tag, and brackets
+// other than "<" count only with a slash.
+func tagName(s string, start int, opener rune) (int, bool) {
 	angle := strings.ContainsRune(angles, opener)
 	if !angle && !strings.ContainsRune(brackets, opener) {
 		return 0, false
 	}
 	slash := false
 	for gap := 0; gap <= maxGap; {
-		if (angle || slash) && matchName(s[i:], "iocimemory") >= 0 {
-			return i, true
+		if (angle || slash) && nameEnd(s[start:], "iocimemory") >= 0 {
+			return start, true
 		}
 		if angle && slash {
-			if end := matchName(s[i:], "memory"); end >= 0 && !continuesWord(s[i+end:]) {
-				return i, true
+			if end := nameEnd(s[start:], "memory"); end >= 0 && !continuesWord(s[start+end:]) {
+				return start, true
 			}
 		}
-		r, size := decodeCharacter(s[i:])
-		if size == 0 || isWordy(r) || strings.ContainsRune(closers, r) {
+		r, size := decodeCharacter(s[start:])
+		if size == 0 || isWordCharacter(r) || strings.ContainsRune(closers, r) {
 			return 0, false
 		}
 		slash = slash || strings.ContainsRune(slashes, r)
-		i += size
+		start += size
 		if !unicode.IsSpace(r) {
 			gap++
 		}
@@ -99,17 +98,17 @@ func tagName(s string, i int, opener rune) (int, bool) {
 // continuesWord reports whether s begins in the middle of a word.
 func continuesWord(s string) bool {
 	r, size := decodeCharacter(s)
-	return size > 0 && (isWordy(r) || r == '_')
+	return size > 0 && (isWordCharacter(r) || r == '_')
 }
 
-// isWordy reports whether r can be a part of a visible word.
-func isWordy(r rune) bool {
+// isWordCharacter reports whether r can be a part of a visible word.
+func isWordCharacter(r rune) bool {
 	return (unicode.IsLetter(r) || unicode.IsNumber(r)) && !strings.ContainsRune(invisibleLetters, r)
 }
 
-// matchName returns where a name at the start of s ends, or -1. Any characters except words and slashes may
-// separate its letters.
-func matchName(s, name string) int {
+// nameEnd returns the end of a name at the start of s, or -1. Any characters except words and slashes may
+// separate the letters of the name.
+func nameEnd(s, name string) int {
 	i := 0
 	for k := range len(name) {
 		for gap := 0; ; {
@@ -121,7 +120,7 @@ func matchName(s, name string) int {
 				i += size
 				break
 			}
-			if k == 0 || isWordy(r) || strings.ContainsRune(slashes+closers, r) {
+			if k == 0 || isWordCharacter(r) || strings.ContainsRune(slashes+closers, r) {
 				return -1
 			}
 			i += size
@@ -191,8 +190,8 @@ func looksLike(r rune) byte {
 	return 0
 }
 
-// alphabets are the code points of the letter A in the mathematical, enclosed and squared Latin alphabets.
-var alphabets = func() []rune {
+// alphabetStarts are the code points of the letter A in the mathematical, enclosed and squared Latin alphabets.
+var alphabetStarts = func() []rune {
 	out := []rune{0x249c, 0x24b6, 0x24d0, 0x1f110, 0x1f130, 0x1f150, 0x1f170, 0x1f1e6}
 	for r := rune(0x1d400); r <= 0x1d6a3; r += 26 { // capital and small letters
 		out = append(out, r)
@@ -203,7 +202,7 @@ var alphabets = func() []rune {
 // lookalikes are characters of other scripts and styles that resemble a letter of the fence's name.
 var lookalikes = sync.OnceValue(func() map[rune]byte {
 	m := map[rune]byte{}
-	for _, first := range alphabets {
+	for _, first := range alphabetStarts {
 		for _, letter := range "iocmery" {
 			m[first+letter-'a'] = byte(letter)
 		}

@@ -11,83 +11,83 @@ import (
 
 // FitOptions are the settings of [Fit]. The zero value means the defaults.
 type FitOptions struct {
-	TopK     int    // maximum number of hits; 0: 8
-	Budget   int    // maximum number of tokens; 0: 1500, math.MaxInt: no limit
-	Question string // the question; "": none
+	TopK     int    // maximum number of hits; 0 means 8
+	Budget   int    // maximum number of tokens; 0 means 1500, math.MaxInt means no limit
+	Question string // the question; "" means none
 
-	Contradicted func(memory.Hit) bool // whether a hit contradicts the user's message; nil: no hit does
+	IsContradicted func(memory.Hit) bool // reports whether a hit contradicts the user's message; nil means no check
 }
 
-// The defaults: a handful of hits that a model reads with care, with room for some long ones.
+// The defaults: few hits, which a model reads with care, and enough tokens for some long hits.
 const (
-	DefaultTopK   = 8
-	DefaultAsked  = 12 // for an explicit search
-	DefaultBudget = 1500
+	DefaultTopK       = 8
+	DefaultSearchTopK = 12 // number of hits of an explicit search
+	DefaultBudget     = 1500
 )
 
-// Dropped is a hit that was left out, with the stage that dropped it.
-type Dropped struct {
+// DroppedHit is a hit that was left out, with the stage that dropped it.
+type DroppedHit struct {
 	Hit   memory.Hit
 	Stage string // "duplicate", "echo", "foreign", "slight", "neighbour", "source" (of a fact with the same content), "top_k", "budget" or "contradicted"
 }
 
 // Fit returns the hits for the block, in order, and the hits that it left out. It drops duplicates of better
-// hits (but not the user's own memory in favour of a shared one), turns whose content a learned fact has, and
-// text that the user quoted. A hit that exceeds the remaining budget is dropped, but shorter ones after it may
-// still fit. The first hit always stays.
-func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped) {
+// hits (but not the user's own memory if a shared memory says the same), turns whose content a learned fact
+// has, and text that the user quoted. A hit that exceeds the remaining budget is dropped, but shorter hits
+// after it may still fit. The first hit is never dropped for its length.
+func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []DroppedHit) {
 	if o.TopK == 0 {
 		o.TopK = DefaultTopK
 	}
 	if o.Budget == 0 {
 		o.Budget = DefaultBudget
 	}
-	left := o.Budget
-	asked := termsOf(o.Question)
-	coverages := make([]coverage, 0, min(o.TopK, len(hits))) // of the hits kept so far
+	remaining := o.Budget
+	questionTerms := termsOf(o.Question)
+	coverages := make([]comparedText, 0, min(o.TopK, len(hits))) // of the hits kept so far
 	kept = make([]memory.Hit, 0, min(o.TopK, len(hits)))
 	room := make(terms, 0, usualTerms*len(hits))
-	shown := statedTerms(hits[:min(len(hits), o.TopK)], asked)
+	shown := questionAndUserTerms(hits[:min(len(hits), o.TopK)], questionTerms)
 	for _, h := range hits {
-		words := wordsOf(h.Memory)
-		says := coverage{memory: h.Memory, content: words, terms: termsIn(room, words), shared: h.Memory.Link != nil}
-		room = says.terms[len(says.terms):]
-		if i := slices.IndexFunc(coverages, func(t coverage) bool { return says.isLearnedFrom(t, asked) }); i >= 0 {
-			dropped = append(dropped, Dropped{kept[i], "source"})
-			kept[i], coverages[i] = h, says
+		words := shownText(h.Memory)
+		current := comparedText{memory: h.Memory, content: words, terms: termsInBuffer(room, words), isShared: h.Memory.Link != nil}
+		room = current.terms[len(current.terms):]
+		if i := slices.IndexFunc(coverages, func(t comparedText) bool { return current.isLearnedFrom(t, questionTerms) }); i >= 0 {
+			dropped = append(dropped, DroppedHit{kept[i], "source"})
+			kept[i], coverages[i] = h, current
 			continue
 		}
 		tokens := 0
 		stage := ""
 		switch {
-		case isRedundantAnswer(h.Memory, says.terms, shown):
+		case isRedundantAnswer(h.Memory, current.terms, shown):
 			stage = "echo"
-		case o.Budget < math.MaxInt && isMostlyQuoted(h.Memory, words, asked):
+		case o.Budget < math.MaxInt && isMostlyQuoted(h.Memory, words, questionTerms):
 			stage = "foreign"
-		case isSlight(h, says.terms):
+		case isContentless(h, current.terms):
 			stage = "slight"
 		case isUnrelated(h):
 			stage = "neighbour"
-		case slices.ContainsFunc(coverages, func(t coverage) bool { return t.isLearnedFrom(says, asked) }):
+		case slices.ContainsFunc(coverages, func(t comparedText) bool { return t.isLearnedFrom(current, questionTerms) }):
 			stage = "source"
-		case slices.ContainsFunc(coverages, says.repeats):
+		case slices.ContainsFunc(coverages, current.isRedundantWith):
 			stage = "duplicate"
 		case len(kept) >= o.TopK:
 			stage = "top_k"
 		case o.Budget < math.MaxInt:
-			if tokens = tokensOf(h.Memory); tokens > left && len(kept) > 0 {
+			if tokens = tokensOf(h.Memory); tokens > remaining && len(kept) > 0 {
 				stage = "budget"
 			}
 		}
-		if stage == "" && o.Contradicted != nil && o.Contradicted(h) {
+		if stage == "" && o.IsContradicted != nil && o.IsContradicted(h) {
 			stage = "contradicted"
 		}
 		if stage != "" {
-			dropped = append(dropped, Dropped{h, stage})
+			dropped = append(dropped, DroppedHit{h, stage})
 			continue
 		}
-		left -= tokens
-		kept, coverages = append(kept, h), append(coverages, says)
+		remaining -= tokens
+		kept, coverages = append(kept, h), append(coverages, current)
 	}
 	return kept, dropped
 }
@@ -95,9 +95,9 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 // usualTerms is the typical number of terms of a memory.
 const usualTerms = 16
 
-// statedTerms returns the terms of a question and of the user's turns and facts among the hits.
-func statedTerms(hits []memory.Hit, asked terms) terms {
-	out := slices.Clone(asked)
+// questionAndUserTerms returns the terms of a question and of the user's turns and facts among the hits.
+func questionAndUserTerms(hits []memory.Hit, questionTerms terms) terms {
+	out := slices.Clone(questionTerms)
 	for _, h := range hits {
 		if t := h.Memory.Turn; t == nil || t.Role == memory.RoleUser {
 			out = text.TermHashes(out, h.Memory.Content())
@@ -107,39 +107,39 @@ func statedTerms(hits []memory.Hit, asked terms) terms {
 	return slices.Compact(out)
 }
 
-// redundantAnswerShare applies to an assistant's short answer: if other hits contain this share of its terms,
-// the answer is redundant.
+// redundantAnswerShare is the share of an assistant's short answer that makes it redundant if other hits have
+// these terms.
 const redundantAnswerShare = 0.8
 
-// isRedundantAnswer reports whether a turn with these terms is such a redundant answer.
-func isRedundantAnswer(m memory.Memory, answer, shown terms) bool {
-	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant || m.Turn.Name != "" || len(m.Turn.Content) > maxEmptyAnswer || text.Negated(m.Turn.Content) {
+// isRedundantAnswer reports whether a turn is an assistant's short answer whose terms the other hits (shown) have.
+func isRedundantAnswer(m memory.Memory, answerTerms, shownTerms terms) bool {
+	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant || m.Turn.Name != "" || len(m.Turn.Content) > maxEmptyAnswerBytes || text.HasNegation(m.Turn.Content) {
 		return false
 	}
 	again := 0
-	for _, term := range answer {
-		if shown.has(term) {
+	for _, term := range answerTerms {
+		if shownTerms.has(term) {
 			again++
 		}
 	}
-	return float64(again) >= redundantAnswerShare*float64(len(answer))
+	return float64(again) >= redundantAnswerShare*float64(len(answerTerms))
 }
 
-// AsksWhy reports whether a question asks for a reason. Facts seldom state the reason, but their turns do.
+// AsksWhy reports whether a question asks for a reason, which facts seldom state but their turns do.
 func AsksWhy(question string) bool { return asksWhy.MatchString(question) }
 
 var asksWhy = lazy.Compile(`(?i)\b(?:why|how come|reasons?|warum|wieso|weshalb|por qué|pourquoi)\b`)
 
-// slightTerms is the maximum number of words of a reply without content: "OK.", "Sounds good!".
-const slightTerms = 2
+// maxSlightTerms is the maximum number of terms of a reply without content: "OK.", "Sounds good!".
+const maxSlightTerms = 2
 
-// isSlight reports whether a turn is too short to have content and was found only because of its neighbours.
-func isSlight(h memory.Hit, content terms) bool {
-	return h.Memory.Turn != nil && len(content) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0
+// isContentless reports whether a turn is too short to have content and was found only because of its neighbours.
+func isContentless(h memory.Hit, contentTerms terms) bool {
+	return h.Memory.Turn != nil && len(contentTerms) <= maxSlightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0
 }
 
-// isUnrelated reports whether only the neighbours of a turn relate to the question. The turn itself has no word
-// or synonym of it, no similar meaning, no requested kind of thing, and is no reply to a question.
+// isUnrelated reports whether only the neighbours of a turn relate to the question. The turn itself has no
+// word or synonym of the question, no similar meaning, no thing of the requested kind, and is no reply.
 func isUnrelated(h memory.Hit) bool {
 	if h.Memory.Turn == nil || len(h.Why) == 0 {
 		return false
@@ -152,42 +152,39 @@ func isUnrelated(h memory.Hit) bool {
 	return h.Why.Get("own") == 0 && h.Why.Get("related") == 0 && h.Why.Get("reply") == 0 && h.Why.Get("vector") < vectorFloor
 }
 
-// duplicateShare is the minimum share of common words of two redundant texts. Single decisive words, such as
-// negations, must also agree.
+// duplicateShare is the minimum share of common words of two redundant texts. Negations and numbers must also agree.
 const duplicateShare = 0.9
 
-// coverage is a text prepared for comparisons. Few texts share most of their words, so other properties are
-// computed only for those.
-type coverage struct {
-	memory  memory.Memory
-	content string
-	terms   terms
-	shared  bool // the memory belongs to another owner
+// comparedText is a memory's text prepared for comparisons with other texts.
+type comparedText struct {
+	memory   memory.Memory
+	content  string
+	terms    terms
+	isShared bool // the memory belongs to another owner
 }
 
-// isLearnedFrom reports whether a fact was learned from a turn that has at most one more word than the fact, and
-// no more words of the question.
-func (t coverage) isLearnedFrom(turn coverage, asked terms) bool {
+// isLearnedFrom reports whether a fact was learned from a turn that adds at most one word, and no word of the question.
+func (t comparedText) isLearnedFrom(turn comparedText, questionTerms terms) bool {
 	if t.memory.Fact == nil || turn.memory.Turn == nil || !slices.Contains(t.memory.Fact.Provenance.Turns, turn.memory.Turn.ID) {
 		return false
 	}
 	more := slices.DeleteFunc(slices.Clone(turn.terms), t.terms.has)
-	return len(more) <= 1 && !slices.ContainsFunc(more, asked.has)
+	return len(more) <= 1 && !slices.ContainsFunc(more, questionTerms.has)
 }
 
-func (t coverage) repeats(other coverage) bool {
-	if other.shared && !t.shared {
-		return false // the user's own memory is kept in favour of a shared one
+func (t comparedText) isRedundantWith(other comparedText) bool {
+	if other.isShared && !t.isShared {
+		return false // the user's own memory is kept, although a shared memory says the same
 	}
 	if len(t.terms)+len(other.terms) == 0 { // both texts have only fillers or punctuation
 		return text.Normalize(t.content) == text.Normalize(other.content)
 	}
-	return t.terms.nearlyEquals(other.terms) && t.agrees(other)
+	return t.terms.nearlyEquals(other.terms) && t.sameNegationAndNumbers(other)
 }
 
-// agrees reports whether two texts with the same words agree in decisive single words such as negations.
-func (t coverage) agrees(other coverage) bool {
-	return text.Negated(t.content) == text.Negated(other.content) && slices.Equal(text.Numbers(t.content), text.Numbers(other.content))
+// sameNegationAndNumbers reports whether two texts have the same polarity and numbers.
+func (t comparedText) sameNegationAndNumbers(other comparedText) bool {
+	return text.HasNegation(t.content) == text.HasNegation(other.content) && slices.Equal(text.Numbers(t.content), text.Numbers(other.content))
 }
 
 // nearlyEquals reports whether two sets have the same words except for a small share.

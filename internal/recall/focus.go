@@ -10,33 +10,32 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// The question in a message may follow a paragraph of small talk, or a pasted mail may follow the question.
-// Sentences that only state something count less than sentences that ask. Pasted text counts only if there is
-// no other text.
+// A message may have small talk before its question, or a pasted mail after it. Statements count less than
+// sentences that ask. Pasted text counts only if there is no other text.
 
 type sentence struct {
-	text  string
-	words []string
-	asks  bool // the sentence asks or requests something
+	text       string
+	words      []string
+	isQuestion bool // the sentence asks or requests something
 }
 
 const (
-	// statedWeight is the weight of a word in a statement if the message also asks. Among 0.3, 0.5 and 1, this
-	// value finds the most answers (docs/design/ranking.md).
-	statedWeight = 0.5
+	// statementWeight is the weight of a word in a statement next to a question. Of 0.3, 0.5 and 1, this value
+	// finds the most answers (docs/design/ranking.md).
+	statementWeight = 0.5
 
-	// maxAskBytes is how many bytes of a message are searched for questions.
-	maxAskBytes = 1500
-	// maxEmbedBytes is how many bytes of the questions are embedded. Embedding takes time in proportion.
+	// maxQuestionBytes is the maximum number of bytes of a message that are parsed as its question.
+	maxQuestionBytes = 1500
+	// maxEmbedBytes is the maximum number of bytes to embed, because embedding time grows with the length.
 	maxEmbedBytes = 350
 
-	// maxSentences and maxReadBytes limit how much of a long message is read: its beginning and its end, where
-	// people ask.
+	// maxSentences, and maxReadBytes at each end, limit the part of a long message that is read: the
+	// beginning and the end, where people ask.
 	maxSentences = 60
 	maxReadBytes = 8 << 10
 )
 
-// beginningAndEnd returns the beginning and the end of a message that is too long to be read completely.
+// beginningAndEnd returns a message, or only the beginning and the end of a long message.
 func beginningAndEnd(message string) string {
 	if len(message) <= 2*maxReadBytes {
 		return message
@@ -46,11 +45,11 @@ func beginningAndEnd(message string) string {
 	return first + "\n\n" + last
 }
 
-// sentencesOf returns the sentences that the person wrote.
+// sentencesOf returns the sentences that the person wrote, or all sentences if the person wrote none.
 func sentencesOf(message string) []sentence {
 	message = beginningAndEnd(message)
-	all := english.Read(message)
-	if own := slices.DeleteFunc(slices.Clone(all), func(s english.Sentence) bool { return s.Pasted }); len(own) > 0 {
+	all := english.ParseSentences(message)
+	if own := slices.DeleteFunc(slices.Clone(all), func(s english.Sentence) bool { return s.IsPasted }); len(own) > 0 {
 		all = own
 	}
 	if len(all) > maxSentences {
@@ -58,8 +57,8 @@ func sentencesOf(message string) []sentence {
 	}
 	out := make([]sentence, len(all))
 	for i, s := range all {
-		content := s.Of(message)
-		asks := slices.ContainsFunc(s.Clauses, func(c english.Clause) bool { return c.Mood == english.Asks || c.Mood == english.Requests })
+		content := s.Slice(message)
+		asks := slices.ContainsFunc(s.Clauses, func(c english.Clause) bool { return c.Mood == english.MoodQuestion || c.Mood == english.MoodRequest })
 		out[i] = sentence{content, text.Words(content), asks}
 	}
 	return out
@@ -67,24 +66,24 @@ func sentencesOf(message string) []sentence {
 
 // askingSentences returns the sentences that ask, or all sentences if none asks.
 func askingSentences(sentences []sentence) []sentence {
-	if asks := slices.DeleteFunc(slices.Clone(sentences), func(s sentence) bool { return !s.asks }); len(asks) > 0 {
+	if asks := slices.DeleteFunc(slices.Clone(sentences), func(s sentence) bool { return !s.isQuestion }); len(asks) > 0 {
 		return asks
 	}
 	return sentences
 }
 
-// weigh returns the weights of the terms of sentences that do not ask, or nil if there are none.
-func weigh(sentences, asks []sentence) map[string]float32 {
-	if len(asks) == len(sentences) {
+// statementTermWeights returns the weights of terms that occur only in statements, or nil without statements.
+func statementTermWeights(sentences, questions []sentence) map[string]float32 {
+	if len(questions) == len(sentences) {
 		return nil
 	}
 	out := map[string]float32{}
 	for _, s := range sentences {
 		for _, term := range text.Terms(s.text) {
-			out[term] = statedWeight
+			out[term] = statementWeight
 		}
 	}
-	for _, s := range asks {
+	for _, s := range questions {
 		for _, term := range text.Terms(s.text) {
 			delete(out, term)
 		}
@@ -93,11 +92,11 @@ func weigh(sentences, asks []sentence) map[string]float32 {
 }
 
 // textToEmbed returns the text to embed: the first and the last of the sentences that ask.
-func textToEmbed(asks []sentence) string {
-	if len(asks) > 2 {
-		asks = []sentence{asks[0], asks[len(asks)-1]}
+func textToEmbed(questions []sentence) string {
+	if len(questions) > 2 {
+		questions = []sentence{questions[0], questions[len(questions)-1]}
 	}
-	return text.Clip(joinSentences(asks), maxEmbedBytes)
+	return text.Clip(joinSentences(questions), maxEmbedBytes)
 }
 
 func joinSentences(sentences []sentence) string {
@@ -108,26 +107,26 @@ func joinSentences(sentences []sentence) string {
 	return strings.Join(parts, "\n")
 }
 
-// shortNeed is the word count assumed for a short message about a person or one certain thing. "When is the
-// change window?" asks as clearly as a longer question.
-const shortNeed = 8
+// minNeedWords is the minimum word count that needLogOdds assumes for a message about a person or a definite
+// thing: "When is the change window?" asks as clearly as a longer question.
+const minNeedWords = 8
 
-// memoryNeed returns the log-odds that an answer needs memory. It looks only at the form of the message.
-func memoryNeed(sentences []sentence) float64 {
+// needLogOdds returns the log-odds that an answer needs memory, by a fit to the form of the message.
+func needLogOdds(sentences []sentence) float64 {
 	var words int
 	var first, third, the, quoted bool
 	for _, s := range sentences {
 		words += len(s.words)
 		for i, w := range s.words {
-			first = first || english.IsFirstPerson(w) && !isGeneric(s.words[:i])
+			first = first || english.IsFirstPerson(w) && !asksGenerally(s.words[:i])
 			third = third || english.IsThirdPerson(w)
-			the = the || definite.Has(w)
+			the = the || definiteWords.Has(w)
 		}
 		quoted = quoted || strings.ContainsAny(s.text, `"“„«`)
 	}
 	least := 0.0
 	if first || third || the {
-		least = shortNeed
+		least = minNeedWords
 	}
 	odds := -11.7 + 3.8*math.Log1p(max(least, min(float64(words), 12)))
 	for _, sign := range [...]struct {
@@ -141,16 +140,16 @@ func memoryNeed(sentences []sentence) float64 {
 	return odds
 }
 
-// isGeneric reports whether the words before "I" ask how people in general do something: "how do I …".
-func isGeneric(before []string) bool {
-	n := len(before)
-	return n >= 2 && before[n-2] == "how" && (before[n-1] == "do" || before[n-1] == "can" || before[n-1] == "would" || before[n-1] == "should")
+// asksGenerally reports whether the words before "I" ask for general advice: "how do I …".
+func asksGenerally(precedingWords []string) bool {
+	n := len(precedingWords)
+	return n >= 2 && precedingWords[n-2] == "how" && (precedingWords[n-1] == "do" || precedingWords[n-1] == "can" || precedingWords[n-1] == "would" || precedingWords[n-1] == "should")
 }
 
-var definite = lazy.Words("the this that these those der die das den dem des el la los las le les")
+var definiteWords = lazy.Words("the this that these those der die das den dem des el la los las le les")
 
-// ownWords returns the number of words in the sentences.
-func ownWords(sentences []sentence) (n int) {
+// countWords returns the number of words in the sentences.
+func countWords(sentences []sentence) (n int) {
 	for _, s := range sentences {
 		n += len(s.words)
 	}

@@ -8,68 +8,68 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Line is a line of a block without its text. It has enough to write the line again, byte for byte, from
-// memory. It is stored in places that must not contain text.
+// Line is a line of a block without its text, for storage that must not contain text. With the memories, it
+// renders the same bytes again.
 type Line struct {
-	Kind  memory.Kind  `json:"k"`
-	ID    string       `json:"i,omitempty"`
-	Owner memory.Owner `json:"o,omitempty"` // owner of the memory, if it is not the user who asks
-	Core  bool         `json:"c,omitempty"` // the line belongs to the core, not to the search results
-	Date  string       `json:"d,omitempty"`
+	Kind   memory.Kind  `json:"k"`
+	ID     string       `json:"i,omitempty"`
+	Owner  memory.Owner `json:"o,omitempty"` // owner of the memory; "" means the requesting user
+	IsCore bool         `json:"c,omitempty"` // the line belongs to the core, not to the search results
+	Date   string       `json:"d,omitempty"`
 
 	Heading Heading `json:"g,omitempty"` // group of the line in the core
 
-	Now    []Line `json:"n,omitempty"` // the facts that replaced this one, as shown in the line
-	Before []Line `json:"b,omitempty"` // the facts that this one replaced, as shown in the line
+	Replacements []Line `json:"n,omitempty"` // the facts that replaced the line's fact, as shown in the line
+	Replaced     []Line `json:"b,omitempty"` // the facts that the line's fact replaced, as shown in the line
 
-	// Disputed is the pending fact that would replace this one, as shown in the line.
+	// Disputed is the pending fact that would replace the line's fact, as shown in the line.
 	Disputed *Line `json:"w,omitempty"`
 
-	// Sum is a checksum of the text. It has so few bits that nobody can use it to verify a guess of the text.
-	// 0 means that the line is in an earlier block.
-	Sum uint16 `json:"s,omitempty"`
+	// Checksum is a checksum of the text, too short to verify a guess of the text. 0 means that an earlier block
+	// has the line.
+	Checksum uint16 `json:"s,omitempty"`
 }
 
 // renderedLine is a line with its text.
 type renderedLine struct {
 	Line
-	text string
-	mark string // the mark of a disputed fact
+	text        string
+	disputeMark string // the mark of a disputed fact
 }
 
-// disputed adds to the line the pending fact that would replace its fact.
-func (s renderedLine) disputed(waits memory.Fact) renderedLine {
-	s.Disputed = &Line{Kind: memory.KindFact, ID: waits.ID, Sum: Sum(waits.Content)}
-	s.mark = dispute(waits.Content)
+// withDispute returns the line with the mark for the pending fact that would replace its fact.
+func (s renderedLine) withDispute(pending memory.Fact) renderedLine {
+	s.Disputed = &Line{Kind: memory.KindFact, ID: pending.ID, Checksum: Checksum(pending.Content)}
+	s.disputeMark = disputeMark(pending.Content)
 	return s
 }
 
-func lineOfHit(h memory.Hit, role bool) renderedLine {
+func hitLine(h memory.Hit, showRole bool) renderedLine {
 	m := h.Memory
-	l := Line{Kind: m.Kind(), ID: m.ID(), Date: dateOf(m)}
+	l := Line{Kind: m.Kind(), ID: m.ID(), Date: shownDate(m)}
 	if m.Link == nil {
 		l.Owner = m.Scope().Owner
 	}
-	words := line(m, l.Date, role)
-	for _, f := range h.Now {
-		l.Now = append(l.Now, Line{Kind: memory.KindFact, ID: f.ID, Date: day(f.ObservedAt)})
-		words += renderReplacement(day(f.ObservedAt), f.Content)
+	words := renderLine(m, l.Date, showRole)
+	for _, f := range h.Replacements {
+		l.Replacements = append(l.Replacements, Line{Kind: memory.KindFact, ID: f.ID, Date: formatDay(f.ObservedAt)})
+		words += renderReplacement(formatDay(f.ObservedAt), f.Content)
 	}
-	for _, f := range h.Before {
-		l.Before = append(l.Before, Line{Kind: memory.KindFact, ID: f.ID, Date: day(ReplacementTime(f))})
-		words += renderReplaced(day(ReplacementTime(f)), f.Content)
+	for _, f := range h.Predecessors {
+		l.Replaced = append(l.Replaced, Line{Kind: memory.KindFact, ID: f.ID, Date: formatDay(ReplacementTime(f))})
+		words += renderReplaced(formatDay(ReplacementTime(f)), f.Content)
 	}
-	l.Sum = Sum(words)
+	l.Checksum = Checksum(words)
 	return renderedLine{Line: l, text: words}
 }
 
-func lineOfCore(m memory.Memory, under Heading, role bool) renderedLine {
-	words := coreLine(m, role)
-	return renderedLine{Line: Line{Kind: m.Kind(), ID: m.ID(), Core: true, Heading: under, Sum: Sum(words)}, text: words}
+func coreMemoryLine(m memory.Memory, heading Heading, showRole bool) renderedLine {
+	words := coreLine(m, showRole)
+	return renderedLine{Line: Line{Kind: m.Kind(), ID: m.ID(), IsCore: true, Heading: heading, Checksum: Checksum(words)}, text: words}
 }
 
 // coreLine returns the line of a memory in the core: without a date and without the word "User".
-func coreLine(m memory.Memory, role bool) string {
+func coreLine(m memory.Memory, showRole bool) string {
 	if m.Fact != nil && m.Link == nil {
 		f := *m.Fact
 		for _, user := range [...]string{"User ", "User's ", "The user ", "The user's "} {
@@ -80,21 +80,21 @@ func coreLine(m memory.Memory, role bool) string {
 		}
 		m.Fact = &f
 	}
-	return line(m, "", role)
+	return renderLine(m, "", showRole)
 }
 
-func lineOfEntry(e memory.ProfileEntry) renderedLine {
+func entryLine(e memory.ProfileEntry) renderedLine {
 	words := "- " + EntryText(e)
-	return renderedLine{Line: Line{Kind: KindProfile, ID: entryID(e.Key), Heading: ofProfile, Sum: Sum(words)}, text: words}
+	return renderedLine{Line: Line{Kind: KindProfile, ID: entryID(e.Key), Heading: headingProfile, Checksum: Checksum(words)}, text: words}
 }
 
-// entryID returns an id for a profile entry, whose key is text of the user.
-func entryID(key string) string { return strconv.Itoa(int(Sum(key))) }
+// entryID returns the id of a profile entry. The key is not the id, because keys are text of the user.
+func entryID(key string) string { return strconv.Itoa(int(Checksum(key))) }
 
-// Sum returns a checksum of a text, never 0.
-func Sum(words string) uint16 {
+// Checksum returns a checksum of a text, never 0.
+func Checksum(words string) uint16 {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(words)) // never returns an error
+	_, _ = h.Write([]byte(words)) // Write of a hash returns no error
 	n := h.Sum32()
 	return max(1, uint16(n)^uint16(n>>16)) //nolint:gosec // only the low bits are needed
 }
@@ -105,47 +105,47 @@ type Sources struct {
 	Profile  []memory.ProfileEntry
 }
 
-// RenderLines writes a block again without memories that were deleted or changed. kept are the remaining
-// lines, and core is the number of tokens of the core's lines.
-func RenderLines(lines []Line, from Sources, o RenderOptions) (block string, kept []Line, core int) {
-	var all []renderedLine
+// RenderLines renders a block again, without memories that were deleted or changed. kept has the remaining
+// lines; core is the number of tokens of the core's lines.
+func RenderLines(lines []Line, sources Sources, o RenderOptions) (block string, remaining []Line, coreTokens int) {
+	var rendered []renderedLine
 	for _, l := range lines {
-		if words, ok := l.words(from, o.Roles); ok && l.Sum == Sum(words) {
+		if words, ok := l.render(sources, o.ShowRoles); ok && l.Checksum == Checksum(words) {
 			if l.Heading > 0 {
-				core += tokensOfLine(words)
+				coreTokens += tokensOfLine(words)
 			}
-			l = from.Settled(l)
+			l = sources.WithoutStaleDispute(l)
 			mark := ""
 			if l.Disputed != nil {
-				mark = dispute(from.Memories[l.Disputed.ID].Content())
+				mark = disputeMark(sources.Memories[l.Disputed.ID].Content())
 			}
-			all, kept = append(all, renderedLine{l, words, mark}), append(kept, l)
+			rendered, remaining = append(rendered, renderedLine{l, words, mark}), append(remaining, l)
 		}
 	}
-	return o.block(all), kept, core
+	return o.renderBlock(rendered), remaining, coreTokens
 }
 
-// words returns the text of a line, and false if the line's memory no longer exists.
-func (l Line) words(from Sources, role bool) (string, bool) {
+// render returns the text of a line, and false if a memory of the line no longer exists.
+func (l Line) render(sources Sources, role bool) (string, bool) {
 	if l.Kind == KindProfile {
-		for _, e := range from.Profile {
+		for _, e := range sources.Profile {
 			if entryID(e.Key) == l.ID {
 				return "- " + EntryText(e), true
 			}
 		}
 		return "", false
 	}
-	m, ok := from.Find(l)
+	m, ok := sources.Find(l)
 	if !ok {
 		return "", false
 	}
-	if l.Core {
+	if l.IsCore {
 		return coreLine(m, role), true
 	}
 	var b strings.Builder
-	b.WriteString(line(m, l.Date, role))
-	for _, n := range l.Now {
-		now, ok := from.Find(n)
+	b.WriteString(renderLine(m, l.Date, role))
+	for _, n := range l.Replacements {
+		now, ok := sources.Find(n)
 		if !ok && n.ID != "" {
 			return "", false
 		}
@@ -155,8 +155,8 @@ func (l Line) words(from Sources, role bool) (string, bool) {
 		}
 		b.WriteString(renderReplacement(n.Date, content))
 	}
-	for _, o := range l.Before {
-		old, ok := from.Find(o)
+	for _, o := range l.Replaced {
+		old, ok := sources.Find(o)
 		if !ok {
 			return "", false
 		}
@@ -180,29 +180,29 @@ func (from Sources) Find(l Line) (memory.Memory, bool) {
 	return m, false
 }
 
-// Settled removes from a line the mark of a dispute if the pending fact was forgotten, rejected or edited.
-func (from Sources) Settled(l Line) Line {
+// WithoutStaleDispute returns a line without the mark of a dispute if the pending fact was forgotten, rejected or edited.
+func (from Sources) WithoutStaleDispute(l Line) Line {
 	if l.Disputed != nil {
 		m, ok := from.Memories[l.Disputed.ID]
 		lives := ok && (m.Status() == memory.Pending || m.Status() == memory.Active || m.Status() == memory.Superseded)
-		if !lives || Sum(m.Content()) != l.Disputed.Sum {
+		if !lives || Checksum(m.Content()) != l.Disputed.Checksum {
 			l.Disputed = nil
 		}
 	}
 	return l
 }
 
-// IDs calls yield for each memory that the line shows.
-func (l Line) IDs(yield func(owner memory.Owner, id string)) {
+// EachID calls yield with the owner and id of each memory that the line shows.
+func (l Line) EachID(yield func(owner memory.Owner, id string)) {
 	if l.ID != "" && l.Kind != KindProfile {
 		yield(l.Owner, l.ID)
 	}
 	if l.Disputed != nil {
-		l.Disputed.IDs(yield)
+		l.Disputed.EachID(yield)
 	}
-	for _, refs := range [][]Line{l.Now, l.Before} {
+	for _, refs := range [][]Line{l.Replacements, l.Replaced} {
 		for _, r := range refs {
-			r.IDs(yield)
+			r.EachID(yield)
 		}
 	}
 }

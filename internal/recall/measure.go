@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Measure is the number that is used as relevance and compared with thresholds.
+// Measure selects the number that is used as relevance and compared with thresholds.
 type Measure string
 
 // The measures.
@@ -17,19 +17,19 @@ const (
 	Reranker Measure = "reranker" // the reranker's score
 )
 
-// scoreByMeasure scores candidates by a single number blended with recency, as the designs describe. It leaves
-// out candidates that a reranker did not see.
-func (o Options) scoreByMeasure(candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
-	w := clampUnit(or(o.Recency, defaultRecency))
+// scoreByMeasure scores candidates by a single number blended with recency, as the designs describe.
+// Candidates without a reranker's score fail every threshold.
+func (o Options) scoreByMeasure(candidates []memory.Candidate, now time.Time, list []ranked) []ranked {
+	w := clampUnit(valueOr(o.Recency, defaultRecency))
 	for i := range candidates {
-		r := &places[i]
+		r := &list[i]
 		r.view, r.confidence = newView(&candidates[i]), 1
 		r.relevance = clampUnit(r.vector)
 		r.relevanceMeasure = r.relevance
 		if o.Measure == Reranker {
-			score, shown := o.Reranked[r.ID]
-			r.reranked, r.rerank = shown, clampUnit(float64(score))
-			r.relevance, r.relevanceMeasure = r.rerank, r.rerank
+			score, shown := o.RerankScores[r.ID]
+			r.hasRerankScore, r.rerankScore = shown, clampUnit(float64(score))
+			r.relevance, r.relevanceMeasure = r.rerankScore, r.rerankScore
 			if !shown {
 				r.relevanceMeasure = math.Inf(-1)
 			}
@@ -38,8 +38,8 @@ func (o Options) scoreByMeasure(candidates []memory.Candidate, now time.Time, pl
 		r.recency = recency(age)
 		r.score = (1-w)*r.relevance + w*r.recency
 		if o.Decay > 0 {
-			r.score = r.relevance * o.decay(age)
+			r.score = r.relevance * o.decayFactor(age)
 		}
 	}
-	return places
+	return list
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// CorrectionsOf returns the corrections that a search made to words of the question, or nil.
-func CorrectionsOf(candidates []memory.Candidate) []memory.Misspelt {
+// Corrections returns the search's corrections of words in the question, or nil.
+func Corrections(candidates []memory.Candidate) []memory.Misspelt {
 	for i := range candidates {
 		if m := candidates[i].Misspelt; m != nil {
 			return m
@@ -17,32 +17,32 @@ func CorrectionsOf(candidates []memory.Candidate) []memory.Misspelt {
 	return nil
 }
 
-// readMisspelt derives the question's cues from the corrections of misspelt words.
-func (q *scoredQuery) readMisspelt(taken []memory.Misspelt) {
-	q.meant = taken
-	for _, m := range taken {
+// setCorrections sets the question's fields that depend on corrections of misspelt words.
+func (q *scoredQuery) setCorrections(corrections []memory.Misspelt) {
+	q.corrections = corrections
+	for _, m := range corrections {
 		for _, term := range m.Meant {
-			if q.aboutPeople = q.aboutPeople || text.IsPerson(term); q.prompt > 0 {
-				q.classes |= text.ClassesAsked(term)
+			if q.aboutPeople = q.aboutPeople || text.IsPerson(term); q.shortness > 0 {
+				q.askedClasses |= text.ClassesNamed(term)
 			}
 		}
 	}
 }
 
-// means reports whether a misspelt word was corrected to a term.
-func (q *scoredQuery) means(term string) bool {
-	return slices.ContainsFunc(q.meant, func(m memory.Misspelt) bool { return slices.Contains(m.Meant, term) })
+// wasCorrectedTo reports whether a misspelt word was corrected to a term.
+func (q *scoredQuery) wasCorrectedTo(term string) bool {
+	return slices.ContainsFunc(q.corrections, func(m memory.Misspelt) bool { return slices.Contains(m.Meant, term) })
 }
 
-// ShownCorrections returns the corrections as words of the hits, or else of the tables of synonyms and classes.
-// It leaves out corrections without such a word, because they found no hit.
-func ShownCorrections(taken []memory.Misspelt, hits []memory.Hit) (out []memory.Misspelt) {
-	for _, m := range taken {
+// ShownCorrections returns the corrections with whole words instead of stems, from the hits or else from the
+// tables of synonyms and classes. It omits corrections without such a word.
+func ShownCorrections(corrections []memory.Misspelt, hits []memory.Hit) (out []memory.Misspelt) {
+	for _, m := range corrections {
 		var words []string
 		for _, term := range m.Meant {
-			if word := wordIn(hits, term); word != "" {
+			if word := hitWord(hits, term); word != "" {
 				words = append(words, word)
-			} else if word := text.WordOf(term); word != "" {
+			} else if word := text.TableWord(term); word != "" {
 				words = append(words, word)
 			}
 		}
@@ -53,8 +53,8 @@ func ShownCorrections(taken []memory.Misspelt, hits []memory.Hit) (out []memory.
 	return out
 }
 
-// wordIn returns the first word in the hits that has the given term. Speakers' names count too.
-func wordIn(hits []memory.Hit, term string) string {
+// hitWord returns the first word in the hits, or in their speakers' names, that has the given term.
+func hitWord(hits []memory.Hit, term string) string {
 	for _, h := range hits {
 		if word := text.WordWith(h.Memory.Content(), term); word != "" {
 			return word

@@ -8,15 +8,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// CurrentFactsFirst moves facts before the turns that taught the facts they replaced. The current fact then
-// precedes the old statement.
+// CurrentFactsFirst moves each current fact before the hit with the statement that the fact replaced.
 func CurrentFactsFirst(hits []memory.Hit) []memory.Hit {
-	if !slices.ContainsFunc(hits, func(h memory.Hit) bool { return len(h.Now) > 0 }) {
+	if !slices.ContainsFunc(hits, func(h memory.Hit) bool { return len(h.Replacements) > 0 }) {
 		return hits
 	}
 	out := slices.Clone(hits)
 	for i := 0; i < len(out); i++ {
-		for _, f := range out[i].Now {
+		for _, f := range out[i].Replacements {
 			at := slices.IndexFunc(out, func(h memory.Hit) bool { return h.Memory.ID() == f.ID })
 			if at < i {
 				continue
@@ -38,28 +37,28 @@ func AnswerTo(m memory.Memory) string {
 	return m.Turn.Parent
 }
 
-// PairAnswers puts each assistant's answer after its question, at the better rank of the two. It adds questions
-// that are no hits while the budget has room.
+// PairAnswers puts each assistant's answer after its question, at the better rank of the two. It adds
+// questions that are not hits while they fit the token budget.
 func PairAnswers(hits []memory.Hit, questions []memory.Memory, budget int) []memory.Hit {
 	for _, h := range hits {
 		budget -= tokensOf(h.Memory)
 	}
-	all := slices.Clone(hits)
+	candidates := slices.Clone(hits)
 	for _, q := range questions {
-		if !slices.ContainsFunc(all, func(h memory.Hit) bool { return h.Memory.ID() == q.ID() }) && tokensOf(q) <= budget {
+		if !slices.ContainsFunc(candidates, func(h memory.Hit) bool { return h.Memory.ID() == q.ID() }) && tokensOf(q) <= budget {
 			budget -= tokensOf(q)
-			all = append(all, memory.Hit{Memory: q, Why: memory.Why{{Name: "asked", Value: 1}}})
+			candidates = append(candidates, memory.Hit{Memory: q, Why: memory.Why{{Name: "asked", Value: 1}}})
 		}
 	}
-	out, placed := make([]memory.Hit, 0, len(all)), map[string]bool{}
+	out, placed := make([]memory.Hit, 0, len(candidates)), map[string]bool{}
 	place := func(h memory.Hit) {
 		if !placed[h.Memory.ID()] {
 			out, placed[h.Memory.ID()] = append(out, h), true
 		}
 	}
 	for _, h := range hits {
-		if i := slices.IndexFunc(all, func(q memory.Hit) bool { return q.Memory.ID() == AnswerTo(h.Memory) }); i >= 0 {
-			h = all[i]
+		if i := slices.IndexFunc(candidates, func(q memory.Hit) bool { return q.Memory.ID() == AnswerTo(h.Memory) }); i >= 0 {
+			h = candidates[i]
 		}
 		place(h)
 		for _, a := range hits {
@@ -72,26 +71,26 @@ func PairAnswers(hits []memory.Hit, questions []memory.Memory, budget int) []mem
 }
 
 // tokensOf returns the number of tokens that a memory needs in a block.
-func tokensOf(m memory.Memory) int { return text.Tokens(line(m, dateOf(m), false)) }
+func tokensOf(m memory.Memory) int { return text.EstimateTokens(renderLine(m, shownDate(m), false)) }
 
-// maxReplaced is the maximum number of replaced facts that a block shows with a fact.
-const maxReplaced = 2
+// maxReplacedShown is the maximum number of replaced facts that a block shows with a fact.
+const maxReplacedShown = 2
 
-// ReplacedFacts returns the replaced facts to show with a fact, the latest first. It leaves out facts whose words
-// the new fact contains, because the new fact only adds to these.
+// ReplacedFacts returns the replaced facts to show with a fact. It omits replaced facts whose words the new
+// fact contains.
 func ReplacedFacts(f memory.Fact, superseded []memory.Fact) []memory.Fact {
 	var out []memory.Fact
 	newTerms := termsOf(f.Content)
 	for _, old := range superseded {
 		adds := slices.ContainsFunc(termsOf(old.Content), func(term uint64) bool { return !newTerms.has(term) })
-		if adds && len(out) < maxReplaced {
+		if adds && len(out) < maxReplacedShown {
 			out = append(out, old)
 		}
 	}
 	return out
 }
 
-// ReplacementTime returns when a replaced fact ended.
+// ReplacementTime returns the time at which a fact was replaced.
 func ReplacementTime(f memory.Fact) time.Time {
 	if !f.ValidTo.IsZero() {
 		return f.ValidTo

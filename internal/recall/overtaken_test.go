@@ -12,7 +12,7 @@ import (
 func TestOvertakenTurnsStandBehindWhatHoldsNow(t *testing.T) {
 	lisbon := memory.Fact{ID: "lisbon", Content: "User lives in Lisbon", ObservedAt: time.Date(2026, 5, 3, 0, 0, 0, 0, time.UTC)}
 	turn := func(id string, now ...memory.Fact) memory.Hit {
-		return memory.Hit{Memory: memory.Memory{Turn: &memory.Turn{ID: id, Role: memory.RoleUser, Content: "I live in Berlin"}}, Now: now}
+		return memory.Hit{Memory: memory.Memory{Turn: &memory.Turn{ID: id, Role: memory.RoleUser, Content: "I live in Berlin"}}, Replacements: now}
 	}
 	hits := []memory.Hit{turn("old", lisbon), turn("older", lisbon), turn("other"), {Memory: memory.Memory{Fact: &lisbon}}, turn("elsewhere", memory.Fact{ID: "no hit"})}
 	var got []string

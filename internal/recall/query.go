@@ -11,119 +11,117 @@ import (
 
 // Query is a parsed question.
 type Query struct {
-	Asked string // the person's own words
-	Text  string // the text that the search uses
-	Near  string // the text to embed: Text, expanded if the settings say so
-	Broad bool   // the question asks for everything, so memories are listed by importance instead of searched
+	OwnText    string // the question in the person's own words
+	SearchText string // the text that the search uses
+	EmbedText  string // the text to embed, see [QueryOptions]
+	IsBroad    bool   // the question asks for all memories, listed by importance instead of searched
 
-	Dates []Period // dates in a short question
+	Periods []Period // dates in a short question
 
-	Weights map[string]float32 // weights below 1 for terms of Text: the terms of statements next to a question
-	Needs   float64            // log-odds that an answer needs memory, estimated only from the form of the message
+	TermWeights map[string]float32 // weights below 1 of terms that occur only in statements next to a question
+	NeedLogOdds float64            // log-odds that an answer needs memory, estimated only from the form of the message
 
-	words       []string
-	self        bool         // the question is about the user
-	aboutPeople bool         // or the question is about a person close to the user, or a pet: a sister, a boss, a dog
-	when        bool         // the question asks for a time
-	classes     text.Classes // classes of the things that the question asks for
-	prompt      float64      // 1 for a question; falls to 0 for a long message without a specific question
+	words        []string
+	aboutUser    bool         // the question is about the user
+	aboutPeople  bool         // the question is about a person close to the user, or a pet
+	asksForTime  bool         // the question asks for a time
+	askedClasses text.Classes // classes of the things that the question asks for
+	shortness    float64      // 1 for a short question; falls to 0 for a long message (see [shortness])
 }
 
 // QueryOptions are the settings of [NewQuery]. The zero value means the defaults.
 type QueryOptions struct {
-	Expand     bool // expand short first-person questions with words that make their vectors similar to facts about people
-	EmbedWhole bool // Near is the whole question, unchanged
+	ExpandShort bool // expand short first-person questions with words that make their vectors similar to facts about people
+	EmbedWhole  bool // embed the whole question, unchanged
 }
 
 const (
 	// maxExpandLength is the maximum length in characters of a question that is expanded. The expansion
-	// (design 1) moves the vector of a short first-person question towards facts about a person, whatever
-	// words these have.
+	// (design 1) moves the vector of a short first-person question towards facts about a person.
 	maxExpandLength = 100
-	expansion       = " height weight physical attributes user facts"
+	embedExpansion  = " height weight physical attributes user facts"
 )
 
 // NewQuery parses a question that was asked at the time now.
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	sentences := sentencesOf(question)
-	asks := askingSentences(sentences)
-	q := Query{Asked: joinSentences(sentences), Near: textToEmbed(asks), Weights: weigh(sentences, asks), Needs: memoryNeed(sentences)}
+	questions := askingSentences(sentences)
+	q := Query{OwnText: joinSentences(sentences), EmbedText: textToEmbed(questions), TermWeights: statementTermWeights(sentences, questions), NeedLogOdds: needLogOdds(sentences)}
 	if o.EmbedWhole {
-		q.Near = text.Clip(question, maxAskBytes)
+		q.EmbedText = text.Clip(question, maxQuestionBytes)
 	}
-	question = text.Clip(q.Asked, 4*maxAskBytes)
-	q.Text, q.words = q.Asked, text.Words(question)
-	q.read()
-	if unspaced(question) {
-		q.readUnspaced()
+	question = text.Clip(q.OwnText, 4*maxQuestionBytes)
+	q.SearchText, q.words = q.OwnText, text.Words(question)
+	q.setWordFields()
+	if hasUnspacedScript(question) {
+		q.setUnspacedFields()
 	}
-	if q.prompt = shortness(ownWords(sentences)); q.prompt > 0 {
-		q.Text = withoutQuestionWords(question)
-		for _, term := range text.Terms(q.Text) {
-			q.classes |= text.ClassesAsked(term)
+	if q.shortness = shortness(countWords(sentences)); q.shortness > 0 {
+		q.SearchText = withoutQuestionWords(question)
+		for _, term := range text.Terms(q.SearchText) {
+			q.askedClasses |= text.ClassesNamed(term)
 		}
-		q.Dates = periodsIn(question, now)
+		q.Periods = questionPeriods(question, now)
 		if len(sentences) == 1 && !o.EmbedWhole {
-			q.Near = text.Clip(q.Text, maxEmbedBytes)
+			q.EmbedText = text.Clip(q.SearchText, maxEmbedBytes)
 		}
 	}
-	if o.Expand && q.self && utf8.RuneCountInString(question) <= maxExpandLength {
-		q.Near += expansion
+	if o.ExpandShort && q.aboutUser && utf8.RuneCountInString(question) <= maxExpandLength {
+		q.EmbedText += embedExpansion
 	}
 	return q
 }
 
-// read derives the question's cues from its words.
-func (q *Query) read() {
+// setWordFields sets the fields that depend on the question's words.
+func (q *Query) setWordFields() {
 	for i, w := range q.words {
-		next := q.at(i + 1)
+		next := q.wordAt(i + 1)
 		switch w {
 		case "i", "me", "we", "myself", "mine", "my", "our":
-			q.self = true
+			q.aboutUser = true
 		case "when":
-			q.when = true
+			q.asksForTime = true
 		case "how":
-			q.when = q.when || next == "long" || next == "recently" || next == "many" && periods.Has(q.at(i+2))
+			q.asksForTime = q.asksForTime || next == "long" || next == "recently" || next == "many" && periodUnits.Has(q.wordAt(i+2))
 		case "what", "which":
-			q.when = q.when || times.Has(next)
+			q.asksForTime = q.asksForTime || timeNouns.Has(next)
 		}
 		q.aboutPeople = q.aboutPeople || text.IsPerson(text.Term(w))
 	}
-	q.Broad = len(q.words) <= maxBroadWords && asksAll.MatchString(strings.Join(q.words, " ")+" ")
+	q.IsBroad = len(q.words) <= maxBroadWords && broadForm.MatchString(strings.Join(q.words, " ")+" ")
 }
 
 var (
-	periods = lazy.Words("days weeks months years")
-	times   = lazy.Words("date day month year time season")
+	periodUnits = lazy.Words("days weeks months years")
+	timeNouns   = lazy.Words("date day month year time season")
 )
 
-// at returns the i-th word, or "" if i is out of range.
-func (q *Query) at(i int) string {
+// wordAt returns the i-th word, or "" if i is out of range.
+func (q *Query) wordAt(i int) string {
 	if i < 0 || i >= len(q.words) {
 		return ""
 	}
 	return q.words[i]
 }
 
-// withoutQuestionWords removes question words from text in scripts without spaces. They would form terms with
-// their neighbours.
+// withoutQuestionWords removes question words from text in scripts without spaces, where they would form
+// terms with adjacent words.
 func withoutQuestionWords(question string) string {
-	if unspaced(question) {
-		if rest := unspacedAsking.ReplaceAllString(question, " "); len(text.Terms(rest)) > 0 {
+	if hasUnspacedScript(question) {
+		if rest := unspacedQuestionWords.ReplaceAllString(question, " "); len(text.Terms(rest)) > 0 {
 			return rest
 		}
 	}
 	return question
 }
 
-// asksAll matches questions for everything. It expects folded words with single spaces between and after them.
-var asksAll = lazy.Compile(`^((so|hey|hi|please|and|ok|okay|well) )*((what|everything|anything)( all| else)? (do|can|did) you (know|remember|recall|tell me|have)( \w+)? (about me|of me)|(tell me |what is |list )?(everything|all)( that)? you (know|remember|have)( \w+)?( about me| of me)?|who am i|what have you learned about me|describe me|tell me about (me|myself)|summarize what you know( about me)?|what do you remember) $`)
+// broadForm matches questions for all memories. It expects folded words with a space after each word.
+var broadForm = lazy.Compile(`^((so|hey|hi|please|and|ok|okay|well) )*((what|everything|anything)( all| else)? (do|can|did) you (know|remember|recall|tell me|have)( \w+)? (about me|of me)|(tell me |what is |list )?(everything|all)( that)? you (know|remember|have)( \w+)?( about me| of me)?|who am i|what have you learned about me|describe me|tell me about (me|myself)|summarize what you know( about me)?|what do you remember) $`)
 
-// maxBroadWords is the maximum number of words of a question for everything. Longer questions name a subject.
+// maxBroadWords is the maximum number of words of a question for all memories. Longer questions name a subject.
 const maxBroadWords = 12
 
-// shortness is 1 up to 20 words and falls to 0 at 35 words. Long messages contain the cues of short questions by
-// chance.
+// shortness returns 1 up to 20 words, falling to 0 at 35 words. Long messages have cues of questions by chance.
 func shortness(words int) float64 {
 	return min(1, max(0, float64(35-words)/15))
 }

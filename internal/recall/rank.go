@@ -9,67 +9,64 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Candidates is how many candidates a searcher should propose. More candidates improve neither the cues nor
-// the signals of an answer (docs/design/ranking.md). Fewer candidates mean that the memory is small.
+// Candidates is the number of candidates that a searcher should propose. More candidates do not improve the
+// ranking (docs/design/ranking.md). Fewer candidates mean that the memory is small.
 const Candidates = 160
 
-// Options are the settings of [Rank]. The zero value means the defaults; a nil pointer means the default,
-// which may differ from 0.
+// Options are the settings of [Rank]. The zero value, and each nil pointer, means the default.
 type Options struct {
-	Limit     int      // the maximum number of results; 0: 20
-	Answered  *float64 // minimum relevance of the best candidate; if it is lower there are no results; nil: DefaultAnswered
-	Threshold *float64 // minimum relevance of each result; nil: DefaultThreshold
-	Recency   *float64 // weight of recency in the score, 0 to 1; nil: 0.2
-	Lambda    *float64 // weight of the score compared with redundancy, 0 to 1; nil: 0.7
+	Limit              int      // maximum number of results; 0 means 20
+	MinAnswerRelevance *float64 // minimum relevance of the best candidate; below it there are no results; nil means DefaultMinAnswerRelevance
+	MinRelevance       *float64 // minimum relevance of each result; nil means DefaultMinRelevance
+	Recency            *float64 // weight of recency in the score, 0 to 1; nil means 0.2
+	Lambda             *float64 // weight of the score against redundancy, 0 to 1; nil means 0.7
 
-	AgeFromStatement bool          // age counts from the statement instead of from the last change
-	Decay            time.Duration // time in which relevance falls to 1/e after the statement, used instead of recency; 0: no decay
+	AgeFromStatement bool          // count age from the statement instead of the last change
+	Decay            time.Duration // age at which relevance falls to 1/e, instead of recency; 0 means no decay
 
-	// Background is the embedder's average cosine of unrelated texts (see [stretchOf]).
-	Background float64
-	Chat       bool // the question is a chat message, which may not need memory
-	WordBased  bool // the embedder is word-based: similarity without common words is chance
+	// Background is the embedder's average cosine of unrelated texts (see [stretchFactor]).
+	Background  float64
+	IsChat      bool // the question is a chat message, which may not need memory
+	IsWordBased bool // the embedder is word-based, so that similarity without common words is chance
 
-	// Measure selects the relevance. With a measure other than Fitted, the score is only relevance and recency,
-	// only Threshold rejects candidates, and any similarity counts as redundancy.
+	// Measure selects the relevance. With a measure other than Fitted, the score is only relevance and
+	// recency, only MinRelevance rejects candidates, and any similarity counts as redundancy.
 	Measure Measure
 
-	// Reranked has the scores that a reranker gave some candidates, 0 to 1, by id; nil: no reranker ran. A
-	// Threshold that is not nil then applies to these scores.
-	Reranked map[string]float32
+	// RerankScores has a reranker's scores of candidates, 0 to 1, by id; nil means that no reranker ran. A
+	// MinRelevance that is not nil then applies to these scores.
+	RerankScores map[string]float32
 }
 
-// The defaults. Loci shows a handful of memories. Twenty results leave room for those that hydration and the
-// token budget remove.
+// The defaults. Loci shows about eight memories; twenty results suffice if hydration and the token budget drop some.
 const (
 	defaultLimit   = 20
 	defaultRecency = 0.2
 	defaultLambda  = 0.7
 )
 
-// DefaultAnswered is the probability below which a question counts as unanswerable and has no results. On
-// development data this bar keeps 99 % of the answerable questions. It rejects 25 % (LoCoMo), 18 % (BEAM) and
-// 6 % (RealMem) of questions about another conversation. docs/measurements/retrieval.md lists other bars.
-// DefaultThreshold is much lower, because lower-ranked candidates may complete a good answer.
+// DefaultMinAnswerRelevance is the probability of an answer below which a question has no results. On development data
+// it keeps 99 % of the answerable questions. It rejects 25 % (LoCoMo), 18 % (BEAM) and 6 % (RealMem) of
+// questions about another conversation. docs/measurements/retrieval.md lists other values. DefaultMinRelevance
+// is much lower, because lower-ranked candidates may complete a good answer.
 const (
-	DefaultAnswered  = 0.07
-	DefaultThreshold = 0.02
+	DefaultMinAnswerRelevance = 0.07
+	DefaultMinRelevance       = 0.02
 )
 
 // minChatRelevance returns the minimum relevance of a hit in a chat: slightly less than halfway, in log-odds,
-// between the bar and the best hit. A vague message then gets hardly more than the best hit, and a clear
-// question gets additions to its answer.
-func minChatRelevance(bar, best float64) float64 {
-	return sigmoid((logit(bar)+logit(best))/2 - belowHalf)
+// between the threshold bar and the best hit. A vague message then gets hardly more than the best hit.
+func minChatRelevance(threshold, best float64) float64 {
+	return sigmoid((logit(threshold)+logit(best))/2 - chatMargin)
 }
 
-const belowHalf = 0.3
+const chatMargin = 0.3
 
 // ageScale is the age in days at which recency has fallen to 1/e.
 const ageScale = 30
 
-// Cut is a candidate that was left out, with the stage that dropped it.
-type Cut struct {
+// CutCandidate is a candidate that is not a result, with the stage that dropped it.
+type CutCandidate struct {
 	ID    string
 	Kind  memory.Kind
 	Score float64
@@ -83,149 +80,149 @@ type ranked struct {
 	fused, relevance, recency, confidence, score, mmr float64
 
 	logOddsBehind    float64 // log-odds relative to the best candidate; 0 or less
-	reranked         bool    // a reranker scored the candidate
-	rerank           float64 // the reranker's score
-	relevanceMeasure float64 // the number that is compared with the threshold
+	hasRerankScore   bool    // a reranker scored the candidate
+	rerankScore      float64 // the reranker's score
+	relevanceMeasure float64 // the number that Rank compares with the threshold
 
-	redundant float64 // redundancy with the candidates chosen so far
-	compared  int     // number of chosen candidates with which it was compared
+	redundancy    float64 // highest similarity to the chosen candidates, 0 to 1
+	comparedCount int     // number of chosen candidates already compared
 }
 
-// Rank orders candidates by relevance and by recency at now, weighted by confidence, and returns the best ones.
-// cut has the best of the others for a trace, at most as many as Rank may keep. Why explains each score. Rank
-// does not modify its input.
-func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kept []memory.Candidate, cut []Cut) {
+// Rank orders candidates by relevance and by recency at now, weighted by confidence, and returns the best
+// candidates. cut has the best of the others for a trace, at most Limit. Why explains each score. Rank does
+// not modify its input.
+func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kept []memory.Candidate, cutCandidates []CutCandidate) {
 	if len(candidates) == 0 {
 		return nil, nil
 	}
 	a := newScoredQuery(q, candidates, o)
-	room := rooms.Get().(*rankBuffers)
-	room.stretch, room.repeats = a.stretch, redundantFrom
+	buffers := bufferPool.Get().(*rankBuffers)
+	buffers.stretch, buffers.minRedundantCosine = a.stretch, minRedundantCosine
 	if o.Measure != Fitted {
-		a.cues, room.stretch, room.repeats, o.Chat = nil, 1, 0, false
+		a.cues, buffers.stretch, buffers.minRedundantCosine, o.IsChat = nil, 1, 0, false
 	}
-	defer room.release()
-	list := o.score(a, candidates, now, room.places(len(candidates)))
+	defer buffers.putBack()
+	list := o.scoreAll(a, candidates, now, buffers.zeroedList(len(candidates)))
 	limit := o.Limit
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	stage, least := "threshold", or(o.Threshold, DefaultThreshold)
-	bar, best, relevance := or(o.Answered, DefaultAnswered), mostRelevant(list), 0.0
-	if o.Chat && best > bar {
-		relevance = minChatRelevance(bar, best)
+	stage, minMeasure := "threshold", valueOr(o.MinRelevance, DefaultMinRelevance)
+	threshold, best, relevance := valueOr(o.MinAnswerRelevance, DefaultMinAnswerRelevance), maxRelevance(list), 0.0
+	if o.IsChat && best > threshold {
+		relevance = minChatRelevance(threshold, best)
 	}
-	// A lower explicit Threshold asks for all results.
-	if o.Measure == Fitted && best < min(bar, or(o.Threshold, bar)) {
-		stage, least = "answered", math.Inf(1)
+	// An explicit lower MinRelevance disables the check of the best candidate.
+	if o.Measure == Fitted && best < min(threshold, valueOr(o.MinRelevance, threshold)) {
+		stage, minMeasure = "answered", math.Inf(1)
 	}
-	order, relevant := room.relevantFirst(list, least, relevance)
-	bestFirst(order[:relevant], max(2*limit, diversifyAmong)) // later stages read no more candidates than these
-	bestFirst(order[relevant:], limit)
-	room.diversify(order[:relevant], or(o.Lambda, defaultLambda), limit)
-	showing := min(limit, relevant)
-	others := order[showing:min(len(order), showing+limit)]
-	if showing > 0 {
-		kept = make([]memory.Candidate, showing)
+	order, relevant := buffers.relevantFirst(list, minMeasure, relevance)
+	moveBestFirst(order[:relevant], max(2*limit, maxDiversified)) // later stages read no more candidates than these
+	moveBestFirst(order[relevant:], limit)
+	buffers.diversify(order[:relevant], valueOr(o.Lambda, defaultLambda), limit)
+	shown := min(limit, relevant)
+	others := order[shown:min(len(order), shown+limit)]
+	if shown > 0 {
+		kept = make([]memory.Candidate, shown)
 	}
 	if len(others) > 0 {
-		cut = make([]Cut, len(others))
+		cutCandidates = make([]CutCandidate, len(others))
 	}
-	whys := room.explain(a, order[:showing+len(others)])
-	for i, r := range order[:showing] {
+	whys := buffers.explain(a, order[:shown+len(others)])
+	for i, r := range order[:shown] {
 		kept[i] = *r.Candidate
-		kept[i].Score, kept[i].Why = r.score, whys.next()
+		kept[i].Score, kept[i].Why = r.score, whys.nextWhy()
 	}
 	for i, r := range others {
-		cut[i] = Cut{ID: r.ID, Kind: r.Kind, Score: r.score, Why: whys.next(), Stage: stage}
-		if showing+i < relevant {
-			cut[i].Stage = "limit"
+		cutCandidates[i] = CutCandidate{ID: r.ID, Kind: r.Kind, Score: r.score, Why: whys.nextWhy(), Stage: stage}
+		if shown+i < relevant {
+			cutCandidates[i].Stage = "limit"
 		}
 	}
-	return kept, cut
+	return kept, cutCandidates
 }
 
 // rankBuffers are the buffers of one ranking.
 type rankBuffers struct {
-	list   []ranked
-	order  []*ranked
-	chosen []float32 // the vectors that diversify has chosen, concatenated
-	parts  memory.Why
-	ends   []int // the end of each vector's parts
+	list          []ranked
+	ranking       []*ranked
+	chosenVectors []float32 // the vectors of the candidates that diversify chose, concatenated
+	parts         memory.Why
+	partEnds      []int // for each candidate, the end of its parts
 
-	stretch float64 // stretch factor of cosines
-	repeats float64 // the minimum cosine of redundant memories
+	stretch            float64 // stretch factor of cosines
+	minRedundantCosine float64 // the minimum cosine of redundant memories
 }
 
-var rooms = sync.Pool{New: func() any { return new(rankBuffers) }}
+var bufferPool = sync.Pool{New: func() any { return new(rankBuffers) }}
 
-// places returns n zero elements for the list of candidates.
-func (m *rankBuffers) places(n int) []ranked {
+// zeroedList returns n zero elements for the list of candidates.
+func (m *rankBuffers) zeroedList(n int) []ranked {
 	m.list = slices.Grow(m.list[:0], n)[:n]
 	return m.list
 }
 
-// release drops the references to the candidates.
-func (m *rankBuffers) release() {
+// putBack drops the references to the candidates.
+func (m *rankBuffers) putBack() {
 	clear(m.list)
-	clear(m.order)
-	rooms.Put(m)
+	clear(m.ranking)
+	bufferPool.Put(m)
 }
 
 // relevantFirst moves the candidates that pass the threshold and have at least the given relevance to the
 // front, and returns their number.
-func (m *rankBuffers) relevantFirst(list []ranked, least, relevance float64) (_ []*ranked, relevant int) {
-	m.order = slices.Grow(m.order[:0], len(list))[:len(list)]
+func (m *rankBuffers) relevantFirst(list []ranked, minMeasure, minRelevance float64) (_ []*ranked, relevantCount int) {
+	m.ranking = slices.Grow(m.ranking[:0], len(list))[:len(list)]
 	others := len(list)
 	for i := range list {
-		if r := &list[i]; r.relevanceMeasure >= least && r.relevance >= relevance {
-			m.order[relevant] = r
-			relevant++
-		} else { // also if the number is NaN
+		if r := &list[i]; r.relevanceMeasure >= minMeasure && r.relevance >= minRelevance {
+			m.ranking[relevantCount] = r
+			relevantCount++
+		} else { // also if relevanceMeasure is NaN
 			others--
-			m.order[others] = r
+			m.ranking[others] = r
 		}
 	}
-	return m.order, relevant
+	return m.ranking, relevantCount
 }
 
-// bestFirst moves the best n candidates, at least one, to the front, the best first.
-func bestFirst(list []*ranked, n int) {
+// moveBestFirst moves the best n candidates to the front, the best first. n must be positive.
+func moveBestFirst(list []*ranked, n int) {
 	n = min(n, len(list))
 	for i, r := range list {
-		if i >= n && !r.before(list[n-1]) {
+		if i >= n && !r.ranksBefore(list[n-1]) {
 			continue
 		}
 		place := min(i, n-1)
 		list[i] = list[place]
-		for ; place > 0 && r.before(list[place-1]); place-- {
+		for ; place > 0 && r.ranksBefore(list[place-1]); place-- {
 			list[place] = list[place-1]
 		}
 		list[place] = r
 	}
 }
 
-// before orders candidates by score, then by id.
-func (r *ranked) before(other *ranked) bool {
+// ranksBefore reports whether r ranks before other: by score, then by id.
+func (r *ranked) ranksBefore(other *ranked) bool {
 	return r.score > other.score || r.score == other.score && r.ID < other.ID
 }
 
-// score fuses and calibrates the candidates' numbers and blends them with recency and confidence.
-func (o Options) score(a *scoredQuery, candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
+// scoreAll computes the relevance of each candidate and blends it with recency and confidence.
+func (o Options) scoreAll(a *scoredQuery, candidates []memory.Candidate, now time.Time, buffer []ranked) []ranked {
 	if o.Measure != Fitted {
-		return o.scoreByMeasure(candidates, now, places)
+		return o.scoreByMeasure(candidates, now, buffer)
 	}
-	list := fuse(a, candidates, places)
+	list := addCues(a, candidates, buffer)
 	l := newCandidateSet(a, list)
-	odds, w := l.odds(), clampUnit(or(o.Recency, defaultRecency))
-	if o.Chat {
-		odds = chatOdds(odds, a.Needs)
+	odds, w := l.logOdds(), clampUnit(valueOr(o.Recency, defaultRecency))
+	if o.IsChat {
+		odds = chatLogOdds(odds, a.NeedLogOdds)
 	}
 	for i := range list {
-		list[i].logOddsBehind = spread * (list[i].fused - l.top)
+		list[i].logOddsBehind = logOddsPerScore * (list[i].fused - l.bestFused)
 	}
-	if o.Reranked != nil {
-		o.rerank(list)
+	if o.RerankScores != nil {
+		o.applyReranker(list)
 	}
 	for i := range list {
 		r := &list[i]
@@ -233,8 +230,8 @@ func (o Options) score(a *scoredQuery, candidates []memory.Candidate, now time.T
 			r.relevance = sigmoid(odds + r.logOddsBehind)
 		}
 		r.relevanceMeasure = r.relevance
-		if o.Reranked != nil && o.Threshold != nil {
-			r.relevanceMeasure = r.rerank
+		if o.RerankScores != nil && o.MinRelevance != nil {
+			r.relevanceMeasure = r.rerankScore
 		}
 	}
 	for i := range list {
@@ -243,7 +240,7 @@ func (o Options) score(a *scoredQuery, candidates []memory.Candidate, now time.T
 		r.confidence = confidenceFactor(r.Confidence)
 		r.score = ((1-w)*r.relevance + w*r.recency*recencyWeight(r.logOddsBehind, w)) * r.confidence
 		if o.Decay > 0 {
-			r.score = r.relevance * o.decay(now.Sub(o.ageStart(r))) * r.confidence
+			r.score = r.relevance * o.decayFactor(now.Sub(o.ageStart(r))) * r.confidence
 		}
 	}
 	return list
@@ -251,29 +248,29 @@ func (o Options) score(a *scoredQuery, candidates []memory.Candidate, now time.T
 
 // ageStart returns the time from which a candidate's age counts.
 func (o Options) ageStart(r *ranked) time.Time {
-	if (o.AgeFromStatement || o.Decay > 0) && !r.Said.IsZero() {
-		return r.Said
+	if (o.AgeFromStatement || o.Decay > 0) && !r.StatedAt.IsZero() {
+		return r.StatedAt
 	}
 	return r.At
 }
 
-// decay returns the factor by which age reduces relevance (design 3, 5).
-func (o Options) decay(age time.Duration) float64 {
+// decayFactor returns the factor by which age reduces relevance (design 3, 5).
+func (o Options) decayFactor(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()) / o.Decay.Hours())
 }
 
-// recencyWeight is the weight of a candidate's recency. It falls with the log-odds between the best candidate
-// and this one: of two answers the newer comes first, but yesterday's remark on another subject does not come
-// before last year's answer. It is 1 if only recency counts.
-func recencyWeight(behind, weight float64) float64 {
-	return weight + (1-weight)*math.Exp(2*behind)
+// recencyWeight returns the weight of a candidate's recency, which falls with its log-odds behind the best
+// candidate: of two answers the newer comes first, but a recent remark on another subject does not come
+// before an older answer. It is 1 if only recency counts.
+func recencyWeight(logOddsBehind, recencyShare float64) float64 {
+	return recencyShare + (1-recencyShare)*math.Exp(2*logOddsBehind)
 }
 
-// doubtCosts is the share of its score that a fact with confidence 0 loses.
-const doubtCosts = 0.3
+// maxDoubtLoss is the share of its score that a fact with confidence 0 loses.
+const maxDoubtLoss = 0.3
 
-// confidenceFactor returns the factor for a confidence. 0 means unknown; a searcher then reports 0 for all candidates.
-func confidenceFactor(confidence float64) float64 { return 1 - doubtCosts*(1-clampUnit(confidence)) }
+// confidenceFactor returns the factor by which a fact's confidence multiplies its score.
+func confidenceFactor(confidence float64) float64 { return 1 - maxDoubtLoss*(1-clampUnit(confidence)) }
 
 // clampUnit limits x to the range 0 to 1. NaN becomes 0.
 func clampUnit(x float64) float64 {
@@ -283,26 +280,27 @@ func clampUnit(x float64) float64 {
 	return 0
 }
 
-// relatesTo reports whether a candidate or its neighbours share a word, a similar meaning or a date with the
-// question. Only the right speaker is not enough.
+// relatesTo reports whether a candidate or its neighbours share a word, a similar meaning, a class or a date
+// with the question. The speaker alone does not count.
 func (q *scoredQuery) relatesTo(c *view) bool {
-	return c.lexical > 0 || c.related > 0 || c.vector > q.likeness || q.dated(c) || q.instances(c.Classes) > 0
+	return c.lexical > 0 || c.related > 0 || c.vector > q.relatedCosine || q.matchesDate(c) || q.classShare(c.Classes) > 0
 }
 
-// fuse fills places with the candidates and their sums of cues. places must be zero and as long as candidates.
-func fuse(a *scoredQuery, candidates []memory.Candidate, places []ranked) []ranked {
+// addCues fills places with the candidates and their sums of cues. places must have zero values and the length
+// of candidates.
+func addCues(a *scoredQuery, candidates []memory.Candidate, list []ranked) []ranked {
 	for i := range candidates {
-		r := &places[i]
+		r := &list[i]
 		r.view = newView(&candidates[i])
-		r.vector = stretched(r.vector, a.stretch)
+		r.vector = stretchCosine(r.vector, a.stretch)
 		for _, j := range a.cues {
-			r.fused += a.contribution(j, &r.view)
+			r.fused += a.weightedValue(j, &r.view)
 		}
 	}
-	return places
+	return list
 }
 
-func mostRelevant(list []ranked) float64 {
+func maxRelevance(list []ranked) float64 {
 	var most float64
 	for i := range list {
 		most = max(most, list[i].relevance)
@@ -310,58 +308,58 @@ func mostRelevant(list []ranked) float64 {
 	return most
 }
 
-// recency is 1 for age 0 and falls with age.
+// recency returns 1 for age 0 and 1/e at [ageScale].
 func recency(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()/24) / ageScale)
 }
 
-// explanations holds the explanations of all results in one allocation.
+// explanations holds the explanations of all results in one slice, and returns them one by one.
 type explanations struct {
-	parts memory.Why
-	ends  []int
-	start int
+	parts    memory.Why
+	partEnds []int
+	start    int
 }
 
 // explain returns the explanation of each score in the list.
 func (m *rankBuffers) explain(a *scoredQuery, list []*ranked) *explanations {
-	m.parts, m.ends = m.parts[:0], m.ends[:0]
+	m.parts, m.partEnds = m.parts[:0], m.partEnds[:0]
 	for _, r := range list {
-		m.parts = r.explain(a, m.parts)
-		m.ends = append(m.ends, len(m.parts))
+		m.parts = r.appendParts(a, m.parts)
+		m.partEnds = append(m.partEnds, len(m.parts))
 	}
-	return &explanations{parts: slices.Clone(m.parts), ends: m.ends}
+	return &explanations{parts: slices.Clone(m.parts), partEnds: m.partEnds}
 }
 
-func (w *explanations) next() memory.Why {
-	end := w.ends[0]
+func (w *explanations) nextWhy() memory.Why {
+	end := w.partEnds[0]
 	why := w.parts[w.start:end:end]
-	w.start, w.ends = end, w.ends[1:]
+	w.start, w.partEnds = end, w.partEnds[1:]
 	return why
 }
 
-// explain adds the numbers of the searcher, the cues and the stages to an explanation.
-func (r *ranked) explain(a *scoredQuery, why memory.Why) memory.Why {
-	r.Found.Each(func(name string, x float64) { why = append(why, memory.Part{Name: name, Value: x}) })
+// appendParts appends the numbers of the searcher, the cues and the stages to an explanation.
+func (r *ranked) appendParts(a *scoredQuery, why memory.Why) memory.Why {
+	r.Measures.Each(func(name string, x float64) { why = append(why, memory.ScorePart{Name: name, Value: x}) })
 	for _, i := range a.cues {
-		if x := a.contribution(i, &r.view); x != 0 {
-			why = append(why, memory.Part{Name: cueParts()[i], Value: x})
+		if x := a.weightedValue(i, &r.view); x != 0 {
+			why = append(why, memory.ScorePart{Name: cuePartNames()[i], Value: x})
 		}
 	}
 	if len(a.cues) > 0 {
-		why = append(why, memory.Part{Name: "fused", Value: r.fused})
+		why = append(why, memory.ScorePart{Name: "fused", Value: r.fused})
 	}
-	if r.reranked {
-		why = append(why, memory.Part{Name: "rerank", Value: r.rerank})
+	if r.hasRerankScore {
+		why = append(why, memory.ScorePart{Name: "rerank", Value: r.rerankScore})
 	}
 	return append(why,
-		memory.Part{Name: "relevance", Value: r.relevance},
-		memory.Part{Name: "recency", Value: r.recency},
-		memory.Part{Name: "confidence", Value: r.confidence},
-		memory.Part{Name: "mmr", Value: r.mmr},
-		memory.Part{Name: "score", Value: r.score})
+		memory.ScorePart{Name: "relevance", Value: r.relevance},
+		memory.ScorePart{Name: "recency", Value: r.recency},
+		memory.ScorePart{Name: "confidence", Value: r.confidence},
+		memory.ScorePart{Name: "mmr", Value: r.mmr},
+		memory.ScorePart{Name: "score", Value: r.score})
 }
 
-func or(p *float64, fallback float64) float64 {
+func valueOr(p *float64, fallback float64) float64 {
 	if p == nil {
 		return fallback
 	}

@@ -17,7 +17,7 @@ func TestConfidenceWeighsIn(t *testing.T) {
 	sure.Kind, unsure.Kind = memory.KindFact, memory.KindFact
 	sure.Confidence, unsure.Confidence = .95, .4
 	zero := 0.0
-	kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), []memory.Candidate{unsure, sure}, Options{Answered: &zero, Threshold: &zero}, now)
+	kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), []memory.Candidate{unsure, sure}, Options{MinAnswerRelevance: &zero, MinRelevance: &zero}, now)
 	if kept[0].ID != "b" {
 		t.Errorf("order %v, want the surer fact first", ids(kept))
 	}
@@ -32,7 +32,7 @@ func TestALowBarShowsWhatIsThere(t *testing.T) {
 		t.Errorf("by default %v are shown, want none", ids(kept))
 	}
 	zero := 0.0
-	if kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), far, Options{Threshold: &zero}, now); len(kept) != 2 {
+	if kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), far, Options{MinRelevance: &zero}, now); len(kept) != 2 {
 		t.Errorf("with a threshold of 0 %v are shown, want both", ids(kept))
 	}
 }
@@ -59,14 +59,14 @@ func anyCandidates(r *rand.Rand, n int) []memory.Candidate {
 		c.Kind = []memory.Kind{memory.KindTurn, memory.KindFact, memory.KindSummary}[r.IntN(3)]
 		c.Role = []memory.Role{memory.RoleUser, memory.RoleAssistant, ""}[r.IntN(3)]
 		c.Speaker = []string{"", "Ana", "Bob Lee", "?"}[r.IntN(4)]
-		c.Confidence, c.Marks, c.Classes = pick(), memory.Marks(r.IntN(32)), r.Uint32()
+		c.Confidence, c.TextFlags, c.Classes = pick(), memory.TextFlags(r.IntN(32)), r.Uint32()
 		c.At = []time.Time{{}, now, now.AddDate(5, 0, 0), now.AddDate(0, 0, -r.IntN(900)), time.Unix(1<<40, 0)}[r.IntN(5)]
-		c.Said = c.At
+		c.StatedAt = c.At
 		for range []int{0, 1, 3, 3, 3}[r.IntN(5)] {
 			c.Vector = append(c.Vector, []uint16{0, vector.EncodeHalf(1), 0x7e00, 0x7c00, 0xfc00, uint16(r.Uint32())}[r.IntN(6)])
 		}
 		if r.IntN(2) == 0 {
-			c.Dates = []memory.Moment{{Year: 2026, Month: int8(r.IntN(13)), Day: int8(r.IntN(32))}}
+			c.Dates = []memory.PartialDate{{Year: 2026, Month: int8(r.IntN(13)), Day: int8(r.IntN(32))}}
 		}
 		out = append(out, c)
 	}
@@ -81,7 +81,7 @@ func TestRankInvariantsHoldForAnyInput(t *testing.T) {
 		o := Options{Limit: r.IntN(30) - 1}
 		if r.IntN(2) == 0 {
 			zero, x := 0.0, oddNumbers[r.IntN(len(oddNumbers))]
-			o.Answered, o.Threshold, o.Recency, o.Lambda = &zero, &zero, &x, &x
+			o.MinAnswerRelevance, o.MinRelevance, o.Recency, o.Lambda = &zero, &zero, &x, &x
 		}
 		q := NewQuery(questions[r.IntN(len(questions))], now, QueryOptions{})
 		kept, cut := Rank(q, cs, o, now)

@@ -12,24 +12,23 @@ import (
 // maxReasons is the maximum number of reasons shown to people.
 const maxReasons = 3
 
-// reasonTexts explains to people each part of a score that is in favour of a memory.
+// reasonTexts are explanations for people, by the name of a part of [memory.Why] that favours a memory.
 var reasonTexts = map[string]string{
 	"bootstrap": "it is shared with everybody", "small_set": "there are few facts, so all are shown", "recent": "it is one of the newest facts",
 	"pinned": "it is pinned", "cue.words": "it has words of the question", "cue.related": "it has related words", "cue.vector": "it means something similar",
-	"cue.speaker": "the right person said it", "cue.speaker_words": "the right person said it", "cue.class": "it names what is asked for",
+	"cue.speaker": "the right person said it", "cue.speaker_words": "the right person said it", "cue.class": "it names a thing of the kind asked for",
 	"cue.when": "it names a time", "cue.date_said": "it was said on that day", "cue.date_meant": "it is about that day",
-	"cue.reply": "it answers such a question", "cue.session": "its conversation is about this", "cue.opens": "its conversation began with it",
+	"cue.reply": "it answers a question with the same words", "cue.session": "its conversation is about this", "cue.opens": "its conversation began with it",
 	"cue.fact": "it is a learned fact", "cue.kept": "it is a learned fact",
 }
 
-// Reasons explains in plain words why a memory was found, the strongest reason first, or returns "" if there is
-// no reason.
-func Reasons(why memory.Why) string {
+// ReasonText explains to people why a memory was found, the strongest reason first, or returns "" without a reason.
+func ReasonText(why memory.Why) string {
 	if why.Get("core") > 0 {
 		return "every conversation begins with it"
 	}
-	parts := slices.DeleteFunc(slices.Clone(why), func(p memory.Part) bool { return reasonTexts[p.Name] == "" || p.Value < 0.005 })
-	slices.SortStableFunc(parts, func(a, b memory.Part) int { return cmp.Compare(b.Value, a.Value) })
+	parts := slices.DeleteFunc(slices.Clone(why), func(p memory.ScorePart) bool { return reasonTexts[p.Name] == "" || p.Value < 0.005 })
+	slices.SortStableFunc(parts, func(a, b memory.ScorePart) int { return cmp.Compare(b.Value, a.Value) })
 	var out []string
 	for _, p := range parts {
 		if words := reasonTexts[p.Name]; len(out) < maxReasons && !slices.Contains(out, words) {
@@ -39,8 +38,8 @@ func Reasons(why memory.Why) string {
 	return strings.Join(out, "; ")
 }
 
-// Numbers returns the parts of an explanation as text, with signs for cues: "words +3.20 · recency 1.00".
-func Numbers(why memory.Why) string {
+// PartsText returns the parts of an explanation as text, with signs for cues: "words +3.20 · recency 1.00".
+func PartsText(why memory.Why) string {
 	var out []string
 	for _, p := range why {
 		format := "%s %.2f"

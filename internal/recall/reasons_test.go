@@ -17,11 +17,11 @@ func TestReasonsArePlainWords(t *testing.T) {
 			"it has words of the question; the right person said it"},
 		{memory.Why{{Name: "cue.fact", Value: 4}, {Name: "cue.words", Value: 3}, {Name: "cue.related", Value: 2}, {Name: "cue.vector", Value: 1}}, "it is a learned fact; it has words of the question; it has related words"},
 	} {
-		if got := Reasons(c.why); got != c.want {
+		if got := ReasonText(c.why); got != c.want {
 			t.Errorf("Reasons(%v) = %q, want %q", c.why, got, c.want)
 		}
 	}
-	if got := Numbers(memory.Why{{Name: "cue.speaker_words", Value: 1.62}, {Name: "score", Value: 0.5}}); got != "speaker_words +1.62 · score 0.50" {
+	if got := PartsText(memory.Why{{Name: "cue.speaker_words", Value: 1.62}, {Name: "score", Value: 0.5}}); got != "speaker_words +1.62 · score 0.50" {
 		t.Errorf("Numbers: %q", got)
 	}
 }

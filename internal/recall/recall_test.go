@@ -19,7 +19,7 @@ var now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 // candidate is a user's turn with raw numbers, in pairs of name and value.
 func candidate(id string, pairs ...any) memory.Candidate {
-	c := memory.Candidate{ID: id, Kind: memory.KindTurn, Role: memory.RoleUser, Confidence: 1, At: now.AddDate(-1, 0, 0), Said: now.AddDate(-1, 0, 0)}
+	c := memory.Candidate{ID: id, Kind: memory.KindTurn, Role: memory.RoleUser, Confidence: 1, At: now.AddDate(-1, 0, 0), StatedAt: now.AddDate(-1, 0, 0)}
 	for i := 0; i < len(pairs); i += 2 {
 		*measure(&c, pairs[i].(string)) = float32(pairs[i+1].(float64))
 	}
@@ -28,7 +28,7 @@ func candidate(id string, pairs ...any) memory.Candidate {
 
 // measure returns the address of a candidate's number by name.
 func measure(c *memory.Candidate, name string) *float32 {
-	m := &c.Found
+	m := &c.Measures
 	return map[string]*float32{
 		"lexical": &m.Lexical, "own": &m.Own, "related": &m.Related, "vector": &m.Vector,
 		"known": &m.Known, "reply": &m.Reply, "session": &m.Session, "peak": &m.Peak,
@@ -45,7 +45,7 @@ func ids(cs []memory.Candidate) []string {
 
 func rank(question string, cs ...memory.Candidate) []string {
 	zero := 0.0
-	kept, _ := Rank(NewQuery(question, now, QueryOptions{}), cs, Options{Answered: &zero, Threshold: &zero}, now)
+	kept, _ := Rank(NewQuery(question, now, QueryOptions{}), cs, Options{MinAnswerRelevance: &zero, MinRelevance: &zero}, now)
 	return ids(kept)
 }
 
@@ -60,24 +60,24 @@ func TestCuesPreferWhatTheQuestionAsksFor(t *testing.T) {
 		better         func(c *memory.Candidate)
 	}{
 		{"the one named spoke", "What did Ana cook?", func(c *memory.Candidate) { c.Speaker = "Ana" }},
-		{"it speaks of a time", "When did we cook?", func(c *memory.Candidate) { c.Marks = memory.MarkTimes }},
-		{"it was said then", "What did we cook in March 2026?", func(c *memory.Candidate) { c.Said = time.Date(2026, 3, 9, 0, 0, 0, 0, time.UTC) }},
-		{"it means then", "What did we cook in March 2026?", func(c *memory.Candidate) { c.Dates = []memory.Moment{{Year: 2026, Month: 3}} }},
-		{"it answers a question", "What did we cook?", func(c *memory.Candidate) { c.Found.Reply = .5 }},
-		{"its conversation is about it", "What did we cook?", func(c *memory.Candidate) { c.Found.Session = .5 }},
-		{"it has the words itself", "What did we cook?", func(c *memory.Candidate) { c.Found.Peak = .5 }},
-		{"it begins its conversation", "What did we cook?", func(c *memory.Candidate) { c.Opens = true }},
-		{"its vector is near", "What did we cook?", func(c *memory.Candidate) { c.Found.Vector = .9 }},
+		{"it speaks of a time", "When did we cook?", func(c *memory.Candidate) { c.TextFlags = memory.FlagTime }},
+		{"it was said then", "What did we cook in March 2026?", func(c *memory.Candidate) { c.StatedAt = time.Date(2026, 3, 9, 0, 0, 0, 0, time.UTC) }},
+		{"it means then", "What did we cook in March 2026?", func(c *memory.Candidate) { c.Dates = []memory.PartialDate{{Year: 2026, Month: 3}} }},
+		{"it answers a question", "What did we cook?", func(c *memory.Candidate) { c.Measures.Reply = .5 }},
+		{"its conversation is about it", "What did we cook?", func(c *memory.Candidate) { c.Measures.Session = .5 }},
+		{"it has the words itself", "What did we cook?", func(c *memory.Candidate) { c.Measures.Peak = .5 }},
+		{"it begins its conversation", "What did we cook?", func(c *memory.Candidate) { c.OpensConversation = true }},
+		{"its vector is near", "What did we cook?", func(c *memory.Candidate) { c.Measures.Vector = .9 }},
 	} {
 		got := rank(test.question, base("a", func(*memory.Candidate) {}), base("b", test.better))
 		if got[0] != "b" {
 			t.Errorf("%s: %q ranks %v, want b first", test.rule, test.question, got)
 		}
 	}
-	if got := rank("What did we cook?", base("a", func(c *memory.Candidate) { c.Marks = memory.MarkAsks }), base("b", func(*memory.Candidate) {})); got[0] != "b" {
+	if got := rank("What did we cook?", base("a", func(c *memory.Candidate) { c.TextFlags = memory.FlagQuestion }), base("b", func(*memory.Candidate) {})); got[0] != "b" {
 		t.Errorf("a question ranks before a statement: %v", got)
 	}
-	about := func(c *memory.Candidate) { c.Kind, c.Marks = memory.KindFact, memory.MarkOther }
+	about := func(c *memory.Candidate) { c.Kind, c.TextFlags = memory.KindFact, memory.FlagOtherPerson }
 	if got := rank("What did I cook?", base("a", about), base("b", func(c *memory.Candidate) { c.Kind = memory.KindFact })); got[0] != "b" {
 		t.Errorf("what somebody else did ranks before what the user did: %v", got)
 	}
@@ -91,7 +91,7 @@ func TestCuesPreferWhatTheQuestionAsksFor(t *testing.T) {
 		t.Errorf("the assistant's words rank before the user's: %v", got)
 	}
 	assistant := func(opens bool) func(c *memory.Candidate) {
-		return func(c *memory.Candidate) { c.Role, c.Opens = memory.RoleAssistant, opens }
+		return func(c *memory.Candidate) { c.Role, c.OpensConversation = memory.RoleAssistant, opens }
 	}
 	if got := rank("What did I cook?", base("a", assistant(false)), base("b", assistant(true))); got[0] != "a" {
 		t.Errorf("an assistant's greeting ranks before its answer: %v", got)
@@ -115,7 +115,7 @@ func TestAChanceLikenessOfWordsIsNoHit(t *testing.T) {
 	}{
 		{.26, true, []string{"answers"}}, {.35, true, []string{"answers", "like"}}, {.26, false, []string{"answers", "like"}},
 	} {
-		kept, _ := Rank(NewQuery("tabs or spaces?", now, QueryOptions{}), []memory.Candidate{answers, candidate("like", "vector", c.vector)}, Options{WordBased: c.ofWords}, now)
+		kept, _ := Rank(NewQuery("tabs or spaces?", now, QueryOptions{}), []memory.Candidate{answers, candidate("like", "vector", c.vector)}, Options{IsWordBased: c.ofWords}, now)
 		if got := ids(kept); !slices.Equal(got, c.want) {
 			t.Errorf("a cosine of %.2f, of words %v: %v, want %v", c.vector, c.ofWords, got, c.want)
 		}
@@ -194,7 +194,7 @@ func TestBroadQuestionsAreRecognised(t *testing.T) {
 		"What do you know about me and cooking?": false, "What do you know about Lisbon?": false,
 		"Tell me about the trip": false, "": false, "Who am I meeting tomorrow?": false,
 	} {
-		if got := NewQuery(question, now, QueryOptions{}).Broad; got != want {
+		if got := NewQuery(question, now, QueryOptions{}).IsBroad; got != want {
 			t.Errorf("%q: broad %v, want %v", question, got, want)
 		}
 	}
@@ -246,7 +246,7 @@ func TestFitKeepsTheBudget(t *testing.T) {
 	if len(kept) != 1 {
 		t.Error("the first hit does not stay")
 	}
-	if got := text.Tokens(Render(Core{}, kept, RenderOptions{}).Text); got > 500 {
+	if got := text.EstimateTokens(Render(Core{}, kept, RenderOptions{}).Text); got > 500 {
 		t.Errorf("a very long memory takes %d tokens", got)
 	}
 }
@@ -302,7 +302,7 @@ func FuzzRenderCannotBeClosed(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		block := Render(Core{Profile: []memory.ProfileEntry{{Key: s, Value: s}}}, []memory.Hit{turnHit("t", s), factHit("f", s)}, RenderOptions{})
 		body := strings.TrimSuffix(strings.TrimPrefix(block.Text, FenceOpen), FenceClose)
-		if neutralize(body) != body {
+		if neutralizeTags(body) != body {
 			t.Fatalf("%q gives a block with a fence inside: %q", s, block.Text)
 		}
 		if lines := strings.Count(block.Text, "\n"); lines > 9 { // three of them say what comes

@@ -10,13 +10,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RepeatFilter recognises turns that only repeat a question. Without it, a question that was asked twice would
-// find its first occurrence, or the answer "I don't know".
+// RepeatFilter recognises turns that only repeat a question, or an answer without information. Without it, a
+// repeated question would find its first occurrence, or the answer "I don't know".
 type RepeatFilter struct {
-	// Assistants also filters turns of assistants, and turns that only give orders or ask.
-	Assistants bool
-	// Keep disables the filter for plain questions and empty answers.
-	Keep bool
+	// FilterAssistants also filters turns of assistants, and turns that only give orders or ask.
+	FilterAssistants bool
+	// Disabled disables the filter for plain questions and empty answers.
+	Disabled bool
 
 	question          string
 	terms             terms // terms of the question
@@ -25,44 +25,44 @@ type RepeatFilter struct {
 
 // NewRepeatFilter returns the filter for a question.
 func NewRepeatFilter(question string) *RepeatFilter {
-	return &RepeatFilter{question: question, terms: termsOf(question), aboutConversation: asksBack.MatchString(question)}
+	return &RepeatFilter{question: question, terms: termsOf(question), aboutConversation: conversationWords.MatchString(question)}
 }
 
-// asksBack matches questions about the conversation itself.
-var asksBack = lazy.Compile(`(?i)\b(?:ask(?:ed|ing)?|questions?|answer(?:ed|s)?|repl(?:y|ied|ies)|conversations?|chats?|talk(?:ed|ing)? about|discuss(?:ed)?|you (?:say|said|tell|told|mention(?:ed)?|suggest(?:ed)?|recommend(?:ed)?))\b`)
+// conversationWords matches questions about the conversation itself.
+var conversationWords = lazy.Compile(`(?i)\b(?:ask(?:ed|ing)?|questions?|answer(?:ed|s)?|repl(?:y|ied|ies)|conversations?|chats?|talk(?:ed|ing)? about|discuss(?:ed)?|you (?:say|said|tell|told|mention(?:ed)?|suggest(?:ed)?|recommend(?:ed)?))\b`)
 
 const (
-	// maxEmptyAnswer is the maximum length in bytes of an answer without information.
-	maxEmptyAnswer = 320
+	// maxEmptyAnswerBytes is the maximum length in bytes of an answer without information.
+	maxEmptyAnswerBytes = 320
 	// maxOtherTerms is the maximum number of other terms in a turn that repeats the question.
 	maxOtherTerms = 3
 )
 
-// IsRepeat reports whether a memory only repeats: a greeting, an answer that is empty or denies knowledge, or a
-// user's turn that only asks, with hardly any other words and no other name or number.
+// IsRepeat reports whether a memory has no information: a greeting, an answer that is empty or denies knowledge,
+// or a user's question with hardly any other words and no other name or number than the filter's question.
 func (e *RepeatFilter) IsRepeat(m memory.Memory) bool {
 	t := m.Turn
 	switch {
-	case t == nil || e.Keep:
+	case t == nil || e.Disabled:
 		return false
 	case e.aboutConversation:
 		return t.Role == memory.RoleUser && text.Normalize(t.Content) == text.Normalize(e.question)
-	case e.Assistants && hasNoStatement(t) || t.Name == memory.RecallModel:
+	case e.FilterAssistants && hasNoStatement(t) || t.Name == memory.RecallModel:
 		return true
 	case t.Name != "": // people ask each other
 		return false
 	case t.Role == memory.RoleAssistant:
-		return len(t.Content) <= maxEmptyAnswer && (english.SaysNothing(t.Content) || english.Denies(t.Content))
+		return len(t.Content) <= maxEmptyAnswerBytes && (english.HasNoInformation(t.Content) || english.BeginsWithDenial(t.Content))
 	}
-	is := english.Purpose(t.Content)
-	return is == english.Greets || is == english.Asks && !wishForOneself.MatchString(t.Content) && e.has(t.Content)
+	purpose := english.PurposeOf(t.Content)
+	return purpose == english.MoodGreeting || purpose == english.MoodQuestion && !wishForOneself.MatchString(t.Content) && e.coversWords(t.Content)
 }
 
 // wishForOneself matches the beginning of a wish that may be an answer: "I need my glasses" to "Do I need them?".
 var wishForOneself = lazy.Compile(`(?i)^\W*i (?:need|want)\b`)
 
-// has reports whether the question has all names and numbers of a text and nearly all of its other words.
-func (e *RepeatFilter) has(content string) bool {
+// coversWords reports whether the question has all names and numbers of a text and nearly all of its other words.
+func (e *RepeatFilter) coversWords(content string) bool {
 	for _, name := range slices.Concat(text.Names(content), text.Numbers(content)) {
 		if !strings.Contains(text.Fold(e.question), text.Fold(name)) {
 			return false

@@ -2,53 +2,53 @@ package recall
 
 import "math"
 
-// rerankShare is the weight of a reranker's log-odds relative to the fused log-odds, in units of spread. Fusion
-// knows speakers, times and neighbours; a reranker knows the words. The value is set by hand, because no
-// reranker was available for a fit.
-const rerankShare = 0.5
+// rerankWeight is the weight of a reranker's log-odds relative to the fused log-odds, in units of spread. The
+// fused score includes speakers, times and neighbours; a reranker sees only words. The value was set by hand,
+// because no reranker was available for a fit.
+const rerankWeight = 0.5
 
 // halfWeightSpread is the standard deviation of a reranker's log-odds at which they have half their weight.
-// Nearly equal scores say little about the question. Normalising by each reranker's own confidence would gain
-// only a hundredth (see the random reranker in bench).
+// Nearly equal scores say little about the question. Normalizing by each reranker's own confidence hardly
+// helps (see the random reranker in package bench).
 const halfWeightSpread = 0.5
 
 // maxLogOdds is the maximum of a reranker's log-odds. Higher values are practically certain.
 const maxLogOdds = 12
 
-// rerank adjusts candidates by a reranker's scores of some of them. Candidates of lower rank, which have no
-// score, get the lowest score. Equal scores change nothing.
-func (o Options) rerank(list []ranked) {
+// applyReranker adjusts logOddsBehind of the candidates by a reranker's scores. Candidates without a score get the
+// lowest score. Equal scores change no candidate.
+func (o Options) applyReranker(list []ranked) {
 	lowest, best := math.Inf(1), math.Inf(-1)
 	for i := range list {
 		r := &list[i]
-		if score, ok := o.Reranked[r.ID]; ok && !math.IsNaN(float64(score)) { // NaN counts as a missing score
-			r.reranked, r.rerank = true, clampUnit(float64(score))
-			lowest, best = min(lowest, logit(r.rerank)), max(best, logit(r.rerank))
+		if score, ok := o.RerankScores[r.ID]; ok && !math.IsNaN(float64(score)) { // NaN counts as a missing score
+			r.hasRerankScore, r.rerankScore = true, clampUnit(float64(score))
+			lowest, best = min(lowest, logit(r.rerankScore)), max(best, logit(r.rerankScore))
 		}
 	}
 	if best < lowest {
 		return // the reranker scored none of the candidates
 	}
-	share, nearest := rerankShare*discrimination(list), math.Inf(-1)
+	share, maxBehind := rerankWeight*rerankerReliability(list), math.Inf(-1)
 	for i := range list {
 		r, x := &list[i], lowest
-		if r.reranked {
-			x = logit(r.rerank)
+		if r.hasRerankScore {
+			x = logit(r.rerankScore)
 		}
 		r.logOddsBehind += share * (x - best)
-		nearest = max(nearest, r.logOddsBehind)
+		maxBehind = max(maxBehind, r.logOddsBehind)
 	}
 	for i := range list {
-		list[i].logOddsBehind -= nearest
+		list[i].logOddsBehind -= maxBehind
 	}
 }
 
-// discrimination returns the reranker's weight, 0 to 1, from the spread of its scores.
-func discrimination(list []ranked) float64 {
+// rerankerReliability returns the reranker's weight, 0 to 1, from the variance of its log-odds.
+func rerankerReliability(list []ranked) float64 {
 	var n, sum, squares float64
 	for i := range list {
-		if list[i].reranked {
-			x := logit(list[i].rerank)
+		if list[i].hasRerankScore {
+			x := logit(list[i].rerankScore)
 			n, sum, squares = n+1, sum+x, squares+x*x
 		}
 	}

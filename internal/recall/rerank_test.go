@@ -19,7 +19,7 @@ func teas(n int) (Query, []memory.Candidate, time.Time) {
 		share := 0.6 - 0.02*float32(i)
 		out = append(out, memory.Candidate{
 			ID: fmt.Sprintf("tea-%02d", i), Kind: memory.KindTurn, At: now, Role: memory.RoleUser, Confidence: 1,
-			Found: memory.Measures{Lexical: share, Own: share, Known: 1},
+			Measures: memory.Measures{Lexical: share, Own: share, Known: 1},
 		})
 	}
 	return q, out, now
@@ -29,9 +29,9 @@ func TestARerankerThatSaysTheSameOfAllMovesNothing(t *testing.T) {
 	q, cands, now := teas(12)
 	want, _ := Rank(q, cands, Options{}, now)
 	for _, score := range []float32{0, 0.001, 0.5, 1} {
-		o := Options{Reranked: map[string]float32{}}
+		o := Options{RerankScores: map[string]float32{}}
 		for _, c := range cands[:5] {
-			o.Reranked[c.ID] = score
+			o.RerankScores[c.ID] = score
 		}
 		got, _ := Rank(q, cands, o, now)
 		if !slices.Equal(ids(got), ids(want)) {
@@ -47,11 +47,11 @@ func TestARerankerThatSaysTheSameOfAllMovesNothing(t *testing.T) {
 
 func TestARerankerLiftsWhatAnswersAndSaysSo(t *testing.T) {
 	q, cands, now := teas(12)
-	o := Options{Reranked: map[string]float32{}}
+	o := Options{RerankScores: map[string]float32{}}
 	for _, c := range cands[:8] {
-		o.Reranked[c.ID] = 0.01
+		o.RerankScores[c.ID] = 0.01
 	}
-	o.Reranked["tea-06"] = 0.99
+	o.RerankScores["tea-06"] = 0.99
 	got, _ := Rank(q, cands, o, now)
 	if got[0].ID != "tea-06" || got[0].Why.Get("rerank") < 0.98 || got[0].Why.Get("rerank") > 1 {
 		t.Errorf("first is %s with %v, want tea-06 with its 0.99", got[0].ID, got[0].Why)
@@ -73,9 +73,9 @@ func TestARerankerLiftsWhatAnswersAndSaysSo(t *testing.T) {
 func TestARerankerThatTellsLittleApartCountsLittle(t *testing.T) {
 	q, cands, now := teas(12)
 	apart := func(score float32) float64 { // by how much tea-03 is before tea-02, in log-odds
-		o := Options{Reranked: map[string]float32{"tea-03": score}}
+		o := Options{RerankScores: map[string]float32{"tea-03": score}}
 		for _, c := range cands[:3] {
-			o.Reranked[c.ID] = 0.5
+			o.RerankScores[c.ID] = 0.5
 		}
 		got, _ := Rank(q, cands, o, now)
 		at := map[string]float64{}
@@ -96,9 +96,9 @@ func TestARerankerThatTellsLittleApartCountsLittle(t *testing.T) {
 
 func TestUnscoredCandidatesKeepTheirRank(t *testing.T) {
 	q, cands, now := teas(12)
-	o := Options{Reranked: map[string]float32{}, Limit: 12}
+	o := Options{RerankScores: map[string]float32{}, Limit: 12}
 	for i, c := range cands[:4] {
-		o.Reranked[c.ID] = 0.2 * float32(i+1)
+		o.RerankScores[c.ID] = 0.2 * float32(i+1)
 	}
 	got, _ := Rank(q, cands, o, now)
 	list := ids(got)
@@ -114,7 +114,7 @@ func TestUnscoredCandidatesKeepTheirRank(t *testing.T) {
 func TestAThresholdThatIsSetIsOnTheRerankersNumber(t *testing.T) {
 	q, cands, now := teas(6)
 	least := 0.35
-	o := Options{Threshold: &least, Reranked: map[string]float32{"tea-00": 0.2, "tea-01": 0.36, "tea-02": 0.9}}
+	o := Options{MinRelevance: &least, RerankScores: map[string]float32{"tea-00": 0.2, "tea-01": 0.36, "tea-02": 0.9}}
 	got, _ := Rank(q, cands, o, now)
 	list := ids(got)
 	slices.Sort(list)
@@ -128,12 +128,12 @@ func TestAThresholdThatIsSetIsOnTheRerankersNumber(t *testing.T) {
 func TestNaNScoresAreIgnored(t *testing.T) {
 	q, cands, now := teas(12)
 	order := func(first float32, shown bool) []string {
-		o := Options{Limit: 12, Reranked: map[string]float32{}}
+		o := Options{Limit: 12, RerankScores: map[string]float32{}}
 		for i, c := range cands {
-			o.Reranked[c.ID] = 0.5 + float32(i)/1000
+			o.RerankScores[c.ID] = 0.5 + float32(i)/1000
 		}
-		if o.Reranked[cands[0].ID] = first; !shown {
-			delete(o.Reranked, cands[0].ID)
+		if o.RerankScores[cands[0].ID] = first; !shown {
+			delete(o.RerankScores, cands[0].ID)
 		}
 		got, _ := Rank(q, cands, o, now)
 		return ids(got)

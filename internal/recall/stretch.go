@@ -2,23 +2,23 @@ package recall
 
 import "math"
 
-// Cosines of unrelated texts differ by model: around 0.1 for some models, around 0.7 for others. The constants
-// of this package are fitted to the former. The cosines of other models are stretched: those of unrelated texts
-// move to usualBackground, and 1 stays 1.
+// Cosines of unrelated texts differ by model: around 0.1 for some models, around 0.7 for others. The
+// constants of this package were fitted with a mean of 0.1. The cosines of other models are stretched, so
+// that their mean for unrelated texts becomes usualBackground and 1 stays 1.
 
-// usualBackground is the mean cosine of a question with the memories that share its words, for the embedder of the fit.
+// usualBackground is the mean cosine of a question and memories with the same words, for the embedder of the fit.
 const usualBackground = 0.1
 
-// maxBackground limits the stretch. A model that finds all texts similar gives no information.
+// maxBackground limits the stretch for models that find all texts similar.
 const maxBackground = 0.95
 
-// stretchOf returns the factor, at least 1, by which the distance of a cosine from 1 grows.
-func stretchOf(background float64) float64 {
+// stretchFactor returns the factor, at least 1, by which the distance of a cosine from 1 grows.
+func stretchFactor(background float64) float64 {
 	return max(1, (1-usualBackground)/(1-min(clampUnit(background), maxBackground)))
 }
 
-// stretched returns a cosine on the fitted scale. 0 means a missing vector and stays 0.
-func stretched(cosine, stretch float64) float64 {
+// stretchCosine returns a cosine on the fitted scale. 0 means a missing vector and stays 0.
+func stretchCosine(cosine, stretch float64) float64 {
 	if cosine == 0 || stretch <= 1 {
 		return cosine
 	}
@@ -28,5 +28,5 @@ func stretched(cosine, stretch float64) float64 {
 // EmbedderCosine returns the cosine on an embedder's own scale that corresponds to a cosine on the fitted scale.
 // background is the embedder's average cosine of unrelated texts.
 func EmbedderCosine(cosine, background float64) float64 {
-	return 1 - (1-cosine)/stretchOf(background)
+	return 1 - (1-cosine)/stretchFactor(background)
 }

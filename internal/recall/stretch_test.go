@@ -9,11 +9,11 @@ import (
 func TestWhereAModelsCosinesLieDoesNotChangeWhatIsFound(t *testing.T) {
 	q, cands, now := teas(30)
 	for i := range cands {
-		cands[i].Found.Vector = 0.12 + 0.02*float32(i)
+		cands[i].Measures.Vector = 0.12 + 0.02*float32(i)
 	}
 	want, _ := Rank(q, cands, Options{}, now)
 	for i := range cands { // as a model gives them whose unrelated texts lie at 0.7
-		cands[i].Found.Vector = 1 - (1-cands[i].Found.Vector)*0.3/0.9
+		cands[i].Measures.Vector = 1 - (1-cands[i].Measures.Vector)*0.3/0.9
 	}
 	got, _ := Rank(q, cands, Options{Background: 0.7}, now)
 	raw, _ := Rank(q, cands, Options{}, now)

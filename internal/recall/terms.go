@@ -6,14 +6,14 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// terms is a set of terms as sorted hashes. Sets are compared by comparing numbers.
+// terms is a set of terms as sorted 64-bit hashes.
 type terms []uint64
 
-func termsOf(s string) terms { return termsIn(make(terms, 0, len(s)/6), s) }
+func termsOf(s string) terms { return termsInBuffer(make(terms, 0, len(s)/6), s) }
 
-// termsIn appends the terms of a text to room, within the capacity of room.
-func termsIn(room terms, s string) terms {
-	set := text.TermHashes(room, s)
+// termsInBuffer returns the terms of a text in the buffer room.
+func termsInBuffer(buffer terms, s string) terms {
+	set := text.TermHashes(buffer, s)
 	slices.Sort(set)
 	return slices.Compact(set)
 }
@@ -23,7 +23,7 @@ func (t terms) has(term uint64) bool {
 	return found
 }
 
-// overlap returns the share of all terms that both sets contain.
+// overlap returns the number of common terms divided by the number of all terms.
 func (t terms) overlap(other terms) float64 {
 	common := 0
 	for i, j := 0, 0; i < len(t) && j < len(other); {

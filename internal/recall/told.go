@@ -9,41 +9,41 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// hasNoStatement reports whether a turn is an assistant's, or the user only gives orders and asks in it:
-// "Please list the files here."
+// hasNoStatement reports whether a turn is an assistant's, or has only orders and questions: "Please list the
+// files here."
 func hasNoStatement(t *memory.Turn) bool {
 	if t.Role == memory.RoleAssistant {
 		return true
 	}
 	sentences := text.Sentences(t.Content)
 	for _, s := range sentences {
-		if !isOrder(s.Of(t.Content)) {
+		if !isOrder(s.Slice(t.Content)) {
 			return false
 		}
 	}
 	return len(sentences) > 0
 }
 
-// isOrder reports whether a sentence asks for something to be done now. A lasting preference is not such an order.
+// isOrder reports whether a sentence is a question or orders a task. A lasting preference is not an order.
 func isOrder(sentence string) bool {
-	if english.Purpose(sentence) == english.Asks {
+	if english.PurposeOf(sentence) == english.MoodQuestion {
 		return true
 	}
-	if lastingly.MatchString(sentence) {
+	if lastingWords.MatchString(sentence) {
 		return false
 	}
 	words := text.Words(sentence)
-	for len(words) > 0 && beforeOrders.Has(words[0]) {
+	for len(words) > 0 && orderPrefixes.Has(words[0]) {
 		words = words[1:]
 	}
 	return len(words) == 0 || taskVerbs.Has(words[0]) && !strings.Contains(sentence, " because ")
 }
 
 var (
-	lastingly    = lazy.Compile(`(?i)\b(?:from (?:now|here) on|going forward|in (?:the )?future|always|never|every time|by default)\b`)
-	beforeOrders = lazy.Words(`please pls can could would will you now then next first also and so ok okay yes no great good thanks thank lets let us
+	lastingWords  = lazy.Compile(`(?i)\b(?:from (?:now|here) on|going forward|in (?:the )?future|always|never|every time|by default)\b`)
+	orderPrefixes = lazy.Words(`please pls can could would will you now then next first also and so ok okay yes no great good thanks thank lets let us
 		just again hey hi hello i want need like to id`)
-	// taskVerbs ask for a task. Verbs of lasting wishes are not in the list: "use", "call", "keep", "prefer",
+	// taskVerbs order a task. The list omits verbs of lasting wishes: "use", "call", "keep", "prefer",
 	// "avoid", "remember".
 	taskVerbs = lazy.Words(`refactor fix add remove rename move write implement create update change delete run rerun test list show explain build rebuild deploy
 		install uninstall make convert extract split merge commit push pull rebase revert format lint clean cleanup optimize optimise improve debug find search

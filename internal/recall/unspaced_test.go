@@ -21,7 +21,7 @@ func TestUnspacedQuestionWordsAreNotSearched(t *testing.T) {
 		"いつ東京に行きますか":        "東京に行き",
 	} {
 		q := NewQuery(question, now, QueryOptions{})
-		if got := text.Terms(q.Text); !slices.Equal(got, text.Terms(want)) {
+		if got := text.Terms(q.SearchText); !slices.Equal(got, text.Terms(want)) {
 			t.Errorf("%q is searched for as %q, want %q", question, got, text.Terms(want))
 		}
 	}
@@ -34,7 +34,7 @@ func TestChineseAndJapaneseQuestionsAboutTheUser(t *testing.T) {
 		"我是谁的医生？": {true, false}, "你知道我的工作吗？": {true, false},
 	} {
 		q := NewQuery(question, now, QueryOptions{})
-		if got := [2]bool{q.self, q.Broad}; got != want {
+		if got := [2]bool{q.aboutUser, q.IsBroad}; got != want {
 			t.Errorf("%q: about the user, and broad: %v, want %v", question, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package recent has a bounded map that evicts the least recently used entry.
+// Package recent provides a bounded map that evicts the least recently used entry.
 package recent
 
 import (
@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-const usual = 10_000
+const defaultCapacity = 10_000
 
-// Map holds a bounded number of entries and evicts the least recently used one. The zero Map is ready to use.
-// All methods are safe for concurrent use.
+// Map is a map with a bounded number of entries, which evicts the least recently used entry. The zero
+// Map is ready to use. All methods are safe for concurrent use.
 type Map[K comparable, V any] struct {
 	capacity int
 
-	mu    sync.Mutex // guards the fields below
-	order list.List  // list of entry values, the most recently used first
-	at    map[K]*list.Element
+	mu       sync.Mutex // guards the fields below
+	order    list.List  // entries, most recently used first
+	elements map[K]*list.Element
 }
 
 type entry[K comparable, V any] struct {
@@ -24,58 +24,58 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
-// New returns an empty map for at most most entries.
-func New[K comparable, V any](most int) *Map[K, V] { return &Map[K, V]{capacity: most} }
+// New returns an empty map for at most capacity entries.
+func New[K comparable, V any](capacity int) *Map[K, V] { return &Map[K, V]{capacity: capacity} }
 
 // Get returns the value of a key, if it is in the map.
 func (m *Map[K, V]) Get(key K) (value V, ok bool) {
-	m.Update(key, func(v V, is bool) (V, bool) {
-		value, ok = v, is
+	m.Update(key, func(v V, exists bool) (V, bool) {
+		value, ok = v, exists
 		return v, false
 	})
 	return value, ok
 }
 
-// Set stores a value, and drops an earlier one if the map is full.
+// Set stores a value. If the map is full, it evicts the least recently used entry.
 func (m *Map[K, V]) Set(key K, value V) {
 	m.Update(key, func(V, bool) (V, bool) { return value, true })
 }
 
-// Update sets a key to the value that change returns, unless change returns false. The map stays locked while
-// change runs.
-func (m *Map[K, V]) Update(key K, change func(was V, ok bool) (is V, keep bool)) {
+// Update sets a key to the value that change returns, unless change returns false. change gets the
+// current value, and must not use the map, which is locked.
+func (m *Map[K, V]) Update(key K, change func(current V, ok bool) (updated V, store bool)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var was V
-	el, ok := m.at[key]
+	var current V
+	element, ok := m.elements[key]
 	if ok {
-		m.order.MoveToFront(el)
-		was = el.Value.(entry[K, V]).value
+		m.order.MoveToFront(element)
+		current = element.Value.(entry[K, V]).value
 	}
-	is, keep := change(was, ok)
+	updated, store := change(current, ok)
 	switch {
-	case !keep:
+	case !store:
 		return
 	case ok:
-		el.Value = entry[K, V]{key, is}
+		element.Value = entry[K, V]{key, updated}
 		return
-	case m.at == nil:
-		m.at = map[K]*list.Element{}
+	case m.elements == nil:
+		m.elements = map[K]*list.Element{}
 	}
-	m.at[key] = m.order.PushFront(entry[K, V]{key, is})
-	if len(m.at) > cmp.Or(m.capacity, usual) {
-		delete(m.at, m.order.Remove(m.order.Back()).(entry[K, V]).key)
+	m.elements[key] = m.order.PushFront(entry[K, V]{key, updated})
+	if len(m.elements) > cmp.Or(m.capacity, defaultCapacity) {
+		delete(m.elements, m.order.Remove(m.order.Back()).(entry[K, V]).key)
 	}
 }
 
-// DeleteFunc removes the entries for which gone returns true.
-func (m *Map[K, V]) DeleteFunc(gone func(K, V) bool) {
+// DeleteFunc deletes the entries for which remove returns true.
+func (m *Map[K, V]) DeleteFunc(remove func(K, V) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for key, el := range m.at {
-		if gone(key, el.Value.(entry[K, V]).value) {
-			m.order.Remove(el)
-			delete(m.at, key)
+	for key, element := range m.elements {
+		if remove(key, element.Value.(entry[K, V]).value) {
+			m.order.Remove(element)
+			delete(m.elements, key)
 		}
 	}
 }

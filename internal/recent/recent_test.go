@@ -27,11 +27,11 @@ func TestMapForgetsWhatWasNotUsedForLongest(t *testing.T) {
 func TestZeroMapIsBounded(t *testing.T) {
 	var m Map[int, int]
 	m.DeleteFunc(func(int, int) bool { return true })
-	for i := range usual + 1 {
+	for i := range defaultCapacity + 1 {
 		m.Set(i, i)
 	}
-	if _, ok := m.Get(0); ok || len(m.at) != usual {
-		t.Errorf("it holds %d, the first among them: %t", len(m.at), ok)
+	if _, ok := m.Get(0); ok || len(m.elements) != defaultCapacity {
+		t.Errorf("it holds %d, the first among them: %t", len(m.elements), ok)
 	}
 }
 

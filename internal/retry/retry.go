@@ -1,4 +1,4 @@
-// Package retry repeats calls to a database server that is briefly unavailable.
+// Package retry repeats calls to a database server after transient errors.
 package retry
 
 import (
@@ -9,20 +9,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ReadPatience and WritePatience limit retries: a person waits for a read, while a write must
-// survive a restart or failover of the server.
+// ReadPatience and WritePatience limit the duration of retries: a person waits for a read, while a
+// write must succeed despite a restart or failover of the server.
 const (
 	ReadPatience  = 2 * time.Second
 	WritePatience = 15 * time.Second
 )
 
-// The wait between attempts doubles from FirstWait to LongestWait.
+// The wait between attempts doubles from FirstWait to MaxWait.
 const (
-	FirstWait   = 5 * time.Millisecond
-	LongestWait = 500 * time.Millisecond
+	FirstWait = 5 * time.Millisecond
+	MaxWait   = 500 * time.Millisecond
 )
 
-// Patience returns how long a read is retried: as long as a write if the read is part of one.
+// Patience returns the time limit for retries of a read; a read within a write has the write's limit.
 func Patience(ctx context.Context) time.Duration {
 	if memory.IsForWrite(ctx) {
 		return WritePatience
@@ -30,38 +30,38 @@ func Patience(ctx context.Context) time.Duration {
 	return ReadPatience
 }
 
-// Do calls do until it succeeds, forbids a repetition, or ctx or patience ends.
-func Do(ctx context.Context, patience time.Duration, do func() (again bool, err error)) error {
+// Do calls do until it returns no error or returns false as mayRepeat, or until ctx or patience ends.
+func Do(ctx context.Context, patience time.Duration, do func() (mayRepeat bool, err error)) error {
 	start := time.Now()
-	for wait := FirstWait; ; wait = min(2*wait, LongestWait) {
-		again, err := do()
-		if err == nil || !again || time.Since(start)+wait > patience {
+	for wait := FirstWait; ; wait = min(2*wait, MaxWait) {
+		mayRepeat, err := do()
+		if err == nil || !mayRepeat || time.Since(start)+wait > patience {
 			return err
 		}
-		if err := Pause(ctx, wait); err != nil {
+		if err := Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
 }
 
-// Pause waits for about wait, or until ctx ends.
-func Pause(ctx context.Context, wait time.Duration) error {
+// Sleep waits for a random time from wait/2 to 3*wait/2, or until ctx ends.
+func Sleep(ctx context.Context, wait time.Duration) error {
 	select {
-	case <-time.After(wait/2 + rand.N(wait)): // spread concurrent retries
+	case <-time.After(wait/2 + rand.N(wait)): // random, to spread concurrent retries
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// Withheld is a server's error in the form for users. It omits the server's address and the names
-// of databases and users, which the cause may contain.
-type Withheld struct {
+// RedactedError is a server's error for users. Its message lacks the server's address and the names of
+// databases and database users, which the cause may contain.
+type RedactedError struct {
 	Message string
 	Cause   error
 }
 
-func (w *Withheld) Error() string { return w.Message }
+func (w *RedactedError) Error() string { return w.Message }
 
 // Unwrap returns the cause, for the log.
-func (w *Withheld) Unwrap() error { return w.Cause }
+func (w *RedactedError) Unwrap() error { return w.Cause }

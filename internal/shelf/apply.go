@@ -8,11 +8,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Apply makes a run's changes: see [memory.Facts]. After an error it may be partly done.
-func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Change, now time.Time) (memory.Receipt, error) {
-	if first, ok := s.Runs[run.ID]; ok {
-		first.Again = true
-		return first.Receipt, nil
+// Apply makes a run's changes: see [memory.Facts]. After an error some changes may have been made.
+func (s *OwnerData) Apply(owner memory.Owner, run memory.Run, changes []memory.Change, now time.Time) (memory.Receipt, error) {
+	if earlier, ok := s.Runs[run.ID]; ok {
+		earlier.Again = true
+		return earlier.Receipt, nil
 	}
 	if err := run.Check(owner, changes...); err != nil {
 		return memory.Receipt{}, err
@@ -22,16 +22,16 @@ func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 		if err != nil {
 			return memory.Receipt{}, err
 		}
-		s.Finish(job, memory.Outcome{Done: true}, now)
+		s.FinishAttempt(job, memory.Outcome{Done: true}, now)
 	}
-	if err := run.Overtaken(s.Version); err != nil {
+	if err := run.CheckBase(s.Version); err != nil {
 		return memory.Receipt{}, err
 	}
-	at := s.tick(now)
+	at := s.nextTime(now)
 	if len(changes)+len(run.Vectors) > 0 {
 		s.Version++
 	}
-	if err := s.change(owner, run.ID, run.Author, changes); err != nil {
+	if err := s.applyChanges(owner, run.ID, run.Author, changes); err != nil {
 		return memory.Receipt{}, err
 	}
 	for _, id := range run.Learned {
@@ -40,111 +40,111 @@ func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 			s.Turns[id] = t
 		}
 	}
-	s.embed(run.Vectors)
-	s.queue(run.Jobs)
+	s.putVectors(run.Vectors)
+	s.enqueue(run.Jobs)
 	receipt := memory.Receipt{Run: run.ID, Version: s.Version, At: at, Changes: len(changes)}
-	s.Runs[run.ID] = Run{receipt, run.Kind, run.Author}
+	s.Runs[run.ID] = RunRecord{receipt, run.Kind, run.Author}
 	return receipt, nil
 }
 
-// change makes changes and journals them under the shelf's version and time.
-func (s *Shelf) change(owner memory.Owner, run string, author memory.Author, changes []memory.Change) error {
+// applyChanges makes changes and journals them, under the current version and time.
+func (s *OwnerData) applyChanges(owner memory.Owner, runID string, author memory.Author, changes []memory.Change) error {
 	for i, c := range changes {
-		before := s.present(c.After.Target())
+		before := s.currentState(c.After.Target())
 		if err := s.checkChange(c, before); err != nil {
-			return fmt.Errorf("change %d of run %s: %s %s: %w", i+1, run, c.Action, c.After.Target(), err)
+			return fmt.Errorf("change %d of run %s: %s %s: %w", i+1, runID, c.Action, c.After.Target(), err)
 		}
-		c.After = Stamp(c.After, s.Version)
-		s.put(c.After)
+		c.After = WithVersion(c.After, s.Version)
+		s.putState(c.After)
 		if !before.IsZero() && TextOf(before) != TextOf(c.After) {
-			s.forgetVectors(c.After)
+			s.deleteVectors(c.After)
 		}
 		if c.Author == (memory.Author{}) {
 			c.Author = author
 		}
-		c.ID, c.Owner, c.Run = fmt.Sprintf("%s/%d", run, i+1), owner, run
-		c.Version, c.At, c.Before = s.Version, s.At, before
+		c.ID, c.Owner, c.Run = fmt.Sprintf("%s/%d", runID, i+1), owner, runID
+		c.Version, c.At, c.Before = s.Version, s.LastWrite, before
 		s.Journal = append(s.Journal, c)
 	}
 	return nil
 }
 
-// present returns the current image of a target, or the zero Image.
-func (s *Shelf) present(target string) memory.Image {
-	if image, ok := s.Things[target]; ok {
-		return image
+// currentState returns the current state of a target, or the zero State.
+func (s *OwnerData) currentState(target string) memory.State {
+	if state, ok := s.States[target]; ok {
+		return state
 	}
 	kind, id, _ := strings.Cut(target, ":")
 	switch kind {
 	case "turn":
 		if t, ok := s.Turns[id]; ok {
-			return turnImage(t)
+			return turnState(t)
 		}
 	case "conversation":
 		if c, ok := s.Conversations[id]; ok {
-			mark := c.Mark()
-			return memory.Image{Conversation: &mark}
+			mark := c.State()
+			return memory.State{Conversation: &mark}
 		}
 	}
-	return memory.Image{}
+	return memory.State{}
 }
 
-func turnImage(t memory.Turn) memory.Image {
-	return memory.Image{Turn: &memory.TurnMark{ID: t.ID, Status: t.Status}}
+func turnState(t memory.Turn) memory.State {
+	return memory.State{Turn: &memory.TurnState{ID: t.ID, Status: t.Status}}
 }
 
-func (s *Shelf) put(image memory.Image) {
+func (s *OwnerData) putState(state memory.State) {
 	switch {
-	case image.Turn != nil:
-		t := s.Turns[image.Turn.ID]
-		if t.Status = image.Turn.Status; t.Status == memory.Retired {
-			s.bury(t)
+	case state.Turn != nil:
+		t := s.Turns[state.Turn.ID]
+		if t.Status = state.Turn.Status; t.Status == memory.Retired {
+			s.addTombstone(t)
 		}
 		t.Version = s.Version
 		s.Turns[t.ID] = t
-	case image.Conversation != nil:
-		mark := *image.Conversation
+	case state.Conversation != nil:
+		mark := *state.Conversation
 		c := s.Conversations[mark.ID]
 		c.Title, c.Contexts, c.Rules, c.Status, c.Version = mark.Title, mark.Contexts, mark.Rules, mark.Status, s.Version
 		s.Conversations[c.ID] = c
 	default:
-		s.Things[image.Target()] = image
+		s.States[state.Target()] = state
 	}
 }
 
-// checkChange returns an error if a change cannot be applied to the current image.
-func (s *Shelf) checkChange(c memory.Change, before memory.Image) error {
-	if err := CheckConflict(c, before, s.versionOf(before)); err != nil {
+// checkChange returns an error if a change conflicts with the current state, or adds a duplicate fact.
+func (s *OwnerData) checkChange(c memory.Change, current memory.State) error {
+	if err := CheckConflict(c, current, s.versionOf(current)); err != nil {
 		return err
 	}
 	if f := c.After.Fact; f != nil && f.Status.Live() {
-		return s.judgeDuplicate(*f)
+		return s.checkDuplicate(*f)
 	}
 	return nil
 }
 
-// CheckConflict returns an error if the target changed after the change was planned. before is the
-// current image, and version its version.
-func CheckConflict(c memory.Change, before memory.Image, version int64) error {
-	there := !before.IsZero()
+// CheckConflict returns a Conflict if the target changed after c was planned. current is the
+// target's state, zero if it does not exist, with its version.
+func CheckConflict(c memory.Change, current memory.State, currentVersion int64) error {
+	exists := !current.IsZero()
 	switch {
-	case c.Action == memory.ActionAdd && there:
-		return memory.Errorf(memory.Conflict, "it is there already")
-	case c.Action == memory.ActionLink && before.Status() == memory.Active:
-		return memory.Errorf(memory.Conflict, "it is linked already")
-	case c.Action != memory.ActionAdd && c.Action != memory.ActionLink && !there:
-		return memory.Errorf(memory.Conflict, "it is not there")
-	case c.Base != 0 && c.Base != version:
-		return memory.Errorf(memory.Conflict, "it was planned on version %d but is now at %d", c.Base, version)
-	case (c.Action == memory.ActionReplace || c.Action == memory.ActionReinforce) && before.Fact != nil && !before.Status().Live():
-		return memory.Errorf(memory.Conflict, "it is %s", before.Status())
+	case c.Action == memory.ActionAdd && exists:
+		return memory.Errorf(memory.Conflict, "the target exists already")
+	case c.Action == memory.ActionLink && current.Status() == memory.Active:
+		return memory.Errorf(memory.Conflict, "the fact is linked already")
+	case c.Action != memory.ActionAdd && c.Action != memory.ActionLink && !exists:
+		return memory.Errorf(memory.Conflict, "the target does not exist")
+	case c.Base != 0 && c.Base != currentVersion:
+		return memory.Errorf(memory.Conflict, "the change was planned for version %d, but the target is at version %d", c.Base, currentVersion)
+	case (c.Action == memory.ActionReplace || c.Action == memory.ActionReinforce) && current.Fact != nil && !current.Status().Live():
+		return memory.Errorf(memory.Conflict, "the fact is %s", current.Status())
 	}
 	return nil
 }
 
-func (s *Shelf) judgeDuplicate(f memory.Fact) error {
-	for _, image := range s.Things {
-		g := image.Fact
+func (s *OwnerData) checkDuplicate(f memory.Fact) error {
+	for _, state := range s.States {
+		g := state.Fact
 		if g != nil && g.ID != f.ID && g.Status.Live() && g.Scope == f.Scope && g.Hash == f.Hash {
 			return memory.Errorf(memory.Duplicate, "fact %s says the same", g.ID)
 		}
@@ -152,112 +152,113 @@ func (s *Shelf) judgeDuplicate(f memory.Fact) error {
 	return nil
 }
 
-func (s *Shelf) versionOf(image memory.Image) int64 {
+func (s *OwnerData) versionOf(state memory.State) int64 {
 	switch {
-	case image.Turn != nil:
-		return s.Turns[image.Turn.ID].Version
-	case image.Conversation != nil:
-		return s.Conversations[image.Conversation.ID].Version
+	case state.Turn != nil:
+		return s.Turns[state.Turn.ID].Version
+	case state.Conversation != nil:
+		return s.Conversations[state.Conversation.ID].Version
 	}
-	return VersionOf(image)
+	return VersionOf(state)
 }
 
-// VersionOf returns the version at which an image was written, or 0 for a mark.
-func VersionOf(image memory.Image) int64 {
-	if at := versionIn(image); at != nil {
-		return *at
+// VersionOf returns the version in a state, or 0 for a turn or conversation.
+func VersionOf(state memory.State) int64 {
+	if version := versionField(state); version != nil {
+		return *version
 	}
 	return 0
 }
 
-// versionIn returns the version field of an image, or nil for a mark.
-func versionIn(image memory.Image) *int64 {
+// versionField returns a pointer to the version in a state, or nil for a turn or conversation.
+func versionField(state memory.State) *int64 {
 	switch {
-	case image.Fact != nil:
-		return &image.Fact.Version
-	case image.Link != nil:
-		return &image.Link.Version
-	case image.Profile != nil:
-		return &image.Profile.Version
-	case image.Relation != nil:
-		return &image.Relation.Version
-	case image.Summary != nil:
-		return &image.Summary.Version
-	case image.Context != nil:
-		return &image.Context.Version
+	case state.Fact != nil:
+		return &state.Fact.Version
+	case state.Link != nil:
+		return &state.Link.Version
+	case state.Profile != nil:
+		return &state.Profile.Version
+	case state.Relation != nil:
+		return &state.Relation.Version
+	case state.Summary != nil:
+		return &state.Summary.Version
+	case state.Context != nil:
+		return &state.Context.Version
 	}
 	return nil
 }
 
-// Stamp returns a copy of an image with a version, and with times in microseconds.
-func Stamp(image memory.Image, version int64) memory.Image {
-	image = copyImage(image)
-	if at := versionIn(image); at != nil {
-		*at = version
+// WithVersion returns a copy of a state with a version, and with its times rounded to microseconds.
+func WithVersion(state memory.State, version int64) memory.State {
+	state = copyState(state)
+	if field := versionField(state); field != nil {
+		*field = version
 	}
-	return image
+	return state
 }
 
-// TextOf returns the text of an image, or "" for a turn.
-func TextOf(image memory.Image) string {
+// TextOf returns the text in a state, or "" for a turn or relation, whose state has none.
+func TextOf(state memory.State) string {
 	switch {
-	case image.Fact != nil:
-		return image.Fact.Content
-	case image.Link != nil:
-		return image.Link.Fact.Content
-	case image.Summary != nil:
-		return image.Summary.Text
-	case image.Context != nil:
-		return image.Context.Title + image.Context.Content
-	case image.Conversation != nil:
-		return image.Conversation.Title + image.Conversation.Rules
-	case image.Profile != nil:
-		return image.Profile.Value
+	case state.Fact != nil:
+		return state.Fact.Content
+	case state.Link != nil:
+		return state.Link.Fact.Content
+	case state.Summary != nil:
+		return state.Summary.Text
+	case state.Context != nil:
+		return state.Context.Title + state.Context.Content
+	case state.Conversation != nil:
+		return state.Conversation.Title + state.Conversation.Rules
+	case state.Profile != nil:
+		return state.Profile.Value
 	}
 	return ""
 }
 
-// MemoryID returns the id of an image's memory, or "" for a mark or another kind.
-func MemoryID(image memory.Image) string {
+// MemoryID returns the id of the fact or summary in a state, or "" for a state of another kind.
+func MemoryID(state memory.State) string {
 	switch {
-	case image.Fact != nil:
-		return image.Fact.ID
-	case image.Link != nil:
-		return image.Link.Fact.ID
-	case image.Summary != nil:
-		return image.Summary.ID
+	case state.Fact != nil:
+		return state.Fact.ID
+	case state.Link != nil:
+		return state.Link.Fact.ID
+	case state.Summary != nil:
+		return state.Summary.ID
 	}
 	return ""
 }
 
-func (s *Shelf) forgetVectors(image memory.Image) {
+func (s *OwnerData) deleteVectors(state memory.State) {
 	for key := range s.Vectors {
-		if key.Memory == MemoryID(image) {
+		if key.Memory == MemoryID(state) {
 			delete(s.Vectors, key)
 		}
 	}
 }
 
-// embed stores vectors of existing memories, and makes Since return these memories again.
-func (s *Shelf) embed(vectors []memory.Vector) {
+// putVectors stores vectors of existing memories, and raises their versions, so that Since returns
+// these memories again.
+func (s *OwnerData) putVectors(vectors []memory.Vector) {
 	for _, v := range vectors {
-		if !s.touch(v.Memory) {
+		if !s.raiseVersion(v.Memory) {
 			continue
 		}
 		s.Vectors[VectorKey{v.Memory, v.Model}] = append([]float32(nil), v.Values...)
 	}
 }
 
-// touch sets a memory's version to the shelf's, and reports whether the memory exists.
-func (s *Shelf) touch(id string) bool {
+// raiseVersion sets a memory's version to the owner's, and reports whether the memory exists.
+func (s *OwnerData) raiseVersion(id string) bool {
 	if t, ok := s.Turns[id]; ok {
 		t.Version = s.Version
 		s.Turns[id] = t
 		return true
 	}
-	for target, image := range s.Things {
-		if MemoryID(image) == id {
-			s.Things[target] = Stamp(image, s.Version)
+	for target, state := range s.States {
+		if MemoryID(state) == id {
+			s.States[target] = WithVersion(state, s.Version)
 			return true
 		}
 	}

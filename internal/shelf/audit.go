@@ -7,11 +7,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PlaceOfAudit returns an entry's place in a list that is newest first.
-func PlaceOfAudit(e memory.AuditEntry) Place { return Place{e.At, e.ID} }
+// AuditPosition returns the position of an entry in a list, newest first.
+func AuditPosition(e memory.AuditEntry) ListPosition { return ListPosition{e.At, e.ID} }
 
-// AddAudit adds entries to the audit log, except those whose id exists.
-func (s *Shelf) AddAudit(entries ...memory.AuditEntry) {
+// AddAuditEntries adds entries to the audit log, except entries with an existing id.
+func (s *OwnerData) AddAuditEntries(entries ...memory.AuditEntry) {
 	s.Audit = slices.Clone(s.Audit)
 	for _, e := range entries {
 		if !slices.ContainsFunc(s.Audit, func(old memory.AuditEntry) bool { return old.ID == e.ID }) {
@@ -22,27 +22,27 @@ func (s *Shelf) AddAudit(entries ...memory.AuditEntry) {
 }
 
 // AuditEntries returns the audit entries that match a query.
-func (s *Shelf) AuditEntries(q memory.AuditQuery) (memory.AuditPage, error) {
+func (s *OwnerData) AuditEntries(q memory.AuditQuery) (memory.AuditPage, error) {
 	var found []memory.AuditEntry
 	for _, e := range s.Audit {
 		if (q.User == "" || e.User == q.User) && (q.Act == "" || e.Act == q.Act) && !e.At.Before(q.Since) && (q.Until.IsZero() || e.At.Before(q.Until)) {
 			found = append(found, e)
 		}
 	}
-	entries, next, err := PageAfter(found, q.Limit, q.Cursor, PlaceOfAudit)
+	entries, next, err := PageAfter(found, q.Limit, q.Cursor, AuditPosition)
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 
-// DropAudit removes the audit entries before a time and returns their number.
-func (s *Shelf) DropAudit(before time.Time) int {
-	kept := slices.DeleteFunc(slices.Clone(s.Audit), func(e memory.AuditEntry) bool { return e.At.Before(before) })
-	n := len(s.Audit) - len(kept)
-	s.Audit = kept
+// DropAuditEntries removes the audit entries before a time and returns their number.
+func (s *OwnerData) DropAuditEntries(before time.Time) int {
+	remaining := slices.DeleteFunc(slices.Clone(s.Audit), func(e memory.AuditEntry) bool { return e.At.Before(before) })
+	n := len(s.Audit) - len(remaining)
+	s.Audit = remaining
 	return n
 }
 
-// RenameInAudit replaces a user's name in the audit log and returns the number of changed entries.
-func (s *Shelf) RenameInAudit(user, to string) (n int) {
+// RenameAuditUser replaces a user's name in the audit log and returns the number of changed entries.
+func (s *OwnerData) RenameAuditUser(user, newName string) (n int) {
 	s.Audit = slices.Clone(s.Audit)
 	for i := range s.Audit {
 		e := &s.Audit[i]
@@ -51,7 +51,7 @@ func (s *Shelf) RenameInAudit(user, to string) (n int) {
 		}
 		for _, name := range []*string{&e.User, &e.By} {
 			if *name == user {
-				*name = to
+				*name = newName
 			}
 		}
 	}

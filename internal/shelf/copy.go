@@ -6,39 +6,39 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Copies share no memory with the originals, and have their times in the precision of stores.
+// All copies are deep, with times rounded to the precision of stores.
 
-func copyImage(i memory.Image) memory.Image {
+func copyState(i memory.State) memory.State {
 	switch {
 	case i.Fact != nil:
 		f := copyFact(*i.Fact)
-		return memory.Image{Fact: &f}
+		return memory.State{Fact: &f}
 	case i.Link != nil:
 		l := copyLink(*i.Link)
-		return memory.Image{Link: &l}
+		return memory.State{Link: &l}
 	case i.Profile != nil:
 		p := *i.Profile
 		p.UpdatedAt = memory.Time(p.UpdatedAt)
-		return memory.Image{Profile: &p}
+		return memory.State{Profile: &p}
 	case i.Relation != nil:
 		r := *i.Relation
 		r.CreatedAt = memory.Time(r.CreatedAt)
-		return memory.Image{Relation: &r}
+		return memory.State{Relation: &r}
 	case i.Summary != nil:
 		s := copySummary(*i.Summary)
-		return memory.Image{Summary: &s}
+		return memory.State{Summary: &s}
 	case i.Turn != nil:
 		t := *i.Turn
-		return memory.Image{Turn: &t}
+		return memory.State{Turn: &t}
 	case i.Context != nil:
 		c := copyContext(*i.Context)
-		return memory.Image{Context: &c}
+		return memory.State{Context: &c}
 	case i.Conversation != nil:
 		c := *i.Conversation
 		c.Contexts = slices.Clone(c.Contexts)
-		return memory.Image{Conversation: &c}
+		return memory.State{Conversation: &c}
 	}
-	return memory.Image{}
+	return memory.State{}
 }
 
 func copyFact(f memory.Fact) memory.Fact {
@@ -90,7 +90,7 @@ func copyConversation(c memory.Conversation) memory.Conversation {
 }
 
 func copyChange(c memory.Change) memory.Change {
-	c.After, c.Before = copyImage(c.After), copyImage(c.Before)
+	c.After, c.Before = copyState(c.After), copyState(c.Before)
 	return c
 }
 
@@ -119,10 +119,9 @@ func copyTraceHits(hits []memory.TraceHit) []memory.TraceHit {
 	return hits
 }
 
-// Memory returns a copy of an image's memory, or the zero Memory for profile entries, relations,
-// contexts and marks.
-func Memory(i memory.Image) memory.Memory {
-	i = copyImage(i)
+// MemoryOf returns a copy of the fact or summary in a state, or the zero Memory for another kind.
+func MemoryOf(i memory.State) memory.Memory {
+	i = copyState(i)
 	switch {
 	case i.Fact != nil:
 		return memory.Memory{Fact: i.Fact}

@@ -12,33 +12,33 @@ import (
 	"time"
 )
 
-// Digest returns a hash of the shelf's content. Equal content has an equal digest in every store.
-// An empty list or map counts as nil.
-func (s *Shelf) Digest() (sum [sha256.Size]byte) {
+// Digest returns a hash of the data, which is equal for equal data in every store. An empty list or map
+// has the same hash as nil.
+func (s *OwnerData) Digest() (sum [sha256.Size]byte) {
 	h := sha256.New()
-	digest(h, reflect.ValueOf(*s))
+	writeDigest(h, reflect.ValueOf(*s))
 	h.Sum(sum[:0])
 	return sum
 }
 
-func digest(h io.Writer, v reflect.Value) {
-	if t, is := v.Interface().(time.Time); is {
+func writeDigest(h io.Writer, v reflect.Value) {
+	if t, isTime := v.Interface().(time.Time); isTime {
 		fmt.Fprint(h, t.UnixMicro(), ";")
 		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			digest(h, v.Field(i))
+			writeDigest(h, v.Field(i))
 		}
 	case reflect.Pointer:
 		if fmt.Fprint(h, v.IsNil(), ";"); !v.IsNil() {
-			digest(h, v.Elem())
+			writeDigest(h, v.Elem())
 		}
 	case reflect.Slice:
 		fmt.Fprint(h, v.Len(), "[")
 		for i := range v.Len() {
-			digest(h, v.Index(i))
+			writeDigest(h, v.Index(i))
 		}
 	case reflect.Map:
 		keys := v.MapKeys()
@@ -46,7 +46,7 @@ func digest(h io.Writer, v reflect.Value) {
 		fmt.Fprint(h, len(keys), "{")
 		for _, k := range keys {
 			fmt.Fprintf(h, "%q:", k)
-			digest(h, v.MapIndex(k))
+			writeDigest(h, v.MapIndex(k))
 		}
 	case reflect.Float32, reflect.Float64:
 		_ = binary.Write(h, binary.LittleEndian, math.Float64bits(v.Float())) // a hash never fails
@@ -55,14 +55,14 @@ func digest(h io.Writer, v reflect.Value) {
 	}
 }
 
-// Sizes returns the number of entries of each kind.
-func (s *Shelf) Sizes() map[string]int {
+// EntryCounts returns the number of entries of each kind.
+func (s *OwnerData) EntryCounts() map[string]int {
 	n := map[string]int{
 		"turns": len(s.Turns), "conversations": len(s.Conversations), "journal": len(s.Journal), "runs": len(s.Runs), "vectors": len(s.Vectors),
-		"jobs": len(s.Jobs), "traces": len(s.Traces), "ledger": len(s.Spent), "tombstones": len(s.Tombs),
-		"api_keys": len(s.Keys), "sign_ins": len(s.SignIns), "audit": len(s.Audit),
+		"jobs": len(s.Jobs), "traces": len(s.Traces), "ledger": len(s.Usage), "tombstones": len(s.Tombstones),
+		"api_keys": len(s.Keys), "sign_ins": len(s.Sessions), "audit": len(s.Audit),
 	}
-	for target := range s.Things {
+	for target := range s.States {
 		kind, _, _ := strings.Cut(target, ":")
 		n[kind]++
 	}

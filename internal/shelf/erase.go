@@ -9,95 +9,95 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Erase removes text permanently: see [memory.Eraser]. After an error the shelf is unchanged.
-func (s *Shelf) Erase(owner memory.Owner, run memory.Run, ids []string, now time.Time) (memory.Receipt, error) {
-	if first, ok := s.Runs[run.ID]; ok {
-		first.Again = true
-		return first.Receipt, nil
+// Erase removes text permanently: see [memory.Eraser]. After an error the data is unchanged.
+func (s *OwnerData) Erase(owner memory.Owner, run memory.Run, ids []string, now time.Time) (memory.Receipt, error) {
+	if earlier, ok := s.Runs[run.ID]; ok {
+		earlier.Again = true
+		return earlier.Receipt, nil
 	}
 	if err := run.Check(owner); err != nil {
 		return memory.Receipt{}, err
 	}
-	things := s.toErase(ids)
-	at := s.tick(now)
+	states := s.erasableStates(ids)
+	at := s.nextTime(now)
 	s.Journal = slices.Clone(s.Journal)
-	if len(things) > 0 {
+	if len(states) > 0 {
 		s.Version++
-		s.Horizon, s.Erased, s.Traces = s.Version, at, map[string]memory.Trace{}
+		s.OldestVersion, s.ErasedAt, s.Traces = s.Version, at, map[string]memory.Trace{}
 		for id, j := range s.Jobs {
 			j.Error = ""
 			s.Jobs[id] = j
 		}
 	}
-	gone := map[string]bool{} // ids and targets
-	for i, before := range things {
-		after := s.blank(before, run.ID)
-		gone[before.Target()] = true
+	erased := map[string]bool{} // contains ids and targets
+	for i, before := range states {
+		after := s.eraseState(before, run.ID)
+		erased[before.Target()] = true
 		_, id, _ := strings.Cut(before.Target(), ":")
-		gone[id] = true
-		s.forgetVectors(after)
+		erased[id] = true
+		s.deleteVectors(after)
 		s.Journal = append(s.Journal, memory.Change{
 			Action: memory.ActionErase, After: after, Author: run.Author, Owner: owner, Run: run.ID,
 			ID: fmt.Sprintf("%s/%d", run.ID, i+1), Version: s.Version, At: at, Before: before.Erased(run.ID),
 		})
 	}
 	for i, c := range s.Journal {
-		if gone[c.After.Target()] || gone[c.OldID] || gone[c.NewID] || len(things) > 0 && c.Author.Kind == memory.ByModel {
+		if erased[c.After.Target()] || erased[c.OldID] || erased[c.NewID] || len(states) > 0 && c.Author.Kind == memory.ByModel {
 			c.Reason = ""
 		}
-		if gone[c.After.Target()] {
+		if erased[c.After.Target()] {
 			c.Before, c.After = c.Before.Erased(run.ID), c.After.Erased(run.ID)
 		}
 		s.Journal[i] = c
 	}
-	s.queue(run.Jobs)
-	receipt := memory.Receipt{Run: run.ID, Version: s.Version, At: at, Changes: len(things)}
-	s.Runs[run.ID] = Run{receipt, run.Kind, run.Author}
+	s.enqueue(run.Jobs)
+	receipt := memory.Receipt{Run: run.ID, Version: s.Version, At: at, Changes: len(states)}
+	s.Runs[run.ID] = RunRecord{receipt, run.Kind, run.Author}
 	return receipt, nil
 }
 
-// toErase returns the memories among ids that still have text or are not retired.
-func (s *Shelf) toErase(ids []string) []memory.Image {
-	var out []memory.Image
+// erasableStates returns the states with these ids that have text or are not retired.
+func (s *OwnerData) erasableStates(ids []string) []memory.State {
+	var out []memory.State
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
 			continue
 		}
 		for _, target := range []string{"fact:" + id, "link:" + id, "turn:" + id, "summary:" + id, "context:" + id, "conversation:" + id, "profile:" + id} {
-			image := s.present(target)
-			if image.IsZero() || image.Target() != target {
+			state := s.currentState(target)
+			if state.IsZero() || state.Target() != target {
 				continue
 			}
-			content := TextOf(image)
+			content := TextOf(state)
 			switch {
-			case image.Turn != nil:
+			case state.Turn != nil:
 				content = s.Turns[id].Content
-			case image.Conversation != nil:
+			case state.Conversation != nil:
 				c := s.Conversations[id]
 				content += c.Project + c.Agent
 			}
-			if content != "" || image.Status() != memory.Retired {
-				out = append(out, image)
+			if content != "" || state.Status() != memory.Retired {
+				out = append(out, state)
 			}
 		}
 	}
 	return out
 }
 
-// blank removes a memory's text and returns the remaining image.
-func (s *Shelf) blank(before memory.Image, run string) memory.Image {
-	after := Blank(before, run, s.At)
+// eraseState erases the text of a state's target, and returns the remaining state.
+func (s *OwnerData) eraseState(before memory.State, runID string) memory.State {
+	after := ErasedState(before, runID, s.LastWrite)
 	switch {
 	case after.Conversation != nil:
 		c := s.Conversations[after.Conversation.ID]
 		c.Project, c.Agent = "", ""
 		s.Conversations[c.ID] = c
 	case after.Profile != nil:
-		delete(s.Things, before.Target())
+		delete(s.States, before.Target())
 	case after.Turn != nil:
 		t := s.Turns[after.Turn.ID]
-		s.untitle(t)
-		s.bury(t)
+		s.eraseTitles(t)
+		s.addTombstone(t)
 		s.Turns[t.ID] = t.Erased()
 		for key := range s.Vectors {
 			if key.Memory == t.ID {
@@ -105,14 +105,14 @@ func (s *Shelf) blank(before memory.Image, run string) memory.Image {
 			}
 		}
 	}
-	after = Stamp(after, s.Version)
-	s.put(after)
+	after = WithVersion(after, s.Version)
+	s.putState(after)
 	return after
 }
 
-// Blank returns the remaining image of a memory whose text a run erases.
-func Blank(before memory.Image, run string, at time.Time) memory.Image {
-	after := copyImage(before.Erased(run))
+// ErasedState returns the state that remains after a run erases the text of before.
+func ErasedState(before memory.State, runID string, at time.Time) memory.State {
+	after := copyState(before.Erased(runID))
 	switch {
 	case after.Fact != nil:
 		after.Fact.Status, after.Fact.UpdatedAt = memory.Retired, at
@@ -132,8 +132,8 @@ func Blank(before memory.Image, run string, at time.Time) memory.Image {
 	return after
 }
 
-// untitle removes current and past conversation titles that occur in the turn's text.
-func (s *Shelf) untitle(t memory.Turn) {
+// eraseTitles removes the current and past titles of the turn's conversation that occur in its text.
+func (s *OwnerData) eraseTitles(t memory.Turn) {
 	content := strings.Join(strings.Fields(t.Content), " ")
 	c, ok := s.Conversations[t.Conversation]
 	if ok && strings.Contains(content, c.Title) {
@@ -142,17 +142,17 @@ func (s *Shelf) untitle(t memory.Turn) {
 	}
 	for i, change := range s.Journal {
 		if change.After.Conversation != nil {
-			s.Journal[i].Before, s.Journal[i].After = untitled(change.Before, c.ID, content), untitled(change.After, c.ID, content)
+			s.Journal[i].Before, s.Journal[i].After = withoutTitle(change.Before, c.ID, content), withoutTitle(change.After, c.ID, content)
 		}
 	}
 }
 
-// untitled returns the conversation's image without its title, if that occurs in content.
-func untitled(i memory.Image, conversation, content string) memory.Image {
-	if i.Conversation == nil || i.Conversation.ID != conversation || !strings.Contains(content, i.Conversation.Title) {
+// withoutTitle returns a conversation's state without its title, if the title occurs in turnText.
+func withoutTitle(i memory.State, conversationID, turnText string) memory.State {
+	if i.Conversation == nil || i.Conversation.ID != conversationID || !strings.Contains(turnText, i.Conversation.Title) {
 		return i
 	}
 	mark := *i.Conversation
 	mark.Title = ""
-	return memory.Image{Conversation: &mark}
+	return memory.State{Conversation: &mark}
 }

@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	defaultLimit = 50
-	maxLimit     = 500
+	defaultPageSize = 50
+	maxPageSize     = 500
 )
 
 // CopyMemory returns a deep copy of a memory.
 func CopyMemory(m memory.Memory) memory.Memory {
 	switch {
 	case m.Link != nil:
-		return Memory(memory.Image{Link: m.Link})
+		return MemoryOf(memory.State{Link: m.Link})
 	case m.Turn != nil:
 		t := copyTurn(*m.Turn)
 		return memory.Memory{Turn: &t}
 	}
-	return Memory(memory.Image{Fact: m.Fact, Summary: m.Summary})
+	return MemoryOf(memory.State{Fact: m.Fact, Summary: m.Summary})
 }
 
-// memories returns copies of all memories as of asOf, or of the current memories.
-func (s *Shelf) memories(asOf time.Time) []memory.Memory {
+// memoriesAt returns copies of all memories at a time. The zero time means now.
+func (s *OwnerData) memoriesAt(asOf time.Time) []memory.Memory {
 	var all []memory.Memory
-	for _, image := range s.imagesAt(asOf) {
-		if m := Memory(image); m.Kind() != "" {
+	for _, state := range s.statesAt(asOf) {
+		if m := MemoryOf(state); m.Kind() != "" {
 			all = append(all, m)
 		}
 	}
@@ -42,20 +42,20 @@ func (s *Shelf) memories(asOf time.Time) []memory.Memory {
 	return all
 }
 
-// Counts returns how many memories and other entries the shelf has.
-func (s *Shelf) Counts() memory.Counts {
+// Counts returns the number of memories, changes and jobs: see [memory.Facts].
+func (s *OwnerData) Counts() memory.Counts {
 	n := memory.Counts{Changes: len(s.Journal)}
 	for _, c := range s.Conversations {
 		if c.Status == memory.Active {
 			n.Conversations++
 		}
 	}
-	for _, image := range s.Things {
-		if image.Context != nil && image.Context.Status == memory.Active {
+	for _, state := range s.States {
+		if state.Context != nil && state.Context.Status == memory.Active {
 			n.Contexts++
 		}
 	}
-	for _, m := range s.memories(time.Time{}) {
+	for _, m := range s.memoriesAt(time.Time{}) {
 		switch {
 		case m.Fact != nil && m.Status() == memory.Pending:
 			n.Pending++
@@ -81,65 +81,66 @@ func (s *Shelf) Counts() memory.Counts {
 	return n
 }
 
-// Place is a position in a list that is newest first.
-type Place struct {
+// ListPosition is a position in a list, newest first. Its JSON is a cursor.
+type ListPosition struct {
 	At time.Time
 	ID string
 }
 
-func (p Place) compare(q Place) int {
+func (p ListPosition) compare(q ListPosition) int {
 	return cmp.Or(q.At.Compare(p.At), strings.Compare(q.ID, p.ID))
 }
 
-// PageAfter returns the page of a sorted list after the cursor, and the cursor of the next page.
-func PageAfter[T any](all []T, limit int, cursor string, at func(T) Place) ([]T, string, error) {
-	slices.SortFunc(all, func(a, b T) int { return at(a).compare(at(b)) })
+// PageAfter sorts items by position, and returns the page after the cursor with the cursor of the next
+// page, "" if there is none.
+func PageAfter[T any](items []T, limit int, cursor string, position func(T) ListPosition) ([]T, string, error) {
+	slices.SortFunc(items, func(a, b T) int { return position(a).compare(position(b)) })
 	if cursor != "" {
-		after, err := ReadCursor(cursor)
+		cursorPosition, err := DecodeCursor(cursor)
 		if err != nil {
 			return nil, "", err
 		}
-		all = slices.DeleteFunc(all, func(x T) bool { return at(x).compare(after) <= 0 })
+		items = slices.DeleteFunc(items, func(x T) bool { return position(x).compare(cursorPosition) <= 0 })
 	}
 	limit = PageSize(limit)
-	if len(all) <= limit {
-		return all, "", nil
+	if len(items) <= limit {
+		return items, "", nil
 	}
-	all = all[:limit]
-	return all, WriteCursor(at(all[limit-1])), nil
+	items = items[:limit]
+	return items, EncodeCursor(position(items[limit-1])), nil
 }
 
-// WriteCursor returns the cursor that [ReadCursor] reads.
-func WriteCursor(p Place) string {
+// EncodeCursor returns the cursor of a position.
+func EncodeCursor(p ListPosition) string {
 	text, _ := json.Marshal(p) // a time and a string can always be encoded
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// ReadCursor returns the position after which a page starts.
-func ReadCursor(cursor string) (Place, error) {
+// DecodeCursor returns the position of a cursor, after which a page starts.
+func DecodeCursor(cursor string) (ListPosition, error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
-		return Place{}, memory.Errorf(memory.Invalid, "%q is not a valid cursor", cursor)
+		return ListPosition{}, memory.Errorf(memory.Invalid, "invalid cursor %q", cursor)
 	}
-	var p Place
+	var p ListPosition
 	if err := json.Unmarshal(text, &p); err != nil {
-		return Place{}, memory.Errorf(memory.Invalid, "%q is not a valid cursor", cursor)
+		return ListPosition{}, memory.Errorf(memory.Invalid, "invalid cursor %q", cursor)
 	}
 	return p, nil
 }
 
-// PageSize returns the page size for a query that asks for asked entries.
-func PageSize(asked int) int {
-	if asked <= 0 {
-		return defaultLimit
+// PageSize returns the page size for a requested size; 0 requests the default.
+func PageSize(requested int) int {
+	if requested <= 0 {
+		return defaultPageSize
 	}
-	return min(asked, maxLimit)
+	return min(requested, maxPageSize)
 }
 
 // Get returns memories by id: see [memory.Facts].
-func (s *Shelf) Get(ids ...string) []memory.Memory {
+func (s *OwnerData) Get(ids ...string) []memory.Memory {
 	all := map[string][]memory.Memory{}
-	for _, m := range s.memories(time.Time{}) {
+	for _, m := range s.memoriesAt(time.Time{}) {
 		all[m.ID()] = append(all[m.ID()], m)
 	}
 	var found []memory.Memory
@@ -152,18 +153,18 @@ func (s *Shelf) Get(ids ...string) []memory.Memory {
 }
 
 // List returns the memories that match a query: see [memory.Facts].
-func (s *Shelf) List(q memory.Query) (memory.Page, error) {
-	matching := slices.DeleteFunc(s.memories(q.At.AsOf), func(m memory.Memory) bool { return !q.Matches(m) })
-	found, next, err := PageAfter(matching, q.Limit, q.Cursor, func(m memory.Memory) Place { return Place{m.CreatedAt(), m.ID()} })
+func (s *OwnerData) List(q memory.Query) (memory.Page, error) {
+	matching := slices.DeleteFunc(s.memoriesAt(q.At.AsOf), func(m memory.Memory) bool { return !q.Matches(m) })
+	found, next, err := PageAfter(matching, q.Limit, q.Cursor, func(m memory.Memory) ListPosition { return ListPosition{m.CreatedAt(), m.ID()} })
 	return memory.Page{Memories: found, Next: next}, err
 }
 
 // Profile returns the active profile entries: see [memory.Facts].
-func (s *Shelf) Profile(at memory.At) []memory.ProfileEntry {
+func (s *OwnerData) Profile(at memory.At) []memory.ProfileEntry {
 	var entries []memory.ProfileEntry
-	for _, image := range s.imagesAt(at.AsOf) {
-		if image.Profile != nil && image.Profile.Status == memory.Active {
-			entries = append(entries, *image.Profile)
+	for _, state := range s.statesAt(at.AsOf) {
+		if state.Profile != nil && state.Profile.Status == memory.Active {
+			entries = append(entries, *state.Profile)
 		}
 	}
 	slices.SortFunc(entries, func(a, b memory.ProfileEntry) int { return cmp.Compare(a.Key, b.Key) })
@@ -171,10 +172,10 @@ func (s *Shelf) Profile(at memory.At) []memory.ProfileEntry {
 }
 
 // Contexts returns the active contexts: see [memory.Facts].
-func (s *Shelf) Contexts(at memory.At, ids ...string) []memory.Context {
+func (s *OwnerData) Contexts(at memory.At, ids ...string) []memory.Context {
 	var contexts []memory.Context
-	for _, image := range s.imagesAt(at.AsOf) {
-		c := image.Context
+	for _, state := range s.statesAt(at.AsOf) {
+		c := state.Context
 		if c != nil && c.Status == memory.Active && (len(ids) == 0 || slices.Contains(ids, c.ID)) {
 			contexts = append(contexts, *c)
 		}
@@ -184,11 +185,11 @@ func (s *Shelf) Contexts(at memory.At, ids ...string) []memory.Context {
 }
 
 // Relations returns the active relations of a fact: see [memory.Facts].
-func (s *Shelf) Relations(fact string, at memory.At) []memory.Relation {
+func (s *OwnerData) Relations(factID string, at memory.At) []memory.Relation {
 	var relations []memory.Relation
-	for _, image := range s.imagesAt(at.AsOf) {
-		r := image.Relation
-		if r != nil && r.Status == memory.Active && (r.From == fact || r.To == fact) {
+	for _, state := range s.statesAt(at.AsOf) {
+		r := state.Relation
+		if r != nil && r.Status == memory.Active && (r.From == factID || r.To == factID) {
 			relations = append(relations, *r)
 		}
 	}

@@ -8,19 +8,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Append writes a batch: see [memory.Log]. After an error the shelf may be partly changed.
-func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memory.Receipt, error) {
+// Append writes a batch: see [memory.TurnLog]. After an error parts of the batch may be stored.
+func (s *OwnerData) Append(owner memory.Owner, b memory.Batch, now time.Time) (memory.Receipt, error) {
 	if err := b.Check(owner); err != nil {
 		return memory.Receipt{}, err
 	}
 	_, marked := s.Runs[b.Run]
 	if marked {
-		b.Marks = nil
+		b.Changes = nil
 	}
 	if s.hasAllTurns(b.Turns) || len(b.Turns) == 0 && marked {
-		return memory.Receipt{Run: b.Run, Version: s.Version, At: s.At, Again: true}, nil
+		return memory.Receipt{Run: b.Run, Version: s.Version, At: s.LastWrite, Again: true}, nil
 	}
-	at := s.tick(now)
+	at := s.nextTime(now)
 	s.Version++
 	s.putConversation(b.Conversation, at)
 	for _, t := range b.Turns {
@@ -30,74 +30,74 @@ func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 		t = copyTurn(t)
 		t.RecordedAt, t.Version = at, s.Version
 		if t.Status == memory.Retired {
-			s.bury(t)
+			s.addTombstone(t)
 		}
 		s.Turns[t.ID] = t
 	}
-	if err := s.applyMarks(b); err != nil {
+	if err := s.checkTurnChanges(b); err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := s.change(owner, b.Run, memory.Author{}, b.Marks); err != nil {
+	if err := s.applyChanges(owner, b.Run, memory.Author{}, b.Changes); err != nil {
 		return memory.Receipt{}, err
 	}
 	if err := s.checkPath(b); err != nil {
 		return memory.Receipt{}, err
 	}
-	s.embed(b.Vectors)
-	s.queue(b.Jobs)
-	receipt := memory.Receipt{Run: b.Run, Version: s.Version, At: at, Changes: len(b.Marks)}
-	if len(b.Marks) > 0 {
-		s.Runs[b.Run] = Run{Receipt: receipt}
+	s.putVectors(b.Vectors)
+	s.enqueue(b.Jobs)
+	receipt := memory.Receipt{Run: b.Run, Version: s.Version, At: at, Changes: len(b.Changes)}
+	if len(b.Changes) > 0 {
+		s.Runs[b.Run] = RunRecord{Receipt: receipt}
 	}
 	return receipt, nil
 }
 
-// CheckPath returns the Conflict that Append would return for a batch of existing turns: the path
-// is another one, or active turns are in a deleted conversation. It also applies the batch's marks.
-func (s *Shelf) CheckPath(b memory.Batch) error {
-	if err := s.applyMarks(b); err != nil {
+// CheckPath returns the Conflict that Append would return for a batch of stored turns: the path
+// differs, or active turns are in a deleted conversation. It also applies the batch's changes.
+func (s *OwnerData) CheckPath(b memory.Batch) error {
+	if err := s.checkTurnChanges(b); err != nil {
 		return err
 	}
-	for _, c := range b.Marks {
-		s.put(c.After)
+	for _, c := range b.Changes {
+		s.putState(c.After)
 	}
 	return s.checkPath(b)
 }
 
-// applyMarks applies a batch's marks, or returns a Conflict if it would restore a forgotten turn.
-func (s *Shelf) applyMarks(b memory.Batch) error {
+// checkTurnChanges returns a Conflict if a change of the batch would restore a forgotten turn.
+func (s *OwnerData) checkTurnChanges(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
 	}
-	for _, c := range b.Marks {
-		if next := c.After.Turn; next != nil && !b.Path.Marks(s.Turns[next.ID].Status, next.Status) {
-			return memory.Errorf(memory.Conflict, "turn %s of conversation %s was removed from memory meanwhile", next.ID, b.Conversation.ID)
+	for _, c := range b.Changes {
+		if next := c.After.Turn; next != nil && !b.Path.AllowsStatus(s.Turns[next.ID].Status, next.Status) {
+			return memory.Errorf(memory.Conflict, "turn %s of conversation %s was forgotten meanwhile", next.ID, b.Conversation.ID)
 		}
 	}
 	return nil
 }
 
-// checkPath returns a Conflict if the path after a batch differs from the one that the batch names,
-// or if active turns are in a deleted conversation.
-func (s *Shelf) checkPath(b memory.Batch) error {
+// checkPath returns a Conflict if the path after a batch differs from b.Path, or if active turns are in
+// a deleted conversation.
+func (s *OwnerData) checkPath(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
 	}
-	holds := b.Path.Check()
+	isValid := b.Path.Checker()
 	for _, t := range s.Turns {
-		if t.Conversation == b.Conversation.ID && !holds(t.ID, t.Index, t.Status) {
+		if t.Conversation == b.Conversation.ID && !isValid(t.ID, t.Index, t.Status) {
 			return memory.Errorf(memory.Conflict, "the path of conversation %s changed meanwhile: turn %s is %s", b.Conversation.ID, t.ID, t.Status)
 		}
 	}
 	deleted := s.Conversations[b.Conversation.ID].Status == memory.Retired
-	if deleted && b.Speaks(func(turn string) memory.Status { return s.Turns[turn].Status }) {
+	if deleted && b.HasActiveTurn(func(turn string) memory.Status { return s.Turns[turn].Status }) {
 		return memory.Errorf(memory.Conflict, "conversation %s was deleted meanwhile", b.Conversation.ID)
 	}
 	return nil
 }
 
-// hasAllTurns reports whether turns is not empty and all turns exist.
-func (s *Shelf) hasAllTurns(turns []memory.Turn) bool {
+// hasAllTurns reports whether all turns are stored. It is false for no turns.
+func (s *OwnerData) hasAllTurns(turns []memory.Turn) bool {
 	for _, t := range turns {
 		if _, ok := s.Turns[t.ID]; !ok {
 			return false
@@ -106,7 +106,7 @@ func (s *Shelf) hasAllTurns(turns []memory.Turn) bool {
 	return len(turns) > 0
 }
 
-func (s *Shelf) putConversation(c memory.Conversation, at time.Time) {
+func (s *OwnerData) putConversation(c memory.Conversation, at time.Time) {
 	c = copyConversation(c)
 	c.Version, c.Status = 0, cmp.Or(c.Status, memory.Active)
 	if c.UpdatedAt.IsZero() {
@@ -115,18 +115,18 @@ func (s *Shelf) putConversation(c memory.Conversation, at time.Time) {
 	if c.CreatedAt.IsZero() {
 		c.CreatedAt = at
 	}
-	if old, ok := s.Conversations[c.ID]; ok {
+	if stored, ok := s.Conversations[c.ID]; ok {
 		title, updated := c.Title, c.UpdatedAt
-		c = old
-		if old.Version == 0 {
-			c.Title = cmp.Or(old.Title, title)
+		c = stored
+		if stored.Version == 0 {
+			c.Title = cmp.Or(stored.Title, title)
 		}
-		c.UpdatedAt = later(old.UpdatedAt, updated)
+		c.UpdatedAt = laterTime(stored.UpdatedAt, updated)
 	}
 	s.Conversations[c.ID] = c
 }
 
-func matchesConversation(q memory.ConversationQuery, c memory.Conversation) bool {
+func conversationMatches(q memory.ConversationQuery, c memory.Conversation) bool {
 	switch {
 	case len(q.IDs) > 0 && !slices.Contains(q.IDs, c.ID), q.Project != "" && q.Project != c.Project:
 		return false
@@ -136,20 +136,20 @@ func matchesConversation(q memory.ConversationQuery, c memory.Conversation) bool
 	return len(q.IDs) > 0 || c.Status == memory.Active
 }
 
-func (s *Shelf) countMessages(conversation string) int {
-	if s.Messages != nil {
-		return s.Messages[conversation]
+func (s *OwnerData) countMessages(conversationID string) int {
+	if s.MessageCounts != nil {
+		return s.MessageCounts[conversationID]
 	}
 	n := 0
 	for _, t := range s.Turns {
-		if t.Conversation == conversation && t.Status == memory.Active && (t.Role == memory.RoleUser || t.Role == memory.RoleAssistant) {
+		if t.Conversation == conversationID && t.Status == memory.Active && (t.Role == memory.RoleUser || t.Role == memory.RoleAssistant) {
 			n++
 		}
 	}
 	return n
 }
 
-func matchesTurn(q memory.TurnQuery, t memory.Turn) bool {
+func turnMatches(q memory.TurnQuery, t memory.Turn) bool {
 	switch {
 	case q.Conversation != "" && q.Conversation != t.Conversation,
 		len(q.IDs) > 0 && !slices.Contains(q.IDs, t.ID),
@@ -163,19 +163,19 @@ func matchesTurn(q memory.TurnQuery, t memory.Turn) bool {
 	return len(q.Chains) > 0 || t.Status == memory.Active
 }
 
-// lastOfEach keeps the last n turns of each conversation in a sorted list.
-func lastOfEach(turns []memory.Turn, n int) []memory.Turn {
-	var kept []memory.Turn
+// lastPerConversation returns the last n turns of each conversation in a sorted list.
+func lastPerConversation(turns []memory.Turn, n int) []memory.Turn {
+	var last []memory.Turn
 	for i, t := range turns {
 		if i+n >= len(turns) || turns[i+n].Conversation != t.Conversation {
-			kept = append(kept, t)
+			last = append(last, t)
 		}
 	}
-	return kept
+	return last
 }
 
-// turnsAt returns copies of the turns as of asOf, or of the current turns.
-func (s *Shelf) turnsAt(asOf time.Time) []memory.Turn {
+// turnsAt returns copies of the turns at a time. The zero time means now.
+func (s *OwnerData) turnsAt(asOf time.Time) []memory.Turn {
 	var turns []memory.Turn
 	for _, t := range s.Turns {
 		t = copyTurn(t)
@@ -193,10 +193,10 @@ func (s *Shelf) turnsAt(asOf time.Time) []memory.Turn {
 	return turns
 }
 
-// statusAt returns a turn's status at a time. The last mark before that time determines it or, if
-// there is none, the first later mark's old status.
-func (s *Shelf) statusAt(t memory.Turn, asOf time.Time) memory.Status {
-	target := turnImage(t).Target()
+// statusAt returns a turn's status at a time: the status after the last change until then, or else
+// the status before the first later change.
+func (s *OwnerData) statusAt(t memory.Turn, asOf time.Time) memory.Status {
+	target := turnState(t).Target()
 	status, marked := t.Status, false
 	for _, c := range s.Journal {
 		switch {
@@ -210,32 +210,34 @@ func (s *Shelf) statusAt(t memory.Turn, asOf time.Time) memory.Status {
 	return status
 }
 
-// ListConversations returns the conversations that match a query: see [memory.Log].
-func (s *Shelf) ListConversations(q memory.ConversationQuery) (memory.ConversationPage, error) {
+// ListConversations returns the conversations that match a query: see [memory.TurnLog].
+func (s *OwnerData) ListConversations(q memory.ConversationQuery) (memory.ConversationPage, error) {
 	var all []memory.Conversation
 	for _, c := range s.Conversations {
-		if matchesConversation(q, c) {
+		if conversationMatches(q, c) {
 			all = append(all, copyConversation(c))
 		}
 	}
-	all, next, err := PageAfter(all, q.Limit, q.Cursor, func(c memory.Conversation) Place { return Place{c.UpdatedAt, c.ID} })
+	all, next, err := PageAfter(all, q.Limit, q.Cursor, func(c memory.Conversation) ListPosition { return ListPosition{c.UpdatedAt, c.ID} })
 	for i := range all {
 		all[i].MessageCount = s.countMessages(all[i].ID)
 	}
 	return memory.ConversationPage{Conversations: all, Next: next}, err
 }
 
-// ListTurns returns the turns that match a query: see [memory.Log].
-func (s *Shelf) ListTurns(q memory.TurnQuery) []memory.Turn { return SelectTurns(s.turnsAt(q.AsOf), q) }
+// ListTurns returns the turns that match a query: see [memory.TurnLog].
+func (s *OwnerData) ListTurns(q memory.TurnQuery) []memory.Turn {
+	return SelectTurns(s.turnsAt(q.AsOf), q)
+}
 
-// SelectTurns returns the turns that q selects, in order. turns must be as of q's time.
+// SelectTurns returns the turns that q selects, in order, from the turns at q's time.
 func SelectTurns(turns []memory.Turn, q memory.TurnQuery) []memory.Turn {
-	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return !matchesTurn(q, t) })
+	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return !turnMatches(q, t) })
 	slices.SortFunc(turns, func(a, b memory.Turn) int {
 		return cmp.Or(cmp.Compare(a.Conversation, b.Conversation), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
 	})
 	if q.Last > 0 {
-		turns = lastOfEach(turns, q.Last)
+		turns = lastPerConversation(turns, q.Last)
 	}
 	return turns
 }

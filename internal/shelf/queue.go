@@ -9,42 +9,42 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// queue adds jobs, created at the shelf's time.
-func (s *Shelf) queue(jobs []memory.Job) {
+// enqueue adds jobs, except jobs with an existing id, at the time of the current write.
+func (s *OwnerData) enqueue(jobs []memory.Job) {
 	for _, j := range jobs {
 		if _, ok := s.Jobs[j.ID]; ok {
 			continue
 		}
 		j = copyJob(j)
 		j.State, j.Attempts, j.Error, j.Lease = memory.JobQueued, 0, "", memory.Lease{}
-		j.CreatedAt, j.RunAt = s.At, memory.Time(j.RunAt)
+		j.CreatedAt, j.RunAt = s.LastWrite, memory.Time(j.RunAt)
 		if j.RunAt.IsZero() {
-			j.RunAt = s.At
+			j.RunAt = s.LastWrite
 		}
 		s.Jobs[j.ID] = j
 	}
 }
 
-// CheckLease returns an error for an invalid duration of a lease.
-func CheckLease(lease time.Duration) error {
-	if lease <= 0 {
-		return memory.Errorf(memory.Invalid, "invalid lease duration %v", lease)
+// CheckDuration returns an error unless a lease's duration is positive.
+func CheckDuration(duration time.Duration) error {
+	if duration <= 0 {
+		return memory.Errorf(memory.Invalid, "invalid lease duration %v", duration)
 	}
 	return nil
 }
 
-// ExpireLeases ends the attempts whose lease expired. Their jobs keep their due time.
-func (s *Shelf) ExpireLeases(now time.Time) {
+// ExpireLeases ends attempts with an expired lease. Their jobs retain the due time.
+func (s *OwnerData) ExpireLeases(now time.Time) {
 	for _, j := range s.Jobs {
 		if j.State == memory.JobRunning && !now.Before(j.Lease.Until) {
-			n := j.Abandoned() + 1
-			s.Finish(j, memory.Outcome{RetryAt: j.RunAt, Cause: memory.AbandonedError(n), Park: n >= memory.MaxAbandoned}, now)
+			n := j.AbandonedAttempts() + 1
+			s.FinishAttempt(j, memory.Outcome{RetryAt: j.RunAt, Cause: memory.AbandonedError(n), Park: n >= memory.MaxAbandoned}, now)
 		}
 	}
 }
 
-// Running returns the kinds of job that are running.
-func (s *Shelf) Running() map[memory.JobKind]bool {
+// RunningKinds returns the kinds of the jobs that are running.
+func (s *OwnerData) RunningKinds() map[memory.JobKind]bool {
 	kinds := map[memory.JobKind]bool{}
 	for _, j := range s.Jobs {
 		if j.State == memory.JobRunning {
@@ -54,29 +54,29 @@ func (s *Shelf) Running() map[memory.JobKind]bool {
 	return kinds
 }
 
-// LeasedJob returns the job that a lease currently holds.
-func (s *Shelf) LeasedJob(l memory.Lease, now time.Time) (memory.Job, error) {
+// LeasedJob returns the job of a lease, or LeaseLost if the lease is not valid.
+func (s *OwnerData) LeasedJob(l memory.Lease, now time.Time) (memory.Job, error) {
 	j, ok := s.Jobs[l.Job]
 	if !ok || j.State != memory.JobRunning || j.Lease.Token != l.Token || !now.Before(j.Lease.Until) {
-		return memory.Job{}, memory.Errorf(memory.LeaseLost, "job %s is not held by this worker any more", l.Job)
+		return memory.Job{}, memory.Errorf(memory.LeaseLost, "the lease of job %s has expired", l.Job)
 	}
 	return j, nil
 }
 
-// Finish ends an attempt of a job.
-func (s *Shelf) Finish(j memory.Job, o memory.Outcome, now time.Time) {
+// FinishAttempt records the outcome of a job's attempt: see [memory.Queue].
+func (s *OwnerData) FinishAttempt(j memory.Job, o memory.Outcome, now time.Time) {
 	j.Lease = memory.Lease{}
 	if o.Done {
 		j.State = memory.JobDone
 		s.Jobs[j.ID] = j
-		if memory.SweepsDone(j.ID) {
+		if memory.DeletesDoneJobs(j.ID) {
 			maps.DeleteFunc(s.Jobs, func(id string, old memory.Job) bool {
-				return old.State == memory.JobDone && id != j.ID && old.CreatedAt.Before(now.Add(-memory.DoneKept))
+				return old.State == memory.JobDone && id != j.ID && old.CreatedAt.Before(now.Add(-memory.DoneRetention))
 			})
 		}
 		return
 	}
-	if !o.Later {
+	if !o.Deferred {
 		j.Attempts++
 	}
 	j.Error = o.Cause
@@ -85,72 +85,74 @@ func (s *Shelf) Finish(j memory.Job, o memory.Outcome, now time.Time) {
 		j.RunAt = memory.Time(now)
 	}
 	j.State = memory.JobQueued
-	if !o.Later && (o.Park || j.Attempts >= memory.MaxAttempts) {
+	if !o.Deferred && (o.Park || j.Attempts >= memory.MaxAttempts) {
 		j.State = memory.JobParked
 	}
 	s.Jobs[j.ID] = j
 }
 
-// Due returns the job that [memory.Queue.Claim] leases next, if a job is due.
-func (s *Shelf) Due(kinds []memory.JobKind, now time.Time) (due memory.Job, is bool) {
-	running := s.Running()
+// DueJob returns the job that [memory.Queue.Claim] leases next, and whether a job is due.
+func (s *OwnerData) DueJob(kinds []memory.JobKind, now time.Time) (due memory.Job, found bool) {
+	running := s.RunningKinds()
 	for _, j := range s.Jobs {
 		if j.State != memory.JobQueued || j.RunAt.After(now) || !slices.Contains(kinds, j.Kind) || running[j.Kind] {
 			continue
 		}
-		if !is || ByDue(j, due) < 0 {
-			due, is = j, true
+		if !found || CompareDue(j, due) < 0 {
+			due, found = j, true
 		}
 	}
-	return due, is
+	return due, found
 }
 
-// ByDue compares two jobs by due time.
-func ByDue(a, b memory.Job) int {
+// CompareDue compares two jobs by their order in the queue.
+func CompareDue(a, b memory.Job) int {
 	return cmp.Or(a.RunAt.Compare(b.RunAt), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 }
 
-// Lease leases a due job to the worker with the token.
-func (s *Shelf) Lease(j memory.Job, token string, until time.Time) memory.Job {
+// LeaseJob leases a due job to the worker with the token.
+func (s *OwnerData) LeaseJob(j memory.Job, token string, until time.Time) memory.Job {
 	j.State = memory.JobRunning
 	j.Lease = memory.Lease{Owner: j.Owner, Job: j.ID, Token: token, Until: memory.Time(until)}
 	s.Jobs[j.ID] = j
 	return copyJob(j)
 }
 
-// Extend moves the end of a lease: see [memory.Queue].
-func (s *Shelf) Extend(held memory.Lease, lease time.Duration, now time.Time) (memory.Lease, error) {
-	j, err := s.LeasedJob(held, now)
+// ExtendLease moves the end of a lease: see [memory.Queue].
+func (s *OwnerData) ExtendLease(lease memory.Lease, duration time.Duration, now time.Time) (memory.Lease, error) {
+	j, err := s.LeasedJob(lease, now)
 	if err != nil {
 		return memory.Lease{}, err
 	}
-	j.Lease.Until = memory.Time(now.Add(lease))
+	j.Lease.Until = memory.Time(now.Add(duration))
 	s.Jobs[j.ID] = j
 	return j.Lease, nil
 }
 
 // Requeue makes a parked job due now: see [memory.Queue].
-func (s *Shelf) Requeue(job string, now time.Time) error {
-	j, ok := s.Jobs[job]
+func (s *OwnerData) Requeue(jobID string, now time.Time) error {
+	j, ok := s.Jobs[jobID]
 	if !ok {
-		return memory.Errorf(memory.NotFound, "no job %s", job)
+		return memory.Errorf(memory.NotFound, "no job %s", jobID)
 	}
 	if j.State != memory.JobParked {
-		return memory.Errorf(memory.Conflict, "job %s is %s, not parked", job, j.State)
+		return memory.Errorf(memory.Conflict, "job %s is %s, not parked", jobID, j.State)
 	}
 	j.State, j.Attempts, j.Error, j.RunAt = memory.JobQueued, 0, "", memory.Time(now)
-	s.Jobs[job] = j
+	s.Jobs[jobID] = j
 	return nil
 }
 
 // ListJobs returns the jobs that are in one of the states: see [memory.Queue].
-func (s *Shelf) ListJobs(states ...memory.JobState) []memory.Job {
+func (s *OwnerData) ListJobs(states ...memory.JobState) []memory.Job {
 	var jobs []memory.Job
 	for _, j := range s.Jobs {
 		if slices.Contains(states, j.State) || len(states) == 0 && j.State != memory.JobDone {
 			jobs = append(jobs, copyJob(j))
 		}
 	}
-	slices.SortFunc(jobs, func(a, b memory.Job) int { return Place{a.CreatedAt, a.ID}.compare(Place{b.CreatedAt, b.ID}) })
+	slices.SortFunc(jobs, func(a, b memory.Job) int {
+		return ListPosition{a.CreatedAt, a.ID}.compare(ListPosition{b.CreatedAt, b.ID})
+	})
 	return jobs
 }

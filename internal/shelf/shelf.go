@@ -1,10 +1,9 @@
-// Package shelf holds one owner's data as values, with the rules for changing and reading it:
-// conflicts of a run, the journal, erasure, due jobs, pages of lists. It does no I/O and reads no
-// clock.
+// Package shelf represents one owner's data as a value, [OwnerData], and implements the rules of all
+// stores on it: conflicts of runs, the journal, erasure, due jobs, pages of lists. It does no I/O and
+// reads no clock.
 //
-// The reference store, package inmem, holds an owner's whole [Shelf]. A store on a server reads the
-// parts that an operation needs, calls the shelf, and stores what it changed. Each method names the
-// parts that it uses.
+// The reference store, package inmem, has the complete data of each owner in memory. Other stores load
+// the parts that an operation needs, call a method, and store the changed parts.
 package shelf
 
 import (
@@ -14,32 +13,32 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Shelf is one owner's data, or a part of it. Values in its maps and slices are replaced and never
-// modified, so that a [Shelf.Clone] can serve as a draft.
-type Shelf struct {
+// OwnerData is one owner's data, or a part of it. Values in its maps and slices are replaced, never
+// modified, so that a [OwnerData.Clone] is independent of the original.
+type OwnerData struct {
 	Version       int64
-	At            time.Time               // time of the last write
-	Horizon       int64                   // Since returns Gone for versions before it
-	Erased        time.Time               // time of the last erasure; older traces are not stored
-	Secret        string                  // key of the hashes in Tombs
-	Things        map[string]memory.Image // current images by target, except turns and conversations
+	LastWrite     time.Time               // time of the last write
+	OldestVersion int64                   // oldest version for which Since works; older versions are Gone
+	ErasedAt      time.Time               // time of the last erasure; older traces are not stored
+	TombstoneKey  string                  // key of the hashes in Tombstones
+	States        map[string]memory.State // current states by target, except of turns and conversations
 	Turns         map[string]memory.Turn
 	Conversations map[string]memory.Conversation
-	Messages      map[string]int  // number of active user and assistant turns, by conversation; nil: count Turns
+	MessageCounts map[string]int  // active user and assistant turns by conversation; nil counts Turns instead
 	Journal       []memory.Change // oldest first
-	Runs          map[string]Run
+	Runs          map[string]RunRecord
 	Vectors       map[VectorKey][]float32
 	Jobs          map[string]memory.Job
 	Traces        map[string]memory.Trace
-	Spent         []memory.Usage
-	Tombs         map[string]string   // keyed hashes of turns that are not recalled or have no text, by id
-	Keys          []memory.Key        // for the global owner of a namespace, oldest first
-	SignIns       []memory.Session    // likewise
-	Audit         []memory.AuditEntry // likewise
+	Usage         []memory.Usage
+	Tombstones    map[string]string   // by turn id: keyed hashes of retired or erased turns
+	Keys          []memory.Key        // API keys of a namespace, for its global owner; oldest first
+	Sessions      []memory.Session    // sessions of a namespace, for its global owner; oldest first
+	Audit         []memory.AuditEntry // audit log of a namespace, for its global owner; oldest first
 }
 
-// Run is the record of an applied run.
-type Run struct {
+// RunRecord is the record of an applied run.
+type RunRecord struct {
 	memory.Receipt
 	Kind   string
 	Author memory.Author
@@ -48,46 +47,46 @@ type Run struct {
 // VectorKey identifies a memory's vector of one model.
 type VectorKey struct{ Memory, Model string }
 
-// Clone returns a draft of the shelf. Changing it does not change the shelf.
-func (s *Shelf) Clone() *Shelf {
+// Clone returns a copy with writable maps. Changing the copy does not change the original.
+func (s *OwnerData) Clone() *OwnerData {
 	c := *s
-	c.Things = cloneMap(s.Things)
-	c.Turns = cloneMap(s.Turns)
-	c.Conversations = cloneMap(s.Conversations)
-	c.Runs = cloneMap(s.Runs)
-	c.Vectors = cloneMap(s.Vectors)
-	c.Jobs = cloneMap(s.Jobs)
-	c.Traces = cloneMap(s.Traces)
-	c.Tombs = cloneMap(s.Tombs)
+	c.States = cloneWritable(s.States)
+	c.Turns = cloneWritable(s.Turns)
+	c.Conversations = cloneWritable(s.Conversations)
+	c.Runs = cloneWritable(s.Runs)
+	c.Vectors = cloneWritable(s.Vectors)
+	c.Jobs = cloneWritable(s.Jobs)
+	c.Traces = cloneWritable(s.Traces)
+	c.Tombstones = cloneWritable(s.Tombstones)
 	return &c
 }
 
-// cloneMap is maps.Clone, but returns a writable map for nil.
-func cloneMap[K comparable, V any](m map[K]V) map[K]V {
+// cloneWritable is maps.Clone, but returns an empty map for nil.
+func cloneWritable[K comparable, V any](m map[K]V) map[K]V {
 	if m == nil {
 		return map[K]V{}
 	}
 	return maps.Clone(m)
 }
 
-// tick returns the time of a write by the owner's clock, which never runs backwards.
-func (s *Shelf) tick(now time.Time) time.Time {
-	s.At = later(memory.Time(now), s.At.Add(time.Microsecond))
-	return s.At
+// nextTime sets At to the time of a new write, which is later than the last write, and returns it.
+func (s *OwnerData) nextTime(now time.Time) time.Time {
+	s.LastWrite = laterTime(memory.Time(now), s.LastWrite.Add(time.Microsecond))
+	return s.LastWrite
 }
 
-func later(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
 	return b
 }
 
-// ShowsErased reports whether one of these facts, or the link to it, was erased.
-func (s *Shelf) ShowsErased(facts []string) bool {
-	for _, id := range facts {
+// ShowsErased reports whether one of the facts, or a link to one of them, was erased.
+func (s *OwnerData) ShowsErased(factIDs []string) bool {
+	for _, id := range factIDs {
 		for _, target := range []string{"fact:" + id, "link:" + id} {
-			if i := s.present(target); !i.IsZero() && i.Target() == target && i.Status() == memory.Retired && TextOf(i) == "" {
+			if i := s.currentState(target); !i.IsZero() && i.Target() == target && i.Status() == memory.Retired && TextOf(i) == "" {
 				return true
 			}
 		}

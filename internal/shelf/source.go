@@ -9,38 +9,38 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Since returns the items written after a version: see [memory.Source].
-func (s *Shelf) Since(owner memory.Owner, model string, after int64) ([]memory.Item, error) {
-	if after > s.Version {
-		return nil, memory.Errorf(memory.Gone, "%s is at version %d, not yet at %d", owner, s.Version, after)
+// Since returns the items written after a version: see [memory.IndexSource].
+func (s *OwnerData) Since(owner memory.Owner, model string, afterVersion int64) ([]memory.IndexItem, error) {
+	if afterVersion > s.Version {
+		return nil, memory.Errorf(memory.Gone, "%s is at version %d, before version %d", owner, s.Version, afterVersion)
 	}
-	if after > 0 && after < s.Horizon {
-		return nil, memory.Errorf(memory.Gone, "memories of %s at version %d were erased since", owner, after)
+	if afterVersion > 0 && afterVersion < s.OldestVersion {
+		return nil, memory.Errorf(memory.Gone, "memories of %s at version %d were erased since", owner, afterVersion)
 	}
-	var items []memory.Item
-	for _, m := range s.memories(time.Time{}) {
-		item := memory.Item{ID: m.ID(), Version: m.Version()}
+	var items []memory.IndexItem
+	for _, m := range s.memoriesAt(time.Time{}) {
+		item := memory.IndexItem{ID: m.ID(), Version: m.Version()}
 		switch {
-		case item.Version <= after:
+		case item.Version <= afterVersion:
 			continue
 		case m.Status() == memory.Active && !(m.Turn != nil && m.Turn.Content == ""):
 			item.Memory = m
 			item.Vector = slices.Clone(s.Vectors[VectorKey{item.ID, model}])
-		case after == 0:
+		case afterVersion == 0:
 			continue
 		default:
 			item.Removed = true
 		}
 		items = append(items, item)
 	}
-	slices.SortFunc(items, func(a, b memory.Item) int {
+	slices.SortFunc(items, func(a, b memory.IndexItem) int {
 		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.ID, b.ID))
 	})
 	return items, nil
 }
 
 // VectorModels returns the models of the stored vectors: see [memory.Facts].
-func (s *Shelf) VectorModels() []string {
+func (s *OwnerData) VectorModels() []string {
 	models := map[string]bool{}
 	for key, values := range s.Vectors {
 		if len(values) > 0 {

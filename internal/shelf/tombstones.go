@@ -9,37 +9,37 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bury stores tombstones of turns, so that their text is recognized later: see [memory.Tombstones].
-func (s *Shelf) Bury(turns ...memory.Turn) {
+// AddTombstones stores tombstones of turns, which recognize their text later: see [memory.Tombstones].
+func (s *OwnerData) AddTombstones(turns ...memory.Turn) {
 	for _, t := range turns {
-		s.bury(t)
+		s.addTombstone(t)
 	}
 }
 
-// Buried reports, for each turn, whether a turn with the same text is excluded from recall.
-func (s *Shelf) Buried(turns ...memory.Turn) []bool {
-	gone := map[string]bool{}
-	for id, mark := range s.Tombs {
-		if t, kept := s.Turns[id]; !kept || t.Status == memory.Retired {
-			gone[mark] = true
+// MatchTombstones reports, for each turn, whether a turn with its role and text was retired or erased.
+func (s *OwnerData) MatchTombstones(turns ...memory.Turn) []bool {
+	hidden := map[string]bool{}
+	for id, mark := range s.Tombstones {
+		if t, exists := s.Turns[id]; !exists || t.Status == memory.Retired {
+			hidden[mark] = true
 		}
 	}
 	out := make([]bool, len(turns))
 	for i, t := range turns {
-		out[i] = t.Content != "" && gone[s.Tombstone(t)]
+		out[i] = t.Content != "" && hidden[s.Tombstone(t)]
 	}
 	return out
 }
 
-func (s *Shelf) bury(t memory.Turn) {
+func (s *OwnerData) addTombstone(t memory.Turn) {
 	if t.Content != "" {
-		s.Tombs[t.ID] = s.Tombstone(t)
+		s.Tombstones[t.ID] = s.Tombstone(t)
 	}
 }
 
 // Tombstone returns a hash of a turn's role and text, keyed by owner.
-func (s *Shelf) Tombstone(t memory.Turn) string {
-	h := hmac.New(sha256.New, []byte(s.Secret))
+func (s *OwnerData) Tombstone(t memory.Turn) string {
+	h := hmac.New(sha256.New, []byte(s.TombstoneKey))
 	h.Write([]byte(string(t.Role) + "\x00" + text.Normalize(t.Content)))
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

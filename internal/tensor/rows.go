@@ -11,13 +11,14 @@ func geluPortable(x []float32) {
 	}
 }
 
-// Lane is the maximum number of values that [Softmax] may write after a row, rounded up.
-const Lane = 16
+// RowPadding is the number of values to a multiple of which [Softmax] prefers to extend a row.
+const RowPadding = 16
 
-// Softmax replaces x[:n] by e^(scale·x), scaled so that the sum is 1. It is faster if the slice has room for n
-// rounded up to a multiple of [Lane]; it overwrites the values in that room. scale must be positive, and n at least 1.
+// Softmax replaces x[:n] by e^(scale·x), normalized so that the sum is 1. It is faster if x has room for n
+// rounded up to a multiple of [RowPadding]; it then overwrites the values after n. scale must be positive,
+// and n at least 1.
 func Softmax(x []float32, n int, scale float32) {
-	whole := (n + Lane - 1) &^ (Lane - 1)
+	whole := (n + RowPadding - 1) &^ (RowPadding - 1)
 	if whole > len(x) {
 		softmaxPortable(x[:n], scale)
 		return
@@ -44,16 +45,16 @@ func softmaxPortable(x []float32, scale float32) {
 	}
 }
 
-// Norm is a layer normalization.
-type Norm struct {
+// LayerNorm is a layer normalization.
+type LayerNorm struct {
 	Gain, Shift []float32
 	Eps         float32
 }
 
 // Apply sets dst to the layer normalization of x plus bias: it subtracts the mean, divides by the standard
-// deviation, multiplies by the gain and adds the shift. dst may be x. It panics if dst, bias or the norm are
+// deviation, multiplies by Gain and adds Shift. dst may be x. It panics if dst, bias, Gain or Shift is
 // shorter than x.
-func (n *Norm) Apply(dst, x, bias []float32) {
+func (n *LayerNorm) Apply(dst, x, bias []float32) {
 	dst, bias, gain, shift := dst[:len(x)], bias[:len(x)], n.Gain[:len(x)], n.Shift[:len(x)]
 	layerNorm(dst, x, bias, gain, shift, n.Eps)
 }

@@ -10,8 +10,9 @@ import (
 
 //go:generate go run -C kernels . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg tensor
 
-// simd reports whether AVX2 and FMA can be used in the current tier, and whether AVX-512 can.
-func simd() (avx2, avx512 bool) {
+// simdSupport reports whether the current tier and the CPU allow AVX2 with FMA, and whether they allow
+// AVX-512.
+func simdSupport() (avx2, avx512 bool) {
 	switch vector.Tier() {
 	case "avx512":
 		return cpu.X86.HasFMA, cpu.X86.HasFMA
@@ -21,29 +22,29 @@ func simd() (avx2, avx512 bool) {
 	return false, false
 }
 
-func multiply(dst, a Matrix, w *Weights, from Matrix) {
-	switch avx2, avx512 := simd(); {
+func multiply(dst, a Matrix, w *Weights, addend Matrix) {
+	switch avx2, avx512 := simdSupport(); {
 	case avx512:
-		inTiles(dst, a, w, from, 12, func(dst, a Matrix, panel []float32, depth, ahead, step int, from Matrix) {
+		multiplyTiles(dst, a, w, addend, 12, func(dst, a Matrix, panel []float32, depth, ahead, step int, addend Matrix) {
 			tileAVX512(a.Rows, unsafe.SliceData(a.Data), 4*a.Stride, unsafe.SliceData(panel), depth, ahead, step,
-				unsafe.SliceData(from.Data), 4*from.Stride, unsafe.SliceData(dst.Data), 4*dst.Stride)
+				unsafe.SliceData(addend.Data), 4*addend.Stride, unsafe.SliceData(dst.Data), 4*dst.Stride)
 		})
 	case avx2:
-		inTiles(dst, a, w, from, 6, func(dst, a Matrix, panel []float32, depth, ahead, step int, from Matrix) {
-			for half := 0; half < columns; half += columns / 2 {
+		multiplyTiles(dst, a, w, addend, 6, func(dst, a Matrix, panel []float32, depth, ahead, step int, addend Matrix) {
+			for half := 0; half < panelColumns; half += panelColumns / 2 {
 				tileAVX2(a.Rows, unsafe.SliceData(a.Data), 4*a.Stride, unsafe.SliceData(panel[half:]), depth, ahead, step,
-					unsafe.SliceData(from.Data[half:]), 4*from.Stride, unsafe.SliceData(dst.Data[half:]), 4*dst.Stride)
+					unsafe.SliceData(addend.Data[half:]), 4*addend.Stride, unsafe.SliceData(dst.Data[half:]), 4*dst.Stride)
 			}
 		})
 	default:
-		multiplyPortable(dst, a, w, from)
+		multiplyPortable(dst, a, w, addend)
 	}
 }
 
-// gelu processes the first values of x and returns their number.
+// gelu applies GELU to the first values of x and returns their number.
 func gelu(x []float32) int {
-	n := len(x) &^ (Lane - 1)
-	switch avx2, avx512 := simd(); {
+	n := len(x) &^ (RowPadding - 1)
+	switch avx2, avx512 := simdSupport(); {
 	case !avx2 || n == 0:
 		return 0
 	case avx512:
@@ -54,9 +55,9 @@ func gelu(x []float32) int {
 	return n
 }
 
-// softmax requires a multiple of Lane values.
+// softmax requires a multiple of RowPadding values.
 func softmax(x []float32, scale float32) {
-	switch avx2, avx512 := simd(); {
+	switch avx2, avx512 := simdSupport(); {
 	case !avx2:
 		softmaxPortable(x, scale)
 	case avx512:
@@ -67,7 +68,7 @@ func softmax(x []float32, scale float32) {
 }
 
 func layerNorm(dst, x, bias, gain, shift []float32, eps float32) {
-	if avx2, _ := simd(); !avx2 || len(x) == 0 || len(x)%8 != 0 {
+	if avx2, _ := simdSupport(); !avx2 || len(x) == 0 || len(x)%8 != 0 {
 		layerNormPortable(dst, x, bias, gain, shift, eps)
 		return
 	}

@@ -2,7 +2,7 @@
 
 package tensor
 
-func multiply(dst, a Matrix, w *Weights, from Matrix) { multiplyPortable(dst, a, w, from) }
+func multiply(dst, a Matrix, w *Weights, addend Matrix) { multiplyPortable(dst, a, w, addend) }
 
 func gelu(x []float32) int { return 0 }
 

@@ -1,30 +1,31 @@
-// Package tensor has float32 arithmetic for the activations of a neural network: matrix products with prepacked
-// weights, GELU, softmax and layer normalization. It does not depend on models. Matrices are row-major.
+// Package tensor has float32 arithmetic for the activations of a neural network: matrix products with
+// prepacked weights, GELU, softmax and layer normalization. It does not depend on models. Matrices are
+// row-major.
 //
-// It uses the instructions of [vector.Tier]. Each sum of a product runs over k in order with fused
-// multiply-add, so that AVX2 and AVX-512 give the same bits. Without these instructions each product is rounded
+// It uses the instructions of [vector.Tier]. Each sum of a product adds the terms in order of k with fused
+// multiply-add, so AVX2 and AVX-512 give the same bits. Without these instructions each product is rounded
 // before it is added, and results differ in the last place.
 package tensor
 
 // Panel is the number of adjacent columns in a panel of a packed matrix: two AVX-512 registers.
 const Panel = 32
 
-const columns = Panel
+const panelColumns = Panel
 
 // Weights is a matrix in the order in which products read it: panels of 32 columns, and within a panel the 32
-// values of each k, in order. The last panel is padded with zeros.
+// values of each row k, in order. The last panel is padded with zeros.
 type Weights struct {
 	depth, width int
 	panels       []float32
 }
 
-// Depth returns the length of a row that can be multiplied with w.
+// Depth returns the number of rows of w, which is the length of a row that can be multiplied with w.
 func (w *Weights) Depth() int { return w.depth }
 
-// Width returns the length of the product of a row with w.
+// Width returns the number of columns of w, which is the length of a product.
 func (w *Weights) Width() int { return w.width }
 
-// Pack returns a matrix from its concatenated columns, each depth long, as PyTorch stores the weights of a
+// Pack returns a matrix from its concatenated columns of length depth, as PyTorch stores the weights of a
 // layer. It panics if m is not a whole number of columns.
 func Pack(m []float32, depth int) *Weights {
 	if depth <= 0 || len(m)%depth != 0 {
@@ -39,133 +40,133 @@ func Pack(m []float32, depth int) *Weights {
 func (w *Weights) PackColumns(m []float32, stride, depth, width int) {
 	w.resize(depth, width)
 	for j := range width {
-		panel := w.panels[j/columns*columns*depth+j%columns:]
+		panel := w.panels[j/panelColumns*panelColumns*depth+j%panelColumns:]
 		for k, x := range m[j*stride:][:depth] {
-			panel[k*columns] = x
+			panel[k*panelColumns] = x
 		}
 	}
 }
 
-// PackRows sets w to the matrix whose row k is m[k*stride:][:width].
+// PackRows sets w to the matrix whose row k is m[k*stride:][:width]. It reuses w's memory.
 func (w *Weights) PackRows(m []float32, stride, depth, width int) {
 	w.resize(depth, width)
 	for k := range depth {
 		row := m[k*stride:][:width]
-		for at := k * columns; len(row) > 0; at += columns * depth {
-			n := copy(w.panels[at:at+columns], row)
+		for at := k * panelColumns; len(row) > 0; at += panelColumns * depth {
+			n := copy(w.panels[at:at+panelColumns], row)
 			row = row[n:]
 		}
 	}
 }
 
-// Whole returns w with the padding of the last panel counted as columns. A product of that width needs no
-// temporary copy.
-func (w *Weights) Whole() *Weights {
-	w.width = (w.width + columns - 1) / columns * columns
+// IncludePadding counts the padding of the last panel as columns, and returns w. A product of that width
+// needs no temporary copy.
+func (w *Weights) IncludePadding() *Weights {
+	w.width = (w.width + panelColumns - 1) / panelColumns * panelColumns
 	return w
 }
 
-// Columns returns the columns [from, to) of w in shared memory. A product with them is a part of the product
-// with w. from must be a multiple of [Panel]; so must to, unless it is the width.
+// Columns returns the columns [from, to) of w in shared memory. A product with the result is a part of the
+// product with w. from must be a multiple of [Panel]; to must be a multiple too, or the width.
 func (w *Weights) Columns(from, to int) *Weights {
-	if from%columns != 0 || to%columns != 0 && to != w.width || to > w.width {
+	if from%panelColumns != 0 || to%panelColumns != 0 && to != w.width || to > w.width {
 		panic("tensor: no whole number of panels")
 	}
-	end := (to + columns - 1) / columns * columns
+	end := (to + panelColumns - 1) / panelColumns * panelColumns
 	return &Weights{depth: w.depth, width: to - from, panels: w.panels[from*w.depth : max(from, end)*w.depth]}
 }
 
 func (w *Weights) resize(depth, width int) {
-	n := (width + columns - 1) / columns * columns * depth
+	n := (width + panelColumns - 1) / panelColumns * panelColumns * depth
 	if cap(w.panels) < n {
 		w.panels = make([]float32, n)
 	}
 	w.depth, w.width, w.panels = depth, width, w.panels[:n]
-	if width%columns != 0 { // the padding may contain old values
-		clear(w.panels[n-columns*depth:])
+	if width%panelColumns != 0 { // the padding may contain old values
+		clear(w.panels[n-panelColumns*depth:])
 	}
 }
 
-// Matrix is rows of values in a slice that may be shared. Row i begins at Data[i*Stride], and its length is given
-// by the reader. With stride 0 all rows are the same.
+// Matrix is rows of values in a slice that may be shared. Row i begins at Data[i*Stride]; each function knows
+// the length of its rows. With stride 0 all rows are the same.
 type Matrix struct {
 	Data   []float32
 	Stride int // number of values from the start of one row to the start of the next
 	Rows   int
 }
 
-// checkWidth panics unless every row of m has at least the given width.
+// checkWidth panics unless every row of m has at least width values.
 func (m Matrix) checkWidth(width int) {
 	if m.Rows > 0 && (m.Stride < width && m.Stride != 0 || len(m.Data) < (m.Rows-1)*m.Stride+width) {
 		panic("tensor: the matrix is too small")
 	}
 }
 
-// submatrix returns the part of the matrix that begins at the given row and column.
 func (m Matrix) submatrix(row, column, rows int) Matrix {
 	return Matrix{m.Data[row*m.Stride+column:], m.Stride, rows}
 }
 
-// Multiply sets dst = from + a·w. dst and from have the number of rows of a. from may be dst, one row for all, or
-// empty, which means zeros. dst and a must not overlap.
-func Multiply(dst, a Matrix, w *Weights, from Matrix) {
-	if from.Data == nil {
-		from = Matrix{Data: make([]float32, w.width)}
+// Multiply sets dst = addend + a·w. dst and addend have as many rows as a. addend may be dst, or have one row
+// for all (stride 0), or be empty, which means zeros. dst and a must not overlap.
+func Multiply(dst, a Matrix, w *Weights, addend Matrix) {
+	if addend.Data == nil {
+		addend = Matrix{Data: make([]float32, w.width)}
 	}
-	dst.Rows, from.Rows = a.Rows, a.Rows
+	dst.Rows, addend.Rows = a.Rows, a.Rows
 	a.checkWidth(w.depth)
 	dst.checkWidth(w.width)
-	from.checkWidth(w.width)
+	addend.checkWidth(w.width)
 	if a.Rows > 0 && w.depth > 0 && w.width > 0 {
-		multiply(dst, a, w, from)
+		multiply(dst, a, w, addend)
 	}
 }
 
-// valuesAtOnce is how many values of a are multiplied with all panels before the next rows. They fit the
-// second-level cache together with two panels. For each such part the weights are read from memory once.
-const valuesAtOnce = 1 << 17
+// maxBlockValues is how many values of a are multiplied with all panels before the next rows. They fit the L2
+// cache together with two panels. The weights are read from memory once per such block.
+const maxBlockValues = 1 << 17
 
-// tile computes one tile of a product: rows of a times one panel. For each k it may prefetch step bytes, which
-// begin ahead bytes after the panel.
-type tile func(dst, a Matrix, panel []float32, depth int, ahead, step int, from Matrix)
+// tileKernel computes one tile of a product: rows of a times one panel. For each k it may prefetch step
+// bytes, from the offset ahead after the panel's begin.
+type tileKernel func(dst, a Matrix, panel []float32, depth int, prefetchOffset, prefetchBytes int, addend Matrix)
 
-// partSize returns the size of the parts if n is divided into the fewest nearly equal parts of at most most.
+// partSize returns the size of the parts if n is divided into the fewest nearly equal parts of at most
+// maxSize.
 func partSize(n, maxSize int) (size int) {
 	count := (n + maxSize - 1) / maxSize
 	return (n + count - 1) / count
 }
 
-// inTiles multiplies in tiles of at most most rows and all columns of a panel.
-func inTiles(dst, a Matrix, w *Weights, from Matrix, maxRows int, each tile) {
+// multiplyTiles calls kernel for tiles of at most maxRows rows and all columns of a panel.
+func multiplyTiles(dst, a Matrix, w *Weights, addend Matrix, maxRows int, kernel tileKernel) {
 	var edge []float32
-	if w.width%columns != 0 {
-		edge = make([]float32, maxRows*columns)
+	if w.width%panelColumns != 0 {
+		edge = make([]float32, maxRows*panelColumns)
 	}
-	block := partSize(a.Rows, max(maxRows, valuesAtOnce/w.depth))
+	block := partSize(a.Rows, max(maxRows, maxBlockValues/w.depth))
 	for top := 0; top < a.Rows; top += block {
 		rows := min(block, a.Rows-top)
 		height := partSize(rows, maxRows)
-		// Each tile prefetches its share of the next panel, because loading a panel takes longer than computing one
-		// tile.
+		// Each tile prefetches its share of the next panel, because loading a panel takes longer than
+		// computing one tile.
 		tiles := (rows + height - 1) / height
-		step := (4*columns + tiles - 1) / tiles
-		for left := 0; left < w.width; left += columns {
-			panel := w.panels[left*w.depth:][:columns*w.depth]
-			width := min(columns, w.width-left)
+		step := (4*panelColumns + tiles - 1) / tiles
+		for left := 0; left < w.width; left += panelColumns {
+			panel := w.panels[left*w.depth:][:panelColumns*w.depth]
+			width := min(panelColumns, w.width-left)
 			ahead := 4 * len(panel)
 			for row := top; row < top+rows; row += height {
 				n := min(height, top+rows-row)
-				x, to, start := a.submatrix(row, 0, n), dst.submatrix(row, left, n), from.submatrix(row, left, n)
-				if width == columns {
-					each(to, x, panel, w.depth, ahead, step, start)
+				x, to, start := a.submatrix(row, 0, n), dst.submatrix(row, left, n), addend.submatrix(row, left, n)
+				if width == panelColumns {
+					kernel(to, x, panel, w.depth, ahead, step, start)
 				} else {
-					sums := Matrix{edge, columns, n}
+					sums := Matrix{edge, panelColumns, n}
 					for i := range n {
-						copy(edge[i*columns:], start.Data[i*start.Stride:][:width])
+						copy(edge[i*panelColumns:], start.Data[i*start.Stride:][:width])
 					}
-					each(sums, x, panel, w.depth, ahead, step, sums)
+					kernel(sums, x, panel, w.depth, ahead, step, sums)
 					for i := range n {
-						copy(to.Data[i*to.Stride:][:width], edge[i*columns:])
+						copy(to.Data[i*to.Stride:][:width], edge[i*panelColumns:])
 					}
 				}
 				ahead += step * w.depth
@@ -174,19 +175,19 @@ func inTiles(dst, a Matrix, w *Weights, from Matrix, maxRows int, each tile) {
 	}
 }
 
-func multiplyPortable(dst, a Matrix, w *Weights, from Matrix) {
-	inTiles(dst, a, w, from, 1, rowPortable)
+func multiplyPortable(dst, a Matrix, w *Weights, addend Matrix) {
+	multiplyTiles(dst, a, w, addend, 1, rowPortable)
 }
 
 // rowPortable multiplies one row with a panel, four columns at a time.
-func rowPortable(dst, a Matrix, panel []float32, depth int, _, _ int, from Matrix) {
+func rowPortable(dst, a Matrix, panel []float32, depth int, _, _ int, addend Matrix) {
 	row := a.Data[:depth]
-	for j := 0; j < columns; j += 4 {
-		start, out := (*[4]float32)(from.Data[j:]), (*[4]float32)(dst.Data[j:])
+	for j := 0; j < panelColumns; j += 4 {
+		start, out := (*[4]float32)(addend.Data[j:]), (*[4]float32)(dst.Data[j:])
 		s0, s1, s2, s3 := start[0], start[1], start[2], start[3]
 		p := panel[j:]
 		for k, x := range row {
-			four := (*[4]float32)(p[k*columns:])
+			four := (*[4]float32)(p[k*panelColumns:])
 			s0 += x * four[0]
 			s1 += x * four[1]
 			s2 += x * four[2]

@@ -23,10 +23,10 @@ func onTiers(t *testing.T, test func(t *testing.T)) {
 func use(t testing.TB, name string) {
 	t.Helper()
 	before := vector.Tier()
-	if err := vector.Use(name); err != nil {
+	if err := vector.SetTier(name); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { vector.Use(before) })
+	t.Cleanup(func() { vector.SetTier(before) })
 }
 
 func random(r *rand.Rand, n int) []float32 {
@@ -102,7 +102,7 @@ func TestMultiplyOnEveryShape(t *testing.T) {
 				checkProduct(t, uint64(rows), rows, 7, width, rows%3, rows%3)
 			}
 		}
-		checkProduct(t, 1, valuesAtOnce/2048+5, 2048, 40, 0, fromNothing)
+		checkProduct(t, 1, maxBlockValues/2048+5, 2048, 40, 0, fromNothing)
 		checkProduct(t, 1, 3, 384, 64, 5, fromItself)
 		checkProduct(t, 1, 13, 384, 70, 5, fromOneRow)
 	})
@@ -128,7 +128,7 @@ func TestVectorTiersGiveTheSameBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	w, a := Pack(random(r, 100*70), 100), Matrix{random(r, 25*100), 100, 25}
 	row, bias := random(r, 200), random(r, 200)
-	norm := Norm{random(r, 200), random(r, 200), 1e-12}
+	norm := LayerNorm{random(r, 200), random(r, 200), 1e-12}
 	var got [2][][]float32
 	for i, name := range vector.Tiers()[1:] {
 		use(t, name)
@@ -160,7 +160,7 @@ func TestPacksOfColumnsAndRowsAreOne(t *testing.T) {
 	if !slices.Equal(got.panels, want.panels) || got.Depth() != depth || got.Width() != width {
 		t.Error("the same matrix is packed in two ways")
 	}
-	if got.Whole().Width() != 64 {
+	if got.IncludePadding().Width() != 64 {
 		t.Errorf("with its zeros it is %d wide, want 64", got.Width())
 	}
 }
@@ -222,7 +222,7 @@ func TestSoftmax(t *testing.T) {
 	onTiers(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 5))
 		for n := 1; n < 70; n++ {
-			for _, room := range []int{0, Lane} {
+			for _, room := range []int{0, RowPadding} {
 				x := random(r, n+room)
 				for i := range x {
 					x[i] *= 30
@@ -264,7 +264,7 @@ func TestNorm(t *testing.T) {
 			_, bias = guarded(t, bias)
 			_, gain = guarded(t, gain)
 			_, shift = guarded(t, shift)
-			norm := Norm{gain, shift, 1e-12}
+			norm := LayerNorm{gain, shift, 1e-12}
 			norm.Apply(apart, got, bias)
 			norm.Apply(got, got, bias)
 			for i := range want {
@@ -287,7 +287,7 @@ func FuzzRows(f *testing.F) {
 			return
 		}
 		r := rand.New(rand.NewPCG(seed, 2))
-		x := random(r, n+Lane)
+		x := random(r, n+RowPadding)
 		for _, name := range vector.Tiers() {
 			use(t, name)
 			got, want := slices.Clone(x), slices.Clone(x[:n])

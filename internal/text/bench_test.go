@@ -32,7 +32,7 @@ func BenchmarkResolve(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				Resolve(s, time.Unix(1e9, 0))
+				ResolveDates(s, time.Unix(1e9, 0))
 			}
 		})
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// Asks reports whether s ends in a question mark.
-func Asks(s string) bool {
+// EndsInQuestionMark reports whether s ends in a question mark.
+func EndsInQuestionMark(s string) bool {
 	s = strings.TrimRightFunc(s, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"')”’`, r) })
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-// numberWords are numbers as words. "One" is left out because it is usually a pronoun.
+// numberWords maps number words to digits. It omits "one", which is usually a pronoun.
 var numberWords = map[string]string{
 	"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
 	"nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "thirteen": "13", "fourteen": "14",
@@ -41,9 +41,9 @@ func Numbers(s string) []string {
 var negations = lazy.Words(`not never no none nor neither nothing nobody nowhere without cannot dont doesnt
 	didnt isnt cant wont`)
 
-// Negated reports whether s denies something ("not", "n't", "never", "no longer"). "Not only" does not count
+// HasNegation reports whether s denies something ("not", "n't", "never", "no longer"). "Not only" does not count
 // as a denial.
-func Negated(s string) bool {
+func HasNegation(s string) bool {
 	words := Words(s)
 	for i, w := range words {
 		if negations.Has(w) && (w != "not" || i+1 == len(words) || words[i+1] != "only") {
@@ -53,17 +53,17 @@ func Negated(s string) bool {
 	return false
 }
 
-// titles precede names: the capitalised word after a title is a name even if it seems to begin a sentence.
-var titles = lazy.Words("mr mrs ms dr st prof")
+// personTitles precede names: a capitalised word after "Mr." is a name, not the beginning of a sentence.
+var personTitles = lazy.Words("mr mrs ms dr st prof")
 
-// Names returns the names in s in order of appearance, without duplicates. A name is a capitalised word, or
-// several adjacent ones ("New York"), but not a day, month or the like. The first word of a sentence counts if
-// a capitalised word follows or if it is capitalised elsewhere too.
+// Names returns the names in s in order of appearance, without duplicates. A name is a run of adjacent
+// capitalised words ("New York"), without days, months and the like. The first word of a sentence counts only
+// if a capitalised word follows, or if the word is also capitalised inside a sentence.
 func Names(s string) []string {
-	names := capitalised(s)
+	names := capitalRuns(s)
 	inside, seen := map[string]bool{}, map[string]bool{}
 	for _, n := range names {
-		inside[n.text] = inside[n.text] || !n.opens
+		inside[n.text] = inside[n.text] || !n.beginsSentence
 	}
 	var out []string
 	for _, n := range names {
@@ -75,28 +75,28 @@ func Names(s string) []string {
 	return out
 }
 
-type name struct {
-	text  string
-	opens bool
+type capitalRun struct {
+	text           string
+	beginsSentence bool
 }
 
-// capitalised returns the runs of capitalised words in text order.
-func capitalised(s string) (names []name) {
+// capitalRuns returns the runs of capitalised words in text order.
+func capitalRuns(s string) (names []capitalRun) {
 	before := "" // the previous word, also across sentences, because "Mr." does not end a sentence
 	for _, sentence := range Sentences(s) {
-		body := sentence.Of(s)
+		body := sentence.Slice(s)
 		from, end := 0, -1 // the current run; end is negative if there is none
 		for i, w := range WordSpans(body) {
-			word := w.Of(body)
+			word := w.Slice(body)
 			switch {
-			case !isName(word):
+			case !mayBeName(word):
 				end = -1
 			case end >= 0 && (body[end:w.Start] == " " || body[end:w.Start] == "-"):
 				end = w.End
 				names[len(names)-1].text = body[from:end]
 			default:
 				from, end = w.Start, w.End
-				names = append(names, name{word, i == 0 && !titles.Has(before)})
+				names = append(names, capitalRun{word, i == 0 && !personTitles.Has(before)})
 			}
 			before = strings.ToLower(word)
 		}
@@ -104,33 +104,32 @@ func capitalised(s string) (names []name) {
 	return names
 }
 
-func isName(word string) bool {
+func mayBeName(word string) bool {
 	r, n := utf8.DecodeRuneInString(word)
 	if !unicode.IsUpper(r) || len(word) == n {
 		return false
 	}
 	low := Fold(word)
 	return dateClass(low) != "MONTH" &&
-		dateClass(strings.TrimSuffix(low, "s")) != "WEEKDAY" && !stopWords.Has(low) && !openers.Has(low)
+		dateClass(strings.TrimSuffix(low, "s")) != "WEEKDAY" && !stopWords.Has(low) && !capitalizedNonNames.Has(low)
 }
 
-// openers are words that are often capitalised but are not names.
-var openers = lazy.Words(`ok okay hey hi hello thanks thank yes yeah wow oh please sure great im ive sorry bye well now
+// capitalizedNonNames are words that are often capitalised but are not names.
+var capitalizedNonNames = lazy.Words(`ok okay hey hi hello thanks thank yes yeah wow oh please sure great im ive sorry bye well now
 	today yesterday tomorrow user remember lol`)
 
-// WordSpans returns the spans of the words of s. An apostrophe ends a word, so that the rest ("'s") is a word
-// of its own.
+// WordSpans returns the spans of the words of s. An apostrophe separates two words: "Ana" and "s".
 func WordSpans(s string) []Span {
 	var out []Span
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if !wordRune(r) {
+		if !isWordRune(r) {
 			i += n
 			continue
 		}
 		end := wordEnd(s, i)
-		if Unspaced(r) {
-			end = runEnd(s, i, Unspaced)
+		if IsUnspacedScript(r) {
+			end = runEnd(s, i, IsUnspacedScript)
 		}
 		out = append(out, Span{i, end})
 		i = end

@@ -9,14 +9,14 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// dateWord is a word's class in dates and its number in that class, counted from 1.
+// dateWord is the class of a word in dates, and the word's number in the class, counted from 1.
 type dateWord struct {
-	class string
-	n     int
+	class  string
+	number int
 }
 
-// dateTable lists the words of dates by class, in the order of their numbers. A slash separates synonyms.
-// Units have the numbers of the grains.
+// dateTable lists the words of dates by class, in the order of their numbers. A slash separates synonyms. The
+// number of a unit is its [Precision] plus 1.
 var dateTable = map[string]string{
 	"MONTH": "january/jan february/feb march/mar april/apr may june/jun july/jul " +
 		"august/aug september/sep/sept october/oct november/nov december/dec",
@@ -43,134 +43,139 @@ var dateWords = sync.OnceValue(func() map[string]dateWord {
 })
 
 // dateForm is a way to write a date: words, names of classes, and a function that computes the date. A word
-// with a question mark is optional, DATE is a day of a month, and TO is a word between the two ends of a range.
+// with "?" is optional, DATE is a day of a month, and TO is a word between the two ends of a range.
 type dateForm struct {
-	words []string
-	date  func(p *dateParser, m match) Date // computes the date; returns the zero Date if the words mean no date
-	until func(p *dateParser, m match) Date // computes the other end of a range
+	words    []string
+	date     func(p *dateParser, m match) Date // computes the date; returns the zero Date if the words mean no date
+	rangeEnd func(p *dateParser, m match) Date // computes the other end of a range
 }
 
-func form(words string, date func(*dateParser, match) Date) dateForm {
+func newDateForm(words string, date func(*dateParser, match) Date) dateForm {
 	return dateForm{words: strings.Fields(words), date: date}
 }
 
-func (f *dateForm) is(class string) bool { return slices.Contains(f.words, class) }
+func (f *dateForm) hasWord(class string) bool { return slices.Contains(f.words, class) }
 
-// dayForms are the ways to write a day of a month.
+// dayForms returns the ways to write a day of a month.
 var dayForms = sync.OnceValue(func() []dateForm {
 	return []dateForm{
-		form("YEAR DAY DAY", func(_ *dateParser, m match) Date { return dayOf(m.v[0], time.Month(m.v[1]), m.v[2]) }),
-		form("POINTS", func(p *dateParser, m match) Date { // the day comes first, as is usual with points
-			t, _ := time.Parse("2.1.2006", p.toks[m.i].low)
-			return days(t, 1)
+		newDateForm("YEAR DAY DAY", func(_ *dateParser, m match) Date { return dayOf(m.numbers[0], time.Month(m.numbers[1]), m.numbers[2]) }),
+		newDateForm("POINTS", func(p *dateParser, m match) Date { // dates with full stops have the day first
+			t, _ := time.Parse("2.1.2006", p.tokens[m.start].lower)
+			return dayRange(t, 1)
 		}),
-		form("DAY of? MONTH YEAR?", func(p *dateParser, m match) Date { return p.dayInMonth(m.i, m.v[2], m.v[1], m.v[0]) }),
-		form("MONTH DAY YEAR?", func(p *dateParser, m match) Date { return p.dayInMonth(m.i, m.v[2], m.v[0], m.v[1]) }),
+		newDateForm("DAY of? MONTH YEAR?", func(p *dateParser, m match) Date {
+			return p.dayInMonth(m.start, m.numbers[2], m.numbers[1], m.numbers[0])
+		}),
+		newDateForm("MONTH DAY YEAR?", func(p *dateParser, m match) Date {
+			return p.dayInMonth(m.start, m.numbers[2], m.numbers[0], m.numbers[1])
+		}),
 	}
 })
 
-// dateForms are all ways to write a date, in the order in which they are tried.
+// dateForms returns all ways to write a date, in order of precedence.
 var dateForms = sync.OnceValue(func() []dateForm {
 	from := func(n int) func(*dateParser, match) Date { // the date n days after the reference day
-		return func(p *dateParser, _ match) Date { return period(Day, p.day, n) }
+		return func(p *dateParser, _ match) Date { return periodAfter(Day, p.referenceDay, n) }
 	}
 	units := func(sign int) func(*dateParser, match) Date {
 		return func(p *dateParser, m match) Date {
-			if m.v[1]-1 == int(Weekend) {
+			if m.numbers[1]-1 == int(Weekend) {
 				return Date{}
 			}
-			return period(Grain(m.v[1]-1), p.day, sign*m.v[0])
+			return periodAfter(Precision(m.numbers[1]-1), p.referenceDay, sign*m.numbers[0])
 		}
 	}
 	couple := func(sign int) func(*dateParser, match) Date {
-		return func(p *dateParser, m match) Date { return units(sign)(p, match{v: [5]int{2, m.v[0]}}) }
+		return func(p *dateParser, m match) Date { return units(sign)(p, match{numbers: [5]int{2, m.numbers[0]}}) }
 	}
 	relative := func(d Date) Date {
-		d.Relative = true
+		d.IsRelative = true
 		return d
 	}
 	forms := []dateForm{ // ranges in the nearest month of this name
 		{
-			words: strings.Fields("MONTH DAY TO DAY YEAR?"),
-			date:  func(p *dateParser, m match) Date { return p.dayInMonth(0, m.v[3], m.v[0], m.v[1]) },
-			until: func(p *dateParser, m match) Date { return p.dayInMonth(0, m.v[3], m.v[0], m.v[2]) },
+			words:    strings.Fields("MONTH DAY TO DAY YEAR?"),
+			date:     func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[0], m.numbers[1]) },
+			rangeEnd: func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[0], m.numbers[2]) },
 		}, {
-			words: strings.Fields("DAY TO DAY of? MONTH YEAR?"),
-			date:  func(p *dateParser, m match) Date { return p.dayInMonth(0, m.v[3], m.v[2], m.v[0]) },
-			until: func(p *dateParser, m match) Date { return p.dayInMonth(0, m.v[3], m.v[2], m.v[1]) },
+			words:    strings.Fields("DAY TO DAY of? MONTH YEAR?"),
+			date:     func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[2], m.numbers[0]) },
+			rangeEnd: func(p *dateParser, m match) Date { return p.dayInMonth(0, m.numbers[3], m.numbers[2], m.numbers[1]) },
 		},
 	}
 	return slices.Concat(forms, dayForms(), []dateForm{
-		form("MONTH YEAR", func(_ *dateParser, m match) Date { return monthsFrom(m.v[1], time.Month(m.v[0]), 1) }),
-		form("MONTH", func(p *dateParser, m match) Date { return p.bareMonth(m.i, m.v[0]) }),
-		form("NAMED PART?", func(p *dateParser, m match) Date { return period(Day, p.day, m.v[0]-2) }),
-		form("this PART", from(0)),
-		form("last night", from(-1)),
-		form("day before yesterday", from(-2)),
-		form("day after tomorrow", from(2)),
-		form("STEP UNIT", func(p *dateParser, m match) Date {
-			if m.v[1]-1 == int(Day) {
+		newDateForm("MONTH YEAR", func(_ *dateParser, m match) Date { return monthRange(m.numbers[1], time.Month(m.numbers[0]), 1) }),
+		newDateForm("MONTH", func(p *dateParser, m match) Date { return p.bareMonth(m.start, m.numbers[0]) }),
+		newDateForm("NAMED PART?", func(p *dateParser, m match) Date { return periodAfter(Day, p.referenceDay, m.numbers[0]-2) }),
+		newDateForm("this PART", from(0)),
+		newDateForm("last night", from(-1)),
+		newDateForm("day before yesterday", from(-2)),
+		newDateForm("day after tomorrow", from(2)),
+		newDateForm("STEP UNIT", func(p *dateParser, m match) Date {
+			if m.numbers[1]-1 == int(Day) {
 				return Date{}
 			}
-			return period(Grain(m.v[1]-1), p.day, m.v[0]-2)
+			return periodAfter(Precision(m.numbers[1]-1), p.referenceDay, m.numbers[0]-2)
 		}),
-		form("STEP WEEKDAY DATE", (*dateParser).sameWeekday), // such as "next Friday, May 15"
-		form("STEP WEEKDAY", func(p *dateParser, m match) Date { return p.weekdayAt(m.v[1], m.v[0]-2) }),
-		form("STEP MONTH", func(p *dateParser, m match) Date {
-			name := p.toks[m.i+1]
-			if len(name.low) < 4 && name.low != "may" || m.v[0] == 2 && p.s[name.Start] == 'm' { // "this may not heal" contains no month
+		newDateForm("STEP WEEKDAY DATE", (*dateParser).dateOnWeekday), // such as "next Friday, May 15"
+		newDateForm("STEP WEEKDAY", func(p *dateParser, m match) Date { return p.weekdayAt(m.numbers[1], m.numbers[0]-2) }),
+		newDateForm("STEP MONTH", func(p *dateParser, m match) Date {
+			name := p.tokens[m.start+1]
+			if len(name.lower) < 4 && name.lower != "may" || m.numbers[0] == 2 && p.text[name.Start] == 'm' { // "this may not heal" contains no month
 				return Date{}
 			}
-			return relative(monthsFrom(p.yearOf(m.v[1], m.v[0]-2), time.Month(m.v[1]), 1))
+			return relative(monthRange(p.yearOfStep(m.numbers[1], m.numbers[0]-2), time.Month(m.numbers[1]), 1))
 		}),
-		form("STEP SEASON", func(p *dateParser, m match) Date {
-			return relative(seasonOf(p.yearOf(3*m.v[1]%12+2, m.v[0]-2), time.Month(3*m.v[1])))
+		newDateForm("STEP SEASON", func(p *dateParser, m match) Date {
+			return relative(seasonOf(p.yearOfStep(3*m.numbers[1]%12+2, m.numbers[0]-2), time.Month(3*m.numbers[1])))
 		}),
-		form("UNIT of DATE", func(_ *dateParser, m match) Date {
-			g := Grain(m.v[0] - 1)
+		newDateForm("UNIT of DATE", func(_ *dateParser, m match) Date {
+			g := Precision(m.numbers[0] - 1)
 			if g != Week && g != Weekend {
 				return Date{}
 			}
-			d := period(g, m.inner.From, 0)
-			d.Relative = m.inner.Relative
+			d := periodAfter(g, m.innerDate.From, 0)
+			d.IsRelative = m.innerDate.IsRelative
 			return d
 		}),
-		form("PART of DATE", func(_ *dateParser, m match) Date { return m.inner }),
-		form("COUNT UNITS ago", units(-1)),
-		form("a couple of? UNITS ago", couple(-1)),
-		form("in COUNT UNITS time?", units(1)),
-		form("in a couple of? UNITS time?", couple(1)),
-		form("COUNT UNITS from now", units(1)),
-		form("WEEKDAY DATE", (*dateParser).sameWeekday), // such as "Friday, May 8"
-		form("WEEKDAY of? STEP week", (*dateParser).ofWeek),
-		form("WEEKDAY in STEP week", (*dateParser).ofWeek),
-		form("WEEKDAY", func(p *dateParser, m match) Date { return p.weekday(m.i, m.v[0]) }),
-		form("ORDINAL", func(p *dateParser, m match) Date { return p.dayAlone(m.i, m.v[0]) }),
-		form("SEASON of? YEAR", func(_ *dateParser, m match) Date { return seasonOf(m.v[1], time.Month(3*m.v[0])) }),
-		form("YEAR", (*dateParser).bareYear),
+		newDateForm("PART of DATE", func(_ *dateParser, m match) Date { return m.innerDate }),
+		newDateForm("COUNT UNITS ago", units(-1)),
+		newDateForm("a couple of? UNITS ago", couple(-1)),
+		newDateForm("in COUNT UNITS time?", units(1)),
+		newDateForm("in a couple of? UNITS time?", couple(1)),
+		newDateForm("COUNT UNITS from now", units(1)),
+		newDateForm("WEEKDAY DATE", (*dateParser).dateOnWeekday), // such as "Friday, May 8"
+		newDateForm("WEEKDAY of? STEP week", (*dateParser).weekdayOfWeek),
+		newDateForm("WEEKDAY in STEP week", (*dateParser).weekdayOfWeek),
+		newDateForm("WEEKDAY", func(p *dateParser, m match) Date { return p.bareWeekday(m.start, m.numbers[0]) }),
+		newDateForm("ORDINAL", func(p *dateParser, m match) Date { return p.ordinalDay(m.start, m.numbers[0]) }),
+		newDateForm("SEASON of? YEAR", func(_ *dateParser, m match) Date { return seasonOf(m.numbers[1], time.Month(3*m.numbers[0])) }),
+		newDateForm("YEAR", (*dateParser).bareYear),
 	})
 })
 
 // Words near a date that show whether it is past or future.
 var (
-	counting      = lazy.Words("a an one in")
+	countWords    = lazy.Words("a an one in")
 	beforeDay     = lazy.Words("on by until till til next last this every for from since to")
 	beforeOrdinal = lazy.Words("on by until till til from since before after to")
 	beforeMonth   = lazy.Words("in of since until till til by before after during early late mid from for")
-	// wordsAfterDate may follow an ordinal that is a date. With any other word after it, the ordinal counts that word.
+	// wordsAfterDate may follow an ordinal that is a date. Before other words the ordinal counts things: "the
+	// 2nd floor".
 	wordsAfterDate = lazy.Words(`and or but so at in i we he she they it then because if when with for is was will
 		to from on by until`)
 	// countedWords follow a number that is an amount rather than a year.
 	countedWords = lazy.Words("dollars euros people words steps miles km kilometers calories times")
-	toCome       = lazy.Words(`will going gonna shall ll plan plans planning planned hope hoping tomorrow want upcoming due
+	futureWords  = lazy.Words(`will going gonna shall ll plan plans planning planned hope hoping tomorrow want upcoming due
 		scheduled booked til until till moving starts start begins ends gets comes takes opens arrives
 		leaves flies expires is are`)
-	isPast = lazy.Words("was were since did had got said")
+	pastWords = lazy.Words("was were since did had got said")
 	// becomingVerbs are verbs after which a participle does not mean the past: "getting married".
 	becomingVerbs = lazy.Words("get getting gets be being")
-	// presentBe are the forms of "be" that precede current and future events.
+	// presentBe are the forms of "be" before current and future events.
 	presentBe = lazy.Words("am is are m re")
 )
 
 // dateClass returns the date class of a word, or "".
-func dateClass(low string) string { return dateWords()[low].class }
+func dateClass(word string) string { return dateWords()[word].class }

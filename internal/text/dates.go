@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Grain is the precision of a date.
-type Grain int
+// Precision is the precision of a date: a day, a month and so on.
+type Precision int
 
-// The grains, finest first.
+// The precisions of dates, finest first.
 const (
-	Day Grain = iota
+	Day Precision = iota
 	Weekend
 	Week
 	Month
@@ -20,18 +20,18 @@ const (
 
 // Date is a phrase that names a date or period, with its meaning.
 type Date struct {
-	Span               // the bytes of the phrase, including its preposition
-	From, To time.Time // the days [From, To) in UTC
-	Grain    Grain
-	Relative bool // the meaning depends on the day of writing
+	Span                 // the bytes of the phrase, including its preposition
+	From, To   time.Time // the days [From, To) in UTC
+	Precision  Precision
+	IsRelative bool // the meaning depends on the reference day
 }
 
-// Resolve returns the date phrases in s in order, without overlaps. It resolves relative dates from the
-// reference day, and days and months without a year to the nearest matching date. A range within a month
-// ("July 15–27") gives two dates. Resolve skips vague phrases ("a few years ago", "recently").
-func Resolve(s string, reference time.Time) []Date {
+// ResolveDates returns the dates in s in order, without overlaps. Relative dates count from the reference day;
+// days and months without a year mean the nearest such date. A range within a month ("July 15–27") gives two
+// dates. Vague phrases ("a few years ago", "recently") are not dates.
+func ResolveDates(s string, reference time.Time) []Date {
 	var out []Date
-	for _, f := range newDateParser(s, reference).all() {
+	for _, f := range newDateParser(s, reference).allDates() {
 		out = append(out, f.Date)
 	}
 	return out
@@ -40,7 +40,7 @@ func Resolve(s string, reference time.Time) []Date {
 // String returns the date as a phrase that does not depend on the current day: "on 2026-05-03", "in the week
 // of 2026-05-04", "in May 2026", "in summer 2026", "in 2026".
 func (d Date) String() string {
-	switch d.Grain {
+	switch d.Precision {
 	case Weekend:
 		return "on the weekend of " + d.From.Format(time.DateOnly)
 	case Week:
@@ -57,59 +57,59 @@ func (d Date) String() string {
 	}
 }
 
-// point returns the date as a noun: "2026-05-03", "the week of 2026-05-04". With a part of the day it returns
-// "the evening of 2026-05-03".
-func (d Date) point(part string) string {
+// nounPhrase returns the date as a noun: "2026-05-03", "the week of 2026-05-04", or, with a part of the day, "the
+// evening of 2026-05-03".
+func (d Date) nounPhrase(partOfDay string) string {
 	_, words, _ := strings.Cut(d.String(), " ")
-	if part != "" && d.Grain == Day {
-		return "the " + part + " of " + words
+	if partOfDay != "" && d.Precision == Day {
+		return "the " + partOfDay + " of " + words
 	}
 	return words
 }
 
 // withPreposition returns the date with its preposition: "on 2026-05-03", "on the evening of 2026-05-03".
-func (d Date) withPreposition(part string) string {
+func (d Date) withPreposition(partOfDay string) string {
 	prep, _, _ := strings.Cut(d.String(), " ")
-	return prep + " " + d.point(part)
+	return prep + " " + d.nounPhrase(partOfDay)
 }
 
-// period returns the day, weekend, week, month or year that is n periods after the one of day. It does not
-// support seasons.
-func period(g Grain, day time.Time, n int) Date {
+// periodAfter returns the period (day, weekend, week, month or year) n periods after the period of day. It does
+// not support seasons.
+func periodAfter(g Precision, day time.Time, n int) Date {
 	monday := day.AddDate(0, 0, 7*n-(int(day.Weekday())+6)%7)
 	var d Date
 	switch g {
 	case Day:
-		d = days(day.AddDate(0, 0, n), 1)
+		d = dayRange(day.AddDate(0, 0, n), 1)
 	case Weekend:
-		d = days(monday.AddDate(0, 0, 5), 2)
+		d = dayRange(monday.AddDate(0, 0, 5), 2)
 	case Week:
-		d = days(monday, 7)
+		d = dayRange(monday, 7)
 	case Month:
-		d = monthsFrom(day.Year(), day.Month()+time.Month(n), 1)
+		d = monthRange(day.Year(), day.Month()+time.Month(n), 1)
 	case Year:
-		d = monthsFrom(day.Year()+n, 1, 12)
+		d = monthRange(day.Year()+n, 1, 12)
 	}
-	d.Grain, d.Relative = g, true
+	d.Precision, d.IsRelative = g, true
 	return d
 }
 
-func days(from time.Time, n int) Date { return Date{From: from, To: from.AddDate(0, 0, n)} }
+func dayRange(from time.Time, n int) Date { return Date{From: from, To: from.AddDate(0, 0, n)} }
 
-// monthsFrom returns the period of n months from m: a month, a season or a year.
-func monthsFrom(year int, m time.Month, n int) Date {
+// monthRange returns the period of n months from month m: a month (1), a season (3) or a year (12).
+func monthRange(year int, m time.Month, n int) Date {
 	from := time.Date(year, m, 1, 0, 0, 0, 0, time.UTC)
-	return Date{From: from, To: from.AddDate(0, n, 0), Grain: map[int]Grain{1: Month, 3: Season, 12: Year}[n]}
+	return Date{From: from, To: from.AddDate(0, n, 0), Precision: map[int]Precision{1: Month, 3: Season, 12: Year}[n]}
 }
 
-// seasonOf returns the three months from m. A winter belongs to the year in which it ends.
-func seasonOf(year int, m time.Month) Date { return monthsFrom(year-int(m)/12, m, 3) }
+// seasonOf returns the season of three months from month m. A winter belongs to the year in which it ends.
+func seasonOf(year int, m time.Month) Date { return monthRange(year-int(m)/12, m, 3) }
 
-// dayOf returns a day, or no date if the day does not exist.
+// dayOf returns a day, or the zero Date if the day does not exist.
 func dayOf(year int, m time.Month, day int) Date {
 	from := time.Date(year, m, day, 0, 0, 0, 0, time.UTC)
 	if from.Month() != m || from.Day() != day {
 		return Date{}
 	}
-	return days(from, 1)
+	return dayRange(from, 1)
 }

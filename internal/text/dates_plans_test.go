@@ -28,7 +28,7 @@ func TestDatesOfPlansAreToCome(t *testing.T) {
 		"we may march on":                                  "",
 	} {
 		got := ""
-		if d := Resolve(s, reference); len(d) > 0 {
+		if d := ResolveDates(s, reference); len(d) > 0 {
 			got = d[len(d)-1].From.Format(time.DateOnly)
 		}
 		if got != want {

@@ -46,9 +46,9 @@ func TestResolveReadsDates(t *testing.T) {
 		"this morning at the lake?": "this morning|2026-05-04|2026-05-05",
 	} {
 		got := ""
-		if dates := Resolve(in, reference); len(dates) > 0 {
+		if dates := ResolveDates(in, reference); len(dates) > 0 {
 			d := dates[len(dates)-1]
-			got = d.Of(in) + "|" + d.From.Format(time.DateOnly) + "|" + d.To.Format(time.DateOnly)
+			got = d.Slice(in) + "|" + d.From.Format(time.DateOnly) + "|" + d.To.Format(time.DateOnly)
 		}
 		if got != want {
 			t.Errorf("Resolve(%q) = %q, want %q", in, got, want)
@@ -70,7 +70,7 @@ func TestAbsoluteReadsLikeEnglish(t *testing.T) {
 			continue
 		}
 		n++
-		if got := Absolute(in, reference); got != want {
+		if got := WithAbsoluteDates(in, reference); got != want {
 			t.Errorf("Absolute(%q) = %q, want %q", in, got, want)
 		}
 		keepsDates(t, in, reference)
@@ -83,8 +83,8 @@ func TestAbsoluteReadsLikeEnglish(t *testing.T) {
 // keepsDates checks that Absolute keeps the dates of s and is idempotent.
 func keepsDates(t *testing.T, s string, reference time.Time) {
 	t.Helper()
-	once := Absolute(s, reference)
-	if twice := Absolute(once, reference); twice != once {
+	once := WithAbsoluteDates(s, reference)
+	if twice := WithAbsoluteDates(once, reference); twice != once {
 		t.Errorf("of %q on %s: %q is written again as %q", s, reference.Format(time.DateOnly), once, twice)
 	}
 	if had, has := datesIn(s, reference), datesIn(once, reference); had != has {
@@ -94,7 +94,7 @@ func keepsDates(t *testing.T, s string, reference time.Time) {
 
 func datesIn(s string, reference time.Time) string {
 	out := ""
-	for _, d := range Resolve(s, reference) {
+	for _, d := range ResolveDates(s, reference) {
 		out += " " + d.From.Format(time.DateOnly) + "/" + d.To.Format(time.DateOnly)
 	}
 	return out
@@ -128,12 +128,12 @@ func FuzzResolve(f *testing.F) {
 	f.Add("two years ago on 7 May, 2023-01-02 last Friday in 3 weeks")
 	f.Fuzz(func(t *testing.T, s string) {
 		end := 0
-		for _, d := range Resolve(s, reference) {
+		for _, d := range ResolveDates(s, reference) {
 			if d.Start < end || d.End <= d.Start || d.End > len(s) || !d.To.After(d.From) {
 				t.Fatalf("Resolve(%q) has %+v after %d", s, d, end)
 			}
 			end = d.End
 		}
-		Absolute(s, reference)
+		WithAbsoluteDates(s, reference)
 	})
 }

@@ -8,58 +8,58 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// Absolute replaces relative dates in s by absolute dates, resolved from the reference day: "yesterday" by "on
-// 2026-05-03", "since last year" by "since 2025", "our Friday chat" by "our 2026-05-08 chat". It keeps phrases
-// that have no such form ("over a year ago", "yesterday's meeting") or name no single day ("every Friday",
-// "Monday to Friday"). [Resolve] finds the same dates in the result, and Absolute does not change its own results.
-func Absolute(s string, reference time.Time) string {
+// WithAbsoluteDates replaces relative dates in s by absolute dates, resolved from the reference day: "yesterday" by
+// "on 2026-05-03", "since last year" by "since 2025", "our Friday chat" by "our 2026-05-08 chat". It keeps
+// phrases without an absolute form ("over a year ago", "yesterday's meeting") or without a single day ("every
+// Friday", "Monday to Friday"). [ResolveDates] finds the same dates in the result.
+func WithAbsoluteDates(s string, reference time.Time) string {
 	p := newDateParser(s, reference)
-	w := dateWriter{dateParser: p, found: p.all()}
-	for k := 0; k < len(w.found); k++ {
-		if d := w.found[k]; d.Relative && !w.mustStay(k) {
-			k += w.write(k)
+	w := dateWriter{dateParser: p, dates: p.allDates()}
+	for k := 0; k < len(w.dates); k++ {
+		if d := w.dates[k]; d.IsRelative && !w.keepsWords(k) {
+			k += w.writeDate(k)
 		}
 	}
-	w.b.WriteString(s[w.last:])
-	return w.b.String()
+	w.out.WriteString(s[w.written:])
+	return w.out.String()
 }
 
 // dateWriter rewrites the dates of a text.
 type dateWriter struct {
 	*dateParser
-	found []foundDate
-	b     strings.Builder
-	last  int // s is written up to this index
+	dates   []foundDate
+	out     strings.Builder
+	written int // s is written up to this index
 }
 
-// put replaces s[start:end] by words. It capitalises them at the start of a sentence.
-func (w *dateWriter) put(start, end int, words string) {
-	before := strings.TrimRight(w.s[:start], " \t")
+// replace replaces s[start:end] by words, capitalised if s[start] is capitalised at the start of a sentence.
+func (w *dateWriter) replace(start, end int, words string) {
+	before := strings.TrimRight(w.text[:start], " \t")
 	opens := before == "" || strings.ContainsRune(".!?\n", rune(before[len(before)-1]))
-	if first := w.s[start]; opens && 'A' <= first && first <= 'Z' {
+	if first := w.text[start]; opens && 'A' <= first && first <= 'Z' {
 		words = strings.ToUpper(words[:1]) + words[1:]
 	}
-	w.b.WriteString(w.s[w.last:start])
-	w.b.WriteString(words)
-	w.last = end
+	w.out.WriteString(w.text[w.written:start])
+	w.out.WriteString(words)
+	w.written = end
 }
 
-// before returns the n-th token before token i if only spaces separate the tokens.
-func (w *dateWriter) before(i, n int) string {
+// tokenBefore returns the n-th token before token i if single spaces separate the tokens, otherwise "".
+func (w *dateWriter) tokenBefore(i, n int) string {
 	for ; n > 0; n-- {
-		if i--; i < 0 || w.between(i) != " " {
+		if i--; i < 0 || w.textAfter(i) != " " {
 			return ""
 		}
 	}
-	return w.toks[i].low
+	return w.tokens[i].lower
 }
 
-// after returns token i if a space precedes it.
-func (w *dateWriter) after(i int) string {
-	if i <= 0 || i >= len(w.toks) || w.between(i-1) != " " {
+// tokenAfter returns token i if a space precedes the token, otherwise "".
+func (w *dateWriter) tokenAfter(i int) string {
+	if i <= 0 || i >= len(w.tokens) || w.textAfter(i-1) != " " {
 		return ""
 	}
-	return w.toks[i].low
+	return w.tokens[i].lower
 }
 
 var (
@@ -68,16 +68,16 @@ var (
 		throughout as than about over within towards toward against versus vs`)
 	// partPrefixes may be between a preposition and a month or year.
 	partPrefixes = lazy.Words("early late mid")
-	// dateOwners may precede a noun and its attributes.
+	// dateOwners are articles and possessives before a noun or its date: "our Friday chat".
 	dateOwners = lazy.Words("the a an my our your his her their its this that these those")
-	// repetitionWords precede a weekday or month that is not a specific one: "every Friday", "Good Friday".
+	// repetitionWords precede a weekday or month without a specific date: "every Friday", "Good Friday".
 	repetitionWords = lazy.Words(`every each any most per one another weekly monthly usual regular recurring good black cyber ash
 		holy maundy palm easter super`)
-	// hedges turn a point in time into a limit ("at least", "over").
-	hedges = lazy.Words("over almost nearly than least most under barely roughly approximately")
+	// imprecisionWords make a date imprecise: "over a year ago".
+	imprecisionWords = lazy.Words("over almost nearly than least most under barely roughly approximately")
 	// wordsBeforeDuration precede a duration.
 	wordsBeforeDuration = lazy.Words("all for over in within during through throughout")
-	// verbsAfterDate follow a date that is the subject.
+	// verbsAfterDate follow a date that is the subject: "Friday works".
 	verbsAfterDate = lazy.Words("is was will has had isn wasn marks works sounds looks seems")
 	// rangeWords join the two ends of a range.
 	rangeWords = lazy.Words("to through thru until till - – —")
@@ -85,23 +85,23 @@ var (
 
 // isNoun reports whether token i is a noun to which the preceding date may belong.
 func (w *dateWriter) isNoun(i int) bool {
-	low := w.after(i)
+	low := w.tokenAfter(i)
 	switch {
-	case len(low) < 3, stopWords.Has(low), wordsBeforeDate.Has(low), verbsAfterDate.Has(low), dateNoun(low), low[0] < 'a' || low[0] > 'z',
+	case len(low) < 3, stopWords.Has(low), wordsBeforeDate.Has(low), verbsAfterDate.Has(low), isDateNoun(low), low[0] < 'a' || low[0] > 'z',
 		strings.HasSuffix(low, "ing") && len(low) > 4 && low != "meeting" && low != "training" && low != "hearing":
 		return false
 	}
 	return true
 }
 
-func dateNoun(low string) bool {
-	return strings.Contains("UNITS PART NAMED", dateClass(low)) && dateClass(low) != ""
+func isDateNoun(word string) bool {
+	return strings.Contains("UNITS PART NAMED", dateClass(word)) && dateClass(word) != ""
 }
 
-// isPluralNoun reports whether token i or the next token is a plural noun.
+// isPluralNoun reports whether token i, or the token after a noun or part of the day, is a plural noun.
 func (w *dateWriter) isPluralNoun(i int) bool {
-	for k := i; k < i+2 && (dateClass(strings.TrimSuffix(w.after(k), "s")) == "PART" || w.isNoun(k)); k++ {
-		if low := w.after(k); strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
+	for k := i; k < i+2 && (dateClass(strings.TrimSuffix(w.tokenAfter(k), "s")) == "PART" || w.isNoun(k)); k++ {
+		if low := w.tokenAfter(k); strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
 			return true
 		}
 	}
@@ -110,107 +110,107 @@ func (w *dateWriter) isPluralNoun(i int) bool {
 
 // isAfterPossessive reports whether a possessive precedes token i: "my", "Ana's".
 func (w *dateWriter) isAfterPossessive(i int) bool {
-	low := w.before(i, 1)
+	low := w.tokenBefore(i, 1)
 	return dateOwners.Has(low) || low == "s" && i > 1 && w.isGenitive(i-1)
 }
 
 // isGenitive reports whether token i is the s of "Friday's".
 func (w *dateWriter) isGenitive(i int) bool {
-	return i > 0 && i < len(w.toks) && w.toks[i].low == "s" && (w.between(i-1) == "'" || w.between(i-1) == "’")
+	return i > 0 && i < len(w.tokens) && w.tokens[i].lower == "s" && (w.textAfter(i-1) == "'" || w.textAfter(i-1) == "’")
 }
 
-// write writes the k-th date, and returns how many of the following dates it also wrote.
-func (w *dateWriter) write(k int) int {
-	d := w.found[k]
-	i, j := d.token, d.token+d.tokens // the tokens of the date
-	start, end := w.toks[i].Start, d.End
-	lead := "" // "on" or "in" as the person wrote it
+// writeDate writes date k, and the next date of a range. It returns the number of further dates written.
+func (w *dateWriter) writeDate(k int) int {
+	d := w.dates[k]
+	i, j := d.firstToken, d.firstToken+d.tokenCount // the tokens of the date
+	start, end := w.tokens[i].Start, d.End
+	preposition := "" // "on" or "in" as the person wrote it
 	if d.Start < start {
-		lead, start = w.toks[i-1].low, d.Start
+		preposition, start = w.tokens[i-1].lower, d.Start
 	}
-	if w.spans(k) {
-		w.through(k, start, lead)
+	if w.beginsRange(k) {
+		w.writeRange(k, start, preposition)
 		return 1
 	}
 	part := ""
-	if t := w.toks[j-1]; j-i > 1 && t.class == "PART" {
-		part = t.low
-	} else if t.class == "WEEKDAY" && dateClass(w.after(j)) == "PART" {
-		part = w.after(j)
-		end = w.toks[j].End
+	if t := w.tokens[j-1]; j-i > 1 && t.class == "PART" {
+		part = t.lower
+	} else if t.class == "WEEKDAY" && dateClass(w.tokenAfter(j)) == "PART" {
+		part = w.tokenAfter(j)
+		end = w.tokens[j].End
 		j++
 	}
 	if w.isAttributive(d, j) {
-		w.put(start, d.End, d.point(""))
+		w.replace(start, d.End, d.nounPhrase(""))
 		return 0
 	}
 	// "the day before yesterday", "this coming Friday", "the 14th"
-	if low := w.before(i, 1); lead == "" && (d.tokens > 1 || digitAt(w.toks[i].low, 0)) && (low == "the" || low == "this") {
+	if low := w.tokenBefore(i, 1); preposition == "" && (d.tokenCount > 1 || digitAt(w.tokens[i].lower, 0)) && (low == "the" || low == "this") {
 		i--
-		if low := w.before(i, 1); low == "on" || low == "in" {
+		if low := w.tokenBefore(i, 1); low == "on" || low == "in" {
 			i--
 		}
-		start = w.toks[i].Start
+		start = w.tokens[i].Start
 	}
 	words := d.withPreposition(part)
-	if prev := w.before(i, 1); lead == "" && (partPrefixes.Has(prev) && d.Grain >= Month || wordsBeforeDate.Has(prev) || w.isAfterMid(i) || prev == "" && verbsAfterDate.Has(w.after(j)) ||
-		prev == "and" && k > 0 && w.before(w.found[k-1].token, 1) == "between") {
-		words = d.point(part)
+	if prev := w.tokenBefore(i, 1); preposition == "" && (partPrefixes.Has(prev) && d.Precision >= Month || wordsBeforeDate.Has(prev) || w.isAfterMid(i) || prev == "" && verbsAfterDate.Has(w.tokenAfter(j)) ||
+		prev == "and" && k > 0 && w.tokenBefore(w.dates[k-1].firstToken, 1) == "between") {
+		words = d.nounPhrase(part)
 	}
-	w.put(start, end, words)
+	w.replace(start, end, words)
 	return 0
 }
 
-// spans reports whether date k begins a range of days that the next date ends.
-func (w *dateWriter) spans(k int) bool {
-	if k+1 == len(w.found) {
+// beginsRange reports whether date k begins a range of days that the next date ends.
+func (w *dateWriter) beginsRange(k int) bool {
+	if k+1 == len(w.dates) {
 		return false
 	}
-	a, b := w.found[k], w.found[k+1]
-	return a.through || a.dayOfMonth && b.dayOfMonth && a.From.Before(b.From) &&
-		slices.Contains([]string{"-", "–", "—", "to", "through"}, w.joining(k))
+	a, b := w.dates[k], w.dates[k+1]
+	return a.beginsRange || a.hasDayAndMonth && b.hasDayAndMonth && a.From.Before(b.From) &&
+		slices.Contains([]string{"-", "–", "—", "to", "through"}, w.textBetween(k))
 }
 
-// joining returns the text between dates k and k+1.
-func (w *dateWriter) joining(k int) string {
-	return strings.TrimSpace(w.s[w.found[k].End:max(w.found[k].End, w.found[k+1].Start)])
+// textBetween returns the text between dates k and k+1.
+func (w *dateWriter) textBetween(k int) string {
+	return strings.TrimSpace(w.text[w.dates[k].End:max(w.dates[k].End, w.dates[k+1].Start)])
 }
 
-// isAttributive reports whether a date belongs to the noun after it, token j.
+// isAttributive reports whether a date belongs to the noun at token j: "our Friday chat".
 func (w *dateWriter) isAttributive(d foundDate, j int) bool {
-	t, single := w.toks[d.token], j-d.token == 1 || d.tokens == 1
+	t, single := w.tokens[d.firstToken], j-d.firstToken == 1 || d.tokenCount == 1
 	if d.Start < t.Start || !w.isNoun(j) {
 		return false
 	}
-	if !w.isAfterPossessive(d.token) {
+	if !w.isAfterPossessive(d.firstToken) {
 		return single && t.class == "WEEKDAY"
 	}
-	return single || t.class == "STEP" || d.dayOfMonth
+	return single || t.class == "STEP" || d.hasDayAndMonth
 }
 
-// mustStay reports whether a date must keep its words because it names no single day or is ambiguous.
-func (w *dateWriter) mustStay(k int) bool {
-	d := w.found[k]
-	i, j := d.token, d.token+d.tokens
-	first, prev := w.toks[i], w.before(i, 1)
+// keepsWords reports whether date k must keep its words, because it is ambiguous or no single day.
+func (w *dateWriter) keepsWords(k int) bool {
+	d := w.dates[k]
+	i, j := d.firstToken, d.firstToken+d.tokenCount
+	first, prev := w.tokens[i], w.tokenBefore(i, 1)
 	switch {
-	case d.Start > 0 && strings.ContainsRune("-#@/", rune(w.s[d.Start-1])) && !(k > 0 && w.found[k-1].through):
+	case d.Start > 0 && strings.ContainsRune("-#@/", rune(w.text[d.Start-1])) && !(k > 0 && w.dates[k-1].beginsRange):
 		return !w.isAfterMid(i)
-	case d.tokens > 2 && hedges.Has(prev), w.isGenitive(j):
+	case d.tokenCount > 2 && imprecisionWords.Has(prev), w.isGenitive(j):
 		return true // "over a year ago", "yesterday's meeting"
-	case d.tokens == 2 && first.class == "STEP" && dateNoun(w.toks[i+1].low): // a length of time, as in "the last week of June" or "our next week trip"
-		return w.after(j) == "of" || d.Grain != Weekend && (first.low == "past" || first.low != "this" && prev == "the" || first.low == "last" && wordsBeforeDuration.Has(prev)) ||
-			(d.Grain == Week || d.Grain == Weekend) && w.isAttributive(d, j)
-	case d.tokens > 1:
+	case d.tokenCount == 2 && first.class == "STEP" && isDateNoun(w.tokens[i+1].lower): // a length of time, as in "the last week of June" or "our next week trip"
+		return w.tokenAfter(j) == "of" || d.Precision != Weekend && (first.lower == "past" || first.lower != "this" && prev == "the" || first.lower == "last" && wordsBeforeDuration.Has(prev)) ||
+			(d.Precision == Week || d.Precision == Weekend) && w.isAttributive(d, j)
+	case d.tokenCount > 1:
 		return false
 	case (first.class == "MONTH" || first.class == "WEEKDAY") && (prev == "the" || prev == "a") && !w.isNoun(j):
 		return true // "it was a Friday", "the Friday after"
 	case first.class == "MONTH":
 		return repetitionWords.Has(prev) || d.Start == first.Start && !w.isAfterPossessive(i) && !partPrefixes.Has(prev) && !wordsBeforeDate.Has(prev) &&
-			!(k > 0 && w.found[k-1].End+5 >= d.Start)
+			!(k > 0 && w.dates[k-1].End+5 >= d.Start)
 	case first.class != "WEEKDAY":
 		return false
-	case w.after(j) == "the" && j+1 < len(w.toks) && digitAt(w.toks[j+1].low, 0):
+	case w.tokenAfter(j) == "the" && j+1 < len(w.tokens) && digitAt(w.tokens[j+1].lower, 0):
 		return true // "Tuesday the 5th"
 	}
 	return w.isRecurring(k-1) || w.isRecurring(k) || w.isRecurring(k+1)
@@ -219,34 +219,34 @@ func (w *dateWriter) mustStay(k int) bool {
 // isRecurring reports whether date k is a repeated weekday ("every second Monday", "Sunday mornings") or one
 // of several ("Monday to Friday").
 func (w *dateWriter) isRecurring(k int) bool {
-	if !w.bareWeekday(k) {
+	if !w.isBareWeekday(k) {
 		return false
 	}
-	i := w.found[k].token
-	return repetitionWords.Has(w.before(i, 1)) || repetitionWords.Has(w.before(i, 2)) || w.isPluralNoun(i+1) ||
-		w.bareWeekday(k+1) && (rangeWords.Has(w.joining(k)) || w.joining(k) == "and" && w.before(i, 1) == "between")
+	i := w.dates[k].firstToken
+	return repetitionWords.Has(w.tokenBefore(i, 1)) || repetitionWords.Has(w.tokenBefore(i, 2)) || w.isPluralNoun(i+1) ||
+		w.isBareWeekday(k+1) && (rangeWords.Has(w.textBetween(k)) || w.textBetween(k) == "and" && w.tokenBefore(i, 1) == "between")
 }
 
-func (w *dateWriter) bareWeekday(k int) bool {
-	return k >= 0 && k < len(w.found) && w.found[k].tokens == 1 && w.toks[w.found[k].token].class == "WEEKDAY"
+func (w *dateWriter) isBareWeekday(k int) bool {
+	return k >= 0 && k < len(w.dates) && w.dates[k].tokenCount == 1 && w.tokens[w.dates[k].firstToken].class == "WEEKDAY"
 }
 
 // isAfterMid reports whether token i is a month after "mid-", "early" or "late".
 func (w *dateWriter) isAfterMid(i int) bool {
-	return i > 0 && w.toks[i].class == "MONTH" && partPrefixes.Has(w.toks[i-1].low) && w.between(i-1) == "-"
+	return i > 0 && w.tokens[i].class == "MONTH" && partPrefixes.Has(w.tokens[i-1].lower) && w.textAfter(i-1) == "-"
 }
 
-// through writes both ends of a range of days: date k and the next date.
-func (w *dateWriter) through(k, start int, lead string) {
-	a, b := w.found[k], w.found[k+1]
-	joint := w.s[a.End:b.Start]
+// writeRange writes both ends of a range of days: date k and the next date.
+func (w *dateWriter) writeRange(k, start int, preposition string) {
+	a, b := w.dates[k], w.dates[k+1]
+	joint := w.text[a.End:b.Start]
 	if strings.Trim(joint, " -–—") == "" {
 		joint = " to "
 	}
 	words := a.From.Format(time.DateOnly) + joint + b.From.Format(time.DateOnly)
-	prev := w.before(a.token, 1)
-	if lead != "" || !wordsBeforeDate.Has(prev) && !(w.isAfterPossessive(a.token) && w.isNoun(b.token+b.tokens)) {
+	prev := w.tokenBefore(a.firstToken, 1)
+	if preposition != "" || !wordsBeforeDate.Has(prev) && !(w.isAfterPossessive(a.firstToken) && w.isNoun(b.firstToken+b.tokenCount)) {
 		words = "from " + words
 	}
-	w.put(start, b.End, words)
+	w.replace(start, b.End, words)
 }

@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// codeVersion must be increased by hand whenever a change of this package's code changes the words, terms,
-// marks, classes or dates of a text.
+// codeVersion must be increased by hand if a change of this package's code changes the words, terms, classes
+// or dates of a text.
 const codeVersion = 4
 
-// Fingerprint returns a hash that changes with the tables and the code of this package. Data derived from
-// texts with another fingerprint must be rebuilt.
+// Fingerprint returns a hash of the tables and codeVersion. Data derived from texts with another fingerprint
+// must be rebuilt.
 func Fingerprint() string { return fingerprint() }
 
 var fingerprint = sync.OnceValue(func() string {

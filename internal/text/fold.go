@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Fold returns s in lower case without accents, with full-width Latin letters as plain letters. "Café" and
-// "CAFE" become equal. Fold does not change other characters.
+// Fold returns s in lower case without accents, with plain instead of full-width letters: "Café" and "CAFE"
+// become equal.
 func Fold(s string) string {
-	if ascii(s) {
+	if isASCII(s) {
 		return strings.ToLower(s)
 	}
 	var b strings.Builder
@@ -21,7 +21,7 @@ func Fold(s string) string {
 	return b.String()
 }
 
-func ascii(s string) bool {
+func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false
@@ -53,8 +53,8 @@ func writeFolded(b *strings.Builder, r rune) {
 	b.WriteRune(r)
 }
 
-// accented maps lower-case Latin letters to their base letters. "ü" becomes "u", because most people omit the
-// dots in searches.
+// accented maps lower-case Latin letters to their base letters. "ü" becomes "u", because most people type "u"
+// in searches.
 var accented = sync.OnceValue(func() map[rune]string {
 	groups := map[string]string{
 		"a": "àáâãäåāăąǎạảấầẩẫậắằẳẵặ", "ae": "æ", "c": "çćĉċč", "d": "ďđð",

@@ -7,8 +7,7 @@ import (
 	"unicode"
 )
 
-// Normalize returns s in a form that is equal for exact duplicates: folded, with single spaces, and without
-// punctuation at the end.
+// Normalize returns s for finding exact duplicates: folded, with single spaces, and without final punctuation.
 func Normalize(s string) string {
 	s = strings.Join(strings.Fields(Fold(s)), " ")
 	return strings.TrimRightFunc(s, func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSpace(r) })

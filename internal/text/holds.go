@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ContainsAny reports whether s contains one of the words, ignoring case. Callers use it to avoid slow
-// regular expressions.
+// ContainsAny reports whether s, in lower case, contains one of the words. Callers use it before slow regular
+// expressions.
 func ContainsAny(s string, words ...string) bool {
 	s = strings.ToLower(s)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })

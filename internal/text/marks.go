@@ -16,7 +16,7 @@ func IsTime(w string) bool {
 	return year || vagueTimes.Has(w)
 }
 
-// vagueTimes refer to time but name no date.
+// vagueTimes refer to time without a date.
 var vagueTimes = lazy.Words(`ago now recently lately soon before since earlier later summer winter spring autumn weekends weekend mornings hour hours minute minutes decade decades
 	birthday anniversary christmas easter thanksgiving halloween upcoming`)
 

@@ -5,46 +5,46 @@ import (
 	"strings"
 )
 
-// Limits of spelling correction. A short word with one different letter is usually another word; a word with
-// two swapped letters hardly ever is.
+// Limits of spelling correction, in letters. Short words with one different letter are usually other words;
+// words with two swapped letters hardly ever are.
 const (
-	minLenSwapped = 4  // minimum length to try swapped and doubled letters
-	minLenDropped = 5  // minimum length to try a missing letter
-	minLenOther   = 6  // minimum length to try an extra or a different letter
-	maxLen        = 20 // longer words take too long to try
-	endingLen     = 5  // how many letters at the end may contain a typo that hides an ending
+	minLenForSwap    = 4  // minimum length of words for swapped and doubled letters
+	minLenForMissing = 5  // minimum length of words for a missing letter
+	minLenForOther   = 6  // minimum length of words for an extra or a different letter
+	maxCorrectedLen  = 20 // maximum length; longer words have too many variants
+	endingLetters    = 5  // number of last letters in which a typo may hide an ending
 )
 
-// MaxCorrectedWords is the maximum number of words of a search that are tried as typos. A question has one or
-// two, but text in a language that the owner never used has hundreds.
+// MaxCorrectedWords is the maximum number of words of a search that are corrected. Questions have one or two
+// typos, but texts in a new language have hundreds of unknown words.
 const MaxCorrectedWords = 8
 
-// SpellingCorrections returns the corrections of a term from [Terms] for which has reports that it is stored.
-// Without one it corrects the ending of the term's word. Without any, tabled has corrections from the tables
-// that have a stored related term or a class. has must not keep its argument.
-func SpellingCorrections(s, term string, has func(term []byte) bool) (meant, tabled []string) {
-	try := func(m []byte) {
+// SpellingCorrections returns corrections of a term from [Terms]: those that are stored, as has reports
+// (meant), first of the term, else of its word's ending; or else those of the tables with a class or a stored
+// synonym (tabled). has must not keep its argument.
+func SpellingCorrections(s, term string, isStored func(term []byte) bool) (stored, inTables []string) {
+	addIfKnown := func(m []byte) {
 		switch {
-		case slices.Contains(meant, string(m)) || slices.Contains(tabled, string(m)):
-		case has(m):
-			meant = append(meant, string(m))
-		case Related(string(m)) != nil || ClassesAsked(string(m)) != 0:
-			tabled = append(tabled, string(m))
+		case slices.Contains(stored, string(m)) || slices.Contains(inTables, string(m)):
+		case isStored(m):
+			stored = append(stored, string(m))
+		case Synonyms(string(m)) != nil || ClassesNamed(string(m)) != 0:
+			inTables = append(inTables, string(m))
 		}
 	}
-	EachCorrection(term, try)
-	if meant == nil {
-		var room []byte
+	EachCorrection(term, addIfKnown)
+	if stored == nil {
+		var buffer []byte
 		EachEndingCorrection(WordWith(s, term), func(m string) {
-			room = append(room[:0], m...)
-			try(room)
+			buffer = append(buffer[:0], m...)
+			addIfKnown(buffer)
 		})
 	}
-	if meant != nil {
-		return meant, nil
+	if stored != nil {
+		return stored, nil
 	}
-	return nil, slices.DeleteFunc(tabled, func(m string) bool {
-		return ClassesAsked(m) == 0 && !slices.ContainsFunc(Related(m), func(other string) bool { return has([]byte(other)) })
+	return nil, slices.DeleteFunc(inTables, func(m string) bool {
+		return ClassesNamed(m) == 0 && !slices.ContainsFunc(Synonyms(m), func(other string) bool { return isStored([]byte(other)) })
 	})
 }
 
@@ -58,89 +58,88 @@ func WordWith(s, term string) (word string) {
 	return word
 }
 
-// EachCorrection calls yield once for each word that differs from a term of [Terms] by one typo after the
-// first letter: two swapped letters, or one missing, extra or different letter. It skips very short and very
-// long terms and terms with other letters than plain Latin ones. The slice passed to yield is valid until
-// yield returns.
-func EachCorrection(term string, yield func(meant []byte)) {
+// EachCorrection calls yield once for each word that differs from a term of [Terms] by one typo after the first
+// letter: two swapped letters, or one missing, extra or different letter. It skips very short and very long
+// terms and terms with other characters than a to z. The slice passed to yield is valid until yield returns.
+func EachCorrection(term string, yield func(correction []byte)) {
 	if mayBeMisspelt(term) && !inTables(term) {
-		eachEdit(term, 0, len(term) >= minLenOther, yield)
+		eachEdit(term, 0, len(term) >= minLenForOther, yield)
 	}
 }
 
 // EachEndingCorrection calls yield with the possible terms of a word from [Words] whose typo near the end
 // prevents stemming ("paintign": "paint"). It may pass a term several times.
 func EachEndingCorrection(word string, yield func(term string)) {
-	if len(word) > minLenSwapped && mayBeMisspelt(word) && !inTables(Term(word)) {
-		eachEdit(word, max(0, len(word)-endingLen), false, func(meant []byte) {
+	if len(word) > minLenForSwap && mayBeMisspelt(word) && !inTables(Term(word)) {
+		eachEdit(word, max(0, len(word)-endingLetters), false, func(meant []byte) {
 			if !stemShortens(meant) {
 				return
 			}
-			if t := termOf(string(meant)); t != "" {
+			if t := computeTerm(string(meant)); t != "" {
 				yield(t)
 			}
 		})
 	}
 }
 
-// stemShortens reports whether stemming shortens a word. If not, the word's term was already tried.
+// stemShortens reports whether stemming may shorten a word.
 func stemShortens(word []byte) bool {
 	switch word[len(word)-1] {
 	case 's', 'y', 'e':
 		return true
 	case 'g', 'd', 'r', 'n', 't', 'l', 'c':
-		return slices.ContainsFunc(endings, func(end string) bool { return strings.HasSuffix(string(word), end) })
+		return slices.ContainsFunc(stemEndings, func(end string) bool { return strings.HasSuffix(string(word), end) })
 	}
 	return false
 }
 
-// endings are listed without the letters in which most other endings end.
-var endings = []string{"ing", "ed", "er", "ion", "ment", "ful", "al", "ic", "ant", "ent"}
+// stemEndings are the endings that stemming removes, except those in -s, -y and -e.
+var stemEndings = []string{"ing", "ed", "er", "ion", "ment", "ful", "al", "ic", "ant", "ent"}
 
-// mayBeMisspelt reports whether a word has a length and a script that allow correction.
+// mayBeMisspelt reports whether the length and letters of a word allow correction.
 func mayBeMisspelt(w string) bool {
-	return len(w) >= minLenSwapped && len(w) <= maxLen && latin(w)
+	return len(w) >= minLenForSwap && len(w) <= maxCorrectedLen && isLatinLetters(w)
 }
 
-// inTables reports whether the tables contain a term, which is then spelled correctly.
+// inTables reports whether the tables contain a term, so that its spelling is correct.
 func inTables(term string) bool {
-	return Related(term) != nil || ClassesOf(term)|ClassesAsked(term) != 0
+	return Synonyms(term) != nil || ClassesOf(term)|ClassesNamed(term) != 0
 }
 
-// eachEdit yields the corrections of w for a typo at index from or later. It inserts and changes letters only if other is set.
-func eachEdit(w string, from int, other bool, yield func(meant []byte)) {
-	var room [maxLen + 1]byte
+// eachEdit yields the corrections of w for a typo at index from or later. Without other it skips rare typos.
+func eachEdit(w string, from int, allEdits bool, yield func(correction []byte)) {
+	var buffer [maxCorrectedLen + 1]byte
 	for i := from; i+1 < len(w); i++ {
 		if w[i] != w[i+1] {
-			meant := room[:copy(room[:], w)]
-			meant[i], meant[i+1] = w[i+1], w[i]
-			yield(meant)
+			correction := buffer[:copy(buffer[:], w)]
+			correction[i], correction[i+1] = w[i+1], w[i]
+			yield(correction)
 		}
 	}
 	for i := max(1, from); i < len(w); i++ {
-		twice := w[i] == w[i-1]
-		if (other || twice) && (i+1 == len(w) || w[i] != w[i+1]) { // of two equal letters, the second
-			n := copy(room[:], w[:i])
-			yield(room[:n+copy(room[n:], w[i+1:])])
+		doubled := w[i] == w[i-1]
+		if (allEdits || doubled) && (i+1 == len(w) || w[i] != w[i+1]) { // of two equal letters, remove the second
+			n := copy(buffer[:], w[:i])
+			yield(buffer[:n+copy(buffer[n:], w[i+1:])])
 		}
-		if other {
-			meant := room[:copy(room[:], w)]
+		if allEdits {
+			correction := buffer[:copy(buffer[:], w)]
 			for c := byte('a'); c <= 'z'; c++ {
-				if meant[i] = c; c != w[i] {
-					yield(meant)
+				if correction[i] = c; c != w[i] {
+					yield(correction)
 				}
 			}
 		}
 	}
 	for i := max(1, from); i <= len(w); i++ {
-		meant := room[:len(w)+1]
-		copy(meant, w[:i])
-		copy(meant[i+1:], w[i:])
+		correction := buffer[:len(w)+1]
+		copy(correction, w[:i])
+		copy(correction[i+1:], w[i:])
 		for c := byte('a'); c <= 'z'; c++ {
-			if meant[i] = c; i < len(w) && c == w[i] || len(w) < minLenDropped && c != w[i-1] {
+			if correction[i] = c; i < len(w) && c == w[i] || len(w) < minLenForMissing && c != w[i-1] {
 				continue // a duplicate of the next letter, or the word is too short for anything but a doubled letter
 			}
-			yield(meant)
+			yield(correction)
 		}
 	}
 }

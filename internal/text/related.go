@@ -13,8 +13,8 @@ var synonymTable string
 //go:embed tables/classes.txt
 var classTable string
 
-// related maps a term to the other terms of its synonym groups.
-var related = sync.OnceValue(func() map[string][]string {
+// synonyms maps each term to the other terms of its synonym groups.
+var synonyms = sync.OnceValue(func() map[string][]string {
 	m := map[string][]string{}
 	for line := range strings.Lines(synonymTable) {
 		var group []string
@@ -34,12 +34,12 @@ var related = sync.OnceValue(func() map[string][]string {
 	return m
 })
 
-// Related returns the synonyms of a term from [Terms] ("job": "work", "occupation"), without the term itself.
+// Synonyms returns the synonyms of a term from [Terms] ("job": "work", "occupation"), without the term itself.
 // Callers must not modify the slice.
-func Related(term string) []string { return related()[term] }
+func Synonyms(term string) []string { return synonyms()[term] }
 
-// WordOf returns the first word in the tables of synonyms and classes that has the given term, or "".
-func WordOf(term string) string {
+// TableWord returns the first word in the tables of synonyms and classes that has the given term, or "".
+func TableWord(term string) string {
 	for word := range strings.FieldsSeq(synonymTable) {
 		if Term(word) == term {
 			return word
@@ -56,24 +56,24 @@ func WordOf(term string) string {
 	return ""
 }
 
-// Classes is a set of classes of everyday things (instruments, pets, countries …), one bit for each line of the table.
+// Classes is a set of classes of everyday things (instruments, pets, countries …), one bit for each class.
 type Classes uint32
 
-type classes struct {
-	members map[string]Classes // by term
-	asked   map[string]Classes
+type classTables struct {
+	byMember map[string]Classes // by term
+	byName   map[string]Classes
 }
 
-var classesOnce = sync.OnceValue(func() classes {
-	c := classes{map[string]Classes{}, map[string]Classes{}}
+var loadClassTables = sync.OnceValue(func() classTables {
+	c := classTables{map[string]Classes{}, map[string]Classes{}}
 	bit := Classes(1)
 	for line := range strings.Lines(classTable) {
 		names, members, _ := strings.Cut(line, ":")
 		for w := range strings.FieldsSeq(members) {
-			c.members[Term(w)] |= bit
+			c.byMember[Term(w)] |= bit
 		}
 		for w := range strings.FieldsSeq(names) {
-			c.asked[Term(w)] |= bit
+			c.byName[Term(w)] |= bit
 		}
 		bit <<= 1
 	}
@@ -81,25 +81,25 @@ var classesOnce = sync.OnceValue(func() classes {
 })
 
 // ClassesOf returns the classes of a term from [Terms] ("violin": instruments).
-func ClassesOf(term string) Classes { return classesOnce().members[term] }
+func ClassesOf(term string) Classes { return loadClassTables().byMember[term] }
 
 // IsPerson reports whether a term from [Terms] names a person close to somebody: a relative, a partner, a
 // colleague or flatmate, or a pet.
 func IsPerson(term string) bool {
-	return ClassesOf(term)&OwnPeople() != 0 || others()[term]
+	return ClassesOf(term)&ClosePersonClasses() != 0 || otherPersonTerms()[term]
 }
 
 // IsPersonWord is like [IsPerson] for a word from [Words].
 func IsPersonWord(word string) bool { return IsPerson(Term(word)) }
 
-// OwnPeople returns the classes of people close to a person: relatives, partners, pets.
-func OwnPeople() Classes { return ownPeople() }
+// ClosePersonClasses returns the classes relative, partner and pet.
+func ClosePersonClasses() Classes { return closePersonClasses() }
 
-var ownPeople = sync.OnceValue(func() Classes {
-	return ClassesAsked(Term("relative")) | ClassesAsked(Term("partner")) | ClassesAsked(Term("pet"))
+var closePersonClasses = sync.OnceValue(func() Classes {
+	return ClassesNamed(Term("relative")) | ClassesNamed(Term("partner")) | ClassesNamed(Term("pet"))
 })
 
-var others = sync.OnceValue(func() map[string]bool {
+var otherPersonTerms = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{}
 	for word := range strings.FieldsSeq("friend buddy boss manager supervisor colleague coworker teammate roommate flatmate housemate neighbor neighbour landlord teacher coach tutor doctor dentist therapist") {
 		m[Term(word)] = true
@@ -107,10 +107,10 @@ var others = sync.OnceValue(func() map[string]bool {
 	return m
 })
 
-// AboutAnother reports whether a text is about a person close to the speaker ("My sister lives in Bruges")
+// IsAboutAnother reports whether a text is about a person close to the speaker ("My sister lives in Bruges")
 // instead of the speaker.
-func AboutAnother(content string) bool {
-	const opening = 40                                                                                                    // number of bytes
+func IsAboutAnother(content string) bool {
+	const opening = 40                                                                                                    // in bytes
 	if start := content[:min(len(content), opening)]; !strings.Contains(start, "y ") && !strings.Contains(start, "ur ") { // most texts contain neither "my" nor "our"
 		return false
 	}
@@ -122,5 +122,5 @@ func AboutAnother(content string) bool {
 	return slices.ContainsFunc(words[own+1:min(own+3, len(words))], func(w string) bool { return IsPerson(Term(w)) })
 }
 
-// ClassesAsked returns the classes that a term from [Terms] asks for ("instrument": instruments).
-func ClassesAsked(term string) Classes { return classesOnce().asked[term] }
+// ClassesNamed returns the classes that a term from [Terms] asks for ("instrument": instruments).
+func ClassesNamed(term string) Classes { return loadClassTables().byName[term] }

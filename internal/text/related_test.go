@@ -27,11 +27,11 @@ func TestSynonymsAreGroupsOfDifferentTerms(t *testing.T) {
 	}
 	for _, pair := range [][2]string{{"job", "occupation"}, {"resides", "living"}, {"husband", "spouse"}, {"doctor", "physicians"}, {"colour", "color"},
 		{"postgres", "PostgreSQL"}, {"wifi", "Wi-Fi"}} {
-		if a, b := Terms(pair[0])[0], Terms(pair[1])[0]; !slices.Contains(Related(a), b) || !slices.Contains(Related(b), a) {
-			t.Errorf("%s and %s are not related: %v, %v", pair[0], pair[1], Related(a), Related(b))
+		if a, b := Terms(pair[0])[0], Terms(pair[1])[0]; !slices.Contains(Synonyms(a), b) || !slices.Contains(Synonyms(b), a) {
+			t.Errorf("%s and %s are not related: %v, %v", pair[0], pair[1], Synonyms(a), Synonyms(b))
 		}
 	}
-	for term, others := range related() {
+	for term, others := range synonyms() {
 		if slices.Contains(others, term) {
 			t.Errorf("%s is related to itself", term)
 		}
@@ -60,11 +60,11 @@ func TestClassesAreListsOfSingleWords(t *testing.T) {
 		t.Errorf("%d classes, and bits for 32", lines)
 	}
 	for asked, member := range map[string]string{"instruments": "violins", "pets": "hamster", "country": "Portugal", "colour": "blue", "languages": "japanese", "allergies": "peanuts", "hobbies": "cello"} {
-		if ClassesAsked(Term(asked))&ClassesOf(Term(Fold(member))) == 0 {
+		if ClassesNamed(Term(asked))&ClassesOf(Term(Fold(member))) == 0 {
 			t.Errorf("%s is not among the %s", member, asked)
 		}
 	}
-	if ClassesAsked(Term("sport"))&ClassesOf(Term("trombone")) != 0 {
+	if ClassesNamed(Term("sport"))&ClassesOf(Term("trombone")) != 0 {
 		t.Error("a trombone is a sport")
 	}
 }
@@ -74,7 +74,7 @@ func TestAboutAnother(t *testing.T) {
 		"My sister lives in Bruges.": true, "So my little brother plays the piano": true, "Our cat is ill": true, "My boss is leaving": true,
 		"I live in Bruges.": false, "My sister and I live in Bruges.": false, "My job is fine": false, "My sister told me to rest": false, "Rome": false, "": false,
 	} {
-		if got := AboutAnother(content); got != want {
+		if got := IsAboutAnother(content); got != want {
 			t.Errorf("%q: got %v, want %v", content, got, want)
 		}
 	}

@@ -41,13 +41,13 @@ func FuzzMayDateMissesNoDate(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if mayDate(s) {
+		if mayContainDate(s) {
 			return
 		}
 		p := newDateParser(s, reference)
 		p.tokenize()
-		for i := range p.toks {
-			if d := p.at(i, dateForms()); d != nil {
+		for i := range p.tokens {
+			if d := p.datesAt(i, dateForms()); d != nil {
 				t.Fatalf("%q has the date %+v and is passed over", s, d)
 			}
 		}

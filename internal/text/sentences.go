@@ -9,8 +9,8 @@ import (
 // Span is a part of a string: bytes [Start, End).
 type Span struct{ Start, End int }
 
-// Of returns this part of s.
-func (p Span) Of(s string) string { return s[p.Start:p.End] }
+// Slice returns the span's part of s.
+func (p Span) Slice(s string) string { return s[p.Start:p.End] }
 
 // Sentences returns the sentences of s in order, without surrounding white space. A line break ends
 // a sentence, as in chat messages.

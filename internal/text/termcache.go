@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// termCacheSize is the number of entries of the cache: more words than people use in a year. A full cache
-// takes about 1.5 MB.
+// termCacheSize is the maximum number of cached words, more than a person uses in a year. A full cache takes
+// about 1.5 MB.
 const termCacheSize = 1 << 14
 
-// termCache caches the terms of words. Each hash value has one slot, which holds the latest word.
+// termCache caches the terms of words. Each hash value has one slot for the latest word.
 type termCache struct {
 	seed  maphash.Seed
 	slots [termCacheSize]atomic.Pointer[cachedTerm]
@@ -18,28 +18,27 @@ type termCache struct {
 
 type cachedTerm struct{ word, term string }
 
-var terms = &termCache{seed: maphash.MakeSeed()}
+var cachedTerms = &termCache{seed: maphash.MakeSeed()}
 
-// term returns the cached term of a word, or computes it with made. The cache copies the word, because the
-// word may share memory with a long text.
-func (c *termCache) term(word string, made func(string) string) string {
+// termOf returns the cached term of a word, or computes the term with made. The cache copies the word, which
+// may share memory with a long text.
+func (c *termCache) termOf(word string, compute func(string) string) string {
 	place := &c.slots[maphash.String(c.seed, word)%termCacheSize]
 	if k := place.Load(); k != nil && k.word == word {
 		return k.term
 	}
 	word = strings.Clone(word)
-	k := &cachedTerm{word, made(word)}
+	k := &cachedTerm{word, compute(word)}
 	place.Store(k)
 	return k.term
 }
 
-// TermHashes appends a hash of each of the [Terms] of s to room. Hashes differ between processes. Collisions
-// of 64-bit hashes are ignored.
-func TermHashes(room []uint64, s string) []uint64 {
-	out := room[:0]
+// TermHashes returns a 64-bit hash of each of the [Terms] of s, in the buffer room. Hashes differ between processes.
+func TermHashes(buffer []uint64, s string) []uint64 {
+	out := buffer[:0]
 	EachWord(s, func(w string) {
 		if t := Term(w); t != "" {
-			out = append(out, maphash.String(terms.seed, t))
+			out = append(out, maphash.String(cachedTerms.seed, t))
 		}
 	})
 	return out

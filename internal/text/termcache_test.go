@@ -17,14 +17,14 @@ func TestTermsDoNotDependOnWhatIsRemembered(t *testing.T) {
 	}
 	words = append(words, strings.Fields(stopTable)...)
 	words = append(words, strings.Fields(irregularTable)...)
-	words = append(words, strings.Repeat("longest", 7)[:maxWord], "", "x", "1990s", "café")
+	words = append(words, strings.Repeat("longest", 7)[:maxWordBytes], "", "x", "1990s", "café")
 	var clients sync.WaitGroup
 	for c := range 2 {
 		clients.Go(func() {
 			for i := range words {
 				w := words[(i*(2*c+1))%len(words)]
 				for range 2 { // made, then remembered
-					if got, want := Term(w), termOf(w); got != want {
+					if got, want := Term(w), computeTerm(w); got != want {
 						t.Errorf("Term(%q) = %q, want %q", w, got, want)
 					}
 				}

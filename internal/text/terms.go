@@ -17,10 +17,10 @@ var stopTable string
 //go:embed tables/irregular.txt
 var irregularTable string
 
-// stopWords have no meaning of their own in a search.
+// stopWords are words without meaning for searches.
 var stopWords = lazy.Words(stopTable)
 
-// irregular maps irregular forms to their base.
+// irregular maps irregular forms to their base form: "went" to "go".
 var irregular = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
 	for line := range strings.Lines(irregularTable) {
@@ -32,7 +32,7 @@ var irregular = sync.OnceValue(func() map[string]string {
 	return m
 })
 
-// Terms returns the search terms of s: the base form and stem of each of its [Words] that is no stop word.
+// Terms returns the search terms of s: the stems of its [Words], without stop words.
 func Terms(s string) []string {
 	out := make([]string, 0, len(s)/8)
 	EachWord(s, func(w string) {
@@ -45,20 +45,20 @@ func Terms(s string) []string {
 
 // Term returns the term of a word from [Words], or "" for a stop word.
 func Term(word string) string {
-	if !latin(word) {
-		return termOf(word) // there are too many different numbers to cache
+	if !isLatinLetters(word) {
+		return computeTerm(word) // there are too many different numbers and other words to cache
 	}
-	return terms.term(word, termOf)
+	return cachedTerms.termOf(word, computeTerm)
 }
 
-func termOf(word string) string {
+func computeTerm(word string) string {
 	if stopWords.Has(word) {
 		return ""
 	}
 	if base, ok := irregular()[word]; ok {
 		word = base
 	}
-	if !stemmable(word) {
+	if !canStem(word) {
 		return word
 	}
 	env := stemmers.Get().(*snowballstem.Env)
@@ -70,10 +70,10 @@ func termOf(word string) string {
 
 var stemmers = sync.Pool{New: func() any { return snowballstem.NewEnv("") }}
 
-// stemmable reports whether a word has only plain Latin letters. English stemming requires that.
-func stemmable(word string) bool { return len(word) > 2 && latin(word) }
+// canStem reports whether a word has only plain Latin letters. English stemming requires that.
+func canStem(word string) bool { return len(word) > 2 && isLatinLetters(word) }
 
-func latin(word string) bool {
+func isLatinLetters(word string) bool {
 	for i := range len(word) {
 		if word[i] < 'a' || word[i] > 'z' {
 			return false

@@ -60,7 +60,7 @@ func TestSentencesAreSpansOfTheText(t *testing.T) {
 	s := "Hi there!  I moved. \nWhat about you?\n"
 	var got []string
 	for _, span := range Sentences(s) {
-		got = append(got, span.Of(s))
+		got = append(got, span.Slice(s))
 	}
 	if want := []string{"Hi there!", "I moved.", "What about you?"}; !slices.Equal(got, want) {
 		t.Errorf("Sentences(%q) = %q, want %q", s, got, want)
@@ -79,7 +79,7 @@ func TestNegated(t *testing.T) {
 		"I don't eat meat": true, "I’m not allergic": true, "I no longer smoke": true, "never again": true,
 		"I eat meat": false, "not only meat but fish": false, "notable knots": false,
 	} {
-		if got := Negated(in); got != want {
+		if got := HasNegation(in); got != want {
 			t.Errorf("Negated(%q) = %v, want %v", in, got, want)
 		}
 	}
@@ -101,7 +101,7 @@ func TestNamesAreCapitalisedInside(t *testing.T) {
 
 func TestAsks(t *testing.T) {
 	for in, want := range map[string]bool{"Where?": true, "“Where?” ": true, "ok. why? because": false, "何？": true, "": false} {
-		if got := Asks(in); got != want {
+		if got := EndsInQuestionMark(in); got != want {
 			t.Errorf("Asks(%q) = %v, want %v", in, got, want)
 		}
 	}
@@ -113,13 +113,13 @@ func FuzzWords(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, w := range Words(s) {
-			if w == "" || len(w) > maxWord {
+			if w == "" || len(w) > maxWordBytes {
 				t.Fatalf("Words(%q) has %q", s, w)
 			}
 		}
 		Terms(s)
 		Names(s)
-		Tokens(s)
+		EstimateTokens(s)
 		for _, p := range Sentences(s) {
 			if p.Start >= p.End || p.End > len(s) {
 				t.Fatalf("Sentences(%q) has %v", s, p)

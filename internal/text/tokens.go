@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Tokens estimates the number of tokens of s in a GPT-like tokenizer. The estimate is within about 15 % for
-// English prose, and too high for code and other scripts.
-func Tokens(s string) int {
+// EstimateTokens estimates the number of tokens of s for GPT-like tokenizers: within about 15 % for English prose,
+// too high for code and other scripts.
+func EstimateTokens(s string) int {
 	tokens := 0
 	for i := 0; i < len(s); {
 		if s[i] == ' ' { // the space is part of the next word's token
@@ -55,10 +55,10 @@ func lettersEnd(s string, i int) int {
 }
 
 // runEnd returns the end of the run of characters for which keep returns true.
-func runEnd(s string, i int, keep func(rune) bool) int {
+func runEnd(s string, i int, accepts func(rune) bool) int {
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if !keep(r) {
+		if !accepts(r) {
 			break
 		}
 		i += n

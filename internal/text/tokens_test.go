@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// plainTokens is [Tokens] rune by rune.
+// plainTokens is [EstimateTokens] rune by rune.
 func plainTokens(s string) int {
 	tokens := 0
 	for i := 0; i < len(s); {
@@ -44,7 +44,7 @@ func TestTokensAreThoseOfThePlainCount(t *testing.T) {
 			}
 			b.WriteRune(signs[r.IntN(len(signs))])
 		}
-		if got, want := Tokens(b.String()), plainTokens(b.String()); got != want {
+		if got, want := EstimateTokens(b.String()), plainTokens(b.String()); got != want {
 			t.Fatalf("Tokens(%q) = %d, want %d", b.String(), got, want)
 		}
 	}
@@ -52,7 +52,7 @@ func TestTokensAreThoseOfThePlainCount(t *testing.T) {
 
 func BenchmarkTokens(b *testing.B) {
 	const s = "I went to the harbour with my sister on Sunday, and we bought 12 lanterns; she'd never been there before. What a day!"
-	for name, tokens := range map[string]func(string) int{"tokens": Tokens, "plain": plainTokens} {
+	for name, tokens := range map[string]func(string) int{"tokens": EstimateTokens, "plain": plainTokens} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(s)))
 			for b.Loop() {

@@ -6,13 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxWord is the maximum length of a word in bytes. Longer words are keys and codes for which nobody searches.
-const maxWord = 48
+// maxWordBytes is the maximum length of a word in bytes. Longer words, mostly keys and codes, are cut off.
+const maxWordBytes = 48
 
-// Words returns the folded words of s in order: runs of letters, digits and marks. It drops possessive and
-// contracted endings ("Ana's", "I'm"), turns n't into the word "not", and removes thousands separators from
-// numbers. It splits scripts without spaces into overlapping pairs of characters, and isolated characters that
-// are words.
+// Words returns the folded words of s in order: runs of letters, digits and combining marks. It drops
+// possessive and contracted endings ("Ana's", "I'm"), turns n't into the word "not", and removes thousands
+// separators. Scripts without spaces give overlapping pairs of characters, and isolated characters.
 func Words(s string) []string {
 	out := make([]string, 0, len(s)/5)
 	EachWord(s, func(w string) { out = append(out, w) })
@@ -24,58 +23,58 @@ func EachWord(s string, yield func(word string)) {
 	s = Fold(s)
 	for i := 0; i < len(s); {
 		if c := s[i]; c < utf8.RuneSelf { // most text is ASCII
-			if !inWord[c] {
+			if !isWordASCII[c] {
 				i++
 				continue
 			}
 			end := wordEnd(s, i)
-			i = end + eachPart(s[i:end], s[end:], yield)
+			i = end + yieldParts(s[i:end], s[end:], yield)
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if !wordRune(r) {
+		if !isWordRune(r) {
 			i += n
 			continue
 		}
-		if Unspaced(r) {
-			i = eachPair(s, i, yield)
+		if IsUnspacedScript(r) {
+			i = eachCharacterPair(s, i, yield)
 			continue
 		}
 		end := wordEnd(s, i)
-		i = end + eachPart(s[i:end], s[end:], yield)
+		i = end + yieldParts(s[i:end], s[end:], yield)
 	}
 }
 
-// inWord marks the ASCII letters and digits.
-var inWord = func() (table [utf8.RuneSelf]bool) {
+// isWordASCII is true for ASCII letters and digits.
+var isWordASCII = func() (table [utf8.RuneSelf]bool) {
 	for c := range table {
 		table[c] = 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z'
 	}
 	return table
 }()
 
-func wordRune(r rune) bool {
+func isWordRune(r rune) bool {
 	if r < utf8.RuneSelf {
-		return r >= 0 && inWord[r]
+		return r >= 0 && isWordASCII[r]
 	}
 	return unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
-// Unspaced reports whether r belongs to a script without spaces, or to Korean, whose word endings also need pairs.
-func Unspaced(r rune) bool {
+// IsUnspacedScript reports whether r belongs to a script without spaces, or to Korean, whose word endings also need pairs.
+func IsUnspacedScript(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
 		unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer)
 }
 
-// IsCharacter reports whether a term is a single character of a script without spaces.
-func IsCharacter(term string) bool {
+// IsUnspacedCharacter reports whether a term is a single character of a script without spaces.
+func IsUnspacedCharacter(term string) bool {
 	r, n := utf8.DecodeRuneInString(term)
-	return n == len(term) && Unspaced(r)
+	return n == len(term) && IsUnspacedScript(r)
 }
 
-// HasIsolated reports whether a text contains the character, of a script without spaces, without adjacent
-// characters of such a script.
-func HasIsolated(s, character string) bool {
+// HasIsolatedCharacter reports whether a text contains a character of a script without spaces, without an adjacent
+// character of such a script.
+func HasIsolatedCharacter(s, character string) bool {
 	for from := 0; ; {
 		at := strings.Index(s[from:], character)
 		if at < 0 {
@@ -85,19 +84,19 @@ func HasIsolated(s, character string) bool {
 		from = at + len(character)
 		before, _ := utf8.DecodeLastRuneInString(s[:at])
 		after, _ := utf8.DecodeRuneInString(s[from:])
-		if !Unspaced(before) && !Unspaced(after) {
+		if !IsUnspacedScript(before) && !IsUnspacedScript(after) {
 			return true
 		}
 	}
 }
 
-// eachPair yields the character pairs of the run at i in a script without spaces, and returns the end of the
-// run. An isolated Chinese character, also between Japanese kana, is a word too.
-func eachPair(s string, i int, yield func(string)) int {
-	prev, before := -1, false // the index of the last character, and whether it is Chinese
+// eachCharacterPair yields the character pairs of the run at i in a script without spaces, and returns the end of the
+// run. It also yields isolated characters, and Chinese characters between Japanese kana.
+func eachCharacterPair(s string, i int, yield func(string)) int {
+	prev, prevIsHan := -1, false // the index of the previous character, or -1, and whether that character is Chinese
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if !Unspaced(r) {
+		if !IsUnspacedScript(r) {
 			break
 		}
 		if prev >= 0 {
@@ -105,10 +104,10 @@ func eachPair(s string, i int, yield func(string)) int {
 		}
 		next, _ := utf8.DecodeRuneInString(s[i+n:])
 		han := unicode.Is(unicode.Han, r)
-		if han && !before && !unicode.Is(unicode.Han, next) || prev < 0 && !Unspaced(next) {
+		if han && !prevIsHan && !unicode.Is(unicode.Han, next) || prev < 0 && !IsUnspacedScript(next) {
 			yield(s[i : i+n])
 		}
-		prev, before, i = i, han, i+n
+		prev, prevIsHan, i = i, han, i+n
 	}
 	return i
 }
@@ -116,12 +115,12 @@ func eachPair(s string, i int, yield func(string)) int {
 // wordEnd returns the end of the word at i in a script with spaces. A word includes points and commas between digits.
 func wordEnd(s string, i int) int {
 	for i < len(s) {
-		if c := s[i]; c < utf8.RuneSelf && inWord[c] {
+		if c := s[i]; c < utf8.RuneSelf && isWordASCII[c] {
 			i++
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if wordRune(r) && !Unspaced(r) || (r == '.' || r == ',') && digitAt(s, i-1) && digitAt(s, i+1) {
+		if isWordRune(r) && !IsUnspacedScript(r) || (r == '.' || r == ',') && digitAt(s, i-1) && digitAt(s, i+1) {
 			i += n
 			continue
 		}
@@ -132,13 +131,13 @@ func wordEnd(s string, i int) int {
 
 func digitAt(s string, i int) bool { return i >= 0 && i < len(s) && '0' <= s[i] && s[i] <= '9' }
 
-// eachPart yields a word and, if it is contracted, its second word. It returns how many bytes of rest the
-// contraction takes.
-func eachPart(word, rest string, yield func(string)) int {
+// yieldParts yields a word and, for "n't" at the start of rest, the word "not". It returns the length of the
+// contraction in rest.
+func yieldParts(word, rest string, yield func(string)) int {
 	if strings.IndexByte(word, ',') >= 0 {
 		word = strings.ReplaceAll(word, ",", "")
 	}
-	ending := contraction(rest)
+	ending := contractedEnding(rest)
 	if ending == "t" && strings.HasSuffix(word, "n") {
 		yieldWord(negatedVerb(word), yield)
 		yield("not")
@@ -151,8 +150,8 @@ func eachPart(word, rest string, yield func(string)) int {
 	return 1 + len(ending)
 }
 
-// contraction returns the letters of the contracted ending at the start of rest, or "".
-func contraction(rest string) string {
+// contractedEnding returns the letters of the contracted ending at the start of rest, or "".
+func contractedEnding(rest string) string {
 	if len(rest) < 2 || rest[0] != '\'' {
 		return ""
 	}
@@ -178,8 +177,8 @@ func negatedVerb(word string) string {
 }
 
 func yieldWord(word string, yield func(string)) {
-	if len(word) > maxWord {
-		cut := maxWord
+	if len(word) > maxWordBytes {
+		cut := maxWordBytes
 		for cut > 0 && !utf8.RuneStart(word[cut]) {
 			cut--
 		}

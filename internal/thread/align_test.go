@@ -30,12 +30,12 @@ func TestForgottenTurnStillMatches(t *testing.T) {
 	_, turns := recorded(t, talk)
 	turns[2].Status = memory.Retired
 	a := Align(turns, NewRequest(messages(talk+" | U Good night"), 0))
-	if len(a.New) != 1 || a.New[0].Index != 6 || len(a.Leave)+len(a.Rejoin) != 0 {
-		t.Errorf("got new %v, leave %v, rejoin %v, want only the last message new", a.New, a.Leave, a.Rejoin)
+	if len(a.NewTurns) != 1 || a.NewTurns[0].TurnIndex != 6 || len(a.LeavingIDs)+len(a.RejoiningIDs) != 0 {
+		t.Errorf("got new %v, leave %v, rejoin %v, want only the last message new", a.NewTurns, a.LeavingIDs, a.RejoiningIDs)
 	}
 	turns[5].Status = memory.Retired
 	a = Align(turns, NewRequest(messages("U I live in Berlin | A Nice city. | U My dog is Rex | A Good boy. | U And I like tea"), 0))
-	if r := a.Answer(message("A Noted.").Digest); r.Stored != turns[5].ID || len(r.Rejoin)+len(r.Leave) != 0 {
+	if r := a.AlignAnswer(message("A Noted.").Digest); r.StoredID != turns[5].ID || len(r.RejoiningIDs)+len(r.LeavingIDs) != 0 {
 		t.Errorf("the forgotten answer again: got %+v, want it known and left alone", r)
 	}
 }
@@ -45,11 +45,11 @@ func TestWindowNeedsOnlyTheLastTurns(t *testing.T) {
 	_, turns := recorded(t, talk)
 	msgs := messages("U My dog is Rex | A Good boy. | U And I like tea | A Noted. | U Good night")
 	all, last := Align(turns, NewRequest(msgs, 0)), Align(turns[1:], NewRequest(msgs, 0))
-	if diff := cmp.Diff(all.New, last.New); diff != "" || last.Parent != all.Parent || last.branches() {
+	if diff := cmp.Diff(all.NewTurns, last.NewTurns); diff != "" || last.ParentID != all.ParentID || last.branches() {
 		t.Errorf("with the last turns alone (-all +last):\n%s", diff)
 	}
-	if len(last.New) != 1 || last.New[0].Index != 6 || last.New[0].Chain != Chain(turns[5].Chain, msgs[4].Digest) {
-		t.Errorf("got new %+v, want one turn at place 6 after the stored ones", last.New)
+	if len(last.NewTurns) != 1 || last.NewTurns[0].TurnIndex != 6 || last.NewTurns[0].Chain != Chain(turns[5].Chain, msgs[4].Digest) {
+		t.Errorf("got new %+v, want one turn at place 6 after the stored ones", last.NewTurns)
 	}
 }
 
@@ -58,24 +58,24 @@ func TestWindowNeedsOnlyTheLastTurns(t *testing.T) {
 func TestOnlyTheLastNewMessagesAreKept(t *testing.T) {
 	msgs := messages(talk + " | U Good night")
 	a := Align(nil, NewRequest(msgs, 3))
-	if len(a.New) != 3 || a.Dropped != 4 || a.New[0].Index != 4 || a.New[2].Index != 6 || !a.New[1].History || a.New[2].History {
-		t.Fatalf("got new %+v and %d dropped, want the last three", a.New, a.Dropped)
+	if len(a.NewTurns) != 3 || a.DroppedMessages != 4 || a.NewTurns[0].TurnIndex != 4 || a.NewTurns[2].TurnIndex != 6 || !a.NewTurns[1].IsHistory || a.NewTurns[2].IsHistory {
+		t.Fatalf("got new %+v and %d dropped, want the last three", a.NewTurns, a.DroppedMessages)
 	}
 	var turns []memory.Turn
-	for i, p := range a.New {
-		m := msgs[p.Message]
-		turns = append(turns, memory.Turn{ID: m.Text, Index: p.Index, Chain: p.Chain, Role: m.Role, Content: m.Text, Status: memory.Active, NoLearn: p.History})
+	for i, p := range a.NewTurns {
+		m := msgs[p.MessageIndex]
+		turns = append(turns, memory.Turn{ID: m.Text, Index: p.TurnIndex, Chain: p.Chain, Role: m.Role, Content: m.Text, Status: memory.Active, NoLearn: p.IsHistory})
 		if i > 0 {
 			turns[i].Parent = turns[i-1].ID
 		}
 	}
-	r := a.Answer(message("A Sleep well.").Digest)
-	turns = append(turns, memory.Turn{ID: "answer", Parent: turns[2].ID, Index: r.Index, Chain: r.Chain, Role: memory.RoleAssistant, Content: "Sleep well.", Status: memory.Active})
+	r := a.AlignAnswer(message("A Sleep well.").Digest)
+	turns = append(turns, memory.Turn{ID: "answer", Parent: turns[2].ID, Index: r.TurnIndex, Chain: r.Chain, Role: memory.RoleAssistant, Content: "Sleep well.", Status: memory.Active})
 	next := NewRequest(messages(talk+" | U Good night | A Sleep well. | U Good morning"), 3)
-	if a := Align(turns, next); len(a.New) != 1 || a.Dropped != 0 || a.New[0].Index != 8 || a.Parent != "answer" || a.branches() {
+	if a := Align(turns, next); len(a.NewTurns) != 1 || a.DroppedMessages != 0 || a.NewTurns[0].TurnIndex != 8 || a.ParentID != "answer" || a.branches() {
 		t.Errorf("the next request: got %+v, want its last message new", a)
 	}
-	if i := Choose([]Candidate{{Turns: turns}}, next, newWorld().now); i != 0 {
+	if i := ChooseConversation([]Candidate{{Turns: turns}}, next, newWorld().now); i != 0 {
 		t.Errorf("the next request belongs to conversation %d, want 0", i)
 	}
 }
@@ -85,16 +85,16 @@ func TestOnlyTheLastNewMessagesAreKept(t *testing.T) {
 func TestFollowGoesOnFromTheTurnThatIsNamed(t *testing.T) {
 	_, turns := recorded(t, talk)
 	msgs := messages("U My dog is Rex")
-	if a := Follow(turns, NewRequest(msgs, 0), turns[1].ID, 0); !a.regenerates() || a.Parent != turns[2].ID || a.branches() {
+	if a := AlignAfter(turns, NewRequest(msgs, 0), turns[1].ID, 0); !a.regenerates() || a.ParentID != turns[2].ID || a.branches() {
 		t.Errorf("after the answer before it: got %+v, want it asked again", a)
 	}
-	if a := Follow(turns, NewRequest(msgs, 0), turns[5].ID, 0); len(a.New) != 1 || a.New[0].Index != 6 || a.branches() {
+	if a := AlignAfter(turns, NewRequest(msgs, 0), turns[5].ID, 0); len(a.NewTurns) != 1 || a.NewTurns[0].TurnIndex != 6 || a.branches() {
 		t.Errorf("after the last answer: got %+v, want it said once more", a)
 	}
-	if a := Follow(turns, NewRequest(msgs, 0), turns[3].ID, 0); len(a.New) != 1 || a.New[0].Index != 4 || len(a.Leave) != 2 {
+	if a := AlignAfter(turns, NewRequest(msgs, 0), turns[3].ID, 0); len(a.NewTurns) != 1 || a.NewTurns[0].TurnIndex != 4 || len(a.LeavingIDs) != 2 {
 		t.Errorf("after an earlier answer: got %+v, want what came after it to leave", a)
 	}
-	if diff := cmp.Diff(Align(turns, NewRequest(msgs, 0)).New, Follow(turns, NewRequest(msgs, 0), "gone", 0).New); diff != "" {
+	if diff := cmp.Diff(Align(turns, NewRequest(msgs, 0)).NewTurns, AlignAfter(turns, NewRequest(msgs, 0), "gone", 0).NewTurns); diff != "" {
 		t.Errorf("after a turn that is not there (-aligned +followed):\n%s", diff)
 	}
 }
@@ -104,10 +104,10 @@ func TestFollowGoesOnFromTheTurnThatIsNamed(t *testing.T) {
 func TestFollowWithAResentHistory(t *testing.T) {
 	_, turns := recorded(t, talk)
 	msgs := messages("U I live in Bern | A Fine. | U My dog is Max | A Good. | U Good night")
-	if a := Follow(turns, NewRequest(msgs, 0), turns[5].ID, 4); len(a.New) != 1 || a.New[0].Index != 6 || a.branches() {
+	if a := AlignAfter(turns, NewRequest(msgs, 0), turns[5].ID, 4); len(a.NewTurns) != 1 || a.NewTurns[0].TurnIndex != 6 || a.branches() {
 		t.Errorf("after the last answer: got %+v, want the last message new", a)
 	}
-	if a := Follow(turns, NewRequest(msgs, 0), turns[1].ID, 4); len(a.New) != 1 || a.New[0].Index != 2 || len(a.Leave) != 4 {
+	if a := AlignAfter(turns, NewRequest(msgs, 0), turns[1].ID, 4); len(a.NewTurns) != 1 || a.NewTurns[0].TurnIndex != 2 || len(a.LeavingIDs) != 4 {
 		t.Errorf("after an earlier answer: got %+v, want what came after it to leave", a)
 	}
 }
@@ -118,11 +118,11 @@ func TestFirstTakesThePlaceOfAll(t *testing.T) {
 	w.ask("c", messages("U What else is new today?"))
 	w.answer(message("A Not much."))
 	turns := w.convs[0].Turns
-	a := Follow(turns, NewRequest(messages("U I live in Bern"), 0), First, 0)
-	if len(a.New) != 1 || a.Parent != "" || len(a.Leave) != len(turns) {
+	a := AlignAfter(turns, NewRequest(messages("U I live in Bern"), 0), AsFirst, 0)
+	if len(a.NewTurns) != 1 || a.ParentID != "" || len(a.LeavingIDs) != len(turns) {
 		t.Errorf("another first message: got %+v, want it new and all %d turns to leave", a, len(turns))
 	}
-	if a := Follow(turns, NewRequest(messages("U I live in Berlin"), 0), First, 0); !a.regenerates() || len(a.Leave)+len(a.New) != 0 {
+	if a := AlignAfter(turns, NewRequest(messages("U I live in Berlin"), 0), AsFirst, 0); !a.regenerates() || len(a.LeavingIDs)+len(a.NewTurns) != 0 {
 		t.Errorf("the same first message: got %+v, want it asked again and nothing to leave yet", a)
 	}
 }
@@ -146,7 +146,7 @@ func TestSingleMessageMatchesOnlyADeclaredRetry(t *testing.T) {
 	} {
 		r := NewRequest(messages("U continue"), 0)
 		r.DeclaredRetry = c.again
-		if a := Align(c.turns, r); a.Retry != c.retry || len(a.New) == 0 != c.retry || len(a.Leave) > 0 {
+		if a := Align(c.turns, r); a.IsRetry != c.retry || len(a.NewTurns) == 0 != c.retry || len(a.LeavingIDs) > 0 {
 			t.Errorf("%s: got %+v, want a retry: %v", name, a, c.retry)
 		}
 	}
@@ -155,13 +155,13 @@ func TestSingleMessageMatchesOnlyADeclaredRetry(t *testing.T) {
 // TestNothingButSystemMessages has no turns to place, but its answer has a place.
 func TestNothingButSystemMessages(t *testing.T) {
 	a := Align(nil, NewRequest(messages("S Be kind."), 0))
-	if len(a.New) != 0 || a.Parent != "" || a.Retry {
+	if len(a.NewTurns) != 0 || a.ParentID != "" || a.IsRetry {
 		t.Errorf("got %+v, want nothing", a)
 	}
-	if r := a.Answer("x"); r.Stored != "" || r.Index != 0 || r.Chain != Chain("", "x") {
+	if r := a.AlignAnswer("x"); r.StoredID != "" || r.TurnIndex != 0 || r.Chain != Chain("", "x") {
 		t.Errorf("answer: got %+v, want the first turn", r)
 	}
-	if got := Choose([]Candidate{{}}, NewRequest(messages("S Be kind."), 0), newWorld().now); got != -1 {
+	if got := ChooseConversation([]Candidate{{}}, NewRequest(messages("S Be kind."), 0), newWorld().now); got != -1 {
 		t.Errorf("Choose: got %d, want -1", got)
 	}
 }
@@ -180,7 +180,7 @@ func TestShortlistDeepestThenLatest(t *testing.T) {
 	}
 	turns := []memory.Turn{turn("old", 0, 1), turn("deep", 0, 0), turn("deep", 2, 0), turn("new", 0, 3), turn("same", 0, 1)}
 	for limit, want := range [][]string{nil, {"deep"}, {"deep", "new"}, {"deep", "new", "old"}, {"deep", "new", "old", "same"}, {"deep", "new", "old", "same"}} {
-		if got := Shortlist(turns, limit); !slices.Equal(got, want) {
+		if got := ShortlistConversations(turns, limit); !slices.Equal(got, want) {
 			t.Errorf("Shortlist(%d): got %v, want %v", limit, got, want)
 		}
 	}
@@ -196,8 +196,8 @@ func TestAnsweredMessagesAreNotCurrent(t *testing.T) {
 		"U Hi | A Hello. | S Be brief. | U Good day":  1,
 	} {
 		got := 0
-		for _, p := range Align(nil, NewRequest(messages(script), 0)).New {
-			if !p.History {
+		for _, p := range Align(nil, NewRequest(messages(script), 0)).NewTurns {
+			if !p.IsHistory {
 				got++
 			}
 		}

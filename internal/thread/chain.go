@@ -12,41 +12,42 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Chain returns the hash of a path through the tree, from the parent's chain ("" for none) and the digest of
-// the last message. Equal paths have equal chains in all conversations.
+// Chain returns the hash of a path through the tree, computed from the hash of the path to the parent ("" for
+// none) and the digest of the last message. Equal paths have equal chains in all conversations.
 func Chain(parent, digest string) string {
 	var room [128]byte
 	sum := sha256.Sum256(append(append(append(room[:0], parent...), '/'), digest...))
 	return string(hex.AppendEncode(room[:0], sum[:16]))
 }
 
-// Shortlist returns up to limit conversations that share most with a request. turns are the stored turns that
-// end one of its [Chains]. Conversations with the deepest turns come first, then the latest.
-func Shortlist(turns []memory.Turn, limit int) []string {
+// ShortlistConversations returns the ids of up to limit conversations that share most messages with a request. turns has
+// the stored turns whose chains are among [Request.Chains]. Conversations with the deepest such turn come
+// first, then the latest.
+func ShortlistConversations(turns []memory.Turn, limit int) []string {
 	type share struct {
 		id    string
 		depth int
 		last  time.Time
 	}
 	byID := map[string]*share{}
-	var all []*share
+	var shares []*share
 	for _, t := range turns {
 		s := byID[t.Conversation]
 		if s == nil {
 			s = &share{id: t.Conversation}
 			byID[t.Conversation] = s
-			all = append(all, s)
+			shares = append(shares, s)
 		}
 		s.depth = max(s.depth, t.Index)
 		if t.RecordedAt.After(s.last) {
 			s.last = t.RecordedAt
 		}
 	}
-	slices.SortFunc(all, func(a, b *share) int {
+	slices.SortFunc(shares, func(a, b *share) int {
 		return cmp.Or(cmp.Compare(b.depth, a.depth), b.last.Compare(a.last), cmp.Compare(a.id, b.id))
 	})
 	var ids []string
-	for _, s := range all[:min(limit, len(all))] {
+	for _, s := range shares[:min(limit, len(shares))] {
 		ids = append(ids, s.id)
 	}
 	return ids

@@ -7,135 +7,133 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxTries is how many of a request's answers, from the last one backwards, are looked up among the active
-// turns if the beginning of the request does not match.
-const maxTries = 8
+// maxAnchorTries is the maximum number of a request's last answers that anchor looks up among the active turns.
+const maxAnchorTries = 8
 
 // match is a message of a request with its stored turn.
 type match struct {
-	message int // index of the message in the conversation
+	message int // index in the request's history (see [historyIndexes])
 	turn    int
 }
 
-// match returns the messages that the tree contains, in order. The request continues from the last of them.
-// A shared beginning determines it, or else the last active answer, because a client may omit or summarize
-// earlier messages.
-func (t *tree) match(r Request) []match {
-	on := t.prefix(r)
-	from, after := end(on), -1
-	if len(on) > 0 {
-		after = t.turns[on[len(on)-1].turn].Index
+// matchRequest returns the messages that the tree contains, in order. The request continues after the last match.
+// Matches follow from a shared beginning, or else from the last active answer, because a client may omit or
+// summarize earlier messages.
+func (t *tree) matchRequest(r Request) []match {
+	matches := t.matchPrefix(r)
+	from, after := nextMessage(matches), -1
+	if len(matches) > 0 {
+		after = t.turns[matches[len(matches)-1].turn].Index
 	}
-	if i, turn := t.anchor(r, from, after); turn >= 0 {
-		on = append(on, t.matchBackward(r, i, turn, from)...)
-		return append(on, t.matchForward(turn, r, i+1)...)
+	if i, turn := t.lastActiveAnswer(r, from, after); turn >= 0 {
+		matches = append(matches, t.matchBackward(r, i, turn, from)...)
+		return append(matches, t.matchForward(turn, r, i+1)...)
 	}
-	return on
+	return matches
 }
 
-// end returns the index of the message after the matches.
-func end(on []match) int {
-	if len(on) == 0 {
+// nextMessage returns the index of the message after the matches.
+func nextMessage(matches []match) int {
+	if len(matches) == 0 {
 		return 0
 	}
-	return on[len(on)-1].message + 1
+	return matches[len(matches)-1].message + 1
 }
 
-// prefix returns the longest beginning of the request that ends at a stored turn. A single message matches
-// only as a retry without an answer. If tool steps follow it, the request continues from the last turn with
-// the same message.
-func (t *tree) prefix(r Request) []match {
+// matchPrefix returns the longest beginning of the request that ends at a stored turn. A single message matches
+// only as a retry without an answer. Before tool steps, only the first message is compared.
+func (t *tree) matchPrefix(r Request) []match {
 	alone := r.OnlyMessage() >= 0
 	if alone && !r.DeclaredRetry {
 		return nil
 	}
-	last := len(r.hist) - 1
-	if last > 0 && r.hist[0] == chatapi.LastUser(r.msgs) && r.at(1).ToolCalls {
+	last := len(r.history) - 1
+	if last > 0 && r.history[0] == chatapi.LastUser(r.messages) && r.messageAt(1).ToolCalls {
 		last = 0
 	}
 	for i := last; i >= 0; i-- {
-		ends := t.ends[r.chains[i]]
+		ends := t.turnsByChain[r.chains[i]]
 		if len(ends) == 0 {
 			continue
 		}
 		best := ends[0]
 		for _, n := range ends[1:] {
-			if t.prefer(n, best) < 0 {
+			if t.compareSiblings(n, best) < 0 {
 				best = n
 			}
 		}
-		if alone && len(t.kids[best+1]) > 0 { // the turn has an answer, and the first attempt is not loaded
+		if alone && len(t.children[best+1]) > 0 { // the turn already has an answer, so this is no retry
 			return nil
 		}
-		var on []match
+		var matches []match
 		for _, n := range slices.Backward(t.pathTo(best)) {
 			for ; i >= 0 && r.chains[i] != t.turns[n].Chain; i-- {
 			}
 			if i >= 0 {
-				on = append(on, match{i, n})
+				matches = append(matches, match{i, n})
 			}
 		}
-		slices.Reverse(on)
-		return append(on, t.matchForward(best, r, end(on))...)
+		slices.Reverse(matches)
+		return append(matches, t.matchForward(best, r, nextMessage(matches))...)
 	}
 	return nil
 }
 
-// anchor returns the last answer, among the messages from index from, that is an active turn after an index.
-// turn is negative if there is none. Common answers are no evidence unless the previous message matches too or
-// nothing follows. Only an answer that went through Loci shows that the turns after it were replaced.
-func (t *tree) anchor(r Request, from, after int) (message, turn int) {
-	for i, tries := len(r.hist)-1, 0; i >= from && tries < maxTries; i-- {
-		if r.at(i).Role != memory.RoleAssistant {
+// lastActiveAnswer returns the last answer, among the messages from index from, that is an active turn with an index
+// higher than after. turn is negative if there is no such answer. A common answer needs a matching previous
+// message or no later turns. Only an answer that went through Loci shows that later turns were replaced.
+func (t *tree) lastActiveAnswer(r Request, first, afterIndex int) (message, turn int) {
+	for i, tries := len(r.history)-1, 0; i >= first && tries < maxAnchorTries; i-- {
+		if r.messageAt(i).Role != memory.RoleAssistant {
 			continue
 		}
 		tries++
-		last := absent
-		for _, n := range slices.Backward(t.active) {
-			if t.turns[n].Index <= after || !t.hasDigest(n, r.at(i).Digest) {
+		last := notLoaded
+		for _, n := range slices.Backward(t.activeTurns) {
+			if t.turns[n].Index <= afterIndex || !t.hasDigest(n, r.messageAt(i).Digest) {
 				continue
 			}
-			ends := t.endsWith(n, r, i+1)
-			tells := !isCommonText(r.at(i).Text)
-			if p := t.parent[n]; p >= 0 && i > 0 && t.hasDigest(p, r.at(i-1).Digest) {
-				if ends && from == 0 || (ends || wentThroughLoci(&t.turns[n])) && (tells || !isCommonText(r.at(i-1).Text)) {
+			ends := t.isLastActive(n, r, i+1)
+			tells := !isCommonText(r.messageAt(i).Text)
+			if p := t.parents[n]; p >= 0 && i > 0 && t.hasDigest(p, r.messageAt(i-1).Digest) {
+				if ends && first == 0 || (ends || wentThroughLoci(&t.turns[n])) && (tells || !isCommonText(r.messageAt(i-1).Text)) {
 					return i, n
 				}
 			}
-			if ends && last == absent && (tells || i == 0) {
+			if ends && last == notLoaded && (tells || i == 0) {
 				last = n
 			}
 		}
-		if last != absent {
+		if last != notLoaded {
 			return i, last
 		}
 	}
-	return 0, absent
+	return 0, notLoaded
 }
 
-// endsWith reports whether no active turn follows the given turn. The message itself does not count: an earlier
-// attempt of the request may have stored it.
-func (t *tree) endsWith(turn int, r Request, message int) bool {
-	return !slices.ContainsFunc(t.kids[turn+1], func(kid int) bool {
-		return t.turns[kid].Status == memory.Active && (message >= len(r.hist) || !t.hasDigest(kid, r.at(message).Digest))
+// isLastActive reports whether no active turn follows the given turn, except the turn of the message itself,
+// which an earlier attempt may have stored.
+func (t *tree) isLastActive(turn int, r Request, nextMessage int) bool {
+	return !slices.ContainsFunc(t.children[turn+1], func(kid int) bool {
+		return t.turns[kid].Status == memory.Active && (nextMessage >= len(r.history) || !t.hasDigest(kid, r.messageAt(nextMessage).Digest))
 	})
 }
 
-// matchBackward returns the messages from index from that precede a turn, with their turns, and that turn.
-func (t *tree) matchBackward(r Request, message, turn, from int) []match {
+// matchBackward matches messages with a turn and its ancestors, from index message backwards to index from.
+func (t *tree) matchBackward(r Request, message, turn, first int) []match {
 	var on []match
-	for i := message; i >= from && turn >= 0 && t.hasDigest(turn, r.at(i).Digest); i-- {
+	for i := message; i >= first && turn >= 0 && t.hasDigest(turn, r.messageAt(i).Digest); i-- {
 		on = append([]match{{i, turn}}, on...)
-		turn = t.parent[turn]
+		turn = t.parents[turn]
 	}
 	return on
 }
 
-// matchForward matches the messages from index message with the turns after a turn, as far as they are stored.
+// matchForward matches the messages from index message with the descendants of a turn, as far as they are stored.
 func (t *tree) matchForward(turn int, r Request, message int) []match {
 	var on []match
-	for i := message; i < len(r.hist); i++ {
-		if turn = t.next(turn, r.at(i).Digest); turn < 0 {
+	for i := message; i < len(r.history); i++ {
+		if turn = t.childWithDigest(turn, r.messageAt(i).Digest); turn < 0 {
 			break
 		}
 		on = append(on, match{i, turn})
@@ -143,24 +141,24 @@ func (t *tree) matchForward(turn int, r Request, message int) []match {
 	return on
 }
 
-// next returns the child of a turn with this digest, or a negative number.
-func (t *tree) next(turn int, digest string) int {
-	for _, i := range t.kids[turn+1] {
+// childWithDigest returns the child of a turn with this digest, or a negative number.
+func (t *tree) childWithDigest(turn int, digest string) int {
+	for _, i := range t.children[turn+1] {
 		if t.hasDigest(i, digest) {
 			return i
 		}
 	}
-	return absent
+	return notLoaded
 }
 
-// hasDigest reports whether a turn has this digest, computed from its parent's chain. It returns false if the
-// parent is not loaded.
+// hasDigest reports whether a turn's message has this digest. It returns false if the turn's parent is not loaded.
 func (t *tree) hasDigest(turn int, digest string) bool {
-	parent := t.parent[turn]
-	return parent != absent && Chain(t.chain(parent), digest) == t.turns[turn].Chain
+	parent := t.parents[turn]
+	return parent != notLoaded && Chain(t.chainOf(parent), digest) == t.turns[turn].Chain
 }
 
-// wentThroughLoci reports whether a turn is an answer that went through Loci, instead of an answer that a client sent.
+// wentThroughLoci reports whether a turn is an answer that Loci received from a model, instead of an answer
+// in a client's history.
 func wentThroughLoci(t *memory.Turn) bool {
 	hidden := t.Status == memory.Retired && t.Content == ""
 	return t.Role == memory.RoleAssistant && (!t.NoLearn || hidden)

@@ -76,8 +76,8 @@ func TestPathIsTheClientsHistory(t *testing.T) {
 			w.ask("", request)
 			if len(request) > 1 && rapid.Bool().Draw(t, "lost") {
 				w.ask("", request)
-				if a := w.align; len(a.New) > 0 {
-					t.Fatalf("the retry of %s has new messages: %v", show(request), a.New)
+				if a := w.align; len(a.NewTurns) > 0 {
+					t.Fatalf("the retry of %s has new messages: %v", show(request), a.NewTurns)
 				}
 			}
 			answer := reply(request[len(request)-1])
@@ -131,7 +131,7 @@ func TestWindowAppends(t *testing.T) {
 				t.Fatalf("sent %s\nthe path is %s\nwant        %s", show(request), saidBy(path), show(full))
 			}
 			if w.align.branches() {
-				t.Fatalf("sent %s: something left the path: %v", show(request), w.align.Leave)
+				t.Fatalf("sent %s: something left the path: %v", show(request), w.align.LeavingIDs)
 			}
 		}
 	})
@@ -236,29 +236,29 @@ func FuzzAlign(f *testing.F) {
 			msgs = append(msgs, chatapi.Message{Role: roles[b%3], Text: fmt.Sprint(b), Digest: fmt.Sprint(b & 3)})
 		}
 		a := Align(turns, NewRequest(msgs, 0))
-		for i, p := range a.New {
-			if i > 0 && (p.Index != a.New[i-1].Index+1 || p.Message <= a.New[i-1].Message) {
-				t.Errorf("place %d is %+v after %+v", i, p, a.New[i-1])
+		for i, p := range a.NewTurns {
+			if i > 0 && (p.TurnIndex != a.NewTurns[i-1].TurnIndex+1 || p.MessageIndex <= a.NewTurns[i-1].MessageIndex) {
+				t.Errorf("place %d is %+v after %+v", i, p, a.NewTurns[i-1])
 			}
 		}
-		for _, p := range a.New {
-			if a.Turns[p.Message] != "" {
-				t.Errorf("message %d is new, and turn %s says it", p.Message, a.Turns[p.Message])
+		for _, p := range a.NewTurns {
+			if a.TurnIDs[p.MessageIndex] != "" {
+				t.Errorf("message %d is new, and turn %s says it", p.MessageIndex, a.TurnIDs[p.MessageIndex])
 			}
 		}
-		a.Answer("x")
+		a.AlignAnswer("x")
 		a.Path("x")
 		if len(turns) > 0 && len(msgs) > 0 {
 			ids := make([]string, len(msgs))
 			ids[len(ids)-1] = turns[len(msgs)%len(turns)].ID
-			r := Resume(turns, NewRequest(msgs, 0), ids)
-			r.Answer("x")
-			if r.Path(); len(r.New) > 0 {
-				t.Errorf("resumed: new %v", r.New)
+			r := AlignStored(turns, NewRequest(msgs, 0), ids)
+			r.AlignAnswer("x")
+			if r.Path(); len(r.NewTurns) > 0 {
+				t.Errorf("resumed: new %v", r.NewTurns)
 			}
 		}
-		Choose([]Candidate{{Turns: turns}}, NewRequest(msgs, 0), a0)
-		Shortlist(turns, 3)
+		ChooseConversation([]Candidate{{Turns: turns}}, NewRequest(msgs, 0), a0)
+		ShortlistConversations(turns, 3)
 	})
 }
 

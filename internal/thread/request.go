@@ -9,75 +9,76 @@ import (
 
 // Request holds the messages of a request, parsed once.
 type Request struct {
-	msgs   []chatapi.Message
-	hist   []int    // indexes of the messages that belong to the conversation
-	chains []string // chain hash of the path to each of these messages
-	maxNew int      // the maximum number of new messages to store; 0: all
-	now    int      // index of the first current message
+	messages     []chatapi.Message
+	history      []int    // indexes of the messages that belong to the conversation
+	chains       []string // chain hash of the path to each of these messages
+	maxNew       int      // maximum number of new messages to store; 0 means all
+	firstCurrent int      // index of the first current message (see [firstCurrent])
 
-	// DeclaredRetry is set if the client declares the request a repetition.
+	// DeclaredRetry is set if the client declares the request a retry.
 	DeclaredRetry bool
 
-	// ClientLeft is set if the client stopped waiting. It may have repeated the request elsewhere and continued there.
-	ClientLeft bool
+	// ClientStopped is set if the client stopped waiting. It may have sent the request again and continued from
+	// that answer.
+	ClientStopped bool
 }
 
-// NewRequest parses messages, which must not change while the request is in use. If more than most messages
-// are new, only the last ones are stored; 0: all.
+// NewRequest parses messages, which must not change while the request is in use. If more than maxNew messages
+// are new, only the last maxNew are stored; 0 means all.
 func NewRequest(msgs []chatapi.Message, maxNew int) Request {
-	r := Request{msgs: msgs, hist: history(msgs), maxNew: maxNew, now: firstCurrent(msgs)}
-	r.chains = make([]string, 0, len(r.hist))
+	r := Request{messages: msgs, history: historyIndexes(msgs), maxNew: maxNew, firstCurrent: firstCurrent(msgs)}
+	r.chains = make([]string, 0, len(r.history))
 	chain := ""
-	for _, i := range r.hist {
+	for _, i := range r.history {
 		chain = cmp.Or(msgs[i].Chain, Chain(chain, msgs[i].Digest))
 		r.chains = append(r.chains, chain)
 	}
 	return r
 }
 
-// Chains returns, for each message except system messages, the chain of the path that ends there. If the
-// request exceeds the limit, it returns only the last ones.
-func (r Request) Chains() []string { return r.lastOf(r.chains) }
+// Chains returns, for each message except system messages, the chain hash of the path to the message. If the
+// request exceeds maxNew, it returns only the last maxNew chains.
+func (r Request) Chains() []string { return r.lastMaxNew(r.chains) }
 
 // AnswerChains returns the chains of the request's last answer and later messages, or nil without an answer.
-// A conversation with one of these chains takes precedence, so that other chains need no look-up.
+// A conversation with such a chain takes precedence, so that other chains need no look-up.
 func (r Request) AnswerChains() []string {
-	for i := len(r.hist) - 1; i >= 0; i-- {
-		if r.at(i).Role == memory.RoleAssistant {
-			return r.lastOf(r.chains[i:])
+	for i := len(r.history) - 1; i >= 0; i-- {
+		if r.messageAt(i).Role == memory.RoleAssistant {
+			return r.lastMaxNew(r.chains[i:])
 		}
 	}
 	return nil
 }
 
-func (r Request) lastOf(chains []string) []string {
+func (r Request) lastMaxNew(chains []string) []string {
 	if r.maxNew > 0 && len(chains) > r.maxNew {
 		return chains[len(chains)-r.maxNew:]
 	}
 	return chains
 }
 
-// OnlyMessage returns the index of the conversation's only message in the request, or -1 if there are more or
-// none. The text of a single message does not show whether it was sent before.
+// OnlyMessage returns the index of the request's only message besides system messages, or -1 if it has more
+// or none. The text of a single message does not show whether it was sent before.
 func (r Request) OnlyMessage() int {
-	if len(r.hist) != 1 {
+	if len(r.history) != 1 {
 		return -1
 	}
-	return r.hist[0]
+	return r.history[0]
 }
 
-// at returns message i of the conversation.
-func (r Request) at(i int) *chatapi.Message { return &r.msgs[r.hist[i]] }
+// messageAt returns message i of the request's history, which has no system messages.
+func (r Request) messageAt(i int) *chatapi.Message { return &r.messages[r.history[i]] }
 
-// isCurrent reports whether the messages from index from are current: the last user message, and the tool
+// areCurrent reports whether the messages from index from are current: the last user message and the tool
 // steps after it.
-func (r Request) isCurrent(from int) bool {
-	return from < len(r.hist) && r.hist[from] >= r.now
+func (r Request) areCurrent(first int) bool {
+	return first < len(r.history) && r.history[first] >= r.firstCurrent
 }
 
-// firstCurrent returns the index of the first current message. It is past the end if an instruction of the
-// client follows the answer to the last user message. (opencode, for example, asks its model to continue after
-// a summary for which it invented a question.)
+// firstCurrent returns the index of the first current message, the last user message. It returns len(msgs) if
+// a system message follows the answer to that message. (The client opencode, for example, asks its model to
+// continue after a summary.)
 func firstCurrent(msgs []chatapi.Message) int {
 	last := chatapi.LastUser(msgs)
 	for i := last + 1; i > 0 && i+1 < len(msgs); i++ {
@@ -88,18 +89,18 @@ func firstCurrent(msgs []chatapi.Message) int {
 	return last
 }
 
-// unanswered returns the index of the first of the user messages without an answer before the current one.
-// Some clients split one message into several.
-func (r Request) unanswered() int {
-	from := r.now
-	for from > 0 && from < len(r.msgs) && (r.msgs[from-1].Role == memory.RoleUser || r.msgs[from-1].Role == memory.RoleSystem) {
+// firstUnanswered returns the index of the first user message after the last answer. Some clients split one
+// message into several messages.
+func (r Request) firstUnanswered() int {
+	from := r.firstCurrent
+	for from > 0 && from < len(r.messages) && (r.messages[from-1].Role == memory.RoleUser || r.messages[from-1].Role == memory.RoleSystem) {
 		from--
 	}
 	return from
 }
 
-// history returns the indexes of the messages that belong to the conversation.
-func history(msgs []chatapi.Message) []int {
+// historyIndexes returns the indexes of the messages that belong to the conversation.
+func historyIndexes(msgs []chatapi.Message) []int {
 	out := make([]int, 0, len(msgs))
 	for i := range msgs {
 		if msgs[i].Role != memory.RoleSystem {

@@ -99,36 +99,36 @@ func (w *world) asked(msgs []chatapi.Message) string {
 	for _, f := range []struct {
 		is   bool
 		word string
-	}{{a.Retry, "retry"}, {a.regenerates(), "regenerate"}, {a.branches(), "branch"}, {len(history(msgs[chatapi.LastUser(msgs)+1:])) > 0, "tool loop"}} {
+	}{{a.IsRetry, "retry"}, {a.regenerates(), "regenerate"}, {a.branches(), "branch"}, {len(historyIndexes(msgs[chatapi.LastUser(msgs)+1:])) > 0, "tool loop"}} {
 		if f.is {
 			parts = append(parts, f.word)
 		}
 	}
 	var fresh, old []string
-	for _, p := range a.New {
-		if p.History {
-			old = append(old, text(msgs[p.Message].Role, msgs[p.Message].Text))
+	for _, p := range a.NewTurns {
+		if p.IsHistory {
+			old = append(old, text(msgs[p.MessageIndex].Role, msgs[p.MessageIndex].Text))
 		} else {
-			fresh = append(fresh, text(msgs[p.Message].Role, msgs[p.Message].Text))
+			fresh = append(fresh, text(msgs[p.MessageIndex].Role, msgs[p.MessageIndex].Text))
 		}
 	}
 	parts = list(parts, "history", old)
 	parts = list(parts, "new", fresh)
-	parts = list(parts, "leaves", w.words(a.Leave))
-	parts = list(parts, "comes back", w.words(a.Rejoin))
+	parts = list(parts, "leaves", w.words(a.LeavingIDs))
+	parts = list(parts, "comes back", w.words(a.RejoiningIDs))
 	return strings.Join(parts, "; ")
 }
 
-func (w *world) answered(r Reply) string {
+func (w *world) answered(r AnswerPosition) string {
 	parts := []string{"new turn"}
-	if r.Stored != "" {
+	if r.StoredID != "" {
 		parts = []string{"known"}
 	}
 	if w.offPath {
 		parts = append(parts, "beside the path")
 	}
-	parts = list(parts, "leaves", w.words(r.Leave))
-	parts = list(parts, "comes back", w.words(r.Rejoin))
+	parts = list(parts, "leaves", w.words(r.LeavingIDs))
+	parts = list(parts, "comes back", w.words(r.RejoiningIDs))
 	return strings.Join(parts, "; ")
 }
 

@@ -57,21 +57,21 @@ func (w *world) ask(name string, msgs []chatapi.Message) {
 	if NewRequest(msgs, 0).OnlyMessage() >= 0 { // its words are new each time
 		w.again = func() Alignment { return w.resume() }
 	}
-	w.stored = slices.Clone(w.align.Turns)
-	w.resume = func() Alignment { return Resume(w.convs[conv].Turns, NewRequest(msgs, 0), w.stored) }
+	w.stored = slices.Clone(w.align.TurnIDs)
+	w.resume = func() Alignment { return AlignStored(w.convs[conv].Turns, NewRequest(msgs, 0), w.stored) }
 	path := w.align.Path()
-	w.mark(w.align.Leave, memory.Replaced)
-	w.mark(w.align.Rejoin, memory.Active)
-	w.parent = w.align.Parent
-	for _, p := range w.align.New {
-		m := msgs[p.Message]
-		w.stored[p.Message] = w.add(m.Role, m.Text, p.Index, p.Chain, p.History)
-		path.Turns = append(path.Turns, w.stored[p.Message])
-		if m.Role == memory.RoleUser && !p.History {
+	w.mark(w.align.LeavingIDs, memory.Replaced)
+	w.mark(w.align.RejoiningIDs, memory.Active)
+	w.parent = w.align.ParentID
+	for _, p := range w.align.NewTurns {
+		m := msgs[p.MessageIndex]
+		w.stored[p.MessageIndex] = w.add(m.Role, m.Text, p.TurnIndex, p.Chain, p.IsHistory)
+		path.Turns = append(path.Turns, w.stored[p.MessageIndex])
+		if m.Role == memory.RoleUser && !p.IsHistory {
 			w.learned = append(w.learned, m.Text)
 		}
 	}
-	if len(w.align.New)+len(w.align.Rejoin) > 0 {
+	if len(w.align.NewTurns)+len(w.align.RejoiningIDs) > 0 {
 		w.mustHold(path)
 	}
 	c.Conversation.UpdatedAt = w.now
@@ -79,7 +79,7 @@ func (w *world) ask(name string, msgs []chatapi.Message) {
 
 // mustHold panics unless the conversation's path is the writer's.
 func (w *world) mustHold(p *memory.Path) {
-	holds := p.Check()
+	holds := p.Checker()
 	for _, t := range w.convs[w.conv].Turns {
 		if !holds(t.ID, t.Index, t.Status) {
 			panic(fmt.Sprintf("turn %s %q at %d is %s, with path %+v", t.ID, t.Content, t.Index, t.Status, *p))
@@ -110,11 +110,11 @@ func (w *world) among(msgs []chatapi.Message, chains []string) int {
 		}
 	}
 	var cands []Candidate
-	for _, id := range Shortlist(ends, 8) {
+	for _, id := range ShortlistConversations(ends, 8) {
 		i := slices.IndexFunc(w.convs, func(c Candidate) bool { return c.Conversation.ID == id })
 		cands = append(cands, w.convs[i])
 	}
-	chosen := Choose(cands, NewRequest(msgs, 0), w.now)
+	chosen := ChooseConversation(cands, NewRequest(msgs, 0), w.now)
 	if chosen < 0 {
 		return -1
 	}
@@ -124,29 +124,29 @@ func (w *world) among(msgs []chatapi.Message, chains []string) int {
 }
 
 // answer records the reply to the last request.
-func (w *world) answer(m chatapi.Message) Reply {
+func (w *world) answer(m chatapi.Message) AnswerPosition {
 	w.now = w.now.Add(time.Second)
-	r := w.align.Answer(m.Digest)
-	if now := w.again().Answer(m.Digest); !reflect.DeepEqual(r, now) {
+	r := w.align.AlignAnswer(m.Digest)
+	if now := w.again().AlignAnswer(m.Digest); !reflect.DeepEqual(r, now) {
 		panic(fmt.Sprintf("aligned again after recording, the answer's place is %+v, want %+v", now, r))
 	}
 	at := w.resume()
-	if now := at.Answer(m.Digest); !reflect.DeepEqual(r, now) {
+	if now := at.AlignAnswer(m.Digest); !reflect.DeepEqual(r, now) {
 		panic(fmt.Sprintf("resumed after recording, the answer's place is %+v, want %+v", now, r))
 	}
 	if w.offPath = at.UserContinued(); w.offPath {
-		if r.Stored == "" {
-			w.mark([]string{w.add(m.Role, m.Text, r.Index, r.Chain, false)}, memory.Replaced)
+		if r.StoredID == "" {
+			w.mark([]string{w.add(m.Role, m.Text, r.TurnIndex, r.Chain, false)}, memory.Replaced)
 		}
-		return Reply{Stored: r.Stored}
+		return AnswerPosition{StoredID: r.StoredID}
 	}
-	path := at.Path(r.Stored)
-	w.mark(r.Leave, memory.Replaced)
-	w.mark(r.Rejoin, memory.Active)
-	if r.Stored == "" {
-		path.Turns = append(path.Turns, w.add(m.Role, m.Text, r.Index, r.Chain, false))
+	path := at.Path(r.StoredID)
+	w.mark(r.LeavingIDs, memory.Replaced)
+	w.mark(r.RejoiningIDs, memory.Active)
+	if r.StoredID == "" {
+		path.Turns = append(path.Turns, w.add(m.Role, m.Text, r.TurnIndex, r.Chain, false))
 	}
-	if r.Stored == "" || len(r.Leave)+len(r.Rejoin) > 0 { // or else nothing changes
+	if r.StoredID == "" || len(r.LeavingIDs)+len(r.RejoiningIDs) > 0 { // or else nothing changes
 		w.mustHold(path)
 	}
 	w.convs[w.conv].Conversation.UpdatedAt = w.now
@@ -248,8 +248,8 @@ func messages(s string) []chatapi.Message {
 
 // regenerates reports whether the last user message is stored and has an answer.
 func (a Alignment) regenerates() bool {
-	return a.Retry && len(a.New) == 0 && a.tree.hasRole(a.tree.kids[a.parent+1], memory.RoleAssistant)
+	return a.IsRetry && len(a.NewTurns) == 0 && a.tree.anyHasRole(a.tree.children[a.parent+1], memory.RoleAssistant)
 }
 
 // branches reports whether the request leaves the current path.
-func (a Alignment) branches() bool { return len(a.Leave)+len(a.Rejoin) > 0 }
+func (a Alignment) branches() bool { return len(a.LeavingIDs)+len(a.RejoiningIDs) > 0 }

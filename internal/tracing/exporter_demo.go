@@ -11,5 +11,5 @@ import (
 )
 
 func newExporter(context.Context, string) (sdk.SpanExporter, error) {
-	return nil, memory.Errorf(memory.Invalid, "otlp.endpoint: a build with the tag demo sends no traces")
+	return nil, memory.Errorf(memory.Invalid, "otlp.endpoint: this build supports only loci demo; for traces, build without -tags demo")
 }

@@ -1,13 +1,13 @@
 // Package tracing sends traces of chats to an OpenTelemetry collector, over OTLP/HTTP and with the GenAI
 // semantic conventions. Spans contain ids, models, tokens and durations, never text of messages. The package
-// measures nothing itself: the proxy passes the times.
+// measures nothing itself: the proxy passes the times. A trace has these spans:
 //
-//	POST /v1/chat/completions   a chat, of the client's trace if its request names one
+//	POST /v1/chat/completions   a chat, in the client's trace if the request names a trace
 //	  place                     finding the conversation
-//	  recall                    until the block is there; placing is meanwhile
-//	  chat MODEL                the upstream, to the end of its answer
+//	  recall                    searching memory, including place
+//	  chat MODEL                the request to the upstream, until the end of the answer
 //	  record                    storing the answer
-//	  learn                     the job that learns from it, some time later, if this server runs it
+//	  learn                     the later job that learns from the chat, if this server runs the job
 //	    chat MODEL              a call of the learning model
 package tracing
 
@@ -34,32 +34,32 @@ import (
 )
 
 const (
-	// tracesPath is the collector's path, if the endpoint has none.
+	// tracesPath is the path at the collector if the endpoint has no path.
 	tracesPath = "/v1/traces"
 
-	// closeTime bounds the time for sending the last spans at shutdown.
-	closeTime = 3 * time.Second
+	// closeTimeout is the maximum time for sending the last spans at shutdown.
+	closeTimeout = 3 * time.Second
 
-	// linked is the number of conversations whose last trace is remembered for learn jobs.
-	linked = 4096
+	// maxLinked is the maximum number of conversations with a remembered trace, for learning jobs.
+	maxLinked = 4096
 )
 
-// Tracer creates the spans of chats and of learning from them. A nil *Tracer creates none.
+// Tracer creates the spans of chats and of learning from chats. A nil *Tracer creates no spans.
 type Tracer struct {
-	provider *sdk.TracerProvider
-	tracer   trace.Tracer
-	format   propagation.TraceContext
-	chats    *recent.Map[conversation, trace.SpanContext] // last trace of each conversation
+	provider   *sdk.TracerProvider
+	tracer     trace.Tracer
+	propagator propagation.TraceContext
+	lastTraces *recent.Map[conversationKey, trace.SpanContext] // last trace of each conversation
 }
 
-type conversation struct {
+type conversationKey struct {
 	owner memory.Owner
 	id    string
 }
 
-// Open returns a tracer that sends to a collector, nil if there is no endpoint. The variables
-// OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER and OTEL_RESOURCE_ATTRIBUTES apply too. If the collector is
-// unreachable, that is logged and only the spans are lost.
+// Open returns a tracer that sends spans to a collector, or nil without an endpoint. The variables
+// OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER and OTEL_RESOURCE_ATTRIBUTES apply, too. If the collector
+// is unreachable, the tracer logs the error and drops the spans.
 func Open(ctx context.Context, endpoint, version string, log *slog.Logger) (*Tracer, error) {
 	if endpoint == "" {
 		return nil, nil
@@ -75,13 +75,13 @@ func Open(ctx context.Context, endpoint, version string, log *slog.Logger) (*Tra
 	if err != nil {
 		return nil, err
 	}
-	about, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName("loci"), semconv.ServiceVersion(version)), resource.WithFromEnv())
+	res, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName("loci"), semconv.ServiceVersion(version)), resource.WithFromEnv())
 	if err != nil {
 		return nil, err
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("cannot send traces; chats go on", "setting", "otlp.endpoint", "err", err) }))
-	p := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about))
-	return &Tracer{provider: p, tracer: p.Tracer("github.com/loci-memory/loci"), chats: recent.New[conversation, trace.SpanContext](linked)}, nil
+	p := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(res))
+	return &Tracer{provider: p, tracer: p.Tracer("github.com/loci-memory/loci"), lastTraces: recent.New[conversationKey, trace.SpanContext](maxLinked)}, nil
 }
 
 // Close sends the last spans.
@@ -89,95 +89,95 @@ func (t *Tracer) Close() error {
 	if t == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if err := t.provider.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return nil // the collector may be unreachable
+	return nil // not an error, because the collector may be unreachable
 }
 
-// Chat is the trace of one chat. The methods of a nil *Chat do nothing.
+// Chat is the trace of a chat. The methods of a nil *Chat do nothing.
 type Chat struct {
-	t        *Tracer
+	tracer   *Tracer
 	root     trace.Span
-	upstream trace.Span // while the upstream answers
+	upstream trace.Span // span of the upstream's answer; nil without a request in progress
 	owner    memory.Owner
 }
 
-// Chat begins the trace of a chat.
-func (t *Tracer) Chat(r *http.Request, began time.Time, path, request string) *Chat {
+// StartChat begins the trace of a chat.
+func (t *Tracer) StartChat(r *http.Request, startedAt time.Time, path, requestID string) *Chat {
 	if t == nil {
 		return nil
 	}
-	ctx := t.format.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
-	_, root := t.tracer.Start(ctx, r.Method+" "+path, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(began),
-		trace.WithAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPRoute(path), attribute.String("loci.request.id", request)))
-	return &Chat{t: t, root: root}
+	ctx := t.propagator.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
+	_, root := t.tracer.Start(ctx, r.Method+" "+path, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(startedAt),
+		trace.WithAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPRoute(path), attribute.String("loci.request.id", requestID)))
+	return &Chat{tracer: t, root: root}
 }
 
-// stage adds a span to the chat's trace.
-func (c *Chat) stage(name string, began, ended time.Time, about ...attribute.KeyValue) {
-	_, span := c.t.tracer.Start(trace.ContextWithSpan(context.Background(), c.root), name, trace.WithTimestamp(began), trace.WithAttributes(about...))
-	span.End(trace.WithTimestamp(ended))
+// addSpan adds a finished span to the chat's trace.
+func (c *Chat) addSpan(name string, startedAt, endedAt time.Time, attrs ...attribute.KeyValue) {
+	_, span := c.tracer.tracer.Start(trace.ContextWithSpan(context.Background(), c.root), name, trace.WithTimestamp(startedAt), trace.WithAttributes(attrs...))
+	span.End(trace.WithTimestamp(endedAt))
 }
 
-// Recalled adds the stages place and recall. placed is when the conversation was found, zero if it was not
-// looked for; traced is the id of Loci's own trace of the recalled memories.
-func (c *Chat) Recalled(owner memory.Owner, conversation string, began, placed, ended time.Time, hits, pending int, traced string) {
+// AddRecall adds the spans place and recall. The time placed, at which the conversation was found, is zero
+// without a search for it; traceID is the id of Loci's trace of the recalled memories.
+func (c *Chat) AddRecall(owner memory.Owner, conversationID string, startedAt, placedAt, endedAt time.Time, hitCount, pendingFacts int, traceID string) {
 	if c == nil {
 		return
 	}
 	c.owner = owner
 	c.root.SetAttributes(semconv.UserID(owner.Name()))
-	if !placed.IsZero() {
-		c.remember(conversation)
-		c.stage("place", began, placed)
+	if !placedAt.IsZero() {
+		c.linkConversation(conversationID)
+		c.addSpan("place", startedAt, placedAt)
 	}
-	c.stage("recall", began, ended, attribute.Int("loci.recall.hits", hits), attribute.Int("loci.pending", pending), attribute.String("loci.trace.id", traced))
+	c.addSpan("recall", startedAt, endedAt, attribute.Int("loci.recall.hits", hitCount), attribute.Int("loci.pending", pendingFacts), attribute.String("loci.trace.id", traceID))
 }
 
-// remember makes later learning from the conversation part of this trace.
-func (c *Chat) remember(id string) {
+// linkConversation makes later learning from the conversation part of this trace.
+func (c *Chat) linkConversation(id string) {
 	if id != "" {
 		c.root.SetAttributes(semconv.GenAIConversationID(id))
-		c.t.chats.Set(conversation{c.owner, id}, c.root.SpanContext())
+		c.tracer.lastTraces.Set(conversationKey{c.owner, id}, c.root.SpanContext())
 	}
 }
 
-// Asked begins the upstream's span, and sends its id to the upstream. The span lasts until [Chat.Answered].
-func (c *Chat) Asked(h http.Header, began time.Time, model, provider string) {
+// StartUpstream begins the upstream's span, and adds the span's id to the request headers h. [Chat.EndUpstream] ends the span.
+func (c *Chat) StartUpstream(h http.Header, startedAt time.Time, model, provider string) {
 	if c == nil {
 		return
 	}
-	ctx, span := c.t.tracer.Start(trace.ContextWithSpan(context.Background(), c.root), "chat "+model, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(began),
+	ctx, span := c.tracer.tracer.Start(trace.ContextWithSpan(context.Background(), c.root), "chat "+model, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(startedAt),
 		trace.WithAttributes(semconv.GenAIOperationNameChat, semconv.GenAIProviderNameKey.String(provider), semconv.GenAIRequestModel(model)))
-	c.t.format.Inject(ctx, propagation.HeaderCarrier(h))
+	c.tracer.propagator.Inject(ctx, propagation.HeaderCarrier(h))
 	c.upstream = span
 }
 
-// UpstreamAsked records one request to the upstream; several are retries. status is 0 if the upstream did not
+// RecordTry records one try of the request to the upstream. A status of 0 means that the upstream did not
 // answer.
-func (c *Chat) UpstreamAsked(began time.Time, took time.Duration, status int) {
+func (c *Chat) RecordTry(startedAt time.Time, took time.Duration, status int) {
 	if c == nil || c.upstream == nil {
 		return
 	}
-	c.upstream.AddEvent("loci.upstream.answered", trace.WithTimestamp(began.Add(took)), trace.WithAttributes(semconv.HTTPResponseStatusCode(status)))
+	c.upstream.AddEvent("loci.upstream.answered", trace.WithTimestamp(startedAt.Add(took)), trace.WithAttributes(semconv.HTTPResponseStatusCode(status)))
 	c.upstream.SetAttributes(semconv.HTTPResponseStatusCode(status))
-	failed := "unavailable"
+	errorType := "unavailable"
 	if status != 0 {
-		failed = strconv.Itoa(status)
+		errorType = strconv.Itoa(status)
 	}
-	end := codes.Ok
+	code := codes.Ok
 	if status == 0 || status >= http.StatusBadRequest {
-		end = codes.Error
-		c.upstream.SetAttributes(semconv.ErrorTypeKey.String(failed))
+		code = codes.Error
+		c.upstream.SetAttributes(semconv.ErrorTypeKey.String(errorType))
 	}
-	c.upstream.SetStatus(end, "")
+	c.upstream.SetStatus(code, "")
 }
 
-// Answered ends the upstream's span.
-func (c *Chat) Answered(ended time.Time, id, model, finish string, input, output int) {
+// EndUpstream ends the upstream's span.
+func (c *Chat) EndUpstream(endedAt time.Time, id, model, finishReason string, inputTokens, outputTokens int) {
 	if c == nil || c.upstream == nil {
 		return
 	}
@@ -186,45 +186,45 @@ func (c *Chat) Answered(ended time.Time, id, model, finish string, input, output
 			c.upstream.SetAttributes(a)
 		}
 	}
-	if finish != "" {
-		c.upstream.SetAttributes(semconv.GenAIResponseFinishReasons(finish))
+	if finishReason != "" {
+		c.upstream.SetAttributes(semconv.GenAIResponseFinishReasons(finishReason))
 	}
-	if input+output > 0 {
-		c.upstream.SetAttributes(semconv.GenAIUsageInputTokens(input), semconv.GenAIUsageOutputTokens(output))
+	if inputTokens+outputTokens > 0 {
+		c.upstream.SetAttributes(semconv.GenAIUsageInputTokens(inputTokens), semconv.GenAIUsageOutputTokens(outputTokens))
 	}
-	c.upstream.End(trace.WithTimestamp(ended))
+	c.upstream.End(trace.WithTimestamp(endedAt))
 	c.upstream = nil
 }
 
-// Recorded adds the stage record, with its conversation; "" if nothing was stored.
-func (c *Chat) Recorded(began, ended time.Time, conversation string) {
+// AddRecord adds the span record with the conversation, which is empty if nothing was stored.
+func (c *Chat) AddRecord(startedAt, endedAt time.Time, conversationID string) {
 	if c != nil {
-		c.remember(conversation)
-		c.stage("record", began, ended)
+		c.linkConversation(conversationID)
+		c.addSpan("record", startedAt, endedAt)
 	}
 }
 
-// End ends the trace, and the upstream's span if the answer was not read to its end.
-func (c *Chat) End(ended time.Time) {
+// End ends the trace, and the upstream's span if the answer was not read completely.
+func (c *Chat) End(endedAt time.Time) {
 	if c != nil {
-		c.Answered(ended, "", "", "", 0, 0)
-		c.root.End(trace.WithTimestamp(ended))
+		c.EndUpstream(endedAt, "", "", "", 0, 0)
+		c.root.End(trace.WithTimestamp(endedAt))
 	}
 }
 
-// Learn begins the span of a learning job, in the trace of the conversation's last chat on this server. The
-// caller must call end with the job's result.
-func (t *Tracer) Learn(ctx context.Context, job memory.Job) (_ context.Context, end func(how string, err error)) {
+// StartLearning begins the span of a learning job, in the trace of the conversation's last chat on this server. The
+// caller must call finish with the job's result.
+func (t *Tracer) StartLearning(ctx context.Context, job memory.Job) (_ context.Context, finish func(result string, err error)) {
 	if t == nil {
 		return ctx, func(string, error) {}
 	}
-	if chat, ok := t.chats.Get(conversation{job.Owner, job.Conversation}); ok {
+	if chat, ok := t.lastTraces.Get(conversationKey{job.Owner, job.Conversation}); ok {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, chat)
 	}
 	ctx, span := t.tracer.Start(ctx, "learn", trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
 		semconv.UserID(job.Owner.Name()), semconv.GenAIConversationID(job.Conversation), attribute.String("loci.job.id", job.ID), attribute.Int("loci.job.attempts", job.Attempts)))
-	return ctx, func(how string, err error) {
-		span.SetAttributes(attribute.String("loci.job.end", how))
+	return ctx, func(result string, err error) {
+		span.SetAttributes(attribute.String("loci.job.end", result))
 		if err != nil {
 			span.SetStatus(codes.Error, "") // the error may contain text of messages
 		}
@@ -232,8 +232,8 @@ func (t *Tracer) Learn(ctx context.Context, job memory.Job) (_ context.Context, 
 	}
 }
 
-// Complete calls complete in a span within the one of ctx. If ctx has no span, it creates none.
-func (t *Tracer) Complete(ctx context.Context, p memory.Prompt, complete func(context.Context, memory.Prompt) (memory.Reply, error)) (memory.Reply, error) {
+// TraceCompletion calls complete in a child of the span in ctx. Without a span in ctx, it creates no span.
+func (t *Tracer) TraceCompletion(ctx context.Context, p memory.Prompt, complete func(context.Context, memory.Prompt) (memory.Reply, error)) (memory.Reply, error) {
 	if t == nil || !trace.SpanFromContext(ctx).IsRecording() {
 		return complete(ctx, p)
 	}

@@ -29,15 +29,15 @@ func TestOffCostsNothing(t *testing.T) {
 
 // play does with a tracer what the proxy does with a chat.
 func play(tracer *Tracer, r *http.Request, now time.Time) {
-	c := tracer.Chat(r, now, "/v1/chat/completions", "request-1")
-	c.Recalled("default/user/ana", "conversation-1", now, now, now, 3, 0, "trace-1")
-	c.Asked(r.Header, now, "m", "openai")
-	c.UpstreamAsked(now, time.Millisecond, 200)
-	c.Answered(now, "answer-1", "m", "stop", 10, 4)
-	c.Recorded(now, now, "conversation-1")
+	c := tracer.StartChat(r, now, "/v1/chat/completions", "request-1")
+	c.AddRecall("default/user/ana", "conversation-1", now, now, now, 3, 0, "trace-1")
+	c.StartUpstream(r.Header, now, "m", "openai")
+	c.RecordTry(now, time.Millisecond, 200)
+	c.EndUpstream(now, "answer-1", "m", "stop", 10, 4)
+	c.AddRecord(now, now, "conversation-1")
 	c.End(now)
-	ctx, end := tracer.Learn(context.Background(), memory.Job{Owner: "default/user/ana", Conversation: "conversation-1"})
-	_, err := tracer.Complete(ctx, memory.Prompt{}, nothing)
+	ctx, end := tracer.StartLearning(context.Background(), memory.Job{Owner: "default/user/ana", Conversation: "conversation-1"})
+	_, err := tracer.TraceCompletion(ctx, memory.Prompt{}, nothing)
 	end("applied", err)
 }
 

@@ -10,20 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswer bounds the text and the calls of an answer, in bytes.
+// maxAnswer is the maximum size in bytes of the texts and calls of an answer.
 const maxAnswer = 8 << 20
 
-// answer is the received part of the upstream's answer: texts and calls, in the order in which they began.
+// answer is the received part of the upstream's answer: texts and calls in order of their beginnings.
 type answer struct {
-	model  string
-	blocks []*outputBlock
-	finish string // why the answer ended; "" until it ends
-	stop   string // stop sequence that ended it, if the server reports one
-	usage  usage
-	size   int
+	model        string
+	blocks       []*outputBlock
+	finishReason string // the upstream's finish_reason; "" while the answer is incomplete
+	stopSequence string // stop sequence that ended the answer; "" if the server reports none
+	usage        usage
+	size         int
 }
 
-// outputBlock is a text or a call of the answer.
+// outputBlock is a text or a tool call of the answer.
 type outputBlock struct {
 	isCall   bool
 	index    int
@@ -32,17 +32,17 @@ type outputBlock struct {
 }
 
 type usage struct {
-	Input       float64 `json:"prompt_tokens"`
-	Output      float64 `json:"completion_tokens"`
-	InputDetail struct {
-		Cached float64 `json:"cached_tokens"`
+	InputTokens  float64 `json:"prompt_tokens"`
+	OutputTokens float64 `json:"completion_tokens"`
+	InputDetails struct {
+		CachedTokens float64 `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
-	OutputDetail struct {
-		Reasoning float64 `json:"reasoning_tokens"`
+	OutputDetails struct {
+		ReasoningTokens float64 `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 }
 
-// chunk is an event of a stream of chat completions, or a whole completion.
+// chunk is an event of a stream of chat completions, or a complete chat completion.
 type chunk struct {
 	Model   string          `json:"model"`
 	Choices []choice        `json:"choices"`
@@ -51,11 +51,11 @@ type chunk struct {
 }
 
 type choice struct {
-	Index   int             `json:"index"`
-	Delta   delta           `json:"delta"`
-	Message delta           `json:"message"`
-	Finish  string          `json:"finish_reason"`
-	Stop    json.RawMessage `json:"stop_reason"` // in vLLM: the stop sequence, or the number of a token
+	Index        int             `json:"index"`
+	Delta        delta           `json:"delta"`
+	Message      delta           `json:"message"`
+	FinishReason string          `json:"finish_reason"`
+	StopReason   json.RawMessage `json:"stop_reason"` // in vLLM: the stop sequence, or the number of a token
 }
 
 type delta struct {
@@ -71,8 +71,8 @@ type delta struct {
 	} `json:"tool_calls"`
 }
 
-// add adds a chunk. Calls without an id get one with the prefix id.
-func (a *answer) add(c chunk, id string) {
+// add appends a chunk. A call without an id gets an id with idPrefix.
+func (a *answer) add(c chunk, idPrefix string) {
 	if c.Model != "" {
 		a.model = c.Model
 	}
@@ -83,23 +83,23 @@ func (a *answer) add(c chunk, id string) {
 		if choice.Index != 0 {
 			continue
 		}
-		a.addDelta(choice.Delta, id)
-		a.addDelta(choice.Message, id)
-		if choice.Finish != "" {
-			a.finish = choice.Finish
+		a.addDelta(choice.Delta, idPrefix)
+		a.addDelta(choice.Message, idPrefix)
+		if choice.FinishReason != "" {
+			a.finishReason = choice.FinishReason
 		}
-		if isText(choice.Stop) {
-			_ = json.Unmarshal(choice.Stop, &a.stop) // a string can always be stored
+		if isString(choice.StopReason) {
+			_ = json.Unmarshal(choice.StopReason, &a.stopSequence) // a JSON string always fits a Go string
 		}
 	}
 }
 
-func (a *answer) addDelta(d delta, id string) {
+func (a *answer) addDelta(d delta, idPrefix string) {
 	if text := textOf(d.Content) + d.Refusal; text != "" {
 		if n := len(a.blocks); n == 0 || a.blocks[n-1].isCall {
 			a.blocks = append(a.blocks, &outputBlock{})
 		}
-		a.write(a.blocks[len(a.blocks)-1], text)
+		a.appendText(a.blocks[len(a.blocks)-1], text)
 	}
 	for _, c := range d.Calls {
 		b := a.call(c.Index, c.ID)
@@ -111,29 +111,29 @@ func (a *answer) addDelta(d delta, id string) {
 		}
 		arguments := c.Function.Arguments
 		text := string(arguments) // some servers send an object instead of a string
-		if isNothing(arguments) {
+		if isNull(arguments) {
 			text = ""
-		} else if isText(arguments) {
+		} else if isString(arguments) {
 			_ = json.Unmarshal(arguments, &text) // a string can always be stored
 		}
-		a.write(b, text)
+		a.appendText(b, text)
 	}
 	for i, b := range a.blocks {
 		if b.isCall && b.id == "" && b.name != "" {
-			b.id = fmt.Sprintf("call_%s_%d", id, i)
+			b.id = fmt.Sprintf("call_%s_%d", idPrefix, i)
 		}
 	}
 }
 
-func (a *answer) write(b *outputBlock, text string) {
+func (a *answer) appendText(b *outputBlock, text string) {
 	a.size += len(text)
 	if a.size <= maxAnswer {
 		b.text.WriteString(text)
 	}
 }
 
-// call returns the call that a chunk belongs to: by its index and id or, if the server omits the index, a new
-// call for a new id and otherwise the last call.
+// call returns the call to which a chunk belongs: by its index and id or, if the server omits the index, a
+// new call for a new id and otherwise the last call.
 func (a *answer) call(index *int, id string) *outputBlock {
 	var last *outputBlock
 	for _, b := range a.blocks {
@@ -157,14 +157,14 @@ func (a *answer) call(index *int, id string) *outputBlock {
 	return b
 }
 
-// called reports whether the answer calls a tool.
-func (a *answer) called() bool {
+// hasCalls reports whether the answer calls a tool.
+func (a *answer) hasCalls() bool {
 	return slices.ContainsFunc(a.blocks, func(b *outputBlock) bool { return b.isCall })
 }
 
-// textOf returns the text of a content, which is a string or, from some servers, a list of parts.
+// textOf returns the text of a content: a string or, from some servers, a list of parts.
 func textOf(raw json.RawMessage) (text string) {
-	if isNothing(raw) || json.Unmarshal(raw, &text) == nil {
+	if isNull(raw) || json.Unmarshal(raw, &text) == nil {
 		return text
 	}
 	var parts []part
@@ -172,120 +172,120 @@ func textOf(raw json.RawMessage) (text string) {
 	return content(parts).text()
 }
 
-// writer encodes an answer in a dialect, as the events of a stream or as a whole.
+// writer encodes an answer in a dialect, either as the events of a stream or as one JSON value.
 type writer interface {
-	begin(a *answer) []byte                          // begins the stream
-	open(n int, b *outputBlock) []byte               // begins the n-th text or call
-	piece(n int, b *outputBlock, text string) []byte // adds text to it
-	close(n int, b *outputBlock) []byte              // ends it
-	end(a *answer) []byte                            // ends the stream
-	fail(message string) []byte                      // ends the stream with an error
-	whole(a *answer) any                             // returns the whole answer
-	callID() string                                  // the prefix of ids for calls without one
+	startStream(a *answer) []byte                      // begins the stream
+	beginBlock(n int, b *outputBlock) []byte           // begins the n-th text or call
+	addText(n int, b *outputBlock, text string) []byte // adds text to the n-th text or call
+	endBlock(n int, b *outputBlock) []byte             // ends the n-th text or call
+	closeStream(a *answer) []byte                      // ends the stream
+	endWithError(message string) []byte                // ends the stream with an error
+	completeAnswer(a *answer) any                      // returns the answer as one JSON value
+	callIDPrefix() string                              // returns the prefix of ids for calls without an id
 }
 
-// Answer converts a completion to the call's dialect.
+// Answer converts a chat completion to the call's dialect.
 func (c *Call) Answer(completion []byte) ([]byte, error) {
 	var in chunk
 	if err := json.Unmarshal(completion, &in); err != nil || len(in.Choices) == 0 {
 		return nil, memory.Errorf(memory.Unavailable, "the upstream's answer is not a chat completion")
 	}
 	w, a := c.newWriter(), &answer{}
-	a.add(in, w.callID())
-	return chatapi.Encode(w.whole(a))
+	a.add(in, w.callIDPrefix())
+	return chatapi.Encode(w.completeAnswer(a))
 }
 
 // Stream returns a translator of a stream of chat completions to the call's dialect.
 func (c *Call) Stream() *Stream { return &Stream{writer: c.newWriter()} }
 
-// Stream translates a stream of chat completions to a dialect in which each part of the answer ends before the
-// next part begins. Pieces of any call may arrive until the end, so all parts after the first call are sent
-// after it.
+// Stream translates a stream of chat completions to a dialect in which each part of the answer ends before
+// the next part begins. Pieces of any call may arrive until the stream ends, so parts after the first call
+// are written at the end.
 type Stream struct {
 	writer
 	events chatapi.Events
 	answer answer
-	out    []byte
+	output []byte
 	begun  bool
 	ended  bool
 
-	head   int  // index of the part that is being written
-	opened bool // the beginning of that part was written
-	sent   int  // number of bytes of its text that were written
+	blockIndex   int  // index of the part that is being written
+	blockBegun   bool // the beginning of that part was written
+	writtenBytes int  // number of bytes of the part's text that were written
 }
 
 // Write takes the next piece of the upstream's stream and returns its translation, valid until the
 // next call.
 func (s *Stream) Write(p []byte) []byte {
-	s.out = s.out[:0]
-	s.events.Write(p, s.hear)
-	return s.out
+	s.output = s.output[:0]
+	s.events.Write(p, s.readEvent)
+	return s.output
 }
 
-// End is called when the upstream's stream ends, and returns the rest of the translation. whole is false if the
-// stream was cut off.
-func (s *Stream) End() (rest []byte, whole bool) {
-	s.out = s.out[:0]
-	s.events.Flush(s.hear)
-	if !s.ended && s.answer.finish != "" {
-		s.finish()
+// End is called when the upstream's stream ends, and returns the rest of the translation. complete is false
+// if the stream was truncated.
+func (s *Stream) End() (rest []byte, complete bool) {
+	s.output = s.output[:0]
+	s.events.Flush(s.readEvent)
+	if !s.ended && s.answer.finishReason != "" {
+		s.endStream()
 	}
-	return s.out, s.ended
+	return s.output, s.ended
 }
 
-func (s *Stream) hear(data []byte) {
+func (s *Stream) readEvent(data []byte) {
 	var c chunk
 	switch {
 	case s.ended:
 	case strings.TrimSpace(string(data)) == "[DONE]":
-		s.finish()
-	case json.Unmarshal(data, &c) != nil: // an unreadable event is skipped
-	case !isNothing(c.Error):
-		s.fail(chatapi.ErrorMessage(data))
+		s.endStream()
+	case json.Unmarshal(data, &c) != nil: // unreadable events are skipped
+	case !isNull(c.Error):
+		s.endWithMessage(chatapi.ErrorMessage(data))
 	default:
-		s.answer.add(c, s.callID())
+		s.answer.add(c, s.callIDPrefix())
 		if s.answer.size > maxAnswer {
-			s.fail("the upstream's answer is too long")
+			s.endWithMessage("the upstream's answer is too long")
 			return
 		}
-		s.advance(false)
+		s.writeBlocks(false)
 	}
 }
 
-func (s *Stream) fail(message string) {
+func (s *Stream) endWithMessage(message string) {
 	s.ended = true
-	s.out = append(s.out, s.writer.fail(message)...)
+	s.output = append(s.output, s.writer.endWithError(message)...)
 }
 
-func (s *Stream) finish() {
-	s.advance(true)
+func (s *Stream) endStream() {
+	s.writeBlocks(true)
 	s.ended = true
-	s.out = append(s.out, s.end(&s.answer)...)
+	s.output = append(s.output, s.closeStream(&s.answer)...)
 }
 
-// advance writes all parts that are complete; with all, every part.
-func (s *Stream) advance(all bool) {
+// writeBlocks writes all complete parts or, if final is true, all parts.
+func (s *Stream) writeBlocks(final bool) {
 	if !s.begun {
 		s.begun = true
-		s.out = append(s.out, s.begin(&s.answer)...)
+		s.output = append(s.output, s.startStream(&s.answer)...)
 	}
-	for ; s.head < len(s.answer.blocks); s.head++ {
-		b := s.answer.blocks[s.head]
-		if b.isCall && b.name == "" && !all {
+	for ; s.blockIndex < len(s.answer.blocks); s.blockIndex++ {
+		b := s.answer.blocks[s.blockIndex]
+		if b.isCall && b.name == "" && !final {
 			return
 		}
-		if !s.opened {
-			s.opened = true
-			s.out = append(s.out, s.open(s.head, b)...)
+		if !s.blockBegun {
+			s.blockBegun = true
+			s.output = append(s.output, s.beginBlock(s.blockIndex, b)...)
 		}
-		if text := b.text.String()[s.sent:]; text != "" {
-			s.sent += len(text)
-			s.out = append(s.out, s.piece(s.head, b, text)...)
+		if text := b.text.String()[s.writtenBytes:]; text != "" {
+			s.writtenBytes += len(text)
+			s.output = append(s.output, s.addText(s.blockIndex, b, text)...)
 		}
-		if !all && (b.isCall || s.head == len(s.answer.blocks)-1) {
+		if !final && (b.isCall || s.blockIndex == len(s.answer.blocks)-1) {
 			return
 		}
-		s.out = append(s.out, s.close(s.head, b)...)
-		s.opened, s.sent = false, 0
+		s.output = append(s.output, s.endBlock(s.blockIndex, b)...)
+		s.blockBegun, s.writtenBytes = false, 0
 	}
 }

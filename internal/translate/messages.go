@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// messagesRequest has the translatable fields of a Messages API request.
+// messagesRequest has the fields of a Messages API request that can be translated.
 type messagesRequest struct {
 	Model    string          `json:"model"`
 	System   json.RawMessage `json:"system"`
@@ -19,27 +19,27 @@ type messagesRequest struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
 	} `json:"messages"`
-	MaxTokens   *float64 `json:"max_tokens"`
-	Stop        []string `json:"stop_sequences"`
-	Temperature *float64 `json:"temperature"`
-	TopP        *float64 `json:"top_p"`
-	Stream      bool     `json:"stream"`
-	Tools       []struct {
+	MaxTokens     *float64 `json:"max_tokens"`
+	StopSequences []string `json:"stop_sequences"`
+	Temperature   *float64 `json:"temperature"`
+	TopP          *float64 `json:"top_p"`
+	Stream        bool     `json:"stream"`
+	Tools         []struct {
 		Type        string          `json:"type"`
 		Name        string          `json:"name"`
 		Description string          `json:"description"`
-		Schema      json.RawMessage `json:"input_schema"`
+		InputSchema json.RawMessage `json:"input_schema"`
 		Strict      *bool           `json:"strict"`
 	} `json:"tools"`
 	ToolChoice *struct {
-		Type   string `json:"type"`
-		Name   string `json:"name"`
-		Single bool   `json:"disable_parallel_tool_use"`
+		Type            string `json:"type"`
+		Name            string `json:"name"`
+		DisableParallel bool   `json:"disable_parallel_tool_use"`
 	} `json:"tool_choice"`
-	Output struct {
+	OutputConfig struct {
 		Format *outputFormat `json:"format"`
 	} `json:"output_config"`
-	Format *outputFormat `json:"output_format"` // former name of output_config.format
+	OutputFormat *outputFormat `json:"output_format"` // former name of output_config.format
 }
 
 type outputFormat struct {
@@ -47,7 +47,6 @@ type outputFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// block is a content block of the Messages API.
 type block struct {
 	Type    string          `json:"type"`
 	Text    string          `json:"text"`
@@ -57,12 +56,12 @@ type block struct {
 	Input   json.RawMessage `json:"input"`
 	CallID  string          `json:"tool_use_id"`
 	Content json.RawMessage `json:"content"`
-	Source  json.RawMessage `json:"source"` // a string in a search result
+	Source  json.RawMessage `json:"source"` // a string in a search result, otherwise an object
 }
 
-// billing is the beginning of a system text that Claude Code sends for Anthropic's servers. The text differs
-// between requests, which would make a server's prompt cache useless.
-const billing = "x-anthropic-billing-header:"
+// billingPrefix is the beginning of a system text that Claude Code sends for Anthropic's servers. The text
+// differs between requests and would defeat a server's prompt cache.
+const billingPrefix = "x-anthropic-billing-header:"
 
 func readMessages(c *Call, body []byte, id string, created time.Time) error {
 	var in messagesRequest
@@ -70,63 +69,63 @@ func readMessages(c *Call, body []byte, id string, created time.Time) error {
 		return err
 	}
 	out := &c.request
-	*out = chatRequest{Model: in.Model, Stream: in.Stream, MaxTokens: in.MaxTokens, Stop: in.Stop, Temperature: in.Temperature, TopP: in.TopP}
+	*out = chatRequest{Model: in.Model, Stream: in.Stream, MaxTokens: in.MaxTokens, Stop: in.StopSequences, Temperature: in.Temperature, TopP: in.TopP}
 	system, err := contentOf(in.System, "system")
 	if err != nil {
 		return err
 	}
-	system = slices.DeleteFunc(system, func(p part) bool { return strings.HasPrefix(p.Text, billing) })
+	system = slices.DeleteFunc(system, func(p part) bool { return strings.HasPrefix(p.Text, billingPrefix) })
 	out.addSystem(system.text())
 	for i, m := range in.Messages {
 		if err := out.addBlocks(m.Role, m.Content, fmt.Sprintf("messages[%d]", i)); err != nil {
 			return err
 		}
 	}
-	if err := in.tools(out); err != nil {
+	if err := in.addTools(out); err != nil {
 		return err
 	}
-	if f := cmp.Or(in.Output.Format, in.Format); f != nil && f.Type == "json_schema" {
-		out.Format = schemaFormat("output", f.Schema, new(true))
+	if f := cmp.Or(in.OutputConfig.Format, in.OutputFormat); f != nil && f.Type == "json_schema" {
+		out.ResponseFormat = schemaFormat("output", f.Schema, new(true))
 	}
 	c.newWriter = func() writer { return &messagesWriter{id: id, model: in.Model} }
 	return nil
 }
 
-// blocksOf reads a content, which is a string or a list of blocks.
-func blocksOf(raw json.RawMessage, where string) (list []block, err error) {
+// blocksOf reads a content, which is a string or a list of blocks. path names the content in errors.
+func blocksOf(raw json.RawMessage, path string) (list []block, err error) {
 	switch {
-	case isNothing(raw):
+	case isNull(raw):
 		return nil, nil
-	case isText(raw):
+	case isString(raw):
 		list = []block{{Type: "text"}}
-		return list, decode(raw, where, &list[0].Text)
+		return list, decode(raw, path, &list[0].Text)
 	}
-	return list, decode(raw, where, &list)
+	return list, decode(raw, path, &list)
 }
 
-// contentOf reads a content that has no calls.
-func contentOf(raw json.RawMessage, where string) (c content, err error) {
-	list, err := blocksOf(raw, where)
+// contentOf reads a content without calls. path names the content in errors.
+func contentOf(raw json.RawMessage, path string) (c content, err error) {
+	list, err := blocksOf(raw, path)
 	for i, b := range list {
 		if err == nil {
-			err = c.addBlock(b, fmt.Sprintf("%s[%d]", where, i))
+			err = c.addBlock(b, fmt.Sprintf("%s[%d]", path, i))
 		}
 	}
 	return c, err
 }
 
-// addBlocks adds the messages contained in a message of the Messages API. Tool results come before the user's
+// addBlocks adds the messages contained in a message of the Messages API. Tool results precede the user's
 // text.
-func (r *chatRequest) addBlocks(role string, raw json.RawMessage, where string) error {
-	where += ".content"
-	list, err := blocksOf(raw, where)
+func (r *chatRequest) addBlocks(role string, raw json.RawMessage, path string) error {
+	path += ".content"
+	list, err := blocksOf(raw, path)
 	if err != nil {
 		return err
 	}
 	var text content
 	var calls []chatCall
 	for i, b := range list {
-		at := fmt.Sprintf("%s[%d]", where, i)
+		at := fmt.Sprintf("%s[%d]", path, i)
 		switch {
 		case role == "assistant" && b.Type == "tool_use":
 			calls = append(calls, newCall(b.ID, b.Name, string(b.Input)))
@@ -136,7 +135,7 @@ func (r *chatRequest) addBlocks(role string, raw json.RawMessage, where string) 
 			if err != nil {
 				return err
 			}
-			text = append(text, r.addResult(b.CallID, result)...)
+			text = append(text, r.addToolResult(b.CallID, result)...)
 		default:
 			if err := text.addBlock(b, at); err != nil {
 				return err
@@ -151,13 +150,13 @@ func (r *chatRequest) addBlocks(role string, raw json.RawMessage, where string) 
 	case "system":
 		r.addSystem(text.text())
 	default:
-		return memory.Errorf(memory.Invalid, "%s: unknown role %q", where, role)
+		return memory.Errorf(memory.Invalid, "%s: unknown role %q", path, role)
 	}
 	return nil
 }
 
-// addBlock adds a block's text or image.
-func (c *content) addBlock(b block, where string) error {
+// addBlock adds the text or image of a block.
+func (c *content) addBlock(b block, path string) error {
 	var source struct {
 		Type  string          `json:"type"`
 		Media string          `json:"media_type"`
@@ -166,51 +165,51 @@ func (c *content) addBlock(b block, where string) error {
 		Inner json.RawMessage `json:"content"`
 	}
 	if b.Type == "image" || b.Type == "document" {
-		if err := decode(b.Source, where+".source", &source); err != nil {
+		if err := decode(b.Source, path+".source", &source); err != nil {
 			return err
 		}
 	}
 	switch b.Type + " " + source.Type {
 	case "text ":
-		c.say(b.Text)
+		c.addText(b.Text)
 	case "image base64":
-		c.show("data:"+source.Media+";base64,"+source.Data, "")
+		c.addImage("data:"+source.Media+";base64,"+source.Data, "")
 	case "image url":
-		c.show(source.URL, "")
+		c.addImage(source.URL, "")
 	case "document text":
-		c.say(b.Title)
-		c.say(source.Data)
+		c.addText(b.Title)
+		c.addText(source.Data)
 	case "search_result ", "document content":
-		inner, err := contentOf(json.RawMessage(cmp.Or(string(source.Inner), string(b.Content))), where+".content")
+		inner, err := contentOf(json.RawMessage(cmp.Or(string(source.Inner), string(b.Content))), path+".content")
 		if err != nil {
 			return err
 		}
-		c.say(b.Title)
+		c.addText(b.Title)
 		*c = append(*c, inner...)
 	default:
-		return refuse(where, "a block of type %q", strings.TrimSpace(b.Type+" "+source.Type))
+		return untranslatable(path, "a block of type %q", strings.TrimSpace(b.Type+" "+source.Type))
 	}
 	return nil
 }
 
-// tools translates the tools and the tool choice.
-func (in messagesRequest) tools(out *chatRequest) error {
+// addTools translates the tools and the tool choice.
+func (in messagesRequest) addTools(out *chatRequest) error {
 	for i, t := range in.Tools {
 		switch {
 		case t.Type == "" || t.Type == "custom":
-			out.Tools = append(out.Tools, chatTool{"function", function{t.Name, t.Description, t.Schema, t.Strict}})
+			out.Tools = append(out.Tools, chatTool{"function", function{t.Name, t.Description, t.InputSchema, t.Strict}})
 		case !isProviderTool(t.Type):
-			return refuse(fmt.Sprintf("tools[%d].type", i), "a tool of type %q", t.Type)
+			return untranslatable(fmt.Sprintf("tools[%d].type", i), "a tool of type %q", t.Type)
 		}
 	}
-	if in.ToolChoice != nil && in.ToolChoice.Single && len(out.Tools) > 0 {
-		out.Parallel = new(bool)
+	if in.ToolChoice != nil && in.ToolChoice.DisableParallel && len(out.Tools) > 0 {
+		out.ParallelToolCalls = new(bool)
 	}
 	switch {
 	case in.ToolChoice == nil:
 		return nil
 	case in.ToolChoice.Type == "tool":
-		return out.choose(in.ToolChoice.Name)
+		return out.requireTool(in.ToolChoice.Name)
 	case len(out.Tools) == 0:
 		return nil
 	case in.ToolChoice.Type == "any":

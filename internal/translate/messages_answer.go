@@ -6,10 +6,9 @@ import (
 	"github.com/loci-memory/loci/internal/chatapi"
 )
 
-// messagesWriter writes answers of the Messages API.
 type messagesWriter struct{ id, model string }
 
-func (w *messagesWriter) callID() string { return w.id }
+func (w *messagesWriter) callIDPrefix() string { return w.id }
 
 type messagesAnswer struct {
 	ID      string        `json:"id"`
@@ -21,7 +20,7 @@ type messagesAnswer struct {
 	Usage messagesUsage `json:"usage"`
 }
 
-// answerBlock is a text or a call. It is empty in the event that begins it.
+// answerBlock is a text or a call. It is empty in the event that begins a block.
 type answerBlock struct {
 	Type  string          `json:"type"`
 	Text  *string         `json:"text,omitempty"`
@@ -31,23 +30,23 @@ type answerBlock struct {
 }
 
 type stopReason struct {
-	Reason   *string `json:"stop_reason"`
-	Sequence *string `json:"stop_sequence"`
+	Reason       *string `json:"stop_reason"`
+	StopSequence *string `json:"stop_sequence"`
 }
 
 type messagesUsage struct {
-	Input  float64 `json:"input_tokens"`
-	Write  float64 `json:"cache_creation_input_tokens"`
-	Cached float64 `json:"cache_read_input_tokens"`
-	Output float64 `json:"output_tokens"`
+	InputTokens         float64 `json:"input_tokens"`
+	CacheCreationTokens float64 `json:"cache_creation_input_tokens"`
+	CacheReadTokens     float64 `json:"cache_read_input_tokens"`
+	OutputTokens        float64 `json:"output_tokens"`
 }
 
 func (w *messagesWriter) usageOf(a *answer) messagesUsage {
-	cached := min(a.usage.InputDetail.Cached, a.usage.Input)
-	return messagesUsage{Input: a.usage.Input - cached, Cached: cached, Output: a.usage.Output}
+	cached := min(a.usage.InputDetails.CachedTokens, a.usage.InputTokens)
+	return messagesUsage{InputTokens: a.usage.InputTokens - cached, CacheReadTokens: cached, OutputTokens: a.usage.OutputTokens}
 }
 
-func (w *messagesWriter) frame(a *answer) messagesAnswer {
+func (w *messagesWriter) emptyAnswer(a *answer) messagesAnswer {
 	m := messagesAnswer{ID: w.id, Type: "message", Role: "assistant", Model: w.model, Content: []answerBlock{}, Usage: w.usageOf(a)}
 	if a.model != "" {
 		m.Model = a.model
@@ -55,18 +54,18 @@ func (w *messagesWriter) frame(a *answer) messagesAnswer {
 	return m
 }
 
-// stopOf returns the reason why an answer ended. Some servers report "stop" for an answer with calls.
-func stopOf(a *answer) stopReason {
+// stopReasonOf returns the reason why an answer ended. It ignores the server's "stop" for an answer with calls.
+func stopReasonOf(a *answer) stopReason {
 	reason, s := "end_turn", stopReason{}
 	switch {
-	case a.finish == "length":
+	case a.finishReason == "length":
 		reason = "max_tokens"
-	case a.finish == "content_filter":
+	case a.finishReason == "content_filter":
 		reason = "refusal"
-	case a.called():
+	case a.hasCalls():
 		reason = "tool_use"
-	case a.stop != "":
-		reason, s.Sequence = "stop_sequence", &a.stop
+	case a.stopSequence != "":
+		reason, s.StopSequence = "stop_sequence", &a.stopSequence
 	}
 	s.Reason = &reason
 	return s
@@ -83,58 +82,57 @@ func (w *messagesWriter) blockOf(b *outputBlock, text string) answerBlock {
 	return answerBlock{Type: "tool_use", ID: b.id, Name: b.name, Input: input}
 }
 
-func (w *messagesWriter) whole(a *answer) any {
-	m := w.frame(a)
-	m.stopReason = stopOf(a)
+func (w *messagesWriter) completeAnswer(a *answer) any {
+	m := w.emptyAnswer(a)
+	m.stopReason = stopReasonOf(a)
 	for _, b := range a.blocks {
 		m.Content = append(m.Content, w.blockOf(b, b.text.String()))
 	}
 	return m
 }
 
-// messagesEvent is an event of a stream; empty fields are omitted.
 type messagesEvent struct {
-	Type    string          `json:"type"`
-	Index   *int            `json:"index,omitempty"`
-	Message *messagesAnswer `json:"message,omitempty"`
-	Block   *answerBlock    `json:"content_block,omitempty"`
-	Delta   any             `json:"delta,omitempty"` // a blockDelta or, for the whole message, a stopReason
-	Usage   *messagesUsage  `json:"usage,omitempty"`
+	Type         string          `json:"type"`
+	Index        *int            `json:"index,omitempty"`
+	Message      *messagesAnswer `json:"message,omitempty"`
+	ContentBlock *answerBlock    `json:"content_block,omitempty"`
+	Delta        any             `json:"delta,omitempty"` // a blockDelta, or a stopReason for the whole message
+	Usage        *messagesUsage  `json:"usage,omitempty"`
 }
 
 type blockDelta struct {
-	Type  string  `json:"type"`
-	Text  *string `json:"text,omitempty"`
-	Input *string `json:"partial_json,omitempty"`
+	Type        string  `json:"type"`
+	Text        *string `json:"text,omitempty"`
+	PartialJSON *string `json:"partial_json,omitempty"`
 }
 
 func (e messagesEvent) encode() []byte { return chatapi.EncodeEvent(e.Type, e) }
 
-func (w *messagesWriter) begin(a *answer) []byte {
-	return messagesEvent{Type: "message_start", Message: new(w.frame(a))}.encode()
+func (w *messagesWriter) startStream(a *answer) []byte {
+	return messagesEvent{Type: "message_start", Message: new(w.emptyAnswer(a))}.encode()
 }
 
-func (w *messagesWriter) open(n int, b *outputBlock) []byte {
-	return messagesEvent{Type: "content_block_start", Index: &n, Block: new(w.blockOf(b, ""))}.encode()
+func (w *messagesWriter) beginBlock(n int, b *outputBlock) []byte {
+	return messagesEvent{Type: "content_block_start", Index: &n, ContentBlock: new(w.blockOf(b, ""))}.encode()
 }
 
-func (w *messagesWriter) piece(n int, b *outputBlock, text string) []byte {
+func (w *messagesWriter) addText(n int, b *outputBlock, text string) []byte {
 	d := blockDelta{Type: "text_delta", Text: &text}
 	if b.isCall {
-		d = blockDelta{Type: "input_json_delta", Input: &text}
+		d = blockDelta{Type: "input_json_delta", PartialJSON: &text}
 	}
 	return messagesEvent{Type: "content_block_delta", Index: &n, Delta: d}.encode()
 }
 
-func (w *messagesWriter) close(n int, _ *outputBlock) []byte {
+func (w *messagesWriter) endBlock(n int, _ *outputBlock) []byte {
 	return messagesEvent{Type: "content_block_stop", Index: &n}.encode()
 }
 
-func (w *messagesWriter) end(a *answer) []byte {
-	out := messagesEvent{Type: "message_delta", Delta: stopOf(a), Usage: new(w.usageOf(a))}.encode()
+func (w *messagesWriter) closeStream(a *answer) []byte {
+	out := messagesEvent{Type: "message_delta", Delta: stopReasonOf(a), Usage: new(w.usageOf(a))}.encode()
 	return append(out, messagesEvent{Type: "message_stop"}.encode()...)
 }
 
-func (w *messagesWriter) fail(message string) []byte {
+func (w *messagesWriter) endWithError(message string) []byte {
 	return chatapi.EncodeEvent("error", json.RawMessage(chatapi.Messages.EncodeError(502, "", message, "")))
 }

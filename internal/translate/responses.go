@@ -8,21 +8,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// responsesRequest has the translatable fields of a Responses API request.
+// responsesRequest has the fields of a Responses API request that can be translated, and some that are
+// refused.
 type responsesRequest struct {
-	Model        string          `json:"model"`
-	Instructions string          `json:"instructions"`
-	Input        json.RawMessage `json:"input"`
-	MaxTokens    *float64        `json:"max_output_tokens"`
-	Temperature  *float64        `json:"temperature"`
-	TopP         *float64        `json:"top_p"`
-	Stream       bool            `json:"stream"`
-	User         string          `json:"user"`
-	Parallel     *bool           `json:"parallel_tool_calls"`
-	Tools        json.RawMessage `json:"tools"`
-	ToolChoice   json.RawMessage `json:"tool_choice"`
-	Metadata     json.RawMessage `json:"metadata"`
-	Text         struct {
+	Model             string          `json:"model"`
+	Instructions      string          `json:"instructions"`
+	Input             json.RawMessage `json:"input"`
+	MaxTokens         *float64        `json:"max_output_tokens"`
+	Temperature       *float64        `json:"temperature"`
+	TopP              *float64        `json:"top_p"`
+	Stream            bool            `json:"stream"`
+	User              string          `json:"user"`
+	ParallelToolCalls *bool           `json:"parallel_tool_calls"`
+	Tools             json.RawMessage `json:"tools"`
+	ToolChoice        json.RawMessage `json:"tool_choice"`
+	Metadata          json.RawMessage `json:"metadata"`
+	Text              struct {
 		Format struct {
 			Type   string          `json:"type"`
 			Name   string          `json:"name"`
@@ -31,27 +32,27 @@ type responsesRequest struct {
 		} `json:"format"`
 	} `json:"text"`
 
-	// These fields refer to state on the server.
-	Previous     string          `json:"previous_response_id"`
-	Conversation json.RawMessage `json:"conversation"`
-	Prompt       json.RawMessage `json:"prompt"`
-	Background   bool            `json:"background"`
+	// Requests with one of these fields are refused, because they refer to state on the server.
+	PreviousResponseID string          `json:"previous_response_id"`
+	Conversation       json.RawMessage `json:"conversation"`
+	Prompt             json.RawMessage `json:"prompt"`
+	Background         bool            `json:"background"`
 }
 
-// responseTool is a tool or a tool choice.
+// responseTool is a tool or a tool choice of the Responses API.
 type responseTool struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
 	Strict      *bool           `json:"strict"`
-	Tools       []responseTool  `json:"tools"` // only in a namespace
+	Tools       []responseTool  `json:"tools"` // only for a namespace
 }
 
-// toolName is a function's name and its namespace, "" if it has none.
+// toolName is a function's name and its namespace ("" for none).
 type toolName struct{ namespace, name string }
 
-// flatName returns the name to use in chat completions, which have no namespaces.
+// flatName returns the function's name for chat completions, which have no namespaces.
 func (n toolName) flatName() string {
 	if n.namespace == "" {
 		return n.name
@@ -59,7 +60,6 @@ func (n toolName) flatName() string {
 	return n.namespace + "__" + n.name
 }
 
-// item is an input item of the Responses API.
 type item struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -77,7 +77,7 @@ func readResponses(c *Call, body []byte, id string, created time.Time) error {
 	if err := decode(body, "", &in); err != nil {
 		return err
 	}
-	if err := in.refuseKept(); err != nil {
+	if err := in.refuseStoredState(); err != nil {
 		return err
 	}
 	out := &c.request
@@ -85,18 +85,18 @@ func readResponses(c *Call, body []byte, id string, created time.Time) error {
 		Model: in.Model, Stream: in.Stream, MaxTokens: in.MaxTokens, Temperature: in.Temperature, TopP: in.TopP, User: in.User,
 	}
 	out.addSystem(in.Instructions)
-	if err := in.input(out); err != nil {
+	if err := in.addInput(out); err != nil {
 		return err
 	}
-	names, err := in.tools(out)
+	names, err := in.addTools(out)
 	if err != nil {
 		return err
 	}
 	switch f := in.Text.Format; f.Type {
 	case "json_schema":
-		out.Format = schemaFormat(f.Name, f.Schema, f.Strict)
+		out.ResponseFormat = schemaFormat(f.Name, f.Schema, f.Strict)
 	case "json_object":
-		out.Format = struct {
+		out.ResponseFormat = struct {
 			Type string `json:"type"`
 		}{f.Type}
 	}
@@ -104,10 +104,10 @@ func readResponses(c *Call, body []byte, id string, created time.Time) error {
 	return nil
 }
 
-// refuseKept refuses a request that continues state stored on the server.
-func (in responsesRequest) refuseKept() error {
+// refuseStoredState rejects a request that continues state stored on the server.
+func (in responsesRequest) refuseStoredState() error {
 	for field, set := range map[string]bool{
-		"previous_response_id": in.Previous != "", "conversation": !isNothing(in.Conversation), "prompt": !isNothing(in.Prompt), "background": in.Background,
+		"previous_response_id": in.PreviousResponseID != "", "conversation": !isNull(in.Conversation), "prompt": !isNull(in.Prompt), "background": in.Background,
 	} {
 		if set {
 			return memory.Errorf(memory.Invalid, "%s: an upstream that has only chat completions does not store responses; send the whole input with each request", field)
@@ -116,17 +116,17 @@ func (in responsesRequest) refuseKept() error {
 	return nil
 }
 
-// input translates a text or a list of items. Consecutive texts and calls of the model are merged into one
+// addInput translates a text or a list of items. Consecutive texts and calls of the model are merged into one
 // message.
-func (in responsesRequest) input(out *chatRequest) error {
-	if isNothing(in.Input) {
+func (in responsesRequest) addInput(out *chatRequest) error {
+	if isNull(in.Input) {
 		return nil
 	}
-	if isText(in.Input) {
+	if isString(in.Input) {
 		var c content
 		text := ""
 		err := decode(in.Input, "input", &text)
-		c.say(text)
+		c.addText(text)
 		out.addUser(c)
 		return err
 	}
@@ -134,12 +134,12 @@ func (in responsesRequest) input(out *chatRequest) error {
 	if err := decode(in.Input, "input", &items); err != nil {
 		return err
 	}
-	var text, pictures content // from consecutive items: the model's text, and images from tools
+	var text, pictures content // collected from consecutive items: the model's text, and images from tools
 	var calls []chatCall
 	for i, it := range items {
 		where := fmt.Sprintf("input[%d]", i)
 		isMessage := it.Type == "message" || it.Type == "" && it.Role != ""
-		isThought := it.Type == "reasoning" || isProviderTool(it.Type) // or a call of a tool that the provider ran
+		isThought := it.Type == "reasoning" || isProviderTool(it.Type) // reasoning, or a call of a tool that the provider ran
 		if !isThought && it.Type != "function_call" && !(isMessage && it.Role == "assistant") {
 			out.addAssistant(text, calls)
 			text, calls = nil, nil
@@ -171,12 +171,12 @@ func (in responsesRequest) input(out *chatRequest) error {
 			if err != nil {
 				return err
 			}
-			pictures = append(pictures, out.addResult(it.CallID, c)...)
+			pictures = append(pictures, out.addToolResult(it.CallID, c)...)
 		case isThought:
 		case it.Type == "item_reference" || it.Type == "" && it.ID != "":
 			return memory.Errorf(memory.Invalid, "%s: an upstream that has only chat completions does not store items; send the item itself (many clients do with store: false)", where)
 		default:
-			return refuse(where, "an item of type %q", it.Type)
+			return untranslatable(where, "an item of type %q", it.Type)
 		}
 	}
 	out.addAssistant(text, calls)
@@ -184,15 +184,15 @@ func (in responsesRequest) input(out *chatRequest) error {
 	return nil
 }
 
-// partsOf reads a content, which is a string or a list of parts.
-func partsOf(raw json.RawMessage, where string) (c content, err error) {
-	if isNothing(raw) {
+// partsOf reads a content, which is a string or a list of parts. path names the content in errors.
+func partsOf(raw json.RawMessage, path string) (c content, err error) {
+	if isNull(raw) {
 		return nil, nil
 	}
-	if isText(raw) {
+	if isString(raw) {
 		text := ""
-		err := decode(raw, where, &text)
-		c.say(text)
+		err := decode(raw, path, &text)
+		c.addText(text)
 		return c, err
 	}
 	var parts []struct {
@@ -202,31 +202,31 @@ func partsOf(raw json.RawMessage, where string) (c content, err error) {
 		Image   string `json:"image_url"`
 		Detail  string `json:"detail"`
 	}
-	if err := decode(raw, where, &parts); err != nil {
+	if err := decode(raw, path, &parts); err != nil {
 		return nil, err
 	}
 	for i, p := range parts {
 		switch {
 		case p.Type == "input_text" || p.Type == "output_text" || p.Type == "text":
-			c.say(p.Text)
+			c.addText(p.Text)
 		case p.Type == "refusal":
-			c.say(p.Refusal)
+			c.addText(p.Refusal)
 		case p.Type == "input_image" && p.Image != "":
-			c.show(p.Image, p.Detail)
+			c.addImage(p.Image, p.Detail)
 		case p.Type == "input_image":
-			return nil, refuse(fmt.Sprintf("%s[%d]", where, i), "an image without image_url")
+			return nil, untranslatable(fmt.Sprintf("%s[%d]", path, i), "an image without image_url")
 		default:
-			return nil, refuse(fmt.Sprintf("%s[%d]", where, i), "a part of type %q", p.Type)
+			return nil, untranslatable(fmt.Sprintf("%s[%d]", path, i), "a part of type %q", p.Type)
 		}
 	}
 	return c, nil
 }
 
-// tools translates the tools and the tool choice. It returns the names of functions in namespaces by their flat
+// addTools translates the tools and the tool choice. It returns the functions in namespaces by their flat
 // names.
-func (in responsesRequest) tools(out *chatRequest) (map[string]toolName, error) {
+func (in responsesRequest) addTools(out *chatRequest) (map[string]toolName, error) {
 	var tools []responseTool
-	if !isNothing(in.Tools) {
+	if !isNull(in.Tools) {
 		if err := decode(in.Tools, "tools", &tools); err != nil {
 			return nil, err
 		}
@@ -236,14 +236,14 @@ func (in responsesRequest) tools(out *chatRequest) (map[string]toolName, error) 
 		return nil, err
 	}
 	if len(out.Tools) > 0 {
-		out.Parallel = in.Parallel
+		out.ParallelToolCalls = in.ParallelToolCalls
 	}
-	return names, in.choice(out)
+	return names, in.setChoice(out)
 }
 
-func (r *chatRequest) addTools(tools []responseTool, namespace, where string, names map[string]toolName) error {
+func (r *chatRequest) addTools(tools []responseTool, namespace, path string, names map[string]toolName) error {
 	for i, t := range tools {
-		switch at := fmt.Sprintf("%s[%d]", where, i); {
+		switch at := fmt.Sprintf("%s[%d]", path, i); {
 		case t.Type == "function":
 			name := toolName{namespace, t.Name}
 			if namespace != "" {
@@ -255,19 +255,19 @@ func (r *chatRequest) addTools(tools []responseTool, namespace, where string, na
 				return err
 			}
 		case !isProviderTool(t.Type):
-			return refuse(at+".type", "a tool of type %q", t.Type)
+			return untranslatable(at+".type", "a tool of type %q", t.Type)
 		}
 	}
 	return nil
 }
 
-// choice translates the tool choice.
-func (in responsesRequest) choice(out *chatRequest) error {
-	if isNothing(in.ToolChoice) {
+// setChoice translates the tool choice.
+func (in responsesRequest) setChoice(out *chatRequest) error {
+	if isNull(in.ToolChoice) {
 		return nil
 	}
 	var choice responseTool
-	if isText(in.ToolChoice) {
+	if isString(in.ToolChoice) {
 		mode := ""
 		err := decode(in.ToolChoice, "tool_choice", &mode)
 		if len(out.Tools) > 0 {
@@ -279,7 +279,7 @@ func (in responsesRequest) choice(out *chatRequest) error {
 		return err
 	}
 	if choice.Type != "function" {
-		return refuse("tool_choice", "a choice of type %q", choice.Type)
+		return untranslatable("tool_choice", "a choice of type %q", choice.Type)
 	}
-	return out.choose(choice.Name)
+	return out.requireTool(choice.Name)
 }

@@ -10,38 +10,37 @@ import (
 	"github.com/loci-memory/loci/internal/chatapi"
 )
 
-// responsesWriter writes answers of the Responses API.
 type responsesWriter struct {
-	response response
-	names    map[string]toolName // names of functions in namespaces, by their flat names
-	id       string              // id of the answer, without its prefix
-	number   int                 // number of the next event
+	response        response
+	namespacedTools map[string]toolName // functions in namespaces by their flat names
+	id              string              // id of the answer without its prefix
+	nextEvent       int                 // number of the next event
 }
 
-// response is an answer with the request's parameters, which clients expect.
+// response is an answer that repeats the request's parameters, as clients expect.
 type response struct {
-	ID           string          `json:"id"`
-	Object       string          `json:"object"`
-	CreatedAt    int64           `json:"created_at"`
-	Status       string          `json:"status"`
-	Error        *string         `json:"error"`
-	Why          *incomplete     `json:"incomplete_details"`
-	Instructions *string         `json:"instructions"`
-	MaxTokens    *float64        `json:"max_output_tokens"`
-	Metadata     json.RawMessage `json:"metadata"`
-	Model        string          `json:"model"`
-	Output       []outputItem    `json:"output"`
-	Parallel     bool            `json:"parallel_tool_calls"`
-	Previous     *string         `json:"previous_response_id"`
-	Temperature  *float64        `json:"temperature"`
-	ToolChoice   json.RawMessage `json:"tool_choice"`
-	Tools        json.RawMessage `json:"tools"`
-	TopP         *float64        `json:"top_p"`
-	Store        bool            `json:"store"`
-	Usage        *responseUsage  `json:"usage"`
+	ID                 string             `json:"id"`
+	Object             string             `json:"object"`
+	CreatedAt          int64              `json:"created_at"`
+	Status             string             `json:"status"`
+	Error              *string            `json:"error"`
+	IncompleteDetails  *incompleteDetails `json:"incomplete_details"`
+	Instructions       *string            `json:"instructions"`
+	MaxTokens          *float64           `json:"max_output_tokens"`
+	Metadata           json.RawMessage    `json:"metadata"`
+	Model              string             `json:"model"`
+	Output             []outputItem       `json:"output"`
+	ParallelToolCalls  bool               `json:"parallel_tool_calls"`
+	PreviousResponseID *string            `json:"previous_response_id"`
+	Temperature        *float64           `json:"temperature"`
+	ToolChoice         json.RawMessage    `json:"tool_choice"`
+	Tools              json.RawMessage    `json:"tools"`
+	TopP               *float64           `json:"top_p"`
+	Store              bool               `json:"store"`
+	Usage              *responseUsage     `json:"usage"`
 }
 
-type incomplete struct {
+type incompleteDetails struct {
 	Reason string `json:"reason"`
 }
 
@@ -65,40 +64,40 @@ type outputText struct {
 }
 
 type responseUsage struct {
-	Input       float64 `json:"input_tokens"`
-	InputDetail struct {
-		Cached float64 `json:"cached_tokens"`
+	InputTokens  float64 `json:"input_tokens"`
+	InputDetails struct {
+		CachedTokens float64 `json:"cached_tokens"`
 	} `json:"input_tokens_details"`
-	Output       float64 `json:"output_tokens"`
-	OutputDetail struct {
-		Reasoning float64 `json:"reasoning_tokens"`
+	OutputTokens  float64 `json:"output_tokens"`
+	OutputDetails struct {
+		ReasoningTokens float64 `json:"reasoning_tokens"`
 	} `json:"output_tokens_details"`
-	Total float64 `json:"total_tokens"`
+	TotalTokens float64 `json:"total_tokens"`
 }
 
-func newResponsesWriter(in responsesRequest, names map[string]toolName, id string, created time.Time) *responsesWriter {
+func newResponsesWriter(in responsesRequest, namespacedTools map[string]toolName, id string, created time.Time) *responsesWriter {
 	r := response{
 		ID: id, Object: "response", CreatedAt: created.Unix(), Status: "in_progress", MaxTokens: in.MaxTokens, Metadata: orDefault(in.Metadata, "{}"), Model: in.Model,
-		Output: []outputItem{}, Parallel: in.Parallel == nil || *in.Parallel, Temperature: in.Temperature, ToolChoice: orDefault(in.ToolChoice, `"auto"`),
+		Output: []outputItem{}, ParallelToolCalls: in.ParallelToolCalls == nil || *in.ParallelToolCalls, Temperature: in.Temperature, ToolChoice: orDefault(in.ToolChoice, `"auto"`),
 		Tools: orDefault(in.Tools, "[]"), TopP: in.TopP,
 	}
 	if in.Instructions != "" {
 		r.Instructions = &in.Instructions
 	}
-	return &responsesWriter{response: r, names: names, id: strings.TrimPrefix(id, chatapi.Responses.AnswerID)}
+	return &responsesWriter{response: r, namespacedTools: namespacedTools, id: strings.TrimPrefix(id, chatapi.Responses.AnswerIDPrefix)}
 }
 
-// orDefault returns a JSON value, or other if it is absent or null.
-func orDefault(raw json.RawMessage, other string) json.RawMessage {
-	if isNothing(raw) {
-		return json.RawMessage(other)
+// orDefault returns raw, or fallback if raw is absent or null.
+func orDefault(raw json.RawMessage, fallback string) json.RawMessage {
+	if isNull(raw) {
+		return json.RawMessage(fallback)
 	}
 	return raw
 }
 
-func (w *responsesWriter) callID() string { return w.id }
+func (w *responsesWriter) callIDPrefix() string { return w.id }
 
-// item returns the n-th item of the answer with the text received so far.
+// item returns the n-th item of the answer with the given text and status.
 func (w *responsesWriter) item(n int, b *outputBlock, status, text string) outputItem {
 	if b.isCall {
 		name := w.nameOf(b)
@@ -111,9 +110,9 @@ func (w *responsesWriter) item(n int, b *outputBlock, status, text string) outpu
 	return outputItem{ID: w.itemID(n, b), Type: "message", Status: status, Role: "assistant", Content: &parts}
 }
 
-// nameOf returns the client's name for a called function.
+// nameOf returns the client's name of a called function.
 func (w *responsesWriter) nameOf(b *outputBlock) toolName {
-	if name, ok := w.names[b.name]; ok {
+	if name, ok := w.namespacedTools[b.name]; ok {
 		return name
 	}
 	return toolName{"", b.name}
@@ -131,100 +130,99 @@ func textPart(text string) outputText {
 	return outputText{"output_text", text, []string{}, []string{}}
 }
 
-// argumentsOf returns a call's arguments, or an empty object if it has none.
-func (b *outputBlock) argumentsOf() string {
+// textOrArguments returns the text of the block or, for a call, its arguments ("{}" if it has none).
+func (b *outputBlock) textOrArguments() string {
 	if b.isCall {
 		return cmp.Or(b.text.String(), "{}")
 	}
 	return b.text.String()
 }
 
-func (w *responsesWriter) whole(a *answer) any {
+func (w *responsesWriter) completeAnswer(a *answer) any {
 	r := w.response
 	r.Status = "completed"
-	switch a.finish {
+	switch a.finishReason {
 	case "length":
-		r.Status, r.Why = "incomplete", &incomplete{"max_output_tokens"}
+		r.Status, r.IncompleteDetails = "incomplete", &incompleteDetails{"max_output_tokens"}
 	case "content_filter":
-		r.Status, r.Why = "incomplete", &incomplete{a.finish}
+		r.Status, r.IncompleteDetails = "incomplete", &incompleteDetails{a.finishReason}
 	}
 	r.Model = cmp.Or(a.model, r.Model)
-	r.Usage = &responseUsage{Input: a.usage.Input, InputDetail: a.usage.InputDetail, Output: a.usage.Output, OutputDetail: a.usage.OutputDetail, Total: a.usage.Input + a.usage.Output}
+	r.Usage = &responseUsage{InputTokens: a.usage.InputTokens, InputDetails: a.usage.InputDetails, OutputTokens: a.usage.OutputTokens, OutputDetails: a.usage.OutputDetails, TotalTokens: a.usage.InputTokens + a.usage.OutputTokens}
 	for n, b := range a.blocks {
-		r.Output = append(r.Output, w.item(n, b, "completed", b.argumentsOf()))
+		r.Output = append(r.Output, w.item(n, b, "completed", b.textOrArguments()))
 	}
 	return r
 }
 
-// responseEvent is an event of a stream; empty fields are omitted.
 type responseEvent struct {
-	Type      string      `json:"type"`
-	Number    int         `json:"sequence_number"`
-	Response  any         `json:"response,omitempty"`
-	ItemID    string      `json:"item_id,omitempty"`
-	Index     *int        `json:"output_index,omitempty"`
-	Place     *int        `json:"content_index,omitempty"`
-	Item      *outputItem `json:"item,omitempty"`
-	Part      *outputText `json:"part,omitempty"`
-	Delta     *string     `json:"delta,omitempty"`
-	Text      *string     `json:"text,omitempty"`
-	Arguments *string     `json:"arguments,omitempty"`
-	Logprobs  *[]string   `json:"logprobs,omitempty"`
-	Name      string      `json:"name,omitempty"`
-	Code      *string     `json:"code,omitempty"`
-	Message   string      `json:"message,omitempty"`
+	Type           string      `json:"type"`
+	SequenceNumber int         `json:"sequence_number"`
+	Response       any         `json:"response,omitempty"`
+	ItemID         string      `json:"item_id,omitempty"`
+	OutputIndex    *int        `json:"output_index,omitempty"`
+	ContentIndex   *int        `json:"content_index,omitempty"`
+	Item           *outputItem `json:"item,omitempty"`
+	Part           *outputText `json:"part,omitempty"`
+	Delta          *string     `json:"delta,omitempty"`
+	Text           *string     `json:"text,omitempty"`
+	Arguments      *string     `json:"arguments,omitempty"`
+	Logprobs       *[]string   `json:"logprobs,omitempty"`
+	Name           string      `json:"name,omitempty"`
+	Code           *string     `json:"code,omitempty"`
+	Message        string      `json:"message,omitempty"`
 }
 
-// events encodes events with their numbers.
-func (w *responsesWriter) events(events ...responseEvent) (out []byte) {
+// encodeEvents numbers and encodes events.
+func (w *responsesWriter) encodeEvents(events ...responseEvent) (out []byte) {
 	for _, e := range events {
-		e.Number = w.number
-		w.number++
+		e.SequenceNumber = w.nextEvent
+		w.nextEvent++
 		out = append(out, chatapi.EncodeEvent(e.Type, e)...)
 	}
 	return out
 }
 
-func (w *responsesWriter) begin(a *answer) []byte {
+func (w *responsesWriter) startStream(a *answer) []byte {
 	w.response.Model = cmp.Or(a.model, w.response.Model)
-	return w.events(responseEvent{Type: "response.created", Response: w.response}, responseEvent{Type: "response.in_progress", Response: w.response})
+	return w.encodeEvents(responseEvent{Type: "response.created", Response: w.response}, responseEvent{Type: "response.in_progress", Response: w.response})
 }
 
-func (w *responsesWriter) open(n int, b *outputBlock) []byte {
+func (w *responsesWriter) beginBlock(n int, b *outputBlock) []byte {
 	item := w.item(n, b, "in_progress", "")
-	out := w.events(responseEvent{Type: "response.output_item.added", Index: &n, Item: &item})
+	out := w.encodeEvents(responseEvent{Type: "response.output_item.added", OutputIndex: &n, Item: &item})
 	if b.isCall {
 		return out
 	}
-	return append(out, w.events(responseEvent{Type: "response.content_part.added", ItemID: item.ID, Index: &n, Place: new(int), Part: new(textPart(""))})...)
+	return append(out, w.encodeEvents(responseEvent{Type: "response.content_part.added", ItemID: item.ID, OutputIndex: &n, ContentIndex: new(int), Part: new(textPart(""))})...)
 }
 
-func (w *responsesWriter) piece(n int, b *outputBlock, text string) []byte {
+func (w *responsesWriter) addText(n int, b *outputBlock, text string) []byte {
 	if b.isCall {
-		return w.events(responseEvent{Type: "response.function_call_arguments.delta", ItemID: w.itemID(n, b), Index: &n, Delta: &text})
+		return w.encodeEvents(responseEvent{Type: "response.function_call_arguments.delta", ItemID: w.itemID(n, b), OutputIndex: &n, Delta: &text})
 	}
-	return w.events(responseEvent{Type: "response.output_text.delta", ItemID: w.itemID(n, b), Index: &n, Place: new(int), Delta: &text, Logprobs: &[]string{}})
+	return w.encodeEvents(responseEvent{Type: "response.output_text.delta", ItemID: w.itemID(n, b), OutputIndex: &n, ContentIndex: new(int), Delta: &text, Logprobs: &[]string{}})
 }
 
-func (w *responsesWriter) close(n int, b *outputBlock) []byte {
-	text := b.argumentsOf()
+func (w *responsesWriter) endBlock(n int, b *outputBlock) []byte {
+	text := b.textOrArguments()
 	item := w.item(n, b, "completed", text)
-	done := responseEvent{Type: "response.output_item.done", Index: &n, Item: &item}
+	done := responseEvent{Type: "response.output_item.done", OutputIndex: &n, Item: &item}
 	if b.isCall {
-		return w.events(responseEvent{Type: "response.function_call_arguments.done", ItemID: item.ID, Index: &n, Name: w.nameOf(b).name, Arguments: &text}, done)
+		return w.encodeEvents(responseEvent{Type: "response.function_call_arguments.done", ItemID: item.ID, OutputIndex: &n, Name: w.nameOf(b).name, Arguments: &text}, done)
 	}
-	return w.events(
-		responseEvent{Type: "response.output_text.done", ItemID: item.ID, Index: &n, Place: new(int), Text: &text, Logprobs: &[]string{}},
-		responseEvent{Type: "response.content_part.done", ItemID: item.ID, Index: &n, Place: new(int), Part: new(textPart(text))},
+	return w.encodeEvents(
+		responseEvent{Type: "response.output_text.done", ItemID: item.ID, OutputIndex: &n, ContentIndex: new(int), Text: &text, Logprobs: &[]string{}},
+		responseEvent{Type: "response.content_part.done", ItemID: item.ID, OutputIndex: &n, ContentIndex: new(int), Part: new(textPart(text))},
 		done,
 	)
 }
 
-func (w *responsesWriter) end(a *answer) []byte {
-	r := w.whole(a).(response)
-	return w.events(responseEvent{Type: "response." + r.Status, Response: r})
+func (w *responsesWriter) closeStream(a *answer) []byte {
+	r := w.completeAnswer(a).(response)
+	return w.encodeEvents(responseEvent{Type: "response." + r.Status, Response: r})
 }
 
-func (w *responsesWriter) fail(message string) []byte {
-	return w.events(responseEvent{Type: "error", Code: new("server_error"), Message: message})
+func (w *responsesWriter) endWithError(message string) []byte {
+	return w.encodeEvents(responseEvent{Type: "error", Code: new("server_error"), Message: message})
 }

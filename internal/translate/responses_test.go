@@ -161,7 +161,7 @@ func TestTranslatedStreamKeepsTheAnswer(t *testing.T) {
 		_, _ = upstream.Write([]byte(stream))
 		_, _ = heard.Write(s.Write([]byte(stream)))
 		a, b := heard.Answer(), upstream.Answer()
-		if a.Text != b.Text || !strings.Contains(a.ToolCalls, `"weigh","arguments":"{\"of\":\"cat\"}"`) || !heard.Done() || a.ID != d.AnswerID+"R1" {
+		if a.Text != b.Text || !strings.Contains(a.ToolCalls, `"weigh","arguments":"{\"of\":\"cat\"}"`) || !heard.Done() || a.ID != d.AnswerIDPrefix+"R1" {
 			t.Errorf("%s: recorded %+v, want %+v", d.Path, a, b)
 		}
 	}
@@ -172,7 +172,7 @@ func TestTranslatedStreamKeepsTheAnswer(t *testing.T) {
 func TestOwnAnswersAreRead(t *testing.T) {
 	for _, d := range []*chatapi.Dialect{chatapi.Messages, chatapi.Responses} {
 		want := chatapi.Answer{
-			Role: memory.RoleAssistant, Text: "You live in \"Lisbon\" <3\n", ID: d.AnswerID + "1", Model: "loci/recall", InputTokens: 3, OutputTokens: 4, Counted: true,
+			Role: memory.RoleAssistant, Text: "You live in \"Lisbon\" <3\n", ID: d.AnswerIDPrefix + "1", Model: "loci/recall", InputTokens: 3, OutputTokens: 4, ReportUsage: true,
 		}
 		want.Digest = chatapi.Digest(want.Role, want.Text, "", "")
 		body, err := NewAnswer(d, want, noon).Answer(chatapi.EncodeAnswer(want, noon))
@@ -192,9 +192,9 @@ func TestOwnAnswersAreRead(t *testing.T) {
 		}
 		end := stream.Write(chatapi.EncodeEnd(want, noon))
 		_, _ = s.Write(end)
-		g.Pass(end)
-		want.Finish, want.Items, want.Counted = got.Finish, got.Items, false
-		if diff := cmp.Diff(want, got); diff != "" || want.Finish == "" {
+		g.Forward(end)
+		want.FinishReason, want.ItemIDs, want.ReportUsage = got.FinishReason, got.ItemIDs, false
+		if diff := cmp.Diff(want, got); diff != "" || want.FinishReason == "" {
 			t.Errorf("%s, answer (-want +got):\n%s", d.Path, diff)
 		}
 		if diff := cmp.Diff(want, s.Answer()); diff != "" || !s.Done() || !g.Ended() {

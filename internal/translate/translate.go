@@ -1,10 +1,10 @@
 // Package translate lets clients of Anthropic's Messages API and of OpenAI's Responses API use a server that
-// only has chat completions. It translates their requests, and translates the answers and event streams back.
-// It does not depend on HTTP or on memory.
+// has only chat completions. It translates their requests to chat completions, and the answers and event
+// streams back to their dialect. It does not depend on HTTP or on memory.
 //
-// It omits fields that are only hints for the model or for the provider's own servers: thinking, cache
-// breakpoints, metadata, and tools that the provider runs. It refuses any other field that it cannot translate
-// with [memory.Invalid] and the field's name.
+// Fields that are only hints for the model or for the provider's own servers are omitted: thinking, cache
+// breakpoints, metadata, and tools that the provider runs. Any other untranslatable field is refused with
+// [memory.Invalid] and the field's name.
 package translate
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Call is one request, with the state that is needed to encode its answer.
+// Call is one request with the state that its answer needs.
 type Call struct {
 	Body []byte
 
@@ -26,26 +26,26 @@ type Call struct {
 	request   chatRequest
 }
 
-// format is a dialect that can be translated.
-type format struct {
-	read      func(c *Call, body []byte, id string, created time.Time) error
-	newWriter func(a chatapi.Answer, created time.Time) writer // for an answer of the built-in model
+// translator translates requests and answers of a dialect.
+type translator struct {
+	readRequest func(c *Call, body []byte, id string, created time.Time) error
+	newWriter   func(a chatapi.Answer, created time.Time) writer // for an answer of the built-in model
 }
 
-var formats = map[*chatapi.Dialect]format{
+var translators = map[*chatapi.Dialect]translator{
 	chatapi.Messages: {readMessages, func(a chatapi.Answer, _ time.Time) writer { return &messagesWriter{a.ID, a.Model} }},
 	chatapi.Responses: {readResponses, func(a chatapi.Answer, created time.Time) writer {
 		return newResponsesWriter(responsesRequest{Model: a.Model}, nil, a.ID, created)
 	}},
 }
 
-// Knows reports whether a dialect can be translated. [New] and [NewAnswer] accept no other dialects.
-func Knows(d *chatapi.Dialect) bool { return formats[d].read != nil }
+// CanTranslate reports whether a dialect can be translated. [New] and [NewAnswer] accept no other dialects.
+func CanTranslate(d *chatapi.Dialect) bool { return translators[d].readRequest != nil }
 
-// New translates a request in a dialect. The answer will have the given id and time.
+// New translates a request in a dialect. The answer will have this id and time.
 func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, error) {
 	c := &Call{}
-	if err := formats[d].read(c, body, d.AnswerID+id, created); err != nil {
+	if err := translators[d].readRequest(c, body, d.AnswerIDPrefix+id, created); err != nil {
 		return nil, err
 	}
 	if c.request.Stream {
@@ -58,33 +58,33 @@ func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, 
 
 // NewAnswer returns a Call for an answer of the built-in model in a dialect. The Call has no request.
 func NewAnswer(d *chatapi.Dialect, a chatapi.Answer, created time.Time) *Call {
-	return &Call{newWriter: func() writer { return formats[d].newWriter(a, created) }}
+	return &Call{newWriter: func() writer { return translators[d].newWriter(a, created) }}
 }
 
-// NewLimit returns the request in the form for OpenAI's newer models, with max_completion_tokens instead of
-// max_tokens.
-func (c *Call) NewLimit() ([]byte, error) {
+// WithCompletionLimit returns the translated request for OpenAI's newer models, with max_completion_tokens
+// instead of max_tokens.
+func (c *Call) WithCompletionLimit() ([]byte, error) {
 	r := c.request
-	r.MaxNew, r.MaxTokens = r.MaxTokens, nil
+	r.MaxCompletionTokens, r.MaxTokens = r.MaxTokens, nil
 	return chatapi.Encode(r)
 }
 
 // chatRequest is a request of chat completions.
 type chatRequest struct {
-	Model         string         `json:"model"`
-	Messages      []chatMessage  `json:"messages"`
-	Stream        bool           `json:"stream,omitempty"`
-	StreamOptions *streamOptions `json:"stream_options,omitempty"`
-	MaxTokens     *float64       `json:"max_tokens,omitempty"`
-	MaxNew        *float64       `json:"max_completion_tokens,omitempty"`
-	Stop          []string       `json:"stop,omitempty"`
-	Temperature   *float64       `json:"temperature,omitempty"`
-	TopP          *float64       `json:"top_p,omitempty"`
-	Tools         []chatTool     `json:"tools,omitempty"`
-	ToolChoice    any            `json:"tool_choice,omitempty"`
-	Parallel      *bool          `json:"parallel_tool_calls,omitempty"`
-	Format        any            `json:"response_format,omitempty"`
-	User          string         `json:"user,omitempty"`
+	Model               string         `json:"model"`
+	Messages            []chatMessage  `json:"messages"`
+	Stream              bool           `json:"stream,omitempty"`
+	StreamOptions       *streamOptions `json:"stream_options,omitempty"`
+	MaxTokens           *float64       `json:"max_tokens,omitempty"`
+	MaxCompletionTokens *float64       `json:"max_completion_tokens,omitempty"`
+	Stop                []string       `json:"stop,omitempty"`
+	Temperature         *float64       `json:"temperature,omitempty"`
+	TopP                *float64       `json:"top_p,omitempty"`
+	Tools               []chatTool     `json:"tools,omitempty"`
+	ToolChoice          any            `json:"tool_choice,omitempty"`
+	ParallelToolCalls   *bool          `json:"parallel_tool_calls,omitempty"`
+	ResponseFormat      any            `json:"response_format,omitempty"`
+	User                string         `json:"user,omitempty"`
 }
 
 type streamOptions struct {
@@ -92,10 +92,10 @@ type streamOptions struct {
 }
 
 type chatMessage struct {
-	Role    string     `json:"role"`
-	Content any        `json:"content"` // result of [content.value]
-	Calls   []chatCall `json:"tool_calls,omitempty"`
-	CallID  string     `json:"tool_call_id,omitempty"`
+	Role       string     `json:"role"`
+	Content    any        `json:"content"` // result of [content.value]
+	ToolCalls  []chatCall `json:"tool_calls,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
 }
 
 type chatCall struct {
@@ -125,10 +125,10 @@ type function struct {
 	Strict      *bool           `json:"strict,omitempty"`
 }
 
-// choose requires the model to call one tool.
-func (r *chatRequest) choose(name string) error {
+// requireTool requires the model to call the tool with this name.
+func (r *chatRequest) requireTool(name string) error {
 	if !slices.ContainsFunc(r.Tools, func(t chatTool) bool { return t.Function.Name == name }) {
-		return refuse("tool_choice", "the tool %q", name)
+		return untranslatable("tool_choice", "the tool %q", name)
 	}
 	type named struct {
 		Name string `json:"name"`
@@ -140,7 +140,7 @@ func (r *chatRequest) choose(name string) error {
 	return nil
 }
 
-// schemaFormat returns a response_format that requires JSON of a schema.
+// schemaFormat returns a response_format that requires JSON according to a schema.
 func schemaFormat(name string, schema json.RawMessage, strict *bool) any {
 	type jsonSchema struct {
 		Name   string          `json:"name"`
@@ -153,8 +153,8 @@ func schemaFormat(name string, schema json.RawMessage, strict *bool) any {
 	}{"json_schema", jsonSchema{name, schema, strict}}
 }
 
-// addSystem adds a system message. It merges those at the beginning, because many chat templates accept only
-// one.
+// addSystem adds a system message. It merges consecutive system messages at the beginning, because many chat
+// templates accept only one.
 func (r *chatRequest) addSystem(text string) {
 	switch {
 	case text == "":
@@ -165,7 +165,6 @@ func (r *chatRequest) addSystem(text string) {
 	}
 }
 
-// addUser adds a user message, unless it is empty.
 func (r *chatRequest) addUser(c content) {
 	if len(c) > 0 {
 		r.Messages = append(r.Messages, chatMessage{Role: "user", Content: c.value()})
@@ -175,18 +174,17 @@ func (r *chatRequest) addUser(c content) {
 // addAssistant adds the model's text and calls, unless both are empty.
 func (r *chatRequest) addAssistant(c content, calls []chatCall) {
 	if len(c) > 0 || len(calls) > 0 {
-		r.Messages = append(r.Messages, chatMessage{Role: "assistant", Content: c.value(), Calls: calls})
+		r.Messages = append(r.Messages, chatMessage{Role: "assistant", Content: c.value(), ToolCalls: calls})
 	}
 }
 
-// addResult adds a tool's result. It returns the images for the next user message, because tool messages cannot
-// have images.
-func (r *chatRequest) addResult(callID string, c content) (pictures content) {
-	r.Messages = append(r.Messages, chatMessage{Role: "tool", Content: c.text(), CallID: callID})
+// addToolResult adds a tool's result. It returns the result's images for the next user message, because tool
+// messages cannot have images.
+func (r *chatRequest) addToolResult(callID string, c content) (images content) {
+	r.Messages = append(r.Messages, chatMessage{Role: "tool", Content: c.text(), ToolCallID: callID})
 	return slices.DeleteFunc(slices.Clone(c), func(p part) bool { return p.Image == nil })
 }
 
-// content is a message's content.
 type content []part
 
 type part struct {
@@ -200,18 +198,18 @@ type imageURL struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// say adds a text, unless it is empty: many servers refuse empty texts.
-func (c *content) say(text string) {
+// addText adds a text, unless it is empty: many servers refuse empty texts.
+func (c *content) addText(text string) {
 	if text != "" {
 		*c = append(*c, part{Type: "text", Text: text})
 	}
 }
 
-func (c *content) show(url, detail string) {
+func (c *content) addImage(url, detail string) {
 	*c = append(*c, part{Type: "image_url", Image: &imageURL{url, detail}})
 }
 
-// text returns the texts, one paragraph each.
+// text returns the texts, separated by empty lines.
 func (c content) text() string {
 	var texts []string
 	for _, p := range c {
@@ -222,8 +220,8 @@ func (c content) text() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// value returns a message's content. Without images it is one text, because some chat templates do not accept
-// parts; without content it is nil.
+// value returns a message's content: nil if it is empty, and without images one text, because some chat
+// templates do not accept parts.
 func (c content) value() any {
 	switch {
 	case len(c) == 0:
@@ -234,32 +232,30 @@ func (c content) value() any {
 	return c.text()
 }
 
-// providerTools are name prefixes of tools that a provider runs on its own servers. The translated request
-// omits them.
+// providerTools are name prefixes of tools that a provider runs on its own servers. Translated requests omit
+// these tools.
 var providerTools = []string{"web_search", "web_fetch", "code_execution", "code_interpreter", "file_search", "image_generation", "mcp", "tool_search"}
 
 func isProviderTool(kind string) bool {
 	return slices.ContainsFunc(providerTools, func(p string) bool { return strings.HasPrefix(kind, p) })
 }
 
-// refuse returns the error for an untranslatable field.
-func refuse(where, what string, args ...any) error {
-	return memory.Errorf(memory.Invalid, "%s: %s cannot be sent to an upstream that has only chat completions", where, fmt.Sprintf(what, args...))
+// untranslatable returns the error for an untranslatable field. path is the field's position in the request.
+func untranslatable(path, format string, args ...any) error {
+	return memory.Errorf(memory.Invalid, "%s: %s cannot be sent to an upstream that has only chat completions", path, fmt.Sprintf(format, args...))
 }
 
-// decode parses a part of a request; where names the part in errors.
-func decode(raw []byte, where string, to any) error {
-	if err := json.Unmarshal(raw, to); err != nil {
-		if where != "" {
-			where += ": "
+// decode parses a part of a request into target. path is its position, for errors.
+func decode(raw []byte, path string, target any) error {
+	if err := json.Unmarshal(raw, target); err != nil {
+		if path != "" {
+			path += ": "
 		}
-		return memory.Errorf(memory.Invalid, "%s%v", where, err)
+		return memory.Errorf(memory.Invalid, "%s%v", path, err)
 	}
 	return nil
 }
 
-// isText reports whether a JSON value is a string.
-func isText(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
+func isString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
 
-// isNothing reports whether a JSON value is absent or null.
-func isNothing(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

@@ -13,56 +13,56 @@ import (
 // Message separates a user's own words from other texts in a message. It recognises common forms: labels,
 // instructions about a text, fences, XML elements, quotations, mails, transcripts.
 type Message struct {
-	Own   string // the message with other people's texts, and instructions about these texts, blanked byte for byte
-	Asked string // Own plus these instructions and a question that follows a text
-	// Unsure is set if only an instruction above or below separates the person's words from a text. The
-	// separation may then be wrong.
-	Unsure bool
+	OwnText         string // the message, in which spaces replace other people's texts and instructions about these texts
+	OwnTextAndTasks string // the own text, with the instructions and with questions that follow a text
+	// MayBeWrong is set if only an instruction separates the person's words from a text, so that the separation
+	// may be wrong.
+	MayBeWrong bool
 }
 
-// maxReadBytes is how many bytes of a message are read, half of them at each end. People type less.
+// maxReadBytes is the maximum number of bytes of a message that are read, half of them at each end. People type less.
 const maxReadBytes = 64 << 10
 
-// Read separates the parts of a user's message. foreign are ranges that certainly come from others. If in
-// doubt, Read treats words as text of others: an unclosed element extends to the end, and the last of several
-// closing tags counts, so that no document can close its own element.
-func Read(message string, foreign memory.Ranges) Message {
+// ParseMessage separates the parts of a user's message. foreign has ranges that certainly come from others. In
+// doubtful cases, words count as other people's text: an unclosed element extends to the end, and the last of
+// several closing tags counts, so that no document can close its own element.
+func ParseMessage(message string, foreign memory.Ranges) Message {
 	if foreign == "" && !strings.HasPrefix(message, "Dear ") && !strings.ContainsAny(message, "\n:<>`\"“«„{|'~\t") {
-		return Message{Own: message, Asked: message}
+		return Message{OwnText: message, OwnTextAndTasks: message}
 	}
-	r := reading{message: message, own: []byte(message)}
+	r := messageReader{message: message, remaining: []byte(message)}
 	for start, end := range foreign.Within(len(message)) {
 		r.cut(start, end)
 	}
 	if len(message) > maxReadBytes {
 		r.cut(maxReadBytes/2, len(message)-maxReadBytes/2)
 	}
-	for _, step := range []func(*reading){(*reading).cutFences, (*reading).cutElements, (*reading).cutMachineText, (*reading).cutMails, (*reading).cutSections, (*reading).cutPastedLines, (*reading).cutTranscripts, (*reading).cutQuotations} {
-		r.now = string(r.own)
+	for _, step := range []func(*messageReader){(*messageReader).cutFences, (*messageReader).cutElements, (*messageReader).cutMachineText, (*messageReader).cutMails, (*messageReader).cutSections, (*messageReader).cutPastedLines, (*messageReader).cutTranscripts, (*messageReader).cutQuotations} {
+		r.stepStart = string(r.remaining)
 		step(&r)
 	}
-	u := Message{Own: string(r.own), Unsure: r.unsure}
-	for start, end := range r.tasks.Within(len(message)) {
-		copy(r.own[start:end], message[start:end])
+	u := Message{OwnText: string(r.remaining), MayBeWrong: r.mayBeWrong}
+	for start, end := range r.instructions.Within(len(message)) {
+		copy(r.remaining[start:end], message[start:end])
 	}
-	u.Asked = string(r.own)
+	u.OwnTextAndTasks = string(r.remaining)
 	return u
 }
 
-// Of returns the speaker's own words in a turn. For assistants and named speakers this is the whole turn.
-func Of(t memory.Turn) string {
+// OwnTextOf returns the speaker's own words in a turn. For assistants and named speakers this is the whole turn.
+func OwnTextOf(t memory.Turn) string {
 	if t.Role != memory.RoleUser || t.Name != "" && t.Foreign == memory.Ranges("").With(0, len(t.Content)) {
 		return t.Content
 	}
-	return Read(t.Content, t.Foreign).Own
+	return ParseMessage(t.Content, t.Foreign).OwnText
 }
 
-// Parts finds the lines that the person did not write in a message of several concatenated parts. It reads
-// each part separately.
-func Parts(parts []string) (foreign memory.Ranges) {
+// ForeignRanges returns the ranges of lines that the person did not write, in a message of several parts joined by
+// line breaks. It reads each part separately.
+func ForeignRanges(parts []string) (foreign memory.Ranges) {
 	at := 0
 	for _, part := range parts {
-		own, from := Read(part, "").Asked+"\n", 0
+		own, from := ParseMessage(part, "").OwnTextAndTasks+"\n", 0
 		for line := range strings.Lines(part + "\n") {
 			if strings.TrimSpace(line) != "" && strings.TrimSpace(own[from:from+len(line)]) == "" {
 				foreign = foreign.With(at+from, at+from+len(line)-1)
@@ -75,33 +75,33 @@ func Parts(parts []string) (foreign memory.Ranges) {
 }
 
 var (
-	userNames = lazy.Words("user human person user_proxy userproxy me")
-	jobNames  = lazy.Words("planner critic researcher writer coder programmer engineer reviewer executor assistant agent bot manager analyst supervisor coordinator orchestrator editor tester designer scientist expert tool system model ai admin router selector")
+	userNames  = lazy.Words("user human person user_proxy userproxy me")
+	agentNames = lazy.Words("planner critic researcher writer coder programmer engineer reviewer executor assistant agent bot manager analyst supervisor coordinator orchestrator editor tester designer scientist expert tool system model ai admin router selector")
 )
 
-// speakerPrefix matches the name of a message's speaker at its beginning: "[keeper]: I keep the notes."
+// speakerPrefix matches the speaker's name at the beginning of a message: "[keeper]: I keep the notes."
 var speakerPrefix = lazy.Compile(`^\[([\p{L}\d_ .-]{1,40})\]: `)
 
-// Name returns the speaker that a message names at its beginning, or "".
-func Name(message string) string {
+// SpeakerName returns the speaker that a message names at its beginning, or "".
+func SpeakerName(message string) string {
 	if m := speakerPrefix.FindStringSubmatch(message); m != nil {
 		return m[1]
 	}
 	return ""
 }
 
-// IsOrder reports whether a message has only instructions about a text that is not in the message.
-func IsOrder(message string) bool {
-	found := ordersIn(strings.TrimSpace(message))
-	return len(found) == 1 && found[0].end == len(strings.TrimSpace(message)) && (works.Has(found[0].verb) || found[0].refersToText) && len(message) < maxMailHead
+// IsInstruction reports whether a message has only instructions about a text that is not in the message.
+func IsInstruction(message string) bool {
+	found := instructionsIn(strings.TrimSpace(message))
+	return len(found) == 1 && found[0].end == len(strings.TrimSpace(message)) && (workVerbs.Has(found[0].verb) || found[0].refersToText) && len(message) < maxMailHead
 }
 
-// Person returns the speaker that is the person, among the speakers of messages with the role user, or "". names
-// are in lower case and in the order of speaking.
-func Person(names []string) string {
+// HumanSpeaker returns the human among the speakers of messages with the role user, or "". names are in lower case
+// and in the order of speaking.
+func HumanSpeaker(names []string) string {
 	noJob := func(name string) bool {
 		words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) })
-		return !slices.ContainsFunc(words, jobNames.Has) // agents have such names
+		return !slices.ContainsFunc(words, agentNames.Has) // agents are named after jobs
 	}
 	for _, is := range []func(string) bool{userNames.Has, noJob} {
 		if i := slices.IndexFunc(names, is); i >= 0 {
@@ -111,31 +111,31 @@ func Person(names []string) string {
 	return strings.Join(names[:min(1, len(names))], "")
 }
 
-// reading is the state while a message is read.
-type reading struct {
-	message string
-	own     []byte
-	now     string // own at the beginning of the current step
-	tasks   memory.Ranges
-	unsure  bool
+// messageReader is the state of [ParseMessage] for one message.
+type messageReader struct {
+	message      string
+	remaining    []byte
+	stepStart    string // value of own at the beginning of the current step
+	instructions memory.Ranges
+	mayBeWrong   bool
 }
 
 // cut blanks a part of the message in all results.
-func (r *reading) cut(from, to int) {
+func (r *messageReader) cut(from, to int) {
 	for i := from; i < to; i++ {
-		if c := r.own[i]; c != '\n' && c != '\r' {
-			r.own[i] = ' '
+		if c := r.remaining[i]; c != '\n' && c != '\r' {
+			r.remaining[i] = ' '
 		}
 	}
 }
 
-// cutInstruction blanks an instruction, in Own only.
-func (r *reading) cutInstruction(from, to int) {
-	r.tasks = r.tasks.With(from, to)
+// cutInstruction blanks an instruction in [Message.OwnText], but not in [Message.OwnTextAndTasks].
+func (r *messageReader) cutInstruction(from, to int) {
+	r.instructions = r.instructions.With(from, to)
 	r.cut(from, to)
 }
 
-// line is a line of the message without surrounding white space.
+// line is a line of the message without surrounding white space. start is its offset.
 type line struct {
 	text  string
 	start int
@@ -143,23 +143,23 @@ type line struct {
 
 func (l line) end() int { return l.start + len(l.text) }
 
-// beginsText and endsText report whether the line begins or ends a text. hasFilePath reports whether it
-// contains a file's path, and isRule whether it is a horizontal rule.
-func (l line) beginsText() bool  { return l.namesText(opens) }
-func (l line) endsText() bool    { return l.namesText(shuts) }
-func (l line) hasFilePath() bool { return fileHead.MatchString(l.text) }
-func (l line) isRule() bool      { return rule.MatchString(l.text) }
+// beginsText and endsText report whether the line begins or ends a text. hasFilePath reports whether the line
+// is a heading with a file's path, and isRule whether it is a horizontal rule.
+func (l line) beginsText() bool  { return l.namesText(textBegin) }
+func (l line) endsText() bool    { return l.namesText(textEnd) }
+func (l line) hasFilePath() bool { return fileHeading.MatchString(l.text) }
+func (l line) isRule() bool      { return ruleForm.MatchString(l.text) }
 
 // namesText reports whether a pattern matches the line and its captured word, if any, names a text.
 func (l line) namesText(p *lazy.Pattern) bool {
 	m := p.FindStringSubmatch(l.text)
-	return m != nil && (m[1] == "" || noun.MatchString(m[1]))
+	return m != nil && (m[1] == "" || textNoun.MatchString(m[1]))
 }
 
-func (r *reading) lines() []line {
+func (r *messageReader) lines() []line {
 	var out []line
 	at := 0
-	for s := range strings.Lines(r.now) {
+	for s := range strings.Lines(r.stepStart) {
 		text := strings.TrimLeft(s, " \t")
 		out = append(out, line{strings.TrimRight(text, " \t\r\n"), at + len(s) - len(text)})
 		at += len(s)
@@ -167,8 +167,8 @@ func (r *reading) lines() []line {
 	return out
 }
 
-// cutFences cuts text between lines of ``` or ~~~, and between triple quotation marks.
-func (r *reading) cutFences() {
+// cutFences cuts text between lines that begin with ``` or ~~~, and between triple quotation marks.
+func (r *messageReader) cutFences() {
 	open, mark := 0, ""
 	for _, l := range r.lines() {
 		switch {
@@ -183,12 +183,12 @@ func (r *reading) cutFences() {
 		}
 	}
 	if mark != "" {
-		r.cut(open, len(r.own))
+		r.cut(open, len(r.remaining))
 	}
 	for _, quotes := range []string{`"""`, `'''`} {
-		if i := strings.Index(r.now, quotes); i >= 0 {
-			end := len(r.now)
-			if j := strings.LastIndex(r.now, quotes); j > i {
+		if i := strings.Index(r.stepStart, quotes); i >= 0 {
+			end := len(r.stepStart)
+			if j := strings.LastIndex(r.stepStart, quotes); j > i {
 				end = j + len(quotes)
 			}
 			r.cut(i, end)
@@ -196,8 +196,8 @@ func (r *reading) cutFences() {
 	}
 }
 
-// Elements that contain the person's words, elements that only format words, and elements that contain a text
-// even without a closing tag.
+// Elements with the person's words, elements that only format words, and elements with other text, even
+// without a closing tag.
 var (
 	ownElements   = lazy.Words("user_query query user_question question user_message user_input user_request user_prompt message input prompt request task feedback answer")
 	plainElements = lazy.Words("b i u s em strong sub sup small mark br hr a span font kbd q img")
@@ -206,103 +206,102 @@ var (
 		instructions quote blockquote loci-memory`)
 )
 
-// cutElements cuts text between tags.
-func (r *reading) cutElements() {
-	elements(r.now, func(e element) (next int) {
+// cutElements cuts elements, except the person's words in ownElements.
+func (r *messageReader) cutElements() {
+	eachElement(r.stepStart, func(e element) (next int) {
 		switch {
-		case ownElements.Has(e.name) && strings.HasPrefix(e.name, "user_") && e.shut.end > 0: // only the content of this element is from the person
+		case ownElements.Has(e.name) && strings.HasPrefix(e.name, "user_") && e.closing.end > 0: // only the content of this element is from the person
 			r.cut(0, e.end)
-			r.cut(e.shut.start, len(r.own))
-			return len(r.own)
+			r.cut(e.closing.start, len(r.remaining))
+			return len(r.remaining)
 		case ownElements.Has(e.name):
 			r.cut(e.start, e.end)
-			r.cut(e.shut.start, e.shut.end)
+			r.cut(e.closing.start, e.closing.end)
 			return e.end
-		case e.shut.end == 0 && (textElements.Has(e.name) || strings.Contains(e.name, "_")):
-			e.shut.end = len(r.own)
+		case e.closing.end == 0 && (textElements.Has(e.name) || strings.Contains(e.name, "_")):
+			e.closing.end = len(r.remaining)
 		}
-		r.cut(e.start, max(e.start, e.shut.end))
-		return max(e.end, e.shut.end)
+		r.cut(e.start, max(e.start, e.closing.end))
+		return max(e.end, e.closing.end)
 	})
 }
 
-// textNames matches names of texts that a message asks to read or work on.
+// textNames matches nouns for texts on which a message asks to work.
 const textNames = `(?:contexts?|documents?|docs|passages?|articles?|texts?|e-?mails?|mails?|messages?|files?|excerpts?|snippets?|transcripts?|logs?|conversations?|chats?|dialogues?|threads?|sources?|results?|papers?|reports?|letters?|posts?|tweets?|reviews?|pages?|websites?|code|data|datasets?|stor(?:y|ies)|lyrics|poems?|abstracts?|(?:job )?postings?|descriptions?|outputs?|errors?|traces?|memor(?:y|ies)|information|knowledge|quotes?|recipes?|contracts?|minutes|materials?|references?|observations?|sentences?|paragraphs?|submissions?|inputs?|essays?|notes?|bios?|profiles?|cvs?|applications?|ads?|ocr|grammar|spelling|typos|diar(?:y|ies)|speech(?:es)?|captions?|texte?s?|rechtschreibung|brief|nachricht|textos?|correo|carta|lettre|redacción)`
 
 var (
-	noun = lazy.Compile(`(?i)^` + textNames + `$`)
+	textNoun = lazy.Compile(`(?i)^` + textNames + `$`)
 
-	// label matches the beginning of a line that names the next text: "## My question is:", "[Submission]:",
-	// "Context:".
+	// label matches a line's label for the next text: "## My question is:", "[Submission]:", "Context:".
 	label = lazy.Compile(`^(?:#+ *|\*\*|\[\[ ## |\[|- )?((?:[\p{L}\p{N}_'’()/&-]+ ?){1,10}?)(?:\*\*| ?## \]\]|\])? ?(?:[:：](?:\*\*)?|$)`)
 
-	ownLabel   = lazy.Compile(`(?i)^(?:(?:user|the|my|current|final|actual|new|latest|original|human|follow[- ]?up)(?:['’]s)? )*(?:question|query|request|message|prompt|ask|user|human|me|(?:user|human|follow[- ]?up|new) input)(?: is)?(?: as follows)?$`)
-	taskLabel  = lazy.Compile(`(?i)^(?:(?:current|new|main|your|the) )?(?:task|instruction)$`)
-	textLabel  = lazy.Compile(`(?i)^(?:` + textNames + `|(?:[\p{L}\p{N}'’()/-]+ ){0,6}` + textNames + `(?: ?(?:\d+|\([^)]*\)|history|block|with|from|below|name))*|background|attachments?|contents?|history|profile|instructions?|guidelines?|format|examples?|rules|system|persona|answer|response|thought|action|action input|expected criteria\b.*|tools?|url|title|link|(?:command|tool|function|agent|search|api)\b.*)$`)
-	handed     = lazy.Compile(`(?i)^(?:inputs?|contexts?|texts?|documents?|data)\s*[:：]`)
-	givenLabel = lazy.Compile(`(?i)^(?:texts?|documents?|passages?|articles?|e-?mails?|transcripts?|excerpts?|sentences?|paragraphs?|reviews?|observations?)\b|^(?:command|tool|function|agent|search|api)\b`)
-	mine       = lazy.Compile(`(?i)\b(?:about|for) (?:me|myself|us)\b|^(?:my|our)\b|\bi wrote (?:it |this )?myself\b|\bmy (?:introduction|cv|résumé)\b|\bmy (?:own |personal |current |basic )*(?:info\w*|details|profile|background|data|bio|preferences?|situation|setup|family|allergies|schedule|goals?|medications?)\b`)
-	first      = lazy.Compile(`(?i)^(?:hi|hello|hey)?[\s,!]*(?:i|i['’]m|i['’]ve|my|we|our)\b`)
+	ownLabel         = lazy.Compile(`(?i)^(?:(?:user|the|my|current|final|actual|new|latest|original|human|follow[- ]?up)(?:['’]s)? )*(?:question|query|request|message|prompt|ask|user|human|me|(?:user|human|follow[- ]?up|new) input)(?: is)?(?: as follows)?$`)
+	taskLabel        = lazy.Compile(`(?i)^(?:(?:current|new|main|your|the) )?(?:task|instruction)$`)
+	textLabel        = lazy.Compile(`(?i)^(?:` + textNames + `|(?:[\p{L}\p{N}'’()/-]+ ){0,6}` + textNames + `(?: ?(?:\d+|\([^)]*\)|history|block|with|from|below|name))*|background|attachments?|contents?|history|profile|instructions?|guidelines?|format|examples?|rules|system|persona|answer|response|thought|action|action input|expected criteria\b.*|tools?|url|title|link|(?:command|tool|function|agent|search|api)\b.*)$`)
+	inputLabel       = lazy.Compile(`(?i)^(?:inputs?|contexts?|texts?|documents?|data)\s*[:：]`)
+	givenLabel       = lazy.Compile(`(?i)^(?:texts?|documents?|passages?|articles?|e-?mails?|transcripts?|excerpts?|sentences?|paragraphs?|reviews?|observations?)\b|^(?:command|tool|function|agent|search|api)\b`)
+	aboutUser        = lazy.Compile(`(?i)\b(?:about|for) (?:me|myself|us)\b|^(?:my|our)\b|\bi wrote (?:it |this )?myself\b|\bmy (?:introduction|cv|résumé)\b|\bmy (?:own |personal |current |basic )*(?:info\w*|details|profile|background|data|bio|preferences?|situation|setup|family|allergies|schedule|goals?|medications?)\b`)
+	firstPersonStart = lazy.Compile(`(?i)^(?:hi|hello|hey)?[\s,!]*(?:i|i['’]m|i['’]ve|my|we|our)\b`)
 
-	fileHead = lazy.Compile(`^(?:#+|={3,}|-{3,}|\*{3,}) ?(?:[\w.-]+/)*[\w.-]+\.\w{1,5}(?: ?(?:={3,}|-{3,}|\*{3,}|#{3,}))?$`)
-	rule     = lazy.Compile(`^(?:-{3,}|={3,}|\*{3,}|_{3,})$`)
-	opens    = lazy.Compile(`(?i)^[\W_]*(?:begin(?:ning)?|start)(?: of)?(?: the)? (\p{L}+)|^\[[^\]]*\b(?:begin|start)\]$|^\[context \d+\]:?$`)
-	shuts    = lazy.Compile(`(?i)^[\W_]*end(?:ing)?(?: of)?(?: the)? (\p{L}+)|^\[[^\]]*\bend\]$`)
+	fileHeading = lazy.Compile(`^(?:#+|={3,}|-{3,}|\*{3,}) ?(?:[\w.-]+/)*[\w.-]+\.\w{1,5}(?: ?(?:={3,}|-{3,}|\*{3,}|#{3,}))?$`)
+	ruleForm    = lazy.Compile(`^(?:-{3,}|={3,}|\*{3,}|_{3,})$`)
+	textBegin   = lazy.Compile(`(?i)^[\W_]*(?:begin(?:ning)?|start)(?: of)?(?: the)? (\p{L}+)|^\[[^\]]*\b(?:begin|start)\]$|^\[context \d+\]:?$`)
+	textEnd     = lazy.Compile(`(?i)^[\W_]*end(?:ing)?(?: of)?(?: the)? (\p{L}+)|^\[[^\]]*\bend\]$`)
 
-	// intro matches words at the end of a line that introduce a text.
-	intro = lazy.Compile(`(?i)(?:\b(?:` + textNames + `|below|following|wrote|writes|said|says|sent|texted|messaged|replied|posted|got|received|available|reads?|as follows)\b[^\n.!?]{0,60}|\bthis(?: \w+){0,3}|\blook at (?:this|that|these))[:：]$`)
+	// introductionEnd matches the end of a line that introduces a text: "the following:".
+	introductionEnd = lazy.Compile(`(?i)(?:\b(?:` + textNames + `|below|following|wrote|writes|said|says|sent|texted|messaged|replied|posted|got|received|available|reads?|as follows)\b[^\n.!?]{0,60}|\bthis(?: \w+){0,3}|\blook at (?:this|that|these))[:：]$`)
 
-	// reportedSpeech matches words within a line that introduce somebody else's words.
+	// reportedSpeech matches the introduction of another person's words in a line: "my boss wrote:".
 	reportedSpeech = lazy.Compile(`(?i)\b(?:he|she|they|(?:my|our|the|his|her) (?:\w+ ){0,2}\w+|\p{Lu}\w+) (?:just )?(?:says?|said|sent|wrote|texted|messaged|forwarded|e-?mailed|posted|replied|tweeted)(?: (?:to|me|us|back|this|that|the following|it|in|on|his|her|their|a|an|text|message|e-?mail|note|reply|letter|card)){0,5}:|\b(?:message|text|e-?mail|note|letter|reply|post|caption|bio|draft)\b[^\n:.!?]{0,30}\bfrom (?:a|an|my|our|the|him|her|them)\b[^\n:.!?]{0,30}:|\b(?:lyrics|persona|(?:movie|film|song) (?:quote|line))\b[^\n:.!?]{0,20}:|\bto quote\b[^\n:.!?]{0,40}:`)
 
-	goesOn = lazy.Compile(`(?i)^(?:but|no|actually|btw|by the way|anyway|p\.? ?s|that['’]?s|thanks?)\b`)
+	continuation = lazy.Compile(`(?i)^(?:but|no|actually|btw|by the way|anyway|p\.? ?s|that['’]?s|thanks?)\b`)
 )
 
-// Verbs for work on a text. Some always refer to a text, some produce a text, and some may mean something
-// else or only introduce a text.
+// Verbs for work on a text: works always refers to a text, makes produces a text, handles may mean other
+// work, leads may only introduce a text. replies are words for answering.
 var (
-	works   = lazy.Words("explain translate rewrite re-write rephrase re-phrase proofread proof-read paraphrase summarize summarise polish shorten classify korrigiere übersetze corrige traduce resume traduis résume")
-	makes   = lazy.Words("write draft compose generate continue complete grade")
-	handles = lazy.Words(`edit correct improve simplify convert fix review analyze analyse answer reply respond extract compare describe read use evaluate rate critique
+	workVerbs      = lazy.Words("explain translate rewrite re-write rephrase re-phrase proofread proof-read paraphrase summarize summarise polish shorten classify korrigiere übersetze corrige traduce resume traduis résume")
+	writingVerbs   = lazy.Words("write draft compose generate continue complete grade")
+	ambiguousVerbs = lazy.Words(`edit correct improve simplify convert fix review analyze analyse answer reply respond extract compare describe read use evaluate rate critique
 		look give provide given based according consider clean make put turn think here here's someone somebody erkläre erklär antworte mach fasse fass schreib explica responde explique réponds`)
-	leads   = lazy.Words("give provide given based according consider use")
-	replies = lazy.Words("reply respond answer response grade")
-	before  = lazy.Words("please you me bitte por")
-	points  = lazy.Words("this these that below above following it diese dieser dieses diesen folgende folgenden folgender daraus este esto ce cette")
+	introducingVerbs = lazy.Words("give provide given based according consider use")
+	replyWords       = lazy.Words("reply respond answer response grade")
+	wordsBeforeVerb  = lazy.Words("please you me bitte por")
+	pointingWords    = lazy.Words("this these that below above following it diese dieser dieses diesen folgende folgenden folgender daraus este esto ce cette")
 )
 
-// order is an instruction about a text.
-type order struct {
-	start, end   int    // position in the line; end is after the final mark
+// instruction is an instruction about a text.
+type instruction struct {
+	start, end   int    // offsets in the line; end is after the final mark
 	text         string // the instruction without its final mark
 	finalMark    rune   // the final mark: ':', '"' or '.'; utf8.RuneError at the end of the line
 	verb         string
-	beginsLine   bool // it is at the beginning of the line
-	refersToText bool // it refers to a text, or names a text
-	namesText    bool // it names a text
+	beginsLine   bool // the instruction begins the line
+	refersToText bool // the instruction has "this", "below" or the like, or a noun for a text
+	namesText    bool // the instruction has a noun for a text
 }
 
 // concernsText reports whether the instruction certainly concerns a text.
-func (o order) concernsText() bool { return works.Has(o.verb) || o.refersToText }
+func (o instruction) concernsText() bool { return workVerbs.Has(o.verb) || o.refersToText }
 
-// endsInColon and endsInQuote report whether the instruction ends in such a mark.
-func (o order) endsInColon() bool { return o.finalMark == ':' || o.finalMark == '：' }
-func (o order) endsInQuote() bool { return o.finalMark == '"' || o.finalMark == '“' }
+// endsInColon and endsInQuote report whether the instruction ends in a colon or a quotation mark.
+func (o instruction) endsInColon() bool { return o.finalMark == ':' || o.finalMark == '：' }
+func (o instruction) endsInQuote() bool { return o.finalMark == '"' || o.finalMark == '“' }
 
-// ordersIn returns the instructions in a line.
-func ordersIn(s string) (out []order) {
+// instructionsIn returns the instructions in a line.
+func instructionsIn(s string) (out []instruction) {
 	begins, last := true, ""
 	EachWord(s, func(from, to int) {
 		word := strings.ToLower(s[from:to])
-		if (begins || before.Has(last)) && (works.Has(word) || makes.Has(word) || handles.Has(word)) {
+		if (begins || wordsBeforeVerb.Has(last)) && (workVerbs.Has(word) || writingVerbs.Has(word) || ambiguousVerbs.Has(word)) {
 			stop := from + strings.IndexAny(s[from:]+"\n", ":：\"“.!?\n")
-			o := order{start: from, text: s[from:stop], verb: word, beginsLine: from == 0}
+			o := instruction{start: from, text: s[from:stop], verb: word, beginsLine: from == 0}
 			by, n := utf8.DecodeRuneInString(s[stop:])
 			o.finalMark, o.end = by, stop+n
 			EachWord(o.text, func(from, to int) {
 				word := strings.ToLower(o.text[from:to])
-				o.namesText = o.namesText || noun.MatchString(word)
-				o.refersToText = o.refersToText || o.namesText || points.Has(word)
+				o.namesText = o.namesText || textNoun.MatchString(word)
+				o.refersToText = o.refersToText || o.namesText || pointingWords.Has(word)
 			})
 			out = append(out, o)
 		}
@@ -328,19 +327,19 @@ func EachWord(s string, yield func(from, to int)) {
 	}
 }
 
-// kind is the purpose of a label.
-type kind int
+// labelKind is the kind of text under a label.
+type labelKind int
 
 const (
-	noLabel kind = iota
+	noLabel labelKind = iota
 	otherLabel
-	textsLabel
-	tasksLabel
-	ownsLabel
+	otherTextLabel
+	instructionLabel
+	ownTextLabel
 )
 
-// labelOf returns the kind of a line's label, and the label's length.
-func labelOf(s string) (k kind, length int) {
+// labelOf returns the kind and the length of a line's label.
+func labelOf(s string) (k labelKind, length int) {
 	if s == "" || s[0] != '#' && !strings.ContainsAny(s, ":：]*") {
 		return noLabel, 0
 	}
@@ -351,49 +350,49 @@ func labelOf(s string) (k kind, length int) {
 	name := strings.TrimSpace(s[m[2]:m[3]])
 	switch {
 	case ownLabel.MatchString(name):
-		return ownsLabel, m[1]
+		return ownTextLabel, m[1]
 	case taskLabel.MatchString(name):
-		return tasksLabel, m[1]
-	case textLabel.MatchString(name) && !mine.MatchString(name):
-		return textsLabel, m[1]
+		return instructionLabel, m[1]
+	case textLabel.MatchString(name) && !aboutUser.MatchString(name):
+		return otherTextLabel, m[1]
 	}
 	return otherLabel, m[1]
 }
 
 // cutSections cuts the texts under labels, headings and instructions.
-func (r *reading) cutSections() {
+func (r *messageReader) cutSections() {
 	lines := r.lines()
 	if r.keepLastSection(lines) {
 		return
 	}
 	final := len(lines) // index of the first line of the last block
-	for final > 0 && (final == len(lines) || lines[final-1].text != "" || strings.TrimSpace(r.now[lines[final].start:]) == "") {
+	for final > 0 && (final == len(lines) || lines[final-1].text != "" || strings.TrimSpace(r.stepStart[lines[final].start:]) == "") {
 		final--
 	}
-	text, begins := false, false // text: inside a text; begins: a text begins with the next block
+	text, begins := false, false // text: l is inside a text; begins: the next block begins a text
 	for i, l := range lines {
 		if l.text == "" {
 			text, begins = text || begins, false
 			continue
 		}
-		last := strings.TrimSpace(r.now[l.end():]) == ""
+		last := strings.TrimSpace(r.stepStart[l.end():]) == ""
 		k, n := labelOf(l.text)
 		switch {
 		case text && (l.isRule() || l.endsText()):
 			r.cut(l.start, l.end())
 			text = false
 			continue
-		case text && i >= final && i > 0 && lines[i-1].text == "" && (strings.HasSuffix(l.text, "?") || beginsWithOrder(l) || goesOn.MatchString(l.text)):
+		case text && i >= final && i > 0 && lines[i-1].text == "" && (strings.HasSuffix(l.text, "?") || beginsWithInstruction(l) || continuation.MatchString(l.text)):
 			return // the person's words continue here
 		case text:
 			r.cut(l.start, l.end())
 			continue
-		case l.beginsText(), l.hasFilePath(), k == textsLabel && (givenLabel.MatchString(l.text) || len(lines) > 1 && !first.MatchString(strings.TrimSpace(l.text[n:]))):
+		case l.beginsText(), l.hasFilePath(), k == otherTextLabel && (givenLabel.MatchString(l.text) || len(lines) > 1 && !firstPersonStart.MatchString(strings.TrimSpace(l.text[n:]))):
 			r.cut(l.start, l.end())
-			text = !r.isCut(l.end())
+			text = !r.isCutAfter(l.end())
 			continue
-		case l.isRule() && len(l.text) >= longRule:
-			if j := slices.IndexFunc(lines[i+1:], func(o line) bool { return o.isRule() && len(o.text) >= longRule }); j >= 0 {
+		case l.isRule() && len(l.text) >= minRuleLength:
+			if j := slices.IndexFunc(lines[i+1:], func(o line) bool { return o.isRule() && len(o.text) >= minRuleLength }); j >= 0 {
 				r.cut(l.start, lines[i+1+j].start)
 				for k := i + 1; k < i+1+j; k++ {
 					lines[k].text = ""
@@ -401,19 +400,19 @@ func (r *reading) cutSections() {
 			}
 			continue
 		}
-		switch at, from, back := r.introduction(l, last, i > 0 && (i == final || last)); {
+		switch at, from, back := r.findIntroduction(l, last, i > 0 && (i == final || last)); {
 		case at < 0:
 		case back: // an instruction that follows its text
 			r.cut(0, at)
 			r.cutInstruction(at, from)
-			r.unsure = true
+			r.mayBeWrong = true
 			return
 		default:
 			r.cutInstruction(at, from)
-			if r.unsure = true; r.isCut(from) {
+			if r.mayBeWrong = true; r.isCutAfter(from) {
 				continue
 			}
-			if begins = strings.TrimSpace(r.now[from:l.end()]) != "" && r.now[from-1] != ':'; !begins {
+			if begins = strings.TrimSpace(r.stepStart[from:l.end()]) != "" && r.stepStart[from-1] != ':'; !begins {
 				r.cut(from, l.end())
 				text = true
 			}
@@ -421,18 +420,18 @@ func (r *reading) cutSections() {
 	}
 }
 
-// longRule is the minimum length of a horizontal rule that encloses a text. People write shorter rules.
-const longRule = 8
+// minRuleLength is the minimum length of a horizontal rule that encloses a text. People type shorter rules.
+const minRuleLength = 8
 
-// isCut reports whether the next text after an offset is already cut, as a fence or an element.
-func (r *reading) isCut(from int) bool {
+// isCutAfter reports whether the text after an offset is already cut, as a fence or an element.
+func (r *messageReader) isCutAfter(from int) bool {
 	next := strings.TrimLeft(r.message[from:], " \t\r\n")
-	return next != "" && r.now[len(r.message)-len(next)] == ' '
+	return next != "" && r.stepStart[len(r.message)-len(next)] == ' '
 }
 
-// introduction returns the offset in a line of an instruction or sentence that introduces a text, or -1. back
-// reports whether the text precedes the line, which is possible only in the last block.
-func (r *reading) introduction(l line, last, final bool) (at, from int, back bool) {
+// findIntroduction returns the range [at, from) of a line's instruction or sentence that introduces a text; at is
+// -1 for none. back reports whether the text precedes the line, which is possible only in the last block.
+func (r *messageReader) findIntroduction(l line, isLastLine, inLastBlock bool) (start, end int, precedes bool) {
 	colons := strings.ContainsAny(l.text, ":：")
 	if m := reportedSpeech.FindStringIndex(l.text); colons && m != nil {
 		switch rest := strings.TrimLeft(l.text[m[1]:], " "); {
@@ -443,69 +442,69 @@ func (r *reading) introduction(l line, last, final bool) (at, from int, back boo
 			return -1, 0, false
 		}
 	}
-	for _, o := range ordersIn(l.text) {
+	for _, o := range instructionsIn(l.text) {
 		rest := strings.TrimSpace(l.text[o.end:])
-		behind, colon := strings.TrimSpace(r.now[l.start+o.end:]) != "", o.endsInColon()
+		behind, colon := strings.TrimSpace(r.stepStart[l.start+o.end:]) != "", o.endsInColon()
 		switch {
-		case mine.MatchString(l.text), o.endsInQuote():
-		case colon && behind && (works.Has(o.verb) || makes.Has(o.verb) || o.refersToText && (rest == "" || o.namesText)),
+		case aboutUser.MatchString(l.text), o.endsInQuote():
+		case colon && behind && (workVerbs.Has(o.verb) || writingVerbs.Has(o.verb) || o.refersToText && (rest == "" || o.namesText)),
 			o.concernsText() && behind && rest == "":
 			return l.start + o.start, l.start + o.end, false
-		case final && o.beginsLine && (o.concernsText() || replies.Has(o.verb)) && !leads.Has(o.verb) && len(strings.Fields(o.text)) <= maxOrderWords:
+		case inLastBlock && o.beginsLine && (o.concernsText() || replyWords.Has(o.verb)) && !introducingVerbs.Has(o.verb) && len(strings.Fields(o.text)) <= maxInstructionWords:
 			return l.start, l.start + o.end, true
-		case !colon && o.concernsText() && rest != "" && strings.Contains(r.now[l.end():], "\n\n"):
+		case !colon && o.concernsText() && rest != "" && strings.Contains(r.stepStart[l.end():], "\n\n"):
 			return l.start + o.start, l.start + o.end, false
 		}
 	}
-	if colons && !last && intro.MatchString(l.text) && !mine.MatchString(l.text) {
+	if colons && !isLastLine && introductionEnd.MatchString(l.text) && !aboutUser.MatchString(l.text) {
 		start := strings.LastIndexAny(strings.TrimRight(l.text, ":： ."), ".!?") + 1
 		return l.start + start, l.end(), false
 	}
 	return -1, 0, false
 }
 
-// maxOrderWords is the maximum number of words of an instruction that follows its text.
-const maxOrderWords = 10
+// maxInstructionWords is the maximum number of words of an instruction that follows its text.
+const maxInstructionWords = 10
 
-// beginsWithOrder reports whether a line begins with an instruction.
-func beginsWithOrder(l line) bool {
-	found := ordersIn(l.text)
+// beginsWithInstruction reports whether a line begins with an instruction.
+func beginsWithInstruction(l line) bool {
+	found := instructionsIn(l.text)
 	return len(found) > 0 && found[0].beginsLine
 }
 
-// keepLastSection keeps only the text under the last label as the person's words, if the message has other
-// labels or instructions.
-func (r *reading) keepLastSection(lines []line) bool {
-	own, from, frame := -1, 0, false
-	for _, want := range []kind{ownsLabel, tasksLabel} {
+// keepLastSection cuts all text except the text under the last label for the person's words. It returns
+// false, and cuts no text, without such a label or without a sign of other texts.
+func (r *messageReader) keepLastSection(lines []line) bool {
+	labelLine, start, hasOtherText := -1, 0, false
+	for _, want := range []labelKind{ownTextLabel, instructionLabel} {
 		for i, l := range lines {
 			switch k, n := labelOf(l.text); {
-			case k == want && (k == ownsLabel || n == len(l.text) || i+1 < len(lines) && handed.MatchString(lines[i+1].text)):
-				own, from = i, l.start+n
-			case k == textsLabel, k == otherLabel && strings.TrimSpace(r.now[l.end():]) == "":
-				frame = true
+			case k == want && (k == ownTextLabel || n == len(l.text) || i+1 < len(lines) && inputLabel.MatchString(lines[i+1].text)):
+				labelLine, start = i, l.start+n
+			case k == otherTextLabel, k == otherLabel && strings.TrimSpace(r.stepStart[l.end():]) == "":
+				hasOtherText = true
 			default:
-				frame = frame || slices.ContainsFunc(ordersIn(l.text), func(o order) bool { return o.beginsLine && o.refersToText })
+				hasOtherText = hasOtherText || slices.ContainsFunc(instructionsIn(l.text), func(o instruction) bool { return o.beginsLine && o.refersToText })
 			}
 		}
-		if own >= 0 {
+		if labelLine >= 0 {
 			break
 		}
 	}
-	if own < 0 || !frame {
+	if labelLine < 0 || !hasOtherText {
 		return false
 	}
-	end, empty := len(r.now), false
-	for _, l := range lines[own+1:] {
+	end, empty := len(r.stepStart), false
+	for _, l := range lines[labelLine+1:] {
 		k, n := labelOf(l.text)
-		if k == textsLabel || k == otherLabel && (empty || len(strings.Fields(l.text[:n])) <= 3) || empty && beginsWithOrder(l) || l.isRule() {
+		if k == otherTextLabel || k == otherLabel && (empty || len(strings.Fields(l.text[:n])) <= 3) || empty && beginsWithInstruction(l) || l.isRule() {
 			end = l.start
 			break
 		}
 		empty = l.text == ""
 	}
-	r.cut(0, from)
-	r.cut(end, len(r.own))
+	r.cut(0, start)
+	r.cut(end, len(r.remaining))
 	return true
 }
 
@@ -519,9 +518,9 @@ var (
 // maxMailHead is the maximum length of a line without a colon that begins a mail.
 const maxMailHead = 60
 
-// cutMails cuts mails from their first line to the end, or to the person's words after the signature. A message
-// that is a mail as a whole is addressed to the assistant and is not cut.
-func (r *reading) cutMails() {
+// cutMails cuts a mail from its first line to the end, or to the person's words after the signature. It does
+// not cut a message that is only a mail to the assistant.
+func (r *messageReader) cutMails() {
 	begin, header := -1, -1
 	lines := r.lines()
 	for i, l := range lines {
@@ -538,7 +537,7 @@ func (r *reading) cutMails() {
 			header = i
 		default:
 			header = -1
-			if greeting.MatchString(l.text) && (strings.TrimSpace(r.now[:l.start]) != "" || mailEnd(lines[i:]) > 0) {
+			if greeting.MatchString(l.text) && (strings.TrimSpace(r.stepStart[:l.start]) != "" || mailEnd(lines[i:]) > 0) {
 				begin = i
 			}
 		}
@@ -549,21 +548,21 @@ func (r *reading) cutMails() {
 	if begin < 0 {
 		return
 	}
-	end := len(r.own)
+	end := len(r.remaining)
 	if n := mailEnd(lines[begin:]); n > 0 {
 		end = lines[begin+n].start
 	}
 	r.cut(lines[begin].start, end)
-	if rest := strings.TrimSpace(r.now[end:]); rest != "" { // "Write a polite reply."
-		l := line{rest, end + strings.Index(r.now[end:], rest)}
-		if found := ordersIn(rest); len(found) > 0 && found[0].beginsLine && found[0].end == len(rest) {
+	if rest := strings.TrimSpace(r.stepStart[end:]); rest != "" { // "Write a polite reply."
+		l := line{rest, end + strings.Index(r.stepStart[end:], rest)}
+		if found := instructionsIn(rest); len(found) > 0 && found[0].beginsLine && found[0].end == len(rest) {
 			r.cutInstruction(l.start, l.end())
 		}
 	}
 }
 
-// mailEnd returns the index of the empty line that ends a mail, or 0. The line follows a final block of short
-// lines without sentence ends (the signature), and other text follows the line.
+// mailEnd returns the index of the empty line that ends a mail, or 0: the line between a block of lines
+// without sentence ends (the signature) and other text.
 func mailEnd(lines []line) (end int) {
 	short, signed, blocks := true, false, 0
 	for i, l := range lines {
@@ -583,35 +582,35 @@ func mailEnd(lines []line) (end int) {
 	return end
 }
 
-// cutMachineText cuts blocks of code, logs and tables next to other text. Most lines of such a block have more
+// cutMachineText cuts blocks of code, logs and tables next to other text: most lines of the block have more
 // numbers and symbols than a sentence.
-func (r *reading) cutMachineText() {
-	if !strings.Contains(strings.TrimSpace(r.now), "\n\n") {
+func (r *messageReader) cutMachineText() {
+	if !strings.Contains(strings.TrimSpace(r.stepStart), "\n\n") {
 		return
 	}
-	from, odd, all := 0, 0, 0
-	for _, l := range append(r.lines(), line{start: len(r.now)}) {
+	from, symbolic, total := 0, 0, 0
+	for _, l := range append(r.lines(), line{start: len(r.stepStart)}) {
 		switch {
 		case l.text != "":
-			if all++; all == 1 {
-				from, odd = l.start, 0
+			if total++; total == 1 {
+				from, symbolic = l.start, 0
 			}
 			if isSymbolic(l.text) {
-				odd++
+				symbolic++
 			}
-		case 2*odd > all:
+		case 2*symbolic > total:
 			r.cut(from, l.start)
 			fallthrough
 		default:
-			odd, all = 0, 0
+			symbolic, total = 0, 0
 		}
 	}
 }
 
 var (
-	// call matches a function call; coding matches the beginnings of other lines of code.
-	call   = lazy.Compile(`\w\(.*\)`)
-	coding = lazy.Compile(`^(?:(?:import|from|package|using|library) ?\(?[\w."({*]|#include|#!/|@\w+$|(?:async )?def |class \w+\W|func |type \w+ |(?:const|let|var) \w+|return\b|(?:for|while|if|elif|with|try|except|else|switch|case)\b.*[:{]$|[\w.\[\]]+ (?:[-+*/|:]?=|<-) \S|self\.)`)
+	// functionCall matches a function call; coding matches the beginnings of other lines of code.
+	functionCall = lazy.Compile(`\w\(.*\)`)
+	codeStart    = lazy.Compile(`^(?:(?:import|from|package|using|library) ?\(?[\w."({*]|#include|#!/|@\w+$|(?:async )?def |class \w+\W|func |type \w+ |(?:const|let|var) \w+|return\b|(?:for|while|if|elif|with|try|except|else|switch|case)\b.*[:{]$|[\w.\[\]]+ (?:[-+*/|:]?=|<-) \S|self\.)`)
 )
 
 // isSymbolic reports whether a line has more numbers and symbols than a sentence.
@@ -630,18 +629,18 @@ func isSymbolic(line string) bool {
 			other++
 		}
 	}
-	return other > 3 && 5*other > letters || strings.Contains(line, "(") && call.MatchString(line)
+	return other > 3 && 5*other > letters || strings.Contains(line, "(") && functionCall.MatchString(line)
 }
 
-// A pastedLine is a line that nobody types: a citation, a row of a table, a log entry, a stack frame, JSON,
-// code, or a line of a memory block or export.
+// pastedLine matches a line that people do not type: a citation, a row of a table, a log entry, a stack
+// frame, JSON, code, or a line of a memory block or export.
 var (
 	pastedLine  = lazy.Compile(`(?i)^>|^\|.*\||^\[?\d{1,4}[-/.]\d\d?[-/.]\d{2,4},?[T ]\d\d?:\d\d|^\[[\w -]+\] (?:said|called)\b|^\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]m)?\]?[ ,-]+\S+ ?\S* ?:|^(?:error|warn|warning|info|debug|trace|fatal)\b ?[:\[|]|^at [\w$.<>]+\(|^file "[^"]+", line \d+|^[{\[]\s*["'{\[]|^["'][\w-]+["']\s*:|^[}\]],?$|^[+-]{3} [ab]/|^@@ |^(?:import|from) [\w.]+ import\b|^(?:def|class|func|function|const|let|var|public|private|#include)\s+\S+.*[({;:]$|^\$ \S+|^https?://\S+$|^- \d{4}-\d\d-\d\d (?:[a-z]{3} )?(?:\S+ said: |summary: |shared by |(?:the )?user\b)|^<\S.*>$|"(?:memory_hits|superseded_by|observed_at|provenance|memories|target_id|score_threshold)"\s*:|loci-memory`)
 	frontMatter = lazy.Compile(`(?i)^(?:id|conversation_id|observed_at|created_at|status|source|role|category|kind|tags|confidence|superseded_by|owner)\s*:\s*\S`)
 )
 
-// cutPastedLines cuts such lines. In an exported note it cuts everything after the front matter too.
-func (r *reading) cutPastedLines() {
+// cutPastedLines cuts pasted lines, and exported notes from their front matter to the end.
+func (r *messageReader) cutPastedLines() {
 	noted, dashes := 0, -1
 	for _, l := range r.lines() {
 		switch {
@@ -649,7 +648,7 @@ func (r *reading) cutPastedLines() {
 			dashes = l.start
 		case dashes >= 0 && frontMatter.MatchString(l.text):
 			if noted++; noted == 2 {
-				r.cut(dashes, len(r.own))
+				r.cut(dashes, len(r.remaining))
 				return
 			}
 		}
@@ -657,7 +656,7 @@ func (r *reading) cutPastedLines() {
 		if l.text == "" || letter && !strings.ContainsAny(l.text, ":({;,\t\"") && !strings.Contains(l.text, "import") {
 			continue
 		}
-		if pastedLine.MatchString(l.text) || isValueRow(l.text) || isSymbolic(l.text) && coding.MatchString(l.text) {
+		if pastedLine.MatchString(l.text) || isValueRow(l.text) || isSymbolic(l.text) && codeStart.MatchString(l.text) {
 			r.cut(l.start, l.end())
 		}
 	}
@@ -675,11 +674,11 @@ func isValueRow(s string) bool {
 
 var speaker = lazy.Compile(`^\W{0,2}(?:\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\]?\W{0,3})?((?:\p{Lu}[\p{L}.'’-]{0,20}(?: \p{Lu}[\p{L}.'’-]{0,20})?|user|assistant|human|ai|bot|me|you|them))(?: ?\([^)]{1,20}\)| said)?\W{0,2}[:：](?:\W|$)`)
 
-// cutTranscripts cuts conversations between two other speakers, from the first line to the last. One speaker
-// must speak twice, because a form ("Name: Ana") has each label only once.
-func (r *reading) cutTranscripts() {
+// cutTranscripts cuts conversations between other speakers, from the first to the last labelled line. One
+// speaker must speak twice, because a form ("Name: Ana") has each label only once.
+func (r *messageReader) cutTranscripts() {
 	lines := map[string]int{}
-	from, to, all, twice := -1, -1, 0, false
+	from, to, total, twice := -1, -1, 0, false
 	for _, l := range r.lines() {
 		if !strings.ContainsAny(l.text[:min(len(l.text), maxMailHead)], ":：") {
 			continue
@@ -691,34 +690,34 @@ func (r *reading) cutTranscripts() {
 		who := strings.ToLower(m[1])
 		lines[who]++
 		twice = twice || lines[who] > 1
-		all++
+		total++
 		if from < 0 {
 			from = l.start
 		}
 		to = l.end()
 	}
 	talk := lines["user"]+lines["human"] > 0 && lines["assistant"]+lines["ai"]+lines["bot"] > 0
-	if talk || len(lines) > 1 && twice && all > 2 {
+	if talk || len(lines) > 1 && twice && total > 2 {
 		r.cut(from, to)
 	}
 }
 
 var (
-	marked    = lazy.Compile(`"[^"\n]+"|“[^”\n]+”|«[^»\n]+»|„[^“”\n]+[“”]`)
-	toKeep    = lazy.Compile(`(?i)\b(?:remember|memori[sz]e|note|save|store|keep in mind)\b`)
-	asText    = lazy.Compile(`(?i)\b(?:translate|rephrase|re-?write|proof-?read|correct|spell|pronounce)\b[^\n"“]{0,40}$`)
-	ofOneself = lazy.Compile(`(?i)\b(?:i|my|me|mine|we|our|im|ive)\b`)
+	quotation        = lazy.Compile(`"[^"\n]+"|“[^”\n]+”|«[^»\n]+»|„[^“”\n]+[“”]`)
+	rememberVerbs    = lazy.Compile(`(?i)\b(?:remember|memori[sz]e|note|save|store|keep in mind)\b`)
+	textWorkVerbs    = lazy.Compile(`(?i)\b(?:translate|rephrase|re-?write|proof-?read|correct|spell|pronounce)\b[^\n"“]{0,40}$`)
+	firstPersonWords = lazy.Compile(`(?i)\b(?:i|my|me|mine|we|our|im|ive)\b`)
 )
 
-// beforeQuote is the maximum distance of a quotation from its introduction, in bytes.
-const beforeQuote = 80
+// maxIntroductionBytes is the maximum number of bytes between the start of an introduction and its quotation.
+const maxIntroductionBytes = 80
 
-// cutQuotations cuts quotations that are introduced as quotations or that the message asks to work on.
-func (r *reading) cutQuotations() {
-	for _, m := range marked.FindAllStringIndex(r.now, -1) {
-		before := r.now[max(0, m[0]-beforeQuote):m[0]]
+// cutQuotations cuts quotations in the first person, and quotations on which the message asks to work.
+func (r *messageReader) cutQuotations() {
+	for _, m := range quotation.FindAllStringIndex(r.stepStart, -1) {
+		before := r.stepStart[max(0, m[0]-maxIntroductionBytes):m[0]]
 		before = before[strings.LastIndexByte(before, '\n')+1:]
-		if q := r.now[m[0]:m[1]]; len(strings.Fields(q)) > 3 && ofOneself.MatchString(q) && !toKeep.MatchString(before) || asText.MatchString(before) {
+		if q := r.stepStart[m[0]:m[1]]; len(strings.Fields(q)) > 3 && firstPersonWords.MatchString(q) && !rememberVerbs.MatchString(before) || textWorkVerbs.MatchString(before) {
 			r.cut(m[0], m[1])
 		}
 	}

@@ -95,7 +95,7 @@ var attachedShapes = map[string]string{
 
 func TestTextsInShapesAreNotThePersons(t *testing.T) {
 	for name, message := range attachedShapes {
-		left := Read(message, "").Own
+		left := ParseMessage(message, "").OwnText
 		if strings.Contains(left, "Atlantis") || strings.Contains(left, "Neptune") {
 			t.Errorf("%s: learns from another's words\n%s", name, left)
 		}
@@ -130,7 +130,7 @@ func TestTypedTextIsTheUsersOwn(t *testing.T) {
 		"from now on I live in Lisbon",
 		"To be honest: I hate jazz",
 	} {
-		if got := Read(message, "").Own; got != message {
+		if got := ParseMessage(message, "").OwnText; got != message {
 			t.Errorf("of %q only %q is left", message, got)
 		}
 	}
@@ -138,7 +138,7 @@ func TestTypedTextIsTheUsersOwn(t *testing.T) {
 
 func TestPartsOfAMessageAreReadByThemselves(t *testing.T) {
 	parts := []string{"File: notes.txt\n" + theirs, ours}
-	got := Read(strings.Join(parts, "\n"), Parts(parts)).Own
+	got := ParseMessage(strings.Join(parts, "\n"), ForeignRanges(parts)).OwnText
 	if strings.Contains(got, "Atlantis") || !strings.Contains(got, ours) {
 		t.Errorf("the person's part is %q", got)
 	}
@@ -148,11 +148,11 @@ func TestPersonIsWhoIsNoAgent(t *testing.T) {
 	for names, want := range map[string]string{
 		"": "", "ana": "ana", "planner ana": "ana", "ana planner": "ana", "assistant": "assistant", "planner critic": "planner", "cook user": "user", "user_proxy cook": "user_proxy",
 	} {
-		if got := Person(strings.Fields(names)); got != want {
+		if got := HumanSpeaker(strings.Fields(names)); got != want {
 			t.Errorf("of %q %q is the person", names, got)
 		}
 	}
-	if got := Person([]string{"", "cook"}); got != "" {
+	if got := HumanSpeaker([]string{"", "cook"}); got != "" {
 		t.Errorf("%q is the person before who has no name", got)
 	}
 }
@@ -164,8 +164,8 @@ func FuzzRead(f *testing.F) {
 	f.Add("<a><b></a></b><c><c><c>", "3-1,x,9999-1")
 	f.Add(strings.Repeat("Dear all,\n", maxReadBytes/8), "")
 	f.Fuzz(func(t *testing.T, s, foreign string) {
-		u := Read(s, memory.Ranges(foreign))
-		for _, got := range []string{u.Own, u.Asked} {
+		u := ParseMessage(s, memory.Ranges(foreign))
+		for _, got := range []string{u.OwnText, u.OwnTextAndTasks} {
 			if len(got) != len(s) {
 				t.Fatalf("%q became %q", s, got)
 			}

@@ -1,9 +1,9 @@
 // Package utterance finds the person's own words in a message with the role user. Chat clients and coding
-// agents also send documents, project files, settings and instructions in this role. Loci does not store,
-// search, learn from or show these as the person's words.
+// agents also send documents, project files, settings and instructions in this role, which must not be
+// stored, searched, learned from or shown as the person's words.
 //
-// Read judges by the form of a message. Words removes elements that only programs write, and the wrappers of
-// clients listed in wrappers.jsonl. The file has one row for each marker, with the client, its version and an example.
+// [ParseMessage] separates texts by their form. [WithoutWrappers] removes elements that only programs write, and the wrappers of the
+// clients in wrappers.jsonl. The file has one row for each marker, with the client, its version and an example.
 package utterance
 
 import (
@@ -18,19 +18,19 @@ import (
 //go:embed wrappers.jsonl
 var wrappers []byte
 
-// row is one line of wrappers.jsonl, without the fields that only its test uses.
-type row struct {
+// marker is one line of wrappers.jsonl, without the fields that only its test uses.
+type marker struct {
 	Form           string `json:"form"`   // begins, ends, holds, task, subagent or folder
-	Marker         string `json:"mark"`   // the text to find; in rows of the form begins, "…" stands for any text within a line
-	Until          string `json:"until"`  // for begins and holds: alternatives separated by "|"; the client's text ends at the last occurrence of one
+	Text           string `json:"mark"`   // the text to find; in rows of the form begins, "…" stands for any text within a line
+	Until          string `json:"until"`  // for begins and holds: alternatives separated by "|"; the client's text ends after the last occurrence of an alternative
 	PersonElements string `json:"within"` // for begins: element names separated by "|"; the last such element contains the person's words
 }
 
 // rowsByForm groups the rows by their form.
-var rowsByForm = sync.OnceValue(func() map[string][]row {
-	out := map[string][]row{}
+var rowsByForm = sync.OnceValue(func() map[string][]marker {
+	out := map[string][]marker{}
 	for line := range bytes.Lines(wrappers) {
-		var r row
+		var r marker
 		if err := json.Unmarshal(line, &r); err != nil {
 			panic("utterance: wrappers.jsonl: " + err.Error())
 		}
@@ -40,20 +40,20 @@ var rowsByForm = sync.OnceValue(func() map[string][]row {
 	return out
 })
 
-// Words returns the part of a user's message that is stored: the message without the wrappers of programs. It
+// WithoutWrappers returns the part of a user's message that is stored: the message without the wrappers of programs. It
 // returns a message without wrappers unchanged.
-func Words(message string) string {
-	if IsTask(message) || IsSubagent(message) {
+func WithoutWrappers(message string) string {
+	if IsClientTask(message) || IsFromSubagent(message) {
 		return message
 	}
 	trimmed := strings.TrimSpace(message)
 	rest := trimmed
 	for again := true; again; {
-		rest, again = cutBeginning(rest)
+		rest, again = cutWrapper(rest)
 	}
 	rest = "\n" + withoutElements(rest)
 	for _, r := range rowsByForm()["ends"] {
-		rest, _, _ = strings.Cut(rest, "\n"+r.Marker)
+		rest, _, _ = strings.Cut(rest, "\n"+r.Text)
 	}
 	if rest = unquote(strings.TrimSpace(rest)); rest == trimmed {
 		return message
@@ -61,33 +61,32 @@ func Words(message string) string {
 	return rest
 }
 
-// IsTask reports whether a message begins a task of the client itself, such as summing up a long conversation.
-// Such a message belongs to no conversation.
-func IsTask(message string) bool {
-	return beginsAs("task", message)
+// IsClientTask reports whether a message is a client's own task, such as summarizing a long conversation. Tasks
+// belong to no conversation.
+func IsClientTask(message string) bool {
+	return beginsWithMarker("task", message)
 }
 
-// IsSubagent reports whether a message shows that the request comes from a sub-agent. A model wrote the user
-// messages of such a request.
-func IsSubagent(message string) bool {
-	return beginsAs("subagent", message)
+// IsFromSubagent reports whether a message comes from a sub-agent, whose user messages a model wrote.
+func IsFromSubagent(message string) bool {
+	return beginsWithMarker("subagent", message)
 }
 
-// maxFolder is the maximum length of the path of a working directory.
+// maxFolder is the maximum length in bytes of the path of a working directory.
 const maxFolder = 512
 
-// Folder returns the absolute path of the working directory that a coding agent names in its system message
-// or around a user's words, or "".
-func Folder(message string) string {
+// WorkingDirectory returns the absolute path of the working directory that a coding agent names in a system message or
+// in the wrapper of a user's words, or "".
+func WorkingDirectory(message string) string {
 	for _, r := range rowsByForm()["folder"] {
 		for at := 0; ; {
-			i := strings.Index(message[at:], r.Marker)
+			i := strings.Index(message[at:], r.Text)
 			if i < 0 {
 				break
 			}
 			begins := at + i
-			at = begins + len(r.Marker)
-			if path := r.path(message, begins, at); path != "" {
+			at = begins + len(r.Text)
+			if path := r.pathAfter(message, begins, at); path != "" {
 				return path
 			}
 		}
@@ -95,13 +94,14 @@ func Folder(message string) string {
 	return ""
 }
 
-// path returns the path after the row's marker at the beginning of a line, after an optional bullet or number.
-func (r *row) path(message string, begins, ends int) string {
-	before := message[strings.LastIndexByte(message[:begins], '\n')+1 : begins]
+// pathAfter returns the path after the row's marker message[begins:ends], or "" if other text than a bullet or
+// number precedes the marker in its line.
+func (r *marker) pathAfter(message string, markerStart, markerEnd int) string {
+	before := message[strings.LastIndexByte(message[:markerStart], '\n')+1 : markerStart]
 	if strings.Trim(before, " \t-*#.0123456789") != "" {
 		return ""
 	}
-	line, _, _ := strings.Cut(message[ends:], "\n")
+	line, _, _ := strings.Cut(message[markerEnd:], "\n")
 	if r.Until != "" {
 		var closed bool
 		if line, _, closed = strings.Cut(line, r.Until); !closed {
@@ -116,16 +116,16 @@ func (r *row) path(message string, begins, ends int) string {
 	return path
 }
 
-func beginsAs(form, message string) bool {
+func beginsWithMarker(form, message string) bool {
 	message = strings.TrimSpace(message)
-	return slices.ContainsFunc(rowsByForm()[form], func(r row) bool { return strings.HasPrefix(message, r.Marker) })
+	return slices.ContainsFunc(rowsByForm()[form], func(r marker) bool { return strings.HasPrefix(message, r.Text) })
 }
 
-// cutBeginning removes one wrapper from the beginning of the message.
-func cutBeginning(s string) (rest string, cut bool) {
+// cutWrapper removes one wrapper from the beginning of the message. cut reports whether another wrapper may follow.
+func cutWrapper(s string) (rest string, cut bool) {
 	for _, r := range rowsByForm()["begins"] {
-		switch end := r.end(s); {
-		case !r.opens(s):
+		switch end := r.wrapperEnd(s); {
+		case !r.matchesStart(s):
 		case r.PersonElements != "":
 			return r.personContent(s), false
 		case end > 0:
@@ -135,22 +135,22 @@ func cutBeginning(s string) (rest string, cut bool) {
 	return s, false
 }
 
-// opens reports whether a message begins with the row's marker.
-func (r *row) opens(s string) bool {
+// matchesStart reports whether a message begins with the row's marker.
+func (r *marker) matchesStart(s string) bool {
 	if r.Form == "holds" {
-		return strings.Contains(s, r.Marker)
+		return strings.Contains(s, r.Text)
 	}
-	before, after, anything := strings.Cut(r.Marker, "…")
+	before, after, anything := strings.Cut(r.Text, "…")
 	if !anything || !strings.HasPrefix(s, before) {
-		return strings.HasPrefix(s, r.Marker)
+		return strings.HasPrefix(s, r.Text)
 	}
 	line, _, _ := strings.Cut(s, "\n")
 	last, more, _ := strings.Cut(after, "\n")
 	return strings.HasSuffix(line, last) && strings.HasPrefix(strings.TrimPrefix(s[len(line):], "\n"), more)
 }
 
-// personContent returns the content of the last element with the person's words, or "".
-func (r *row) personContent(s string) string {
+// personContent returns the content of the last of the row's PersonElements in a message, or "".
+func (r *marker) personContent(s string) string {
 	words, last := "", -1
 	for name := range strings.SplitSeq(r.PersonElements, "|") {
 		start := strings.LastIndex(s, "<"+name+">")
@@ -161,8 +161,8 @@ func (r *row) personContent(s string) string {
 	return strings.TrimSpace(words)
 }
 
-// end returns the end of the client's text, or 0 if nothing marks it.
-func (r *row) end(s string) (end int) {
+// wrapperEnd returns the end of the client's text, or 0 without an end mark.
+func (r *marker) wrapperEnd(s string) (end int) {
 	if r.Until == "" {
 		return len(s)
 	}
@@ -174,20 +174,20 @@ func (r *row) end(s string) (end int) {
 	return end
 }
 
-// withoutElements removes elements at the beginning of a line whose names have several words, which only
-// programs write, and the tags of elements with the person's words. It keeps elements that contain texts.
+// withoutElements removes elements that only programs write (their names have several words, and they begin a
+// line), and the tags of elements with the person's words. It keeps elements that contain texts.
 func withoutElements(s string) string {
 	b, done := []byte(s), 0
-	cut := func(from, to int) { copy(b[from:to], strings.Repeat("\xff", to-from)) } // a byte that no text contains
-	elements(s, func(e element) (next int) {
+	cut := func(from, to int) { copy(b[from:to], strings.Repeat("\xff", to-from)) } // 0xff is not in UTF-8 text
+	eachElement(s, func(e element) (next int) {
 		switch before := strings.TrimRight(s[done:e.start], " \t"); {
-		case e.shut.end == 0 || before != "" && !strings.HasSuffix(before, "\n"):
+		case e.closing.end == 0 || before != "" && !strings.HasSuffix(before, "\n"):
 		case ownElements.Has(e.name):
 			done = e.end
 			cut(e.start, e.end)
-			cut(e.shut.start, len(s)-len(strings.TrimLeft(s[e.shut.end:], " \t")))
+			cut(e.closing.start, len(s)-len(strings.TrimLeft(s[e.closing.end:], " \t")))
 		case strings.ContainsAny(e.name, "_-") && !textElements.Has(e.name):
-			done = e.shut.end
+			done = e.closing.end
 			cut(e.start, done)
 			return done
 		}
@@ -196,19 +196,19 @@ func withoutElements(s string) string {
 	return string(bytes.ReplaceAll(b, []byte("\xff"), nil))
 }
 
-// tag is an opening or closing tag. An opening tag identifies its element.
+// tag is an opening or closing tag.
 type tag struct {
 	name       string // in lower case; "!doctype" for a document type
 	start, end int
-	shuts      bool
+	isClosing  bool
 }
 
 type element struct {
 	tag
-	shut tag // for an empty element, the same tag; without a closing tag, the zero value
+	closing tag // the closing tag; the opening tag for an empty element; zero without a closing tag
 }
 
-const nameSigns = "abcdefghijklmnopqrstuvwxyz0123456789_.:-"
+const nameCharacters = "abcdefghijklmnopqrstuvwxyz0123456789_.:-"
 
 // tagsIn returns the tags in a text.
 func tagsIn(s string) (out []tag) {
@@ -224,41 +224,41 @@ func tagsIn(s string) (out []tag) {
 		}
 		inner, shuts := strings.CutPrefix(s[end:end+n], "/")
 		name, _, _ := strings.Cut(strings.TrimSuffix(inner, "/"), " ")
-		if name = strings.ToLower(strings.TrimSpace(name)); name == "!doctype" || name != "" && 'a' <= name[0] && name[0] <= 'z' && strings.Trim(name, nameSigns) == "" {
+		if name = strings.ToLower(strings.TrimSpace(name)); name == "!doctype" || name != "" && 'a' <= name[0] && name[0] <= 'z' && strings.Trim(name, nameCharacters) == "" {
 			end += n + 1
 			out = append(out, tag{name, start, end, shuts})
 		}
 	}
 }
 
-// elements calls yield with each element of a text and continues at the offset that yield returns. The last
-// closing tag before another element of the same name counts, so that no document can close its own element.
-func elements(s string, yield func(element) (next int)) {
+// eachElement calls yield with each element of a text and continues at the offset that yield returns. An element
+// ends at the last closing tag before another element of its name, so that no document can close its own element.
+func eachElement(s string, yield func(element) (next int)) {
 	tags := tagsIn(s)
-	last := map[string]int{} // the last closing tag of each name
+	last := map[string]int{} // index of the last closing tag of each name
 	for i, t := range tags {
-		if t.shuts {
+		if t.isClosing {
 			last[t.name] = i
 		}
 	}
 	next := 0
 	for i, t := range tags {
-		if t.start < next || t.shuts || plainElements.Has(t.name) {
+		if t.start < next || t.isClosing || plainElements.Has(t.name) {
 			continue
 		}
 		e := element{tag: t}
 		if s[t.end-2] == '/' {
-			e.shut = t
+			e.closing = t
 		}
 		for _, o := range tags[i+1 : max(i, last[t.name])+1] {
-			if o.name == t.name && !o.shuts && e.shut.end > 0 && s[o.start-1] == '\n' {
+			if o.name == t.name && !o.isClosing && e.closing.end > 0 && s[o.start-1] == '\n' {
 				break
 			}
-			if o.name == t.name && o.shuts {
-				e.shut = o
+			if o.name == t.name && o.isClosing {
+				e.closing = o
 			}
 		}
-		if next = yield(e); next < e.shut.start { // continue inside the element, once for each name
+		if next = yield(e); next < e.closing.start { // continue inside the element, once for each name
 			delete(last, t.name)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // shownRow is a line of wrappers.jsonl with its example.
 type shownRow struct {
-	row
+	marker
 	Client string // and its version
 	Source string // "recorded", or where it was read, "not run"
 	Shows  string // a message
@@ -30,28 +30,28 @@ func shown(t testing.TB) (out []shownRow) {
 // TestRowsDoWhatTheyShow runs each row's own message.
 func TestRowsDoWhatTheyShow(t *testing.T) {
 	for _, r := range shown(t) {
-		if r.Client == "" || r.Source == "" || r.Shows == "" || r.Marker == "" {
+		if r.Client == "" || r.Source == "" || r.Shows == "" || r.Text == "" {
 			t.Errorf("%+v lacks client, source, mark or message", r)
 		}
 		if r.Form == "task" {
-			if !IsTask(r.Shows) {
+			if !IsClientTask(r.Shows) {
 				t.Errorf("%s: not taken for a task: %q", r.Client, r.Shows)
 			}
 			continue
 		}
 		if r.Form == "subagent" {
-			if !IsSubagent(r.Shows) {
+			if !IsFromSubagent(r.Shows) {
 				t.Errorf("%s: not taken for a sub-agent's: %q", r.Client, r.Shows)
 			}
 			continue
 		}
 		if r.Form == "folder" {
-			if got := Folder(r.Shows); got != r.Leaves {
+			if got := WorkingDirectory(r.Shows); got != r.Leaves {
 				t.Errorf("%s: in %q the folder is %q, want %q", r.Client, r.Shows, got, r.Leaves)
 			}
 			continue
 		}
-		if got := Words(r.Shows); got != r.Leaves {
+		if got := WithoutWrappers(r.Shows); got != r.Leaves {
 			t.Errorf("%s: of %q\ngot  %q\nwant %q", r.Client, r.Shows, got, r.Leaves)
 		}
 	}
@@ -80,13 +80,13 @@ func TestWordsOfAPersonStay(t *testing.T) {
 		"Error while parsing the output: why do I get this?",
 		"My day\nThought: I should call my mother.",
 	} {
-		if got := Words(s); got != s {
+		if got := WithoutWrappers(s); got != s {
 			t.Errorf("of %q only %q is left", s, got)
 		}
-		if IsTask(s) {
+		if IsClientTask(s) {
 			t.Errorf("%q is taken for a task", s)
 		}
-		if IsSubagent(s) {
+		if IsFromSubagent(s) {
 			t.Errorf("%q is taken for a sub-agent's", s)
 		}
 	}
@@ -107,7 +107,7 @@ func TestSeveralWrappersInOneMessage(t *testing.T) {
 		"[x] Result:\n<feedback>\nnever closed":                     "",
 		"<task>\nI live in Rome.\n</task> now":                      "I live in Rome.\nnow",
 	} {
-		if got := Words(message); got != want {
+		if got := WithoutWrappers(message); got != want {
 			t.Errorf("of %q\ngot  %q\nwant %q", message, got, want)
 		}
 	}
@@ -119,10 +119,10 @@ func FuzzWords(f *testing.F) {
 	}
 	f.Add("<task><task></task>")
 	f.Fuzz(func(t *testing.T, s string) {
-		if got := Words(s); len(got) > len(s) {
+		if got := WithoutWrappers(s); len(got) > len(s) {
 			t.Errorf("of %q more is left: %q", s, got)
 		}
-		IsTask(s)
+		IsClientTask(s)
 	})
 }
 
@@ -142,7 +142,7 @@ func TestFolderIsAnAbsolutePath(t *testing.T) {
 		"<cwd>/srv/app\n</cwd>":                                        "",
 		"Working directory: /" + strings.Repeat("a", maxFolder):        "",
 	} {
-		if got := Folder(message); got != want {
+		if got := WorkingDirectory(message); got != want {
 			t.Errorf("in %q the folder is %q, want %q", message, got, want)
 		}
 	}

@@ -9,64 +9,64 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Change applies an edit and returns the target of the changed memory.
-func (v *Vault) Change(ctx context.Context, e vaultstore.Edit) (string, error) {
+// ApplyEdit applies an edit and returns the target of the changed memory.
+func (v *Vault) ApplyEdit(ctx context.Context, e vaultstore.Edit) (string, error) {
 	if err := v.unshare(ctx, e); err != nil {
 		return "", err
 	}
-	if e.Clash != "" {
-		return "", memory.Errorf(memory.Conflict, "%s", e.Clash)
+	if e.Conflict != "" {
+		return "", memory.Errorf(memory.Conflict, "%s", e.Conflict)
 	}
-	edit := v.fileEdit(e)
-	if returns(e) { // the fact may have been restored already, with its turns
-		now, err := v.engine.Get(ctx, e.Owner, e.Was.Fact.ID)
+	edit := v.fileEditOf(e)
+	if restoresFact(e) { // the fact may have been restored already, with its turns
+		now, err := v.engine.Get(ctx, e.Owner, e.Stored.Fact.ID)
 		if err != nil {
 			return "", err
 		}
 		if now.Fact != nil && now.Fact.Status.Live() {
-			edit.Was.Fact = now.Fact
+			edit.Stored.Fact = now.Fact
 		}
 	}
-	target, err := v.engine.Files.TakeFile(ctx, edit)
+	target, err := v.engine.Files.ApplyEdit(ctx, edit)
 	if err != nil {
 		return "", err
 	}
 	return target, v.share(ctx, e, target)
 }
 
-func (v *Vault) fileEdit(e vaultstore.Edit) files.FileEdit {
-	return files.FileEdit{Owner: e.Owner, Key: e.Run(), Was: e.Was, Says: e.Says, PutBack: e.PutBack, Elsewhere: e.Elsewhere, Coming: v.coming[e.Owner], Moved: e.Across}
+func (v *Vault) fileEditOf(e vaultstore.Edit) files.FileEdit {
+	return files.FileEdit{Owner: e.Owner, IdempotencyKey: e.RunID(), Stored: e.Stored, Content: e.Content, Restored: e.Restored, FromOtherMachine: e.FromOtherMachine, AddedFacts: v.addedFacts[e.Owner], MovedAcross: e.MovedAcross}
 }
 
-// returns reports whether an edit restores the unchanged file of a forgotten fact.
-func returns(e vaultstore.Edit) bool {
-	was, says := e.Was.Fact, e.Says.Fact
-	return e.Clash == "" && was != nil && says != nil && !was.Status.Live() && says.Status.Live() && strings.TrimSpace(says.Content) == strings.TrimSpace(was.Content)
+// restoresFact reports whether an edit restores a forgotten fact with unchanged text.
+func restoresFact(e vaultstore.Edit) bool {
+	stored, content := e.Stored.Fact, e.Content.Fact
+	return e.Conflict == "" && stored != nil && content != nil && !stored.Status.Live() && content.Status.Live() && strings.TrimSpace(content.Content) == strings.TrimSpace(stored.Content)
 }
 
-// bringBack restores, for each owner with restored files, the facts and turns that the deletion had
-// forgotten. If that fails, each fact is restored separately.
-func (v *Vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
+// restoreFacts restores the facts of restored files, and the turns that were forgotten with the
+// facts, for each owner at once. If it fails, each fact's edit is applied separately later.
+func (v *Vault) restoreFacts(ctx context.Context, edits []vaultstore.Edit) error {
 	files, key := map[memory.Owner][]files.FileEdit{}, map[memory.Owner]string{}
 	for _, e := range edits {
-		if returns(e) {
-			files[e.Owner], key[e.Owner] = append(files[e.Owner], v.fileEdit(e)), key[e.Owner]+e.Run()
+		if restoresFact(e) {
+			files[e.Owner], key[e.Owner] = append(files[e.Owner], v.fileEditOf(e)), key[e.Owner]+e.RunID()
 		}
 	}
 	for owner, files := range files {
-		came, err := v.engine.Files.BringBack(ctx, owner, files, key[owner])
+		results, err := v.engine.Files.RestoreFacts(ctx, owner, files, key[owner])
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
 			v.warn("restoring the memories of restored files failed", "of", owner.Name(), "why", err)
 		}
-		for _, b := range came {
-			if b.Came > 0 {
-				v.Log.Info("restored the memories of restored vault files", "of", owner.Name(), "memories", b.Came)
+		for _, b := range results {
+			if b.Restored > 0 {
+				v.Log.Info("restored the memories of restored vault files", "of", owner.Name(), "memories", b.Restored)
 			}
-			if b.Left > 0 {
-				v.Log.Info("turns of some restored files stay forgotten", "of", owner.Name(),
+			if b.NotRestored > 0 {
+				v.Log.Info("some facts and turns of restored files stay forgotten", "of", owner.Name(),
 					"see", "loci history --run "+b.Run, "do", "loci undo --change "+b.Run+"/N --yes")
 			}
 		}
@@ -74,25 +74,25 @@ func (v *Vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
 	return nil
 }
 
-// forget retires the memories of deleted files, in one run for each owner with several. If that
-// fails, each edit is applied separately later, which shows the failing one.
-func (v *Vault) forget(ctx context.Context, deleted []vaultstore.Edit) error {
-	gone := map[memory.Owner][]vaultstore.Edit{}
+// forgetDeleted retires the memories of deleted files in one run for each owner. If a run fails,
+// each file has its own run, so that only the failing file is refused.
+func (v *Vault) forgetDeleted(ctx context.Context, deleted []vaultstore.Edit) error {
+	byOwner := map[memory.Owner][]vaultstore.Edit{}
 	for _, e := range deleted {
-		gone[e.Owner] = append(gone[e.Owner], e)
+		byOwner[e.Owner] = append(byOwner[e.Owner], e)
 	}
-	for owner, edits := range gone {
-		var all []files.FileEdit
+	for owner, edits := range byOwner {
+		var fileEdits []files.FileEdit
 		for _, e := range edits {
-			all = append(all, v.fileEdit(e))
+			fileEdits = append(fileEdits, v.fileEditOf(e))
 		}
-		together := v.engine.Files.Forget(ctx, owner, all)
+		runErr := v.engine.Files.Forget(ctx, owner, fileEdits)
 		for i, e := range edits {
-			err := together
-			if err != nil && len(all) > 1 {
-				err = v.engine.Files.Forget(ctx, owner, all[i:i+1])
+			err := runErr
+			if err != nil && len(fileEdits) > 1 {
+				err = v.engine.Files.Forget(ctx, owner, fileEdits[i:i+1])
 			}
-			if err := v.answer(ctx, e, e.Target, err); err != nil {
+			if err := v.answerEdit(ctx, e, e.Target, err); err != nil {
 				return err
 			}
 		}

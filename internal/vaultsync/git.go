@@ -19,19 +19,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Files are committed when they are unchanged for gitLull, so that a chat's changes are one commit.
-// A commit may take gitTime.
+// Files are committed once they were unchanged for commitDelay, so that a chat's changes are in one
+// commit. A commit may take up to gitTimeout.
 const (
-	gitLull = 2 * time.Second
-	gitTime = time.Minute
+	commitDelay = 2 * time.Second
+	gitTimeout  = time.Minute
 )
 
 // vaultGit commits a vault's files to git. Failures of git are logged and do not affect memory.
 type vaultGit struct {
-	store *vaultstore.Store
-	log   *slog.Logger
-	begun bool      // whether the vault has its first commit
-	since time.Time // end of the journal that earlier commits contain
+	store          *vaultstore.Store
+	log            *slog.Logger
+	hasFirstCommit bool      // whether the vault has its first commit
+	committedUntil time.Time // time of the last journal change in earlier commits
 }
 
 func newVaultGit(store *vaultstore.Store, log *slog.Logger) *vaultGit {
@@ -41,7 +41,7 @@ func newVaultGit(store *vaultstore.Store, log *slog.Logger) *vaultGit {
 // run commits changes until ctx ends, and then the remaining changes.
 func (g *vaultGit) run(ctx context.Context) {
 	lasting := context.WithoutCancel(ctx) // killing git would leave its lock files
-	if !g.begun {                         // the first commit failed at the start
+	if !g.hasFirstCommit {                // the first commit failed at the start
 		if err := g.Begin(lasting); err != nil {
 			g.log.Warn("the vault cannot be committed to git", "err", err)
 			return
@@ -52,7 +52,7 @@ func (g *vaultGit) run(ctx context.Context) {
 		case <-ctx.Done():
 			ended = true
 		case <-g.store.Written():
-			ended = !g.quiet(ctx)
+			ended = !g.waitUnchanged(ctx)
 		}
 		if err := g.Commit(lasting); err != nil {
 			g.log.Warn("committing the vault to git failed; the next change repeats it", "err", err)
@@ -60,108 +60,108 @@ func (g *vaultGit) run(ctx context.Context) {
 	}
 }
 
-// quiet waits until nothing was written for gitLull.
-func (g *vaultGit) quiet(ctx context.Context) bool {
-	lull := time.NewTimer(gitLull)
+// waitUnchanged waits until nothing was written for commitDelay; false means that ctx ended.
+func (g *vaultGit) waitUnchanged(ctx context.Context) bool {
+	lull := time.NewTimer(commitDelay)
 	defer lull.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-g.store.Written():
-			lull.Reset(gitLull)
+			lull.Reset(commitDelay)
 		case <-lull.C:
 			return true
 		}
 	}
 }
 
-// Begin makes the vault a git repository unless it is in one, and commits its content before
-// anything changes, so that the first run has its own commit.
+// Begin makes the vault a git repository unless it is in a repository, and commits its content
+// before Loci changes anything.
 func (g *vaultGit) Begin(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, gitTime)
+	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
 	if _, err := exec.LookPath("git"); err != nil {
-		return fmt.Errorf("there is no git here: %w", err)
+		return fmt.Errorf("install git, or turn off vault_git: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(g.store.Dir(), vaultstore.OwnFolder, ".gitignore"), []byte("*\n"), 0o600); err != nil { // the folder is only for this machine
 		return err
 	}
-	_, err := g.Git(ctx, "rev-parse", "--git-dir")
+	_, err := g.runGit(ctx, "rev-parse", "--git-dir")
 	isNew := err != nil
 	if isNew {
-		if _, err := g.Git(ctx, "init", "--quiet"); err != nil {
+		if _, err := g.runGit(ctx, "init", "--quiet"); err != nil {
 			return err
 		}
 	}
-	last, err := g.Git(ctx, "log", "-1", "--grep=^"+untilTrailer, "--format=%(trailers:key="+untilTrailer+",valueonly)", "--", ".")
+	last, err := g.runGit(ctx, "log", "-1", "--grep=^"+untilTrailer, "--format=%(trailers:key="+untilTrailer+",valueonly)", "--", ".")
 	if err == nil && last != "" {
-		g.begun = true
-		g.since, err = time.Parse(time.RFC3339Nano, last)
+		g.hasFirstCommit = true
+		g.committedUntil, err = time.Parse(time.RFC3339Nano, last)
 		return err
 	}
-	if err := g.Commit(ctx); err != nil || g.begun {
+	if err := g.Commit(ctx); err != nil || g.hasFirstCommit {
 		return err
 	}
 	if isNew { // nothing else is staged in a new repository
 		return g.commitAs(ctx, FirstCommit, time.Time{}, "--allow-empty")
 	}
-	g.begun = true
+	g.hasFirstCommit = true
 	return nil
 }
 
 // FirstCommit is the message of a vault's first commit.
 const FirstCommit = "begin the vault"
 
-// untilTrailer is the trailer in a commit message that contains the end of the journal.
+// untilTrailer is the trailer in a commit message with the time of the last change in the commit.
 const untilTrailer = "Loci-Until"
 
 // Commit commits the differences since the last commit.
 func (g *vaultGit) Commit(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, gitTime)
+	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
-	if err := g.store.Settle(ctx); err != nil {
+	if err := g.store.Flush(ctx); err != nil {
 		return err
 	}
-	if unmerged, err := g.Git(ctx, "ls-files", "--unmerged"); err != nil || unmerged != "" {
-		return err // a person is merging: adding files would conclude the merge
+	if unmerged, err := g.runGit(ctx, "ls-files", "--unmerged"); err != nil || unmerged != "" {
+		return err // adding files would complete a person's merge
 	}
-	if _, err := g.Git(ctx, "add", "--all", "--", "."); err != nil {
+	if _, err := g.runGit(ctx, "add", "--all", "--", "."); err != nil {
 		return err
 	}
-	staged, err := g.Git(ctx, "diff", "--cached", "--name-only", "--", ".")
+	staged, err := g.runGit(ctx, "diff", "--cached", "--name-only", "--", ".")
 	if err != nil || staged == "" {
 		return err
 	}
-	message, until, err := g.message(ctx)
+	message, until, err := g.commitMessage(ctx)
 	if err != nil {
 		return err
 	}
 	return g.commitAs(ctx, message, until, "--", ".")
 }
 
-// commitAs commits files. The message's trailer has the end of the journal.
-func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time, what ...string) error {
-	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message, "--message", untilTrailer + ": " + until.Format(time.RFC3339Nano)}, what...)
-	if name, _ := g.Git(ctx, "config", "user.email"); name == "" {
+// commitAs commits with a message. until is the time of the last change in the commit.
+func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time, paths ...string) error {
+	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message, "--message", untilTrailer + ": " + until.Format(time.RFC3339Nano)}, paths...)
+	if name, _ := g.runGit(ctx, "config", "user.email"); name == "" {
 		args = append([]string{"-c", "user.name=Loci", "-c", "user.email=loci@localhost"}, args...)
 	}
-	if _, err := g.Git(ctx, args...); err != nil {
+	if _, err := g.runGit(ctx, args...); err != nil {
 		return err
 	}
-	g.begun, g.since = true, until
+	g.hasFirstCommit, g.committedUntil = true, until
 	return nil
 }
 
-// Git runs git in the vault and returns its output.
-func (g *vaultGit) Git(ctx context.Context, args ...string) (string, error) {
-	return GitIn(ctx, g.store.Dir(), args...)
+// runGit runs git in the vault and returns its output.
+func (g *vaultGit) runGit(ctx context.Context, args ...string) (string, error) {
+	return RunGit(ctx, g.store.Dir(), args...)
 }
 
-// GitIn runs git in a folder and returns its output.
-func GitIn(ctx context.Context, dir string, args ...string) (string, error) {
+// RunGit runs git in a folder and returns its output.
+func RunGit(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "commit.gpgSign=false", "-c", "core.quotePath=false"}, args...)...)
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), elsewhere), "GIT_TERMINAL_PROMPT=0")
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), redirectsGit), "GIT_TERMINAL_PROMPT=0")
 	var out, output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &output
 	if err := cmd.Run(); err != nil {
@@ -170,9 +170,9 @@ func GitIn(ctx context.Context, dir string, args ...string) (string, error) {
 	return strings.TrimSpace(out.String()), nil
 }
 
-// elsewhere reports whether an environment variable points git to another repository. Git sets such
-// variables for programs that it starts.
-func elsewhere(variable string) bool {
+// redirectsGit reports whether an environment variable points git to another repository. Git sets
+// these variables for programs that it starts.
+func redirectsGit(variable string) bool {
 	for _, name := range []string{"GIT_DIR=", "GIT_INDEX_FILE=", "GIT_WORK_TREE="} {
 		if strings.HasPrefix(variable, name) {
 			return true
@@ -181,15 +181,15 @@ func elsewhere(variable string) bool {
 	return false
 }
 
-// maxListed limits the changes listed in a message.
 const maxListed = 20
 
-// message describes the changes since the last commit, oldest first, and returns their end.
-func (g *vaultGit) message(ctx context.Context) (string, time.Time, error) {
+// commitMessage returns a commit message that lists the changes since the last commit, oldest first, and
+// the time of the last change.
+func (g *vaultGit) commitMessage(ctx context.Context) (string, time.Time, error) {
 	var lines []string
-	until := g.since
+	until := g.committedUntil
 	for _, owner := range g.store.OwnersWithFiles() {
-		page, err := g.store.Changes(ctx, owner, memory.ChangeQuery{After: g.since, Limit: 500})
+		page, err := g.store.Changes(ctx, owner, memory.ChangeQuery{After: g.committedUntil, Limit: 500})
 		if err != nil {
 			return "", until, err
 		}
@@ -203,7 +203,7 @@ func (g *vaultGit) message(ctx context.Context) (string, time.Time, error) {
 		}
 	}
 	switch {
-	case !g.begun:
+	case !g.hasFirstCommit:
 		return FirstCommit, until, nil
 	case len(lines) == 0:
 		return "follow the chats", until, nil
@@ -218,7 +218,7 @@ func (g *vaultGit) message(ctx context.Context) (string, time.Time, error) {
 }
 
 // ChangeLine describes a change in one line; "" if another change of its run describes it.
-func ChangeLine(c memory.Change, all []memory.Change) string {
+func ChangeLine(c memory.Change, changes []memory.Change) string {
 	f := c.After.Fact
 	switch {
 	case c.After.Summary != nil && c.Action == memory.ActionAdd:
@@ -230,9 +230,9 @@ func ChangeLine(c memory.Change, all []memory.Change) string {
 	case f == nil:
 		return ""
 	}
-	what := oneLine(cmp.Or(f.Content, f.ID))
-	other := func(id string) string { // content of the other fact of a replacement
-		for _, o := range all {
+	text := oneLine(cmp.Or(f.Content, f.ID))
+	other := func(id string) string { // text of the replaced or replacing fact of the same run
+		for _, o := range changes {
 			if o.Run == c.Run && o.After.Fact != nil && o.After.Fact.ID == id && id != f.ID {
 				return oneLine(o.After.Fact.Content)
 			}
@@ -243,9 +243,9 @@ func ChangeLine(c memory.Change, all []memory.Change) string {
 		if other(c.NewID) != "" {
 			return ""
 		}
-		return "no longer: " + what
+		return "no longer: " + text
 	}
-	verb := pastOf[c.Action]
+	verb := verbOf[c.Action]
 	if c.Action == memory.ActionAdd && c.Author.Kind == memory.ByPerson {
 		verb = "written"
 	}
@@ -253,19 +253,19 @@ func ChangeLine(c memory.Change, all []memory.Change) string {
 		return ""
 	}
 	if old := other(c.OldID); old != "" {
-		what += " (replaces " + old + ")"
+		text += " (replaces " + old + ")"
 	}
-	return verb + ": " + what
+	return verb + ": " + text
 }
 
-var pastOf = map[memory.Action]string{
+var verbOf = map[memory.Action]string{
 	memory.ActionAdd: "learned", memory.ActionUpdate: "edited", memory.ActionReinforce: "said again", memory.ActionRetire: "forgotten",
 	memory.ActionRestore: "restored", memory.ActionApprove: "approved", memory.ActionReject: "rejected", memory.ActionUndo: "undone",
 	memory.ActionErase: "erased",
 }
 
-// oneLine returns a text as one line of a message: shortened, and without control characters, which
-// a terminal would execute.
+// oneLine returns a text as one line of a commit message: shortened, and without control characters,
+// which a terminal would execute.
 func oneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if r := []rune(s); len(r) > 100 {

@@ -13,18 +13,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// unshare ends shares that a fact's file no longer lists. It runs before the edit's other changes,
-// so that removed users never see the new text. Deleting a file ends no share: its fact is
-// forgotten, and is shared again when it is restored.
+// unshare ends the sharing of a fact with owners that its file no longer lists. It runs before the
+// edit's other changes, so that removed users never see the new text. Deleting a file does not end
+// sharing: its forgotten fact is shared again once restored.
 func (v *Vault) unshare(ctx context.Context, e vaultstore.Edit) error {
-	if e.Says.Fact == nil || e.Was.Fact == nil {
+	if e.Content.Fact == nil || e.Stored.Fact == nil {
 		return nil
 	}
-	ended := without(e.Was.Shared, e.Says.Shared)
+	ended := ownersWithout(e.Stored.Shared, e.Content.Shared)
 	if len(ended) == 0 {
 		return nil
 	}
-	if _, err := v.engine.Share.Unshare(ctx, e.Owner, e.Was.Fact.ID, ended, files.ByFile); err != nil {
+	if _, err := v.engine.Share.Unshare(ctx, e.Owner, e.Stored.Fact.ID, ended, files.ByFile); err != nil {
 		return fmt.Errorf("end shares of %s: %w", e.Path, err)
 	}
 	return nil
@@ -34,32 +34,32 @@ func (v *Vault) unshare(ctx context.Context, e vaultstore.Edit) error {
 // pools and global memory, which only an administrator may share with.
 func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) error {
 	id, ok := strings.CutPrefix(target, "fact:")
-	if !ok || e.Says.Fact == nil {
+	if !ok || e.Content.Fact == nil {
 		return nil
 	}
-	for _, o := range without(e.Says.Shared, e.Was.Shared) {
+	for _, o := range ownersWithout(e.Content.Shared, e.Stored.Shared) {
 		if o.Kind() != memory.UserKind {
-			return memory.Errorf(memory.Forbidden, "it is not shared with %s: whoever runs the server shares with pools and with everybody, by loci share", o.Called())
+			return memory.Errorf(memory.Forbidden, "a file cannot share a fact with %s: the administrator shares facts with pools and with everybody, by loci share", o.DisplayName())
 		}
-		_, err := v.engine.Share.Share(ctx, e.Owner, id, share.Sharing{To: o.Called()}, files.ByFile)
+		_, err := v.engine.Share.Share(ctx, e.Owner, id, share.ShareRequest{Receiver: o.DisplayName()}, files.ByFile)
 		if errors.Is(err, memory.Conflict) {
-			with, readErr := v.engine.Share.SharedWith(ctx, e.Owner, id)
+			with, readErr := v.engine.Share.Receivers(ctx, e.Owner, id)
 			if readErr != nil {
 				return readErr
 			}
-			if slices.Contains(with, o) { // the owner hid the fact: it counts as shared
+			if slices.Contains(with, o) { // the recipient hid the fact, which counts as shared
 				continue
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("cannot share it with %s: %w", o.Called(), err)
+			return fmt.Errorf("share the fact with %s: %w", o.DisplayName(), err)
 		}
 	}
 	return nil
 }
 
-// without returns the owners in a that are not in b.
-func without(a, b *[]memory.Owner) []memory.Owner {
+// ownersWithout returns the owners in a that are not in b.
+func ownersWithout(a, b *[]memory.Owner) []memory.Owner {
 	if a == nil {
 		return nil
 	}

@@ -27,37 +27,37 @@ type Vault struct {
 	Store  *vaultstore.Store
 	engine *engine.Engine
 	Log    *slog.Logger
-	Git    *vaultGit // nil: git is not used
+	Git    *vaultGit // nil if git is not used
 
-	mu       sync.Mutex                       // held while a report is applied; guards the other fields
-	coming   map[memory.Owner]map[string]bool // facts that the current report adds
-	refused  map[string]string                // reasons of refusals, by path of the file
-	reported map[string]bool                  // warnings of the previous report
-	warned   map[string]bool                  // warnings of the current report
+	mu               sync.Mutex                       // locked while a report is applied; guards the fields below
+	addedFacts       map[memory.Owner]map[string]bool // ids of facts that the current report adds, by owner
+	refusals         map[string]string                // reasons of refusals, by path of the file
+	previousWarnings map[string]bool                  // warnings of the previous report
+	currentWarnings  map[string]bool                  // warnings of the current report
 }
 
-// Open opens the vault around the store that within opens. Without a vault it returns that store.
-func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger, within vaultstore.Within) (memory.Store, error) {
+// Open opens the vault around the store that openStore opens.
+func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger, openStore vaultstore.OpenStore) (memory.Store, error) {
 	dir, err := c.VaultDir()
 	if err != nil {
 		return nil, err
 	}
-	if err := dropStale(c); err != nil {
+	if err := removeStaleIndexes(c); err != nil {
 		return nil, err
 	}
 	o := vaultstore.Options{
-		Now: now, Home: memory.User(memory.DefaultNamespace, httpx.DefaultUser), Log: log,
+		Now: now, HomeOwner: memory.User(memory.DefaultNamespace, httpx.DefaultUser), Log: log,
 	}
-	store, err := vaultstore.Open(ctx, dir, within, o)
+	store, err := vaultstore.Open(ctx, dir, openStore, o)
 	if err != nil {
 		return nil, err // a nil *vaultstore.Store would not be a nil interface
 	}
 	return store, nil
 }
 
-// dropStale removes the indexes if the database is missing or empty: a database rebuilt from the
-// vault may have other versions.
-func dropStale(c config.Config) error {
+// removeStaleIndexes removes the indexes if the database is missing or empty: a database rebuilt
+// from the vault may have other versions.
+func removeStaleIndexes(c config.Config) error {
 	dir, err := c.DataDir()
 	if err != nil {
 		return err
@@ -68,20 +68,20 @@ func dropStale(c config.Config) error {
 	return os.RemoveAll(filepath.Join(dir, config.IndexFolder))
 }
 
-// New returns the vault of a store, or nil.
+// New returns a Vault for a store, or nil if the store is not a vault.
 func New(store memory.Store, e *engine.Engine, c config.Config, log *slog.Logger) *Vault {
 	files, ok := store.(*vaultstore.Store)
 	if !ok {
 		return nil
 	}
-	v := &Vault{Store: files, engine: e, Log: log, refused: map[string]string{}}
+	v := &Vault{Store: files, engine: e, Log: log, refusals: map[string]string{}}
 	if c.VaultGit {
 		v.Git = newVaultGit(files, log)
 	}
 	return v
 }
 
-// Dir returns the vault's folder; "" without a vault.
+// Dir returns the vault's folder, or "" for a nil Vault.
 func (v *Vault) Dir() string {
 	if v == nil {
 		return ""
@@ -94,7 +94,7 @@ func (v *Vault) CatchUp(ctx context.Context) error {
 	if v == nil {
 		return nil
 	}
-	if _, err := v.Look(ctx, vaultstore.ScanOptions{}); err != nil {
+	if _, err := v.ScanAndApply(ctx, vaultstore.ScanOptions{}); err != nil {
 		return fmt.Errorf("read the vault: %w", err)
 	}
 	if v.Git != nil {
@@ -118,7 +118,7 @@ func (v *Vault) Run(ctx context.Context) error {
 	err := v.Store.Watch(ctx, func(r vaultstore.Report) error {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		return v.Take(ctx, r)
+		return v.ApplyReport(ctx, r)
 	})
 	if ctx.Err() != nil {
 		return nil
@@ -126,116 +126,116 @@ func (v *Vault) Run(ctx context.Context) error {
 	return err
 }
 
-// Look compares the folder with memory once and applies people's edits. With Confirm this includes
-// mass deletions that were held back.
-func (v *Vault) Look(ctx context.Context, o vaultstore.ScanOptions) (vaultstore.Report, error) {
+// ScanAndApply compares the folder with memory once and applies people's edits. The option
+// ConfirmDeletions includes deletions of many files.
+func (v *Vault) ScanAndApply(ctx context.Context, o vaultstore.ScanOptions) (vaultstore.Report, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	r, err := v.Store.Scan(ctx, o)
 	if err != nil {
 		return r, err
 	}
-	return r, v.Take(ctx, r)
+	return r, v.ApplyReport(ctx, r)
 }
 
-// Examine is Look, and also returns why files were refused, by their current paths.
-func (v *Vault) Examine(ctx context.Context, confirm bool) (vaultstore.Report, map[string]string, error) {
-	if _, err := v.Look(ctx, vaultstore.ScanOptions{Confirm: confirm, Settle: vaultstore.Settle}); err != nil {
+// ScanWithReasons is ScanAndApply, and also returns the reasons of refusals by conflict file.
+func (v *Vault) ScanWithReasons(ctx context.Context, confirm bool) (vaultstore.Report, map[string]string, error) {
+	if _, err := v.ScanAndApply(ctx, vaultstore.ScanOptions{ConfirmDeletions: confirm, DeletionDelay: vaultstore.DeletionDelay}); err != nil {
 		return vaultstore.Report{}, nil, err
 	}
-	r, err := v.Look(ctx, vaultstore.ScanOptions{Settle: vaultstore.Settle}) // compare again, after the edits were answered
-	why := map[string]string{}
+	r, err := v.ScanAndApply(ctx, vaultstore.ScanOptions{DeletionDelay: vaultstore.DeletionDelay}) // compare again, after the edits were answered
+	reasons := map[string]string{}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, path := range r.Conflicts {
-		was, _, _ := strings.Cut(path, ".conflict-")
-		why[path] = v.refused[was+".md"]
+		base, _, _ := strings.Cut(path, ".conflict-")
+		reasons[path] = v.refusals[base+".md"]
 	}
-	return r, why, err
+	return r, reasons, err
 }
 
-// Take applies a report's edits. The caller holds v.mu. An invalid edit is refused, which keeps the
-// person's text in a second file; an edit that is impossible only now is retried.
-func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
-	v.warned = map[string]bool{}
-	defer func() { v.reported = v.warned }()
+// ApplyReport applies a report's edits. The caller has locked v.mu. An invalid edit is refused,
+// which keeps the person's text in a conflict file; after other errors, the edit is retried.
+func (v *Vault) ApplyReport(ctx context.Context, r vaultstore.Report) error {
+	v.currentWarnings = map[string]bool{}
+	defer func() { v.previousWarnings = v.currentWarnings }()
 	for _, p := range r.Problems {
-		v.warn("a file of the vault cannot be applied", "file", vaultstore.LogPath(p.Path), "why", p.Why)
+		v.warn("a file of the vault cannot be applied", "file", vaultstore.LogPath(p.Path), "why", p.Reason)
 	}
-	if n := len(r.Held); n > 0 {
-		v.warn("so many files are gone at once that they are not forgotten: loci doctor --confirm does it", "files", n)
+	if n := len(r.Unconfirmed); n > 0 {
+		v.warn("many files of the vault are missing, and their memories are not forgotten: loci doctor --confirm forgets them", "files", n)
 	}
 	n := len(r.Edits)
 	if i := slices.IndexFunc(r.Edits, func(e vaultstore.Edit) bool { return e.Kind != vaultstore.Deleted }); i >= 0 {
 		n = i
 	}
 	deleted, edits := r.Edits[:n], r.Edits[n:]
-	if err := v.forget(ctx, v.Store.Gone(deleted)); err != nil { // Gone skips files that were missing only briefly
+	if err := v.forgetDeleted(ctx, v.Store.StillMissing(deleted)); err != nil { // skips files that were missing only briefly
 		return err
 	}
-	if err := v.bringBack(ctx, edits); err != nil {
+	if err := v.restoreFacts(ctx, edits); err != nil {
 		return err
 	}
-	v.coming = coming(edits)
+	v.addedFacts = addedFacts(edits)
 	for _, e := range edits {
-		target, err := v.Change(ctx, e)
-		if err := v.answer(ctx, e, target, err); err != nil {
+		target, err := v.ApplyEdit(ctx, e)
+		if err := v.answerEdit(ctx, e, target, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// coming returns the facts that edits add, by owner.
-func coming(edits []vaultstore.Edit) map[memory.Owner]map[string]bool {
-	all := map[memory.Owner]map[string]bool{}
+// addedFacts returns the ids of the facts that edits add, by owner.
+func addedFacts(edits []vaultstore.Edit) map[memory.Owner]map[string]bool {
+	byOwner := map[memory.Owner]map[string]bool{}
 	for _, e := range edits {
-		if f := e.Says.Fact; e.Kind == vaultstore.Added && f != nil && f.ID != "" {
-			if all[e.Owner] == nil {
-				all[e.Owner] = map[string]bool{}
+		if f := e.Content.Fact; e.Kind == vaultstore.Added && f != nil && f.ID != "" {
+			if byOwner[e.Owner] == nil {
+				byOwner[e.Owner] = map[string]bool{}
 			}
-			all[e.Owner][f.ID] = true
+			byOwner[e.Owner][f.ID] = true
 		}
 	}
-	return all
+	return byOwner
 }
 
-// warn logs a warning unless the previous report had it: each scan finds the same problems.
+// warn logs a warning unless the previous report caused it too: each scan finds the same problems.
 func (v *Vault) warn(msg string, args ...any) {
-	one := msg + "\x00" + fmt.Sprint(args...)
-	if v.warned[one] = true; !v.reported[one] {
+	warning := msg + "\x00" + fmt.Sprint(args...)
+	if v.currentWarnings[warning] = true; !v.previousWarnings[warning] {
 		v.Log.Warn(msg, args...)
 	}
 }
 
-// answer passes the result of an edit to the store: the changed target, or the error.
-func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, err error) error {
+// answerEdit passes the result of an edit to the store: the changed target, or the error.
+func (v *Vault) answerEdit(ctx context.Context, e vaultstore.Edit, target string, err error) error {
 	switch {
 	case err == nil:
-		delete(v.refused, e.Path)
-		v.Log.Info("a file of the vault was taken over", "file", vaultstore.LogPath(e.Path), "edit", e.Kind)
+		delete(v.refusals, e.Path)
+		v.Log.Info("applied an edit of a file of the vault", "file", vaultstore.LogPath(e.Path), "edit", e.Kind)
 		err = v.Store.Accept(ctx, e, target)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // the remaining memory of an erased owner
-		v.warn("a file of the vault is written again: its user is closed, and what is left is not forgotten", "file", vaultstore.LogPath(e.Path), "why", err)
+	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // memory that remains of an erased owner
+		v.warn("a deleted file of the vault is written again: its user is closed, so its memory cannot be forgotten", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.Store.Refuse(ctx, e)
-	case final(err):
-		v.refused[e.Path] = err.Error()
+	case isFinal(err):
+		v.refusals[e.Path] = err.Error()
 		v.Log.Warn("a file of the vault was refused and kept as a conflict file", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.Store.Refuse(ctx, e)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && !errors.Is(err, memory.Conflict): // after a conflict the next scan sees the new state
-		v.warn("a file of the vault waits", "file", vaultstore.LogPath(e.Path), "why", err)
+	case err != nil && !errors.Is(err, memory.Conflict): // after a conflict the next scan reads the new state
+		v.warn("an edit of a file of the vault cannot be applied yet", "file", vaultstore.LogPath(e.Path), "why", err)
 	}
 	return nil
 }
 
-// final reports whether an edit is invalid, so that retrying cannot help.
-func final(err error) bool {
+// isFinal reports whether an error means that the edit is invalid and must not be retried.
+func isFinal(err error) bool {
 	for _, code := range []memory.Code{memory.Invalid, memory.Conflict, memory.Duplicate, memory.TooLarge, memory.NotFound, memory.Forbidden} {
 		if errors.Is(err, code) {
 			return true

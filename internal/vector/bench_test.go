@@ -40,8 +40,8 @@ var bench = sync.OnceValue(func() [][]Block {
 func benchQueries() map[string]Query {
 	r := rand.New(rand.NewPCG(2, 2))
 	dense, sparse := random(r, benchDims), make([]float32, benchDims)
-	for _, quad := range r.Perm(benchDims / quadLen)[:26] {
-		sparse[quad*quadLen+r.IntN(quadLen)] = 1
+	for _, quad := range r.Perm(benchDims / quadValues)[:26] {
+		sparse[quad*quadValues+r.IntN(quadValues)] = 1
 	}
 	return map[string]Query{"dense": NewQuery(dense), "sparse": NewQuery(sparse)}
 }

@@ -2,30 +2,30 @@ package vector
 
 import "unsafe"
 
-// BlendDocuments is the number of documents that are scored together. BlendAway is the maximum distance of a
+// BlendDocuments is the number of documents that are scored together. BlendReach is the maximum distance of a
 // neighbour whose words count for a document.
 const (
 	BlendDocuments = 64
-	BlendAway      = 3
+	BlendReach     = 3
 )
 
-// Blend has the parameters for scoring a document's words: BM25 of their counts in the document and, with a
-// lower share, in the documents before and after it. Kernels depend on the layout of this struct.
+// Blend has the parameters for scoring a word in documents: BM25 of its count in the document and, with a
+// lower share, in the neighbours before and after it. Kernels depend on the layout of this struct.
 type Blend struct {
-	Scale  float32               // factor from a sum of shares to a term frequency
-	Gain   float32               // k1 + 1
-	Base   float32               // k1 (1 - b)
-	IDF    float32               // inverse document frequency of the words
-	Slopes [4]float32            // k1 b / mean length, for each type of document
-	Shares [BlendAway + 1]uint16 // share of a count in the document, and in documents at distance one, two and three
+	Scale  float32                // factor that converts a sum of shares to a term frequency
+	Gain   float32                // k1 + 1
+	Base   float32                // k1 (1 - b)
+	IDF    float32                // inverse document frequency of the word
+	Slopes [4]float32             // k1 b / mean length, by kind of document
+	Shares [BlendReach + 1]uint16 // weights of a count in the document itself, and in documents at distances 1, 2 and 3
 }
 
-// AddBlend adds the words' contribution to the documents' scores. counts begins BlendAway before the first
-// document and ends BlendAway after the last. reach holds how many documents before a document, plus four times
-// how many after it, are neighbours. AddBlend skips a document whose reach is 16 or more and sets its bit in
-// far; the first document has the lowest bit. The sum of shares around a document must be below 65536.
+// AddBlend adds the word's contribution to the documents' scores. counts begins BlendReach before the first
+// document and ends BlendReach after the last. reach[i] is the number of neighbours before document i plus
+// four times the number after it. A document whose reach is 16 or more is skipped, and its bit in far is set;
+// the first document has the lowest bit. The sum of weighted counts around a document must be below 65536.
 func AddBlend[R, K ~uint8](b *Blend, scores []float32, counts []uint8, reach []R, kinds []K, lengths []int32) (far uint64) {
-	return blend(b, scores[:BlendDocuments], counts[:BlendDocuments+2*BlendAway], bytesOf(reach[:BlendDocuments]), bytesOf(kinds[:BlendDocuments]),
+	return blend(b, scores[:BlendDocuments], counts[:BlendDocuments+2*BlendReach], bytesOf(reach[:BlendDocuments]), bytesOf(kinds[:BlendDocuments]),
 		lengths[:BlendDocuments])
 }
 
@@ -40,7 +40,7 @@ func blendPortable(b *Blend, scores []float32, counts, reach, kinds []uint8, len
 			far |= 1 << n
 			continue
 		}
-		at := n + BlendAway
+		at := n + BlendReach
 		sum := uint32(counts[at]) * uint32(b.Shares[0])
 		for away := 1; away <= int(reach[n]&3); away++ {
 			sum += uint32(counts[at-away]) * uint32(b.Shares[away])
@@ -48,14 +48,15 @@ func blendPortable(b *Blend, scores []float32, counts, reach, kinds []uint8, len
 		for away := 1; away <= int(reach[n]>>2); away++ {
 			sum += uint32(counts[at+away]) * uint32(b.Shares[away])
 		}
-		scores[n] += b.Of(sum, kinds[n], lengths[n])
+		scores[n] += b.Score(sum, kinds[n], lengths[n])
 	}
 	return far
 }
 
-// Of returns the words' contribution to a document with the given type, length and sum of shares.
-func (b *Blend) Of(sum uint32, kind uint8, length int32) float32 {
-	// Each step is rounded separately, so that no processor fuses two steps.
+// Score returns the word's contribution to a document of this kind and length. sum is the sum of weighted
+// counts.
+func (b *Blend) Score(sum uint32, kind uint8, length int32) float32 {
+	// each step is rounded separately, so that no processor fuses two steps
 	tf := float32(float32(sum) * b.Scale)
 	below := float32(tf+b.Base) + float32(b.Slopes[kind]*float32(length))
 	return b.IDF * tf * b.Gain / below

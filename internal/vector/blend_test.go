@@ -12,7 +12,7 @@ func blendRandom(r *rand.Rand) (b Blend, scores []float32, counts, reach, kinds 
 	for kind := 1; kind < len(b.Slopes); kind++ {
 		b.Slopes[kind] = r.Float32() / 1000
 	}
-	counts = make([]uint8, BlendDocuments+2*BlendAway)
+	counts = make([]uint8, BlendDocuments+2*BlendReach)
 	for i := range counts {
 		if r.IntN(3) == 0 {
 			counts[i] = uint8(r.IntN(256) >> r.IntN(8))
@@ -40,9 +40,9 @@ func plainBlend(b Blend, scores []float32, counts, reach, kinds []uint8, lengths
 		}
 		var sum uint32
 		for away := -before; away <= after; away++ {
-			sum += uint32(counts[n+BlendAway+away]) * uint32(b.Shares[max(away, -away)])
+			sum += uint32(counts[n+BlendReach+away]) * uint32(b.Shares[max(away, -away)])
 		}
-		out[n] += b.Of(sum, kinds[n], lengths[n])
+		out[n] += b.Score(sum, kinds[n], lengths[n])
 	}
 	return out, far
 }
@@ -76,9 +76,9 @@ func TestAddBlendIsWhatEachDocumentHas(t *testing.T) {
 // TestBlendIsBM25 checks one document by hand.
 func TestBlendIsBM25(t *testing.T) {
 	b := Blend{Scale: 0.5, Gain: 2, Base: 0.25, IDF: 3, Slopes: [4]float32{1: 0.125}, Shares: [...]uint16{4, 2, 1, 1}}
-	scores, counts := make([]float32, BlendDocuments), make([]uint8, BlendDocuments+2*BlendAway)
+	scores, counts := make([]float32, BlendDocuments), make([]uint8, BlendDocuments+2*BlendReach)
 	reach, kinds, lengths := make([]uint8, BlendDocuments), make([]uint8, BlendDocuments), make([]int32, BlendDocuments)
-	counts[BlendAway+10], counts[BlendAway+11] = 1, 2
+	counts[BlendReach+10], counts[BlendReach+11] = 1, 2
 	reach[10], kinds[10], lengths[10] = 1<<2, 1, 2 // the one after it is around it
 	AddBlend(&b, scores, counts, reach, kinds, lengths)
 	const tf = (1*4 + 2*2) * 0.5

@@ -1,8 +1,8 @@
 package vector
 
-// lanes is the number of parallel sums of an inner product: value i belongs to lane i mod lanes. Products are
-// rounded before they are added. In the end the upper half of the lanes is added to the lower half until one
-// lane is left. All tiers use this order, because otherwise rankings would depend on the machine.
+// lanes is the number of parallel sums of an inner product: value i is added to lane i mod lanes. Products
+// are rounded before they are added. At the end the upper half of the lanes is added to the lower half until
+// one lane remains. All tiers use this order, because otherwise rankings would depend on the machine.
 const lanes = 32
 
 // Dot returns the inner product of two vectors of equal length. It panics if b is shorter than a.
@@ -39,8 +39,8 @@ func dotHalfPortable(a []float32, b []uint16) float32 {
 	return sums.total()
 }
 
-// add adds the products of a and b. The conversion to float32 prevents the compiler from fusing multiplication
-// and addition. Eight values at a time need no bounds checks.
+// add adds the products of a and b to the lanes. The conversion to float32 prevents the compiler from fusing
+// multiplication and addition. Eight values at a time need no bounds checks.
 func (p *laneBlock) add(a, b *laneBlock) {
 	for i := 0; i < lanes; i += 8 {
 		s, x, y := (*[8]float32)(p[i:]), (*[8]float32)(a[i:]), (*[8]float32)(b[i:])
@@ -55,22 +55,21 @@ func (p *laneBlock) add(a, b *laneBlock) {
 	}
 }
 
-// addHalf is like add for half-precision values.
+// addHalf is [laneBlock.add] for half-precision values.
 func (p *laneBlock) addHalf(a *laneBlock, b *[lanes]uint16) {
 	for i := 0; i < lanes; i += 8 {
 		s, x, y := (*[8]float32)(p[i:]), (*[8]float32)(a[i:]), (*[8]uint16)(b[i:])
-		s[0] += float32(x[0] * finite(y[0]))
-		s[1] += float32(x[1] * finite(y[1]))
-		s[2] += float32(x[2] * finite(y[2]))
-		s[3] += float32(x[3] * finite(y[3]))
-		s[4] += float32(x[4] * finite(y[4]))
-		s[5] += float32(x[5] * finite(y[5]))
-		s[6] += float32(x[6] * finite(y[6]))
-		s[7] += float32(x[7] * finite(y[7]))
+		s[0] += float32(x[0] * decodeFinite(y[0]))
+		s[1] += float32(x[1] * decodeFinite(y[1]))
+		s[2] += float32(x[2] * decodeFinite(y[2]))
+		s[3] += float32(x[3] * decodeFinite(y[3]))
+		s[4] += float32(x[4] * decodeFinite(y[4]))
+		s[5] += float32(x[5] * decodeFinite(y[5]))
+		s[6] += float32(x[6] * decodeFinite(y[6]))
+		s[7] += float32(x[7] * decodeFinite(y[7]))
 	}
 }
 
-// total adds up the lanes. It overwrites them.
 func (p *laneBlock) total() float32 {
 	for half := lanes / 2; half > 0; half /= 2 {
 		for i := range half {

@@ -14,7 +14,7 @@ func EncodeHalf(x float32) uint16 {
 		return sign | 0x7e00
 	case exp >= 31:
 		return sign | 0x7c00
-	case exp <= 0: // subnormal, or smaller than that
+	case exp <= 0: // subnormal, or rounded to zero
 		if exp < -10 {
 			return sign
 		}
@@ -58,9 +58,9 @@ func DecodeHalf(h uint16) float32 {
 	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 }
 
-// finite decodes finite values without a branch. After the shift, only the difference between the exponents'
-// biases is missing.
-func finite(h uint16) float32 {
+// decodeFinite decodes finite values without a branch. After the shift, only the difference between the
+// exponents' biases remains to be multiplied.
+func decodeFinite(h uint16) float32 {
 	const bias = 0x1p112
 	return math.Float32frombits(uint32(h&0x8000)<<16|uint32(h&0x7fff)<<13) * bias
 }

@@ -6,12 +6,13 @@ import (
 	"slices"
 )
 
-// maxZero is the largest value of vectors that [Quantize] treats as zero. With a smaller scale the division
-// would not be exact.
+// maxZero is the largest absolute value of a vector that [Quantize] treats as zero. With a smaller scale the
+// division would not be exact.
 const maxZero = 127 * 0x1p-126
 
-// Quantize writes v into dst as int8. It returns the scale, with v[i] ≈ scale * dst[i], and the sum of dst. The
-// value with the largest magnitude becomes ±127. All values must be finite. It panics if dst is shorter than v.
+// Quantize writes v into dst as int8. It returns the scale, with v[i] ≈ scale * dst[i], and the sum of dst.
+// The value with the largest magnitude becomes ±127. All values must be finite. It panics if dst is shorter
+// than v.
 func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 	dst = dst[:len(v)]
 	most := largest(v)
@@ -23,8 +24,8 @@ func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 	return scale, round(dst, v, scale)
 }
 
-// largestPortable returns the largest absolute value, 0 for an empty slice. Without the sign bit, the bits of two
-// values have the same order as the values.
+// largestPortable returns the largest absolute value, 0 for an empty slice. Without the sign bit, the bits of
+// two floats are ordered like their values.
 func largestPortable(v []float32) float32 {
 	var most uint32
 	for _, x := range v {
@@ -33,8 +34,8 @@ func largestPortable(v []float32) float32 {
 	return math.Float32frombits(most)
 }
 
-// roundPortable writes v divided by scale, ties to even, and returns the sum. It rounds by adding a number whose
-// last bit has the value 1. The low bits of the sum are then the integer.
+// roundPortable writes v divided by scale, ties to even, and returns the sum. It rounds by adding a number
+// whose last bit has the value 1. The low bits of that float are then the integer.
 func roundPortable(dst []int8, v []float32, scale float32) (sum int32) {
 	const ones = 3 << 22
 	for i, x := range v {
@@ -44,46 +45,46 @@ func roundPortable(dst []int8, v []float32, scale float32) (sum int32) {
 	return sum
 }
 
-// Rows are stored in tiles of sixteen. The first four values of the rows of all tiles come first, then the next
-// four values of all rows, and so on. The vector of a short question has few nonzero values, so a scan reads only
-// some of these pieces, and each piece is contiguous.
+// Rows are stored in tiles of sixteen. The first four values of the rows of all tiles come first, then the
+// next four values of all rows, and so on. The vector of a short question has few nonzero values, so a scan
+// reads only some of these groups of four (quads), and each group is contiguous.
 const (
-	tileRows = 16
-	quadLen  = 4
-	tileQuad = tileRows * quadLen
-	offset   = 128 // added to values, because kernels multiply unsigned by signed bytes
+	tileRows       = 16
+	quadValues     = 4
+	tileQuadValues = tileRows * quadValues
+	valueOffset    = 128 // added to values, because kernels multiply unsigned by signed bytes
 )
 
-// quads returns the number of quads (four values) of a row.
-func quads(dims int) int { return (dims + quadLen - 1) / quadLen }
+// quads returns the number of quads (groups of four values) of a row.
+func quads(dims int) int { return (dims + quadValues - 1) / quadValues }
 
-// tiles returns the number of tiles for the given number of rows.
+// tiles returns the number of tiles that a number of rows needs.
 func tiles(rows int) int { return (rows + tileRows - 1) / tileRows }
 
 // Block holds quantized vectors of equal length. The zero value is empty.
 type Block struct {
-	Values []uint8   // the values of all tiles that fit the capacity
+	Values []uint8   // values of all tiles, including unused capacity
 	Scales []float32 // scale of each row, from [Quantize]
 }
 
-// capacityTiles returns the capacity in tiles.
-func (b *Block) capacityTiles(dims int) int { return len(b.Values) / max(1, quads(dims)*tileQuad) }
+func (b *Block) capacityTiles(dims int) int {
+	return len(b.Values) / max(1, quads(dims)*tileQuadValues)
+}
 
-// Grow makes room for the given number of additional rows.
+// Grow makes room for a number of additional rows.
 func (b *Block) Grow(rows, dims int) {
 	b.Scales = slices.Grow(b.Scales, rows)
 	b.growTo(tiles(len(b.Scales)+rows), dims)
 }
 
-// growTo increases the capacity to the given number of tiles. This moves all values.
-func (b *Block) growTo(to, dims int) {
+func (b *Block) growTo(count, dims int) {
 	from := b.capacityTiles(dims)
-	if to <= from {
+	if count <= from {
 		return
 	}
-	values := make([]uint8, quads(dims)*to*tileQuad)
+	values := make([]uint8, quads(dims)*count*tileQuadValues)
 	for i := range quads(dims) {
-		copy(values[i*to*tileQuad:], b.Values[i*from*tileQuad:][:from*tileQuad])
+		copy(values[i*count*tileQuadValues:], b.Values[i*from*tileQuadValues:][:from*tileQuadValues])
 	}
 	b.Values = values
 }
@@ -92,59 +93,59 @@ func (b *Block) growTo(to, dims int) {
 func (b *Block) Append(v []float32) (scale float32) {
 	values := make([]int8, len(v))
 	scale, _ = Quantize(v, values)
-	b.add(values, scale)
+	b.appendRow(values, scale)
 	return scale
 }
 
-func (b *Block) add(values []int8, scale float32) {
+func (b *Block) appendRow(values []int8, scale float32) {
 	row := len(b.Scales)
 	room := b.capacityTiles(len(values))
 	if row == room*tileRows {
-		b.growTo(room+1<<max(0, bits.Len(uint(room))-3), len(values)) // grow by a quarter, at least by one tile
+		b.growTo(room+1<<max(0, bits.Len(uint(room))-3), len(values)) // grow by about a quarter, at least by one tile
 		room = b.capacityTiles(len(values))
 	}
 	for i := range quads(len(values)) {
-		to := b.Values[(i*room*tileRows+row)*quadLen:][:quadLen]
-		for j, x := range values[i*quadLen : min((i+1)*quadLen, len(values))] {
-			to[j] = uint8(int(x) + offset)
+		to := b.Values[(i*room*tileRows+row)*quadValues:][:quadValues]
+		for j, x := range values[i*quadValues : min((i+1)*quadValues, len(values))] {
+			to[j] = uint8(int(x) + valueOffset)
 		}
 	}
 	b.Scales = append(b.Scales, scale)
 }
 
-// Query is the vector of a question, prepared for scans.
+// Query is the vector of a question, prepared for [Scan].
 type Query struct {
-	dims   int
-	quads  []queryQuad // the quads that have a nonzero value
-	scale  float32
-	excess int32 // how much the offset contributes to a product
+	dims      int
+	quads     []queryQuad // quads with a nonzero value
+	scale     float32
+	offsetSum int32 // contribution of offset to a product
 }
 
-// queryQuad is four adjacent values of a query in the two widths that kernels need, with their index.
+// queryQuad is four adjacent values of a query with their index, in the two widths that kernels need.
 type queryQuad struct {
-	number int32
-	bytes  [quadLen]int8
-	words  [quadLen]int16
+	index int32
+	bytes [quadValues]int8
+	words [quadValues]int16
 }
 
 // NewQuery returns the query for v, which has at most 65536 values.
 func NewQuery(v []float32) Query {
 	values := make([]int8, len(v))
 	scale, _ := Quantize(v, values)
-	return newQuery(values, scale)
+	return quantizedQuery(values, scale)
 }
 
-func newQuery(values []int8, scale float32) Query {
+func quantizedQuery(values []int8, scale float32) Query {
 	q := Query{dims: len(values), scale: scale, quads: make([]queryQuad, 0, quads(len(values)))}
-	for from := 0; from < len(values); from += quadLen {
-		next := queryQuad{number: int32(from / quadLen)}
+	for from := 0; from < len(values); from += quadValues {
+		next := queryQuad{index: int32(from / quadValues)}
 		copy(next.bytes[:], values[from:])
-		if next.bytes == [quadLen]int8{} {
+		if next.bytes == [quadValues]int8{} {
 			continue
 		}
 		for i, x := range next.bytes {
 			next.words[i] = int16(x)
-			q.excess += offset * int32(x)
+			q.offsetSum += valueOffset * int32(x)
 		}
 		q.quads = append(q.quads, next)
 	}
@@ -152,45 +153,45 @@ func newQuery(values []int8, scale float32) Query {
 }
 
 // Scan writes the inner products of the query with the rows of a block into out. Rows and query must have the
-// same length. The number of scales is the number of rows. It panics if the block or out is shorter than that.
+// same length. The number of rows is the number of scales. It panics if the block or out is shorter.
 func Scan(q Query, b Block, out []float32) {
 	rows, room := len(b.Scales), b.capacityTiles(q.dims)
 	if q.dims > 0 && tiles(rows) > room {
 		panic("vector: a block has more scales than rows")
 	}
-	stride, whole, out := room*tileQuad, rows/tileRows*tileRows, out[:rows]
+	stride, whole, out := room*tileQuadValues, rows/tileRows*tileRows, out[:rows]
 	scan(q, b.Values, stride, b.Scales[:whole], out[:whole])
 	if whole < rows {
 		var scales, last [tileRows]float32
 		copy(scales[:], b.Scales[whole:])
-		scan(q, b.Values[min(whole*quadLen, len(b.Values)):], stride, scales[:], last[:])
+		scan(q, b.Values[min(whole*quadValues, len(b.Values)):], stride, scales[:], last[:])
 		copy(out[whole:], last[:])
 	}
 }
 
-// scanPortable is Scan for whole tiles. stride is the distance in bytes between a tile's quads. It reads one quad
-// of many tiles, then the next quad, in memory order.
+// scanPortable is Scan for complete tiles. stride is the distance in bytes between a tile's quads. It reads
+// one quad of many tiles, then the next quad, in memory order.
 func scanPortable(q Query, values []uint8, stride int, scales, out []float32) {
 	var room [32 * tileRows]int32
 	for first := 0; first < len(scales); first += len(room) {
 		sums := room[:min(len(room), len(scales)-first)]
 		clear(sums)
 		for i := range q.quads {
-			at := int(q.quads[i].number)*stride + first*quadLen
+			at := int(q.quads[i].index)*stride + first*quadValues
 			for row := 0; row < len(sums); row += tileRows {
-				q.quads[i].add((*[tileQuad]uint8)(values[at+row*quadLen:]), (*[tileRows]int32)(sums[row:]))
+				q.quads[i].add((*[tileQuadValues]uint8)(values[at+row*quadValues:]), (*[tileRows]int32)(sums[row:]))
 			}
 		}
 		for row, sum := range sums {
-			out[first+row] = float32(sum-q.excess) * scales[first+row] * q.scale
+			out[first+row] = float32(sum-q.offsetSum) * scales[first+row] * q.scale
 		}
 	}
 }
 
-// add adds the products with one quad of a tile to the tile's sums.
-func (q *queryQuad) add(x *[tileQuad]uint8, sums *[tileRows]int32) {
+// add adds the products with one quad of a tile to the sums of the tile's rows.
+func (q *queryQuad) add(x *[tileQuadValues]uint8, sums *[tileRows]int32) {
 	a, b, c, d := int32(q.words[0]), int32(q.words[1]), int32(q.words[2]), int32(q.words[3])
 	for row := range sums {
-		sums[row] += a*int32(x[row*quadLen]) + b*int32(x[row*quadLen+1]) + c*int32(x[row*quadLen+2]) + d*int32(x[row*quadLen+3])
+		sums[row] += a*int32(x[row*quadValues]) + b*int32(x[row*quadValues+1]) + c*int32(x[row*quadValues+2]) + d*int32(x[row*quadValues+3])
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// packedMarker is the first value of a compressed row. As float16 it is NaN, so no row of finite values begins with it.
+// packedMarker is the first value of a compressed row. As float16 it is NaN, so no row of finite values
+// begins with it.
 const packedMarker = 0xffff
 
 // Pack appends a row of finite half-precision values to dst in the shorter of two lossless forms:
@@ -14,8 +15,8 @@ const packedMarker = 0xffff
 //	packed  0xffff, dims, a bit for each value that is not all zero bits (value i is
 //	        bit i mod 16 of word i / 16), those values
 //
-// The first word distinguishes the forms, so that packed and raw rows can be mixed. Embeddings by hashed word
-// counts have few nonzero values; rows of models stay raw.
+// The first word distinguishes the forms, so packed and raw rows can be mixed. Embeddings by hashed words
+// have few nonzero values and are packed; rows of models stay raw.
 func Pack(dst, row []uint16) []uint16 {
 	words := (len(row) + 15) / 16
 	size := 2 + words
@@ -38,25 +39,26 @@ func Pack(dst, row []uint16) []uint16 {
 	return dst
 }
 
-// Packed returns the length in words of the first row in rows, and its number of values. A raw row has dims
-// values. ok is false if the row is truncated or not a result of [Pack]; the other functions require ok.
-func Packed(rows []uint16, dims int) (size, values int, ok bool) {
+// RowSize returns the length in words of the first row in rows, and its number of values. A raw row has dims
+// values. ok is false if the row is truncated or not a result of [Pack]; the functions below require a valid
+// row.
+func RowSize(rows []uint16, dims int) (size, count int, ok bool) {
 	if !isPacked(rows) {
 		return dims, dims, dims <= len(rows)
 	}
-	values = int(rows[1])
-	size = 2 + (values+15)/16
+	count = int(rows[1])
+	size = 2 + (count+15)/16
 	if len(rows) < size {
 		return 0, 0, false
 	}
 	bitmap := rows[2:size]
-	if rest := values % 16; rest > 0 && bitmap[len(bitmap)-1]>>rest != 0 {
+	if rest := count % 16; rest > 0 && bitmap[len(bitmap)-1]>>rest != 0 {
 		return 0, 0, false
 	}
 	for _, word := range bitmap {
 		size += bits.OnesCount16(word)
 	}
-	return size, values, size <= len(rows)
+	return size, count, size <= len(rows)
 }
 
 // Dims returns the number of values of a row from [Pack].
@@ -90,7 +92,8 @@ func Unpack(dst []float32, row []uint16) {
 }
 
 // DotPacked returns the [DotHalf] of a with a row from [Pack], exact to the last bit: sums begin with 0, and
-// adding a zero of either sign does not change them. a must be finite and as long as the row; otherwise it panics.
+// adding a zero of either sign does not change them. a must be finite and as long as the row, or DotPacked
+// panics.
 func DotPacked(a []float32, row []uint16) float32 {
 	if !isPacked(row) {
 		return DotHalf(a, row)
@@ -119,14 +122,14 @@ func DotEach(a []float32, rows [][]uint16, out []float32) {
 	}
 }
 
-// dotPackedPortable is DotPacked for a row given as bitmap and values.
+// dotPackedPortable is DotPacked for a packed row as bitmap and values.
 func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
 	var sums laneBlock
 	for i, word := range bitmap {
 		x, lane := a[i*16:], i%2*16
 		for ; word != 0; word &= word - 1 {
 			j := bits.TrailingZeros16(word)
-			sums[(lane+j)%lanes] += float32(x[j] * finite(values[0]))
+			sums[(lane+j)%lanes] += float32(x[j] * decodeFinite(values[0]))
 			values = values[1:]
 		}
 	}
@@ -135,8 +138,8 @@ func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
 
 func isPacked(row []uint16) bool { return len(row) > 1 && row[0] == packedMarker }
 
-// Bytes returns a vector as databases store it: float16 values in the form of [Pack], little endian.
-func Bytes(values []float32) []byte {
+// EncodeBytes encodes a vector for databases: float16 values in the form of [Pack], little endian.
+func EncodeBytes(values []float32) []byte {
 	row := make([]uint16, len(values))
 	EncodeHalves(row, values)
 	packed := Pack(make([]uint16, 0, len(row)), row)
@@ -147,21 +150,22 @@ func Bytes(values []float32) []byte {
 	return data
 }
 
-// Words returns the row in data from [Bytes], or a raw row. It returns nil for empty and invalid data.
-func Words(data []byte) []uint16 {
+// RowFromBytes returns the row in data from [EncodeBytes], packed or raw. It returns nil for empty and invalid
+// data.
+func RowFromBytes(data []byte) []uint16 {
 	row := make([]uint16, len(data)/2)
 	for i := range row {
 		row[i] = binary.LittleEndian.Uint16(data[2*i:])
 	}
-	if size, _, ok := Packed(row, len(row)); !ok || size != len(row) || size == 0 {
+	if size, _, ok := RowSize(row, len(row)); !ok || size != len(row) || size == 0 {
 		return nil
 	}
 	return row
 }
 
-// FromBytes returns the values of a row that [Words] reads.
-func FromBytes(data []byte) []float32 {
-	row := Words(data)
+// ValuesFromBytes returns the values of the row in data, nil if [RowFromBytes] finds no row.
+func ValuesFromBytes(data []byte) []float32 {
+	row := RowFromBytes(data)
 	if row == nil {
 		return nil
 	}

@@ -30,7 +30,7 @@ func checkPack(t *testing.T, a []float32, row []uint16) int {
 	if len(got) > len(row) {
 		t.Fatalf("%v: %d words became %d", row, len(row), len(got))
 	}
-	size, dims, ok := Packed(append(slices.Clone(got), 7, 7), len(row))
+	size, dims, ok := RowSize(append(slices.Clone(got), 7, 7), len(row))
 	if !ok || size != len(got) || dims != len(row) || Dims(got) != len(row) {
 		t.Fatalf("%v became %v: %d words and %d values are seen, %v, Dims %d", row, got, size, dims, ok, Dims(got))
 	}
@@ -113,7 +113,7 @@ func TestInvalidPackedRowsAreDetected(t *testing.T) {
 		"bits beyond its dims":  {packedMarker, 20, 0, 1 << 4, 1},
 		"values that are amiss": {packedMarker, 20, 7, 0, 1, 1},
 	} {
-		if size, dims, ok := Packed(rows, 4); ok {
+		if size, dims, ok := RowSize(rows, 4); ok {
 			t.Errorf("%s: %v passes for a row of %d words, %d values", name, rows, size, dims)
 		}
 	}
@@ -147,7 +147,7 @@ func FuzzUnpack(f *testing.F) {
 		for i := range rows {
 			rows[i] = uint16(data[2*i]) | uint16(data[2*i+1])<<8
 		}
-		size, dims, ok := Packed(rows, 3)
+		size, dims, ok := RowSize(rows, 3)
 		if !ok {
 			return
 		}

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// Scores are read in pieces. Within a piece, every eighth score belongs to the same group.
+// Scores are read in pieces of 128. Within a piece, every eighth score belongs to the same group.
 const (
-	peakGroups = 8
-	peakPiece  = 16 * peakGroups
+	peakGroups    = 8
+	peakPieceSize = 16 * peakGroups
 )
 
 // Peaks appends the largest score of each group of at most sixteen scores, which are not adjacent. At least n
-// scores are as large as the n-th largest peak. Hardly more are, while n is far less than the number of groups.
-// Peaks reads each score once and skips NaN.
+// scores are as large as the n-th largest peak. While n is far less than the number of groups, hardly more
+// scores are. Peaks reads each score once and skips NaN.
 func Peaks(peaks, scores []float32) []float32 {
-	whole := len(scores) / peakPiece * peakPiece
-	old, more := len(peaks), whole/peakPiece*peakGroups
+	whole := len(scores) / peakPieceSize * peakPieceSize
+	old, more := len(peaks), whole/peakPieceSize*peakGroups
 	peaks = slices.Grow(peaks, more+peakGroups)[:old+more]
 	wholePeaks(scores[:whole], peaks[old:])
 	if rest := scores[whole:]; len(rest) > 0 {
@@ -33,7 +33,7 @@ func peaksPortable(scores, out []float32) {
 		out[i] = float32(math.Inf(-1))
 	}
 	for i, x := range scores {
-		at := &out[i/peakPiece*peakGroups+i%peakGroups]
+		at := &out[i/peakPieceSize*peakGroups+i%peakGroups]
 		if x > *at {
 			*at = x
 		}

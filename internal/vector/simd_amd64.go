@@ -29,7 +29,7 @@ func scan(q Query, values []uint8, stride int, scales, out []float32) {
 		kernel = scanAVX512
 	}
 	kernel((*int32)(unsafe.Pointer(unsafe.SliceData(q.quads))), len(q.quads), unsafe.SliceData(values), stride, len(scales)/tileRows,
-		unsafe.SliceData(scales), q.scale, -q.excess, unsafe.SliceData(out))
+		unsafe.SliceData(scales), q.scale, -q.offsetSum, unsafe.SliceData(out))
 }
 
 func dot(a, b []float32) float32 {
@@ -53,15 +53,15 @@ func dotPacked(a []float32, bitmap, values []uint16) float32 {
 	return dotPackedAVX512(unsafe.SliceData(a), unsafe.SliceData(bitmap), unsafe.SliceData(values), len(bitmap))
 }
 
-// fetch prefetches a row into the first-level cache.
+// fetch prefetches a row into the L1 cache.
 func fetch(row []uint16) {
 	if tier.Load() != portable {
-		fetchSSE(unsafe.SliceData(row), (len(row)+fetchLine-1)/fetchLine)
+		fetchSSE(unsafe.SliceData(row), (len(row)+cacheLineValues-1)/cacheLineValues)
 	}
 }
 
-// fetchLine is the number of half-precision values in a cache line.
-const fetchLine = 32
+// cacheLineValues is the number of half-precision values in a cache line.
+const cacheLineValues = 32
 
 func encodeHalves(dst []uint16, v []float32) {
 	whole := 0
@@ -103,12 +103,12 @@ func blend(b *Blend, scores []float32, counts, reach, kinds []uint8, lengths []i
 	return blendAVX2(&b.Scale, unsafe.SliceData(counts), unsafe.SliceData(reach), unsafe.SliceData(kinds), unsafe.SliceData(lengths), unsafe.SliceData(scores))
 }
 
-// above writes the indexes into out, which is as long as scores, and returns how many it wrote.
-func above(scores []float32, least float32, out []int32) int {
+// above is [Above] with a result buffer, out, as long as scores. It returns the number of indexes.
+func above(scores []float32, minScore float32, out []int32) int {
 	if tier.Load() == portable {
-		return abovePortable(scores, 0, least, out)
+		return abovePortable(scores, 0, minScore, out)
 	}
 	whole := len(scores) &^ 15
-	n := aboveAVX2(unsafe.SliceData(scores), whole, least, unsafe.SliceData(out))
-	return n + abovePortable(scores[whole:], whole, least, out[n:])
+	n := aboveAVX2(unsafe.SliceData(scores), whole, minScore, unsafe.SliceData(out))
+	return n + abovePortable(scores[whole:], whole, minScore, out[n:])
 }

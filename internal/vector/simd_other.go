@@ -30,6 +30,6 @@ func blend(b *Blend, scores []float32, counts, reach, kinds []uint8, lengths []i
 	return blendPortable(b, scores, counts, reach, kinds, lengths)
 }
 
-func above(scores []float32, least float32, out []int32) int {
-	return abovePortable(scores, 0, least, out)
+func above(scores []float32, minScore float32, out []int32) int {
+	return abovePortable(scores, 0, minScore, out)
 }

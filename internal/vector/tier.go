@@ -18,7 +18,7 @@ const (
 
 var tierNames = []string{portable: "portable", avx2: "avx2", avx512: "avx512"}
 
-// tier is the tier in use: the fastest one, until [Use] changes it.
+// tier is the tier in use: the fastest, unless [SetTier] changes it.
 var tier = func() *atomic.Int32 {
 	var t atomic.Int32
 	t.Store(fastest())
@@ -31,16 +31,16 @@ func Tiers() []string { return slices.Clone(tierNames[:fastest()+1]) }
 // Tier returns the name of the tier in use.
 func Tier() string { return tierNames[tier.Load()] }
 
-// Use sets the tier of the whole process to one of [Tiers], or to the fastest with "auto". Running calls keep
-// their tier. For any other name it returns [memory.Invalid] and changes nothing.
-func Use(name string) error {
+// SetTier sets the tier of the whole process to one of [Tiers], or to the fastest for "auto". Running calls
+// finish in their tier. For any other name it returns [memory.Invalid] and changes nothing.
+func SetTier(name string) error {
 	if name == "auto" {
 		tier.Store(fastest())
 		return nil
 	}
 	i := slices.Index(Tiers(), name)
 	if i < 0 {
-		return memory.Errorf(memory.Invalid, "%q is not a tier of this machine: it has auto, %s", name, strings.Join(Tiers(), ", "))
+		return memory.Errorf(memory.Invalid, "invalid tier %q: this machine has auto, %s", name, strings.Join(Tiers(), ", "))
 	}
 	tier.Store(int32(i))
 	return nil

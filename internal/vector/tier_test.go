@@ -23,10 +23,10 @@ func onTiers(t *testing.T, test func(t *testing.T)) {
 func use(t testing.TB, name string) {
 	t.Helper()
 	before := Tier()
-	if err := Use(name); err != nil {
+	if err := SetTier(name); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { Use(before) })
+	t.Cleanup(func() { SetTier(before) })
 }
 
 func TestUseForcesATier(t *testing.T) {
@@ -36,13 +36,13 @@ func TestUseForcesATier(t *testing.T) {
 		t.Fatalf("of %q auto uses %q, want the last", all, Tier())
 	}
 	for _, name := range all {
-		if err := Use(name); err != nil || Tier() != name {
+		if err := SetTier(name); err != nil || Tier() != name {
 			t.Errorf("Use(%q) = %v, Tier() = %q", name, err, Tier())
 		}
 	}
 	use(t, "portable")
 	for _, name := range []string{"", "sse9", "Portable"} {
-		if err := Use(name); !errors.Is(err, memory.Invalid) || Tier() != "portable" {
+		if err := SetTier(name); !errors.Is(err, memory.Invalid) || Tier() != "portable" {
 			t.Errorf("Use(%q) = %v, Tier() = %q; want it refused", name, err, Tier())
 		}
 	}
@@ -128,12 +128,12 @@ func TestScanIsExactOnEveryTier(t *testing.T) {
 // with the definition.
 func checkScan(t *testing.T, asked []int8, scale float32, rows [][]int8, scales []float32) {
 	t.Helper()
-	q, want := newQuery(asked, scale), plainScan(asked, scale, rows, scales)
+	q, want := quantizedQuery(asked, scale), plainScan(asked, scale, rows, scales)
 	var x, grown Block
 	x.Grow(len(rows), len(asked))
 	for i, row := range rows {
-		x.add(row, scales[i])
-		grown.add(row, scales[i])
+		x.appendRow(row, scales[i])
+		grown.appendRow(row, scales[i])
 	}
 	y := x
 	x.Values, y.Values = guarded(t, x.Values)

@@ -1,13 +1,13 @@
-// Package vector has the array arithmetic of searches: dot products, normalization, int8 and float16 forms, and
-// block-wise scans of embeddings; BM25 scores from word counts; and selection of the best scores. It does not
-// depend on memories or models. Its only state is the [Tier] of processor instructions, and results do not
-// depend on the tier.
+// Package vector has the array arithmetic of searches: dot products, normalization, int8 and float16
+// encodings, and block-wise scans of embeddings; BM25 scores from word counts; and selection of the best
+// scores. It does not depend on memories or models. Its only state is the [Tier] of CPU instructions, and
+// results do not depend on the tier.
 package vector
 
 import "math"
 
-// Normalize scales v in place to unit length and reports whether it did. It does not change a zero vector or a
-// vector with a value that is not finite.
+// Normalize scales v in place to unit length and reports whether it succeeded. It does not change a zero
+// vector or a vector with a value that is not finite.
 func Normalize(v []float32) bool {
 	var sum float64
 	for _, x := range v {

@@ -99,7 +99,7 @@ func TestBlockIsHardlyLargerThanItsRows(t *testing.T) {
 	for range 20 {
 		b.Append(make([]float32, 6))
 	}
-	if len(b.Values) != 2*2*tileQuad || &b.Values[0] != values {
+	if len(b.Values) != 2*2*tileQuadValues || &b.Values[0] != values {
 		t.Errorf("20 rows with room for 20 take %d bytes, or moved", len(b.Values))
 	}
 }
@@ -108,13 +108,13 @@ func TestBlockIsHardlyLargerThanItsRows(t *testing.T) {
 func TestAQuadOfAllRowsLiesInOnePiece(t *testing.T) {
 	var want []uint8
 	for _, value := range []uint8{10, 20, 30} {
-		want = append(want, slices.Repeat([]uint8{value + offset}, 48*quadLen)...)
+		want = append(want, slices.Repeat([]uint8{value + valueOffset}, 48*quadValues)...)
 	}
 	for _, room := range []int{0, 20, 48} {
 		var b Block
 		b.Grow(room, 12)
 		for range 48 {
-			b.add([]int8{10, 10, 10, 10, 20, 20, 20, 20, 30, 30, 30, 30}, 1)
+			b.appendRow([]int8{10, 10, 10, 10, 20, 20, 20, 20, 30, 30, 30, 30}, 1)
 		}
 		if !slices.Equal(b.Values, want) {
 			t.Errorf("with room for %d rows at first, the values lie as %d", room, b.Values)
@@ -155,5 +155,5 @@ func FuzzHalf(f *testing.F) {
 }
 
 func newBlock(rows, dims int) Block {
-	return Block{make([]uint8, tiles(rows)*quads(dims)*tileQuad), make([]float32, rows)}
+	return Block{make([]uint8, tiles(rows)*quads(dims)*tileQuadValues), make([]float32, rows)}
 }

@@ -8,36 +8,36 @@ import (
 // Epoch is the time of sample data, and the start time of clocks.
 var Epoch = time.Date(2026, time.January, 5, 10, 0, 0, 0, time.UTC)
 
-// Clock is a clock for tests. The zero Clock starts at [Epoch]. Each call of Now advances it by a
-// microsecond.
+// Clock is a clock for tests. The zero Clock starts at [Epoch]. Each call of Now advances the clock by a
+// microsecond, unless SetStep sets another step.
 type Clock struct {
-	mu    sync.Mutex
-	since time.Duration // time since Epoch
-	step  time.Duration
+	mu      sync.Mutex
+	elapsed time.Duration // time since Epoch
+	step    time.Duration // advance by each Now; 0 means a microsecond, negative none
 }
 
 // Now returns the time and then advances the clock by a step.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := Epoch.Add(c.since)
+	now := Epoch.Add(c.elapsed)
 	if c.step == 0 {
 		c.step = time.Microsecond
 	}
-	c.since += max(c.step, 0)
+	c.elapsed += max(c.step, 0)
 	return now
 }
 
-// Advance moves the clock by d, backwards if d is negative.
+// Advance moves the clock forward by d, or backward if d is negative.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.since += d
+	c.elapsed += d
 }
 
-// Step sets by how much each Now advances the clock. A negative step stops the clock; 0 is the
-// default of a microsecond.
-func (c *Clock) Step(d time.Duration) {
+// SetStep sets the duration by which each call of Now advances the clock. 0 means a microsecond; a negative
+// step stops the clock.
+func (c *Clock) SetStep(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.step = d

@@ -11,16 +11,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Dims is the length of an [Embedder]'s vectors.
+// Dims is the number of dimensions of an [Embedder]'s vectors.
 const Dims = 32
 
-// Embedder embeds a text as its bag of words: texts with common words have similar vectors; case
-// and order do not matter. The zero Embedder is ready to use.
+// Embedder embeds a text as its bag of words. Texts with common words have similar vectors; case and order of
+// words have no effect. The zero Embedder is ready to use.
 type Embedder struct {
-	Name string // embedders with different names are different models, with different vectors
+	Name string // embedders with different names are different models with different vectors
 	Err  error  // if set, Embed fails with this error
 
-	texts atomic.Int64
+	embedded atomic.Int64
 }
 
 // Fingerprint returns "words:NAME".
@@ -29,10 +29,10 @@ func (e *Embedder) Fingerprint() string { return "words:" + e.Name }
 // Dims returns [Dims].
 func (e *Embedder) Dims() int { return Dims }
 
-// Texts returns how many texts were embedded.
-func (e *Embedder) Texts() int { return int(e.texts.Load()) }
+// EmbeddedTexts returns the number of embedded texts.
+func (e *Embedder) EmbeddedTexts() int { return int(e.embedded.Load()) }
 
-// Embed returns a text's unit vector, the same for questions and documents.
+// Embed returns each text's unit vector, the same for questions and documents.
 func (e *Embedder) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([][]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (e *Embedder) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string)
 	if e.Err != nil {
 		return nil, e.Err
 	}
-	e.texts.Add(int64(len(texts)))
+	e.embedded.Add(int64(len(texts)))
 	out := make([][]float32, len(texts))
 	for i, t := range texts {
 		out[i] = embed(e.Name, t)
@@ -48,7 +48,7 @@ func (e *Embedder) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string)
 	return out, nil
 }
 
-// Embed returns a text's unit vector by the zero [Embedder].
+// Embed returns a text's unit vector, as embedded by the zero [Embedder].
 func Embed(text string) []float32 { return embed("", text) }
 
 func embed(model, text string) []float32 {
@@ -64,12 +64,12 @@ func embed(model, text string) []float32 {
 		h.Write([]byte(model + "/" + w))
 		v[h.Sum32()%Dims]++
 	}
-	var square float64
+	var sumOfSquares float64
 	for _, x := range v {
-		square += float64(x * x)
+		sumOfSquares += float64(x * x)
 	}
 	for i := range v {
-		v[i] = float32(float64(v[i]) / math.Sqrt(square))
+		v[i] = float32(float64(v[i]) / math.Sqrt(sumOfSquares))
 	}
 	return v
 }

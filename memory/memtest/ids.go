@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// ID returns a UUIDv7 with the time [Epoch]. The same name gives the same id.
+// ID returns a UUIDv7 with the time [Epoch]. Equal names have equal ids.
 func ID(name string) string {
 	sum := sha256.Sum256([]byte(name))
-	return version7(Epoch, sum)
+	return uuidV7(Epoch, sum)
 }
 
-// IDs is a source of UUIDv7s that sort in the order of creation. Two sources return the same ids.
-// The zero IDs is ready to use.
+// IDs generates UUIDv7s that sort in order of creation. Two generators return the same ids. The zero IDs is
+// ready to use.
 type IDs struct {
 	mu sync.Mutex
 	n  int64
@@ -26,12 +26,12 @@ func (s *IDs) New() string {
 	defer s.mu.Unlock()
 	s.n++
 	at := Epoch.Add(time.Duration(s.n) * time.Millisecond)
-	return version7(at, sha256.Sum256(fmt.Appendf(nil, "id %d", s.n)))
+	return uuidV7(at, sha256.Sum256(fmt.Appendf(nil, "id %d", s.n)))
 }
 
-// version7 returns a UUID of version 7 (RFC 9562): 48 bits of milliseconds, then random bits around
-// the version and variant bits.
-func version7(at time.Time, random [32]byte) string {
+// uuidV7 returns a UUID of version 7 (RFC 9562): 48 bits of Unix milliseconds, then random bits, version and
+// variant.
+func uuidV7(at time.Time, random [32]byte) string {
 	b := random[:16]
 	ms := at.UnixMilli()
 	for i := range 6 {

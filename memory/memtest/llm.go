@@ -8,41 +8,41 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Garbage is a reply that no parser can read.
+// Garbage is a reply that no parser accepts.
 const Garbage = "\x00}{ sure! here is your \"JSON\": [,,, <|end|>"
 
-// Line is a scripted reply of an [LLM].
-type Line struct {
-	Prompt string // name of the prompt that the line answers; "": any prompt
+// ScriptLine is a scripted reply of an [LLM].
+type ScriptLine struct {
+	Prompt string // name of the answered prompt; empty answers any prompt
 	Text   string
-	Err    error // if set, fail with this error
-	Hang   bool  // do not reply before the context ends
-	Always bool  // answer every matching prompt, not only one
+	Err    error // if set, Complete fails with this error
+	Hang   bool  // wait until the context ends instead of replying
+	Always bool  // answer every matching prompt; otherwise only the first
 }
 
-// LLM is a scripted model: each prompt uses up the first line that matches. Without a line it
-// returns [memory.Unavailable]. The zero LLM has no lines.
+// LLM is a scripted model. Each prompt removes the first matching line from the script. Without a matching
+// line Complete returns [memory.Unavailable]. The zero LLM has no lines.
 type LLM struct {
-	mu      sync.Mutex
-	script  []Line
-	prompts []memory.Prompt
+	mu        sync.Mutex
+	remaining []ScriptLine
+	prompts   []memory.Prompt
 }
 
-// NewLLM returns a model with these lines.
-func NewLLM(script ...Line) *LLM {
-	return &LLM{script: slices.Clone(script)}
+// NewLLM returns a model with a script.
+func NewLLM(script ...ScriptLine) *LLM {
+	return &LLM{remaining: slices.Clone(script)}
 }
 
 // Add appends lines to the script.
-func (m *LLM) Add(lines ...Line) {
+func (m *LLM) Add(lines ...ScriptLine) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.script = append(m.script, lines...)
+	m.remaining = append(m.remaining, lines...)
 }
 
-// Complete returns the next line for p.
+// Complete returns the reply of the first line that matches p.
 func (m *LLM) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
-	line, ok := m.next(p)
+	line, ok := m.takeLine(p)
 	switch {
 	case ctx.Err() != nil:
 		return memory.Reply{}, ctx.Err()
@@ -62,17 +62,17 @@ func (m *LLM) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, erro
 	}, nil
 }
 
-func (m *LLM) next(p memory.Prompt) (Line, bool) {
+func (m *LLM) takeLine(p memory.Prompt) (ScriptLine, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.prompts = append(m.prompts, p)
-	i := slices.IndexFunc(m.script, func(l Line) bool { return l.Prompt == "" || l.Prompt == p.Name })
+	i := slices.IndexFunc(m.remaining, func(l ScriptLine) bool { return l.Prompt == "" || l.Prompt == p.Name })
 	if i < 0 {
-		return Line{}, false
+		return ScriptLine{}, false
 	}
-	line := m.script[i]
+	line := m.remaining[i]
 	if !line.Always {
-		m.script = slices.Delete(m.script, i, i+1)
+		m.remaining = slices.Delete(m.remaining, i, i+1)
 	}
 	return line, true
 }
@@ -84,9 +84,9 @@ func (m *LLM) Prompts() []memory.Prompt {
 	return slices.Clone(m.prompts)
 }
 
-// Left returns the unused lines, except those with Always.
-func (m *LLM) Left() []Line {
+// UnusedLines returns the remaining lines, except those with Always.
+func (m *LLM) UnusedLines() []ScriptLine {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(m.script), func(l Line) bool { return l.Always })
+	return slices.DeleteFunc(slices.Clone(m.remaining), func(l ScriptLine) bool { return l.Always })
 }

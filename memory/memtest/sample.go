@@ -8,21 +8,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Ana and Ben are two users whose memories must not mix; Team is a pool.
+// Ana and Ben are users with separate memories; Team is a pool.
 var (
 	Ana  = memory.User(memory.DefaultNamespace, "ana")
 	Ben  = memory.User(memory.DefaultNamespace, "ben")
 	Team = memory.Pool(memory.DefaultNamespace, "team")
 )
 
-// Hash returns the content hash that sample facts have.
+// Hash returns the content hash of sample facts.
 func Hash(content string) string {
 	words := strings.Join(strings.Fields(strings.ToLower(content)), " ")
 	sum := sha256.Sum256([]byte(words))
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// Fact returns an active fact of owner, observed at [Epoch]. The id depends only on owner and text.
+// Fact returns an active fact of owner, observed at [Epoch]. Its id depends only on owner and content.
 func Fact(owner memory.Owner, content string) memory.Fact {
 	return memory.Fact{
 		ID:         ID("fact " + string(owner) + " " + content),
@@ -44,7 +44,7 @@ func Conversation(owner memory.Owner, id string) memory.Conversation {
 	return memory.Conversation{ID: id, Owner: owner, Status: memory.Active, CreatedAt: Epoch, UpdatedAt: Epoch}
 }
 
-// Turn returns the active turn at an index of a conversation that has one path.
+// Turn returns an active turn, by its index in a conversation with only one path.
 func Turn(owner memory.Owner, conversation string, index int, role memory.Role, content string) memory.Turn {
 	return memory.Turn{
 		ID:           turnID(owner, conversation, index),
@@ -71,8 +71,8 @@ func parentID(owner memory.Owner, conversation string, index int) string {
 	return turnID(owner, conversation, index-1)
 }
 
-// Batch returns a batch of alternating user and assistant turns of a conversation; the first turn
-// has index first.
+// Batch returns a batch of alternating user and assistant turns of a conversation. The first turn has the
+// index first.
 func Batch(owner memory.Owner, conversation string, first int, contents ...string) memory.Batch {
 	b := memory.Batch{Conversation: Conversation(owner, conversation)}
 	for i, c := range contents {
@@ -111,22 +111,22 @@ func Context(owner memory.Owner, title, content string) memory.Context {
 	}
 }
 
-// Relation returns an active relation of two facts.
+// Relation returns an active relation between two facts.
 func Relation(owner memory.Owner, from, to string, kind memory.RelationKind) memory.Relation {
 	return memory.Relation{Owner: owner, From: from, To: to, Kind: kind, Status: memory.Active, CreatedAt: Epoch}
 }
 
-// Link returns an active link that shows fact to owner.
+// Link returns an active link that makes fact visible to owner.
 func Link(owner memory.Owner, fact memory.Fact) memory.Link {
 	return memory.Link{Owner: owner, Fact: fact, HomeVersion: fact.Version, Status: memory.Active, CreatedAt: Epoch}
 }
 
-// Job returns a job of owner, due at once.
+// Job returns a job of owner, due immediately.
 func Job(owner memory.Owner, kind memory.JobKind, name string) memory.Job {
 	return memory.Job{ID: ID("job " + string(owner) + " " + name), Owner: owner, Kind: kind}
 }
 
-// Vector returns the vector of a memory's text by the zero [Embedder].
+// Vector returns a memory's vector, embedded by the zero [Embedder].
 func Vector(id, content string) memory.Vector {
 	return memory.Vector{Memory: id, Model: new(Embedder).Fingerprint(), Values: Embed(content)}
 }
@@ -134,7 +134,7 @@ func Vector(id, content string) memory.Vector {
 // Person is the author of manual changes.
 var Person = memory.Author{Kind: memory.ByPerson, Name: "ana"}
 
-// Run returns a run of [Person] with this id.
+// Run returns a run with this id by [Person].
 func Run(id string) memory.Run {
 	return memory.Run{ID: id, Kind: "manual", Author: Person}
 }
@@ -148,32 +148,32 @@ func Retire(f memory.Fact) memory.Change {
 	return Change(memory.ActionRetire, f)
 }
 
-// Change returns a change by [Person] with the resulting state: a Fact, Link, ProfileEntry,
-// Relation, Summary, TurnMark, Context or ConversationMark.
-func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation | memory.Summary | memory.TurnMark | memory.Context | memory.ConversationMark](action memory.Action, after T) memory.Change {
+// Change returns a change by [Person] that results in the state after: a Fact, Link, ProfileEntry, Relation,
+// Summary, TurnState, Context or ConversationState.
+func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation | memory.Summary | memory.TurnState | memory.Context | memory.ConversationState](action memory.Action, after T) memory.Change {
 	c := memory.Change{Action: action, Author: Person}
-	switch thing := any(&after).(type) {
+	switch state := any(&after).(type) {
 	case *memory.Fact:
-		c.After.Fact = thing
+		c.After.Fact = state
 	case *memory.Link:
-		c.After.Link = thing
+		c.After.Link = state
 	case *memory.ProfileEntry:
-		c.After.Profile = thing
+		c.After.Profile = state
 	case *memory.Relation:
-		c.After.Relation = thing
+		c.After.Relation = state
 	case *memory.Summary:
-		c.After.Summary = thing
-	case *memory.TurnMark:
-		c.After.Turn = thing
+		c.After.Summary = state
+	case *memory.TurnState:
+		c.After.Turn = state
 	case *memory.Context:
-		c.After.Context = thing
-	case *memory.ConversationMark:
-		c.After.Conversation = thing
+		c.After.Context = state
+	case *memory.ConversationState:
+		c.After.Conversation = state
 	}
 	return c
 }
 
-// TurnMark returns the change that sets a turn's status.
-func TurnMark(action memory.Action, turn string, status memory.Status) memory.Change {
-	return Change(action, memory.TurnMark{ID: turn, Status: status})
+// TurnChange returns a change of a turn's status by [Person].
+func TurnChange(action memory.Action, turn string, status memory.Status) memory.Change {
+	return Change(action, memory.TurnState{ID: turn, Status: status})
 }

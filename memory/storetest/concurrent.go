@@ -20,7 +20,7 @@ func RunConcurrent(t *testing.T, open Open) {
 	runScripts(t, open, "scripts/together")
 	for _, r := range []rule{
 		{"VersionsAreDense", versionsAreDense},
-		{"BaseLetsOneThrough", baseLetsOneThrough},
+		{"BaseLetsOneThrough", oneWritePerBase},
 		{"EachJobRunsOnceAndAlone", eachJobRunsOnceAndAlone},
 		{"ReadersSeeWholeRuns", readersSeeWholeRuns},
 	} {
@@ -33,15 +33,15 @@ const (
 	rounds  = 12
 )
 
-// together calls do from many goroutines at once, each on its own store if there are many, and
-// waits for all.
-func (r *rig) together(do func(s memory.Store, worker int)) {
+// runConcurrently calls f in 8 goroutines at once and waits for all. With several replicas the goroutines use
+// them in turn.
+func (r *rig) runConcurrently(f func(s memory.Store, worker int)) {
 	var group sync.WaitGroup
 	start := make(chan struct{})
 	for w := range workers {
 		group.Go(func() {
 			<-start
-			do(r.stores[w%len(r.stores)], w)
+			f(r.stores[w%len(r.stores)], w)
 		})
 	}
 	close(start)
@@ -51,7 +51,7 @@ func (r *rig) together(do func(s memory.Store, worker int)) {
 func versionsAreDense(r *rig) {
 	var mu sync.Mutex
 	at := map[int64]time.Time{}
-	r.together(func(s memory.Store, w int) {
+	r.runConcurrently(func(s memory.Store, w int) {
 		for i := range rounds {
 			var receipt memory.Receipt
 			var err error
@@ -66,7 +66,7 @@ func versionsAreDense(r *rig) {
 			}
 			mu.Lock()
 			if was, ok := at[receipt.Version]; ok {
-				r.Errorf("version %d was given twice, at %v and %v", receipt.Version, was, receipt.At)
+				r.Errorf("two writes have version %d, at %v and %v", receipt.Version, was, receipt.At)
 			}
 			at[receipt.Version] = receipt.At
 			mu.Unlock()
@@ -78,16 +78,16 @@ func versionsAreDense(r *rig) {
 			r.Fatalf("versions: got %v, want 1 to %d", versions, workers*rounds)
 		}
 		if i > 0 && !at[v].After(at[v-1]) {
-			r.Errorf("version %d at %v is not later than the one before at %v", v, at[v], at[v-1])
+			r.Errorf("version %d at %v is not later than the previous version at %v", v, at[v], at[v-1])
 		}
 	}
-	r.same("version", r.version(ana), int64(workers*rounds))
+	r.checkEqual("version", r.version(ana), int64(workers*rounds))
 }
 
-func baseLetsOneThrough(r *rig) {
+func oneWritePerBase(r *rig) {
 	f := r.add(ana, "counted")[0]
 	var won atomic.Int64
-	r.together(func(s memory.Store, w int) {
+	r.runConcurrently(func(s memory.Store, w int) {
 		for i := range rounds {
 			read, err := s.Get(r.Context(), ana, f.ID)
 			if err != nil || len(read) != 1 {
@@ -108,7 +108,7 @@ func baseLetsOneThrough(r *rig) {
 		}
 	})
 	if got := r.fact(ana, f.ID).ObservedSeq; got != won.Load() || got == 0 {
-		r.Errorf("counter: got %d, want %d, one for each change that went through", got, won.Load())
+		r.Errorf("counter: got %d, want %d, one for each applied change", got, won.Load())
 	}
 }
 
@@ -130,9 +130,9 @@ func eachJobRunsOnceAndAlone(r *rig) {
 		owner memory.Owner
 		kind  memory.JobKind
 	}
-	var mu sync.Mutex // guards the next two
-	running, ran := map[line]string{}, map[string]int{}
-	r.together(func(s memory.Store, _ int) {
+	var mu sync.Mutex // guards running and attempts
+	running, attempts := map[line]string{}, map[string]int{}
+	r.runConcurrently(func(s memory.Store, _ int) {
 		for {
 			j, err := s.Claim(r.Context(), kinds, time.Hour)
 			if errors.Is(err, memory.NotFound) {
@@ -154,16 +154,16 @@ func eachJobRunsOnceAndAlone(r *rig) {
 			at := line{j.Owner, j.Kind}
 			mu.Lock()
 			if other := running[at]; other != "" {
-				r.Errorf("%s runs while %s of the same owner and kind does", j.ID, other)
+				r.Errorf("%s runs while %s of the same owner and kind runs", j.ID, other)
 			}
 			running[at] = j.ID
-			ran[j.ID]++
+			attempts[j.ID]++
 			mu.Unlock()
 
 			run := memtest.Run("done " + j.ID)
 			run.Lease = &j.Lease
 			mu.Lock()
-			delete(running, at) // before it commits, since the next may start afterwards
+			delete(running, at) // before the commit: the next job may start as soon as the run is committed
 			mu.Unlock()
 			if _, err := s.Apply(r.Context(), j.Owner, run); err != nil {
 				r.Errorf("complete %s: %v", j.ID, err)
@@ -171,7 +171,7 @@ func eachJobRunsOnceAndAlone(r *rig) {
 			}
 		}
 	})
-	for id, n := range ran {
+	for id, n := range attempts {
 		if n != 1 {
 			r.Errorf("job %s ran %d times, want once", id, n)
 		}
@@ -181,30 +181,30 @@ func eachJobRunsOnceAndAlone(r *rig) {
 			r.Errorf("job %s of %s is %s, want done", j.ID, o, j.State)
 		}
 	}
-	r.same("jobs that ran", len(ran), want)
+	r.checkEqual("jobs that ran", len(attempts), want)
 }
 
 func readersSeeWholeRuns(r *rig) {
 	ctx, stop := context.WithCancel(r.Context())
 	var readers sync.WaitGroup
-	follow := func(s memory.Store) {
-		seen, at := map[string]bool{}, int64(0)
+	followIndex := func(s memory.Store) {
+		seen, lastVersion := map[string]bool{}, int64(0)
 		for ctx.Err() == nil {
-			version, err := s.Since(r.Context(), ana, model, at, func(i memory.Item) error {
+			version, err := s.Since(r.Context(), ana, modelName, lastVersion, func(i memory.IndexItem) error {
 				seen[i.ID] = !i.Removed
 				return nil
 			})
 			if err != nil {
-				r.Errorf("since %d: %v", at, err)
+				r.Errorf("since %d: %v", lastVersion, err)
 				return
 			}
-			if version < at {
-				r.Errorf("since %d: got version %d, which is before it", at, version)
+			if version < lastVersion {
+				r.Errorf("since %d: got version %d, which is lower", lastVersion, version)
 			}
-			at = version
-			// Every run adds two facts, so there are twice as many as versions.
-			if len(seen) != 2*int(at) {
-				r.Errorf("at version %d: got %d facts, want %d", at, len(seen), 2*at)
+			lastVersion = version
+			// Every run adds two facts: there are twice as many facts as versions.
+			if len(seen) != 2*int(lastVersion) {
+				r.Errorf("at version %d: got %d facts, want %d", lastVersion, len(seen), 2*lastVersion)
 				return
 			}
 		}
@@ -218,10 +218,10 @@ func readersSeeWholeRuns(r *rig) {
 			}
 		}
 	}
-	for i, read := range []func(memory.Store){follow, follow, list} {
+	for i, read := range []func(memory.Store){followIndex, followIndex, list} {
 		readers.Go(func() { read(r.stores[i%len(r.stores)]) })
 	}
-	r.together(func(s memory.Store, w int) {
+	r.runConcurrently(func(s memory.Store, w int) {
 		for i := range rounds {
 			name := fmt.Sprint(w, " ", i)
 			_, err := s.Apply(r.Context(), ana, memtest.Run(name), memtest.Add(memtest.Fact(ana, name+" a")), memtest.Add(memtest.Fact(ana, name+" b")))

@@ -20,28 +20,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Crash is a store to crash.
-type Crash struct {
-	// Open opens the store at a path, with this clock. The store may call point where a crash is
-	// critical: before and after a commit, for example. Other stores ignore it.
+// CrashConfig describes a store that RunCrash kills.
+type CrashConfig struct {
+	// Open opens the store at a path with a clock. A store may call point at places where a crash is
+	// critical, such as before and after a commit.
 	Open func(path string, now func() time.Time, point func()) (memory.Store, error)
-	// Kills is the number of random kills and, for a store with points, of kills at points. 0: a
-	// dozen, or the value of $LOCI_CRASH_KILLS.
+	// Kills is the number of random kills, and the maximum number of kills at points. 0 means
+	// $LOCI_CRASH_KILLS, or 12 if that is not set.
 	Kills int
 }
 
 const (
 	crashKills = 12
-	childEnv   = "LOCI_CRASH_CHILD" // the child's plan
-	acked      = "acked "           // prefix of an acknowledgement line
+	childEnv   = "LOCI_CRASH_CHILD" // environment variable with the child's plan as JSON
+	ackPrefix  = "acked "           // prefix of a line that acknowledges a write
 )
 
-// RunCrash checks that everything a store acknowledged exists, once, after kill -9. It runs the
-// test binary as a child process: several writers append turns, add facts and learn from turns, and
-// report acknowledgements on a pipe. The child is killed, at random or by itself at a numbered
-// point, the store is opened and checked, and the next child continues with the first
-// unacknowledged write. In the end all turns must be learned from, each once.
-func RunCrash(t *testing.T, c Crash) {
+// RunCrash checks that each acknowledged write exists exactly once after kill -9. It runs the test binary as
+// a child process in which several writers append turns, add facts and learn from turns, and report
+// acknowledgements on a pipe. The child is killed at random, or by itself at a numbered point. Then the store
+// is opened and checked, and the next child continues with the first unacknowledged write. At the end every
+// turn must have been learned from once.
+func RunCrash(t *testing.T, c CrashConfig) {
 	if plan := os.Getenv(childEnv); plan != "" {
 		if err := crashChild(c, plan); err != nil {
 			fmt.Printf("child: %v\n", err)
@@ -52,44 +52,44 @@ func RunCrash(t *testing.T, c Crash) {
 	t.Run("AtRandom", func(t *testing.T) {
 		p := newCrashParent(t, c)
 		for range p.kills(t) {
-			p.round(t, rand.IntN(60)+1, 0)
+			p.runRound(t, rand.IntN(60)+1, 0)
 		}
 		p.finish(t)
 	})
 	t.Run("AtNumberedPoints", func(t *testing.T) {
 		p := newCrashParent(t, c)
 		for point := range p.kills(t) {
-			if !p.round(t, 200, point+1) {
-				break // it has no points, or passes fewer
+			if !p.runRound(t, 200, point+1) {
+				break // the store has no points, or fewer than point+1
 			}
 		}
 		p.finish(t)
 	})
 }
 
-// crashParent watches children and collects their acknowledgements.
+// crashParent runs children and collects their acknowledgements.
 type crashParent struct {
-	crash Crash
-	path  string
-	test  string // the test that the child runs
-	hours int    // offset of its clock, so that no dead child's lease is current
-	acked ledger
+	crash       CrashConfig
+	path        string
+	testName    string // name of the test that the child runs
+	clockOffset int    // offset of the child's clock; it grows with each child, so that leases of dead children have expired
+	writes      acknowledgedWrites
 }
 
-// now returns a clock with this offset in hours.
-func now(hours int) func() time.Time {
+// clockAhead returns a clock that is ahead by a number of hours.
+func clockAhead(hours int) func() time.Time {
 	return func() time.Time { return time.Now().Add(time.Duration(hours) * time.Hour) }
 }
 
-func newCrashParent(t *testing.T, c Crash) *crashParent {
-	return &crashParent{crash: c, path: filepath.Join(t.TempDir(), "store"), test: path.Dir(t.Name())}
+func newCrashParent(t *testing.T, c CrashConfig) *crashParent {
+	return &crashParent{crash: c, path: filepath.Join(t.TempDir(), "store"), testName: path.Dir(t.Name())}
 }
 
 func (p *crashParent) kills(t *testing.T) int {
 	if p.crash.Kills > 0 {
 		return p.crash.Kills
 	}
-	n, ok := number(t, "LOCI_CRASH_KILLS")
+	n, ok := envNumber(t, "LOCI_CRASH_KILLS")
 	switch {
 	case ok:
 		return n
@@ -99,26 +99,26 @@ func (p *crashParent) kills(t *testing.T) int {
 	return crashKills
 }
 
-// round runs a child until it has sent acks more acknowledgements or, if point is not 0, died at
-// that point, and checks the store. It reports whether the child died at its point.
-func (p *crashParent) round(t *testing.T, acks, point int) bool {
+// runRound runs a child until it has sent acks acknowledgements or, if point is not 0, has died at that
+// point. Then it checks the store. It reports whether the child died at the point.
+func (p *crashParent) runRound(t *testing.T, acks, point int) bool {
 	t.Helper()
 	died := p.runChild(t, acks, point)
 	p.check(t)
 	if t.Failed() {
-		t.Fatalf("after a kill at %d acknowledgements, point %d", acks, point)
+		t.Fatalf("after a kill at acknowledgement %d or point %d", acks, point)
 	}
 	return died
 }
 
 func (p *crashParent) runChild(t *testing.T, acks, point int) bool {
 	t.Helper()
-	child := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(p.test, "/", "$/^")+"$", "-test.count=1", "-test.timeout=5m")
-	plan, err := json.Marshal(childPlan{Path: p.path, Point: int64(point), Hours: p.hours, Done: p.acked.facts})
+	child := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(p.testName, "/", "$/^")+"$", "-test.count=1", "-test.timeout=5m")
+	plan, err := json.Marshal(childPlan{Path: p.path, KillPoint: int64(point), ClockOffset: p.clockOffset, AckedFacts: p.writes.facts})
 	if err != nil {
 		t.Fatalf("plan: %v", err)
 	}
-	p.hours++
+	p.clockOffset++
 	child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), childEnv+"="+string(plan))
 	var stderr bytes.Buffer
 	child.Stderr = &stderr
@@ -129,7 +129,7 @@ func (p *crashParent) runChild(t *testing.T, acks, point int) bool {
 	if err := child.Start(); err != nil {
 		t.Fatalf("start child: %v", err)
 	}
-	killed, failure := p.listen(out, acks, child.Process)
+	killed, failure := p.readAcks(out, acks, child.Process)
 	err = child.Wait()
 	var exit *exec.ExitError
 	if failure != "" || !errors.As(err, &exit) || exit.Exited() {
@@ -138,16 +138,16 @@ func (p *crashParent) runChild(t *testing.T, acks, point int) bool {
 	return !killed
 }
 
-// listen reads acknowledgements until the child is dead, and kills it after enough of them.
-func (p *crashParent) listen(out io.Reader, acks int, child *os.Process) (killed bool, failure string) {
+// readAcks reads acknowledgements until the child is dead. It kills the child after acks acknowledgements.
+func (p *crashParent) readAcks(out io.Reader, acks int, child *os.Process) (killed bool, failure string) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		line, ok := strings.CutPrefix(lines.Text(), acked)
+		line, ok := strings.CutPrefix(lines.Text(), ackPrefix)
 		if !ok {
 			failure += lines.Text() + "\n"
 			continue
 		}
-		p.acked.enter(line)
+		p.writes.addLine(line)
 		if acks--; acks == 0 {
 			killed = child.Kill() == nil
 		}
@@ -157,7 +157,7 @@ func (p *crashParent) listen(out io.Reader, acks int, child *os.Process) (killed
 
 func (p *crashParent) open(t *testing.T) *rig {
 	t.Helper()
-	s, err := p.crash.Open(p.path, now(p.hours), func() {})
+	s, err := p.crash.Open(p.path, clockAhead(p.clockOffset), func() {})
 	if err != nil {
 		t.Fatalf("open after the kill: %v", err)
 	}
@@ -167,36 +167,36 @@ func (p *crashParent) open(t *testing.T) *rig {
 func (p *crashParent) check(t *testing.T) {
 	t.Helper()
 	r := p.open(t)
-	p.acked.check(r)
+	p.writes.check(r)
 	r.must("close", r.Close())
 }
 
-// finish learns from the remaining turns, and checks that none is left.
+// finish learns from the remaining turns and checks that none remains.
 func (p *crashParent) finish(t *testing.T) {
 	t.Helper()
 	r := p.open(t)
-	for range 2 { // the first time may park the last children's job
+	for range 2 { // the first pass may park the job that the last child abandoned
 		for _, j := range r.jobs(ana, memory.JobParked) {
 			r.must("requeue", r.Requeue(r.Context(), ana, j.ID))
 		}
-		r.must("learn what is left", learnAll(r.Context(), r.Store, func(string) {}))
+		r.must("learn from the remaining turns", learnAll(r.Context(), r.Store, func(string) {}))
 	}
-	p.acked.check(r)
+	p.writes.check(r)
 	checkLearned(r)
-	t.Logf("%d acknowledged writes were there after the kills", p.acked.size())
+	t.Logf("%d acknowledged writes existed after the kills", p.writes.size())
 	r.must("close", r.Close())
 }
 
-// dieAt returns a point that kills this process at its n-th call; never, if n is 0.
-func dieAt(n int64) func() {
-	var passed atomic.Int64
+// killAt returns a function that kills this process at its n-th call, or never if n is 0.
+func killAt(n int64) func() {
+	var calls atomic.Int64
 	return func() {
-		if passed.Add(1) != n {
+		if calls.Add(1) != n {
 			return
 		}
 		if self, err := os.FindProcess(os.Getpid()); err == nil {
 			_ = self.Kill()
 		}
-		select {} // the signal will arrive; nothing else may run
+		select {} // wait for the signal; nothing else may run
 	}
 }

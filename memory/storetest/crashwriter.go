@@ -15,13 +15,13 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// The child's writes follow from numbers alone, so that the parent can compute them: writer w's
-// n-th exchange is two turns and a job, its n-th fact a fact with a vector. A run named after the
-// job learns from it, and adds a fact named after its turn.
+// The child's writes depend only on numbers, so that the parent can compute them. The n-th exchange of writer
+// w has two turns and a job; its n-th fact has a vector. A run named after the job learns from the exchange
+// and adds a fact named after the user's turn.
 
 const crashWriters = 3
 
-func exchange(writer, n int) memory.Batch {
+func crashBatch(writer, n int) memory.Batch {
 	b := memtest.Batch(ana, fmt.Sprint("conversation ", writer), 2*n, fmt.Sprintf("said by %d, %d", writer, n), "noted")
 	j := memtest.Job(ana, memory.JobLearn, b.Turns[0].ID)
 	j.Conversation, j.Turns = b.Conversation.ID, []string{b.Turns[0].ID}
@@ -36,29 +36,29 @@ func crashFact(writer, n int) memory.Fact {
 
 func learnedFact(turn string) memory.Fact { return memtest.Fact(ana, "learned from "+turn) }
 
-// childPlan is the parent's instructions to a child.
+// childPlan is a child's instructions from the parent.
 type childPlan struct {
-	Path  string
-	Point int64             // to die at; 0: none
-	Hours int               // offset of its clock
-	Done  [crashWriters]int // finished writes of each writer
+	Path        string
+	KillPoint   int64             // number of the point to die at; 0 means none
+	ClockOffset int               // offset of the child's clock
+	AckedFacts  [crashWriters]int // number of acknowledged facts of each writer
 }
 
-// crashChild writes until it is killed.
-func crashChild(c Crash, text string) error {
+// crashChild writes to the store until the process is killed.
+func crashChild(c CrashConfig, planJSON string) error {
 	var plan childPlan
-	if err := json.Unmarshal([]byte(text), &plan); err != nil {
+	if err := json.Unmarshal([]byte(planJSON), &plan); err != nil {
 		return fmt.Errorf("read plan: %w", err)
 	}
-	s, err := c.Open(plan.Path, now(plan.Hours), dieAt(plan.Point))
+	s, err := c.Open(plan.Path, clockAhead(plan.ClockOffset), killAt(plan.KillPoint))
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	wake := make(chan struct{}, 1)
 	var group sync.WaitGroup
-	for w, n := range plan.Done {
-		group.Go(func() { stop(write(ctx, s, w, n, wake)) })
+	for w, n := range plan.AckedFacts {
+		group.Go(func() { stop(writeUntilKilled(ctx, s, w, n, wake)) })
 	}
 	group.Go(func() {
 		for {
@@ -76,18 +76,18 @@ func crashChild(c Crash, text string) error {
 	return context.Cause(ctx)
 }
 
-// acknowledge reports to the parent in one write, so that no kill splits it.
-func acknowledge(what string) {
-	if _, err := os.Stdout.WriteString(acked + what + "\n"); err != nil {
-		os.Exit(1) // the parent is gone
+// acknowledge reports a write to the parent. It writes the line in one call, so that no kill splits it.
+func acknowledge(text string) {
+	if _, err := os.Stdout.WriteString(ackPrefix + text + "\n"); err != nil {
+		os.Exit(1) // the parent has ended
 	}
 }
 
-// write does a writer's work from the n-th write on, and wakes the learner. The first may exist
-// already, unacknowledged.
-func write(ctx context.Context, s memory.Store, writer, n int, wake chan<- struct{}) error {
+// writeUntilKilled appends a writer's exchanges and facts from number n on and wakes the learner after each
+// exchange. The first exchange may exist: an earlier child may have died before its acknowledgement.
+func writeUntilKilled(ctx context.Context, s memory.Store, writer, n int, wake chan<- struct{}) error {
 	for ; ; n++ {
-		if _, err := s.Append(ctx, ana, exchange(writer, n)); err != nil {
+		if _, err := s.Append(ctx, ana, crashBatch(writer, n)); err != nil {
 			return fmt.Errorf("append %d of %d: %w", n, writer, err)
 		}
 		acknowledge(fmt.Sprintf("exchange %d %d", writer, n))
@@ -105,10 +105,10 @@ func write(ctx context.Context, s memory.Store, writer, n int, wake chan<- struc
 	}
 }
 
-// learnAll learns from all turns with a due job.
+// learnAll learns from all turns that have a due job.
 func learnAll(ctx context.Context, s memory.Store, acknowledge func(string)) error {
 	for {
-		j, err := s.Claim(ctx, learning, time.Minute)
+		j, err := s.Claim(ctx, learnKinds, time.Minute)
 		if errors.Is(err, memory.NotFound) {
 			return nil
 		}
@@ -124,32 +124,32 @@ func learnAll(ctx context.Context, s memory.Store, acknowledge func(string)) err
 	}
 }
 
-// ledger is the acknowledged writes.
-type ledger struct {
-	exchanges, facts [crashWriters]int // of each writer: the first so many
-	learned          []string          // turns
-	bad              []string          // unreadable lines
+// acknowledgedWrites contains the acknowledged writes.
+type acknowledgedWrites struct {
+	exchanges, facts [crashWriters]int // by writer: number of acknowledged writes
+	learned          []string          // ids of the turns learned from
+	badLines         []string          // lines that could not be parsed
 }
 
-func (l *ledger) enter(line string) {
-	what, rest, _ := strings.Cut(line, " ")
-	if what == "learned" {
+func (l *acknowledgedWrites) addLine(line string) {
+	kind, rest, _ := strings.Cut(line, " ")
+	if kind == "learned" {
 		l.learned = append(l.learned, rest)
 		return
 	}
 	var writer, n int
 	_, err := fmt.Sscan(rest, &writer, &n)
 	switch {
-	case err == nil && what == "exchange" && n <= l.exchanges[writer]:
+	case err == nil && kind == "exchange" && n <= l.exchanges[writer]:
 		l.exchanges[writer] = n + 1
-	case err == nil && what == "fact" && n == l.facts[writer]:
+	case err == nil && kind == "fact" && n == l.facts[writer]:
 		l.facts[writer] = n + 1
 	default:
-		l.bad = append(l.bad, line)
+		l.badLines = append(l.badLines, line)
 	}
 }
 
-func (l *ledger) size() int {
+func (l *acknowledgedWrites) size() int {
 	n := len(l.learned)
 	for w := range crashWriters {
 		n += l.exchanges[w] + l.facts[w]
@@ -157,58 +157,58 @@ func (l *ledger) size() int {
 	return n
 }
 
-// check looks for everything acknowledged, and for partial writes of the rest.
-func (l *ledger) check(r *rig) {
+// check checks that all acknowledged writes exist, and that no other write exists in part.
+func (l *acknowledgedWrites) check(r *rig) {
 	r.Helper()
-	if len(l.bad) > 0 {
-		r.Fatalf("the children said %q", l.bad)
+	if len(l.badLines) > 0 {
+		r.Fatalf("the children wrote %q", l.badLines)
 	}
-	there := readAll(r)
+	data := readAfterKill(r)
 	for w := range crashWriters {
 		for n := range l.exchanges[w] {
-			for _, t := range exchange(w, n).Turns {
-				there.once(r, "turn", t.ID)
+			for _, t := range crashBatch(w, n).Turns {
+				data.checkOnce(r, "turn", t.ID)
 			}
 		}
 		for n := range l.facts[w] {
-			there.once(r, "fact", crashFact(w, n).ID)
+			data.checkOnce(r, "fact", crashFact(w, n).ID)
 		}
-		there.whole(r, w, l.exchanges[w])
+		data.checkWhole(r, w, l.exchanges[w])
 	}
 	for _, turn := range l.learned {
-		there.once(r, "fact", learnedFact(turn).ID)
+		data.checkOnce(r, "fact", learnedFact(turn).ID)
 	}
-	there.consistent(r)
+	data.checkConsistent(r)
 }
 
-// found is an owner's data after a kill.
-type found struct {
-	memories map[string]int // how often listed, by id
-	added    map[string]int // how often added in the journal, by id of a fact
-	turns    map[string]memory.Turn
-	jobs     map[string]memory.Job
-	vectors  map[string]bool
-	version  int64
-	writes   map[int64]bool // every version in the data
+// dataAfterKill is an owner's data after a kill.
+type dataAfterKill struct {
+	memories   map[string]int // how often a list returns the memory, by id
+	addedFacts map[string]int // how often the journal adds the fact, by id
+	turns      map[string]memory.Turn
+	jobs       map[string]memory.Job
+	vectors    map[string]bool
+	version    int64
+	versions   map[int64]bool // versions that occur in the data
 }
 
-func readAll(r *rig) *found {
+func readAfterKill(r *rig) *dataAfterKill {
 	r.Helper()
-	f := &found{
-		memories: map[string]int{}, added: map[string]int{}, turns: map[string]memory.Turn{},
-		jobs: map[string]memory.Job{}, vectors: map[string]bool{}, writes: map[int64]bool{},
+	f := &dataAfterKill{
+		memories: map[string]int{}, addedFacts: map[string]int{}, turns: map[string]memory.Turn{},
+		jobs: map[string]memory.Job{}, vectors: map[string]bool{}, versions: map[int64]bool{},
 	}
 	all := r.snapshot(ana)
 	for _, m := range all.Export.Memories {
 		f.memories[m.ID()]++
-		f.writes[m.Version()] = true
+		f.versions[m.Version()] = true
 		if m.Turn != nil {
 			f.turns[m.ID()] = *m.Turn
 		}
 	}
 	for _, c := range all.Journal {
-		f.added[c.After.Fact.ID]++
-		f.writes[c.Version] = true
+		f.addedFacts[c.After.Fact.ID]++
+		f.versions[c.Version] = true
 	}
 	for _, j := range all.Jobs {
 		f.jobs[j.ID] = j
@@ -220,24 +220,24 @@ func readAll(r *rig) *found {
 	return f
 }
 
-func (f *found) once(r *rig, what, id string) {
+func (f *dataAfterKill) checkOnce(r *rig, kind, id string) {
 	r.Helper()
 	if n := f.memories[id]; n != 1 {
-		r.Errorf("acknowledged %s %s is there %d times, want once", what, id, n)
+		r.Errorf("acknowledged %s %s exists %d times, want once", kind, id, n)
 	}
 }
 
-// whole checks a writer's exchanges, including unacknowledged ones: turns, vector, job and learning
-// exist together or not at all.
-func (f *found) whole(r *rig, writer, acknowledged int) {
+// checkWhole checks a writer's exchanges, including unacknowledged ones: turns, vector, job and learned fact
+// of an exchange exist together or not at all.
+func (f *dataAfterKill) checkWhole(r *rig, writer, acknowledged int) {
 	r.Helper()
 	for n := range acknowledged + 2 {
-		b := exchange(writer, n)
+		b := crashBatch(writer, n)
 		user, answer, j := b.Turns[0].ID, b.Turns[1].ID, b.Jobs[0].ID
 		turn, ok := f.turns[user]
 		job, queued := f.jobs[j]
 		learned := f.memories[learnedFact(user).ID] == 1
-		if !queued && learned { // the row of a done job may be removed
+		if !queued && learned { // the store may already have removed the row of the done job
 			job.State, queued = memory.JobDone, true
 		}
 		if _, answered := f.turns[answer]; ok != answered || ok != queued || ok != f.vectors[user] {
@@ -247,35 +247,35 @@ func (f *found) whole(r *rig, writer, acknowledged int) {
 			r.Errorf("exchange %d of writer %d: job %q, learned fact %v, learned at %v; want all or none", n, writer, job.State, learned, turn.LearnedAt)
 		}
 		if fact := crashFact(writer, n).ID; f.memories[fact] == 1 && !f.vectors[fact] {
-			r.Errorf("fact %d of writer %d is there without its vector", n, writer)
+			r.Errorf("fact %d of writer %d has no vector", n, writer)
 		}
 	}
 }
 
-// consistent checks that no version is missing and that facts and journal agree.
-func (f *found) consistent(r *rig) {
+// checkConsistent checks that each version occurs in the data and that facts and journal agree.
+func (f *dataAfterKill) checkConsistent(r *rig) {
 	r.Helper()
 	for v := int64(1); v <= f.version; v++ {
-		if !f.writes[v] {
-			r.Errorf("nothing has version %d of %d", v, f.version)
+		if !f.versions[v] {
+			r.Errorf("no memory or change has version %d of %d", v, f.version)
 		}
 	}
-	for id, n := range f.added {
+	for id, n := range f.addedFacts {
 		if n != 1 || f.memories[id] != 1 {
-			r.Errorf("fact %s was added %d times and is there %d times, want once", id, n, f.memories[id])
+			r.Errorf("fact %s was added %d times and exists %d times, want once", id, n, f.memories[id])
 		}
 	}
-	if facts := len(f.memories) - len(f.turns); facts != len(f.added) {
-		r.Errorf("facts: got %d, but %d in the journal", facts, len(f.added))
+	if facts := len(f.memories) - len(f.turns); facts != len(f.addedFacts) {
+		r.Errorf("facts: got %d, but %d in the journal", facts, len(f.addedFacts))
 	}
 }
 
-// checkLearned checks that no turn is left to learn from.
+// checkLearned checks that no turn and no job remains.
 func checkLearned(r *rig) {
 	r.Helper()
-	left := r.turns(ana, memory.TurnQuery{Unlearned: true})
+	remaining := r.turns(ana, memory.TurnQuery{Unlearned: true})
 	open := slices.DeleteFunc(r.jobs(ana), func(j memory.Job) bool { return j.State == memory.JobDone })
-	if len(left) > 0 || len(open) > 0 {
-		r.Errorf("after learning from all: %d turns and %d jobs are left: %+v", len(left), len(open), open)
+	if len(remaining) > 0 || len(open) > 0 {
+		r.Errorf("after learning from all turns: %d turns and %d jobs remain: %+v", len(remaining), len(open), open)
 	}
 }

@@ -7,15 +7,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawStep draws a piece of a random history: related script steps. Ids and texts are drawn from
-// few, so that steps interact. $n is the number of the piece.
+// drawStep draws one step of a random history: a few related script lines. Ids and texts come from small
+// sets, so that the steps affect each other. $n in a line is the step's number in the history.
 func drawStep(t *rapid.T) []string {
-	if rapid.IntRange(0, 20).Draw(t, "steps") == 0 { // package rapid shrinks a piece to this
+	if rapid.IntRange(0, 20).Draw(t, "steps") == 0 { // package rapid shrinks a step to this
 		return nil
 	}
-	owner := pick(t, "ana", "ben")
-	steps := []string{"wait " + pick(t, "0s", "0s", "1us", "1s", "1h", "-1m")}
-	switch pick(t, "apply", "apply", "apply", "append", "append", "queue", "queue", "read") {
+	owner := pickWord(t, "ana", "ben")
+	steps := []string{"wait " + pickWord(t, "0s", "0s", "1us", "1s", "1h", "-1m")}
+	switch pickWord(t, "apply", "apply", "apply", "append", "append", "queue", "queue", "read") {
 	case "apply":
 		return append(steps, drawApply(t, owner)...)
 	case "append":
@@ -26,9 +26,9 @@ func drawStep(t *rapid.T) []string {
 	return append(steps, drawRead(t, owner))
 }
 
-func pick(t *rapid.T, of ...string) string { return rapid.SampledFrom(of).Draw(t, "word") }
+func pickWord(t *rapid.T, words ...string) string { return rapid.SampledFrom(words).Draw(t, "word") }
 
-// oneIn returns a text in one of n cases, and otherwise "".
+// oneIn returns text() in one of n cases, and otherwise "".
 func oneIn(t *rapid.T, n int, text func() string) string {
 	if rapid.IntRange(1, n).Draw(t, "chance") < n {
 		return ""
@@ -36,28 +36,30 @@ func oneIn(t *rapid.T, n int, text func() string) string {
 	return text()
 }
 
-func which(t *rapid.T) int { return rapid.IntRange(0, 4).Draw(t, "which") }
+func drawIndex(t *rapid.T) int { return rapid.IntRange(0, 4).Draw(t, "which") }
 
 func drawWords(t *rapid.T) string {
-	return pick(t, `"Ana lives in Berlin"`, `"Ana LIVES in Łódź"`, `"100% of plan_b"`, `""`)
+	return pickWord(t, `"Ana lives in Berlin"`, `"Ana LIVES in Łódź"`, `"100% of plan_b"`, `""`)
 }
 
-func drawTurn(t *rapid.T) string { return fmt.Sprint("t", which(t)) }
+func drawTurn(t *rapid.T) string { return fmt.Sprint("t", drawIndex(t)) }
 
-func drawJob(t *rapid.T) string { return pick(t, "a", "b", "c") }
+func drawJob(t *rapid.T) string { return pickWord(t, "a", "b", "c") }
 
-func drawLease(t *rapid.T) string { return pick(t, "last", "last", "last", "last", "last", drawJob(t)) }
+func drawLease(t *rapid.T) string {
+	return pickWord(t, "last", "last", "last", "last", "last", drawJob(t))
+}
 
-// drawApply draws a run and sometimes its immediate undo.
+// drawApply draws a run, and sometimes steps that undo the run immediately.
 func drawApply(t *rapid.T, owner string) []string {
 	var clauses []string
 	for range rapid.IntRange(0, 4).Draw(t, "changes") {
 		clauses = append(clauses, drawChange(t))
 	}
 	for _, clause := range []string{
-		oneIn(t, 4, func() string { return fmt.Sprintf("vector f%d %s", which(t), drawWords(t)) }),
+		oneIn(t, 4, func() string { return fmt.Sprintf("vector f%d %s", drawIndex(t), drawWords(t)) }),
 		oneIn(t, 4, func() string { return fmt.Sprintf("vector %s %s", drawTurn(t), drawWords(t)) }),
-		oneIn(t, 2, func() string { return "job " + drawJob(t) + " kind=" + pick(t, "learn", "embed") }),
+		oneIn(t, 2, func() string { return "job " + drawJob(t) + " kind=" + pickWord(t, "learn", "embed") }),
 	} {
 		if clause != "" {
 			clauses = append(clauses, clause)
@@ -71,57 +73,57 @@ func drawApply(t *rapid.T, owner string) []string {
 			"undo " + owner + " limit=500 run=undone$n", "compare " + owner + " before active",
 		}
 	}
-	return []string{work(pick(t, "", "", "", " as=again") + oneIn(t, 5, func() string { return " learned=" + drawTurn(t) }))}
+	return []string{work(pickWord(t, "", "", "", " as=again") + oneIn(t, 5, func() string { return " learned=" + drawTurn(t) }))}
 }
 
-// drawChange draws a change; the question mark replaces it, most of the time, by another if its
-// action does not fit the current state.
+// drawChange draws a change. With a question mark after its action, another action is used if it does not fit
+// the current state.
 func drawChange(t *rapid.T) string {
 	fits := "?"
 	if rapid.IntRange(0, 7).Draw(t, "fits") == 7 {
 		fits = ""
 	}
-	base := pick(t, "", "", "", " base=same", " base=same", " base=same", " base=next")
+	base := pickWord(t, "", "", "", " base=same", " base=same", " base=same", " base=next")
 	action := func(more ...string) string {
-		return pick(t, append(more, "add", "add", "update", "retire", "restore")...) + fits
+		return pickWord(t, append(more, "add", "add", "update", "retire", "restore")...) + fits
 	}
-	status := " status=" + pick(t, "active", "active", "retired") + base
-	n, words := which(t), drawWords(t)
-	switch pick(t, "fact", "fact", "fact", "link", "profile", "relation", "summary", "turn", "context", "conversation") {
+	status := " status=" + pickWord(t, "active", "active", "retired") + base
+	n, words := drawIndex(t), drawWords(t)
+	switch pickWord(t, "fact", "fact", "fact", "link", "profile", "relation", "summary", "turn", "context", "conversation") {
 	case "link":
 		return fmt.Sprintf("%s link:l%d%s", action("link", "link", "unlink"), n, status)
 	case "profile":
 		return fmt.Sprintf("%s profile:key%d %s%s", action(), n, words, status)
 	case "relation":
-		return fmt.Sprintf("%s relation:f%d:f%d:refines%s", action(), n, which(t), status)
+		return fmt.Sprintf("%s relation:f%d:f%d:refines%s", action(), n, drawIndex(t), status)
 	case "summary":
-		return fmt.Sprintf("%s summary:s%d %s scope.conversation=%s%s", action(), n, words, pick(t, "c", "d"), status)
+		return fmt.Sprintf("%s summary:s%d %s scope.conversation=%s%s", action(), n, words, pickWord(t, "c", "d"), status)
 	case "turn":
-		return fmt.Sprintf("%s turn:t%d status=%s%s", pick(t, "update", "retire", "restore")+fits, n, pick(t, "active", "active", "retired", "replaced"), base)
+		return fmt.Sprintf("%s turn:t%d status=%s%s", pickWord(t, "update", "retire", "restore")+fits, n, pickWord(t, "active", "active", "retired", "replaced"), base)
 	case "context":
 		return fmt.Sprintf("%s context:x%d %s title=%d%s", action(), n, words, n, status)
 	case "conversation":
-		return fmt.Sprintf("%s conversation:%s title=%s contexts=%s rules=%s%s", pick(t, "update", "retire", "restore")+fits, pick(t, "c", "d"), words, pick(t, "", "x|y"), words, status)
+		return fmt.Sprintf("%s conversation:%s title=%s contexts=%s rules=%s%s", pickWord(t, "update", "retire", "restore")+fits, pickWord(t, "c", "d"), words, pickWord(t, "", "x|y"), words, status)
 	}
 	if oneIn(t, 8, func() string { return "replace" }) != "" {
-		return fmt.Sprintf("replace%s fact:f%d f%d %s", fits, n, 5+which(t), words)
+		return fmt.Sprintf("replace%s fact:f%d f%d %s", fits, n, 5+drawIndex(t), words)
 	}
 	return fmt.Sprintf("%s fact:f%d %s status=%s scope.project=%s created_at=+%dh valid_from=-%dh provenance.conversation=%s%s",
-		action("add", "reinforce", "undo"), n, words, pick(t, "active", "active", "active", "pending", "superseded", "retired"),
-		pick(t, "", "", "p"), n/2, 8760*rapid.IntRange(0, 2).Draw(t, "years"), pick(t, "c", "d"), base)
+		action("add", "reinforce", "undo"), n, words, pickWord(t, "active", "active", "active", "pending", "superseded", "retired"),
+		pickWord(t, "", "", "p"), n/2, 8760*rapid.IntRange(0, 2).Draw(t, "years"), pickWord(t, "c", "d"), base)
 }
 
 func drawAppend(t *rapid.T, owner string) string {
-	first := which(t)
-	step := fmt.Sprintf("append %s %s from=%d title=%s updated_at=+%dm", owner, pick(t, "c", "d"), first, pick(t, "", "title"), first)
+	first := drawIndex(t)
+	step := fmt.Sprintf("append %s %s from=%d title=%s updated_at=+%dm", owner, pickWord(t, "c", "d"), first, pickWord(t, "", "title"), first)
 	var clauses, path []string
 	for i := range rapid.IntRange(0, 2).Draw(t, "turns") {
 		id := fmt.Sprint("t", first+i)
 		clauses, path = append(clauses, "turn "+id+" "+drawWords(t)), append(path, id)
 	}
 	if oneIn(t, 3, func() string { return "marked" }) != "" {
-		step += " run=" + pick(t, "mark", "again")
-		clauses = append(clauses, fmt.Sprintf("update? turn:%s status=%s", drawTurn(t), pick(t, "active", "replaced")))
+		step += " run=" + pickWord(t, "mark", "again")
+		clauses = append(clauses, fmt.Sprintf("update? turn:%s status=%s", drawTurn(t), pickWord(t, "active", "replaced")))
 	}
 	for _, clause := range []string{
 		oneIn(t, 2, func() string { return "vector " + drawTurn(t) + " " + drawWords(t) }),
@@ -138,30 +140,30 @@ func drawAppend(t *rapid.T, owner string) string {
 }
 
 func drawQueue(t *rapid.T, owner string) string {
-	switch pick(t, "claim", "claim", "claim", "claim", "extend", "finish", "finish", "requeue") {
+	switch pickWord(t, "claim", "claim", "claim", "claim", "extend", "finish", "finish", "requeue") {
 	case "claim":
-		return "claim " + pick(t, "learn", "embed", "learn|embed") + " " + pick(t, "24h", "24h", "1s") + " as=last"
+		return "claim " + pickWord(t, "learn", "embed", "learn|embed") + " " + pickWord(t, "24h", "24h", "1s") + " as=last"
 	case "extend":
-		return "extend " + drawLease(t) + " " + pick(t, "24h", "1s")
+		return "extend " + drawLease(t) + " " + pickWord(t, "24h", "1s")
 	case "finish":
-		return "finish " + drawLease(t) + " " + pick(t, "done=true", "cause=no", "park=true cause=never", "retry_at=+1m", "later=true retry_at=+1m")
+		return "finish " + drawLease(t) + " " + pickWord(t, "done=true", "cause=no", "park=true cause=never", "retry_at=+1m", "deferred=true retry_at=+1m")
 	}
 	return "requeue " + owner + " " + drawJob(t)
 }
 
 func drawRead(t *rapid.T, owner string) string {
-	asOf := pick(t, "", "", "+0s", "+1s", "+1h")
-	statuses := pick(t, "", "", "retired", "active|pending|replaced")
-	switch pick(t, "list", "list", "turns", "changes", "since") {
+	asOf := pickWord(t, "", "", "+0s", "+1s", "+1h")
+	statuses := pickWord(t, "", "", "retired", "active|pending|replaced")
+	switch pickWord(t, "list", "list", "turns", "changes", "since") {
 	case "list":
 		return fmt.Sprintf("list %s kinds=%s statuses=%s project=%s conversation=%s text=%s at.as_of=%s at.valid_at=%s", owner,
-			pick(t, "", "fact|turn|summary", "turn"), statuses, pick(t, "", "", "p"), pick(t, "", "", "c"),
-			pick(t, "", "", "ana", "łódź", "%", "_"), asOf, pick(t, "", "", "-8760h", "+8760h"))
+			pickWord(t, "", "fact|turn|summary", "turn"), statuses, pickWord(t, "", "", "p"), pickWord(t, "", "", "c"),
+			pickWord(t, "", "", "ana", "łódź", "%", "_"), asOf, pickWord(t, "", "", "-8760h", "+8760h"))
 	case "turns":
 		return fmt.Sprintf("turns %s conversation=%s unlearned=%s statuses=%s as_of=%s last=%s", owner,
-			pick(t, "", "c"), pick(t, "false", "true"), statuses, asOf, pick(t, "0", "1", "2"))
+			pickWord(t, "", "c"), pickWord(t, "false", "true"), statuses, asOf, pickWord(t, "0", "1", "2"))
 	case "changes":
-		return fmt.Sprintf("changes %s fact=%s action=%s after=%s", owner, pick(t, "", "f0", "f1"), pick(t, "", "add"), asOf)
+		return fmt.Sprintf("changes %s fact=%s action=%s after=%s", owner, pickWord(t, "", "f0", "f1"), pickWord(t, "", "add"), asOf)
 	}
 	return fmt.Sprintf("since %s %d", owner, rapid.IntRange(0, 12).Draw(t, "after"))
 }

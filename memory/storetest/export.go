@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// export is an owner's data at a time.
+// export is an owner's data at a point in time.
 type export struct {
 	Memories  []memory.Memory
 	Profile   []memory.ProfileEntry
@@ -21,7 +21,7 @@ var (
 	allStatuses = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
 )
 
-// export reads everything by small pages, whatever its status.
+// export reads an owner's data with any status, in small pages.
 func (r *rig) export(owner memory.Owner, at memory.At) export {
 	r.Helper()
 	var out export
@@ -46,11 +46,11 @@ func (r *rig) export(owner memory.Owner, at memory.At) export {
 	slices.SortFunc(out.Relations, func(a, b memory.Relation) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Kind, b.Kind))
 	})
-	out.Relations = slices.Compact(out.Relations) // each belongs to two facts
+	out.Relations = slices.Compact(out.Relations) // a relation is listed for both of its facts
 	return out
 }
 
-// snapshot is all readable data of an owner.
+// snapshot contains all readable data of an owner.
 type snapshot struct {
 	Export        export
 	Journal       []memory.Change
@@ -58,7 +58,7 @@ type snapshot struct {
 	Jobs          []memory.Job
 	Counts        memory.Counts
 	Version       int64
-	Items         []memory.Item
+	Items         []memory.IndexItem
 }
 
 func (r *rig) snapshot(owner memory.Owner) snapshot {
@@ -72,11 +72,11 @@ func (r *rig) snapshot(owner memory.Owner) snapshot {
 	out.Conversations = page.Conversations
 	out.Jobs = r.jobs(owner, memory.JobQueued, memory.JobRunning, memory.JobDone, memory.JobParked)
 	for i := range out.Jobs {
-		out.Jobs[i].Lease.Token = "" // a store's own
+		out.Jobs[i].Lease.Token = "" // tokens differ between stores
 	}
 	out.Counts, err = r.Counts(r.Context(), owner)
 	r.must("counts", err)
-	out.Version, err = r.Since(r.Context(), owner, model, 0, func(i memory.Item) error {
+	out.Version, err = r.Since(r.Context(), owner, modelName, 0, func(i memory.IndexItem) error {
 		out.Items = append(out.Items, i)
 		return nil
 	})
@@ -84,7 +84,8 @@ func (r *rig) snapshot(owner memory.Owner) snapshot {
 	return out
 }
 
-// active returns the active part of an export, which people see, with the relations of its facts.
+// active returns the active memories, profile entries, contexts and turns of the export, and the relations of
+// its active facts.
 func (e export) active() export {
 	out := export{
 		Memories: slices.DeleteFunc(slices.Clone(e.Memories), func(m memory.Memory) bool { return m.Status() != memory.Active }),

@@ -12,17 +12,17 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// values are the meanings of a script's words.
+// values are the variables of a script.
 type values struct {
-	clock   *memtest.Clock
-	at      map[string]time.Time    // time of a write, by label
-	leases  map[string]memory.Lease // last lease, by label and by job
-	cursors map[string]string       // end of a page, by label
+	clock      *memtest.Clock
+	writeTimes map[string]time.Time    // times of writes, by label
+	leases     map[string]memory.Lease // latest leases, by label of the claim and by job
+	cursors    map[string]string       // cursors after a page, by label
 }
 
-// set sets the field at a path such as scope.project or valid_to, and creates the values on the
-// way.
-func (v *values) set(into reflect.Value, w word) error {
+// setField sets the field at a path such as scope.project or valid_to. Nil pointers on the path are replaced
+// by new values.
+func (v *values) setField(into reflect.Value, w word) error {
 	for name := range strings.SplitSeq(w.key, ".") {
 		if into.Kind() == reflect.Pointer {
 			if into.IsNil() {
@@ -36,7 +36,7 @@ func (v *values) set(into reflect.Value, w word) error {
 		}
 		into = field
 	}
-	return v.read(into, w.value)
+	return v.parseInto(into, w.value)
 }
 
 func fieldOf(v reflect.Value, name string) reflect.Value {
@@ -44,13 +44,13 @@ func fieldOf(v reflect.Value, name string) reflect.Value {
 	return v.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
 }
 
-// read sets a value from a text. Lists are written a|b, a vector as the words that it embeds, a
-// lease as the step that claimed it or its job, a hit of a trace as KIND:ID:OWNER:WORDS, and the
-// hash of words as $words.
-func (v *values) read(into reflect.Value, text string) error {
+// parseInto parses a text as a value of into's type. A list is written a|b, a vector as the text that it
+// embeds, a lease as the label of its claim or its job, a hit of a trace as KIND:ID:OWNER:TEXT, and the hash
+// of a text as $TEXT.
+func (v *values) parseInto(into reflect.Value, text string) error {
 	switch into.Interface().(type) {
 	case time.Time:
-		t, err := v.time(text)
+		t, err := v.parseTime(text)
 		into.Set(reflect.ValueOf(t))
 		return err
 	case time.Duration:
@@ -58,7 +58,7 @@ func (v *values) read(into reflect.Value, text string) error {
 		into.SetInt(int64(d))
 		return err
 	case memory.Owner:
-		into.SetString(string(v.owner(text)))
+		into.SetString(string(v.parseOwner(text)))
 		return nil
 	case json.RawMessage:
 		into.SetBytes([]byte(text))
@@ -67,18 +67,18 @@ func (v *values) read(into reflect.Value, text string) error {
 		into.SetString(strings.TrimPrefix(text, "auto"))
 		return nil
 	case memory.Lease:
-		lease, err := v.lease(text)
+		lease, err := v.parseLease(text)
 		into.Set(reflect.ValueOf(lease))
 		return err
 	case *memory.Lease:
-		lease, err := v.lease(text)
+		lease, err := v.parseLease(text)
 		into.Set(reflect.ValueOf(&lease))
 		return err
 	case []memory.TraceHit:
 		var hits []memory.TraceHit
 		for one := range strings.SplitSeq(text, "|") {
 			parts := append(strings.SplitN(one, ":", 4), "", "", "")
-			hits = append(hits, memory.TraceHit{Kind: memory.Kind(parts[0]), ID: parts[1], Owner: v.owner(parts[2]), Content: parts[3]})
+			hits = append(hits, memory.TraceHit{Kind: memory.Kind(parts[0]), ID: parts[1], Owner: v.parseOwner(parts[2]), Content: parts[3]})
 		}
 		into.Set(reflect.ValueOf(hits))
 		return nil
@@ -88,10 +88,10 @@ func (v *values) read(into reflect.Value, text string) error {
 		}
 		return nil
 	}
-	return v.readPlain(into, text)
+	return v.parsePlain(into, text)
 }
 
-func (v *values) readPlain(into reflect.Value, text string) error {
+func (v *values) parsePlain(into reflect.Value, text string) error {
 	switch into.Kind() {
 	case reflect.String:
 		if words, ok := strings.CutPrefix(text, "$"); ok {
@@ -117,7 +117,7 @@ func (v *values) readPlain(into reflect.Value, text string) error {
 		}
 		into.Set(reflect.MakeSlice(into.Type(), len(list), len(list)))
 		for i, one := range list {
-			if err := v.read(into.Index(i), one); err != nil {
+			if err := v.parseInto(into.Index(i), one); err != nil {
 				return err
 			}
 		}
@@ -127,8 +127,8 @@ func (v *values) readPlain(into reflect.Value, text string) error {
 	return nil
 }
 
-// owner returns the owner that a script names; any other text is an owner itself.
-func (v *values) owner(name string) memory.Owner {
+// parseOwner returns the owner with a name used in scripts, or the name itself as owner.
+func (v *values) parseOwner(name string) memory.Owner {
 	switch name {
 	case "ana":
 		return ana
@@ -140,10 +140,10 @@ func (v *values) owner(name string) memory.Owner {
 	return memory.Owner(name)
 }
 
-// lease returns a lease by the label of its claim or by its job; none:OWNER is an invalid one.
-func (v *values) lease(name string) (memory.Lease, error) {
+// parseLease returns a lease by the label of its claim or by its job; none:OWNER is an invalid lease.
+func (v *values) parseLease(name string) (memory.Lease, error) {
 	if owner, ok := strings.CutPrefix(name, "none:"); ok {
-		return memory.Lease{Owner: v.owner(owner), Job: "job", Token: "none"}, nil
+		return memory.Lease{Owner: v.parseOwner(owner), Job: "job", Token: "none"}, nil
 	}
 	lease, ok := v.leases[name]
 	if !ok {
@@ -152,9 +152,9 @@ func (v *values) lease(name string) (memory.Lease, error) {
 	return lease, nil
 }
 
-// time reads a time: +1h and -1h are relative to [memtest.Epoch], now is the clock's, @run is that
-// of a write and @run-1us a little before it, 2021-06-01 is a day; "" is none.
-func (v *values) time(text string) (time.Time, error) {
+// parseTime parses a time: +1h and -1h are relative to [memtest.Epoch], now is the clock's time, @run is the
+// time of a write and @run-1us a microsecond earlier, 2021-06-01 is a day. The empty text is the zero time.
+func (v *values) parseTime(text string) (time.Time, error) {
 	switch {
 	case text == "":
 		return time.Time{}, nil
@@ -164,33 +164,33 @@ func (v *values) time(text string) (time.Time, error) {
 	case text == "now":
 		return v.clock.Now(), nil
 	case text[0] == '@':
-		label, by := text[1:], time.Duration(0)
+		label, offset := text[1:], time.Duration(0)
 		var err error
 		if i := strings.LastIndexAny(label, "+-"); i > 0 {
-			by, err = time.ParseDuration(label[i:])
+			offset, err = time.ParseDuration(label[i:])
 			label = label[:i]
 		}
-		at, ok := v.at[label]
+		at, ok := v.writeTimes[label]
 		if err == nil && !ok {
 			err = fmt.Errorf("no step is called %q", label)
 		}
-		return at.Add(by), err
+		return at.Add(offset), err
 	case len(text) == len(time.DateOnly):
 		return time.Parse(time.DateOnly, text)
 	}
 	return time.Parse(time.RFC3339Nano, text)
 }
 
-// lookUp returns a row's value at a path: a field, a method's result, or a field of a held value,
-// as a memory holds a fact.
-func lookUp(row reflect.Value, path string) reflect.Value {
+// valueAtPath returns a row's value at a path. Each name is a field, a method without arguments, or a field
+// of a struct in the row: fact.core, status or content of a memory.
+func valueAtPath(row reflect.Value, path string) reflect.Value {
 	for name := range strings.SplitSeq(path, ".") {
-		row = part(row, name)
+		row = fieldOrMethod(row, name)
 	}
 	return row
 }
 
-func part(v reflect.Value, name string) reflect.Value {
+func fieldOrMethod(v reflect.Value, name string) reflect.Value {
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return reflect.Value{}
 	}
@@ -216,7 +216,7 @@ func part(v reflect.Value, name string) reflect.Value {
 	}
 	for i := range v.NumField() {
 		if held := v.Field(i); held.Kind() == reflect.Pointer || held.Type() == reflect.TypeFor[memory.Memory]() {
-			if found := part(held, name); found.IsValid() {
+			if found := fieldOrMethod(held, name); found.IsValid() {
 				return found
 			}
 		}
@@ -224,20 +224,20 @@ func part(v reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// nameOf returns a row's name in scripts.
-func nameOf(row reflect.Value) string {
+// rowName returns the id, key or other name of a row, with which scripts refer to it.
+func rowName(row reflect.Value) string {
 	switch v := row.Interface().(type) {
 	case memory.ProfileEntry:
 		return v.Key
 	case memory.Relation:
-		return strings.TrimPrefix(memory.Image{Relation: &v}.Target(), "relation:")
+		return strings.TrimPrefix(memory.State{Relation: &v}.Target(), "relation:")
 	case memory.Key:
 		return v.Name
 	}
 	if row.Kind() != reflect.Struct {
 		return fmt.Sprint(row.Interface())
 	}
-	if id := part(row, "id"); id.IsValid() {
+	if id := fieldOrMethod(row, "id"); id.IsValid() {
 		return fmt.Sprint(id.Interface())
 	}
 	return ""

@@ -18,57 +18,57 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// RunHistory plays random scripts on two stores, the reference and the one under test, and compares
-// all answers. Of the latter it also checks the rules of every script, that undoing a run restores
-// what was active before it and, at the end of each history, that reads as of a time equal those
-// made then. $LOCI_HISTORIES sets the number; package rapid shrinks a failing history, and prints
-// how to repeat it.
+// RunHistory plays random scripts on two stores, the reference and the tested store, and compares all
+// results. On the tested store it also checks the rules of every script, that undoing a run restores the
+// previous active data and, at the end of each history, that reads as of a time equal the reads made at that
+// time. $LOCI_HISTORIES sets the number of histories. Package rapid shrinks a failing history and prints how
+// to repeat it.
 func RunHistory(t *testing.T, reference, open Open) {
-	n, ok := number(t, "LOCI_HISTORIES")
+	n, ok := envNumber(t, "LOCI_HISTORIES")
 	if !ok {
-		n = historiesMade
+		n = defaultHistories
 	}
 	const checks = "rapid.checks"
-	was := flag.Lookup(checks).Value.String()
+	previous := flag.Lookup(checks).Value.String()
 	set := func(to string) {
 		if err := flag.Set(checks, to); err != nil {
 			t.Fatal(err)
 		}
 	}
 	set(strconv.Itoa(n))
-	defer set(was)
+	defer set(previous)
 	rapid.Check(t, func(rt *rapid.T) {
 		history := histories.Draw(rt, "history")
-		want, got := newPlayer(t, reference), newPlayer(t, open)
+		want, got := newRecordingRun(t, reference), newRecordingRun(t, open)
 		defer func() {
-			_ = want.Close() // closing is not compared
+			_ = want.Close() // errors of closing are not compared
 			_ = got.Close()
 		}()
-		if diff := compared(want, got, history); diff != "" {
-			rt.Fatalf("%s\nscript:\n%s", diff, strings.Join(numbered(history), "\n"))
+		if diff := firstDifference(want, got, history); diff != "" {
+			rt.Fatalf("%s\nscript:\n%s", diff, strings.Join(historyLines(history), "\n"))
 		}
 	})
 }
 
 var histories = rapid.SliceOfN(rapid.Custom(drawStep), 30, 40)
 
-const historiesMade = 25
+const defaultHistories = 25
 
-// number reads a number from the environment, if it is set.
-func number(t *testing.T, name string) (int, bool) {
+// envNumber reads a number from an environment variable. It returns false if the variable is empty.
+func envNumber(t *testing.T, name string) (int, bool) {
 	text := os.Getenv(name)
 	if text == "" {
 		return 0, false
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		t.Fatalf("%s is a number, not %q", name, text)
+		t.Fatalf("%s must be a number, not %q", name, text)
 	}
 	return n, true
 }
 
-// numbered returns the steps of a history.
-func numbered(history [][]string) []string {
+// historyLines returns the lines of a history, with the number of the step for $n.
+func historyLines(history [][]string) []string {
 	var steps []string
 	for n, piece := range history {
 		for _, step := range piece {
@@ -78,10 +78,10 @@ func numbered(history [][]string) []string {
 	return steps
 }
 
-// compared plays a history on two stores and returns the first difference, "" for none.
-func compared(want, got *play, history [][]string) string {
-	for _, step := range numbered(history) {
-		wanted, answer := want.answer(step), got.answer(step)
+// firstDifference plays a history on two stores and returns the first difference, or "".
+func firstDifference(want, got *scriptRun, history [][]string) string {
+	for _, step := range historyLines(history) {
+		wanted, answer := want.runForResult(step), got.runForResult(step)
 		var options cmp.Option
 		if strings.Contains(step, "as_of=+") {
 			options = ignoreVersions
@@ -89,34 +89,34 @@ func compared(want, got *play, history [][]string) string {
 		if diff := difference(answer, wanted, options); diff != "" {
 			return fmt.Sprintf("%s (-got +want):\n%s", step, diff)
 		}
-		if wrong := got.TB.(*quiet).wrong; wrong != "" {
+		if wrong := got.TB.(*failureRecorder).failure; wrong != "" {
 			return wrong
 		}
 	}
 	for _, o := range []memory.Owner{ana, ben} {
 		if diff := difference(got.snapshot(o), want.snapshot(o)); diff != "" {
-			return fmt.Sprintf("what %s has in the end (-got +want):\n%s", o, diff)
+			return fmt.Sprintf("data of %s at the end (-got +want):\n%s", o, diff)
 		}
 	}
-	got.quietly(got.atTheEnd)
-	return got.TB.(*quiet).wrong
+	got.recordFailures(got.checkEnd)
+	return got.TB.(*failureRecorder).failure
 }
 
-// answer is a step's result: errors by code, since messages are a store's own, and leases without
-// their token.
-type answer struct {
+// stepResult is a step's result. An error is compared only by code, and a lease without its token, since
+// messages and tokens differ between stores.
+type stepResult struct {
 	Code  memory.Code
 	Value any
 }
 
-func (p *play) answer(step string) (a answer) {
+func (p *scriptRun) runForResult(step string) (a stepResult) {
 	l, err := parseLine(step)
 	p.must(step, err)
-	p.quietly(func() {
+	p.recordFailures(func() {
 		var err error
-		a.Value, err = p.take(l)
+		a.Value, err = p.runStep(l)
 		if err == nil {
-			p.check(&line{verb: l.verb, text: l.text, label: l.label}, a.Value, nil)
+			p.checkResult(&scriptStep{verb: l.verb, text: l.text, label: l.label}, a.Value, nil)
 		}
 		switch value := a.Value.(type) {
 		case memory.Job:
@@ -127,7 +127,7 @@ func (p *play) answer(step string) (a answer) {
 			a.Value = value
 		}
 		if err != nil {
-			a = answer{Code: memory.Code("unexpected: " + err.Error())}
+			a = stepResult{Code: memory.Code("unexpected: " + err.Error())}
 		}
 		for _, code := range []memory.Code{memory.Invalid, memory.NotFound, memory.Conflict, memory.Duplicate, memory.Gone, memory.LeaseLost} {
 			if errors.Is(err, code) {
@@ -138,55 +138,55 @@ func (p *play) answer(step string) (a answer) {
 	return a
 }
 
-// newPlayer returns a play that records failures instead of failing the test. Its clock stands
-// still, since stores may read it any number of times.
-func newPlayer(t *testing.T, open Open) *play {
+// newRecordingRun returns a script run that records failures instead of failing the test. Its clock does not
+// advance by itself: stores may read it any number of times.
+func newRecordingRun(t *testing.T, open Open) *scriptRun {
 	clock := new(memtest.Clock)
-	clock.Step(-1)
-	p := newPlay(rigOn(&quiet{ctx: t.Context()}, open(t, clock.Now), clock))
+	clock.SetStep(-1)
+	p := newScriptRun(rigOn(&failureRecorder{ctx: t.Context()}, open(t, clock.Now), clock))
 	for _, job := range []string{"a", "b", "c", "last"} {
 		p.leases[job] = memory.Lease{Owner: ana, Job: job, Token: "none"}
 	}
-	p.watched[ana], p.watched[ben] = []moment{}, []moment{}
-	p.every = 4
+	p.watchedExports[ana], p.watchedExports[ben] = []timedExport{}, []timedExport{}
+	p.exportInterval = 4
 	return p
 }
 
-// quiet is a test that records its first failure.
-type quiet struct {
-	ctx   context.Context // of the test
-	wrong string
+// failureRecorder is a TB that records its first failure.
+type failureRecorder struct {
+	ctx     context.Context // the test's context
+	failure string
 }
 
-func (q *quiet) Helper() {}
+func (q *failureRecorder) Helper() {}
 
-func (q *quiet) Context() context.Context { return q.ctx }
+func (q *failureRecorder) Context() context.Context { return q.ctx }
 
-func (q *quiet) Errorf(format string, args ...any) {
-	if q.wrong == "" {
-		q.wrong = fmt.Sprintf(format, args...)
+func (q *failureRecorder) Errorf(format string, args ...any) {
+	if q.failure == "" {
+		q.failure = fmt.Sprintf(format, args...)
 	}
 }
 
-func (q *quiet) Fatalf(format string, args ...any) {
+func (q *failureRecorder) Fatalf(format string, args ...any) {
 	q.Errorf(format, args...)
 	panic(q)
 }
 
-func (q *quiet) Skipf(format string, args ...any) { q.Fatalf(format, args...) }
+func (q *failureRecorder) Skipf(format string, args ...any) { q.Fatalf(format, args...) }
 
-// quietly runs do and records a fatal failure.
-func (p *play) quietly(do func()) {
+// recordFailures calls f and recovers from a recorded fatal failure.
+func (p *scriptRun) recordFailures(f func()) {
 	defer func() {
 		if r := recover(); r != nil && r != any(p.TB) {
 			panic(r)
 		}
 	}()
-	do()
+	f()
 }
 
-// moment is an owner's data at a time.
-type moment struct {
-	at       time.Time
-	exported export
+// timedExport is an owner's data at the time of a read.
+type timedExport struct {
+	at   time.Time
+	data export
 }

@@ -7,29 +7,29 @@ import (
 	"strings"
 )
 
-// line is one step of a script: VERB ARGS: CLAUSE; CLAUSE => ROW, ROW. Only the verb is required.
-type line struct {
+// scriptStep is one step of a script: VERB ARGUMENTS: CLAUSE; CLAUSE => ROW, ROW. Only the verb is required.
+type scriptStep struct {
 	text    string
 	verb    string
 	args    []word
 	clauses [][]word
-	checked bool // it has a =>
+	hasWant bool // the line has a =>
 	want    [][]word
-	label   string // the value of as=, which later steps use
-	more    bool   // its answer is a page that is not the last
+	label   string // value of as=, with which later steps refer to the result
+	hasMore bool   // the result is a page, and more pages follow
 }
 
-// word is a bare word or, with a key, KEY=VALUE. A part with spaces is quoted as in Go, and 3*"ab"
-// is "ababab". mark is punctuation.
+// word is a plain word or KEY=VALUE. A text with spaces is quoted as in Go, and 3*"ab" is "ababab". mark is
+// true for punctuation.
 type word struct {
-	key, value string
-	mark       bool
+	key, value  string
+	punctuation bool
 }
 
-// parse reads a script: one step per line; an indented line continues the one before. # begins a
-// comment. The lines between each $name A B and end are repeated for A and for B, which may be in
-// single quotes.
-func parse(script string) ([]*line, error) {
+// parse parses a script: one step per line; an indented line continues the previous line; # begins a comment.
+// The steps between "each $name A B" and "end" are repeated with A and with B for $name; a value with spaces
+// is in single quotes.
+func parse(script string) ([]*scriptStep, error) {
 	var steps []string
 	for text := range strings.Lines(script) {
 		switch trimmed := strings.TrimSpace(text); {
@@ -40,8 +40,8 @@ func parse(script string) ([]*line, error) {
 			steps = append(steps, trimmed)
 		}
 	}
-	var lines []*line
-	for _, text := range unrolled(steps) {
+	var lines []*scriptStep
+	for _, text := range unrollEach(steps) {
 		l, err := parseLine(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", text, err)
@@ -51,8 +51,8 @@ func parse(script string) ([]*line, error) {
 	return lines, nil
 }
 
-// unrolled repeats the steps between each and end.
-func unrolled(steps []string) []string {
+// unrollEach returns the steps with each block between "each" and "end" repeated for its values.
+func unrollEach(steps []string) []string {
 	var out []string
 	for i := 0; i < len(steps); i++ {
 		rest, ok := strings.CutPrefix(steps[i], "each ")
@@ -63,33 +63,33 @@ func unrolled(steps []string) []string {
 		name, values, _ := strings.Cut(rest, " ")
 		end := i + slices.Index(steps[i:], "end")
 		for values != "" {
-			value, others, _ := strings.Cut(values, " ")
+			value, remaining, _ := strings.Cut(values, " ")
 			if quoted, ok := strings.CutPrefix(values, "'"); ok {
-				value, others, _ = strings.Cut(quoted, "'")
+				value, remaining, _ = strings.Cut(quoted, "'")
 			}
 			for _, step := range steps[i+1 : end] {
 				out = append(out, strings.ReplaceAll(step, name, value))
 			}
-			values = strings.TrimSpace(others)
+			values = strings.TrimSpace(remaining)
 		}
 		i = end
 	}
 	return out
 }
 
-func parseLine(text string) (*line, error) {
-	words, err := split(text)
+func parseLine(text string) (*scriptStep, error) {
+	words, err := parseWords(text)
 	if err != nil {
 		return nil, err
 	}
-	l := &line{text: text, verb: words[0].value}
+	l := &scriptStep{text: text, verb: words[0].value}
 	words = words[1:]
-	if i := slices.Index(words, word{value: "=>", mark: true}); i >= 0 {
-		l.checked, l.want = true, parts(words[i+1:], ",")
+	if i := slices.Index(words, word{value: "=>", punctuation: true}); i >= 0 {
+		l.hasWant, l.want = true, splitWords(words[i+1:], ",")
 		words = words[:i]
 	}
-	if i := slices.Index(words, word{value: ":", mark: true}); i >= 0 {
-		l.clauses = parts(words[i+1:], ";")
+	if i := slices.Index(words, word{value: ":", punctuation: true}); i >= 0 {
+		l.clauses = splitWords(words[i+1:], ";")
 		words = words[:i]
 	}
 	l.args = slices.DeleteFunc(words, func(w word) bool {
@@ -101,11 +101,11 @@ func parseLine(text string) (*line, error) {
 	return l, nil
 }
 
-// parts splits words at a punctuation mark.
-func parts(words []word, mark string) [][]word {
+// splitWords splits words at a punctuation mark.
+func splitWords(words []word, mark string) [][]word {
 	var out [][]word
 	for len(words) > 0 {
-		i := slices.Index(words, word{value: mark, mark: true})
+		i := slices.Index(words, word{value: mark, punctuation: true})
 		if i < 0 {
 			return append(out, words)
 		}
@@ -114,7 +114,7 @@ func parts(words []word, mark string) [][]word {
 	return out
 }
 
-func split(text string) ([]word, error) {
+func parseWords(text string) ([]word, error) {
 	var words []word
 	for {
 		text = strings.TrimLeft(text, " \t")
@@ -129,12 +129,12 @@ func split(text string) ([]word, error) {
 	}
 }
 
-// nextWord reads the first word of a text. Punctuation counts if a space follows, so that fact:tea
-// is one word.
+// nextWord returns the first word of a text, and the remaining text. Punctuation ends a word only before a
+// space: fact:tea is one word.
 func nextWord(text string) (word, string, error) {
 	for _, mark := range []string{"=>", ":", ";", ","} {
 		if rest, ok := strings.CutPrefix(text, mark); ok && (rest == "" || rest[0] == ' ') {
-			return word{value: mark, mark: true}, rest, nil
+			return word{value: mark, punctuation: true}, rest, nil
 		}
 	}
 	var w word

@@ -20,12 +20,12 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// scriptFiles are the rules as scripts; scripts/README.md describes their language.
+// scriptFiles contains the rules as scripts; scripts/README.md describes their language.
 //
 //go:embed scripts
 var scriptFiles embed.FS
 
-// runScripts plays each script of a folder on its own store.
+// runScripts plays each script of a folder on a new store.
 func runScripts(t *testing.T, open Open, folder string) {
 	files, err := fs.Glob(scriptFiles, folder+"/*.txtar")
 	if err != nil {
@@ -38,64 +38,62 @@ func runScripts(t *testing.T, open Open, folder string) {
 		}
 		for _, script := range txtar.Parse(text).Files {
 			t.Run(script.Name, func(t *testing.T) {
-				p := newPlay(newRig(t, open))
-				p.perform(string(script.Data))
-				p.atTheEnd()
+				p := newScriptRun(newRig(t, open))
+				p.runSteps(string(script.Data))
+				p.checkEnd()
 			})
 		}
 	}
 }
 
-// play is a running script. It records the script's writes, so that it knows what the store must
-// hold at the end.
-type play struct {
+// scriptRun is a running script. It records the script's writes to check the store's data at the end.
+type scriptRun struct {
 	rig
 	values
-	owners    []memory.Owner                           // owners written to
-	things    map[memory.Owner]map[string]memory.Image // by target, as last written
-	turns     map[memory.Owner]map[string]memory.Turn  // by id, as first written
-	traces    map[string]memory.Trace                  // by id, as last saved
-	snapshots map[string]snapshot                      // by label
-	watched   map[memory.Owner][]moment
-	every     int64                   // versions between two moments
-	draft     map[string]memory.Image // writes of earlier changes of a step
-	ctx       context.Context         // a script may cancel it
+	owners         []memory.Owner                           // owners that the script has written to
+	latestStates   map[memory.Owner]map[string]memory.State // latest written states, by target
+	turns          map[memory.Owner]map[string]memory.Turn  // turns as first written, by id
+	traces         map[string]memory.Trace                  // latest saved traces, by owner and id
+	snapshots      map[string]snapshot                      // remembered data, by label
+	watchedExports map[memory.Owner][]timedExport
+	exportInterval int64                   // number of versions between two watched exports
+	stepStates     map[string]memory.State // states written by earlier changes of the current step
+	ctx            context.Context         // context of all calls; a script may cancel it
 }
 
-func newPlay(r *rig) *play {
-	return &play{
+func newScriptRun(r *rig) *scriptRun {
+	return &scriptRun{
 		rig: *r, ctx: r.Context(),
-		values: values{clock: r.clock, at: map[string]time.Time{}, leases: map[string]memory.Lease{}, cursors: map[string]string{}},
-		things: map[memory.Owner]map[string]memory.Image{}, turns: map[memory.Owner]map[string]memory.Turn{},
-		traces: map[string]memory.Trace{}, snapshots: map[string]snapshot{}, watched: map[memory.Owner][]moment{}, every: 1,
+		values:       values{clock: r.clock, writeTimes: map[string]time.Time{}, leases: map[string]memory.Lease{}, cursors: map[string]string{}},
+		latestStates: map[memory.Owner]map[string]memory.State{}, turns: map[memory.Owner]map[string]memory.Turn{},
+		traces: map[string]memory.Trace{}, snapshots: map[string]snapshot{}, watchedExports: map[memory.Owner][]timedExport{}, exportInterval: 1,
 	}
 }
 
-// perform plays the steps of a script.
-func (p *play) perform(script string) {
+// runSteps runs the steps of a script.
+func (p *scriptRun) runSteps(script string) {
 	p.Helper()
 	lines, err := parse(script)
 	p.must("parse", err)
 	for _, l := range lines {
-		answer, err := p.take(l)
-		p.check(l, answer, err)
+		answer, err := p.runStep(l)
+		p.checkResult(l, answer, err)
 	}
 }
 
-// atTheEnd checks that everything is as last written, and that the past of watched owners is
-// unchanged.
-func (p *play) atTheEnd() {
+// checkEnd checks that all data is as last written, and that past reads of watched owners are unchanged.
+func (p *scriptRun) checkEnd() {
 	p.Helper()
 	for _, o := range p.owners {
-		p.asWritten(o)
-		p.asWatched(o)
+		p.checkLastWritten(o)
+		p.checkWatched(o)
 	}
 }
 
-// check compares an answer with what the step expects.
-func (p *play) check(l *line, answer any, err error) {
+// checkResult compares a result with the result that the step expects.
+func (p *scriptRun) checkResult(l *scriptStep, answer any, err error) {
 	p.Helper()
-	if want := l.refusal(); want != nil {
+	if want := l.expectedError(); want != nil {
 		if !errors.Is(err, want) {
 			p.Errorf("%s\ngot %+v and error %v", l.text, answer, err)
 		}
@@ -106,34 +104,34 @@ func (p *play) check(l *line, answer any, err error) {
 	}
 	rows := rowsOf(answer)
 	for _, row := range rows {
-		p.hold(l, row.Interface())
-		if t, ok := oddTime(row); ok {
+		p.checkRow(l, row.Interface())
+		if t, ok := invalidTime(row); ok {
 			p.Errorf("%s\ngot the time %#v, want UTC and microseconds", l.text, t)
 		}
 	}
-	if !l.checked {
+	if !l.hasWant {
 		return
 	}
 	want, more := slices.Clone(l.want), false
-	if n := len(want); n > 0 && is(want[n-1], "...") {
+	if n := len(want); n > 0 && isSingleWord(want[n-1], "...") {
 		want, more = want[:n-1], true
 	}
-	if len(want) == 1 && is(want[0], "nothing") {
+	if len(want) == 1 && isSingleWord(want[0], "nothing") {
 		want = nil
 	}
-	if len(rows) != len(want) || more != l.more {
-		p.Errorf("%s\ngot %s", l.text, showAll(rows, l.more))
+	if len(rows) != len(want) || more != l.hasMore {
+		p.Errorf("%s\ngot %s", l.text, showAll(rows, l.hasMore))
 		return
 	}
 	for i, row := range rows {
-		if wrong := p.differs(row, want[i]); wrong != "" {
-			p.Errorf("%s\nrow %d: %s\ngot %s", l.text, i+1, wrong, showAll(rows, l.more))
+		if wrong := p.rowDifference(row, want[i]); wrong != "" {
+			p.Errorf("%s\nrow %d: %s\ngot %s", l.text, i+1, wrong, showAll(rows, l.hasMore))
 		}
 	}
 }
 
-// refusal returns the error that the step expects, nil if it must succeed.
-func (l *line) refusal() error {
+// expectedError returns the error that the step expects, nil if the step must succeed.
+func (l *scriptStep) expectedError() error {
 	switch {
 	case len(l.want) != 1 || len(l.want[0]) != 2 || l.want[0][0] != word{value: "error"}:
 		return nil
@@ -143,13 +141,13 @@ func (l *line) refusal() error {
 	return memory.Code(l.want[0][1].value)
 }
 
-// idle reports whether the step expects that nothing changes.
-func (l *line) idle() bool {
-	return l.refusal() != nil || len(l.want) == 1 && slices.Contains(l.want[0], word{key: "again", value: "true"})
+// changesNothing reports whether the step expects that no data changes.
+func (l *scriptStep) changesNothing() bool {
+	return l.expectedError() != nil || len(l.want) == 1 && slices.Contains(l.want[0], word{key: "again", value: "true"})
 }
 
-// hold records the lease of a claimed job, and checks that a trace is as saved.
-func (p *play) hold(l *line, row any) {
+// checkRow records the lease of a claimed job and checks that a trace equals the saved trace.
+func (p *scriptRun) checkRow(l *scriptStep, row any) {
 	p.Helper()
 	switch row := row.(type) {
 	case memory.Job:
@@ -157,47 +155,47 @@ func (p *play) hold(l *line, row any) {
 			return
 		}
 		if row.State != memory.JobRunning || row.Lease.Owner != row.Owner || row.Lease.Job != row.ID || row.Lease.Token == "" || row.Lease.Token == p.leases[row.ID].Token {
-			p.Errorf("%s\ngot %+v, want it running under a lease of its own", l.text, row)
+			p.Errorf("%s\ngot %+v, want a running job with a new lease", l.text, row)
 		}
 		p.leases[row.ID], p.leases[l.label] = row.Lease, row.Lease
 	case memory.Trace:
-		p.same(l.text, row, p.traces[string(row.Owner)+" "+row.ID])
-		p.same("the time of "+l.text, row.At, memory.Time(row.At))
+		p.checkEqual(l.text, row, p.traces[string(row.Owner)+" "+row.ID])
+		p.checkEqual("the time of "+l.text, row.At, memory.Time(row.At))
 	}
 }
 
-// oddTime finds a time that is not in stores' form.
-func oddTime(v reflect.Value) (odd time.Time, ok bool) {
+// invalidTime finds a time that is not in the form of [memory.Time].
+func invalidTime(v reflect.Value) (invalid time.Time, ok bool) {
 	switch v.Kind() {
 	case reflect.Pointer:
-		return oddTime(v.Elem())
+		return invalidTime(v.Elem())
 	case reflect.Slice:
 		for i := 0; i < v.Len() && !ok; i++ {
-			odd, ok = oddTime(v.Index(i))
+			invalid, ok = invalidTime(v.Index(i))
 		}
 	case reflect.Struct:
 		if t, is := v.Interface().(time.Time); is {
 			return t, t != memory.Time(t)
 		}
 		for i := 0; i < v.NumField() && !ok; i++ {
-			odd, ok = oddTime(v.Field(i))
+			invalid, ok = invalidTime(v.Field(i))
 		}
 	}
-	return odd, ok
+	return invalid, ok
 }
 
-// lacks checks that no read of an owner returns a word.
-func (p *play) lacks(owner memory.Owner, word string) {
+// checkAbsent checks that no read of an owner's data returns a word.
+func (p *scriptRun) checkAbsent(owner memory.Owner, word string) {
 	p.Helper()
 	all := map[string]any{"the present": p.snapshot(owner)}
-	for name, at := range p.at {
+	for name, at := range p.writeTimes {
 		all["the past as of "+name] = p.export(owner, memory.At{AsOf: at})
 	}
 	for what, v := range all {
 		data, err := json.Marshal(v)
 		p.must("marshal", err)
 		if strings.Contains(strings.ToLower(string(data)), word) {
-			p.Errorf("%s still says %s: %s", what, word, data)
+			p.Errorf("%s still contains %s: %s", what, word, data)
 		}
 	}
 	if found := p.list(owner, memory.Query{Kinds: allKinds, Statuses: allStatuses, Text: word}); len(found) > 0 {
@@ -205,13 +203,13 @@ func (p *play) lacks(owner memory.Owner, word string) {
 	}
 }
 
-// furnish writes one of everything for an owner, under ids that all owners share.
-func (p *play) furnish(owner memory.Owner) {
+// writeSamples writes one record of each kind for an owner, with the same ids for all owners.
+func (p *scriptRun) writeSamples(owner memory.Owner) {
 	p.Helper()
-	p.perform(strings.ReplaceAll(furnishing, "$o", string(owner)))
+	p.runSteps(strings.ReplaceAll(sampleScript, "$o", string(owner)))
 }
 
-const furnishing = `
+const sampleScript = `
 append $o c hello hi: job job
 apply $o as=furnish:
 	add fact:fact "a fact"; vector fact "a fact"; add summary:summary "of $o"; link link:linked; add profile:key $o;
@@ -219,7 +217,7 @@ apply $o as=furnish:
 save-traces 5: owner=$o id=trace question=$o
 `
 
-func is(row []word, text string) bool { return len(row) == 1 && row[0] == word{value: text} }
+func isSingleWord(row []word, text string) bool { return len(row) == 1 && row[0] == word{value: text} }
 
 func rowsOf(answer any) []reflect.Value {
 	v := reflect.ValueOf(answer)
@@ -236,29 +234,29 @@ func rowsOf(answer any) []reflect.Value {
 	return rows
 }
 
-// differs returns how a row differs from what is wanted, "" for not at all.
-func (p *play) differs(row reflect.Value, want []word) string {
-	if counts, ok := row.Interface().(memory.Counts); ok { // a count that is not named is 0
+// rowDifference describes how a row differs from the expected row, or returns "".
+func (p *scriptRun) rowDifference(row reflect.Value, want []word) string {
+	if counts, ok := row.Interface().(memory.Counts); ok { // a count without a name in want is 0
 		var all memory.Counts
 		p.fill(&all, want)
 		return difference(counts, all)
 	}
 	for _, w := range want {
 		if w.key == "" {
-			if name := nameOf(row); name != w.value {
+			if name := rowName(row); name != w.value {
 				return fmt.Sprintf("want %q", w.value)
 			}
 			continue
 		}
-		got := lookUp(row, w.key)
+		got := valueAtPath(row, w.key)
 		if !got.IsValid() {
 			if w.value == "" {
 				continue
 			}
-			return fmt.Sprintf("it has no %s, want %q", w.key, w.value)
+			return fmt.Sprintf("the row has no %s, want %q", w.key, w.value)
 		}
 		wanted := reflect.New(got.Type()).Elem()
-		if err := p.read(wanted, w.value); err != nil {
+		if err := p.parseInto(wanted, w.value); err != nil {
 			return fmt.Sprintf("%s=%s: %v", w.key, w.value, err)
 		}
 		if diff := difference(got.Interface(), wanted.Interface()); diff != "" {
@@ -271,7 +269,7 @@ func (p *play) differs(row reflect.Value, want []word) string {
 func showAll(rows []reflect.Value, more bool) string {
 	var out []string
 	for _, row := range rows {
-		out = append(out, fmt.Sprintf("%s %+v", nameOf(row), row.Interface()))
+		out = append(out, fmt.Sprintf("%s %+v", rowName(row), row.Interface()))
 	}
 	if more {
 		out = append(out, "...")
@@ -279,21 +277,21 @@ func showAll(rows []reflect.Value, more bool) string {
 	return fmt.Sprintf("%d rows\n\t%s", len(rows), strings.Join(out, "\n\t"))
 }
 
-// fill sets the fields of a struct by the KEY=VALUE among words.
-func (p *play) fill(into any, words []word) {
+// fill sets the fields of a struct from the KEY=VALUE words.
+func (p *scriptRun) fill(into any, words []word) {
 	p.Helper()
 	for _, w := range words {
 		if w.key == "" {
 			continue
 		}
-		if err := p.set(reflect.ValueOf(into), w); err != nil {
+		if err := p.setField(reflect.ValueOf(into), w); err != nil {
 			p.Fatalf("%s=%s: %v", w.key, w.value, err)
 		}
 	}
 }
 
-// bare removes and returns the first bare word of the step's arguments.
-func (p *play) bare(l *line) string {
+// nextArg removes the first plain word of the step's arguments and returns it.
+func (p *scriptRun) nextArg(l *scriptStep) string {
 	p.Helper()
 	i := slices.IndexFunc(l.args, func(w word) bool { return w.key == "" })
 	if i < 0 {
@@ -304,8 +302,8 @@ func (p *play) bare(l *line) string {
 	return w.value
 }
 
-// bare returns the bare words among words.
-func bare(words []word) []string {
+// plainWords returns the plain words among words.
+func plainWords(words []word) []string {
 	var out []string
 	for _, w := range words {
 		if w.key == "" {
@@ -315,105 +313,104 @@ func bare(words []word) []string {
 	return out
 }
 
-// write makes a write, and records the changes if they are made. A refused or repeated one must
-// change nothing.
-func (p *play) write(l *line, owner memory.Owner, changes []memory.Change, do func() (memory.Receipt, error)) (memory.Receipt, error) {
+// recordWrite calls makeWrite and records the changes if the write succeeds. A refused or repeated write must
+// change no data.
+func (p *scriptRun) recordWrite(l *scriptStep, owner memory.Owner, changes []memory.Change, makeWrite func() (memory.Receipt, error)) (memory.Receipt, error) {
 	p.Helper()
-	var was snapshot
-	idle := l.idle() && owner.Valid() && p.ctx.Err() == nil
+	var before snapshot
+	idle := l.changesNothing() && owner.Valid() && p.ctx.Err() == nil
 	if idle {
-		was = p.snapshot(owner)
+		before = p.snapshot(owner)
 	}
-	receipt, err := do()
+	receipt, err := makeWrite()
 	if idle {
-		p.same(l.text+"\nleaves everything as it was", p.snapshot(owner), was)
+		p.checkEqual(l.text+"\nmust change no data", p.snapshot(owner), before)
 	}
 	if err != nil || receipt.Again {
 		return receipt, err
 	}
-	if p.things[owner] == nil {
-		p.things[owner], p.turns[owner] = map[string]memory.Image{}, map[string]memory.Turn{}
+	if p.latestStates[owner] == nil {
+		p.latestStates[owner], p.turns[owner] = map[string]memory.State{}, map[string]memory.Turn{}
 		p.owners = append(p.owners, owner)
 	}
-	if last := p.at[string(owner)]; !receipt.At.After(last) {
-		p.Errorf("%s\nis of %v, want it later than the write before, which is of %v", l.text, receipt.At, last)
+	if last := p.writeTimes[string(owner)]; !receipt.At.After(last) {
+		p.Errorf("%s\nhas the time %v, want later than the previous write at %v", l.text, receipt.At, last)
 	}
-	p.at[string(owner)], p.at[l.label] = receipt.At, receipt.At
-	if _, ok := p.watched[owner]; ok && receipt.Version%p.every == 0 {
-		p.watched[owner] = append(p.watched[owner], moment{receipt.At, p.export(owner, memory.At{})})
+	p.writeTimes[string(owner)], p.writeTimes[l.label] = receipt.At, receipt.At
+	if _, ok := p.watchedExports[owner]; ok && receipt.Version%p.exportInterval == 0 {
+		p.watchedExports[owner] = append(p.watchedExports[owner], timedExport{receipt.At, p.export(owner, memory.At{})})
 	}
 	for _, c := range changes[:min(receipt.Changes, len(changes))] {
-		p.things[owner][c.After.Target()] = c.After
+		p.latestStates[owner][c.After.Target()] = c.After
 	}
 	return receipt, nil
 }
 
-// asWritten checks that an owner's data is as the script last wrote it, and that the journal
-// agrees.
-func (p *play) asWritten(owner memory.Owner) {
+// checkLastWritten checks that an owner's data is as last written by the script, and that the journal agrees.
+func (p *scriptRun) checkLastWritten(owner memory.Owner) {
 	p.Helper()
-	now := p.images(owner)
-	for target, want := range p.things[owner] {
+	now := p.currentStates(owner)
+	for target, want := range p.latestStates[owner] {
 		if got, ok := now[target]; ok || want.Status() == memory.Active {
-			p.same("as last written: "+target+" of "+string(owner), got, want, writtenAlike)
+			p.checkEqual("as last written: "+target+" of "+string(owner), got, want, ignoreStoreFields)
 		}
 		journal := p.changes(owner, memory.ChangeQuery{Target: target, Limit: 1})
 		if len(journal) != 1 {
-			p.Errorf("the journal of %s has nothing of %s", owner, target)
+			p.Errorf("the journal of %s has no change of %s", owner, target)
 			continue
 		}
-		p.same("as journalled: "+target+" of "+string(owner), journal[0].After, want, writtenAlike)
+		p.checkEqual("as journalled: "+target+" of "+string(owner), journal[0].After, want, ignoreStoreFields)
 	}
 	for id, want := range p.turns[owner] {
-		if mark, ok := p.things[owner]["turn:"+id]; ok {
+		if mark, ok := p.latestStates[owner]["turn:"+id]; ok {
 			want.Status = mark.Status()
 		}
-		p.same("as said: "+id, p.get(owner, id), []memory.Memory{{Turn: &want}}, writtenAlike)
+		p.checkEqual("as appended: "+id, p.get(owner, id), []memory.Memory{{Turn: &want}}, ignoreStoreFields)
 	}
 }
 
-// images returns an owner's images by target: of entries, relations and contexts only the active
-// ones.
-func (p *play) images(owner memory.Owner) map[string]memory.Image {
+// currentStates returns the states of an owner's data by target. Of profile entries, relations and contexts
+// it returns only the active ones.
+func (p *scriptRun) currentStates(owner memory.Owner) map[string]memory.State {
 	p.Helper()
 	all := p.snapshot(owner)
-	images := map[string]memory.Image{}
-	add := func(i memory.Image) { images[i.Target()] = i }
+	images := map[string]memory.State{}
+	add := func(i memory.State) { images[i.Target()] = i }
 	for _, m := range all.Export.Memories {
 		switch {
 		case m.Link != nil:
-			add(memory.Image{Link: m.Link})
+			add(memory.State{Link: m.Link})
 		case m.Turn != nil:
-			add(memory.Image{Turn: &memory.TurnMark{ID: m.Turn.ID, Status: m.Turn.Status}})
+			add(memory.State{Turn: &memory.TurnState{ID: m.Turn.ID, Status: m.Turn.Status}})
 		default:
-			add(memory.Image{Fact: m.Fact, Summary: m.Summary})
+			add(memory.State{Fact: m.Fact, Summary: m.Summary})
 		}
 	}
 	for _, e := range all.Export.Profile {
-		add(memory.Image{Profile: &e})
+		add(memory.State{Profile: &e})
 	}
-	for _, thing := range p.things[owner] {
+	for _, thing := range p.latestStates[owner] {
 		if thing.Relation == nil {
 			continue
 		}
 		relations, err := p.Relations(p.ctx, owner, thing.Relation.From, memory.At{})
 		p.must("relations", err)
 		for _, e := range relations {
-			add(memory.Image{Relation: &e})
+			add(memory.State{Relation: &e})
 		}
 	}
 	for _, c := range all.Export.Contexts {
-		add(memory.Image{Context: &c})
+		add(memory.State{Context: &c})
 	}
 	for _, c := range all.Conversations {
-		mark := c.Mark()
-		add(memory.Image{Conversation: &mark})
+		mark := c.State()
+		add(memory.State{Conversation: &mark})
 	}
 	return images
 }
 
-// writtenAlike ignores fields that the store sets, and compares times as the store rounds them.
-var writtenAlike = cmp.Options{
+// ignoreStoreFields ignores fields that the store sets, and compares times as rounded by stores.
+var ignoreStoreFields = cmp.Options{
 	ignoreVersions,
 	cmp.FilterPath(func(path cmp.Path) bool {
 		field, ok := path.Last().(cmp.StructField)
@@ -422,93 +419,93 @@ var writtenAlike = cmp.Options{
 	cmp.Comparer(func(a, b time.Time) bool { return memory.Time(a).Equal(memory.Time(b)) }),
 }
 
-// asWatched checks that reads as of each write, and just before the next, return the data of that
-// time.
-func (p *play) asWatched(owner memory.Owner) {
+// checkWatched checks that reads as of each write, and as of a microsecond before the next write, return the
+// data of that time.
+func (p *scriptRun) checkWatched(owner memory.Owner) {
 	p.Helper()
-	moments := p.watched[owner]
+	moments := p.watchedExports[owner]
 	for i, m := range moments {
-		p.same(fmt.Sprintf("as of write %d of %s", i, owner), p.export(owner, memory.At{AsOf: m.at}), m.exported, ignoreVersions)
-		if i > 0 && p.every == 1 {
-			p.same(fmt.Sprintf("as of just before write %d of %s", i, owner), p.export(owner, memory.At{AsOf: m.at.Add(-time.Microsecond)}), moments[i-1].exported, ignoreVersions)
+		p.checkEqual(fmt.Sprintf("as of write %d of %s", i, owner), p.export(owner, memory.At{AsOf: m.at}), m.data, ignoreVersions)
+		if i > 0 && p.exportInterval == 1 {
+			p.checkEqual(fmt.Sprintf("as of just before write %d of %s", i, owner), p.export(owner, memory.At{AsOf: m.at.Add(-time.Microsecond)}), moments[i-1].data, ignoreVersions)
 		}
 	}
 }
 
-// state returns the image of a thing as the script last wrote it or, for a new one, a sample.
-func (p *play) state(owner memory.Owner, target string) memory.Image {
+// latestState returns the latest written state of a target, or a sample for a new target.
+func (p *scriptRun) latestState(owner memory.Owner, target string) memory.State {
 	p.Helper()
 	kind, id, _ := strings.Cut(target, ":")
 	if kind == "conversation" {
-		mark, _ := p.mark(owner, id)
-		return memory.Image{Conversation: &mark}
+		mark, _ := p.conversationState(owner, id)
+		return memory.State{Conversation: &mark}
 	}
-	if is, ok := p.draft[target]; ok {
-		return clone(is)
+	if latest, ok := p.stepStates[target]; ok {
+		return cloneState(latest)
 	}
-	if is, ok := p.things[owner][target]; ok {
-		return clone(is)
+	if latest, ok := p.latestStates[owner][target]; ok {
+		return cloneState(latest)
 	}
 	return p.sample(owner, kind, id)
 }
 
-// mark returns the changeable part of a conversation, and whether it exists.
-func (p *play) mark(owner memory.Owner, id string) (memory.ConversationMark, bool) {
+// conversationState returns the changeable part of a conversation, and whether the conversation exists.
+func (p *scriptRun) conversationState(owner memory.Owner, id string) (memory.ConversationState, bool) {
 	p.Helper()
 	page, err := p.Conversations(p.ctx, owner, memory.ConversationQuery{IDs: []string{id}})
 	p.must("conversations", err)
 	if len(page.Conversations) != 1 {
-		return memory.ConversationMark{ID: id, Status: memory.Active}, false
+		return memory.ConversationState{ID: id, Status: memory.Active}, false
 	}
-	return page.Conversations[0].Mark(), true
+	return page.Conversations[0].State(), true
 }
 
-func (p *play) sample(owner memory.Owner, kind, id string) memory.Image {
+func (p *scriptRun) sample(owner memory.Owner, kind, id string) memory.State {
 	switch kind {
 	case "fact":
 		f := memtest.Fact(owner, id)
 		f.ID = id
-		return memory.Image{Fact: &f}
+		return memory.State{Fact: &f}
 	case "link":
-		home := p.state(team, "fact:"+id)
+		home := p.latestState(team, "fact:"+id)
 		l := memtest.Link(owner, *home.Fact)
-		return memory.Image{Link: &l}
+		return memory.State{Link: &l}
 	case "profile":
 		e := memtest.Profile(owner, id, "")
-		return memory.Image{Profile: &e}
+		return memory.State{Profile: &e}
 	case "relation":
 		ends := append(strings.Split(id, ":"), "", "")
 		e := memtest.Relation(owner, ends[0], ends[1], memory.RelationKind(ends[2]))
-		return memory.Image{Relation: &e}
+		return memory.State{Relation: &e}
 	case "summary":
 		s := memtest.Summary(owner, "c", id)
 		s.ID = id
-		return memory.Image{Summary: &s}
+		return memory.State{Summary: &s}
 	case "turn":
-		return memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Active}}
+		return memory.State{Turn: &memory.TurnState{ID: id, Status: memory.Active}}
 	case "context":
 		c := memtest.Context(owner, id, "")
 		c.ID = id
-		return memory.Image{Context: &c}
+		return memory.State{Context: &c}
 	}
-	return memory.Image{}
+	return memory.State{}
 }
 
-// clone returns an image with copies of its things.
-func clone(i memory.Image) memory.Image {
+// cloneState returns a copy of a state that shares no struct with i.
+func cloneState(i memory.State) memory.State {
 	v := reflect.ValueOf(&i).Elem()
 	for n := range v.NumField() {
 		if field := v.Field(n); !field.IsNil() {
-			own := reflect.New(field.Type().Elem())
-			own.Elem().Set(field.Elem())
-			field.Set(own)
+			copied := reflect.New(field.Type().Elem())
+			copied.Elem().Set(field.Elem())
+			field.Set(copied)
 		}
 	}
 	return i
 }
 
-// thingOf returns a pointer to an image's thing; invalid without one.
-func thingOf(i *memory.Image) reflect.Value {
+// targetOf returns the pointer that is set in a state, or the zero Value if none is set.
+func targetOf(i *memory.State) reflect.Value {
 	v := reflect.ValueOf(i).Elem()
 	for n := range v.NumField() {
 		if !v.Field(n).IsNil() {
@@ -518,17 +515,17 @@ func thingOf(i *memory.Image) reflect.Value {
 	return reflect.Value{}
 }
 
-// undo returns the changes that revert changes, newest first: each target returns to its image
-// before, added ones are retired.
-func undo(changes []memory.Change) []memory.Change {
-	var back []memory.Change
+// undoChanges returns the changes that revert changes, newest first: each target returns to its previous
+// state, and added targets are retired.
+func undoChanges(changes []memory.Change) []memory.Change {
+	var reverts []memory.Change
 	for _, c := range changes {
 		after := c.Before
 		if after.IsZero() {
-			after = clone(c.After)
-			fieldOf(thingOf(&after).Elem(), "status").SetString(string(memory.Retired))
+			after = cloneState(c.After)
+			fieldOf(targetOf(&after).Elem(), "status").SetString(string(memory.Retired))
 		}
-		back = append(back, memory.Change{Action: memory.ActionUndo, After: after, Author: memtest.Person})
+		reverts = append(reverts, memory.Change{Action: memory.ActionUndo, After: after, Author: memtest.Person})
 	}
-	return back
+	return reverts
 }

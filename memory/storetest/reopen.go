@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// OpenAt opens the store at a path, new if there was none, with this clock.
+// OpenAt opens the store at a path with a clock, or creates a store there.
 type OpenAt func(path string, now func() time.Time) (memory.Store, error)
 
 // RunReopen checks that acknowledged writes exist after closing a store and opening it again.
@@ -21,46 +21,46 @@ func RunReopen(t *testing.T, open OpenAt) {
 		if err != nil {
 			t.Fatalf("open: %v", err)
 		}
-		t.Cleanup(func() { _ = s.Close() }) // closed already, unless the test failed
+		t.Cleanup(func() { _ = s.Close() }) // a second close, unless the test failed
 		return s
 	}
 	r := newRig(t, openIt)
-	r.clock.Step(-1)
+	r.clock.SetStep(-1)
 	trace := memory.Trace{ID: "trace", Owner: ana, At: memtest.Epoch, Question: "tea?"}
 	for _, o := range []memory.Owner{ana, ben} {
-		newPlay(r).furnish(o)
+		newScriptRun(r).writeSamples(o)
 	}
 	r.must("save trace", r.SaveTraces(r.Context(), 5, trace))
-	r.apply(ana, memtest.Retire(r.fact(ana, "fact")), memtest.TurnMark(memory.ActionUpdate, "c0", memory.Replaced))
-	held, err := r.Claim(r.Context(), learning, time.Minute)
+	r.apply(ana, memtest.Retire(r.fact(ana, "fact")), memtest.TurnChange(memory.ActionUpdate, "c0", memory.Replaced))
+	held, err := r.Claim(r.Context(), learnKinds, time.Minute)
 	r.must("claim", err)
-	was := map[memory.Owner]snapshot{ana: r.snapshot(ana), ben: r.snapshot(ben)}
-	at := was[ana].Journal[len(was[ana].Journal)-1].At
+	before := map[memory.Owner]snapshot{ana: r.snapshot(ana), ben: r.snapshot(ben)}
+	at := before[ana].Journal[len(before[ana].Journal)-1].At
 	past := r.export(ana, memory.At{AsOf: at})
 
 	for range 2 {
 		r.must("close", r.Close())
 		r.stores = []memory.Store{openIt(t, r.clock.Now)}
-		r.next()
-		for o, want := range was {
-			r.same("what "+string(o)+" has", r.snapshot(o), want)
+		r.nextReplica()
+		for o, want := range before {
+			r.checkEqual("data of "+string(o), r.snapshot(o), want)
 		}
-		r.same("what Ana had", r.export(ana, memory.At{AsOf: at}), past)
+		r.checkEqual("earlier data of Ana", r.export(ana, memory.At{AsOf: at}), past)
 	}
 	if got, err := r.Trace(r.Context(), ana, "trace"); err != nil || got.Question != trace.Question {
 		r.Errorf("trace: got %+v, %v", got, err)
 	}
 	if again := r.applyRun(ana, memtest.Run("furnish")); !again.Again {
-		r.Errorf("a run that was applied before: got %+v, want again", again)
+		r.Errorf("a run that was applied before: got %+v, want Again set", again)
 	}
-	if next := r.append(ana, memtest.Batch(ana, "c", 2, "well")); next.Version != was[ana].Version+1 || !next.At.After(was[ana].Journal[0].At) {
-		r.Errorf("next write: got %+v, want version %d and a later time", next, was[ana].Version+1)
+	if next := r.append(ana, memtest.Batch(ana, "c", 2, "well")); next.Version != before[ana].Version+1 || !next.At.After(before[ana].Journal[0].At) {
+		r.Errorf("next write: got %+v, want version %d and a later time", next, before[ana].Version+1)
 	}
-	r.must("finish with the lease from before", r.Finish(r.Context(), held.Lease, memory.Outcome{Done: true}))
-	unheard := memtest.Fact(ana, "unheard of")
-	twin := unheard
+	r.must("finish with the lease from before closing", r.Finish(r.Context(), held.Lease, memory.Outcome{Done: true}))
+	newFact := memtest.Fact(ana, "unheard of")
+	twin := newFact
 	twin.ID = memtest.ID("twin")
-	r.apply(ana, memtest.Add(unheard))
+	r.apply(ana, memtest.Add(newFact))
 	if _, err := r.Apply(r.Context(), ana, r.run(), memtest.Add(twin)); !errors.Is(err, memory.Duplicate) {
 		r.Errorf("a duplicate: got %v, want %s", err, memory.Duplicate)
 	}

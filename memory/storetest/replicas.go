@@ -2,10 +2,9 @@ package storetest
 
 import "github.com/loci-memory/loci/memory"
 
-// Replicas are stores on one database, like processes that share a server. A test takes its steps
-// on one after the other, and each of its goroutines has its own, so that all of them together keep
-// the contract.
+// Replicas are stores on one database, like processes that share a server. The steps of a test and its
+// goroutines use them in turn; all of them together must fulfil the contract.
 type Replicas struct {
-	memory.Store // nil
-	Of           []memory.Store
+	memory.Store // the embedded interface is nil: tests use Stores
+	Stores       []memory.Store
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// The owners in the rules.
+// The owners in scripts and rules.
 var (
 	ana  = memtest.Ana
 	ben  = memtest.Ben
 	team = memtest.Team
 )
 
-// TB is the part of a test that a rig needs.
+// TB is the part of [testing.TB] that a rig needs.
 type TB interface {
 	Helper()
 	Context() context.Context
@@ -33,11 +33,11 @@ type TB interface {
 	Skipf(format string, args ...any)
 }
 
-// rig is a test with an empty store and its clock.
+// rig is a test with an empty store and the store's clock.
 type rig struct {
 	TB
-	memory.Store                // for the next step
-	stores       []memory.Store // all on the same database
+	memory.Store                // store of the current step
+	stores       []memory.Store // replicas on the same database; one store if there are none
 	clock        *memtest.Clock
 	runs         int
 }
@@ -50,18 +50,18 @@ func newRig(t *testing.T, open Open) *rig {
 func rigOn(tb TB, s memory.Store, clock *memtest.Clock) *rig {
 	r := &rig{TB: tb, Store: s, stores: []memory.Store{s}, clock: clock}
 	if all, ok := s.(*Replicas); ok {
-		r.Store, r.stores = all.Of[0], all.Of
+		r.Store, r.stores = all.Stores[0], all.Stores
 	}
 	return r
 }
 
-// next switches to another store.
-func (r *rig) next() {
+// nextReplica switches to the next replica.
+func (r *rig) nextReplica() {
 	r.stores = append(r.stores[1:len(r.stores):len(r.stores)], r.stores[0])
 	r.Store = r.stores[0]
 }
 
-// Close closes all stores.
+// Close closes all replicas.
 func (r *rig) Close() error {
 	var errs []error
 	for _, s := range r.stores {
@@ -70,13 +70,13 @@ func (r *rig) Close() error {
 	return errors.Join(errs...)
 }
 
-// run returns a new run.
+// run returns a run with a new id.
 func (r *rig) run() memory.Run {
 	r.runs++
 	return memtest.Run(fmt.Sprintf("run %d", r.runs))
 }
 
-// apply makes changes that must succeed.
+// apply applies changes that must succeed.
 func (r *rig) apply(owner memory.Owner, changes ...memory.Change) memory.Receipt {
 	r.Helper()
 	return r.applyRun(owner, r.run(), changes...)
@@ -84,7 +84,7 @@ func (r *rig) apply(owner memory.Owner, changes ...memory.Change) memory.Receipt
 
 func (r *rig) applyRun(owner memory.Owner, run memory.Run, changes ...memory.Change) memory.Receipt {
 	r.Helper()
-	r.next()
+	r.nextReplica()
 	receipt, err := r.Apply(r.Context(), owner, run, changes...)
 	r.must("apply "+run.ID, err)
 	return receipt
@@ -92,7 +92,7 @@ func (r *rig) applyRun(owner memory.Owner, run memory.Run, changes ...memory.Cha
 
 func (r *rig) append(owner memory.Owner, b memory.Batch) memory.Receipt {
 	r.Helper()
-	r.next()
+	r.nextReplica()
 	receipt, err := r.Append(r.Context(), owner, b)
 	r.must("append to "+b.Conversation.ID, err)
 	return receipt
@@ -115,7 +115,7 @@ func (r *rig) add(owner memory.Owner, contents ...string) []memory.Fact {
 	return facts
 }
 
-// get returns the memories with these ids, all of which must exist.
+// get returns the memories with these ids. All must exist.
 func (r *rig) get(owner memory.Owner, ids ...string) []memory.Memory {
 	r.Helper()
 	got, err := r.Get(r.Context(), owner, ids...)
@@ -171,42 +171,42 @@ func (r *rig) version(owner memory.Owner) int64 {
 	return versions[0]
 }
 
-var learning = []memory.JobKind{memory.JobLearn}
+var learnKinds = []memory.JobKind{memory.JobLearn}
 
-var model = new(memtest.Embedder).Fingerprint()
+var modelName = new(memtest.Embedder).Fingerprint()
 
 // must checks that err is nil.
-func (r *rig) must(what string, err error) {
+func (r *rig) must(label string, err error) {
 	r.Helper()
 	if err != nil {
-		r.Fatalf("%s: %v", what, err)
+		r.Fatalf("%s: %v", label, err)
 	}
 }
 
-// same checks two values as the contract compares them.
-func (r *rig) same(what string, got, want any, options ...cmp.Option) {
+// checkEqual checks that two values are equal under the contract.
+func (r *rig) checkEqual(label string, got, want any, options ...cmp.Option) {
 	r.Helper()
 	if diff := difference(got, want, options...); diff != "" {
-		r.Errorf("%s (-got +want):\n%s", what, diff)
+		r.Errorf("%s (-got +want):\n%s", label, diff)
 	}
 }
 
 func difference(got, want any, options ...cmp.Option) string {
-	return cmp.Diff(got, want, append(options, asContract)...)
+	return cmp.Diff(got, want, append(options, contractEquality)...)
 }
 
-// asContract compares as the contract does: a nil list is an empty list, metadata are JSON, and
-// vectors went through float16.
-var asContract = cmp.Options{
+// contractEquality compares under the contract: a nil list equals an empty list, metadata is compared as
+// JSON, and vectors are compared with the precision of float16.
+var contractEquality = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.FilterValues(func(a, b json.RawMessage) bool { return len(a)+len(b) > 0 }, cmp.Comparer(sameJSON)),
 	cmp.Comparer(func(a, b float32) bool { return math.Abs(float64(a-b)) <= 1e-3 }),
 }
 
-func sameJSON(a, b json.RawMessage) bool { return reflect.DeepEqual(parsed(a), parsed(b)) }
+func sameJSON(a, b json.RawMessage) bool { return reflect.DeepEqual(decodeJSON(a), decodeJSON(b)) }
 
-// parsed keeps numbers as they are written.
-func parsed(raw json.RawMessage) (v any) {
+// decodeJSON decodes JSON without rounding numbers.
+func decodeJSON(raw json.RawMessage) (v any) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if err := d.Decode(&v); err != nil {
@@ -215,7 +215,7 @@ func parsed(raw json.RawMessage) (v any) {
 	return v
 }
 
-// ignoreVersions ignores the versions of past images.
+// ignoreVersions ignores all fields Version, which are undefined in reads of a past time.
 var ignoreVersions = cmp.FilterPath(func(p cmp.Path) bool {
 	field, ok := p.Last().(cmp.StructField)
 	return ok && field.Name() == "Version"

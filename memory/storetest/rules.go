@@ -10,22 +10,21 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// goRules are the rules that no script can express: about callbacks, large numbers and shared
-// memory.
+// goRules are the rules that a script cannot express: about callbacks, large numbers and shared slices.
 var goRules = []rule{
-	{"SinceEndsWithYield", sinceEndsWithYield},
+	{"SinceEndsWithYield", sinceStopsOnYieldError},
 	{"VectorModels", vectorModels},
-	{"LimitsHaveABound", limitsHaveABound},
-	{"ManyAreAskedAtOnce", manyAreAskedAtOnce},
-	{"ValuesAreTheCallers", valuesAreTheCallers},
+	{"LimitsHaveABound", limitsAreCapped},
+	{"ManyAreAskedAtOnce", manyIDsInOneCall},
+	{"ValuesAreTheCallers", valuesAreNotRetained},
 	{"CloseTwice", closeTwice},
 }
 
-func sinceEndsWithYield(r *rig) {
+func sinceStopsOnYieldError(r *rig) {
 	r.add(ana, "one", "two", "three")
 	enough := errors.New("enough")
 	seen := 0
-	_, err := r.Since(r.Context(), ana, model, 0, func(i memory.Item) error {
+	_, err := r.Since(r.Context(), ana, modelName, 0, func(i memory.IndexItem) error {
 		if got, err := r.Get(r.Context(), ana, i.ID); err != nil || len(got) != 1 {
 			r.Errorf("get from within yield: got %v, %v", got, err)
 		}
@@ -35,33 +34,33 @@ func sinceEndsWithYield(r *rig) {
 		return nil
 	})
 	if !errors.Is(err, enough) || seen != 2 {
-		r.Errorf("yield that ends it at the second item: got %v after %d, want %v after 2", err, seen, enough)
+		r.Errorf("yield that returns an error at the second item: got %v after %d, want %v after 2", err, seen, enough)
 	}
 }
 
 func vectorModels(r *rig) {
 	facts := r.add(ana, "one", "two")
 	r.add(ben, "three")
-	embed := func(f memory.Fact, by string, values ...float32) {
+	embed := func(f memory.Fact, embedder string, values ...float32) {
 		run := r.run()
-		run.Vectors = []memory.Vector{{Memory: f.ID, Model: by, Values: values}}
+		run.Vectors = []memory.Vector{{Memory: f.ID, Model: embedder, Values: values}}
 		r.applyRun(ana, run)
 	}
-	is := func(owner memory.Owner, want ...string) {
+	checkModels := func(owner memory.Owner, want ...string) {
 		got, err := r.VectorModels(r.Context(), owner)
 		r.must("models of vectors", err)
-		r.same("models of vectors", got, want)
+		r.checkEqual("models of vectors", got, want)
 	}
-	is(ana)
+	checkModels(ana)
 	embed(facts[0], "b", 1, 0)
 	embed(facts[1], "a", 1, 0)
-	is(ana, "a", "b")
-	is(ben)
-	embed(facts[0], "b") // no vector replaces one
-	is(ana, "a")
+	checkModels(ana, "a", "b")
+	checkModels(ben)
+	embed(facts[0], "b") // a vector without values deletes the stored vector
+	checkModels(ana, "a")
 }
 
-func limitsHaveABound(r *rig) {
+func limitsAreCapped(r *rig) {
 	const many = 501
 	var changes []memory.Change
 	for i := range many {
@@ -80,10 +79,10 @@ func limitsHaveABound(r *rig) {
 	}
 	counts, err := r.Counts(r.Context(), ana)
 	r.must("counts", err)
-	r.same("counted", counts.Facts, many)
+	r.checkEqual("counted", counts.Facts, many)
 }
 
-func manyAreAskedAtOnce(r *rig) {
+func manyIDsInOneCall(r *rig) {
 	facts := r.add(ana, "one", "two", "three")
 	r.add(ben, "one")
 	ids, owners := make([]string, 3000), make([]memory.Owner, 2000)
@@ -100,7 +99,7 @@ func manyAreAskedAtOnce(r *rig) {
 }
 
 // Arguments and results are the caller's to write to.
-func valuesAreTheCallers(r *rig) {
+func valuesAreNotRetained(r *rig) {
 	fact := memtest.Fact(ana, "Ana is allergic to peanuts")
 	fact.Tags, fact.Metadata = []string{"food", "allergy"}, []byte(`{"z":1}`)
 	fact.Provenance = memory.Provenance{Conversation: "c", Turns: []string{"t2", "t1"}, Quote: &memory.Span{Turn: "t1", Start: 3, End: 9}}
@@ -112,33 +111,33 @@ func valuesAreTheCallers(r *rig) {
 	run.Vectors = []memory.Vector{vector}
 	r.append(ana, b)
 	r.applyRun(ana, run, memtest.Add(fact))
-	was := r.deepCopy(r.snapshot(ana))
+	before := r.deepCopy(r.snapshot(ana))
 
-	spoil := func(f *memory.Fact) {
+	modify := func(f *memory.Fact) {
 		f.Content, f.Tags[0], f.Provenance.Turns[0], f.Provenance.Quote.Start, f.Metadata[2] = "spoilt", "spoilt", "spoilt", 99, '!'
 	}
-	spoil(&fact)
+	modify(&fact)
 	vector.Values[0], b.Turns[0].Content, b.Conversation.Contexts[0], b.Jobs[0].Turns[0] = 9, "spoilt", "spoilt", "spoilt"
-	r.same("after the writer wrote on", r.snapshot(ana), was)
+	r.checkEqual("after the arguments of writes were modified", r.snapshot(ana), before)
 
 	read := r.snapshot(ana)
 	for _, m := range read.Export.Memories {
 		if m.Fact != nil {
-			spoil(m.Fact)
+			modify(m.Fact)
 		}
 	}
-	spoil(read.Journal[0].After.Fact)
+	modify(read.Journal[0].After.Fact)
 	read.Conversations[0].Contexts[0], read.Jobs[0].Turns[0] = "spoilt", "spoilt"
 	for i := range read.Items {
 		if f := read.Items[i].Memory.Fact; f != nil {
-			spoil(f)
+			modify(f)
 			read.Items[i].Vector[0] = 9
 		}
 	}
-	r.same("after a reader wrote to what it got", r.snapshot(ana), was)
+	r.checkEqual("after the results of reads were modified", r.snapshot(ana), before)
 }
 
-// deepCopy returns a copy of s that shares nothing with it.
+// deepCopy returns a copy of s that shares no memory with s.
 func (r *rig) deepCopy(s snapshot) snapshot {
 	r.Helper()
 	var b bytes.Buffer

@@ -1,13 +1,13 @@
-// Package storetest is the contract of [memory.Store] as tests. Every store runs
-// it: the reference in package inmem, each SQL dialect, and stores that wrap another store.
+// Package storetest contains the contract of [memory.Store] as tests. They run on every store: the reference
+// in package inmem, each SQL dialect, and stores that wrap another store.
 //
 //	Run            the rules, one subtest each: most are scripts, see scripts/README.md
-//	RunConcurrent  the rules that hold between goroutines; run it under -race
-//	RunHistory     random histories, compared with the reference read by read
-//	RunReopen      what was acknowledged is there after closing and opening
-//	RunCrash       and after a kill -9 at any point
+//	RunConcurrent  the rules about concurrent use; run it under -race
+//	RunHistory     random histories; each result is compared with the reference
+//	RunReopen      acknowledged writes exist after closing and opening
+//	RunCrash       acknowledged writes exist after a kill -9 at any point
 //
-// It says nothing of speed and nothing of how a store keeps what it keeps.
+// The tests check neither speed nor the format of stored data.
 package storetest
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Open returns an empty store on this clock, and closes it when the test ends.
+// Open returns an empty store with this clock. It closes the store at the end of the test.
 type Open func(t *testing.T, now func() time.Time) memory.Store
 
-// Run checks every rule on stores of its own.
+// Run checks each rule on a new store.
 func Run(t *testing.T, open Open) {
 	runScripts(t, open, "scripts")
 	for _, r := range goRules {
@@ -28,7 +28,7 @@ func Run(t *testing.T, open Open) {
 	}
 }
 
-// rule is one sentence of the contract.
+// rule is a named part of the contract.
 type rule struct {
 	name  string
 	check func(*rig)

@@ -14,16 +14,16 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// everything is all optional interfaces of a [memory.Store].
-type everything interface {
+// fullStore includes all optional interfaces of a [memory.Store] that scripts use.
+type fullStore interface {
 	memory.Store
 	memory.Sessions
 	memory.Keys
 }
 
-// take makes a step: one of the script's own, or the store's method of that name.
-func (p *play) take(l *line) (any, error) {
-	p.next()
+// runStep runs a step: a verb of the script language, or the store's method with the verb's name.
+func (p *scriptRun) runStep(l *scriptStep) (any, error) {
+	p.nextReplica()
 	switch l.verb {
 	case "apply":
 		return p.applyStep(l)
@@ -40,11 +40,11 @@ func (p *play) take(l *line) (any, error) {
 	case "together":
 		return p.togetherStep(l)
 	case "wait":
-		d, err := time.ParseDuration(p.bare(l))
+		d, err := time.ParseDuration(p.nextArg(l))
 		p.rig.clock.Advance(d)
 		return nil, err
 	case "stop-clock":
-		p.rig.clock.Step(-1)
+		p.rig.clock.SetStep(-1)
 		return nil, nil
 	case "cancel":
 		ctx, cancel := context.WithCancel(p.ctx)
@@ -55,17 +55,17 @@ func (p *play) take(l *line) (any, error) {
 		p.ctx = p.Context()
 		return nil, nil
 	case "remember", "compare", "watch", "lacks", "furnish":
-		return nil, p.stateStep(l, p.owner(p.bare(l)))
+		return nil, p.stateStep(l, p.parseOwner(p.nextArg(l)))
 	}
 	return p.callStep(l)
 }
 
-// callStep calls a method of the store. Its arguments are read from the step by type: bare words in
-// order, the fields of a struct by KEY=VALUE, and of several structs those of each clause.
-func (p *play) callStep(l *line) (any, error) {
+// callStep calls a method of the store. The arguments are parsed from the step by type: plain words in order,
+// the fields of a struct from KEY=VALUE, and each struct of a list from one clause.
+func (p *scriptRun) callStep(l *scriptStep) (any, error) {
 	p.Helper()
 	name := strings.ReplaceAll(l.verb, "-", "")
-	declared, ok := reflect.TypeFor[everything]().MethodByName(methodNamed(name))
+	declared, ok := reflect.TypeFor[fullStore]().MethodByName(methodName(name))
 	if !ok {
 		p.Fatalf("%s: there is no step %q", l.text, l.verb)
 	}
@@ -77,30 +77,30 @@ func (p *play) callStep(l *line) (any, error) {
 	for i := len(in); i < declared.Type.NumIn(); i++ {
 		param := declared.Type.In(i)
 		if declared.Type.IsVariadic() && i == declared.Type.NumIn()-1 {
-			in = append(in, p.many(l, param.Elem())...)
+			in = append(in, p.parseVariadic(l, param.Elem())...)
 			continue
 		}
 		v := reflect.New(param).Elem()
 		if isStruct(param) {
 			p.fill(v.Addr().Interface(), l.args)
 		} else {
-			p.must(l.text, p.read(v, p.bare(l)))
+			p.must(l.text, p.parseInto(v, p.nextArg(l)))
 		}
 		in = append(in, v)
 	}
 	if last := in[max(len(in)-1, 0):]; len(last) == 1 && last[0].Kind() == reflect.Struct && last[0].FieldByName("Cursor").IsValid() {
-		return p.pages(l, last[0], func() (reflect.Value, error) { return results(method.Call(in)) })
+		return p.readPages(l, last[0], func() (reflect.Value, error) { return splitResults(method.Call(in)) })
 	}
-	out, err := results(method.Call(in))
+	out, err := splitResults(method.Call(in))
 	if !out.IsValid() {
 		return nil, err
 	}
 	return out.Interface(), err
 }
 
-// methodNamed returns the method's name for a step: addsession is AddSession.
-func methodNamed(step string) string {
-	for m := range reflect.TypeFor[everything]().Methods() {
+// methodName returns the name of the method for a verb: AddSession for addsession.
+func methodName(step string) string {
+	for m := range reflect.TypeFor[fullStore]().Methods() {
 		if strings.EqualFold(m.Name, step) {
 			return m.Name
 		}
@@ -108,25 +108,25 @@ func methodNamed(step string) string {
 	return ""
 }
 
-// isStruct reports whether an argument is written field by field.
+// isStruct reports whether an argument of type t is written as KEY=VALUE words.
 func isStruct(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]() && t != reflect.TypeFor[memory.Lease]()
 }
 
-// many reads the variadic arguments of a method.
-func (p *play) many(l *line, of reflect.Type) []reflect.Value {
+// parseVariadic parses the variadic arguments of a method.
+func (p *scriptRun) parseVariadic(l *scriptStep, elem reflect.Type) []reflect.Value {
 	p.Helper()
 	var out []reflect.Value
-	if of.Kind() != reflect.Struct {
-		for _, text := range bare(l.args) {
-			v := reflect.New(of).Elem()
-			p.must(l.text, p.read(v, text))
+	if elem.Kind() != reflect.Struct {
+		for _, text := range plainWords(l.args) {
+			v := reflect.New(elem).Elem()
+			p.must(l.text, p.parseInto(v, text))
 			out = append(out, v)
 		}
 		return out
 	}
 	for _, clause := range l.clauses {
-		v := reflect.New(of)
+		v := reflect.New(elem)
 		if t, ok := v.Interface().(*memory.Trace); ok {
 			*t = sampleTrace
 		}
@@ -139,7 +139,7 @@ func (p *play) many(l *line, of reflect.Type) []reflect.Value {
 	return out
 }
 
-func results(out []reflect.Value) (first reflect.Value, err error) {
+func splitResults(out []reflect.Value) (first reflect.Value, err error) {
 	err, _ = out[len(out)-1].Interface().(error)
 	if len(out) > 1 {
 		first = out[0]
@@ -147,9 +147,9 @@ func results(out []reflect.Value) (first reflect.Value, err error) {
 	return first, err
 }
 
-// pages reads one page if the query has a limit or a cursor, and otherwise everything, which must
-// be the same in small pages.
-func (p *play) pages(l *line, query reflect.Value, read func() (reflect.Value, error)) (any, error) {
+// readPages reads one page if the query has a limit or a cursor. Otherwise it reads all pages, and checks
+// that pages of one and two rows have the same rows.
+func (p *scriptRun) readPages(l *scriptStep, query reflect.Value, read func() (reflect.Value, error)) (any, error) {
 	limit, cursor := query.FieldByName("Limit"), query.FieldByName("Cursor")
 	if limit.Int() != 0 || cursor.String() != "" {
 		if named, ok := p.cursors[cursor.String()]; ok {
@@ -157,7 +157,7 @@ func (p *play) pages(l *line, query reflect.Value, read func() (reflect.Value, e
 		}
 		page, err := read()
 		next := page.FieldByName("Next").String()
-		p.cursors[l.label], l.more = next, next != ""
+		p.cursors[l.label], l.hasMore = next, next != ""
 		return page.Field(0).Interface(), err
 	}
 	all := func(size int64) (rows reflect.Value, err error) {
@@ -173,7 +173,7 @@ func (p *play) pages(l *line, query reflect.Value, read func() (reflect.Value, e
 				return rows, err
 			}
 			if next == cursor.String() {
-				p.Fatalf("%s\nthe cursor does not move", l.text)
+				p.Fatalf("%s\nthe cursor of the next page is the same", l.text)
 			}
 			cursor.SetString(next)
 		}
@@ -182,34 +182,34 @@ func (p *play) pages(l *line, query reflect.Value, read func() (reflect.Value, e
 	for size := range min(int64(rows.Len()), 2) {
 		small, err := all(size + 1)
 		p.must(l.text, err)
-		p.same(fmt.Sprintf("%s\n%d a page", l.text, size+1), small.Interface(), rows.Interface())
+		p.checkEqual(fmt.Sprintf("%s\n%d a page", l.text, size+1), small.Interface(), rows.Interface())
 	}
 	return rows.Interface(), err
 }
 
-// applyStep is apply OWNER run-fields: ACTION TARGET "words" fields; …; job …; vector ….
-func (p *play) applyStep(l *line) (any, error) {
-	owner, run := p.owner(p.bare(l)), p.newRun(l)
+// applyStep runs apply OWNER run-fields: ACTION TARGET "words" fields; …; job …; vector ….
+func (p *scriptRun) applyStep(l *scriptStep) (any, error) {
+	owner, run := p.parseOwner(p.nextArg(l)), p.newRun(l)
 	p.fill(&run, l.args)
-	changes := p.clauses(owner, l.clauses, &run.Jobs, &run.Vectors)
-	return p.write(l, owner, changes, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, run, changes...) })
+	changes := p.parseClauses(owner, l.clauses, &run.Jobs, &run.Vectors)
+	return p.recordWrite(l, owner, changes, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, run, changes...) })
 }
 
-// newRun returns the run of a step, with the step's label as id.
-func (p *play) newRun(l *line) memory.Run {
+// newRun returns the run of a step. Its id is the step's label, if it has one.
+func (p *scriptRun) newRun(l *scriptStep) memory.Run {
 	if l.label != "" {
 		return memtest.Run(l.label)
 	}
 	return p.run()
 }
 
-// clauses reads the clauses of a write: jobs and vectors, and the changes that it returns.
-func (p *play) clauses(owner memory.Owner, clauses [][]word, jobs *[]memory.Job, vectors *[]memory.Vector) []memory.Change {
+// parseClauses parses the clauses of a write. It adds jobs and vectors to the lists and returns the changes.
+func (p *scriptRun) parseClauses(owner memory.Owner, clauses [][]word, jobs *[]memory.Job, vectors *[]memory.Vector) []memory.Change {
 	p.Helper()
 	var changes []memory.Change
-	p.draft = map[string]memory.Image{}
+	p.stepStates = map[string]memory.State{}
 	for _, clause := range clauses {
-		switch names := bare(clause); names[0] {
+		switch names := plainWords(clause); names[0] {
 		case "job":
 			j := memory.Job{ID: names[1], Owner: owner, Kind: memory.JobLearn}
 			p.fill(&j, clause)
@@ -219,48 +219,49 @@ func (p *play) clauses(owner memory.Owner, clauses [][]word, jobs *[]memory.Job,
 			p.fill(&v, clause)
 			*vectors = append(*vectors, v)
 		default:
-			for _, c := range p.change(owner, memory.Action(names[0]), names[1:], clause) {
-				p.draft[c.After.Target()] = c.After
+			for _, c := range p.makeChanges(owner, memory.Action(names[0]), names[1:], clause) {
+				p.stepStates[c.After.Target()] = c.After
 				changes = append(changes, c)
 			}
 		}
 	}
-	p.draft = nil
+	p.stepStates = nil
 	return changes
 }
 
-// statusAfter is the status after an action, unless the script sets another.
+// statusAfter is the status of a target after an action, unless the script sets a status.
 var statusAfter = map[memory.Action]memory.Status{
 	memory.ActionRetire: memory.Retired, memory.ActionUnlink: memory.Retired, memory.ActionRestore: memory.Active,
 	memory.ActionApprove: memory.Active, memory.ActionReject: memory.Rejected, memory.ActionLink: memory.Active,
 }
 
-// change makes a change of a thing as the script last wrote it. Words and fields are the thing's;
-// other fields are the change's. A replace also names the new fact, and makes two changes.
-func (p *play) change(owner memory.Owner, action memory.Action, names []string, fields []word) []memory.Change {
+// makeChanges returns a change of a target's latest written state. names are the target and its text; fields
+// set fields of the target, or of the change if the target lacks the field. A replace also names the new fact
+// and returns two changes.
+func (p *scriptRun) makeChanges(owner memory.Owner, action memory.Action, names []string, fields []word) []memory.Change {
 	p.Helper()
 	if fits, ok := strings.CutSuffix(string(action), "?"); ok {
-		if action, ok = p.fitting(owner, memory.Action(fits), names[0]); !ok {
+		if action, ok = p.fittingAction(owner, memory.Action(fits), names[0]); !ok {
 			return nil
 		}
 	}
 	c := memory.Change{Action: action, Author: memtest.Person}
 	if len(names) > 0 {
-		c.After, names = p.state(owner, names[0]), names[1:]
+		c.After, names = p.latestState(owner, names[0]), names[1:]
 	}
 	old := c.After
 	if action == memory.ActionReplace {
-		c.After, names = p.state(owner, "fact:"+names[0]), names[1:]
+		c.After, names = p.latestState(owner, "fact:"+names[0]), names[1:]
 	}
-	thing := thingOf(&c.After)
+	thing := targetOf(&c.After)
 	if status, ok := statusAfter[action]; ok && thing.IsValid() {
 		fieldOf(thing.Elem(), "status").SetString(string(status))
 	}
 	if len(names) > 0 {
-		reword(&c.After, names[0])
+		setText(&c.After, names[0])
 	}
 	for _, w := range fields {
-		if w.key == "" || thing.IsValid() && p.set(thing, w) == nil {
+		if w.key == "" || thing.IsValid() && p.setField(thing, w) == nil {
 			continue
 		}
 		if w == (word{key: "base", value: "same"}) || w == (word{key: "base", value: "next"}) {
@@ -275,30 +276,30 @@ func (p *play) change(owner memory.Owner, action memory.Action, names []string, 
 	return []memory.Change{c}
 }
 
-// fitting returns an action that fits a thing's state: the requested one if it fits, and otherwise
-// an update or an add. Turns and conversations are not added.
-func (p *play) fitting(owner memory.Owner, action memory.Action, target string) (memory.Action, bool) {
-	_, drafted := p.draft[target]
-	_, there := p.things[owner][target]
+// fittingAction returns an action that fits the state of a target: the requested action if it fits, otherwise
+// an update or an add. Turns and conversations cannot be added.
+func (p *scriptRun) fittingAction(owner memory.Owner, action memory.Action, target string) (memory.Action, bool) {
+	_, inStep := p.stepStates[target]
+	_, exists := p.latestStates[owner][target]
 	kind, id, _ := strings.Cut(target, ":")
 	if kind == "turn" {
-		_, there = p.turns[owner][id]
+		_, exists = p.turns[owner][id]
 	}
 	if kind == "conversation" {
-		_, there = p.mark(owner, id)
+		_, exists = p.conversationState(owner, id)
 	}
 	adds := action == memory.ActionAdd || action == memory.ActionLink
-	switch there = there || drafted; {
-	case adds != there:
+	switch exists = exists || inStep; {
+	case adds != exists:
 		return action, true
-	case there:
+	case exists:
 		return memory.ActionUpdate, true
 	}
 	return memory.ActionAdd, kind != "turn" && kind != "conversation"
 }
 
-// versionOf returns a memory's version, 0 if there is none.
-func (p *play) versionOf(owner memory.Owner, i memory.Image) int64 {
+// versionOf returns a memory's version, 0 if it does not exist.
+func (p *scriptRun) versionOf(owner memory.Owner, i memory.State) int64 {
 	_, id, _ := strings.Cut(i.Target(), ":")
 	found, err := p.Get(p.ctx, owner, id)
 	if err != nil || len(found) != 1 {
@@ -307,7 +308,7 @@ func (p *play) versionOf(owner memory.Owner, i memory.Image) int64 {
 	return found[0].Version()
 }
 
-func reword(i *memory.Image, words string) {
+func setText(i *memory.State, words string) {
 	switch {
 	case i.Fact != nil:
 		i.Fact.Content, i.Fact.Hash = words, memtest.Hash(words)
@@ -322,29 +323,29 @@ func reword(i *memory.Image, words string) {
 	}
 }
 
-// appendStep is append OWNER CONVERSATION conversation-fields from=N "words"…: clauses.
-// The words are said by user and assistant in turn; the turn at place 3 of c is c3. Clauses
-// are those of apply, turn ID "words" fields, and path ID… after=ID from=N.
-func (p *play) appendStep(l *line) (any, error) {
-	owner := p.owner(p.bare(l))
-	b := memory.Batch{Conversation: memtest.Conversation(owner, p.bare(l))}
+// appendStep runs append OWNER CONVERSATION conversation-fields from=N "words"…: clauses. The words are turns
+// of user and assistant alternately; the turn with index 3 of c is c3. Clauses are those of apply, turn ID
+// "words" fields, and path ID… after=ID from=N.
+func (p *scriptRun) appendStep(l *scriptStep) (any, error) {
+	owner := p.parseOwner(p.nextArg(l))
+	b := memory.Batch{Conversation: memtest.Conversation(owner, p.nextArg(l))}
 	first := 0
 	own := slices.DeleteFunc(slices.Clone(l.args), func(w word) bool {
 		switch w.key {
 		case "run":
 			b.Run = w.value
 		case "from":
-			p.must(l.text, p.read(reflect.ValueOf(&first).Elem(), w.value))
+			p.must(l.text, p.parseInto(reflect.ValueOf(&first).Elem(), w.value))
 		}
 		return w.key == "run" || w.key == "from"
 	})
 	p.fill(&b.Conversation, own)
-	for _, words := range bare(own) {
+	for _, words := range plainWords(own) {
 		b.Turns = append(b.Turns, turnAt(b.Conversation, first+len(b.Turns), words))
 	}
 	var rest [][]word
 	for _, clause := range l.clauses {
-		switch names := bare(clause); names[0] {
+		switch names := plainWords(clause); names[0] {
 		case "turn":
 			t := turnAt(b.Conversation, first+len(b.Turns), names[2])
 			t.ID, t.Chain = names[1], "chain "+names[1]
@@ -357,8 +358,8 @@ func (p *play) appendStep(l *line) (any, error) {
 			rest = append(rest, clause)
 		}
 	}
-	b.Marks = p.clauses(owner, rest, &b.Jobs, &b.Vectors)
-	receipt, err := p.write(l, owner, b.Marks, func() (memory.Receipt, error) { return p.Append(p.ctx, owner, b) })
+	b.Changes = p.parseClauses(owner, rest, &b.Jobs, &b.Vectors)
+	receipt, err := p.recordWrite(l, owner, b.Changes, func() (memory.Receipt, error) { return p.Append(p.ctx, owner, b) })
 	if err == nil && !receipt.Again {
 		for _, t := range b.Turns {
 			if _, ok := p.turns[owner][t.ID]; !ok {
@@ -369,7 +370,7 @@ func (p *play) appendStep(l *line) (any, error) {
 	return receipt, err
 }
 
-// turnAt returns the turn at an index of a conversation's only path.
+// turnAt returns a turn of a conversation with only one path, by the turn's index.
 func turnAt(c memory.Conversation, index int, words string) memory.Turn {
 	t := memtest.Turn(c.Owner, c.ID, index, []memory.Role{memory.RoleUser, memory.RoleAssistant}[index%2], words)
 	t.ID = fmt.Sprint(c.ID, index)
@@ -380,154 +381,154 @@ func turnAt(c memory.Conversation, index int, words string) memory.Turn {
 	return t
 }
 
-// eraseStep is erase OWNER run-fields ID…: job …. What was erased is not as it was written.
-func (p *play) eraseStep(l *line) (any, error) {
-	owner, run := p.owner(p.bare(l)), p.newRun(l)
+// eraseStep runs erase OWNER run-fields ID…: job …. Afterwards the written states of the owner are no longer
+// compared.
+func (p *scriptRun) eraseStep(l *scriptStep) (any, error) {
+	owner, run := p.parseOwner(p.nextArg(l)), p.newRun(l)
 	run.Kind = "erase"
 	p.fill(&run, l.args)
-	p.clauses(owner, l.clauses, &run.Jobs, &run.Vectors)
-	receipt, err := p.write(l, owner, nil, func() (memory.Receipt, error) { return p.Store.Erase(p.ctx, owner, run, bare(l.args)...) })
+	p.parseClauses(owner, l.clauses, &run.Jobs, &run.Vectors)
+	receipt, err := p.recordWrite(l, owner, nil, func() (memory.Receipt, error) { return p.Store.Erase(p.ctx, owner, run, plainWords(l.args)...) })
 	if err == nil && !receipt.Again {
-		p.things[owner], p.turns[owner] = map[string]memory.Image{}, map[string]memory.Turn{}
+		p.latestStates[owner], p.turns[owner] = map[string]memory.State{}, map[string]memory.Turn{}
 	}
 	return receipt, err
 }
 
-// undoStep is undo OWNER change-query: it takes back the changes that the query finds.
-func (p *play) undoStep(l *line) (any, error) {
-	owner := p.owner(p.bare(l))
+// undoStep runs undo OWNER change-query: it reverts the changes that the query selects.
+func (p *scriptRun) undoStep(l *scriptStep) (any, error) {
+	owner := p.parseOwner(p.nextArg(l))
 	var q memory.ChangeQuery
 	p.fill(&q, l.args)
-	back := undo(p.changes(owner, q))
-	return p.write(l, owner, back, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, p.newRun(l), back...) })
+	back := undoChanges(p.changes(owner, q))
+	return p.recordWrite(l, owner, back, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, p.newRun(l), back...) })
 }
 
-// sinceStep is since OWNER VERSION model=NAME. Each item is what get returns, what is gone
-// has an id alone, and the whole is of the owner's version.
-func (p *play) sinceStep(l *line) (any, error) {
-	owner := p.owner(p.bare(l))
-	var of struct {
+// sinceStep runs since OWNER VERSION model=NAME. It checks that each item equals the result of get, that a
+// removed item has only id and version, and that the result has the owner's version.
+func (p *scriptRun) sinceStep(l *scriptStep) (any, error) {
+	owner := p.parseOwner(p.nextArg(l))
+	var query struct {
 		After int64
 		Model string
 	}
-	of.Model = model
-	p.must(l.text, p.read(reflect.ValueOf(&of.After).Elem(), p.bare(l)))
-	p.fill(&of, l.args)
-	var items []memory.Item
-	version, err := p.Since(p.ctx, owner, of.Model, of.After, func(i memory.Item) error {
+	query.Model = modelName
+	p.must(l.text, p.parseInto(reflect.ValueOf(&query.After).Elem(), p.nextArg(l)))
+	p.fill(&query, l.args)
+	var items []memory.IndexItem
+	version, err := p.Since(p.ctx, owner, query.Model, query.After, func(i memory.IndexItem) error {
 		items = append(items, i)
 		return nil
 	})
 	if err != nil {
 		return items, err
 	}
-	p.same("the version of "+l.text, version, p.version(owner))
+	p.checkEqual("the version of "+l.text, version, p.version(owner))
 	for _, i := range items {
-		want := memory.Item{ID: i.ID, Version: i.Version, Removed: true}
+		want := memory.IndexItem{ID: i.ID, Version: i.Version, Removed: true}
 		if !i.Removed {
 			m := p.get(owner, i.ID)[0]
-			want = memory.Item{ID: i.ID, Version: m.Version(), Memory: m, Vector: i.Vector}
+			want = memory.IndexItem{ID: i.ID, Version: m.Version(), Memory: m, Vector: i.Vector}
 		}
-		p.same(l.text, i, want)
+		p.checkEqual(l.text, i, want)
 	}
 	return items, nil
 }
 
-// lookStep is look OWNER ID…: query; query. It sees what get and list say.
-func (p *play) lookStep(l *line) (any, error) {
-	owner := p.owner(p.bare(l))
-	look := memory.Look{IDs: bare(l.args)}
+// lookStep runs look OWNER ID…: query; query. It checks that the result equals the results of get and list.
+func (p *scriptRun) lookStep(l *scriptStep) (any, error) {
+	owner := p.parseOwner(p.nextArg(l))
+	look := memory.ReadSet{IDs: plainWords(l.args)}
 	for _, clause := range l.clauses {
 		var q memory.Query
 		p.fill(&q, clause)
 		look.Queries = append(look.Queries, q)
 	}
-	seen, err := memory.LookAt(p.ctx, p.Store, owner, look)
+	seen, err := memory.ReadBatch(p.ctx, p.Store, owner, look)
 	if err != nil {
 		return seen, err
 	}
-	want, err := memory.LookAt(p.ctx, struct{ memory.Store }{p.Store}, owner, look) // by Get and List
+	want, err := memory.ReadBatch(p.ctx, struct{ memory.Store }{p.Store}, owner, look) // read with Get and List
 	p.must(l.text, err)
-	p.same(l.text, seen, want)
+	p.checkEqual(l.text, seen, want)
 	return seen.Memories, nil
 }
 
-// atOnce is the result of a step made by many goroutines.
-type atOnce struct {
+// concurrentResult counts the results of a step that several goroutines made.
+type concurrentResult struct {
 	Taken, Again, Refused int
-	Code                  memory.Code // of the refused ones
+	Code                  memory.Code // code of the refused calls
 	Receipts              int         // number of different receipts, ignoring Again
 }
 
-// togetherStep is together STEP: goroutines make it at once, each on its own store if there are
-// many. $w is a goroutine's number.
-func (p *play) togetherStep(l *line) (any, error) {
+// togetherStep runs together STEP: 8 goroutines make the step at once. $w is a goroutine's number.
+func (p *scriptRun) togetherStep(l *scriptStep) (any, error) {
 	var mu sync.Mutex
-	var all atOnce
+	var result concurrentResult
 	receipts := map[string]bool{}
-	p.together(func(s memory.Store, w int) {
-		own := newPlay(rigOn(p.TB, s, p.rig.clock))
+	p.runConcurrently(func(s memory.Store, w int) {
+		worker := newScriptRun(rigOn(p.TB, s, p.rig.clock))
 		step, err := parseLine(strings.ReplaceAll(strings.TrimPrefix(l.text, "together "), "$w", fmt.Sprint(w)))
-		own.must(l.text, err)
-		step.checked, step.want = false, nil
-		answer, err := own.take(step)
+		worker.must(l.text, err)
+		step.hasWant, step.want = false, nil
+		answer, err := worker.runStep(step)
 		mu.Lock()
 		defer mu.Unlock()
 		receipt, _ := answer.(memory.Receipt)
 		switch coded := (*memory.Error)(nil); {
 		case errors.As(err, &coded):
-			all.Refused, all.Code = all.Refused+1, coded.Code
+			result.Refused, result.Code = result.Refused+1, coded.Code
 			return
 		case err != nil:
 			p.Errorf("%s\ngot error %v", step.text, err)
 		case receipt.Again:
-			all.Again++
+			result.Again++
 		default:
-			all.Taken++
+			result.Taken++
 		}
 		receipt.Again = false
 		receipts[fmt.Sprintf("%+v", receipt)] = true
 	})
-	all.Receipts = len(receipts)
-	return all, nil
+	result.Receipts = len(receipts)
+	return result, nil
 }
 
-// stateStep is a step about all of an owner's data: see scripts/README.md.
-func (p *play) stateStep(l *line, owner memory.Owner) error {
+// stateStep runs a step about all of an owner's data, see scripts/README.md.
+func (p *scriptRun) stateStep(l *scriptStep, owner memory.Owner) error {
 	p.Helper()
 	switch l.verb {
 	case "furnish":
-		p.furnish(owner)
+		p.writeSamples(owner)
 	case "remember":
 		p.snapshots[l.label] = p.snapshot(owner)
 	case "watch":
-		p.watched[owner] = append(p.watched[owner], moment{p.rig.clock.Now(), p.export(owner, memory.At{})})
+		p.watchedExports[owner] = append(p.watchedExports[owner], timedExport{p.rig.clock.Now(), p.export(owner, memory.At{})})
 	case "compare":
-		p.compare(l, owner)
+		p.compareData(l, owner)
 	case "lacks":
-		p.lacks(owner, p.bare(l))
+		p.checkAbsent(owner, p.nextArg(l))
 	}
 	return nil
 }
 
-// compare is compare OWNER LABEL: all data is as recorded. With the word active it compares what
-// people see, also as_of a time.
-func (p *play) compare(l *line, owner memory.Owner) {
+// compareData runs compare OWNER LABEL: all data must equal the remembered data. With the word active it
+// compares only active data, optionally as_of a time.
+func (p *scriptRun) compareData(l *scriptStep, owner memory.Owner) {
 	p.Helper()
-	want, ok := p.snapshots[p.bare(l)]
+	want, ok := p.snapshots[p.nextArg(l)]
 	if !ok {
-		p.Fatalf("%s: that was not remembered", l.text)
+		p.Fatalf("%s: no remember step has this label", l.text)
 	}
 	if len(l.args) == 0 {
-		p.same(l.text, p.snapshot(owner), want)
+		p.checkEqual(l.text, p.snapshot(owner), want)
 		return
 	}
 	var at memory.At
 	p.fill(&at, l.args)
-	p.same(l.text, p.export(owner, at).active(), want.Export.active(), ignoreVersions)
+	p.checkEqual(l.text, p.export(owner, at).active(), want.Export.active(), ignoreVersions)
 }
 
-// sampleTrace is a trace's content unless the script sets another.
+// sampleTrace is the content of a trace unless the script sets other values.
 var sampleTrace = memory.Trace{
 	Conversation: "c", Door: "chat", Question: "tea?", At: memtest.Epoch, Found: 3,
 	Hits: []memory.TraceHit{

@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// aliases are wrong names that models use for parameters. An alias counts for the first parameter of the tool
-// that lists it.
+// aliases are wrong names that models use for parameters. An alias is read as the first of the tool's parameters
+// with this alias.
 var aliases = map[string][]string{
 	"query":    {"q", "text", "question", "search", "prompt", "input", "keywords", "topic", "content"},
 	"topic":    {"query", "q", "text", "about", "subject", "question", "prompt", "input"},
@@ -31,32 +31,32 @@ var aliases = map[string][]string{
 	"dry_run":  {"preview"},
 }
 
-// folded normalizes a name for comparison: topK equals top_k.
-func folded(name string) string {
+// normalizeName normalizes a name for comparison: topK equals top_k.
+func normalizeName(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
 }
 
-// arguments are the arguments of one call by parameter name. Models sometimes write numbers, booleans and lists
-// as text, so the methods accept that too; err is the first error.
+// arguments are the arguments of one call. Models sometimes write numbers, booleans and lists as text, so the
+// methods also accept text.
 type arguments struct {
-	values map[string]json.RawMessage
-	err    error
+	values map[string]json.RawMessage // by parameter name
+	err    error                      // first error of a method
 }
 
-// mostArguments bounds the number of arguments of a call.
-const mostArguments = 50
+// maxArguments is the maximum number of arguments of a call.
+const maxArguments = 50
 
 // readArguments parses the arguments of a call to a tool with these parameters.
 func readArguments(raw json.RawMessage, parameters []string) (*arguments, error) {
 	var nested string
-	if json.Unmarshal(raw, &nested) == nil && nested != "" { // JSON inside a string
+	if json.Unmarshal(raw, &nested) == nil && nested != "" { // some models send the object inside a string
 		raw = json.RawMessage(nested)
 	}
 	var in map[string]json.RawMessage
 	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &in) != nil {
 		return nil, memory.Errorf(memory.Invalid, "the arguments are not a JSON object")
 	}
-	if len(in) > mostArguments {
+	if len(in) > maxArguments {
 		return nil, memory.Errorf(memory.Invalid, "%d arguments are too many; valid: %s", len(in), strings.Join(parameters, ", "))
 	}
 	a := &arguments{values: map[string]json.RawMessage{}}
@@ -64,35 +64,35 @@ func readArguments(raw json.RawMessage, parameters []string) (*arguments, error)
 		if string(in[name]) == "null" {
 			continue
 		}
-		to := parameterOf(name, in, parameters)
-		if to == "" {
-			return nil, memory.Errorf(memory.Invalid, "unknown argument %q; valid: %s", httpx.Brief(name, 60), strings.Join(parameters, ", "))
+		parameter := parameterOf(name, in, parameters)
+		if parameter == "" {
+			return nil, memory.Errorf(memory.Invalid, "unknown argument %q; valid: %s", httpx.Truncate(name, 60), strings.Join(parameters, ", "))
 		}
-		if _, twice := a.values[to]; twice {
-			return nil, memory.Errorf(memory.Invalid, "%s: duplicate argument, also named %q", to, httpx.Brief(name, 60))
+		if _, duplicate := a.values[parameter]; duplicate {
+			return nil, memory.Errorf(memory.Invalid, "%s: duplicate argument, also named %q", parameter, httpx.Truncate(name, 60))
 		}
-		a.values[to] = in[name]
+		a.values[parameter] = in[name]
 	}
 	return a, nil
 }
 
-// parameterOf returns the parameter with a name or alias, "" if there is none. An alias is ignored if the call
-// also has the parameter's own name.
+// parameterOf returns the parameter with a name or alias, or "" if no parameter has it. An alias is ignored if
+// the call also has the parameter's own name.
 func parameterOf(name string, in map[string]json.RawMessage, parameters []string) string {
 	for _, p := range parameters {
-		if folded(p) == folded(name) {
+		if normalizeName(p) == normalizeName(name) {
 			return p
 		}
 	}
 	for _, p := range parameters {
-		if _, own := in[p]; !own && slices.Contains(aliases[p], folded(name)) {
+		if _, own := in[p]; !own && slices.Contains(aliases[p], normalizeName(name)) {
 			return p
 		}
 	}
 	return ""
 }
 
-func (a *arguments) fail(name, format string, args ...any) {
+func (a *arguments) setError(name, format string, args ...any) {
 	if a.err == nil {
 		a.err = memory.Errorf(memory.Invalid, name+": "+format, args...)
 	}
@@ -100,8 +100,9 @@ func (a *arguments) fail(name, format string, args ...any) {
 
 func (a *arguments) has(name string) bool { return a.values[name] != nil }
 
-// text returns an argument of at most most bytes, "" if it is absent. A number is returned as its digits.
-func (a *arguments) text(name string, most int) string {
+// text returns an argument of at most maxBytes bytes, or "" if the argument is absent. A number is returned as
+// digits.
+func (a *arguments) text(name string, maxBytes int) string {
 	raw := a.values[name]
 	if raw == nil {
 		return ""
@@ -110,87 +111,87 @@ func (a *arguments) text(name string, most int) string {
 	if json.Unmarshal(raw, &s) != nil {
 		var n json.Number
 		if json.Unmarshal(raw, &n) != nil {
-			a.fail(name, "must be a string")
+			a.setError(name, "must be a string")
 			return ""
 		}
 		s = n.String()
 	}
 	switch {
 	case !utf8.ValidString(s) || strings.ContainsRune(s, 0):
-		a.fail(name, "is not valid UTF-8, or contains a null byte")
-	case len(s) > most:
-		a.fail(name, "has %d bytes, more than %d", len(s), most)
+		a.setError(name, "is not valid UTF-8, or contains a null byte")
+	case len(s) > maxBytes:
+		a.setError(name, "has %d bytes, more than %d", len(s), maxBytes)
 	}
 	return s
 }
 
-// required is text for an argument that must not be absent or blank.
-func (a *arguments) required(name string, most int) string {
-	s := strings.TrimSpace(a.text(name, most))
+// requiredText is text for an argument that must not be absent or blank.
+func (a *arguments) requiredText(name string, maxBytes int) string {
+	s := strings.TrimSpace(a.text(name, maxBytes))
 	if s == "" {
-		a.fail(name, "is missing")
+		a.setError(name, "is missing")
 	}
 	return s
 }
 
-// oneOf returns an argument that must be one of the valid values, "" if it is absent.
+// oneOf returns an argument that must be one of the valid values, or "" if the argument is absent.
 func (a *arguments) oneOf(name string, valid ...string) string {
-	s := strings.ToLower(strings.TrimSpace(a.text(name, longName)))
+	s := strings.ToLower(strings.TrimSpace(a.text(name, maxNameBytes)))
 	if s != "" && !slices.Contains(valid, s) {
-		a.fail(name, "%q is invalid; valid: %s", httpx.Brief(s, 60), strings.Join(valid, ", "))
+		a.setError(name, "%q is invalid; valid: %s", httpx.Truncate(s, 60), strings.Join(valid, ", "))
 	}
 	return s
 }
 
-// number returns a whole number from 1 to the limit most, or otherwise if the argument is absent.
-func (a *arguments) number(name string, otherwise, most int) int {
+// number returns a whole number from 1 to maximum, or fallback if the argument is absent.
+func (a *arguments) number(name string, fallback, maximum int) int {
 	if !a.has(name) {
-		return otherwise
+		return fallback
 	}
-	n, err := strconv.ParseFloat(strings.TrimSpace(a.text(name, longName)), 64)
+	n, err := strconv.ParseFloat(strings.TrimSpace(a.text(name, maxNameBytes)), 64)
 	if err != nil || n != math.Trunc(n) || n < 1 {
-		a.fail(name, "must be a whole number from 1 to %d", most)
-		return otherwise
+		a.setError(name, "must be a whole number from 1 to %d", maximum)
+		return fallback
 	}
-	return int(min(n, float64(most)))
+	return int(min(n, float64(maximum)))
 }
 
-// flag returns a boolean argument, or otherwise if it is absent.
-func (a *arguments) flag(name string, otherwise bool) bool {
+// boolean returns a boolean argument, or fallback if the argument is absent.
+func (a *arguments) boolean(name string, fallback bool) bool {
 	raw := a.values[name]
 	if raw == nil {
-		return otherwise
+		return fallback
 	}
 	b, err := strconv.ParseBool(strings.ToLower(strings.Trim(string(raw), `" `)))
 	if err != nil {
-		a.fail(name, "must be true or false")
-		return otherwise
+		a.setError(name, "must be true or false")
+		return fallback
 	}
 	return b
 }
 
-// texts returns a list of at most most texts, nil if it is absent. It accepts a JSON list, a JSON list inside a
-// string, and comma-separated text.
-func (a *arguments) texts(name string, most int) []string {
+// textList returns a list of at most maxEntries texts, or nil if the argument is absent. It accepts a JSON list,
+// a JSON list inside a string, and comma-separated text.
+func (a *arguments) textList(name string, maxEntries int) []string {
 	raw := a.values[name]
 	if raw == nil {
 		return nil
 	}
 	out := []string{}
 	if json.Unmarshal(raw, &out) != nil {
-		s := strings.TrimSpace(a.text(name, most*(longName+2)))
+		s := strings.TrimSpace(a.text(name, maxEntries*(maxNameBytes+2)))
 		if json.Unmarshal([]byte(s), &out) != nil {
 			out = strings.Split(s, ",")
 		}
 	}
 	for i := range out {
-		if out[i] = strings.TrimSpace(out[i]); len(out[i]) > longName || !utf8.ValidString(out[i]) {
-			a.fail(name, "has an entry of more than %d bytes", longName)
+		if out[i] = strings.TrimSpace(out[i]); len(out[i]) > maxNameBytes || !utf8.ValidString(out[i]) {
+			a.setError(name, "has an entry of more than %d bytes", maxNameBytes)
 		}
 	}
 	out = slices.DeleteFunc(out, func(s string) bool { return s == "" })
-	if len(out) > most {
-		a.fail(name, "has %d entries, more than %d", len(out), most)
+	if len(out) > maxEntries {
+		a.setError(name, "has %d entries, more than %d", len(out), maxEntries)
 	}
 	return out
 }

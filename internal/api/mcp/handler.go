@@ -54,9 +54,9 @@ var (
 // New returns the handler of [Path].
 func New(e *engine.Engine, o Options) http.Handler {
 	d := &handler{o, e}
-	plain := sync.OnceValue(func() *mcp.Server { return d.server("") })
-	chatGPT := sync.OnceValue(func() *mcp.Server { return d.server(ChatGPT) })
-	return transport(func(r *http.Request) *mcp.Server {
+	plain := sync.OnceValue(func() *mcp.Server { return d.newServer("") })
+	chatGPT := sync.OnceValue(func() *mcp.Server { return d.newServer(ChatGPT) })
+	return newTransport(func(r *http.Request) *mcp.Server {
 		if r.URL.Query().Get("profile") == ChatGPT {
 			return chatGPT()
 		}
@@ -64,8 +64,8 @@ func New(e *engine.Engine, o Options) http.Handler {
 	})
 }
 
-// transport serves MCP's streamable HTTP without sessions. Responses are JSON.
-func transport(server func(*http.Request) *mcp.Server) http.Handler {
+// newTransport serves MCP's streamable HTTP without sessions. Responses are JSON.
+func newTransport(server func(*http.Request) *mcp.Server) http.Handler {
 	h := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true,
 		DisableLocalhostProtection: true, // httpx.Guard checks Host and Origin
@@ -77,7 +77,7 @@ func transport(server func(*http.Request) *mcp.Server) http.Handler {
 				err = memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
 			}
 			if err != nil {
-				refuse(w, r, err)
+				writeRPCError(w, r, err)
 				return
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
@@ -87,21 +87,21 @@ func transport(server func(*http.Request) *mcp.Server) http.Handler {
 	})
 }
 
-// refuse responds to an unreadable request with a JSON-RPC error.
-func refuse(w http.ResponseWriter, r *http.Request, err error) {
-	p := httpx.Tell(r.Context(), err)
+// writeRPCError responds to an unreadable request with a JSON-RPC error.
+func writeRPCError(w http.ResponseWriter, r *http.Request, err error) {
+	p := httpx.LogProblem(r.Context(), err)
 	httpx.WriteJSON(w, p.Status, map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32700, "message": p.Detail}})
 }
 
-// server returns an MCP server with the tools of a profile.
-func (d *handler) server(profile string) *mcp.Server {
+// newServer returns an MCP server with the tools of a profile.
+func (d *handler) newServer(profile string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "loci", Title: "Loci", Version: d.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{}},
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
-	verbs := d.verbs()
-	for _, t := range tools() {
+	verbs := d.toolFuncs()
+	for _, t := range loadTools() {
 		if profile == ChatGPT || t.Name != "search" && t.Name != "fetch" {
 			s.AddTool(t, toolHandler(t, verbs[t.Name]))
 		}
@@ -111,8 +111,8 @@ func (d *handler) server(profile string) *mcp.Server {
 	return s
 }
 
-// tools returns the tools of tools.json.
-func tools() []*mcp.Tool {
+// loadTools returns the tools of tools.json.
+func loadTools() []*mcp.Tool {
 	var all []*mcp.Tool
 	if err := json.Unmarshal(toolsFile, &all); err != nil {
 		panic(err) // a test proves that the embedded file is valid
@@ -126,19 +126,19 @@ type caller struct {
 	author memory.Author
 }
 
-// verb executes a call and returns its structured result.
-type verb func(ctx context.Context, c caller, a *arguments) (any, error)
+// toolFunc executes a call and returns the call's structured result.
+type toolFunc func(ctx context.Context, c caller, a *arguments) (any, error)
 
-// texter is a result that the model gets as text instead of JSON.
-type texter interface{ text() string }
+// textResult is a result that the model gets as text instead of JSON.
+type textResult interface{ text() string }
 
 // toolHandler parses a call's arguments and encodes the result. Errors are results too, so that the model reads
 // them and can try again.
-func toolHandler(t *mcp.Tool, do verb) mcp.ToolHandler {
-	parameters := parametersOf(t)
+func toolHandler(t *mcp.Tool, do toolFunc) mcp.ToolHandler {
+	parameters := parameterNames(t)
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		out, err := func() (any, error) {
-			c, err := who(ctx)
+			c, err := callerOf(ctx)
 			if err == nil && httpx.IdentityOf(ctx).ReadOnly && (t.Annotations == nil || !t.Annotations.ReadOnlyHint) {
 				err = httpx.ErrReadOnly
 			}
@@ -152,18 +152,18 @@ func toolHandler(t *mcp.Tool, do verb) mcp.ToolHandler {
 			return do(ctx, c, a)
 		}()
 		if err != nil {
-			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: httpx.Tell(ctx, err).Detail}}}, nil
+			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: httpx.LogProblem(ctx, err).Detail}}}, nil
 		}
 		text, err := chatapi.Encode(out)
-		if t, ok := out.(texter); ok {
+		if t, ok := out.(textResult); ok {
 			text = []byte(t.text())
 		}
 		return &mcp.CallToolResult{StructuredContent: out, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, err
 	}
 }
 
-// parametersOf returns the names of a tool's parameters, sorted.
-func parametersOf(t *mcp.Tool) []string {
+// parameterNames returns the names of a tool's parameters, sorted.
+func parameterNames(t *mcp.Tool) []string {
 	schema, _ := t.InputSchema.(map[string]any)
 	properties, _ := schema["properties"].(map[string]any)
 	var names []string
@@ -174,8 +174,8 @@ func parametersOf(t *mcp.Tool) []string {
 	return names
 }
 
-// who returns the caller of a request. Its author is a model.
-func who(ctx context.Context) (caller, error) {
+// callerOf returns the caller of a request, with a model as the author.
+func callerOf(ctx context.Context) (caller, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner == "" {
 		return caller{}, memory.Errorf(memory.Unauthorized, "missing user: this server has several users; connect with a user's key, or name one in %s", httpx.HeaderUser)

@@ -42,14 +42,14 @@ func newRig(t *testing.T) *rig {
 	e := engine.New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embed.Lexical{}, Prompts: prompt.Default(),
 		Log: slog.New(slog.DiscardHandler), Now: clock.Now, Wake: func() {},
-	}, core.Options{TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: core.Never, MaxText: 1 << 10})
+	}, core.Options{TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: core.NeverLearn, MaxText: 1 << 10})
 	t.Cleanup(func() {
 		e.Close()
 		if err := errors.Join(ix.Close(), store.Close()); err != nil {
 			t.Error(err)
 		}
 	})
-	s := httptest.NewServer(httpx.Guard(httpx.Options{Multi: true, MaxBody: 64 << 10}, New(e, Options{Version: "1"})))
+	s := httptest.NewServer(httpx.Guard(httpx.Options{MultiUser: true, MaxBody: 64 << 10}, New(e, Options{Version: "1"})))
 	t.Cleanup(s.Close)
 	return &rig{t, e, s}
 }
@@ -105,13 +105,13 @@ type args map[string]any
 
 func TestOneFactThroughAllTools(t *testing.T) {
 	s := newRig(t).as("ana", "")
-	var made, again written
+	var made, again writeResult
 	call(t, s, "remember", args{"content": "User is allergic to peanuts", "tags": []string{"food"}}, &made)
 	call(t, s, "remember", args{"content": "User is allergic to peanuts"}, &again)
 	if made.Result != "saved" || again.Result != "duplicate" || made.ID == "" || made.ID != again.ID {
 		t.Fatalf("remembered %+v, then %+v; want saved, then duplicate of the same id", made, again)
 	}
-	var found, nothing recalled
+	var found, nothing recallResult
 	call(t, s, "recall", args{"query": "what is the user allergic to?"}, &found)
 	call(t, s, "recall", args{"query": "the boiling point of tungsten"}, &nothing)
 	if !found.Relevant || len(found.Memories) != 1 || found.Memories[0].ID != made.ID || nothing.Relevant || len(nothing.Memories) != 0 || nothing.Note == "" {
@@ -119,22 +119,22 @@ func TestOneFactThroughAllTools(t *testing.T) {
 	}
 	var one struct{ ID, Content, Status string }
 	call(t, s, "get", args{"id": made.ID}, &one)
-	var all page
+	var all listResult
 	call(t, s, "list", args{"tag": "food"}, &all)
 	if one.Content != made.Content || len(all.Memories) != 1 || all.Memories[0].Content != made.Content {
 		t.Errorf("got %+v and listed %+v, want %s", one, all, made.Content)
 	}
-	var block contextual
+	var block contextResult
 	call(t, s, "context", args{"topic": "What nuts may I eat? I am allergic."}, &block)
 	if !strings.Contains(block.Context, "peanuts") || !slices.Contains(block.IDs, made.ID) {
 		t.Errorf("context: %+v, want the fact in it", block)
 	}
-	var next written
+	var next writeResult
 	call(t, s, "update", args{"id": made.ID, "content": "User is allergic to peanuts and almonds"}, &next)
 	if next.Result != "saved" || next.ID == made.ID || !slices.Equal(next.Replaced, []string{made.Content}) || len(made.Replaced) > 0 {
 		t.Errorf("updated: %+v, want a new fact in the place of %q", next, made.Content)
 	}
-	var would, gone, before forgotten
+	var would, gone, before forgetResult
 	call(t, s, "forget", args{"ids": []string{next.ID}}, &would)
 	call(t, s, "get", args{"id": next.ID}, &one)
 	if would.Result != "would_forget" || len(would.Memories) != 1 || one.Status != "active" {
@@ -154,22 +154,22 @@ func TestOneFactThroughAllTools(t *testing.T) {
 func TestHeldFactsAreReviewedByTheUser(t *testing.T) {
 	r := newRig(t)
 	ana := memory.User(memory.DefaultNamespace, "ana")
-	if _, _, err := r.engine.Curate.Remember(context.Background(), ana, curate.Note{Content: "User lives in Berlin"}, memory.Author{Kind: memory.ByPerson, Name: "ana"}); err != nil {
+	if _, _, err := r.engine.Curate.Remember(context.Background(), ana, curate.FactInput{Content: "User lives in Berlin"}, memory.Author{Kind: memory.ByPerson, Name: "ana"}); err != nil {
 		t.Fatal(err)
 	}
 	s := r.as("ana", "")
-	var held written
+	var held writeResult
 	call(t, s, "remember", args{"content": "User lives in Lisbon"}, &held)
-	var list reviewed
+	var list reviewResult
 	call(t, s, "review", args{}, &list)
-	if held.Result != "held" || held.Reason == "" || len(list.Waiting) != 1 || list.Waiting[0].ID != held.ID || list.Waiting[0].Reason != held.Reason ||
-		len(list.Waiting[0].Replaces) != 1 || list.Waiting[0].Replaces[0].Content != "User lives in Berlin" {
+	if held.Result != "held" || held.Reason == "" || len(list.Pending) != 1 || list.Pending[0].ID != held.ID || list.Pending[0].Reason != held.Reason ||
+		len(list.Pending[0].Replaces) != 1 || list.Pending[0].Replaces[0].Content != "User lives in Berlin" {
 		t.Fatalf("held %+v, waiting %+v; want it to wait in place of Berlin", held, list)
 	}
 	if refused := call(t, s, "review", args{"id": held.ID, "decision": "approve"}, nil); !strings.Contains(refused, "only the user can approve") {
 		t.Errorf("a model approves: %q, want it refused", refused)
 	}
-	var decided reviewed
+	var decided reviewResult
 	call(t, s, "review", args{"id": held.ID, "decision": "reject"}, &decided)
 	if decided.Decided == nil || decided.Decided.Status != memory.Rejected {
 		t.Errorf("rejected: %+v", decided)
@@ -187,18 +187,18 @@ func TestArgumentsAsModelsWriteThem(t *testing.T) {
 		{"text": "which tea does the user drink?", "top_k": 2.0}, {"question": "which tea does the user drink?", "topK": "2"},
 		{"query": "which tea does the user drink?", "max_results": 2, "project": nil},
 	} {
-		var found recalled
+		var found recallResult
 		if refused := call(t, s, "recall", a, &found); refused != "" || len(found.Memories) != 2 {
 			t.Errorf("%v: %q, %+v; want two memories", a, refused, found)
 		}
 	}
-	var all page
+	var all listResult
 	call(t, s, "list", args{"limit": "99999"}, &all)
 	if len(all.Memories) != 3 || len(all.Memories[0].Tags) != 2 {
 		t.Fatalf("listed %+v, want three with two tags", all)
 	}
 	for _, ids := range []any{[]string{all.Memories[0].ID}, all.Memories[0].ID, `["` + all.Memories[0].ID + `"]`, " " + all.Memories[0].ID + " ,"} {
-		var would forgotten
+		var would forgetResult
 		if refused := call(t, s, "forget", args{"ids": ids, "dry_run": "true"}, &would); refused != "" || len(would.Memories) != 1 {
 			t.Errorf("forget %v: %q, %+v; want one", ids, refused, would)
 		}
@@ -242,7 +242,7 @@ func TestBadArgumentsAreNamed(t *testing.T) {
 func TestNobodyReachesAnothersMemory(t *testing.T) {
 	r := newRig(t)
 	ben, ana := r.as("ben", ""), r.as("ana", "")
-	var secret written
+	var secret writeResult
 	call(t, ben, "remember", args{"content": "Ben hides the key under the blue flowerpot"}, &secret)
 	for tool, a := range map[string]args{
 		"get": {"id": secret.ID}, "update": {"id": secret.ID, "content": "mine"}, "forget": {"ids": []string{secret.ID}, "dry_run": false},
@@ -255,7 +255,7 @@ func TestNobodyReachesAnothersMemory(t *testing.T) {
 	if _, err := ana.ReadResource(context.Background(), &mcp.ReadResourceParams{URI: memoryURI + secret.ID}); err == nil {
 		t.Error("another's memory is read as a resource")
 	}
-	var found recalled
+	var found recallResult
 	if call(t, ana, "recall", args{"query": "where is the key hidden?"}, &found); found.Relevant {
 		t.Errorf("recalled %+v of another's", found)
 	}
@@ -286,9 +286,9 @@ func TestToolsOfAProfile(t *testing.T) {
 		}
 	}
 	s := r.as("ana", "?profile=chatgpt")
-	var made written
+	var made writeResult
 	call(t, s, "remember", args{"content": "User plays the cello"}, &made)
-	var found searched
+	var found searchResponse
 	call(t, s, "search", args{"query": "which instrument does the user play?"}, &found)
 	if len(found.Results) != 1 || found.Results[0].ID != made.ID || found.Results[0].Title == "" || found.Results[0].URL == "" {
 		t.Fatalf("search: %+v", found)
@@ -304,11 +304,11 @@ func TestResourcesAndPrompts(t *testing.T) {
 	r := newRig(t)
 	ctx := context.Background()
 	ana := memory.User(memory.DefaultNamespace, "ana")
-	if _, err := r.engine.Query.PutEntry(ctx, ana, "timezone", "Europe/Lisbon", memory.Author{Kind: memory.ByPerson}); err != nil {
+	if _, err := r.engine.Query.SetEntry(ctx, ana, "timezone", "Europe/Lisbon", memory.Author{Kind: memory.ByPerson}); err != nil {
 		t.Fatal(err)
 	}
 	s := r.as("ana", "")
-	var made written
+	var made writeResult
 	call(t, s, "remember", args{"content": "User plays the cello"}, &made)
 	for uri, want := range map[string]string{profileURI: "Europe/Lisbon", memoryURI + made.ID: made.Content} {
 		got, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
@@ -335,9 +335,9 @@ func TestResourcesAndPrompts(t *testing.T) {
 func TestPausedMemoryAnswersNoTool(t *testing.T) {
 	r := newRig(t)
 	s := r.as("ana", "")
-	var made written
+	var made writeResult
 	call(t, s, "remember", args{"content": "User plays the cello"}, &made)
-	if err := r.engine.Pause(context.Background(), memory.User(memory.DefaultNamespace, "ana"), core.PauseMemory, "", memory.Author{Kind: memory.ByPerson}); err != nil {
+	if err := r.engine.SetPause(context.Background(), memory.User(memory.DefaultNamespace, "ana"), core.PauseMemory, "", memory.Author{Kind: memory.ByPerson}); err != nil {
 		t.Fatal(err)
 	}
 	for tool, a := range map[string]args{
@@ -417,9 +417,9 @@ func TestBadMessages(t *testing.T) {
 
 // TestEveryToolHasItsVerb compares the tools of tools.json with the verbs.
 func TestEveryToolHasItsVerb(t *testing.T) {
-	verbs := (&handler{}).verbs()
-	for _, tool := range tools() {
-		if verbs[tool.Name] == nil || len(parametersOf(tool)) == 0 {
+	verbs := (&handler{}).toolFuncs()
+	for _, tool := range loadTools() {
+		if verbs[tool.Name] == nil || len(parameterNames(tool)) == 0 {
 			t.Errorf("%s has no verb or no parameters", tool.Name)
 		}
 		delete(verbs, tool.Name)

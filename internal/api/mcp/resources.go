@@ -27,29 +27,29 @@ func (d *handler) addResources(s *mcp.Server) {
 	s.AddResource(&mcp.Resource{
 		URI: profileURI, Name: "profile", Title: "Profile", MIMEType: jsonType,
 		Description: "The user's profile: values by key, such as timezone.",
-	}, read(d.profile))
+	}, resourceHandler(d.profile))
 	s.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: memoryURI + "{id}", Name: "memory", Title: "One memory", MIMEType: jsonType,
 		Description: "One memory by its id: its content, status, times and source.",
-	}, read(func(ctx context.Context, c caller, uri string) (any, error) {
-		return d.memory(ctx, c, strings.TrimPrefix(uri, memoryURI))
+	}, resourceHandler(func(ctx context.Context, c caller, uri string) (any, error) {
+		return d.getMemory(ctx, c, strings.TrimPrefix(uri, memoryURI))
 	}))
 }
 
-// read returns a handler that serves a resource as JSON.
-func read(value func(ctx context.Context, c caller, uri string) (any, error)) mcp.ResourceHandler {
+// resourceHandler returns a handler that serves a resource as JSON.
+func resourceHandler(load func(ctx context.Context, c caller, uri string) (any, error)) mcp.ResourceHandler {
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		uri := req.Params.URI
-		c, err := who(ctx)
+		c, err := callerOf(ctx)
 		var v any
 		if err == nil {
-			v, err = value(ctx, c, uri)
+			v, err = load(ctx, c, uri)
 		}
 		if errors.Is(err, memory.NotFound) {
 			return nil, mcp.ResourceNotFoundError(uri)
 		}
 		if err != nil {
-			return nil, httpx.Tell(ctx, err)
+			return nil, httpx.LogProblem(ctx, err)
 		}
 		text, err := chatapi.Encode(v)
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: jsonType, Text: string(text)}}}, err
@@ -57,10 +57,10 @@ func read(value func(ctx context.Context, c caller, uri string) (any, error)) mc
 }
 
 func (d *handler) profile(ctx context.Context, c caller, _ string) (any, error) {
-	if err := d.engine.Curate.MayUse(ctx, c.owner, false); err != nil {
+	if err := d.engine.Curate.CheckToolAccess(ctx, c.owner, false); err != nil {
 		return nil, err
 	}
-	entries, err := d.engine.Entries(ctx, c.owner, memory.At{})
+	entries, err := d.engine.ProfileEntries(ctx, c.owner, memory.At{})
 	if err != nil {
 		return nil, err
 	}
@@ -77,16 +77,16 @@ func (d *handler) addPrompts(s *mcp.Server) {
 		Arguments: []*mcp.PromptArgument{{Name: "topic", Description: "The topic.", Required: true}},
 	}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		topic := strings.TrimSpace(req.Params.Arguments["topic"])
-		c, err := who(ctx)
+		c, err := callerOf(ctx)
 		switch {
 		case err != nil:
-			return nil, httpx.Tell(ctx, err)
-		case topic == "" || len(topic) > longQuery:
-			return nil, fmt.Errorf("topic: needs 1 to %d bytes", longQuery)
+			return nil, httpx.LogProblem(ctx, err)
+		case topic == "" || len(topic) > maxQueryBytes:
+			return nil, fmt.Errorf("topic: needs 1 to %d bytes", maxQueryBytes)
 		}
-		block, err := d.block(ctx, retrieve.Question{Scope: memory.Scope{Owner: c.owner}, Text: topic, Door: "mcp"})
+		block, err := d.contextBlock(ctx, retrieve.Question{Scope: memory.Scope{Owner: c.owner}, Text: topic, API: "mcp"})
 		if err != nil {
-			return nil, httpx.Tell(ctx, err)
+			return nil, httpx.LogProblem(ctx, err)
 		}
 		return userMessage("This is about: " + topic + "\n\n" + block.Context), nil
 	})

@@ -12,23 +12,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These are limits of arguments and results, in bytes or counts. The engine limits content by itself.
+// Limits of arguments and results, in bytes or counts. The engine also limits the content of a fact.
 const (
-	longText   = 32 << 20
-	longQuery  = 100_000
-	longName   = 512
-	longShown  = 600 // bytes of a memory in a list
-	mostHits   = 50
-	mostListed = 100
-	listed     = 20
-	mostIDs    = 500
-	mostTags   = 64
+	maxTextBytes  = 32 << 20
+	maxQueryBytes = 100_000
+	maxNameBytes  = 512
+	maxShownBytes = 600 // maximum bytes of a memory in a list
+	maxHits       = 50
+	maxListed     = 100
+	defaultListed = 20
+	maxIDs        = 500
+	maxTags       = 64
 )
 
 const nothingRelevant = "Memory has nothing relevant to this."
 
-func (d *handler) verbs() map[string]verb {
-	return map[string]verb{
+func (d *handler) toolFuncs() map[string]toolFunc {
+	return map[string]toolFunc{
 		"remember": d.remember, "recall": d.recall, "context": d.context, "get": d.get, "list": d.list,
 		"update": d.update, "forget": d.forget, "review": d.review, "search": d.search, "fetch": d.fetch,
 	}
@@ -36,18 +36,18 @@ func (d *handler) verbs() map[string]verb {
 
 // item is a memory in a list.
 type item struct {
-	ID       string        `json:"id"`
-	Kind     memory.Kind   `json:"kind,omitempty"`
-	Content  string        `json:"content"`
-	Date     string        `json:"date,omitempty"`
-	Score    float64       `json:"score,omitempty"`
-	Status   memory.Status `json:"status,omitempty"` // omitted if active
-	Role     memory.Role   `json:"role,omitempty"`
-	Category string        `json:"category,omitempty"`
-	Tags     []string      `json:"tags,omitempty"`
-	Project  string        `json:"project,omitempty"`
-	Now      []string      `json:"now,omitempty"`
-	Before   []string      `json:"before,omitempty"`
+	ID         string        `json:"id"`
+	Kind       memory.Kind   `json:"kind,omitempty"`
+	Content    string        `json:"content"`
+	Date       string        `json:"date,omitempty"`
+	Score      float64       `json:"score,omitempty"`
+	Status     memory.Status `json:"status,omitempty"` // omitted if active
+	Role       memory.Role   `json:"role,omitempty"`
+	Category   string        `json:"category,omitempty"`
+	Tags       []string      `json:"tags,omitempty"`
+	Project    string        `json:"project,omitempty"`
+	ReplacedBy []string      `json:"now,omitempty"`
+	Replaced   []string      `json:"before,omitempty"`
 }
 
 func itemOf(m memory.Memory) item {
@@ -57,7 +57,7 @@ func itemOf(m memory.Memory) item {
 		at = v.CreatedAt
 	}
 	out := item{
-		ID: v.ID, Kind: v.Kind, Content: httpx.Brief(v.Content, longShown), Date: at.Format(time.DateOnly),
+		ID: v.ID, Kind: v.Kind, Content: httpx.Truncate(v.Content, maxShownBytes), Date: at.Format(time.DateOnly),
 		Status: v.Status, Role: v.Role, Category: v.Category, Tags: v.Tags, Project: v.Project,
 	}
 	if out.Status == memory.Active {
@@ -74,7 +74,7 @@ func itemsOf(memories []memory.Memory) []item {
 	return out
 }
 
-type written struct {
+type writeResult struct {
 	Result   string   `json:"result"`
 	ID       string   `json:"id"`
 	Content  string   `json:"content"`
@@ -82,26 +82,26 @@ type written struct {
 	Reason   string   `json:"reason,omitempty"`
 }
 
-// writtenOf describes a written fact. The result is "held" instead of result if the fact is pending.
-func (d *handler) writtenOf(ctx context.Context, c caller, f memory.Fact, result string) (any, error) {
-	out := written{Result: result, ID: f.ID, Content: f.Content}
+// writeResultOf describes a written fact with the result, or with the result "held" if the fact is pending.
+func (d *handler) writeResultOf(ctx context.Context, c caller, f memory.Fact, result string) (any, error) {
+	out := writeResult{Result: result, ID: f.ID, Content: f.Content}
 	if f.Status != memory.Pending {
 		if result == "saved" {
-			for _, old := range curate.Replaced(ctx, d.engine.Core, f) {
-				out.Replaced = append(out.Replaced, httpx.Brief(old.Content(), longShown))
+			for _, old := range curate.ReplacedFacts(ctx, d.engine.Core, f) {
+				out.Replaced = append(out.Replaced, httpx.Truncate(old.Content(), maxShownBytes))
 			}
 		}
 		return out, nil
 	}
-	why, err := d.engine.Curate.WhyWaiting(ctx, c.owner, f)
+	why, err := d.engine.Curate.PendingReason(ctx, c.owner, f)
 	out.Result, out.Reason = "held", why
 	return out, err
 }
 
 func (d *handler) remember(ctx context.Context, c caller, a *arguments) (any, error) {
-	note := curate.Note{
-		Content: a.required("content", longText), Category: a.text("category", longName),
-		Tags: a.texts("tags", mostTags), Project: a.text("project", longName),
+	note := curate.FactInput{
+		Content: a.requiredText("content", maxTextBytes), Category: a.text("category", maxNameBytes),
+		Tags: a.textList("tags", maxTags), Project: a.text("project", maxNameBytes),
 	}
 	if a.err != nil {
 		return nil, a.err
@@ -114,20 +114,20 @@ func (d *handler) remember(ctx context.Context, c caller, a *arguments) (any, er
 	if created {
 		result = "saved"
 	}
-	return d.writtenOf(ctx, c, f, result)
+	return d.writeResultOf(ctx, c, f, result)
 }
 
 func (d *handler) update(ctx context.Context, c caller, a *arguments) (any, error) {
 	var edit curate.Edit
-	id := a.required("id", longName)
+	id := a.requiredText("id", maxNameBytes)
 	if a.has("content") {
-		edit.Content = new(a.text("content", longText))
+		edit.Content = new(a.text("content", maxTextBytes))
 	}
 	if a.has("category") {
-		edit.Category = new(a.text("category", longName))
+		edit.Category = new(a.text("category", maxNameBytes))
 	}
 	if a.has("tags") {
-		edit.Tags = new(a.texts("tags", mostTags))
+		edit.Tags = new(a.textList("tags", maxTags))
 	}
 	if a.err != nil {
 		return nil, a.err
@@ -136,48 +136,48 @@ func (d *handler) update(ctx context.Context, c caller, a *arguments) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	return d.writtenOf(ctx, c, f, "saved")
+	return d.writeResultOf(ctx, c, f, "saved")
 }
 
-// question builds the question of recall, context and search.
-func question(c caller, a *arguments, about string) retrieve.Question {
+// newQuestion builds the question of recall, context and search.
+func newQuestion(c caller, a *arguments, textParameter string) retrieve.Question {
 	q := retrieve.Question{
-		Scope: memory.Scope{Owner: c.owner, Project: a.text("project", longName)}, Text: a.required(about, longQuery),
-		Category: a.text("category", longName), Tag: a.text("tag", longName), Door: "mcp",
+		Scope: memory.Scope{Owner: c.owner, Project: a.text("project", maxNameBytes)}, Text: a.requiredText(textParameter, maxQueryBytes),
+		Category: a.text("category", maxNameBytes), Tag: a.text("tag", maxNameBytes), API: "mcp",
 	}
-	if n := a.number("limit", 0, mostHits); n > 0 {
+	if n := a.number("limit", 0, maxHits); n > 0 {
 		q.TopK = &n
 	}
 	return q
 }
 
-func (d *handler) hits(ctx context.Context, c caller, a *arguments) ([]memory.Hit, error) {
-	q := question(c, a, "query")
+func (d *handler) recallHits(ctx context.Context, c caller, a *arguments) ([]memory.Hit, error) {
+	q := newQuestion(c, a, "query")
 	if a.err != nil {
 		return nil, a.err
 	}
-	if err := d.engine.Curate.MayUse(ctx, c.owner, false); err != nil {
+	if err := d.engine.Curate.CheckToolAccess(ctx, c.owner, false); err != nil {
 		return nil, err
 	}
 	found, err := d.engine.Retrieve.Recall(ctx, q)
 	return found.Hits, err
 }
 
-type recalled struct {
+type recallResult struct {
 	Relevant bool   `json:"relevant"`
 	Memories []item `json:"memories"`
 	Note     string `json:"note,omitempty"`
 }
 
 func (d *handler) recall(ctx context.Context, c caller, a *arguments) (any, error) {
-	hits, err := d.hits(ctx, c, a)
+	hits, err := d.recallHits(ctx, c, a)
 	if err != nil {
 		return nil, err
 	}
-	out := recalled{Relevant: len(hits) > 0, Memories: make([]item, 0, len(hits))}
+	out := recallResult{Relevant: len(hits) > 0, Memories: make([]item, 0, len(hits))}
 	for _, h := range hits {
 		shown, v := itemOf(h.Memory), client.ViewHit(h, false)
-		shown.Score, shown.Now, shown.Before = float64(int(100*h.Score+0.5))/100, v.Now, v.Was
+		shown.Score, shown.ReplacedBy, shown.Replaced = float64(int(100*h.Score+0.5))/100, v.Now, v.Was
 		out.Memories = append(out.Memories, shown)
 	}
 	if !out.Relevant {
@@ -186,27 +186,27 @@ func (d *handler) recall(ctx context.Context, c caller, a *arguments) (any, erro
 	return out, nil
 }
 
-type contextual struct {
+type contextResult struct {
 	Context string   `json:"context"`
 	IDs     []string `json:"ids"`
 }
 
 // text implements texter.
-func (c contextual) text() string { return c.Context }
+func (c contextResult) text() string { return c.Context }
 
 func (d *handler) context(ctx context.Context, c caller, a *arguments) (any, error) {
-	q := question(c, a, "topic")
-	q.Core = a.flag("core", false)
+	q := newQuestion(c, a, "topic")
+	q.WithCore = a.boolean("core", false)
 	if a.err != nil {
 		return nil, a.err
 	}
-	return d.block(ctx, q)
+	return d.contextBlock(ctx, q)
 }
 
-// block returns the memory block about a topic.
-func (d *handler) block(ctx context.Context, q retrieve.Question) (contextual, error) {
-	out := contextual{Context: nothingRelevant, IDs: []string{}}
-	if err := d.engine.Curate.MayUse(ctx, q.Scope.Owner, false); err != nil {
+// contextBlock returns the memory block about a topic.
+func (d *handler) contextBlock(ctx context.Context, q retrieve.Question) (contextResult, error) {
+	out := contextResult{Context: nothingRelevant, IDs: []string{}}
+	if err := d.engine.Curate.CheckToolAccess(ctx, q.Scope.Owner, false); err != nil {
 		return out, err
 	}
 	found, err := d.engine.Exchange.RecallBlock(ctx, q)
@@ -221,15 +221,15 @@ func (d *handler) block(ctx context.Context, q retrieve.Question) (contextual, e
 }
 
 func (d *handler) get(ctx context.Context, c caller, a *arguments) (any, error) {
-	id := a.required("id", longName)
+	id := a.requiredText("id", maxNameBytes)
 	if a.err != nil {
 		return nil, a.err
 	}
-	return d.memory(ctx, c, id)
+	return d.getMemory(ctx, c, id)
 }
 
-func (d *handler) memory(ctx context.Context, c caller, id string) (client.Memory, error) {
-	if err := d.engine.Curate.MayUse(ctx, c.owner, false); err != nil {
+func (d *handler) getMemory(ctx context.Context, c caller, id string) (client.Memory, error) {
+	if err := d.engine.Curate.CheckToolAccess(ctx, c.owner, false); err != nil {
 		return client.Memory{}, err
 	}
 	m, err := d.engine.Get(ctx, c.owner, id)
@@ -239,15 +239,15 @@ func (d *handler) memory(ctx context.Context, c caller, id string) (client.Memor
 	return client.View(m), nil
 }
 
-type page struct {
+type listResult struct {
 	Memories []item `json:"memories"`
 	Next     string `json:"next_cursor,omitempty"`
 }
 
 func (d *handler) list(ctx context.Context, c caller, a *arguments) (any, error) {
 	q := memory.Query{
-		Tag: a.text("tag", longName), Category: a.text("category", longName), Project: a.text("project", longName),
-		Text: a.text("query", longQuery), Limit: a.number("limit", listed, mostListed), Cursor: a.text("cursor", longName),
+		Tag: a.text("tag", maxNameBytes), Category: a.text("category", maxNameBytes), Project: a.text("project", maxNameBytes),
+		Text: a.text("query", maxQueryBytes), Limit: a.number("limit", defaultListed, maxListed), Cursor: a.text("cursor", maxNameBytes),
 	}
 	if kind := a.oneOf("kind", string(memory.KindFact), string(memory.KindTurn), string(memory.KindSummary)); kind != "" {
 		q.Kinds = []memory.Kind{memory.Kind(kind)}
@@ -258,38 +258,38 @@ func (d *handler) list(ctx context.Context, c caller, a *arguments) (any, error)
 	if a.err != nil {
 		return nil, a.err
 	}
-	if err := d.engine.Curate.MayUse(ctx, c.owner, false); err != nil {
+	if err := d.engine.Curate.CheckToolAccess(ctx, c.owner, false); err != nil {
 		return nil, err
 	}
 	found, err := d.engine.List(ctx, c.owner, q)
 	if err != nil {
 		return nil, err
 	}
-	return page{itemsOf(found.Memories), found.Next}, nil
+	return listResult{itemsOf(found.Memories), found.Next}, nil
 }
 
-type forgotten struct {
+type forgetResult struct {
 	Result   string `json:"result"`
 	Memories []item `json:"memories"`
 	Run      string `json:"run,omitempty"`
 }
 
 func (d *handler) forget(ctx context.Context, c caller, a *arguments) (any, error) {
-	what := curate.Matching{
-		Query: strings.TrimSpace(a.text("query", longQuery)), IDs: a.texts("ids", mostIDs), DryRun: a.flag("dry_run", true),
+	matching := curate.ForgetRequest{
+		Query: strings.TrimSpace(a.text("query", maxQueryBytes)), IDs: a.textList("ids", maxIDs), DryRun: a.boolean("dry_run", true),
 	}
 	if a.err != nil {
 		return nil, a.err
 	}
-	gone, r, err := d.engine.Curate.ForgetMatching(ctx, c.owner, what, c.author)
+	memories, r, err := d.engine.Curate.ForgetMatching(ctx, c.owner, matching, c.author)
 	if err != nil {
 		return nil, err
 	}
-	out := forgotten{Result: "forgotten", Memories: itemsOf(gone), Run: r.Run}
+	out := forgetResult{Result: "forgotten", Memories: itemsOf(memories), Run: r.Run}
 	switch {
-	case len(gone) == 0:
+	case len(memories) == 0:
 		out.Result = "nothing_found"
-	case what.DryRun:
+	case matching.DryRun:
 		out.Result = "would_forget"
 	case r.Changes == 0:
 		out.Result, out.Run = "forgotten_before", ""
@@ -297,13 +297,13 @@ func (d *handler) forget(ctx context.Context, c caller, a *arguments) (any, erro
 	return out, nil
 }
 
-type reviewed struct {
-	Waiting []waiting `json:"waiting"`
-	Decided *item     `json:"decided,omitempty"`
-	Next    string    `json:"next_cursor,omitempty"`
+type reviewResult struct {
+	Pending []pendingItem `json:"waiting"`
+	Decided *item         `json:"decided,omitempty"`
+	Next    string        `json:"next_cursor,omitempty"`
 }
 
-type waiting struct {
+type pendingItem struct {
 	item
 	Reason   string `json:"reason,omitempty"`
 	Quote    string `json:"said,omitempty"`
@@ -311,18 +311,18 @@ type waiting struct {
 }
 
 func (d *handler) review(ctx context.Context, c caller, a *arguments) (any, error) {
-	id, decision := a.text("id", longName), a.oneOf("decision", string(memory.ActionApprove), string(memory.ActionReject))
-	limit, cursor := a.number("limit", listed, mostListed), a.text("cursor", longName)
+	id, decision := a.text("id", maxNameBytes), a.oneOf("decision", string(memory.ActionApprove), string(memory.ActionReject))
+	limit, cursor := a.number("limit", defaultListed, maxListed), a.text("cursor", maxNameBytes)
 	if (id == "") != (decision == "") {
-		a.fail("decision", "requires the id of the fact, and the id requires it")
+		a.setError("decision", "requires the id of the fact, and the id requires it")
 	}
 	if a.err != nil {
 		return nil, a.err
 	}
-	if err := d.engine.Curate.MayUse(ctx, c.owner, false); err != nil {
+	if err := d.engine.Curate.CheckToolAccess(ctx, c.owner, false); err != nil {
 		return nil, err
 	}
-	out := reviewed{Waiting: []waiting{}}
+	out := reviewResult{Pending: []pendingItem{}}
 	if id != "" {
 		judged, _, err := d.engine.Curate.Judge(ctx, c.owner, []curate.Judgement{{ID: id, Action: memory.Action(decision)}}, "", c.author)
 		if err != nil {
@@ -331,27 +331,27 @@ func (d *handler) review(ctx context.Context, c caller, a *arguments) (any, erro
 		out.Decided = new(itemOf(judged[0]))
 		return out, nil
 	}
-	found, err := d.engine.Curate.Waiting(ctx, c.owner, limit, cursor)
+	found, err := d.engine.Curate.PendingFacts(ctx, c.owner, limit, cursor)
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range found.Waiting {
-		one := waiting{item: itemOf(w.Memory), Reason: w.Reason}
+	for _, w := range found.Facts {
+		one := pendingItem{item: itemOf(w.Memory), Reason: w.Reason}
 		if w.Turn != nil {
-			one.Quote = httpx.Brief(w.Turn.Content, longShown)
+			one.Quote = httpx.Truncate(w.Turn.Content, maxShownBytes)
 		}
 		for _, f := range w.Conflicts {
 			one.Replaces = append(one.Replaces, itemOf(memory.Memory{Fact: &f}))
 		}
-		out.Waiting = append(out.Waiting, one)
+		out.Pending = append(out.Pending, one)
 	}
 	out.Next = found.Next
 	return out, nil
 }
 
-// These are results of search and fetch in the format of ChatGPT's connectors.
+// Results of search and fetch in the format of ChatGPT's connectors.
 type (
-	searched struct {
+	searchResponse struct {
 		Results []result `json:"results"`
 	}
 	result struct {
@@ -359,25 +359,25 @@ type (
 		Title string `json:"title"`
 		URL   string `json:"url"`
 	}
-	fetched struct {
+	fetchResponse struct {
 		result
 		Text     string            `json:"text"`
 		Metadata map[string]string `json:"metadata"`
 	}
 )
 
-const longTitle = 80
+const maxTitleBytes = 80
 
 func resultOf(id, content string) result {
-	return result{id, httpx.Brief(strings.Join(strings.Fields(content), " "), longTitle), memoryURI + id}
+	return result{id, httpx.Truncate(strings.Join(strings.Fields(content), " "), maxTitleBytes), memoryURI + id}
 }
 
 func (d *handler) search(ctx context.Context, c caller, a *arguments) (any, error) {
-	hits, err := d.hits(ctx, c, a)
+	hits, err := d.recallHits(ctx, c, a)
 	if err != nil {
 		return nil, err
 	}
-	out := searched{Results: make([]result, 0, len(hits))}
+	out := searchResponse{Results: make([]result, 0, len(hits))}
 	for _, h := range hits {
 		out.Results = append(out.Results, resultOf(h.Memory.ID(), h.Memory.Content()))
 	}
@@ -385,15 +385,15 @@ func (d *handler) search(ctx context.Context, c caller, a *arguments) (any, erro
 }
 
 func (d *handler) fetch(ctx context.Context, c caller, a *arguments) (any, error) {
-	id := a.required("id", longName)
+	id := a.requiredText("id", maxNameBytes)
 	if a.err != nil {
 		return nil, a.err
 	}
-	m, err := d.memory(ctx, c, id)
+	m, err := d.getMemory(ctx, c, id)
 	if err != nil {
 		return nil, err
 	}
-	return fetched{
+	return fetchResponse{
 		result: resultOf(m.ID, m.Content), Text: m.Content,
 		Metadata: map[string]string{"kind": string(m.Kind), "status": string(m.Status), "created_at": m.CreatedAt.Format(time.RFC3339)},
 	}, nil

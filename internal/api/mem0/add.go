@@ -19,14 +19,15 @@ import (
 )
 
 const (
-	mostMessages = 1000
+	maxMessages = 1000
 
-	// shortWait is how long an asynchronous add waits for learning. The rules need only milliseconds.
-	shortWait = 2 * time.Second
+	// asyncWait is the maximum time that an asynchronous add waits for learning. Learning by rules needs only
+	// milliseconds.
+	asyncWait = 2 * time.Second
 
-	// longWait bounds the wait for learned facts that must get the request's metadata. The wait continues even
-	// if the client disconnects.
-	longWait = 5 * time.Minute
+	// metadataWait is the maximum time to wait for learned facts to which the request's metadata is added. The
+	// wait continues even if the client disconnects.
+	metadataWait = 5 * time.Minute
 )
 
 type addBody struct {
@@ -46,8 +47,8 @@ type addBody struct {
 	Excludes     string `json:"excludes"`
 }
 
-// wishes returns an add request's instructions for learning, as text for the model.
-func (b addBody) wishes() string {
+// modelInstructions returns an add request's instructions for learning, as text for the model.
+func (b addBody) modelInstructions() string {
 	out := b.Instructions
 	if b.Includes != "" {
 		out += "\nRemember: " + b.Includes
@@ -65,45 +66,45 @@ type message struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// addition is a validated add.
-type addition struct {
-	caller   caller
-	ids      ids // labels to store
-	messages []exchange.Message
-	metadata json.RawMessage
-	expires  *time.Time
-	wishes   string
-	ignored  []string // request fields that have no effect
+// addRequest is a validated request to add memories.
+type addRequest struct {
+	caller       caller
+	ids          ids // labels to store
+	messages     []exchange.Message
+	metadata     json.RawMessage
+	expiresAt    *time.Time
+	instructions string
+	ignored      []string // request fields that have no effect
 }
 
-// event is one memory that a request changed.
-type event struct {
-	ID     string            `json:"id"`
-	Event  string            `json:"event"`
-	Memory string            `json:"memory"`
-	Data   map[string]string `json:"data"`
+// memoryEvent is one change of a memory by a request.
+type memoryEvent struct {
+	ID      string            `json:"id"`
+	Kind    string            `json:"event"`
+	Content string            `json:"memory"`
+	Data    map[string]string `json:"data"`
 }
 
-func eventOf(c caller, f memory.Fact, what string) event {
-	return event{c.outside(f.ID), what, f.Content, map[string]string{"memory": f.Content}}
+func memoryEventOf(c caller, f memory.Fact, kind string) memoryEvent {
+	return memoryEvent{c.clientID(f.ID), kind, f.Content, map[string]string{"memory": f.Content}}
 }
 
-// added is the response to an add.
-type added struct {
-	Message string  `json:"message"`
-	Status  string  `json:"status"`
-	EventID string  `json:"event_id"`
-	Results []event `json:"results"`
+// addResponse is the response to a request to add memories.
+type addResponse struct {
+	Message string        `json:"message"`
+	Status  string        `json:"status"`
+	EventID string        `json:"event_id"`
+	Results []memoryEvent `json:"results"`
 
 	Ignored []string `json:"ignored,omitempty"` // request fields that have no effect
 }
 
-// These are the states of an asynchronous request.
+// States of an asynchronous request.
 const (
-	pending   = "PENDING"
-	running   = "RUNNING"
-	succeeded = "SUCCEEDED"
-	failed    = "FAILED"
+	statePending   = "PENDING"
+	stateRunning   = "RUNNING"
+	stateSucceeded = "SUCCEEDED"
+	stateFailed    = "FAILED"
 )
 
 func (h *handler) add(c *call) (any, error) {
@@ -111,75 +112,75 @@ func (h *handler) add(c *call) (any, error) {
 	if err := c.decode(&b); err != nil {
 		return nil, err
 	}
-	a, err := h.addition(c, b)
+	a, err := h.validateAdd(c, b)
 	if err != nil {
 		return nil, err
 	}
-	var out added
+	var out addResponse
 	if !b.Infer {
-		out, err = h.store(c.Context(), a)
+		out, err = h.storeFacts(c.Context(), a)
 	} else {
-		out, err = h.learn(c, a, c.version == "v3" || b.Async)
+		out, err = h.storeAndLearn(c, a, c.version == "v3" || b.Async)
 	}
 	out.Ignored = a.ignored
 	switch {
 	case err != nil || c.version == "v3":
 		return out, err
-	case out.Status == pending:
-		return c.results([]added{out}, b.Format), nil
+	case out.Status == statePending:
+		return c.results([]addResponse{out}, b.Format), nil
 	}
 	return c.results(out.Results, b.Format), nil
 }
 
-// addition validates a request before anything is written.
-func (h *handler) addition(c *call, b addBody) (addition, error) {
-	var none addition
+// validateAdd validates a request before anything is written.
+func (h *handler) validateAdd(c *call, b addBody) (addRequest, error) {
+	var zero addRequest
 	var sent map[string]any
 	if err := c.decode(&sent); err != nil {
-		return none, err
+		return zero, err
 	}
-	for n, v := range b.ids.all() { // newer clients send the ids in filters
+	for n, v := range b.ids.fields() { // newer clients send the ids in filters
 		if value, ok := b.Filters[idNames[n]].(string); ok && *v == "" {
 			*v = value
 		}
-		if *v == anything {
-			return none, memory.Errorf(memory.Invalid, "%s: %s is not an id", idNames[n], anything)
+		if *v == wildcard {
+			return zero, memory.Errorf(memory.Invalid, "%s: %s is not an id", idNames[n], wildcard)
 		}
 	}
 	if err := b.ids.check(); err != nil {
-		return none, err
+		return zero, err
 	}
-	who, err := h.caller(c, b.ids.place())
+	who, err := h.callerFor(c, b.ids.ownerName())
 	if err != nil {
-		return none, err
+		return zero, err
 	}
-	a := addition{caller: who, ids: who.label(b.ids), wishes: b.wishes()}
+	a := addRequest{caller: who, ids: who.labelsFor(b.ids), instructions: b.modelInstructions()}
 	names := []string{"agent_custom_instructions", "structured_data_schema", "custom_categories"}
 	if !b.Infer || h.engine.LLM == nil { // only models follow instructions
 		names = append(names, "custom_instructions", "excludes", "includes")
 	}
 	a.ignored = slices.DeleteFunc(names, func(name string) bool { return sent[name] == nil || sent[name] == "" })
-	if err := h.checkLength(a.wishes); err != nil {
-		return none, fmt.Errorf("custom_instructions, includes and excludes: %w", err)
+	if err := h.checkLength(a.instructions); err != nil {
+		return zero, fmt.Errorf("custom_instructions, includes and excludes: %w", err)
 	}
-	if a.metadata, err = metadataIn(b.Metadata); err != nil {
-		return none, err
+	if a.metadata, err = parseMetadata(b.Metadata); err != nil {
+		return zero, err
 	}
-	at, err := timeOf("timestamp", b.Timestamp)
+	at, err := parseTime("timestamp", b.Timestamp)
 	if err != nil {
-		return none, err
+		return zero, err
 	}
-	if a.expires, err = expiration(b.Expiration); err != nil {
-		return none, err
+	if a.expiresAt, err = parseExpiration(b.Expiration); err != nil {
+		return zero, err
 	}
-	messages, err := messagesIn(b)
+	messages, err := parseMessages(b)
 	if err != nil {
-		return none, err
+		return zero, err
 	}
 	for i, m := range messages {
-		converted, err := h.convert(m)
+		converted, err := h.convertMessage(m)
 		if err != nil {
-			return none, fmt.Errorf("messages[%d]: %w", i, err)
+			return zero, fmt.Errorf("messages[%d]: %w", i, err)
 		}
 		if converted.Content == "" { // for example a message with only tool calls
 			continue
@@ -188,13 +189,13 @@ func (h *handler) addition(c *call, b addBody) (addition, error) {
 		a.messages = append(a.messages, converted)
 	}
 	if len(a.messages) == 0 {
-		return none, memory.Errorf(memory.Invalid, "messages: no message has text")
+		return zero, memory.Errorf(memory.Invalid, "messages: no message has text")
 	}
 	return a, nil
 }
 
-// messagesIn returns the messages of a request, which has a list, a single message, or a text by the user.
-func messagesIn(b addBody) ([]message, error) {
+// parseMessages returns the messages of a request, which has a list, a single message, or a text by the user.
+func parseMessages(b addBody) ([]message, error) {
 	raw := bytes.TrimSpace(b.Messages)
 	if len(raw) == 0 || string(raw) == "null" {
 		raw, _ = json.Marshal(b.Text)
@@ -215,25 +216,25 @@ func messagesIn(b addBody) ([]message, error) {
 		return nil, memory.Errorf(memory.Invalid, "messages: must be a list of messages with role and content")
 	case len(out) == 0:
 		return nil, memory.Errorf(memory.Invalid, "messages: is empty")
-	case len(out) > mostMessages:
-		return nil, memory.Errorf(memory.TooLarge, "messages: has %d, more than %d", len(out), mostMessages)
+	case len(out) > maxMessages:
+		return nil, memory.Errorf(memory.TooLarge, "messages: has %d, more than %d", len(out), maxMessages)
 	}
 	return out, nil
 }
 
-// convert validates a message and converts it to the engine's type.
-func (h *handler) convert(m message) (exchange.Message, error) {
+// convertMessage validates a message and converts it to the engine's type.
+func (h *handler) convertMessage(m message) (exchange.Message, error) {
 	switch m.Role {
 	case memory.RoleUser, memory.RoleAssistant, memory.RoleSystem, memory.RoleTool:
 	case "developer":
 		m.Role = memory.RoleSystem
 	default:
-		return exchange.Message{}, memory.Errorf(memory.Invalid, "role: invalid role %q; valid: user, assistant, system, tool", httpx.Brief(string(m.Role), longName))
+		return exchange.Message{}, memory.Errorf(memory.Invalid, "role: invalid role %q; valid: user, assistant, system, tool", httpx.Truncate(string(m.Role), maxNameBytes))
 	}
-	if len(m.Name) > longName {
-		return exchange.Message{}, memory.Errorf(memory.Invalid, "name: longer than %d bytes", longName)
+	if len(m.Name) > maxNameBytes {
+		return exchange.Message{}, memory.Errorf(memory.Invalid, "name: longer than %d bytes", maxNameBytes)
 	}
-	content, err := textOf(m.Content)
+	content, err := contentText(m.Content)
 	if err == nil {
 		err = h.checkLength(content)
 	}
@@ -242,14 +243,14 @@ func (h *handler) convert(m message) (exchange.Message, error) {
 
 // checkLength refuses a text that is longer than the engine accepts.
 func (h *handler) checkLength(text string) error {
-	if n := len(strings.TrimSpace(text)); n > h.MaxText {
-		return memory.Errorf(memory.TooLarge, "the text has %d bytes, more than the %d of limits.text", n, h.MaxText)
+	if n := len(strings.TrimSpace(text)); n > h.MaxTextBytes {
+		return memory.Errorf(memory.TooLarge, "the text has %d bytes, more than the %d of limits.text", n, h.MaxTextBytes)
 	}
 	return nil
 }
 
-// textOf returns the text of a message's content.
-func textOf(content json.RawMessage) (string, error) {
+// contentText returns the text of a message's content.
+func contentText(content json.RawMessage) (string, error) {
 	var text string
 	if len(content) == 0 || json.Unmarshal(content, &text) == nil {
 		return text, nil
@@ -261,22 +262,22 @@ func textOf(content json.RawMessage) (string, error) {
 	var texts []string
 	for _, p := range parts {
 		if p.Type != "text" {
-			return "", lacking(fmt.Sprintf("content: Loci stores text only, not %q", httpx.Brief(p.Type, longName)))
+			return "", notImplemented(fmt.Sprintf("content: Loci stores text only, not %q", httpx.Truncate(p.Type, maxNameBytes)))
 		}
 		texts = append(texts, p.Text)
 	}
 	return strings.Join(texts, "\n"), nil
 }
 
-// metadataIn returns metadata as compact JSON, nil if there is none.
-func metadataIn(raw json.RawMessage) (json.RawMessage, error) {
+// parseMetadata returns metadata as compact JSON, or nil if the metadata is empty.
+func parseMetadata(raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	var object map[string]any
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
 		return nil, nil
-	case len(raw) > longMetadata:
-		return nil, memory.Errorf(memory.TooLarge, "metadata: larger than %d bytes", longMetadata)
+	case len(raw) > maxMetadataBytes:
+		return nil, memory.Errorf(memory.TooLarge, "metadata: larger than %d bytes", maxMetadataBytes)
 	case json.Unmarshal(raw, &object) != nil:
 		return nil, memory.Errorf(memory.Invalid, "metadata: is not a JSON object")
 	case len(object) == 0:
@@ -287,8 +288,8 @@ func metadataIn(raw json.RawMessage) (json.RawMessage, error) {
 	return out.Bytes(), err
 }
 
-// timeOf parses a date, a timestamp or Unix seconds. The result for null is the zero time.
-func timeOf(name string, value any) (time.Time, error) {
+// parseTime parses a date, a timestamp or Unix seconds. The result for null is the zero time.
+func parseTime(name string, value any) (time.Time, error) {
 	switch v := value.(type) {
 	case nil:
 		return time.Time{}, nil
@@ -306,9 +307,9 @@ func timeOf(name string, value any) (time.Time, error) {
 	return time.Time{}, memory.Errorf(memory.Invalid, "%s: invalid time (example: 2026-05-03 or 2026-05-03T14:00:00Z)", name)
 }
 
-// expiration parses the last day on which a memory is valid, nil if there is none.
-func expiration(value any) (*time.Time, error) {
-	t, err := timeOf("expiration_date", value)
+// parseExpiration parses an expiration time or the last valid day of a memory. The result for null is nil.
+func parseExpiration(value any) (*time.Time, error) {
+	t, err := parseTime("expiration_date", value)
 	if err != nil || t.IsZero() {
 		return nil, err
 	}
@@ -318,73 +319,73 @@ func expiration(value any) (*time.Time, error) {
 	return &t, nil
 }
 
-// store stores each message as a fact.
-func (h *handler) store(ctx context.Context, a addition) (added, error) {
-	out := added{Message: "The memories are stored", Status: succeeded, Results: []event{}}
+// storeFacts stores each message as a fact.
+func (h *handler) storeFacts(ctx context.Context, a addRequest) (addResponse, error) {
+	out := addResponse{Message: "The memories are stored", Status: stateSucceeded, Results: []memoryEvent{}}
 	for _, s := range a.messages {
 		if s.Role == memory.RoleSystem {
 			continue
 		}
-		note := curate.Note{
+		note := curate.FactInput{
 			Content: s.Content, Project: a.ids.App, Agent: a.ids.Agent, Conversation: a.ids.conversation(""),
 			ObservedAt: s.At, Metadata: a.metadata,
 		}
-		if a.expires != nil {
-			note.ExpiresAt = *a.expires
+		if a.expiresAt != nil {
+			note.ExpiresAt = *a.expiresAt
 		}
 		f, created, err := h.engine.Curate.Remember(ctx, a.caller.owner, note, a.caller.author)
 		if err != nil {
-			return added{}, err
+			return addResponse{}, err
 		}
-		out.Results = append(out.Results, eventOf(a.caller, f, map[bool]string{true: "ADD", false: "NOOP"}[created]))
-		out.EventID = a.caller.outside(f.ID)
+		out.Results = append(out.Results, memoryEventOf(a.caller, f, map[bool]string{true: "ADD", false: "NOOP"}[created]))
+		out.EventID = a.caller.clientID(f.ID)
 	}
 	return out, nil
 }
 
-// learn stores the messages as a conversation and learns from it.
-func (h *handler) learn(c *call, a addition, async bool) (added, error) {
-	conversation := a.ids.conversation(a.wishes)
-	if a.wishes != "" { // the learning job finds the instructions by the conversation
-		if _, err := h.engine.SetProfile(c.Context(), a.caller.owner, core.InstructionsKey(a.caller.owner, conversation), a.wishes, a.caller.author); err != nil {
-			return added{}, err
+// storeAndLearn stores the messages as a conversation and learns from it.
+func (h *handler) storeAndLearn(c *call, a addRequest, async bool) (addResponse, error) {
+	conversation := a.ids.conversation(a.instructions)
+	if a.instructions != "" { // the learning job finds the instructions by the conversation
+		if _, err := h.engine.SetProfileEntry(c.Context(), a.caller.owner, core.InstructionsKey(a.caller.owner, conversation), a.instructions, a.caller.author); err != nil {
+			return addResponse{}, err
 		}
 	}
-	talk := exchange.Talk{Conversation: conversation, Project: a.ids.App, Messages: a.messages, Infer: true, Wait: true}
+	talk := exchange.IngestRequest{Conversation: conversation, Project: a.ids.App, Messages: a.messages, Learn: true, WaitForLearning: true}
 	ctx, wait := c.Context(), time.Duration(0)
-	marked := a.metadata != nil || a.expires != nil
+	annotated := a.metadata != nil || a.expiresAt != nil
 	switch {
-	case marked: // the metadata is stored with the learned facts
-		ctx, wait = context.WithoutCancel(ctx), longWait
+	case annotated: // wait for the learned facts, to add the metadata
+		ctx, wait = context.WithoutCancel(ctx), metadataWait
 	case async:
-		wait = cmp.Or(h.Wait, shortWait)
+		wait = cmp.Or(h.LearnWait, asyncWait)
 	}
 	if wait > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, wait)
 		defer cancel()
 	}
-	kept, err := h.engine.Exchange.Ingest(ctx, a.caller.owner, talk)
-	out := added{Message: "The messages are stored and learned from", Status: succeeded, EventID: a.caller.outside(kept.Job), Results: []event{}}
-	if errors.Is(err, context.DeadlineExceeded) && kept.Job != "" && c.Context().Err() == nil {
-		out.Message, out.Status = "The messages are stored and will be learned from later", pending
+	stored, err := h.engine.Exchange.Ingest(ctx, a.caller.owner, talk)
+	out := addResponse{Message: "The messages are stored and learned from", Status: stateSucceeded, EventID: a.caller.clientID(stored.JobID), Results: []memoryEvent{}}
+	if errors.Is(err, context.DeadlineExceeded) && stored.JobID != "" && c.Context().Err() == nil {
+		out.Message, out.Status = "The messages are stored and will be learned from later", statePending
 		return out, nil
 	}
 	if err != nil {
-		return added{}, err
+		return addResponse{}, err
 	}
-	for _, m := range kept.Learned {
+	for _, m := range stored.Learned {
 		f := *m.Fact
-		if marked {
-			edit := curate.Edit{ExpiresAt: a.expires}
+		if annotated {
+			edit := curate.Edit{ExpiresAt: a.expiresAt}
 			if a.metadata != nil {
 				edit.Metadata = &a.metadata
 			}
 			if f, err = h.engine.Curate.EditFact(ctx, a.caller.owner, f.ID, edit, a.caller.author); err != nil {
-				return added{}, err
+				return addResponse{}, err
 			}
 		}
-		out.Results = append(out.Results, eventOf(a.caller, f, "ADD"))
+		out.Results = append(out.Results, memoryEventOf(a.caller, f, "ADD"))
 	}
 	return out, nil
 }

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	mostInBatch = 1000
-	deletedEach = 2000 // memories per run
+	maxBatch    = 1000
+	deleteChunk = 2000 // maximum number of memories per run
 )
 
-// fact returns a live fact by a client's id.
-func (h *handler) fact(c *call, outside string) (caller, memory.Fact, error) {
-	who, id, err := h.inside(c, outside)
+// liveFact returns a live fact by a client's id.
+func (h *handler) liveFact(c *call, clientID string) (caller, memory.Fact, error) {
+	who, id, err := h.resolveID(c, clientID)
 	if err != nil {
 		return who, memory.Fact{}, err
 	}
@@ -34,7 +34,7 @@ func (h *handler) fact(c *call, outside string) (caller, memory.Fact, error) {
 }
 
 func (h *handler) get(c *call) (any, error) {
-	who, f, err := h.fact(c, c.PathValue("id"))
+	who, f, err := h.liveFact(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -50,16 +50,16 @@ type updateBody struct {
 	Expiration json.RawMessage `json:"expiration_date"`
 }
 
-// edit is a validated update.
-type edit struct {
-	who  caller
-	fact memory.Fact
-	edit curate.Edit
+// memoryEdit is a validated update.
+type memoryEdit struct {
+	caller  caller
+	fact    memory.Fact
+	changes curate.Edit
 }
 
-// edit validates an update of a memory.
-func (h *handler) edit(c *call, id string, b updateBody) (edit, error) {
-	var out edit
+// validateUpdate validates an update of a memory.
+func (h *handler) validateUpdate(c *call, id string, b updateBody) (memoryEdit, error) {
+	var out memoryEdit
 	if b.Text != nil {
 		if strings.TrimSpace(*b.Text) == "" {
 			return out, memory.Errorf(memory.Invalid, "text: is empty")
@@ -67,36 +67,36 @@ func (h *handler) edit(c *call, id string, b updateBody) (edit, error) {
 		if err := h.checkLength(*b.Text); err != nil {
 			return out, err
 		}
-		out.edit.Content = b.Text
+		out.changes.Content = b.Text
 	}
-	metadata, err := metadataIn(b.Metadata)
+	metadata, err := parseMetadata(b.Metadata)
 	if err != nil {
 		return out, err
 	}
 	if len(b.Metadata) > 0 {
-		out.edit.Metadata = &metadata
+		out.changes.Metadata = &metadata
 	}
 	if len(b.Expiration) > 0 {
 		var value any
 		if err := json.Unmarshal(b.Expiration, &value); err != nil {
 			return out, err
 		}
-		at, err := expiration(value)
+		at, err := parseExpiration(value)
 		if err != nil {
 			return out, err
 		}
 		if at == nil {
 			at = &time.Time{}
 		}
-		out.edit.ExpiresAt = at
+		out.changes.ExpiresAt = at
 	}
 	if b.Timestamp != nil {
 		return out, memory.Errorf(memory.Invalid, "timestamp: cannot be changed; add the memory again with that timestamp")
 	}
-	if out.edit.Content == nil && out.edit.Metadata == nil && out.edit.ExpiresAt == nil {
+	if out.changes.Content == nil && out.changes.Metadata == nil && out.changes.ExpiresAt == nil {
 		return out, memory.Errorf(memory.Invalid, "missing text, metadata or expiration_date")
 	}
-	out.who, out.fact, err = h.fact(c, id)
+	out.caller, out.fact, err = h.liveFact(c, id)
 	return out, err
 }
 
@@ -105,34 +105,34 @@ func (h *handler) update(c *call) (any, error) {
 	if err := c.decode(&b); err != nil {
 		return nil, err
 	}
-	e, err := h.edit(c, c.PathValue("id"), b)
+	e, err := h.validateUpdate(c, c.PathValue("id"), b)
 	if err != nil {
 		return nil, err
 	}
-	f, err := h.engine.Curate.EditFact(c.Context(), e.who.owner, e.fact.ID, e.edit, e.who.author)
+	f, err := h.engine.Curate.EditFact(c.Context(), e.caller.owner, e.fact.ID, e.changes, e.caller.author)
 	if err != nil {
 		return nil, err
 	}
 	if c.version == "" {
-		return acknowledged("Memory updated successfully!"), nil
+		return messageResponse("Memory updated successfully!"), nil
 	}
-	out := itemOf(e.who, memory.Memory{Fact: &f})
+	out := itemOf(e.caller, memory.Memory{Fact: &f})
 	return struct {
 		item
 		Text string `json:"text"`
-	}{out, out.Memory}, nil
+	}{out, out.Content}, nil
 }
 
-func acknowledged(text string) map[string]string { return map[string]string{"message": text} }
+func messageResponse(text string) map[string]string { return map[string]string{"message": text} }
 
-// rows parses the rows of a batch.
-func (c *call) rows() ([]updateBody, error) {
+// batchRows parses the rows of a batch.
+func (c *call) batchRows() ([]updateBody, error) {
 	var b struct{ Memories []json.RawMessage }
 	if err := c.decode(&b); err != nil {
 		return nil, err
 	}
-	if len(b.Memories) == 0 || len(b.Memories) > mostInBatch {
-		return nil, memory.Errorf(memory.Invalid, "memories: has %d rows; valid: 1 to %d", len(b.Memories), mostInBatch)
+	if len(b.Memories) == 0 || len(b.Memories) > maxBatch {
+		return nil, memory.Errorf(memory.Invalid, "memories: has %d rows; valid: 1 to %d", len(b.Memories), maxBatch)
 	}
 	out := make([]updateBody, len(b.Memories))
 	for i, raw := range b.Memories {
@@ -145,14 +145,14 @@ func (c *call) rows() ([]updateBody, error) {
 
 // batchUpdate validates all rows before it changes anything.
 func (h *handler) batchUpdate(c *call) (any, error) {
-	rows, err := c.rows()
+	rows, err := c.batchRows()
 	if err != nil {
 		return nil, err
 	}
-	var edits []edit
+	var edits []memoryEdit
 	seen := map[string]bool{}
 	for i, b := range rows {
-		e, err := h.edit(c, b.ID, b)
+		e, err := h.validateUpdate(c, b.ID, b)
 		if err == nil && seen[b.ID] {
 			err = memory.Errorf(memory.Invalid, "duplicate memory_id %s", b.ID)
 		}
@@ -162,84 +162,84 @@ func (h *handler) batchUpdate(c *call) (any, error) {
 		seen[b.ID], edits = true, append(edits, e)
 	}
 	for _, e := range edits {
-		if _, err := h.engine.Curate.EditFact(c.Context(), e.who.owner, e.fact.ID, e.edit, e.who.author); err != nil {
+		if _, err := h.engine.Curate.EditFact(c.Context(), e.caller.owner, e.fact.ID, e.changes, e.caller.author); err != nil {
 			return nil, err
 		}
 	}
-	return acknowledged(fmt.Sprintf("Successfully updated %d memories", len(edits))), nil
+	return messageResponse(fmt.Sprintf("Successfully updated %d memories", len(edits))), nil
 }
 
 // batchDelete validates all rows before it deletes anything, in one run per owner.
 func (h *handler) batchDelete(c *call) (any, error) {
-	rows, err := c.rows()
+	rows, err := c.batchRows()
 	if err != nil {
 		return nil, err
 	}
 	var callers []caller
-	of := map[memory.Owner][]string{}
+	idsByOwner := map[memory.Owner][]string{}
 	for i, b := range rows {
-		who, f, err := h.fact(c, b.ID)
+		who, f, err := h.liveFact(c, b.ID)
 		if err != nil {
 			return nil, fmt.Errorf("memories[%d]: %w", i, err)
 		}
-		if len(of[who.owner]) == 0 {
+		if len(idsByOwner[who.owner]) == 0 {
 			callers = append(callers, who)
 		}
-		if !slices.Contains(of[who.owner], f.ID) {
-			of[who.owner] = append(of[who.owner], f.ID)
+		if !slices.Contains(idsByOwner[who.owner], f.ID) {
+			idsByOwner[who.owner] = append(idsByOwner[who.owner], f.ID)
 		}
 	}
 	for _, who := range callers {
-		if err := h.forget(c, who, of[who.owner]); err != nil {
+		if err := h.forget(c, who, idsByOwner[who.owner]); err != nil {
 			return nil, err
 		}
 	}
-	return acknowledged(fmt.Sprintf("Successfully deleted %d memories", len(rows))), nil
+	return messageResponse(fmt.Sprintf("Successfully deleted %d memories", len(rows))), nil
 }
 
 func (h *handler) forget(c *call, who caller, ids []string) error {
-	_, _, err := h.engine.Curate.ForgetMatching(c.Context(), who.owner, curate.Matching{IDs: ids}, who.author)
+	_, _, err := h.engine.Curate.ForgetMatching(c.Context(), who.owner, curate.ForgetRequest{IDs: ids}, who.author)
 	return err
 }
 
 func (h *handler) delete(c *call) (any, error) {
-	who, f, err := h.fact(c, c.PathValue("id"))
+	who, f, err := h.liveFact(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	return acknowledged("Memory deleted successfully!"), h.forget(c, who, []string{f.ID})
+	return messageResponse("Memory deleted successfully!"), h.forget(c, who, []string{f.ID})
 }
 
 // deleteAll forgets the facts, turns and summaries with the ids of the query.
 func (h *handler) deleteAll(c *call) (any, error) {
-	of, err := idsIn(c.query)
+	wanted, err := idsFromQuery(c.query)
 	if err != nil {
 		return nil, err
 	}
-	if of == (ids{}) {
+	if wanted == (ids{}) {
 		return nil, memory.Errorf(memory.Invalid, "missing user_id, agent_id, app_id or run_id; * matches any")
 	}
-	return acknowledged("Memories deleted successfully!"), h.deleteOf(c, of)
+	return messageResponse("Memories deleted successfully!"), h.forgetAll(c, wanted)
 }
 
-// deleteOf forgets all memories with these ids.
-func (h *handler) deleteOf(c *call, of ids) error {
-	who, err := h.caller(c, of.place())
+// forgetAll forgets all memories with the wanted ids.
+func (h *handler) forgetAll(c *call, wanted ids) error {
+	who, err := h.callerFor(c, wanted.ownerName())
 	if err != nil {
 		return err
 	}
-	var gone []string
+	var matches []string
 	live := memory.Query{
 		Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: []memory.Status{memory.Active, memory.Pending},
 	}
-	if err := h.walk(c, who.owner, live, func(m memory.Memory) {
-		if who.has(m, of, false) {
-			gone = append(gone, m.ID())
+	if err := h.walkMemories(c, who.owner, live, func(m memory.Memory) {
+		if who.hasIDs(m, wanted, false) {
+			matches = append(matches, m.ID())
 		}
 	}); err != nil {
 		return err
 	}
-	for some := range slices.Chunk(gone, deletedEach) {
+	for some := range slices.Chunk(matches, deleteChunk) {
 		if err := h.forget(c, who, some); err != nil && !errors.Is(err, memory.NotFound) {
 			return err
 		}
@@ -247,28 +247,28 @@ func (h *handler) deleteOf(c *call, of ids) error {
 	return nil
 }
 
-// past is one change in the history of a memory.
-type past struct {
-	ID       string          `json:"id"`
-	MemoryID string          `json:"memory_id"`
-	Input    []any           `json:"input"`
-	Old      *string         `json:"old_memory"`
-	New      *string         `json:"new_memory"`
-	User     string          `json:"user_id"`
-	Event    string          `json:"event"`
-	Metadata json.RawMessage `json:"metadata"`
-	Created  time.Time       `json:"created_at"`
-	Updated  time.Time       `json:"updated_at"`
-	Deleted  bool            `json:"is_deleted"`
+// historyEntry is one change in the history of a memory.
+type historyEntry struct {
+	ID         string          `json:"id"`
+	MemoryID   string          `json:"memory_id"`
+	Input      []any           `json:"input"`
+	OldContent *string         `json:"old_memory"`
+	NewContent *string         `json:"new_memory"`
+	User       string          `json:"user_id"`
+	Event      string          `json:"event"`
+	Metadata   json.RawMessage `json:"metadata"`
+	Created    time.Time       `json:"created_at"`
+	Updated    time.Time       `json:"updated_at"`
+	Deleted    bool            `json:"is_deleted"`
 }
 
-// history lists the changes of a memory, oldest first, even if it was deleted.
+// history lists the changes of a memory, oldest first, even if the memory was deleted.
 func (h *handler) history(c *call) (any, error) {
-	who, id, err := h.inside(c, c.PathValue("id"))
+	who, id, err := h.resolveID(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	out := []past{}
+	out := []historyEntry{}
 	for change, err := range memory.Pages(func(cursor string) ([]memory.Change, string, error) {
 		page, err := h.engine.History(c.Context(), who.owner, id, cursor)
 		return page.Changes, page.Next, err
@@ -276,7 +276,7 @@ func (h *handler) history(c *call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p, ok := pastOf(who, id, change); ok {
+		if p, ok := historyEntryOf(who, id, change); ok {
 			out = append(out, p)
 		}
 	}
@@ -284,30 +284,30 @@ func (h *handler) history(c *call) (any, error) {
 	return out, nil
 }
 
-// pastOf converts a change of a fact, and reports whether clients see the change.
-func pastOf(who caller, id string, change memory.Change) (past, bool) {
-	next, was := change.After.Fact, change.Before.Fact
-	if next == nil || next.ID != id {
-		return past{}, false
+// historyEntryOf converts a change of a fact, and reports whether clients see the change.
+func historyEntryOf(who caller, id string, change memory.Change) (historyEntry, bool) {
+	after, before := change.After.Fact, change.Before.Fact
+	if after == nil || after.ID != id {
+		return historyEntry{}, false
 	}
-	out := past{
-		ID: change.ID, MemoryID: who.outside(id), Input: []any{}, User: who.idsOf(memory.Memory{Fact: next}).User,
-		Metadata: next.Metadata, Created: next.CreatedAt, Updated: change.At,
+	out := historyEntry{
+		ID: change.ID, MemoryID: who.clientID(id), Input: []any{}, User: who.idsOf(memory.Memory{Fact: after}).User,
+		Metadata: after.Metadata, Created: after.CreatedAt, Updated: change.At,
 	}
-	if was != nil && was.Content != "" {
-		out.Old = &was.Content
+	if before != nil && before.Content != "" {
+		out.OldContent = &before.Content
 	}
 	switch {
-	case !next.Status.Live():
+	case !after.Status.Live():
 		out.Event, out.Deleted = "DELETE", true
-		return out, was == nil || was.Status.Live()
-	case was == nil:
+		return out, before == nil || before.Status.Live()
+	case before == nil:
 		out.Event = "ADD"
 	default:
 		out.Event = "UPDATE"
 	}
-	out.New = &next.Content
-	return out, was == nil || !was.Status.Live() || was.Content != next.Content || string(was.Metadata) != string(next.Metadata) || !was.ExpiresAt.Equal(next.ExpiresAt)
+	out.NewContent = &after.Content
+	return out, before == nil || !before.Status.Live() || before.Content != after.Content || string(before.Metadata) != string(after.Metadata) || !before.ExpiresAt.Equal(after.ExpiresAt)
 }
 
 // feedback raises or lowers the confidence of a memory.
@@ -326,7 +326,7 @@ func (h *handler) feedback(c *call) (any, error) {
 	if !ok {
 		return nil, memory.Errorf(memory.Invalid, "feedback: valid: POSITIVE, NEGATIVE, VERY_NEGATIVE; feedback cannot be withdrawn")
 	}
-	who, f, err := h.fact(c, b.ID)
+	who, f, err := h.liveFact(c, b.ID)
 	if err != nil {
 		return nil, err
 	}

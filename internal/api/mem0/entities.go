@@ -12,32 +12,32 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// organization is the id that mem0's clients get for the key's organization.
-const organization = "loci"
+// organizationID is the organization's id in responses to mem0's clients.
+const organizationID = "loci"
 
 func (h *handler) ping(c *call) (any, error) {
-	return map[string]any{"status": "ok", "org_id": organization, "project_id": c.identity.Namespace, "user_email": nil}, nil
+	return map[string]any{"status": "ok", "org_id": organizationID, "project_id": c.identity.Namespace, "user_email": nil}, nil
 }
 
-// projectOf returns the owner whose profile stores the settings of the request's project: the key's user or, if
-// the key may name any user, the owner that stands for everybody.
-func (h *handler) projectOf(c *call) (caller, error) {
+// projectOwner returns the owner with the settings of the request's project in their profile: the key's user or,
+// if the key may name any user, the global pool.
+func (h *handler) projectOwner(c *call) (caller, error) {
 	if c.identity.Owner != "" {
-		return h.caller(c, "")
+		return h.callerFor(c, "")
 	}
-	who, err := h.caller(c, httpx.DefaultUser)
+	who, err := h.callerFor(c, httpx.DefaultUser)
 	who.owner = memory.Global(c.identity.Namespace)
 	return who, err
 }
 
-func (h *handler) project(c *call) (any, error) {
-	who, err := h.projectOf(c)
+func (h *handler) getProject(c *call) (any, error) {
+	who, err := h.projectOwner(c)
 	if err != nil {
 		return nil, err
 	}
 	entries, err := h.engine.Store.Profile(c.Context(), who.owner, memory.At{})
 	out := map[string]any{
-		"id": c.identity.Namespace, "org_id": organization, "name": c.identity.Namespace,
+		"id": c.identity.Namespace, "org_id": organizationID, "name": c.identity.Namespace,
 		"custom_instructions": nil, "agent_custom_instructions": nil, "custom_categories": []string{},
 	}
 	for _, e := range entries {
@@ -57,7 +57,7 @@ func (h *handler) changeProject(c *call) (any, error) {
 	if err := errors.Join(c.decode(&b), c.decode(&sent)); err != nil {
 		return nil, err
 	}
-	who, err := h.projectOf(c)
+	who, err := h.projectOwner(c)
 	if err != nil {
 		return nil, err
 	}
@@ -68,9 +68,9 @@ func (h *handler) changeProject(c *call) (any, error) {
 		}
 	}
 	if text := strings.TrimSpace(b.Instructions); text != "" {
-		_, err = h.engine.SetProfile(c.Context(), who.owner, core.EntryInstructions, text, who.author)
+		_, err = h.engine.SetProfileEntry(c.Context(), who.owner, core.EntryInstructions, text, who.author)
 	} else if sent["custom_instructions"] != nil {
-		_, err = h.engine.DropProfile(c.Context(), who.owner, core.EntryInstructions, who.author)
+		_, err = h.engine.RetireProfileEntry(c.Context(), who.owner, core.EntryInstructions, who.author)
 	}
 	if err != nil && !errors.Is(err, memory.NotFound) { // NotFound means that the entry was not set
 		return nil, err
@@ -78,7 +78,7 @@ func (h *handler) changeProject(c *call) (any, error) {
 	return map[string]any{"message": "custom_instructions apply from now on, if learning uses a model", "ignored": ignored}, nil
 }
 
-// entity is a user, agent, app or run that memories belong to.
+// entity is a user, agent, app or run with memories.
 type entity struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
@@ -86,41 +86,41 @@ type entity struct {
 	Total int    `json:"total_memories"`
 	Owner string `json:"owner"`
 
-	Created  *time.Time `json:"created_at"` // null, like the next two: Loci stores only the number of memories
+	Created  *time.Time `json:"created_at"` // always null, like the next two fields, because Loci does not store them
 	Updated  *time.Time `json:"updated_at"`
 	Metadata *string    `json:"metadata"`
 }
 
-// entityTypes are the types of entities, in the order of [ids.all].
+// entityTypes are the types of entities, in the order of [ids.fields].
 var entityTypes = []string{"user", "agent", "app", "run"}
 
 func (h *handler) entities(c *call) (any, error) {
-	page, err := windowOf(c.query)
+	page, err := pageRequestOf(c.query)
 	if err != nil {
 		return nil, err
 	}
 	var all []entity
 	if c.identity.Owner == "" {
-		all, err = h.users(c)
+		all, err = h.usersWithFacts(c)
 	} else {
 		all, err = h.entitiesOf(c)
 	}
 	if err != nil {
 		return nil, err
 	}
-	from := min(page.first(), len(all))
+	from := min(page.firstIndex(), len(all))
 	some := append([]entity{}, all[from:min(from+page.size, len(all))]...)
-	return page.of(c, len(all), some), nil
+	return page.response(c, len(all), some), nil
 }
 
-// users returns the users that have facts, for admins.
-func (h *handler) users(c *call) ([]entity, error) {
+// usersWithFacts returns the users that have facts, for admins.
+func (h *handler) usersWithFacts(c *call) ([]entity, error) {
 	if c.identity.Role != httpx.RoleAdmin {
 		return nil, memory.Errorf(memory.Forbidden, "the list of users needs an admin key")
 	}
 	var out []entity
 	for u, err := range memory.Pages(func(after string) ([]core.User, string, error) {
-		return h.engine.Users(c.Context(), c.identity.Namespace, after, walkPage)
+		return h.engine.Users(c.Context(), c.identity.Namespace, after, walkPageSize)
 	}) {
 		if err != nil {
 			return nil, err
@@ -130,25 +130,25 @@ func (h *handler) users(c *call) ([]entity, error) {
 			return nil, err
 		}
 		if counts.Facts > 0 {
-			n, name := placed(u.Owner.Name())
-			out = append(out, entity{ID: name, Name: name, Type: entityTypes[n], Total: counts.Facts, Owner: organization})
+			n, name := parseOwnerName(u.Owner.Name())
+			out = append(out, entity{ID: name, Name: name, Type: entityTypes[n], Total: counts.Facts, Owner: organizationID})
 		}
 	}
 	return out, nil
 }
 
-// entitiesOf returns the entities that the owner's memories belong to.
+// entitiesOf returns the entities of the owner's memories.
 func (h *handler) entitiesOf(c *call) ([]entity, error) {
-	who, err := h.caller(c, "")
+	who, err := h.callerFor(c, "")
 	if err != nil {
 		return nil, err
 	}
 	totals := map[entity]int{}
-	err = h.walk(c, who.owner, memory.Query{}, func(m memory.Memory) {
+	err = h.walkMemories(c, who.owner, memory.Query{}, func(m memory.Memory) {
 		has := who.idsOf(m)
-		for n, name := range has.all() {
+		for n, name := range has.fields() {
 			if *name != "" {
-				totals[entity{ID: *name, Name: *name, Type: entityTypes[n], Owner: organization}]++
+				totals[entity{ID: *name, Name: *name, Type: entityTypes[n], Owner: organizationID}]++
 			}
 		}
 	})
@@ -167,28 +167,28 @@ func (h *handler) deleteEntity(c *call) (any, error) {
 	if n < 0 {
 		return nil, memory.Errorf(memory.Invalid, "invalid entity type; valid: %s", strings.Join(entityTypes, ", "))
 	}
-	var of ids
-	*of.all()[n] = c.PathValue("id")
-	if err := of.check(); err != nil {
+	var wanted ids
+	*wanted.fields()[n] = c.PathValue("id")
+	if err := wanted.check(); err != nil {
 		return nil, err
 	}
-	return acknowledged("Entity deleted successfully!"), h.deleteOf(c, of)
+	return messageResponse("Entity deleted successfully!"), h.forgetAll(c, wanted)
 }
 
 // profile returns the entries of a user's profile, without internal ones.
 func (h *handler) profile(c *call) (any, error) {
-	who, err := h.caller(c, c.PathValue("id"))
+	who, err := h.callerFor(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	entries, err := h.engine.Entries(c.Context(), who.owner, memory.At{})
+	entries, err := h.engine.ProfileEntries(c.Context(), who.owner, memory.At{})
 	if err != nil {
 		return nil, err
 	}
 	values, status := map[string]string{}, "insufficient_data"
 	var updated *time.Time
 	for _, e := range entries {
-		values[e.Key], status = e.Value, succeeded
+		values[e.Key], status = e.Value, stateSucceeded
 		if updated == nil || e.UpdatedAt.After(*updated) {
 			updated = &e.UpdatedAt
 		}
@@ -199,35 +199,35 @@ func (h *handler) profile(c *call) (any, error) {
 	}, nil
 }
 
-// event returns the state and results of an add.
-func (h *handler) event(c *call) (any, error) {
-	who, id, err := h.inside(c, c.PathValue("id"))
+// addStatus returns the state and results of an add.
+func (h *handler) addStatus(c *call) (any, error) {
+	who, id, err := h.resolveID(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	results, status := []event{}, succeeded
+	results, status := []memoryEvent{}, stateSucceeded
 	if m, err := h.engine.Get(c.Context(), who.owner, id); err == nil && m.Fact != nil { // added with infer=false
-		results = append(results, eventOf(who, *m.Fact, "ADD"))
+		results = append(results, memoryEventOf(who, *m.Fact, "ADD"))
 	} else {
-		state, changes, err := h.engine.Lessons.Learned(c.Context(), who.owner, id)
+		state, changes, err := h.engine.Lessons.JobResult(c.Context(), who.owner, id)
 		if err != nil {
 			return nil, err
 		}
 		switch state {
 		case memory.JobQueued:
-			status = pending
+			status = statePending
 		case memory.JobRunning:
-			status = running
+			status = stateRunning
 		case memory.JobParked:
-			status = failed
+			status = stateFailed
 		}
 		for _, change := range changes {
 			if f := change.After.Fact; f != nil && f.Status.Live() {
-				what := "ADD"
+				kind := "ADD"
 				if change.Action != memory.ActionAdd {
-					what = "UPDATE"
+					kind = "UPDATE"
 				}
-				results = append(results, eventOf(who, *f, what))
+				results = append(results, memoryEventOf(who, *f, kind))
 			}
 		}
 	}

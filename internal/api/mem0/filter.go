@@ -7,68 +7,68 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// anything is the wildcard, which matches every id.
-const anything = "*"
+// wildcard matches every id.
+const wildcard = "*"
 
-// filter selects memories by ids and category. All fields that are set must match.
+// filter selects memories by ids and category. All set fields must match.
 type filter struct {
 	ids
 	Category string
 }
 
-// read adds the conditions of a JSON object.
-func (f *filter) read(object map[string]any) error {
+// addAll adds the conditions of a JSON object.
+func (f *filter) addAll(object map[string]any) error {
 	for _, name := range sortedKeys(object) {
-		if err := f.add(name, object[name]); err != nil {
+		if err := f.addCondition(name, object[name]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// add adds one condition: an id, a category, or a list of conditions that must all match.
-func (f *filter) add(name string, value any) error {
+// addCondition adds one condition: an id, a category, or a list of conditions that must all match.
+func (f *filter) addCondition(name string, value any) error {
 	list, isList := value.([]any)
 	if isList && (name == "AND" || name == "OR" && len(list) == 1) {
-		for _, one := range list {
-			object, ok := one.(map[string]any)
+		for _, condition := range list {
+			object, ok := condition.(map[string]any)
 			if !ok {
 				return memory.Errorf(memory.Invalid, "filters: %s takes a list of objects", name)
 			}
-			if err := f.read(object); err != nil {
+			if err := f.addAll(object); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	into := f.field(name)
-	text, ok := textIn(name, value)
+	field := f.field(name)
+	text, ok := singleValue(name, value)
 	switch {
-	case into == nil:
-		return refused(name)
+	case field == nil:
+		return unsupportedFilter(name)
 	case !ok:
 		return memory.Errorf(memory.Invalid, `filters: %s: Loci compares with one text, as in {"%s": "x"}; send one request for each value`, name, name)
-	case *into != "" && *into != text:
+	case *field != "" && *field != text:
 		return memory.Errorf(memory.Invalid, "filters: %s has two different values", name)
 	}
-	*into = text
+	*field = text
 	return nil
 }
 
-// field returns the filter's field for a condition, nil if Loci does not support the condition.
+// field returns the filter's field for a condition, or nil if Loci does not support the condition.
 func (f *filter) field(name string) *string {
 	if name == "categories" {
 		return &f.Category
 	}
 	if n := slices.Index(idNames, name); n >= 0 {
-		return f.all()[n]
+		return f.fields()[n]
 	}
 	return nil
 }
 
-// textIn returns the single value of a condition, which is "x", ["x"], {"eq": "x"} or {"in": ["x"]}. For
-// categories it is also {"contains": "x"}.
-func textIn(name string, value any) (string, bool) {
+// singleValue returns the single value x of a condition: "x", ["x"], {"eq": "x"} or {"in": ["x"]}, and for
+// categories also {"contains": "x"}.
+func singleValue(name string, value any) (string, bool) {
 	if object, ok := value.(map[string]any); ok && len(object) == 1 {
 		for op, inner := range object {
 			if op == "eq" || op == "in" || op == "contains" && name == "categories" {
@@ -83,16 +83,16 @@ func textIn(name string, value any) (string, bool) {
 	return text, ok && text != ""
 }
 
-// refused is the error for an unsupported filter.
-func refused(name string) error {
-	instead := "Loci filters by user_id, agent_id, app_id, run_id and categories, joined with AND; to select memories by another field, add them with a separate run_id"
+// unsupportedFilter is the error for an unsupported filter.
+func unsupportedFilter(name string) error {
+	advice := "Loci filters by user_id, agent_id, app_id, run_id and categories, joined with AND; to select memories by another field, add them with a separate run_id"
 	switch name {
 	case "OR":
-		instead = "Loci joins conditions with AND; send one request for each condition"
+		advice = "Loci joins conditions with AND; send one request for each condition"
 	case "NOT":
-		instead = "Loci joins conditions with AND; remove unwanted results in the client"
+		advice = "Loci joins conditions with AND; remove unwanted results in the client"
 	case "created_at", "updated_at", "start_date":
-		instead = "Loci does not filter by time; each result has its created_at and updated_at"
+		advice = "Loci does not filter by time; each result has its created_at and updated_at"
 	}
-	return memory.Errorf(memory.Invalid, "filters: %s: %s", httpx.Brief(name, longName), instead)
+	return memory.Errorf(memory.Invalid, "filters: %s: %s", httpx.Truncate(name, maxNameBytes), advice)
 }

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	mostHits  = 500 // maximum top_k of a search in the engine
-	hits      = 10  // default of top_k
-	pageSize  = 100
-	mostPaged = 1000
-	walkPage  = 500
+	maxTopK         = 500 // maximum of top_k
+	defaultTopK     = 10  // default of top_k
+	defaultPageSize = 100
+	maxPageSize     = 1000
+	walkPageSize    = 500
 )
 
 // item is a memory in mem0's format.
 type item struct {
 	ID         string          `json:"id"`
-	Memory     string          `json:"memory"`
+	Content    string          `json:"memory"`
 	User       *string         `json:"user_id"`
 	Agent      *string         `json:"agent_id"`
 	App        *string         `json:"app_id"`
@@ -39,9 +39,9 @@ type item struct {
 }
 
 func itemOf(c caller, m memory.Memory) item {
-	has := c.idsOf(m)
+	labels := c.idsOf(m)
 	out := item{
-		ID: c.outside(m.ID()), Memory: m.Content(), User: orNull(has.User), Agent: orNull(has.Agent), App: orNull(has.App), Run: orNull(has.Run),
+		ID: c.clientID(m.ID()), Content: m.Content(), User: nilIfEmpty(labels.User), Agent: nilIfEmpty(labels.Agent), App: nilIfEmpty(labels.App), Run: nilIfEmpty(labels.Run),
 		Hash: m.Fact.Hash, Metadata: m.Fact.Metadata, Categories: []string{}, Created: m.CreatedAt(), Updated: m.Fact.UpdatedAt,
 	}
 	if m.Fact.Category != "" {
@@ -54,7 +54,7 @@ func itemOf(c caller, m memory.Memory) item {
 	return out
 }
 
-func orNull(s string) *string {
+func nilIfEmpty(s string) *string {
 	if s == "" {
 		return nil
 	}
@@ -63,7 +63,7 @@ func orNull(s string) *string {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// findBody is the body of a search or list.
+// findBody is the request body of a search or list.
 type findBody struct {
 	ids
 	Query       string         `json:"query"`
@@ -78,43 +78,43 @@ type findBody struct {
 	Format      string         `json:"output_format"`
 }
 
-// wanted selects one owner's memories for a search or list.
-type wanted struct {
+// selection selects one owner's memories for a search or list.
+type selection struct {
 	caller
 	filter
-	live time.Time // facts that expired before this time are excluded; zero: no fact is excluded
+	validAt time.Time // facts that expired before this time are excluded; the zero time excludes no fact
 }
 
-func (h *handler) wanted(c *call, b findBody) (w wanted, err error) {
+func (h *handler) selection(c *call, b findBody) (w selection, err error) {
 	sent := map[string]any{"AND": []any{b.Filters}}
 	if len(b.Categories) > 0 {
 		sent["categories"] = b.Categories
 	}
-	for n, v := range b.ids.all() {
+	for n, v := range b.ids.fields() {
 		if *v != "" {
 			sent[idNames[n]] = *v
 		}
 	}
 	switch {
 	case b.Start != nil || b.End != nil:
-		return w, refused("start_date")
+		return w, unsupportedFilter("start_date")
 	case !b.ShowExpired:
-		w.live = h.engine.Now()
+		w.validAt = h.engine.Now()
 	}
-	if err := w.read(sent); err != nil {
+	if err := w.addAll(sent); err != nil {
 		return w, err
 	}
 	if err := w.check(); err != nil {
 		return w, err
 	}
-	w.caller, err = h.caller(c, w.place())
+	w.caller, err = h.callerFor(c, w.ownerName())
 	return w, err
 }
 
 // includes reports whether a fact is selected.
-func (w *wanted) includes(m memory.Memory) bool {
+func (w *selection) includes(m memory.Memory) bool {
 	at := m.Fact.ExpiresAt
-	return w.has(m, w.ids, true) && (w.live.IsZero() || at.IsZero() || w.live.Before(at))
+	return w.hasIDs(m, w.ids, true) && (w.validAt.IsZero() || at.IsZero() || w.validAt.Before(at))
 }
 
 func (h *handler) search(c *call) (any, error) {
@@ -126,10 +126,10 @@ func (h *handler) search(c *call) (any, error) {
 	switch {
 	case query == "":
 		return nil, memory.Errorf(memory.Invalid, "query: is empty")
-	case len(query) > longQuery:
-		return nil, memory.Errorf(memory.TooLarge, "query: longer than %d bytes", longQuery)
+	case len(query) > maxQueryBytes:
+		return nil, memory.Errorf(memory.TooLarge, "query: longer than %d bytes", maxQueryBytes)
 	}
-	k := hits
+	k := defaultTopK
 	for _, n := range []*int{b.Limit, b.TopK} {
 		if n != nil {
 			k = *n
@@ -138,15 +138,15 @@ func (h *handler) search(c *call) (any, error) {
 	if k < 1 {
 		return nil, memory.Errorf(memory.Invalid, "top_k: %d is less than 1", k)
 	}
-	k = min(k, mostHits)
-	w, err := h.wanted(c, b)
+	k = min(k, maxTopK)
+	w, err := h.selection(c, b)
 	if err != nil {
 		return nil, err
 	}
-	for asked := k; ; asked = mostHits { // the engine's results are filtered here, so request more if too few remain
+	for topK := k; ; topK = maxTopK { // the engine's results are filtered here, so request more if too few remain
 		found, err := h.engine.Retrieve.Recall(c.Context(), retrieve.Question{
-			Scope: memory.Scope{Owner: w.owner}, Text: query, TopK: &asked, ScoreThreshold: b.Threshold,
-			Kinds: []memory.Kind{memory.KindFact}, Category: w.Category, Door: "mem0",
+			Scope: memory.Scope{Owner: w.owner}, Text: query, TopK: &topK, ScoreThreshold: b.Threshold,
+			Kinds: []memory.Kind{memory.KindFact}, Category: w.Category, API: "mem0",
 		})
 		if err != nil {
 			return nil, err
@@ -159,23 +159,23 @@ func (h *handler) search(c *call) (any, error) {
 				out = append(out, shown)
 			}
 		}
-		if len(out) >= k || len(found.Hits) < asked || asked == mostHits {
+		if len(out) >= k || len(found.Hits) < topK || topK == maxTopK {
 			return c.results(out[:min(k, len(out))], b.Format), nil
 		}
 	}
 }
 
-// results returns the response for a list without pages. In version 1 it is the list itself.
-func (c *call) results(all any, format string) any {
+// results returns the response for a list without pages. In version 1, the response is the list itself.
+func (c *call) results(items any, format string) any {
 	if c.version == "v1" && format != "v1.1" {
-		return all
+		return items
 	}
-	return map[string]any{"results": all}
+	return map[string]any{"results": items}
 }
 
-// walk calls visit with each of an owner's memories that match a query, newest first.
-func (h *handler) walk(c *call, owner memory.Owner, q memory.Query, visit func(memory.Memory)) error {
-	q.Limit = walkPage
+// walkMemories calls visit for each of an owner's memories that match a query, newest first.
+func (h *handler) walkMemories(c *call, owner memory.Owner, q memory.Query, visit func(memory.Memory)) error {
+	q.Limit = walkPageSize
 	for m, err := range memory.AllMemories(c.Context(), h.engine.List, owner, q) {
 		if err != nil {
 			return err
@@ -185,26 +185,26 @@ func (h *handler) walk(c *call, owner memory.Owner, q memory.Query, visit func(m
 	return nil
 }
 
-// paged is a page of a list, with the length of the whole list.
-type paged struct {
+// pageResponse is a page of a list, with the length of the whole list.
+type pageResponse struct {
 	Count    int     `json:"count"`
 	Next     *string `json:"next"`
 	Previous *string `json:"previous"`
 	Results  any     `json:"results"`
 }
 
-// window is the requested page.
-type window struct{ page, size int }
+// pageRequest is the number of the requested page, from 1, and the maximum number of items per page.
+type pageRequest struct{ number, size int }
 
-func (w window) first() int { return (w.page - 1) * w.size }
+func (w pageRequest) firstIndex() int { return (w.number - 1) * w.size }
 
-func windowOf(query url.Values) (window, error) {
-	w := window{1, pageSize}
+func pageRequestOf(query url.Values) (pageRequest, error) {
+	w := pageRequest{1, defaultPageSize}
 	for _, p := range []struct {
 		name string
 		most int
 		into *int
-	}{{"page", 1 << 30, &w.page}, {"limit", mostPaged, &w.size}, {"top_k", mostPaged, &w.size}, {"page_size", mostPaged, &w.size}} {
+	}{{"page", 1 << 30, &w.number}, {"limit", maxPageSize, &w.size}, {"top_k", maxPageSize, &w.size}, {"page_size", maxPageSize, &w.size}} {
 		text := query.Get(p.name)
 		if text == "" {
 			continue
@@ -218,8 +218,8 @@ func windowOf(query url.Values) (window, error) {
 	return w, nil
 }
 
-// of returns the page with links to the previous and next one.
-func (w window) of(c *call, count int, results any) paged {
+// response returns the page with links to the previous and the next page.
+func (w pageRequest) response(c *call, count int, results any) pageResponse {
 	path, _, _ := strings.Cut(c.RequestURI, "?")
 	at := func(page int) *string {
 		q := c.URL.Query()
@@ -227,12 +227,12 @@ func (w window) of(c *call, count int, results any) paged {
 		q.Set("page_size", strconv.Itoa(w.size))
 		return new(path + "?" + q.Encode())
 	}
-	out := paged{Count: count, Results: results}
-	if w.page > 1 {
-		out.Previous = at(w.page - 1)
+	out := pageResponse{Count: count, Results: results}
+	if w.number > 1 {
+		out.Previous = at(w.number - 1)
 	}
-	if count-w.first() > w.size {
-		out.Next = at(w.page + 1)
+	if count-w.firstIndex() > w.size {
+		out.Next = at(w.number + 1)
 	}
 	return out
 }
@@ -241,29 +241,29 @@ func (h *handler) list(c *call) (any, error) {
 	var b findBody
 	if c.Method == "GET" {
 		var err error
-		if b.ids, err = idsIn(c.query); err != nil {
+		if b.ids, err = idsFromQuery(c.query); err != nil {
 			return nil, err
 		}
 		b.Format = c.query.Get("output_format")
 	} else if err := c.decode(&b); err != nil {
 		return nil, err
 	}
-	page, err := windowOf(c.query)
+	page, err := pageRequestOf(c.query)
 	if err != nil {
 		return nil, err
 	}
-	w, err := h.wanted(c, b)
+	w, err := h.selection(c, b)
 	if err != nil {
 		return nil, err
 	}
 	unpaged := c.Method == "GET" && !c.query.Has("page") && !c.query.Has("page_size")
 	all := unpaged && !c.query.Has("limit") && !c.query.Has("top_k")
 	count, results := 0, []item{}
-	if err := h.walk(c, w.owner, memory.Query{Category: w.Category}, func(m memory.Memory) {
+	if err := h.walkMemories(c, w.owner, memory.Query{Category: w.Category}, func(m memory.Memory) {
 		if !w.includes(m) {
 			return
 		}
-		if all || count >= page.first() && len(results) < page.size {
+		if all || count >= page.firstIndex() && len(results) < page.size {
 			results = append(results, itemOf(w.caller, m))
 		}
 		count++
@@ -273,5 +273,5 @@ func (h *handler) list(c *call) (any, error) {
 	if unpaged {
 		return c.results(results, b.Format), nil
 	}
-	return page.of(c, count, results), nil
+	return page.response(c, count, results), nil
 }

@@ -30,8 +30,8 @@ const Prefix = "/mem0"
 
 // Options configure the API.
 type Options struct {
-	MaxText int           // maximum bytes of a memory
-	Wait    time.Duration // how long an asynchronous add waits for learning; 0: two seconds
+	MaxTextBytes int           // maximum bytes of a memory
+	LearnWait    time.Duration // maximum time that an asynchronous add waits for learning; 0 means two seconds
 }
 
 type handler struct {
@@ -45,11 +45,11 @@ type call struct {
 	query    url.Values
 	body     []byte
 	version  string // "v1", "v2", "v3"; "" for the open-source server's API
-	writes   bool
+	isWrite  bool
 }
 
-// verb executes a call and returns the response, before it is encoded as JSON.
-type verb func(*call) (any, error)
+// operation executes a call and returns the response, before it is encoded as JSON.
+type operation func(*call) (any, error)
 
 // New returns the handler of the platform's paths, and of both APIs under [Prefix].
 func New(e *engine.Engine, o Options) http.Handler {
@@ -68,9 +68,9 @@ func New(e *engine.Engine, o Options) http.Handler {
 		if underPrefix(r.URL.Path) {
 			mux = both
 		}
-		r = routed(r)
+		r = withoutPrefix(r)
 		if _, pattern := mux.Handler(r); pattern == "" {
-			Refuse(w, r, notServed(r))
+			Refuse(w, r, errNotServed(r))
 			return
 		}
 		mux.ServeHTTP(w, r)
@@ -80,29 +80,29 @@ func New(e *engine.Engine, o Options) http.Handler {
 // platform returns the handlers for mem0's platform by path.
 func (h *handler) platform() map[string]http.Handler {
 	out := map[string]http.Handler{
-		"GET /v1/ping":                       answer("v1", h.ping),
-		"POST /v1/memories":                  change("v1", h.add),
-		"GET /v1/memories":                   answer("v1", h.list),
-		"DELETE /v1/memories":                change("v1", h.deleteAll),
-		"POST /v2/memories":                  answer("v2", h.list),
-		"POST /v3/memories":                  answer("v3", h.list),
-		"POST /v3/memories/add":              change("v3", h.add),
-		"PUT /v1/batch":                      change("v1", h.batchUpdate),
-		"DELETE /v1/batch":                   change("v1", h.batchDelete),
-		"GET /v1/entities":                   answer("v1", h.entities),
-		"POST /v1/feedback":                  change("v1", h.feedback),
-		"GET /v1/event/{id}":                 answer("v1", h.event),
-		"GET /v2/entities/user/{id}/profile": answer("v2", h.profile),
-		"GET /api/v1/orgs/organizations/{org}/projects/{project}":   answer("v1", h.project),
-		"PATCH /api/v1/orgs/organizations/{org}/projects/{project}": change("v1", h.changeProject),
+		"GET /v1/ping":                       readHandler("v1", h.ping),
+		"POST /v1/memories":                  writeHandler("v1", h.add),
+		"GET /v1/memories":                   readHandler("v1", h.list),
+		"DELETE /v1/memories":                writeHandler("v1", h.deleteAll),
+		"POST /v2/memories":                  readHandler("v2", h.list),
+		"POST /v3/memories":                  readHandler("v3", h.list),
+		"POST /v3/memories/add":              writeHandler("v3", h.add),
+		"PUT /v1/batch":                      writeHandler("v1", h.batchUpdate),
+		"DELETE /v1/batch":                   writeHandler("v1", h.batchDelete),
+		"GET /v1/entities":                   readHandler("v1", h.entities),
+		"POST /v1/feedback":                  writeHandler("v1", h.feedback),
+		"GET /v1/event/{id}":                 readHandler("v1", h.addStatus),
+		"GET /v2/entities/user/{id}/profile": readHandler("v2", h.profile),
+		"GET /api/v1/orgs/organizations/{org}/projects/{project}":   readHandler("v1", h.getProject),
+		"PATCH /api/v1/orgs/organizations/{org}/projects/{project}": writeHandler("v1", h.changeProject),
 	}
 	for _, v := range []string{"v1", "v2", "v3"} {
-		out["POST /"+v+"/memories/search"] = answer(v, h.search)
-		out["GET /"+v+"/memories/{id}"] = answer(v, h.get)
-		out["PUT /"+v+"/memories/{id}"] = change(v, h.update)
-		out["DELETE /"+v+"/memories/{id}"] = change(v, h.delete)
-		out["GET /"+v+"/memories/{id}/history"] = answer(v, h.history)
-		out["DELETE /"+v+"/entities/{type}/{id}"] = change(v, h.deleteEntity)
+		out["POST /"+v+"/memories/search"] = readHandler(v, h.search)
+		out["GET /"+v+"/memories/{id}"] = readHandler(v, h.get)
+		out["PUT /"+v+"/memories/{id}"] = writeHandler(v, h.update)
+		out["DELETE /"+v+"/memories/{id}"] = writeHandler(v, h.delete)
+		out["GET /"+v+"/memories/{id}/history"] = readHandler(v, h.history)
+		out["DELETE /"+v+"/entities/{type}/{id}"] = writeHandler(v, h.deleteEntity)
 	}
 	return out
 }
@@ -110,21 +110,21 @@ func (h *handler) platform() map[string]http.Handler {
 // openSource returns the handlers for mem0's open-source server by path.
 func (h *handler) openSource() map[string]http.Handler {
 	return map[string]http.Handler{
-		"POST /memories":               change("", h.add),
-		"GET /memories":                answer("", h.list),
-		"DELETE /memories":             change("", h.deleteAll),
-		"GET /memories/{id}":           answer("", h.get),
-		"PUT /memories/{id}":           change("", h.update),
-		"DELETE /memories/{id}":        change("", h.delete),
-		"GET /memories/{id}/history":   answer("", h.history),
-		"POST /search":                 answer("", h.search),
-		"GET /entities":                answer("", h.entities),
-		"DELETE /entities/{type}/{id}": change("", h.deleteEntity),
+		"POST /memories":               writeHandler("", h.add),
+		"GET /memories":                readHandler("", h.list),
+		"DELETE /memories":             writeHandler("", h.deleteAll),
+		"GET /memories/{id}":           readHandler("", h.get),
+		"PUT /memories/{id}":           writeHandler("", h.update),
+		"DELETE /memories/{id}":        writeHandler("", h.delete),
+		"GET /memories/{id}/history":   readHandler("", h.history),
+		"POST /search":                 readHandler("", h.search),
+		"GET /entities":                readHandler("", h.entities),
+		"DELETE /entities/{type}/{id}": writeHandler("", h.deleteEntity),
 	}
 }
 
-// absent lists the paths of mem0's API that Loci does not implement, each with an alternative.
-var absent = []struct{ path, sentence string }{
+// unsupportedPaths lists the paths of mem0's API that Loci does not implement, each with an alternative.
+var unsupportedPaths = []struct{ path, sentence string }{
 	{"/v1/exports", "Loci has no exports by schema; GET /api/export returns all memory"},
 	{"/v1/stats", "GET /api/stats counts memories"},
 	{"/v1/summary", "Loci summarizes conversations, not a set of memories"},
@@ -138,31 +138,31 @@ var absent = []struct{ path, sentence string }{
 	{"/reset", "Loci has no reset; delete the memories of each user"},
 }
 
-// notServed is the error for a path without a handler.
-func notServed(r *http.Request) error {
-	for _, a := range absent {
-		if below(r.URL.Path, a.path) {
-			return lacking(a.sentence)
+// errNotServed is the error for a path without a handler.
+func errNotServed(r *http.Request) error {
+	for _, a := range unsupportedPaths {
+		if isUnder(r.URL.Path, a.path) {
+			return notImplemented(a.sentence)
 		}
 	}
-	return memory.Errorf(memory.NotFound, "Loci does not implement %s %s of mem0's API", r.Method, httpx.Brief(r.URL.Path, longName))
+	return memory.Errorf(memory.NotFound, "Loci does not implement %s %s of mem0's API", r.Method, httpx.Truncate(r.URL.Path, maxNameBytes))
 }
 
-// lacking is the error for an unsupported feature.
-func lacking(sentence string) error {
-	return &httpx.Problem{Status: http.StatusNotImplemented, Detail: sentence}
+// notImplemented is the error for an unsupported feature.
+func notImplemented(detail string) error {
+	return &httpx.Problem{Status: http.StatusNotImplemented, Detail: detail}
 }
 
-func below(path, parent string) bool {
+func isUnder(path, parent string) bool {
 	rest, ok := strings.CutPrefix(path, parent)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// underPrefix reports whether a path is [Prefix] or below it.
-func underPrefix(path string) bool { return below(path, Prefix) }
+// underPrefix reports whether a path is [Prefix] or one of its subpaths.
+func underPrefix(path string) bool { return isUnder(path, Prefix) }
 
-// routed returns the request without [Prefix] and a trailing slash in its path.
-func routed(r *http.Request) *http.Request {
+// withoutPrefix returns the request without [Prefix] and a trailing slash in its path.
+func withoutPrefix(r *http.Request) *http.Request {
 	u := *r.URL
 	for _, path := range []*string{&u.Path, &u.RawPath} {
 		if underPrefix(*path) {
@@ -177,18 +177,18 @@ func routed(r *http.Request) *http.Request {
 	return &next
 }
 
-// answer serves a request that reads memory; change serves a request that writes.
-func answer(version string, do verb) http.Handler { return serve(version, false, do) }
-func change(version string, do verb) http.Handler { return serve(version, true, do) }
+// readHandler serves requests that read memory; writeHandler serves requests that write.
+func readHandler(version string, do operation) http.Handler  { return serve(version, false, do) }
+func writeHandler(version string, do operation) http.Handler { return serve(version, true, do) }
 
-func serve(version string, writes bool, do verb) http.Handler {
+func serve(version string, isWrite bool, do operation) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := &call{Request: r, identity: httpx.IdentityOf(r.Context()), query: r.URL.Query(), version: version, writes: writes}
-		if writes && c.identity.ReadOnly {
+		c := &call{Request: r, identity: httpx.IdentityOf(r.Context()), query: r.URL.Query(), version: version, isWrite: isWrite}
+		if isWrite && c.identity.ReadOnly {
 			Refuse(w, r, httpx.ErrReadOnly)
 			return
 		}
-		out, err := c.read(do)
+		out, err := c.execute(do)
 		if err != nil {
 			Refuse(w, r, err)
 			return
@@ -197,8 +197,8 @@ func serve(version string, writes bool, do verb) http.Handler {
 	})
 }
 
-// read reads the body and executes the call.
-func (c *call) read(do verb) (any, error) {
+// execute reads the body and executes the call.
+func (c *call) execute(do operation) (any, error) {
 	body, err := httpx.ReadBody(c.Request)
 	switch {
 	case err != nil:
@@ -211,15 +211,15 @@ func (c *call) read(do verb) (any, error) {
 }
 
 // decode parses the body, a JSON object. An empty body leaves the target unchanged.
-func (c *call) decode(to any) error {
+func (c *call) decode(target any) error {
 	if len(c.body) == 0 {
 		return nil
 	}
-	err := json.Unmarshal(c.body, to)
-	var wrong *json.UnmarshalTypeError
+	err := json.Unmarshal(c.body, target)
+	var typeErr *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &wrong) && wrong.Field != "":
-		return memory.Errorf(memory.Invalid, "%s: a %s is not valid here", wrong.Field, wrong.Value)
+	case errors.As(err, &typeErr) && typeErr.Field != "":
+		return memory.Errorf(memory.Invalid, "%s: a %s is not valid here", typeErr.Field, typeErr.Value)
 	case err != nil:
 		return memory.Errorf(memory.Invalid, "the body is not a valid JSON object")
 	}
@@ -228,7 +228,7 @@ func (c *call) decode(to any) error {
 
 // Refuse writes an error in mem0's format: {"detail": …}.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) {
-	p := httpx.Tell(r.Context(), err)
+	p := httpx.LogProblem(r.Context(), err)
 	maps.Copy(w.Header(), p.GetHeaders())
 	httpx.WriteJSON(w, p.Status, map[string]string{"detail": p.Detail})
 }

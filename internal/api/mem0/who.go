@@ -11,14 +11,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These are limits of arguments, in bytes.
+// Limits of arguments, in bytes.
 const (
-	longName     = 256
-	longQuery    = 100_000
-	longMetadata = 64 << 10
+	maxNameBytes     = 256
+	maxQueryBytes    = 100_000
+	maxMetadataBytes = 64 << 10
 )
 
-// ids are the ids that mem0 scopes a memory by.
+// ids are the ids by which mem0 scopes a memory.
 type ids struct {
 	User  string `json:"user_id"`
 	Agent string `json:"agent_id"`
@@ -26,43 +26,43 @@ type ids struct {
 	Run   string `json:"run_id"`
 }
 
-// idNames are the JSON names of the ids, in the order of [ids.all].
+// idNames are the JSON names of the ids, in the order of [ids.fields].
 var idNames = []string{"user_id", "agent_id", "app_id", "run_id"}
 
-func (i *ids) all() []*string { return []*string{&i.User, &i.Agent, &i.App, &i.Run} }
+func (i *ids) fields() []*string { return []*string{&i.User, &i.Agent, &i.App, &i.Run} }
 
-// orElse sets empty ids to those of other.
-func (i *ids) orElse(other ids) {
-	theirs := other.all()
-	for n, mine := range i.all() {
+// fillFrom sets empty ids to the ids in defaults.
+func (i *ids) fillFrom(defaults ids) {
+	theirs := defaults.fields()
+	for n, mine := range i.fields() {
 		if *mine == "" {
 			*mine = *theirs[n]
 		}
 	}
 }
 
-// place returns the name of the user that owns memories with these ids: user_id, or the result of [placeOf] for
-// the first other id.
-func (i *ids) place() string {
-	for n, v := range i.all() {
-		if *v != "" && (n == 0 || *v != anything) {
-			return placeOf(n, *v)
+// ownerName returns the name of the user that owns memories with these ids: user_id, or the result of
+// [ownerNameOf] for the first other id.
+func (i *ids) ownerName() string {
+	for n, v := range i.fields() {
+		if *v != "" && (n == 0 || *v != wildcard) {
+			return ownerNameOf(n, *v)
 		}
 	}
 	return ""
 }
 
-// placeOf returns the name of the user that owns memories with only the n-th id. Memories of an agent, app or
+// ownerNameOf returns the name of the user that owns memories with only the n-th id. Memories of an agent, app or
 // run without a user belong to a user named "agent_id=NAME".
-func placeOf(n int, id string) string {
+func ownerNameOf(n int, id string) string {
 	if n == 0 {
 		return id
 	}
 	return idNames[n] + "=" + id
 }
 
-// placed is the inverse of placeOf.
-func placed(user string) (n int, id string) {
+// parseOwnerName is the inverse of [ownerNameOf].
+func parseOwnerName(user string) (n int, id string) {
 	for n, name := range idNames[1:] {
 		if id, ok := strings.CutPrefix(user, name+"="); ok {
 			return n + 1, id
@@ -72,39 +72,39 @@ func placed(user string) (n int, id string) {
 }
 
 func (i *ids) check() error {
-	if n, _ := placed(i.User); n > 0 {
-		return errPlace
+	if n, _ := parseOwnerName(i.User); n > 0 {
+		return errReservedName
 	}
-	for n, v := range i.all() {
-		if len(*v) > longName || strings.ContainsFunc(*v, unicode.IsControl) {
-			return memory.Errorf(memory.Invalid, "%s: an id is at most %d bytes without control characters", idNames[n], longName)
+	for n, v := range i.fields() {
+		if len(*v) > maxNameBytes || strings.ContainsFunc(*v, unicode.IsControl) {
+			return memory.Errorf(memory.Invalid, "%s: an id is at most %d bytes without control characters", idNames[n], maxNameBytes)
 		}
 	}
 	return nil
 }
 
-// idsIn returns the ids in a URL's query.
-func idsIn(query url.Values) (ids, error) {
+// idsFromQuery returns the ids in a URL's query.
+func idsFromQuery(query url.Values) (ids, error) {
 	var out ids
-	for n, v := range out.all() {
+	for n, v := range out.fields() {
 		*v = query.Get(idNames[n])
 	}
 	return out, out.check()
 }
 
-// errPlace is the error for names that [placeOf] reserves.
-var errPlace = memory.Errorf(memory.Invalid, "user_id: must not begin with agent_id=, app_id= or run_id=; send that id instead")
+// errReservedName is the error for names that [ownerNameOf] reserves.
+var errReservedName = memory.Errorf(memory.Invalid, "user_id: must not begin with agent_id=, app_id= or run_id=; send that id instead")
 
 const conversationPrefix = "mem0?"
 
 // conversation returns the name of the conversation of memories that were added with these ids and
-// instructions, "" if there are none.
-func (i *ids) conversation(wishes string) string {
+// instructions, or "" if both are empty.
+func (i *ids) conversation(instructions string) string {
 	values := url.Values{}
-	if wishes != "" {
-		values.Set("wishes", core.DerivedID("", wishes))
+	if instructions != "" {
+		values.Set("wishes", core.DerivedID("", instructions))
 	}
-	for n, v := range i.all() {
+	for n, v := range i.fields() {
 		if *v != "" {
 			values.Set(idNames[n], *v)
 		}
@@ -128,7 +128,7 @@ func labelsOf(m memory.Memory) (out ids) {
 	}
 	if encoded, ok := strings.CutPrefix(conversation, conversationPrefix); ok {
 		if values, err := url.ParseQuery(encoded); err == nil {
-			for n, v := range out.all() {
+			for n, v := range out.fields() {
 				*v = values.Get(idNames[n])
 			}
 		}
@@ -138,80 +138,80 @@ func labelsOf(m memory.Memory) (out ids) {
 
 // caller is the owner whose memory a request uses, and the author of its changes.
 type caller struct {
-	owner  memory.Owner
-	author memory.Author
-	named  bool // user_id names the owner, so memory ids contain the owner's name
+	owner      memory.Owner
+	author     memory.Author
+	ownerNamed bool // user_id names the owner, so memory ids contain the owner's name
 }
 
-// caller returns the caller of a request that names a user. The user counts only if the key may name any user.
-// The error is [memory.Conflict] while the owner's memory is paused.
-func (h *handler) caller(c *call, user string) (caller, error) {
-	if c.identity.Owner == "" && len(user) > longName {
-		return caller{}, memory.Errorf(memory.Invalid, "the owner's id is longer than %d bytes", longName)
+// callerFor returns the caller of a request that names a user. The name is used only if the key may name any
+// user. The error is [memory.Conflict] while the owner's memory is paused.
+func (h *handler) callerFor(c *call, user string) (caller, error) {
+	if c.identity.Owner == "" && len(user) > maxNameBytes {
+		return caller{}, memory.Errorf(memory.Invalid, "the owner's id is longer than %d bytes", maxNameBytes)
 	}
-	if user == anything && c.identity.Owner == "" {
+	if user == wildcard && c.identity.Owner == "" {
 		user = ""
 	}
-	id, err := c.identity.Named(user)
+	id, err := c.identity.WithUser(user)
 	if err != nil {
 		return caller{}, err
 	}
 	if id.Owner == "" {
 		return caller{}, memory.Errorf(memory.Invalid, "missing user: this server has several users; send user_id, agent_id, app_id or run_id, or use a user's key")
 	}
-	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, h.engine.Curate.MayUse(c.Context(), id.Owner, c.writes)
+	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, h.engine.Curate.CheckToolAccess(c.Context(), id.Owner, c.isWrite)
 }
 
 // idsOf returns the ids of a memory for the caller: its labels, its scope, and its owner as the user, unless a
 // label names a user.
 func (c caller) idsOf(m memory.Memory) ids {
 	out, scope := labelsOf(m), m.Scope()
-	out.orElse(ids{Agent: scope.Agent, App: scope.Project})
-	if n, _ := placed(c.owner.Name()); n == 0 || !c.named {
-		out.orElse(ids{User: c.owner.Name()})
+	out.fillFrom(ids{Agent: scope.Agent, App: scope.Project})
+	if n, _ := parseOwnerName(c.owner.Name()); n == 0 || !c.ownerNamed {
+		out.fillFrom(ids{User: c.owner.Name()})
 	}
 	return out
 }
 
-// has reports whether a memory has the wanted ids. A memory without labels can be read with any user_id.
-func (c caller) has(m memory.Memory, wanted ids, reads bool) bool {
-	if reads && !c.named && labelsOf(m) == (ids{}) {
+// hasIDs reports whether a memory has the wanted ids. A memory without labels can be read with any user_id.
+func (c caller) hasIDs(m memory.Memory, wanted ids, forReading bool) bool {
+	if forReading && !c.ownerNamed && labelsOf(m) == (ids{}) {
 		wanted.User = ""
 	}
-	has := c.idsOf(m)
-	theirs := has.all()
-	for n, want := range wanted.all() {
-		if *want != "" && *want != *theirs[n] && (*want != anything || *theirs[n] == "") {
+	actual := c.idsOf(m)
+	theirs := actual.fields()
+	for n, want := range wanted.fields() {
+		if *want != "" && *want != *theirs[n] && (*want != wildcard || *theirs[n] == "") {
 			return false
 		}
 	}
 	return true
 }
 
-// label returns the ids to store with a memory. They exclude user_id if it is the owner.
-func (c caller) label(i ids) ids {
-	if c.named || i.User == c.owner.Name() {
+// labelsFor returns the ids to store with a memory, without the user_id if this is the owner.
+func (c caller) labelsFor(i ids) ids {
+	if c.ownerNamed || i.User == c.owner.Name() {
 		i.User = ""
 	}
 	return i
 }
 
-// outside returns the id under which clients know a memory or event.
-func (c caller) outside(id string) string {
-	if c.named {
+// clientID returns the id that clients use for a memory or event.
+func (c caller) clientID(id string) string {
+	if c.ownerNamed {
 		return id + "@" + c.owner.Name()
 	}
 	return id
 }
 
-// inside returns the owner in a client's id, and the id within the owner's memory.
-func (h *handler) inside(c *call, outside string) (caller, string, error) {
-	id, user, _ := strings.Cut(outside, "@")
-	unknown := memory.Errorf(memory.NotFound, "no such memory: %s", httpx.Brief(outside, longName))
-	if id == "" || len(outside) > 2*longName {
+// resolveID returns the owner that a client's id names, and the id within the owner's memory.
+func (h *handler) resolveID(c *call, clientID string) (caller, string, error) {
+	id, user, _ := strings.Cut(clientID, "@")
+	unknown := memory.Errorf(memory.NotFound, "no such memory: %s", httpx.Truncate(clientID, maxNameBytes))
+	if id == "" || len(clientID) > 2*maxNameBytes {
 		return caller{}, "", unknown
 	}
-	who, err := h.caller(c, user)
+	who, err := h.callerFor(c, user)
 	if err != nil && !errors.Is(err, memory.Invalid) {
 		return caller{}, "", err
 	}

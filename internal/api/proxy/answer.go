@@ -41,7 +41,7 @@ type namedMemory struct {
 // withHits adds memory_hits and, if requested, memories to an answer. It returns false and the unchanged
 // answer if memory was not read or the answer is not a JSON object.
 func (c *call) withHits(body []byte) ([]byte, bool) {
-	if !c.memory || !c.prepared.Read {
+	if !c.usesMemory || !c.prepared.WasRead {
 		return body, false
 	}
 	hits, memories := []memoryHit{}, []namedMemory{}
@@ -56,16 +56,16 @@ func (c *call) withHits(body []byte) ([]byte, bool) {
 		}
 		add(hit)
 	}
-	stated := recall.RoleOf(memory.Memory{})
+	role := recall.RoleOf(memory.Memory{})
 	for _, m := range c.prepared.Core.Facts {
 		f := m.Fact
-		add(memoryHit{ID: f.ID, Kind: memory.KindFact, Role: stated, Content: f.Content, CreatedAt: f.CreatedAt, Core: true})
+		add(memoryHit{ID: f.ID, Kind: memory.KindFact, Role: role, Content: f.Content, CreatedAt: f.CreatedAt, Core: true})
 	}
 	for _, e := range c.prepared.Core.Profile {
-		add(memoryHit{ID: e.Key, Kind: recall.KindProfile, Role: stated, Content: recall.EntryText(e), CreatedAt: e.UpdatedAt, Core: true})
+		add(memoryHit{ID: e.Key, Kind: recall.KindProfile, Role: role, Content: recall.EntryText(e), CreatedAt: e.UpdatedAt, Core: true})
 	}
 	fields := []chatapi.Field{{Name: "memory_hits", Value: hits}}
-	if c.named {
+	if c.addMemories {
 		fields = append(fields, chatapi.Field{Name: "memories", Value: memories})
 	}
 	added, err := chatapi.AddFields(body, fields...)
@@ -75,13 +75,13 @@ func (c *call) withHits(body []byte) ([]byte, bool) {
 	return added, true
 }
 
-// hitsEvent returns the stream event with memory_hits, which is sent just before the last event. It returns
-// nil if the request does not ask for memory_hits.
+// hitsEvent returns the stream event with memory_hits, which is sent before the last event, or nil if the
+// request does not ask for memory_hits.
 func (c *call) hitsEvent(a chatapi.Answer, created time.Time) []byte {
-	if !c.hits || c.dialect.EncodeEmpty == nil {
+	if !c.wantsHits || c.dialect.EncodeEmptyEvent == nil {
 		return nil
 	}
-	chunk, ok := c.withHits(c.dialect.EncodeEmpty(a, created))
+	chunk, ok := c.withHits(c.dialect.EncodeEmptyEvent(a, created))
 	if !ok {
 		return nil
 	}
@@ -93,28 +93,28 @@ func writeError(w http.ResponseWriter, r *http.Request, status int, code, messag
 	writeJSON(w, status, dialectOf(r.URL.Path).EncodeError(status, code, message, httpx.RequestID(r.Context())))
 }
 
-// Refuse writes an error about a request in the format of the dialect that the path belongs to.
+// Refuse writes an error about a request in the format of the path's dialect.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) {
-	p := httpx.Tell(r.Context(), err)
+	p := httpx.LogProblem(r.Context(), err)
 	maps.Copy(w.Header(), p.GetHeaders())
 	writeError(w, r, p.Status, string(p.Code), p.Detail)
 }
 
-// refuseUpstream responds that the upstream failed, unless the request was invalid or the client
-// disconnected. The full error contains the upstream's address, so only the log has it.
-func (d *Handler) refuseUpstream(w http.ResponseWriter, r *http.Request, err error) {
-	d.tellUpstream(w, r, err, "the upstream did not answer")
+// writeNoAnswer is writeUpstreamError for an upstream that did not answer.
+func (d *Handler) writeNoAnswer(w http.ResponseWriter, r *http.Request, err error) {
+	d.writeUpstreamError(w, r, err, "the upstream did not answer")
 }
 
-// tellUpstream is refuseUpstream with another description.
-func (d *Handler) tellUpstream(w http.ResponseWriter, r *http.Request, err error, what string) {
+// writeUpstreamError responds that the upstream failed, unless the request was invalid or the client
+// disconnected. Only the log has the full error, because this contains the upstream's address.
+func (d *Handler) writeUpstreamError(w http.ResponseWriter, r *http.Request, err error, problem string) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge), errors.Is(err, memory.Invalid):
 		Refuse(w, r, err)
 	case r.Context().Err() == nil:
-		d.Log.Warn("upstream failed", "request", httpx.RequestID(r.Context()), "path", r.URL.Path, "what", what, "err", err)
-		writeError(w, r, http.StatusBadGateway, "upstream_unavailable", what+": "+llm.Trouble(err))
+		d.Log.Warn("upstream failed", "request", httpx.RequestID(r.Context()), "path", r.URL.Path, "what", problem, "err", err)
+		writeError(w, r, http.StatusBadGateway, "upstream_unavailable", problem+": "+llm.DescribeFailure(err))
 	}
 }
 
@@ -125,27 +125,27 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// pass copies a response to the client as it arrives.
-func pass(w http.ResponseWriter, resp *http.Response) {
-	begin(w, resp)
+// relayResponse copies a response to the client as it arrives.
+func relayResponse(w http.ResponseWriter, resp *http.Response) {
+	sendHeaders(w, resp)
 	finish(w, resp, copyFlushing(flusher{w}, resp.Body))
 }
 
-// begin sends a response's status and headers at once, since the first byte of the body may take long.
-func begin(w http.ResponseWriter, resp *http.Response) {
+// sendHeaders sends a response's status and headers at once, because the first byte of the body may take long.
+func sendHeaders(w http.ResponseWriter, resp *http.Response) {
 	copyHeader(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	_ = http.NewResponseController(w).Flush() // the client may have disconnected
 }
 
-// finish sends a response's trailers. If the response was cut off, finish also breaks the client's
-// connection: only that shows the client that the answer is incomplete.
+// finish sends a response's trailers. If the response was cut off, finish instead breaks the client's
+// connection, to show the client that the answer is incomplete.
 func finish(w http.ResponseWriter, resp *http.Response, err error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		panic(http.ErrAbortHandler)
 	}
 	for name, values := range resp.Trailer {
-		if !ownHeader(name) {
+		if !isLociHeader(name) {
 			w.Header()[http.TrailerPrefix+name] = values
 		}
 	}
@@ -153,30 +153,30 @@ func finish(w http.ResponseWriter, resp *http.Response, err error) {
 
 // copyHeader copies a response's headers. It adds headers that keep browsers from running the response as a
 // page of Loci's origin.
-func copyHeader(to, from http.Header) {
-	for name, values := range from {
-		if !ownHeader(name) {
-			to[name] = slices.Clone(values)
+func copyHeader(dst, src http.Header) {
+	for name, values := range src {
+		if !isLociHeader(name) {
+			dst[name] = slices.Clone(values)
 		}
 	}
-	to.Set("Content-Security-Policy", "sandbox")
-	to.Set("X-Content-Type-Options", "nosniff")
+	dst.Set("Content-Security-Policy", "sandbox")
+	dst.Set("X-Content-Type-Options", "nosniff")
 }
 
-// ownHeader reports whether only Loci may set a response header.
-func ownHeader(name string) bool {
+// isLociHeader reports whether only Loci may set a response header.
+func isLociHeader(name string) bool {
 	name = http.CanonicalHeaderKey(name)
 	return name == "Set-Cookie" || strings.HasPrefix(name, "Access-Control-") || strings.HasPrefix(name, "X-Loci-")
 }
 
-func closeBody(resp *http.Response) { _ = resp.Body.Close() } // the error changes nothing
+func closeBody(resp *http.Response) { _ = resp.Body.Close() } // the body was only read
 
-// flusher sends each piece at once. The headers precede the first piece.
+// flusher sends each piece at once, after the headers.
 type flusher struct{ http.ResponseWriter }
 
 func (f flusher) write(p []byte) {
 	if len(p) > 0 {
-		_, _ = f.Write(p) // a client that disconnected ends the request's context
+		_, _ = f.Write(p) // if the client disconnected, the request's context ends
 	}
 	_ = http.NewResponseController(f.ResponseWriter).Flush()
 }

@@ -141,11 +141,11 @@ func TestAnswerHasMemoriesIfSet(t *testing.T) {
 func TestAnswerNamesOwnerOfSharedMemory(t *testing.T) {
 	r := newRig(t, func(s *setup) { s.named = true })
 	eva, by := memory.User(memory.DefaultNamespace, "eva"), memory.Author{Kind: memory.ByPerson, Name: "eva"}
-	f, _, err := r.engine.Curate.Remember(t.Context(), eva, curate.Note{Content: "The gate of the yard is red"}, by)
+	f, _, err := r.engine.Curate.Remember(t.Context(), eva, curate.FactInput{Content: "The gate of the yard is red"}, by)
 	if err != nil {
 		t.Fatal(err)
 	}
-	noError(t)(r.engine.Share.Share(t.Context(), eva, f.ID, share.Sharing{To: nobody.Called()}, by))
+	noError(t)(r.engine.Share.Share(t.Context(), eva, f.ID, share.ShareRequest{Receiver: nobody.DisplayName()}, by))
 	noError(t)(r.engine.Curate.Judge(t.Context(), nobody, []curate.Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", by))
 	_, body := r.chat(`{"memory_mode":"read",` + ask("Which colour has the gate of the yard?")[1:])
 	if n := strings.Count(body, `"home":"`+string(eva)+`"`); n != 2 {
@@ -188,7 +188,7 @@ func TestAnswerNamesTheCore(t *testing.T) {
 	r := newRig(t)
 	r.upstream.answers(sends(http.StatusOK, completion("User is allergic to penicillin."), "Content-Type", "application/json"))
 	r.know("User is allergic to penicillin")
-	noError(t)(r.engine.SetProfile(context.Background(), nobody, "timezone", "Europe/Lisbon", memory.Author{Kind: memory.ByPerson}))
+	noError(t)(r.engine.SetProfileEntry(context.Background(), nobody, "timezone", "Europe/Lisbon", memory.Author{Kind: memory.ByPerson}))
 	_, got := r.chat(ask("How high is Mount Everest?"))
 	var answer struct {
 		Hits []struct {

@@ -15,33 +15,33 @@ import (
 	"github.com/loci-memory/loci/internal/obs"
 )
 
-// ask sends the request with memory. If the upstream answers that the request is too long, ask retries with
-// half of the memory. After any other refusal, or a second one, it sends the request without memory.
-func (d *Handler) ask(r *http.Request, c *call) (*http.Response, error) {
-	if c.memory {
-		readableEncodings(r.Header)
+// askUpstream sends the request with memory. If the upstream responds that the request is too long, askUpstream
+// retries with half of the memory. After a second or any other refusal, it sends the request without memory.
+func (d *Handler) askUpstream(r *http.Request, c *call) (*http.Response, error) {
+	if c.usesMemory {
+		limitEncodings(r.Header)
 	}
-	if c.hits {
+	if c.wantsHits {
 		r.Header.Del("Accept-Encoding") // Loci adds an event to the stream
 	}
-	c.sent = d.Now()
-	c.traced.Asked(r.Header, c.sent, c.Model, provider(c.dialect))
-	resp, added, err := d.sendWith(r, c)
+	c.sentAt = d.Now()
+	c.trace.StartUpstream(r.Header, c.sentAt, c.Model, providerName(c.dialect))
+	resp, added, err := d.sendWithMemory(r, c)
 	if err != nil || !added {
 		return resp, err
 	}
-	why, refused := readRefusal(resp)
+	refusal, refused := readRefusal(resp)
 	if !refused {
 		return resp, nil
 	}
-	d.Metrics.Refused(obs.RefusedMemory)
+	d.Metrics.CountRefused(obs.RefusedMemory)
 	status := resp.StatusCode
-	if why.Kind == chatapi.RefusesLength {
-		smaller, ok := c.exchange.Shrink(r.Context(), fmt.Sprintf("too long for the upstream, which answered with status %d: sent again with less memory", status))
+	if refusal.Kind == chatapi.RefusesLength {
+		smaller, ok := c.exchange.ShrinkPrompt(r.Context(), fmt.Sprintf("too long for the upstream, which answered with status %d: sent again with less memory", status))
 		if ok {
 			closeBody(resp)
 			c.prepared = smaller
-			if resp, _, err = d.sendWith(r, c); err != nil {
+			if resp, _, err = d.sendWithMemory(r, c); err != nil {
 				return nil, err
 			}
 			if _, refused := readRefusal(resp); !refused {
@@ -51,85 +51,85 @@ func (d *Handler) ask(r *http.Request, c *call) (*http.Response, error) {
 		}
 	}
 	closeBody(resp)
-	resp, err = d.send(r, c, c.Bare())
+	resp, err = d.sendRequest(r, c, c.WithoutExtras())
 	if err != nil {
 		return nil, err
 	}
 	reason := fmt.Sprintf("the upstream refused it with status %d", status)
-	if why.Kind == chatapi.RefusesRoles {
+	if refusal.Kind == chatapi.RefusesRoles {
 		reason += ", with an error about message roles"
 		if resp.StatusCode < http.StatusMultipleChoices && c.placement != chatapi.User {
-			d.placeInUser(c, why)
+			d.useUserPlacement(c, refusal)
 		}
 	}
-	c.prepared = c.exchange.Withdraw(r.Context(), reason)
+	c.prepared = c.exchange.WithdrawMemory(r.Context(), reason)
 	return resp, nil
 }
 
-// sendWith sends the request with memory, and reports whether that differs from the client's request.
-func (d *Handler) sendWith(r *http.Request, c *call) (resp *http.Response, added bool, err error) {
-	body := c.With(c.prepared.Block, c.placement, c.prepared.Kept...)
-	resp, err = d.send(r, c, body)
-	return resp, !bytes.Equal(body, c.Bare()), err
+// sendWithMemory sends the request with memory, and reports whether it differs from the client's request.
+func (d *Handler) sendWithMemory(r *http.Request, c *call) (resp *http.Response, memoryAdded bool, err error) {
+	body := c.WithBlock(c.prepared.Block, c.placement, c.prepared.KeptBlocks...)
+	resp, err = d.sendRequest(r, c, body)
+	return resp, !bytes.Equal(body, c.WithoutExtras()), err
 }
 
-// provider returns the provider of a dialect, as OpenTelemetry's GenAI conventions name it.
-func provider(dialect *chatapi.Dialect) string {
+// providerName returns the provider of a dialect, as OpenTelemetry's GenAI conventions name it.
+func providerName(dialect *chatapi.Dialect) string {
 	if dialect == chatapi.Messages {
 		return "anthropic"
 	}
 	return "openai"
 }
 
-// note records the time at which the upstream's headers arrived; resp is nil if the upstream did
+// noteResponse records the time at which the upstream's headers arrived; resp is nil if the upstream did
 // not answer.
-func (c *call) note(began, ended time.Time, resp *http.Response) {
-	c.answered = ended
+func (c *call) noteResponse(began, ended time.Time, resp *http.Response) {
+	c.answeredAt = ended
 	status := 0
 	if resp != nil {
 		status = resp.StatusCode
 	}
-	c.traced.UpstreamAsked(began, ended.Sub(began), status)
+	c.trace.RecordTry(began, ended.Sub(began), status)
 }
 
-func (d *Handler) send(r *http.Request, c *call, body []byte) (*http.Response, error) {
+func (d *Handler) sendRequest(r *http.Request, c *call, body []byte) (*http.Response, error) {
 	if d.isTranslated(c.dialect) {
 		return d.sendTranslated(r, c, body)
 	}
 	began := d.Now()
-	resp, err := d.do(r, http.MethodPost, bytes.NewReader(body))
-	c.note(began, d.Now(), resp)
+	resp, err := d.sendUpstream(r, http.MethodPost, bytes.NewReader(body))
+	c.noteResponse(began, d.Now(), resp)
 	if err != nil || !lacksPath(resp, c) {
 		return resp, err
 	}
-	return d.sendInstead(r, c, body, resp)
+	return d.retryTranslated(r, c, body, resp)
 }
 
-// maxRefusal bounds the bytes of an error response that are read to find its reason.
+// maxRefusal is the number of bytes of an error response that are read to find its reason.
 const maxRefusal = 64 << 10
 
 // readRefusal reports whether the added memory may have caused an error, and the reason. The whole response
 // can still be read.
-func readRefusal(resp *http.Response) (why chatapi.Refusal, refused bool) {
+func readRefusal(resp *http.Response) (refusal chatapi.Refusal, refused bool) {
 	switch resp.StatusCode {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError:
 	default:
-		return why, false
+		return refusal, false
 	}
-	if plain, err := decoded(peek(resp), resp.Header.Get("Content-Encoding")); err == nil {
-		why = chatapi.ReadRefusal(plain)
+	if plain, err := decodeBody(peekBody(resp), resp.Header.Get("Content-Encoding")); err == nil {
+		refusal = chatapi.ReadRefusal(plain)
 	}
 	switch {
-	case resp.StatusCode == http.StatusInternalServerError: // llama.cpp, if a chat template fails
-		return why, why.Kind != chatapi.RefusesOther
-	case resp.StatusCode == http.StatusRequestEntityTooLarge && why.Kind == chatapi.RefusesOther:
-		why.Kind = chatapi.RefusesLength
+	case resp.StatusCode == http.StatusInternalServerError: // llama.cpp responds with 500 if a chat template fails
+		return refusal, refusal.Kind != chatapi.RefusesOther
+	case resp.StatusCode == http.StatusRequestEntityTooLarge && refusal.Kind == chatapi.RefusesOther:
+		refusal.Kind = chatapi.RefusesLength
 	}
-	return why, true
+	return refusal, true
 }
 
-// peek returns the beginning of a response body. The whole body can still be read.
-func peek(resp *http.Response) []byte {
+// peekBody returns the beginning of a response body. The whole body can still be read.
+func peekBody(resp *http.Response) []byte {
 	read, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a later read returns the same error
 	resp.Body = struct {
 		io.Reader
@@ -138,8 +138,8 @@ func peek(resp *http.Response) []byte {
 	return read
 }
 
-// readableEncodings removes the encodings that Loci cannot decode from Accept-Encoding.
-func readableEncodings(h http.Header) {
+// limitEncodings removes the encodings that Loci cannot decode from Accept-Encoding.
+func limitEncodings(h http.Header) {
 	accepted := h.Values("Accept-Encoding")
 	if len(accepted) == 0 {
 		return
@@ -155,40 +155,40 @@ func readableEncodings(h http.Header) {
 	h.Set("Accept-Encoding", readable)
 }
 
-// placeInUser makes later requests to the model put memory into the user's message, for strictTime.
-func (d *Handler) placeInUser(c *call, why chatapi.Refusal) {
-	if len(c.Model) > maxModel {
+// useUserPlacement makes later requests to the model add memory to the user's message, for strictTime.
+func (d *Handler) useUserPlacement(c *call, refusal chatapi.Refusal) {
+	if len(c.Model) > maxModelName {
 		return
 	}
 	now, again := d.Now(), false
 	until := now.Add(strictTime)
-	d.strict.Update(strictModel{c.dialect.Path, c.Model}, func(was time.Time, _ bool) (time.Time, bool) {
-		again = now.Before(was)
+	d.strictModels.Update(strictModel{c.dialect.Path, c.Model}, func(previous time.Time, _ bool) (time.Time, bool) {
+		again = now.Before(previous)
 		return until, !again
 	})
 	if !again {
 		d.Log.Warn("the model's template refuses memory in a separate message; Loci adds it to the user's message",
-			"model", c.Model, "path", c.dialect.Path, "until", until.UTC().Format(time.RFC3339), "wording", why.Wording)
+			"model", c.Model, "path", c.dialect.Path, "until", until.UTC().Format(time.RFC3339), "wording", refusal.Wording)
 	}
 }
 
-// strictModel is a model whose chat template is strict about roles, and the path of the dialect: the model
-// may accept the same request in another dialect.
+// strictModel is a model with a chat template that is strict about roles. The path of the dialect is included,
+// because the model may accept the same request in another dialect.
 type strictModel struct{ path, model string }
 
 const (
-	// strictTime is how long a refusal counts, because templates and upstream servers may change.
+	// strictTime is the time for which a refusal counts, because templates and upstream servers may change.
 	strictTime = 24 * time.Hour
 
-	// maxModel bounds the stored names of models, in bytes, since clients choose them.
-	maxModel = 256
+	// maxModelName is the maximum length in bytes of a stored model name, because clients choose the names.
+	maxModelName = 256
 )
 
-// StrictModels returns the models that refused memory in a separate message and therefore get it in the
+// StrictModels returns the models that refused memory in a separate message and therefore get memory in the
 // user's message, sorted by path and name.
 func (d *Handler) StrictModels() (out []client.StrictModel) {
 	now := d.Now()
-	d.strict.DeleteFunc(func(m strictModel, until time.Time) bool {
+	d.strictModels.DeleteFunc(func(m strictModel, until time.Time) bool {
 		if now.Before(until) {
 			out = append(out, client.StrictModel{Path: m.path, Model: m.model, Until: until})
 		}

@@ -39,7 +39,7 @@ func TestEveryAnswerHasARequestID(t *testing.T) {
 }
 
 func TestChatWithoutUserHasAWarning(t *testing.T) {
-	r := newRig(t, func(s *setup) { s.guard.Multi = true })
+	r := newRig(t, func(s *setup) { s.guard.MultiUser = true })
 	if resp, _ := r.chat(ask("Hello")); !strings.Contains(resp.Header.Get(HeaderWarning), "no user") {
 		t.Errorf("nobody: %v, want a warning", resp.Header)
 	}

@@ -10,74 +10,73 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswers bounds the remembered ids of answers and their items. It covers a few days of use.
+// maxAnswers is the maximum number of ids of answers and items in the index, enough for a few days of use.
 const maxAnswers = 20_000
 
-// responseIndex maps recent answers to their place in a conversation. A request of the Responses API may refer to
-// an earlier answer or its items instead of sending the messages. The store has only answers that became turns;
-// this index also has answers without text, repeated answers and answers that were not stored.
-type responseIndex = recent.Map[answerKey, exchange.Place]
+// answerIndex maps recent answers to their place in a conversation. A request of the Responses API may refer to
+// an earlier answer or its items instead of sending the messages. The store contains only answers that became
+// turns; this index also contains answers without text, repeated answers and answers that were not stored.
+type answerIndex = recent.Map[answerKey, exchange.ContinuationPoint]
 
-// answerKey is the id of an answer or item, with its owner, so that nobody can continue another
-// user's answer.
+// answerKey is the id of an answer or item, with the owner, so that users cannot continue other users' answers.
 type answerKey struct {
 	owner memory.Owner
 	id    string
 }
 
-// rememberAnswer stores the place of an answer and its items.
-func (c *call) rememberAnswer(a chatapi.Answer, place exchange.Place) {
+// indexAnswer adds the place of an answer and its items to the index.
+func (c *call) indexAnswer(a chatapi.Answer, place exchange.ContinuationPoint) {
 	if place.Conversation == "" {
 		return
 	}
-	for _, id := range append([]string{a.ID}, a.Items...) {
+	for _, id := range append([]string{a.ID}, a.ItemIDs...) {
 		if id != "" && len(id) <= maxAnswerID {
-			c.answers.Set(answerKey{c.owner, id}, place)
+			c.answerIndex.Set(answerKey{c.owner, id}, place)
 		}
 	}
 }
 
-// maxAnswerID bounds the length of an id in bytes. The upstream chooses the id.
+// maxAnswerID is the maximum length of an id in bytes. The upstream or the client chooses the id.
 const maxAnswerID = 256
 
-// continuation returns the place that a request continues, which it names by a conversation or answer id. The
-// place is zero if the request names none or an unknown id.
-func (d *Handler) continuation(ctx context.Context, owner memory.Owner, chat *chatapi.Chat) exchange.Place {
+// continuation returns the place that a request continues, by the request's conversation id or previous answer's
+// id. The place is zero if the request has neither id or the id is unknown.
+func (d *Handler) continuation(ctx context.Context, owner memory.Owner, chat *chatapi.Chat) exchange.ContinuationPoint {
 	switch {
-	case chat.Conversation != "":
-		return exchange.Place{Conversation: chat.Conversation}
-	case chat.Previous == "" || owner == "" || len(chat.Previous) > maxAnswerID:
-		return exchange.Place{}
+	case chat.ConversationID != "":
+		return exchange.ContinuationPoint{Conversation: chat.ConversationID}
+	case chat.PreviousAnswerID == "" || owner == "" || len(chat.PreviousAnswerID) > maxAnswerID:
+		return exchange.ContinuationPoint{}
 	}
-	if place, ok := d.answers.Get(answerKey{owner, chat.Previous}); ok {
+	if place, ok := d.answerIndex.Get(answerKey{owner, chat.PreviousAnswerID}); ok {
 		return place
 	}
-	return d.engine.Exchange.PlaceOf(ctx, owner, chat.Previous)
+	return d.engine.Exchange.PointAfterAnswer(ctx, owner, chat.PreviousAnswerID)
 }
 
-// resolve sets the chain hashes of messages that only refer to answers. It drops messages without text
-// whose reference is unknown.
-func (d *Handler) resolve(ctx context.Context, owner memory.Owner, msgs []chatapi.Message) []chatapi.Message {
+// resolveRefs sets the chain hashes of messages that refer to answers. It drops messages without text if their
+// reference is unknown.
+func (d *Handler) resolveRefs(ctx context.Context, owner memory.Owner, msgs []chatapi.Message) []chatapi.Message {
 	chains, unknown := map[string]string{}, []string(nil)
 	for _, m := range msgs {
-		for _, id := range m.Refs {
-			place, _ := d.answers.Get(answerKey{owner, id})
-			if chains[id] = place.Chain; place.Chain == "" && id != "" && len(id) <= maxAnswerID {
+		for _, id := range m.ItemRefs {
+			place, _ := d.answerIndex.Get(answerKey{owner, id})
+			if chains[id] = place.ChainHash; place.ChainHash == "" && id != "" && len(id) <= maxAnswerID {
 				unknown = append(unknown, id)
 			}
 		}
 	}
 	if len(unknown) > 0 && owner != "" {
-		for id, place := range d.engine.Exchange.PlacesOfItems(ctx, owner, unknown) {
-			chains[id] = place.Chain
+		for id, place := range d.engine.Exchange.PointsAfterItems(ctx, owner, unknown) {
+			chains[id] = place.ChainHash
 		}
 	}
 	var out []chatapi.Message
 	for _, m := range msgs {
-		for _, id := range m.Refs {
+		for _, id := range m.ItemRefs {
 			m.Chain = cmp.Or(m.Chain, chains[id])
 		}
-		if len(m.Refs) == 0 || m.Chain != "" || m.Text != "" || m.ToolCalls {
+		if len(m.ItemRefs) == 0 || m.Chain != "" || m.Text != "" || m.ToolCalls {
 			out = append(out, m)
 		}
 	}

@@ -27,7 +27,7 @@ func TestModelsOrderIsNotTheUsers(t *testing.T) {
 		return `{"model":"m","messages":[{"role":"user","content":"` + words + `"}]}`
 	}
 	const asked = "I live in Rome, where is our app deployed?"
-	for name, headers := range map[string][]string{"by its words": nil, "by a header": {subagents[0], "review"}} {
+	for name, headers := range map[string][]string{"by its words": nil, "by a header": {subagentHeaders[0], "review"}} {
 		r := newRig(t)
 		if headers == nil {
 			r.upstream.answers(call)

@@ -79,7 +79,7 @@ func TestDialectsRemoveLocisFields(t *testing.T) {
 func TestDialectsKeepUsersApart(t *testing.T) {
 	inEveryDialect(t, func(t *testing.T, s speech) {
 		const key = "loci-key-0123456789"
-		r := newRig(t, func(x *setup) { x.guard.Key, x.guard.Multi, x.guard.Refuse = key, true, Refuse })
+		r := newRig(t, func(x *setup) { x.guard.Key, x.guard.MultiUser, x.guard.Refuse = key, true, Refuse })
 		r.upstream.answers(s.says("Noted."))
 		say := func(user, text string) (string, http.Header) {
 			s.ask(r, s.request(text), "X-Api-Key", key, httpx.HeaderUser, user)
@@ -299,7 +299,7 @@ func TestDialectsAreAnsweredByTheBuiltInModel(t *testing.T) {
 		const question = "What is my cat called?"
 		resp, got := s.ask(r, s.request(question))
 		a, err := s.ReadAnswer([]byte(got))
-		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(a.Text, "Ünal") || !strings.HasPrefix(a.ID, s.AnswerID) || !strings.Contains(got, `"memory_hits":[{`) {
+		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(a.Text, "Ünal") || !strings.HasPrefix(a.ID, s.AnswerIDPrefix) || !strings.Contains(got, `"memory_hits":[{`) {
 			t.Fatalf("%d %s, %v", resp.StatusCode, got, err)
 		}
 		resp, got = s.ask(r, s.streaming(question, a.Text, "And my cat again?"))
@@ -335,7 +335,7 @@ func TestUserOfTheBodyInOtherDialects(t *testing.T) {
 			if s.Path != path {
 				continue
 			}
-			r := newRig(t, func(x *setup) { x.guard.Multi = true })
+			r := newRig(t, func(x *setup) { x.guard.MultiUser = true })
 			r.upstream.answers(s.says("Noted."))
 			s.ask(r, `{`+field+`,`+s.request("My cat is called Mitzi and my dog Rex.")[1:])
 			turns, err := r.store.Turns(context.Background(), memory.User(memory.DefaultNamespace, "ana"), memory.TurnQuery{})

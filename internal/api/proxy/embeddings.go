@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxInputs bounds the number of texts in a request, as OpenAI does.
+// maxInputs is the maximum number of texts in a request, the same as OpenAI's.
 const maxInputs = 2048
 
 // embedRequest is a request for embeddings in OpenAI's format. Other fields are ignored.
@@ -26,15 +26,15 @@ type embedRequest struct {
 	Dimensions *int            `json:"dimensions"`
 }
 
-// texts returns the texts of the input. It refuses token numbers, whose tokenizer is unknown.
+// texts returns the texts of the input. It refuses token numbers, because their tokenizer is unknown.
 func (r embedRequest) texts() ([]string, error) {
-	var one string
-	if json.Unmarshal(r.Input, &one) == nil && bytes.HasPrefix(bytes.TrimSpace(r.Input), []byte(`"`)) {
-		return checkInputs([]string{one})
+	var single string
+	if json.Unmarshal(r.Input, &single) == nil && bytes.HasPrefix(bytes.TrimSpace(r.Input), []byte(`"`)) {
+		return checkInputs([]string{single})
 	}
 	var list []string
 	if err := json.Unmarshal(r.Input, &list); err != nil {
-		if !isTokens(r.Input) {
+		if !isTokenList(r.Input) {
 			return nil, memory.Errorf(memory.Invalid, "input must be a string or a list of strings")
 		}
 		return nil, memory.Errorf(memory.Invalid, "input must be text, not token numbers; in LangChain, use OpenAIEmbeddings(check_embedding_ctx_length=False)")
@@ -62,10 +62,10 @@ type embedding struct {
 	Embedding any    `json:"embedding"`
 }
 
-// embeddings embeds texts as documents with Loci's embedder. It forwards requests for other models.
-func (d *Handler) embeddings(w http.ResponseWriter, r *http.Request) {
+// serveEmbeddings embeds texts as documents with Loci's embedder. It forwards requests for other models.
+func (d *Handler) serveEmbeddings(w http.ResponseWriter, r *http.Request) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		d.forward(w, r) // the body is not decoded
+		d.forward(w, r) // Loci cannot decode the body
 		return
 	}
 	body, err := httpx.ReadBody(r)
@@ -77,16 +77,16 @@ func (d *Handler) embeddings(w http.ResponseWriter, r *http.Request) {
 	err = json.Unmarshal(body, &req)
 	switch {
 	case err == nil && req.Model == memory.EmbedModel:
-		d.embed(w, r, req)
+		d.embedTexts(w, r, req)
 	case err == nil && d.Upstream == nil:
-		writeError(w, r, http.StatusNotFound, "model_not_found", "no such model “"+httpx.Brief(req.Model, 60)+"”: without an upstream there is only "+memory.EmbedModel)
+		writeError(w, r, http.StatusNotFound, "model_not_found", "no such model “"+httpx.Truncate(req.Model, 60)+"”: without an upstream there is only "+memory.EmbedModel)
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		d.forward(w, r)
 	}
 }
 
-func (d *Handler) embed(w http.ResponseWriter, r *http.Request, req embedRequest) {
+func (d *Handler) embedTexts(w http.ResponseWriter, r *http.Request, req embedRequest) {
 	texts, err := req.texts()
 	switch {
 	case err != nil:
@@ -108,22 +108,22 @@ func (d *Handler) embed(w http.ResponseWriter, r *http.Request, req embedRequest
 	for i, v := range vectors {
 		data[i] = embedding{Object: "embedding", Index: i, Embedding: v}
 		if req.Format == "base64" {
-			data[i].Embedding = packed(v)
+			data[i].Embedding = encodeBase64(v)
 		}
-		tokens += text.Tokens(texts[i])
+		tokens += text.EstimateTokens(texts[i])
 	}
 	answer, err := json.Marshal(map[string]any{
 		"object": "list", "data": data, "model": memory.EmbedModel, "usage": map[string]int{"prompt_tokens": tokens, "total_tokens": tokens},
 	})
-	if err != nil { // NaN or infinity
+	if err != nil { // JSON has no NaN or infinity
 		Refuse(w, r, memory.Errorf(memory.Unavailable, "the embedder returned invalid numbers: %v", err))
 		return
 	}
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// packed encodes a vector as base64.
-func packed(v []float32) string {
+// encodeBase64 encodes a vector as base64.
+func encodeBase64(v []float32) string {
 	b := make([]byte, 0, 4*len(v))
 	for _, x := range v {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
@@ -131,8 +131,8 @@ func packed(v []float32) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// isTokens reports whether an input is a list of token numbers, or of such lists.
-func isTokens(input json.RawMessage) bool {
+// isTokenList reports whether an input is a list of token numbers, or a list of lists of token numbers.
+func isTokenList(input json.RawMessage) bool {
 	var one []float64
 	var lists [][]float64
 	return json.Unmarshal(input, &one) == nil || json.Unmarshal(input, &lists) == nil

@@ -127,7 +127,7 @@ func TestUpstreamThatIsDownIsAnError(t *testing.T) {
 
 // TestRetryAfterAFailureIsOneQuestion sends a retry with the client's key for the request.
 func TestRetryAfterAFailureIsOneQuestion(t *testing.T) {
-	for _, c := range [][]string{{headerOnce, "k1", "k1"}, {headerRetries, "0", "1"}} {
+	for _, c := range [][]string{{headerIdempotency, "k1", "k1"}, {headerRetries, "0", "1"}} {
 		r := newRig(t)
 		r.upstream.answers(sends(http.StatusServiceUnavailable, "busy"))
 		r.chat(ask("I live in Berlin."), c[0], c[1])

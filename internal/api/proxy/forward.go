@@ -18,36 +18,36 @@ func (d *Handler) forward(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, r, memory.Errorf(memory.NotFound, "%s %s needs an upstream; set upstream.url (LOCI_UPSTREAM_URL)", r.Method, r.URL.Path))
 		return
 	}
-	resp, err := d.do(r, r.Method, httpx.Unread(r))
+	resp, err := d.sendUpstream(r, r.Method, httpx.UnreadBody(r))
 	if err != nil {
-		d.refuseUpstream(w, r, err)
+		d.writeNoAnswer(w, r, err)
 		return
 	}
 	defer closeBody(resp)
-	pass(w, resp)
+	relayResponse(w, resp)
 }
 
-// do sends a request to the upstream, at the same path, and counts the outcome.
-func (d *Handler) do(r *http.Request, method string, body io.Reader) (*http.Response, error) {
-	return d.doAt(r, method, upstreamPath(r), r.Header, body)
+// sendUpstream sends a request to the upstream at the same path, and counts the outcome.
+func (d *Handler) sendUpstream(r *http.Request, method string, body io.Reader) (*http.Response, error) {
+	return d.sendUpstreamAt(r, method, upstreamPath(r), r.Header, body)
 }
 
-// doAt is do with another path and other headers.
-func (d *Handler) doAt(r *http.Request, method, path string, h http.Header, body io.Reader) (*http.Response, error) {
+// sendUpstreamAt is sendUpstream with another path and other headers.
+func (d *Handler) sendUpstreamAt(r *http.Request, method, path string, h http.Header, body io.Reader) (*http.Response, error) {
 	begun := d.Now()
 	resp, err := d.Upstream.Do(r.Context(), method, path, h, body)
-	took, end := d.Now().Sub(begun), "failed"
+	took, outcome := d.Now().Sub(begun), "failed"
 	if err == nil {
-		end = strconv.Itoa(resp.StatusCode)
+		outcome = strconv.Itoa(resp.StatusCode)
 	}
 	if err != nil && r.Context().Err() != nil {
-		end = "canceled"
+		outcome = "canceled"
 	}
 	if r.Context().Err() == nil { // otherwise the client disconnected
 		d.upstreamFails.Store(err != nil || resp.StatusCode >= http.StatusInternalServerError)
 	}
 	httpx.CountUpstream(r.Context(), took)
-	d.Metrics.UpstreamAsked(end, took)
+	d.Metrics.ObserveUpstream(outcome, took)
 	return resp, err
 }
 
@@ -63,31 +63,31 @@ func upstreamPath(r *http.Request) string {
 	return path
 }
 
-// builtIn describes a built-in model.
-func (d *Handler) builtIn(name string) chatapi.Model {
+// builtInModel describes a built-in model.
+func (d *Handler) builtInModel(name string) chatapi.Model {
 	return chatapi.Model{ID: name, OwnedBy: "loci", Created: d.Now()}
 }
 
-// model serves one entry of the list of models.
-func (d *Handler) model(w http.ResponseWriter, r *http.Request) {
+// getModel serves one entry of the list of models.
+func (d *Handler) getModel(w http.ResponseWriter, r *http.Request) {
 	switch name := r.PathValue("name"); name {
 	case responder.Name, memory.EmbedModel:
-		writeJSON(w, http.StatusOK, chatapi.EncodeModel(d.builtIn(name)))
+		writeJSON(w, http.StatusOK, chatapi.EncodeModel(d.builtInModel(name)))
 	default:
 		d.forward(w, r)
 	}
 }
 
-// models lists the upstream's models and the built-in chat model. It omits the embedder, since front ends offer
+// listModels lists the upstream's models and the built-in chat model. It omits the embedder, since front ends offer
 // every listed model for chats.
-func (d *Handler) models(w http.ResponseWriter, r *http.Request) {
-	own := d.builtIn(responder.Name)
+func (d *Handler) listModels(w http.ResponseWriter, r *http.Request) {
+	own := d.builtInModel(responder.Name)
 	if d.Upstream == nil {
 		writeJSON(w, http.StatusOK, chatapi.EncodeModels(own))
 		return
 	}
-	r.Header.Del("Accept-Encoding") // Loci adds a model to the list, so it must read it
-	resp, err := d.do(r, http.MethodGet, nil)
+	r.Header.Del("Accept-Encoding") // Loci adds a model to the list, so it needs the list uncompressed
+	resp, err := d.sendUpstream(r, http.MethodGet, nil)
 	if err != nil {
 		d.Log.Warn("the list of models contains only Loci's models: the upstream did not answer", "request", httpx.RequestID(r.Context()), "err", err)
 		w.Header().Set(HeaderWarning, "the upstream did not answer: its models are missing")
@@ -97,7 +97,7 @@ func (d *Handler) models(w http.ResponseWriter, r *http.Request) {
 	defer closeBody(resp)
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		d.tellUpstream(w, r, err, "the upstream's list of models was cut off")
+		d.writeUpstreamError(w, r, err, "the upstream's list of models was cut off")
 		return
 	}
 	if resp.StatusCode == http.StatusOK {

@@ -30,7 +30,7 @@ type historyClient struct {
 func (c *historyClient) note() {
 	c.noted++
 	topic := topics[c.rand.IntN(len(topics))]
-	f, _, err := c.engine.Curate.Remember(context.Background(), nobody, curate.Note{
+	f, _, err := c.engine.Curate.Remember(context.Background(), nobody, curate.FactInput{
 		Content: fmt.Sprintf("%s, as entry %03d says", topic.fact, c.noted), Core: memory.Pin(c.rand.IntN(8) == 0),
 	}, memory.Author{Kind: memory.ByPerson})
 	if err != nil {

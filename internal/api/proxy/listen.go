@@ -10,132 +10,132 @@ import (
 	"github.com/loci-memory/loci/internal/chatapi"
 )
 
-// listener decodes a stream, compressed or not, while it is sent. It holds back the piece that ends the
-// stream.
-type listener struct {
-	stream *chatapi.Stream
-	gate   *chatapi.Gate
-	deaf   bool      // unknown encoding: nothing is decoded or held back
-	plain  *inflater // for a compressed stream, otherwise nil
-	last   []byte    // last piece of a compressed stream
-	passed []byte    // sent to the client but not decoded yet
+// streamDecoder decodes a stream, compressed or not, while it is sent to the client. It holds back the piece that
+// ends the stream.
+type streamDecoder struct {
+	stream      *chatapi.Stream
+	gate        *chatapi.Gate
+	undecodable bool      // the encoding is unknown, so nothing is decoded or held back
+	inflater    *inflater // decompressor; nil if the stream is not compressed
+	lastPiece   []byte    // last piece of a compressed stream
+	undecoded   []byte    // bytes that were sent to the client but not decoded yet
 }
 
-// listen returns a listener for a stream with the given Content-Encoding and dialect.
-func listen(encoding string, dialect *chatapi.Dialect) *listener {
-	l := &listener{stream: dialect.NewStream(), gate: dialect.NewGate()}
+// newStreamDecoder returns a decoder for a stream with the given Content-Encoding and dialect.
+func newStreamDecoder(encoding string, dialect *chatapi.Dialect) *streamDecoder {
+	l := &streamDecoder{stream: dialect.NewStream(), gate: dialect.NewGate()}
 	switch strings.ToLower(encoding) {
 	case "", "identity":
 	case "gzip":
-		l.plain = newInflater()
+		l.inflater = newInflater()
 	default:
-		l.deaf = true
+		l.undecodable = true
 	}
 	return l
 }
 
-// pass accepts the next piece and returns the bytes to send to the client, valid until the next call;
-// hear must follow. Compressed pieces are never split, since the client's decompressor needs each piece
-// at once.
-func (l *listener) pass(p []byte) []byte {
-	if l.deaf {
+// accept takes the next piece and returns the bytes to send to the client, valid until the next call. After
+// sending them, call decode. Compressed pieces are never split, because the client's decompressor needs each
+// piece at once.
+func (l *streamDecoder) accept(p []byte) []byte {
+	if l.undecodable {
 		return p
 	}
-	if l.plain == nil {
-		l.passed = p
-		return l.gate.Pass(p)
+	if l.inflater == nil {
+		l.undecoded = p
+		return l.gate.Forward(p)
 	}
-	l.passed = l.plain.next(p)
-	l.gate.Pass(l.passed)
+	l.undecoded = l.inflater.inflate(p)
+	l.gate.Forward(l.undecoded)
 	if l.gate.Ended() {
-		l.last = bytes.Clone(p)
+		l.lastPiece = bytes.Clone(p)
 		return nil
 	}
 	return p
 }
 
-// hear decodes the last piece from pass. It runs after the piece is sent, so that the client does not wait
+// decode decodes the last piece from accept. It runs after the piece is sent, so that the client does not wait
 // for the decoding.
-func (l *listener) hear() {
-	_, _ = l.stream.Write(l.passed) // never fails
-	l.passed = nil
+func (l *streamDecoder) decode() {
+	_, _ = l.stream.Write(l.undecoded) // never fails
+	l.undecoded = nil
 }
 
 // ended reports whether the end of the stream is held back.
-func (l *listener) ended() bool { return l.gate.Ended() }
+func (l *streamDecoder) ended() bool { return l.gate.Ended() }
 
-// held returns the bytes that were held back.
-func (l *listener) held() []byte {
-	if l.plain == nil {
-		return l.gate.Held()
+// heldBack returns the bytes that were held back.
+func (l *streamDecoder) heldBack() []byte {
+	if l.inflater == nil {
+		return l.gate.TakeWithheld()
 	}
-	return l.last
+	return l.lastPiece
 }
 
-// answer returns the part of the answer that has arrived.
-func (l *listener) answer() chatapi.Answer {
-	if l.plain != nil {
-		_, _ = l.stream.Write(l.plain.rest())
+// answer returns the answer as far as it has arrived.
+func (l *streamDecoder) answer() chatapi.Answer {
+	if l.inflater != nil {
+		_, _ = l.stream.Write(l.inflater.finish())
 	}
 	return l.stream.Answer()
 }
 
-// stop releases the decompressor.
-func (l *listener) stop() {
-	if l.plain != nil {
-		l.plain.rest()
+// close releases the decompressor.
+func (l *streamDecoder) close() {
+	if l.inflater != nil {
+		l.inflater.finish()
 	}
 }
 
 // inflater decompresses a stream piece by piece. The gzip reader is a coroutine that runs until it needs the next
 // piece.
 type inflater struct {
-	piece []byte // compressed input not read yet
-	plain []byte // decompressed output
-	more  func() (struct{}, bool)
-	end   func()
+	input  []byte // compressed input that was not read yet
+	output []byte // decompressed output of the last piece
+	resume func() (struct{}, bool)
+	stop   func()
 }
 
 func newInflater() *inflater {
 	f := &inflater{}
-	f.more, f.end = iter.Pull(func(wait func(struct{}) bool) {
-		z, err := gzip.NewReader(reader(func(p []byte) (int, error) {
-			for len(f.piece) == 0 {
-				if !wait(struct{}{}) {
+	f.resume, f.stop = iter.Pull(func(yield func(struct{}) bool) {
+		z, err := gzip.NewReader(readerFunc(func(p []byte) (int, error) {
+			for len(f.input) == 0 {
+				if !yield(struct{}{}) {
 					return 0, io.EOF
 				}
 			}
-			n := copy(p, f.piece)
-			f.piece = f.piece[n:]
+			n := copy(p, f.input)
+			f.input = f.input[n:]
 			return n, nil
 		}))
 		if err == nil {
-			_, _ = io.Copy(writer(func(p []byte) { f.plain = append(f.plain, p...) }), z) // keep the output that precedes an error
+			_, _ = io.Copy(writerFunc(func(p []byte) { f.output = append(f.output, p...) }), z) // on an error, the earlier output is kept
 		}
 	})
 	return f
 }
 
-// next returns the decompressed bytes of a piece, valid until the next call.
-func (f *inflater) next(p []byte) []byte {
-	f.piece, f.plain = p, f.plain[:0]
-	f.more()
-	return f.plain
+// inflate returns the decompressed bytes of a piece, valid until the next call.
+func (f *inflater) inflate(p []byte) []byte {
+	f.input, f.output = p, f.output[:0]
+	f.resume()
+	return f.output
 }
 
-// rest ends the inflater and returns its remaining output.
-func (f *inflater) rest() []byte {
-	f.plain = f.plain[:0]
-	f.end()
-	return f.plain
+// finish stops the inflater and returns its remaining output.
+func (f *inflater) finish() []byte {
+	f.output = f.output[:0]
+	f.stop()
+	return f.output
 }
 
-// reader adapts a function to io.Reader.
-type reader func([]byte) (int, error)
+// readerFunc adapts a function to io.Reader.
+type readerFunc func([]byte) (int, error)
 
-func (r reader) Read(p []byte) (int, error) { return r(p) }
+func (r readerFunc) Read(p []byte) (int, error) { return r(p) }
 
-// writer adapts a function that never fails to io.Writer.
-type writer func([]byte)
+// writerFunc adapts a function that never fails to io.Writer.
+type writerFunc func([]byte)
 
-func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }
+func (w writerFunc) Write(p []byte) (int, error) { w(p); return len(p), nil }

@@ -15,30 +15,30 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// answerLocally answers with the built-in model, streamed if the request asks for it.
+// answerLocally answers with the built-in model, as a stream if the request asks for a stream.
 func (d *Handler) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
-	if err := c.Plain(); err != nil {
+	if err := c.CheckPlain(); err != nil {
 		Refuse(w, r, err)
 		return
 	}
 	reply := responder.Respond(c.Question(1), c.prepared.Hits, c.outlook(r.Context()))
 	a := chatapi.Answer{
-		Role: memory.RoleAssistant, Text: reply, Finish: "stop", Model: responder.Name,
-		ID:           c.dialect.AnswerID + httpx.RequestID(r.Context()),
+		Role: memory.RoleAssistant, Text: reply, FinishReason: "stop", Model: responder.Name,
+		ID:           c.dialect.AnswerIDPrefix + httpx.RequestID(r.Context()),
 		InputTokens:  inputTokens(c),
-		OutputTokens: text.Tokens(reply),
-		Counted:      c.Counted,
+		OutputTokens: text.EstimateTokens(reply),
+		ReportUsage:  c.ReportUsage,
 	}
 	a.Digest = chatapi.Digest(a.Role, a.Text, "", "")
-	c.nameTrace(w.Header())
-	if c.memory {
+	c.setMemoryHeaders(w.Header())
+	if c.usesMemory {
 		c.exchange.RecordQuestion(r.Context())
 	}
 	if c.Stream {
 		d.streamLocally(w, r, c, a)
 		return
 	}
-	d.record(r.Context(), c, a)
+	d.recordAnswer(r.Context(), c, a)
 	body, err := encodeAnswer(c.dialect, a, d.Now())
 	if err != nil {
 		Refuse(w, r, err)
@@ -56,18 +56,18 @@ func encodeAnswer(dialect *chatapi.Dialect, a chatapi.Answer, now time.Time) ([]
 	return translate.NewAnswer(dialect, a, now).Answer(chatapi.EncodeAnswer(a, now))
 }
 
-// outlook returns what the built-in model may say about whether this chat will be remembered.
-func (c *call) outlook(ctx context.Context) responder.Outlook {
-	if !c.memory || c.off {
-		return responder.Outlook{Unkept: "Memory is off for this request"}
+// outlook tells the built-in model whether this chat will be remembered, and if not, why.
+func (c *call) outlook(ctx context.Context) responder.MemoryEffect {
+	if !c.usesMemory || c.memoryOff {
+		return responder.MemoryEffect{NotStoredReason: "Memory is off for this request"}
 	}
 	return c.exchange.Outlook(ctx)
 }
 
 func inputTokens(c *call) int {
-	n := text.Tokens(c.prepared.Block)
+	n := text.EstimateTokens(c.prepared.Block)
 	for _, m := range c.Messages {
-		n += text.Tokens(m.Text)
+		n += text.EstimateTokens(m.Text)
 	}
 	return n
 }
@@ -82,12 +82,12 @@ func (d *Handler) streamLocally(w http.ResponseWriter, r *http.Request, c *call,
 	dialect, translated := c.dialect, func(events []byte) []byte { return events }
 	if dialect.EncodePiece == nil {
 		dialect, translated = chatapi.Completions, translate.NewAnswer(dialect, a, now).Stream().Write
-		a.Counted = true // translated streams always have token counts
+		a.ReportUsage = true // translated streams always have token counts
 	}
 	for i, word := range strings.SplitAfter(a.Text, " ") {
 		out.write(translated(dialect.EncodePiece(a, now, word, i)))
 	}
-	d.record(r.Context(), c, a)
+	d.recordAnswer(r.Context(), c, a)
 	end := translated(dialect.EncodeEnd(a, now))
 	if hits := c.hitsEvent(a, now); hits != nil {
 		out.write(bytes.TrimSuffix(end, []byte(chatapi.StreamEnd)))

@@ -27,17 +27,17 @@ func TestBuiltInModelKeepsItsPromises(t *testing.T) {
 		{"a name of nobody", "Forget about Paris", core.PauseNone, "", "Noted."},
 		{"learning is paused", "Remember that I ski.", core.PauseLearning, "", "Learning is paused: I keep what you say and learn nothing from it."},
 		{"learning is paused, a wish", "Forget my job", core.PauseLearning, "", "I will forget that."},
-		{"memory is paused", "Remember that I ski.", core.PauseMemory, "", "Memory is paused, so nothing of this is kept."},
+		{"memory is paused", "Remember that I ski.", core.PauseMemory, "", "Memory is paused, so this message is not stored."},
 		{"memory is paused, a wish", "Forget my job", core.PauseMemory, "", "Memory is paused, so nothing is forgotten now"},
-		{"read only", "I ski every winter.", core.PauseNone, "read", "This chat leaves nothing in memory, so nothing of this is kept."},
-		{"off", "Remember that I ski.", core.PauseNone, "off", "Memory is off for this request, so nothing of this is kept."},
+		{"read only", "I ski every winter.", core.PauseNone, "read", "This chat leaves nothing in memory, so this message is not stored."},
+		{"off", "Remember that I ski.", core.PauseNone, "off", "Memory is off for this request, so this message is not stored."},
 		{"as usual", "Remember that I ski.", core.PauseNone, "", "I will remember that."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, func(s *setup) { s.alone = true })
 			r.know("User works as a nurse")
 			r.know("User has a dog named Rex")
-			noError(t)(r.engine.Pause(context.Background(), nobody, c.pause, "", memory.Author{Kind: memory.ByPerson}))
+			noError(t)(r.engine.SetPause(context.Background(), nobody, c.pause, "", memory.Author{Kind: memory.ByPerson}))
 			var headers []string
 			if c.mode != "" {
 				headers = []string{"X-Loci-Mode", c.mode}

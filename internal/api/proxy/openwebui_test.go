@@ -34,7 +34,7 @@ func TestRecordedOpenWebUI(t *testing.T) {
 		if err := json.Unmarshal(data, &recording); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		r := newRig(t, func(s *setup) { s.guard = httpx.Options{Multi: true} })
+		r := newRig(t, func(s *setup) { s.guard = httpx.Options{MultiUser: true} })
 		r.upstream.answers(says("All right."))
 		owner, errand := nobody, false
 		for _, q := range recording.Requests {

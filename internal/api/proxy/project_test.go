@@ -27,7 +27,7 @@ func (r *rig) projects() []string {
 func TestProjectOfARecordedAgent(t *testing.T) {
 	for _, agent := range []string{"codex", "qwen", "pi"} {
 		r := newRig(t)
-		r.door.Folders = true
+		r.door.ProjectFromFolder = true
 		r.replay(t, agent, "run1")
 		r.replay(t, agent, "run3")
 		if got, want := r.projects(), []string{"/home/user/code/tern", "/home/user/code/wren"}; !slices.Equal(got, want) {
@@ -58,7 +58,7 @@ func TestProjectOfARequest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			r.door.Folders, r.door.Projects = !c.off, []string{"X-Workspace"}
+			r.door.ProjectFromFolder, r.door.ProjectHeaders = !c.off, []string{"X-Workspace"}
 			r.upstream.answers(says("Hi."))
 			r.chat(c.body, c.headers...)
 			if got := r.projects(); !slices.Equal(got, []string{c.want}) {

@@ -1,6 +1,6 @@
 // Package proxy is the API under /v1. It adds memory to chat requests in all dialects of package chatapi, records
 // the question and the answer, and passes all other bytes through unchanged. A memory failure never fails the
-// chat. It answers requests for the model loci/embed, and forwards all other paths except mem0's.
+// chat. It serves embeddings of the model loci/embed, and forwards all other paths except those of mem0's API.
 //
 //	request  decode → open → prepare → inject → forward
 //	answer   status and headers → events, each flushed → record → the last event
@@ -33,36 +33,36 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// HeaderTrace is the header with the answer's trace id.
+// HeaderTrace is the response header with the id of the answer's trace.
 const HeaderTrace = "X-Loci-Trace"
 
-// HeaderPending is the header with the number of facts that wait for a person's decision, if there
-// are such facts.
+// HeaderPending is the response header with the number of facts that wait for a person's decision, if it is
+// not 0.
 const HeaderPending = "X-Loci-Pending"
 
-// HeaderWarning is the header that describes a problem of the setup or the upstream that did not
-// fail the request.
+// HeaderWarning is the response header that describes a problem of the setup or the upstream, although the
+// request succeeded.
 const HeaderWarning = "X-Loci-Warning"
 
-// These are request headers of clients. Open WebUI fills them from templates of its connection
+// Request headers of clients. Open WebUI fills them from templates in its connection's settings
 // ({{TASK}}, {{MESSAGE_ID}}, {{USER_MESSAGE_PARENT_ID}}).
 const (
-	headerTask    = "X-Loci-Task"       // a task of the client itself, such as a title; empty for chats
-	headerZone    = "X-Loci-Timezone"   // the user's time zone: Europe/Lisbon
-	headerMessage = "X-Loci-Message-Id" // the client's id for the answer
-	headerParent  = "X-Loci-Parent-Id"  // the client's id for the answer before the last user message; empty if there is no such answer
-	headerOnce    = "Idempotency-Key"   // same value for all retries of a request
-	headerTurn    = "X-Codex-Turn-Metadata"
-	headerRetries = "X-Stainless-Retry-Count" // set by the SDKs of OpenAI, Anthropic and others
+	headerTask        = "X-Loci-Task"       // a task of the client itself, such as a title; empty for chats
+	headerZone        = "X-Loci-Timezone"   // the user's time zone: Europe/Lisbon
+	headerMessage     = "X-Loci-Message-Id" // the client's id for the answer
+	headerParent      = "X-Loci-Parent-Id"  // the client's id for the answer before the last user message; empty for the first message
+	headerIdempotency = "Idempotency-Key"   // the same value for all retries of a request
+	headerTurn        = "X-Codex-Turn-Metadata"
+	headerRetries     = "X-Stainless-Retry-Count" // set by the SDKs of OpenAI, Anthropic and others
 )
 
-// DefaultSessions are headers with a conversation's id, by priority: Open WebUI's, the one of opencode and
-// others, and Codex's. Codex's sub-agents share the parent's Session-Id but have their own Thread-Id.
-var DefaultSessions = []string{"X-OpenWebUI-Chat-Id", "X-Session-Id", "Thread-Id", "Session-Id"}
+// DefaultSessionHeaders are headers with a conversation's id, by priority: of Open WebUI, of opencode and other
+// clients, and of Codex. Codex's sub-agents share the parent's Session-Id but have their own Thread-Id.
+var DefaultSessionHeaders = []string{"X-OpenWebUI-Chat-Id", "X-Session-Id", "Thread-Id", "Session-Id"}
 
-// subagents are headers of requests by sub-agents of Codex and opencode. A model wrote the user messages of
-// such requests.
-var subagents = []string{"X-OpenAI-Subagent", "X-Codex-Parent-Thread-Id", "X-Parent-Session-Id"}
+// subagentHeaders are headers of requests by sub-agents of Codex and opencode. A model writes the user messages
+// of these requests.
+var subagentHeaders = []string{"X-OpenAI-Subagent", "X-Codex-Parent-Thread-Id", "X-Parent-Session-Id"}
 
 // Upstream forwards a request unchanged, and returns the response without its connection headers.
 type Upstream interface {
@@ -71,24 +71,24 @@ type Upstream interface {
 
 // Options configure the API.
 type Options struct {
-	Upstream  Upstream // nil: the built-in model answers chats
-	Placement chatapi.Placement
-	Keep      bool     // insert the blocks of earlier requests again; not possible with [chatapi.System]
-	ChatOnly  bool     // the upstream has only chat completions; false: detect it
-	Named     bool     // answers also have a field memories
-	Sessions  []string // headers with a conversation's id; empty: [DefaultSessions]
-	Projects  []string // headers with a project, read after memory_project and X-Loci-Project
-	Folders   bool     // a coding agent's working directory becomes the default project
-	Metrics   *obs.Metrics
-	Tracer    *tracing.Tracer // nil: no tracing
-	Log       *slog.Logger
-	Now       func() time.Time
+	Upstream          Upstream // model server; nil lets the built-in model answer chats
+	Placement         chatapi.Placement
+	KeepBlocks        bool     // insert the blocks of earlier requests again; not possible with [chatapi.System]
+	ChatOnly          bool     // the upstream supports only chat completions; false detects the supported dialects
+	AddMemories       bool     // answers also have a field memories
+	SessionHeaders    []string // headers with a conversation's id; empty uses [DefaultSessionHeaders]
+	ProjectHeaders    []string // headers with a project, read after memory_project and X-Loci-Project
+	ProjectFromFolder bool     // a coding agent's working directory becomes the default project
+	Metrics           *obs.Metrics
+	Tracer            *tracing.Tracer // nil disables tracing
+	Log               *slog.Logger
+	Now               func() time.Time
 
-	ClientKeys bool // learning may use the client's key
+	UseClientKeys bool // learning may use the client's key
 
-	Anonymous func() // called for each chat without memory because it has no user; may be nil
+	OnAnonymous func() // called for each chat that gets no memory because it names no user; may be nil
 
-	UserIgnored func() // called for each chat whose user is ignored, since the server has one user; may be nil
+	OnUserIgnored func() // called for each chat whose user is ignored because the server has one user; may be nil
 }
 
 // Handler serves all paths under /v1.
@@ -96,26 +96,26 @@ type Handler struct {
 	Options
 	engine        *engine.Engine
 	mux           *http.ServeMux
-	strict        recent.Map[strictModel, time.Time] // when the entry expires
-	answers       *responseIndex
+	strictModels  recent.Map[strictModel, time.Time] // expiry time by model
+	answerIndex   *answerIndex
 	upstreamFails atomic.Bool
 
-	lacking sync.Map // paths of dialects that the upstream does not support
+	unsupportedPaths sync.Map // paths of dialects that the upstream does not support
 }
 
 // New returns the handler of /v1.
 func New(e *engine.Engine, opts Options) *Handler {
-	if len(opts.Sessions) == 0 {
-		opts.Sessions = DefaultSessions
+	if len(opts.SessionHeaders) == 0 {
+		opts.SessionHeaders = DefaultSessionHeaders
 	}
-	d := &Handler{Options: opts, engine: e, mux: http.NewServeMux(), answers: recent.New[answerKey, exchange.Place](maxAnswers)}
+	d := &Handler{Options: opts, engine: e, mux: http.NewServeMux(), answerIndex: recent.New[answerKey, exchange.ContinuationPoint](maxAnswers)}
 	mux := d.mux
 	for _, dialect := range chatapi.Dialects {
-		mux.HandleFunc("POST "+dialect.Path, func(w http.ResponseWriter, r *http.Request) { d.chat(w, r, dialect) })
+		mux.HandleFunc("POST "+dialect.Path, func(w http.ResponseWriter, r *http.Request) { d.serveChat(w, r, dialect) })
 	}
-	mux.HandleFunc("GET /v1/models", d.models)
-	mux.HandleFunc("GET /v1/models/{name...}", d.model)
-	mux.HandleFunc("POST /v1/embeddings", d.embeddings)
+	mux.HandleFunc("GET /v1/models", d.listModels)
+	mux.HandleFunc("GET /v1/models/{name...}", d.getModel)
+	mux.HandleFunc("POST /v1/embeddings", d.serveEmbeddings)
 	mux.HandleFunc("/v1/", d.forward)
 	return d
 }
@@ -126,15 +126,15 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		httpx.WriteError(w, r, memory.Errorf(memory.NotFound, "mem0's API has no such path; paths must be in lower case and without escapes"))
 		return
 	}
-	if slices.Contains(short, r.URL.Path) {
+	if slices.Contains(shortPaths, r.URL.Path) {
 		long := *r.URL
 		long.Path, long.RawPath = "/v1"+r.URL.Path, ""
 		r = r.Clone(r.Context())
 		r.URL = &long
 	}
-	if id := httpx.RequestID(r.Context()); id != "" { // an id from the upstream replaces this one
+	if id := httpx.RequestID(r.Context()); id != "" { // an id in the upstream's response replaces this id
 		w.Header().Set("X-Request-Id", id)
-		if header := dialectOf(r.URL.Path).RequestID; header != "" {
+		if header := dialectOf(r.URL.Path).RequestIDHeader; header != "" {
 			w.Header().Set(header, id)
 		}
 	}
@@ -151,15 +151,15 @@ func dialectOf(path string) *chatapi.Dialect {
 	return chatapi.Completions
 }
 
-// chat serves one chat request.
-func (d *Handler) chat(w http.ResponseWriter, r *http.Request, dialect *chatapi.Dialect) {
+// serveChat serves one chat request.
+func (d *Handler) serveChat(w http.ResponseWriter, r *http.Request, dialect *chatapi.Dialect) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		d.forward(w, r) // the body is not decoded, so it gets no memory
+		d.forward(w, r) // Loci cannot decode the body, so the chat gets no memory
 		return
 	}
 	arrived := d.Now()
 	body, err := httpx.ReadBody(r)
-	if httpx.OverBudget(err) && d.Upstream != nil {
+	if httpx.IsOverBudget(err) && d.Upstream != nil {
 		d.Log.Warn("chat without memory: too many large requests at the same time", "path", r.URL.Path)
 		d.forward(w, r)
 		return
@@ -168,15 +168,15 @@ func (d *Handler) chat(w http.ResponseWriter, r *http.Request, dialect *chatapi.
 		Refuse(w, r, err)
 		return
 	}
-	traced := d.Tracer.Chat(r, arrived, dialect.Path, httpx.RequestID(r.Context()))
-	defer func() { traced.End(d.Now()) }()
-	c, err := d.read(r, dialect, body, traced)
+	trace := d.Tracer.StartChat(r, arrived, dialect.Path, httpx.RequestID(r.Context()))
+	defer func() { trace.End(d.Now()) }()
+	c, err := d.openCall(r, dialect, body, trace)
 	if err != nil {
 		Refuse(w, r, err)
 		return
 	}
-	c.arrived = arrived
-	if c.nobody {
+	c.arrivedAt = arrived
+	if c.noUser {
 		w.Header().Set(HeaderWarning, "no user: this chat gets no memory")
 	}
 	if d.Upstream == nil || c.Model == responder.Name {
@@ -189,28 +189,29 @@ func (d *Handler) chat(w http.ResponseWriter, r *http.Request, dialect *chatapi.
 // call is the state of one chat request.
 type call struct {
 	*chatapi.Chat
-	dialect  *chatapi.Dialect
-	arrived  time.Time
-	sent     time.Time // when the request was sent to the upstream
-	answered time.Time // when the upstream's headers arrived
-	memory   bool      // memory is used
-	nobody   bool      // there is no user, so memory is not used
-	hits     bool      // the stream must end with an event with memory_hits
-	named    bool      // the answer has memories in addition to memory_hits
-	off      bool      // the client turned memory off; messages marked off the record are still removed
-	exchange *exchange.Exchange
-	prepared retrieve.Prepared
-	traced   *tracing.Chat // nil: no tracing
+	dialect     *chatapi.Dialect
+	arrivedAt   time.Time
+	sentAt      time.Time // when the request was sent to the upstream
+	answeredAt  time.Time // when the upstream's headers arrived
+	usesMemory  bool      // the chat uses memory
+	noUser      bool      // the request names no user, so memory is not used
+	wantsHits   bool      // the stream must end with an event with memory_hits
+	addMemories bool      // the answer has a field memories in addition to memory_hits
+	memoryOff   bool      // the client turned memory off; messages marked off the record are still removed
+	exchange    *exchange.Exchange
+	prepared    retrieve.PromptMemory
+	trace       *tracing.Chat // nil without tracing
 
 	placement chatapi.Placement
 
-	owner   memory.Owner // this field and those below are set only if memory is used
-	answers *responseIndex
-	from    exchange.Place // place in a conversation that the request continues; zero if it names none
+	// The following fields are set only if memory is used.
+	owner       memory.Owner
+	answerIndex *answerIndex
+	continues   exchange.ContinuationPoint // place in a conversation that the request continues; zero if unknown
 }
 
-// read decodes a request, identifies its owner, and opens the exchange.
-func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte, traced *tracing.Chat) (*call, error) {
+// openCall decodes a request, identifies its owner, and opens the exchange.
+func (d *Handler) openCall(r *http.Request, dialect *chatapi.Dialect, body []byte, trace *tracing.Chat) (*call, error) {
 	chat, err := dialect.Decode(body)
 	if err != nil {
 		return nil, err
@@ -222,74 +223,74 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte, t
 	if err != nil {
 		return nil, err
 	}
-	who, err := httpx.IdentityOf(r.Context()).Named(chat.User)
+	identity, err := httpx.IdentityOf(r.Context()).WithUser(chat.User)
 	if err != nil {
 		return nil, err
 	}
-	if who.Ignores(chat.User) && d.UserIgnored != nil {
-		d.UserIgnored()
+	if identity.IgnoresUser(chat.User) && d.OnUserIgnored != nil {
+		d.OnUserIgnored()
 	}
-	c := &call{Chat: chat, traced: traced, dialect: dialect, named: d.Named, placement: d.Placement}
-	if who.ReadOnly || slices.ContainsFunc(subagents, func(name string) bool { return r.Header.Get(name) != "" }) || chatapi.FromSubagent(chat) {
-		extras.Mode = readOnly(extras.Mode)
+	c := &call{Chat: chat, trace: trace, dialect: dialect, addMemories: d.AddMemories, placement: d.Placement}
+	if identity.ReadOnly || slices.ContainsFunc(subagentHeaders, func(name string) bool { return r.Header.Get(name) != "" }) || chatapi.FromSubagent(chat) {
+		extras.Mode = readOnlyMode(extras.Mode)
 	}
-	c.off, c.hits, c.nobody = extras.Mode == chatapi.ModeOff, extras.Hits, who.Owner == ""
-	if dialect.Named {
-		chat.Messages = d.resolve(r.Context(), who.Owner, chat.Messages)
+	c.memoryOff, c.wantsHits, c.noUser = extras.Mode == chatapi.ModeOff, extras.Hits, identity.Owner == ""
+	if dialect.CanContinue {
+		chat.Messages = d.resolveRefs(r.Context(), identity.Owner, chat.Messages)
 	}
-	if c.from = d.continuation(r.Context(), who.Owner, chat); extras.ID == "" {
-		extras.ID = c.from.Conversation
-	} else if extras.ID != c.from.Conversation {
-		c.from = exchange.Place{Conversation: extras.ID}
+	if c.continues = d.continuation(r.Context(), identity.Owner, chat); extras.ID == "" {
+		extras.ID = c.continues.Conversation
+	} else if extras.ID != c.continues.Conversation {
+		c.continues = exchange.ContinuationPoint{Conversation: extras.ID}
 	}
-	// The request has only tool results: an earlier request had the user's message and its
+	// The request contains only tool results: an earlier request contained the user's message and got its
 	// memories.
-	results := len(chat.Messages) > 0 && chat.LastUser() < 0 && chat.GoesOn() && extras.ID != ""
-	c.memory = who.Owner != "" && r.Header.Get(headerTask) == "" && !chatapi.FrontEndTask(chat) && (chat.LastUser() >= 0 || results)
-	if !c.memory {
-		if c.nobody && d.Anonymous != nil {
-			d.Anonymous()
+	onlyToolResults := len(chat.Messages) > 0 && chat.LastUser() < 0 && chat.HasServerHistory() && extras.ID != ""
+	c.usesMemory = identity.Owner != "" && r.Header.Get(headerTask) == "" && !chatapi.FrontEndTask(chat) && (chat.LastUser() >= 0 || onlyToolResults)
+	if !c.usesMemory {
+		if c.noUser && d.OnAnonymous != nil {
+			d.OnAnonymous()
 		}
 		return c, nil
 	}
-	c.owner, c.answers = who.Owner, d.answers
-	extras.Project = cmp.Or(extras.Project, firstOf(r.Header, d.Projects))
-	if extras.Project == "" && d.Folders {
+	c.owner, c.answerIndex = identity.Owner, d.answerIndex
+	extras.Project = cmp.Or(extras.Project, firstHeader(r.Header, d.ProjectHeaders))
+	if extras.Project == "" && d.ProjectFromFolder {
 		extras.Project = chat.Folder()
 	}
 	if first := slices.IndexFunc(chat.Messages, func(m chatapi.Message) bool { return m.Role == memory.RoleUser }); first >= 0 &&
-		d.engine.Exchange.Blocks.Passed.Ordered(who.Owner, chat.Messages[first].Text, d.Now()) {
-		extras.Mode = readOnly(extras.Mode)
+		d.engine.Exchange.Blocks.Relayed.IsOrder(identity.Owner, chat.Messages[first].Text, d.Now()) {
+		extras.Mode = readOnlyMode(extras.Mode)
 	}
 	note := ""
-	if until, _ := d.strict.Get(strictModel{dialect.Path, chat.Model}); c.placement != chatapi.User && d.Now().Before(until) {
+	if until, _ := d.strictModels.Get(strictModel{dialect.Path, chat.Model}); c.placement != chatapi.User && d.Now().Before(until) {
 		c.placement, note = chatapi.User, "prompt: added to the user's message, since the model refused memory in a separate message"
 	}
 	in := exchange.Incoming{
-		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: firstOf(r.Header, d.Sessions), After: c.from.Turn, Named: dialect.Named, Called: who.Name, Note: note,
-		Answer: clientID(r.Header, headerMessage), Once: onceKey(r.Header), Again: cmp.Or(r.Header.Get(headerRetries), "0") != "0", Zone: zone(r.Header.Get(headerZone)),
+		Owner: identity.Owner, Chat: chat, Extras: extras, ChatID: firstHeader(r.Header, d.SessionHeaders), AfterTurn: c.continues.TurnID, CanNameAnswer: dialect.CanContinue, DisplayName: identity.Name, TraceNote: note,
+		AnswerID: clientID(r.Header, headerMessage), IdempotencyKey: idempotencyKey(r.Header), IsRetry: cmp.Or(r.Header.Get(headerRetries), "0") != "0", TimeZone: loadZone(r.Header.Get(headerZone)),
 	}
-	if d.ClientKeys {
-		in.Key = clientKey(r.Header)
+	if d.UseClientKeys {
+		in.UpstreamKey = clientKey(r.Header)
 	}
-	if d.Keep && c.placement != chatapi.System && !dialect.Flat && d.Upstream != nil && chat.Model != responder.Name {
-		in.Keep, in.Part = true, chat.Place(c.placement)
+	if d.KeepBlocks && c.placement != chatapi.System && !dialect.SingleText && d.Upstream != nil && chat.Model != responder.Name {
+		in.RestoreBlocks, in.BlockPart = true, chat.BlockPart(c.placement)
 	}
-	if in.After == "" {
-		in.After, in.From = d.follows(r, who.Owner, chat, cmp.Or(extras.ID, in.ChatID)), chat.LastUser()
+	if in.AfterTurn == "" {
+		in.AfterTurn, in.FirstMessage = d.parentTurn(r, identity.Owner, chat, cmp.Or(extras.ID, in.ChatID)), chat.LastUser()
 	}
 	began := d.Now()
 	c.exchange = d.engine.Exchange.Open(r.Context(), in)
 	c.prepared = c.exchange.Prepare(r.Context())
-	if traced != nil {
-		at := c.exchange.Placed()
-		traced.Recalled(c.owner, at.Conversation(), began, at.Ended, d.Now(), len(c.prepared.Hits), c.prepared.Pending, c.prepared.Trace)
+	if trace != nil {
+		at := c.exchange.Placement()
+		trace.AddRecall(c.owner, at.ConversationID(), began, at.EndedAt, d.Now(), len(c.prepared.Hits), c.prepared.PendingCount, c.prepared.TraceID)
 	}
 	return c, nil
 }
 
-// zone returns the time zone with the given name, nil if the name is invalid or empty.
-func zone(name string) *time.Location {
+// loadZone returns the time zone with the given name, or nil if the name is invalid or empty.
+func loadZone(name string) *time.Location {
 	if name == "" || len(name) > 64 {
 		return nil
 	}
@@ -300,7 +301,7 @@ func zone(name string) *time.Location {
 	return at
 }
 
-// clientKey returns the client's key for the upstream, "" if there is none.
+// clientKey returns the client's key for the upstream, or "" if the request has no key.
 func clientKey(h http.Header) string {
 	if scheme, token, ok := strings.Cut(h.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(token)
@@ -308,45 +309,45 @@ func clientKey(h http.Header) string {
 	return cmp.Or(h.Get("X-Api-Key"), h.Get("Api-Key"))
 }
 
-// onceKey returns a key that is equal for all retries of a request, "" if there is none. Codex sends a turn id,
-// because it repeats a message after a summary of later messages.
-func onceKey(h http.Header) string {
+// idempotencyKey returns a key that is equal for all retries of a request, or "" if the client sends no such key.
+// Codex's turn id is such a key: Codex repeats a message after it summarized later messages.
+func idempotencyKey(h http.Header) string {
 	var turn struct {
 		ID string `json:"turn_id"`
 	}
 	_ = json.Unmarshal([]byte(h.Get(headerTurn)), &turn) // without the header the turn id stays empty
-	return cmp.Or(clientID(h, headerOnce), turn.ID)
+	return cmp.Or(clientID(h, headerIdempotency), turn.ID)
 }
 
-// follows returns the turn before the last user message, found by the client's ids, or "" if it is unknown.
-// A request that has an id for its answer but no parent id is the first message.
-func (d *Handler) follows(r *http.Request, owner memory.Owner, chat *chatapi.Chat, conversation string) string {
+// parentTurn returns the id of the turn before the last user message, found by the client's ids, or "" if
+// unknown. A request with an id for its answer but without a parent id is the first message.
+func (d *Handler) parentTurn(r *http.Request, owner memory.Owner, chat *chatapi.Chat, conversation string) string {
 	parent := clientID(r.Header, headerParent)
 	if _, sent := r.Header[headerParent]; !sent || conversation == "" {
 		return ""
 	}
 	if parent == "" {
-		if clientID(r.Header, headerMessage) != "" && chat.Only() {
-			return thread.First
+		if clientID(r.Header, headerMessage) != "" && chat.HasSingleMessage() {
+			return thread.AsFirst
 		}
 		return ""
 	}
-	if place := d.engine.Exchange.PlaceOf(r.Context(), owner, parent); place.Conversation == conversation {
-		return place.Turn
+	if place := d.engine.Exchange.PointAfterAnswer(r.Context(), owner, parent); place.Conversation == conversation {
+		return place.TurnID
 	}
 	return ""
 }
 
-// readOnly returns a memory mode without permission to write.
-func readOnly(mode string) string {
+// readOnlyMode returns a memory mode without permission to write.
+func readOnlyMode(mode string) string {
 	if mode == chatapi.ModeWrite || mode == chatapi.ModeOff {
 		return chatapi.ModeOff
 	}
 	return chatapi.ModeRead
 }
 
-// firstOf returns the first non-empty value among some headers, "" if all are empty.
-func firstOf(h http.Header, headers []string) string {
+// firstHeader returns the first non-empty value among some headers, or "" if all are empty.
+func firstHeader(h http.Header, headers []string) string {
 	for _, header := range headers {
 		if name := clientID(h, header); name != "" {
 			return name
@@ -355,7 +356,7 @@ func firstOf(h http.Header, headers []string) string {
 	return ""
 }
 
-// clientID returns the id in a header, "" if the id is absent or too long.
+// clientID returns the id in a header, or "" if the id is absent or too long.
 func clientID(h http.Header, name string) string {
 	id := strings.TrimSpace(h.Get(name))
 	if len(id) > maxAnswerID {
@@ -364,32 +365,32 @@ func clientID(h http.Header, name string) string {
 	return id
 }
 
-// record passes the answer to the engine. It returns when the answer is stored or storing has failed, even
-// if the client has disconnected.
-func (d *Handler) record(ctx context.Context, c *call, a chatapi.Answer) {
+// recordAnswer stores the answer by the engine. It returns when storing has succeeded or failed, even if the
+// client has disconnected.
+func (d *Handler) recordAnswer(ctx context.Context, c *call, a chatapi.Answer) {
 	httpx.CountTokens(ctx, a.InputTokens, a.OutputTokens)
 	began := d.Now()
-	c.traced.Answered(began, a.ID, a.Model, a.Finish, a.InputTokens, a.OutputTokens)
-	if c.memory {
+	c.trace.EndUpstream(began, a.ID, a.Model, a.FinishReason, a.InputTokens, a.OutputTokens)
+	if c.usesMemory {
 		place := c.exchange.RecordAnswer(ctx, a)
-		c.traced.Recorded(began, d.Now(), place.Conversation)
-		if c.dialect.Named {
-			c.rememberAnswer(a, cmp.Or(place, c.from)) // without a new place the conversation stays the same
+		c.trace.AddRecord(began, d.Now(), place.Conversation)
+		if c.dialect.CanContinue {
+			c.indexAnswer(a, cmp.Or(place, c.continues)) // an answer that was not stored continues the same place
 		}
 	}
 }
 
-// nameTrace sets the headers with the trace id and the number of pending facts.
-func (c *call) nameTrace(h http.Header) {
-	if c.prepared.Trace != "" {
-		h.Set(HeaderTrace, c.prepared.Trace)
+// setMemoryHeaders sets the headers with the trace id and the number of pending facts.
+func (c *call) setMemoryHeaders(h http.Header) {
+	if c.prepared.TraceID != "" {
+		h.Set(HeaderTrace, c.prepared.TraceID)
 	}
-	if n := c.prepared.Pending; n > 0 {
+	if n := c.prepared.PendingCount; n > 0 {
 		h.Set(HeaderPending, strconv.Itoa(n))
 	}
 }
 
-// overhead returns the delay that Loci added before the first byte, which is sent at now.
+// overhead returns the delay that Loci added to the first byte, which is sent at now.
 func (c *call) overhead(now time.Time) time.Duration {
-	return c.sent.Sub(c.arrived) + now.Sub(c.answered)
+	return c.sentAt.Sub(c.arrivedAt) + now.Sub(c.answeredAt)
 }

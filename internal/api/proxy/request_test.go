@@ -79,7 +79,7 @@ func insertion(bare, got string) (string, bool) {
 
 // hasNoPlace reports whether the user's message has no text before which a block could be inserted.
 func hasNoPlace(p chatapi.Placement, c *chatapi.Chat) bool {
-	return p == chatapi.User && string(c.With("x", p)) == string(c.Bare())
+	return p == chatapi.User && string(c.WithBlock("x", p)) == string(c.WithoutExtras())
 }
 
 // off reports whether a request turns reading of memory off.
@@ -173,7 +173,7 @@ func TestInvalidRequestsWriteNothing(t *testing.T) {
 }
 
 func TestChatWithoutUserPassesWithoutMemory(t *testing.T) {
-	r := newRig(t, func(s *setup) { s.guard.Multi = true })
+	r := newRig(t, func(s *setup) { s.guard.MultiUser = true })
 	r.know("User has a cat called Ünal") // of the default user in single mode
 	for _, body := range []string{ask("What is my cat called?"), `{"user":"ben",` + ask("What is my cat called?")[1:]} {
 		_, answer := r.chat(body)

@@ -11,7 +11,7 @@ import (
 // TestPathsOfMem0AreNotForwarded sends requests of mem0's client.
 func TestPathsOfMem0AreNotForwarded(t *testing.T) {
 	const key = "loci-key-0123456789"
-	r := newRig(t, func(s *setup) { s.guard.Key, s.guard.Multi = key, true })
+	r := newRig(t, func(s *setup) { s.guard.Key, s.guard.MultiUser = key, true })
 	for _, path := range []string{
 		"/v1/ping", "/v1/ping/", "/v1/memories", "/v1/memories/", "/v1/memories/search/", "/v1/memories/m1/history/", "/v2/memories/", "/v2/memories/search/?a=b", "/v3/memories/", "/v3/memories/add/",
 		"/v1/event/e1/", "/v1/events/", "/v1/entities/", "/v1/entities/user/ana/", "/v2/entities/user/ana/", "/v1/batch/", "/v1/feedback/", "/v1/exports/", "/v1/exports/get", "/v1/summary/", "/v1/stats/",

@@ -73,7 +73,7 @@ func newEngine(t testing.TB, kept memory.Store, now func() time.Time) (*engine.E
 		Log: slog.New(slog.DiscardHandler), Now: now, Wake: func() {},
 	}, core.Options{
 		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 5 * time.Second,
-		LearnAfter: core.AfterExchange, Rules: true, MaxText: 1 << 20,
+		LearnAfter: core.AfterExchange, LearnByRules: true, MaxText: 1 << 20,
 	})
 	t.Cleanup(func() {
 		e.Close()
@@ -107,7 +107,7 @@ func newRig(t testing.TB, change ...func(*setup)) *rig {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	r.door = New(r.engine, Options{Upstream: s.upstream, Placement: s.placement, Keep: s.keep, Named: s.named, Metrics: r.metrics, Log: s.log, Now: s.now})
+	r.door = New(r.engine, Options{Upstream: s.upstream, Placement: s.placement, KeepBlocks: s.keep, AddMemories: s.named, Metrics: r.metrics, Log: s.log, Now: s.now})
 	r.handler = httpx.Guard(s.guard, r.door)
 	if !network {
 		return r
@@ -165,7 +165,7 @@ func (r *rig) read(resp *http.Response) string {
 // know adds a fact that every block contains.
 func (r *rig) know(fact string) {
 	r.t.Helper()
-	noError(r.t)(r.engine.Curate.Remember(context.Background(), nobody, curate.Note{Content: fact, Core: memory.CoreAlways}, memory.Author{Kind: memory.ByPerson}))
+	noError(r.t)(r.engine.Curate.Remember(context.Background(), nobody, curate.FactInput{Content: fact, Core: memory.CoreAlways}, memory.Author{Kind: memory.ByPerson}))
 }
 
 // turns returns the stored turns of all conversations, one line each.

@@ -115,18 +115,18 @@ func FuzzListener(f *testing.F) {
 		f.Add([]byte(strings.Join(flushedZip(f, pieces), "")), uint8(7), uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte, size, encoding uint8) {
-		l := listen([]string{"", "gzip", "br"}[encoding%3], chatapi.Completions)
-		defer l.stop()
+		l := newStreamDecoder([]string{"", "gzip", "br"}[encoding%3], chatapi.Completions)
+		defer l.close()
 		var out []byte
 		rest := stream
 		for len(rest) > 0 && !l.ended() {
 			n := min(int(size)+1, len(rest))
-			out = append(out, l.pass(rest[:n])...)
-			l.hear()
+			out = append(out, l.accept(rest[:n])...)
+			l.decode()
 			rest = rest[n:]
 		}
 		l.answer()
-		out = append(append(out, l.held()...), rest...)
+		out = append(append(out, l.heldBack()...), rest...)
 		if !bytes.Equal(out, stream) {
 			t.Errorf("pieces of %d bytes of %q came out as %q", int(size)+1, stream, out)
 		}

@@ -17,57 +17,57 @@ import (
 
 // isTranslated reports whether requests in a dialect are sent to the upstream as chat completions.
 func (d *Handler) isTranslated(dialect *chatapi.Dialect) bool {
-	_, lacks := d.lacking.Load(dialect.Path)
-	return translate.Knows(dialect) && (d.ChatOnly || lacks)
+	_, lacks := d.unsupportedPaths.Load(dialect.Path)
+	return translate.CanTranslate(dialect) && (d.ChatOnly || lacks)
 }
 
-// lacksPath reports whether an error means that the upstream does not support the path of the call's dialect.
-// An error that names the request's model or an id does not mean that.
+// lacksPath reports whether an error means that the upstream does not support the path of the call's dialect. An
+// error that names the request's model or an id has another cause.
 func lacksPath(resp *http.Response, c *call) bool {
-	if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed || !translate.Knows(c.dialect) {
+	if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed || !translate.CanTranslate(c.dialect) {
 		return false
 	}
-	names := []string{c.Model, c.Previous, c.Conversation}
+	names := []string{c.Model, c.PreviousAnswerID, c.ConversationID}
 	for _, m := range c.Messages {
-		names = append(names, m.Refs...)
+		names = append(names, m.ItemRefs...)
 	}
-	plain, err := decoded(peek(resp), resp.Header.Get("Content-Encoding"))
+	plain, err := decodeBody(peekBody(resp), resp.Header.Get("Content-Encoding"))
 	message := chatapi.ErrorMessage(plain)
 	return err == nil && !slices.ContainsFunc(names, func(name string) bool {
 		return name != "" && regexp.MustCompile(`(^|\W)`+regexp.QuoteMeta(name)+`(\W|$)`).MatchString(message)
 	})
 }
 
-// sendInstead sends a request as a chat completion after the response lacks, in which the upstream reported
-// that the path does not exist. On success, all later requests in the dialect are translated.
-func (d *Handler) sendInstead(r *http.Request, c *call, body []byte, lacks *http.Response) (*http.Response, error) {
+// retryTranslated sends a request as a chat completion after the upstream responded that the path does not
+// exist. On success, all later requests in the dialect are translated.
+func (d *Handler) retryTranslated(r *http.Request, c *call, body []byte, notFound *http.Response) (*http.Response, error) {
 	resp, err := d.sendTranslated(r, c, body)
 	switch {
 	case err != nil:
-		closeBody(lacks)
+		closeBody(notFound)
 		return nil, err
 	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed: // the upstream has neither path
 		closeBody(resp)
-		return lacks, nil
+		return notFound, nil
 	case resp.StatusCode < http.StatusMultipleChoices:
-		if _, again := d.lacking.LoadOrStore(c.dialect.Path, true); !again {
+		if _, again := d.unsupportedPaths.LoadOrStore(c.dialect.Path, true); !again {
 			d.Log.Info("the upstream has only chat completions; requests are translated", "path", c.dialect.Path)
 		}
 	}
-	closeBody(lacks)
+	closeBody(notFound)
 	return resp, nil
 }
 
 // sendTranslated sends a request as a chat completion and returns the response in the request's dialect.
 func (d *Handler) sendTranslated(r *http.Request, c *call, body []byte) (*http.Response, error) {
-	call, err := translate.New(c.dialect, body, httpx.RequestID(r.Context()), c.arrived)
+	call, err := translate.New(c.dialect, body, httpx.RequestID(r.Context()), c.arrivedAt)
 	if err != nil {
 		return nil, err
 	}
 	resp, err := d.sendChat(r, c, call.Body)
-	if err == nil && resp.StatusCode == http.StatusBadRequest && bytes.Contains(peek(resp), []byte("max_completion_tokens")) {
+	if err == nil && resp.StatusCode == http.StatusBadRequest && bytes.Contains(peekBody(resp), []byte("max_completion_tokens")) {
 		closeBody(resp)
-		renamed, encodeErr := call.NewLimit()
+		renamed, encodeErr := call.WithCompletionLimit()
 		if encodeErr != nil {
 			return nil, encodeErr
 		}
@@ -79,9 +79,9 @@ func (d *Handler) sendTranslated(r *http.Request, c *call, body []byte) (*http.R
 	resp.Header.Del("Content-Length")
 	switch {
 	case resp.StatusCode != http.StatusOK:
-		replaceBody(resp, errorIn(c.dialect, resp, httpx.RequestID(r.Context())))
+		replaceBody(resp, encodeUpstreamError(c.dialect, resp, httpx.RequestID(r.Context())))
 	case isStream(resp):
-		resp.Body = &translated{Closer: resp.Body, from: resp.Body, stream: call.Stream(), buf: make([]byte, 16<<10)}
+		resp.Body = &translatedStream{Closer: resp.Body, source: resp.Body, stream: call.Stream(), buf: make([]byte, 16<<10)}
 	default:
 		defer closeBody(resp)
 		whole, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -111,14 +111,15 @@ func (d *Handler) sendChat(r *http.Request, c *call, body []byte) (*http.Respons
 	}
 	path := strings.TrimPrefix(chatapi.Completions.Path, "/v1")
 	began := d.Now()
-	resp, err := d.doAt(r, http.MethodPost, path, h, bytes.NewReader(body))
-	c.note(began, d.Now(), resp)
+	resp, err := d.sendUpstreamAt(r, http.MethodPost, path, h, bytes.NewReader(body))
+	c.noteResponse(began, d.Now(), resp)
 	return resp, err
 }
 
-// errorIn returns the upstream's error in the format of a dialect. Both APIs of OpenAI have the same format.
-func errorIn(dialect *chatapi.Dialect, resp *http.Response, request string) []byte {
-	body := peek(resp)
+// encodeUpstreamError returns the upstream's error in the format of a dialect. Both APIs of OpenAI use the same
+// format.
+func encodeUpstreamError(dialect *chatapi.Dialect, resp *http.Response, requestID string) []byte {
+	body := peekBody(resp)
 	message := chatapi.ErrorMessage(body)
 	if message == "" {
 		message = http.StatusText(resp.StatusCode)
@@ -126,42 +127,42 @@ func errorIn(dialect *chatapi.Dialect, resp *http.Response, request string) []by
 	if dialect == chatapi.Responses && bytes.HasPrefix(bytes.TrimSpace(body), []byte(`{"error":{`)) {
 		return body
 	}
-	return dialect.EncodeError(resp.StatusCode, "upstream_error", message, request)
+	return dialect.EncodeError(resp.StatusCode, "upstream_error", message, requestID)
 }
 
-// replaceBody replaces a response's body by other JSON.
+// replaceBody replaces a response's body with other JSON.
 func replaceBody(resp *http.Response, body []byte) {
 	closeBody(resp)
 	resp.Header.Set("Content-Type", "application/json")
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// translated converts a stream of chat completions to another dialect.
-type translated struct {
+// translatedStream converts a stream of chat completions to another dialect.
+type translatedStream struct {
 	io.Closer
-	from   io.Reader
-	stream *translate.Stream
-	buf    []byte
-	out    []byte // converted but not read yet
-	err    error  // error to return after out
+	source    io.Reader
+	stream    *translate.Stream
+	buf       []byte
+	converted []byte // converted bytes that were not read yet
+	err       error  // error to return after out
 }
 
-func (t *translated) Read(p []byte) (int, error) {
-	for len(t.out) == 0 {
+func (t *translatedStream) Read(p []byte) (int, error) {
+	for len(t.converted) == 0 {
 		if t.err != nil {
 			return 0, t.err
 		}
-		n, err := t.from.Read(t.buf)
+		n, err := t.source.Read(t.buf)
 		t.err = err
-		if t.out = t.stream.Write(t.buf[:n]); !errors.Is(err, io.EOF) {
+		if t.converted = t.stream.Write(t.buf[:n]); !errors.Is(err, io.EOF) {
 			continue
 		}
 		rest, whole := t.stream.End()
-		if t.out = append(bytes.Clone(t.out), rest...); !whole {
+		if t.converted = append(bytes.Clone(t.converted), rest...); !whole {
 			t.err = io.ErrUnexpectedEOF
 		}
 	}
-	n := copy(p, t.out)
-	t.out = t.out[n:]
+	n := copy(p, t.converted)
+	t.converted = t.converted[n:]
 	return n, nil
 }

@@ -17,33 +17,33 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswer bounds an answer that is not streamed, in bytes. A longer answer is passed on but not
-// recorded.
+// maxAnswer is the maximum size in bytes of a recorded answer that is not streamed. Longer answers are only
+// forwarded.
 const maxAnswer = 16 << 20
 
 // answerByUpstream forwards the request and sends the response to the client.
 func (d *Handler) answerByUpstream(w http.ResponseWriter, r *http.Request, c *call) {
-	if c.memory {
+	if c.usesMemory {
 		c.exchange.RecordQuestion(r.Context())
 	}
-	resp, err := d.ask(r, c)
+	resp, err := d.askUpstream(r, c)
 	if err != nil {
-		d.record(r.Context(), c, chatapi.Answer{}) // before the response, because the client may retry at once
-		d.refuseUpstream(w, r, err)
+		d.recordAnswer(r.Context(), c, chatapi.Answer{}) // before the response, because the client may retry at once
+		d.writeNoAnswer(w, r, err)
 		return
 	}
 	defer closeBody(resp)
-	c.nameTrace(w.Header())
+	c.setMemoryHeaders(w.Header())
 	switch {
-	case !c.memory:
-		pass(w, resp)
+	case !c.usesMemory:
+		relayResponse(w, resp)
 	case isStream(resp):
-		d.passStream(w, r, c, resp)
+		d.relayStream(w, r, c, resp)
 	case resp.StatusCode == http.StatusOK:
-		d.passAnswer(w, r, c, resp)
+		d.relayAnswer(w, r, c, resp)
 	default:
-		d.record(r.Context(), c, chatapi.Answer{}) // before the response, because the client may retry at once
-		pass(w, resp)
+		d.recordAnswer(r.Context(), c, chatapi.Answer{}) // before the response, because the client may retry at once
+		relayResponse(w, resp)
 	}
 }
 
@@ -52,39 +52,39 @@ func isStream(resp *http.Response) bool {
 	return media == "text/event-stream"
 }
 
-// passStream sends a stream to the client event by event. The last event waits until the turns are stored. If
-// the client or the upstream disconnects before, the answer so far is recorded.
-func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
-	begin(w, resp)
+// relayStream sends a stream to the client event by event. The last event waits until the turns are stored. If
+// the client or the upstream disconnects earlier, the received part of the answer is recorded.
+func (d *Handler) relayStream(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
+	sendHeaders(w, resp)
 	out := flusher{w}
-	heard := listen(resp.Header.Get("Content-Encoding"), c.dialect)
-	defer heard.stop()
+	decoder := newStreamDecoder(resp.Header.Get("Content-Encoding"), c.dialect)
+	defer decoder.close()
 	buf := make([]byte, 32<<10)
 	for first := true; ; {
 		n, err := resp.Body.Read(buf)
 		var piece []byte
 		if n > 0 {
-			piece = heard.pass(buf[:n])
+			piece = decoder.accept(buf[:n])
 		}
 		out.write(piece)
 		if first && n > 0 {
-			d.Metrics.FirstByte(c.overhead(d.Now()))
-			c.exchange.Answered()
+			d.Metrics.ObserveFirstByte(c.overhead(d.Now()))
+			c.exchange.AnswerStarted()
 			first = false
 		}
-		heard.hear()
-		if calls := heard.stream.Calls(); calls != "" { // a client may execute the calls before the answer ends
-			d.engine.Exchange.Blocks.Passed.Answered(c.owner, chatapi.Answer{ToolCalls: calls}, d.Now())
+		decoder.decode()
+		if calls := decoder.stream.TakeCalls(); calls != "" { // a client may execute the calls before the answer ends
+			d.engine.Exchange.Blocks.Relayed.AddAnswer(c.owner, chatapi.Answer{ToolCalls: calls}, d.Now())
 		}
-		if !heard.ended() && err == nil {
+		if !decoder.ended() && err == nil {
 			continue
 		}
-		a := heard.answer()
-		d.record(r.Context(), c, a)
-		if heard.ended() {
+		a := decoder.answer()
+		d.recordAnswer(r.Context(), c, a)
+		if decoder.ended() {
 			out.write(c.hitsEvent(a, d.Now()))
 		}
-		out.write(heard.held())
+		out.write(decoder.heldBack())
 		if err == nil {
 			err = copyFlushing(out, resp.Body)
 		}
@@ -96,30 +96,30 @@ func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, re
 	}
 }
 
-// passAnswer sends an answer that is not streamed to the client.
-func (d *Handler) passAnswer(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
+// relayAnswer sends an answer that is not streamed to the client.
+func (d *Handler) relayAnswer(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
-		d.record(r.Context(), c, chatapi.Answer{})
-		d.tellUpstream(w, r, err, "the upstream's answer was cut off")
+		d.recordAnswer(r.Context(), c, chatapi.Answer{})
+		d.writeUpstreamError(w, r, err, "the upstream's answer was cut off")
 		return
 	}
 	if len(body) > maxAnswer {
-		defer d.record(r.Context(), c, chatapi.Answer{})
-		begin(w, resp)
+		defer d.recordAnswer(r.Context(), c, chatapi.Answer{})
+		sendHeaders(w, resp)
 		flusher{w}.write(body)
 		finish(w, resp, copyFlushing(flusher{w}, resp.Body))
 		return
 	}
-	plain, err := decoded(body, resp.Header.Get("Content-Encoding"))
+	plain, err := decodeBody(body, resp.Header.Get("Content-Encoding"))
 	var a chatapi.Answer
 	if err == nil {
 		a, err = c.dialect.ReadAnswer(plain)
 	}
-	if err != nil { // an unreadable answer is passed on unchanged
+	if err != nil { // an unreadable answer is forwarded unchanged
 		a = chatapi.Answer{}
 	}
-	d.record(r.Context(), c, a)
+	d.recordAnswer(r.Context(), c, a)
 	if added, ok := c.withHits(plain); ok && err == nil {
 		body = added
 		resp.Header.Del("Content-Encoding")
@@ -127,12 +127,12 @@ func (d *Handler) passAnswer(w http.ResponseWriter, r *http.Request, c *call, re
 	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	copyHeader(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
-	d.Metrics.FirstByte(c.overhead(d.Now()))
+	d.Metrics.ObserveFirstByte(c.overhead(d.Now()))
 	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// decoded returns a decompressed body.
-func decoded(body []byte, encoding string) ([]byte, error) {
+// decodeBody returns a decompressed body.
+func decodeBody(body []byte, encoding string) ([]byte, error) {
 	switch strings.ToLower(encoding) {
 	case "", "identity":
 		return body, nil
@@ -141,7 +141,7 @@ func decoded(body []byte, encoding string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return io.ReadAll(io.LimitReader(z, maxAnswer)) // decoding a truncated body fails later, because it is invalid JSON
+		return io.ReadAll(io.LimitReader(z, maxAnswer)) // a truncated body is invalid JSON, so decoding it fails later
 	}
 	return nil, memory.Errorf(memory.Invalid, "unsupported encoding %q", encoding)
 }

@@ -1,6 +1,6 @@
-// Package query is POST /query, the API of the profile platform (docs/profiles.md): a request asks a question in
-// a session, and the answer, which is not streamed, lists the memories used. The upstream model describes images
-// and writes the answer.
+// Package query implements POST /query, the API of the profile platform (docs/profiles.md). A request asks a
+// question in a session. The response is not streamed and lists the memories used. The upstream model
+// describes images and writes the answer.
 package query
 
 import (
@@ -23,28 +23,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// headerTrace is the header with the answer's trace id, in every API.
-const headerTrace = "X-Loci-Trace"
+// traceHeader is the response header with the id of the request's trace, the same in every API.
+const traceHeader = "X-Loci-Trace"
 
-// Upstream forwards a request and returns the response, like [proxy.Upstream].
+// Upstream forwards a request and returns the response, like the Upstream of package proxy.
 type Upstream interface {
 	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
 }
 
 // Options configure the API.
 type Options struct {
-	Upstream Upstream                     // nil: the built-in model answers
-	Model    func(context.Context) string // name of the model that describes images and answers; "": the built-in model
-	MaxText  int                          // maximum bytes of a query
+	Upstream Upstream                     // nil uses the built-in model
+	Model    func(context.Context) string // name of the model that describes images and writes answers; empty means the built-in model
+	MaxText  int                          // maximum length of a query in bytes
 }
 
-// Handler answers POST /query.
+// Handler handles POST /query.
 type Handler struct {
 	Options
 	engine *engine.Engine
 }
 
-// Bodies returns the types of the request and response bodies, for the OpenAPI document.
+// Bodies returns the types of the request body and the response body, for the OpenAPI document.
 func Bodies() (in, out reflect.Type) { return reflect.TypeFor[request](), reflect.TypeFor[response]() }
 
 // New returns the handler of POST /query.
@@ -59,11 +59,11 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var write query.Writer
 	if d.Upstream != nil && q.Model != "" {
-		write = d.writer(q.Model, r.Header)
+		write = d.upstreamWriter(q.Model, r.Header)
 	}
 	answer, err := d.engine.Query.Query(r.Context(), q, write)
-	if answer.Trace != "" {
-		w.Header().Set(headerTrace, answer.Trace)
+	if answer.TraceID != "" {
+		w.Header().Set(traceHeader, answer.TraceID)
 	}
 	if err != nil {
 		httpx.WriteError(w, r, err)
@@ -71,7 +71,7 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := json.Marshal(responseOf(answer))
 	if err != nil {
-		httpx.WriteError(w, r, fmt.Errorf("encode the answer: %w", err))
+		httpx.WriteError(w, r, fmt.Errorf("encode the response: %w", err))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -79,12 +79,12 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	maxImages = 8   // per query
-	maxName   = 512 // bytes of a session's id, which names a conversation
-	maxPlace  = 1 << 10
+	maxImages    = 8       // maximum number of images in a query
+	maxSessionID = 512     // maximum length in bytes of a session id, which becomes a conversation id
+	maxLocation  = 1 << 10 // maximum length of the location in bytes
 )
 
-// read decodes and validates a request. Its errors name the invalid field.
+// read decodes and validates a request. Errors name the invalid field.
 func (d *Handler) read(r *http.Request) (query.Request, error) {
 	body, err := httpx.ReadBody(r)
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *Handler) read(r *http.Request) (query.Request, error) {
 	}
 	var in request
 	if err := json.Unmarshal(body, &in); err != nil {
-		return query.Request{}, unreadable(err)
+		return query.Request{}, jsonError(err)
 	}
 	topK := 0
 	if in.TopK != nil {
@@ -103,25 +103,25 @@ func (d *Handler) read(r *http.Request) (query.Request, error) {
 	}
 	switch {
 	case strings.TrimSpace(in.Query) == "":
-		return query.Request{}, memory.Errorf(memory.Invalid, "query: is empty")
+		return query.Request{}, memory.Errorf(memory.Invalid, "query: must not be empty")
 	case len(in.Query) > d.MaxText:
-		return query.Request{}, memory.Errorf(memory.TooLarge, "query: is longer than %d bytes", d.MaxText)
-	case len(in.SessionID) > maxName:
-		return query.Request{}, memory.Errorf(memory.Invalid, "session_id: is longer than %d bytes", maxName)
+		return query.Request{}, memory.Errorf(memory.TooLarge, "query: must not be longer than %d bytes", d.MaxText)
+	case len(in.SessionID) > maxSessionID:
+		return query.Request{}, memory.Errorf(memory.Invalid, "session_id: must not be longer than %d bytes", maxSessionID)
 	case in.TopK != nil && (topK < 1 || topK > chatapi.MaxTopK):
-		return query.Request{}, memory.Errorf(memory.Invalid, "top_k: %d is not a number from 1 to %d", topK, chatapi.MaxTopK)
+		return query.Request{}, memory.Errorf(memory.Invalid, "top_k: must be a number from 1 to %[2]d, not %[1]d", topK, chatapi.MaxTopK)
 	case len(in.Images) > maxImages:
-		return query.Request{}, memory.Errorf(memory.Invalid, "images: has %d, more than %d", len(in.Images), maxImages)
-	case len(in.Location) > maxPlace:
-		return query.Request{}, memory.Errorf(memory.Invalid, "location: is longer than %d bytes", maxPlace)
+		return query.Request{}, memory.Errorf(memory.Invalid, "images: %d images, but at most %d are allowed", len(in.Images), maxImages)
+	case len(in.Location) > maxLocation:
+		return query.Request{}, memory.Errorf(memory.Invalid, "location: must not be longer than %d bytes", maxLocation)
 	}
 	owner, err := ownerOf(r.Context(), in.UserID)
 	if err != nil {
 		return query.Request{}, err
 	}
 	q := query.Request{
-		Owner: owner, Session: in.SessionID, Text: in.Query, UseMemory: in.UseMemory == nil || *in.UseMemory, TopK: topK, Location: string(in.Location), Model: d.Model(r.Context()),
-		Once: r.Header.Get("Idempotency-Key"),
+		Owner: owner, SessionID: in.SessionID, Text: in.Query, UseMemory: in.UseMemory == nil || *in.UseMemory, TopK: topK, Location: string(in.Location), Model: d.Model(r.Context()),
+		IdempotencyKey: r.Header.Get("Idempotency-Key"),
 	}
 	for _, image := range in.Images {
 		q.Images = append(q.Images, string(image))
@@ -129,33 +129,33 @@ func (d *Handler) read(r *http.Request) (query.Request, error) {
 	return q, nil
 }
 
-// unreadable converts a JSON error to an error for the client.
-func unreadable(err error) error {
-	var wrong *json.UnmarshalTypeError
+// jsonError converts an error of encoding/json to an error for the client.
+func jsonError(err error) error {
+	var typeError *json.UnmarshalTypeError
 	switch {
 	case errors.Is(err, memory.Invalid):
 		return err
-	case errors.As(err, &wrong) && wrong.Field != "":
-		return memory.Errorf(memory.Invalid, "%s: cannot be a %s", wrong.Field, wrong.Value)
+	case errors.As(err, &typeError) && typeError.Field != "":
+		return memory.Errorf(memory.Invalid, "%s: must not be a %s", typeError.Field, typeError.Value)
 	}
 	return memory.Errorf(memory.Invalid, "the body is not a JSON object: %v", err)
 }
 
-// ownerOf returns the owner of a query's memory: the user in the headers, otherwise user_id if the key may name
-// users, otherwise the default user.
+// ownerOf returns the owner whose memory a query reads: the user in the headers, otherwise user_id if the key
+// may name a user, otherwise the default user.
 func ownerOf(ctx context.Context, user string) (memory.Owner, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner != "" && id.Owner != memory.User(id.Namespace, httpx.DefaultUser) {
 		return id.Owner, nil
 	}
-	nobody := id
-	nobody.Owner = ""
-	named, err := nobody.Named(user)
+	anonymous := id
+	anonymous.Owner = ""
+	identity, err := anonymous.WithUser(user)
 	if err != nil {
 		return "", err
 	}
-	if named.Owner != "" {
-		return named.Owner, nil
+	if identity.Owner != "" {
+		return identity.Owner, nil
 	}
 	return id.Owner, nil
 }
@@ -163,19 +163,19 @@ func ownerOf(ctx context.Context, user string) (memory.Owner, error) {
 // request is the body of POST /query. Unknown fields are ignored.
 type request struct {
 	Query     string  `json:"query"`
-	SessionID string  `json:"session_id" required:"false" doc:"The conversation. Default: a new one."`
-	UserID    string  `json:"user_id" required:"false" doc:"The user, if the key may name one."`
-	UseMemory *bool   `json:"use_memory" required:"false" doc:"Whether memory is read. Default true."`
+	SessionID string  `json:"session_id" required:"false" doc:"Id of the conversation. Default: a new conversation."`
+	UserID    string  `json:"user_id" required:"false" doc:"Name of the user, if the key may name a user."`
+	UseMemory *bool   `json:"use_memory" required:"false" doc:"Whether memory is searched. Default: true."`
 	TopK      *int    `json:"top_k" required:"false" doc:"Maximum number of similar messages."`
-	Images    []image `json:"images" required:"false" doc:"URLs with http(s): or data:, each a string or {\"url\": …} or {\"image_url\": {\"url\": …}}."`
+	Images    []image `json:"images" required:"false" doc:"Images as http, https or data URLs. Each is a string, {\"url\": …} or {\"image_url\": {\"url\": …}}."`
 	Location  place   `json:"location" required:"false" doc:"The user's location: a text, or an object of texts and numbers."`
 }
 
-// image is the URL of an image, with http(s): or data:. In JSON it is a string or, as in chats, {"url": …} or
-// {"image_url": {"url": …}}.
+// image is the URL of an image with the scheme http, https or data. In JSON it is a string or, as in chat
+// APIs, {"url": …} or {"image_url": {"url": …}}.
 type image string
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON implements [json.Unmarshaler].
 func (i *image) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) != nil {
@@ -184,22 +184,22 @@ func (i *image) UnmarshalJSON(data []byte) error {
 			ImageURL struct{ URL string } `json:"image_url"`
 		}
 		if err := json.Unmarshal(data, &o); err != nil {
-			return memory.Errorf(memory.Invalid, "images: each must be a URL")
+			return memory.Errorf(memory.Invalid, "images: each image must be a URL")
 		}
 		text = o.URL + o.ImageURL.URL
 	}
 	if !slices.ContainsFunc([]string{"https://", "http://", "data:image/"}, func(p string) bool { return strings.HasPrefix(text, p) }) {
-		return memory.Errorf(memory.Invalid, "images: each must begin with https://, http:// or data:image/")
+		return memory.Errorf(memory.Invalid, "images: each URL must begin with https://, http:// or data:image/")
 	}
 	*i = image(text)
 	return nil
 }
 
-// place is the user's location: in JSON a string, or an object such as {"city": …, "country": …}, whose values
-// are joined.
+// place is the user's location. In JSON it is a string, or an object such as {"city": …, "country": …}. The
+// keys and values of an object are joined to a text.
 type place string
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON implements [json.Unmarshaler].
 func (p *place) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {

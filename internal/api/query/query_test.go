@@ -38,7 +38,7 @@ func newRig(t *testing.T, multi bool, upstream Upstream) *rig {
 	e := engine.New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embed.Lexical{}, Prompts: prompt.Default(),
 		Log: slog.New(slog.DiscardHandler), Now: clock.Now, Wake: func() {},
-	}, core.Options{TopK: 8, Budget: 1500, Threshold: -1, Deadline: 10 * time.Second, LearnAfter: core.Never, MaxText: 1 << 10})
+	}, core.Options{TopK: 8, Budget: 1500, Threshold: -1, Deadline: 10 * time.Second, LearnAfter: core.NeverLearn, MaxText: 1 << 10})
 	t.Cleanup(func() {
 		e.Close()
 		if err := errors.Join(ix.Close(), store.Close()); err != nil {
@@ -46,7 +46,7 @@ func newRig(t *testing.T, multi bool, upstream Upstream) *rig {
 		}
 	})
 	door := New(e, Options{Upstream: upstream, Model: func(context.Context) string { return "m" }, MaxText: 1 << 10})
-	return &rig{t, e, httpx.Guard(httpx.Options{Multi: multi, MaxBody: 64 << 10, Key: "the key"}, door)}
+	return &rig{t, e, httpx.Guard(httpx.Options{MultiUser: multi, MaxBody: 64 << 10, Key: "the key"}, door)}
 }
 
 // ask sends a body as an admin, and returns the status and body of the answer.

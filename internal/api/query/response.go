@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// response is the response to POST /query, with the fields of the platform profile.
+// response is the body of the response to POST /query, with the fields that the profile platform defines.
 type response struct {
 	Response      string        `json:"response"`
 	Citations     []citation    `json:"citations"`
@@ -21,7 +21,7 @@ type response struct {
 	Model         string        `json:"model"`
 }
 
-// citation is a message that the answer is based on.
+// citation is a message that the answer uses.
 type citation struct {
 	ID         string      `json:"id"`
 	SessionID  string      `json:"session_id"`
@@ -31,7 +31,7 @@ type citation struct {
 	Timestamp  time.Time   `json:"timestamp"`
 }
 
-// memoryContext has the memories for the query. It is present but empty if memory was not read.
+// memoryContext contains the memories found for the query. It is empty if memory was not searched.
 type memoryContext struct {
 	Context        []similar `json:"context"`
 	RecentMessages []message `json:"recent_messages"`
@@ -72,25 +72,25 @@ type entry struct {
 func responseOf(a query.Answer) response {
 	out := response{
 		Response: a.Response, Citations: []citation{}, Intent: a.Intent, AgentsUsed: a.Agents,
-		NeedMemory: a.NeedMemory, MemoryReason: a.Reason, SessionID: a.Session, Model: a.Model,
-		MemoryContext: memoryContext{Context: []similar{}, RecentMessages: []message{}, Summaries: []summary{}, Memories: []entry{}, EmbeddingDim: a.Around.Dims},
+		NeedMemory: a.NeedsMemory, MemoryReason: a.Reason, SessionID: a.SessionID, Model: a.Model,
+		MemoryContext: memoryContext{Context: []similar{}, RecentMessages: []message{}, Summaries: []summary{}, Memories: []entry{}, EmbeddingDim: a.Related.Dims},
 	}
 	for _, h := range a.Cited {
 		t := h.Memory.Turn
 		out.Citations = append(out.Citations, citation{t.ID, t.Conversation, t.Role, t.Content, retrieve.Similarity(h), t.CreatedAt})
 	}
 	c := &out.MemoryContext
-	for _, h := range a.Around.Similar {
+	for _, h := range a.Related.Similar {
 		t := h.Memory.Turn
 		c.Context = append(c.Context, similar{t.Role, t.Content, retrieve.Similarity(h), t.CreatedAt, t.Conversation})
 	}
-	for _, t := range a.Around.Recent {
+	for _, t := range a.Related.Recent {
 		c.RecentMessages = append(c.RecentMessages, message{t.Role, t.Content, t.CreatedAt})
 	}
-	for _, s := range a.Around.Summaries {
+	for _, s := range a.Related.Summaries {
 		c.Summaries = append(c.Summaries, summary{s.Scope.Conversation, s.Text, s.MessageCount, s.Model, s.CreatedAt})
 	}
-	for _, p := range a.Around.Profile {
+	for _, p := range a.Related.Profile {
 		c.Memories = append(c.Memories, entry{p.Key, p.Value, p.UpdatedAt, p.Tokens})
 	}
 	return out

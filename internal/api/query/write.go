@@ -14,37 +14,37 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswer bounds the length of a model's answer, in bytes.
-const maxAnswer = 4 << 20
+// maxResponse is the maximum size of the upstream's response in bytes.
+const maxResponse = 4 << 20
 
-// writer returns a function that asks the upstream, with the client's own key if Loci has none.
-func (d *Handler) writer(model string, client http.Header) query.Writer {
+// upstreamWriter returns a function that sends a prompt to the upstream, with the client's API key if Loci has none.
+func (d *Handler) upstreamWriter(model string, clientHeader http.Header) query.Writer {
 	header := http.Header{"Content-Type": {"application/json"}}
-	if key := client.Values("Authorization"); len(key) > 0 {
+	if key := clientHeader.Values("Authorization"); len(key) > 0 {
 		header["Authorization"] = key
 	}
 	return func(ctx context.Context, p memory.Prompt, images ...string) (memory.Reply, error) {
-		body, err := json.Marshal(chatOf(model, p, images))
+		body, err := json.Marshal(chatRequest(model, p, images))
 		if err != nil {
 			return memory.Reply{}, fmt.Errorf("encode the prompt: %w", err)
 		}
 		resp, err := d.Upstream.Do(ctx, http.MethodPost, "/chat/completions", header.Clone(), bytes.NewReader(body))
 		if err != nil {
-			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %s", llm.Trouble(err))
+			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %s", llm.DescribeFailure(err))
 		}
-		defer func() { _ = resp.Body.Close() }() // the error changes nothing
-		answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		defer func() { _ = resp.Body.Close() }() // the response was read
+		answer, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 		if err != nil {
-			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off: %s", llm.Trouble(err))
+			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off: %s", llm.DescribeFailure(err))
 		}
 		if resp.StatusCode != http.StatusOK {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream answered with status %d", resp.StatusCode)
 		}
-		a, err := chatapi.Completions.ReadAnswer(answer)
-		if err != nil || a.Text == "" {
+		parsed, err := chatapi.Completions.ReadAnswer(answer)
+		if err != nil || parsed.Text == "" {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream's answer has no text")
 		}
-		return memory.Reply{Text: a.Text, Model: a.Model, InputTokens: a.InputTokens, OutputTokens: a.OutputTokens}, nil
+		return memory.Reply{Text: parsed.Text, Model: parsed.Model, InputTokens: parsed.InputTokens, OutputTokens: parsed.OutputTokens}, nil
 	}
 }
 
@@ -68,8 +68,8 @@ type imageURL struct {
 	URL string `json:"url"`
 }
 
-// chatOf returns a chat request with a prompt. Images follow the user's text.
-func chatOf(model string, p memory.Prompt, images []string) chat {
+// chatRequest returns a chat completion request with a prompt. Images follow the user's text.
+func chatRequest(model string, p memory.Prompt, images []string) chat {
 	c := chat{Model: model, Messages: []chatMessage{{"system", p.System}, {"user", p.User}}}
 	if len(images) == 0 {
 		return c

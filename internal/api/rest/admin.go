@@ -17,98 +17,98 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ByKeyID names a key.
+// ByKeyID is the path parameter with a key's id.
 type ByKeyID struct {
 	ID string `path:"id" maxLength:"64" doc:"The key's id, not the key."`
 }
 
-// These are the subjects of the refusals that [requireAdmin] writes.
+// Error messages of [requireAdmin].
 const (
-	keysAre     = "keys are"
-	checkupsAre = "checkups are"
+	keysDenial     = "keys are for admins only"
+	checkupsDenial = "checkups are for admins only"
 )
 
-// adminOperations registers the operations for admins only: backups and checkups cover all users.
-func (d *handler) adminOperations(a adder) {
+// adminOperations registers the operations for admins only, because backups and checkups cover all users.
+func (d *handler) adminOperations(a registrar) {
 	checkup := func(confirm bool) func(context.Context, *struct{}) (client.Checkup, error) {
 		return func(ctx context.Context, _ *struct{}) (client.Checkup, error) { return d.Doctor(ctx, confirm) }
 	}
-	forAdmin(a, http.MethodGet, "/api/doctor", "get-doctor", "Check the folders, the vault, the database, the index and the models", checkupsAre, checkup(false))
-	forAdmin(a, http.MethodPost, "/api/doctor/confirm", "confirm-deletions", "Forget memories whose files were deleted from the vault, without waiting", checkupsAre, checkup(true))
-	operation(a, http.MethodPost, "/api/backup", "back-up", "Back up the memory of all users, and download the archive", d.backUp, func(op *huma.Operation) {
-		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: streams("application/zip")}}
+	registerForAdmin(a, http.MethodGet, "/api/doctor", "get-doctor", "Check the folders, the vault, the database, the index and the models", checkupsDenial, checkup(false))
+	registerForAdmin(a, http.MethodPost, "/api/doctor/confirm", "confirm-deletions", "Forget memories whose files were deleted from the vault, without waiting", checkupsDenial, checkup(true))
+	register(a, http.MethodPost, "/api/backup", "back-up", "Back up the memory of all users, and download the archive", d.backUp, func(op *huma.Operation) {
+		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: binaryContent("application/zip")}}
 	})
-	forAdmin(a, http.MethodGet, "/api/keys", "list-keys", "List the stored API keys; the keys themselves are not stored", keysAre, func(ctx context.Context, _ *struct{}) (out client.Keys, err error) {
+	registerForAdmin(a, http.MethodGet, "/api/keys", "list-keys", "List the stored API keys, without their secret texts", keysDenial, func(ctx context.Context, _ *struct{}) (out client.Keys, err error) {
 		all, err := d.Keys.List(ctx)
-		return client.Keys{Keys: each(all, viewKey)}, err
+		return client.Keys{Keys: mapSlice(all, keyView)}, err
 	})
-	forAdmin(a, http.MethodPost, "/api/keys", "add-key", "Create an API key; only this response contains the key itself", keysAre, func(ctx context.Context, in *body[client.NewKey]) (client.MadeKey, error) {
+	registerForAdmin(a, http.MethodPost, "/api/keys", "add-key", "Create an API key; only this response contains the key itself", keysDenial, func(ctx context.Context, in *body[client.NewKey]) (client.MadeKey, error) {
 		k := memory.Key{Name: in.Body.Name, Role: memory.KeyRole(in.Body.Role), User: in.Body.User, ExpiresAt: in.Body.ExpiresAt}
 		if in.Body.Scope == string(memory.ScopeRead) {
 			k.Scope = memory.ScopeRead
 		}
-		if err := d.note(ctx, "key made", k.User, k.Name+" ("+in.Body.Role+")"); err != nil {
+		if err := d.recordAudit(ctx, "key made", k.User, k.Name+" ("+in.Body.Role+")"); err != nil {
 			return client.MadeKey{}, err
 		}
-		return made(d.Keys.Add(ctx, k))
-	}, created)
-	forAdmin(a, http.MethodPost, "/api/keys/{id}/rotate", "rotate-key", "Replace an API key; the old one stays valid for the grace period", keysAre, func(ctx context.Context, in *rotation) (client.MadeKey, error) {
-		if err := d.note(ctx, "key rotated", "", in.ID); err != nil {
+		return madeKeyView(d.Keys.Add(ctx, k))
+	}, withStatusCreated)
+	registerForAdmin(a, http.MethodPost, "/api/keys/{id}/rotate", "rotate-key", "Replace an API key; the old one stays valid for the grace period", keysDenial, func(ctx context.Context, in *rotateKeyInput) (client.MadeKey, error) {
+		if err := d.recordAudit(ctx, "key rotated", "", in.ID); err != nil {
 			return client.MadeKey{}, err
 		}
-		return made(d.Keys.Rotate(ctx, in.ID, time.Duration(in.Body.Grace)*time.Second, in.Body.ExpiresAt))
-	}, created)
-	operation(a, http.MethodDelete, "/api/keys/{id}", "remove-key", "Remove an API key; requests with it are refused from now on", func(ctx context.Context, in *ByKeyID) (*struct{}, error) {
-		err := requireAdmin(ctx, keysAre)
+		return madeKeyView(d.Keys.Rotate(ctx, in.ID, time.Duration(in.Body.Grace)*time.Second, in.Body.ExpiresAt))
+	}, withStatusCreated)
+	register(a, http.MethodDelete, "/api/keys/{id}", "remove-key", "Remove an API key; requests with it are refused from now on", func(ctx context.Context, in *ByKeyID) (*struct{}, error) {
+		err := requireAdmin(ctx, keysDenial)
 		if err == nil {
-			err = d.note(ctx, "key removed", "", in.ID)
+			err = d.recordAudit(ctx, "key removed", "", in.ID)
 		}
 		if err != nil {
 			return nil, err
 		}
 		return nil, d.Keys.Remove(ctx, in.ID)
 	})
-	forAdmin(a, http.MethodPost, "/api/reload", "reload", "Reload settings, prompts and certificates; on an error the current ones stay in effect", "settings are", func(ctx context.Context, _ *struct{}) (client.Reloaded, error) {
+	registerForAdmin(a, http.MethodPost, "/api/reload", "reload", "Reload settings, prompts and certificates; an error changes nothing", "settings are for admins only", func(ctx context.Context, _ *struct{}) (client.Reloaded, error) {
 		return d.Reload(ctx)
 	})
-	forAdmin(a, http.MethodGet, "/api/settings", "list-settings", "List the settings in effect; of a secret only whether it is set", "settings are", func(context.Context, *struct{}) (client.Settings, error) {
+	registerForAdmin(a, http.MethodGet, "/api/settings", "list-settings", "List the settings in effect; for secrets, only whether they are set", "settings are for admins only", func(context.Context, *struct{}) (client.Settings, error) {
 		return client.Settings{Settings: d.Settings()}, nil
 	})
-	forAdmin(a, http.MethodGet, "/api/audit", "list-audit", "List the audit record of sign-ins, keys and admin actions, newest first", "the audit record is", d.audit)
+	registerForAdmin(a, http.MethodGet, "/api/audit", "list-audit", "List the audit record of sign-ins, keys and admin actions, newest first", "the audit record is for admins only", d.listAudit)
 }
 
-type rotation struct {
+type rotateKeyInput struct {
 	ByKeyID
 	Body client.RotateKey
 }
 
-// note writes an action to the audit record before the action runs.
-func (d *handler) note(ctx context.Context, act, user, detail string) error {
-	if d.Note == nil {
+// recordAudit writes an action to the audit record before the action runs.
+func (d *handler) recordAudit(ctx context.Context, act, user, detail string) error {
+	if d.RecordAudit == nil {
 		return nil
 	}
-	return d.Note(ctx, memory.AuditEntry{Act: act, User: user, Detail: detail})
+	return d.RecordAudit(ctx, memory.AuditEntry{Act: act, User: user, Detail: detail})
 }
 
-func (d *handler) audit(ctx context.Context, in *client.AuditQuery) (client.Audit, error) {
-	page, err := d.engine.Store.Noted(ctx, httpx.IdentityOf(ctx).Namespace, memory.AuditQuery{
+func (d *handler) listAudit(ctx context.Context, in *client.AuditQuery) (client.Audit, error) {
+	page, err := d.engine.Store.AuditEntries(ctx, httpx.IdentityOf(ctx).Namespace, memory.AuditQuery{
 		User: in.User, Act: in.Act, Since: in.Since, Until: in.Until, Limit: in.Limit, Cursor: in.Cursor,
 	})
-	return client.Audit{Next: page.Next, Entries: each(page.Entries, func(e memory.AuditEntry) client.AuditEntry { return client.AuditEntry(e) })}, err
+	return client.Audit{Next: page.Next, Entries: mapSlice(page.Entries, func(e memory.AuditEntry) client.AuditEntry { return client.AuditEntry(e) })}, err
 }
 
-func made(text string, k memory.Key, err error) (client.MadeKey, error) {
-	return client.MadeKey{Key: viewKey(k), Text: text}, err
+func madeKeyView(text string, k memory.Key, err error) (client.MadeKey, error) {
+	return client.MadeKey{Key: keyView(k), Text: text}, err
 }
 
-func viewKey(k memory.Key) client.Key {
+func keyView(k memory.Key) client.Key {
 	return client.Key{
 		ID: k.ID(), Name: k.Name, Role: string(k.Role), User: k.User, Scope: cmp.Or(string(k.Scope), "write"), CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, UsedAt: k.UsedAt,
 	}
 }
 
 func (d *handler) backUp(ctx context.Context, in *client.BackupQuery) (*huma.StreamResponse, error) {
-	if err := requireAdmin(ctx, "backups are"); err != nil {
+	if err := requireAdmin(ctx, "backups are for admins only"); err != nil {
 		return nil, err
 	}
 	archive, size, err := d.Backup(ctx, in.To)
@@ -121,8 +121,8 @@ func (d *handler) backUp(ctx context.Context, in *client.BackupQuery) (*huma.Str
 		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 		_, err := io.Copy(w, archive)
 		if err := errors.Join(err, archive.Close()); err != nil {
-			_ = httpx.Tell(c.Context(), err) // only logs, because the status is already sent
-			panic(http.ErrAbortHandler)      // a truncated file must not look complete
+			_ = httpx.LogProblem(c.Context(), err) // only logs, because the status is already sent
+			panic(http.ErrAbortHandler)            // a truncated file must not look complete
 		}
 	}}, nil
 }

@@ -17,19 +17,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Upstream forwards a request and returns the response, like [proxy.Upstream].
+// Upstream sends a request to the upstream and returns the response, like [proxy.Upstream].
 type Upstream interface {
 	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
 }
 
-// maxAnswer bounds an answer that is not streamed, in bytes.
+// maxAnswer is the maximum size in bytes of an answer that is not streamed.
 const maxAnswer = 8 << 20
 
-// Talker answers chats through an upstream, with the client's own key if Loci has none. Only if verbose
-// is true does it return the upstream's error messages, which may contain private details.
-func Talker(u Upstream, client http.Header, verbose bool) chats.Talker {
+// Talker returns a talker that answers chats through an upstream, with the client's key if Loci has no key. With
+// showErrors, its errors contain the upstream's error messages, which may be private.
+func Talker(u Upstream, clientHeader http.Header, showErrors bool) chats.ChatModel {
 	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}
-	if key := client.Values("Authorization"); len(key) > 0 {
+	if key := clientHeader.Values("Authorization"); len(key) > 0 {
 		header["Authorization"] = key
 	}
 	return func(ctx context.Context, model string, chat []chats.Message, heard func(string)) (chatapi.Answer, error) {
@@ -39,26 +39,26 @@ func Talker(u Upstream, client http.Header, verbose bool) chats.Talker {
 		}
 		resp, err := u.Do(ctx, http.MethodPost, "/chat/completions", header.Clone(), bytes.NewReader(body))
 		if err != nil {
-			return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %s", llm.Trouble(err))
+			return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %s", llm.DescribeFailure(err))
 		}
-		defer func() { _ = resp.Body.Close() }() // the error changes nothing
+		defer func() { _ = resp.Body.Close() }() // the body was only read
 		if resp.StatusCode != http.StatusOK {
 			message := ""
-			if verbose {
+			if showErrors {
 				body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // a partial message is useful too
 				message = chatapi.ErrorMessage(body)
 			}
-			return chatapi.Answer{}, refusal(resp.StatusCode, message)
+			return chatapi.Answer{}, upstreamError(resp.StatusCode, message)
 		}
 		if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media == "text/event-stream" {
 			return readStream(resp.Body, heard)
 		}
-		return readWhole(resp.Body, heard)
+		return readFullAnswer(resp.Body, heard)
 	}
 }
 
-// refusal maps an upstream's error status to the error code that the engine acts on.
-func refusal(status int, message string) error {
+// upstreamError maps an upstream's error status to the error code that the engine acts on.
+func upstreamError(status int, message string) error {
 	code := memory.Unavailable
 	switch status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
@@ -67,13 +67,13 @@ func refusal(status int, message string) error {
 		code = memory.TooLarge
 	}
 	if message != "" {
-		message = ": " + httpx.Brief(message, 400)
+		message = ": " + httpx.Truncate(message, 400)
 	}
 	return memory.Errorf(code, "the upstream answered with status %d%s", status, message)
 }
 
-// readStream passes an answer to heard as it arrives. On failure it returns the text so far with the error.
-func readStream(body io.Reader, heard func(string)) (chatapi.Answer, error) {
+// readStream passes each part of an answer to onText. On failure, it returns the received text with the error.
+func readStream(body io.Reader, onText func(string)) (chatapi.Answer, error) {
 	s := chatapi.Completions.NewStream()
 	sent := 0
 	buf := make([]byte, 32<<10)
@@ -81,7 +81,7 @@ func readStream(body io.Reader, heard func(string)) (chatapi.Answer, error) {
 		n, err := body.Read(buf)
 		_, _ = s.Write(buf[:n]) // never fails
 		if text := s.Text(); len(text) > sent {
-			heard(text[sent:])
+			onText(text[sent:])
 			sent = len(text)
 		}
 		if err == nil {
@@ -91,8 +91,8 @@ func readStream(body io.Reader, heard func(string)) (chatapi.Answer, error) {
 			return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream's answer has no text")
 		}
 		a := s.Answer()
-		if len(a.Text) > sent { // a refusal, or a last event without the final empty line
-			heard(a.Text[sent:])
+		if len(a.Text) > sent { // the model refused, or the last event lacks its final empty line
+			onText(a.Text[sent:])
 		}
 		if !errors.Is(err, io.EOF) || !s.Done() {
 			return a, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off")
@@ -101,15 +101,15 @@ func readStream(body io.Reader, heard func(string)) (chatapi.Answer, error) {
 	}
 }
 
-func readWhole(body io.Reader, heard func(string)) (chatapi.Answer, error) {
+func readFullAnswer(body io.Reader, onText func(string)) (chatapi.Answer, error) {
 	data, err := io.ReadAll(io.LimitReader(body, maxAnswer))
 	if err != nil {
-		return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off: %s", llm.Trouble(err))
+		return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off: %s", llm.DescribeFailure(err))
 	}
 	a, err := chatapi.Completions.ReadAnswer(data)
 	if err != nil || a.Text == "" {
 		return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream's answer has no text")
 	}
-	heard(a.Text)
+	onText(a.Text)
 	return a, nil
 }

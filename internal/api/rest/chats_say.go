@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// headerTrace is the header with the answer's trace id, in every API.
+// headerTrace is the response header with the id of the answer's trace, in every API.
 const headerTrace = "X-Loci-Trace"
 
 type sayInput struct {
@@ -36,25 +36,25 @@ type eventsInput struct {
 	client.EventsQuery
 }
 
-func (d *handler) talkOperations(a adder) {
-	operation(a, http.MethodPost, "/api/chats/{id}/messages", "say", "Send a message to a chat; the reply is streamed as server-sent events", func(ctx context.Context, in *sayInput) (*huma.StreamResponse, error) {
-		return d.reply(ctx, chats.SayRequest{Chat: in.ID, Content: in.Body.Content, Model: in.Body.Model, Rules: in.Body.Rules})
-	}, replies(a))
-	operation(a, http.MethodPost, "/api/chats/{id}/messages/regenerate", "regenerate", "Replace the last reply of a chat with a newly generated one", func(ctx context.Context, in *regenerateInput) (*huma.StreamResponse, error) {
-		t := chats.SayRequest{Chat: in.ID, Again: true}
+func (d *handler) messageOperations(a registrar) {
+	register(a, http.MethodPost, "/api/chats/{id}/messages", "say", "Send a message to a chat; the reply is streamed as server-sent events", func(ctx context.Context, in *sayInput) (*huma.StreamResponse, error) {
+		return d.streamReply(ctx, chats.SayRequest{Chat: in.ID, Content: in.Body.Content, Model: in.Body.Model, Rules: in.Body.Rules})
+	}, withReplyEvents(a))
+	register(a, http.MethodPost, "/api/chats/{id}/messages/regenerate", "regenerate", "Replace the last reply of a chat with a newly generated one", func(ctx context.Context, in *regenerateInput) (*huma.StreamResponse, error) {
+		t := chats.SayRequest{Chat: in.ID, Regenerate: true}
 		if in.Body != nil {
 			t.Model, t.Rules = in.Body.Model, in.Body.Rules
 		}
-		return d.reply(ctx, t)
-	}, replies(a))
-	owned(a, http.MethodGet, "/api/chats/{id}/events", "list-chat-events", "List the events of a chat, oldest first", func(ctx context.Context, by caller, in *eventsInput) (client.ChatEvents, error) {
+		return d.streamReply(ctx, t)
+	}, withReplyEvents(a))
+	registerForCaller(a, http.MethodGet, "/api/chats/{id}/events", "list-chat-events", "List the events of a chat, oldest first", func(ctx context.Context, by caller, in *eventsInput) (client.ChatEvents, error) {
 		page, err := d.engine.Chats.Events(ctx, by.owner, in.ID, in.Limit, in.Cursor)
-		return client.ChatEvents{Events: each(page.Events, eventView), Next: page.Next}, err
+		return client.ChatEvents{Events: mapSlice(page.Events, eventView), Next: page.Next}, err
 	})
 }
 
-// replies documents the server-sent events of a reply in the OpenAPI document.
-func replies(a adder) func(*huma.Operation) {
+// withReplyEvents documents the server-sent events of a reply in the OpenAPI document.
+func withReplyEvents(a registrar) func(*huma.Operation) {
 	data := map[string]reflect.Type{
 		client.EventMemory: reflect.TypeFor[client.ChatMemory](), client.EventDelta: reflect.TypeFor[client.ChatDelta](),
 		client.EventDone: reflect.TypeFor[client.ChatDone](), client.EventError: reflect.TypeFor[client.ChatError](),
@@ -75,35 +75,35 @@ func replies(a adder) func(*huma.Operation) {
 	}
 }
 
-// reply streams the answer to a message.
-func (d *handler) reply(ctx context.Context, t chats.SayRequest) (_ *huma.StreamResponse, err error) {
-	by, err := who(ctx)
+// streamReply streams the answer to a message.
+func (d *handler) streamReply(ctx context.Context, t chats.SayRequest) (_ *huma.StreamResponse, err error) {
+	by, err := callerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
 	t.Owner = by.owner
-	if t.Model, err = d.answerer(ctx, t.Model); err != nil {
+	if t.Model, err = d.replyModel(ctx, t.Model); err != nil {
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		r, w := humago.Unwrap(c)
-		out := &reply{Patient: httpx.Patient{ResponseWriter: w}}
-		talked, err := d.engine.Chats.Say(r.Context(), t, Talker(d.Upstream, r.Header, false), chats.Listener{Recalled: out.recalled, Heard: out.heard, Ended: func() { out.End(r.Context()) }})
+		out := &replyStream{PieceWriter: httpx.PieceWriter{ResponseWriter: w}}
+		said, err := d.engine.Chats.Say(r.Context(), t, Talker(d.Upstream, r.Header, false), chats.Listener{OnRecalled: out.sendMemory, OnText: out.sendDelta, OnEnd: func() { out.Abort(r.Context()) }})
 		switch {
-		case err != nil && !out.begun:
+		case err != nil && !out.started:
 			httpx.WriteError(w, r, err)
 		case err != nil:
-			out.Last(event(client.EventError, client.ChatError{
-				Problem: viewProblem(httpx.Tell(r.Context(), err)), Question: messageView(talked.Question), Answer: messageView(talked.Answer),
+			out.SendLast(formatEvent(client.EventError, client.ChatError{
+				Problem: problemView(httpx.LogProblem(r.Context(), err)), Question: messageView(said.Question), Answer: messageView(said.Answer),
 			}))
 		default:
-			out.Last(event(client.EventDone, client.ChatDone{Question: messageView(talked.Question), Answer: messageView(talked.Answer), Model: talked.Model}))
+			out.SendLast(formatEvent(client.EventDone, client.ChatDone{Question: messageView(said.Question), Answer: messageView(said.Answer), Model: said.Model}))
 		}
 	}}, nil
 }
 
-// answerer returns the name of the model that answers a message.
-func (d *handler) answerer(ctx context.Context, requested string) (string, error) {
+// replyModel returns the name of the model that answers a message.
+func (d *handler) replyModel(ctx context.Context, requested string) (string, error) {
 	if d.Upstream == nil {
 		return memory.RecallModel, nil
 	}
@@ -111,43 +111,43 @@ func (d *handler) answerer(ctx context.Context, requested string) (string, error
 		requested = d.Model(ctx)
 	}
 	if requested == "" {
-		return "", memory.Errorf(memory.Invalid, "model: missing; name one of GET /v1/models, or set chats.model")
+		return "", memory.Errorf(memory.Invalid, "missing model: name a model from GET /v1/models, or set chats.model")
 	}
 	return requested, nil
 }
 
-// reply writes the events of a reply.
-type reply struct {
-	httpx.Patient
-	begun bool
+// replyStream writes the events of a reply.
+type replyStream struct {
+	httpx.PieceWriter
+	started bool
 }
 
-func (o *reply) recalled(p retrieve.Prepared) {
-	o.begun = true
+func (o *replyStream) sendMemory(p retrieve.PromptMemory) {
+	o.started = true
 	h := o.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // keeps proxies from buffering the stream
-	if p.Trace != "" {
-		h.Set(headerTrace, p.Trace)
+	if p.TraceID != "" {
+		h.Set(headerTrace, p.TraceID)
 	}
-	m := client.ChatMemory{Trace: p.Trace, Hits: each(p.Hits, func(h memory.Hit) client.Hit { return client.ViewHit(h, false) })}
+	m := client.ChatMemory{Trace: p.TraceID, Hits: mapSlice(p.Hits, func(h memory.Hit) client.Hit { return client.ViewHit(h, false) })}
 	for _, fact := range p.Core.Facts {
 		m.Hits = append(m.Hits, client.Hit{Memory: client.View(fact.Memory), InCore: true})
 	}
 	for _, e := range p.Core.Profile {
 		m.Hits = append(m.Hits, client.Hit{Memory: client.Memory{ID: e.Key, Kind: recall.KindProfile, Content: recall.EntryText(e), CreatedAt: e.UpdatedAt}, InCore: true})
 	}
-	o.Send(event(client.EventMemory, m))
+	o.Send(formatEvent(client.EventMemory, m))
 }
 
-func (o *reply) heard(piece string) {
-	o.Send(event(client.EventDelta, client.ChatDelta{Content: piece}))
+func (o *replyStream) sendDelta(text string) {
+	o.Send(formatEvent(client.EventDelta, client.ChatDelta{Content: text}))
 }
 
-func event(name string, v any) string {
+func formatEvent(name string, v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("rest: encode the event %s: %v", name, err)) // texts and numbers can always be encoded
+		panic(fmt.Sprintf("rest: encode the event %s: %v", name, err)) // strings and numbers can always be encoded
 	}
 	return fmt.Sprintf("event: %s\ndata: %s\n\n", name, data)
 }
@@ -176,6 +176,6 @@ func eventView(e chats.Event) client.ChatEvent {
 	return v
 }
 
-func viewProblem(p *httpx.Problem) client.Problem {
+func problemView(p *httpx.Problem) client.Problem {
 	return client.Problem{Type: p.Type, Title: p.Title, Status: p.Status, Detail: p.Detail, Code: p.Code}
 }

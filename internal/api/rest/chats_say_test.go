@@ -57,7 +57,7 @@ func some(pieces ...string) string {
 func talker(t *testing.T, u Upstream) (r *rig, chat string) {
 	t.Helper()
 	r = newRig(t)
-	r.handler = httpx.Guard(httpx.Options{Multi: true, MaxBody: 64 << 10}, New(r.engine, Options{Version: "1", MaxBody: 64 << 10, Upstream: u, Model: func(context.Context) string { return "usual" }}))
+	r.handler = httpx.Guard(httpx.Options{MultiUser: true, MaxBody: 64 << 10}, New(r.engine, Options{Version: "1", MaxBody: 64 << 10, Upstream: u, Model: func(context.Context) string { return "usual" }}))
 	var made client.Chat
 	r.decode(r.do("POST", "/api/chats", `{}`), &made)
 	return r, made.ID
@@ -199,7 +199,7 @@ func TestInvalidMessageIsAProblem(t *testing.T) {
 		t.Errorf("another's events: %d %s", w.Code, w.Body)
 	}
 	// Neither the request nor the settings name a model.
-	r.handler = httpx.Guard(httpx.Options{Multi: true, MaxBody: 64 << 10}, New(r.engine, Options{Version: "1", MaxBody: 64 << 10, Upstream: u}))
+	r.handler = httpx.Guard(httpx.Options{MultiUser: true, MaxBody: 64 << 10}, New(r.engine, Options{Version: "1", MaxBody: 64 << 10, Upstream: u}))
 	if w := r.do("POST", "/api/chats/"+chat+"/messages", `{"content":"Hello"}`); w.Code != 400 || !strings.Contains(w.Body.String(), "chats.model") {
 		t.Errorf("without a model: %d %s", w.Code, w.Body)
 	}

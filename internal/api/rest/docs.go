@@ -25,8 +25,8 @@ func operationsOf(item *huma.PathItem) map[string]*huma.Operation {
 	return out
 }
 
-// docs serves a page that lists the API's operations and loads no external resources.
-func docs(api *huma.OpenAPI) http.Handler {
+// docsHandler serves a page that lists the API's operations and loads no external resources.
+func docsHandler(api *huma.OpenAPI) http.Handler {
 	type entry struct{ Method, Path, Summary string }
 	var entries []entry
 	for path, item := range api.Paths {

@@ -8,17 +8,16 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Elsewhere is an operation of another API that the OpenAPI document includes. Request and response
-// are JSON.
-type Elsewhere struct {
+// ExternalOperation is an operation of another API in the OpenAPI document. Request and response are JSON.
+type ExternalOperation struct {
 	Method, Path, ID, Summary string
 	Request, Response         reflect.Type
-	Prefix                    string // prefix of its schema names, which must be unique
+	Prefix                    string // prefix of the names of its schemas, which must be unique
 }
 
-// describe adds operations of other APIs to the OpenAPI document.
-func describe(api *huma.OpenAPI, all []Elsewhere) {
-	for _, e := range all {
+// addExternal adds operations of other APIs to the OpenAPI document.
+func addExternal(api *huma.OpenAPI, operations []ExternalOperation) {
+	for _, e := range operations {
 		schemas := huma.NewMapRegistry("#/components/schemas/", func(t reflect.Type, hint string) string {
 			return e.Prefix + huma.DefaultSchemaNamer(t, hint)
 		})
@@ -31,7 +30,7 @@ func describe(api *huma.OpenAPI, all []Elsewhere) {
 			Responses: map[string]*huma.Response{
 				strconv.Itoa(http.StatusOK): {Description: http.StatusText(http.StatusOK), Content: content(e.Response)},
 				"default": {Description: "Error", Content: map[string]*huma.MediaType{
-					"application/problem+json": {Schema: &huma.Schema{Ref: "#/components/schemas/" + reflect.TypeOf(newError(0, "")).Elem().Name()}},
+					"application/problem+json": {Schema: &huma.Schema{Ref: "#/components/schemas/" + reflect.TypeOf(newHumaError(0, "")).Elem().Name()}},
 				}},
 			},
 		}

@@ -12,47 +12,47 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-type usageInput struct {
+type usageQuery struct {
 	Since time.Time `query:"since" doc:"Usage from this day on. Default: all."`
 }
 
-func (d *handler) learningOperations(a adder) {
-	owned(a, http.MethodPost, "/api/memory/preview", "preview-memory", "Show what learning from messages would change", func(ctx context.Context, by caller, in *body[client.PreviewRequest]) (out client.Preview, err error) {
+func (d *handler) learningOperations(a registrar) {
+	registerForCaller(a, http.MethodPost, "/api/memory/preview", "preview-memory", "Show what learning from messages would change", func(ctx context.Context, by caller, in *body[client.PreviewRequest]) (out client.Preview, err error) {
 		messages, err := messagesOf(in.Body.Messages, in.Body.Text)
 		if err != nil {
 			return out, err
 		}
-		p, err := d.engine.Exchange.Preview(ctx, by.owner, exchange.Talk{Conversation: in.Body.Conversation, Project: in.Body.Project, Messages: messages})
+		p, err := d.engine.Exchange.Preview(ctx, by.owner, exchange.IngestRequest{Conversation: in.Body.Conversation, Project: in.Body.Project, Messages: messages})
 		if err != nil {
 			return out, err
 		}
-		out = client.Preview{Changes: changeViews(p.Changes), Decisions: []client.Decision{}, Forgotten: views(p.Forgotten)}
+		out = client.Preview{Changes: changeViews(p.Changes), Decisions: []client.Decision{}, Forgotten: memoryViews(p.Forgotten)}
 		for _, o := range p.Decisions {
-			out.Decisions = append(out.Decisions, client.Decision{Fact: o.Fact, Action: o.Action, Target: o.Target, Reason: o.Reason})
+			out.Decisions = append(out.Decisions, client.Decision{Fact: o.FactText, Action: o.Action, Target: o.TargetID, Reason: o.Reason})
 		}
 		return out, nil
 	})
-	owned(a, http.MethodPost, "/api/relearn", "relearn", "Learn again from stored messages", func(ctx context.Context, by caller, in *write[client.RelearnRequest]) (client.Relearning, error) {
-		n, err := d.engine.Lessons.Relearn(ctx, by.owner, lessons.RelearnOptions{Conversation: in.Body.Conversation, Since: timeOf(in.Body.Since), Idempotency: in.Key})
+	registerForCaller(a, http.MethodPost, "/api/relearn", "relearn", "Learn again from stored messages", func(ctx context.Context, by caller, in *writeRequest[client.RelearnRequest]) (client.Relearning, error) {
+		n, err := d.engine.Lessons.Relearn(ctx, by.owner, lessons.RelearnOptions{Conversation: in.Body.Conversation, Since: timeOrZero(in.Body.Since), IdempotencyKey: in.Key})
 		return client.Relearning{Turns: n}, err
 	})
-	owned(a, http.MethodPost, "/api/upkeep", "upkeep", "Remove memories that expired, faded or exceed the limits", func(ctx context.Context, by caller, in *write[*client.UpkeepRequest]) (client.Upkeep, error) {
+	registerForCaller(a, http.MethodPost, "/api/upkeep", "upkeep", "Remove memories that expired, faded or exceed the limits", func(ctx context.Context, by caller, in *writeRequest[*client.UpkeepRequest]) (client.Upkeep, error) {
 		dry := in.Body != nil && in.Body.DryRun
-		changes, run, err := d.engine.Upkeep.TidyNow(ctx, by.owner, dry, in.Key, by.author)
+		changes, run, err := d.engine.Upkeep.RunNow(ctx, by.owner, dry, in.Key, by.author)
 		return client.Upkeep{Changes: changeViews(changes), Run: run, DryRun: dry}, err
 	})
-	owned(a, http.MethodGet, "/api/pause", "get-pause", "Show whether learning or memory is paused", func(ctx context.Context, by caller, _ *struct{}) (out client.Pause, err error) {
-		p := d.engine.Paused(ctx, by.owner)
+	registerForCaller(a, http.MethodGet, "/api/pause", "get-pause", "Show whether learning or memory is paused", func(ctx context.Context, by caller, _ *struct{}) (out client.Pause, err error) {
+		p := d.engine.CurrentPause(ctx, by.owner)
 		if p == core.PauseUnknown {
 			return out, memory.Errorf(memory.Unavailable, "the store is unavailable: cannot read whether memory is paused")
 		}
 		return client.Pause{Pause: string(p)}, nil
 	})
-	owned(a, http.MethodPut, "/api/pause", "set-pause", "Pause memory, or resume it", func(ctx context.Context, by caller, in *write[client.Pause]) (client.Pause, error) {
-		return in.Body, d.engine.Pause(ctx, by.owner, core.Pause(in.Body.Pause), in.Key, by.author)
+	registerForCaller(a, http.MethodPut, "/api/pause", "set-pause", "Pause memory, or resume it", func(ctx context.Context, by caller, in *writeRequest[client.Pause]) (client.Pause, error) {
+		return in.Body, d.engine.SetPause(ctx, by.owner, core.Pause(in.Body.Pause), in.Key, by.author)
 	})
-	owned(a, http.MethodGet, "/api/usage", "get-usage", "Show tokens and cost per model", func(ctx context.Context, by caller, in *usageInput) (client.UsageList, error) {
-		spent, err := d.engine.Lessons.Spent(ctx, by.owner, in.Since)
+	registerForCaller(a, http.MethodGet, "/api/usage", "get-usage", "Show tokens and cost per model", func(ctx context.Context, by caller, in *usageQuery) (client.UsageList, error) {
+		spent, err := d.engine.Lessons.UsageSince(ctx, by.owner, in.Since)
 		return client.UsageList{Usage: append([]memory.Usage{}, spent...)}, err
 	})
 }
@@ -65,7 +65,7 @@ func messagesOf(messages []client.Message, text string) ([]exchange.Message, err
 	if text != "" {
 		return []exchange.Message{{Role: memory.RoleUser, Content: text}}, nil
 	}
-	return each(messages, func(m client.Message) exchange.Message {
-		return exchange.Message{Role: m.Role, Content: m.Content, Name: m.Name, Ref: m.ID, At: timeOf(m.CreatedAt)}
+	return mapSlice(messages, func(m client.Message) exchange.Message {
+		return exchange.Message{Role: m.Role, Content: m.Content, Name: m.Name, Ref: m.ID, At: timeOrZero(m.CreatedAt)}
 	}), nil
 }

@@ -22,12 +22,11 @@ const (
 	lociFolder = toolRoot + "/loci"
 	factsFile  = lociFolder + "/facts.md"
 
-	mostLines   = 999_999
-	shownLevels = 2 // levels of a folder that view shows
+	maxLines     = 999_999
+	listedLevels = 2 // number of folder levels that the command view lists
 )
 
-// toolError tells the model why a command failed, with the text of Anthropic's SDK if the SDK has
-// that error.
+// toolError is an error message for the model, worded as in Anthropic's SDK if the SDK has the same error.
 type toolError string
 
 func (e toolError) Error() string { return string(e) }
@@ -36,10 +35,10 @@ func toolErrorf(format string, args ...any) error { return toolError(fmt.Sprintf
 
 func (d *handler) memoryTool(ctx context.Context, by caller, in *body[client.MemoryToolInput]) (out client.MemoryToolResult, err error) {
 	command := in.Body
-	if err = d.engine.Curate.MayUse(ctx, by.owner, command.Command != "view"); err == nil {
+	if err = d.engine.Curate.CheckToolAccess(ctx, by.owner, command.Command != "view"); err == nil {
 		err = d.engine.Files.EditFiles(ctx, by.owner, func(files map[string]memory.Context) error {
-			f := folder{files: files, facts: func() (string, error) { return d.factsOf(ctx, by.owner) }}
-			out.Content, err = f.do(command)
+			f := fileTree{files: files, facts: func() (string, error) { return d.factsMarkdown(ctx, by.owner) }}
+			out.Content, err = f.run(command)
 			return err
 		}, by.author)
 	}
@@ -49,8 +48,8 @@ func (d *handler) memoryTool(ctx context.Context, by caller, in *body[client.Mem
 	return out, err
 }
 
-// factsOf returns the active facts as Markdown, grouped by category.
-func (d *handler) factsOf(ctx context.Context, owner memory.Owner) (string, error) {
+// factsMarkdown returns the active facts as Markdown, grouped by category.
+func (d *handler) factsMarkdown(ctx context.Context, owner memory.Owner) (string, error) {
 	byCategory := map[string][]string{}
 	for m, err := range memory.AllMemories(ctx, d.engine.List, owner, memory.Query{}) {
 		if err != nil {
@@ -69,14 +68,14 @@ func (d *handler) factsOf(ctx context.Context, owner memory.Owner) (string, erro
 	return out.String(), nil
 }
 
-// folder maps paths to the tool's files. A folder exists if it contains a file.
-type folder struct {
+// fileTree contains the tool's files by path. A folder exists if it contains a file.
+type fileTree struct {
 	files map[string]memory.Context
-	facts func() (string, error) // the content of factsFile
+	facts func() (string, error) // returns the content of factsFile
 }
 
-// do executes a command and returns the text for the model.
-func (f folder) do(c client.MemoryToolInput) (string, error) {
+// run executes a command and returns the text for the model.
+func (f fileTree) run(c client.MemoryToolInput) (string, error) {
 	switch c.Command {
 	case "view":
 		return f.view(c)
@@ -106,8 +105,8 @@ func resolve(requested string) (string, error) {
 	return p, nil
 }
 
-// writable is resolve for a path that a command will change.
-func writable(requested string) (string, error) {
+// resolveWritable cleans the path of a file to change, and also refuses paths in lociFolder.
+func resolveWritable(requested string) (string, error) {
 	p, err := resolve(requested)
 	if err == nil && (p == lociFolder || strings.HasPrefix(p, lociFolder+"/")) {
 		err = toolErrorf("The path %s is read-only: Loci writes it", requested)
@@ -116,12 +115,12 @@ func writable(requested string) (string, error) {
 }
 
 // isFolder reports whether p is a folder.
-func (f folder) isFolder(p string) bool {
-	return p == toolRoot || len(f.below(p)) > 0
+func (f fileTree) isFolder(p string) bool {
+	return p == toolRoot || len(f.filesUnder(p)) > 0
 }
 
-// below returns the paths of all files in a folder and its subfolders.
-func (f folder) below(p string) []string {
+// filesUnder returns the paths of all files in a folder and its subfolders.
+func (f fileTree) filesUnder(p string) []string {
 	var out []string
 	for file := range f.files {
 		if strings.HasPrefix(file, p+"/") {
@@ -131,10 +130,10 @@ func (f folder) below(p string) []string {
 	return out
 }
 
-// free refuses a path for a new file if the path exists, or if one of its parent folders is a file.
-func (f folder) free(p string, taken error) error {
+// checkFree refuses a path for a new file if the path exists, or if a parent folder is a file.
+func (f fileTree) checkFree(p string, existsErr error) error {
 	if _, isFile := f.files[p]; isFile || f.isFolder(p) {
-		return taken
+		return existsErr
 	}
 	for up := path.Dir(p); up != toolRoot; up = path.Dir(up) {
 		if _, isFile := f.files[up]; isFile {
@@ -144,9 +143,9 @@ func (f folder) free(p string, taken error) error {
 	return nil
 }
 
-// file returns the existing file that a command changes.
-func (f folder) file(requested string) (p string, c memory.Context, err error) {
-	if p, err = writable(requested); err != nil {
+// writableFile returns the existing file that a command changes.
+func (f fileTree) writableFile(requested string) (p string, c memory.Context, err error) {
+	if p, err = resolveWritable(requested); err != nil {
 		return "", c, err
 	}
 	c, ok := f.files[p]
@@ -159,7 +158,7 @@ func (f folder) file(requested string) (p string, c memory.Context, err error) {
 	return "", c, toolErrorf("The path %s does not exist. Please provide a valid path.", requested)
 }
 
-func (f folder) view(c client.MemoryToolInput) (string, error) {
+func (f fileTree) view(c client.MemoryToolInput) (string, error) {
 	p, err := resolve(c.Path)
 	if err != nil {
 		return "", err
@@ -183,7 +182,7 @@ func (f folder) view(c client.MemoryToolInput) (string, error) {
 
 func viewFile(c client.MemoryToolInput, content string) (string, error) {
 	lines := strings.Split(content, "\n")
-	if len(lines) > mostLines {
+	if len(lines) > maxLines {
 		return "", toolErrorf("File %s exceeds maximum line limit of 999,999 lines.", c.Path)
 	}
 	first, last := 1, len(lines)
@@ -193,11 +192,11 @@ func viewFile(c client.MemoryToolInput, content string) (string, error) {
 			last = min(last, c.ViewRange[1])
 		}
 	}
-	return fmt.Sprintf("Here's the content of %s with line numbers:\n", c.Path) + numbered(lines, first, last), nil
+	return fmt.Sprintf("Here's the content of %s with line numbers:\n", c.Path) + numberLines(lines, first, last), nil
 }
 
-// numbered returns the lines from first to last. Each line begins with its number.
-func numbered(lines []string, first, last int) string {
+// numberLines returns the lines from first to last. Each line begins with its number.
+func numberLines(lines []string, first, last int) string {
 	var out []string
 	for n := first; n <= last; n++ {
 		out = append(out, fmt.Sprintf("%6d\t%s", n, lines[n-1]))
@@ -206,13 +205,13 @@ func numbered(lines []string, first, last int) string {
 }
 
 // viewFolder lists a folder with sizes. A folder's size is the sum of its files.
-func (f folder) viewFolder(requested, p string) string {
+func (f fileTree) viewFolder(requested, p string) string {
 	sizes, total := map[string]int{}, 0
-	for _, file := range f.below(p) {
+	for _, file := range f.filesUnder(p) {
 		size := len(f.files[file].Content)
 		total += size
 		parts := strings.Split(file[len(p)+1:], "/")
-		for level := 1; level <= min(len(parts), shownLevels); level++ {
+		for level := 1; level <= min(len(parts), listedLevels); level++ {
 			if strings.HasPrefix(parts[level-1], ".") {
 				break
 			}
@@ -247,10 +246,10 @@ func fileSize(bytes int) string {
 	return strconv.FormatFloat(size, 'f', 1, 64) + "BKMG"[unit:unit+1]
 }
 
-func (f folder) create(c client.MemoryToolInput) (string, error) {
-	p, err := writable(c.Path)
+func (f fileTree) create(c client.MemoryToolInput) (string, error) {
+	p, err := resolveWritable(c.Path)
 	if err == nil {
-		err = f.free(p, toolErrorf("File %s already exists", c.Path))
+		err = f.checkFree(p, toolErrorf("File %s already exists", c.Path))
 	}
 	if err != nil {
 		return "", err
@@ -259,8 +258,8 @@ func (f folder) create(c client.MemoryToolInput) (string, error) {
 	return "File created successfully at: " + c.Path, nil
 }
 
-func (f folder) replace(c client.MemoryToolInput) (string, error) {
-	p, file, err := f.file(c.Path)
+func (f fileTree) replace(c client.MemoryToolInput) (string, error) {
+	p, file, err := f.writableFile(c.Path)
 	if err != nil {
 		return "", err
 	}
@@ -282,11 +281,11 @@ func (f folder) replace(c client.MemoryToolInput) (string, error) {
 	f.files[p] = file
 	lines := strings.Split(file.Content, "\n")
 	return "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n" +
-		numbered(lines, max(1, changed-2), min(len(lines), changed+2)), nil
+		numberLines(lines, max(1, changed-2), min(len(lines), changed+2)), nil
 }
 
-func (f folder) insert(c client.MemoryToolInput) (string, error) {
-	p, file, err := f.file(c.Path)
+func (f fileTree) insert(c client.MemoryToolInput) (string, error) {
+	p, file, err := f.writableFile(c.Path)
 	if err != nil {
 		return "", err
 	}
@@ -303,43 +302,43 @@ func (f folder) insert(c client.MemoryToolInput) (string, error) {
 	return fmt.Sprintf("The file %s has been edited.", c.Path), nil
 }
 
-func (f folder) delete(c client.MemoryToolInput) (string, error) {
-	p, err := writable(c.Path)
+func (f fileTree) delete(c client.MemoryToolInput) (string, error) {
+	p, err := resolveWritable(c.Path)
 	switch {
 	case err != nil:
 		return "", err
 	case p == toolRoot:
 		return "", toolErrorf("Cannot delete the %s directory itself", toolRoot)
 	}
-	gone := f.below(p)
+	deleted := f.filesUnder(p)
 	if _, ok := f.files[p]; ok {
-		gone = append(gone, p)
+		deleted = append(deleted, p)
 	}
-	if len(gone) == 0 {
+	if len(deleted) == 0 {
 		return "", toolErrorf("The path %s does not exist", c.Path)
 	}
-	for _, file := range gone {
+	for _, file := range deleted {
 		delete(f.files, file)
 	}
 	return "Successfully deleted " + c.Path, nil
 }
 
-func (f folder) rename(c client.MemoryToolInput) (string, error) {
-	from, err := writable(c.OldPath)
+func (f fileTree) rename(c client.MemoryToolInput) (string, error) {
+	from, err := resolveWritable(c.OldPath)
 	if err != nil {
 		return "", err
 	}
-	to, err := writable(c.NewPath)
+	to, err := resolveWritable(c.NewPath)
 	if err != nil {
 		return "", err
 	}
 	if from == toolRoot {
 		return "", toolErrorf("Cannot rename the %s directory itself", toolRoot)
 	}
-	if err := f.free(to, toolErrorf("The destination %s already exists", c.NewPath)); err != nil {
+	if err := f.checkFree(to, toolErrorf("The destination %s already exists", c.NewPath)); err != nil {
 		return "", err
 	}
-	moved := f.below(from)
+	moved := f.filesUnder(from)
 	if _, ok := f.files[from]; ok {
 		moved = append(moved, from)
 	}

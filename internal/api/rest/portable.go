@@ -25,20 +25,20 @@ var mediaTypes = map[portable.Format]string{
 	portable.Zip:      "application/zip",
 }
 
-func (d *handler) portableOperations(a adder) {
-	operation(a, http.MethodGet, "/api/export", "export", "Export memory as a stream", d.export, func(op *huma.Operation) {
-		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: streams("application/x-ndjson", "text/markdown", "application/zip")}}
+func (d *handler) portableOperations(a registrar) {
+	register(a, http.MethodGet, "/api/export", "export", "Export memory as a stream", d.exportMemory, func(op *huma.Operation) {
+		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: binaryContent("application/x-ndjson", "text/markdown", "application/zip")}}
 	})
-	owned(a, http.MethodPost, ImportPath, "import", "Import an export of Loci or of another program; the body is read as a stream", d.bring, func(op *huma.Operation) {
-		op.RequestBody = &huma.RequestBody{Required: true, Content: streams("application/x-ndjson", "text/markdown", "text/plain")}
+	registerForCaller(a, http.MethodPost, ImportPath, "import", "Import an export of Loci or of another program; the body is read as a stream", d.importMemory, func(op *huma.Operation) {
+		op.RequestBody = &huma.RequestBody{Required: true, Content: binaryContent("application/x-ndjson", "text/markdown", "text/plain")}
 		op.Middlewares = append(op.Middlewares, withBody)
 	})
 }
 
-// streams documents bodies that are streamed.
-func streams(media ...string) map[string]*huma.MediaType {
+// binaryContent describes streamed bodies for the OpenAPI document.
+func binaryContent(contentTypes ...string) map[string]*huma.MediaType {
 	out := map[string]*huma.MediaType{}
-	for _, m := range media {
+	for _, m := range contentTypes {
 		out[m] = &huma.MediaType{Schema: &huma.Schema{Type: "string", Format: "binary"}}
 	}
 	return out
@@ -52,8 +52,8 @@ func withBody(ctx huma.Context, next func(huma.Context)) {
 	next(huma.WithValue(ctx, bodyKey{}, io.Reader(r.Body)))
 }
 
-// streamed serves a request whose handler checks the body while reading it.
-func streamed(w http.ResponseWriter, r *http.Request, next http.Handler) {
+// serveStreamed serves a request whose handler checks the body while reading it.
+func serveStreamed(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	if err := checkText(r, nil); err != nil {
 		httpx.WriteError(w, r, err)
 		return
@@ -61,40 +61,40 @@ func streamed(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	next.ServeHTTP(w, r)
 }
 
-func (d *handler) export(ctx context.Context, in *client.ExportQuery) (*huma.StreamResponse, error) {
-	by, err := who(ctx)
+func (d *handler) exportMemory(ctx context.Context, in *client.ExportQuery) (*huma.StreamResponse, error) {
+	by, err := callerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := split("parts", in.Parts, transfer.TurnPart, transfer.FactPart, transfer.SummaryPart, transfer.ProfilePart, transfer.RelationPart)
+	parts, err := parseList("parts", in.Parts, transfer.TurnPart, transfer.FactPart, transfer.SummaryPart, transfer.ProfilePart, transfer.RelationPart)
 	if err != nil {
 		return nil, err
 	}
-	statuses, err := split("status", in.Status, memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected)
+	statuses, err := parseList("status", in.Status, memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected)
 	if err != nil {
 		return nil, err
 	}
-	what := transfer.ExportOptions{
+	options := transfer.ExportOptions{
 		Format: portable.Format(in.Format), Parts: parts, Statuses: statuses, Project: in.Project,
 		At: memory.At{AsOf: in.AsOf, ValidAt: in.ValidAt},
 	}
-	if err := what.Check(); err != nil {
+	if err := options.Check(); err != nil {
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		r, w := humago.Unwrap(c)
 		out := &exportWriter{ResponseWriter: w}
-		w.Header().Set("Content-Type", mediaTypes[what.Format])
-		err := d.engine.Transfer.Export(c.Context(), by.owner, what, out)
+		w.Header().Set("Content-Type", mediaTypes[options.Format])
+		err := d.engine.Transfer.Export(c.Context(), by.owner, options, out)
 		switch {
 		case err == nil:
-		case out.err != nil: // the client disconnected
+		case out.lastErr != nil: // the client disconnected
 			panic(http.ErrAbortHandler)
-		case !out.wrote:
+		case !out.started:
 			httpx.WriteError(w, r, err)
 		default:
-			_ = httpx.Tell(c.Context(), err) // only logs, because the status is already sent
-			panic(http.ErrAbortHandler)      // a truncated export must not look complete
+			_ = httpx.LogProblem(c.Context(), err) // only logs, because the status is already sent
+			panic(http.ErrAbortHandler)            // a truncated export must not look complete
 		}
 	}}, nil
 }
@@ -102,14 +102,14 @@ func (d *handler) export(ctx context.Context, in *client.ExportQuery) (*huma.Str
 // exportWriter records whether anything was written, and the last write error.
 type exportWriter struct {
 	http.ResponseWriter
-	wrote bool
-	err   error
+	started bool
+	lastErr error
 }
 
 func (b *exportWriter) Write(p []byte) (n int, err error) {
-	b.wrote = true
-	n, b.err = b.ResponseWriter.Write(p)
-	return n, b.err
+	b.started = true
+	n, b.lastErr = b.ResponseWriter.Write(p)
+	return n, b.lastErr
 }
 
 type importInput struct {
@@ -117,29 +117,29 @@ type importInput struct {
 	client.ImportQuery
 }
 
-func (d *handler) bring(ctx context.Context, by caller, in *importInput) (out client.Imported, err error) {
+func (d *handler) importMemory(ctx context.Context, by caller, in *importInput) (out client.Imported, err error) {
 	file, ok := ctx.Value(bodyKey{}).(io.Reader)
 	if !ok {
 		return out, memory.Errorf(memory.Invalid, "missing body")
 	}
-	brought, err := d.engine.Transfer.Import(ctx, by.owner, transfer.ImportOptions{
+	report, err := d.engine.Transfer.Import(ctx, by.owner, transfer.ImportOptions{
 		Format: portable.Format(in.Format), Project: in.Project,
-		DryRun: in.DryRun, Strict: in.Strict, Learn: in.Learn, Idempotency: in.Key,
+		DryRun: in.DryRun, Strict: in.Strict, Learn: in.Learn, IdempotencyKey: in.Key,
 	}, by.author, file)
 	if err != nil {
 		_, _ = io.Copy(io.Discard, file) // clients read the response only after they have sent the whole body
 		return out, err
 	}
-	return imported(brought, in.DryRun), nil
+	return importView(report, in.DryRun), nil
 }
 
-func imported(b transfer.ImportReport, dry bool) client.Imported {
+func importView(report transfer.ImportReport, dry bool) client.Imported {
 	out := client.Imported{
-		DryRun: dry, Read: b.Read, Added: client.Tally(b.Added), There: client.Tally(b.There), Duplicates: b.Duplicates,
-		Waiting: b.Waiting, Redacted: b.Redacted, Conflicting: b.Conflicting, Broken: b.Broken,
-		Conflicts: troubles(b.Conflicts), Problems: troubles(b.Problems), Runs: b.Runs, Jobs: b.Jobs,
+		DryRun: dry, Read: report.Read, Added: client.Tally(report.Added), There: client.Tally(report.There), Duplicates: report.Duplicates,
+		Waiting: report.Waiting, Redacted: report.Redacted, Conflicting: report.Conflicting, Broken: report.Broken,
+		Conflicts: problemViews(report.Conflicts), Problems: problemViews(report.Problems), Runs: report.Runs, Jobs: report.Jobs,
 	}
-	for _, i := range b.Sample {
+	for _, i := range report.Sample {
 		s := client.ImportedSample{Target: i.Target(), Status: i.Status()}
 		switch {
 		case i.Fact != nil:
@@ -156,7 +156,7 @@ func imported(b transfer.ImportReport, dry bool) client.Imported {
 	return out
 }
 
-func troubles(in []transfer.ImportProblem) []client.ImportTrouble {
+func problemViews(in []transfer.ImportProblem) []client.ImportTrouble {
 	var out []client.ImportTrouble
 	for _, t := range in {
 		out = append(out, client.ImportTrouble(t))

@@ -6,9 +6,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// probe answers plain health checks like the API's operations, and reports whether it did. A server
-// that only gets health checks therefore never builds the API.
-func (d *handler) probe(w http.ResponseWriter, r *http.Request) bool {
+// serveHealth answers plain health checks like the API's operations, without building the API. It reports whether
+// the request was a health check.
+func (d *handler) serveHealth(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet || r.URL.RawQuery != "" || r.ContentLength != 0 {
 		return false
 	}

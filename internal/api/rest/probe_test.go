@@ -23,10 +23,10 @@ func TestProbesAnswerAsTheOperationsDo(t *testing.T) {
 			}
 			return client.Ready{Status: client.StatusReady, Problems: []string{}}
 		}}, newRig(t).engine}
-		api := d.api()
+		api := d.newMux()
 		for _, path := range []string{"/health", "/health/live", "/health/ready"} {
 			probed, want := httptest.NewRecorder(), httptest.NewRecorder()
-			if !d.probe(probed, httptest.NewRequest(http.MethodGet, path, nil)) {
+			if !d.serveHealth(probed, httptest.NewRequest(http.MethodGet, path, nil)) {
 				t.Fatalf("GET %s waits for the API", path)
 			}
 			api.ServeHTTP(want, httptest.NewRequest(http.MethodGet, path, nil))

@@ -16,7 +16,7 @@ type ByKey struct {
 
 type entryInput struct {
 	ByKey
-	Then
+	ReadTime
 }
 
 type putEntryInput struct {
@@ -24,29 +24,29 @@ type putEntryInput struct {
 	Body client.SetEntry
 }
 
-func (d *handler) profileOperations(a adder) {
-	owned(a, http.MethodGet, "/api/core", "get-core", "Show the core: who the user is, in the text that every conversation begins with", func(ctx context.Context, by caller, _ *struct{}) (client.Core, error) {
+func (d *handler) profileOperations(a registrar) {
+	registerForCaller(a, http.MethodGet, "/api/core", "get-core", "Show the core: facts and profile entries with which every conversation begins", func(ctx context.Context, by caller, _ *struct{}) (client.Core, error) {
 		in, left, budget, err := d.engine.Retrieve.OpeningFacts(ctx, memory.Scope{Owner: by.owner})
 		return client.Core{
-			Tokens: in.Tokens(), Budget: budget, Facts: each(in.Facts, coreFact), Left: each(left.Facts, coreFact), Profile: each(in.Profile, entryView),
+			Tokens: in.Tokens(), Budget: budget, Facts: mapSlice(in.Facts, coreFactView), Left: mapSlice(left.Facts, coreFactView), Profile: mapSlice(in.Profile, entryView),
 		}, err
 	})
-	owned(a, http.MethodGet, "/api/profile", "list-profile", "List the profile: values about the user by key", func(ctx context.Context, by caller, in *Then) (client.Profile, error) {
-		entries, err := d.engine.Entries(ctx, by.owner, in.at())
-		return client.Profile{Entries: each(entries, entryView)}, err
+	registerForCaller(a, http.MethodGet, "/api/profile", "list-profile", "List the profile: values about the user by key", func(ctx context.Context, by caller, in *ReadTime) (client.Profile, error) {
+		entries, err := d.engine.ProfileEntries(ctx, by.owner, in.at())
+		return client.Profile{Entries: mapSlice(entries, entryView)}, err
 	})
-	owned(a, http.MethodGet, "/api/profile/{key}", "get-profile-entry", "Get one entry of the profile", func(ctx context.Context, by caller, in *entryInput) (client.Entry, error) {
-		return viewed(entryView)(d.engine.Entry(ctx, by.owner, in.Key, in.at()))
+	registerForCaller(a, http.MethodGet, "/api/profile/{key}", "get-profile-entry", "Get one entry of the profile", func(ctx context.Context, by caller, in *entryInput) (client.Entry, error) {
+		return mapResult(entryView)(d.engine.ProfileEntry(ctx, by.owner, in.Key, in.at()))
 	})
-	owned(a, http.MethodPut, "/api/profile/{key}", "put-profile-entry", "Set an entry of the profile", func(ctx context.Context, by caller, in *putEntryInput) (client.Entry, error) {
-		return viewed(entryView)(d.engine.Query.PutEntry(ctx, by.owner, in.Key, in.Body.Value, by.author))
+	registerForCaller(a, http.MethodPut, "/api/profile/{key}", "put-profile-entry", "Set an entry of the profile", func(ctx context.Context, by caller, in *putEntryInput) (client.Entry, error) {
+		return mapResult(entryView)(d.engine.Query.SetEntry(ctx, by.owner, in.Key, in.Body.Value, by.author))
 	})
-	owned(a, http.MethodDelete, "/api/profile/{key}", "delete-profile-entry", "Delete an entry of the profile", func(ctx context.Context, by caller, in *ByKey) (client.Receipt, error) {
-		return viewed(receipt)(d.engine.Query.DropEntry(ctx, by.owner, in.Key, by.author))
+	registerForCaller(a, http.MethodDelete, "/api/profile/{key}", "delete-profile-entry", "Delete an entry of the profile", func(ctx context.Context, by caller, in *ByKey) (client.Receipt, error) {
+		return mapResult(receiptView)(d.engine.Query.RetireEntry(ctx, by.owner, in.Key, by.author))
 	})
 }
 
-func coreFact(f recall.CoreFact) client.CoreFact {
+func coreFactView(f recall.CoreFact) client.CoreFact {
 	return client.CoreFact{Memory: client.View(f.Memory), Heading: f.Heading.String(), Why: f.Reason()}
 }
 

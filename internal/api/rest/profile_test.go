@@ -35,7 +35,7 @@ func TestProfileEntriesAreSetAndDeleted(t *testing.T) {
 // TestCoreIsShown reads the core with its tokens and reasons, and in a block on request.
 func TestCoreIsShown(t *testing.T) {
 	r := newRig(t)
-	r.engine.Opts.Recall.Core = 60
+	r.engine.Opts.Recall.CoreTokens = 60
 	for i := range 20 {
 		r.do("POST", "/api/memory", fmt.Sprintf(`{"content":"User has read the book number %d","category":"habit"}`, i))
 	}

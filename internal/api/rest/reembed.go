@@ -13,22 +13,22 @@ type reembedInput struct {
 	Body *client.ReembedRequest
 }
 
-func (in *reembedInput) dry() bool { return in.Body != nil && in.Body.DryRun }
+func (in *reembedInput) isDryRun() bool { return in.Body != nil && in.Body.DryRun }
 
-func (d *handler) vectorOperations(a adder) {
-	owned(a, http.MethodGet, "/api/reembed", "get-vectors", "Show how many memories have vectors of the current embedder", func(ctx context.Context, by caller, _ *struct{}) (client.Vectors, error) {
-		return viewed(vectorsView)(d.engine.Vectors.Vectors(ctx, by.owner))
+func (d *handler) vectorOperations(a registrar) {
+	registerForCaller(a, http.MethodGet, "/api/reembed", "get-vectors", "Show how many memories have vectors of the current embedder", func(ctx context.Context, by caller, _ *struct{}) (client.Vectors, error) {
+		return mapResult(vectorsView)(d.engine.Vectors.Progress(ctx, by.owner))
 	})
-	owned(a, http.MethodPost, "/api/reembed", "reembed", "Embed memories that have no vector", func(ctx context.Context, by caller, in *reembedInput) (client.Vectors, error) {
-		return viewed(vectorsView)(d.engine.Vectors.Reembed(ctx, by.owner, in.dry(), in.Key))
+	registerForCaller(a, http.MethodPost, "/api/reembed", "reembed", "Embed memories that have no vector", func(ctx context.Context, by caller, in *reembedInput) (client.Vectors, error) {
+		return mapResult(vectorsView)(d.engine.Vectors.Reembed(ctx, by.owner, in.isDryRun(), in.Key))
 	})
-	forAdmin(a, http.MethodGet, "/api/reembed/all", "get-vectors-of-all", "Show how many memories of all users have vectors; for admins", "the vectors of all users are", func(ctx context.Context, _ *struct{}) (client.AllVectors, error) {
-		return viewed(allVectorsView)(d.engine.Vectors.ReembedAll(ctx, true, ""))
+	registerForAdmin(a, http.MethodGet, "/api/reembed/all", "get-vectors-of-all", "Show how many memories of all users have vectors; for admins", "the vectors of all users are for admins only", func(ctx context.Context, _ *struct{}) (client.AllVectors, error) {
+		return mapResult(allVectorsView)(d.engine.Vectors.ReembedAll(ctx, true, ""))
 	})
-	forAdmin(a, http.MethodPost, "/api/reembed/all", "reembed-all", "Embed memories of all users that have no vector; for admins", "the vectors of all users are", func(ctx context.Context, in *reembedInput) (client.AllVectors, error) {
-		return viewed(allVectorsView)(d.engine.Vectors.ReembedAll(ctx, in.dry(), in.Key))
+	registerForAdmin(a, http.MethodPost, "/api/reembed/all", "reembed-all", "Embed memories of all users that have no vector; for admins", "the vectors of all users are for admins only", func(ctx context.Context, in *reembedInput) (client.AllVectors, error) {
+		return mapResult(allVectorsView)(d.engine.Vectors.ReembedAll(ctx, in.isDryRun(), in.Key))
 	})
-	owned(a, http.MethodPost, "/api/reembed/prune", "prune-vectors", "Delete vectors of earlier embedders", d.prune)
+	registerForCaller(a, http.MethodPost, "/api/reembed/prune", "prune-vectors", "Delete vectors of earlier embedders", d.pruneVectors)
 }
 
 func vectorsView(v vectors.Vectors) client.Vectors {
@@ -36,25 +36,25 @@ func vectorsView(v vectors.Vectors) client.Vectors {
 }
 
 func allVectorsView(v vectors.TotalProgress) client.AllVectors {
-	return client.AllVectors{Vectors: vectorsView(v.Vectors), Users: v.Owners, Complete: v.Complete}
+	return client.AllVectors{Vectors: vectorsView(v.Vectors), Users: v.Owners, CompleteUsers: v.Complete}
 }
 
-func (d *handler) prune(ctx context.Context, by caller, in *body[*client.PruneRequest]) (out client.Pruned, err error) {
-	var asked client.PruneRequest
+func (d *handler) pruneVectors(ctx context.Context, by caller, in *body[*client.PruneRequest]) (out client.Pruned, err error) {
+	var req client.PruneRequest
 	if in.Body != nil {
-		asked = *in.Body
+		req = *in.Body
 	}
-	var gone []vectors.Pruned
-	if asked.All {
-		if err := requireAdmin(ctx, "the vectors of all users are"); err != nil {
+	var pruned []vectors.Pruned
+	if req.All {
+		if err := requireAdmin(ctx, "the vectors of all users are for admins only"); err != nil {
 			return out, err
 		}
-		gone, err = d.engine.Vectors.PruneAll(ctx, asked.DryRun)
+		pruned, err = d.engine.Vectors.PruneAll(ctx, req.DryRun)
 	} else {
-		gone, err = d.engine.Vectors.Prune(ctx, asked.DryRun, by.owner)
+		pruned, err = d.engine.Vectors.Prune(ctx, req.DryRun, by.owner)
 	}
 	out = client.Pruned{Model: d.engine.Embedder.Fingerprint(), Models: []client.PrunedModel{}}
-	for _, p := range gone {
+	for _, p := range pruned {
 		out.Vectors += p.Count
 		out.Models = append(out.Models, client.PrunedModel{Model: p.Model, Users: p.Owners, Vectors: p.Count})
 	}

@@ -38,7 +38,7 @@ func TestReembeddingForAll(t *testing.T) {
 	var all client.AllVectors
 	for _, c := range []struct{ method, body string }{{"GET", ""}, {"POST", `{"dry_run":true}`}, {"POST", `{}`}, {"POST", ""}} {
 		r.decode(r.do(c.method, "/api/reembed/all", c.body), &all)
-		if all.Users != 2 || all.Memories != 3 || all.Lacking != 0 || all.Complete != 2 || all.Model != r.engine.Embedder.Fingerprint() {
+		if all.Users != 2 || all.Memories != 3 || all.Lacking != 0 || all.CompleteUsers != 2 || all.Model != r.engine.Embedder.Fingerprint() {
 			t.Errorf("%s %s: %+v; want three memories of two users, all complete", c.method, c.body, all)
 		}
 	}

@@ -13,7 +13,7 @@ const relatedPath = "/api/memory/{id}/related"
 
 type relatedInput struct {
 	ByID
-	Then
+	ReadTime
 	Steps int `query:"steps" minimum:"1" maximum:"5" default:"1" doc:"Maximum number of relations between the facts, in either direction."`
 	Limit int `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Maximum number of facts."`
 }
@@ -34,26 +34,26 @@ type unrelateInput struct {
 	Kind memory.RelationKind `query:"kind" required:"true" enum:"same_subject,refines,contradicts,follows"`
 }
 
-func (d *handler) relatedOperations(a adder) {
-	owned(a, http.MethodGet, relatedPath, "list-related", "List related facts, in both directions", func(ctx context.Context, by caller, in *relatedInput) (out client.RelatedMemories, err error) {
-		found, err := d.engine.Curate.RelatedAt(ctx, by.owner, in.ID, in.at(), in.Steps, in.Limit+1)
+func (d *handler) relatedOperations(a registrar) {
+	registerForCaller(a, http.MethodGet, relatedPath, "list-related", "List related facts, in both directions", func(ctx context.Context, by caller, in *relatedInput) (out client.RelatedMemories, err error) {
+		found, err := d.engine.Curate.RelatedFacts(ctx, by.owner, in.ID, in.at(), in.Steps, in.Limit+1)
 		if err != nil {
 			return out, err
 		}
-		out = client.RelatedMemories{Memories: []client.RelatedMemory{}, Relations: each(found.Relations, relationView), More: found.More}
+		out = client.RelatedMemories{Memories: []client.RelatedMemory{}, Relations: mapSlice(found.Relations, relationView), More: found.HasMore}
 		for i, f := range found.Facts[1:] {
-			out.Memories = append(out.Memories, client.RelatedMemory{Memory: factView(f), Steps: found.Steps[i+1]})
+			out.Memories = append(out.Memories, client.RelatedMemory{Memory: factView(f), Steps: found.Distances[i+1]})
 		}
-		ties, err := d.engine.Curate.FoundRelations(ctx, by.owner, in.ID, in.at())
+		ties, err := d.engine.Curate.DerivedRelations(ctx, by.owner, in.ID, in.at())
 		if len(ties) > 0 {
-			out.Found = each(ties, func(t curate.FoundRelation) client.FoundRelation {
-				return client.FoundRelation{FactRelation: relationView(t.Relation), Memory: factView(t.Other)}
+			out.Found = mapSlice(ties, func(t curate.DerivedRelation) client.FoundRelation {
+				return client.FoundRelation{FactRelation: relationView(t.Relation), Memory: factView(t.OtherFact)}
 			})
 		}
 		return out, err
 	})
-	operation(a, http.MethodPost, relatedPath, "relate", "Relate a fact to another", func(ctx context.Context, in *relateInput) (*relateOutput, error) {
-		by, err := who(ctx)
+	register(a, http.MethodPost, relatedPath, "relate", "Relate a fact to another", func(ctx context.Context, in *relateInput) (*relateOutput, error) {
+		by, err := callerOf(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -63,9 +63,9 @@ func (d *handler) relatedOperations(a adder) {
 			out.Status = http.StatusOK
 		}
 		return out, err
-	}, created)
-	owned(a, http.MethodDelete, relatedPath, "unrelate", "End a relation", func(ctx context.Context, by caller, in *unrelateInput) (client.Receipt, error) {
-		return viewed(receipt)(d.engine.Curate.Unrelate(ctx, by.owner, in.ID, in.To, in.Kind, by.author))
+	}, withStatusCreated)
+	registerForCaller(a, http.MethodDelete, relatedPath, "unrelate", "End a relation", func(ctx context.Context, by caller, in *unrelateInput) (client.Receipt, error) {
+		return mapResult(receiptView)(d.engine.Curate.Unrelate(ctx, by.owner, in.ID, in.To, in.Kind, by.author))
 	})
 }
 

@@ -30,20 +30,20 @@ import (
 // Options configure the API.
 type Options struct {
 	Version string
-	MaxBody int64                               // bytes of a request
+	MaxBody int64                               // maximum size of a request body in bytes
 	Health  func(context.Context) client.Health // returns the server's state
 
-	Ready func(context.Context) client.Ready // returns whether the server accepts requests
+	Ready func(context.Context) client.Ready // reports whether the server accepts requests
 
-	Elsewhere []Elsewhere // operations of other APIs, for the OpenAPI document
+	ExternalOperations []ExternalOperation // operations of other APIs, for the OpenAPI document
 
-	Upstream Upstream                     // answers chats; nil: the built-in model
-	Model    func(context.Context) string // default model of chats; nil or "": each message must name a model
+	Upstream Upstream                     // answers chats; nil uses the built-in model
+	Model    func(context.Context) string // default model of chats; if nil or "", each message must name a model
 
 	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // checks the server
 
-	// Held lists the places where text stored between two times may remain after an erasure; nil: none.
-	Held func(since, until time.Time) []string
+	// RemainingCopies lists places, such as backups, that may contain erased text of a period; nil lists none.
+	RemainingCopies func(since, until time.Time) []string
 
 	Keys *httpx.Keyring // the API keys
 
@@ -51,48 +51,47 @@ type Options struct {
 
 	Settings func() []client.Setting // the settings in effect
 
-	Note func(context.Context, memory.AuditEntry) error // writes to the audit record; nil: nothing is recorded
+	RecordAudit func(context.Context, memory.AuditEntry) error // writes to the audit record; nil records nothing
 
-	// Backup writes a backup to the path to, and returns the file's content and size in bytes.
+	// Backup writes a backup to a path and returns the file's content and size in bytes.
 	Backup func(ctx context.Context, to string) (io.ReadCloser, int64, error)
 }
 
-// Reads are the paths whose POST requests write nothing.
-var Reads = []string{"/api/memory/search", "/api/memory/preview"}
+// ReadOnlyPosts are the paths at which POST requests only read.
+var ReadOnlyPosts = []string{"/api/memory/search", "/api/memory/preview"}
 
 type handler struct {
 	Options
 	engine *engine.Engine
 }
 
-// New returns the handler of /api, /health, /openapi.json, /docs and unknown paths. The first request that
-// is not a health check builds the API. That takes milliseconds and megabytes, which a chat-only server
-// saves.
+// New returns the handler of /api, /health, /openapi.json, /docs and unknown paths. It builds the API at the
+// first request that is not a health check, because building takes milliseconds and megabytes.
 func New(e *engine.Engine, opts Options) http.Handler {
 	d := &handler{opts, e}
-	api := sync.OnceValue(d.api)
+	api := sync.OnceValue(d.newMux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/api/") {
 			w.Header().Set("Cache-Control", "no-store")
 		}
-		if !d.probe(w, r) {
+		if !d.serveHealth(w, r) {
 			api().ServeHTTP(w, r)
 		}
 	})
 }
 
-func (d *handler) api() http.Handler {
+func (d *handler) newMux() http.Handler {
 	mux := http.NewServeMux()
-	api := d.document(mux)
-	mux.Handle("GET /docs", docs(api.OpenAPI()))
+	api := d.newAPI(mux)
+	mux.Handle("GET /docs", docsHandler(api.OpenAPI()))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		httpx.WriteError(w, r, memory.Errorf(memory.NotFound, "no such operation: %s %s; /docs lists all", r.Method, r.URL.Path))
 	})
-	return checked(mux)
+	return requireUTF8(mux)
 }
 
-// document registers every operation on mux.
-func (d *handler) document(mux *http.ServeMux) huma.API {
+// newAPI registers every operation on mux.
+func (d *handler) newAPI(mux *http.ServeMux) huma.API {
 	config := huma.DefaultConfig("Loci", d.Version)
 	config.Info.Description = "Long-term memory for LLM applications. Errors are problem+json; lists have cursors; writes take an Idempotency-Key."
 	config.CreateHooks = nil // no $schema fields in responses
@@ -102,83 +101,82 @@ func (d *handler) document(mux *http.ServeMux) huma.API {
 	config.RejectUnknownQueryParameters = true
 	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[memory.Why](), reflect.TypeFor[map[string]float64]())
 	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[map[string]any]())
-	shapeErrors()
+	setErrorFormat()
 	api := humago.New(mux, config)
-	add := adder{api, d.MaxBody}
-	for _, operations := range []func(adder){
+	add := registrar{api, d.MaxBody}
+	for _, operations := range []func(registrar){
 		d.memoryOperations, d.reviewOperations, d.searchOperations, d.changeOperations, d.learningOperations,
 		d.vectorOperations, d.portableOperations, d.serverOperations, d.adminOperations, d.profileOperations, d.contextOperations,
-		d.chatOperations, d.shareOperations, d.relatedOperations, d.userOperations, d.talkOperations,
+		d.chatOperations, d.shareOperations, d.relatedOperations, d.userOperations, d.messageOperations,
 	} {
 		operations(add)
 	}
-	describe(api.OpenAPI(), d.Elsewhere)
+	addExternal(api.OpenAPI(), d.ExternalOperations)
 	return api
 }
 
-// Describe returns the OpenAPI document.
-func Describe(opts Options) ([]byte, error) {
+// OpenAPIDocument returns the OpenAPI document.
+func OpenAPIDocument(opts Options) ([]byte, error) {
 	d := &handler{opts, nil} // without an engine, because the handler answers no request
-	return json.MarshalIndent(d.document(http.NewServeMux()).OpenAPI(), "", "  ")
+	return json.MarshalIndent(d.newAPI(http.NewServeMux()).OpenAPI(), "", "  ")
 }
 
-// shapeErrors gives huma's errors the format of all other errors. huma has this setting once per
-// process.
-var shapeErrors = sync.OnceFunc(func() { huma.NewError = newError })
+// setErrorFormat gives huma's errors the format of Loci's errors. huma's setting is global to the process.
+var setErrorFormat = sync.OnceFunc(func() { huma.NewError = newHumaError })
 
-// These limits bound what a validation error quotes.
+// Limits of the text of a validation error.
 const (
-	mostNamed = 10  // problems listed
-	longPlace = 120 // bytes of a field's path, because clients choose the path
-	longValue = 40  // bytes of a value from the path or the query
+	maxListedErrors = 10  // maximum number of problems listed
+	maxFieldPath    = 120 // maximum bytes of a field's path, because clients choose the path
+	maxQuotedValue  = 40  // maximum bytes of a value from the path or the query
 )
 
-func newError(status int, message string, errs ...error) huma.StatusError {
-	var wrong strings.Builder
-	wrong.WriteString(message)
-	named := 0
+func newHumaError(status int, message string, errs ...error) huma.StatusError {
+	var text strings.Builder
+	text.WriteString(message)
+	count := 0
 	for _, err := range errs {
 		if err == nil {
 			continue
 		}
-		if named++; named <= mostNamed {
-			wrong.WriteString("; " + detail(err))
+		if count++; count <= maxListedErrors {
+			text.WriteString("; " + errorDetail(err))
 		}
 	}
-	if named > mostNamed {
-		fmt.Fprintf(&wrong, "; and %d more", named-mostNamed)
+	if count > maxListedErrors {
+		fmt.Fprintf(&text, "; and %d more", count-maxListedErrors)
 	}
-	p := httpx.ProblemOf(memory.Errorf(memory.Invalid, "%s", &wrong))
+	p := httpx.ProblemOf(memory.Errorf(memory.Invalid, "%s", &text))
 	p.Title, p.Status = http.StatusText(status), status
 	return p
 }
 
-// detail describes a validation error. It quotes only values from the path and the query: bodies and
+// errorDetail describes a validation error. It quotes only values from the path and the query: bodies and
 // headers may be large or private.
-func detail(err error) string {
+func errorDetail(err error) string {
 	var d *huma.ErrorDetail
 	if !errors.As(err, &d) {
 		return err.Error()
 	}
-	message := httpx.Brief(d.Message, 10*longPlace)
-	place := httpx.Brief(d.Location, longPlace)
+	message := httpx.Truncate(d.Message, 10*maxFieldPath)
+	place := httpx.Truncate(d.Location, maxFieldPath)
 	value, isText := d.Value.(string)
 	switch {
 	case place == "":
 		return message
 	case isText && value != "" && (strings.HasPrefix(place, "query.") || strings.HasPrefix(place, "path.")):
-		return message + " (" + place + ": " + httpx.Brief(value, longValue) + ")"
+		return message + " (" + place + ": " + httpx.Truncate(value, maxQuotedValue) + ")"
 	}
 	return message + " (" + place + ")"
 }
 
-// adder registers operations.
-type adder struct {
+// registrar registers operations.
+type registrar struct {
 	api     huma.API
 	maxBody int64
 }
 
-func operation[I, O any](a adder, method, path, id, summary string, handle func(context.Context, *I) (*O, error), also ...func(*huma.Operation)) {
+func register[I, O any](a registrar, method, path, id, summary string, handle func(context.Context, *I) (*O, error), options ...func(*huma.Operation)) {
 	op := huma.Operation{
 		OperationID: id, Method: method, Path: path, Summary: summary,
 		MaxBodyBytes:    a.maxBody,
@@ -186,39 +184,39 @@ func operation[I, O any](a adder, method, path, id, summary string, handle func(
 		Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 			http.StatusConflict, http.StatusRequestEntityTooLarge},
 	}
-	for _, f := range also {
+	for _, f := range options {
 		f(&op)
 	}
 	huma.Register(a.api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)
 		if err != nil {
-			return nil, httpx.Tell(ctx, err)
+			return nil, httpx.LogProblem(ctx, err)
 		}
 		return out, nil
 	})
 }
 
-// created makes 201 the default status of an operation.
-func created(op *huma.Operation) { op.DefaultStatus = http.StatusCreated }
+// withStatusCreated makes 201 the default status of an operation.
+func withStatusCreated(op *huma.Operation) { op.DefaultStatus = http.StatusCreated }
 
 // body is a request without parameters or a response without headers.
 type body[T any] struct{ Body T }
 
-// write is a request that writes.
-type write[T any] struct {
+// writeRequest is a request that writes.
+type writeRequest[T any] struct {
 	Idempotent
 	Body T
 }
 
-// change is a request that changes the item with an id.
-type change[T any] struct {
+// changeRequest is a request that changes the item with an id.
+type changeRequest[T any] struct {
 	ByID
 	Idempotent
 	Body T
 }
 
-// answered wraps a handler's result as huma expects it.
-func answered[T any](v T, err error) (*body[T], error) {
+// wrapBody wraps a handler's result in the struct that huma expects.
+func wrapBody[T any](v T, err error) (*body[T], error) {
 	if err != nil {
 		return nil, err
 	}
@@ -231,37 +229,37 @@ type caller struct {
 	author memory.Author
 }
 
-// owned registers an operation on the caller's memory.
-func owned[I, T any](a adder, method, path, id, summary string, handle func(context.Context, caller, *I) (T, error), also ...func(*huma.Operation)) {
-	operation(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
-		by, err := who(ctx)
+// registerForCaller registers an operation on the caller's memory.
+func registerForCaller[I, T any](a registrar, method, path, id, summary string, handle func(context.Context, caller, *I) (T, error), options ...func(*huma.Operation)) {
+	register(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
+		by, err := callerOf(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return answered(handle(ctx, by, in))
-	}, also...)
+		return wrapBody(handle(ctx, by, in))
+	}, options...)
 }
 
-// forAdmin registers an operation for admins. The error message for other callers begins with what.
-func forAdmin[I, T any](a adder, method, path, id, summary, what string, handle func(context.Context, *I) (T, error), also ...func(*huma.Operation)) {
-	operation(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
-		if err := requireAdmin(ctx, what); err != nil {
+// registerForAdmin registers an operation for admins. Other callers get the error message denial.
+func registerForAdmin[I, T any](a registrar, method, path, id, summary, denial string, handle func(context.Context, *I) (T, error), options ...func(*huma.Operation)) {
+	register(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
+		if err := requireAdmin(ctx, denial); err != nil {
 			return nil, err
 		}
-		return answered(handle(ctx, in))
-	}, also...)
+		return wrapBody(handle(ctx, in))
+	}, options...)
 }
 
-// requireAdmin refuses callers who are not admins, with a message that begins with what.
-func requireAdmin(ctx context.Context, what string) error {
+// requireAdmin refuses callers who are not admins, with the error message denial.
+func requireAdmin(ctx context.Context, denial string) error {
 	if httpx.IdentityOf(ctx).Role != httpx.RoleAdmin {
-		return memory.Errorf(memory.Forbidden, "%s for admins only", what)
+		return memory.Errorf(memory.Forbidden, "%s", denial)
 	}
 	return nil
 }
 
-// viewed converts a result of the engine to the API's type.
-func viewed[A, B any](view func(A) B) func(A, error) (B, error) {
+// mapResult returns a function that converts an engine's result with view, and returns errors unchanged.
+func mapResult[A, B any](view func(A) B) func(A, error) (B, error) {
 	return func(a A, err error) (b B, _ error) {
 		if err != nil {
 			return b, err
@@ -270,17 +268,17 @@ func viewed[A, B any](view func(A) B) func(A, error) (B, error) {
 	}
 }
 
-// each converts a list. The result is never nil, so that an empty list is [] in JSON, not null.
-func each[A, B any](all []A, view func(A) B) []B {
-	out := make([]B, 0, len(all))
-	for _, a := range all {
+// mapSlice converts a list. The result is never nil, so that an empty list is [] in JSON, not null.
+func mapSlice[A, B any](items []A, view func(A) B) []B {
+	out := make([]B, 0, len(items))
+	for _, a := range items {
 		out = append(out, view(a))
 	}
 	return out
 }
 
-// who returns the caller of the request.
-func who(ctx context.Context) (caller, error) {
+// callerOf returns the caller of the request.
+func callerOf(ctx context.Context) (caller, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner == "" {
 		return caller{}, memory.Errorf(memory.Unauthorized, "missing user: this server has several users; name one in %s", httpx.HeaderUser)
@@ -288,12 +286,12 @@ func who(ctx context.Context) (caller, error) {
 	return caller{id.Owner, id.Author()}, nil
 }
 
-// checked refuses text that is not UTF-8, because decoders would silently replace it. It treats every
-// body as JSON, whatever its Content-Type, because curl sends JSON as a form by default.
-func checked(next http.Handler) http.Handler {
+// requireUTF8 refuses text that is not UTF-8, because decoders would silently replace invalid bytes. It treats
+// every body as JSON regardless of the Content-Type, because curl labels JSON as a form by default.
+func requireUTF8(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == ImportPath { // checked line by line during the import
-			streamed(w, r, next)
+		if r.URL.Path == ImportPath { // the import checks its body line by line
+			serveStreamed(w, r, next)
 			return
 		}
 		data, err := httpx.ReadBody(r)

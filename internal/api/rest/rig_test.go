@@ -52,7 +52,7 @@ func newRig(t *testing.T) *rig {
 		Log: slog.New(slog.DiscardHandler), Now: r.clock.Now, Wake: func() { r.woken <- struct{}{} },
 	}, core.Options{
 		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
-		LearnAfter: core.AfterExchange, Rules: true, MaxText: 1 << 10,
+		LearnAfter: core.AfterExchange, LearnByRules: true, MaxText: 1 << 10,
 	})
 	t.Cleanup(func() {
 		r.engine.Close()
@@ -60,7 +60,7 @@ func newRig(t *testing.T) *rig {
 			t.Error(err)
 		}
 	})
-	r.handler = httpx.Guard(httpx.Options{Multi: true, MaxBody: 64 << 10}, New(r.engine, Options{
+	r.handler = httpx.Guard(httpx.Options{MultiUser: true, MaxBody: 64 << 10}, New(r.engine, Options{
 		Ready: func(context.Context) client.Ready {
 			return client.Ready{Status: client.StatusReady, Problems: []string{}}
 		},
@@ -187,7 +187,7 @@ func (r *rig) answers(c row) *httptest.ResponseRecorder {
 
 // guarded puts the API behind another guard. Then only the headers of a request identify the user.
 func (r *rig) guarded(o httpx.Options) {
-	o.Multi, o.MaxBody, o.Now = true, 64<<10, r.clock.Now
+	o.MultiUser, o.MaxBody, o.Now = true, 64<<10, r.clock.Now
 	r.handler = httpx.Guard(o, New(r.engine, Options{Version: "1", MaxBody: 64 << 10}))
 }
 

@@ -330,7 +330,7 @@ func TestParkedJobsCanBeTriedAgain(t *testing.T) {
 
 func TestOperationsAreDocumentedAlike(t *testing.T) {
 	mux := http.NewServeMux()
-	api := (&handler{Options{Version: "1"}, newRig(t).engine}).document(mux)
+	api := (&handler{Options{Version: "1"}, newRig(t).engine}).newAPI(mux)
 	for path, item := range api.OpenAPI().Paths {
 		for method, op := range operationsOf(item) {
 			if op.BodyReadTimeout >= 0 {

@@ -11,17 +11,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d *handler) searchOperations(a adder) {
-	owned(a, http.MethodPost, "/api/memory/search", "search-memory", "Ask memory a question", d.search)
-	owned(a, http.MethodPost, "/api/memory/add", "add-messages", "Store messages, and learn from them", d.ingest)
-	owned(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget the memories that a query or a filter finds, which can be undone, or erase them", d.forget)
-	owned(a, http.MethodPost, "/api/memory/tool", "memory-tool", "Execute a command of Anthropic's memory tool", d.memoryTool)
-	owned(a, http.MethodGet, "/api/traces/{id}", "get-trace", "Get the trace of a request: its question and the memories it received", func(ctx context.Context, by caller, in *ByID) (memory.Trace, error) {
+func (d *handler) searchOperations(a registrar) {
+	registerForCaller(a, http.MethodPost, "/api/memory/search", "search-memory", "Ask memory a question", d.searchMemories)
+	registerForCaller(a, http.MethodPost, "/api/memory/add", "add-messages", "Store messages, and learn from them", d.addMessages)
+	registerForCaller(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget or erase the memories that match a query or a filter; only forgetting can be undone", d.forgetMemories)
+	registerForCaller(a, http.MethodPost, "/api/memory/tool", "memory-tool", "Execute a command of Anthropic's memory tool", d.memoryTool)
+	registerForCaller(a, http.MethodGet, "/api/traces/{id}", "get-trace", "Get the trace of a request: its question and the memories it received", func(ctx context.Context, by caller, in *ByID) (memory.Trace, error) {
 		return d.engine.Traces.Trace(ctx, by.owner, in.ID)
 	})
 }
 
-func (d *handler) search(ctx context.Context, by caller, in *body[client.SearchRequest]) (out client.SearchAnswer, err error) {
+func (d *handler) searchMemories(ctx context.Context, by caller, in *body[client.SearchRequest]) (out client.SearchAnswer, err error) {
 	q := in.Body
 	question := retrieve.Question{
 		Scope:          memory.Scope{Owner: by.owner, Project: q.Project},
@@ -33,12 +33,12 @@ func (d *handler) search(ctx context.Context, by caller, in *body[client.SearchR
 		Category:       q.Filters.Category,
 		Tag:            q.Filters.Tag,
 		Conversation:   q.Conversation,
-		At:             memory.At{AsOf: timeOf(q.AsOf), ValidAt: timeOf(q.ValidAt)},
-		Door:           "search",
+		At:             memory.At{AsOf: timeOrZero(q.AsOf), ValidAt: timeOrZero(q.ValidAt)},
+		API:            "search",
 	}
 	ask := d.engine.Retrieve.Recall
 	if q.Block {
-		question.In, question.Chat, question.Core = q.AskedIn, q.AskedIn != "", q.Core
+		question.AskingConversation, question.IsChat, question.WithCore = q.CurrentConversation, q.CurrentConversation != "", q.Core
 		ask = d.engine.Exchange.RecallBlock
 	}
 	found, err := ask(ctx, question)
@@ -46,46 +46,46 @@ func (d *handler) search(ctx context.Context, by caller, in *body[client.SearchR
 		return out, err
 	}
 	return client.SearchAnswer{
-		Hits:  each(found.Hits, func(h memory.Hit) client.Hit { return client.ViewHit(h, q.Explain) }),
-		Trace: found.Trace, Degraded: found.Degraded, Misspelt: found.Misspelt,
+		Hits:  mapSlice(found.Hits, func(h memory.Hit) client.Hit { return client.ViewHit(h, q.Explain) }),
+		Trace: found.TraceID, Degraded: found.Degraded, Misspelt: found.Misspelt,
 		Block: found.Block, Pause: string(found.Pause),
 	}, nil
 }
 
-func (d *handler) ingest(ctx context.Context, by caller, in *write[client.AddMessages]) (out client.Added, err error) {
+func (d *handler) addMessages(ctx context.Context, by caller, in *writeRequest[client.AddMessages]) (out client.Added, err error) {
 	messages, err := messagesOf(in.Body.Messages, in.Body.Text)
 	if err != nil {
 		return out, err
 	}
-	kept, err := d.engine.Exchange.Ingest(ctx, by.owner, exchange.Talk{
-		Conversation: in.Body.Conversation,
-		Project:      in.Body.Project,
-		Parent:       in.Body.ParentID,
-		Infer:        in.Body.Infer == nil || *in.Body.Infer,
-		Wait:         in.Body.Wait,
-		Idempotency:  in.Key,
-		Messages:     messages,
+	stored, err := d.engine.Exchange.Ingest(ctx, by.owner, exchange.IngestRequest{
+		Conversation:    in.Body.Conversation,
+		Project:         in.Body.Project,
+		ParentRef:       in.Body.ParentID,
+		Learn:           in.Body.Infer == nil || *in.Body.Infer,
+		WaitForLearning: in.Body.Wait,
+		IdempotencyKey:  in.Key,
+		Messages:        messages,
 	})
-	return client.Added{Conversation: kept.Conversation, Turns: kept.Turns, Job: kept.Job, Memories: views(kept.Learned)}, err
+	return client.Added{Conversation: stored.Conversation, Turns: stored.TurnIDs, Job: stored.JobID, Memories: memoryViews(stored.Learned)}, err
 }
 
-func (d *handler) forget(ctx context.Context, by caller, in *write[client.ForgetRequest]) (out client.Forgotten, err error) {
+func (d *handler) forgetMemories(ctx context.Context, by caller, in *writeRequest[client.ForgetRequest]) (out client.Forgotten, err error) {
 	b := in.Body
-	what := curate.Matching{Query: b.Query, IDs: b.IDs, Erase: b.Erase, DryRun: b.DryRun, Idempotency: in.Key}
-	var gone []memory.Memory
+	matching := curate.ForgetRequest{Query: b.Query, IDs: b.IDs, Erase: b.Erase, DryRun: b.DryRun, IdempotencyKey: in.Key}
+	var forgotten []memory.Memory
 	var r memory.Receipt
 	if f := b.Filter; f != nil {
 		q := memory.Query{Kinds: f.Kinds, Tag: f.Tag, Category: f.Category, Project: f.Project, Conversation: f.Conversation, Text: f.Text}
-		gone, r, err = d.engine.Curate.ForgetFiltered(ctx, by.owner, q, what, by.author)
+		forgotten, r, err = d.engine.Curate.ForgetFiltered(ctx, by.owner, q, matching, by.author)
 	} else {
-		gone, r, err = d.engine.Curate.ForgetMatching(ctx, by.owner, what, by.author)
+		forgotten, r, err = d.engine.Curate.ForgetMatching(ctx, by.owner, matching, by.author)
 	}
 	if err != nil {
 		return out, err
 	}
-	out = client.Forgotten{Memories: views(gone), Run: r.Run, Erased: b.Erase, DryRun: b.DryRun, Traces: r.Traces}
+	out = client.Forgotten{Memories: memoryViews(forgotten), Run: r.Run, Erased: b.Erase, DryRun: b.DryRun, Traces: r.Traces}
 	if b.Erase && !b.DryRun {
-		out.Held = d.held(gone, r)
+		out.TextRemainsIn = d.remainingCopies(forgotten, r)
 	}
 	if b.Erase || r.Changes == 0 { // there is nothing to undo
 		out.Run = ""

@@ -7,30 +7,30 @@ import (
 	"github.com/loci-memory/loci/client"
 )
 
-func (d *handler) serverOperations(a adder) {
-	operation(a, http.MethodGet, "/health", "get-health", "Show the state of the server", func(ctx context.Context, _ *struct{}) (*body[client.Health], error) {
+func (d *handler) serverOperations(a registrar) {
+	register(a, http.MethodGet, "/health", "get-health", "Show the state of the server", func(ctx context.Context, _ *struct{}) (*body[client.Health], error) {
 		return &body[client.Health]{d.Health(ctx)}, nil
 	})
-	operation(a, http.MethodGet, "/health/live", "get-live", "Report that the process is alive", func(context.Context, *struct{}) (*struct{}, error) { return nil, nil })
-	operation(a, http.MethodGet, "/health/ready", "get-ready", "Show whether requests can be served, and current problems", func(ctx context.Context, _ *struct{}) (*readiness, error) {
+	register(a, http.MethodGet, "/health/live", "get-live", "Report that the process is alive", func(context.Context, *struct{}) (*struct{}, error) { return nil, nil })
+	register(a, http.MethodGet, "/health/ready", "get-ready", "Show whether requests can be served, and current problems", func(ctx context.Context, _ *struct{}) (*readiness, error) {
 		is := d.Ready(ctx)
 		return &readiness{readyStatus(is), is}, nil
 	})
-	owned(a, http.MethodGet, "/api/stats", "get-stats", "Count the memories", func(ctx context.Context, by caller, _ *struct{}) (client.Stats, error) {
+	registerForCaller(a, http.MethodGet, "/api/stats", "get-stats", "Count the memories", func(ctx context.Context, by caller, _ *struct{}) (client.Stats, error) {
 		counts, err := d.engine.Stats(ctx, by.owner)
 		rates := d.engine.Metrics.Rates()
 		return client.Stats{
 			Counts: counts, Total: counts.Facts + counts.Turns + counts.Summaries,
 			Replacement: rates.Replacement, Dedup: rates.Dedup, Hit: rates.Hit,
-			Pause: string(d.engine.Paused(ctx, by.owner)),
+			Pause: string(d.engine.CurrentPause(ctx, by.owner)),
 		}, err
 	})
-	owned(a, http.MethodGet, "/api/jobs", "list-jobs", "List jobs that are running, waiting or parked", func(ctx context.Context, by caller, _ *struct{}) (client.Jobs, error) {
+	registerForCaller(a, http.MethodGet, "/api/jobs", "list-jobs", "List jobs that are running, waiting or parked", func(ctx context.Context, by caller, _ *struct{}) (client.Jobs, error) {
 		jobs, err := d.engine.Lessons.Jobs(ctx, by.owner)
-		return client.Jobs{Jobs: each(jobs, client.ViewJob)}, err
+		return client.Jobs{Jobs: mapSlice(jobs, client.ViewJob)}, err
 	})
-	operation(a, http.MethodPost, "/api/jobs/{id}/retry", "retry-job", "Try a parked job again", func(ctx context.Context, in *ByID) (*struct{}, error) {
-		by, err := who(ctx)
+	register(a, http.MethodPost, "/api/jobs/{id}/retry", "retry-job", "Try a parked job again", func(ctx context.Context, in *ByID) (*struct{}, error) {
+		by, err := callerOf(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ type readiness struct {
 	Body   client.Ready
 }
 
-// readyStatus is 503 only while the server shuts down.
+// readyStatus returns 503 while the server shuts down, and 200 otherwise.
 func readyStatus(is client.Ready) int {
 	if is.Status != client.StatusReady {
 		return http.StatusServiceUnavailable

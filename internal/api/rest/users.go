@@ -10,18 +10,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ByUser is the name of a user of the namespace.
+// ByUser is the path parameter with the name of a user of the caller's namespace.
 type ByUser struct {
 	ID string `path:"id" maxLength:"256" doc:"The user's name."`
 }
 
-type erasedUser struct {
+type eraseUserInput struct {
 	ByUser
 	Existing bool `query:"known" doc:"Respond with not_found if nothing was ever stored for the user. Without this parameter, the unused name is closed too."`
 }
 
-// owner returns the user to erase or reopen. An admin key may name any user; other callers must prove
-// that they are that user, because a front end may send any name.
+// owner returns the user to erase or reopen. An admin key may name any user. Other callers must prove
+// that they are the user, because a front end may send any name.
 func (u ByUser) owner(ctx context.Context) (memory.Owner, memory.Author, error) {
 	id := httpx.IdentityOf(ctx)
 	owner := memory.User(id.Namespace, u.ID)
@@ -34,17 +34,17 @@ func (u ByUser) owner(ctx context.Context) (memory.Owner, memory.Author, error) 
 	return owner, id.AuthorOf(owner), nil
 }
 
-func (d *handler) userOperations(a adder) {
-	forAdmin(a, http.MethodGet, "/api/users", "list-users", "List the users that have or had a memory; for admins", "the list of users is", func(ctx context.Context, in *client.UsersQuery) (client.Users, error) {
+func (d *handler) userOperations(a registrar) {
+	registerForAdmin(a, http.MethodGet, "/api/users", "list-users", "List the users that have or had a memory; for admins", "the list of users is for admins only", func(ctx context.Context, in *client.UsersQuery) (client.Users, error) {
 		users, next, err := d.engine.Users(ctx, httpx.IdentityOf(ctx).Namespace, in.Cursor, in.Limit)
-		return client.Users{Next: next, Users: each(users, func(u core.User) client.User {
+		return client.Users{Next: next, Users: mapSlice(users, func(u core.User) client.User {
 			return client.User{User: u.Owner.Name(), Name: u.Name, Closed: u.Closed}
 		})}, err
 	})
-	operation(a, http.MethodDelete, "/api/users/{id}", "erase-user", "Delete all text of a user permanently, and close the user", func(ctx context.Context, in *erasedUser) (*body[client.Erased], error) {
-		return answered(d.eraseUser(ctx, in))
+	register(a, http.MethodDelete, "/api/users/{id}", "erase-user", "Delete all text of a user permanently, and close the user", func(ctx context.Context, in *eraseUserInput) (*body[client.Erased], error) {
+		return wrapBody(d.eraseUser(ctx, in))
 	})
-	operation(a, http.MethodPost, "/api/users/{id}/open", "open-user", "Reopen an erased user, with an empty memory", func(ctx context.Context, in *ByUser) (*struct{}, error) {
+	register(a, http.MethodPost, "/api/users/{id}/open", "open-user", "Reopen an erased user, with an empty memory", func(ctx context.Context, in *ByUser) (*struct{}, error) {
 		owner, author, err := in.owner(ctx)
 		if err != nil {
 			return nil, err
@@ -53,7 +53,7 @@ func (d *handler) userOperations(a adder) {
 	})
 }
 
-func (d *handler) eraseUser(ctx context.Context, in *erasedUser) (out client.Erased, err error) {
+func (d *handler) eraseUser(ctx context.Context, in *eraseUserInput) (out client.Erased, err error) {
 	owner, author, err := in.owner(ctx)
 	if err != nil {
 		return out, err
@@ -66,9 +66,9 @@ func (d *handler) eraseUser(ctx context.Context, in *erasedUser) (out client.Era
 	if err != nil {
 		return out, err
 	}
-	out = client.Erased{User: owner.Name(), ClosedAt: e.ClosedAt, Runs: append([]string{}, e.Runs...), Removed: e.Count, Links: e.Links, Traces: e.Traces, Audit: e.Audit, Held: []string{}}
-	if d.Held != nil {
-		out.Held = append(out.Held, d.Held(e.Since, e.Until)...)
+	out = client.Erased{User: owner.Name(), ClosedAt: e.ClosedAt, Runs: append([]string{}, e.Runs...), Removed: e.CountByKind, Links: e.ErasedLinks, Traces: e.ErasedTraces, Audit: e.AuditEntries, TextRemainsIn: []string{}}
+	if d.RemainingCopies != nil {
+		out.TextRemainsIn = append(out.TextRemainsIn, d.RemainingCopies(e.Since, e.Until)...)
 	}
 	return out, nil
 }

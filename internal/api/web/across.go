@@ -9,105 +9,105 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// recurring lists what occurs in at least two projects.
-type recurring struct {
-	Projects []amount // number of facts of each project
-	Said     []shared // facts with the same text
-	Answers  []shared // facts that answer the same question, such as where the user lives
-	Themes   []shared // categories and tags
+// recurringItems lists facts, categories and tags that occur in at least two projects.
+type recurringItems struct {
+	Projects  []labeledCount  // number of facts of each project
+	SameFacts []recurringItem // facts with the same text
+	Answers   []recurringItem // facts with different values of the same attribute, such as where the user lives
+	Themes    []recurringItem // categories and tags
 }
 
-// shared is one recurring item, with its occurrences in each project.
-type shared struct {
-	Name, Link string
-	In         []place
+// recurringItem is a recurring fact, category or tag, with its occurrences in each project.
+type recurringItem struct {
+	Name, Link  string
+	Occurrences []occurrence
 }
 
-// place is the occurrence of a recurring item in one project.
-type place struct {
+// occurrence is the occurrence of a recurring item in one project.
+type occurrence struct {
 	Project string
-	Says    string // text of the fact, for Answers
+	Text    string // text of the fact, for Answers
 	Link    string
 	Count   int
 }
 
-// maxShared is the maximum number of items listed per kind. Items of the most projects come first.
-const maxShared = 12
+// maxRecurring is the maximum number of items listed per kind. Items of the most projects come first.
+const maxRecurring = 12
 
-// across counts facts by project.
-type across struct {
+// projectCounts counts facts by project.
+type projectCounts struct {
 	projects map[string]int
-	said     map[string]*shared // by hash
-	answers  map[string]*shared // by subject and attribute
-	themes   map[string]*shared // by address of the page that lists them
+	sameText map[string]*recurringItem // facts by hash
+	answers  map[string]*recurringItem // facts by subject and attribute
+	themes   map[string]*recurringItem // categories and tags by the address of the page with their facts
 }
 
-func newAcross() *across {
-	return &across{projects: map[string]int{}, said: map[string]*shared{}, answers: map[string]*shared{}, themes: map[string]*shared{}}
+func newProjectCounts() *projectCounts {
+	return &projectCounts{projects: map[string]int{}, sameText: map[string]*recurringItem{}, answers: map[string]*recurringItem{}, themes: map[string]*recurringItem{}}
 }
 
 // add counts a fact. Facts without a project are ignored.
-func (a *across) add(f memory.Fact) {
+func (a *projectCounts) add(f memory.Fact) {
 	project := f.Scope.Project
 	if project == "" {
 		return
 	}
 	a.projects[project]++
 	at := "/memories/" + f.ID
-	note(a.said, f.Hash, f.Content, at, place{Project: project, Link: at})
+	addOccurrence(a.sameText, f.Hash, f.Content, at, occurrence{Project: project, Link: at})
 	if f.Subject != "" && f.Attribute != "" {
-		note(a.answers, f.Subject+"\x00"+f.Attribute, f.Subject+", "+f.Attribute, "", place{Project: project, Says: f.Content, Link: at})
+		addOccurrence(a.answers, f.Subject+"\x00"+f.Attribute, f.Subject+", "+f.Attribute, "", occurrence{Project: project, Text: f.Content, Link: at})
 	}
 	if f.Category != "" {
-		link := asking{}.With("category", f.Category)
-		note(a.themes, link, f.Category, link, place{Project: project, Link: asking{Project: project}.With("category", f.Category)})
+		link := listFilter{}.With("category", f.Category)
+		addOccurrence(a.themes, link, f.Category, link, occurrence{Project: project, Link: listFilter{Project: project}.With("category", f.Category)})
 	}
 	for _, tag := range f.Tags {
-		link := asking{}.With("tag", tag)
-		note(a.themes, link, "#"+tag, link, place{Project: project, Link: asking{Project: project}.With("tag", tag)})
+		link := listFilter{}.With("tag", tag)
+		addOccurrence(a.themes, link, "#"+tag, link, occurrence{Project: project, Link: listFilter{Project: project}.With("tag", tag)})
 	}
 }
 
-func note(in map[string]*shared, key, name, link string, of place) {
-	one := in[key]
-	if one == nil {
-		one = &shared{Name: name, Link: link}
-		in[key] = one
+func addOccurrence(items map[string]*recurringItem, key, name, link string, found occurrence) {
+	item := items[key]
+	if item == nil {
+		item = &recurringItem{Name: name, Link: link}
+		items[key] = item
 	}
-	if i := slices.IndexFunc(one.In, func(p place) bool { return p.Project == of.Project }); i >= 0 {
-		one.In[i].Count++ // the first fact is kept: facts come newest first
+	if i := slices.IndexFunc(item.Occurrences, func(p occurrence) bool { return p.Project == found.Project }); i >= 0 {
+		item.Occurrences[i].Count++ // the first fact is listed, because facts are read newest first
 		return
 	}
-	of.Count = 1
-	one.In = append(one.In, of)
+	found.Count = 1
+	item.Occurrences = append(item.Occurrences, found)
 }
 
 // recurring returns the items that occur in several projects. A fact with the same text in several projects is
 // not listed again as an answer.
-func (a *across) recurring() recurring {
-	out := recurring{Said: several(a.said, nil), Themes: several(a.themes, nil)}
-	out.Answers = several(a.answers, func(s *shared) bool {
-		return slices.ContainsFunc(s.In, func(p place) bool { return p.Says != s.In[0].Says })
+func (a *projectCounts) recurring() recurringItems {
+	out := recurringItems{SameFacts: inSeveralProjects(a.sameText, nil), Themes: inSeveralProjects(a.themes, nil)}
+	out.Answers = inSeveralProjects(a.answers, func(s *recurringItem) bool {
+		return slices.ContainsFunc(s.Occurrences, func(p occurrence) bool { return p.Text != s.Occurrences[0].Text })
 	})
-	for _, name := range most(a.projects, maxShared) {
-		out.Projects = append(out.Projects, amount{Name: name, Count: a.projects[name], Link: asking{}.With("project", name)})
+	for _, name := range topNames(a.projects, maxRecurring) {
+		out.Projects = append(out.Projects, labeledCount{Name: name, Count: a.projects[name], Link: listFilter{}.With("project", name)})
 	}
-	out.Projects = amounts(out.Projects)
+	out.Projects = withShares(out.Projects)
 	return out
 }
 
-// several returns the items of at least two projects that wanted accepts; nil accepts all.
-func several(in map[string]*shared, wanted func(*shared) bool) (out []shared) {
-	for _, key := range slices.Sorted(maps.Keys(in)) {
-		s := in[key]
-		if len(s.In) < 2 || wanted != nil && !wanted(s) {
+// inSeveralProjects returns the items of at least two projects that accept allows; nil allows all items.
+func inSeveralProjects(items map[string]*recurringItem, accept func(*recurringItem) bool) (out []recurringItem) {
+	for _, key := range slices.Sorted(maps.Keys(items)) {
+		s := items[key]
+		if len(s.Occurrences) < 2 || accept != nil && !accept(s) {
 			continue
 		}
-		slices.SortFunc(s.In, func(a, b place) int {
+		slices.SortFunc(s.Occurrences, func(a, b occurrence) int {
 			return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Project, b.Project))
 		})
 		out = append(out, *s)
 	}
-	slices.SortStableFunc(out, func(a, b shared) int { return cmp.Compare(len(b.In), len(a.In)) })
-	return out[:min(len(out), maxShared)]
+	slices.SortStableFunc(out, func(a, b recurringItem) int { return cmp.Compare(len(b.Occurrences), len(a.Occurrences)) })
+	return out[:min(len(out), maxRecurring)]
 }

@@ -19,7 +19,7 @@ func TestWhatRecursAcrossProjectsIsTold(t *testing.T) {
 		}
 		return f
 	}
-	a := newAcross()
+	a := newProjectCounts()
 	for _, f := range []memory.Fact{
 		fact("atlas", "User writes tests first", "", "habit"), fact("orion", "User writes tests first", "", "habit"), fact("vega", "User writes tests first", ""),
 		fact("atlas", "User edits with vi", "editor"), fact("orion", "User edits with emacs", "editor"), fact("atlas", "User edits with ed", "editor"),
@@ -27,12 +27,12 @@ func TestWhatRecursAcrossProjectsIsTold(t *testing.T) {
 	} {
 		a.add(f)
 	}
-	told := func(all []shared) string {
+	told := func(all []recurringItem) string {
 		var out []string
 		for _, s := range all {
 			one := s.Name + ":"
-			for _, p := range s.In {
-				one += fmt.Sprintf(" %s %d %s", p.Project, p.Count, p.Says)
+			for _, p := range s.Occurrences {
+				one += fmt.Sprintf(" %s %d %s", p.Project, p.Count, p.Text)
 			}
 			out = append(out, strings.TrimSpace(one))
 		}
@@ -40,7 +40,7 @@ func TestWhatRecursAcrossProjectsIsTold(t *testing.T) {
 	}
 	r := a.recurring()
 	for what, c := range map[string][2]string{
-		"said":    {told(r.Said), "User writes tests first: atlas 1  orion 1  vega 1"},
+		"said":    {told(r.SameFacts), "User writes tests first: atlas 1  orion 1  vega 1"},
 		"answers": {told(r.Answers), "user, editor: atlas 2 User edits with vi orion 1 User edits with emacs"},
 		"themes":  {told(r.Themes), "tools: atlas 4  orion 2  vega 1; #habit: atlas 1  orion 1"},
 	} {
@@ -58,7 +58,7 @@ func TestInsightsTellOfProjectsAndTheListShowsOne(t *testing.T) {
 	r.shows("/insights", "No fact belongs to a project")
 	for _, project := range []string{"atlas", "orion"} {
 		for _, content := range []string{"User writes tests first", "User ships " + project} {
-			if _, _, err := r.engine.Curate.Remember(t.Context(), memtest.Ana, curate.Note{Content: content, Project: project, Category: "tools"}, memory.Author{Kind: memory.ByPerson, Name: "ana"}); err != nil {
+			if _, _, err := r.engine.Curate.Remember(t.Context(), memtest.Ana, curate.FactInput{Content: content, Project: project, Category: "tools"}, memory.Author{Kind: memory.ByPerson, Name: "ana"}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -18,27 +18,27 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Upstream forwards a request and returns the response, like the proxy's Upstream.
+// Upstream sends a request to the upstream and returns the response, like the proxy's Upstream.
 type Upstream interface {
 	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
 }
 
-// question is the input of the playground's form.
-type question struct {
-	model, words string
-	chat         string          // "" for a new chat
-	temporary    bool            // nothing of the chat is stored, and memory is not read
-	history      []chats.Message // earlier messages of a temporary chat
+// playgroundForm is the input of the playground's form.
+type playgroundForm struct {
+	model, message string
+	chat           string          // "" for a new chat
+	temporary      bool            // nothing of the chat is stored, and memory is not read
+	history        []chats.Message // earlier messages of a temporary chat
 }
 
-// questionOf reads the playground's form.
-func (p *Page) questionOf(r *http.Request) (q question, err error) {
-	q = question{
-		model: r.PostFormValue("model"), words: strings.TrimSpace(r.PostFormValue("content")),
+// readPlaygroundForm reads the playground's form.
+func (p *Page) readPlaygroundForm(r *http.Request) (q playgroundForm, err error) {
+	q = playgroundForm{
+		model: r.PostFormValue("model"), message: strings.TrimSpace(r.PostFormValue("content")),
 		chat: r.PostFormValue("conversation"), temporary: r.PostFormValue("temporary") != "",
 	}
 	switch {
-	case q.words == "":
+	case q.message == "":
 		return q, memory.Errorf(memory.Invalid, "the message is empty")
 	case q.model == "":
 		return q, memory.Errorf(memory.Invalid, "choose a model")
@@ -46,7 +46,7 @@ func (p *Page) questionOf(r *http.Request) (q question, err error) {
 		q.model = responder.Name
 	}
 	if q.temporary {
-		q.history, err = decode(r.PostFormValue("history"))
+		q.history, err = decodeHistory(r.PostFormValue("history"))
 	}
 	return q, err
 }
@@ -54,8 +54,8 @@ func (p *Page) questionOf(r *http.Request) (q question, err error) {
 // maxHistory is the maximum number of messages that the page of a temporary chat may send back.
 const maxHistory = 200
 
-// decode reads the messages of a temporary chat.
-func decode(history string) (out []chats.Message, err error) {
+// decodeHistory reads the messages of a temporary chat.
+func decodeHistory(history string) (out []chats.Message, err error) {
 	if history == "" {
 		return nil, nil
 	}
@@ -71,7 +71,7 @@ func decode(history string) (out []chats.Message, err error) {
 	return out, nil
 }
 
-func encode(v any) string {
+func encodeJSON(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // strings can always be encoded
@@ -82,93 +82,92 @@ func encode(v any) string {
 // headerChat is the response header that names the chat to the script.
 const headerChat = "X-Loci-Chat"
 
-// answer lets a model answer the question and returns the answer. It creates a new chat if the question names
-// none.
-func (p *Page) answer(r *http.Request, v visit, q *question, to *pieces) (string, error) {
+// answer lets a model answer the message and returns the answer. It creates a chat if the form names no chat.
+func (p *Page) answer(r *http.Request, v visit, q *playgroundForm, stream *answerStream) (string, error) {
 	if q.temporary {
-		said := append(q.history, chats.Message{Role: memory.RoleUser, Content: q.words})
+		said := append(q.history, chats.Message{Role: memory.RoleUser, Content: q.message})
 		if q.model != responder.Name {
-			a, err := p.Talker(r.Context(), q.model, said, to.heard)
+			a, err := p.Talker(r.Context(), q.model, said, stream.writeText)
 			return a.Text, err
 		}
-		text := responder.Respond(q.words, nil, responder.Outlook{Unkept: "This chat is temporary"})
-		to.heard(text)
+		text := responder.Respond(q.message, nil, responder.MemoryEffect{NotStoredReason: "This chat is temporary"})
+		stream.writeText(text)
 		return text, nil
 	}
 	if q.chat == "" {
-		made, err := p.engine.Chats.NewChat(r.Context(), v.owner, "", chats.ChatEdit{})
+		created, err := p.engine.Chats.NewChat(r.Context(), v.owner, "", chats.ChatEdit{})
 		if err != nil {
 			return "", err
 		}
-		q.chat = made.ID
+		q.chat = created.ID
 	}
-	to.Header().Set(headerChat, q.chat)
-	said, err := p.engine.Chats.Say(r.Context(), chats.SayRequest{Owner: v.owner, Chat: q.chat, Content: q.words, Model: q.model}, p.Talker,
-		chats.Listener{Recalled: func(retrieve.Prepared) { to.begin() }, Heard: to.heard, Ended: func() { to.End(r.Context()) }})
+	stream.Header().Set(headerChat, q.chat)
+	said, err := p.engine.Chats.Say(r.Context(), chats.SayRequest{Owner: v.owner, Chat: q.chat, Content: q.message, Model: q.model}, p.Talker,
+		chats.Listener{OnRecalled: func(retrieve.PromptMemory) { stream.start() }, OnText: stream.writeText, OnEnd: func() { stream.Abort(r.Context()) }})
 	if said.Answer == nil {
 		return "", err
 	}
 	return said.Answer.Content, err
 }
 
-// pieces writes an answer piece by piece for the page's script, as lines of JSON.
-type pieces struct {
-	httpx.Patient
-	script bool // false: nothing is written
-	begun  bool
+// answerStream streams an answer to the page's script as lines of JSON.
+type answerStream struct {
+	httpx.PieceWriter
+	script  bool // the request came from the script; if false, nothing is written
+	started bool
 }
 
-// piece is one line: a part of the answer, or the reason why the answer ends early.
-type piece struct {
-	Said  string `json:"said,omitempty"`
-	Wrong string `json:"wrong,omitempty"`
+// streamLine is one line of the stream: a part of the answer, or the reason why the answer ends early.
+type streamLine struct {
+	Text  string `json:"said,omitempty"`
+	Error string `json:"wrong,omitempty"`
 }
 
-func (o *pieces) heard(said string) {
+func (o *answerStream) writeText(text string) {
 	if o.script {
-		o.begin()
-		o.Send(encode(piece{Said: said}) + "\n")
+		o.start()
+		o.Send(encodeJSON(streamLine{Text: text}) + "\n")
 	}
 }
 
-// begin sends the headers, which name the chat.
-func (o *pieces) begin() {
-	if !o.script || o.begun {
+// start sends the headers, which name the chat.
+func (o *answerStream) start() {
+	if !o.script || o.started {
 		return
 	}
-	o.begun = true
+	o.started = true
 	o.Header().Set("Content-Type", "application/x-ndjson")
 	o.Header().Set("X-Accel-Buffering", "no") // keeps proxies from buffering the answer
 	_ = http.NewResponseController(o.ResponseWriter).Flush()
 }
 
 const (
-	// modelsWait is the maximum time a page waits for the upstream's list of models; maxModels bounds the list
-	// in bytes.
-	modelsWait = 3 * time.Second
-	maxModels  = 8 << 20
+	// modelsTimeout is the maximum time that a page waits for the upstream's list of models; maxModelListBytes
+	// is the maximum size of this list.
+	modelsTimeout     = 3 * time.Second
+	maxModelListBytes = 8 << 20
 )
 
-// models lists the models that can answer, Loci's own model last. If the upstream's models are missing,
-// unlisted is the reason.
-func (p *Page) models(r *http.Request) (names []string, unlisted string) {
+// models returns the names of the models that can answer, Loci's own model last. If the upstream's models are
+// missing, unlistedReason says why.
+func (p *Page) models(r *http.Request) (names []string, unlistedReason string) {
 	own := []string{responder.Name}
 	if p.Upstream == nil {
 		return own, ""
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), modelsWait)
+	ctx, cancel := context.WithTimeout(r.Context(), modelsTimeout)
 	defer cancel()
 	resp, err := p.Upstream.Do(ctx, http.MethodGet, "/models", http.Header{}, nil)
 	if err != nil {
-		return own, "the upstream did not answer: " + llm.Trouble(err)
+		return own, "the upstream did not answer: " + llm.DescribeFailure(err)
 	}
-	defer func() { _ = resp.Body.Close() }() // the error changes nothing
+	defer func() { _ = resp.Body.Close() }() // the body was only read
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxModels))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxModelListBytes))
 	if err != nil || resp.StatusCode != http.StatusOK || json.Unmarshal(body, &list) != nil {
 		return own, cmp.Or(clip(400, chatapi.ErrorMessage(body)), "the upstream answered with status "+resp.Status)
 	}

@@ -13,16 +13,16 @@ var staticFiles embed.FS
 
 // asset is a file that pages load: a style sheet, a script or an icon.
 type asset struct {
-	body []byte
-	kind string
-	mark string // hash of its bytes, a part of its address: browsers may cache it forever
+	body      []byte
+	mediaType string
+	hash      string // hash of the content, part of the file's address, so that browsers may cache the file forever
 }
 
-// kinds are the media types of the assets. Go's mime package depends on the system and reads half a megabyte of
-// tables.
-var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+// mediaTypes are the media types of the assets by extension. Go's mime package depends on the system and reads
+// half a megabyte of tables.
+var mediaTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
-// assetNames are the names of all assets.
+// assetNames returns the file names of all assets.
 func assetNames() (names []string) {
 	files, err := staticFiles.ReadDir("static")
 	if err != nil {
@@ -43,19 +43,19 @@ func assets() map[string]asset {
 			panic(err)
 		}
 		sum := sha256.Sum256(body)
-		out[name] = asset{body, kinds[path.Ext(name)], hex.EncodeToString(sum[:6])}
+		out[name] = asset{body, mediaTypes[path.Ext(name)], hex.EncodeToString(sum[:6])}
 	}
 	return out
 }
 
-func (p *Page) asset(w http.ResponseWriter, r *http.Request) {
-	a, ok := p.files()[r.PathValue("file")]
+func (p *Page) serveAsset(w http.ResponseWriter, r *http.Request) {
+	a, ok := p.assets()[r.PathValue("file")]
 	if !ok {
 		http.NotFound(w, r)
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Type", a.kind)
+	h.Set("Content-Type", a.mediaType)
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	_, _ = w.Write(a.body) // the browser may have disconnected
 }

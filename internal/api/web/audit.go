@@ -11,15 +11,15 @@ import (
 type auditView struct {
 	memory.AuditPage
 	User, Act string // filters, "" for none
-	Cursor    string // of the page that is shown; "" for the first page
+	Cursor    string // cursor of the shown page; "" for the first page
 }
 
 func (p *Page) audit(r *http.Request, _ visit) (any, error) {
-	if !runs(r) {
+	if !isAdmin(r) {
 		return nil, memory.Errorf(memory.Forbidden, "the audit record is for admins only")
 	}
 	view := auditView{User: r.FormValue("user"), Act: r.FormValue("act"), Cursor: r.FormValue("cursor")}
-	page, err := p.engine.Store.Noted(r.Context(), httpx.IdentityOf(r.Context()).Namespace, memory.AuditQuery{User: view.User, Act: view.Act, Cursor: view.Cursor})
+	page, err := p.engine.Store.AuditEntries(r.Context(), httpx.IdentityOf(r.Context()).Namespace, memory.AuditQuery{User: view.User, Act: view.Act, Cursor: view.Cursor})
 	view.AuditPage = page
 	return view, err
 }

@@ -10,78 +10,78 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// remember stores a fact that the user wrote.
-func (p *Page) remember(r *http.Request, v visit) (done, error) {
-	f, created, err := p.engine.Curate.Remember(r.Context(), v.owner, curate.Note{
-		Content: r.PostFormValue("content"), Category: strings.TrimSpace(r.PostFormValue("category")), Tags: tagsOf(r.PostFormValue("tags")),
+// rememberFact stores a fact that the user wrote.
+func (p *Page) rememberFact(r *http.Request, v visit) (formResult, error) {
+	f, created, err := p.engine.Curate.Remember(r.Context(), v.owner, curate.FactInput{
+		Content: r.PostFormValue("content"), Category: strings.TrimSpace(r.PostFormValue("category")), Tags: splitTags(r.PostFormValue("tags")),
 	}, v.author)
 	if err != nil {
-		return done{}, err
+		return formResult{}, err
 	}
 	if !created {
-		return done{Say: "This fact is already stored."}, nil
+		return formResult{Message: "This fact is already stored."}, nil
 	}
-	return p.did(r, v, "Remembered.", f.ID)
+	return p.factResult(r, v, "Remembered.", f.ID)
 }
 
-// tagsOf splits comma-separated tags.
-func tagsOf(s string) []string { return strings.Split(s, ",") }
+// splitTags splits comma-separated tags.
+func splitTags(s string) []string { return strings.Split(s, ",") }
 
-// change applies the action of a memory's form.
-func (p *Page) change(r *http.Request, v visit) (done, error) {
+// changeMemory applies the action of a memory's form.
+func (p *Page) changeMemory(r *http.Request, v visit) (formResult, error) {
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
-		return p.edit(r, v, v.id)
+		return p.editFact(r, v, v.id)
 	case "pin", "unpin":
-		return p.pin(r, v, do == "pin", v.id)
+		return p.pinFacts(r, v, do == "pin", v.id)
 	case "forget":
-		return p.forget(r, v, v.id)
+		return p.forgetMemories(r, v, v.id)
 	case "restore":
 		if _, err := p.engine.Curate.Restore(r.Context(), v.owner, v.id, "", v.author); err != nil {
-			return done{}, err
+			return formResult{}, err
 		}
-		return p.did(r, v, "Restored.", v.id)
+		return p.factResult(r, v, "Restored.", v.id)
 	case "approve", "reject":
-		return p.decide(r, v, curate.Judgement{ID: v.id, Action: memory.Action(do)})
+		return p.applyJudgements(r, v, curate.Judgement{ID: v.id, Action: memory.Action(do)})
 	default:
-		return done{}, memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
+		return formResult{}, memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
 	}
 }
 
-// edit changes the fields that the form contains.
-func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
-	e := curate.Edit{Content: field(r, "content"), Category: field(r, "category")}
-	if s := field(r, "tags"); s != nil {
-		e.Tags = new(tagsOf(*s))
+// editFact changes the fields that the form contains.
+func (p *Page) editFact(r *http.Request, v visit, id string) (formResult, error) {
+	e := curate.Edit{Content: formField(r, "content"), Category: formField(r, "category")}
+	if s := formField(r, "tags"); s != nil {
+		e.Tags = new(splitTags(*s))
 	}
-	if s := field(r, "confidence"); s != nil {
+	if s := formField(r, "confidence"); s != nil {
 		c, err := strconv.ParseFloat(*s, 64)
 		if err != nil {
-			return done{}, memory.Errorf(memory.Invalid, "confidence: %q is not a valid number from 0 to 100", clip(20, *s))
+			return formResult{}, memory.Errorf(memory.Invalid, "confidence: invalid number %q (valid: 0 to 100)", clip(20, *s))
 		}
 		e.Confidence = new(c / 100)
 	}
-	if s := field(r, "core"); s != nil {
+	if s := formField(r, "core"); s != nil {
 		e.Core = new(memory.Core)
 		if err := e.Core.UnmarshalText([]byte(*s)); err != nil {
-			return done{}, err
+			return formResult{}, err
 		}
 	}
 	was, err := p.engine.Get(r.Context(), v.owner, id)
 	if err != nil {
-		return done{}, err
+		return formResult{}, err
 	}
 	if f := was.Fact; f != nil && e.Content != nil && f.Content == *e.Content {
 		e.Content = nil // only the fact's owner may change its text
 	}
 	if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, e, v.author); err != nil {
-		return done{}, err
+		return formResult{}, err
 	}
-	return p.did(r, v, "Saved.", id)
+	return p.factResult(r, v, "Saved.", id)
 }
 
-// field returns a value of the form, nil if the form does not have the field. Browsers send line ends as CRLF.
-func field(r *http.Request, name string) *string {
+// formField returns a value of the form with LF line ends, or nil if the form does not have the field.
+func formField(r *http.Request, name string) *string {
 	values := r.PostForm[name]
 	if len(values) == 0 {
 		return nil
@@ -89,83 +89,82 @@ func field(r *http.Request, name string) *string {
 	return new(strings.TrimSpace(strings.ReplaceAll(values[0], "\r\n", "\n")))
 }
 
-func (p *Page) pin(r *http.Request, v visit, pinned bool, ids ...string) (done, error) {
+func (p *Page) pinFacts(r *http.Request, v visit, pin bool, ids ...string) (formResult, error) {
 	for _, id := range ids {
-		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, curate.Edit{Core: new(memory.Pin(pinned))}, v.author); err != nil {
-			return done{}, err
+		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, curate.Edit{Core: new(memory.Pin(pin))}, v.author); err != nil {
+			return formResult{}, err
 		}
 	}
-	if pinned {
-		return p.did(r, v, "Pinned: it is now in every prompt.", ids...)
+	if pin {
+		return p.factResult(r, v, "Pinned: it is now in every prompt.", ids...)
 	}
-	return p.did(r, v, "Unpinned.", ids...)
+	return p.factResult(r, v, "Unpinned.", ids...)
 }
 
-func (p *Page) forget(r *http.Request, v visit, ids ...string) (done, error) {
-	gone, receipt, err := p.engine.Curate.ForgetMatching(r.Context(), v.owner, curate.Matching{IDs: ids}, v.author)
+func (p *Page) forgetMemories(r *http.Request, v visit, ids ...string) (formResult, error) {
+	gone, receipt, err := p.engine.Curate.ForgetMatching(r.Context(), v.owner, curate.ForgetRequest{IDs: ids}, v.author)
 	if err != nil {
-		return done{}, err
+		return formResult{}, err
 	}
-	d := done{Say: plural(len(gone), "memory") + " forgotten.", Runs: []string{receipt.Run}}
+	d := formResult{Message: plural(len(gone), "memory") + " forgotten.", Runs: []string{receipt.Run}}
 	if len(gone) == 1 {
-		d.Say = "Forgotten: " + clip(60, gone[0].Content())
+		d.Message = "Forgotten: " + clip(60, gone[0].Content())
 	}
 	return d, nil
 }
 
-// bulk applies one action to all selected memories. It pins and tags each memory in its own run.
-func (p *Page) bulk(r *http.Request, v visit) (done, error) {
+// bulkAction applies one action to all selected memories. It pins and tags each memory in its own run.
+func (p *Page) bulkAction(r *http.Request, v visit) (formResult, error) {
 	ids := r.PostForm["id"]
 	if len(ids) == 0 {
-		return done{Say: "Nothing was selected."}, nil
+		return formResult{Message: "Nothing was selected."}, nil
 	}
-	if len(ids) > listed+hits {
-		return done{}, memory.Errorf(memory.Invalid, "select at most %d memories at a time", listed+hits)
+	if len(ids) > listPageSize+maxHits {
+		return formResult{}, memory.Errorf(memory.Invalid, "select at most %d memories at a time", listPageSize+maxHits)
 	}
 	switch do := r.PostFormValue("do"); do {
 	case "forget":
-		return p.forget(r, v, ids...)
+		return p.forgetMemories(r, v, ids...)
 	case "pin", "unpin":
-		return p.pin(r, v, do == "pin", ids...)
+		return p.pinFacts(r, v, do == "pin", ids...)
 	case "tag":
-		return p.tag(r, v, tagsOf(r.PostFormValue("tag")), ids...)
+		return p.tagFacts(r, v, splitTags(r.PostFormValue("tag")), ids...)
 	default:
-		return done{}, memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
+		return formResult{}, memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
 	}
 }
 
-// tag adds tags to facts.
-func (p *Page) tag(r *http.Request, v visit, add []string, ids ...string) (done, error) {
+// tagFacts adds tags to facts.
+func (p *Page) tagFacts(r *http.Request, v visit, newTags []string, ids ...string) (formResult, error) {
 	found, err := p.engine.Store.Get(r.Context(), v.owner, ids...)
 	if err != nil {
-		return done{}, err
+		return formResult{}, err
 	}
 	for _, m := range found {
 		if m.Fact == nil {
-			return done{}, memory.Errorf(memory.Invalid, "only facts have tags")
+			return formResult{}, memory.Errorf(memory.Invalid, "only facts have tags")
 		}
-		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, m.ID(), curate.Edit{Tags: new(slices.Concat(m.Fact.Tags, add))}, v.author); err != nil {
-			return done{}, err
+		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, m.ID(), curate.Edit{Tags: new(slices.Concat(m.Fact.Tags, newTags))}, v.author); err != nil {
+			return formResult{}, err
 		}
 	}
-	return p.did(r, v, "Tagged.", ids...)
+	return p.factResult(r, v, "Tagged.", ids...)
 }
 
-// did describes what was done to facts: the latest run of each in the journal, and the facts that were replaced
-// in that run.
-func (p *Page) did(r *http.Request, v visit, say string, ids ...string) (done, error) {
-	d := done{Say: say}
+// factResult returns the result of each fact's latest run, and names the facts that were replaced in that run.
+func (p *Page) factResult(r *http.Request, v visit, message string, ids ...string) (formResult, error) {
+	d := formResult{Message: message}
 	for _, id := range ids {
 		page, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Fact: id})
 		if err != nil {
-			return done{}, err
+			return formResult{}, err
 		}
 		for i, c := range page.Changes {
 			switch last := page.Changes[0]; {
 			case i == 0:
 				d.Runs = append(d.Runs, c.Run)
 			case c.Run == last.Run && c.Action == memory.ActionReplace && c.NewID == id:
-				d.Say += " It replaces: " + clip(60, c.After.Fact.Content)
+				d.Message += " It replaces: " + clip(60, c.After.Fact.Content)
 			}
 		}
 	}

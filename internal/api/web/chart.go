@@ -2,18 +2,18 @@ package web
 
 import "slices"
 
-// series is a list of numbers that are drawn as columns. The labels are HTML next to the drawing, so that their
-// size does not change with it.
+// series is a list of numbers that are drawn as columns. The labels are HTML next to the drawing, so that the
+// drawing can be scaled without them.
 type series struct {
 	Shares []float64 // each value as a share of the largest, 0 to 1
 	Most   float64
 }
 
-// maxColumns is the maximum number of columns. A screen does not have the pixels to show more.
+// maxColumns is the maximum number of columns. Screens have too few pixels for more columns.
 const maxColumns = 360
 
-// seriesOf keeps all values or, if there are more than maxColumns, maxColumns values at equal distances,
-// including the first and the last.
+// seriesOf returns all values or, if there are too many, maxColumns values at equal distances, including the
+// first and the last value.
 func seriesOf(values []float64) (s series) {
 	if len(values) == 0 {
 		return s
@@ -26,22 +26,22 @@ func seriesOf(values []float64) (s series) {
 	return s
 }
 
-// amount is a named number, with its share of the largest number in the list.
-type amount struct {
+// labeledCount is a named number and its share of the largest number in the list.
+type labeledCount struct {
 	Name  string
 	Count int
 	Share float64 // 0 to 1
 	Link  string
 }
 
-// amounts sets each Share.
-func amounts(in []amount) []amount {
+// withShares sets the Share of each count.
+func withShares(counts []labeledCount) []labeledCount {
 	top := 1
-	for _, a := range in {
+	for _, a := range counts {
 		top = max(top, a.Count)
 	}
-	for i := range in {
-		in[i].Share = float64(in[i].Count) / float64(top)
+	for i := range counts {
+		counts[i].Share = float64(counts[i].Count) / float64(top)
 	}
-	return in
+	return counts
 }

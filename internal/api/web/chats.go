@@ -8,14 +8,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// chosen is a context that can be attached to a chat, and whether it is attached.
-type chosen struct {
+// contextChoice is a context that can be attached to a chat, and whether it is attached.
+type contextChoice struct {
 	document
 	On bool
 }
 
-// documentsOf returns the contexts attached to a chat in their order. With all, the other contexts follow.
-func (p *Page) documentsOf(r *http.Request, v visit, chat memory.Conversation, all bool) ([]chosen, error) {
+// contextChoices returns the contexts attached to a chat in their order. With all, the other contexts follow.
+func (p *Page) contextChoices(r *http.Request, v visit, chat memory.Conversation, all bool) ([]contextChoice, error) {
 	if len(chat.Contexts) == 0 && !all {
 		return nil, nil
 	}
@@ -23,25 +23,25 @@ func (p *Page) documentsOf(r *http.Request, v visit, chat memory.Conversation, a
 	if err != nil {
 		return nil, err
 	}
-	var on, off []chosen
+	var attached, others []contextChoice
 	for _, id := range chat.Contexts {
 		if i := slices.IndexFunc(contexts, func(c memory.Context) bool { return c.ID == id }); i >= 0 {
-			on = append(on, chosen{p.documentOf(contexts[i]), true})
+			attached = append(attached, contextChoice{p.documentOf(contexts[i]), true})
 		}
 	}
 	for _, c := range contexts {
 		if all && !slices.Contains(chat.Contexts, c.ID) {
-			off = append(off, chosen{p.documentOf(c), false})
+			others = append(others, contextChoice{p.documentOf(c), false})
 		}
 	}
-	return append(on, off...), nil
+	return append(attached, others...), nil
 }
 
-// Attached sums up the attached documents, to show the room that they take in the prompt.
+// Attached returns the sum of the attached documents, to show their share of the prompt's budget.
 func (v transcriptView) Attached() document {
 	sum := document{}
 	for _, d := range v.Documents {
-		if sum.Room = d.Room; d.On {
+		if sum.TokenLimit = d.TokenLimit; d.On {
 			sum.Tokens += d.Tokens
 		}
 	}
@@ -49,33 +49,33 @@ func (v transcriptView) Attached() document {
 }
 
 // changeChat applies the action of a conversation's form.
-func (p *Page) changeChat(r *http.Request, v visit) (done, error) {
+func (p *Page) changeChat(r *http.Request, v visit) (formResult, error) {
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
 		was, err := p.engine.Chats.Chat(r.Context(), v.owner, v.id)
 		if err != nil {
-			return done{}, err
+			return formResult{}, err
 		}
-		e := chats.ChatEdit{Title: field(r, "title"), Rules: field(r, "rules")}
-		e.Contexts = new(p.attachedNext(was.Contexts, r.PostForm["shown"], r.PostForm["context"]))
+		e := chats.ChatEdit{Title: formField(r, "title"), Rules: formField(r, "rules")}
+		e.Contexts = new(p.nextAttached(was.Contexts, r.PostForm["shown"], r.PostForm["context"]))
 		if _, err := p.engine.Chats.EditChat(r.Context(), v.owner, v.id, e, v.author); err != nil {
-			return done{}, err
+			return formResult{}, err
 		}
-		return p.didTo(r, v, "Saved.", "conversation:"+v.id)
+		return p.itemResult(r, v, "Saved.", "conversation:"+v.id)
 	case "delete":
 		receipt, err := p.engine.Chats.DeleteChat(r.Context(), v.owner, v.id, r.PostFormValue("facts") != "", v.author)
-		d := did("Deleted.", receipt)
+		d := receiptResult("Deleted.", receipt)
 		d.to = "/conversations"
 		return d, err
 	default:
-		return done{}, memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
+		return formResult{}, memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
 	}
 }
 
-// attachedNext returns the contexts attached after a form in which some were shown and some of those ticked.
-// Attached contexts that the form did not show stay attached: they were removed, and may be restored.
-func (p *Page) attachedNext(was, shown, ticked []string) []string {
-	next := slices.DeleteFunc(slices.Clone(was), func(id string) bool { return slices.Contains(shown, id) && !slices.Contains(ticked, id) })
+// nextAttached returns the contexts to attach after a form showed some contexts and the user ticked some of them.
+// Attached contexts that the form did not show stay attached, because a removed context may be restored.
+func (p *Page) nextAttached(previous, shown, ticked []string) []string {
+	next := slices.DeleteFunc(slices.Clone(previous), func(id string) bool { return slices.Contains(shown, id) && !slices.Contains(ticked, id) })
 	for _, id := range ticked {
 		if !slices.Contains(next, id) {
 			next = append(next, id)

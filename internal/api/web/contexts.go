@@ -14,34 +14,34 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxChatsRead is how many of the most recently used chats are searched for attached contexts.
+// maxChatsRead is the number of most recently used chats that are searched for attached contexts.
 const maxChatsRead = 500
 
-// document is a context with the room that it takes in a prompt.
+// document is a context with its length as part of a prompt.
 type document struct {
 	memory.Context
-	Tokens int
-	Room   int // tokens available for all documents of a prompt
-	Chats  int // number of recently used chats that it is attached to
+	Tokens     int
+	TokenLimit int // tokens available for all documents of a prompt
+	Chats      int // number of recently used chats to which the context is attached
 }
 
-// Share is the share of the room that it takes, 0 to 1.
-func (d document) Share() float64 { return min(1, float64(d.Tokens)/float64(max(1, d.Room))) }
+// Share returns the share of the available tokens that the context uses, 0 to 1.
+func (d document) Share() float64 { return min(1, float64(d.Tokens)/float64(max(1, d.TokenLimit))) }
 
-// Takes returns, as text for the page, the share of the budget that the context uses.
-func (d document) Takes() string {
+// Usage describes Share as text for the page.
+func (d document) Usage() string {
 	switch share := d.Share(); {
-	case d.Cut():
-		return "longer than the room"
+	case d.TooLong():
+		return "over the limit for documents"
 	case share < 0.01:
-		return "under 1 % of the room"
+		return "under 1 % of the limit for documents"
 	default:
-		return percent(share) + " of the room"
+		return formatPercent(share) + " of the limit for documents"
 	}
 }
 
-// Cut reports whether the document is too long to fit even if it is the only one.
-func (d document) Cut() bool { return d.Tokens > d.Room }
+// TooLong reports whether the document alone exceeds the available tokens.
+func (d document) TooLong() bool { return d.Tokens > d.TokenLimit }
 
 // Name is the title or, if there is none, the beginning of the text.
 func (d document) Name() string {
@@ -52,27 +52,27 @@ func (d document) Name() string {
 }
 
 func (p *Page) documentOf(c memory.Context) document {
-	d := document{Context: c, Room: p.Documents}
+	d := document{Context: c, TokenLimit: p.DocumentTokens}
 	for line := range strings.SplitSeq(strings.TrimSpace(c.Content), "\n") {
-		d.Tokens += text.Tokens(line) + 1 // counts tokens as the prompt does
+		d.Tokens += text.EstimateTokens(line) + 1 // counts tokens as the prompt does
 	}
 	return d
 }
 
 // contextsView is the list of contexts.
 type contextsView struct {
-	Here      string
-	Documents []document
-	Room      int
+	Here       string
+	Documents  []document
+	TokenLimit int
 }
 
 func (p *Page) contexts(r *http.Request, v visit) (any, error) {
-	view := contextsView{Here: here(r), Room: p.Documents}
+	view := contextsView{Here: viewURL(r), TokenLimit: p.DocumentTokens}
 	all, err := p.engine.Contexts(r.Context(), v.owner, memory.At{})
 	if err != nil {
 		return nil, err
 	}
-	chats, err := p.engine.Chats.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: maxChatsRead})
+	chats, err := p.engine.Chats.ListChats(r.Context(), v.owner, memory.ConversationQuery{Limit: maxChatsRead})
 	if err != nil {
 		return nil, err
 	}
@@ -90,14 +90,14 @@ func (p *Page) contexts(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// contextView is one context: its text and the chats that it is attached to.
+// contextView is one context with its text and the chats to which it is attached.
 type contextView struct {
 	document
-	Here     string
-	Editing  bool
-	Gone     string // id of the change that removed it; "" if it was not removed
-	Attached []talk
-	Changes  []step
+	Here      string
+	Editing   bool
+	RemovedBy string // id of the change that removed it; "" if it was not removed
+	Attached  []chatChoice
+	Changes   []historyStep
 }
 
 func (v contextView) title() string { return v.Name() }
@@ -107,30 +107,30 @@ func (p *Page) context(r *http.Request, v visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := contextView{Here: here(r)}
+	view := contextView{Here: viewURL(r)}
 	c, err := p.engine.Context(r.Context(), v.owner, v.id, memory.At{})
 	if errors.Is(err, memory.NotFound) && len(journal.Changes) > 0 {
 		if was := journal.Changes[0].After.Context; was != nil && was.Content != "" { // an erased context has no text
-			c, view.Gone, err = *was, journal.Changes[0].ID, nil
+			c, view.RemovedBy, err = *was, journal.Changes[0].ID, nil
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	view.document = p.documentOf(c)
-	view.Editing = r.FormValue("edit") != "" && view.Gone == ""
+	view.Editing = r.FormValue("edit") != "" && view.RemovedBy == ""
 	for _, change := range journal.Changes {
-		s := stepOf(change)
-		s.Was, s.Is = "", "" // the page shows the text above; with a title alone, the text would look unchanged
+		s := historyStepOf(change)
+		s.Was, s.Is = "", "" // the page shows the context's text above the history
 		view.Changes = append(view.Changes, s)
 	}
-	chats, err := p.engine.Chats.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: maxChatsRead})
+	chats, err := p.engine.Chats.ListChats(r.Context(), v.owner, memory.ConversationQuery{Limit: maxChatsRead})
 	if err != nil {
 		return nil, err
 	}
 	for _, chat := range chats.Conversations {
 		if slices.Contains(chat.Contexts, v.id) {
-			view.Attached = append(view.Attached, p.talkOf(chat))
+			view.Attached = append(view.Attached, p.chatChoiceOf(chat))
 		}
 	}
 	view.Chats = len(view.Attached)
@@ -138,12 +138,12 @@ func (p *Page) context(r *http.Request, v visit) (any, error) {
 }
 
 // addContext stores a context from typed text or from a file.
-func (p *Page) addContext(r *http.Request, v visit) (done, error) {
+func (p *Page) addContext(r *http.Request, v visit) (formResult, error) {
 	title, content := strings.TrimSpace(r.PostFormValue("title")), r.PostFormValue("content")
 	if strings.TrimSpace(content) == "" {
-		name, words, err := fileOf(r)
+		name, words, err := formFile(r)
 		if err != nil {
-			return done{}, err
+			return formResult{}, err
 		}
 		content = words
 		if title == "" {
@@ -152,15 +152,15 @@ func (p *Page) addContext(r *http.Request, v visit) (done, error) {
 	}
 	c, err := p.engine.Curate.AddContext(r.Context(), v.owner, curate.ContextEdit{Title: &title, Content: &content}, v.author)
 	if err != nil {
-		return done{}, err
+		return formResult{}, err
 	}
-	d, err := p.didTo(r, v, "Added: "+p.documentOf(c).Name(), "context:"+c.ID)
+	d, err := p.itemResult(r, v, "Added: "+p.documentOf(c).Name(), "context:"+c.ID)
 	d.to = "/contexts/" + c.ID
 	return d, err
 }
 
-// fileOf reads the file of a form, which browsers send if scripts are off.
-func fileOf(r *http.Request) (name, content string, err error) {
+// formFile reads the file of a form. Browsers send the file if scripts are off.
+func formFile(r *http.Request) (name, content string, err error) {
 	file, header, err := r.FormFile("file")
 	if err != nil {
 		return "", "", memory.Errorf(memory.Invalid, "paste a text, or choose a file of text")
@@ -168,41 +168,41 @@ func fileOf(r *http.Request) (name, content string, err error) {
 	defer func() { _ = file.Close() }() // the file was only read
 	words, err := io.ReadAll(file)
 	if err != nil {
-		return "", "", tooLong(err)
+		return "", "", explainTooLong(err)
 	}
 	return clip(120, header.Filename), string(words), nil
 }
 
 // changeContext applies the action of a context's form.
-func (p *Page) changeContext(r *http.Request, v visit) (done, error) {
+func (p *Page) changeContext(r *http.Request, v visit) (formResult, error) {
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
-		e := curate.ContextEdit{Title: field(r, "title"), Content: field(r, "content")}
+		e := curate.ContextEdit{Title: formField(r, "title"), Content: formField(r, "content")}
 		if _, err := p.engine.Curate.EditContext(r.Context(), v.owner, v.id, e, v.author); err != nil {
-			return done{}, err
+			return formResult{}, err
 		}
-		return p.didTo(r, v, "Saved.", "context:"+v.id)
+		return p.itemResult(r, v, "Saved.", "context:"+v.id)
 	case "drop":
-		receipt, err := p.engine.Curate.DropContext(r.Context(), v.owner, v.id, false, v.author)
-		return did("Removed.", receipt), err
+		receipt, err := p.engine.Curate.RemoveContext(r.Context(), v.owner, v.id, false, v.author)
+		return receiptResult("Removed.", receipt), err
 	case "erase":
 		if r.PostFormValue("word") != eraseWord {
-			return done{}, memory.Errorf(memory.Invalid, "nothing was erased: type “%s” to confirm", eraseWord)
+			return formResult{}, memory.Errorf(memory.Invalid, "nothing was erased: type “%s” to confirm", eraseWord)
 		}
-		_, err := p.engine.Curate.DropContext(r.Context(), v.owner, v.id, true, v.author)
-		return done{Say: "Its text was permanently erased.", to: "/contexts"}, err
+		_, err := p.engine.Curate.RemoveContext(r.Context(), v.owner, v.id, true, v.author)
+		return formResult{Message: "Its text was permanently erased.", to: "/contexts"}, err
 	case "chat":
 		chat, err := p.engine.Chats.NewChat(r.Context(), v.owner, "", chats.ChatEdit{Contexts: &[]string{v.id}})
-		return done{to: p.playgroundAt(chat.ID, r.PostFormValue("model"))}, err
+		return formResult{to: p.playgroundURL(chat.ID, r.PostFormValue("model"))}, err
 	default:
-		return done{}, memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
+		return formResult{}, memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
 	}
 }
 
-// didTo describes what was done to an item by its latest run in the journal.
-func (p *Page) didTo(r *http.Request, v visit, say, target string) (done, error) {
+// itemResult returns the result of the latest run that changed an item.
+func (p *Page) itemResult(r *http.Request, v visit, message, target string) (formResult, error) {
 	page, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Target: target, Limit: 1})
-	d := done{Say: say}
+	d := formResult{Message: message}
 	if err == nil && len(page.Changes) > 0 {
 		d.Runs = []string{page.Changes[0].Run}
 	}

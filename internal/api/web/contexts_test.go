@@ -43,7 +43,7 @@ func runsIn(body string) (runs []string) {
 func TestAContextIsWrittenEditedTakenAwayAndBrought(t *testing.T) {
 	r := newRig(t, "")
 	at := r.context(" House rules ", "No shoes inside.\r\nDogs may.")
-	sound(t, at, r.shows(at, "<h1 dir=\"auto\">House rules</h1>", "Dogs may.", "of the room", "Added: House rules", "No chat"))
+	sound(t, at, r.shows(at, "<h1 dir=\"auto\">House rules</h1>", "Dogs may.", "of the limit for documents", "Added: House rules", "No chat"))
 	r.shows("/contexts", "House rules", "in no chat", "100 tokens")
 	if to := r.sent(at, url.Values{"do": {"edit"}, "title": {"Rules"}, "content": {"No shoes.\r\nNo smoke."}, "back": {at}}); to != at {
 		t.Errorf("an edit leads to %s", to)
@@ -111,14 +111,14 @@ func TestAContextIsAttachedToChatsAndTakesItsRoom(t *testing.T) {
 	long := r.context("", strings.Repeat("one two three four five\n", 40))
 	short := r.context("Note", "Be kind.")
 	id := strings.TrimPrefix(short, "/contexts/")
-	r.shows(long, "longer than the room", "cut off")
-	if _, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Conversation: "talk", Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Hello there"}}}); err != nil {
+	r.shows(long, "over the limit for documents", "cut off")
+	if _, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.IngestRequest{Conversation: "talk", Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Hello there"}}}); err != nil {
 		t.Fatal(err)
 	}
 	r.sent("/conversations/talk", url.Values{"do": {"edit"}, "shown": {id}, "context": {id}})
 	r.shows(short, "Attached to", `href="/conversations/talk"`)
 	r.shows("/contexts", "in 1 chat")
-	r.shows("/conversations/talk", "Note", "Attached", "of the room")
+	r.shows("/conversations/talk", "Note", "Attached", "of the limit for documents")
 	to := r.sent(short, url.Values{"do": {"chat"}})
 	chat, _, _ := strings.Cut(strings.TrimPrefix(to, "/playground?conversation="), "&")
 	made, err := r.engine.Chats.Chat(t.Context(), memtest.Ana, chat)

@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// conversationsAtOnce is the maximum number of conversations on a page. turnsAtOnce is the number of turns
-	// shown of one conversation, unless all are requested.
-	conversationsAtOnce = 30
-	turnsAtOnce         = 200
+	// conversationsPageSize is the maximum number of conversations on a page. maxShownTurns is the maximum number
+	// of turns shown of one conversation, unless the user requests all turns.
+	conversationsPageSize = 30
+	maxShownTurns         = 200
 )
 
 // conversationsView is the list of conversations.
 type conversationsView struct {
-	Conversations []conversation
+	Conversations []conversationEntry
 	Next          string
 }
 
-// conversation is a list entry with the text of the last message.
-type conversation struct {
+// conversationEntry is a list entry with the text of the last message.
+type conversationEntry struct {
 	memory.Conversation
 	Last string
 }
 
 func (p *Page) conversations(r *http.Request, v visit) (any, error) {
-	page, err := p.engine.Store.Conversations(r.Context(), v.owner, memory.ConversationQuery{Limit: conversationsAtOnce, Cursor: r.FormValue("cursor")})
+	page, err := p.engine.Store.Conversations(r.Context(), v.owner, memory.ConversationQuery{Limit: conversationsPageSize, Cursor: r.FormValue("cursor")})
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (p *Page) conversations(r *http.Request, v visit) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		one := conversation{Conversation: c}
+		one := conversationEntry{Conversation: c}
 		for _, t := range slices.Backward(turns) {
 			if one.Last == "" || t.Role == memory.RoleUser {
 				one.Last = clip(160, t.Content)
@@ -57,14 +57,14 @@ func (p *Page) conversations(r *http.Request, v visit) (any, error) {
 type transcriptView struct {
 	memory.Conversation
 	Here      string
-	Turns     []said
-	Earlier   int // turns before those shown
-	Off       int // turns on abandoned branches: edited or regenerated
+	Turns     []transcriptTurn
+	Earlier   int // number of turns before the first shown turn
+	Abandoned int // number of turns on abandoned branches: edited or regenerated
 	Summaries []client.Memory
 	Facts     int
-	Turn      string   // id of the turn that the address selects
-	Editing   bool     // title, rules and contexts are open for editing
-	Documents []chosen // attached contexts; while editing also those that can be attached
+	Turn      string          // id of the turn that the address selects
+	Editing   bool            // title, rules and contexts are open for editing
+	Documents []contextChoice // attached contexts; while editing, also other contexts to choose from
 }
 
 func (v transcriptView) title() string {
@@ -82,15 +82,15 @@ func (v transcriptView) Head() string {
 	return cmp.Or(clip(120, v.Title), "Conversation")
 }
 
-// said is a turn with the facts learned from it.
-type said struct {
+// transcriptTurn is a turn with the facts learned from it.
+type transcriptTurn struct {
 	memory.Turn
 	Learned []client.Memory
-	Given   *given // memories used for an answer; nil if unknown
+	Used    *usedMemories // memories used for an answer; nil if unknown
 }
 
-// given is the number of memories that were used for an answer, and the trace.
-type given struct {
+// usedMemories is the number of memories that were used for an answer, and the trace.
+type usedMemories struct {
 	Trace string
 	Hits  int
 }
@@ -104,58 +104,58 @@ func (p *Page) transcript(r *http.Request, v visit) (any, error) {
 	if len(found.Conversations) == 0 {
 		return nil, memory.Errorf(memory.NotFound, "no such conversation: %q", clip(60, v.id))
 	}
-	view := transcriptView{Conversation: found.Conversations[0], Here: here(r), Turn: r.FormValue("turn")}
+	view := transcriptView{Conversation: found.Conversations[0], Here: viewURL(r), Turn: r.FormValue("turn")}
 	view.Editing = r.FormValue("edit") != "" && view.Live()
-	if view.Documents, err = p.documentsOf(r, v, view.Conversation, view.Editing); err != nil {
+	if view.Documents, err = p.contextChoices(r, v, view.Conversation, view.Editing); err != nil {
 		return nil, err
 	}
 	turns, err := store.Turns(ctx, v.owner, memory.TurnQuery{Conversation: v.id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
 	if err != nil {
 		return nil, err
 	}
-	learned, err := p.learnedIn(r, v, v.id)
+	learned, err := p.factsByTurn(r, v, v.id)
 	if err != nil {
 		return nil, err
 	}
-	traces, err := p.answeredIn(ctx, v.owner, v.id, turns)
+	traces, err := p.conversationTraces(ctx, v.owner, v.id, turns)
 	if err != nil {
 		return nil, err
 	}
-	var next *given // for the next answer
+	var next *usedMemories // for the next answer
 	for _, t := range turns {
 		if one, ok := traces[t.ID]; ok {
-			next = &given{one.ID, len(one.Hits)}
+			next = &usedMemories{one.ID, len(one.Hits)}
 		} else if t.Role == memory.RoleUser {
 			next = nil
 		}
 		switch {
 		case t.Status == memory.Replaced && t.ID != view.Turn:
-			view.Off++
+			view.Abandoned++
 		case t.Content != "":
-			one := said{Turn: t, Learned: learned[t.ID]}
+			one := transcriptTurn{Turn: t, Learned: learned[t.ID]}
 			if t.Role == memory.RoleAssistant {
-				one.Given, next = next, nil
+				one.Used, next = next, nil
 			}
 			view.Turns = append(view.Turns, one)
 			view.Facts += len(learned[t.ID])
 		}
 	}
-	if n := len(view.Turns) - turnsAtOnce; n > 0 && r.FormValue("all") == "" && view.Turn == "" {
+	if n := len(view.Turns) - maxShownTurns; n > 0 && r.FormValue("all") == "" && view.Turn == "" {
 		view.Turns, view.Earlier = view.Turns[n:], n
 	}
 	page, err := p.engine.List(ctx, v.owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: v.id})
 	if err != nil {
 		return nil, err
 	}
-	view.Summaries = viewsOf(page.Memories)
+	view.Summaries = memoryViews(page.Memories)
 	return view, nil
 }
 
-// learnedIn returns the facts learned from a conversation, by the turn that each was learned from. If there are
-// very many, it returns only the newest.
-func (p *Page) learnedIn(r *http.Request, v visit, conversation string) (map[string][]client.Memory, error) {
+// factsByTurn returns the facts learned from a conversation, by the id of their turn. It returns at most
+// maxFacetFacts facts, the newest.
+func (p *Page) factsByTurn(r *http.Request, v visit, conversation string) (map[string][]client.Memory, error) {
 	page, err := p.engine.List(r.Context(), v.owner, memory.Query{
-		Conversation: conversation, Limit: facets,
+		Conversation: conversation, Limit: maxFacetFacts,
 		Statuses: []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Retired, memory.Rejected},
 	})
 	if err != nil {

@@ -19,109 +19,109 @@ import (
 
 // dataView is the page on which memory is exported, imported and erased.
 type dataView struct {
-	Here    string
-	Counts  memory.Counts
-	Brought *brought // result of an import or of its preview; nil: neither was requested
-	Format  string
-	Project string
-	Learn   bool
+	Here     string
+	Counts   memory.Counts
+	Imported *importResult // result of an import or of its preview; nil if neither was requested
+	Format   string
+	Project  string
+	Learn    bool
 }
 
-// brought is the result of importing a file.
-type brought struct {
+// importResult is the result of importing a file.
+type importResult struct {
 	transfer.ImportReport
-	File   string
-	Dry    bool
-	Kinds  []importedKind
-	Sample []sample
-	Undo   []string // runs that undo the import; empty if there are too many
-	Wrong  string   // why the import stopped early
+	File     string
+	DryRun   bool
+	Kinds    []importedKind
+	Sample   []importSample
+	UndoRuns []string // runs that undo the import; empty if there are too many
+	Error    string   // reason why the import stopped early
 }
 
 // importedKind counts the file's records of one kind.
 type importedKind struct {
-	Name         string
-	Added, There int
+	Name            string
+	Added, Existing int
 }
 
-// sample is an example of an added record.
-type sample struct {
+// importSample is an example of an added record.
+type importSample struct {
 	Content string
 	Status  memory.Status
 }
 
-// portions are the parts that an export can contain.
-var portions = []transfer.Part{transfer.FactPart, transfer.TurnPart, transfer.SummaryPart, transfer.ProfilePart, transfer.RelationPart}
+// exportParts are the parts that an export can contain.
+var exportParts = []transfer.Part{transfer.FactPart, transfer.TurnPart, transfer.SummaryPart, transfer.ProfilePart, transfer.RelationPart}
 
 // Portions are the parts of an export, to choose from.
-func (dataView) Portions() []transfer.Part { return portions }
+func (dataView) Portions() []transfer.Part { return exportParts }
 
 func (p *Page) data(r *http.Request, v visit) (any, error) {
 	counts, err := p.engine.Stats(r.Context(), v.owner)
-	return dataView{Here: here(r), Counts: counts}, err
+	return dataView{Here: viewURL(r), Counts: counts}, err
 }
 
-// exports are the formats of exports, each with its media type and its file name extension.
-var exports = map[portable.Format]struct{ media, name string }{
+// exportFormats are the formats of exports, each with its media type and its file name extension.
+var exportFormats = map[portable.Format]struct{ media, name string }{
 	portable.JSONL:    {"application/x-ndjson", "jsonl"},
 	portable.Markdown: {"text/markdown; charset=utf-8", "md"},
 	portable.Zip:      {"application/zip", "zip"},
 }
 
-// export streams memory as a file.
-func (p *Page) export(w http.ResponseWriter, r *http.Request, v visit) error {
+// exportFile streams memory as a file.
+func (p *Page) exportFile(w http.ResponseWriter, r *http.Request, v visit) error {
 	format := portable.Format(cmp.Or(r.Form.Get("format"), string(portable.JSONL)))
-	kind, ok := exports[format]
+	kind, ok := exportFormats[format]
 	if !ok {
 		return memory.Errorf(memory.Invalid, "unknown format %q", clip(20, string(format)))
 	}
-	what := transfer.ExportOptions{Format: format}
+	opts := transfer.ExportOptions{Format: format}
 	for _, part := range r.Form["part"] {
-		if !slices.Contains(portions, transfer.Part(part)) {
+		if !slices.Contains(exportParts, transfer.Part(part)) {
 			return memory.Errorf(memory.Invalid, "unknown part %q: it cannot be exported", clip(20, part))
 		}
-		what.Parts = append(what.Parts, transfer.Part(part))
+		opts.Parts = append(opts.Parts, transfer.Part(part))
 	}
-	if err := what.Check(); err != nil {
+	if err := opts.Check(); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", kind.media)
 	w.Header().Set("Content-Disposition", `attachment; filename="loci-`+v.now.In(p.Zone).Format("2006-01-02")+"."+kind.name+`"`)
-	if err := p.engine.Transfer.Export(r.Context(), v.owner, what, w); err != nil {
-		_ = httpx.Tell(r.Context(), err) // only logs, because the status is already sent
-		panic(http.ErrAbortHandler)      // a truncated export must not look complete
+	if err := p.engine.Transfer.Export(r.Context(), v.owner, opts, w); err != nil {
+		_ = httpx.LogProblem(r.Context(), err) // only logs, because the status is already sent
+		panic(http.ErrAbortHandler)            // a truncated export must not look complete
 	}
 	return nil
 }
 
-// bring imports a file or, with do=look, only shows what an import would do. The file is the last part of the
-// form and is read as a stream, so that its size is limited only by the maximum body and no copy is stored.
-func (p *Page) bring(w http.ResponseWriter, r *http.Request, v visit) error {
+// importFile imports a file or, with do=look, only shows the effect of an import. The file is the last part of
+// the form and is read as a stream: only the maximum body size limits it, and no copy is stored.
+func (p *Page) importFile(w http.ResponseWriter, r *http.Request, v visit) error {
 	view := dataView{Here: "/data"}
-	err := p.readFile(r, v, &view)
-	if err != nil && view.Brought == nil {
-		return tooLong(err)
+	err := p.readImportForm(r, v, &view)
+	if err != nil && view.Imported == nil {
+		return explainTooLong(err)
 	}
 	if view.Counts, err = p.engine.Stats(r.Context(), v.owner); err != nil {
 		return err
 	}
-	p.render(w, r, http.StatusOK, "data", p.frame(w, r, v, view))
+	p.render(w, r, http.StatusOK, "data", p.newLayout(w, r, v, view))
 	return nil
 }
 
-// tooLong explains the alternative for a file that exceeds the maximum request body.
-func tooLong(err error) error {
+// explainTooLong names the alternative for a file that exceeds the maximum request body.
+func explainTooLong(err error) error {
 	if is := new(http.MaxBytesError); errors.As(err, &is) {
 		return memory.Errorf(memory.TooLarge, "the file is longer than the %d bytes of a request (limits.body); the command loci import accepts it", is.Limit)
 	}
 	return err
 }
 
-// maxField is the maximum length in bytes of each field before the file.
-const maxField = 1 << 10
+// maxFieldBytes is the maximum length of each form field before the file.
+const maxFieldBytes = 1 << 10
 
-// readFile reads the form's parts up to the file, and imports the file.
-func (p *Page) readFile(r *http.Request, v visit, view *dataView) error {
+// readImportForm reads the form's parts up to the file, and imports the file.
+func (p *Page) readImportForm(r *http.Request, v visit, view *dataView) error {
 	parts, err := r.MultipartReader()
 	if err != nil {
 		return memory.Errorf(memory.Invalid, "cannot read the form: %v", err)
@@ -137,9 +137,9 @@ func (p *Page) readFile(r *http.Request, v visit, view *dataView) error {
 			if part.FileName() == "" {
 				return memory.Errorf(memory.Invalid, "choose a file")
 			}
-			return p.takeFile(r, v, view, part)
+			return p.importPart(r, v, view, part)
 		}
-		value, err := io.ReadAll(io.LimitReader(part, maxField))
+		value, err := io.ReadAll(io.LimitReader(part, maxFieldBytes))
 		if err != nil || !utf8.Valid(value) {
 			return memory.Errorf(memory.Invalid, "cannot read the form")
 		}
@@ -154,42 +154,42 @@ func (p *Page) readFile(r *http.Request, v visit, view *dataView) error {
 	}
 }
 
-// sniffed is the number of bytes from which the format of a file is detected.
-const sniffed = 64 << 10
+// sniffBytes is the number of bytes from which the format of a file is detected.
+const sniffBytes = 64 << 10
 
-// undoable is the maximum number of runs that one form undoes.
-const undoable = listed + hits
+// maxUndoRuns is the maximum number of runs that one form undoes.
+const maxUndoRuns = listPageSize + maxHits
 
-func (p *Page) takeFile(r *http.Request, v visit, view *dataView, part *multipart.Part) error {
-	b := &brought{File: clip(80, part.FileName()), Dry: r.URL.Query().Get("do") == "look"}
-	file := bufio.NewReaderSize(part, sniffed)
+func (p *Page) importPart(r *http.Request, v visit, view *dataView, part *multipart.Part) error {
+	b := &importResult{File: clip(80, part.FileName()), DryRun: r.URL.Query().Get("do") == "look"}
+	file := bufio.NewReaderSize(part, sniffBytes)
 	format := portable.Format(view.Format)
 	if format == "" {
-		head, _ := file.Peek(sniffed) // the import reports read errors
+		head, _ := file.Peek(sniffBytes) // the import reports read errors
 		format = portable.FormatOf(part.FileName(), head)
 	}
-	out, err := p.engine.Transfer.Import(r.Context(), v.owner, transfer.ImportOptions{Format: format, Project: view.Project, Learn: view.Learn, DryRun: b.Dry}, v.author, file)
+	out, err := p.engine.Transfer.Import(r.Context(), v.owner, transfer.ImportOptions{Format: format, Project: view.Project, Learn: view.Learn, DryRun: b.DryRun}, v.author, file)
 	if err != nil {
 		if out.Read == 0 {
 			return err
 		}
-		b.Wrong = httpx.Tell(r.Context(), tooLong(err)).Detail
+		b.Error = httpx.LogProblem(r.Context(), explainTooLong(err)).Detail
 	}
 	b.ImportReport = out
 	for _, k := range []importedKind{
 		{"fact", out.Added.Facts, out.There.Facts}, {"conversation", out.Added.Conversations, out.There.Conversations}, {"turn", out.Added.Turns, out.There.Turns},
 		{"summary", out.Added.Summaries, out.There.Summaries}, {"profile entry", out.Added.Profile, out.There.Profile}, {"relation", out.Added.Relations, out.There.Relations}, {"context", out.Added.Contexts, out.There.Contexts},
 	} {
-		if k.Added+k.There > 0 {
+		if k.Added+k.Existing > 0 {
 			b.Kinds = append(b.Kinds, k)
 		}
 	}
 	for _, i := range out.Sample {
-		b.Sample = append(b.Sample, sample{wordsOf(i), i.Status()})
+		b.Sample = append(b.Sample, importSample{imageText(i), i.Status()})
 	}
-	if !b.Dry && len(out.Runs) <= undoable {
-		b.Undo = out.Runs
+	if !b.DryRun && len(out.Runs) <= maxUndoRuns {
+		b.UndoRuns = out.Runs
 	}
-	view.Brought = b
+	view.Imported = b
 	return nil
 }

@@ -128,7 +128,7 @@ func TestNothingIsErasedBeforeThatIsTyped(t *testing.T) {
 		t.Fatalf("ben erases ana's: status %d", w.Code)
 	}
 	to := r.sent("/erase", form(" Erase "))
-	receipt := r.shows(to, "1 memory, whose text is erased", key.ID, "<dd>whoever runs the server, as ana</dd>")
+	receipt := r.shows(to, "1 memory, whose text is erased", key.ID, "<dd>an admin, as ana</dd>")
 	sound(t, to, receipt)
 	if r.now(key.ID).Content != "" || strings.Contains(r.get("/data/export").Body.String(), "flowerpot") {
 		t.Errorf("the words are still there: %+v", r.now(key.ID))
@@ -147,7 +147,7 @@ func TestNothingIsErasedBeforeThatIsTyped(t *testing.T) {
 func TestTheProfileIsWrittenAndUndone(t *testing.T) {
 	r := newRig(t, "")
 	r.shows("/profile", "There is nothing yet", "Nothing yet.")
-	r.engine.Opts.Recall.Core = 800
+	r.engine.Opts.Recall.CoreTokens = 800
 	dog := r.fact("User has a dog named Rex")
 	sound(t, "/profile", r.shows("/profile", "What every conversation begins with", `href="/memories/`+dog.ID, "User has a dog named Rex"))
 	r.sent("/profile", url.Values{"do": {"set"}, "key": {"time<zone>"}, "value": {"Europe/Lisbon"}})

@@ -7,39 +7,39 @@ import (
 	"time"
 )
 
-// done describes the effect of a form. The next page shows it once.
-type done struct {
-	Say  string   `json:"say"`
-	Runs []string `json:"runs,omitempty"` // runs to undo, first to last
-	to   string   // path to show next; "": the form's page
+// formResult describes the effect of a form. The next page shows the description once.
+type formResult struct {
+	Message string   `json:"say"`
+	Runs    []string `json:"runs,omitempty"` // runs to undo, first to last
+	to      string   // path to show next; "" returns to the form's page
 }
 
-// doneCookie carries a done over the redirect. It needs no signature: its content is shown as text, and runs of
-// other owners cannot be undone.
-const doneCookie = "loci_done"
+// formResultCookie contains a formResult during the redirect. The cookie needs no signature: its content is
+// shown as text, and runs of other owners cannot be undone.
+const formResultCookie = "loci_done"
 
-// keep sets the cookie. Browsers limit a cookie to 4 kB, so a longer message is not shown.
-func (d done) keep(w http.ResponseWriter, r *http.Request) {
-	if d.Say == "" {
+// setCookie sets the cookie. Browsers limit a cookie to 4 kB, so a long list of runs is omitted.
+func (d formResult) setCookie(w http.ResponseWriter, r *http.Request) {
+	if d.Message == "" {
 		return
 	}
 	data, err := json.Marshal(d)
 	if err != nil || len(data) > 2900 {
-		data, _ = json.Marshal(done{Say: d.Say})
+		data, _ = json.Marshal(formResult{Message: d.Message})
 	}
-	http.SetCookie(w, cookie(r, doneCookie, base64.RawURLEncoding.EncodeToString(data), time.Minute))
+	http.SetCookie(w, cookie(r, formResultCookie, base64.RawURLEncoding.EncodeToString(data), time.Minute))
 }
 
-// takeDone returns the effect of the last form, nil if it was already shown.
-func takeDone(w http.ResponseWriter, r *http.Request) *done {
-	c, err := r.Cookie(doneCookie)
+// takeFormResult returns the effect of the last form and deletes the cookie, so that the page shows it once.
+func takeFormResult(w http.ResponseWriter, r *http.Request) *formResult {
+	c, err := r.Cookie(formResultCookie)
 	if err != nil {
 		return nil
 	}
-	http.SetCookie(w, cookie(r, doneCookie, "", -time.Second))
+	http.SetCookie(w, cookie(r, formResultCookie, "", -time.Second))
 	data, err := base64.RawURLEncoding.DecodeString(c.Value)
-	var d done
-	if err != nil || json.Unmarshal(data, &d) != nil || d.Say == "" {
+	var d formResult
+	if err != nil || json.Unmarshal(data, &d) != nil || d.Message == "" {
 		return nil
 	}
 	return &d

@@ -19,22 +19,22 @@ import (
 // eraseWord is the word that the user types to confirm.
 const eraseWord = "erase"
 
-// shownErased is how many of the memories to erase are listed at first; the rest can be unfolded.
-const shownErased = 100
+// maxShownErased is the number of memories to erase that are listed at first; the rest can be unfolded.
+const maxShownErased = 100
 
-// eraseView lists what would be erased, including everything with the same content.
+// eraseView lists the memories that would be erased, including all memories with the same content.
 type eraseView struct {
-	IDs   string // ids of the matched memories, separated by spaces; the other memories have the same content
-	Sum   string // hash of the memories shown, see sumOf
-	Gone  []client.Memory
-	Rest  []client.Memory // memories after the first shownErased
-	Total int
-	Wrong string // why nothing was erased
-	Word  string
-	Back  string
+	IDs         string // ids of the matched memories, separated by spaces
+	Fingerprint string // hash of the memories shown, see fingerprint
+	Shown       []client.Memory
+	Rest        []client.Memory // memories after the first maxShownErased
+	Total       int
+	Error       string // reason why nothing was erased
+	Word        string
+	Back        string
 }
 
-func (p *Page) erasing(r *http.Request, v visit) (any, error) {
+func (p *Page) erasePreview(r *http.Request, v visit) (any, error) {
 	q := strings.TrimSpace(r.FormValue("q"))
 	ids := r.Form["id"]
 	if q != "" {
@@ -42,24 +42,24 @@ func (p *Page) erasing(r *http.Request, v visit) (any, error) {
 			return nil, memory.Errorf(memory.Invalid, "give either a query or ids")
 		}
 		var err error
-		if ids, err = p.meant(r.Context(), v, q); err != nil {
+		if ids, err = p.matchingIDs(r.Context(), v, q); err != nil {
 			return nil, err
 		}
 		if len(ids) == 0 {
 			return eraseView{Back: "/data"}, nil
 		}
 	}
-	return p.wouldErase(r.Context(), v, ids)
+	return p.previewErasure(r.Context(), v, ids)
 }
 
-// meant returns the ids of the memories that a question matches. Later steps use the ids, because the question
-// may match others when the user confirms.
-func (p *Page) meant(ctx context.Context, v visit, q string) ([]string, error) {
-	live, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.Matching{Query: q, DryRun: true}, v.author)
+// matchingIDs returns the ids of the memories that a query matches. The confirmation uses these ids, because the
+// query may match other memories by then.
+func (p *Page) matchingIDs(ctx context.Context, v visit, q string) ([]string, error) {
+	live, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.ForgetRequest{Query: q, DryRun: true}, v.author)
 	if err != nil {
 		return nil, err
 	}
-	all, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.Matching{Query: q, Erase: true, DryRun: true}, v.author)
+	withRetired, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.ForgetRequest{Query: q, Erase: true, DryRun: true}, v.author)
 	if err != nil {
 		return nil, err
 	}
@@ -68,9 +68,9 @@ func (p *Page) meant(ctx context.Context, v visit, q string) ([]string, error) {
 		ids[m.ID()] = true
 	}
 	var out []string
-	for _, m := range all {
-		// Retired memories are matched too. Other live memories only have the same content: the erasure of the
-		// matched ids finds them again.
+	for _, m := range withRetired {
+		// Retired memories are included. Other live memories only have the same content as a match, so erasing
+		// the matches erases them too.
 		if ids[m.ID()] || !m.Status().Live() {
 			out = append(out, m.ID())
 		}
@@ -78,24 +78,24 @@ func (p *Page) meant(ctx context.Context, v visit, q string) ([]string, error) {
 	return out, nil
 }
 
-func (p *Page) wouldErase(ctx context.Context, v visit, ids []string) (eraseView, error) {
+func (p *Page) previewErasure(ctx context.Context, v visit, ids []string) (eraseView, error) {
 	view := eraseView{IDs: strings.Join(ids, " "), Word: eraseWord, Back: "/data"}
 	if len(ids) == 1 {
 		view.Back = "/memories/" + url.PathEscape(ids[0])
 	}
-	gone, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.Matching{IDs: ids, Erase: true, DryRun: true}, v.author)
+	gone, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.ForgetRequest{IDs: ids, Erase: true, DryRun: true}, v.author)
 	if err != nil {
 		return view, err
 	}
-	view.Total, view.Sum, view.Gone = len(gone), sumOf(gone), viewsOf(gone)
-	if view.Total > shownErased {
-		view.Gone, view.Rest = view.Gone[:shownErased], view.Gone[shownErased:]
+	view.Total, view.Fingerprint, view.Shown = len(gone), fingerprint(gone), memoryViews(gone)
+	if view.Total > maxShownErased {
+		view.Shown, view.Rest = view.Shown[:maxShownErased], view.Shown[maxShownErased:]
 	}
 	return view, nil
 }
 
-// sumOf is a hash of some memories and their versions, in any order.
-func sumOf(memories []memory.Memory) string {
+// fingerprint returns a hash of memories and their versions, independent of their order.
+func fingerprint(memories []memory.Memory) string {
 	lines := make([]string, len(memories))
 	for i, m := range memories {
 		lines[i] = fmt.Sprintf("%s %q %d\n", m.Kind(), m.ID(), m.Version())
@@ -110,18 +110,18 @@ func (p *Page) erase(w http.ResponseWriter, r *http.Request, v visit) error {
 	view, ids := eraseView{Back: "/data"}, strings.Fields(r.PostFormValue("ids"))
 	if len(ids) > 0 {
 		var err error
-		if view, err = p.wouldErase(r.Context(), v, ids); err != nil {
+		if view, err = p.previewErasure(r.Context(), v, ids); err != nil {
 			return err
 		}
 	}
 	switch {
 	case len(ids) == 0:
-	case r.PostFormValue("sum") != view.Sum:
-		view.Wrong = "Nothing was erased, because memory has changed. This is what would be erased now."
+	case r.PostFormValue("sum") != view.Fingerprint:
+		view.Error = "Nothing was erased, because memory has changed. This is what would be erased now."
 	case !strings.EqualFold(strings.TrimSpace(r.PostFormValue("word")), eraseWord):
-		view.Wrong = "Nothing was erased: type “" + eraseWord + "” to confirm."
+		view.Error = "Nothing was erased: type “" + eraseWord + "” to confirm."
 	case view.Total > 0:
-		_, receipt, err := p.engine.Curate.ForgetMatching(r.Context(), v.owner, curate.Matching{IDs: ids, Erase: true}, v.author)
+		_, receipt, err := p.engine.Curate.ForgetMatching(r.Context(), v.owner, curate.ForgetRequest{IDs: ids, Erase: true}, v.author)
 		if err != nil {
 			return err
 		}
@@ -129,9 +129,9 @@ func (p *Page) erase(w http.ResponseWriter, r *http.Request, v visit) error {
 			http.Redirect(w, r, "/erased/"+url.PathEscape(receipt.Run), http.StatusSeeOther)
 			return nil
 		}
-		view = eraseView{Back: "/data"} // another request erased them first
+		view = eraseView{Back: "/data"} // another request erased the memories first
 	}
-	p.render(w, r, http.StatusOK, "erase", p.frame(w, r, v, view))
+	p.render(w, r, http.StatusOK, "erase", p.newLayout(w, r, v, view))
 	return nil
 }
 
@@ -140,13 +140,13 @@ type erasedView struct {
 	Run    string
 	At     time.Time
 	Author memory.Author
-	Left   []left
+	Items  []erasedItem
 }
 
-// left identifies an erased memory.
-type left struct{ Kind, ID string }
+// erasedItem identifies an erased memory.
+type erasedItem struct{ Kind, ID string }
 
-func (p *Page) erased(r *http.Request, v visit) (any, error) {
+func (p *Page) erasureReceipt(r *http.Request, v visit) (any, error) {
 	view := erasedView{Run: v.id}
 	for c, err := range memory.AllChanges(r.Context(), p.engine.Changes, v.owner, memory.ChangeQuery{Run: v.id, Action: memory.ActionErase}) {
 		if err != nil {
@@ -154,11 +154,11 @@ func (p *Page) erased(r *http.Request, v visit) (any, error) {
 		}
 		kind, id, _ := strings.Cut(c.After.Target(), ":")
 		view.At, view.Author = c.At, c.Author
-		view.Left = append(view.Left, left{kind, id})
+		view.Items = append(view.Items, erasedItem{kind, id})
 	}
-	if len(view.Left) == 0 {
+	if len(view.Items) == 0 {
 		return nil, memory.Errorf(memory.NotFound, "no such receipt: %q", clip(60, v.id))
 	}
-	slices.Reverse(view.Left)
+	slices.Reverse(view.Items)
 	return view, nil
 }

@@ -29,13 +29,13 @@ func eraseForm(t *testing.T, page, word string) url.Values {
 // converse keeps what was said in a chat, a question and an answer.
 func (r *rig) converse(chat, says, answer string) []string {
 	r.t.Helper()
-	kept, err := r.engine.Exchange.Ingest(r.t.Context(), memtest.Ana, exchange.Talk{Conversation: chat, Messages: []exchange.Message{
+	kept, err := r.engine.Exchange.Ingest(r.t.Context(), memtest.Ana, exchange.IngestRequest{Conversation: chat, Messages: []exchange.Message{
 		{Role: memory.RoleUser, Content: says}, {Role: memory.RoleAssistant, Content: answer},
 	}})
-	if err != nil || len(kept.Turns) != 2 {
-		r.t.Fatalf("kept %v, %v", kept.Turns, err)
+	if err != nil || len(kept.TurnIDs) != 2 {
+		r.t.Fatalf("kept %v, %v", kept.TurnIDs, err)
 	}
-	return kept.Turns
+	return kept.TurnIDs
 }
 
 func TestWhatIsErasedIsWhatWasShown(t *testing.T) {
@@ -69,11 +69,11 @@ func TestWhatIsErasedIsWhatWasShown(t *testing.T) {
 
 func TestAllThatWouldBeErasedCanBeSeen(t *testing.T) {
 	r := newRig(t, "")
-	for i := range shownErased + 5 {
+	for i := range maxShownErased + 5 {
 		r.fact(fmt.Sprintf("User owns book number %d-x", i))
 	}
 	body := r.shows("/erase?q=everything", "Erase 105 memories for good", "5 more memories")
-	for i := range shownErased + 5 {
+	for i := range maxShownErased + 5 {
 		if !strings.Contains(body, fmt.Sprintf("number %d-x<", i)) {
 			t.Errorf("book %d is not shown", i)
 		}

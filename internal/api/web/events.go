@@ -10,22 +10,21 @@ import (
 )
 
 const (
-	// eventInterval is the interval at which an owner's version is checked. Stores have the version in memory.
+	// eventInterval is the interval between checks of an owner's version, which stores have in memory.
 	eventInterval = time.Second
 
-	// streamTime is the maximum time of one stream. Browsers reconnect by themselves, so no stream outlives its
-	// session for long.
-	streamTime = 10 * time.Minute
+	// maxStreamTime is the maximum time of one stream. Browsers reconnect automatically, so no stream outlives
+	// its session for long.
+	maxStreamTime = 10 * time.Minute
 )
 
-// events is a stream that reports changes of an owner's memory: an event "version" at the beginning and after
-// each change.
+// events streams an event "version" at the beginning and after each change of the owner's memory.
 func (p *Page) events(w http.ResponseWriter, r *http.Request, v visit) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Time{}) // the stream has its own deadline
-	p.endWith(r)
-	tick, end := time.NewTicker(eventInterval), time.NewTimer(streamTime)
+	p.endOnShutdown(r)
+	tick, end := time.NewTicker(eventInterval), time.NewTimer(maxStreamTime)
 	defer tick.Stop()
 	defer end.Stop()
 	for last := int64(-1); ; {
@@ -43,7 +42,7 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request, v visit) error {
 		case <-tick.C:
 		case <-end.C:
 			return nil
-		case <-p.done:
+		case <-p.shutdown:
 			return nil
 		case <-r.Context().Done():
 			return nil
@@ -51,11 +50,12 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request, v visit) error {
 	}
 }
 
-// endWith ends streams when the server that serves r shuts down. Otherwise the shutdown would wait for them.
-func (p *Page) endWith(r *http.Request) {
+// endOnShutdown ends streams when the server that serves r shuts down. Otherwise the shutdown would wait for
+// the streams.
+func (p *Page) endOnShutdown(r *http.Request) {
 	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if !ok {
 		return
 	}
-	p.ending.Do(func() { server.RegisterOnShutdown(sync.OnceFunc(func() { close(p.done) })) })
+	p.shutdownHook.Do(func() { server.RegisterOnShutdown(sync.OnceFunc(func() { close(p.shutdown) })) })
 }

@@ -204,7 +204,7 @@ func TestMemoryIsPausedAndTheWholePageSaysSo(t *testing.T) {
 	for pause, says := range map[string]string{"learning": "Learning is paused", "memory": "Memory is paused"} {
 		r.sent("/settings", url.Values{"pause": {pause}})
 		r.shows("/insights", says)
-		if got := r.engine.Paused(t.Context(), memtest.Ana); string(got) != pause {
+		if got := r.engine.CurrentPause(t.Context(), memtest.Ana); string(got) != pause {
 			t.Errorf("%s is on hold, want %s", got, pause)
 		}
 	}
@@ -216,12 +216,12 @@ func TestMemoryIsPausedAndTheWholePageSaysSo(t *testing.T) {
 
 func TestAParkedJobIsTriedAgain(t *testing.T) {
 	r := newRig(t, "")
-	kept, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I like figs."}}})
+	kept, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.IngestRequest{Learn: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I like figs."}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	job, err := r.engine.Store.Claim(t.Context(), []memory.JobKind{memory.JobLearn}, 1e9)
-	if err != nil || job.ID != kept.Job {
+	if err != nil || job.ID != kept.JobID {
 		t.Fatalf("claimed %+v, %v", job, err)
 	}
 	if err := r.engine.Store.Finish(t.Context(), job.Lease, memory.Outcome{Park: true, Cause: "the model <b>fell</b> over"}); err != nil {

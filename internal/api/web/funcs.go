@@ -12,33 +12,33 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// funcs are the functions that templates can call.
-func (p *Page) funcs() template.FuncMap {
+// templateFuncs are the functions that templates can call.
+func (p *Page) templateFuncs() template.FuncMap {
 	return template.FuncMap{
-		"age":     func(t time.Time) string { return age(p.engine.Now(), t) },
+		"age":     func(t time.Time) string { return formatAge(p.engine.Now(), t) },
 		"date":    func(t time.Time) string { return t.In(p.Zone).Format("2 Jan 2006") },
 		"clock":   func(t time.Time) string { return t.In(p.Zone).Format("2 Jan 2006, 15:04") },
 		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"seg":     url.PathEscape,
-		"percent": percent,
-		"count":   func(n any) string { return count(whole(n)) },
-		"plural":  func(n any, thing string) string { return plural(whole(n), thing) },
+		"percent": formatPercent,
+		"count":   func(n any) string { return formatCount(toInt(n)) },
+		"plural":  func(n any, thing string) string { return plural(toInt(n), thing) },
 		"clip":    clip,
-		"asset":   func(name string) string { return "/assets/" + name + "?" + p.files()[name].mark },
-		"author":  author,
-		"acted":   func(a memory.Action) string { return acted[a] },
+		"asset":   func(name string) string { return "/assets/" + name + "?" + p.assets()[name].hash },
+		"author":  authorName,
+		"acted":   func(a memory.Action) string { return actionNames[a] },
 		"args":    func(of ...any) []any { return of },
 		"seconds": func(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) },
 		"under":   func(path, view string) bool { return strings.HasPrefix(path, view+"/") },
 		"rest":    func(x float64) float64 { return 1 - x },
-		"sharer":  sharer,
+		"sharer":  recipientName,
 		"score":   func(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) },
 		"scale":   func(x, to float64) string { return strconv.FormatFloat(math.Round(x*to*10)/10, 'f', -1, 64) },
 	}
 }
 
-// age formats how long ago a time was, in its largest unit.
-func age(now, t time.Time) string {
+// formatAge formats how long ago a time was, in its largest unit.
+func formatAge(now, t time.Time) string {
 	const day = 24 * time.Hour
 	switch d := now.Sub(t); {
 	case d < -time.Minute:
@@ -58,10 +58,10 @@ func age(now, t time.Time) string {
 	}
 }
 
-func percent(x float64) string { return strconv.Itoa(int(math.Round(x*100))) + " %" }
+func formatPercent(x float64) string { return strconv.Itoa(int(math.Round(x*100))) + " %" }
 
-// whole converts a number from a template to an int.
-func whole(n any) int {
+// toInt converts a number from a template to an int.
+func toInt(n any) int {
 	switch n := n.(type) {
 	case int64:
 		return int(n)
@@ -72,18 +72,18 @@ func whole(n any) int {
 }
 
 // plural formats a number of things.
-func plural(n int, thing string) string {
+func plural(n int, noun string) string {
 	if n == 1 {
-		return "1 " + thing
+		return "1 " + noun
 	}
-	if stem, ok := strings.CutSuffix(thing, "ry"); ok {
-		thing = stem + "rie"
+	if stem, ok := strings.CutSuffix(noun, "ry"); ok {
+		noun = stem + "rie"
 	}
-	return count(n) + " " + thing + "s"
+	return formatCount(n) + " " + noun + "s"
 }
 
-// count formats a number with separated thousands.
-func count(n int) string {
+// formatCount formats a number with separated thousands.
+func formatCount(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "\u202f" + s[i:]
@@ -93,19 +93,19 @@ func count(n int) string {
 
 // clip shortens a text, for labels.
 func clip(n int, s string) string {
-	letters := []rune(strings.Join(strings.Fields(s), " "))
-	if len(letters) <= n {
-		return string(letters)
+	runes := []rune(strings.Join(strings.Fields(s), " "))
+	if len(runes) <= n {
+		return string(runes)
 	}
-	return strings.TrimSpace(string(letters[:n])) + "…"
+	return strings.TrimSpace(string(runes[:n])) + "…"
 }
 
-// author describes who made a change.
-func author(a memory.Author) string {
+// authorName describes who made a change.
+func authorName(a memory.Author) string {
 	switch a.Kind {
 	case memory.ByPerson:
 		if a.Admin {
-			return strings.TrimSuffix("whoever runs the server, as "+a.Name, ", as ")
+			return strings.TrimSuffix("an admin, as "+a.Name, ", as ")
 		}
 		if a.Name == "" || a.Name == "default" {
 			return "you"
@@ -125,8 +125,8 @@ func author(a memory.Author) string {
 	return "somebody"
 }
 
-// acted are the names of actions in a history.
-var acted = map[memory.Action]string{
+// actionNames describe actions in a history.
+var actionNames = map[memory.Action]string{
 	memory.ActionAdd: "added", memory.ActionUpdate: "edited", memory.ActionReinforce: "said again",
 	memory.ActionReplace: "replaced", memory.ActionRetire: "forgotten", memory.ActionRestore: "restored",
 	memory.ActionApprove: "approved", memory.ActionReject: "rejected", memory.ActionLink: "linked",

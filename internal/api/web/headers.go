@@ -10,13 +10,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// policy lets the page load only its own files, run no inline script or style, send forms only to itself, and
-// appear in no frame.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+// contentSecurityPolicy lets the page load only its own files, run no inline script or style, send forms only to
+// this server, and appear in no frame.
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-func headers(h http.Header) {
-	h.Set("Content-Security-Policy", policy)
+func setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", contentSecurityPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	// With no-referrer, browsers would send forms with "Origin: null", which looks like the origin of another
 	// site.
@@ -24,9 +24,9 @@ func headers(h http.Header) {
 	h.Set("Cache-Control", "no-store") // memories are private
 }
 
-// sameOrigin refuses requests that another site's page made a browser send. Browsers send the origin with every
-// POST; a POST without an origin is refused too.
-func sameOrigin(r *http.Request) error {
+// checkSameOrigin refuses requests that another site's page made a browser send. Browsers send the origin with
+// every POST; a POST without an origin is refused too.
+func checkSameOrigin(r *http.Request) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
 	}
@@ -40,23 +40,23 @@ func sameOrigin(r *http.Request) error {
 	return memory.Errorf(memory.Forbidden, "this form was not sent from Loci's page")
 }
 
-// local returns a path of this server that is safe as the target of a redirect; "/" for anything else.
-func local(to string) string {
-	u, err := url.Parse(to)
-	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") || strings.Contains(to, "\\") {
+// localPath returns a redirect's target if it is a path of this server, and "/" otherwise.
+func localPath(target string) string {
+	u, err := url.Parse(target)
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") || strings.Contains(target, "\\") {
 		return "/"
 	}
-	return to
+	return target
 }
 
-// formInMemory is how many bytes of a form's files are held in memory.
-const formInMemory = 4 << 20
+// maxFormMemory is the maximum size in bytes of a form's files in memory; larger files go to disk.
+const maxFormMemory = 4 << 20
 
 // readForm reads a posted form and checks that its values are valid text.
 func readForm(r *http.Request) error {
 	err := r.ParseForm()
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") { // the form may have a file
-		err = r.ParseMultipartForm(formInMemory)
+		err = r.ParseMultipartForm(maxFormMemory)
 	}
 	if err != nil {
 		if p := httpx.ProblemOf(err); p.Code == memory.TooLarge {

@@ -13,8 +13,8 @@ import (
 type jobsView struct {
 	Here    string
 	Jobs    []client.Job
-	Vectors vectors.Vectors // set while a job computes vectors, or if they were requested
-	Counted bool            // Vectors is set
+	Vectors vectors.Vectors // counts of vectors, while a job computes vectors or if the user asked for the counts
+	Counted bool            // the user asked for the counts
 }
 
 // Done is the number of memories that have a vector of the current embedder.
@@ -28,30 +28,30 @@ func (p *Page) jobs(r *http.Request, v visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := jobsView{Here: here(r)}
+	view := jobsView{Here: viewURL(r)}
 	for _, j := range jobs {
 		view.Jobs = append(view.Jobs, client.ViewJob(j))
 	}
 	view.Counted = r.FormValue("vectors") != ""
 	if view.Counted || slices.ContainsFunc(jobs, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) { // counting reads all memories
-		view.Vectors, err = p.engine.Vectors.Vectors(r.Context(), v.owner)
+		view.Vectors, err = p.engine.Vectors.Progress(r.Context(), v.owner)
 	}
 	return view, err
 }
 
-// retry runs a parked job again.
-func (p *Page) retry(r *http.Request, v visit) (done, error) {
-	return done{Say: "The job will run again."}, p.engine.Curate.RetryJob(r.Context(), v.owner, v.id)
+// retryJob runs a parked job again.
+func (p *Page) retryJob(r *http.Request, v visit) (formResult, error) {
+	return formResult{Message: "The job will run again."}, p.engine.Curate.RetryJob(r.Context(), v.owner, v.id)
 }
 
-// embed queues the job that computes missing vectors.
-func (p *Page) embed(r *http.Request, v visit) (done, error) {
+// queueEmbedding queues the job that computes missing vectors.
+func (p *Page) queueEmbedding(r *http.Request, v visit) (formResult, error) {
 	is, err := p.engine.Vectors.Reembed(r.Context(), v.owner, false, "")
 	if err != nil {
-		return done{}, err
+		return formResult{}, err
 	}
 	if is.Lacking == 0 {
-		return done{Say: "All memories have vectors."}, nil
+		return formResult{Message: "All memories have vectors."}, nil
 	}
-	return done{Say: plural(is.Lacking, "memory") + " will get vectors."}, nil
+	return formResult{Message: plural(is.Lacking, "memory") + " will get vectors."}, nil
 }

@@ -11,104 +11,104 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// lifeView is one fact with its history.
-type lifeView struct {
+// factView is one fact with its history.
+type factView struct {
 	row
-	Here     string
-	Quote    *client.Quote
-	Before   []client.Memory // facts that it replaced
-	After    []client.Memory // facts that replaced it, the next first
-	Changes  []step
-	Next     string // cursor of the page with older changes
-	Metadata string
-	Ties     *relationsView // nil for another owner's fact
-	Shared   []string       // with whom it is shared: "user/ben", "pool/team" or "global"
-	Admin    bool           // may share with pools and everybody
+	Here      string
+	Quote     *client.Quote
+	Before    []client.Memory // facts that the fact replaced
+	After     []client.Memory // chain of facts that replaced the fact, the next first
+	Changes   []historyStep
+	Next      string // cursor of the page with older changes
+	Metadata  string
+	Relations *relationsView // relations; nil for another owner's fact
+	Shared    []string       // recipients of the fact: "user/ben", "pool/team" or "global"
+	Admin     bool           // the user may share with pools and everybody
 }
 
-func (v lifeView) title() string { return clip(60, v.Content) }
+func (v factView) title() string { return clip(60, v.Content) }
 
-// step is a change as a history shows it.
-type step struct {
+// historyStep is a change as a history shows it.
+type historyStep struct {
 	client.Change
 	About   string // description of the changed item
-	At      string // path of the item's page, "" for none
+	At      string // path of the item's page; "" if the item has no page
 	Was, Is string // text before and after, if it changed
 }
 
-func (p *Page) life(r *http.Request, v visit) (any, error) {
+func (p *Page) factHistory(r *http.Request, v visit) (any, error) {
 	m, err := p.engine.Get(r.Context(), v.owner, v.id)
 	if err != nil {
 		return nil, err
 	}
 	if m.Fact == nil {
-		return elsewhere(lookAt(client.View(m))), nil
+		return redirectTo(memoryPath(client.View(m))), nil
 	}
 	page, err := p.engine.History(r.Context(), v.owner, v.id, r.FormValue("cursor"))
 	if err != nil {
 		return nil, err
 	}
-	view := lifeView{Here: here(r), Next: page.Next, Metadata: string(m.Fact.Metadata)}
+	view := factView{Here: viewURL(r), Next: page.Next, Metadata: string(m.Fact.Metadata)}
 	view.row = row{Memory: client.View(m), Back: view.Here, EditAt: "/memories/" + r.PathValue("id") + "?edit=1", Editing: r.FormValue("edit") != ""}
 	for _, c := range page.Changes {
-		view.Changes = append(view.Changes, stepOf(c))
+		view.Changes = append(view.Changes, historyStepOf(c))
 	}
-	if view.Before, view.After, err = p.chain(r, v, *m.Fact, page.Changes); err != nil {
+	if view.Before, view.After, err = p.replacements(r, v, *m.Fact, page.Changes); err != nil {
 		return nil, err
 	}
 	if m.Link == nil { // the text of a linked fact belongs to its owner
-		turn, err := p.engine.Curate.Source(r.Context(), *m.Fact)
+		turn, err := p.engine.Curate.SourceTurn(r.Context(), *m.Fact)
 		if err != nil {
 			return nil, err
 		}
 		if turn != nil {
 			view.Quote = client.ViewQuote(client.View(memory.Memory{Turn: turn}), m.Fact.Provenance.Quote)
 		}
-		with, err := p.engine.Share.SharedWith(r.Context(), v.owner, v.id)
+		with, err := p.engine.Share.Receivers(r.Context(), v.owner, v.id)
 		if err != nil {
 			return nil, err
 		}
 		for _, o := range with {
-			view.Shared = append(view.Shared, o.Called())
+			view.Shared = append(view.Shared, o.DisplayName())
 		}
 		view.Admin = httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin
-		if view.Ties, err = p.relations(r, v, *m.Fact); err != nil {
+		if view.Relations, err = p.relations(r, v, *m.Fact); err != nil {
 			return nil, err
 		}
 	}
 	return view, nil
 }
 
-// longest is the maximum length of a chain of replacements that is followed.
-const longest = 20
+// maxReplacements is the maximum number of replacements that are followed.
+const maxReplacements = 20
 
-// chain returns the facts that a fact replaced, and those that replaced it, one after the other.
-func (p *Page) chain(r *http.Request, v visit, f memory.Fact, changes []memory.Change) (before, after []client.Memory, err error) {
-	var olds []string
+// replacements returns the facts that a fact replaced, and the chain of facts that replaced this fact.
+func (p *Page) replacements(r *http.Request, v visit, f memory.Fact, changes []memory.Change) (replaced, replacedBy []client.Memory, err error) {
+	var replacedIDs []string
 	for _, c := range changes {
-		if c.NewID == f.ID && c.OldID != "" && !slices.Contains(olds, c.OldID) {
-			olds = append(olds, c.OldID)
+		if c.NewID == f.ID && c.OldID != "" && !slices.Contains(replacedIDs, c.OldID) {
+			replacedIDs = append(replacedIDs, c.OldID)
 		}
 	}
-	found, err := p.engine.Store.Get(r.Context(), v.owner, olds...)
+	found, err := p.engine.Store.Get(r.Context(), v.owner, replacedIDs...)
 	if err != nil {
 		return nil, nil, err
 	}
-	before = viewsOf(found)
-	for next := f.SupersededBy; next != "" && len(after) < longest; {
+	replaced = memoryViews(found)
+	for next := f.SupersededBy; next != "" && len(replacedBy) < maxReplacements; {
 		found, err := p.engine.Store.Get(r.Context(), v.owner, next)
 		if err != nil || len(found) == 0 || found[0].Fact == nil {
-			return before, after, err
+			return replaced, replacedBy, err
 		}
-		after = append(after, client.View(found[0]))
+		replacedBy = append(replacedBy, client.View(found[0]))
 		next = found[0].Fact.SupersededBy
 	}
-	return before, after, nil
+	return replaced, replacedBy, nil
 }
 
-func stepOf(c memory.Change) step {
-	s := step{Change: client.ViewChange(c)}
-	was, is := wordsOf(c.Before), wordsOf(c.After)
+func historyStepOf(c memory.Change) historyStep {
+	s := historyStep{Change: client.ViewChange(c)}
+	was, is := imageText(c.Before), imageText(c.After)
 	s.About = is
 	if f := c.After.Fact; f != nil {
 		s.At = "/memories/" + f.ID
@@ -119,8 +119,8 @@ func stepOf(c memory.Change) step {
 	return s
 }
 
-// wordsOf describes the content of an image.
-func wordsOf(i memory.Image) string {
+// imageText describes an image, which is the state of an item before or after a change.
+func imageText(i memory.State) string {
 	switch {
 	case i.Fact != nil:
 		return i.Fact.Content

@@ -16,34 +16,35 @@ import (
 )
 
 const (
-	// listed is the number of memories on a page of the list, and hits the maximum number of search results.
-	listed = 25
-	hits   = 20
+	// listPageSize is the number of memories on a page of the list, and maxHits the maximum number of search
+	// results.
+	listPageSize = 25
+	maxHits      = 20
 
-	// facets is how many of the newest facts are read to collect the categories and tags of the filter.
-	facets = 500
+	// maxFacetFacts is the number of newest facts that are read to collect the filter's categories and tags.
+	maxFacetFacts = 500
 )
 
-// asking holds the filters of the list of memories.
-type asking struct {
+// listFilter contains the filters of the list of memories.
+type listFilter struct {
 	Q, Kind, Status, Category, Tag, Project, AsOf, Cursor, Edit string
 }
 
-func askingOf(q url.Values) asking {
-	return asking{
+func listFilterOf(q url.Values) listFilter {
+	return listFilter{
 		Q: strings.TrimSpace(q.Get("q")), Kind: q.Get("kind"), Status: q.Get("status"), Category: q.Get("category"),
 		Tag: strings.TrimSpace(q.Get("tag")), Project: q.Get("project"), AsOf: q.Get("as_of"), Cursor: q.Get("cursor"), Edit: q.Get("edit"),
 	}
 }
 
-// Narrow reports whether there is a filter other than the search text.
-func (a asking) Narrow() bool { return a.Kind+a.Status+a.Category+a.Tag+a.Project+a.AsOf != "" }
+// hasFilter reports whether there is a filter other than the search text.
+func (a listFilter) hasFilter() bool { return a.Kind+a.Status+a.Category+a.Tag+a.Project+a.AsOf != "" }
 
-// Any reports whether there is any filter.
-func (a asking) Any() bool { return a.Q != "" || a.Narrow() }
+// Any reports whether a filter or a search text is set.
+func (a listFilter) Any() bool { return a.Q != "" || a.hasFilter() }
 
 // With returns the address of the list with one filter changed.
-func (a asking) With(key, value string) string {
+func (a listFilter) With(key, value string) string {
 	q := url.Values{}
 	for k, v := range map[string]string{"q": a.Q, "kind": a.Kind, "status": a.Status, "category": a.Category, "tag": a.Tag, "project": a.Project, "as_of": a.AsOf, "cursor": a.Cursor} {
 		if v != "" {
@@ -63,36 +64,36 @@ func (a asking) With(key, value string) string {
 // row is one memory in a list.
 type row struct {
 	client.Memory
-	Back    string   // page to which its forms return
-	EditAt  string   // address at which it is open for editing
-	Editing bool     // it is open for editing
-	Why     *bar     // set for search results
-	Cut     string   // why the search left it out
-	Now     []string // for a turn: the facts that replaced what it says
-	Was     []string // for a fact: the facts that it replaced
-	Since   string   // for a past fact: what happened to it later
+	Back        string    // page to which the row's forms return
+	EditAt      string    // address at which the memory is open for editing
+	Editing     bool      // the memory is open for editing
+	Why         *scoreBar // explanation of the score; nil outside of search results
+	CutReason   string    // reason why the search omitted the memory
+	Now         []string  // facts that replaced a turn's statements
+	Was         []string  // facts that a fact replaced
+	LaterChange string    // later change of a past fact
 }
 
-// Lives reports whether it is a fact that can be changed.
-func (r row) Lives() bool { return r.Kind == memory.KindFact && r.Status.Live() && r.Home == "" }
+// CanEdit reports whether the memory is a fact that can be changed.
+func (r row) CanEdit() bool { return r.Kind == memory.KindFact && r.Status.Live() && r.Home == "" }
 
-// Ended reports whether it is a fact that can be restored.
-func (r row) Ended() bool {
+// CanRestore reports whether the memory is a fact that can be restored.
+func (r row) CanRestore() bool {
 	return r.Kind == memory.KindFact && r.Home == "" && r.Content != "" && slices.Contains([]memory.Status{memory.Superseded, memory.Retired, memory.Rejected}, r.Status)
 }
 
-// At is the address of a memory's own page.
-func (r row) At() string { return lookAt(r.Memory) }
+// Path is the address of a memory's own page.
+func (r row) Path() string { return memoryPath(r.Memory) }
 
-// viewsOf returns the views of memories.
-func viewsOf(memories []memory.Memory) (out []client.Memory) {
+// memoryViews returns the views of memories.
+func memoryViews(memories []memory.Memory) (out []client.Memory) {
 	for _, m := range memories {
 		out = append(out, client.View(m))
 	}
 	return out
 }
 
-func lookAt(m client.Memory) string {
+func memoryPath(m client.Memory) string {
 	switch {
 	case m.Kind == memory.KindTurn:
 		return "/conversations/" + url.PathEscape(m.Conversation) + "?turn=" + url.QueryEscape(m.ID) + "#t-" + url.PathEscape(m.ID)
@@ -106,12 +107,12 @@ func lookAt(m client.Memory) string {
 
 // memoriesView is the list of memories, or the result of a search.
 type memoriesView struct {
-	Asking     asking
+	Filter     listFilter
 	Here       string
 	Rows       []row
-	Cut        []row // candidates that the search left out
+	Omitted    []row // candidates that the search omitted
 	Searched   bool
-	Found      int // number of candidates
+	Candidates int // number of candidates
 	Took       time.Duration
 	Trace      string
 	Misspelt   []memory.Misspelt
@@ -123,24 +124,24 @@ type memoriesView struct {
 }
 
 func (p *Page) memories(r *http.Request, v visit) (any, error) {
-	a := askingOf(r.URL.Query())
-	at, err := p.asOf(a.AsOf)
+	a := listFilterOf(r.URL.Query())
+	at, err := p.parseDay(a.AsOf)
 	if err != nil {
 		return nil, err
 	}
-	view := memoriesView{Asking: a, Here: here(r)}
+	view := memoriesView{Filter: a, Here: viewURL(r)}
 	counts, err := p.engine.Stats(r.Context(), v.owner)
 	if err != nil {
 		return nil, err
 	}
 	view.Total = counts.Facts
-	if view.Categories, view.Tags, err = p.facets(r, v, a); err != nil {
+	if view.Categories, view.Tags, err = p.filterChoices(r, v, a); err != nil {
 		return nil, err
 	}
 	if a.Q != "" && (a.Status == "" || a.Status == string(memory.Active)) {
 		return p.search(r, v, view, at)
 	}
-	q := memory.Query{Category: a.Category, Tag: a.Tag, Project: a.Project, Text: a.Q, At: at, Limit: listed, Cursor: a.Cursor}
+	q := memory.Query{Category: a.Category, Tag: a.Tag, Project: a.Project, Text: a.Q, At: at, Limit: listPageSize, Cursor: a.Cursor}
 	if a.Kind != "" {
 		q.Kinds = []memory.Kind{memory.Kind(a.Kind)}
 	}
@@ -158,31 +159,31 @@ func (p *Page) memories(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-func rowOf(m memory.Memory, a asking, here string) row {
-	return row{Memory: client.View(m), Back: here, EditAt: a.With("edit", m.ID()) + "#m-" + m.ID(), Editing: a.Edit == m.ID()}
+func rowOf(m memory.Memory, filter listFilter, returnTo string) row {
+	return row{Memory: client.View(m), Back: returnTo, EditAt: filter.With("edit", m.ID()) + "#m-" + m.ID(), Editing: filter.Edit == m.ID()}
 }
 
-// asOf returns the moment at which a day ends; "" means the present.
-func (p *Page) asOf(day string) (memory.At, error) {
+// parseDay returns the moment at which a day ends; "" means the present.
+func (p *Page) parseDay(day string) (memory.At, error) {
 	if day == "" {
 		return memory.At{}, nil
 	}
 	t, err := time.ParseInLocation(time.DateOnly, day, p.Zone)
 	if err != nil {
-		return memory.At{}, memory.Errorf(memory.Invalid, "%q is not a valid day; write it like 2026-11-21", clip(20, day))
+		return memory.At{}, memory.Errorf(memory.Invalid, "invalid day %q (example: 2026-11-21)", clip(20, day))
 	}
 	return memory.At{AsOf: t.AddDate(0, 0, 1).Add(-time.Microsecond)}, nil
 }
 
-// headerTyping marks a search that page.js sends while the user types: it is not traced.
+// headerTyping marks a search that page.js sends while the user types. Such searches are not traced.
 const headerTyping = "X-Loci-Typing"
 
-// search runs a search, and reads the omitted candidates from its trace.
+// search runs a search and reads the omitted candidates from the search's trace.
 func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At) (any, error) {
-	a, most, recency := view.Asking, hits, p.Recency
+	a, topK, recency := view.Filter, maxHits, p.Recency
 	q := retrieve.Question{
-		Scope: memory.Scope{Owner: v.owner, Project: a.Project}, Text: a.Q, TopK: &most, RecencyWeight: &recency,
-		Category: a.Category, Tag: a.Tag, At: at, Door: "page", Untraced: r.Header.Get(headerTyping) != "",
+		Scope: memory.Scope{Owner: v.owner, Project: a.Project}, Text: a.Q, TopK: &topK, RecencyWeight: &recency,
+		Category: a.Category, Tag: a.Tag, At: at, API: "page", Untraced: r.Header.Get(headerTyping) != "",
 	}
 	if a.Kind != "" {
 		q.Kinds = []memory.Kind{memory.Kind(a.Kind)}
@@ -191,34 +192,34 @@ func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At)
 	if err != nil {
 		return nil, err
 	}
-	view.Searched, view.Trace, view.Misspelt, view.Degraded = true, found.Trace, found.Misspelt, found.Degraded
+	view.Searched, view.Trace, view.Misspelt, view.Degraded = true, found.TraceID, found.Misspelt, found.Degraded
 	for _, h := range found.Hits {
 		one := rowOf(h.Memory, a, view.Here)
-		one.Why = barOf(h.Score, h.Why, recency)
-		for _, f := range h.Now {
+		one.Why = scoreBarOf(h.Score, h.Why, recency)
+		for _, f := range h.Replacements {
 			one.Now = append(one.Now, cmp.Or(f.Content, "(no longer true)"))
 		}
-		for _, f := range h.Before {
+		for _, f := range h.Predecessors {
 			one.Was = append(one.Was, f.Content)
 		}
 		view.Rows = append(view.Rows, one)
 	}
-	if found.Trace == "" {
+	if found.TraceID == "" {
 		return view, nil
 	}
-	t, err := p.engine.Traces.Trace(r.Context(), v.owner, found.Trace)
-	if err != nil { // under heavy load the oldest traces are dropped
+	t, err := p.engine.Traces.Trace(r.Context(), v.owner, found.TraceID)
+	if err != nil { // under heavy load, the oldest traces are dropped
 		return view, nil
 	}
-	view.Found, view.Took = t.Found, t.Took
-	if view.Cut, err = p.cut(r, v, t, view.Here); err != nil {
+	view.Candidates, view.Took = t.Found, t.Took
+	if view.Omitted, err = p.omittedRows(r, v, t, view.Here); err != nil {
 		return nil, fmt.Errorf("read the omitted candidates: %w", err)
 	}
 	return view, nil
 }
 
-// stored returns the memories with some ids, by id. It omits ids that do not exist.
-func (p *Page) stored(r *http.Request, v visit, ids ...string) (map[string]memory.Memory, error) {
+// memoriesByID returns memories by id. It omits ids that do not exist.
+func (p *Page) memoriesByID(r *http.Request, v visit, ids ...string) (map[string]memory.Memory, error) {
 	found, err := p.engine.Store.Get(r.Context(), v.owner, ids...)
 	out := make(map[string]memory.Memory, len(found))
 	for _, m := range found {
@@ -227,17 +228,16 @@ func (p *Page) stored(r *http.Request, v visit, ids ...string) (map[string]memor
 	return out, err
 }
 
-// hitRows returns the current state of a trace's memories, and the traced text of memories that no longer
-// exist.
-func (p *Page) hitRows(r *http.Request, v visit, hits []memory.TraceHit, back string) (rows []row, err error) {
+// hitRows returns a trace's memories in their current state, or the traced text of memories that no longer exist.
+func (p *Page) hitRows(r *http.Request, v visit, hits []memory.TraceHit, returnTo string) (rows []row, err error) {
 	ids := make([]string, 0, len(hits))
 	for _, h := range hits {
 		ids = append(ids, h.ID)
 	}
-	known, err := p.stored(r, v, ids...)
+	byID, err := p.memoriesByID(r, v, ids...)
 	for _, h := range hits {
-		one := row{Memory: client.Memory{ID: h.ID, Kind: h.Kind}, Back: back, Why: barOf(h.Score, h.Why, p.Recency), Cut: cmp.Or(stages[h.Cut], h.Cut)}
-		if m, ok := known[h.ID]; ok {
+		one := row{Memory: client.Memory{ID: h.ID, Kind: h.Kind}, Back: returnTo, Why: scoreBarOf(h.Score, h.Why, p.Recency), CutReason: cmp.Or(omissionReasons[h.Cut], h.Cut)}
+		if m, ok := byID[h.ID]; ok {
 			one.Memory = client.View(m)
 		}
 		one.Content = cmp.Or(one.Content, h.Content, h.ID)
@@ -246,20 +246,20 @@ func (p *Page) hitRows(r *http.Request, v visit, hits []memory.TraceHit, back st
 	return rows, err
 }
 
-// cut returns the candidates that a trace left out and that still exist, best first. The id of a profile entry
-// is its key.
-func (p *Page) cut(r *http.Request, v visit, t memory.Trace, here string) ([]row, error) {
-	rows, err := p.hitRows(r, v, t.Cut, here)
+// omittedRows returns the candidates that a search omitted and that still exist, best first. The id of a profile
+// entry is its key.
+func (p *Page) omittedRows(r *http.Request, v visit, t memory.Trace, returnTo string) ([]row, error) {
+	rows, err := p.hitRows(r, v, t.Cut, returnTo)
 	return slices.DeleteFunc(rows, func(r row) bool { return r.Status == "" && r.Kind != recall.KindProfile }), err
 }
 
-// facets returns the categories and tags to choose from, including those chosen.
-func (p *Page) facets(r *http.Request, v visit, a asking) (categories, tags []string, err error) {
-	page, err := p.engine.List(r.Context(), v.owner, memory.Query{Limit: facets})
+// filterChoices returns the categories and tags to choose from, including the chosen category and tag.
+func (p *Page) filterChoices(r *http.Request, v visit, filter listFilter) (categories, tags []string, err error) {
+	page, err := p.engine.List(r.Context(), v.owner, memory.Query{Limit: maxFacetFacts})
 	if err != nil {
 		return nil, nil, err
 	}
-	categories, tags = []string{a.Category}, []string{a.Tag}
+	categories, tags = []string{filter.Category}, []string{filter.Tag}
 	for _, m := range page.Memories {
 		categories = append(categories, m.Fact.Category)
 		tags = append(tags, m.Fact.Tags...)
@@ -267,12 +267,12 @@ func (p *Page) facets(r *http.Request, v visit, a asking) (categories, tags []st
 	return distinct(categories), distinct(tags), nil
 }
 
-// distinct returns the different values in their order, without "".
-func distinct(in []string) []string {
-	slices.Sort(in)
-	in = slices.Compact(in)
-	if len(in) > 0 && in[0] == "" {
-		in = in[1:]
+// distinct sorts the values and removes duplicates and "".
+func distinct(values []string) []string {
+	slices.Sort(values)
+	values = slices.Compact(values)
+	if len(values) > 0 && values[0] == "" {
+		values = values[1:]
 	}
-	return in
+	return values
 }

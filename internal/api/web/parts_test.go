@@ -23,7 +23,7 @@ func TestGrowthCountsWhatWasActiveAtTheEndOfEachDay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // what was counted is not counted again
-		s, err := r.page.survey(t.Context(), memtest.Ana, false)
+		s, err := r.page.journalCounts(t.Context(), memtest.Ana, false)
 		days, active := s.growth(midnight(r.clock.Now().UTC()))
 		if err != nil || len(days) != 3 || active[0] != 2 || active[1] != 2 || active[2] != 1 {
 			t.Fatalf("growth is %v on %v, %v", active, days, err)
@@ -37,7 +37,7 @@ func TestAgesAreInTheirLargestUnit(t *testing.T) {
 		-time.Hour: "in the future", 0: "now", time.Minute: "1 min ago", 3 * time.Hour: "3 h ago", 24 * time.Hour: "1 day ago", 59 * 24 * time.Hour: "59 days ago",
 		60 * 24 * time.Hour: "2 months ago", 800 * 24 * time.Hour: "2 years ago",
 	} {
-		if got := age(now, now.Add(-ago)); got != want {
+		if got := formatAge(now, now.Add(-ago)); got != want {
 			t.Errorf("%s ago is told as %q, want %q", ago, got, want)
 		}
 	}

@@ -29,11 +29,11 @@ func (u *upstream) Do(context.Context, string, string, http.Header, io.Reader) (
 }
 
 func (u *upstream) talk(_ context.Context, model string, chat []chats.Message, heard func(string)) (chatapi.Answer, error) {
-	u.asked = append(u.asked, encode(chat))
+	u.asked = append(u.asked, encodeJSON(chat))
 	if u.says != "" {
 		heard(u.says)
 	}
-	a := chatapi.Answer{Role: memory.RoleAssistant, Text: u.says, Finish: "stop", Model: model, ID: "1"}
+	a := chatapi.Answer{Role: memory.RoleAssistant, Text: u.says, FinishReason: "stop", Model: model, ID: "1"}
 	a.Digest = chatapi.Digest(a.Role, a.Text, "", "")
 	return a, u.fails
 }
@@ -93,11 +93,11 @@ func TestAChatOfThePlaygroundIsKeptAndShowsItsMemory(t *testing.T) {
 // among what was left out.
 func TestWhatIsInEveryPromptIsToldAsSuch(t *testing.T) {
 	r, _ := talkingRig(t, "")
-	pinned, _, err := r.engine.Curate.Remember(t.Context(), memtest.Ana, curate.Note{Content: "User is allergic to penicillin", Core: memory.CoreAlways}, memory.Author{Kind: memory.ByPerson})
+	pinned, _, err := r.engine.Curate.Remember(t.Context(), memtest.Ana, curate.FactInput{Content: "User is allergic to penicillin", Core: memory.CoreAlways}, memory.Author{Kind: memory.ByPerson})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.engine.SetProfile(t.Context(), memtest.Ana, "units", "metric", memory.Author{Kind: memory.ByPerson}); err != nil {
+	if _, err := r.engine.SetProfileEntry(t.Context(), memtest.Ana, "units", "metric", memory.Author{Kind: memory.ByPerson}); err != nil {
 		t.Fatal(err)
 	}
 	r.fact("User lives in Lisbon")
@@ -176,7 +176,7 @@ func TestAScriptHearsTheAnswerAsItComes(t *testing.T) {
 	const lines = "application/x-ndjson"
 	w := r.post("/playground", url.Values{"content": {"Hello"}, "model": {"parrot"}}, "Accept", lines)
 	h := w.Header()
-	if want := `{"said":"\u003cb\u003eword\u003c/b\u003e"}` + "\n"; w.Code != http.StatusOK || w.Body.String() != want || h.Get("Content-Type") != lines || h.Get(headerChat) == "" || h.Get("Content-Security-Policy") != policy {
+	if want := `{"said":"\u003cb\u003eword\u003c/b\u003e"}` + "\n"; w.Code != http.StatusOK || w.Body.String() != want || h.Get("Content-Type") != lines || h.Get(headerChat) == "" || h.Get("Content-Security-Policy") != contentSecurityPolicy {
 		t.Errorf("status %d, %v: %s, want %s", w.Code, h, w.Body, want)
 	}
 	u.fails = memory.Errorf(memory.Unavailable, "the upstream's answer was cut off")

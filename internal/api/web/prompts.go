@@ -8,16 +8,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// promptView is one prompt: its file, and an example of what a model receives.
+// promptView is a prompt's file, and an example of the prompt as a model receives it.
 type promptView struct {
 	promptFile
-	Sent memory.Prompt
+	Example memory.Prompt
 }
 
 // promptFile is a prompt in use.
 type promptFile struct{ prompt.File }
 
-// From describes where its text comes from.
+// From describes the source of the prompt's text.
 func (f promptFile) From() string {
 	switch {
 	case f.Path != "":
@@ -30,7 +30,7 @@ func (f promptFile) From() string {
 
 // prompts returns the prompts, sorted by name.
 func (p *Page) prompts() (out []promptFile) {
-	for _, f := range p.InUse().Files(p.Prompts) {
+	for _, f := range p.ActivePrompts().Files(p.PromptDir) {
 		out = append(out, promptFile{f})
 	}
 	return out
@@ -39,7 +39,7 @@ func (p *Page) prompts() (out []promptFile) {
 func (v promptView) title() string { return v.Name }
 
 func (p *Page) prompt(r *http.Request, v visit) (any, error) {
-	if !runs(r) {
+	if !isAdmin(r) {
 		return nil, memory.Errorf(memory.Forbidden, "prompts are for admins only")
 	}
 	all := p.prompts()
@@ -47,6 +47,6 @@ func (p *Page) prompt(r *http.Request, v visit) (any, error) {
 	if i < 0 {
 		return nil, memory.Errorf(memory.NotFound, "no such prompt: %q", clip(60, v.id))
 	}
-	sent, err := p.InUse().Sample(v.id)
+	sent, err := p.ActivePrompts().Sample(v.id)
 	return promptView{all[i], sent}, err
 }

@@ -12,99 +12,99 @@ import (
 
 // relationsView lists a fact's relations.
 type relationsView struct {
-	Ties  []tie
-	More  bool          // there are more than listed
-	Find  string        // search text for another fact
-	Found []memory.Fact // facts to choose from
+	Relations []factRelation
+	HasMore   bool          // there are more relations than listed
+	Find      string        // search text for another fact
+	Matches   []memory.Fact // facts to choose from
 }
 
-// tie is a relation as seen from one of its facts.
-type tie struct {
+// factRelation is a relation as seen from one of its two facts, the shown fact.
+type factRelation struct {
 	memory.Relation
-	Out   bool // that fact is the first of the two
-	Other memory.Fact
-	Found bool // the relation was not made by a person, so it cannot be ended
+	Outgoing  bool // the shown fact is the relation's first fact
+	Other     memory.Fact
+	Automatic bool // Loci found the relation, so the user cannot end it
 }
 
-// kindWords are the kinds of relations as text: what the first fact is to the second.
-var kindWords = map[memory.RelationKind]string{
+// relationPhrases describe the kinds of relations: the first fact, phrase, the second fact.
+var relationPhrases = map[memory.RelationKind]string{
 	memory.SameSubject: "same subject as", memory.Refines: "refines", memory.Contradicts: "contradicts", memory.Follows: "follows",
 }
 
-// Says is the relation as text, as seen from the fact.
-func (t tie) Says() string { return cmp.Or(kindWords[t.Kind], string(t.Kind)) }
+// Phrase returns the phrase of the relation's kind.
+func (t factRelation) Phrase() string { return cmp.Or(relationPhrases[t.Kind], string(t.Kind)) }
 
 // Kinds are the kinds of relations to choose from, with their text.
 func (relationsView) Kinds() [][2]string {
 	var out [][2]string
 	for _, k := range curate.RelationKinds {
-		out = append(out, [2]string{string(k), kindWords[k]})
+		out = append(out, [2]string{string(k), relationPhrases[k]})
 	}
 	return out
 }
 
 const (
-	tiedFacts  = 24 // maximum number listed on a page
-	foundFacts = 8  // maximum number of suggestions
+	maxRelatedFacts = 24 // maximum number of related facts on a page
+	maxSuggestions  = 8  // maximum number of suggested facts
 )
 
-// relations reads a fact's relations and, if the request has a search text, the facts that it finds.
+// relations reads a fact's relations and, if the request has a search text, matching facts to relate.
 func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsView, error) {
 	view := &relationsView{Find: strings.TrimSpace(r.FormValue("find"))}
-	related, err := p.engine.Curate.RelatedAt(r.Context(), v.owner, f.ID, memory.At{}, 1, tiedFacts+1)
+	related, err := p.engine.Curate.RelatedFacts(r.Context(), v.owner, f.ID, memory.At{}, 1, maxRelatedFacts+1)
 	if err != nil {
 		return nil, err
 	}
-	view.More = related.More
-	known := map[string]memory.Fact{}
+	view.HasMore = related.HasMore
+	factsByID := map[string]memory.Fact{}
 	for _, one := range related.Facts {
-		known[one.ID] = one
+		factsByID[one.ID] = one
 	}
 	for _, t := range related.Relations {
 		switch f.ID {
 		case t.From:
-			view.Ties = append(view.Ties, tie{Relation: t, Out: true, Other: known[t.To]})
+			view.Relations = append(view.Relations, factRelation{Relation: t, Outgoing: true, Other: factsByID[t.To]})
 		case t.To:
-			view.Ties = append(view.Ties, tie{Relation: t, Other: known[t.From]})
+			view.Relations = append(view.Relations, factRelation{Relation: t, Other: factsByID[t.From]})
 		}
 	}
-	ties, err := p.engine.Curate.FoundRelations(r.Context(), v.owner, f.ID, memory.At{})
+	ties, err := p.engine.Curate.DerivedRelations(r.Context(), v.owner, f.ID, memory.At{})
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range ties {
-		view.Ties = append(view.Ties, tie{Relation: t.Relation, Out: t.From == f.ID, Other: t.Other, Found: true})
+		view.Relations = append(view.Relations, factRelation{Relation: t.Relation, Outgoing: t.From == f.ID, Other: t.OtherFact, Automatic: true})
 	}
 	if view.Find == "" {
 		return view, nil
 	}
 	found, err := p.engine.Retrieve.Recall(r.Context(), retrieve.Question{
-		Scope: memory.Scope{Owner: v.owner}, Text: view.Find, TopK: new(foundFacts + 1), Kinds: []memory.Kind{memory.KindFact}, Door: "page",
+		Scope: memory.Scope{Owner: v.owner}, Text: view.Find, TopK: new(maxSuggestions + 1), Kinds: []memory.Kind{memory.KindFact}, API: "page",
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, h := range found.Hits {
-		if one := h.Memory.Fact; one != nil && h.Memory.Link == nil && one.ID != f.ID && len(view.Found) < foundFacts {
-			view.Found = append(view.Found, *one)
+		if one := h.Memory.Fact; one != nil && h.Memory.Link == nil && one.ID != f.ID && len(view.Matches) < maxSuggestions {
+			view.Matches = append(view.Matches, *one)
 		}
 	}
 	return view, nil
 }
 
-// relate adds a relation between two facts, or ends it.
-func (p *Page) relate(r *http.Request, v visit) (done, error) {
+// changeRelation adds a relation between two facts or ends a relation.
+func (p *Page) changeRelation(r *http.Request, v visit) (formResult, error) {
 	from, to, kind := v.id, r.PostFormValue("other"), memory.RelationKind(r.PostFormValue("kind"))
 	if to == "" {
-		return done{}, memory.Errorf(memory.Invalid, "choose the other fact")
+		return formResult{}, memory.Errorf(memory.Invalid, "choose the other fact")
 	}
 	if r.PostFormValue("way") == "in" {
 		from, to = to, from
 	}
 	if r.PostFormValue("do") == "unrelate" {
 		receipt, err := p.engine.Curate.Unrelate(r.Context(), v.owner, from, to, kind, v.author)
-		return did("The facts are no longer related.", receipt), err
+		return receiptResult("The facts are no longer related.", receipt), err
 	}
 	receipt, err := p.engine.Curate.Relate(r.Context(), v.owner, from, to, kind, v.author)
-	return did("Related.", receipt), err
+	return receiptResult("Related.", receipt), err
 }

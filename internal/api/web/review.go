@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// waitingAtOnce is the maximum number of pending facts on a page.
-const waitingAtOnce = 20
+// pendingPageSize is the maximum number of pending facts on a page.
+const pendingPageSize = 20
 
 // reviewView lists the facts that wait for a decision.
 type reviewView struct {
@@ -21,7 +21,7 @@ type reviewView struct {
 }
 
 func (p *Page) review(r *http.Request, v visit) (any, error) {
-	page, err := p.engine.Curate.Waiting(r.Context(), v.owner, waitingAtOnce, r.FormValue("cursor"))
+	page, err := p.engine.Curate.PendingFacts(r.Context(), v.owner, pendingPageSize, r.FormValue("cursor"))
 	if err != nil {
 		return nil, err
 	}
@@ -29,8 +29,8 @@ func (p *Page) review(r *http.Request, v visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := reviewView{Here: here(r), Editing: r.FormValue("edit"), Total: counts.Pending, Next: page.Next}
-	for _, w := range page.Waiting {
+	view := reviewView{Here: viewURL(r), Editing: r.FormValue("edit"), Total: counts.Pending, Next: page.Next}
+	for _, w := range page.Facts {
 		one := client.ViewWaiting(w.Memory, w.Turn, w.Conflicts)
 		one.Reason, one.Author = w.Reason, w.Author
 		view.Waiting = append(view.Waiting, one)
@@ -38,37 +38,37 @@ func (p *Page) review(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// judge decides on the selected facts in one run; only a single fact can get a new text.
-func (p *Page) judge(r *http.Request, v visit) (done, error) {
+// judgeFacts decides on the selected facts in one run. A decision on a single fact can also change the fact's text.
+func (p *Page) judgeFacts(r *http.Request, v visit) (formResult, error) {
 	action := memory.Action(r.PostFormValue("do"))
 	ids := r.PostForm["id"]
 	if len(ids) == 0 {
-		return done{Say: "Nothing was selected."}, nil
+		return formResult{Message: "Nothing was selected."}, nil
 	}
 	var all []curate.Judgement
 	for _, id := range ids {
-		all = append(all, curate.Judgement{ID: id, Action: action, Seen: r.PostFormValue("seen-" + id)})
+		all = append(all, curate.Judgement{ID: id, Action: action, SeenText: r.PostFormValue("seen-" + id)})
 	}
-	if words := field(r, "content"); words != nil && len(all) == 1 {
+	if words := formField(r, "content"); words != nil && len(all) == 1 {
 		all[0].Content = *words
 	}
-	return p.decide(r, v, all...)
+	return p.applyJudgements(r, v, all...)
 }
 
-func (p *Page) decide(r *http.Request, v visit, all ...curate.Judgement) (done, error) {
-	judged, receipt, err := p.engine.Curate.Judge(r.Context(), v.owner, all, "", v.author)
+func (p *Page) applyJudgements(r *http.Request, v visit, judgements ...curate.Judgement) (formResult, error) {
+	judged, receipt, err := p.engine.Curate.Judge(r.Context(), v.owner, judgements, "", v.author)
 	if err != nil {
-		return done{}, err
+		return formResult{}, err
 	}
-	d := done{Say: plural(len(judged), "fact") + " " + acted[all[0].Action] + ".", Runs: []string{receipt.Run}}
+	d := formResult{Message: plural(len(judged), "fact") + " " + actionNames[judgements[0].Action] + ".", Runs: []string{receipt.Run}}
 	if len(judged) == 1 {
-		d.Say = capital(acted[all[0].Action]) + ": " + clip(60, judged[0].Content())
+		d.Message = capitalize(actionNames[judgements[0].Action]) + ": " + clip(60, judged[0].Content())
 	}
 	return d, nil
 }
 
-// capital capitalizes one of Loci's own words.
-func capital(s string) string {
+// capitalize capitalizes an English word in lower case.
+func capitalize(s string) string {
 	if s == "" {
 		return s
 	}

@@ -48,7 +48,7 @@ func newRig(t *testing.T, key string) *rig {
 		Store: store, Searcher: ix, Embedder: embed.Lexical{}, Prompts: prompt.Default(),
 		Log: slog.New(slog.DiscardHandler), Now: r.clock.Now, Wake: func() {},
 	}, core.Options{
-		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: core.AfterExchange, Rules: true, MaxText: 4 << 10,
+		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: core.AfterExchange, LearnByRules: true, MaxText: 4 << 10,
 	})
 	t.Cleanup(func() {
 		r.engine.Close()
@@ -57,7 +57,7 @@ func newRig(t *testing.T, key string) *rig {
 		}
 	})
 	r.page = New(r.engine, Options{
-		Key: key, Multi: true, Sessions: store, Recency: 0.2, Documents: 100, Zone: time.UTC,
+		Key: key, MultiUser: true, Sessions: store, Recency: 0.2, DocumentTokens: 100, Zone: time.UTC,
 		Health: func(context.Context) client.Health {
 			return client.Health{Status: "ok", Version: "1", Models: []string{"loci/recall"}}
 		},
@@ -72,7 +72,7 @@ func newRig(t *testing.T, key string) *rig {
 
 // guard puts the page behind the guard as its options are now.
 func (r *rig) guard() {
-	r.page.mux = sync.OnceValue(r.page.paths)
+	r.page.mux = sync.OnceValue(r.page.newMux)
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	refuse := func(w http.ResponseWriter, req *http.Request, err error) {
 		if r.page.Owns(req) {
@@ -82,10 +82,10 @@ func (r *rig) guard() {
 		httpx.WriteError(w, req, err)
 	}
 	auth := httpx.Options{
-		Key: r.page.Key, Multi: true, MaxBody: 64 << 10, Refuse: refuse, Open: slices.Concat(httpx.DefaultOpen, r.page.OpenPaths()), Now: r.clock.Now, Keys: r.keys,
-	}.Complete()
+		Key: r.page.Key, MultiUser: true, MaxBody: 64 << 10, Refuse: refuse, PublicPaths: slices.Concat(httpx.DefaultPublicPaths, r.page.PublicPaths()), Now: r.clock.Now, Keys: r.keys,
+	}.WithDefaults()
 	r.page.Auth = &auth
-	r.handler = r.page.SignedIn(httpx.Guard(auth, r.page.Or(api)))
+	r.handler = r.page.WithSession(httpx.Guard(auth, r.page.WithFallback(api)))
 }
 
 // get fetches a page as ana's browser does.
@@ -160,7 +160,7 @@ func (r *rig) sent(path string, form url.Values) string {
 // fact writes one down for ana.
 func (r *rig) fact(content string, tags ...string) memory.Fact {
 	r.t.Helper()
-	f, _, err := r.engine.Curate.Remember(r.t.Context(), memtest.Ana, curate.Note{Content: content, Category: "home", Tags: tags}, memory.Author{Kind: memory.ByPerson, Name: "ana"})
+	f, _, err := r.engine.Curate.Remember(r.t.Context(), memtest.Ana, curate.FactInput{Content: content, Category: "home", Tags: tags}, memory.Author{Kind: memory.ByPerson, Name: "ana"})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func (r *rig) apply(run string, changes ...memory.Change) {
 // pending lets a fact wait that rests on a quote of a conversation.
 func (r *rig) pending(content, says, quote string) memory.Fact {
 	r.t.Helper()
-	kept, err := r.engine.Exchange.Ingest(r.t.Context(), memtest.Ana, exchange.Talk{Conversation: "talk", Messages: []exchange.Message{
+	kept, err := r.engine.Exchange.Ingest(r.t.Context(), memtest.Ana, exchange.IngestRequest{Conversation: "talk", Messages: []exchange.Message{
 		{Role: memory.RoleUser, Content: says}, {Role: memory.RoleAssistant, Content: "I see."},
 	}})
 	if err != nil {
@@ -196,9 +196,9 @@ func (r *rig) pending(content, says, quote string) memory.Fact {
 	}
 	f := memtest.Fact(memtest.Ana, content)
 	f.Status, f.Source, f.Trust, f.Confidence, f.Category = memory.Pending, memory.Extracted, memory.TrustUser, 0.5, "home"
-	f.Provenance = memory.Provenance{Conversation: "talk", Turns: kept.Turns[:1]}
+	f.Provenance = memory.Provenance{Conversation: "talk", Turns: kept.TurnIDs[:1]}
 	if at := strings.Index(says, quote); at >= 0 {
-		f.Provenance.Quote = &memory.Span{Turn: kept.Turns[0], Start: at, End: at + len(quote)}
+		f.Provenance.Quote = &memory.Span{Turn: kept.TurnIDs[0], Start: at, End: at + len(quote)}
 	}
 	change := memtest.Add(f)
 	change.Reason, change.Author = "not sure enough", memory.Author{Kind: memory.ByModel, Name: "pupil"}

@@ -16,50 +16,50 @@ type Setting = client.Setting
 
 // Model is a model in use, or its replacement.
 type Model struct {
-	For  string // its task
+	For  string // the model's task
 	Name string
-	Key  string // key of the setting that names it
-	Why  string // why it was chosen
+	Key  string // key of the setting that names the model
+	Why  string // reason for the choice
 }
 
-// settingsView is what a user has paused and, for admins, how the server is configured.
+// settingsView shows the user's pause and, to admins, the configuration of the server.
 type settingsView struct {
-	Here    string
-	Pause   string
-	Admin   bool
-	Health  client.Health
-	Groups  []group
-	Waits   []string // which facts wait for a decision
-	Users   []core.User
-	Switch  bool // the user shown can be changed here; the audit record gets an entry
-	More    bool // there are more users than listed
-	Models  []Model
-	Lacks   []string // models that the profile names and that are not available
-	Prompts []promptFile
-	Profile Setting
-	Sets    []Setting // settings that the profile sets
+	Here            string
+	Pause           string
+	Admin           bool
+	Health          client.Health
+	Groups          []settingGroup
+	PendingRules    []string // descriptions of the facts that wait for a decision
+	Users           []core.User
+	CanSwitchUser   bool // an admin can switch to another user's memory
+	HasMore         bool // there are more users than listed
+	Models          []Model
+	MissingModels   []string // messages about unavailable models of the profile
+	Prompts         []promptFile
+	Profile         Setting
+	ProfileSettings []Setting // settings that the profile sets
 }
 
-// group is the settings whose keys have the same prefix; "" for those of the server itself.
-type group struct {
+// settingGroup contains the settings with the same key prefix; the name "" is for keys without a prefix.
+type settingGroup struct {
 	Name     string
 	Settings []Setting
 }
 
 func (p *Page) settings(r *http.Request, v visit) (any, error) {
-	view := settingsView{Here: here(r), Pause: string(p.engine.Paused(r.Context(), v.owner)), Admin: runs(r)}
-	view.Waits = waits(p.setting("review.confidence").Value, p.setting("review.categories").Value, p.setting("review.conflicts").Value)
+	view := settingsView{Here: viewURL(r), Pause: string(p.engine.CurrentPause(r.Context(), v.owner)), Admin: isAdmin(r)}
+	view.PendingRules = pendingRules(p.setting("review.confidence").Value, p.setting("review.categories").Value, p.setting("review.conflicts").Value)
 	if !view.Admin {
 		return view, nil
 	}
-	users, next, err := p.engine.Users(r.Context(), httpx.IdentityOf(r.Context()).Namespace, "", maxUsers)
+	users, next, err := p.engine.Users(r.Context(), httpx.IdentityOf(r.Context()).Namespace, "", maxListedUsers)
 	if err != nil {
 		return nil, err
 	}
-	view.Users, view.More = users, next != ""
+	view.Users, view.HasMore = users, next != ""
 	_, err = r.Cookie(sessionCookie)
-	view.Switch = err == nil
-	view.Lacks, view.Prompts, view.Profile = p.Lacks, p.prompts(), p.setting("profile")
+	view.CanSwitchUser = err == nil
+	view.MissingModels, view.Prompts, view.Profile = p.MissingModels, p.prompts(), p.setting("profile")
 	view.Health, view.Models = p.Health(r.Context()), p.Models()
 	for _, s := range p.Settings() {
 		name, _, dotted := strings.Cut(s.Key, ".")
@@ -67,24 +67,24 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 			name = ""
 		}
 		if n := len(view.Groups); n == 0 || view.Groups[n-1].Name != name {
-			view.Groups = append(view.Groups, group{Name: name})
+			view.Groups = append(view.Groups, settingGroup{Name: name})
 		}
 		last := &view.Groups[len(view.Groups)-1]
 		last.Settings = append(last.Settings, s)
 		if strings.HasPrefix(s.From, "profile ") {
-			view.Sets = append(view.Sets, s)
+			view.ProfileSettings = append(view.ProfileSettings, s)
 		}
 	}
 	return view, nil
 }
 
-// maxUsers is the maximum number of users listed.
-const maxUsers = 200
+// maxListedUsers is the maximum number of users listed.
+const maxListedUsers = 200
 
-// runs reports whether the caller is an admin.
-func runs(r *http.Request) bool { return httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin }
+// isAdmin reports whether the caller is an admin.
+func isAdmin(r *http.Request) bool { return httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin }
 
-// setting returns the setting with a key, the zero Setting if there is none.
+// setting returns the setting with a key, or the zero Setting if no setting has the key.
 func (p *Page) setting(key string) Setting {
 	all := p.Settings()
 	if i := slices.IndexFunc(all, func(s Setting) bool { return s.Key == key }); i >= 0 {
@@ -93,10 +93,10 @@ func (p *Page) setting(key string) Setting {
 	return Setting{}
 }
 
-// waits describes which facts wait for a decision, by the settings of review.
-func waits(confidence, categories, conflicts string) (out []string) {
-	if least, err := strconv.ParseFloat(confidence, 64); err == nil && least > 0 {
-		out = append(out, "facts with a confidence below "+percent(least))
+// pendingRules describes which facts wait for a decision, according to the review settings.
+func pendingRules(confidence, categories, conflicts string) (out []string) {
+	if threshold, err := strconv.ParseFloat(confidence, 64); err == nil && threshold > 0 {
+		out = append(out, "facts with a confidence below "+formatPercent(threshold))
 	}
 	if categories != "" {
 		out = append(out, "facts of the categories "+categories)
@@ -107,15 +107,15 @@ func waits(confidence, categories, conflicts string) (out []string) {
 	return out
 }
 
-// pauses are the messages about each pause.
-var pauses = map[core.Pause]string{
+// pauseMessages confirm each kind of pause.
+var pauseMessages = map[core.Pause]string{
 	core.PauseNone: "Memory is on.", core.PauseLearning: "Learning is paused.", core.PauseMemory: "Memory is paused.",
 }
 
-func (p *Page) pause(r *http.Request, v visit) (done, error) {
+func (p *Page) setPause(r *http.Request, v visit) (formResult, error) {
 	pause := core.Pause(r.PostFormValue("pause"))
-	if err := p.engine.Pause(r.Context(), v.owner, pause, "", v.author); err != nil {
-		return done{}, err
+	if err := p.engine.SetPause(r.Context(), v.owner, pause, "", v.author); err != nil {
+		return formResult{}, err
 	}
-	return done{Say: pauses[pause]}, nil
+	return formResult{Message: pauseMessages[pause]}, nil
 }

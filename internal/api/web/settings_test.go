@@ -39,7 +39,7 @@ func TestHowTheServerIsSetIsForWhoRunsIt(t *testing.T) {
 	inner := []string{"10.0.0.7", "profile", "wren", "/srv/vault", "memory_extraction", "loci.yaml"}
 	r.shows("/settings", inner...)
 
-	r.handler = httpx.Guard(httpx.Options{Key: "k", JWTSecret: []byte("s"), Multi: true, Now: r.clock.Now}, r.page.Or(http.NotFoundHandler()))
+	r.handler = httpx.Guard(httpx.Options{Key: "k", JWTSecret: []byte("s"), MultiUser: true, Now: r.clock.Now}, r.page.WithFallback(http.NotFoundHandler()))
 	head := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256"}`)) + "." +
 		base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"sub":"ana","exp":%d}`, r.clock.Now().Unix()+60))
 	sum := hmac.New(sha256.New, []byte("s"))

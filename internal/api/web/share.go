@@ -9,28 +9,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// share shares a fact with somebody, or ends that.
-func (p *Page) share(r *http.Request, v visit) (done, error) {
-	s := share.Sharing{To: r.PostFormValue("to"), Admin: httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin}
-	if s.To != string(memory.GlobalKind) && !strings.Contains(s.To, "/") { // the form has a kind and a separate name
-		s.To += "/" + strings.TrimSpace(r.PostFormValue("name"))
+// changeSharing shares a fact with a user, a pool or everybody, or ends the sharing.
+func (p *Page) changeSharing(r *http.Request, v visit) (formResult, error) {
+	s := share.ShareRequest{Receiver: r.PostFormValue("to"), ByAdmin: httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin}
+	if s.Receiver != string(memory.GlobalKind) && !strings.Contains(s.Receiver, "/") { // the form has a kind and a separate name
+		s.Receiver += "/" + strings.TrimSpace(r.PostFormValue("name"))
 	}
 	say := "Shared with "
 	switch do := r.PostFormValue("do"); do {
 	case "share":
 	case "end":
-		s.End, say = true, "No longer shared with "
+		s.Stop, say = true, "No longer shared with "
 	default:
-		return done{}, memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
+		return formResult{}, memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
 	}
 	if _, err := p.engine.Share.Share(r.Context(), v.owner, v.id, s, v.author); err != nil {
-		return done{}, err
+		return formResult{}, err
 	}
-	return done{Say: say + sharer(s.To) + "."}, nil
+	return formResult{Message: say + recipientName(s.Receiver) + "."}, nil
 }
 
-// sharer describes, for people, with whom a fact is shared.
-func sharer(to string) string {
+// recipientName describes the recipient of a shared fact for people.
+func recipientName(to string) string {
 	kind, name, _ := strings.Cut(to, "/")
 	switch memory.OwnerKind(kind) {
 	case memory.GlobalKind:

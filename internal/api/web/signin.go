@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// sessionCookie holds a random token. The store has only the token's hash under a key derived from Loci's
+	// sessionCookie contains a random token. The store has only the token's hash under a key derived from Loci's
 	// own key. A copy of the database therefore opens no session, and changing the key ends all sessions.
 	sessionCookie = "loci_session"
 
-	// sessionTime is how long a browser stays signed in.
+	// sessionTime is the time for which a browser stays signed in.
 	sessionTime = 30 * 24 * time.Hour
 )
 
-// OpenPaths are the paths that a browser may fetch without signing in, each exactly.
-func (p *Page) OpenPaths() []string {
+// PublicPaths returns the exact paths that a browser may fetch without signing in.
+func (p *Page) PublicPaths() []string {
 	paths := []string{"/signin"}
 	if p.Issuer != nil {
 		paths = append(paths, "/signin/sso", "/signin/callback")
@@ -37,21 +37,20 @@ func (p *Page) OpenPaths() []string {
 	return paths
 }
 
-// tokenCookie is the cookie in which Open WebUI keeps its session token. Browsers send it to all servers on the
-// same host.
+// tokenCookie contains Open WebUI's session token. Browsers send the cookie to all servers on the same host.
 const tokenCookie = "token"
 
-// SignedIn returns next, which is [httpx.Guard], with the credentials and the user of the session in the page's
-// cookie. It ignores a cookie without a session, or whose key was removed; the guard then decides. Without a
-// session, it uses a front end's signed token.
-func (p *Page) SignedIn(next http.Handler) http.Handler {
+// WithSession adds the credentials and the user of the cookie's session to each request for next, which is
+// [httpx.Guard]. It ignores a cookie without a valid session. Without a session, it uses a front end's signed
+// token.
+func (p *Page) WithSession(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, err := r.Cookie(sessionCookie); err == nil && p.Owns(r) {
 			s, err := p.session(r.Context(), c.Value)
 			switch {
 			case err == nil:
 				ctx := r.Context()
-				if in, ok := p.Auth.SessionOf(s.By); ok {
+				if in, ok := p.Auth.SignInOf(s.By); ok {
 					ctx = httpx.WithSignIn(ctx, in)
 				} else if s.By != "" {
 					next.ServeHTTP(w, r)
@@ -68,7 +67,7 @@ func (p *Page) SignedIn(next http.Handler) http.Handler {
 				return
 			}
 		}
-		if c, err := r.Cookie(tokenCookie); err == nil && p.Token != nil && r.Header.Get(httpx.HeaderKey) == "" && p.Owns(r) && p.Token(c.Value) {
+		if c, err := r.Cookie(tokenCookie); err == nil && p.ValidToken != nil && r.Header.Get(httpx.HeaderKey) == "" && p.Owns(r) && p.ValidToken(c.Value) {
 			r = r.Clone(r.Context())
 			r.Header.Set(httpx.HeaderOpenWebJWT, c.Value)
 		}
@@ -76,7 +75,7 @@ func (p *Page) SignedIn(next http.Handler) http.Handler {
 	})
 }
 
-// sessionHash returns the hash under which the store has a token.
+// sessionHash returns the hash of a token, which identifies the session in the store.
 func (p *Page) sessionHash(token string) string {
 	key := sha256.Sum256([]byte("loci page session\x00" + p.Key))
 	h := hmac.New(sha256.New, key[:])
@@ -102,18 +101,18 @@ func (p *Page) sessionOf(r *http.Request) (memory.Session, error) {
 	return p.session(r.Context(), c.Value)
 }
 
-// openSession signs a browser in and replaces its earlier session. The parameter by is the credential, as
-// [httpx.Options.SessionOf] reads it, and user is the user whose memory to show.
-func (p *Page) openSession(w http.ResponseWriter, r *http.Request, by, user string, life time.Duration) error {
+// openSession signs a browser in as user and replaces its earlier session. The credential is in the format that
+// [httpx.Options.SignInOf] reads.
+func (p *Page) openSession(w http.ResponseWriter, r *http.Request, credential, user string, lifetime time.Duration) error {
 	if err := p.closeSession(r); err != nil {
 		return err
 	}
 	token, now := rand.Text(), p.engine.Now().UTC().Truncate(time.Microsecond)
-	s := memory.Session{Hash: p.sessionHash(token), By: by, User: user, CreatedAt: now, ExpiresAt: now.Add(life)}
+	s := memory.Session{Hash: p.sessionHash(token), By: credential, User: user, CreatedAt: now, ExpiresAt: now.Add(lifetime)}
 	if err := p.Sessions.AddSession(r.Context(), memory.DefaultNamespace, s); err != nil {
 		return err
 	}
-	http.SetCookie(w, cookie(r, sessionCookie, token, life))
+	http.SetCookie(w, cookie(r, sessionCookie, token, lifetime))
 	return nil
 }
 
@@ -126,26 +125,26 @@ func (p *Page) closeSession(r *http.Request) error {
 	return p.Sessions.RemoveSession(r.Context(), memory.DefaultNamespace, p.sessionHash(c.Value))
 }
 
-// signingIn is the data of the sign-in form.
-type signingIn struct {
-	Next  string
-	User  string
-	Keyed bool   // the form asks for a key
-	Multi bool   // the form also asks for a user, unless the key belongs to one
-	SSO   bool   // single sign-on is offered
-	Wrong string // why the last attempt failed
+// signInForm is the data of the sign-in form.
+type signInForm struct {
+	Next      string
+	User      string
+	AskKey    bool   // the form asks for a key
+	MultiUser bool   // the form also asks for a user, unless the key belongs to a user
+	SSO       bool   // single sign-on is offered
+	Error     string // why the last attempt failed
 }
 
-func (p *Page) signinForm(next, user string) signingIn {
-	return signingIn{Next: local(next), User: strings.TrimSpace(user), Keyed: p.Key != "", Multi: p.Multi, SSO: p.Issuer != nil}
+func (p *Page) newSignInForm(next, user string) signInForm {
+	return signInForm{Next: localPath(next), User: strings.TrimSpace(user), AskKey: p.Key != "", MultiUser: p.MultiUser, SSO: p.Issuer != nil}
 }
 
-func (p *Page) askKey(w http.ResponseWriter, r *http.Request) {
-	p.askAgain(w, r, http.StatusOK, p.signinForm(r.FormValue("next"), ""))
+func (p *Page) showSignIn(w http.ResponseWriter, r *http.Request) {
+	p.renderSignIn(w, r, http.StatusOK, p.newSignInForm(r.FormValue("next"), ""))
 }
 
-func (p *Page) askAgain(w http.ResponseWriter, r *http.Request, status int, form signingIn) {
-	p.render(w, r, status, "signin", frame{Title: "Sign in", Bare: true, Body: form})
+func (p *Page) renderSignIn(w http.ResponseWriter, r *http.Request, status int, form signInForm) {
+	p.render(w, r, status, "signin", layoutData{Title: "Sign in", Bare: true, Body: form})
 }
 
 func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
@@ -153,35 +152,35 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 		p.Refuse(w, r, err)
 		return
 	}
-	form := p.signinForm(r.PostFormValue("next"), r.PostFormValue("user"))
-	in, by, ok := p.Auth.ByKey(r.PostFormValue("key"))
-	if p.Key == "" { // the server trusts its own machine: the form only asks for the user
+	form := p.newSignInForm(r.PostFormValue("next"), r.PostFormValue("user"))
+	in, by, ok := p.Auth.SignInByKey(r.PostFormValue("key"))
+	if p.Key == "" { // without a key, the server trusts its own machine and the form only asks for the user
 		in, by, ok = httpx.SignIn{Role: memory.KeyAdmin, By: "this machine"}, "", true
 	}
 	status := http.StatusUnauthorized
 	switch {
 	case !ok:
-		form.Wrong = "This key is not valid on this server, or it has expired."
-		if wait := httpx.WrongKey(w, r); wait > 0 {
+		form.Error = "This key is not valid on this server, or it has expired."
+		if wait := httpx.CountWrongKey(w, r); wait > 0 {
 			status = http.StatusTooManyRequests
-			form.Wrong += " There were too many wrong keys from your address: please wait " + plural(int((wait+time.Minute-1)/time.Minute), "minute") + " before you try another key. A valid key is accepted at any time."
+			form.Error += " There were too many wrong keys from your address: please wait " + plural(int((wait+time.Minute-1)/time.Minute), "minute") + " before you try another key. A valid key is accepted at any time."
 		}
 	case in.Role == memory.KeyUser && form.User != "" && form.User != in.User:
-		form.Wrong = "That key is right, but it opens only another user's memory: leave User empty."
-	case in.Role != memory.KeyUser && form.User == "" && p.Multi:
-		form.Wrong = "That key is right. It does not say whose memory to show, since several users share this server: enter a name as User, such as ana. The command loci users lists them."
+		form.Error = "That key is right, but it opens only another user's memory: leave User empty."
+	case in.Role != memory.KeyUser && form.User == "" && p.MultiUser:
+		form.Error = "That key is right. It does not say whose memory to show, since several users share this server: enter a name as User, such as ana. The command loci users lists them."
 	case form.User != "" && !httpx.ValidUser(form.User):
-		form.Wrong = "This is not a valid user name."
+		form.Error = "This is not a valid user name."
 	}
-	if p.Key == "" && form.Wrong != "" {
-		form.Wrong = strings.TrimPrefix(form.Wrong, "That key is right. ")
+	if p.Key == "" && form.Error != "" {
+		form.Error = strings.TrimPrefix(form.Error, "That key is right. ")
 	}
-	if form.Wrong != "" {
-		_ = p.note(r, "sign in refused", in.By, form.User, "") // the sign-in is refused even if recording fails
-		p.askAgain(w, r, status, form)
+	if form.Error != "" {
+		_ = p.recordAudit(r, "sign in refused", in.By, form.User, "") // the sign-in is refused even if recording fails
+		p.renderSignIn(w, r, status, form)
 		return
 	}
-	err := p.note(r, "sign in", in.By, cmp.Or(form.User, in.User), "")
+	err := p.recordAudit(r, "sign in", in.By, cmp.Or(form.User, in.User), "")
 	if err == nil {
 		err = p.openSession(w, r, by, form.User, sessionTime)
 	}
@@ -192,15 +191,15 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, form.Next, http.StatusSeeOther)
 }
 
-// note writes a session action to the audit record.
-func (p *Page) note(r *http.Request, act, by, user, detail string) error {
-	if p.Note == nil {
+// recordAudit writes a session action to the audit record.
+func (p *Page) recordAudit(r *http.Request, act, credential, user, detail string) error {
+	if p.RecordAudit == nil {
 		return nil
 	}
-	return p.Note(r.Context(), memory.AuditEntry{Act: act, By: by, User: user, Detail: detail})
+	return p.RecordAudit(r.Context(), memory.AuditEntry{Act: act, By: credential, User: user, Detail: detail})
 }
 
-// switchUser shows an admin the memory of another user, or their own again.
+// switchUser shows an admin the memory of another user, or the admin's own memory.
 func (p *Page) switchUser(w http.ResponseWriter, r *http.Request) {
 	s, err := p.sessionOf(r)
 	if err == nil {
@@ -214,7 +213,7 @@ func (p *Page) switchUser(w http.ResponseWriter, r *http.Request) {
 	case user != "" && !httpx.ValidUser(user):
 		err = memory.Errorf(memory.Invalid, "invalid user name")
 	default:
-		err = p.note(r, "switch user", id.By, user, "")
+		err = p.recordAudit(r, "switch user", id.By, user, "")
 	}
 	if err == nil {
 		err = p.openSession(w, r, s.By, user, s.ExpiresAt.Sub(p.engine.Now()))
@@ -227,23 +226,23 @@ func (p *Page) switchUser(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
-	s, _ := p.sessionOf(r) // without a session it is the zero session, which has no account
+	s, _ := p.sessionOf(r) // without a session, s is the zero session, which has no account
 	if err := p.closeSession(r); err != nil {
 		p.Refuse(w, r, err)
 		return
 	}
 	http.SetCookie(w, cookie(r, sessionCookie, "", -time.Second))
-	if to := p.Issuer.endOf(r, s.By); to != "" {
-		p.onward(w, r, to, "Signing out")
+	if to := p.Issuer.signOutURL(r, s.By); to != "" {
+		p.redirectByPage(w, r, to, "Signing out")
 		return
 	}
 	http.Redirect(w, r, "/signin", http.StatusSeeOther)
 }
 
-// cookie returns one of the page's cookies, which no script and no other site can read.
-func cookie(r *http.Request, name, value string, life time.Duration) *http.Cookie {
+// cookie returns a cookie of the page that scripts cannot read and that other sites cannot make browsers send.
+func cookie(r *http.Request, name, value string, lifetime time.Duration) *http.Cookie {
 	return &http.Cookie{
-		Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: httpx.Secure(r),
+		Name: name, Value: value, Path: "/", MaxAge: int(lifetime.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: httpx.IsSecure(r),
 	}
 }

@@ -17,33 +17,34 @@ import (
 )
 
 const (
-	// ssoCookie holds, while a browser is at the issuer, the values that the issuer's response must match.
+	// ssoCookie contains the values that the issuer's response must match, while a browser is at the issuer.
 	ssoCookie = "loci_sso"
 
-	// ssoWait is how long a sign-in at the issuer may take.
-	ssoWait = 10 * time.Minute
+	// ssoTimeout is the maximum time of a sign-in at the issuer.
+	ssoTimeout = 10 * time.Minute
 
-	// ssoSession is how long such a session lasts. Then the issuer is asked again whether the user is an admin.
-	ssoSession = 12 * time.Hour
+	// ssoSessionTime is the lifetime of a session. The next sign-in asks the issuer again whether the user is an
+	// admin.
+	ssoSessionTime = 12 * time.Hour
 
-	// issuerTime bounds each request to the issuer.
-	issuerTime = 10 * time.Second
+	// issuerTimeout is the maximum time of each request to the issuer.
+	issuerTimeout = 10 * time.Second
 )
 
-// Issuer signs people in by OpenID Connect, with the code flow and PKCE (RFC 7636). Its metadata is read at the
-// first sign-in, so that the server can start without it.
+// Issuer signs people in by OpenID Connect, with the code flow and PKCE (RFC 7636). The issuer's metadata is read
+// at the first sign-in, so that the server can start while the issuer is down.
 type Issuer struct {
 	URL, ClientID, Secret string
-	User                  string // claim with the user's name
+	UserClaim             string // claim with the user's name
 	SSO                   httpx.SSO
 
-	mu       sync.Mutex
-	provider *oidc.Provider // nil: not read yet
-	end      string         // its end_session_endpoint; "" if it has none
+	mu            sync.Mutex
+	provider      *oidc.Provider // issuer's metadata; nil until the first sign-in
+	endSessionURL string         // issuer's end_session_endpoint; "" if the issuer has none
 }
 
-// trip is the state of a sign-in, stored in the browser while it is at the issuer.
-type trip struct {
+// signInState is the state of a sign-in, stored in a cookie while the browser is at the issuer.
+type signInState struct {
 	State, Nonce, Verifier, Next string
 }
 
@@ -54,105 +55,105 @@ func (i *Issuer) discover() (*oidc.Provider, error) {
 	if i.provider != nil {
 		return i.provider, nil
 	}
-	// The provider keeps the context's client for fetching keys, so the client belongs to no request.
-	ctx := oidc.ClientContext(context.Background(), &http.Client{Timeout: issuerTime})
+	// The provider uses the context's client later to fetch keys, so the context must outlive the request.
+	ctx := oidc.ClientContext(context.Background(), &http.Client{Timeout: issuerTimeout})
 	provider, err := oidc.NewProvider(ctx, i.URL)
 	if err != nil {
 		return nil, memory.Errorf(memory.Unavailable, "the sign-in server's answer is invalid; try again, or sign in with a key: %w", err)
 	}
-	var offers struct {
+	var metadata struct {
 		End string `json:"end_session_endpoint"`
 	}
-	_ = provider.Claims(&offers) // without the endpoint, signing out does not involve the issuer
-	i.provider, i.end = provider, offers.End
+	_ = provider.Claims(&metadata) // without the endpoint, signing out does not involve the issuer
+	i.provider, i.endSessionURL = provider, metadata.End
 	return provider, nil
 }
 
-// flow returns the OAuth configuration, and the verifier of the issuer's tokens.
-func (i *Issuer) flow(r *http.Request) (oauth2.Config, *oidc.IDTokenVerifier, error) {
+// oauthFlow returns the OAuth configuration and the verifier of the issuer's tokens.
+func (i *Issuer) oauthFlow(r *http.Request) (oauth2.Config, *oidc.IDTokenVerifier, error) {
 	provider, err := i.discover()
 	if err != nil {
 		return oauth2.Config{}, nil, err
 	}
 	return oauth2.Config{
-		ClientID: i.ClientID, ClientSecret: i.Secret, Endpoint: provider.Endpoint(), RedirectURL: origin(r) + "/signin/callback",
+		ClientID: i.ClientID, ClientSecret: i.Secret, Endpoint: provider.Endpoint(), RedirectURL: serverOrigin(r) + "/signin/callback",
 		Scopes: []string{oidc.ScopeOpenID, "profile", "email"},
 	}, provider.Verifier(&oidc.Config{ClientID: i.ClientID}), nil
 }
 
-// origin is the server's address as the browser sees it.
-func origin(r *http.Request) string {
+// serverOrigin returns the server's address as the browser sees it.
+func serverOrigin(r *http.Request) string {
 	scheme := "http"
-	if httpx.Secure(r) {
+	if httpx.IsSecure(r) {
 		scheme = "https"
 	}
 	return scheme + "://" + r.Host
 }
 
-// signInBySSO redirects a browser to the issuer.
-func (p *Page) signInBySSO(w http.ResponseWriter, r *http.Request) {
-	flow, _, err := p.Issuer.flow(r)
+// startSSO redirects a browser to the issuer.
+func (p *Page) startSSO(w http.ResponseWriter, r *http.Request) {
+	flow, _, err := p.Issuer.oauthFlow(r)
 	if err != nil {
-		p.ssoFailed(w, r, r.FormValue("next"), err)
+		p.renderSSOError(w, r, r.FormValue("next"), err)
 		return
 	}
-	t := trip{oauth2.GenerateVerifier(), oauth2.GenerateVerifier(), oauth2.GenerateVerifier(), local(r.FormValue("next"))}
+	t := signInState{oauth2.GenerateVerifier(), oauth2.GenerateVerifier(), oauth2.GenerateVerifier(), localPath(r.FormValue("next"))}
 	text, _ := json.Marshal(t) // strings can always be encoded
-	c := cookie(r, ssoCookie, base64.RawURLEncoding.EncodeToString(text), ssoWait)
+	c := cookie(r, ssoCookie, base64.RawURLEncoding.EncodeToString(text), ssoTimeout)
 	c.SameSite = http.SameSiteLaxMode // the issuer sends the browser back from another site
 	http.SetCookie(w, c)
 	http.Redirect(w, r, flow.AuthCodeURL(t.State, oidc.Nonce(t.Nonce), oauth2.S256ChallengeOption(t.Verifier)), http.StatusSeeOther)
 }
 
-// signedInBySSO handles the issuer's redirect back.
-func (p *Page) signedInBySSO(w http.ResponseWriter, r *http.Request) {
+// finishSSO handles the request to which the issuer redirects the browser after the sign-in.
+func (p *Page) finishSSO(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, cookie(r, ssoCookie, "", -time.Second))
 	t, in, err := p.Issuer.verify(r)
 	if err == nil {
-		err = p.note(r, "sign in", in.By, in.User, "single sign-on")
+		err = p.recordAudit(r, "sign in", in.By, in.User, "single sign-on")
 	} else {
-		_ = p.note(r, "sign in refused", "", "", "single sign-on")
+		_ = p.recordAudit(r, "sign in refused", "", "", "single sign-on")
 	}
 	if err == nil {
-		err = p.openSession(w, r, in.SessionBy(), "", ssoSession)
+		err = p.openSession(w, r, in.SSOCredential(), "", ssoSessionTime)
 	}
 	if err != nil {
-		p.ssoFailed(w, r, t.Next, err)
+		p.renderSSOError(w, r, t.Next, err)
 		return
 	}
-	p.onward(w, r, local(t.Next), "Signed in")
+	p.redirectByPage(w, r, localPath(t.Next), "Signed in")
 }
 
-// ssoFailed shows the sign-in form with the reason of a failure.
-func (p *Page) ssoFailed(w http.ResponseWriter, r *http.Request, next string, err error) {
-	form, problem := p.signinForm(next, ""), httpx.Tell(r.Context(), err)
-	form.Wrong = capital(problem.Detail) + "."
-	p.askAgain(w, r, problem.Status, form)
+// renderSSOError shows the sign-in form with the reason of a failure.
+func (p *Page) renderSSOError(w http.ResponseWriter, r *http.Request, next string, err error) {
+	form, problem := p.newSignInForm(next, ""), httpx.LogProblem(r.Context(), err)
+	form.Error = capitalize(problem.Detail) + "."
+	p.renderSignIn(w, r, problem.Status, form)
 }
 
 // verify checks the issuer's response and returns the user.
-func (i *Issuer) verify(r *http.Request) (t trip, in httpx.SignIn, err error) {
+func (i *Issuer) verify(r *http.Request) (state signInState, signIn httpx.SignIn, err error) {
 	c, err := r.Cookie(ssoCookie)
 	if err == nil {
 		var text []byte
 		if text, err = base64.RawURLEncoding.DecodeString(c.Value); err == nil {
-			err = json.Unmarshal(text, &t)
+			err = json.Unmarshal(text, &state)
 		}
 	}
-	if err != nil || t.State == "" || t.State != r.FormValue("state") {
-		return t, in, memory.Errorf(memory.Unauthorized, "this sign-in began in another browser or took longer than ten minutes: start again")
+	if err != nil || state.State == "" || state.State != r.FormValue("state") {
+		return state, signIn, memory.Errorf(memory.Unauthorized, "this sign-in began in another browser or took longer than ten minutes: start again")
 	}
 	if code := r.FormValue("error"); code != "" {
-		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server refused: %s", httpx.Brief(code+" "+r.FormValue("error_description"), 200))
+		return state, signIn, memory.Errorf(memory.Unauthorized, "the sign-in server refused: %s", httpx.Truncate(code+" "+r.FormValue("error_description"), 200))
 	}
-	flow, verifier, err := i.flow(r)
+	flow, verifier, err := i.oauthFlow(r)
 	if err != nil {
-		return t, in, err
+		return state, signIn, err
 	}
-	ctx := oidc.ClientContext(r.Context(), &http.Client{Timeout: issuerTime})
-	token, err := flow.Exchange(ctx, r.FormValue("code"), oauth2.VerifierOption(t.Verifier))
+	ctx := oidc.ClientContext(r.Context(), &http.Client{Timeout: issuerTimeout})
+	token, err := flow.Exchange(ctx, r.FormValue("code"), oauth2.VerifierOption(state.Verifier))
 	if err != nil {
-		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server returned no token: %w", err)
+		return state, signIn, memory.Errorf(memory.Unauthorized, "the sign-in server returned no token: %w", err)
 	}
 	raw, _ := token.Extra("id_token").(string)
 	id, err := verifier.Verify(ctx, raw)
@@ -161,17 +162,17 @@ func (i *Issuer) verify(r *http.Request) (t trip, in httpx.SignIn, err error) {
 		err = id.Claims(&claims)
 	}
 	if err != nil {
-		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server's token is not valid: %w", err)
+		return state, signIn, memory.Errorf(memory.Unauthorized, "the sign-in server's token is not valid: %w", err)
 	}
-	if id.Nonce != t.Nonce {
-		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server's token belongs to another sign-in: start again")
+	if id.Nonce != state.Nonce {
+		return state, signIn, memory.Errorf(memory.Unauthorized, "the sign-in server's token belongs to another sign-in: start again")
 	}
-	user, _ := claims[i.User].(string)
+	user, _ := claims[i.UserClaim].(string)
 	if !httpx.ValidUser(user) {
-		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server's token does not name you: its claim %s (setting sso.user) is missing or not a valid user name", i.User)
+		return state, signIn, memory.Errorf(memory.Unauthorized, "the sign-in server's token does not name you: its claim %s (setting sso.user) is missing or not a valid user name", i.UserClaim)
 	}
-	if verified, is := claims["email_verified"].(bool); i.User == "email" && is && !verified {
-		return t, in, memory.Errorf(memory.Forbidden, "the sign-in server has not verified your email address")
+	if verified, is := claims["email_verified"].(bool); i.UserClaim == "email" && is && !verified {
+		return state, signIn, memory.Errorf(memory.Forbidden, "the sign-in server has not verified your email address")
 	}
 	var groups []string
 	all, _ := claims["groups"].([]any)
@@ -180,25 +181,25 @@ func (i *Issuer) verify(r *http.Request) (t trip, in httpx.SignIn, err error) {
 			groups = append(groups, name)
 		}
 	}
-	return t, i.SSO.Of(user, groups), nil
+	return state, i.SSO.SignInFor(user, groups), nil
 }
 
-// endOf returns the address at which a browser signs out of the issuer, "" if the session has no issuer.
-func (i *Issuer) endOf(r *http.Request, by string) string {
-	if i == nil || !httpx.IsSSO(by) {
+// signOutURL returns the address at which a browser signs out of the issuer, or "" if the session has no issuer.
+func (i *Issuer) signOutURL(r *http.Request, credential string) string {
+	if i == nil || !httpx.IsSSO(credential) {
 		return ""
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.end == "" {
+	if i.endSessionURL == "" {
 		return ""
 	}
-	return i.end + "?" + url.Values{"client_id": {i.ClientID}, "post_logout_redirect_uri": {origin(r) + "/signin"}}.Encode()
+	return i.endSessionURL + "?" + url.Values{"client_id": {i.ClientID}, "post_logout_redirect_uri": {serverOrigin(r) + "/signin"}}.Encode()
 }
 
-// onward shows a page that redirects to another. After an HTTP redirect from another site, a browser would omit
-// the session cookie; after a form, it would not follow a redirect to another site.
-func (p *Page) onward(w http.ResponseWriter, r *http.Request, to, title string) {
-	w.Header().Set("Refresh", "0;url="+to)
-	p.render(w, r, http.StatusOK, "onward", frame{Title: title, Bare: true, Body: to})
+// redirectByPage shows a page that redirects the browser. After an HTTP redirect from another site, browsers
+// would omit the session cookie; after a form, browsers would not follow a redirect to another site.
+func (p *Page) redirectByPage(w http.ResponseWriter, r *http.Request, target, title string) {
+	w.Header().Set("Refresh", "0;url="+target)
+	p.render(w, r, http.StatusOK, "onward", layoutData{Title: title, Bare: true, Body: target})
 }

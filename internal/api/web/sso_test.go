@@ -67,7 +67,7 @@ func newIssuer(t *testing.T) *issuer {
 // ssoRig is a page whose people sign in at an issuer.
 func ssoRig(t *testing.T, issuer string) *rig {
 	r := newRig(t, key)
-	r.page.Issuer = &Issuer{URL: issuer, ClientID: "loci", User: "sub", SSO: httpx.SSO{Admins: []string{"group:operators"}}}
+	r.page.Issuer = &Issuer{URL: issuer, ClientID: "loci", UserClaim: "sub", SSO: httpx.SSO{Admins: []string{"group:operators"}}}
 	r.guard()
 	return r
 }
@@ -136,7 +136,7 @@ func TestWrongAnswersOfAnIssuerSignNobodyIn(t *testing.T) {
 			i := newIssuer(t)
 			r := ssoRig(t, i.URL)
 			if name == "of no verified" {
-				r.page.Issuer.User = "email"
+				r.page.Issuer.UserClaim = "email"
 			}
 			path := test.path
 			if test.set != nil {

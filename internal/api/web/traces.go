@@ -9,50 +9,50 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tracesAtOnce is how many of the newest traces a page reads.
-const tracesAtOnce = 200
+// maxTraces is the number of newest traces that a page reads.
+const maxTraces = 200
 
-// slack is the maximum difference between the times of a turn and of its trace, which the same request sets.
-const slack = time.Second
+// clockSlack is the maximum time by which a trace may precede its turn, although the same request stores both.
+const clockSlack = time.Second
 
-// answered maps user turns to the traces of their answers. A trace belongs to the nearest turn before it; if a
-// turn has several traces, the newest counts.
-func answered(traces []memory.Trace, turns []memory.Turn) map[string]memory.Trace {
+// tracesByTurn returns the traces of answers by the ids of the user turns. A trace belongs to the turn with the
+// nearest time; if a turn has several traces, the newest is used.
+func tracesByTurn(traces []memory.Trace, turns []memory.Turn) map[string]memory.Trace {
 	out := map[string]memory.Trace{}
-	for _, one := range traces { // traces come newest first
-		nearest, by := "", time.Duration(0)
-		for _, t := range turns { // turns come in order; of turns with the same time, the last one was asked
-			away := one.At.Sub(t.CreatedAt)
-			if t.Role != memory.RoleUser || t.Status != memory.Active || away < -slack {
+	for _, trace := range traces { // traces come newest first
+		nearest, smallest := "", time.Duration(0)
+		for _, t := range turns { // turns are in order; of turns with the same time, the last turn is used
+			distance := trace.At.Sub(t.CreatedAt)
+			if t.Role != memory.RoleUser || t.Status != memory.Active || distance < -clockSlack {
 				continue
 			}
-			if away = away.Abs(); nearest == "" || away <= by {
-				nearest, by = t.ID, away
+			if distance = distance.Abs(); nearest == "" || distance <= smallest {
+				nearest, smallest = t.ID, distance
 			}
 		}
 		if _, later := out[nearest]; nearest != "" && !later {
-			out[nearest] = one
+			out[nearest] = trace
 		}
 	}
 	return out
 }
 
-// answeredIn is answered for a conversation.
-func (p *Page) answeredIn(ctx context.Context, owner memory.Owner, conversation string, turns []memory.Turn) (map[string]memory.Trace, error) {
-	traces, err := p.engine.Traces.Traces(ctx, owner, memory.TraceQuery{Conversation: conversation, Limit: tracesAtOnce})
-	return answered(traces, turns), err
+// conversationTraces returns the traces of a conversation's answers by turn.
+func (p *Page) conversationTraces(ctx context.Context, owner memory.Owner, conversation string, turns []memory.Turn) (map[string]memory.Trace, error) {
+	traces, err := p.engine.Traces.Traces(ctx, owner, memory.TraceQuery{Conversation: conversation, Limit: maxTraces})
+	return tracesByTurn(traces, turns), err
 }
 
-// tracesView lists the latest requests to memory, each with the number of memories it received.
+// tracesView lists the latest requests to memory, each with the number of memories returned.
 type tracesView struct {
 	Traces       []memory.Trace
-	Conversation string // only traces of this conversation; "" for all
+	Conversation string // only show traces of this conversation; "" shows all traces
 }
 
 func (p *Page) traces(r *http.Request, v visit) (any, error) {
 	view := tracesView{Conversation: r.FormValue("conversation")}
 	var err error
-	view.Traces, err = p.engine.Traces.Traces(r.Context(), v.owner, memory.TraceQuery{Conversation: view.Conversation, Limit: tracesAtOnce})
+	view.Traces, err = p.engine.Traces.Traces(r.Context(), v.owner, memory.TraceQuery{Conversation: view.Conversation, Limit: maxTraces})
 	return view, err
 }
 
@@ -77,6 +77,6 @@ func (p *Page) trace(r *http.Request, v visit) (any, error) {
 	for i, h := range t.Hits {
 		view.Hits[i].Content = h.Content // the text as it was at the time of the request
 	}
-	view.Cut, err = p.cut(r, v, t, here(r))
+	view.Cut, err = p.omittedRows(r, v, t, viewURL(r))
 	return view, err
 }

@@ -27,7 +27,7 @@ func TestSignInAsksForAUser(t *testing.T) {
 	if to := r.sent("/signin", url.Values{"key": {key}, "user": {"ana"}}); to != "/" {
 		t.Errorf("with one it leads to %q", to)
 	}
-	r.page.Multi = false
+	r.page.MultiUser = false
 	if to := r.sent("/signin", url.Values{"key": {key}}); to != "/" {
 		t.Errorf("with one user in all it leads to %q", to)
 	}
@@ -166,8 +166,8 @@ func TestSessionsEndWithTheirTimeAndTheirKey(t *testing.T) {
 
 func TestCookiesAreSecureWhereTheClientUsesTLS(t *testing.T) {
 	r := newRig(t, key)
-	r.handler = r.page.SignedIn(httpx.Guard(httpx.Options{
-		Key: key, Multi: true, Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Open: r.page.OpenPaths(), Now: r.clock.Now,
+	r.handler = r.page.WithSession(httpx.Guard(httpx.Options{
+		Key: key, MultiUser: true, Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, PublicPaths: r.page.PublicPaths(), Now: r.clock.Now,
 	}, r.page))
 	for name, c := range map[string]struct {
 		proto  string
@@ -317,12 +317,12 @@ func TestEveryAnswerHasThePolicy(t *testing.T) {
 	r := newRig(t, "")
 	for _, w := range []*httptest.ResponseRecorder{r.get("/"), r.get("/memories/none"), r.get("/signin"), r.get("/assets/page.js"), r.post("/undo", nil), r.get("/", "Host", "evil.example")} {
 		h := w.Header()
-		if h.Get("Content-Security-Policy") != policy || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "same-origin" {
+		if h.Get("Content-Security-Policy") != contentSecurityPolicy || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "same-origin" {
 			t.Errorf("status %d has %v", w.Code, h)
 		}
 	}
 	for _, word := range []string{"unsafe", "*", "http:", "data:"} {
-		if strings.Contains(policy, word) {
+		if strings.Contains(contentSecurityPolicy, word) {
 			t.Errorf("the policy allows %s", word)
 		}
 	}
@@ -334,10 +334,10 @@ func TestOnlyPathsOfThisServerAreGoneBackTo(t *testing.T) {
 		"//evil.example": "/", "https://evil.example/": "/", "/\\evil.example": "/", "\\\\evil.example": "/", "javascript:alert(1)": "/",
 		"memories": "/", "http:/evil": "/", "///evil.example": "/", "%zz": "/", "/%2f/x": "/%2f/x",
 	} {
-		if got := local(in); got != want && got != "/" {
+		if got := localPath(in); got != want && got != "/" {
 			t.Errorf("local(%q) = %q, want %q", in, got, want)
 		}
-		if want != "/" && local(in) == "/" && in != "/%2f/x" {
+		if want != "/" && localPath(in) == "/" && in != "/%2f/x" {
 			t.Errorf("local(%q) = /, want %q", in, want)
 		}
 	}
@@ -354,7 +354,7 @@ func TestThePageOwnsItsPathsAlone(t *testing.T) {
 			t.Errorf("the page owns %s: %v", path, got)
 		}
 	}
-	open := r.page.OpenPaths()
+	open := r.page.PublicPaths()
 	for _, path := range open {
 		if !strings.HasPrefix(path, "/assets/") && path != "/signin" {
 			t.Errorf("%s is open to strangers", path)

@@ -19,9 +19,9 @@ type undoView struct {
 	Steps, Later    []client.Change
 }
 
-func (p *Page) undoing(r *http.Request, v visit) (any, error) {
-	view := undoView{Change: r.FormValue("change"), Run: r.FormValue("run"), To: r.FormValue("to"), Back: local(r.FormValue("back"))}
-	u, err := undoOf(view.Change, view.Run, view.To)
+func (p *Page) undoPreview(r *http.Request, v visit) (any, error) {
+	view := undoView{Change: r.FormValue("change"), Run: r.FormValue("run"), To: r.FormValue("to"), Back: localPath(r.FormValue("back"))}
+	u, err := parseUndo(view.Change, view.Run, view.To)
 	if err != nil {
 		return nil, err
 	}
@@ -30,40 +30,40 @@ func (p *Page) undoing(r *http.Request, v visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	view.Steps, view.Later = changesOf(would.Changes), changesOf(would.Later)
+	view.Steps, view.Later = changeViews(would.Changes), changeViews(would.Later)
 	return view, nil
 }
 
-// undo takes back a change, everything since a time, or runs, the last first. If later changes conflict with
-// it, undo asks whether to take them back too.
-func (p *Page) undo(r *http.Request, v visit) (done, error) {
+// undo undoes a change, all changes since a time, or runs, the last run first. If later changes conflict with
+// the undo, the user is asked whether to undo these changes too.
+func (p *Page) undo(r *http.Request, v visit) (formResult, error) {
 	runs := r.PostForm["run"]
 	if len(runs) == 0 {
 		runs = []string{""}
 	}
-	if len(runs) > listed+hits {
-		return done{}, memory.Errorf(memory.Invalid, "undo at most %d at a time", listed+hits)
+	if len(runs) > listPageSize+maxHits {
+		return formResult{}, memory.Errorf(memory.Invalid, "undo at most %d at a time", listPageSize+maxHits)
 	}
-	d := done{Say: "Undone."}
+	d := formResult{Message: "Undone."}
 	for _, run := range slices.Backward(runs) {
-		u, err := undoOf(r.PostFormValue("change"), run, r.PostFormValue("to"))
+		u, err := parseUndo(r.PostFormValue("change"), run, r.PostFormValue("to"))
 		if err != nil {
-			return done{}, err
+			return formResult{}, err
 		}
 		u.Cascade = r.PostFormValue("cascade") != ""
 		undone, err := p.engine.Curate.Undo(r.Context(), v.owner, u, v.author)
 		if errors.Is(err, memory.Conflict) && !u.Cascade && len(runs) == 1 {
-			return done{to: "/undo?" + url.Values{"change": {u.Change}, "run": {u.Run}, "to": {r.PostFormValue("to")}, "back": {local(r.PostFormValue("back"))}}.Encode()}, nil
+			return formResult{to: "/undo?" + url.Values{"change": {u.Change}, "run": {u.Run}, "to": {r.PostFormValue("to")}, "back": {localPath(r.PostFormValue("back"))}}.Encode()}, nil
 		}
 		if err != nil {
-			return done{}, err
+			return formResult{}, err
 		}
 		d.Runs = append(d.Runs, undone.Run)
 	}
 	return d, nil
 }
 
-func undoOf(change, run, to string) (curate.UndoRequest, error) {
+func parseUndo(change, run, to string) (curate.UndoRequest, error) {
 	u := curate.UndoRequest{Change: change, Run: run}
 	if to != "" {
 		t, err := time.Parse(time.RFC3339Nano, to)
@@ -75,7 +75,7 @@ func undoOf(change, run, to string) (curate.UndoRequest, error) {
 	return u, nil
 }
 
-func changesOf(in []memory.Change) []client.Change {
+func changeViews(in []memory.Change) []client.Change {
 	out := make([]client.Change, 0, len(in))
 	for _, c := range in {
 		out = append(out, client.ViewChange(c))

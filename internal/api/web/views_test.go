@@ -80,12 +80,12 @@ func furnish(r *rig) []string {
 		r.t.Fatal(err)
 	}
 	usage := memory.Usage{Day: r.clock.Now(), Purpose: "extract", Model: "pupil", Calls: 2, InputTokens: 1200, OutputTokens: 300, Cost: 0.01}
-	if err := r.engine.Store.Spend(r.t.Context(), memtest.Ana, usage); err != nil {
+	if err := r.engine.Store.AddUsage(r.t.Context(), memtest.Ana, usage); err != nil {
 		r.t.Fatal(err)
 	}
 	return []string{
 		"/memories/" + berlin.ID, "/memories/" + lisbon.ID, "/memories/" + gone.ID, "/memories/" + wait.ID, "/memories/" + lisbon.ID + "?edit=1",
-		"/conversations/talk", "/traces/" + found.Trace, "/review?edit=" + wait.ID, "/?edit=" + lisbon.ID, "/?q=Where+does+the+user+live",
+		"/conversations/talk", "/traces/" + found.TraceID, "/review?edit=" + wait.ID, "/?edit=" + lisbon.ID, "/?q=Where+does+the+user+live",
 		"/?status=superseded", "/?status=retired", "/?kind=turn", "/?kind=summary", "/?as_of=2020-01-01", "/time?n=0", "/undo?run=move&back=/time",
 	}
 }
@@ -176,7 +176,7 @@ func TestMemoryIsNeverMarkup(t *testing.T) {
 		add.Reason, add.Author = text, memory.Author{Kind: memory.ByModel, Name: text}
 		r.apply("hostile", add)
 		w := r.pending(text+" waits", text+" said", text)
-		_, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Conversation: text, Project: text, Messages: []exchange.Message{{Role: memory.RoleUser, Name: text, Content: text}}})
+		_, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.IngestRequest{Conversation: text, Project: text, Messages: []exchange.Message{{Role: memory.RoleUser, Name: text, Content: text}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,8 +219,8 @@ func TestTheFirstLookIsSmall(t *testing.T) {
 		r.fact(fmt.Sprintf("User has told of thing number %d, in a sentence of the usual length", i), "things", "told")
 	}
 	body := r.shows("/")
-	if n := strings.Count(body, `class="row"`); n != listed {
-		t.Errorf("the first page lists %d memories, want %d", n, listed)
+	if n := strings.Count(body, `class="row"`); n != listPageSize {
+		t.Errorf("the first page lists %d memories, want %d", n, listPageSize)
 	}
 	size := len(body)
 	for _, m := range regexp.MustCompile(`(?:href|src)="(/assets/[^"]+)"`).FindAllStringSubmatch(body, -1) {
@@ -240,10 +240,10 @@ func TestTheFirstLookIsSmall(t *testing.T) {
 func TestOfALongConversationTheEndIsShown(t *testing.T) {
 	r := newRig(t, "")
 	var said []exchange.Message
-	for i := range turnsAtOnce + 7 {
+	for i := range maxShownTurns + 7 {
 		said = append(said, exchange.Message{Role: memory.RoleUser, Content: fmt.Sprintf("turn %d of many", i)})
 	}
-	kept, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Conversation: "long", Messages: said})
+	kept, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.IngestRequest{Conversation: "long", Messages: said})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,12 +251,12 @@ func TestOfALongConversationTheEndIsShown(t *testing.T) {
 		t.Error("all of it is shown")
 	}
 	r.shows("/conversations/long?all=1", "turn 0 of many", "turn 206 of many")
-	r.shows("/conversations/long?turn="+kept.Turns[1], `class="turn r-user here" id="t-`+kept.Turns[1]+`"`)
-	w := r.get("/memories/" + kept.Turns[1])
-	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || !strings.HasPrefix(to, "/conversations/long?turn="+kept.Turns[1]) {
+	r.shows("/conversations/long?turn="+kept.TurnIDs[1], `class="turn r-user here" id="t-`+kept.TurnIDs[1]+`"`)
+	w := r.get("/memories/" + kept.TurnIDs[1])
+	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || !strings.HasPrefix(to, "/conversations/long?turn="+kept.TurnIDs[1]) {
 		t.Errorf("a turn is shown at %q, status %d", to, w.Code)
 	}
-	if w := r.post("/memories/bulk", url.Values{"do": {"tag"}, "tag": {"x"}, "id": {kept.Turns[1]}}); w.Code != http.StatusBadRequest {
+	if w := r.post("/memories/bulk", url.Values{"do": {"tag"}, "tag": {"x"}, "id": {kept.TurnIDs[1]}}); w.Code != http.StatusBadRequest {
 		t.Errorf("a tag on a turn: status %d", w.Code)
 	}
 }

@@ -20,37 +20,37 @@ import (
 
 // Options configure the page.
 type Options struct {
-	Key       string                                         // key that [httpx.Guard] requires; "" for none
-	Auth      *httpx.Options                                 // options of [httpx.Guard]; nil: only Key is checked
-	Issuer    *Issuer                                        // single sign-on; nil: only keys
-	Note      func(context.Context, memory.AuditEntry) error // writes to the audit record; nil: nothing is recorded
-	Multi     bool                                           // several users: the sign-in form asks for a name
-	Sessions  memory.Sessions                                // stores sessions
-	Token     func(token string) bool                        // whether a front end's cookie has a token that it signed for a user; nil: tokens are not accepted
-	Recency   float64                                        // weight of recency in a score, 0 to 1
-	Documents int                                            // tokens in a prompt for attached contexts
-	Health    func(context.Context) client.Health            // state of the server
-	Settings  func() []Setting                               // the settings in order; called for the page that shows them
-	Models    func() []Model                                 // models in use and the reasons; called for the page that shows them
-	Lacks     []string                                       // unavailable models that the profile names, each with its replacement
-	Prompts   string                                         // folder with files that replace built-in prompts
-	InUse     func() *prompt.Set                             // each prompt in the variant for its model; nil: the engine's
-	Upstream  Upstream                                       // upstream whose models the playground lists; nil: none
-	Talker    chats.Talker                                   // lets an upstream model answer; nil: only Loci's own model
-	Zone      *time.Location                                 // zone of the days and times shown; nil: the server's
-	Others    []string                                       // path prefixes of other APIs; empty: all paths that the page does not have
+	Key            string                                         // key that [httpx.Guard] requires; "" requires none
+	Auth           *httpx.Options                                 // options of [httpx.Guard]; nil checks only Key
+	Issuer         *Issuer                                        // single sign-on; nil accepts only keys
+	RecordAudit    func(context.Context, memory.AuditEntry) error // writes to the audit record; nil records nothing
+	MultiUser      bool                                           // the server has several users, so the sign-in form asks for a name
+	Sessions       memory.Sessions                                // stores sessions
+	ValidToken     func(token string) bool                        // reports whether a front end signed this token; nil accepts no tokens
+	Recency        float64                                        // weight of recency in a score, 0 to 1
+	DocumentTokens int                                            // maximum tokens of attached contexts in a prompt
+	Health         func(context.Context) client.Health            // state of the server
+	Settings       func() []Setting                               // settings in display order, read each time the page shows them
+	Models         func() []Model                                 // models in use, read each time the page shows them
+	MissingModels  []string                                       // messages about unavailable models of the profile and their replacements
+	PromptDir      string                                         // folder with files that replace built-in prompts
+	ActivePrompts  func() *prompt.Set                             // prompts in the variants for the models in use; nil uses the engine's
+	Upstream       Upstream                                       // upstream whose models the playground lists; nil lists only Loci's own
+	Talker         chats.ChatModel                                // lets an upstream model answer; nil uses only Loci's own model
+	Zone           *time.Location                                 // time zone of displayed times; nil uses the server's
+	OtherPaths     []string                                       // path prefixes of other APIs; empty means all paths that the page lacks
 }
 
 // Page serves the web page.
 type Page struct {
 	Options
-	engine    *engine.Engine
-	mux       func() *http.ServeMux                // routes of the page, built at the first request that may need them
-	templates func() map[string]*template.Template // parsed when the first page is shown, which most servers never do
-	files     func() map[string]asset              // read when the first page is shown
-	surveys   recent.Map[memory.Owner, survey]
-	ending    sync.Once     // makes the server close done when it shuts down
-	done      chan struct{} // closed at shutdown, to end streams
+	engine       *engine.Engine
+	mux          func() *http.ServeMux                // routes of the page, built at the first request
+	templates    func() map[string]*template.Template // templates by view, parsed when the first page is shown
+	assets       func() map[string]asset              // assets by file name, read when the first page is shown
+	countsCache  recent.Map[memory.Owner, journalCounts]
+	shutdownHook sync.Once     // registers the server's shutdown hook, which closes done
+	shutdown     chan struct{} // closed at shutdown, to end streams
 }
 
 // New returns the page for an engine.
@@ -58,75 +58,75 @@ func New(e *engine.Engine, opts Options) *Page {
 	if opts.Zone == nil {
 		opts.Zone = time.Local
 	}
-	if opts.InUse == nil {
-		opts.InUse = func() *prompt.Set { return e.Prompts }
+	if opts.ActivePrompts == nil {
+		opts.ActivePrompts = func() *prompt.Set { return e.Prompts }
 	}
 	if opts.Auth == nil {
-		auth := httpx.Options{Key: opts.Key}.Complete()
+		auth := httpx.Options{Key: opts.Key}.WithDefaults()
 		opts.Auth = &auth
 	}
-	p := &Page{Options: opts, engine: e, done: make(chan struct{})}
-	p.templates, p.files, p.mux = sync.OnceValue(p.parse), sync.OnceValue(assets), sync.OnceValue(p.paths)
+	p := &Page{Options: opts, engine: e, shutdown: make(chan struct{})}
+	p.templates, p.assets, p.mux = sync.OnceValue(p.parseTemplates), sync.OnceValue(assets), sync.OnceValue(p.newMux)
 	return p
 }
 
-// paths registers the page's paths.
-func (p *Page) paths() *http.ServeMux {
+// newMux registers the page's paths.
+func (p *Page) newMux() *http.ServeMux {
 	mux := routes{p, http.NewServeMux()}
-	mux.show("GET /{$}", "memories", p.memories)
-	mux.act("POST /memories", p.remember)
-	mux.act("POST /memories/bulk", p.bulk)
-	mux.show("GET /memories/{id}", "life", p.life)
-	mux.act("POST /memories/{id}", p.change)
-	mux.act("POST /memories/{id}/relations", p.relate)
-	mux.act("POST /memories/{id}/share", p.share)
-	mux.show("GET /profile", "profile", p.profile)
-	mux.act("POST /profile", p.setEntry)
-	mux.show("GET /review", "review", p.review)
-	mux.act("POST /review", p.judge)
-	mux.show("GET /conversations", "conversations", p.conversations)
-	mux.show("GET /conversations/{id}", "transcript", p.transcript)
-	mux.act("POST /conversations/{id}", p.changeChat)
-	mux.show("GET /contexts", "contexts", p.contexts)
-	mux.act("POST /contexts", p.addContext)
-	mux.show("GET /contexts/{id}", "context", p.context)
-	mux.act("POST /contexts/{id}", p.changeContext)
-	mux.show("GET /traces", "traces", p.traces)
-	mux.show("GET /traces/{id}", "trace", p.trace)
-	mux.show("GET /playground", "playground", p.playground)
-	mux.form("POST /playground", p.say)
-	mux.show("GET /time", "time", p.time)
-	mux.show("GET /insights", "insights", p.insights)
-	mux.show("GET /data", "data", p.data)
-	mux.form("GET /data/export", p.export)
-	mux.handle("POST /data/import", p.bring)
-	mux.show("GET /erase", "erase", p.erasing)
-	mux.form("POST /erase", p.erase)
-	mux.show("GET /erased/{run}", "erased", p.erased)
-	mux.show("GET /jobs", "jobs", p.jobs)
-	mux.act("POST /jobs", p.embed)
-	mux.act("POST /jobs/{id}", p.retry)
-	mux.show("GET /settings", "settings", p.settings)
-	mux.act("POST /settings", p.pause)
-	mux.show("GET /settings/prompts/{name}", "prompt", p.prompt)
-	mux.show("GET /audit", "audit", p.audit)
-	mux.show("GET /undo", "undo", p.undoing)
-	mux.act("POST /undo", p.undo)
-	mux.HandleFunc("GET /signin", p.askKey)
+	mux.handleView("GET /{$}", "memories", p.memories)
+	mux.handleAction("POST /memories", p.rememberFact)
+	mux.handleAction("POST /memories/bulk", p.bulkAction)
+	mux.handleView("GET /memories/{id}", "life", p.factHistory)
+	mux.handleAction("POST /memories/{id}", p.changeMemory)
+	mux.handleAction("POST /memories/{id}/relations", p.changeRelation)
+	mux.handleAction("POST /memories/{id}/share", p.changeSharing)
+	mux.handleView("GET /profile", "profile", p.profile)
+	mux.handleAction("POST /profile", p.changeEntry)
+	mux.handleView("GET /review", "review", p.review)
+	mux.handleAction("POST /review", p.judgeFacts)
+	mux.handleView("GET /conversations", "conversations", p.conversations)
+	mux.handleView("GET /conversations/{id}", "transcript", p.transcript)
+	mux.handleAction("POST /conversations/{id}", p.changeChat)
+	mux.handleView("GET /contexts", "contexts", p.contexts)
+	mux.handleAction("POST /contexts", p.addContext)
+	mux.handleView("GET /contexts/{id}", "context", p.context)
+	mux.handleAction("POST /contexts/{id}", p.changeContext)
+	mux.handleView("GET /traces", "traces", p.traces)
+	mux.handleView("GET /traces/{id}", "trace", p.trace)
+	mux.handleView("GET /playground", "playground", p.playground)
+	mux.handleForm("POST /playground", p.sendMessage)
+	mux.handleView("GET /time", "time", p.timeline)
+	mux.handleView("GET /insights", "insights", p.insights)
+	mux.handleView("GET /data", "data", p.data)
+	mux.handleForm("GET /data/export", p.exportFile)
+	mux.handle("POST /data/import", p.importFile)
+	mux.handleView("GET /erase", "erase", p.erasePreview)
+	mux.handleForm("POST /erase", p.erase)
+	mux.handleView("GET /erased/{run}", "erased", p.erasureReceipt)
+	mux.handleView("GET /jobs", "jobs", p.jobs)
+	mux.handleAction("POST /jobs", p.queueEmbedding)
+	mux.handleAction("POST /jobs/{id}", p.retryJob)
+	mux.handleView("GET /settings", "settings", p.settings)
+	mux.handleAction("POST /settings", p.setPause)
+	mux.handleView("GET /settings/prompts/{name}", "prompt", p.prompt)
+	mux.handleView("GET /audit", "audit", p.audit)
+	mux.handleView("GET /undo", "undo", p.undoPreview)
+	mux.handleAction("POST /undo", p.undo)
+	mux.HandleFunc("GET /signin", p.showSignIn)
 	mux.HandleFunc("POST /signin", p.signIn)
 	mux.HandleFunc("POST /signout", p.signOut)
 	mux.HandleFunc("POST /switch", p.switchUser)
 	if p.Issuer != nil {
-		mux.HandleFunc("GET /signin/sso", p.signInBySSO)
-		mux.HandleFunc("GET /signin/callback", p.signedInBySSO)
+		mux.HandleFunc("GET /signin/sso", p.startSSO)
+		mux.HandleFunc("GET /signin/callback", p.finishSSO)
 	}
 	mux.handle("GET /events", p.events)
-	mux.HandleFunc("GET /assets/{file}", p.asset)
+	mux.HandleFunc("GET /assets/{file}", p.serveAsset)
 	return mux.ServeMux
 }
 
-// Or returns a handler that serves the page's requests, and all others by next.
-func (p *Page) Or(next http.Handler) http.Handler {
+// WithFallback returns a handler that serves the page's requests and passes all other requests to next.
+func (p *Page) WithFallback(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p.Owns(r) {
 			p.ServeHTTP(w, r)
@@ -136,23 +136,22 @@ func (p *Page) Or(next http.Handler) http.Handler {
 	})
 }
 
-// Owns reports whether a request is for the page, or comes from a browser that looks for a page that does not
-// exist.
+// Owns reports whether a request is for the page, or is a browser's request for a page that does not exist.
 func (p *Page) Owns(r *http.Request) bool {
-	if slices.ContainsFunc(p.Others, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }) {
+	if slices.ContainsFunc(p.OtherPaths, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }) {
 		return false
 	}
 	if _, pattern := p.mux().Handler(r); pattern != "" {
 		return true
 	}
 	browser := (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html")
-	return len(p.Others) > 0 && browser
+	return len(p.OtherPaths) > 0 && browser
 }
 
-// ServeHTTP serves the page's paths, with the protection against other sites.
+// ServeHTTP serves the page's paths and refuses forms that another site made the browser send.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	headers(w.Header())
-	err := sameOrigin(r)
+	setHeaders(w.Header())
+	err := checkSameOrigin(r)
 	if _, pattern := p.mux().Handler(r); err == nil && pattern == "" {
 		err = memory.Errorf(memory.NotFound, "There is no page at %s.", r.URL.Path)
 	}
@@ -163,7 +162,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux().ServeHTTP(w, r)
 }
 
-// routes are the page and its paths.
+// routes registers the page's handlers by path.
 type routes struct {
 	*Page
 	*http.ServeMux
@@ -185,7 +184,7 @@ func (p *Page) visitOf(r *http.Request) (visit, error) {
 	return visit{owner: id.Owner, author: id.Author(), now: p.engine.Now()}, nil
 }
 
-// handle registers a handler for identified users. Its error is shown as a page.
+// handle registers a handler for identified users, and shows the handler's error as a page.
 func (p routes) handle(pattern string, do func(http.ResponseWriter, *http.Request, visit) error) {
 	_, name, _ := strings.Cut(pattern, "/{")
 	name = strings.Trim(name, "}$")
@@ -204,27 +203,27 @@ func (p routes) handle(pattern string, do func(http.ResponseWriter, *http.Reques
 	})
 }
 
-// show registers a view: a template and the function that returns its data.
-func (p routes) show(pattern, name string, fill func(*http.Request, visit) (any, error)) {
+// handleView registers a view: a template and the function that returns the template's data.
+func (p routes) handleView(pattern, templateName string, load func(*http.Request, visit) (any, error)) {
 	p.handle(pattern, func(w http.ResponseWriter, r *http.Request, v visit) error {
-		body, err := fill(r, v)
+		body, err := load(r, v)
 		if err != nil {
 			return err
 		}
-		if to, ok := body.(elsewhere); ok {
+		if to, ok := body.(redirectTo); ok {
 			http.Redirect(w, r, string(to), http.StatusSeeOther)
 			return nil
 		}
-		p.render(w, r, http.StatusOK, name, p.frame(w, r, v, body))
+		p.render(w, r, http.StatusOK, templateName, p.newLayout(w, r, v, body))
 		return nil
 	})
 }
 
-// elsewhere is the result of a view whose content has another path, to which the browser is redirected.
-type elsewhere string
+// redirectTo is the result of a view that redirects the browser to another path.
+type redirectTo string
 
-// form registers a handler of a form.
-func (p routes) form(pattern string, do func(http.ResponseWriter, *http.Request, visit) error) {
+// handleForm registers a handler of a form.
+func (p routes) handleForm(pattern string, do func(http.ResponseWriter, *http.Request, visit) error) {
 	p.handle(pattern, func(w http.ResponseWriter, r *http.Request, v visit) error {
 		if err := readForm(r); err != nil {
 			return err
@@ -233,17 +232,17 @@ func (p routes) form(pattern string, do func(http.ResponseWriter, *http.Request,
 	})
 }
 
-// act registers the action of a form. The browser then returns to the form's page, which shows what was done.
-func (p routes) act(pattern string, do func(*http.Request, visit) (done, error)) {
-	p.form(pattern, func(w http.ResponseWriter, r *http.Request, v visit) error {
+// handleAction registers the action of a form. The browser then returns to the form's page, which shows the result.
+func (p routes) handleAction(pattern string, do func(*http.Request, visit) (formResult, error)) {
+	p.handleForm(pattern, func(w http.ResponseWriter, r *http.Request, v visit) error {
 		d, err := do(r, v)
 		if err != nil {
 			return err
 		}
-		d.keep(w, r)
+		d.setCookie(w, r)
 		to := d.to
 		if to == "" {
-			to = local(r.PostFormValue("back"))
+			to = localPath(r.PostFormValue("back"))
 		}
 		http.Redirect(w, r, to, http.StatusSeeOther)
 		return nil

@@ -8,65 +8,63 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// bar explains a score as a stacked bar. Its segments, from left to right, are together as long as the score;
-// the full bar is 1.
-type bar struct {
+// scoreBar explains a score as a stacked bar. The segments' sizes add up to the score; the full bar is 1.
+type scoreBar struct {
 	Score    float64
-	Core     bool // it is part of every prompt, and was not searched for
+	Core     bool // the memory is in every prompt, so it has no search score
 	Segments []segment
-	Reasons  string // in plain words
-	Numbers  string // all values, in the order of the stages
+	Reasons  string // reasons for the score, in plain words
+	Numbers  string // all values of the score, in the order of the stages
 }
 
-// segment is the contribution of one kind of reason.
+// segment is the part of a score bar for one kind of reason. From and Size are shares of the full bar, 0 to 1.
 type segment struct {
 	Name, Class string
 	From, Size  float64
 }
 
-// reason is a kind of reason, with the ranking cues that belong to it; nil: all other cues.
-type reason struct {
+// reasonKind groups ranking cues under one name; nil cues means all remaining cues.
+type reasonKind struct {
 	name, class string
 	cues        []string
 }
 
-// reasons are the kinds of reason. The last covers what a question asks for: a person, a time, a number or a
-// place.
-var reasons = []reason{
+// reasonKinds are the kinds of reason. The last covers the person, time, number or place that a question asks for.
+var reasonKinds = []reasonKind{
 	{"words", "w-words", []string{"words", "related", "class", "title", "peak"}},
 	{"meaning", "w-vector", []string{"vector"}},
-	{"talk around it", "w-talk", []string{"session", "topic", "reply", "opens"}},
+	{"nearby messages", "w-talk", []string{"session", "topic", "reply", "opens"}},
 	{"what is asked for", "w-asked", nil},
 }
 
-// barOf splits a score into relevance, by the cues that favor the memory, and recency, whose weight is 0 to 1.
-func barOf(score float64, why memory.Why, recency float64) *bar {
-	b := &bar{Score: score, Reasons: recall.Reasons(why), Numbers: recall.Numbers(why), Core: why.Get("core") > 0}
-	shares, sum := make([]float64, len(reasons)), 0.0
+// scoreBarOf splits a score into relevance, by the cues that favor the memory, and recency (weight 0 to 1).
+func scoreBarOf(score float64, why memory.Why, recency float64) *scoreBar {
+	b := &scoreBar{Score: score, Reasons: recall.ReasonText(why), Numbers: recall.PartsText(why), Core: why.Get("core") > 0}
+	sums, sum := make([]float64, len(reasonKinds)), 0.0
 	for _, part := range why {
 		cue, ok := strings.CutPrefix(part.Name, "cue.")
 		if !ok || part.Value <= 0 {
 			continue
 		}
-		i := slices.IndexFunc(reasons, func(r reason) bool { return r.cues == nil || slices.Contains(r.cues, cue) })
-		shares[i] += part.Value
+		i := slices.IndexFunc(reasonKinds, func(r reasonKind) bool { return r.cues == nil || slices.Contains(r.cues, cue) })
+		sums[i] += part.Value
 		sum += part.Value
 	}
 	relevant, recent := (1-recency)*why.Get("relevance"), recency*why.Get("recency")
 	length := min(max(score, 0), 1)
 	if relevant+recent <= 0 || sum <= 0 {
-		b.add("score", "w-words", length)
+		b.addSegment("score", "w-words", length)
 		return b
 	}
 	unit := length / (relevant + recent)
-	for i, r := range reasons {
-		b.add(r.name, r.class, unit*relevant*shares[i]/sum)
+	for i, r := range reasonKinds {
+		b.addSegment(r.name, r.class, unit*relevant*sums[i]/sum)
 	}
-	b.add("recency", "w-recency", unit*recent)
+	b.addSegment("recency", "w-recency", unit*recent)
 	return b
 }
 
-func (b *bar) add(name, class string, size float64) {
+func (b *scoreBar) addSegment(name, class string, size float64) {
 	if size < 0.005 {
 		return
 	}
@@ -77,11 +75,11 @@ func (b *bar) add(name, class string, size float64) {
 	b.Segments = append(b.Segments, segment{name, class, from, size})
 }
 
-// stages describe why a search left something out.
-var stages = map[string]string{
+// omissionReasons describe, by the name of a ranking stage, why a search omitted a memory.
+var omissionReasons = map[string]string{
 	"answered": "nothing answers the question well enough", "threshold": "not relevant enough", "limit": "other memories are better",
-	"duplicate": "says the same as a better memory", "echo": "only repeats the question", "slight": "has almost no content",
-	"neighbour": "only next to a turn that answers",
-	"source":    "already covered by its fact or its turn", "top_k": "more than the requested number", "budget": "no room left",
-	"core": "no room left", "carried": "already in the request", "contradicted": "a fact of your own contradicts it",
+	"duplicate": "repeats a better memory", "echo": "only repeats the question", "slight": "has almost no content",
+	"neighbour": "only next to a relevant turn",
+	"source":    "repeats its fact or its turn", "top_k": "the requested number was reached", "budget": "over the token budget",
+	"core": "over the token budget", "carried": "already in the request", "contradicted": "a fact of your own contradicts it",
 }

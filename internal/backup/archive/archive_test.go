@@ -35,7 +35,7 @@ func written(t testing.TB, files map[string]string, also func(*Writer)) []byte {
 	if also != nil {
 		also(w)
 	}
-	if _, err := w.Finish(Manifest{Loci: "0", Counts: map[string]int64{"facts": 1}}); err != nil {
+	if _, err := w.Finish(Manifest{LociVersion: "0", Counts: map[string]int64{"facts": 1}}); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -204,7 +204,7 @@ func held(archive []byte) (map[string]string, error) {
 		return nil, err
 	}
 	got := map[string]string{}
-	err := a.each(context.Background(), "", nil, func(name string) (io.WriteCloser, error) { return &kept{in: got, name: name}, nil })
+	err := a.copyMembers(context.Background(), "", nil, func(name string) (io.WriteCloser, error) { return &kept{in: got, name: name}, nil })
 	return got, err
 }
 

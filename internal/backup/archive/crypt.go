@@ -11,52 +11,52 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ageHeader is the beginning of every file that age encrypted, unless it is armored.
+// ageHeader is the beginning of every file encrypted by age, except armored files.
 const ageHeader = "age-encryption.org/v1\n"
 
-const secretKey = "AGE-SECRET-KEY-" // the beginning of an identity
+const identityPrefix = "AGE-SECRET-KEY-" // prefix of an age identity
 
-// NewEncrypted begins an archive that is encrypted for an age recipient. It is also encrypted for
-// the returned identity, so that its maker can check it. With recipient "" it is not encrypted.
+// NewEncrypted begins an archive encrypted for an age recipient, and for the returned identity, with
+// which the caller can check the archive. An empty recipient means no encryption.
 func NewEncrypted(w io.Writer, recipient string) (_ *Writer, identity string, err error) {
 	if recipient == "" {
 		return NewWriter(w), "", nil
 	}
-	all, err := age.ParseRecipients(strings.NewReader(recipient))
-	if err != nil { // the error may quote an identity, which is secret
+	recipients, err := age.ParseRecipients(strings.NewReader(recipient))
+	if err != nil { // the error may contain an identity, which is secret
 		return nil, "", memory.Errorf(memory.Invalid, "invalid age recipient; a recipient begins with age1, and age-keygen -y FILE prints the recipient of an identity")
 	}
-	own, err := age.GenerateX25519Identity()
+	makerIdentity, err := age.GenerateX25519Identity()
 	if err != nil {
 		return nil, "", err
 	}
-	sealed, err := age.Encrypt(w, append(all, own.Recipient())...)
+	encrypted, err := age.Encrypt(w, append(recipients, makerIdentity.Recipient())...)
 	if err != nil {
 		return nil, "", memory.Errorf(memory.Invalid, "%v", err)
 	}
-	to := NewWriter(sealed)
-	to.sealed = sealed
-	return to, own.String(), nil
+	to := NewWriter(encrypted)
+	to.encryption = encrypted
+	return to, makerIdentity.String(), nil
 }
 
-// decrypted returns a file's plain bytes and their number. Reading decrypts them; no plain bytes
-// are written. identity is an identity, or the path of a file with identities.
-func decrypted(f io.ReaderAt, size int64, identity string) (io.ReaderAt, int64, error) {
+// decrypt returns a reader of a file's plain bytes, and their number; it writes no plain bytes to disk.
+// The text identity is an identity, or the path of a file with identities.
+func decrypt(f io.ReaderAt, size int64, identity string) (io.ReaderAt, int64, error) {
 	head := make([]byte, len(ageHeader))
 	if n, _ := f.ReadAt(head, 0); string(head[:n]) != ageHeader {
 		return f, size, nil
 	}
 	text := []byte(identity)
-	if !strings.HasPrefix(identity, secretKey) {
-		text, _ = os.ReadFile(identity) // an unreadable file yields no identities
+	if !strings.HasPrefix(identity, identityPrefix) {
+		text, _ = os.ReadFile(identity) // an unreadable file means no identities
 	}
 	identities, err := age.ParseIdentities(bytes.NewReader(text))
-	if err != nil { // the error may quote the identity
-		return nil, 0, memory.Errorf(memory.Invalid, "the file is encrypted, and %q is not a file of age identities: name such a file with --identity FILE", identity)
+	if err != nil { // the error may contain the identity
+		return nil, 0, memory.Errorf(memory.Invalid, "the file is encrypted, and %q is not a file of age identities; set --identity FILE", identity)
 	}
 	plain, size, err := age.DecryptReaderAt(f, size, identities...)
 	if err != nil {
-		err = memory.Errorf(memory.Invalid, "the file cannot be decrypted: it was encrypted for another identity, was altered or is not whole: %v", err)
+		err = memory.Errorf(memory.Invalid, "the file cannot be decrypted: it was encrypted for another identity, was altered or is incomplete: %v", err)
 	}
 	return plain, size, err
 }

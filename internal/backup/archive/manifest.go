@@ -10,8 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Format is the version of the archives that this program writes, and the newest version that it
-// reads.
+// Format is the version of the format that this program writes, and the newest version that it reads.
 const Format = 1
 
 // The folders of an archive.
@@ -22,60 +21,60 @@ const (
 
 // The files that an archive can have under data/.
 const (
-	Database  = "loci.db"
-	Notes     = "backups.json"         // the list of earlier backups
-	Settings  = "backup-settings.yaml" // the settings, without secrets
-	embedders = "embedders.json"       // only in old backups; not read any more
+	Database   = "loci.db"
+	BackupList = "backups.json"         // list of earlier backups
+	Settings   = "backup-settings.yaml" // settings, without secrets
+	embedders  = "embedders.json"       // exists only in old backups; ignored
 )
 
-// DataFiles lists these names.
-var DataFiles = []string{Database, Notes, Settings, embedders}
+// DataFiles lists the names of all files that an archive can have under data/.
+var DataFiles = []string{Database, BackupList, Settings, embedders}
 
-// manifestName is the name of the last member.
+// manifestName is the name of the last member, with the manifest.
 const manifestName = "manifest.json"
 
-// Limits of what is read into memory, and of how far deflate can expand data.
+// Limits against archives that fill the memory: sizes in bytes, and the expansion by deflate.
 const (
-	maxManifest = 256 << 20
-	maxSmall    = 64 << 20 // for each file under data/ except the database
-	maxRatio    = 1100     // deflate reaches 1032 at most
+	maxManifestSize  = 256 << 20
+	maxSmallFileSize = 64 << 20 // bytes of each file under data/ except the database
+	maxRatio         = 1100     // unpacked size / packed size; deflate reaches at most 1032
 )
 
 // Manifest describes the content of an archive.
 type Manifest struct {
-	Format  int              `json:"format"`
-	Loci    string           `json:"loci"`             // the version that made the archive
-	Schema  int64            `json:"schema,omitempty"` // schema version of the database; 0: the archive has no database
-	Began   time.Time        `json:"began"`            // everything acknowledged before this time is in the archive
-	At      time.Time        `json:"at"`               // nothing written after this time is in the archive
-	Counts  map[string]int64 `json:"counts"`           // numbers of things by kind
-	Members []Member         `json:"members"`
+	Format      int              `json:"format"`
+	LociVersion string           `json:"loci"`             // version of Loci that wrote the archive
+	Schema      int64            `json:"schema,omitempty"` // schema version of the database; 0 without a database
+	StartedAt   time.Time        `json:"began"`            // the archive has all writes acknowledged before this time
+	ContentAt   time.Time        `json:"at"`               // the archive has no writes after this time
+	Counts      map[string]int64 `json:"counts"`           // number of records by kind
+	Members     []Member         `json:"members"`
 }
 
-// Member is one file of an archive.
+// Member is a file in an archive.
 type Member struct {
-	Name   string `json:"name"` // slash-separated
+	Name   string `json:"name"` // path with slashes
 	Size   int64  `json:"size"` // bytes
 	SHA256 string `json:"sha256"`
 }
 
-// Has reports whether there is a member with this name or in this folder.
+// Has reports whether a member has this name or is in this folder.
 func (m Manifest) Has(name string) bool {
-	return slices.ContainsFunc(m.Members, func(one Member) bool { return one.Name == name || strings.HasPrefix(one.Name, name+"/") })
+	return slices.ContainsFunc(m.Members, func(member Member) bool { return member.Name == name || strings.HasPrefix(member.Name, name+"/") })
 }
 
-// Size returns the total size of the members.
-func (m Manifest) Size() (sum int64) {
+// Size returns the total size of the members in bytes.
+func (m Manifest) Size() (total int64) {
 	for _, one := range m.Members {
-		sum += one.Size
+		total += one.Size
 	}
-	return sum
+	return total
 }
 
 // check returns an error for a manifest with impossible values.
 func (m Manifest) check() error {
 	if m.Format < 1 || m.Format > Format {
-		return memory.Errorf(memory.Unavailable, "the backup has format %d, but this program supports formats up to %d: use a newer loci", m.Format, Format)
+		return memory.Errorf(memory.Unavailable, "the backup has format %d, but this program supports formats up to %d: use a newer version of loci", m.Format, Format)
 	}
 	seen := map[string]bool{}
 	var sum int64
@@ -84,39 +83,39 @@ func (m Manifest) check() error {
 			return err
 		}
 		if seen[one.Name] {
-			return damaged("%q is there twice", one.Name)
+			return damagedError("it contains %q twice", one.Name)
 		}
 		seen[one.Name] = true
 		if sum += one.Size; one.Size < 0 || sum < 0 {
-			return damaged("%q has the size %d", one.Name, one.Size)
+			return damagedError("%q has the invalid size %d", one.Name, one.Size)
 		}
-		if strings.HasPrefix(one.Name, DataFolder+"/") && one.Name != DataFolder+"/"+Database && one.Size > maxSmall {
-			return damaged("%q has %d bytes; the limit is %d", one.Name, one.Size, maxSmall)
+		if strings.HasPrefix(one.Name, DataFolder+"/") && one.Name != DataFolder+"/"+Database && one.Size > maxSmallFileSize {
+			return damagedError("%q has %d bytes; the limit is %d", one.Name, one.Size, maxSmallFileSize)
 		}
 	}
 	return nil
 }
 
-// checkName refuses names that leave their folder, and names that no backup contains.
+// checkName refuses paths out of their folder, and names that no backup contains.
 func checkName(name string) error {
 	folder, rest, _ := strings.Cut(name, "/")
 	switch {
 	case !fs.ValidPath(name) || strings.ContainsRune(name, 0) || !filepath.IsLocal(filepath.FromSlash(name)):
-		return damaged("the name %q leaves its folder", name)
+		return damagedError("the name %q is a path out of its folder", name)
 	case folder == DataFolder && slices.Contains(DataFiles, rest):
 		return nil
 	case folder != VaultFolder || rest == "":
-		return damaged("%q does not belong in a backup", name)
+		return damagedError("%q does not belong in a backup", name)
 	}
 	for part := range strings.SplitSeq(rest, "/") {
-		if strings.EqualFold(part, ".git") { // git would run the hooks in it
-			return damaged("%q belongs to git, which backups skip", name)
+		if strings.EqualFold(part, ".git") { // git would run hooks in this folder
+			return damagedError("%q belongs to git, which backups skip", name)
 		}
 	}
 	return nil
 }
 
-// damaged returns the error for an archive that differs from what was written.
-func damaged(format string, args ...any) error {
+// damagedError returns the error for an archive that was damaged or altered.
+func damagedError(format string, args ...any) error {
 	return memory.Errorf(memory.Invalid, "the backup is damaged or was altered: "+format, args...)
 }

@@ -21,16 +21,16 @@ import (
 
 // Archive is an open archive.
 type Archive struct {
-	Manifest Manifest
-	file     *os.File
-	done     int64       // number of bytes read from the members
-	files    []*zip.File // in the order of the manifest's members
+	Manifest  Manifest
+	file      *os.File
+	bytesRead int64       // number of bytes read from members
+	zipFiles  []*zip.File // in the order of the manifest's members
 }
 
-// Open opens an archive and checks its manifest; [Archive.Check] checks the members. identity is a
-// file of age identities for an encrypted archive, or "". [memory.NotFound]: the file does not
-// exist; [memory.Invalid]: it is not a complete backup; [memory.Unavailable]: a newer program made
-// it.
+// Open opens an archive and checks its manifest; [Archive.Check] checks the members. The path identity
+// of a file with age identities is empty for an unencrypted archive. Open returns [memory.NotFound] if
+// the file does not exist, [memory.Invalid] if it is not a complete backup, and [memory.Unavailable] for
+// an archive of a newer program.
 func Open(path, identity string) (*Archive, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +42,7 @@ func Open(path, identity string) (*Archive, error) {
 	a := &Archive{file: f}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = memory.Errorf(memory.Invalid, "it is not a regular file")
+		err = memory.Errorf(memory.Invalid, "the backup is not a regular file")
 	}
 	if err == nil {
 		err = a.open(f, info.Size(), identity)
@@ -54,64 +54,64 @@ func Open(path, identity string) (*Archive, error) {
 }
 
 // open reads the zip directory and the manifest.
-func (a *Archive) open(from io.ReaderAt, size int64, identity string) error {
-	from, size, err := decrypted(from, size, identity)
+func (a *Archive) open(src io.ReaderAt, size int64, identity string) error {
+	src, size, err := decrypt(src, size, identity)
 	if err != nil {
 		return err
 	}
-	z, err := zip.NewReader(from, size)
+	z, err := zip.NewReader(src, size)
 	if err != nil {
-		return damaged("it cannot be read as a zip file, or is not whole: %v", err)
+		return damagedError("it is not a complete zip file: %v", err)
 	}
-	named := map[string]*zip.File{}
+	byName := map[string]*zip.File{}
 	for _, f := range z.File {
-		if named[f.Name] != nil {
-			return damaged("%q is there twice", f.Name)
+		if byName[f.Name] != nil {
+			return damagedError("it contains %q twice", f.Name)
 		}
 		if !f.Mode().IsRegular() {
-			return damaged("%q is not a regular file", f.Name)
+			return damagedError("%q is not a regular file", f.Name)
 		}
-		named[f.Name] = f
+		byName[f.Name] = f
 	}
-	if err := a.readManifest(named[manifestName]); err != nil {
+	if err := a.readManifest(byName[manifestName]); err != nil {
 		return err
 	}
-	delete(named, manifestName)
+	delete(byName, manifestName)
 	for _, m := range a.Manifest.Members {
-		f := named[m.Name]
+		f := byName[m.Name]
 		if f == nil {
-			return damaged("%q is not there", m.Name)
+			return damagedError("%q is missing", m.Name)
 		}
 		if f.UncompressedSize64 != uint64(m.Size) || f.UncompressedSize64/maxRatio > f.CompressedSize64 {
-			return damaged("the size of %q differs from the manifest", m.Name)
+			return damagedError("the size of %q differs from the manifest", m.Name)
 		}
-		a.files = append(a.files, f)
-		delete(named, m.Name)
+		a.zipFiles = append(a.zipFiles, f)
+		delete(byName, m.Name)
 	}
-	for name := range named {
-		return damaged("%q is not listed in the manifest", name)
+	for name := range byName {
+		return damagedError("%q is not listed in the manifest", name)
 	}
 	return nil
 }
 
 func (a *Archive) readManifest(f *zip.File) error {
 	if f == nil {
-		return memory.Errorf(memory.Invalid, "it is not a backup of Loci's: there is no %s in it", manifestName)
+		return memory.Errorf(memory.Invalid, "the file is not a backup of Loci: it contains no %s", manifestName)
 	}
 	var text bytes.Buffer
 	r, err := f.Open()
 	if err != nil {
-		return damaged("%s: %v", manifestName, err)
+		return damagedError("%s: %v", manifestName, err)
 	}
-	_, err = io.Copy(&text, io.LimitReader(r, maxManifest+1))
+	_, err = io.Copy(&text, io.LimitReader(r, maxManifestSize+1))
 	if err := errors.Join(err, r.Close()); err != nil {
-		return damaged("%s: %v", manifestName, err)
+		return damagedError("%s: %v", manifestName, err)
 	}
-	if text.Len() > maxManifest {
-		return damaged("%s has more than %d bytes", manifestName, maxManifest)
+	if text.Len() > maxManifestSize {
+		return damagedError("%s has more than %d bytes", manifestName, maxManifestSize)
 	}
 	if err := json.Unmarshal(text.Bytes(), &a.Manifest); err != nil {
-		return damaged("%s: %v", manifestName, err)
+		return damagedError("%s: %v", manifestName, err)
 	}
 	return a.Manifest.check()
 }
@@ -119,16 +119,15 @@ func (a *Archive) readManifest(f *zip.File) error {
 // Close closes the archive's file.
 func (a *Archive) Close() error { return a.file.Close() }
 
-// Check reads every member and compares it with the manifest. It calls report, if not nil, with the
-// bytes read so far and the total.
-func (a *Archive) Check(ctx context.Context, report func(done, of int64)) error {
-	return a.each(ctx, "", report, func(string) (io.WriteCloser, error) { return nothing{}, nil })
+// Check reads every member and compares it with the manifest. If report is not nil, Check calls it with
+// the number of bytes read so far and the total.
+func (a *Archive) Check(ctx context.Context, report func(done, total int64)) error {
+	return a.copyMembers(ctx, "", report, func(string) (io.WriteCloser, error) { return discard{}, nil })
 }
 
-// Unpack writes the members of one of the archive's folders into the new folder dir, and compares
-// them with the manifest. The files are durable when it returns nil. After an error, files that
-// were written remain.
-func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(done, of int64)) (err error) {
+// Unpack writes the members of a folder of the archive into the new folder dir, and compares them with
+// the manifest. If it returns nil, the files are synced to disk. After an error, written files stay.
+func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(done, total int64)) (err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
@@ -137,7 +136,7 @@ func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(do
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	err = a.each(ctx, folder+"/", report, func(name string) (io.WriteCloser, error) {
+	err = a.copyMembers(ctx, folder+"/", report, func(name string) (io.WriteCloser, error) {
 		name = filepath.FromSlash(name)
 		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			return nil, err
@@ -146,7 +145,7 @@ func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(do
 		if err != nil {
 			return nil, err
 		}
-		return synced{f}, nil
+		return syncedFile{f}, nil
 	})
 	if err != nil {
 		return err
@@ -159,21 +158,21 @@ func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(do
 	})
 }
 
-// each calls to for each member whose name has the prefix, with the rest of the name.
-func (a *Archive) each(ctx context.Context, prefix string, report func(done, of int64), to func(name string) (io.WriteCloser, error)) error {
-	of := a.Manifest.Size()
+// copyMembers copies each member with the prefix to the writer that openWriter returns for the rest of the name.
+func (a *Archive) copyMembers(ctx context.Context, prefix string, report func(done, total int64), openWriter func(name string) (io.WriteCloser, error)) error {
+	total := a.Manifest.Size()
 	for i, m := range a.Manifest.Members {
 		name, under := strings.CutPrefix(m.Name, prefix)
 		if !under {
 			continue
 		}
-		w, err := to(name)
+		w, err := openWriter(name)
 		if err != nil {
 			return fmt.Errorf("write %s: %w", m.Name, err)
 		}
-		if err := errors.Join(read(ctx, a.files[i], m, w, func(n int64) {
-			if a.done += n; report != nil {
-				report(a.done, of)
+		if err := errors.Join(copyMember(ctx, a.zipFiles[i], m, w, func(n int64) {
+			if a.bytesRead += n; report != nil {
+				report(a.bytesRead, total)
 			}
 		}), w.Close()); err != nil {
 			return err
@@ -182,13 +181,13 @@ func (a *Archive) each(ctx context.Context, prefix string, report func(done, of 
 	return nil
 }
 
-// read copies one member and compares it with the manifest.
-func read(ctx context.Context, f *zip.File, m Member, to io.Writer, report func(n int64)) error {
+// copyMember copies one member and compares it with the manifest.
+func copyMember(ctx context.Context, f *zip.File, m Member, dst io.Writer, report func(n int64)) error {
 	r, err := f.Open()
 	if err != nil {
-		return damaged("%q: %v", m.Name, err)
+		return damagedError("%q: %v", m.Name, err)
 	}
-	defer r.Close() //nolint:errcheck // it was only read
+	defer r.Close() //nolint:errcheck // the member was only read
 	sum := sha256.New()
 	buf := make([]byte, 256<<10)
 	var n int64
@@ -196,34 +195,34 @@ func read(ctx context.Context, f *zip.File, m Member, to io.Writer, report func(
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var some int
-		some, err = r.Read(buf)
-		n += int64(some)
+		var count int
+		count, err = r.Read(buf)
+		n += int64(count)
 		if n > m.Size {
-			return damaged("%q has more bytes than the manifest says", m.Name)
+			return damagedError("%q has more bytes than in the manifest", m.Name)
 		}
-		_, _ = sum.Write(buf[:some]) // writing to a hash never fails
-		if _, err := to.Write(buf[:some]); err != nil {
+		_, _ = sum.Write(buf[:count]) // writing to a hash never fails
+		if _, err := dst.Write(buf[:count]); err != nil {
 			return fmt.Errorf("write %s: %w", m.Name, err)
 		}
-		report(int64(some))
+		report(int64(count))
 	}
 	if !errors.Is(err, io.EOF) {
-		return damaged("%q: %v", m.Name, err)
+		return damagedError("%q: %v", m.Name, err)
 	}
 	if n != m.Size || hex.EncodeToString(sum.Sum(nil)) != m.SHA256 {
-		return damaged("the checksum of %q differs from the manifest", m.Name)
+		return damagedError("the checksum of %q differs from the manifest", m.Name)
 	}
 	return nil
 }
 
-// nothing discards everything written to it.
-type nothing struct{}
+// discard is a writer that discards all bytes.
+type discard struct{}
 
-func (nothing) Write(p []byte) (int, error) { return len(p), nil }
-func (nothing) Close() error                { return nil }
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) Close() error                { return nil }
 
-// synced is a file that is synced to disk when it is closed.
-type synced struct{ *os.File }
+// syncedFile is a file that Close syncs to disk.
+type syncedFile struct{ *os.File }
 
-func (s synced) Close() error { return errors.Join(s.Sync(), s.File.Close()) }
+func (s syncedFile) Close() error { return errors.Join(s.Sync(), s.File.Close()) }

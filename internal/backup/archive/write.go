@@ -14,9 +14,9 @@ import (
 
 // Writer writes an archive.
 type Writer struct {
-	zip     *zip.Writer
-	members []Member
-	sealed  io.Closer // nil: the archive is not encrypted
+	zip        *zip.Writer
+	members    []Member
+	encryption io.Closer // completes the encryption; nil for an unencrypted archive
 }
 
 // NewWriter begins an archive.
@@ -26,9 +26,9 @@ func NewWriter(w io.Writer) *Writer {
 	return &Writer{zip: z}
 }
 
-// Add writes a member. [memory.Invalid]: a backup must not contain this name, for example because
-// it is not UTF-8.
-func (w *Writer) Add(name string, from io.Reader) error {
+// Add writes a member. It returns [memory.Invalid] for a name that a backup must not contain, for
+// example a name that is not UTF-8.
+func (w *Writer) Add(name string, content io.Reader) error {
 	if checkName(name) != nil {
 		return memory.Errorf(memory.Invalid, "a backup cannot contain a file named %q: rename or remove the file", name)
 	}
@@ -37,7 +37,7 @@ func (w *Writer) Add(name string, from io.Reader) error {
 		return err
 	}
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(to, sum), from)
+	n, err := io.Copy(io.MultiWriter(to, sum), content)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -59,8 +59,8 @@ func (w *Writer) Finish(m Manifest) (Manifest, error) {
 	if _, err := to.Write(text); err != nil {
 		return m, err
 	}
-	if err := w.zip.Close(); err != nil || w.sealed == nil {
+	if err := w.zip.Close(); err != nil || w.encryption == nil {
 		return m, err
 	}
-	return m, w.sealed.Close()
+	return m, w.encryption.Close()
 }

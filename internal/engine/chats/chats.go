@@ -1,4 +1,4 @@
-// Package chats stores conversations whose history Loci itself keeps, and answers messages in them.
+// Package chats stores conversations with a history that Loci itself keeps, and answers messages in them.
 package chats
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Chats returns a page of an owner's conversations, most recently used first.
-func (e *Chats) Chats(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (memory.ConversationPage, error) {
+// ListChats returns a page of an owner's conversations, most recently used first.
+func (e *Chats) ListChats(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (memory.ConversationPage, error) {
 	return e.Store.Conversations(ctx, owner, q)
 }
 
@@ -38,26 +38,26 @@ func (e *Chats) Turns(ctx context.Context, owner memory.Owner, chat string) ([]m
 	return e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: chat})
 }
 
-// ChatEdit is an edit of a conversation. A nil field stays unchanged.
+// ChatEdit is an edit of a conversation. A nil field leaves the conversation's field unchanged.
 type ChatEdit struct {
-	Title       *string
-	Contexts    *[]string // ids, in the order of the prompt
-	Rules       *string
-	Idempotency string // a repeated key changes nothing
+	Title          *string
+	Contexts       *[]string // ids, in the order of the prompt
+	Rules          *string
+	IdempotencyKey string // a repeated key changes nothing
 }
 
 // NewChat creates an empty conversation.
 func (e *Chats) NewChat(ctx context.Context, owner memory.Owner, project string, edit ChatEdit) (memory.Conversation, error) {
 	ctx = memory.ForWrite(ctx)
 	next := memory.Conversation{ID: core.NewID(), Owner: owner, Project: project, Status: memory.Active, CreatedAt: e.Time(), UpdatedAt: e.Time()}
-	if edit.Idempotency != "" {
-		next.ID = core.DerivedID(owner, "chat", edit.Idempotency)
-		if was, err := e.Chat(ctx, owner, next.ID); err == nil {
-			return was, nil
+	if edit.IdempotencyKey != "" {
+		next.ID = core.DerivedID(owner, "chat", edit.IdempotencyKey)
+		if existing, err := e.Chat(ctx, owner, next.ID); err == nil {
+			return existing, nil
 		}
 	}
-	mark := next.Mark()
-	if err := e.WriteChat(ctx, owner, &mark, edit); err != nil {
+	mark := next.State()
+	if err := e.ApplyChatEdit(ctx, owner, &mark, edit); err != nil {
 		return memory.Conversation{}, err
 	}
 	next.Title, next.Contexts, next.Rules = mark.Title, mark.Contexts, mark.Rules
@@ -67,35 +67,35 @@ func (e *Chats) NewChat(ctx context.Context, owner memory.Owner, project string,
 	return e.Chat(ctx, owner, next.ID)
 }
 
-// EditChat applies a person's edit to a conversation, in a run that can be undone. Every attached
-// context must exist. Concurrent changes to other fields are kept.
+// EditChat applies a person's edit to a conversation, in a run that can be undone. All attached contexts
+// must exist. Concurrent changes of other fields are retained.
 func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edit ChatEdit, author memory.Author) (memory.Conversation, error) {
 	ctx = memory.ForWrite(ctx)
 	run := memory.Run{ID: core.NewID(), Kind: "manual", Author: author}
-	if edit.Idempotency != "" {
-		run.ID = core.IDFor(owner, "chat "+id+" "+edit.Idempotency)
+	if edit.IdempotencyKey != "" {
+		run.ID = core.IDForKey(owner, "chat "+id+" "+edit.IdempotencyKey)
 	}
-	err := core.Replan(ctx, func() error {
+	err := core.RetryOnConflict(ctx, func() error {
 		version, err := e.Version(ctx, owner)
 		if err != nil {
 			return err
 		}
-		was, err := e.Chat(ctx, owner, id)
+		chat, err := e.Chat(ctx, owner, id)
 		if err != nil {
 			return err
 		}
-		if run.Base = 0; was.Version == 0 { // the conversation was never edited
-			run.Base = memory.PlannedOn(version)
+		if run.Base = 0; chat.Version == 0 { // the conversation was never edited
+			run.Base = memory.RunBase(version)
 		}
-		mark := was.Mark()
-		if err := e.WriteChat(ctx, owner, &mark, edit); err != nil {
+		mark := chat.State()
+		if err := e.ApplyChatEdit(ctx, owner, &mark, edit); err != nil {
 			return err
 		}
-		if mark.Title == was.Title && mark.Rules == was.Rules && slices.Equal(mark.Contexts, was.Contexts) {
+		if mark.Title == chat.Title && mark.Rules == chat.Rules && slices.Equal(mark.Contexts, chat.Contexts) {
 			return nil
 		}
 		_, err = e.Store.Apply(ctx, owner, run, memory.Change{
-			Action: memory.ActionUpdate, After: memory.Image{Conversation: &mark}, Base: was.Version, Reason: "edited by hand",
+			Action: memory.ActionUpdate, After: memory.State{Conversation: &mark}, Base: chat.Version, Reason: "edited by hand",
 		})
 		return err
 	})
@@ -105,11 +105,11 @@ func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edi
 	return e.Chat(ctx, owner, id)
 }
 
-// MaxAttached bounds how many contexts are attached to a conversation.
+// MaxAttached bounds the contexts that are attached to a conversation.
 const MaxAttached = 50
 
-// WriteChat applies an edit to a chat's mark.
-func (e *Chats) WriteChat(ctx context.Context, owner memory.Owner, mark *memory.ConversationMark, edit ChatEdit) (err error) {
+// ApplyChatEdit applies an edit to a chat's mark.
+func (e *Chats) ApplyChatEdit(ctx context.Context, owner memory.Owner, mark *memory.ConversationState, edit ChatEdit) (err error) {
 	if edit.Title != nil {
 		if mark.Title, err = e.Curate.CheckLine("title", *edit.Title); err != nil {
 			return err
@@ -133,15 +133,15 @@ func (e *Chats) WriteChat(ctx context.Context, owner memory.Owner, mark *memory.
 		}
 	}
 	if len(ids) > MaxAttached {
-		return memory.Errorf(memory.Invalid, "contexts: are %d, more than %d", len(ids), MaxAttached)
+		return memory.Errorf(memory.Invalid, "contexts: %d exceed the limit of %d", len(ids), MaxAttached)
 	}
-	found, err := e.ContextsNamed(ctx, owner, ids)
+	contexts, err := e.ContextsByID(ctx, owner, ids)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		there := slices.ContainsFunc(found, func(c memory.Context) bool { return c.ID == id })
-		if !there && !slices.Contains(mark.Contexts, id) { // a context that was attached earlier may be deleted
+		exists := slices.ContainsFunc(contexts, func(c memory.Context) bool { return c.ID == id })
+		if !exists && !slices.Contains(mark.Contexts, id) { // an attached context may be deleted
 			return memory.Errorf(memory.Invalid, "contexts: there is no context %q", core.Clip(id, 60))
 		}
 	}
@@ -149,49 +149,49 @@ func (e *Chats) WriteChat(ctx context.Context, owner memory.Owner, mark *memory.
 	return nil
 }
 
-// DeleteChat deletes a conversation in one run that can be undone: its turns and summaries are
-// excluded from recall, and a reply in progress ends. If facts is set, it also deletes facts that
-// have no other source and that no person decided on.
-func (e *Chats) DeleteChat(ctx context.Context, owner memory.Owner, id string, facts bool, author memory.Author) (memory.Receipt, error) {
+// DeleteChat deletes a conversation in one run that can be undone: its turns and summaries are retired, and
+// a reply in progress ends. With withFacts it also retires facts that were learned only from the
+// conversation and that no person decided on.
+func (e *Chats) DeleteChat(ctx context.Context, owner memory.Owner, id string, withFacts bool, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
-	reopen, err := e.Talks.clear(ctx, owner, id, memory.Errorf(memory.Gone, "the chat was deleted"))
+	reopen, err := e.Replies.endReplies(ctx, owner, id, memory.Errorf(memory.Gone, "the chat was deleted"))
 	if err != nil {
 		return memory.Receipt{}, err
 	}
 	defer reopen()
 	var receipt memory.Receipt
-	err = core.Replan(ctx, func() error {
-		receipt, err = e.tryDeleteChat(ctx, owner, id, facts, author)
+	err = core.RetryOnConflict(ctx, func() error {
+		receipt, err = e.tryDeleteChat(ctx, owner, id, withFacts, author)
 		return err
 	})
 	return receipt, err
 }
 
-// tryDeleteChat deletes the version of a conversation that it read. It returns a Conflict after a
-// concurrent write, since that could leave a turn or a summary in recall.
-func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string, facts bool, author memory.Author) (memory.Receipt, error) {
+// tryDeleteChat deletes a conversation as it was read. It returns a Conflict after a concurrent write,
+// which could otherwise leave a turn or a summary in recall.
+func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string, withFacts bool, author memory.Author) (memory.Receipt, error) {
 	version, err := e.Version(ctx, owner)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	was, err := e.Chat(ctx, owner, id)
+	chat, err := e.Chat(ctx, owner, id)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
 	const reason = "the chat was deleted"
-	mark := was.Mark()
+	mark := chat.State()
 	mark.Status = memory.Retired
-	changes := []memory.Change{{Action: memory.ActionRetire, After: memory.Image{Conversation: &mark}, Reason: reason}}
+	changes := []memory.Change{{Action: memory.ActionRetire, After: memory.State{Conversation: &mark}, Reason: reason}}
 	turns, err := e.Turns(ctx, owner, id)
 	if err != nil {
 		return memory.Receipt{}, fmt.Errorf("read turns: %w", err)
 	}
-	var gone []memory.Memory
-	own := map[string]bool{}
+	var removed []memory.Memory
+	turnIDs := map[string]bool{}
 	for _, t := range turns {
-		own[t.ID] = true
+		turnIDs[t.ID] = true
 		changes = append(changes, memory.Change{
-			Action: memory.ActionRetire, After: memory.Image{Turn: &memory.TurnMark{ID: t.ID, Status: memory.Retired}}, Reason: reason,
+			Action: memory.ActionRetire, After: memory.State{Turn: &memory.TurnState{ID: t.ID, Status: memory.Retired}}, Reason: reason,
 		})
 	}
 	summaries, err := e.Summaries(ctx, owner, id)
@@ -199,32 +199,32 @@ func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string
 		return memory.Receipt{}, err
 	}
 	for _, s := range summaries {
-		gone = append(gone, memory.Memory{Summary: &s})
+		removed = append(removed, memory.Memory{Summary: &s})
 	}
-	if facts {
+	if withFacts {
 		q := memory.Query{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Pending}}
-		err := e.Everything(ctx, owner, q, func(m memory.Memory) {
-			if m.Link == nil && m.Fact != nil && curate.LearnedOnlyFrom(*m.Fact, own) && m.Fact.Source == memory.Extracted && m.Fact.Trust != memory.TrustPerson {
-				gone = append(gone, m)
+		err := e.EachMemory(ctx, owner, q, func(m memory.Memory) {
+			if m.Link == nil && m.Fact != nil && curate.LearnedOnlyFrom(*m.Fact, turnIDs) && m.Fact.Source == memory.Extracted && m.Fact.Trust != memory.TrustPerson {
+				removed = append(removed, m)
 			}
 		})
 		if err != nil {
 			return memory.Receipt{}, fmt.Errorf("list the learned facts: %w", err)
 		}
 	}
-	changes = append(changes, learn.Forget(gone, e.Time(), reason, author)...)
-	run := memory.Run{ID: core.NewID(), Kind: "forget", Author: author, Base: memory.PlannedOn(version)}
+	changes = append(changes, learn.Forget(removed, e.Time(), reason, author)...)
+	run := memory.Run{ID: core.NewID(), Kind: "forget", Author: author, Base: memory.RunBase(version)}
 	return e.Store.Apply(ctx, owner, run, dedupeTargets(changes)...)
 }
 
-// dedupeTargets keeps the first change of each target.
+// dedupeTargets returns only the first change of each target.
 func dedupeTargets(changes []memory.Change) []memory.Change {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(changes, func(c memory.Change) bool {
 		target := c.After.Target()
-		again := seen[target]
+		isDuplicate := seen[target]
 		seen[target] = true
-		return again
+		return isDuplicate
 	})
 }
 
@@ -235,5 +235,5 @@ type Chats struct {
 	Exchange *exchange.Exchanges
 	Curate   *curate.Curator
 
-	Talks talks
+	Replies replyLocks
 }

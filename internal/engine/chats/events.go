@@ -18,16 +18,16 @@ type EventType string
 // The types of events.
 const (
 	EventPrompt   EventType = "prompt"   // a message of the user
-	EventRecall   EventType = "recall"   // recalled memories, from the trace; few traces are kept
+	EventRecall   EventType = "recall"   // recalled memories, from the trace; only recent traces are stored
 	EventResponse EventType = "response" // an answer
 	EventOther    EventType = "other"    // a message of a tool or an application
-	EventMemory   EventType = "memory"   // a change of memory: learned, replaced, summarized, edited, forgotten
+	EventMemory   EventType = "memory"   // a change of memory, such as learned, replaced or forgotten
 )
 
-// order is the order of events that have the same time.
-var order = []EventType{EventPrompt, EventRecall, EventOther, EventResponse, EventMemory}
+// typeOrder is the order of events with the same time.
+var typeOrder = []EventType{EventPrompt, EventRecall, EventOther, EventResponse, EventMemory}
 
-// Event is one step of a chat. One of Turn, Trace and Change is set.
+// Event is one step of a chat. Exactly one of Turn, Trace and Change is set.
 type Event struct {
 	ID     string
 	Type   EventType
@@ -43,58 +43,57 @@ type EventPage struct {
 	Next   string
 }
 
-// Default and largest number of events on a page.
+// Default and maximum number of events on a page.
 const (
-	usualEvents = 50
-	mostEvents  = 500
+	defaultEvents = 50
+	maxEvents     = 500
 )
 
-// Events returns a chat's events in the order of recording: messages of every branch, recalled
-// memories and changes of memory. They are derived from turns, traces and the journal, so erased
-// text is missing from them too. A cursor continues after the last returned event. It returns
-// [memory.NotFound] for an unknown chat.
+// Events returns a chat's events in the order of recording: messages of all branches, recalled memories and
+// changes of memory. Events are derived from turns, traces and the journal, so they contain no erased text.
+// A cursor continues after the last returned event. It returns [memory.NotFound] for an unknown chat.
 func (e *Chats) Events(ctx context.Context, owner memory.Owner, chat string, limit int, cursor string) (EventPage, error) {
 	if _, err := e.Chat(ctx, owner, chat); err != nil {
 		return EventPage{}, err
 	}
 	var all []Event
-	for _, read := range []func(context.Context, memory.Owner, string) ([]Event, error){e.turnEvents, e.traceEvents, e.changeEvents} {
-		some, err := read(ctx, owner, chat)
+	for _, readEvents := range []func(context.Context, memory.Owner, string) ([]Event, error){e.turnEvents, e.traceEvents, e.changeEvents} {
+		part, err := readEvents(ctx, owner, chat)
 		if err != nil {
 			return EventPage{}, err
 		}
-		all = append(all, some...)
+		all = append(all, part...)
 	}
-	slices.SortFunc(all, func(a, b Event) int { return strings.Compare(a.place(), b.place()) })
+	slices.SortFunc(all, func(a, b Event) int { return strings.Compare(a.sortKey(), b.sortKey()) })
 	if limit <= 0 {
-		limit = usualEvents
+		limit = defaultEvents
 	}
-	limit = min(limit, mostEvents)
-	from := 0
+	limit = min(limit, maxEvents)
+	start := 0
 	if cursor != "" {
-		from = slices.IndexFunc(all, func(x Event) bool { return x.place() > cursor })
-		if from < 0 {
-			from = len(all)
+		start = slices.IndexFunc(all, func(x Event) bool { return x.sortKey() > cursor })
+		if start < 0 {
+			start = len(all)
 		}
 	}
-	page := EventPage{Events: all[from:min(from+limit, len(all))]}
-	if from+limit < len(all) {
-		page.Next = page.Events[limit-1].place()
+	page := EventPage{Events: all[start:min(start+limit, len(all))]}
+	if start+limit < len(all) {
+		page.Next = page.Events[limit-1].sortKey()
 	}
 	return page, nil
 }
 
-// place is an event's sort key.
-func (x Event) place() string {
-	second := ""
-	if x.Change != nil { // later changes of a run follow earlier ones
+// sortKey returns an event's sort key, which is also its cursor.
+func (x Event) sortKey() string {
+	runOrder := ""
+	if x.Change != nil { // order of the changes of a run
 		_, ordinal, _ := strings.Cut(x.ID, "/")
-		second = fmt.Sprintf("%08s", ordinal)
+		runOrder = fmt.Sprintf("%08s", ordinal)
 	}
-	return x.At.UTC().Format("2006-01-02T15:04:05.000000000Z") + fmt.Sprint(slices.Index(order, x.Type)) + second + x.ID
+	return x.At.UTC().Format("2006-01-02T15:04:05.000000000Z") + fmt.Sprint(slices.Index(typeOrder, x.Type)) + runOrder + x.ID
 }
 
-// turnEvents returns the messages as events, with the text of forgotten messages removed.
+// turnEvents returns the messages as events, without the text of forgotten messages.
 func (e *Chats) turnEvents(ctx context.Context, owner memory.Owner, chat string) ([]Event, error) {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
 		Conversation: chat, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
@@ -104,23 +103,23 @@ func (e *Chats) turnEvents(ctx context.Context, owner memory.Owner, chat string)
 	}
 	out := make([]Event, 0, len(turns))
 	for _, t := range turns {
-		kind := EventOther
+		eventType := EventOther
 		switch t.Role {
 		case memory.RoleUser:
-			kind = EventPrompt
+			eventType = EventPrompt
 		case memory.RoleAssistant:
-			kind = EventResponse
+			eventType = EventResponse
 		}
 		if t.Status == memory.Retired {
 			t.Content = ""
 		}
-		out = append(out, Event{ID: t.ID, Type: kind, At: t.RecordedAt, Turn: &t})
+		out = append(out, Event{ID: t.ID, Type: eventType, At: t.RecordedAt, Turn: &t})
 	}
 	return out, nil
 }
 
 func (e *Chats) traceEvents(ctx context.Context, owner memory.Owner, chat string) ([]Event, error) {
-	traces, err := e.Traces.Traces(ctx, owner, memory.TraceQuery{Conversation: chat, Limit: mostEvents})
+	traces, err := e.Traces.Traces(ctx, owner, memory.TraceQuery{Conversation: chat, Limit: maxEvents})
 	if err != nil {
 		return nil, fmt.Errorf("list traces: %w", err)
 	}
@@ -134,8 +133,8 @@ func (e *Chats) traceEvents(ctx context.Context, owner memory.Owner, chat string
 // changeEvents returns the changes of the chat, its turns, its summaries and its facts.
 func (e *Chats) changeEvents(ctx context.Context, owner memory.Owner, chat string) ([]Event, error) {
 	queries := []memory.ChangeQuery{{Target: "conversation:" + chat}}
-	every := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindSummary, memory.KindTurn}, Statuses: core.EveryStatus, Conversation: chat}
-	err := e.Everything(ctx, owner, every, func(m memory.Memory) {
+	query := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindSummary, memory.KindTurn}, Statuses: core.AllStatuses, Conversation: chat}
+	err := e.EachMemory(ctx, owner, query, func(m memory.Memory) {
 		switch {
 		case m.Fact != nil && m.Link == nil:
 			queries = append(queries, memory.ChangeQuery{Fact: m.Fact.ID})

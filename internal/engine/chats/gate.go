@@ -7,98 +7,98 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// talks admits one reply at a time to a chat in this process, and ends the reply when the chat is
+// replyLocks admits one reply at a time to a chat in this process, and ends the reply when the chat is
 // deleted. The zero value is ready to use.
-type talks struct {
-	mu   sync.Mutex // guards the following fields
-	Open map[string]*talk
+type replyLocks struct {
+	mu    sync.Mutex // guards the following fields
+	Slots map[string]*replySlot
 }
 
-// talk is a chat with a reply in progress or waiting.
-type talk struct {
-	slot   chan struct{}           // holds one value
-	users  int                     // number of holders and waiters of the slot
-	stop   context.CancelCauseFunc // stops the holder; nil if there is none
-	ending error                   // why new replies are refused; nil: they are admitted
+// replySlot is the lock of a chat with a reply in progress or waiting.
+type replySlot struct {
+	sem     chan struct{}           // has capacity 1 and is full while locked
+	refs    int                     // number of holders and waiters
+	cancel  context.CancelCauseFunc // ends the reply in progress; nil: none
+	refusal error                   // why new replies are refused; nil: replies are admitted
 }
 
-// enter waits until the chat has no other reply. Clearing the chat ends the context. Call leave.
-func (t *talks) enter(ctx context.Context, owner memory.Owner, chat string) (_ context.Context, leave func(), err error) {
+// acquire waits until the chat has no other reply. endReplies cancels the context. Call unlock.
+func (t *replyLocks) acquire(ctx context.Context, owner memory.Owner, chat string) (_ context.Context, unlock func(), err error) {
 	key := string(owner) + "\x00" + chat
-	g := t.join(key)
+	slot := t.slotFor(key)
 	select {
-	case g.slot <- struct{}{}:
+	case slot.sem <- struct{}{}:
 	case <-ctx.Done():
-		t.release(key, g)
+		t.releaseSlot(key, slot)
 		return nil, nil, context.Cause(ctx)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	t.mu.Lock()
-	ending := g.ending
-	if ending == nil {
-		g.stop = stop
+	refusal := slot.refusal
+	if refusal == nil {
+		slot.cancel = stop
 	}
 	t.mu.Unlock()
-	leave = func() {
+	unlock = func() {
 		stop(nil)
 		t.mu.Lock()
-		g.stop = nil
+		slot.cancel = nil
 		t.mu.Unlock()
-		<-g.slot
-		t.release(key, g)
+		<-slot.sem
+		t.releaseSlot(key, slot)
 	}
-	if ending != nil {
-		leave()
-		return nil, nil, ending
+	if refusal != nil {
+		unlock()
+		return nil, nil, refusal
 	}
-	return ctx, leave, nil
+	return ctx, unlock, nil
 }
 
-// clear ends the current reply and the waiting ones with why as the cause, waits for them, and
-// refuses new replies until leave is called.
-func (t *talks) clear(ctx context.Context, owner memory.Owner, chat string, why error) (leave func(), err error) {
+// endReplies ends the current and waiting replies with a cause, waits for them, and refuses new replies
+// until unlock is called.
+func (t *replyLocks) endReplies(ctx context.Context, owner memory.Owner, chat string, cause error) (unlock func(), err error) {
 	key := string(owner) + "\x00" + chat
-	g := t.join(key)
+	slot := t.slotFor(key)
 	t.mu.Lock()
-	g.ending = why
-	if g.stop != nil {
-		g.stop(why)
+	slot.refusal = cause
+	if slot.cancel != nil {
+		slot.cancel(cause)
 	}
 	t.mu.Unlock()
 	reopen := func() {
 		t.mu.Lock()
-		g.ending = nil
+		slot.refusal = nil
 		t.mu.Unlock()
 	}
 	select {
-	case g.slot <- struct{}{}:
-		return func() { reopen(); <-g.slot; t.release(key, g) }, nil
+	case slot.sem <- struct{}{}:
+		return func() { reopen(); <-slot.sem; t.releaseSlot(key, slot) }, nil
 	case <-ctx.Done():
 		reopen()
-		t.release(key, g)
+		t.releaseSlot(key, slot)
 		return nil, context.Cause(ctx)
 	}
 }
 
-func (t *talks) join(key string) *talk {
+func (t *replyLocks) slotFor(key string) *replySlot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.Open == nil {
-		t.Open = map[string]*talk{}
+	if t.Slots == nil {
+		t.Slots = map[string]*replySlot{}
 	}
-	g := t.Open[key]
-	if g == nil {
-		g = &talk{slot: make(chan struct{}, 1)}
-		t.Open[key] = g
+	slot := t.Slots[key]
+	if slot == nil {
+		slot = &replySlot{sem: make(chan struct{}, 1)}
+		t.Slots[key] = slot
 	}
-	g.users++
-	return g
+	slot.refs++
+	return slot
 }
 
-func (t *talks) release(key string, g *talk) {
+func (t *replyLocks) releaseSlot(key string, slot *replySlot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if g.users--; g.users == 0 {
-		delete(t.Open, key)
+	if slot.refs--; slot.refs == 0 {
+		delete(t.Slots, key)
 	}
 }

@@ -23,45 +23,45 @@ import (
 
 // SayRequest is a user's message in one of Loci's own chats.
 type SayRequest struct {
-	Owner   memory.Owner
-	Chat    string
-	Content string
-	Again   bool   // answer the last message again; Content is ignored
-	Model   string // [responder.Name] is the built-in model, which needs no Talker
-	Rules   string // for this reply; added to the chat's rules
+	Owner      memory.Owner
+	Chat       string
+	Content    string
+	Regenerate bool   // answer the last message again; Content is ignored
+	Model      string // [responder.Name] is the built-in model, which needs no ChatModel
+	Rules      string // rules for this reply, in addition to the chat's rules
 }
 
-// Message is one message of a chat in the form in which a model gets it.
+// Message is one message of a chat as a model receives it.
 type Message struct {
 	Role    memory.Role `json:"role"`
 	Content string      `json:"content"`
 }
 
-// Talker makes a model answer a chat, and calls heard with each piece of the answer. If it fails
-// midway, it returns the partial answer with the error. [memory.Invalid] and [memory.TooLarge] mean
-// that the model does not accept the request in this form.
-type Talker func(ctx context.Context, model string, chat []Message, heard func(piece string)) (chatapi.Answer, error)
+// ChatModel answers a chat and calls onText with each piece of the answer. If it fails midway, it returns
+// the partial answer with the error. [memory.Invalid] and [memory.TooLarge] mean that the model does not
+// accept the request in this form.
+type ChatModel func(ctx context.Context, model string, chat []Message, onText func(piece string)) (chatapi.Answer, error)
 
-// Listener receives a reply piece by piece. Recalled and Heard are required; other replies wait for
-// them.
+// Listener receives a reply piece by piece. OnRecalled and OnText are required. While they block, other
+// replies wait.
 type Listener struct {
-	Recalled func(retrieve.Prepared) // called once, before the first piece
-	Heard    func(piece string)      // each piece of the answer
+	OnRecalled func(retrieve.PromptMemory) // called once, before the first piece
+	OnText     func(piece string)          // called with each piece of the answer
 
-	// Ended is called concurrently when the chat is deleted or the client is gone. Recalled and
-	// Heard must then return, even if nobody reads their output. nil: they never block.
-	Ended func()
+	// OnEnd is called concurrently when the chat is deleted or the client disconnects. OnRecalled and
+	// OnText must then return, even without a reader of their output. nil: they never block.
+	OnEnd func()
 }
 
-// callEnded calls Ended when ctx ends. let waits for a running call and prevents a later one.
-func (l Listener) callEnded(ctx context.Context) (let func()) {
-	if l.Ended == nil {
+// watchEnd calls OnEnd when ctx ends. stop waits for a running call and prevents later calls.
+func (l Listener) watchEnd(ctx context.Context) (stop func()) {
+	if l.OnEnd == nil {
 		return func() {}
 	}
 	done := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { defer close(done); l.Ended() })
+	cancel := context.AfterFunc(ctx, func() { defer close(done); l.OnEnd() })
 	return func() {
-		if !stop() {
+		if !cancel() {
 			<-done
 		}
 	}
@@ -74,39 +74,39 @@ type Reply struct {
 	Model    string
 }
 
-// Limits on earlier messages that are sent to a model; the latest ones are sent.
+// Bounds of the earlier messages that are sent to a model, the newest ones.
 const (
-	SentTurns = 100
-	sentBytes = 96 << 10
+	MaxSentTurns = 100
+	maxSentBytes = 96 << 10
 )
 
-// Say answers a user's message in a chat, using attached and recalled memory, and stores both for
-// learning. Unlike other clients' chats, Loci itself keeps the history. A chat has one reply at a
+// Say answers a user's message in a chat, using attached and recalled memory, and stores both messages for
+// learning. Unlike in other clients' chats, Loci itself keeps the history. Each chat has one reply at a
 // time; other replies wait.
 //
-// An error before Recalled is called means that nothing was written: [memory.NotFound] for an
-// unknown chat, [memory.Conflict] if there is no message to answer again. After that call, the
-// user's message and the partial answer are stored. If the client hangs up or the chat is deleted,
-// the error is the context's cause.
-func (e *Chats) Say(ctx context.Context, s SayRequest, ask Talker, to Listener) (Reply, error) {
+// An error before OnRecalled is called means that nothing was written: [memory.NotFound] for an unknown
+// chat, [memory.Conflict] if the chat has no message to answer again. After OnRecalled, the user's message
+// and the partial answer are stored. If the client disconnects or the chat is deleted, the error is the
+// context's cause.
+func (e *Chats) Say(ctx context.Context, req SayRequest, model ChatModel, listener Listener) (Reply, error) {
 	var err error
-	if s.Rules != "" {
-		if s.Rules, err = e.CheckText("rules", s.Rules); err != nil {
+	if req.Rules != "" {
+		if req.Rules, err = e.CheckText("rules", req.Rules); err != nil {
 			return Reply{}, err
 		}
 	}
-	if !s.Again {
-		if s.Content, err = e.CheckText("content", s.Content); err != nil {
+	if !req.Regenerate {
+		if req.Content, err = e.CheckText("content", req.Content); err != nil {
 			return Reply{}, err
 		}
 	}
-	ctx, leave, err := e.Talks.enter(ctx, s.Owner, s.Chat)
+	ctx, unlock, err := e.Replies.acquire(ctx, req.Owner, req.Chat)
 	if err != nil {
 		return Reply{}, err
 	}
-	defer leave()
-	defer to.callEnded(ctx)()
-	c, err := e.openTalking(ctx, s)
+	defer unlock()
+	defer listener.watchEnd(ctx)()
+	c, err := e.openReply(ctx, req)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -114,61 +114,61 @@ func (e *Chats) Say(ctx context.Context, s SayRequest, ask Talker, to Listener) 
 	if err != nil {
 		return Reply{}, err
 	}
-	outlook := responder.Outlook{}
-	if s.Model == responder.Name {
-		outlook = c.x.Outlook(ctx)
+	outlook := responder.MemoryEffect{}
+	if req.Model == responder.Name {
+		outlook = c.exchange.Outlook(ctx)
 	}
-	c.x.RecordQuestion(ctx)
-	to.Recalled(c.x.Prepared)
-	var a chatapi.Answer
-	if s.Model == responder.Name {
-		a = c.answerLocally(outlook, to.Heard)
+	c.exchange.RecordQuestion(ctx)
+	listener.OnRecalled(c.exchange.PromptMemory)
+	var answer chatapi.Answer
+	if req.Model == responder.Name {
+		answer = c.answerLocally(outlook, listener.OnText)
 	} else {
-		a, err = c.ask(ctx, ask, messages, to.Heard)
+		answer, err = c.askModel(ctx, model, messages, listener.OnText)
 	}
-	if ended := context.Cause(ctx); ended != nil {
-		err = ended
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
 	}
-	reply := c.keep(ctx, a)
-	reply.Model = cmp.Or(a.Model, s.Model)
+	reply := c.storeAnswer(ctx, answer)
+	reply.Model = cmp.Or(answer.Model, req.Model)
 	return reply, err
 }
 
 // reply is a [SayRequest] in progress.
 type reply struct {
 	SayRequest
-	e    *Chats
-	conv memory.Conversation
-	path []memory.Turn // earlier turns, then the message to answer
-	x    *exchange.Exchange
+	chats        *Chats
+	conversation memory.Conversation
+	path         []memory.Turn // earlier turns, followed by the message to answer
+	exchange     *exchange.Exchange
 }
 
-// openTalking reads the chat and adds the new message to its current branch.
-func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*reply, error) {
-	conv, err := e.Chat(ctx, s.Owner, s.Chat)
+// openReply reads the chat and adds the new message to its current branch.
+func (e *Chats) openReply(ctx context.Context, req SayRequest) (*reply, error) {
+	conv, err := e.Chat(ctx, req.Owner, req.Chat)
 	if err != nil {
 		return nil, err
 	}
-	path, err := e.Store.Turns(ctx, s.Owner, memory.TurnQuery{Conversation: s.Chat, Last: SentTurns})
+	path, err := e.Store.Turns(ctx, req.Owner, memory.TurnQuery{Conversation: req.Chat, Last: MaxSentTurns})
 	if err != nil {
 		return nil, fmt.Errorf("read turns: %w", err)
 	}
-	c := &reply{SayRequest: s, e: e, conv: conv, path: path}
+	c := &reply{SayRequest: req, chats: e, conversation: conv, path: path}
 	if err := c.addMessage(); err != nil {
 		return nil, err
 	}
-	chat := c.request()
-	c.x = e.Exchange.Open(ctx, exchange.Incoming{
-		Owner: s.Owner, Own: true, Chat: chat, Extras: chatapi.Extras{ID: s.Chat, Project: conv.Project},
-		After: cmp.Or(c.path[len(c.path)-1].Parent, thread.Beginning), From: len(chat.Messages) - 1,
+	chat := c.chatRequest()
+	c.exchange = e.Exchange.Open(ctx, exchange.Incoming{
+		Owner: req.Owner, IsOwnChat: true, Chat: chat, Extras: chatapi.Extras{ID: req.Chat, Project: conv.Project},
+		AfterTurn: cmp.Or(c.path[len(c.path)-1].Parent, thread.AtBeginning), FirstMessage: len(chat.Messages) - 1,
 	})
-	return c, c.placed()
+	return c, c.checkPlacement()
 }
 
-// addMessage adds the message to answer to the branch.
+// addMessage makes the message to answer the last turn of the branch.
 func (c *reply) addMessage() error {
 	last := len(c.path) - 1
-	if !c.Again {
+	if !c.Regenerate {
 		next := memory.Turn{Role: memory.RoleUser, Content: c.Content}
 		if last >= 0 {
 			next.Index, next.Parent = c.path[last].Index+1, c.path[last].ID
@@ -186,8 +186,8 @@ func (c *reply) addMessage() error {
 	return nil
 }
 
-// request returns the branch as a chat request like a client's.
-func (c *reply) request() *chatapi.Chat {
+// chatRequest returns the branch as a chat request, in the form that clients send.
+func (c *reply) chatRequest() *chatapi.Chat {
 	body, err := json.Marshal(map[string]any{"model": c.Model, "stream": true, "messages": messagesOf(c.path)})
 	if err != nil {
 		panic(err) // strings can always be encoded
@@ -199,7 +199,7 @@ func (c *reply) request() *chatapi.Chat {
 	return chat
 }
 
-// messagesOf returns the user's and the models' messages among turns.
+// messagesOf returns the messages of users and models among turns.
 func messagesOf(path []memory.Turn) []Message {
 	out := make([]Message, 0, len(path))
 	for _, t := range path {
@@ -210,62 +210,62 @@ func messagesOf(path []memory.Turn) []Message {
 	return out
 }
 
-// placed returns an error if the message cannot be answered. Nothing is written yet.
-func (c *reply) placed() error {
-	p := c.x.Placed()
+// checkPlacement returns an error if the message cannot be answered. It is called before any write.
+func (c *reply) checkPlacement() error {
+	placement := c.exchange.Placement()
 	switch {
-	case p.Deleted != nil:
+	case placement.DeletedMark != nil:
 		return memory.Errorf(memory.NotFound, "there is no chat %q", core.Clip(c.Chat, 60))
-	case !c.Again:
+	case !c.Regenerate:
 		return nil
-	case c.x.Redacts():
+	case c.exchange.RedactsTurns():
 		return memory.Errorf(memory.Conflict, "memory is paused: messages cannot be changed now")
-	case p.Err != nil:
-		return fmt.Errorf("find the message to answer again: %w", p.Err)
-	case p.Found() && !p.At.Retry:
+	case placement.Err != nil:
+		return fmt.Errorf("find the message to answer again: %w", placement.Err)
+	case placement.IsPlaced() && !placement.Alignment.IsRetry:
 		return memory.Errorf(memory.Conflict, "the last message was stored redacted, so it cannot be answered again; send it again")
 	}
 	return nil
 }
 
-// command is a prefix of a message that addresses an application; recall ignores it (design 1).
-var command = lazy.Compile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
+// slashCommand matches the prefix of a message that addresses an application; recall ignores it (design 1).
+var slashCommand = lazy.Compile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
 
 // prepare recalls memory and returns the messages for the model.
 func (c *reply) prepare(ctx context.Context) ([]Message, error) {
-	contexts, err := c.e.ContextsNamed(ctx, c.Owner, c.conv.Contexts)
+	contexts, err := c.chats.ContextsByID(ctx, c.Owner, c.conversation.Contexts)
 	if err != nil {
 		return nil, err
 	}
-	as := c.x.In.Chat.Messages
-	asked := slices.Clone(as)
-	for i, m := range asked {
+	original := c.exchange.Incoming.Chat.Messages
+	stripped := slices.Clone(original)
+	for i, m := range stripped {
 		if m.Role == memory.RoleUser {
-			asked[i].Text = command.ReplaceAllString(m.Text, "")
+			stripped[i].Text = slashCommand.ReplaceAllString(m.Text, "")
 		}
 	}
-	c.x.In.Chat.Messages = asked
-	p := c.x.Prepare(ctx)
-	c.x.In.Chat.Messages = as
-	rules := strings.TrimSpace(c.conv.Rules + "\n" + c.Rules)
-	documents, ruled := recall.WithContexts("", contexts, c.e.Opts.Recall.Contexts), exchange.WithRules(p.Block, rules)
-	c.x.Pin(ruled)
-	if block := strings.TrimSpace(documents + "\n\n" + ruled); block != p.Block && !p.TextlessTrace {
-		c.e.Traces.Amend(ctx, c.Owner, p.Trace, func(t *memory.Trace) { t.Block = block })
+	c.exchange.Incoming.Chat.Messages = stripped
+	prepared := c.exchange.Prepare(ctx)
+	c.exchange.Incoming.Chat.Messages = original
+	rules := strings.TrimSpace(c.conversation.Rules + "\n" + c.Rules)
+	documents, withRules := recall.WithContexts("", contexts, c.chats.Opts.Recall.ContextTokens), exchange.WithRules(prepared.Block, rules)
+	c.exchange.CacheBlock(withRules)
+	if block := strings.TrimSpace(documents + "\n\n" + withRules); block != prepared.Block && !prepared.TextlessTrace {
+		c.chats.Traces.Amend(ctx, c.Owner, prepared.TraceID, func(t *memory.Trace) { t.Block = block })
 	}
-	ask, err := c.e.Prompts.For(c.Model).Fill(prompt.System{
-		Contexts: documents, Rules: rules, Memory: p.Block, Message: c.path[len(c.path)-1].Content,
+	filled, err := c.chats.Prompts.ForModel(c.Model).Fill(prompt.System{
+		Contexts: documents, Rules: rules, Memory: prepared.Block, Message: c.path[len(c.path)-1].Content,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("fill the prompt: %w", err)
 	}
-	messages := append([]Message{{memory.RoleSystem, ask.System}}, c.before()...)
-	return joined(append(messages, Message{memory.RoleUser, ask.User})), nil
+	messages := append([]Message{{memory.RoleSystem, filled.System}}, c.earlierMessages()...)
+	return mergeSameRole(append(messages, Message{memory.RoleUser, filled.User})), nil
 }
 
-// joined merges consecutive messages of one role, such as those after an unanswered message,
-// because some models require alternating roles.
-func joined(messages []Message) []Message {
+// mergeSameRole merges consecutive messages of one role, for example after an unanswered message, because
+// some models require alternating roles.
+func mergeSameRole(messages []Message) []Message {
 	out := messages[:1]
 	for _, m := range messages[1:] {
 		if last := &out[len(out)-1]; last.Role == m.Role {
@@ -277,18 +277,18 @@ func joined(messages []Message) []Message {
 	return out
 }
 
-// before returns the latest earlier messages that fit the limits, starting with a user's message.
-func (c *reply) before() []Message {
+// earlierMessages returns the newest earlier messages within the limits, from a user's message on.
+func (c *reply) earlierMessages() []Message {
 	path := c.path[:len(c.path)-1]
-	from, size := len(path), 0
+	start, size := len(path), 0
 	for i, t := range slices.Backward(path) {
-		if size += len(t.Content); size > sentBytes {
+		if size += len(t.Content); size > maxSentBytes {
 			break
 		}
-		from = i
+		start = i
 	}
 	var out []Message
-	for _, m := range messagesOf(path[from:]) {
+	for _, m := range messagesOf(path[start:]) {
 		if m.Content != "" && (len(out) > 0 || m.Role == memory.RoleUser) {
 			out = append(out, m)
 		}
@@ -296,63 +296,63 @@ func (c *reply) before() []Message {
 	return out
 }
 
-// ask calls the model. If the model does not accept the request, it sends the messages alone,
-// without instructions and memory, as the other APIs do.
-func (c *reply) ask(ctx context.Context, ask Talker, messages []Message, heard func(string)) (chatapi.Answer, error) {
-	begun := false
-	hear := func(piece string) {
+// askModel calls the model. If the model rejects the request, it sends the messages without instructions
+// and memory, as the other APIs do.
+func (c *reply) askModel(ctx context.Context, ask ChatModel, messages []Message, onText func(string)) (chatapi.Answer, error) {
+	started := false
+	forward := func(piece string) {
 		if piece == "" {
 			return
 		}
-		begun = true
-		heard(piece)
-		c.x.Answered()
+		started = true
+		onText(piece)
+		c.exchange.AnswerStarted()
 	}
-	a, err := ask(ctx, c.Model, messages, hear)
-	if !begun && (errors.Is(err, memory.Invalid) || errors.Is(err, memory.TooLarge)) {
-		bare := joined(append(c.before(), Message{memory.RoleUser, c.path[len(c.path)-1].Content}))
-		c.x.Withdraw(ctx, "the upstream refused it: "+err.Error())
-		a, err = ask(ctx, c.Model, bare, hear)
+	answer, err := ask(ctx, c.Model, messages, forward)
+	if !started && (errors.Is(err, memory.Invalid) || errors.Is(err, memory.TooLarge)) {
+		plain := mergeSameRole(append(c.earlierMessages(), Message{memory.RoleUser, c.path[len(c.path)-1].Content}))
+		c.exchange.WithdrawMemory(ctx, "the upstream refused it: "+err.Error())
+		answer, err = ask(ctx, c.Model, plain, forward)
 	}
-	if err == nil && a.Empty() {
+	if err == nil && answer.Empty() {
 		err = memory.Errorf(memory.Unavailable, "the upstream's answer has no text")
 	}
-	return a, err
+	return answer, err
 }
 
-// answerLocally makes the built-in model answer, word by word.
-func (c *reply) answerLocally(o responder.Outlook, heard func(string)) chatapi.Answer {
-	a := chatapi.Answer{
-		Role: memory.RoleAssistant, Model: responder.Name, Finish: "stop",
-		Text: responder.Respond(c.path[len(c.path)-1].Content, c.x.Prepared.Hits, o),
+// answerLocally streams the built-in model's answer word by word.
+func (c *reply) answerLocally(outlook responder.MemoryEffect, onText func(string)) chatapi.Answer {
+	answer := chatapi.Answer{
+		Role: memory.RoleAssistant, Model: responder.Name, FinishReason: "stop",
+		Text: responder.Respond(c.path[len(c.path)-1].Content, c.exchange.PromptMemory.Hits, outlook),
 	}
-	a.Digest = chatapi.Digest(a.Role, a.Text, "", "")
-	for word := range strings.SplitAfterSeq(a.Text, " ") {
-		heard(word)
-		c.x.Answered()
+	answer.Digest = chatapi.Digest(answer.Role, answer.Text, "", "")
+	for word := range strings.SplitAfterSeq(answer.Text, " ") {
+		onText(word)
+		c.exchange.AnswerStarted()
 	}
-	return a
+	return answer
 }
 
-// keep records the answer, and returns question and answer as stored. client is the client's
+// storeAnswer records the answer, and returns the stored question and answer. clientCtx is the client's
 // context.
-func (c *reply) keep(client context.Context, a chatapi.Answer) (s Reply) {
-	place := c.x.RecordAnswer(client, a)
-	if place.Turn == "" { // the answer was not stored in time
-		return s
+func (c *reply) storeAnswer(clientCtx context.Context, answer chatapi.Answer) (stored Reply) {
+	point := c.exchange.RecordAnswer(clientCtx, answer)
+	if point.TurnID == "" { // the answer was not stored in time
+		return stored
 	}
-	question, _ := c.x.Asked() // ignores the error, since the answer may not have been stored
-	turns, err := c.e.Store.Turns(context.WithoutCancel(client), c.Owner, memory.TurnQuery{Conversation: c.Chat, Last: 2})
+	question, _ := c.exchange.QuestionID() // on an error, no answer was stored
+	turns, err := c.chats.Store.Turns(context.WithoutCancel(clientCtx), c.Owner, memory.TurnQuery{Conversation: c.Chat, Last: 2})
 	if err != nil {
-		c.e.Log.Warn("the stored turns of a chat cannot be read", "conversation", c.Chat, "err", err)
+		c.chats.Log.Warn("the stored turns of a chat cannot be read", "conversation", c.Chat, "err", err)
 	}
 	for i := range turns {
 		switch turns[i].ID {
 		case question:
-			s.Question = &turns[i]
-		case place.Turn:
-			s.Answer = &turns[i]
+			stored.Question = &turns[i]
+		case point.TurnID:
+			stored.Answer = &turns[i]
 		}
 	}
-	return s
+	return stored
 }

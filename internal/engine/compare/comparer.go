@@ -14,26 +14,26 @@ import (
 type Comparer struct {
 	*core.Core
 
-	deciding    *core.KeyedMutex
-	replacedIDs recent.Map[string, string] // id of a pending fact to the id of the fact that it would replace; "" for none
+	decisions   *core.KeyedMutex
+	replacedIDs recent.Map[string, string] // by id of a pending fact: id of the fact to replace, "" for none
 }
 
 // New returns a comparer.
-func New(c *core.Core) *Comparer { return &Comparer{Core: c, deciding: core.NewKeyedMutex()} }
+func New(c *core.Core) *Comparer { return &Comparer{Core: c, decisions: core.NewKeyedMutex()} }
 
-// Deciding waits until no other write in this process is being compared with the owner's facts, so
-// that the second of two contradicting writes is compared with the first. The caller must call
-// leave. Learning and other processes are not excluded: see [Comparer.PlannedOn].
-func (e *Comparer) Deciding(ctx context.Context, owner memory.Owner) (leave func(), err error) {
-	return e.deciding.Enter(ctx, owner, "")
+// LockDecisions waits until no other write in this process is being compared with the owner's facts, so
+// that the later of two contradicting writes is compared with the earlier. The caller must call unlock.
+// Learning and other processes do not lock: see [Comparer.PlannedOn].
+func (e *Comparer) LockDecisions(ctx context.Context, owner memory.Owner) (unlock func(), err error) {
+	return e.decisions.Lock(ctx, owner, "")
 }
 
-// Adding waits while another write holds [Comparer.Deciding]. Facts that contradict no others are
-// written concurrently, so that the store can combine them in one commit. The caller must call
-// leave.
-func (e *Comparer) Adding(ctx context.Context, f memory.Fact) (leave func(), err error) {
+// LockAddition waits while another write holds [Comparer.LockDecisions]. Facts that cannot contradict
+// others are written concurrently, so that the store can combine them in one commit. The caller must
+// call unlock.
+func (e *Comparer) LockAddition(ctx context.Context, f memory.Fact) (unlock func(), err error) {
 	if mayContradict(f) {
-		return e.Deciding(ctx, f.Scope.Owner)
+		return e.LockDecisions(ctx, f.Scope.Owner)
 	}
-	return e.deciding.Share(ctx, f.Scope.Owner, "")
+	return e.decisions.LockShared(ctx, f.Scope.Owner, "")
 }

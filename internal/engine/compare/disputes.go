@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// mostDisputes bounds how many pending facts recall reads.
-const mostDisputes = 100
+// maxPendingRead bounds the pending facts that a recall reads.
+const maxPendingRead = 100
 
-// Disputes returns the number of pending facts, and the pending replacements by the id of the
+// PendingReplacements returns the number of pending facts, and the pending replacements by the id of the
 // active fact that they would replace.
-func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending int, disputed map[string]memory.Fact, err error) {
-	page, err := e.Store.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: mostDisputes})
+func (e *Comparer) PendingReplacements(ctx context.Context, owner memory.Owner) (pendingCount int, replacements map[string]memory.Fact, err error) {
+	page, err := e.Store.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: maxPendingRead})
 	if err != nil {
 		return 0, nil, fmt.Errorf("list pending facts: %w", err)
 	}
@@ -22,33 +22,33 @@ func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending in
 		if m.Link != nil || m.Fact == nil {
 			continue
 		}
-		old, found := e.replacedIDs.Get(m.ID())
+		oldID, found := e.replacedIDs.Get(m.ID())
 		if !found {
-			why, err := e.Proposed(ctx, owner, m)
+			proposal, err := e.ProposalOf(ctx, owner, m)
 			if err != nil {
 				return 0, nil, err
 			}
-			if old = why.OldID; learn.ByReview(why.Reason) {
-				old = "" // prompts do not show facts under review
+			if oldID = proposal.OldID; learn.RequiredBySettings(proposal.Reason) {
+				oldID = "" // prompts do not show facts under review
 			}
-			e.replacedIDs.Set(m.ID(), old)
+			e.replacedIDs.Set(m.ID(), oldID)
 		}
-		if old != "" {
-			if disputed == nil {
-				disputed = map[string]memory.Fact{}
+		if oldID != "" {
+			if replacements == nil {
+				replacements = map[string]memory.Fact{}
 			}
-			disputed[old] = *m.Fact
+			replacements[oldID] = *m.Fact
 		}
 	}
-	return len(page.Memories), disputed, nil
+	return len(page.Memories), replacements, nil
 }
 
-// Proposed returns the change that made a fact pending, or the zero Change. It skips an undo that
-// restored the fact, since an undo does not say why it is pending.
-func (e *Comparer) Proposed(ctx context.Context, owner memory.Owner, m memory.Memory) (memory.Change, error) {
-	target := memory.Image{Fact: m.Fact}.Target()
+// ProposalOf returns the change that made a fact pending, or the zero Change. It skips an undo that
+// restored the fact, since an undo does not contain the reason.
+func (e *Comparer) ProposalOf(ctx context.Context, owner memory.Owner, m memory.Memory) (memory.Change, error) {
+	target := memory.State{Fact: m.Fact}.Target()
 	if m.Link != nil {
-		target = memory.Image{Link: m.Link}.Target()
+		target = memory.State{Link: m.Link}.Target()
 	}
 	changes, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Target: target})
 	if err != nil {

@@ -13,76 +13,76 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// blocksKept bounds the cache: 2048 blocks of 6 kB take 12 MB.
-const blocksKept = 2048
+// maxCachedBlocks bounds the cache: 2048 blocks of about 6 kB take 12 MB.
+const maxCachedBlocks = 2048
 
-// PinnedBlock is the block added to the prompt of one user turn.
-type PinnedBlock struct {
-	Owner memory.Owner
-	Chain string // chain hash of the user turn
-	Text  string
-	Hits  []memory.Hit
-	Core  recall.Core
-	Trace string
+// CachedBlock is the block that was added to the prompt for one user turn.
+type CachedBlock struct {
+	Owner     memory.Owner
+	ChainHash string // chain hash of the user turn: of its text and all earlier turns
+	Text      string
+	Hits      []memory.Hit
+	Core      recall.Core
+	TraceID   string
 }
 
-// BlockCache stores the block added for each user turn. All steps of a tool loop get the same
+// BlockCache stores the block added for each user turn. All requests of a tool loop get the same
 // bytes, and learning recognizes text copied from a block. Forgotten and hidden memories stay in
 // the cache until the loop ends; erased memories are removed.
 type BlockCache struct {
-	kept      *recent.Map[[2]string, PinnedBlock] // by owner and chain
-	forgotten atomic.Uint64                       // number of calls of Forget
+	blocks      *recent.Map[[2]string, CachedBlock] // by owner and chain hash
+	forgetCount atomic.Uint64                       // number of calls of Forget
 
-	Passed Passed     // text that Loci passed on
-	Ready  ReadyFacts // facts for prompts without a search
+	Relayed  RelayedText // recognizes text that recently passed through Loci
+	TopFacts TopFacts    // the most important facts of each owner
 }
 
 // NewBlockCache returns an empty cache.
 func NewBlockCache() *BlockCache {
-	return &BlockCache{kept: recent.New[[2]string, PinnedBlock](blocksKept), Ready: newReadyFacts()}
+	return &BlockCache{blocks: recent.New[[2]string, CachedBlock](maxCachedBlocks), TopFacts: newTopFacts()}
 }
 
-// Get returns the block for the user message whose chain hash is chain.
-func (c *BlockCache) Get(owner memory.Owner, chain string) (PinnedBlock, bool) {
-	return c.kept.Get([2]string{string(owner), chain})
+// Get returns the block for the user message with this chain hash.
+func (c *BlockCache) Get(owner memory.Owner, chainHash string) (CachedBlock, bool) {
+	return c.blocks.Get([2]string{string(owner), chainHash})
 }
 
-// Now returns the epoch for [BlockCache.Put]. Call it before the block is recalled.
-func (c *BlockCache) Now() uint64 { return c.forgotten.Load() }
+// Epoch returns the value to pass to [BlockCache.Put]. Call it before the block is recalled.
+func (c *BlockCache) Epoch() uint64 { return c.forgetCount.Load() }
 
-// Put caches a block, unless Forget was called since then: the block may contain erased text.
-func (c *BlockCache) Put(b PinnedBlock, since uint64) {
-	c.kept.Update([2]string{string(b.Owner), b.Chain}, func(PinnedBlock, bool) (PinnedBlock, bool) {
-		return b, since == c.forgotten.Load()
+// Put caches a block, unless Forget was called after epoch: the block may contain erased text.
+func (c *BlockCache) Put(b CachedBlock, epoch uint64) {
+	c.blocks.Update([2]string{string(b.Owner), b.ChainHash}, func(CachedBlock, bool) (CachedBlock, bool) {
+		return b, epoch == c.forgetCount.Load()
 	})
 }
 
-// Forget removes the blocks that match. The next step of their tool loop recalls again.
-func (c *BlockCache) Forget(gone func(PinnedBlock) bool) {
-	c.forgotten.Add(1) // first: a later Put is then refused, and an earlier block is removed below
-	c.kept.DeleteFunc(func(_ [2]string, b PinnedBlock) bool { return gone(b) })
+// Forget removes the matching blocks. The next request of a tool loop then recalls again.
+func (c *BlockCache) Forget(match func(CachedBlock) bool) {
+	c.forgetCount.Add(1) // first, so that a concurrent Put is refused
+	c.blocks.DeleteFunc(func(_ [2]string, b CachedBlock) bool { return match(b) })
 }
 
 // BlocksFor returns a filter for the blocks of an owner's requests.
-func BlocksFor(owner memory.Owner) func(PinnedBlock) bool {
-	return func(b PinnedBlock) bool { return b.Owner == owner }
+func BlocksFor(owner memory.Owner) func(CachedBlock) bool {
+	return func(b CachedBlock) bool { return b.Owner == owner }
 }
 
 // HasHit reports whether one of the block's memories matches.
-func (b PinnedBlock) HasHit(is func(memory.Memory) bool) bool {
-	return slices.ContainsFunc(b.Hits, func(h memory.Hit) bool { return is(h.Memory) })
+func (b CachedBlock) HasHit(match func(memory.Memory) bool) bool {
+	return slices.ContainsFunc(b.Hits, func(h memory.Hit) bool { return match(h.Memory) })
 }
 
-// stripes bounds how many conversations can be written concurrently. Two conversations with the
-// same stripe rarely block each other.
-const stripes = 256
+// mutexStripes bounds the conversations that can be written concurrently. Conversations with the same
+// stripe block each other, which is rare.
+const mutexStripes = 256
 
-// KeyedMutex admits one writer at a time to a conversation, so that the end of its current branch
-// does not change before the next turn is added. The store detects writers of other servers: see
+// KeyedMutex locks conversations, so that the end of the current branch does not change before the
+// next turn is added. Writers of other servers are not locked out: the store detects their writes by
 // [memory.Path].
 type KeyedMutex struct {
-	seed maphash.Seed
-	gate [stripes]*semaphore.Weighted
+	seed  maphash.Seed
+	locks [mutexStripes]*semaphore.Weighted
 }
 
 // exclusiveWeight is the weight of an exclusive holder; a shared holder weighs 1.
@@ -91,26 +91,26 @@ const exclusiveWeight = 1 << 30
 // NewKeyedMutex returns an unlocked mutex.
 func NewKeyedMutex() *KeyedMutex {
 	t := &KeyedMutex{seed: maphash.MakeSeed()}
-	for i := range t.gate {
-		t.gate[i] = semaphore.NewWeighted(exclusiveWeight)
+	for i := range t.locks {
+		t.locks[i] = semaphore.NewWeighted(exclusiveWeight)
 	}
 	return t
 }
 
-// Enter locks a conversation exclusively. The caller must call leave.
-func (t *KeyedMutex) Enter(ctx context.Context, owner memory.Owner, conversation string) (leave func(), err error) {
+// Lock locks a conversation exclusively. The caller must call unlock.
+func (t *KeyedMutex) Lock(ctx context.Context, owner memory.Owner, conversation string) (unlock func(), err error) {
 	return t.acquire(ctx, owner, conversation, exclusiveWeight)
 }
 
-// Share locks a conversation shared with other callers of Share. The caller must call leave.
-func (t *KeyedMutex) Share(ctx context.Context, owner memory.Owner, conversation string) (leave func(), err error) {
+// LockShared locks a conversation for callers of LockShared. The caller must call unlock.
+func (t *KeyedMutex) LockShared(ctx context.Context, owner memory.Owner, conversation string) (unlock func(), err error) {
 	return t.acquire(ctx, owner, conversation, 1)
 }
 
-func (t *KeyedMutex) acquire(ctx context.Context, owner memory.Owner, conversation string, n int64) (leave func(), err error) {
-	gate := t.gate[maphash.String(t.seed, string(owner)+"\x00"+conversation)%stripes]
-	if err := gate.Acquire(ctx, n); err != nil {
+func (t *KeyedMutex) acquire(ctx context.Context, owner memory.Owner, conversation string, weight int64) (unlock func(), err error) {
+	lock := t.locks[maphash.String(t.seed, string(owner)+"\x00"+conversation)%mutexStripes]
+	if err := lock.Acquire(ctx, weight); err != nil {
 		return nil, err
 	}
-	return func() { gate.Release(n) }, nil
+	return func() { lock.Release(weight) }, nil
 }

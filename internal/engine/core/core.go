@@ -1,5 +1,5 @@
-// Package core holds what all packages of the engine share: store, index, embedder, models,
-// settings, clock and ids, and simple reads and writes of an owner's memory.
+// Package core contains the parts that all packages of the engine share: store, index, embedder,
+// models, settings, clock and ids, and simple reads and writes of an owner's memory.
 package core
 
 import (
@@ -16,30 +16,30 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Core holds the parts, settings, clock, ids and user state that all packages of the engine share.
+// Core contains the parts, settings, clock, ids and user state that all packages of the engine share.
 // It is safe for concurrent use.
 type Core struct {
 	Parts
 
-	Opts       Options
-	Blocks     *BlockCache
-	Writes     *KeyedMutex
-	Idle       IdleGate
-	Closed     ClosedOwners
-	names      recent.Map[memory.Owner, string] // names that are known to be stored
-	Clients    clientsSeen
-	Background sync.WaitGroup // work of chats that may outlast their requests
+	Opts              Options
+	Blocks            *BlockCache
+	ConversationLocks *KeyedMutex
+	Idle              IdleGate
+	ClosedOwners      ClosedOwners
+	displayNames      recent.Map[memory.Owner, string] // display names that this process read or wrote
+	Clients           lastClients
+	Background        sync.WaitGroup // background work of chats that may outlast their requests
 }
 
 // New returns a core with the parts and options.
 func New(parts Parts, opts Options) *Core {
-	return &Core{Parts: parts, Opts: opts, Blocks: NewBlockCache(), Writes: NewKeyedMutex()}
+	return &Core{Parts: parts, Opts: opts, Blocks: NewBlockCache(), ConversationLocks: NewKeyedMutex()}
 }
 
-// Ping reports whether the store answers. A store with a database asks the database.
+// Ping reports whether the store answers. A database store pings its database.
 func (e *Core) Ping(ctx context.Context) error { return Ping(ctx, e.Store) }
 
-// Ping reports whether a store answers. A store without a Ping method always does.
+// Ping reports whether a store answers. Without a Ping method it reads the versions.
 func Ping(ctx context.Context, store memory.Store) error {
 	if p, ok := store.(interface{ Ping(context.Context) error }); ok {
 		return p.Ping(ctx)
@@ -48,54 +48,54 @@ func Ping(ctx context.Context, store memory.Store) error {
 	return err
 }
 
-// secretLength is how many bytes of a message beyond limits.text are searched for secrets, so that
-// a secret at the limit is recognized. It exceeds the length of a private key.
-const secretLength = 8 << 10
+// secretMargin is the number of bytes after limits.text that are searched for secrets, so that a
+// secret at the limit is recognized. It exceeds the length of a private key.
+const secretMargin = 8 << 10
 
-// CutMark returns the end mark of a message that is cut to limits.text, or "" for others.
-func (e *Core) CutMark(words string) string {
-	if e.Opts.MaxText <= 0 || len(words) <= e.Opts.MaxText {
+// CutMark returns the text that ends a message cut to limits.text, or "" for shorter messages.
+func (e *Core) CutMark(content string) string {
+	if e.Opts.MaxText <= 0 || len(content) <= e.Opts.MaxText {
 		return ""
 	}
-	return fmt.Sprintf("\n[cut: %d bytes in all, SHA-256 %x]", len(words), sha256.Sum256([]byte(words)))
+	return fmt.Sprintf("\n[cut: %d bytes in all, SHA-256 %x]", len(content), sha256.Sum256([]byte(content)))
 }
 
-// Beginning returns a copy of the part of a message that memory uses.
-func (e *Core) Beginning(words string) string {
-	return strings.Clone(Clip(words, e.Opts.MaxText+secretLength))
+// Truncated returns a copy of a message, cut to limits.text and [secretMargin].
+func (e *Core) Truncated(content string) string {
+	return strings.Clone(Clip(content, e.Opts.MaxText+secretMargin))
 }
 
-// CutMessages cuts the chat's messages that exceed limits.text, and returns their marks by index.
-// Digests remain those of the complete messages, since placing compares them.
+// CutMessages cuts the chat's messages that exceed limits.text, and returns their cut marks by index.
+// The messages keep the digests of their complete texts, which placement compares.
 func (e *Core) CutMessages(chat *chatapi.Chat) map[int]string {
-	marks := map[int]string{}
+	cutMarks := map[int]string{}
 	for i := range chat.Messages {
 		m := &chat.Messages[i]
 		if mark := e.CutMark(m.Text); mark != "" {
-			marks[i], m.Text = mark, e.Beginning(m.Text)
+			cutMarks[i], m.Text = mark, e.Truncated(m.Text)
 		}
 	}
-	return marks
+	return cutMarks
 }
 
-// Stored returns the stored form of a message: without secrets and, if it has a mark, cut to
-// limits.text and followed by the mark.
-func (e *Core) Stored(words, mark string) string {
-	words = learn.Redact(words, e.Opts.Learn.Personal)
+// StoredText returns the stored form of a message: without secrets and, if mark is not empty, cut to
+// limits.text and followed by mark.
+func (e *Core) StoredText(content, mark string) string {
+	content = learn.Redact(content, e.Opts.Learn.RedactPersonal)
 	if mark == "" {
-		return words
+		return content
 	}
-	return Clip(words, max(0, e.Opts.MaxText-len(mark))) + mark
+	return Clip(content, max(0, e.Opts.MaxText-len(mark))) + mark
 }
 
-// Acceptance determines whose consent is needed to share a fact with another user.
+// Acceptance determines who must accept a fact before it is shared with another user.
 type Acceptance string
 
-// ByDialog is the author of changes caused by turns that left or rejoined the current branch.
-var ByDialog = memory.Author{Kind: memory.ByRule, Name: "dialog"}
+// ByBranchSwitch is the author of changes after turns left or rejoined the current branch.
+var ByBranchSwitch = memory.Author{Kind: memory.ByRule, Name: "dialog"}
 
-// Guarded converts a panic of do into an error, so that a chat can continue.
-func Guarded(e *Core, do func() error) (err error) {
+// CatchPanic runs do and returns its error or its panic as an error, so that a chat can continue.
+func CatchPanic(e *Core, do func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			e.Log.Error("panic", "panic", v, "stack", string(debug.Stack()))
@@ -105,22 +105,22 @@ func Guarded(e *Core, do func() error) (err error) {
 	return do()
 }
 
-// Async runs do in the background, like [Guarded]. The returned wait function blocks until the
-// result is there or its context ends.
+// Async runs do in the background, like [CatchPanic]. The returned wait function blocks until do
+// returns or the context ends.
 func Async[T any](e *Core, do func() (T, error)) (wait func(context.Context) (T, error)) {
 	var value T
 	var err error
 	done := make(chan struct{})
 	e.Background.Go(func() {
 		defer close(done)
-		err = Guarded(e, func() (err error) { value, err = do(); return err })
+		err = CatchPanic(e, func() (err error) { value, err = do(); return err })
 	})
-	return func(ctx context.Context) (none T, _ error) {
+	return func(ctx context.Context) (zero T, _ error) {
 		select {
 		case <-done:
 			return value, err
 		case <-ctx.Done():
-			return none, ctx.Err()
+			return zero, ctx.Err()
 		}
 	}
 }

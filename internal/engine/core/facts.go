@@ -13,72 +13,72 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of the cache: owners, facts per owner, and newest facts from which these are chosen.
+// Bounds of [TopFacts]: owners, cached facts per owner, facts read per owner, and facts per page.
 const (
-	readyOwners = 128
-	readyFacts  = 512
-	readyFrom   = 10_000
-	readyPage   = 500
+	maxTopFactOwners = 128
+	maxTopFacts      = 512
+	maxFactsRead     = 10_000
+	factPageSize     = 500
 )
 
-// ReadyFacts caches the most important facts of each owner, for prompts without a search. It
-// follows the owner's version. The zero value is not usable.
-type ReadyFacts struct {
-	of *recent.Map[memory.Owner, *ownersFacts]
+// TopFacts caches the most important facts of each owner, for prompts without a search. It is
+// updated when the owner's version changes. The zero value is not usable.
+type TopFacts struct {
+	byOwner *recent.Map[memory.Owner, *ownerTopFacts]
 }
 
-// ownersFacts are the cached facts of one owner.
-type ownersFacts struct {
+// ownerTopFacts are the cached facts of one owner.
+type ownerTopFacts struct {
 	mu      sync.Mutex // guards the following fields; held while facts are read
-	read    bool
+	loaded  bool       // true once facts were read
 	version int64
 	facts   []recall.CoreFact // the slice is replaced, never modified
-	more    bool              // the owner has other, less important facts
+	hasMore bool              // the owner has less important facts that are not cached
 }
 
-func newReadyFacts() ReadyFacts {
-	return ReadyFacts{recent.New[memory.Owner, *ownersFacts](readyOwners)}
+func newTopFacts() TopFacts {
+	return TopFacts{recent.New[memory.Owner, *ownerTopFacts](maxTopFactOwners)}
 }
 
-// Forget drops the facts of an owner, or of all owners for "": an erased fact may be shared.
-func (r ReadyFacts) Forget(owner memory.Owner) {
-	r.of.DeleteFunc(func(o memory.Owner, _ *ownersFacts) bool { return owner == "" || o == owner })
+// Forget drops the facts of an owner, or of all owners for "", because erased facts may be shared.
+func (r TopFacts) Forget(owner memory.Owner) {
+	r.byOwner.DeleteFunc(func(o memory.Owner, _ *ownerTopFacts) bool { return owner == "" || o == owner })
 }
 
-// Of returns up to about a hundred visible facts of an owner, own and shared: the most important
-// ones. Callers must not modify them.
-func (r ReadyFacts) Of(ctx context.Context, e *Core, owner memory.Owner, now time.Time) ([]recall.CoreFact, error) {
-	var of *ownersFacts
-	r.of.Update(owner, func(was *ownersFacts, found bool) (*ownersFacts, bool) {
-		if of = was; !found {
-			of = &ownersFacts{}
+// Get returns an owner's most important visible facts, own and shared, at most 768. Callers must not
+// modify them.
+func (r TopFacts) Get(ctx context.Context, e *Core, owner memory.Owner, now time.Time) ([]recall.CoreFact, error) {
+	var cached *ownerTopFacts
+	r.byOwner.Update(owner, func(previous *ownerTopFacts, found bool) (*ownerTopFacts, bool) {
+		if cached = previous; !found {
+			cached = &ownerTopFacts{}
 		}
-		return of, !found
+		return cached, !found
 	})
-	of.mu.Lock()
-	defer of.mu.Unlock()
+	cached.mu.Lock()
+	defer cached.mu.Unlock()
 	version, err := e.Version(ctx, owner)
-	if err != nil || of.read && version == of.version {
-		return of.facts, err
+	if err != nil || cached.loaded && version == cached.version {
+		return cached.facts, err
 	}
-	if of.read {
-		err = of.follow(ctx, e, owner, now)
+	if cached.loaded {
+		err = cached.applyChanges(ctx, e, owner, now)
 	}
-	if !of.read || errors.Is(err, memory.Gone) || of.more && len(of.facts) < readyFacts/2 {
-		err = of.readAll(ctx, e, owner, version, now)
+	if !cached.loaded || errors.Is(err, memory.Gone) || cached.hasMore && len(cached.facts) < maxTopFacts/2 {
+		err = cached.readAll(ctx, e, owner, version, now)
 	}
-	return of.facts, err
+	return cached.facts, err
 }
 
-// readAll reads an owner's newest and pinned facts, of this version or a later one.
-func (f *ownersFacts) readAll(ctx context.Context, e *Core, owner memory.Owner, version int64, now time.Time) error {
+// readAll reads an owner's newest and pinned facts, at this version or a later one.
+func (f *ownerTopFacts) readAll(ctx context.Context, e *Core, owner memory.Owner, version int64, now time.Time) error {
 	pinned, err := e.Store.List(ctx, owner, memory.Query{Pinned: true})
 	if err != nil {
 		return err
 	}
 	facts, next := pinned.Memories, ""
-	for len(facts) < readyFrom {
-		page, err := e.Store.List(ctx, owner, memory.Query{Limit: readyPage, Cursor: next})
+	for len(facts) < maxFactsRead {
+		page, err := e.Store.List(ctx, owner, memory.Query{Limit: factPageSize, Cursor: next})
 		if err != nil {
 			return err
 		}
@@ -89,15 +89,15 @@ func (f *ownersFacts) readAll(ctx context.Context, e *Core, owner memory.Owner, 
 	}
 	slices.SortFunc(facts, func(a, b memory.Memory) int { return cmp.Compare(a.ID(), b.ID()) })
 	facts = slices.CompactFunc(facts, func(a, b memory.Memory) bool { return a.ID() == b.ID() })
-	f.read, f.version, f.more = true, version, next != ""
-	f.keep(facts, now)
+	f.loaded, f.version, f.hasMore = true, version, next != ""
+	f.setFacts(facts, now)
 	return nil
 }
 
-// follow reads the changes since the cached version.
-func (f *ownersFacts) follow(ctx context.Context, e *Core, owner memory.Owner, now time.Time) error {
+// applyChanges reads the changes since the cached version.
+func (f *ownerTopFacts) applyChanges(ctx context.Context, e *Core, owner memory.Owner, now time.Time) error {
 	written := map[string]memory.Memory{}
-	version, err := e.Store.Since(ctx, owner, "", f.version, func(item memory.Item) error {
+	version, err := e.Store.Since(ctx, owner, "", f.version, func(item memory.IndexItem) error {
 		written[item.ID] = item.Memory
 		return nil
 	})
@@ -106,9 +106,9 @@ func (f *ownersFacts) follow(ctx context.Context, e *Core, owner memory.Owner, n
 	}
 	f.version = version
 	facts := make([]memory.Memory, 0, len(f.facts)+len(written))
-	for _, was := range f.facts {
-		if _, is := written[was.ID()]; !is {
-			facts = append(facts, was.Memory)
+	for _, previous := range f.facts {
+		if _, changed := written[previous.ID()]; !changed {
+			facts = append(facts, previous.Memory)
 		}
 	}
 	for _, m := range written {
@@ -116,29 +116,29 @@ func (f *ownersFacts) follow(ctx context.Context, e *Core, owner memory.Owner, n
 			facts = append(facts, m)
 		}
 	}
-	f.keep(facts, now)
+	f.setFacts(facts, now)
 	return nil
 }
 
-// keep stores the most important facts, and up to half as many more, so that not every write needs
-// sorting. It reuses the values of cached facts.
-func (f *ownersFacts) keep(facts []memory.Memory, now time.Time) {
-	if len(facts) > readyFacts*3/2 {
-		f.more = true
+// setFacts stores the facts. Only above 768 does it sort them and drop all but the best 512. It
+// reuses the values of facts that are already cached.
+func (f *ownerTopFacts) setFacts(facts []memory.Memory, now time.Time) {
+	if len(facts) > maxTopFacts*3/2 {
+		f.hasMore = true
 		best := recall.ByImportance(facts, now)
 		facts = facts[:0]
-		for _, h := range best[:readyFacts] {
+		for _, h := range best[:maxTopFacts] {
 			facts = append(facts, h.Memory)
 		}
 	}
-	loaded := make(map[*memory.Fact]recall.CoreFact, len(f.facts))
-	for _, was := range f.facts {
-		loaded[was.Fact] = was
+	cached := make(map[*memory.Fact]recall.CoreFact, len(f.facts))
+	for _, previous := range f.facts {
+		cached[previous.Fact] = previous
 	}
 	f.facts = make([]recall.CoreFact, len(facts))
 	for i, m := range facts {
-		var is bool
-		if f.facts[i], is = loaded[m.Fact]; !is {
+		var isCached bool
+		if f.facts[i], isCached = cached[m.Fact]; !isCached {
 			f.facts[i] = recall.NewCoreFact(m)
 		}
 	}

@@ -9,44 +9,44 @@ import (
 )
 
 const (
-	// IdleTime is how long no question must be waiting before background work continues. It exceeds
-	// the time a client program needs between an answer and its next question, and is far less than
-	// a person needs.
+	// IdleTime is the time without a waiting question after which background work continues. It is
+	// longer than a client program needs between an answer and its next question, and far shorter
+	// than a person needs.
 	IdleTime = 5 * time.Millisecond
 
-	// IdlePatience bounds that wait. Under constant load a worker still runs ten jobs a second;
-	// most other jobs then have nothing left to learn.
-	IdlePatience = 100 * time.Millisecond
+	// IdleMaxWait bounds the wait for an idle moment. Under constant load, a worker still runs ten
+	// jobs a second.
+	IdleMaxWait = 100 * time.Millisecond
 )
 
 // IdleGate counts waiting questions, so that learning uses the processors only between questions.
 type IdleGate struct {
-	asked atomic.Int32 // number of waiting questions
-	last  atomic.Int64 // time at which the last question was waiting, in Unix nanoseconds
-	woken atomic.Bool  // true while a goroutine waits to wake the runner
+	waiting     atomic.Int32 // number of waiting questions
+	lastWaiting atomic.Int64 // when a question last stopped waiting, in Unix nanoseconds
+	waking      atomic.Bool  // true while a goroutine waits to wake the job runner
 }
 
-// Begin counts a waiting question until end is called.
-func (l *IdleGate) Begin() (end func()) {
-	l.asked.Add(1)
+// BeginQuestion counts a waiting question until end is called.
+func (l *IdleGate) BeginQuestion() (end func()) {
+	l.waiting.Add(1)
 	return func() {
-		l.last.Store(time.Now().UnixNano())
-		l.asked.Add(-1)
+		l.lastWaiting.Store(time.Now().UnixNano())
+		l.waiting.Add(-1)
 	}
 }
 
 // busy reports whether a question is waiting.
-func (l *IdleGate) busy() bool { return l.asked.Load() > 0 }
+func (l *IdleGate) busy() bool { return l.waiting.Load() > 0 }
 
-// Quiet reports whether no question has waited for [IdleTime].
-func (l *IdleGate) Quiet() bool {
-	return !l.busy() && time.Since(time.Unix(0, l.last.Load())) >= IdleTime
+// IsIdle reports whether no question has waited for [IdleTime].
+func (l *IdleGate) IsIdle() bool {
+	return !l.busy() && time.Since(time.Unix(0, l.lastWaiting.Load())) >= IdleTime
 }
 
-// Wait returns once no question has waited for [IdleTime], when ctx ends, or after [IdlePatience].
+// Wait returns once no question has waited for [IdleTime], when ctx ends, or after [IdleMaxWait].
 func (l *IdleGate) Wait(ctx context.Context) {
-	for range IdlePatience / IdleTime {
-		if l.Quiet() {
+	for range IdleMaxWait / IdleTime {
+		if l.IsIdle() {
 			return
 		}
 		select {
@@ -60,8 +60,8 @@ func (l *IdleGate) Wait(ctx context.Context) {
 // warmer is a searcher that can load recent writes before a search. Warm does not block.
 type warmer interface{ Warm(memory.Owner) }
 
-// Warm loads an owner's recent writes into the index. If questions are running, it does nothing,
-// because they load the writes themselves.
+// Warm loads an owner's recent writes into the index. It does nothing while questions are running,
+// because each question loads the writes itself.
 func (e *Core) Warm(owner memory.Owner) {
 	if e.Idle.busy() {
 		return
@@ -71,15 +71,15 @@ func (e *Core) Warm(owner memory.Owner) {
 	}
 }
 
-// WakeWhenIdle wakes the job runner once no question is waiting: claiming a job needs a commit,
-// which would slow down the client's next question.
+// WakeWhenIdle wakes the job runner once no question is waiting: claiming a job needs a commit, which
+// would slow down the next question.
 func (e *Core) WakeWhenIdle() {
-	if e.Idle.woken.Swap(true) {
+	if e.Idle.waking.Swap(true) {
 		return
 	}
 	e.Background.Go(func() {
 		e.Idle.Wait(context.Background())
-		e.Idle.woken.Store(false)
+		e.Idle.waking.Store(false)
 		e.Wake()
 	})
 }

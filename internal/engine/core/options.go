@@ -22,7 +22,7 @@ type Parts struct {
 	Store    memory.Store
 	Searcher memory.Searcher
 	Embedder memory.Embedder
-	LLM      memory.LLM      // nil: only rules learn
+	LLM      memory.LLM      // nil: learning uses only rules
 	Reranker memory.Reranker // reranks the best candidates; nil: no reranking
 	Prompts  *prompt.Set
 	Metrics  *obs.Metrics
@@ -31,100 +31,100 @@ type Parts struct {
 	Wake     func() // notifies the job runner of new jobs
 }
 
-// Options are an engine's settings. Package loci sets all fields; zero is not a default.
+// Options are an engine's settings. Package loci sets all fields; zero values are not defaults.
 type Options struct {
-	TopK          int           // number of memories; below 0: the default of [Options.Most]
-	Budget        int           // of a block, in tokens
-	Threshold     float64       // below 0: the calibrated value
-	OwnEmbedder   bool          // the embedder is the profile's own, so duplicates are found by plain cosine
-	RecencyWeight float64       // 0 to 1
-	Deadline      time.Duration // time limit of recall in a chat, by words or with remote models
-	DeadlineMax   time.Duration // the extended time limit with slow local models
-	Recall        Rules
-	Words         *Scale // replaces Threshold and Recall.Measure while the embedder uses only words; nil: no replacement
-	LearnAfter    Trigger
-	LearnModel    string // "": the model of the user's last chat
-	ClientKeys    bool   // the learning model gets the API key of the user's last chat
-	Rules         bool   // learn by rules if there is no model or it keeps failing
-	Assistant     bool   // learn from the assistant's turns too
-	MaxText       int    // bytes of one memory or message
-	History       History
-	Intents       string // how a query's intent is found; "": by keywords
-	LogContent    bool   // log texts of memories and models, not only ids
-	Accept        Acceptance
-	Channels      Channels // what an Open WebUI channel may do; "": ChannelsOff
-	Learn         Learning
+	TopK               int           // number of recalled memories; negative: the default of [Options.DefaultTopK]
+	Budget             int           // size of a block, in tokens
+	Threshold          float64       // minimum score; negative: the calibrated value
+	ProfileEmbedder    bool          // the profile names the embedder, so duplicates are found by plain cosine
+	RecencyWeight      float64       // 0 to 1
+	Deadline           time.Duration // time limit of recall in a chat, by words or with remote models
+	MaxDeadline        time.Duration // the time limit with slow local models
+	Recall             RecallRules
+	LexicalScale       *RelevanceScale // replaces Threshold and Recall.Measure for a lexical embedder; nil: no replacement
+	LearnAfter         Trigger
+	LearnModel         string // empty: the model of the user's last chat
+	ClientKeys         bool   // the learning model gets the API key of the user's last chat
+	LearnByRules       bool   // learn by rules if no model is configured or if it keeps failing
+	LearnFromAssistant bool   // also learn from the assistant's turns
+	MaxText            int    // bytes of one memory or message
+	History            History
+	IntentMethod       string // method that finds a query's intent; empty: keywords
+	LogContent         bool   // log the texts of memories and models, not only ids
+	Accept             Acceptance
+	Channels           Channels // access of an Open WebUI channel; empty: ChannelsOff
+	Learn              Learning
 }
 
-// Scale is a measure of relevance and its threshold.
-type Scale struct {
+// RelevanceScale is a measure of relevance and its threshold.
+type RelevanceScale struct {
 	Measure   recall.Measure
-	Threshold float64 // below 0: the calibrated value
+	Threshold float64 // negative: the calibrated value
 }
 
-// Most returns the default number of memories for a chat or for an explicit search.
-func (o Options) Most(chat bool) int {
+// DefaultTopK returns the number of memories for a chat or for an explicit search.
+func (o Options) DefaultTopK(forChat bool) int {
 	switch {
 	case o.TopK >= 0:
 		return o.TopK
-	case chat:
+	case forChat:
 		return recall.DefaultTopK
 	}
-	return recall.DefaultAsked
+	return recall.DefaultSearchTopK
 }
 
-// Learning determines what Loci learns from, and how.
+// Learning configures from which messages Loci learns, and how.
 type Learning struct {
-	Every     int           // number of user messages that are learned from together; 0 counts as 1
-	Exchanges int           // number of the first exchange in a conversation that is learned from; 0 counts as 1
-	Scope     FactScope     // of learned facts; "": OfUser
-	Idle      time.Duration // how long a conversation must be idle before the remaining messages are learned from
-	Context   int           // number of earlier messages that the model also reads
+	MessagesPerLesson int           // number of user messages per lesson; 0 counts as 1
+	FirstExchange     int           // number of the first exchange in a conversation to learn from; 0 counts as 1
+	Scope             FactScope     // scope of learned facts; empty: OfUser
+	IdleTime          time.Duration // idle time after which a conversation's remaining messages are learned from
+	ContextMessages   int           // number of earlier messages that the model also reads
 
-	Trust    string // whether a model's facts become active without review: tried, always, never
-	Personal bool   // blank personal identifiers before learning and storing
-	Spending Spending
-	Review   Review
-	Summary  Summaries
-	Upkeep   Upkeep
+	Trust          string // when a model's facts become active without review: tried, always or never
+	RedactPersonal bool   // redact personal identifiers before learning and storing
+	Spending       Spending
+	Review         Review
+	Summary        Summaries
+	Upkeep         Upkeep
 }
 
-// MaxMessages bounds how many new messages of a chat request are stored, and how many turns of a
-// stored conversation a request is compared with.
+// MaxMessages bounds the new messages of a chat request that are stored, and the turns of a stored
+// conversation that a request is compared with.
 const MaxMessages = 2000
 
-// History determines how messages are treated that a client sends along and Loci did not observe.
+// History determines the use of earlier messages in a request that did not go through Loci.
 type History string
 
 // The values of History.
 const (
 	AlignHistory  History = "align"  // stored, so that the chat is recognized later; "" means the same
 	RecallHistory History = "recall" // also recalled
-	LearnHistory  History = "learn"  // also learned from, if the user wrote them
+	LearnHistory  History = "learn"  // user messages are also learned from
 )
 
-// Mark marks a turn of history. heard reports whether it follows observed turns; it then belongs to
-// the user's chat and may be recalled.
-func (h History) Mark(t *memory.Turn, heard bool) {
+// SetFlags sets the flags of a turn of history. afterObserved reports whether the turn follows observed
+// turns; the turn is then part of the user's chat and may be recalled.
+func (h History) SetFlags(t *memory.Turn, afterObserved bool) {
 	t.NoLearn = t.NoLearn || h != LearnHistory || t.Role != memory.RoleUser
-	t.History = !heard && h != RecallHistory && h != LearnHistory
+	t.History = !afterObserved && h != RecallHistory && h != LearnHistory
 }
 
 // Review determines which learned facts a person must review.
 type Review struct {
 	Confidence float64  // review facts below this confidence, 0 to 1
 	Categories []string // review facts of these categories
-	Conflicts  bool     // review facts that would replace another one
+	Conflicts  bool     // review facts that would replace another fact
 }
 
-// Trigger determines when learning starts.
+// Trigger determines after which message learning starts.
 type Trigger string
 
 // The values of Trigger.
 const (
 	AfterExchange Trigger = "exchange"
 	AfterUser     Trigger = "user"
-	Never         Trigger = "never"
+	NeverLearn    Trigger = "never"
 )
 
 // Time returns the current time in the precision that Loci stores.
@@ -133,9 +133,9 @@ func (e *Core) Time() time.Time { return memory.Time(e.Now()) }
 // NewID returns a UUIDv7, so that ids are sorted by their creation.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// IDFor returns the id derived from an owner and a key, so that a repeated request writes only
-// once. Without a key it returns a new id.
-func IDFor(owner memory.Owner, key string) string {
+// IDForKey returns an id derived from an owner and an idempotency key, so that a repeated request writes
+// only once. Without a key it returns a new id.
+func IDForKey(owner memory.Owner, key string) string {
 	if key == "" {
 		return NewID()
 	}
@@ -148,77 +148,77 @@ func DerivedID(owner memory.Owner, parts ...string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(string(owner)+"\x00"+strings.Join(parts, "\x00"))).String()
 }
 
-// Clip is [text.Clip].
+// Clip calls [text.Clip].
 func Clip(s string, n int) string { return text.Clip(s, n) }
 
-// FactScope is the scope of a learned fact and thus determines who sees it.
+// FactScope is the scope of learned facts.
 type FactScope string
 
 // The values of FactScope.
 const (
 	OfUser         FactScope = "user"         // the user; for facts about the chat's project, that project
-	OfProject      FactScope = "project"      // the chat's project; the user if there is none
+	OfProject      FactScope = "project"      // the chat's project; the user if the chat has no project
 	OfConversation FactScope = "conversation" // the conversation from which the fact was learned (design 4)
 )
 
-// Channels determines how a channel may use the memory of the user who writes in it.
+// Channels determines whether a chat in a channel may use the memory of its user.
 type Channels string
 
-// The values of Channels. Neither stores other people's messages.
+// The values of Channels. Other people's messages are never stored.
 const (
 	ChannelsOff  Channels = "off"  // no memory
-	ChannelsRead Channels = "read" // read memory, for answers that the whole channel reads
+	ChannelsRead Channels = "read" // read memory; the whole channel reads the answers
 )
 
-// Spending is the price of the learning model, and how many tokens a user may spend per day (UTC).
-// Reaching the limit stops learning, but never a chat.
+// Spending is the price of the learning model and a user's daily limit of tokens (UTC days). At the
+// limit, learning stops; chats continue.
 type Spending struct {
 	InputPrice, OutputPrice float64 // per million tokens, in any currency
-	DayTokens               int64   // 0: unlimited
+	DailyTokenLimit         int64   // 0: unlimited
 }
 
 // Cost returns the cost of a reply, in the currency of the prices.
-func (s Spending) Cost(input, output int64) float64 {
-	return (float64(input)*s.InputPrice + float64(output)*s.OutputPrice) / 1e6
+func (s Spending) Cost(inputTokens, outputTokens int64) float64 {
+	return (float64(inputTokens)*s.InputPrice + float64(outputTokens)*s.OutputPrice) / 1e6
 }
 
-// Counts reports whether learning waits for several messages or exchanges.
-func (l Learning) Counts() bool { return l.Every > 1 || l.Exchanges > 1 }
+// WaitsForSeveral reports whether learning waits for several messages or exchanges.
+func (l Learning) WaitsForSeveral() bool { return l.MessagesPerLesson > 1 || l.FirstExchange > 1 }
 
 // Summaries determines how often conversations are summarized.
 type Summaries struct {
-	Every int  // number of exchanges; 0: never
-	Keep  bool // keep earlier summaries; a new one then covers only the last turns (design 2)
+	EveryExchanges int  // number of exchanges between summaries; 0: no summaries
+	RetainEarlier  bool // retain earlier summaries; a new summary then covers only the last turns (design 2)
 }
 
-// A summary covers the last turns after an earlier summary. Without one it covers more turns, so
-// that a summary that was forgotten can be rewritten from the rest.
+// Numbers of turns of a summary: after an earlier summary, and without an earlier summary. The second
+// is larger, so that a forgotten summary can be rewritten.
 const (
-	SummaryTurns = 12
-	SummaryFirst = 60
-	summaryLeast = 4 // minimum number of turns of a summary, unless summaries are due sooner
+	SummaryTurns      = 12
+	FirstSummaryTurns = 60
+	minSummaryTurns   = 4 // minimum number of turns of a summary, unless summaries are due sooner
 )
 
-// Least returns the minimum number of turns of a summary.
-func (s Summaries) Least() int { return min(summaryLeast, 2*s.Every-1) }
+// MinTurns returns the minimum number of turns of a summary.
+func (s Summaries) MinTurns() int { return min(minSummaryTurns, 2*s.EveryExchanges-1) }
 
-// RuleBased is the model name of summaries that the rules wrote.
+// RuleBased is the model name of summaries that rules wrote.
 const RuleBased = "rule_based"
 
-// Due reports whether a summary is due when the exchanges grow from before to after.
-func (s Summaries) Due(before, after int) bool {
-	return s.Every == 1 || s.Every > 0 && after/s.Every > before/s.Every
+// Due reports whether a summary is due after the number of exchanges grew.
+func (s Summaries) Due(oldExchanges, newExchanges int) bool {
+	return s.EveryExchanges == 1 || s.EveryExchanges > 0 && newExchanges/s.EveryExchanges > oldExchanges/s.EveryExchanges
 }
 
-// SummaryJob returns the job that summarizes a conversation. after identifies its cause.
-func SummaryJob(owner memory.Owner, conversation, after string) memory.Job {
-	return memory.Job{ID: "summarize-" + conversation + "-" + after, Owner: owner, Kind: memory.JobSummarize, Conversation: conversation}
+// SummaryJob returns the job that summarizes a conversation. cause makes its id unique.
+func SummaryJob(owner memory.Owner, conversation, cause string) memory.Job {
+	return memory.Job{ID: "summarize-" + conversation + "-" + cause, Owner: owner, Kind: memory.JobSummarize, Conversation: conversation}
 }
 
 // Summaries returns a conversation's active summaries, newest first.
 func (e *Core) Summaries(ctx context.Context, owner memory.Owner, conversation string) ([]memory.Summary, error) {
 	var out []memory.Summary
-	err := e.Everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation}, func(m memory.Memory) {
+	err := e.EachMemory(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation}, func(m memory.Memory) {
 		out = append(out, *m.Summary)
 	})
 	return out, err

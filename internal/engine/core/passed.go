@@ -15,139 +15,139 @@ import (
 )
 
 const (
-	// shingle is the number of consecutive words that identify text.
+	// shingle is the number of consecutive words that identify a text.
 	shingle = 8
 
-	// passedTime is how long text is recognized at least, and mostPassed bounds the shingles of an
-	// owner. Both limit the newer half of the stored shingles; when it is full, the older half is
-	// dropped.
-	passedTime = time.Hour
-	mostPassed = 4096
+	// relayedTTL is the minimum time for which text is recognized, and maxShingles bounds the shingles
+	// of an owner. Both limit the newer of two generations of shingles. When the newer one is full,
+	// the older one is dropped.
+	relayedTTL  = time.Hour
+	maxShingles = 4096
 
-	// orderTime is how long a message that quotes a model's order counts as an agent's; a person
-	// may quote it later. minOrder is the length in bytes of an order with fewer words than a
-	// shingle.
-	orderTime = 2 * time.Minute
-	minOrder  = 24
+	// orderTTL is the time in which a message that quotes a model's order counts as an agent's; a
+	// person may quote the order later. minOrder is the minimum length of an order in bytes, since an
+	// order may have fewer words than a shingle.
+	orderTTL = 2 * time.Minute
+	minOrder = 24
 )
 
-// Passed recognizes text that Loci recently passed on to or from each owner, by keyed hashes of
-// shingles. A model's answers, its orders and tool results are not the person's words, even inside
-// a later message. Words that the person wrote first remain theirs. The zero value is ready to use
-// and safe for concurrent use.
-type Passed struct {
+// RelayedText recognizes text that Loci recently passed to or from each owner, by keyed hashes of
+// shingles. A model's answers, its orders and tool results are not the person's words, even in a
+// later message. Text that the person wrote first is still the person's. The zero value is ready to
+// use and safe for concurrent use.
+type RelayedText struct {
 	mu     sync.Mutex // guards the values of owners
-	owners recent.Map[memory.Owner, *passedOn]
+	owners recent.Map[memory.Owner, *ownerRelayed]
 }
 
-// passedOn is the text that Loci passed on for one owner.
-type passedOn struct {
-	halves [2]map[uint64]textOrigin // the newer half first
-	since  time.Time                // creation time of the newer half
-	read   bool                     // turns of the store have been added
+// ownerRelayed is the recent text of one owner.
+type ownerRelayed struct {
+	generations [2]map[uint64]textOrigin // the newer generation first
+	started     time.Time                // creation time of the newer generation
+	storeRead   bool                     // stored turns have been added
 }
 
-// textOrigin tells who wrote a text: the person, a model or tool, or a model ordering an agent.
+// textOrigin is the origin of a text: the person, a model or tool, or a model's order to an agent.
 type textOrigin struct {
-	own   bool
-	order time.Time // zero: not an order
+	byUser    bool
+	orderedAt time.Time // when a model gave the text as an order; zero: not an order
 }
 
-var passedSeed = maphash.MakeSeed()
+var shingleSeed = maphash.MakeSeed()
 
 // Forget removes an owner's hashes.
-func (p *Passed) Forget(owner memory.Owner) {
-	p.owners.DeleteFunc(func(o memory.Owner, _ *passedOn) bool { return o == owner })
+func (p *RelayedText) Forget(owner memory.Owner) {
+	p.owners.DeleteFunc(func(o memory.Owner, _ *ownerRelayed) bool { return o == owner })
 }
 
-// of returns an owner's hashes. The caller must hold mu.
-func (p *Passed) of(owner memory.Owner, now time.Time) *passedOn {
+// forOwner returns an owner's hashes. The caller must hold mu.
+func (p *RelayedText) forOwner(owner memory.Owner, now time.Time) *ownerRelayed {
 	o, found := p.owners.Get(owner)
 	if !found {
-		o = &passedOn{halves: [2]map[uint64]textOrigin{{}, {}}, since: now}
+		o = &ownerRelayed{generations: [2]map[uint64]textOrigin{{}, {}}, started: now}
 		p.owners.Set(owner, o)
 	}
-	if now.Sub(o.since) > passedTime || len(o.halves[0]) > mostPassed {
-		o.halves, o.since = [2]map[uint64]textOrigin{{}, o.halves[0]}, now
+	if now.Sub(o.started) > relayedTTL || len(o.generations[0]) > maxShingles {
+		o.generations, o.started = [2]map[uint64]textOrigin{{}, o.generations[0]}, now
 	}
 	return o
 }
 
-func (o *passedOn) get(key uint64) (textOrigin, bool) {
-	c, ok := o.halves[0][key]
+func (o *ownerRelayed) originOf(key uint64) (textOrigin, bool) {
+	origin, ok := o.generations[0][key]
 	if !ok {
-		c, ok = o.halves[1][key]
+		origin, ok = o.generations[1][key]
 	}
-	return c, ok
+	return origin, ok
 }
 
-// put adds those shingles of a text that are new.
-func (o *passedOn) put(owner memory.Owner, text string, c textOrigin) {
+// addText adds the shingles of a text that are not stored yet.
+func (o *ownerRelayed) addText(owner memory.Owner, text string, origin textOrigin) {
 	eachShingle(owner, text, func(_, _ int, key uint64) {
-		if _, found := o.get(key); !found {
-			o.halves[0][key] = c
+		if _, found := o.originOf(key); !found {
+			o.generations[0][key] = origin
 		}
 	})
 }
 
-// AddRequest adds a request's new text: user messages, and tool results since the last answer.
-func (p *Passed) AddRequest(owner memory.Owner, chat *chatapi.Chat, now time.Time) {
+// AddRequest adds the user messages and tool results of a request since the last answer.
+func (p *RelayedText) AddRequest(owner memory.Owner, chat *chatapi.Chat, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	o := p.of(owner, now)
+	o := p.forOwner(owner, now)
 	for _, m := range slices.Backward(chat.Messages) {
 		switch m.Role {
 		case memory.RoleAssistant:
 			return
 		case memory.RoleUser, memory.RoleTool:
-			o.put(owner, m.Text, textOrigin{own: m.Role == memory.RoleUser})
-			if key := hashOf(owner, m.Text); m.Role == memory.RoleUser && o.halves[0][key].order.IsZero() {
-				o.halves[0][key] = textOrigin{own: true}
+			o.addText(owner, m.Text, textOrigin{byUser: m.Role == memory.RoleUser})
+			if key := hashText(owner, m.Text); m.Role == memory.RoleUser && o.generations[0][key].orderedAt.IsZero() {
+				o.generations[0][key] = textOrigin{byUser: true}
 			}
 		}
 	}
 }
 
-// Answered adds the text of an answer, and the orders in the arguments of its tool calls.
-func (p *Passed) Answered(owner memory.Owner, a chatapi.Answer, now time.Time) {
+// AddAnswer adds the text of an answer, and the orders in the arguments of its tool calls.
+func (p *RelayedText) AddAnswer(owner memory.Owner, answer chatapi.Answer, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	o := p.of(owner, now)
-	o.put(owner, a.Text, textOrigin{})
+	o := p.forOwner(owner, now)
+	o.addText(owner, answer.Text, textOrigin{})
 	var calls any
-	if a.ToolCalls != "" && json.Unmarshal([]byte(a.ToolCalls), &calls) == nil { // otherwise the stream broke off
-		eachText(calls, func(text string) {
-			o.put(owner, text, textOrigin{order: now})
-			if key := hashOf(owner, text); !o.halves[0][key].own {
-				o.halves[0][key] = textOrigin{order: now}
+	if answer.ToolCalls != "" && json.Unmarshal([]byte(answer.ToolCalls), &calls) == nil { // fails if the stream was interrupted
+		eachLongString(calls, func(text string) {
+			o.addText(owner, text, textOrigin{orderedAt: now})
+			if key := hashText(owner, text); !o.generations[0][key].byUser {
+				o.generations[0][key] = textOrigin{orderedAt: now}
 			}
 		})
 	}
 }
 
-// Ordered reports whether a message is a model's order, or quotes one from the last minutes.
-func (p *Passed) Ordered(owner memory.Owner, message string, now time.Time) (is bool) {
+// IsOrder reports whether a message is a model's order, or quotes an order of the last two minutes.
+func (p *RelayedText) IsOrder(owner memory.Owner, message string, now time.Time) (isOrder bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o, found := p.owners.Get(owner)
 	if !found || len(message) < minOrder {
 		return false
 	}
-	if c, _ := o.get(hashOf(owner, message)); !c.order.IsZero() {
+	if c, _ := o.originOf(hashText(owner, message)); !c.orderedAt.IsZero() {
 		return true
 	}
 	eachShingle(owner, message, func(_, _ int, key uint64) {
-		c, _ := o.get(key)
-		is = is || !c.order.IsZero() && now.Sub(c.order) <= orderTime
+		c, _ := o.originOf(key)
+		isOrder = isOrder || !c.orderedAt.IsZero() && now.Sub(c.orderedAt) <= orderTTL
 	})
-	if is { // later requests of the agent also begin with it
-		o.halves[0][hashOf(owner, message)] = textOrigin{order: now}
+	if isOrder { // later requests of the agent also begin with the message
+		o.generations[0][hashText(owner, message)] = textOrigin{orderedAt: now}
 	}
-	return is
+	return isOrder
 }
 
-// In returns the parts of a message that Loci passed on, with adjacent sentence fragments.
-func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) {
+// PartsOf returns the parts of a message that Loci relayed, with adjacent sentence fragments.
+func (p *RelayedText) PartsOf(owner memory.Owner, message string) (relayed memory.Ranges) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o, found := p.owners.Get(owner)
@@ -157,87 +157,87 @@ func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) 
 	start, end, done := -1, -1, 0
 	flush := func() {
 		if end > start {
-			start, end = around(message, max(start, done), end)
-			foreign, done = foreign.With(start, end), end
+			start, end = withFragments(message, max(start, done), end)
+			relayed, done = relayed.With(start, end), end
 		}
 	}
-	eachShingle(owner, message, func(from, to int, key uint64) {
-		if c, found := o.get(key); !found || c.own {
+	eachShingle(owner, message, func(spanStart, spanEnd int, key uint64) {
+		if c, found := o.originOf(key); !found || c.byUser {
 			return
 		}
-		if from > end {
+		if spanStart > end {
 			flush()
-			start = from
+			start = spanStart
 		}
-		end = to
+		end = spanEnd
 	})
 	flush()
-	return foreign
+	return relayed
 }
 
-// fragmentWords is the number of words below which a part of a sentence has no meaning of its own.
+// fragmentWords is the maximum number of words of a sentence fragment without a meaning of its own.
 const fragmentWords = 4
 
-// around extends a part of a text by adjacent sentence fragments.
-func around(text string, start, end int) (from, to int) {
-	from = strings.LastIndexAny(text[:start], ".!?\n") + 1
-	if len(strings.Fields(text[from:start])) > fragmentWords {
-		from = start
+// withFragments extends a range of a text by adjacent sentence fragments.
+func withFragments(text string, oldStart, oldEnd int) (newStart, newEnd int) {
+	newStart = strings.LastIndexAny(text[:oldStart], ".!?\n") + 1
+	if len(strings.Fields(text[newStart:oldStart])) > fragmentWords {
+		newStart = oldStart
 	}
-	to = end + strings.IndexAny(text[end:]+"\n", ".!?\n")
-	if len(strings.Fields(text[end:to])) > fragmentWords {
-		to = end
+	newEnd = oldEnd + strings.IndexAny(text[oldEnd:]+"\n", ".!?\n")
+	if len(strings.Fields(text[oldEnd:newEnd])) > fragmentWords {
+		newEnd = oldEnd
 	}
-	return from, to
+	return newStart, newEnd
 }
 
-// Recall adds turns that were passed on before this process first handled the owner: before a
-// restart, or by another server. turns returns them, newest first.
-func (p *Passed) Recall(owner memory.Owner, now time.Time, turns func() ([]memory.Memory, error)) error {
+// AddStoredTurns adds turns from before this process first handled the owner: before a restart, or
+// by another server. readTurns returns the turns, newest first.
+func (p *RelayedText) AddStoredTurns(owner memory.Owner, now time.Time, readTurns func() ([]memory.Memory, error)) error {
 	p.mu.Lock()
-	read := p.of(owner, now).read
+	read := p.forOwner(owner, now).storeRead
 	p.mu.Unlock()
 	if read {
 		return nil
 	}
-	found, err := turns()
+	stored, err := readTurns()
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	o := p.of(owner, now)
-	o.read = true
-	for _, m := range slices.Backward(found) {
-		if t := m.Turn; now.Sub(t.CreatedAt) < passedTime {
-			o.put(owner, t.Content, textOrigin{own: t.Role == memory.RoleUser})
+	o := p.forOwner(owner, now)
+	o.storeRead = true
+	for _, m := range slices.Backward(stored) {
+		if t := m.Turn; now.Sub(t.CreatedAt) < relayedTTL {
+			o.addText(owner, t.Content, textOrigin{byUser: t.Role == memory.RoleUser})
 		}
 	}
 	return nil
 }
 
-// eachShingle yields each shingle and its range, ignoring case and punctuation.
-func eachShingle(owner memory.Owner, text string, yield func(from, to int, key uint64)) {
-	var at [shingle][2]int
+// eachShingle yields the range and hash of each shingle, ignoring case and punctuation.
+func eachShingle(owner memory.Owner, text string, yield func(start, end int, key uint64)) {
+	var spans [shingle][2]int
 	var words [shingle]string
 	n := 0
-	utterance.EachWord(text, func(from, to int) {
-		at[n%shingle], words[n%shingle] = [2]int{from, to}, strings.ToLower(text[from:to])
+	utterance.EachWord(text, func(start, end int) {
+		spans[n%shingle], words[n%shingle] = [2]int{start, end}, strings.ToLower(text[start:end])
 		if n++; n >= shingle {
 			first := n % shingle
-			yield(at[first][0], to, hashWords(owner, slices.Concat(words[first:], words[:first])))
+			yield(spans[first][0], end, hashWords(owner, slices.Concat(words[first:], words[:first])))
 		}
 	})
 }
 
-// hashOf returns the hash of a whole text.
-func hashOf(owner memory.Owner, text string) uint64 {
+// hashText returns the hash of a whole text.
+func hashText(owner memory.Owner, text string) uint64 {
 	return hashWords(owner, append(strings.Fields(strings.ToLower(text)), ""))
 }
 
 func hashWords(owner memory.Owner, words []string) uint64 {
 	var h maphash.Hash
-	h.SetSeed(passedSeed)
+	h.SetSeed(shingleSeed)
 	_, _ = h.WriteString(string(owner)) // never fails
 	for _, w := range words {
 		_ = h.WriteByte(0)
@@ -246,16 +246,16 @@ func hashWords(owner memory.Owner, words []string) uint64 {
 	return h.Sum64()
 }
 
-// eachText yields the long strings in a JSON value, also in strings that contain JSON.
-func eachText(v any, yield func(string)) {
+// eachLongString yields the long strings in a JSON value, including those in strings that contain JSON.
+func eachLongString(v any, yield func(string)) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, inner := range v {
-			eachText(inner, yield)
+			eachLongString(inner, yield)
 		}
 	case []any:
 		for _, inner := range v {
-			eachText(inner, yield)
+			eachLongString(inner, yield)
 		}
 	case string:
 		if len(v) < minOrder {
@@ -263,7 +263,7 @@ func eachText(v any, yield func(string)) {
 		}
 		var inside map[string]any
 		if strings.HasPrefix(strings.TrimSpace(v), "{") && json.Unmarshal([]byte(v), &inside) == nil {
-			eachText(inside, yield)
+			eachLongString(inside, yield)
 			return
 		}
 		yield(v)

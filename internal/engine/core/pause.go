@@ -16,35 +16,35 @@ const (
 	PauseLearning Pause = "learning" // messages are stored, but not learned from
 	PauseMemory   Pause = "memory"   // chats neither read nor write memory
 
-	PauseUnknown Pause = "unknown" // the store did not reply; nothing is read or written until it does
+	PauseUnknown Pause = "unknown" // the store did not reply; memory is neither read nor written
 )
 
-// OwnKeys is the prefix of the profile keys that Loci uses for a user's settings. Changes of these
-// entries are in the journal, but models do not see them.
-const OwnKeys = "loci."
+// ReservedPrefix is the prefix of the profile keys that Loci uses for a user's settings. Changes of these
+// entries are in the journal, but models do not see the entries.
+const ReservedPrefix = "loci."
 
-// PauseKey is the key of the profile entry that holds a [Pause].
-const PauseKey = OwnKeys + "pause"
+// PauseKey is the key of the profile entry that stores a [Pause].
+const PauseKey = ReservedPrefix + "pause"
 
-// Pause pauses or resumes an owner's memory. A repeated key does nothing.
-func (e *Core) Pause(ctx context.Context, owner memory.Owner, p Pause, key string, author memory.Author) error {
+// SetPause pauses or resumes an owner's memory. A repeated idempotency key does nothing.
+func (e *Core) SetPause(ctx context.Context, owner memory.Owner, pause Pause, key string, author memory.Author) error {
 	ctx = memory.ForWrite(ctx)
-	switch p {
+	switch pause {
 	case PauseNone, PauseLearning, PauseMemory:
 	default:
-		return memory.Errorf(memory.Invalid, "pause: invalid value %q (valid: %s, %s, %s)", p, PauseNone, PauseLearning, PauseMemory)
+		return memory.Errorf(memory.Invalid, "pause: invalid value %q (valid: %s, %s, %s)", pause, PauseNone, PauseLearning, PauseMemory)
 	}
-	done, err := e.ChangesByKey(ctx, owner, key)
+	earlier, err := e.ChangesByKey(ctx, owner, key)
 	switch {
 	case err != nil:
 		return err
-	case len(done) > 0 && (done[0].After.Profile == nil || done[0].After.Profile.Value != string(p)):
+	case len(earlier) > 0 && (earlier[0].After.Profile == nil || earlier[0].After.Profile.Value != string(pause)):
 		return ErrOtherRequest
-	case len(done) > 0:
+	case len(earlier) > 0:
 		return nil
 	}
-	err = Replan(ctx, func() error {
-		_, err := e.trySetProfile(ctx, owner, IDFor(owner, key), PauseKey, string(p), author)
+	err = RetryOnConflict(ctx, func() error {
+		_, err := e.trySetProfileEntry(ctx, owner, IDForKey(owner, key), PauseKey, string(pause), author)
 		return err
 	})
 	if err != nil {
@@ -53,18 +53,18 @@ func (e *Core) Pause(ctx context.Context, owner memory.Owner, p Pause, key strin
 	return nil
 }
 
-// Paused returns an owner's pause, or [PauseUnknown] if the store does not reply. It is not cached,
-// since another process may change it.
-func (e *Core) Paused(ctx context.Context, owner memory.Owner) Pause {
-	p, err := e.AskPaused(ctx, owner)
+// CurrentPause returns an owner's pause, or [PauseUnknown] if the store does not reply. The pause is
+// not cached, since another process may change it.
+func (e *Core) CurrentPause(ctx context.Context, owner memory.Owner) Pause {
+	p, err := e.ReadPause(ctx, owner)
 	if err != nil {
 		return PauseUnknown
 	}
 	return p
 }
 
-// AskPaused returns an owner's pause, or the store's error.
-func (e *Core) AskPaused(ctx context.Context, owner memory.Owner) (Pause, error) {
+// ReadPause returns an owner's pause, or the store's error.
+func (e *Core) ReadPause(ctx context.Context, owner memory.Owner) (Pause, error) {
 	entries, err := e.Store.Profile(ctx, owner, memory.At{})
 	if err != nil {
 		return PauseUnknown, fmt.Errorf("read whether memory is paused: %w", err)
@@ -77,5 +77,5 @@ func (e *Core) AskPaused(ctx context.Context, owner memory.Owner) (Pause, error)
 	return PauseNone, nil
 }
 
-// ErrPauseUnknown is returned for an explicit write while the pause is unknown.
+// ErrPauseUnknown is returned for an explicit write while the pause cannot be read.
 var ErrPauseUnknown = memory.Errorf(memory.Unavailable, "the store currently does not report whether memory is paused")

@@ -11,83 +11,83 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Keys of profile entries by which a user configures learning. An entry whose key ends with "@" and
-// a project's name takes precedence; an entry of the global pool is used last.
+// Keys of profile entries by which a user configures learning. An entry for a project, with the suffix
+// "@" and the project's name, takes precedence. An entry of the global pool is used last.
 const (
 	entryTimezone     = "timezone"           // "Europe/Lisbon"
-	EntryInstructions = "learn.instructions" // what to remember and what not, in plain language
-	entryCategories   = "learn.categories"   // the only categories of facts to learn, separated by commas
+	EntryInstructions = "learn.instructions" // facts to remember and to ignore, in plain language
+	entryCategories   = "learn.categories"   // allowed categories of learned facts, separated by commas
 )
 
 // InstructionsKey returns the profile key of the instructions for learning from one conversation.
 func InstructionsKey(owner memory.Owner, conversation string) string {
-	return OwnKeys + EntryInstructions + "@" + DerivedID(owner, conversation)
+	return ReservedPrefix + EntryInstructions + "@" + DerivedID(owner, conversation)
 }
 
 // LearningSettings are a user's settings for learning.
 type LearningSettings struct {
 	Instructions string
-	Zone         *time.Location
+	TimeZone     *time.Location
 }
 
-// LearningOf returns a user's settings for learning in a project and a conversation.
-func (e *Core) LearningOf(ctx context.Context, scope memory.Scope, conversation string) (LearningSettings, error) {
-	own := LearningSettings{Zone: e.Clients.zone(scope.Owner)}
+// LearningSettingsFor returns a user's settings for learning in a project and a conversation.
+func (e *Core) LearningSettingsFor(ctx context.Context, scope memory.Scope, conversation string) (LearningSettings, error) {
+	settings := LearningSettings{TimeZone: e.Clients.timeZone(scope.Owner)}
 	values := map[string]string{}
 	for _, owner := range []memory.Owner{memory.Global(scope.Owner.Namespace()), scope.Owner} {
 		entries, err := e.Store.Profile(ctx, owner, memory.At{})
 		if err != nil {
-			return own, fmt.Errorf("read the profile: %w", err)
+			return settings, fmt.Errorf("read the profile: %w", err)
 		}
 		for _, p := range entries {
 			values[p.Key] = strings.TrimSpace(p.Value)
 		}
 	}
-	of := func(key string) string {
+	valueOf := func(key string) string {
 		if v, ok := values[key+"@"+scope.Project]; ok && scope.Project != "" {
 			return v
 		}
 		return values[key]
 	}
-	if own.Zone == nil {
-		own.Zone, _ = time.LoadLocation(values[entryTimezone]) // an invalid zone means that of the server
+	if settings.TimeZone == nil {
+		settings.TimeZone, _ = time.LoadLocation(values[entryTimezone]) // for an invalid zone, the server's zone
 	}
-	if own.Zone == nil || values[entryTimezone] == "" && own.Zone == time.UTC {
-		own.Zone = time.Local
+	if settings.TimeZone == nil || values[entryTimezone] == "" && settings.TimeZone == time.UTC {
+		settings.TimeZone = time.Local
 	}
-	own.Instructions = strings.TrimSpace(of(EntryInstructions) + "\n" + values[InstructionsKey(scope.Owner, conversation)])
-	if only := of(entryCategories); only != "" {
-		own.Instructions = strings.TrimSpace(own.Instructions + "\nOnly facts of these kinds: " + only)
+	settings.Instructions = strings.TrimSpace(valueOf(EntryInstructions) + "\n" + values[InstructionsKey(scope.Owner, conversation)])
+	if categories := valueOf(entryCategories); categories != "" {
+		settings.Instructions = strings.TrimSpace(settings.Instructions + "\nOnly facts of these kinds: " + categories)
 	}
-	return own, nil
+	return settings, nil
 }
 
-// clientsSeen holds the client data of each user's last chat. It is never written to disk.
-type clientsSeen struct {
-	recent.Map[memory.Owner, ClientSeen]
+// lastClients caches the client data of each user's last chat. It is never written to disk.
+type lastClients struct {
+	recent.Map[memory.Owner, ClientInfo]
 }
 
-// ClientSeen is the data of a request about its client.
-type ClientSeen struct {
-	Zone  *time.Location // nil: unknown
-	Model string         // the model that the request names
-	Key   string         // API key for the upstream
+// ClientInfo describes the client of a request.
+type ClientInfo struct {
+	TimeZone *time.Location // nil: unknown
+	Model    string         // requested model
+	Key      string         // API key for the upstream
 }
 
-// See updates an owner's data with the fields that a request sets.
-func (c *clientsSeen) See(owner memory.Owner, is ClientSeen) {
-	if owner == "" || is == (ClientSeen{}) {
+// Record updates an owner's data with the fields that a request sets.
+func (c *lastClients) Record(owner memory.Owner, seen ClientInfo) {
+	if owner == "" || seen == (ClientInfo{}) {
 		return
 	}
-	c.Update(owner, func(was ClientSeen, _ bool) (ClientSeen, bool) {
-		return ClientSeen{Zone: cmp.Or(is.Zone, was.Zone), Model: cmp.Or(is.Model, was.Model), Key: cmp.Or(is.Key, was.Key)}, true
+	c.Update(owner, func(previous ClientInfo, _ bool) (ClientInfo, bool) {
+		return ClientInfo{TimeZone: cmp.Or(seen.TimeZone, previous.TimeZone), Model: cmp.Or(seen.Model, previous.Model), Key: cmp.Or(seen.Key, previous.Key)}, true
 	})
 }
 
-// Of returns the data of an owner's last chat.
-func (c *clientsSeen) Of(owner memory.Owner) ClientSeen {
-	is, _ := c.Get(owner)
-	return is
+// Last returns the data of an owner's last chat.
+func (c *lastClients) Last(owner memory.Owner) ClientInfo {
+	info, _ := c.Get(owner)
+	return info
 }
 
-func (c *clientsSeen) zone(owner memory.Owner) *time.Location { return c.Of(owner).Zone }
+func (c *lastClients) timeZone(owner memory.Owner) *time.Location { return c.Last(owner).TimeZone }

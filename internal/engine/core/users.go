@@ -12,45 +12,45 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ClosedKey is the key of the profile entry of an erased owner. Its value is the time. Until the
-// owner is reopened, nothing is written.
-const ClosedKey = OwnKeys + "closed"
+// ClosedKey is the key of the profile entry that marks an erased owner as closed. Its value is the
+// time of closing. Until the owner is reopened, nothing is written.
+const ClosedKey = ReservedPrefix + "closed"
 
 // ClosedOwners caches which owners are closed. The zero value is ready to use.
 type ClosedOwners struct {
-	states recent.Map[memory.Owner, look]
+	states recent.Map[memory.Owner, closedState]
 }
 
-// look is the cached state of an owner.
-type look struct {
-	closed bool
-	at     time.Time
-	set    bool // this process set the state; otherwise it was read
+// closedState is the cached state of an owner.
+type closedState struct {
+	closed    bool
+	checkedAt time.Time
+	setHere   bool // this process closed or opened the owner; false: the state was read
 }
 
-// lookTTL is how long a look is valid, since another server may close or open an owner. It is much
-// less than the first delay of erase.EraseAgain, which removes what this server writes meanwhile.
-const lookTTL = 10 * time.Second
+// closedTTL is the time for which a cached state is valid, since another server may close or open an
+// owner. It is much less than the first of erase.ResumeDelays, which removes later writes.
+const closedTTL = 10 * time.Second
 
-// holds reports whether the look is still valid.
-func (l look) holds(now time.Time) bool { return now.Sub(l.at).Abs() < lookTTL }
+// isValid reports whether the state is recent enough.
+func (l closedState) isValid(now time.Time) bool { return now.Sub(l.checkedAt).Abs() < closedTTL }
 
-// cached returns the valid look of an owner.
-func (c *ClosedOwners) cached(owner memory.Owner, now time.Time) (l look, found bool) {
-	l, found = c.states.Get(owner)
-	if !found || !l.holds(now) {
-		return look{}, false
+// get returns the valid state of an owner.
+func (c *ClosedOwners) get(owner memory.Owner, now time.Time) (state closedState, found bool) {
+	state, found = c.states.Get(owner)
+	if !found || !state.isValid(now) {
+		return closedState{}, false
 	}
-	return l, true
+	return state, true
 }
 
 // Set records that this process closed or opened an owner.
 func (c *ClosedOwners) Set(owner memory.Owner, closed bool, now time.Time) {
-	c.states.Set(owner, look{closed, now, true})
+	c.states.Set(owner, closedState{closed, now, true})
 }
 
-// Follow updates the cache after this process's changes of an owner.
-func (c *ClosedOwners) Follow(owner memory.Owner, changes []memory.Change, now time.Time) {
+// RecordChanges updates the cache after this process changed an owner.
+func (c *ClosedOwners) RecordChanges(owner memory.Owner, changes []memory.Change, now time.Time) {
 	for _, change := range changes {
 		if p := change.After.Profile; p != nil && p.Key == ClosedKey {
 			c.Set(owner, p.Status == memory.Active, now)
@@ -58,74 +58,74 @@ func (c *ClosedOwners) Follow(owner memory.Owner, changes []memory.Change, now t
 	}
 }
 
-// Learn records a read state, unless this process set another, and returns the current one.
-func (c *ClosedOwners) Learn(owner memory.Owner, closed bool, now time.Time) bool {
-	c.states.Update(owner, func(l look, found bool) (look, bool) {
-		if found && l.set && l.holds(now) {
+// RecordRead records a read state unless this process set the state, and returns the current state.
+func (c *ClosedOwners) RecordRead(owner memory.Owner, closed bool, now time.Time) bool {
+	c.states.Update(owner, func(l closedState, found bool) (closedState, bool) {
+		if found && l.setHere && l.isValid(now) {
 			closed = l.closed
 			return l, false
 		}
-		return look{closed: closed, at: now}, true
+		return closedState{closed: closed, checkedAt: now}, true
 	})
 	return closed
 }
 
-// MayWrite returns [memory.Gone] for a closed owner.
-func (e *Core) MayWrite(ctx context.Context, owner memory.Owner) error {
+// CheckOpen returns [memory.Gone] for a closed owner.
+func (e *Core) CheckOpen(ctx context.Context, owner memory.Owner) error {
 	if !owner.Valid() {
 		return nil
 	}
 	closed, err := e.IsClosed(ctx, owner)
 	if err == nil && closed {
-		err = memory.Errorf(memory.Gone, "the memory of %s was erased and is closed; it can be opened again (loci users open NAME)", owner.Called())
+		err = memory.Errorf(memory.Gone, "the memory of %s was erased and is closed; it can be opened again (loci users open NAME)", owner.DisplayName())
 	}
 	return err
 }
 
-// IsClosed reports whether an owner was erased and not reopened. A closing by another server is
-// detected after at most [lookTTL], an opening at once.
+// IsClosed reports whether an owner was erased and not reopened. It detects a closing by another server
+// after at most [closedTTL], and an opening at once.
 func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
-	if l, found := e.Closed.cached(owner, e.Time()); found && (!l.closed || l.set) {
+	if l, found := e.ClosedOwners.get(owner, e.Time()); found && (!l.closed || l.setHere) {
 		return l.closed, nil
 	}
-	_, err := e.ReadEntry(memory.ForWrite(ctx), owner, ClosedKey)
+	_, err := e.ReadProfileEntry(memory.ForWrite(ctx), owner, ClosedKey)
 	if err != nil && !errors.Is(err, memory.NotFound) {
 		return false, fmt.Errorf("read whether the memory is closed: %w", err)
 	}
-	closed := e.Closed.Learn(owner, err == nil, e.Time())
+	closed := e.ClosedOwners.RecordRead(owner, err == nil, e.Time())
 	if closed {
 		e.Blocks.Forget(BlocksFor(owner))
-		e.Blocks.Passed.Forget(owner)
-		e.Blocks.Ready.Forget(owner)
+		e.Blocks.Relayed.Forget(owner)
+		e.Blocks.TopFacts.Forget(owner)
 	}
 	return closed, nil
 }
 
-// SeenClosed is IsClosed without reading the store.
-func (e *Core) SeenClosed(owner memory.Owner) bool {
-	l, _ := e.Closed.cached(owner, e.Time())
+// IsKnownClosed reports whether the cache has a closed owner, without reading the store.
+func (e *Core) IsKnownClosed(owner memory.Owner) bool {
+	l, _ := e.ClosedOwners.get(owner, e.Time())
 	return l.closed
 }
 
 // NameKey is the key of the profile entry with a user's display name in a front end.
-const NameKey = OwnKeys + "name"
+const NameKey = ReservedPrefix + "name"
 
 // byFrontEnd is the author of changes of display names.
 var byFrontEnd = memory.Author{Kind: memory.ByRule, Name: "front end"}
 
 // SetDisplayName stores a user's display name if it changed.
 func (e *Core) SetDisplayName(ctx context.Context, owner memory.Owner, name string) error {
-	if was, _ := e.names.Get(owner); name == "" || was == name {
+	if stored, _ := e.displayNames.Get(owner); name == "" || stored == name {
 		return nil
 	}
-	err := Replan(ctx, func() error {
-		_, err := e.trySetProfile(ctx, owner, NewID(), NameKey, name, byFrontEnd)
+	err := RetryOnConflict(ctx, func() error {
+		_, err := e.trySetProfileEntry(ctx, owner, NewID(), NameKey, name, byFrontEnd)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("store the user's name: %w", err)
 	}
-	e.names.Set(owner, name)
+	e.displayNames.Set(owner, name)
 	return nil
 }
 
@@ -154,15 +154,15 @@ func (e *Core) User(ctx context.Context, owner memory.Owner) (User, error) {
 	return u, nil
 }
 
-// Users returns at most limit users of a namespace, ordered by name, that follow after. next is the
-// value of after for the next page, or "" on the last page.
-func (e *Core) Users(ctx context.Context, namespace, after string, limit int) (users []User, next string, err error) {
+// Users returns at most limit users of a namespace, ordered by name, after afterName. next is
+// the value of afterName for the next page, or "" on the last page.
+func (e *Core) Users(ctx context.Context, namespace, afterName string, limit int) (users []User, next string, err error) {
 	owners, err := e.Store.Owners(ctx)
 	if err != nil {
 		return nil, "", fmt.Errorf("list users: %w", err)
 	}
 	owners = slices.DeleteFunc(owners, func(o memory.Owner) bool {
-		return o.Kind() != memory.UserKind || o.Namespace() != namespace || o.Name() <= after
+		return o.Kind() != memory.UserKind || o.Namespace() != namespace || o.Name() <= afterName
 	})
 	slices.SortFunc(owners, func(a, b memory.Owner) int { return cmp.Compare(a.Name(), b.Name()) })
 	if len(owners) > limit {

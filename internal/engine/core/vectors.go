@@ -8,46 +8,46 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Remote reports whether a model runs on a server. Writes do not wait for such a model.
-func Remote(model any) bool {
+// IsRemote reports whether a model runs on a server. Writes do not wait for a remote model.
+func IsRemote(model any) bool {
 	r, ok := model.(interface{ Remote() bool })
 	return ok && r.Remote()
 }
 
-// Skipped returns why an embedder or a reranker is currently not used, or nil if it is used.
-func Skipped(model any) error {
+// SkipReason returns why an embedder or a reranker is currently not used, or nil if it is used.
+func SkipReason(model any) error {
 	if s, ok := model.(interface{ Skipped() error }); ok {
 		return s.Skipped()
 	}
 	return nil
 }
 
-// ComparingTime bounds the wait for a remote embedder that embeds a text to compare with memory.
-const ComparingTime = 2 * time.Second
+// CompareTimeout bounds the wait for a remote embedder that embeds a text to compare with memory.
+const CompareTimeout = 2 * time.Second
 
 // VectorToCompare embeds a text to compare with stored texts. The vector is nil if a remote
 // embedder is unavailable; the comparison then uses only words.
 func (e *Core) VectorToCompare(ctx context.Context, content string) ([]float32, error) {
-	within := ctx
-	if Remote(e.Embedder) {
+	embedCtx := ctx
+	if IsRemote(e.Embedder) {
 		var cancel context.CancelFunc
-		within, cancel = context.WithTimeout(ctx, ComparingTime)
+		embedCtx, cancel = context.WithTimeout(ctx, CompareTimeout)
 		defer cancel()
 	}
-	vectors, err := e.Embedder.Embed(within, memory.AsDocument, content)
+	vectors, err := e.Embedder.Embed(embedCtx, memory.AsDocument, content)
 	switch {
 	case err == nil:
 		return vectors[0], nil
-	case Remote(e.Embedder) && ctx.Err() == nil:
+	case IsRemote(e.Embedder) && ctx.Err() == nil:
 		e.Log.Warn("memories are compared only by words", "err", err)
 		return nil, nil
 	}
 	return nil, fmt.Errorf("embed to compare: %w", err)
 }
 
-// DocumentVectors embeds the texts of these memories. It returns nil if a job does so later.
+// DocumentVectors embeds the texts of memories. It returns nil for a remote embedder: a job embeds later.
 func (e *Core) DocumentVectors(ctx context.Context, ids, texts []string) ([]memory.Vector, error) {
-	if len(texts) == 0 || Remote(e.Embedder) {
+	if len(texts) == 0 || IsRemote(e.Embedder) {
 		return nil, nil
 	}
 	values, err := e.Embedder.Embed(ctx, memory.AsDocument, texts...)
@@ -57,7 +57,7 @@ func (e *Core) DocumentVectors(ctx context.Context, ids, texts []string) ([]memo
 	return VectorsOf(ids, e.Embedder.Fingerprint(), values), nil
 }
 
-// VectorsOf returns vectors of one model for the memories with these ids.
+// VectorsOf returns vectors of one embedding model for the memories with these ids.
 func VectorsOf(ids []string, model string, values [][]float32) []memory.Vector {
 	out := make([]memory.Vector, len(ids))
 	for i, id := range ids {
@@ -75,7 +75,7 @@ func (e *Core) TextVectors(ctx context.Context, id, content string) ([]memory.Ve
 func (e *Core) TurnVectors(ctx context.Context, turns []memory.Turn) ([]memory.Vector, error) {
 	var ids, texts []string
 	for _, t := range turns {
-		if t.Content != "" && t.Tells() {
+		if t.Content != "" && t.Informative() {
 			ids, texts = append(ids, t.ID), append(texts, t.Content)
 		}
 	}

@@ -14,41 +14,41 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// MaxConflicts is how often a change is replanned without delay after a Conflict.
-const MaxConflicts = 10
+// MaxFastRetries is the number of retries without delay after a Conflict.
+const MaxFastRetries = 10
 
-// MaxReplans bounds all attempts. More than ten conflicts in a row occur while another server
+// MaxWriteAttempts bounds all attempts. More than ten conflicts in a row occur while another server
 // writes to the owner constantly.
-const MaxReplans = 100
+const MaxWriteAttempts = 100
 
-// replanPause is the longest delay before each attempt after [MaxConflicts], so that other writers
-// can finish. All delays together take less than half a second.
-const replanPause = 5 * time.Millisecond
+// maxRetryDelay bounds the random delay before each attempt after [MaxFastRetries], so that other
+// writers can finish. All delays together take less than half a second.
+const maxRetryDelay = 5 * time.Millisecond
 
-// lasting is a Conflict that replanning does not resolve.
-type lasting struct{ error }
+// permanent is a Conflict that a retry does not resolve.
+type permanent struct{ error }
 
 // Unwrap returns the Conflict.
-func (l lasting) Unwrap() error { return l.error }
+func (l permanent) Unwrap() error { return l.error }
 
-// Lasting wraps an error so that [Replan] returns it at once. For nil it returns nil.
-func Lasting(err error) error {
+// Permanent wraps an error so that [RetryOnConflict] returns it at once. For nil it returns nil.
+func Permanent(err error) error {
 	if err == nil {
 		return nil
 	}
-	return lasting{err}
+	return permanent{err}
 }
 
-// Replan plans and makes a change, and repeats that after a Conflict.
-func Replan(ctx context.Context, do func() error) error {
+// RetryOnConflict calls do, which plans and applies a change, again after each Conflict.
+func RetryOnConflict(ctx context.Context, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
-		if !errors.Is(err, memory.Conflict) || errors.As(err, new(lasting)) || try == MaxReplans {
+		if !errors.Is(err, memory.Conflict) || errors.As(err, new(permanent)) || try == MaxWriteAttempts {
 			return err
 		}
-		if try >= MaxConflicts {
+		if try >= MaxFastRetries {
 			select {
-			case <-time.After(rand.N(replanPause)):
+			case <-time.After(rand.N(maxRetryDelay)):
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -57,10 +57,10 @@ func Replan(ctx context.Context, do func() error) error {
 }
 
 // CheckText returns the trimmed text, or an Invalid or TooLarge error that names the field.
-func (e *Core) CheckText(field, s string) (string, error) {
-	trimmed := strings.TrimSpace(s)
+func (e *Core) CheckText(field, content string) (string, error) {
+	trimmed := strings.TrimSpace(content)
 	switch {
-	case !utf8.ValidString(s):
+	case !utf8.ValidString(content):
 		return "", memory.Errorf(memory.Invalid, "%s: is not valid UTF-8", field)
 	case trimmed == "":
 		return "", memory.Errorf(memory.Invalid, "%s: is empty", field)
@@ -70,19 +70,19 @@ func (e *Core) CheckText(field, s string) (string, error) {
 	return trimmed, nil
 }
 
-// ChangesByKey returns the changes of the first request with this key.
+// ChangesByKey returns the changes of the first request with this idempotency key.
 func (e *Core) ChangesByKey(ctx context.Context, owner memory.Owner, key string) ([]memory.Change, error) {
 	if key == "" {
 		return nil, nil
 	}
-	return e.AllChanges(ctx, owner, memory.ChangeQuery{Run: IDFor(owner, key)})
+	return e.AllChanges(ctx, owner, memory.ChangeQuery{Run: IDForKey(owner, key)})
 }
 
-// ErrOtherRequest reports that another request used the same key.
-var ErrOtherRequest = Lasting(memory.Errorf(memory.Conflict, "this Idempotency-Key was used for another request"))
+// ErrOtherRequest reports that another request used the same idempotency key.
+var ErrOtherRequest = Permanent(memory.Errorf(memory.Conflict, "this Idempotency-Key was used for another request"))
 
-// RunOf returns the id of the run that completes a job.
-func RunOf(job string) string { return "run-" + job }
+// JobRunID returns the id of the run that completes a job.
+func JobRunID(jobID string) string { return "run-" + jobID }
 
 // Version returns the owner's current version.
 func (e *Core) Version(ctx context.Context, owner memory.Owner) (int64, error) {
@@ -93,14 +93,14 @@ func (e *Core) Version(ctx context.Context, owner memory.Owner) (int64, error) {
 	return versions[0], nil
 }
 
-// rewords are the actions that may change the text of a fact.
-var rewords = map[memory.Action]bool{memory.ActionAdd: true, memory.ActionUpdate: true, memory.ActionUndo: true}
+// textActions are the actions that may change the text of a fact.
+var textActions = map[memory.Action]bool{memory.ActionAdd: true, memory.ActionUpdate: true, memory.ActionUndo: true}
 
 // FactVectors embeds the facts that changes add or reword.
 func (e *Core) FactVectors(ctx context.Context, changes []memory.Change) ([]memory.Vector, error) {
 	var out []memory.Vector
 	for _, c := range changes {
-		if c.After.Fact == nil || !c.After.Fact.Status.Live() || !rewords[c.Action] {
+		if c.After.Fact == nil || !c.After.Fact.Status.Live() || !textActions[c.Action] {
 			continue
 		}
 		v, err := e.TextVectors(ctx, c.After.Fact.ID, c.After.Fact.Content)
@@ -112,51 +112,51 @@ func (e *Core) FactVectors(ctx context.Context, changes []memory.Change) ([]memo
 	return out, nil
 }
 
-// Mode returns the memory mode of a request in a channel: the requested mode, but at most read.
-func (c Channels) Mode(asked string) string {
-	if c != ChannelsRead || asked == chatapi.ModeOff || asked == chatapi.ModeWrite {
+// Mode returns the memory mode of a request in a channel: the requested mode, but never write.
+func (c Channels) Mode(requested string) string {
+	if c != ChannelsRead || requested == chatapi.ModeOff || requested == chatapi.ModeWrite {
 		return chatapi.ModeOff
 	}
 	return chatapi.ModeRead
 }
 
-// FilesRoot is the folder of a model's files. Such a file is a context whose title is its path.
+// FilesRoot is the folder of a model's files. A file is stored as a context with its path as the title.
 const FilesRoot = "/memories"
 
 // IsFile reports whether a context is a model's file.
 func IsFile(c memory.Context) bool { return strings.HasPrefix(c.Title, FilesRoot+"/") }
 
-// ErrConcurrentEdit reports that both sides changed the same text.
-var ErrConcurrentEdit = Lasting(memory.Errorf(memory.Conflict, "Loci changed the same text meanwhile"))
+// ErrConcurrentEdit reports that Loci changed a text that the caller also changed.
+var ErrConcurrentEdit = Permanent(memory.Errorf(memory.Conflict, "Loci changed the same text at the same time"))
 
-// EveryStatus lists all statuses.
-var EveryStatus = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
+// AllStatuses lists all statuses.
+var AllStatuses = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
 
-// WasErased reports whether a fact was erased, so that only ids and times are left.
+// WasErased reports whether a fact was erased, so that only its ids and times remain.
 func WasErased(f memory.Fact) bool { return f.Status == memory.Retired && f.Content == "" }
 
-// ErrErased returns the error for a memory whose text was erased.
+// ErrErased returns the error for a memory with erased text.
 func ErrErased(target string) error {
 	return memory.Errorf(memory.Conflict, "%s was erased: its text cannot be restored", strings.Replace(target, ":", " ", 1))
 }
 
-// Upkeep configures which memories are removed from recall automatically. They stay in the history
-// and can be restored. Facts that a person wrote, approved or pinned are never removed.
+// Upkeep configures which memories are removed from recall automatically. Removed memories stay in the
+// history and can be restored. Facts that a person wrote, approved or pinned are never removed.
 type Upkeep struct {
-	User         int           // largest number of a user's facts and turns; 0: unlimited
-	Conversation int           // largest number of a conversation's turns and facts; 0: unlimited
-	HalfLife     time.Duration // time in which a fact that is not repeated loses half its confidence; 0: never
+	UserLimit         int           // maximum number of a user's facts and turns; 0: unlimited
+	ConversationLimit int           // maximum number of a conversation's turns and facts; 0: unlimited
+	HalfLife          time.Duration // time in which a fact that is not repeated loses half its confidence; 0: never
 }
 
-// UpkeepAtOnce bounds the changes of a transaction, so that other writers do not wait for long.
-const UpkeepAtOnce = 200
+// MaxUpkeepChanges bounds the changes of a transaction, so that other writers do not wait for long.
+const MaxUpkeepChanges = 200
 
-// UpkeepJobs returns the owner's daily job. If conversations have a limit, it also returns a job
-// for a run that added to one.
-func (e *Core) UpkeepJobs(owner memory.Owner, run, conversation string) []memory.Job {
+// UpkeepJobs returns the owner's daily job. If the number of memories is limited, it also returns a job
+// for a run that added to a conversation.
+func (e *Core) UpkeepJobs(owner memory.Owner, runID, conversation string) []memory.Job {
 	out := []memory.Job{{ID: "upkeep-" + e.Time().Format(time.DateOnly), Owner: owner, Kind: memory.JobUpkeep}}
-	if e.Opts.Learn.Upkeep.User+e.Opts.Learn.Upkeep.Conversation > 0 {
-		out = append(out, memory.Job{ID: "upkeep-" + run, Owner: owner, Kind: memory.JobUpkeep, Conversation: conversation})
+	if e.Opts.Learn.Upkeep.UserLimit+e.Opts.Learn.Upkeep.ConversationLimit > 0 {
+		out = append(out, memory.Job{ID: "upkeep-" + runID, Owner: owner, Kind: memory.JobUpkeep, Conversation: conversation})
 	}
 	return out
 }
@@ -164,14 +164,14 @@ func (e *Core) UpkeepJobs(owner memory.Owner, run, conversation string) []memory
 // fadedConfidence is the confidence below which a fact that was not repeated is removed.
 const fadedConfidence = 0.2
 
-// RemovalReason returns why a fact is removed, or "" if it stays.
+// RemovalReason returns why a fact is removed from recall, or "" if it is retained.
 func (u Upkeep) RemovalReason(f *memory.Fact, now time.Time) string {
 	switch {
 	case f == nil:
 		return ""
 	case !f.ExpiresAt.IsZero() && !now.Before(f.ExpiresAt):
 		return "expired"
-	case IsConfirmed(f) || u.HalfLife <= 0:
+	case IsConfirmed(*f) || u.HalfLife <= 0:
 		return ""
 	case f.Confidence*math.Exp2(-now.Sub(f.ObservedAt).Hours()/u.HalfLife.Hours()) < fadedConfidence:
 		return "not repeated for long"
@@ -179,13 +179,13 @@ func (u Upkeep) RemovalReason(f *memory.Fact, now time.Time) string {
 	return ""
 }
 
-// IsConfirmed reports whether a fact is kept at any age, because a person confirmed it.
-func IsConfirmed(f *memory.Fact) bool {
+// IsConfirmed reports whether a person wrote, approved or pinned a fact. Such a fact is retained at any age.
+func IsConfirmed(f memory.Fact) bool {
 	return f.Pinned() || f.Source == memory.Manual || f.Trust == memory.TrustPerson
 }
 
-// Everything calls yield for all memories that match, newest first.
-func (e *Core) Everything(ctx context.Context, owner memory.Owner, q memory.Query, yield func(memory.Memory)) error {
+// EachMemory calls yield for all matching memories, newest first.
+func (e *Core) EachMemory(ctx context.Context, owner memory.Owner, q memory.Query, yield func(memory.Memory)) error {
 	for m, err := range memory.AllMemories(ctx, e.Store.List, owner, q) {
 		if err != nil {
 			return fmt.Errorf("list memories: %w", err)

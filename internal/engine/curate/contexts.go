@@ -10,44 +10,44 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ContextEdit is an edit of a context. A nil field stays unchanged.
+// ContextEdit is an edit of a context. A nil field leaves the context's field unchanged.
 type ContextEdit struct {
-	Title       *string
-	Content     *string
-	Idempotency string // a repeated key returns the first result
+	Title          *string
+	Content        *string
+	IdempotencyKey string // idempotency key; a repeated key returns the first result
 }
 
 // AddContext adds a context that a person wrote.
 func (e *Curator) AddContext(ctx context.Context, owner memory.Owner, edit ContextEdit, author memory.Author) (memory.Context, error) {
 	ctx = memory.ForWrite(ctx)
 	next := memory.Context{ID: core.NewID(), Owner: owner, Status: memory.Active, CreatedAt: e.Time(), UpdatedAt: e.Time()}
-	if edit.Idempotency != "" {
-		next.ID = core.DerivedID(owner, "context", edit.Idempotency)
+	if edit.IdempotencyKey != "" {
+		next.ID = core.DerivedID(owner, "context", edit.IdempotencyKey)
 	}
 	if edit.Content == nil {
 		return memory.Context{}, memory.Errorf(memory.Invalid, "content: is missing")
 	}
-	if err := e.Write(&next, edit); err != nil {
+	if err := e.ApplyContextEdit(&next, edit); err != nil {
 		return memory.Context{}, err
 	}
-	return e.applyContext(ctx, next, edit.Idempotency, memory.Change{Action: memory.ActionAdd, Reason: "written by hand"}, author)
+	return e.writeContext(ctx, next, edit.IdempotencyKey, memory.Change{Action: memory.ActionAdd, Reason: "written by hand"}, author)
 }
 
-// EditContext applies a person's edit to a context. Concurrent changes to other fields are kept.
+// EditContext applies a person's edit to a context. Concurrent changes of other fields are retained.
 func (e *Curator) EditContext(ctx context.Context, owner memory.Owner, id string, edit ContextEdit, author memory.Author) (next memory.Context, err error) {
 	ctx = memory.ForWrite(ctx)
-	err = core.Replan(ctx, func() error {
-		was, err := e.Context(ctx, owner, id, memory.At{})
+	err = core.RetryOnConflict(ctx, func() error {
+		previous, err := e.Context(ctx, owner, id, memory.At{})
 		if err != nil {
 			return err
 		}
-		next = was
-		if err := e.Write(&next, edit); err != nil || next == was {
+		next = previous
+		if err := e.ApplyContextEdit(&next, edit); err != nil || next == previous {
 			return err
 		}
 		next.UpdatedAt = e.Time()
-		change := memory.Change{Action: memory.ActionUpdate, Base: was.Version, Reason: "edited by hand"}
-		next, err = e.applyContext(ctx, next, edit.Idempotency, change, author)
+		change := memory.Change{Action: memory.ActionUpdate, Base: previous.Version, Reason: "edited by hand"}
+		next, err = e.writeContext(ctx, next, edit.IdempotencyKey, change, author)
 		return err
 	})
 	if err != nil {
@@ -56,7 +56,8 @@ func (e *Curator) EditContext(ctx context.Context, owner memory.Owner, id string
 	return next, nil
 }
 
-func (e *Curator) Write(c *memory.Context, edit ContextEdit) (err error) {
+// ApplyContextEdit applies an edit to a context.
+func (e *Curator) ApplyContextEdit(c *memory.Context, edit ContextEdit) (err error) {
 	if edit.Content != nil {
 		if c.Content, err = e.CheckText("content", *edit.Content); err != nil {
 			return err
@@ -80,16 +81,16 @@ func (e *Curator) CheckLine(field, s string) (string, error) {
 	return line, nil
 }
 
-// MaxTitleBytes is the largest length of a title that a person sets.
+// MaxTitleBytes is the maximum length of a title that a person sets.
 const MaxTitleBytes = 500
 
-func (e *Curator) applyContext(ctx context.Context, next memory.Context, key string, c memory.Change, author memory.Author) (memory.Context, error) {
-	c.After = memory.Image{Context: &next}
+func (e *Curator) writeContext(ctx context.Context, next memory.Context, key string, change memory.Change, author memory.Author) (memory.Context, error) {
+	change.After = memory.State{Context: &next}
 	run := memory.Run{ID: core.NewID(), Kind: "manual", Author: author}
 	if key != "" {
-		run.ID = core.IDFor(next.Owner, "context "+next.ID+" "+key)
+		run.ID = core.IDForKey(next.Owner, "context "+next.ID+" "+key)
 	}
-	receipt, err := e.Store.Apply(ctx, next.Owner, run, c)
+	receipt, err := e.Store.Apply(ctx, next.Owner, run, change)
 	if err != nil {
 		return memory.Context{}, err
 	}
@@ -100,27 +101,27 @@ func (e *Curator) applyContext(ctx context.Context, next memory.Context, key str
 	return next, nil
 }
 
-// DropContext removes a context in a run that can be undone. Conversations keep its id, so a
-// restored context is in their prompts again. With erase its text is removed permanently.
-func (e *Curator) DropContext(ctx context.Context, owner memory.Owner, id string, erase bool, author memory.Author) (memory.Receipt, error) {
+// RemoveContext retires a context in a run that can be undone. Conversations retain its id, so a
+// restored context is in their prompts again. With erase, its text is removed permanently instead.
+func (e *Curator) RemoveContext(ctx context.Context, owner memory.Owner, id string, erase bool, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
-	gone, err := e.Context(ctx, owner, id, memory.At{})
+	removed, err := e.Context(ctx, owner, id, memory.At{})
 	if erase {
-		if err != nil && !errors.Is(err, memory.NotFound) { // a context that was removed earlier still has text
+		if err != nil && !errors.Is(err, memory.NotFound) { // a retired context still has text
 			return memory.Receipt{}, err
 		}
-		receipt, failed := e.Store.Erase(ctx, owner, memory.Run{ID: core.NewID(), Kind: "erase", Author: author}, id)
-		if failed == nil && receipt.Changes == 0 {
-			failed = memory.Errorf(memory.NotFound, "there is no context %q", core.Clip(id, 60))
+		receipt, eraseErr := e.Store.Erase(ctx, owner, memory.Run{ID: core.NewID(), Kind: "erase", Author: author}, id)
+		if eraseErr == nil && receipt.Changes == 0 {
+			eraseErr = memory.Errorf(memory.NotFound, "there is no context %q", core.Clip(id, 60))
 		}
-		return receipt, failed
+		return receipt, eraseErr
 	}
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	base := gone.Version
-	gone.Status, gone.UpdatedAt = memory.Retired, e.Time()
+	base := removed.Version
+	removed.Status, removed.UpdatedAt = memory.Retired, e.Time()
 	return e.Store.Apply(ctx, owner, memory.Run{ID: core.NewID(), Kind: "forget", Author: author}, memory.Change{
-		Action: memory.ActionRetire, After: memory.Image{Context: &gone}, Base: base, Reason: "taken away by hand",
+		Action: memory.ActionRetire, After: memory.State{Context: &removed}, Base: base, Reason: "taken away by hand",
 	})
 }

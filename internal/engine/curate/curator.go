@@ -1,4 +1,4 @@
-// Package curate makes a person's own changes: remember, edit, review, forget, erase, undo.
+// Package curate applies a person's own changes: remember, edit, review, forget, erase, undo.
 package curate
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine/traces"
 )
 
-// Curator makes a person's own changes: remember, edit, forget, review, undo.
+// Curator applies a person's own changes: remember, edit, forget, review, undo.
 type Curator struct {
 	*core.Core
 	Compare  *compare.Comparer
@@ -17,5 +17,5 @@ type Curator struct {
 	Share    *share.Sharer
 	Traces   *traces.Keeper
 
-	Used Uses
+	Uses Uses
 }

@@ -12,69 +12,69 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Erase removes the text of memories permanently, with everything that repeats it (see
-// withRepetitions). Only ids and times remain. It cannot be undone.
-func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, gone []memory.Memory, author memory.Author) (memory.Receipt, error) {
-	ids := make([]string, len(gone))
+// Erase removes the text of memories permanently; only ids and times remain. It cannot be undone. Use
+// withRepetitions to include the memories that repeat the text.
+func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, memories []memory.Memory, author memory.Author) (memory.Receipt, error) {
+	ids := make([]string, len(memories))
 	conversations := map[string]bool{}
-	erasing := memory.Run{ID: run, Kind: "erase", Author: author}
-	for i, m := range gone {
+	eraseRun := memory.Run{ID: run, Kind: "erase", Author: author}
+	for i, m := range memories {
 		ids[i] = m.ID()
 		if s := m.Summary; s != nil && s.Status == memory.Active && !conversations[s.Scope.Conversation] {
 			conversations[s.Scope.Conversation] = true
-			erasing.Jobs = append(erasing.Jobs, core.SummaryJob(owner, s.Scope.Conversation, run))
+			eraseRun.Jobs = append(eraseRun.Jobs, core.SummaryJob(owner, s.Scope.Conversation, run))
 		}
 	}
-	receipt, err := e.Traces.EraseIDs(ctx, owner, erasing, ids)
-	if err == nil && len(erasing.Jobs) > 0 {
+	receipt, err := e.Traces.EraseIDs(ctx, owner, eraseRun, ids)
+	if err == nil && len(eraseRun.Jobs) > 0 {
 		e.Wake()
 	}
 	return receipt, err
 }
 
-// withRepetitions returns memories together with everything that states the same, regardless of
-// status and without duplicates:
+// withRepetitions returns memories together with all memories that repeat them, of any status and
+// without duplicates:
 //
-//   - of a fact, the turns that it was learned from, other turns and summaries that say
-//     it, and facts of the same words;
-//   - of a turn, the facts that rest on it and on nothing that stays;
-//   - of a turn, the answers to it that take up one of its words, and every summary of
-//     its conversation, which may hold it in other words.
-func (e *Curator) withRepetitions(ctx context.Context, owner memory.Owner, found []memory.Memory) ([]memory.Memory, error) {
-	b := bundle{have: map[string]bool{}}
-	for _, m := range found {
-		b.add(m)
+//   - for a fact: its source turns, other turns and summaries that state the fact, and facts with
+//     the same text;
+//   - for a turn: the facts that were learned only from erased turns, the answers that use one of
+//     the turn's words, and all summaries of its conversation, since a summary may repeat the turn
+//     in other words.
+func (e *Curator) withRepetitions(ctx context.Context, owner memory.Owner, memories []memory.Memory) ([]memory.Memory, error) {
+	result := memorySet{ids: map[string]bool{}}
+	for _, m := range memories {
+		result.add(m)
 	}
 	var facts []memory.Fact
-	from, turns := map[string]bool{}, map[string]bool{} // the facts' source turns; turns that are erased themselves
-	for _, m := range found {
+	sourceTurns, erasedTurns := map[string]bool{}, map[string]bool{} // ids of the facts' source turns; of erased turns
+	for _, m := range memories {
 		switch {
 		case m.Turn != nil:
-			turns[m.Turn.ID] = true
+			erasedTurns[m.Turn.ID] = true
 		case m.Fact != nil && m.Link == nil && m.Fact.Content != "":
 			facts = append(facts, *m.Fact)
 			if m.Fact.Source != memory.Extracted {
 				continue
 			}
 			for _, id := range m.Fact.Provenance.Turns {
-				from[id] = true
+				sourceTurns[id] = true
 			}
 			if q := m.Fact.Provenance.Quote; q != nil {
-				from[q.Turn] = true
+				sourceTurns[q.Turn] = true
 			}
 		}
 	}
 	var summaries []memory.Memory
-	q := memory.Query{Kinds: everyKind, Statuses: core.EveryStatus}
-	err := e.Everything(ctx, owner, q, func(m memory.Memory) {
+	q := memory.Query{Kinds: allKinds, Statuses: core.AllStatuses}
+	err := e.EachMemory(ctx, owner, q, func(m memory.Memory) {
 		switch {
 		case m.Link != nil || m.Content() == "":
 		case m.Fact != nil:
-			if LearnedOnlyFrom(*m.Fact, turns) || slices.ContainsFunc(facts, func(f memory.Fact) bool { return f.Hash == m.Fact.Hash }) {
-				b.add(m)
+			if LearnedOnlyFrom(*m.Fact, erasedTurns) || slices.ContainsFunc(facts, func(f memory.Fact) bool { return f.Hash == m.Fact.Hash }) {
+				result.add(m)
 			}
-		case from[m.ID()] || statesAny(m, facts):
-			b.add(m)
+		case sourceTurns[m.ID()] || statesAny(m, facts):
+			result.add(m)
 		case m.Summary != nil:
 			summaries = append(summaries, m)
 		}
@@ -83,90 +83,90 @@ func (e *Curator) withRepetitions(ctx context.Context, owner memory.Owner, found
 		return nil, fmt.Errorf("find memories that repeat the erased text: %w", err)
 	}
 	conversations := map[string]bool{}
-	for _, m := range slices.Clone(b.all) {
+	for _, m := range slices.Clone(result.memories) {
 		if m.Turn == nil || conversations[m.Turn.Conversation] {
 			continue
 		}
 		conversations[m.Turn.Conversation] = true
-		if err := e.answersTo(ctx, owner, m.Turn.Conversation, &b); err != nil {
+		if err := e.addAnswers(ctx, owner, m.Turn.Conversation, &result); err != nil {
 			return nil, err
 		}
 	}
 	for _, s := range summaries {
 		if conversations[s.Summary.Scope.Conversation] {
-			b.add(s)
+			result.add(s)
 		}
 	}
-	return b.all, nil
+	return result.memories, nil
 }
 
-// remainingMentions names the owner's other memories that repeat an erased memory.
-func (e *Curator) remainingMentions(ctx context.Context, owner memory.Owner, gone []memory.Memory) (held []string, err error) {
+// remainingMentions describes profile entries, documents and chats that state an erased fact.
+func (e *Curator) remainingMentions(ctx context.Context, owner memory.Owner, erased []memory.Memory) (mentions []string, err error) {
 	var facts []memory.Fact
-	for _, m := range gone {
+	for _, m := range erased {
 		if m.Fact != nil && m.Content() != "" {
 			facts = append(facts, *m.Fact)
 		}
 	}
-	look := func(what, words string) {
-		if words != "" && statesAny(memory.Memory{Summary: &memory.Summary{Text: words}}, facts) {
-			held = append(held, what)
+	check := func(place, content string) {
+		if content != "" && statesAny(memory.Memory{Summary: &memory.Summary{Text: content}}, facts) {
+			mentions = append(mentions, place)
 		}
 	}
-	entries, err := e.Entries(ctx, owner, memory.At{})
+	entries, err := e.ProfileEntries(ctx, owner, memory.At{})
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range entries {
-		look("the profile entry "+p.Key, p.Key+": "+p.Value)
+		check("the profile entry "+p.Key, p.Key+": "+p.Value)
 	}
 	contexts, err := e.Store.Contexts(ctx, owner, memory.At{})
 	if err != nil {
 		return nil, fmt.Errorf("read the documents: %w", err)
 	}
 	for _, c := range contexts {
-		look("the document "+c.ID, c.Title+"\n"+c.Content)
+		check("the document "+c.ID, c.Title+"\n"+c.Content)
 	}
 	for c, err := range memory.AllConversations(ctx, e.Store.Conversations, owner, memory.ConversationQuery{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read the chats: %w", err)
 		}
-		look("the title or the rules of the chat "+c.ID, strings.TrimSpace(c.Title+"\n"+c.Rules))
+		check("the title or the rules of the chat "+c.ID, strings.TrimSpace(c.Title+"\n"+c.Rules))
 	}
-	return held, nil
+	return mentions, nil
 }
 
-// answersTo adds the answers to a bundle's turns of a conversation that use one of the turns'
-// words. Without the turn such answers mean little.
-func (e *Curator) answersTo(ctx context.Context, owner memory.Owner, conversation string, b *bundle) error {
-	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Statuses: core.EveryStatus})
+// addAnswers adds those answers to the set's turns of a conversation that use one of the turns' words.
+// Such answers mean little without the turn.
+func (e *Curator) addAnswers(ctx context.Context, owner memory.Owner, conversation string, result *memorySet) error {
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Statuses: core.AllStatuses})
 	if err != nil {
 		return fmt.Errorf("read the answers to erased messages: %w", err)
 	}
-	asked := map[string][]string{} // terms of each turn, by id
+	termsByTurn := map[string][]string{} // terms of each turn, by id
 	for _, t := range turns {
-		if b.have[t.ID] {
-			asked[t.ID] = text.Terms(t.Content)
+		if result.ids[t.ID] {
+			termsByTurn[t.ID] = text.Terms(t.Content)
 		}
 	}
 	for _, t := range turns {
-		if t.Role == memory.RoleAssistant && slices.ContainsFunc(text.Terms(t.Content), func(w string) bool { return slices.Contains(asked[t.Parent], w) }) {
-			b.add(memory.Memory{Turn: &t})
+		if t.Role == memory.RoleAssistant && slices.ContainsFunc(text.Terms(t.Content), func(w string) bool { return slices.Contains(termsByTurn[t.Parent], w) }) {
+			result.add(memory.Memory{Turn: &t})
 		}
 	}
 	return nil
 }
 
-// bundle is a set of memories without duplicates.
-type bundle struct {
-	all  []memory.Memory
-	have map[string]bool
+// memorySet is a set of memories in order of addition.
+type memorySet struct {
+	memories []memory.Memory
+	ids      map[string]bool
 }
 
-func (b *bundle) add(m memory.Memory) {
-	if !b.have[m.ID()] {
-		b.have[m.ID()] = true
-		b.all = append(b.all, m)
+func (b *memorySet) add(m memory.Memory) {
+	if !b.ids[m.ID()] {
+		b.ids[m.ID()] = true
+		b.memories = append(b.memories, m)
 	}
 }
 
@@ -176,14 +176,14 @@ func LearnedOnlyFrom(f memory.Fact, turns map[string]bool) bool {
 		!slices.ContainsFunc(f.Provenance.Turns, func(id string) bool { return !turns[id] })
 }
 
-// statesAny reports whether a turn or a summary states one of the facts. As a quick check, text
-// without a common word does not.
+// statesAny reports whether a turn or a summary states one of the facts. Text without a common word is
+// excluded quickly.
 func statesAny(m memory.Memory, facts []memory.Fact) bool {
 	if len(facts) == 0 {
 		return false
 	}
 	terms := text.Terms(m.Content())
 	return slices.ContainsFunc(facts, func(f memory.Fact) bool {
-		return slices.ContainsFunc(text.Terms(f.Content), func(t string) bool { return slices.Contains(terms, t) }) && retrieve.States(m, f)
+		return slices.ContainsFunc(text.Terms(f.Content), func(t string) bool { return slices.Contains(terms, t) }) && retrieve.StatesFact(m, f)
 	})
 }

@@ -18,36 +18,36 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Note is a fact as a person or a program submits it.
-type Note struct {
-	Content      string
-	Category     string
-	Tags         []string
-	Project      string
-	Agent        string
-	Conversation string   // its source; "": none
-	Confidence   *float64 // nil: 1
-	Core         memory.Core
-	ObservedAt   time.Time // zero: now
-	ExpiresAt    time.Time
-	Metadata     json.RawMessage
-	Replaces     string // id of the fact that it replaces; "": the facts that it contradicts
-	Idempotency  string // a repeated key returns the first result
+// FactInput is a new fact as a person or a program submits it.
+type FactInput struct {
+	Content        string
+	Category       string
+	Tags           []string
+	Project        string
+	Agent          string
+	Conversation   string   // source conversation; "": none
+	Confidence     *float64 // nil: 1
+	Core           memory.Core
+	ObservedAt     time.Time // zero: now
+	ExpiresAt      time.Time
+	Metadata       json.RawMessage
+	Replaces       string // id of the replaced fact; "": the facts that the new fact contradicts
+	IdempotencyKey string // a repeated key returns the first result
 }
 
-// Remember adds a fact that a person or program wrote. If a live fact of the same scope has the
-// same text, the note is merged into it, and created is false. Facts that it contradicts are
-// superseded in the same run. A model's fact may become pending: see reviewReason.
-func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, author memory.Author) (fact memory.Fact, created bool, err error) {
+// Remember adds a fact from a person or program. If a live fact of the same scope has the same text,
+// Remember merges the input into that fact, and created is false. The new fact supersedes the facts that
+// it contradicts. A model's fact may become pending: see reviewReason.
+func (e *Curator) Remember(ctx context.Context, owner memory.Owner, input FactInput, author memory.Author) (fact memory.Fact, created bool, err error) {
 	ctx = memory.ForWrite(ctx)
 	byModel := author.Kind == memory.ByModel
 	if byModel {
-		if err := e.MayUse(ctx, owner, true); err != nil {
+		if err := e.CheckToolAccess(ctx, owner, true); err != nil {
 			return memory.Fact{}, false, err
 		}
-		n.Content = learn.Redact(n.Content, e.Opts.Learn.Personal)
+		input.Content = learn.Redact(input.Content, e.Opts.Learn.RedactPersonal)
 	}
-	fact, err = e.FactFromNote(owner, n)
+	fact, err = e.FactFromInput(owner, input)
 	if err != nil {
 		return memory.Fact{}, false, err
 	}
@@ -58,96 +58,96 @@ func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, auth
 	if err != nil {
 		return memory.Fact{}, false, err
 	}
-	var written memory.Fact
-	err = core.Replan(ctx, func() error {
-		written, created, err = e.remember(ctx, fact, vectors, n.Replaces, n.Idempotency, author)
+	var stored memory.Fact
+	err = core.RetryOnConflict(ctx, func() error {
+		stored, created, err = e.addFact(ctx, fact, vectors, input.Replaces, input.IdempotencyKey, author)
 		if errors.Is(err, memory.Duplicate) {
-			written, err = e.mergeNote(ctx, fact, n.Idempotency, author)
+			stored, err = e.mergeRepeated(ctx, fact, input.IdempotencyKey, author)
 		}
 		return err
 	})
-	return written, created, err
+	return stored, created, err
 }
 
-// remember adds a fact, or returns the fact that the same key added earlier. It returns a Conflict
-// after a concurrent write.
-func (e *Curator) remember(ctx context.Context, next memory.Fact, vectors []memory.Vector, replaces, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
+// addFact adds a fact, or returns the fact that an earlier request with the same key added. It returns a
+// Conflict after a concurrent write.
+func (e *Curator) addFact(ctx context.Context, next memory.Fact, vectors []memory.Vector, replacedID, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
 	owner := next.Scope.Owner
-	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: author, Vectors: vectors}
-	leave, err := e.Compare.Adding(ctx, next)
+	run := memory.Run{ID: core.IDForKey(owner, key), Kind: "manual", Author: author, Vectors: vectors}
+	unlock, err := e.Compare.LockAddition(ctx, next)
 	if err != nil {
 		return memory.Fact{}, false, err
 	}
-	defer leave()
+	defer unlock()
 	if run.Base, err = e.Compare.PlannedOn(ctx, next); err != nil {
 		return memory.Fact{}, false, err
 	}
-	olds, err := e.Compare.Conflicts(ctx, next, replaces)
+	contradicted, err := e.Compare.Conflicts(ctx, next, replacedID)
 	if err != nil {
 		return memory.Fact{}, false, err
 	}
-	add := memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &next}, NewID: next.ID, Reason: "written by hand", Author: author}
-	why := "a person wrote what replaces it"
+	add := memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &next}, NewID: next.ID, Reason: "written by hand", Author: author}
+	replaceReason := "a person wrote what replaces it"
 	if author.Kind == memory.ByModel {
-		add.Reason, why = "written by a tool call", "a tool call wrote what replaces it"
-		if wait := e.reviewReason(ctx, next, olds); wait != "" {
-			next.Status, add.Reason = memory.Pending, wait
-			if len(olds) > 0 { // pending: the facts are replaced on approval
-				add.OldID, olds = olds[0].ID, nil
+		add.Reason, replaceReason = "written by a tool call", "a tool call wrote what replaces it"
+		if reviewReason := e.reviewReason(ctx, next, contradicted); reviewReason != "" {
+			next.Status, add.Reason = memory.Pending, reviewReason
+			if len(contradicted) > 0 { // a pending fact replaces facts only on approval
+				add.OldID, contradicted = contradicted[0].ID, nil
 			}
 		}
 	}
-	ends := e.Compare.Prevail(&next, olds, why, author)
-	run.Learned = e.Retrieve.Repeats(ctx, ends)
-	changes := compare.Replacing(ends, add)
+	replacements := e.Compare.ReplacementChanges(&next, contradicted, replaceReason, author)
+	run.Learned = e.Retrieve.AddRepeatingAnswers(ctx, replacements)
+	changes := compare.WithReplacements(replacements, add)
 	receipt, err := e.Store.Apply(ctx, owner, run, changes...)
 	if err != nil {
 		return memory.Fact{}, false, err
 	}
 	if receipt.Again {
-		first, err := e.firstOf(ctx, owner, run.ID)
+		first, err := e.factOfRun(ctx, owner, run.ID)
 		return first, false, err
 	}
 	next.Version = receipt.Version
 	return next, true, nil
 }
 
-// Replaced returns the facts that were replaced in the run that wrote a fact's current state.
-func Replaced(ctx context.Context, e *core.Core, f memory.Fact) (olds []memory.Memory) {
+// ReplacedFacts returns the facts that were replaced in the run that wrote the current state of f.
+func ReplacedFacts(ctx context.Context, e *core.Core, f memory.Fact) (replaced []memory.Memory) {
 	page, err := e.Store.Changes(ctx, f.Scope.Owner, memory.ChangeQuery{Fact: f.ID, Action: memory.ActionReplace})
-	if err != nil { // the fact is written anyway
+	if err != nil { // the fact is stored regardless
 		e.Log.Warn("cannot list the facts that a new fact replaced", "fact", f.ID, "err", err)
 	}
 	for _, c := range page.Changes {
 		if c.NewID == f.ID && c.Version == f.Version {
-			olds = append(olds, memory.Memory{Fact: c.After.Fact})
+			replaced = append(replaced, memory.Memory{Fact: c.After.Fact})
 		}
 	}
-	return olds
+	return replaced
 }
 
-// observationInterval is the interval after which a repeated note counts as a new observation.
+// observationInterval is the interval after which a repeated input counts as a new observation.
 const observationInterval = time.Minute
 
-// mergeNote merges a repeated note into the live fact with its text: tags, other fields and the
-// time of observation. It approves a pending fact. It returns a Conflict if the fact is no longer
-// live.
-func (e *Curator) mergeNote(ctx context.Context, next memory.Fact, key string, author memory.Author) (memory.Fact, error) {
-	twin, err := e.factWithText(ctx, next)
+// mergeRepeated merges a repeated input into the live fact with the same text: tags, other fields and the
+// time of observation. A person's input approves a pending fact. It returns a Conflict if the fact is no
+// longer live.
+func (e *Curator) mergeRepeated(ctx context.Context, next memory.Fact, key string, author memory.Author) (memory.Fact, error) {
+	existing, err := e.factWithText(ctx, next)
 	if err != nil {
 		return memory.Fact{}, err
 	}
-	same := errors.New("it adds nothing")
-	fact, err := e.change(ctx, next.Scope.Owner, twin.ID, key, author, func(f *memory.Fact) (memory.Action, string, error) {
+	errUnchanged := errors.New("it adds nothing")
+	fact, err := e.changeFact(ctx, next.Scope.Owner, existing.ID, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if !f.Status.Live() {
-			return "", "", memory.Errorf(memory.Conflict, "%s became %s meanwhile", f.ID, f.Status)
+			return "", "", memory.Errorf(memory.Conflict, "%s became %s during the write", f.ID, f.Status)
 		}
-		was := *f
+		previous := *f
 		if author.Kind != memory.ByModel {
 			f.Status, f.Trust = memory.Active, next.Trust
 		}
 		if len(next.Tags) > 0 {
-			f.Tags = Tags(slices.Concat(f.Tags, next.Tags))
+			f.Tags = NormalizeTags(slices.Concat(f.Tags, next.Tags))
 		}
 		f.Category = cmp.Or(next.Category, f.Category)
 		f.Confidence = max(f.Confidence, next.Confidence)
@@ -161,51 +161,51 @@ func (e *Curator) mergeNote(ctx context.Context, next memory.Fact, key string, a
 		if next.ObservedAt.Sub(f.ObservedAt) >= observationInterval {
 			f.ObservedAt = next.ObservedAt
 		}
-		if key == "" && reflect.DeepEqual(*f, was) { // a key must always be recorded
-			twin = was
-			return "", "", same
+		if key == "" && reflect.DeepEqual(*f, previous) { // with a key, the request must be recorded
+			existing = previous
+			return "", "", errUnchanged
 		}
 		return memory.ActionUpdate, "written by hand again", CheckFact(*f)
 	})
-	if errors.Is(err, same) {
-		return twin, nil
+	if errors.Is(err, errUnchanged) {
+		return existing, nil
 	}
 	return fact, err
 }
 
-// FactFromNote returns the fact that a note describes.
-func (e *Curator) FactFromNote(owner memory.Owner, n Note) (memory.Fact, error) {
-	content, err := e.CheckText("content", n.Content)
+// FactFromInput returns the fact that an input describes.
+func (e *Curator) FactFromInput(owner memory.Owner, input FactInput) (memory.Fact, error) {
+	content, err := e.CheckText("content", input.Content)
 	if err != nil {
 		return memory.Fact{}, err
 	}
 	now := e.Time()
 	f := memory.Fact{
 		ID:         core.NewID(),
-		Scope:      memory.Scope{Owner: owner, Project: n.Project, Agent: n.Agent},
+		Scope:      memory.Scope{Owner: owner, Project: input.Project, Agent: input.Agent},
 		Content:    content,
-		Category:   n.Category,
-		Tags:       Tags(n.Tags),
+		Category:   input.Category,
+		Tags:       NormalizeTags(input.Tags),
 		Confidence: 1,
 		Status:     memory.Active,
 		Source:     memory.Manual,
 		Trust:      memory.TrustPerson,
-		Core:       n.Core,
-		ObservedAt: memory.Time(n.ObservedAt),
+		Core:       input.Core,
+		ObservedAt: memory.Time(input.ObservedAt),
 		CreatedAt:  now,
 		UpdatedAt:  now,
-		ExpiresAt:  memory.Time(n.ExpiresAt),
-		Metadata:   n.Metadata,
-		Provenance: memory.Provenance{Conversation: n.Conversation},
+		ExpiresAt:  memory.Time(input.ExpiresAt),
+		Metadata:   input.Metadata,
+		Provenance: memory.Provenance{Conversation: input.Conversation},
 		Hash:       text.Hash(content),
 	}
 	if f.ObservedAt.IsZero() {
 		f.ObservedAt = now
 	}
-	if n.Confidence != nil {
-		f.Confidence = *n.Confidence
+	if input.Confidence != nil {
+		f.Confidence = *input.Confidence
 	}
-	f.Subject, f.Attribute = extract.Classify(content)
+	f.Subject, f.Attribute = extract.SubjectAndAttribute(content)
 	return f, CheckFact(f)
 }
 
@@ -223,18 +223,18 @@ func CheckFact(f memory.Fact) error {
 	return nil
 }
 
-// Tags returns trimmed, sorted tags without duplicates.
-func Tags(in []string) []string {
-	var out []string
-	for _, t := range in {
-		if t = strings.TrimSpace(t); t != "" && !slices.Contains(out, t) {
-			out = append(out, t)
+// NormalizeTags returns the trimmed tags without duplicates, in the same order.
+func NormalizeTags(tags []string) []string {
+	var normalized []string
+	for _, t := range tags {
+		if t = strings.TrimSpace(t); t != "" && !slices.Contains(normalized, t) {
+			normalized = append(normalized, t)
 		}
 	}
-	return out
+	return normalized
 }
 
-// factWithText returns the live fact with f's text and scope.
+// factWithText returns the live fact with the text and scope of f.
 func (e *Curator) factWithText(ctx context.Context, f memory.Fact) (memory.Fact, error) {
 	page, err := e.Store.List(ctx, f.Scope.Owner, memory.Query{Hash: f.Hash, Statuses: []memory.Status{memory.Active, memory.Pending}})
 	if err != nil {
@@ -245,11 +245,11 @@ func (e *Curator) factWithText(ctx context.Context, f memory.Fact) (memory.Fact,
 			return *m.Fact, nil
 		}
 	}
-	return memory.Fact{}, memory.Errorf(memory.Conflict, "the same fact was just added and removed again")
+	return memory.Fact{}, memory.Errorf(memory.Conflict, "the same fact was added and removed at the same time; try again")
 }
 
-// firstOf returns the current state of the fact that a run wrote.
-func (e *Curator) firstOf(ctx context.Context, owner memory.Owner, run string) (memory.Fact, error) {
+// factOfRun returns the current state of the fact that a run wrote.
+func (e *Curator) factOfRun(ctx context.Context, owner memory.Owner, run string) (memory.Fact, error) {
 	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Run: run})
 	if err != nil {
 		return memory.Fact{}, err
@@ -262,70 +262,65 @@ func (e *Curator) firstOf(ctx context.Context, owner memory.Owner, run string) (
 	return memory.Fact{}, core.ErrOtherRequest
 }
 
-// MayUse reports whether a model's tools may use an owner's memory. It returns [memory.Conflict]
-// while memory is paused and, for a write, while learning is paused.
-func (e *Curator) MayUse(ctx context.Context, owner memory.Owner, write bool) error {
-	switch p := e.Paused(ctx, owner); {
+// CheckToolAccess returns an error if a model's tools may not use an owner's memory:
+// [memory.Conflict] while memory or, for a write, learning is paused.
+func (e *Curator) CheckToolAccess(ctx context.Context, owner memory.Owner, forWrite bool) error {
+	switch p := e.CurrentPause(ctx, owner); {
 	case p == core.PauseUnknown:
 		return core.ErrPauseUnknown
-	case p == core.PauseMemory, write && p == core.PauseLearning:
+	case p == core.PauseMemory, forWrite && p == core.PauseLearning:
 		return memory.Errorf(memory.Conflict, "the user has paused %s; nothing was done", p)
 	}
 	return nil
 }
 
-// EditByTool changes a fact for a model. New text becomes a new fact, which replaces the old one or
+// EditByTool changes a fact for a model. New text becomes a new fact, which replaces the old fact or
 // becomes pending: see reviewReason.
 func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
-	if err := e.MayUse(ctx, owner, true); err != nil {
+	if err := e.CheckToolAccess(ctx, owner, true); err != nil {
 		return memory.Fact{}, err
 	}
-	was, err := e.Fact(ctx, owner, id)
+	previous, err := e.Fact(ctx, owner, id)
 	switch {
 	case err != nil:
 		return memory.Fact{}, err
-	case was.Status != memory.Active:
-		return memory.Fact{}, memory.Errorf(memory.Conflict, "%s is %s; only an active fact can be updated", id, was.Status)
+	case previous.Status != memory.Active:
+		return memory.Fact{}, memory.Errorf(memory.Conflict, "%s is %s; only an active fact can be updated", id, previous.Status)
 	case edit.Content == nil:
 		return e.EditFact(ctx, owner, id, edit, author)
 	}
-	n := Note{
-		Content: *edit.Content, Category: was.Category, Tags: was.Tags, Project: was.Scope.Project, Agent: was.Scope.Agent,
-		ExpiresAt: was.ExpiresAt, Metadata: was.Metadata, Replaces: id, Idempotency: edit.Idempotency,
+	input := FactInput{
+		Content: *edit.Content, Category: previous.Category, Tags: previous.Tags, Project: previous.Scope.Project, Agent: previous.Scope.Agent,
+		ExpiresAt: previous.ExpiresAt, Metadata: previous.Metadata, Replaces: id, IdempotencyKey: edit.IdempotencyKey,
 	}
-	set(&n.Category, edit.Category)
-	set(&n.Tags, edit.Tags)
-	f, _, err := e.Remember(ctx, owner, n, author)
+	setIfGiven(&input.Category, edit.Category)
+	setIfGiven(&input.Tags, edit.Tags)
+	f, _, err := e.Remember(ctx, owner, input, author)
 	return f, err
 }
 
-// reviewReason returns why a person must review a model's fact, or "" if no review is needed. The
-// rules are those for learned facts (learn.Plan). olds are the facts that it would replace.
-func (e *Curator) reviewReason(ctx context.Context, f memory.Fact, olds []memory.Fact) string {
+// reviewReason returns why a person must review a model's fact, or "" if no review is needed. The rules
+// are those of learn.Plan. contradicted are the facts that f would replace.
+func (e *Curator) reviewReason(ctx context.Context, f memory.Fact, contradicted []memory.Fact) string {
 	review := e.Opts.Learn.Review
-	reviewed := learn.Reviewed(f.Content, f.Confidence, review.Confidence, f.Category, review.Categories)
+	reason := learn.ReviewReason(f.Content, f.Confidence, review.Confidence, f.Category, review.Categories)
 	switch {
 	case learn.ReadsLikeInstruction(f.Content):
 		return "it reads like an instruction"
-	case reviewed != "":
-		return reviewed
-	case slices.ContainsFunc(olds, ofPerson):
+	case reason != "":
+		return reason
+	case slices.ContainsFunc(contradicted, core.IsConfirmed):
 		return "it contradicts a more trusted statement"
-	case len(olds) > 0 && review.Conflicts:
-		return learn.ReviewedConflict
-	case !e.Free(ctx, f.Scope, f.Content) && !e.live(ctx, f):
+	case len(contradicted) > 0 && review.Conflicts:
+		return learn.ConflictReviewReason
+	case !e.IsNewText(ctx, f.Scope, f.Content) && !e.hasLiveDuplicate(ctx, f):
 		return "the same was rejected or forgotten before"
 	}
 	return ""
 }
 
-// ofPerson reports whether a person wrote, approved or pinned a fact.
-func ofPerson(f memory.Fact) bool {
-	return f.Pinned() || f.Source == memory.Manual || f.Trust == memory.TrustPerson
-}
-
-// live reports whether a live fact has the same text.
-func (e *Curator) live(ctx context.Context, f memory.Fact) bool {
+// hasLiveDuplicate reports whether a live fact has the same text and scope.
+func (e *Curator) hasLiveDuplicate(ctx context.Context, f memory.Fact) bool {
 	_, err := e.factWithText(ctx, f)
 	return err == nil
 }

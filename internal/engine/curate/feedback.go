@@ -14,107 +14,107 @@ import (
 // Verdict is a person's judgement of a recalled fact.
 type Verdict string
 
-// The verdicts.
+// The values of Verdict.
 const (
 	Useful Verdict = "useful"
 	Wrong  Verdict = "wrong"
 )
 
-// The effect of feedback on confidence (design 5, "Confidence Score"), set by hand. A verdict
-// counts as much as a repetition (learn's reinforcement), and a use far less. A fact that was twice
-// called wrong ranks behind others, but is not forgotten. Approving a pending fact removes all
-// doubt: see [Curator.Judge].
+// The effects of feedback on confidence (design 5, "Confidence Score"), chosen by hand. A verdict counts
+// as much as a repetition (reinforcement in package learn), and a use far less. A fact with two verdicts
+// "wrong" ranks behind other facts, but is not forgotten. Approving a pending fact sets full confidence:
+// see [Curator.Judge].
 const (
-	usefulGain  = 0.25 // fraction of the doubt that a verdict removes
+	usefulGain  = 0.25 // fraction of the missing confidence that a verdict adds
 	wrongFactor = 0.5  // fraction of the confidence that remains
-	useGain     = 0.05 // fraction of the doubt that each use removes
-	maxUses     = 10   // uses of a fact that are counted in one write
+	useGain     = 0.05 // fraction of the missing confidence that each use adds
+	maxUses     = 10   // counted uses of a fact per write
 )
 
-// Rate changes the confidence of a live fact by a person's verdict. It can be undone.
-func (e *Curator) Rate(ctx context.Context, owner memory.Owner, id string, v Verdict, key string, author memory.Author) (memory.Fact, error) {
-	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
+// Rate changes the confidence of a live fact by a person's verdict. The change can be undone.
+func (e *Curator) Rate(ctx context.Context, owner memory.Owner, id string, verdict Verdict, key string, author memory.Author) (memory.Fact, error) {
+	return e.changeFact(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		switch {
 		case !f.Status.Live():
 			return "", "", memory.Errorf(memory.Conflict, "%s is %s; restore it first", id, f.Status)
-		case v == Useful:
+		case verdict == Useful:
 			f.Confidence += (1 - f.Confidence) * usefulGain
-		case v == Wrong:
+		case verdict == Wrong:
 			f.Confidence *= wrongFactor
 		default:
-			return "", "", memory.Errorf(memory.Invalid, "verdict: %q is neither %s nor %s", v, Useful, Wrong)
+			return "", "", memory.Errorf(memory.Invalid, "verdict: invalid value %q (valid: %s, %s)", verdict, Useful, Wrong)
 		}
-		return memory.ActionUpdate, "called " + string(v) + " by a person", nil
+		return memory.ActionUpdate, "called " + string(verdict) + " by a person", nil
 	})
 }
 
-// byUse is the author of changes that raise confidence because answers used the fact.
+// byUse is the author of changes that raise the confidence of facts that answers used.
 var byUse = memory.Author{Kind: memory.ByRule, Name: "use"}
 
-// UsesAtOnce is how many used facts are collected for one transaction.
-const UsesAtOnce = 8
+// UsesPerWrite is the number of used facts that are collected for one transaction.
+const UsesPerWrite = 8
 
-// Uses count how often answers used an owner's facts since the last write. A crash loses them.
+// Uses counts how often answers used an owner's facts since the last write. A crash loses the counts.
 type Uses struct {
-	of recent.Map[memory.Owner, map[string]int]
+	byOwner recent.Map[memory.Owner, map[string]int]
 }
 
 // Add counts the hits that an answer used.
 func (u *Uses) Add(owner memory.Owner, hits []memory.Hit) {
-	u.of.Update(owner, func(of map[string]int, _ bool) (map[string]int, bool) {
-		if of == nil {
-			of = map[string]int{}
+	u.byOwner.Update(owner, func(counts map[string]int, _ bool) (map[string]int, bool) {
+		if counts == nil {
+			counts = map[string]int{}
 		}
 		for _, h := range hits {
 			if f := h.Memory.Fact; f != nil && h.Memory.Link == nil && f.Scope.Owner == owner && f.Confidence < 1 {
-				of[f.ID]++
+				counts[f.ID]++
 			}
 		}
-		return of, len(of) > 0
+		return counts, len(counts) > 0
 	})
 }
 
-// Take returns and clears an owner's uses if they are of at least the given number of facts.
-func (u *Uses) Take(owner memory.Owner, least int) (taken map[string]int) {
-	u.of.Update(owner, func(of map[string]int, _ bool) (map[string]int, bool) {
-		if len(of) < least {
-			return of, false
+// Take returns and clears an owner's use counts by fact id, if at least minFacts facts were used.
+func (u *Uses) Take(owner memory.Owner, minFacts int) (uses map[string]int) {
+	u.byOwner.Update(owner, func(counts map[string]int, _ bool) (map[string]int, bool) {
+		if len(counts) < minFacts {
+			return counts, false
 		}
-		taken = of
+		uses = counts
 		return nil, true
 	})
-	return taken
+	return uses
 }
 
-// Credit raises the confidence of used facts in one run, if there are at least least of them. It
+// CreditUses raises the confidence of used facts in one run, if at least minFacts facts were used. It
 // does not change their time of change. Uses of concurrently changed facts are lost.
-func (e *Curator) Credit(ctx context.Context, owner memory.Owner, least int) {
-	used := e.Used.Take(owner, least)
-	if len(used) == 0 {
+func (e *Curator) CreditUses(ctx context.Context, owner memory.Owner, minFacts int) {
+	uses := e.Uses.Take(owner, minFacts)
+	if len(uses) == 0 {
 		return
 	}
-	if err := e.creditAll(ctx, owner, used); err != nil {
-		e.Log.Warn("the uses of facts were not recorded", "owner", owner, "facts", len(used), "err", err)
+	if err := e.raiseConfidence(ctx, owner, uses); err != nil {
+		e.Log.Warn("the uses of facts were not recorded", "owner", owner, "facts", len(uses), "err", err)
 	}
 }
 
-func (e *Curator) creditAll(ctx context.Context, owner memory.Owner, used map[string]int) error {
+func (e *Curator) raiseConfidence(ctx context.Context, owner memory.Owner, uses map[string]int) error {
 	ctx = memory.ForWrite(ctx)
-	found, err := e.Store.Get(ctx, owner, slices.Sorted(maps.Keys(used))...)
+	memories, err := e.Store.Get(ctx, owner, slices.Sorted(maps.Keys(uses))...)
 	if err != nil {
 		return fmt.Errorf("read the used facts: %w", err)
 	}
 	var changes []memory.Change
-	for _, m := range found {
+	for _, m := range memories {
 		if m.Fact == nil || m.Link != nil || m.Fact.Status != memory.Active {
 			continue
 		}
 		next := *m.Fact
-		for range min(used[m.ID()], maxUses) {
+		for range min(uses[m.ID()], maxUses) {
 			next.Confidence += (1 - next.Confidence) * useGain
 		}
 		changes = append(changes, memory.Change{
-			Action: memory.ActionUpdate, After: memory.Image{Fact: &next}, Base: m.Fact.Version, Reason: "answers took it up", Author: byUse,
+			Action: memory.ActionUpdate, After: memory.State{Fact: &next}, Base: m.Fact.Version, Reason: "answers took it up", Author: byUse,
 		})
 	}
 	if len(changes) == 0 {

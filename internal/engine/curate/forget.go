@@ -13,33 +13,33 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Forget removes memories, and the turns that facts quote, from recall. It can be undone.
+// Forget retires memories and the turns that facts quote. It can be undone.
 func (e *Curator) Forget(ctx context.Context, owner memory.Owner, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
-	return e.ForgetAll(ctx, owner, core.NewID(), ids, reason, author)
+	return e.ForgetInRun(ctx, owner, core.NewID(), ids, reason, author)
 }
 
-// ForgetAll is Forget in a run that the caller names.
-func (e *Curator) ForgetAll(ctx context.Context, owner memory.Owner, run string, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
+// ForgetInRun is [Curator.Forget] with a run id.
+func (e *Curator) ForgetInRun(ctx context.Context, owner memory.Owner, run string, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
 	var receipt memory.Receipt
-	err := core.Replan(ctx, func() error {
-		found, err := e.Store.Get(ctx, owner, ids...)
+	err := core.RetryOnConflict(ctx, func() error {
+		memories, err := e.Store.Get(ctx, owner, ids...)
 		if err != nil {
 			return err
 		}
-		if len(found) < len(ids) {
-			return memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(missing(ids, found), ", "))
+		if len(memories) < len(ids) {
+			return memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(missingIDs(ids, memories), ", "))
 		}
-		receipt, err = e.forgetFound(ctx, owner, run, found, reason, author)
+		receipt, err = e.forgetMemories(ctx, owner, run, memories, reason, author)
 		return err
 	})
 	return receipt, err
 }
 
-// forgetFound forgets memories in a run. It also forgets their summaries and queues jobs that
-// rewrite these without the memories.
-func (e *Curator) forgetFound(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
-	changes, jobs, err := e.Forgetting(ctx, owner, run, found, reason, author)
+// forgetMemories forgets memories in a run. It also forgets their summaries and queues jobs that
+// rewrite the summaries without the memories.
+func (e *Curator) forgetMemories(ctx context.Context, owner memory.Owner, run string, memories []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
+	changes, jobs, err := e.ForgetChanges(ctx, owner, run, memories, reason, author)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -50,20 +50,20 @@ func (e *Curator) forgetFound(ctx context.Context, owner memory.Owner, run strin
 	return receipt, err
 }
 
-// Forgetting returns the changes that forget memories, the turns that repeat them and the summaries
-// of both. It also returns the jobs to queue.
-func (e *Curator) Forgetting(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) ([]memory.Change, []memory.Job, error) {
-	for _, m := range slices.Clone(found) {
+// ForgetChanges returns the changes that forget memories, the turns that repeat them and the summaries
+// of both, and the jobs to queue.
+func (e *Curator) ForgetChanges(ctx context.Context, owner memory.Owner, run string, memories []memory.Memory, reason string, author memory.Author) ([]memory.Change, []memory.Job, error) {
+	for _, m := range slices.Clone(memories) {
 		if m.Fact == nil || m.Link != nil {
 			continue
 		}
-		turns, err := e.Retrieve.Stating(ctx, *m.Fact)
+		turns, err := e.Retrieve.TurnsStating(ctx, *m.Fact)
 		if err != nil {
 			return nil, nil, err
 		}
-		found = append(found, turns...)
+		memories = append(memories, turns...)
 	}
-	changes := learn.Forget(found, e.Time(), reason, author)
+	changes := learn.Forget(memories, e.Time(), reason, author)
 	var ids []string
 	for _, c := range changes {
 		if c.After.Turn != nil {
@@ -74,20 +74,20 @@ func (e *Curator) Forgetting(ctx context.Context, owner memory.Owner, run string
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the memories to forget: %w", err)
 	}
-	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { // the target was forgotten earlier
+	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { // turns that were forgotten earlier
 		return c.After.Turn != nil && slices.ContainsFunc(turns, func(m memory.Memory) bool { return m.ID() == c.After.Turn.ID && m.Status() == memory.Retired })
 	})
-	summaries, jobs, err := e.summariesOf(ctx, owner, run, changes, turns)
+	summaries, jobs, err := e.affectedSummaries(ctx, owner, run, changes, turns)
 	return append(changes, learn.Forget(summaries, e.Time(), reason, author)...), jobs, err
 }
 
-// summariesOf returns the summaries of turns that changes forget, except summaries already
-// forgotten, and the jobs that rewrite them.
-func (e *Curator) summariesOf(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, turns []memory.Memory) ([]memory.Memory, []memory.Job, error) {
+// affectedSummaries returns the active summaries of conversations in which changes forget turns or facts,
+// and the jobs that rewrite the summaries.
+func (e *Curator) affectedSummaries(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, turns []memory.Memory) ([]memory.Memory, []memory.Job, error) {
 	var conversations []string
-	gone := map[string]bool{}
+	forgotten := map[string]bool{}
 	for _, c := range changes {
-		gone[c.After.Target()] = true
+		forgotten[c.After.Target()] = true
 		switch {
 		case c.After.Summary != nil:
 			conversations = append(conversations, c.After.Summary.Scope.Conversation)
@@ -104,181 +104,181 @@ func (e *Curator) summariesOf(ctx context.Context, owner memory.Owner, run strin
 	var summaries []memory.Memory
 	var jobs []memory.Job
 	for _, c := range slices.Compact(conversations) {
-		made, err := e.Summaries(ctx, owner, c)
+		active, err := e.Summaries(ctx, owner, c)
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, s := range made {
-			if !gone["summary:"+s.ID] {
+		for _, s := range active {
+			if !forgotten["summary:"+s.ID] {
 				summaries = append(summaries, memory.Memory{Summary: &s})
 			}
 		}
-		if len(made) > 0 {
+		if len(active) > 0 {
 			jobs = append(jobs, core.SummaryJob(owner, c, run))
 		}
 	}
 	return summaries, jobs, nil
 }
 
-func missing(ids []string, found []memory.Memory) []string {
-	have := map[string]bool{}
-	for _, m := range found {
-		have[m.ID()] = true
+func missingIDs(ids []string, memories []memory.Memory) []string {
+	present := map[string]bool{}
+	for _, m := range memories {
+		present[m.ID()] = true
 	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return have[id] })
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return present[id] })
 }
 
-// Matching selects the memories to forget: the results of a query, or ids.
-type Matching struct {
+// ForgetRequest selects the memories to forget: by a query or by ids.
+type ForgetRequest struct {
 	Query  string
 	IDs    []string
 	Erase  bool // remove the text permanently; this cannot be undone
 	DryRun bool
 
-	Idempotency string // a repeated key returns the first result
+	IdempotencyKey string // a repeated key returns the first result
 }
 
-// forgetRequest parses a forget request: "what I said about my job" means memories about the job.
-func forgetRequest(query string) extract.Command {
+// parseForgetQuery parses a query, such as "what I said about my job" for memories about the job.
+func parseForgetQuery(query string) extract.Command {
 	w := learn.MemoryRequestsIn(memory.Turn{Role: memory.RoleUser, Content: "Forget " + query})
-	if len(w.Forget) > 0 && w.Forget[0].Of == extract.NamesNothing {
-		return w.Forget[0]
+	if len(w.ForgetCommands) > 0 && w.ForgetCommands[0].ObjectKind == extract.ObjectNotNamed {
+		return w.ForgetCommands[0]
 	}
-	return extract.Command{What: query} // an explicit request means memory, even if it is only a name
+	return extract.Command{Object: query} // an explicit request refers to memory, even if it is only a name
 }
 
-// everyKind lists the kinds that recall returns.
-var everyKind = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
+// allKinds lists the kinds that recall returns.
+var allKinds = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
 
-// Meant returns the memories of a scope to which a forget request refers. It checks all facts,
-// since "my job" shares no word with "User works as a nurse", but only those turns and summaries
-// that a search finds.
-func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Command) ([]memory.Memory, error) {
-	var found []memory.Memory
-	have := map[string]bool{}
+// FindToForget returns the memories of a scope to which a forget request refers. It checks all facts,
+// since "my job" shares no word with "User works as a nurse", but only the turns and summaries of a
+// search.
+func (e *Curator) FindToForget(ctx context.Context, scope memory.Scope, command extract.Command) ([]memory.Memory, error) {
+	var memories []memory.Memory
+	added := map[string]bool{}
 	add := func(m memory.Memory) {
-		if !have[m.ID()] && scope.Sees(m.Scope()) {
-			have[m.ID()] = true
-			found = append(found, m)
+		if !added[m.ID()] && scope.Sees(m.Scope()) {
+			added[m.ID()] = true
+			memories = append(memories, m)
 		}
 	}
 	q := memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: []memory.Status{memory.Active, memory.Pending}}
-	if wish.All {
-		q.Kinds = everyKind
-		err := e.Everything(ctx, scope.Owner, q, func(m memory.Memory) { found = append(found, m) })
-		return found, err
+	if command.Everything {
+		q.Kinds = allKinds
+		err := e.EachMemory(ctx, scope.Owner, q, func(m memory.Memory) { memories = append(memories, m) })
+		return memories, err
 	}
-	turns, err := e.Retrieve.Like(ctx, scope, wish.What, retrieve.Candidates)
+	turns, err := e.Retrieve.SimilarTurns(ctx, scope, command.Object, retrieve.Candidates)
 	if err != nil {
 		return nil, fmt.Errorf("find the memories to forget: %w", err)
 	}
 	for _, m := range turns {
 		add(m)
 	}
-	if err := e.Everything(ctx, scope.Owner, q, add); err != nil {
+	if err := e.EachMemory(ctx, scope.Owner, q, add); err != nil {
 		return nil, err
 	}
-	return learn.MemoriesToForget(wish, found), nil
+	return learn.MemoriesToForget(command, memories), nil
 }
 
-// ForgetMatching forgets or erases the selected memories, or only returns them. Of a query's
-// results it selects those that state what the query names. Memories that are already forgotten are
-// skipped, or erased. Erased memories are returned without text.
-func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
-	return e.forgetTargets(memory.ForWrite(ctx), owner, m, author, func(ctx context.Context) ([]memory.Memory, error) {
+// ForgetMatching forgets or erases the requested memories; a dry run only returns them. A query selects
+// the memories that state its subject. Memories that are already forgotten are skipped, or erased.
+// Erased memories are returned without text.
+func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, req ForgetRequest, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
+	return e.forgetTargets(memory.ForWrite(ctx), owner, req, author, func(ctx context.Context) ([]memory.Memory, error) {
 		switch {
-		case (m.Query == "") == (len(m.IDs) == 0):
+		case (req.Query == "") == (len(req.IDs) == 0):
 			return nil, memory.Errorf(memory.Invalid, "give either a query or ids")
-		case m.Query != "":
-			return e.queried(ctx, owner, m)
+		case req.Query != "":
+			return e.memoriesForQuery(ctx, owner, req)
 		}
-		found, err := e.Store.Get(ctx, owner, m.IDs...)
-		if unknown := missing(m.IDs, found); err == nil && len(unknown) > 0 {
-			err = memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(unknown, ", "))
+		memories, err := e.Store.Get(ctx, owner, req.IDs...)
+		if unknownIDs := missingIDs(req.IDs, memories); err == nil && len(unknownIDs) > 0 {
+			err = memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(unknownIDs, ", "))
 		}
-		return found, err
+		return memories, err
 	})
 }
 
-// forgetTargets forgets or erases the memories that targets returns. It is idempotent.
-func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, m Matching, author memory.Author, targets func(context.Context) ([]memory.Memory, error)) ([]memory.Memory, memory.Receipt, error) {
-	done, err := e.ChangesByKey(ctx, owner, m.Idempotency)
+// forgetTargets forgets or erases the memories that selectTargets returns. It is idempotent.
+func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, req ForgetRequest, author memory.Author, selectTargets func(context.Context) ([]memory.Memory, error)) ([]memory.Memory, memory.Receipt, error) {
+	earlier, err := e.ChangesByKey(ctx, owner, req.IdempotencyKey)
 	switch {
 	case err != nil:
 		return nil, memory.Receipt{}, err
-	case len(done) > 0:
-		return e.sameForgotten(ctx, owner, done, m.Erase)
+	case len(earlier) > 0:
+		return e.firstForgotten(ctx, owner, earlier, req.Erase)
 	}
-	gone, err := targets(ctx)
-	if err == nil && m.Erase {
-		gone, err = e.withRepetitions(ctx, owner, gone)
+	memories, err := selectTargets(ctx)
+	if err == nil && req.Erase {
+		memories, err = e.withRepetitions(ctx, owner, memories)
 	}
 	switch {
 	case err != nil:
 		return nil, memory.Receipt{}, err
-	case m.DryRun || len(gone) == 0:
-		return gone, memory.Receipt{}, nil
+	case req.DryRun || len(memories) == 0:
+		return memories, memory.Receipt{}, nil
 	}
-	ids := make([]string, len(gone))
-	for i, g := range gone {
+	ids := make([]string, len(memories))
+	for i, g := range memories {
 		ids[i] = g.ID()
 	}
-	run := core.IDFor(owner, m.Idempotency)
-	if !m.Erase {
-		r, err := e.ForgetAll(ctx, owner, run, ids, "forgotten by hand", author)
-		return gone, r, err
+	run := core.IDForKey(owner, req.IdempotencyKey)
+	if !req.Erase {
+		r, err := e.ForgetInRun(ctx, owner, run, ids, "forgotten by hand", author)
+		return memories, r, err
 	}
-	held, err := e.remainingMentions(ctx, owner, gone)
+	mentions, err := e.remainingMentions(ctx, owner, memories)
 	if err != nil {
 		return nil, memory.Receipt{}, err
 	}
-	r, err := e.Erase(ctx, owner, run, gone, author)
+	r, err := e.Erase(ctx, owner, run, memories, author)
 	if err != nil {
 		return nil, memory.Receipt{}, err
 	}
-	r.Held = held
-	left, err := e.Store.Get(ctx, owner, ids...)
-	return left, r, err
+	r.TextRemainsIn = mentions
+	remaining, err := e.Store.Get(ctx, owner, ids...)
+	return remaining, r, err
 }
 
-// queried returns the memories to which a query refers; to erase, also those excluded from recall.
-func (e *Curator) queried(ctx context.Context, owner memory.Owner, m Matching) ([]memory.Memory, error) {
-	wish := forgetRequest(m.Query)
-	found, err := e.Meant(ctx, memory.Scope{Owner: owner}, wish)
-	if err != nil || !m.Erase {
-		return found, err
+// memoriesForQuery returns the memories to which a query refers; to erase, also retired and replaced ones.
+func (e *Curator) memoriesForQuery(ctx context.Context, owner memory.Owner, req ForgetRequest) ([]memory.Memory, error) {
+	command := parseForgetQuery(req.Query)
+	recallable, err := e.FindToForget(ctx, memory.Scope{Owner: owner}, command)
+	if err != nil || !req.Erase {
+		return recallable, err
 	}
-	var left []memory.Memory
-	q := memory.Query{Kinds: everyKind, Statuses: []memory.Status{memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}}
-	err = e.Everything(ctx, owner, q, func(m memory.Memory) {
-		if m.Link == nil && m.Content() != "" {
-			left = append(left, m)
+	var excluded []memory.Memory
+	q := memory.Query{Kinds: allKinds, Statuses: []memory.Status{memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}}
+	err = e.EachMemory(ctx, owner, q, func(req memory.Memory) {
+		if req.Link == nil && req.Content() != "" {
+			excluded = append(excluded, req)
 		}
 	})
-	return append(found, learn.MemoriesToForget(wish, left)...), err
+	return append(recallable, learn.MemoriesToForget(command, excluded)...), err
 }
 
-// sameForgotten returns the memories that the first request forgot or erased.
-func (e *Curator) sameForgotten(ctx context.Context, owner memory.Owner, done []memory.Change, erased bool) ([]memory.Memory, memory.Receipt, error) {
+// firstForgotten returns the memories that the first request with the same key forgot or erased.
+func (e *Curator) firstForgotten(ctx context.Context, owner memory.Owner, changes []memory.Change, erased bool) ([]memory.Memory, memory.Receipt, error) {
 	var ids []string
-	for _, c := range slices.Backward(done) {
+	for _, c := range slices.Backward(changes) {
 		if forgot := c.Action == memory.ActionRetire || c.Action == memory.ActionUnlink; erased != (c.Action == memory.ActionErase) || !erased && !forgot {
 			return nil, memory.Receipt{}, core.ErrOtherRequest
 		}
 		_, id, _ := strings.Cut(c.After.Target(), ":")
 		ids = append(ids, id)
 	}
-	gone, err := e.Store.Get(ctx, owner, ids...)
-	return gone, receiptOf(done), err
+	memories, err := e.Store.Get(ctx, owner, ids...)
+	return memories, receiptOf(changes), err
 }
 
-// receiptOf returns the receipt of an applied run.
-func receiptOf(done []memory.Change) memory.Receipt {
-	return memory.Receipt{Run: done[0].Run, Version: done[0].Version, At: done[0].At, Changes: len(done), Again: true}
+// receiptOf returns the receipt of an applied run with these changes.
+func receiptOf(changes []memory.Change) memory.Receipt {
+	return memory.Receipt{Run: changes[0].Run, Version: changes[0].Version, At: changes[0].At, Changes: len(changes), Again: true}
 }
 
 // IsNewerThan reports whether a memory is newer than a turn. A forget request that is processed
-// late, or again, does not apply to newer memories.
+// late or repeatedly does not apply to newer memories.
 func IsNewerThan(m memory.Memory, t memory.Turn) bool {
 	switch {
 	case m.Fact != nil:
@@ -289,34 +289,34 @@ func IsNewerThan(m memory.Memory, t memory.Turn) bool {
 	return m.CreatedAt().After(t.CreatedAt)
 }
 
-// maxFiltered bounds the memories that a filter forgets in one run.
+// maxFiltered bounds the memories that [Curator.ForgetFiltered] forgets in one run.
 const maxFiltered = 10_000
 
-// ForgetFiltered forgets or erases the memories that a filter selects, or only returns them, in one
-// run. By default it selects facts; it also erases forgotten memories. It returns [memory.Invalid]
-// for a filter without criteria, so that an empty filter never means everything, and
+// ForgetFiltered forgets or erases the memories that a filter selects, in one run; a dry run only returns
+// them. The default kind is facts. With Erase, the filter also selects forgotten memories. It returns
+// [memory.Invalid] for a filter without criteria, so that an empty filter never selects everything, and
 // [memory.TooLarge] for more than ten thousand results.
-func (e *Curator) ForgetFiltered(ctx context.Context, owner memory.Owner, q memory.Query, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
+func (e *Curator) ForgetFiltered(ctx context.Context, owner memory.Owner, q memory.Query, req ForgetRequest, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	q.Text = strings.TrimSpace(q.Text)
 	if q.Tag == "" && q.Category == "" && q.Project == "" && q.Conversation == "" && q.Text == "" {
-		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "filter: it has no criterion; set tag, category, project, conversation or q")
+		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "filter: has no criterion; set tag, category, project, conversation or q")
 	}
-	if m.Query != "" || len(m.IDs) > 0 {
+	if req.Query != "" || len(req.IDs) > 0 {
 		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a filter, a query or ids")
 	}
 	q.Statuses = []memory.Status{memory.Active, memory.Pending}
-	if m.Erase {
-		q.Statuses = core.EveryStatus
+	if req.Erase {
+		q.Statuses = core.AllStatuses
 	}
-	return e.forgetTargets(memory.ForWrite(ctx), owner, m, author, func(ctx context.Context) (found []memory.Memory, err error) {
-		err = e.Everything(ctx, owner, q, func(m memory.Memory) {
-			if m.Content() != "" { // otherwise it was erased already
-				found = append(found, m)
+	return e.forgetTargets(memory.ForWrite(ctx), owner, req, author, func(ctx context.Context) (memories []memory.Memory, err error) {
+		err = e.EachMemory(ctx, owner, q, func(req memory.Memory) {
+			if req.Content() != "" { // erased memories have no text
+				memories = append(memories, req)
 			}
 		})
-		if len(found) > maxFiltered {
-			return nil, memory.Errorf(memory.TooLarge, "filter: it finds %d memories, more than %d at once; narrow it", len(found), maxFiltered)
+		if len(memories) > maxFiltered {
+			return nil, memory.Errorf(memory.TooLarge, "filter: matches %d memories, more than the limit of %d; narrow it", len(memories), maxFiltered)
 		}
-		return found, err
+		return memories, err
 	})
 }

@@ -12,56 +12,55 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// UndoRequest selects what to undo by exactly one of its first three fields.
+// UndoRequest selects what to undo by exactly one of Change, Run and ToTime.
 type UndoRequest struct {
-	Change      string
-	Run         string
-	ToTime      time.Time // undo everything recorded later
-	Cascade     bool      // first undo later changes of the same targets
-	DryRun      bool      // only return the changes that would be made
-	Idempotency string
+	Change         string
+	Run            string
+	ToTime         time.Time // undo all changes recorded later
+	Cascade        bool      // also undo later changes of the same targets
+	DryRun         bool      // return the planned changes without applying them
+	IdempotencyKey string
 }
 
-// Undone is the result of an undo or a dry run.
-type Undone struct {
+// UndoResult is the result of an undo or a dry run.
+type UndoResult struct {
 	memory.Receipt                 // zero in a dry run
 	Changes        []memory.Change // in order of application
-	// Later are later changes of the same targets, newest first. Cascade undoes them too; otherwise
-	// they cause a Conflict. Only a dry run sets Later.
+	// Later are the later changes of the same targets, newest first; only a dry run sets them. Cascade
+	// undoes them too; without Cascade they cause a Conflict.
 	Later []memory.Change
 }
 
 // Undo reverts changes by new changes, in one run that can itself be undone. Later changes of the
-// same targets cause a Conflict, unless Cascade reverts them too. A dry run returns them.
+// same targets cause a Conflict, unless Cascade reverts them too.
 //
-// Three kinds of changes cannot be undone: erasures, sharing, and closing or opening an owner. They
-// cause a Conflict. When undoing to a time, they are skipped, together with changes that only
-// followed a chat's branch.
-func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, author memory.Author) (Undone, error) {
+// Three kinds of changes cannot be undone: erasures, sharing, and closing or opening an owner. They cause
+// a Conflict. ToTime skips them, together with the changes that only followed a chat's branch.
+func (e *Curator) Undo(ctx context.Context, owner memory.Owner, req UndoRequest, author memory.Author) (UndoResult, error) {
 	ctx = memory.ForWrite(ctx)
-	named := 0
-	for _, supplied := range []bool{u.Change != "", u.Run != "", !u.ToTime.IsZero()} {
-		if supplied {
-			named++
+	criteria := 0
+	for _, isSet := range []bool{req.Change != "", req.Run != "", !req.ToTime.IsZero()} {
+		if isSet {
+			criteria++
 		}
 	}
-	if named != 1 {
-		return Undone{}, memory.Errorf(memory.Invalid, "give one of change, run and to_time")
+	if criteria != 1 {
+		return UndoResult{}, memory.Errorf(memory.Invalid, "set exactly one of change, run and to_time")
 	}
-	run := memory.Run{ID: core.IDFor(owner, u.Idempotency), Kind: "undo", Author: author}
-	done, err := e.ChangesByKey(ctx, owner, u.Idempotency)
+	run := memory.Run{ID: core.IDForKey(owner, req.IdempotencyKey), Kind: "undo", Author: author}
+	earlier, err := e.ChangesByKey(ctx, owner, req.IdempotencyKey)
 	switch {
 	case err != nil:
-		return Undone{}, err
-	case len(done) > 0:
-		r := receiptOf(done)
-		slices.Reverse(done)
-		return Undone{Receipt: r, Changes: done}, nil
+		return UndoResult{}, err
+	case len(earlier) > 0:
+		r := receiptOf(earlier)
+		slices.Reverse(earlier)
+		return UndoResult{Receipt: r, Changes: earlier}, nil
 	}
-	var plan Undone
-	err = core.Replan(ctx, func() error {
-		if plan, err = e.undoing(ctx, owner, u, author); err != nil || u.DryRun {
-			return core.Lasting(err)
+	var plan UndoResult
+	err = core.RetryOnConflict(ctx, func() error {
+		if plan, err = e.planUndo(ctx, owner, req, author); err != nil || req.DryRun {
+			return core.Permanent(err)
 		}
 		if run.Vectors, err = e.FactVectors(ctx, plan.Changes); err != nil {
 			return err
@@ -71,28 +70,28 @@ func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, a
 	})
 	switch {
 	case err != nil:
-		return Undone{}, err
-	case u.DryRun:
+		return UndoResult{}, err
+	case req.DryRun:
 		return plan, nil
 	}
 	changes, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Run: run.ID})
 	slices.Reverse(changes)
-	return Undone{Receipt: plan.Receipt, Changes: changes}, err
+	return UndoResult{Receipt: plan.Receipt, Changes: changes}, err
 }
 
-func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest, author memory.Author) (Undone, error) {
-	targets, err := e.AllChanges(ctx, owner, memory.ChangeQuery{ID: u.Change, Run: u.Run, After: u.ToTime})
+func (e *Curator) planUndo(ctx context.Context, owner memory.Owner, req UndoRequest, author memory.Author) (UndoResult, error) {
+	targets, err := e.AllChanges(ctx, owner, memory.ChangeQuery{ID: req.Change, Run: req.Run, After: req.ToTime})
 	if err != nil {
-		return Undone{}, err
+		return UndoResult{}, err
 	}
-	if len(targets) == 0 && u.ToTime.IsZero() {
-		return Undone{}, memory.Errorf(memory.NotFound, "there is no change or run %q", u.Change+u.Run)
+	if len(targets) == 0 && req.ToTime.IsZero() {
+		return UndoResult{}, memory.Errorf(memory.NotFound, "there is no change or run %q", req.Change+req.Run)
 	}
 	journal := targets
-	if len(targets) > 0 && u.ToTime.IsZero() { // undoing to a time includes all later changes anyway
+	if len(targets) > 0 && req.ToTime.IsZero() { // ToTime already selects all later changes
 		first := targets[len(targets)-1]
 		if journal, err = e.AllChanges(ctx, owner, memory.ChangeQuery{After: first.At.Add(-time.Microsecond)}); err != nil {
-			return Undone{}, err
+			return UndoResult{}, err
 		}
 	}
 	erased := map[string]bool{}
@@ -101,8 +100,8 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 			erased[c.After.Target()] = true
 		}
 	}
-	if u.ToTime.IsZero() {
-		if err = notUndone(targets); err == nil {
+	if req.ToTime.IsZero() {
+		if err = checkUndoable(targets); err == nil {
 			err = checkErased(targets, erased)
 		}
 	} else {
@@ -110,28 +109,28 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 		journal = targets
 	}
 	if err != nil {
-		return Undone{}, err
+		return UndoResult{}, err
 	}
-	changes, err := learn.Undo(targets, journal, u.Cascade || u.DryRun, e.Time(), author)
+	changes, err := learn.Undo(targets, journal, req.Cascade || req.DryRun, e.Time(), author)
 	if err != nil {
-		return Undone{}, err
+		return UndoResult{}, err
 	}
 	if err := checkErased(changes, erased); err != nil {
-		return Undone{}, err
+		return UndoResult{}, err
 	}
-	now := map[string]memory.Image{} // by target
+	current := map[string]memory.State{} // current state by target
 	for _, c := range slices.Backward(journal) {
-		now[c.After.Target()] = c.After
+		current[c.After.Target()] = c.After
 	}
 	for i := range changes {
-		changes[i].Before = now[changes[i].After.Target()]
+		changes[i].Before = current[changes[i].After.Target()]
 	}
-	return Undone{Changes: changes, Later: Later(targets, journal)}, nil
+	return UndoResult{Changes: changes, Later: LaterChanges(targets, journal)}, nil
 }
 
-// notUndone returns a [memory.Conflict] for changes of sharing or of an owner's closing. Others saw
-// these changes, and only their own methods check permissions.
-func notUndone(changes []memory.Change) error {
+// checkUndoable returns a [memory.Conflict] for changes of sharing or of an owner's closing. Other users
+// may already depend on these changes, and only separate methods check their permissions.
+func checkUndoable(changes []memory.Change) error {
 	for _, c := range changes {
 		switch p := c.After.Profile; {
 		case p == nil:
@@ -144,17 +143,17 @@ func notUndone(changes []memory.Change) error {
 	return nil
 }
 
-// withoutRefused returns changes without those that [notUndone] refuses. If the owner was closed or
-// opened among them, the change of the owner's pause is removed too, since it was part of that.
+// withoutRefused removes the changes that [checkUndoable] refuses. If the owner was closed or opened, it
+// also removes the change of the owner's pause, which was part of closing or opening.
 func withoutRefused(changes []memory.Change) []memory.Change {
 	reopened := slices.ContainsFunc(changes, func(c memory.Change) bool { return c.After.Profile != nil && c.After.Profile.Key == core.ClosedKey })
 	return slices.DeleteFunc(changes, func(c memory.Change) bool {
-		return notUndone([]memory.Change{c}) != nil || reopened && c.After.Profile != nil && c.After.Profile.Key == core.PauseKey
+		return checkUndoable([]memory.Change{c}) != nil || reopened && c.After.Profile != nil && c.After.Profile.Key == core.PauseKey
 	})
 }
 
-// checkErased returns a [memory.Conflict] for changes of an erased memory, or of one whose text
-// only the journal lost because its erasure was interrupted: see [memory.Eraser].
+// checkErased returns a [memory.Conflict] for changes of an erased memory, including one with an
+// interrupted erasure, which removed only the journal's text: see [memory.Eraser].
 func checkErased(changes []memory.Change, erased map[string]bool) error {
 	for _, c := range changes {
 		f := c.After.Fact
@@ -165,37 +164,36 @@ func checkErased(changes []memory.Change, erased map[string]bool) error {
 	return nil
 }
 
-// undoableChanges returns the changes since a time that can be undone. It skips changes of erased
-// memories and changes that followed a chat's branch, since the chat continues from its current
-// state.
+// undoableChanges removes changes of erased memories, and of memories that only followed a chat's
+// branch, since the chat continues from its current state.
 func undoableChanges(changes []memory.Change, erased map[string]bool) []memory.Change {
-	decided := map[string]bool{}
+	changedOtherwise := map[string]bool{}
 	for _, c := range changes {
-		if target := c.After.Target(); c.Author != core.ByDialog && !erased[target] {
-			decided[target] = true
+		if target := c.After.Target(); c.Author != core.ByBranchSwitch && !erased[target] {
+			changedOtherwise[target] = true
 		}
 	}
 	return slices.DeleteFunc(changes, func(c memory.Change) bool {
 		target := c.After.Target()
-		return erased[target] || !decided[target]
+		return erased[target] || !changedOtherwise[target]
 	})
 }
 
-// Later returns the changes of a journal, newest first, that are later than targets and have the
-// same targets. Both sides of a replacement count as one target.
-func Later(targets, journal []memory.Change) []memory.Change {
+// LaterChanges returns the changes of a journal, newest first, that follow targets and have the same
+// targets. Both facts of a replacement count as one target.
+func LaterChanges(targets, journal []memory.Change) []memory.Change {
 	if len(targets) == len(journal) {
 		return nil
 	}
-	ours, things := map[string]bool{}, map[string]bool{}
+	targetChanges, targetNames := map[string]bool{}, map[string]bool{}
 	for _, c := range targets {
-		ours[c.ID], things[c.After.Target()] = true, true
+		targetChanges[c.ID], targetNames[c.After.Target()] = true, true
 		if c.OldID == "" || c.NewID == "" {
 			continue
 		}
 		for _, other := range journal {
 			if other.Run == c.Run && other.OldID != "" && other.NewID == c.NewID {
-				ours[other.ID], things[other.After.Target()] = true, true
+				targetChanges[other.ID], targetNames[other.After.Target()] = true, true
 			}
 		}
 	}
@@ -204,14 +202,14 @@ func Later(targets, journal []memory.Change) []memory.Change {
 		switch {
 		case c.ID == targets[len(targets)-1].ID:
 			return out
-		case !ours[c.ID] && things[c.After.Target()]:
+		case !targetChanges[c.ID] && targetNames[c.After.Target()]:
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// RetryJob makes a parked job run again.
+// RetryJob queues a parked job again.
 func (e *Curator) RetryJob(ctx context.Context, owner memory.Owner, id string) error {
 	if err := e.Store.Requeue(ctx, owner, id); err != nil {
 		return err

@@ -27,20 +27,20 @@ type Eraser struct {
 	Share  *share.Sharer
 }
 
-// Erased reports an owner's erasure.
+// Erased reports the erasure of an owner.
 type Erased struct {
-	Owner    memory.Owner
-	ClosedAt time.Time
-	Runs     []string       // ids of runs that removed something, in order; empty if nothing was left
-	Count    map[string]int // number of removed memories by kind: "fact", "turn", …, "trace"
-	Links    int            // number of copies of the owner's facts at other owners
-	Traces   int            // number of other users' traces that showed such facts through a pool or the global owner
-	Audit    int            // number of audit entries from which the owner's name was removed
+	Owner        memory.Owner
+	ClosedAt     time.Time
+	Runs         []string       // ids of runs that removed text, in order; empty if there was no text
+	CountByKind  map[string]int // number of removed memories by kind: "fact", "turn", …, "trace"
+	ErasedLinks  int            // number of copies of the owner's facts at other owners
+	ErasedTraces int            // number of other users' traces with facts from a pool or the global owner
+	AuditEntries int            // number of audit entries from which the owner's name was removed
 
-	Since, Until time.Time // the period in which text was stored, if recorded; zero Since: none was ever stored
+	Since, Until time.Time // period in which text was stored; zero Since: no text was stored
 }
 
-// extendPeriod extends the period by a time at which the owner's text was stored.
+// extendPeriod extends the period to a time at which the owner's text was stored.
 func (e *Erased) extendPeriod(at time.Time) {
 	if !at.IsZero() && (e.Since.IsZero() || at.Before(e.Since)) {
 		e.Since = at
@@ -48,77 +48,77 @@ func (e *Erased) extendPeriod(at time.Time) {
 }
 
 const (
-	// eraseAtOnce bounds the erasures of a transaction, since SQLite scans its file after each one.
-	eraseAtOnce = 5000
+	// maxErasedIDs bounds the erasures of a transaction, since SQLite scans its file after each erasure.
+	maxErasedIDs = 5000
 
-	// eraseRounds is how often remaining text is searched: work that was running when the owner was
-	// closed may still write.
-	eraseRounds = 3
+	// maxRounds bounds the searches for remaining text, which work that ran when the owner was closed
+	// may still write.
+	maxRounds = 3
 )
 
-// EraseAgain are the delays of the jobs that search for remaining text, after a crash or late
-// writes of another server.
-var EraseAgain = []time.Duration{time.Minute, 15 * time.Minute}
+// ResumeDelays are the delays of the jobs that search for remaining text, after a crash or late writes of
+// another server.
+var ResumeDelays = []time.Duration{time.Minute, 15 * time.Minute}
 
-// EraseOwner permanently removes all text of an owner and other owners' copies of the owner's
-// facts. It closes the owner: running chats and jobs write nothing more, and later chats have no
-// memory, until [Eraser.OpenOwner]. Ids, times and model usage remain. It can be repeated, and
-// continues after a failure; a job also continues it.
+// EraseOwner permanently removes all text of an owner and other owners' copies of the owner's facts. It
+// closes the owner: running chats and jobs write nothing more, and later chats have no memory, until
+// [Eraser.OpenOwner]. Ids, times and model usage remain. It can be repeated after a failure, and a job also
+// continues it.
 func (e *Eraser) EraseOwner(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
 	ctx = memory.ForWrite(ctx)
 	if !owner.Valid() {
 		return Erased{}, memory.Errorf(memory.Invalid, "%q is not a valid owner", owner)
 	}
-	at, err := e.closeOwner(ctx, owner, author)
+	closedAt, err := e.closeOwner(ctx, owner, author)
 	if err != nil {
-		return Erased{}, fmt.Errorf("close %s: %w", owner.Called(), err)
+		return Erased{}, fmt.Errorf("close %s: %w", owner.DisplayName(), err)
 	}
-	out := Erased{Owner: owner, ClosedAt: at, Count: map[string]int{}, Until: at}
-	for range eraseRounds {
-		removed, err := e.empty(ctx, owner, author, &out)
+	report := Erased{Owner: owner, ClosedAt: closedAt, CountByKind: map[string]int{}, Until: closedAt}
+	for range maxRounds {
+		removed, err := e.eraseTexts(ctx, owner, author, &report)
 		if err != nil {
-			return out, err
+			return report, err
 		}
 		if !removed {
 			break
 		}
-		out.Until = e.Time()
+		report.Until = e.Time()
 	}
-	out.Audit, err = e.hideName(ctx, owner)
-	return out, err
+	report.AuditEntries, err = e.hideName(ctx, owner)
+	return report, err
 }
 
-// hideName replaces a user's name in the audit log by a hash. The salt is not stored, so that
-// nobody can test names.
+// hideName replaces a user's name in the audit log by a hash. The salt is not stored, so that nobody can
+// test names against the hash.
 func (e *Eraser) hideName(ctx context.Context, owner memory.Owner) (int, error) {
 	if owner.Kind() != memory.UserKind {
 		return 0, nil
 	}
 	sum := sha256.Sum256([]byte(rand.Text() + owner.Name()))
-	n, err := e.Store.RenameNoted(ctx, owner.Namespace(), owner.Name(), "erased:"+hex.EncodeToString(sum[:6]))
+	n, err := e.Store.RenameAuditUser(ctx, owner.Namespace(), owner.Name(), "erased:"+hex.EncodeToString(sum[:6]))
 	if err != nil {
 		return n, fmt.Errorf("remove the name from the audit log: %w", err)
 	}
 	return n, nil
 }
 
-// EraseExisting is [Eraser.EraseOwner], but returns [memory.NotFound] if nothing was ever stored
-// for the owner.
+// EraseExisting calls [Eraser.EraseOwner], but returns [memory.NotFound] if nothing was ever stored for the
+// owner.
 func (e *Eraser) EraseExisting(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
-	found, err := e.wasThere(memory.ForWrite(ctx), owner)
+	existed, err := e.existed(memory.ForWrite(ctx), owner)
 	if err != nil {
-		return Erased{}, fmt.Errorf("find %s: %w", owner.Called(), err)
+		return Erased{}, fmt.Errorf("find %s: %w", owner.DisplayName(), err)
 	}
-	if !found {
-		return Erased{}, memory.Errorf(memory.NotFound, "there is no %s: nothing was ever stored under that name, and nothing was done", owner.Called())
+	if !existed {
+		return Erased{}, memory.Errorf(memory.NotFound, "there is no %s: nothing was ever stored under that name, and nothing was done", owner.DisplayName())
 	}
 	return e.EraseOwner(ctx, owner, author)
 }
 
-// wasThere reports whether anything was ever stored for an owner: memory or a trace.
-func (e *Eraser) wasThere(ctx context.Context, owner memory.Owner) (bool, error) {
+// existed reports whether memory or a trace was ever stored for an owner.
+func (e *Eraser) existed(ctx context.Context, owner memory.Owner) (bool, error) {
 	if !owner.Valid() {
-		return true, nil // EraseOwner reports other errors
+		return true, nil // EraseOwner reports the invalid owner
 	}
 	versions, err := e.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil || versions[0] > 0 {
@@ -128,99 +128,99 @@ func (e *Eraser) wasThere(ctx context.Context, owner memory.Owner) (bool, error)
 	return len(traces) > 0, err
 }
 
-// OpenOwner reopens an erased owner, whose memory is empty except for facts shared with them since.
+// OpenOwner reopens an erased owner. Its memory has only the facts that were shared while it was closed.
 func (e *Eraser) OpenOwner(ctx context.Context, owner memory.Owner, author memory.Author) error {
 	ctx = memory.ForWrite(ctx)
-	if _, err := e.DropProfileIn(ctx, owner, memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: author}, core.ClosedKey); err != nil {
+	if _, err := e.RetireProfileEntryInRun(ctx, owner, memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: author}, core.ClosedKey); err != nil {
 		if errors.Is(err, memory.NotFound) {
-			return memory.Errorf(memory.Conflict, "%s is not closed", owner.Called())
+			return memory.Errorf(memory.Conflict, "%s is not closed", owner.DisplayName())
 		}
 		return err
 	}
-	err := e.Pause(ctx, owner, core.PauseNone, "", author)
+	err := e.SetPause(ctx, owner, core.PauseNone, "", author)
 	e.Blocks.Forget(core.BlocksFor(owner))
-	e.Blocks.Passed.Forget(owner)
-	e.Blocks.Ready.Forget("")
-	e.Closed.Set(owner, false, e.Time())
+	e.Blocks.Relayed.Forget(owner)
+	e.Blocks.TopFacts.Forget("")
+	e.ClosedOwners.Set(owner, false, e.Time())
 	return errors.Join(err, e.Share.QueueMissedShares(ctx, owner))
 }
 
-// closeOwner marks an owner as closed, and pauses chats on servers that have not read the mark yet.
-// It queues the jobs that search for remaining text. The store's gate then refuses other writes.
+// closeOwner marks an owner as closed, and pauses chats on servers that have not read the mark yet. It
+// queues the jobs that search for remaining text. The store then refuses other writes.
 func (e *Eraser) closeOwner(ctx context.Context, owner memory.Owner, author memory.Author) (time.Time, error) {
 	now := e.Time()
 	run := memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: author}
-	was, err := e.ReadEntry(ctx, owner, core.ClosedKey)
+	previous, err := e.ReadProfileEntry(ctx, owner, core.ClosedKey)
 	if err == nil {
-		at, parseErr := time.Parse(time.RFC3339Nano, was.Value)
+		closedAt, parseErr := time.Parse(time.RFC3339Nano, previous.Value)
 		if parseErr != nil {
-			at = was.UpdatedAt
+			closedAt = previous.UpdatedAt
 		}
-		run.Jobs = eraseJobs(owner, run.ID, was.Value, now)
-		_, err = e.Store.Apply(ctx, owner, run) // queues only its jobs
-		e.Closed.Set(owner, true, e.Time())
-		return at, err
+		run.Jobs = eraseJobs(owner, run.ID, previous.Value, now)
+		_, err = e.Store.Apply(ctx, owner, run) // only queues the jobs
+		e.ClosedOwners.Set(owner, true, e.Time())
+		return closedAt, err
 	}
 	if !errors.Is(err, memory.NotFound) {
 		return time.Time{}, err
 	}
-	e.Closed.Set(owner, false, now) // another server reopened the owner
-	if err := e.Pause(ctx, owner, core.PauseMemory, "", author); err != nil {
+	e.ClosedOwners.Set(owner, false, now) // in case another server reopened the owner
+	if err := e.SetPause(ctx, owner, core.PauseMemory, "", author); err != nil {
 		return time.Time{}, err
 	}
-	e.Closed.Set(owner, true, now) // stops running work before the mark is written
+	e.ClosedOwners.Set(owner, true, now) // stops running work before the mark is written
 	mark := memory.ProfileEntry{Owner: owner, Key: core.ClosedKey, Value: now.Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: now}
 	run.Jobs = eraseJobs(owner, run.ID, mark.Value, now)
-	_, err = core.ApplyAgain(ctx, e.Core, owner, run, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &mark}, Reason: "erased", Author: author})
+	_, err = core.ApplyOrRestore(ctx, e.Core, owner, run, memory.Change{Action: memory.ActionAdd, After: memory.State{Profile: &mark}, Reason: "erased", Author: author})
 	return now, err
 }
 
 // eraseJobs returns the jobs that search for remaining text. mark identifies the erasure.
-func eraseJobs(owner memory.Owner, run, mark string, now time.Time) []memory.Job {
+func eraseJobs(owner memory.Owner, runID, mark string, now time.Time) []memory.Job {
 	var out []memory.Job
-	for _, after := range EraseAgain {
-		out = append(out, memory.Job{ID: fmt.Sprintf("erase-%s-%s", run, after), Owner: owner, Kind: memory.JobErase, Turns: []string{mark}, RunAt: now.Add(after)})
+	for _, delay := range ResumeDelays {
+		out = append(out, memory.Job{ID: fmt.Sprintf("erase-%s-%s", runID, delay), Owner: owner, Kind: memory.JobErase, Turns: []string{mark}, RunAt: now.Add(delay)})
 	}
 	return out
 }
 
-// empty removes an owner's memory, and reports whether there was any.
-func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Author, out *Erased) (bool, error) {
-	if err := e.leaveSenders(ctx, owner); err != nil {
+// eraseTexts removes an owner's memory, and reports whether there was text. It adds to report.
+func (e *Eraser) eraseTexts(ctx context.Context, owner memory.Owner, author memory.Author, report *Erased) (bool, error) {
+	if err := e.endIncomingShares(ctx, owner); err != nil {
 		return false, fmt.Errorf("end sharing with the erased owner: %w", err)
 	}
-	left, shares, err := e.textsOf(ctx, owner, out)
+	allIDs, shares, err := e.erasableIDs(ctx, owner, report)
 	if err != nil {
 		return false, fmt.Errorf("find the text to erase: %w", err)
 	}
-	var many []string
-	for _, g := range shares { // first, since erased facts no longer name their receivers
-		if traces.SeenByMany(g.to) {
-			many = append(many, g.fact)
+	var widelyShared []string
+	for _, g := range shares { // first, since erased facts name no receivers
+		if traces.HasManyReaders(g.receivers) {
+			widelyShared = append(widelyShared, g.factID)
 		}
-		for _, to := range g.to {
-			had, err := e.Share.EraseLink(ctx, to, owner, g.fact)
+		for _, to := range g.receivers {
+			hadText, err := e.Share.EraseLink(ctx, to, owner, g.factID)
 			if err != nil {
-				return false, fmt.Errorf("erase the copies of %s: %w", to.Called(), err)
+				return false, fmt.Errorf("erase the copies of %s: %w", to.DisplayName(), err)
 			}
-			if had {
-				out.Links++
+			if hadText {
+				report.ErasedLinks++
 			}
 		}
 	}
-	shown, err := e.Traces.EraseReaders(ctx, owner, many)
-	if out.Traces += shown; err != nil {
+	readerTraces, err := e.Traces.EraseReaders(ctx, owner, widelyShared)
+	if report.ErasedTraces += readerTraces; err != nil {
 		return false, err
 	}
-	own, err := e.Traces.EraseTraces(ctx, owner) // no run covers an owner who has only traces
-	if own > 0 {
-		out.Count["trace"] += own
+	ownTraces, err := e.Traces.EraseTraces(ctx, owner) // no run covers an owner with only traces
+	if ownTraces > 0 {
+		report.CountByKind["trace"] += ownTraces
 	}
 	if err != nil {
 		return false, err
 	}
 	removed := false
-	for ids := range slices.Chunk(left, eraseAtOnce) {
+	for ids := range slices.Chunk(allIDs, maxErasedIDs) {
 		run := memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: author}
 		receipt, err := e.Traces.EraseIDs(ctx, owner, run, ids)
 		if err != nil {
@@ -230,36 +230,36 @@ func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Au
 			continue
 		}
 		removed = true
-		out.Runs = append(out.Runs, run.ID)
+		report.Runs = append(report.Runs, run.ID)
 		changes, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Run: run.ID})
 		if err != nil {
 			return false, fmt.Errorf("count the erased memories: %w", err)
 		}
 		for _, c := range changes {
 			kind, _, _ := strings.Cut(c.After.Target(), ":")
-			out.Count[kind]++
+			report.CountByKind[kind]++
 		}
 	}
-	shown, err = e.Traces.EraseReaders(ctx, owner, many) // for traces written meanwhile; later ones cannot show the facts
-	out.Traces += shown
+	readerTraces, err = e.Traces.EraseReaders(ctx, owner, widelyShared) // traces written during the erasure
+	report.ErasedTraces += readerTraces
 	return removed, err
 }
 
-// leaveSenders makes other owners stop sharing with an owner, so that a reopened owner starts
-// without shared facts.
-func (e *Eraser) leaveSenders(ctx context.Context, owner memory.Owner) error {
-	got := map[memory.Owner][]string{}
-	if err := e.Everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: core.EveryStatus}, func(m memory.Memory) {
+// endIncomingShares makes other owners stop sharing with an owner, so that a reopened owner has no facts
+// that were shared before.
+func (e *Eraser) endIncomingShares(ctx context.Context, owner memory.Owner) error {
+	factsBySender := map[memory.Owner][]string{}
+	if err := e.EachMemory(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: core.AllStatuses}, func(m memory.Memory) {
 		if m.Link != nil && m.Fact.Scope.Owner.Valid() {
 			home := m.Fact.Scope.Owner
-			got[home] = append(got[home], m.ID())
+			factsBySender[home] = append(factsBySender[home], m.ID())
 		}
 	}); err != nil {
 		return err
 	}
-	for _, home := range slices.Sorted(maps.Keys(got)) {
-		for facts := range slices.Chunk(got[home], core.UpkeepAtOnce) {
-			err := core.Replan(ctx, func() error { return e.Share.UnshareAll(ctx, home, facts, owner, share.BySharing) })
+	for _, home := range slices.Sorted(maps.Keys(factsBySender)) {
+		for facts := range slices.Chunk(factsBySender[home], core.MaxUpkeepChanges) {
+			err := core.RetryOnConflict(ctx, func() error { return e.Share.UnshareAll(ctx, home, facts, owner, share.BySharing) })
 			if err != nil && !errors.Is(err, memory.Gone) { // a closed owner shares nothing
 				return err
 			}
@@ -268,27 +268,27 @@ func (e *Eraser) leaveSenders(ctx context.Context, owner memory.Owner) error {
 	return nil
 }
 
-// recipients are the current and earlier recipients of a fact.
-type recipients struct {
-	fact string
-	to   []memory.Owner
+// factReceivers are the current and past receivers of a fact.
+type factReceivers struct {
+	factID    string
+	receivers []memory.Owner
 }
 
-// textsOf returns the ids of all memories of an owner that have text, regardless of status, and all
-// recipients of the owner's facts. It records when the memories existed. Loci's own settings are
-// kept, except the user's name.
-func (e *Eraser) textsOf(ctx context.Context, owner memory.Owner, out *Erased) (ids []string, shared []recipients, err error) {
-	have := map[string]bool{}
+// erasableIDs returns the ids of all memories of an owner that have text, of any status, and all receivers
+// of the owner's facts. It adds the times of the memories to report. Of Loci's own settings only the
+// user's name is included.
+func (e *Eraser) erasableIDs(ctx context.Context, owner memory.Owner, report *Erased) (ids []string, shared []factReceivers, err error) {
+	added := map[string]bool{}
 	add := func(id string) {
-		if !have[id] {
-			have[id] = true
+		if !added[id] {
+			added[id] = true
 			ids = append(ids, id)
 		}
 	}
-	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus}
-	if err := e.Everything(ctx, owner, q, func(m memory.Memory) {
+	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.AllStatuses}
+	if err := e.EachMemory(ctx, owner, q, func(m memory.Memory) {
 		if m.Turn != nil { // turns are not in the journal
-			out.extendPeriod(m.Turn.RecordedAt)
+			report.extendPeriod(m.Turn.RecordedAt)
 		}
 		if m.Content() != "" || m.Status() != memory.Retired {
 			add(m.ID())
@@ -304,15 +304,15 @@ func (e *Eraser) textsOf(ctx context.Context, owner memory.Owner, out *Erased) (
 		add(c.ID)
 	}
 	// Other removed memories are only in the journal.
-	past, err := e.AllChanges(ctx, owner, memory.ChangeQuery{})
+	changes, err := e.AllChanges(ctx, owner, memory.ChangeQuery{})
 	if err != nil {
 		return nil, nil, err
 	}
-	shares := map[string]bool{}
-	for _, c := range past {
-		out.extendPeriod(c.At)
-		if c.Action == memory.ActionErase && c.At.After(out.Until) {
-			out.Until = c.At
+	sharedIDs := map[string]bool{}
+	for _, c := range changes {
+		report.extendPeriod(c.At)
+		if c.Action == memory.ActionErase && c.At.After(report.Until) {
+			report.Until = c.At
 		}
 		switch i := c.After; {
 		case i.Context != nil:
@@ -321,38 +321,38 @@ func (e *Eraser) textsOf(ctx context.Context, owner memory.Owner, out *Erased) (
 			add(i.Conversation.ID)
 		case i.Profile == nil:
 		case strings.HasPrefix(i.Profile.Key, share.SharedKeys):
-			shares[strings.TrimPrefix(i.Profile.Key, share.SharedKeys)] = true
-		case i.Profile.Key == core.NameKey, !strings.HasPrefix(i.Profile.Key, core.OwnKeys):
+			sharedIDs[strings.TrimPrefix(i.Profile.Key, share.SharedKeys)] = true
+		case i.Profile.Key == core.NameKey, !strings.HasPrefix(i.Profile.Key, core.ReservedPrefix):
 			add(i.Profile.Key)
 		}
 	}
-	for fact := range shares {
-		_, ever, err := e.Share.EverShared(ctx, owner, fact)
+	for fact := range sharedIDs {
+		_, receivers, err := e.Share.AllReceivers(ctx, owner, fact)
 		if err != nil {
 			return nil, nil, err
 		}
-		shared = append(shared, recipients{fact, ever})
+		shared = append(shared, factReceivers{fact, receivers})
 	}
 	return ids, shared, nil
 }
 
-// ResumeErasure is the handler of erase jobs. It removes remaining text of an owner who is still
-// closed by the job's erasure.
-func (e *Eraser) ResumeErasure(ctx context.Context, job memory.Job) (jobs.End, error) {
+// ResumeErasure handles erase jobs. It removes remaining text of an owner that is still closed by the
+// job's erasure.
+func (e *Eraser) ResumeErasure(ctx context.Context, job memory.Job) (jobs.Completion, error) {
 	ctx = memory.ForWrite(ctx)
-	mark, err := e.ReadEntry(ctx, job.Owner, core.ClosedKey)
+	mark, err := e.ReadProfileEntry(ctx, job.Owner, core.ClosedKey)
 	switch {
 	case errors.Is(err, memory.NotFound): // the owner was reopened
 		return jobs.Nothing, nil
 	case err != nil:
 		return "", err
 	}
-	e.Closed.Learn(job.Owner, true, e.Time())
+	e.ClosedOwners.RecordRead(job.Owner, true, e.Time())
 	if len(job.Turns) > 0 && job.Turns[0] != mark.Value { // the owner was erased again
 		return jobs.Nothing, nil
 	}
-	out := Erased{Owner: job.Owner, Count: map[string]int{}}
-	if _, err := e.empty(ctx, job.Owner, memory.Author{Kind: memory.ByRule, Name: "erase"}, &out); err != nil {
+	report := Erased{Owner: job.Owner, CountByKind: map[string]int{}}
+	if _, err := e.eraseTexts(ctx, job.Owner, memory.Author{Kind: memory.ByRule, Name: "erase"}, &report); err != nil {
 		return "", err
 	}
 	if _, err := e.hideName(ctx, job.Owner); err != nil {

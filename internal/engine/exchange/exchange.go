@@ -1,6 +1,6 @@
-// Package exchange handles one exchange of a chat: a request ([Incoming]) is placed in its
-// conversation ([Placement]) and gets a block ([Exchange.Prepare]); its question is stored, and its
-// answer after that ([Place]).
+// Package exchange handles one exchange of a chat: it finds the conversation of a request ([Incoming],
+// [Placement]), adds a block ([Exchange.Prepare]), and stores the question and then the answer, after
+// which the chat can continue ([ContinuationPoint]).
 package exchange
 
 import (
@@ -27,89 +27,89 @@ type Exchanges struct {
 	Curate   *curate.Curator
 }
 
-// Incoming is a chat request in the form in which an API received it.
+// Incoming is a chat request as an API received it.
 type Incoming struct {
-	Owner  memory.Owner
-	Chat   *chatapi.Chat
-	Extras chatapi.Extras
-	ChatID string         // id of the conversation in a front end that resends the whole conversation
-	After  string         // id of the turn that precedes the request, if the client names it
-	From   int            // index of the first message after that turn
-	Answer string         // the client's id for the answer, which a later request may name; "": none
-	Once   string         // the client's idempotency key: a repeated key is a retry; "": none
-	Again  bool           // the client marks the request as a retry
-	Own    bool           // one of Loci's own chats; rules and documents are then separate from the block
-	Named  bool           // whether a later request may name the answer by its id: see PlaceOf
-	Called string         // the owner's display name in the client; "": unknown
-	Zone   *time.Location // the client's time zone; nil: unknown
-	Key    string         // the client's API key for the upstream; "": none, or must not be stored
-	Note   string         // added to the trace if the prompt has memory; "": none
-	Keep   bool           // restore the blocks of earlier requests of the conversation
-	Part   int            // where a new block is inserted in the last user message, as in [chatapi.Block]
+	Owner          memory.Owner
+	Chat           *chatapi.Chat
+	Extras         chatapi.Extras
+	ChatID         string         // id of the conversation in a front end that resends the whole conversation
+	AfterTurn      string         // id of the turn before the request; "": the client does not name it
+	FirstMessage   int            // index of the first message after that turn
+	AnswerID       string         // the client's id for the answer, for later requests; "": none
+	IdempotencyKey string         // the client's idempotency key, the same for a retry; "": none
+	IsRetry        bool           // the client marks the request as a retry
+	IsOwnChat      bool           // one of Loci's own chats, with rules and documents outside the block
+	CanNameAnswer  bool           // a later request may refer to the answer by its id
+	DisplayName    string         // the owner's display name in the client; "": unknown
+	TimeZone       *time.Location // the client's time zone; nil: unknown
+	UpstreamKey    string         // the client's API key for the upstream; "": none, or not to be stored
+	TraceNote      string         // note for the trace of a prompt with memory; "": none
+	RestoreBlocks  bool           // restore the blocks of the conversation's earlier requests
+	BlockPart      int            // position of a new block in the last user message, as in [chatapi.Block]
 }
 
 // Exchange is one request and its answer. Errors of its methods never fail the chat: they are
 // counted, logged and added to the trace.
 type Exchange struct {
-	e          *Exchanges
-	In         Incoming
-	mode       mode
-	wishes     learn.MemoryRequests // forget requests and the like in the last user message
-	marks      map[int]string       // end marks of shortened messages, by index: see [core.Core.CutMessages]
-	blockEpoch uint64               // epoch for [core.BlockCache.Put]
-	placed     func() Placement
+	exchanges      *Exchanges
+	Incoming       Incoming
+	mode           memoryMode
+	memoryRequests learn.MemoryRequests // memory requests in the last user message, such as forget requests
+	cutMarks       map[int]string       // end marks of shortened messages, by index
+	blockEpoch     uint64               // epoch for [core.BlockCache.Put]
+	awaitPlacement func() Placement
 
-	Prepared  retrieve.Prepared
-	sentBlock string // the [GivenBlock] sent with the request; "": none to store
+	PromptMemory retrieve.PromptMemory
+	sentBlock    string // encoded [BlockRecord] of the block in the request; "": none to store
 
-	question func(context.Context) (question, error) // waits until RecordQuestion has stored the question; nil before
-	answered chan struct{}
-	once     sync.Once // closes answered
+	awaitQuestion func(context.Context) (storedQuestion, error) // waits until the question is stored
+	answerStarted chan struct{}
+	closeOnce     sync.Once // closes answerStarted
 }
 
-// client returns the data about the client in a request; unknown fields are zero.
-func (in Incoming) client() core.ClientSeen {
-	c := core.ClientSeen{Zone: in.Zone, Key: in.Key}
+// clientInfo returns the request's data about its client; unknown fields are zero.
+func (in Incoming) clientInfo() core.ClientInfo {
+	info := core.ClientInfo{TimeZone: in.TimeZone, Key: in.UpstreamKey}
 	if in.Chat != nil && in.Chat.Model != memory.RecallModel {
-		c.Model = in.Chat.Model
+		info.Model = in.Chat.Model
 	}
-	return c
+	return info
 }
 
 // Open starts to place the request in the background: it looks for the conversation and the new
-// messages while [Exchange.Prepare] searches. A request that reads no memory is placed by
-// RecordQuestion.
+// messages while [Exchange.Prepare] searches. If the request reads no memory, RecordQuestion places
+// it instead.
 func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
-	e.Clients.See(in.Owner, in.client())
-	client := ctx
+	e.Clients.Record(in.Owner, in.clientInfo())
+	clientCtx := ctx
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
-	pause := e.Paused(ctx, in.Owner)
+	pause := e.CurrentPause(ctx, in.Owner)
 	x := &Exchange{
-		e: e, In: in, mode: e.modeOf(in).restrictedBy(pause), marks: e.CutMessages(in.Chat), blockEpoch: e.Blocks.Now(), answered: make(chan struct{}),
-		placed: func() Placement { return Placement{} },
+		exchanges: e, Incoming: in, mode: e.modeOf(in).restrictedBy(pause), cutMarks: e.CutMessages(in.Chat), blockEpoch: e.Blocks.Epoch(), answerStarted: make(chan struct{}),
+		awaitPlacement: func() Placement { return Placement{} },
 	}
 	if err := x.markForeign(ctx); err != nil {
-		e.Log.Warn("text that Loci passed on, or that recurs, cannot be recognized", "user", in.Owner.Name(), "err", err)
+		e.Log.Warn("cannot recognize text that Loci relayed or that recurs", "user", in.Owner.Name(), "err", err)
 	}
 	if last := in.Chat.LastUser(); last >= 0 {
 		m := in.Chat.Messages[last]
-		x.wishes = learn.MemoryRequestsIn(memory.Turn{Role: memory.RoleUser, Content: m.Text, Foreign: m.Foreign})
+		x.memoryRequests = learn.MemoryRequestsIn(memory.Turn{Role: memory.RoleUser, Content: m.Text, Foreign: m.Foreign})
 	}
 	if pause == core.PauseUnknown {
 		e.Log.Warn("memory is not read: the store did not report in time whether memory is paused", "user", in.Owner.Name())
 	}
-	if !x.mode.reads { // placing is not needed before the answer
+	if !x.mode.readsMemory { // RecordQuestion places the request
 		cancel()
 		return x
 	}
 	placed := core.Async(e.Core, func() (Placement, error) {
 		defer cancel()
-		defer e.Metrics.StageEnded("place", time.Now())
-		p, err := x.place(ctx, client)
-		p.Ended = e.Now()
+		defer e.Metrics.ObserveStage("place", time.Now())
+		p, err := x.placeRequest(ctx, clientCtx)
+		p.EndedAt = e.Now()
 		return p, err
 	})
-	x.placed = func() Placement {
+	x.awaitPlacement = func() Placement {
 		p, err := placed(context.Background())
 		if err != nil {
 			return Placement{Err: err}
@@ -119,28 +119,30 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	return x
 }
 
-// Placed waits until the request is placed or that has failed.
-func (x *Exchange) Placed() Placement { return x.placed() }
+// Placement waits until the request was placed, and returns its placement or the error.
+func (x *Exchange) Placement() Placement { return x.awaitPlacement() }
 
-// stores reports whether the exchange stores turns, redacted or not, and a trace.
-func (x *Exchange) stores() bool { return x.mode.keeps && !x.e.SeenClosed(x.In.Owner) }
+// storesTurns reports whether the exchange stores turns, with or without text, and a trace.
+func (x *Exchange) storesTurns() bool {
+	return x.mode.storesTurns && !x.exchanges.IsKnownClosed(x.Incoming.Owner)
+}
 
-// Redacts reports whether turns of the exchange are redacted.
-func (x *Exchange) Redacts() bool { return !x.mode.writes }
+// RedactsTurns reports whether the turns of the exchange are stored without text.
+func (x *Exchange) RedactsTurns() bool { return !x.mode.storesText }
 
-// resultsAlone reports whether the request contains only tool results and no user message.
-func (x *Exchange) resultsAlone() bool { return x.In.Chat.LastUser() < 0 }
+// hasOnlyToolResults reports whether the request contains tool results but no user message.
+func (x *Exchange) hasOnlyToolResults() bool { return x.Incoming.Chat.LastUser() < 0 }
 
-// named returns the id of the conversation that the request names, or "" if it must be found by its
-// messages.
-func (x *Exchange) named() string {
+// namedConversation returns the id of the conversation that the request names, or "" if the conversation
+// must be found by the messages.
+func (x *Exchange) namedConversation() string {
 	switch {
-	case x.In.Extras.ID != "":
-		return x.In.Extras.ID
-	case x.In.ChatID != "":
-		return x.In.ChatID
-	case x.e.Retrieve.Apart():
-		return retrieve.UnnamedConversation
+	case x.Incoming.Extras.ID != "":
+		return x.Incoming.Extras.ID
+	case x.Incoming.ChatID != "":
+		return x.Incoming.ChatID
+	case x.exchanges.Retrieve.IsolatesConversations():
+		return retrieve.DefaultConversation
 	}
 	return ""
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxRecognized is how many stored turns are read to recognize text that Loci passed on.
-const maxRecognized = 100
+// maxRecognizedTurns bounds the stored turns that are read to recognize relayed text.
+const maxRecognizedTurns = 100
 
-// markForeign marks the text in the messages since the last answer that the person did not write:
-// text that Loci passed on, and boilerplate lines that recur in the person's conversations. It
-// skips lookups that do not finish in time.
+// markForeign marks text that the person did not write in the messages since the last answer: text that
+// Loci relayed, and lines that recur in the person's conversations. It skips lookups that do not finish
+// in time.
 func (x *Exchange) markForeign(ctx context.Context) error {
-	chat, owner, passed := x.In.Chat, x.In.Owner, &x.e.Blocks.Passed
-	err := passed.Recall(owner, x.e.Time(), func() ([]memory.Memory, error) {
-		page, err := x.e.Store.List(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindTurn}, Limit: maxRecognized})
+	chat, owner, relayed := x.Incoming.Chat, x.Incoming.Owner, &x.exchanges.Blocks.Relayed
+	err := relayed.AddStoredTurns(owner, x.exchanges.Time(), func() ([]memory.Memory, error) {
+		page, err := x.exchanges.Store.List(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindTurn}, Limit: maxRecognizedTurns})
 		return page.Memories, err
 	})
 	for i := range slices.Backward(chat.Messages) {
@@ -30,50 +30,50 @@ func (x *Exchange) markForeign(ctx context.Context) error {
 		if m.Role != memory.RoleUser || m.Foreign != "" {
 			continue
 		}
-		if m.Foreign = passed.In(owner, m.Text); m.Foreign == "" && err == nil {
+		if m.Foreign = relayed.PartsOf(owner, m.Text); m.Foreign == "" && err == nil {
 			m.Foreign, err = x.recurringLines(ctx, m.Text)
 		}
 	}
-	passed.AddRequest(owner, chat, x.e.Time())
+	relayed.AddRequest(owner, chat, x.exchanges.Time())
 	return err
 }
 
-// A line is a form if it recurs verbatim in at least the given number of conversations, with other
+// A line is boilerplate if it recurs verbatim in at least minConversations conversations, with different
 // text around it.
 const (
-	minLineBytes     = 40 // minimum bytes
+	minLineBytes     = 40 // minimum length of a line in bytes
 	minConversations = 3
-	maxLines         = 16 // maximum number of lines of a message that are checked
+	maxLines         = 16 // maximum number of checked lines of a message
 )
 
-// recurringLines returns the ranges of the lines in a message that are forms.
+// recurringLines returns the ranges of a message's boilerplate lines.
 func (x *Exchange) recurringLines(ctx context.Context, message string) (foreign memory.Ranges, err error) {
-	at, looked := 0, 0
+	offset, checked := 0, 0
 	for line := range strings.Lines(message) {
 		body := strings.TrimSpace(line)
-		start := at + strings.Index(line, body)
-		at += len(line)
-		if len(body) < minLineBytes || len(body) == len(strings.TrimSpace(message)) || looked >= maxLines {
+		start := offset + strings.Index(line, body)
+		offset += len(line)
+		if len(body) < minLineBytes || len(body) == len(strings.TrimSpace(message)) || checked >= maxLines {
 			continue
 		}
-		looked++
-		like, err := core.FindMemories(ctx, x.e.Core, memory.Search{
-			Scopes: []memory.Scope{{Owner: x.In.Owner}}, Text: body, ByWords: true, Limit: 2 * minConversations,
+		checked++
+		similar, err := core.FindMemories(ctx, x.exchanges.Core, memory.Search{
+			Scopes: []memory.Scope{{Owner: x.Incoming.Owner}}, Text: body, WordsOnly: true, Limit: 2 * minConversations,
 		})
 		if err != nil {
 			return "", err
 		}
-		around := map[string]string{x.named(): message} // text by conversation
-		for _, m := range like {
+		textByConversation := map[string]string{x.namedConversation(): message} // text by conversation
+		for _, m := range similar {
 			t := m.Turn
 			if t == nil || t.Role != memory.RoleUser || !strings.Contains("\n"+t.Content+"\n", "\n"+body+"\n") || strings.TrimSpace(t.Content) == body {
 				continue
 			}
-			if !slices.Contains(slices.Collect(maps.Values(around)), t.Content) {
-				around[t.Conversation] = t.Content
+			if !slices.Contains(slices.Collect(maps.Values(textByConversation)), t.Content) {
+				textByConversation[t.Conversation] = t.Content
 			}
 		}
-		if len(around) >= minConversations {
+		if len(textByConversation) >= minConversations {
 			foreign = foreign.With(start, start+len(body))
 		}
 	}

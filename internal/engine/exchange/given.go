@@ -14,96 +14,96 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Providers cache the beginning of a prompt. So each later request of a chat repeats the earlier
+// Providers cache the beginning of a prompt. Each later request of a chat therefore repeats the earlier
 // blocks at the same user messages, and a new block contains only memories that no earlier block
-// has. [memory.Turn].Given stores what is needed to rewrite a block: ids, dates and checksums, but
-// no text. So it contains no erased text, and a memory that was forgotten, hidden or edited
-// disappears from old blocks.
+// contains. [memory.Turn].Injected stores a [BlockRecord], from which the block can be rendered again: ids,
+// dates and checksums, but no text. Erased text cannot return this way, and forgotten, hidden or edited
+// memories disappear from old blocks.
 
-// GivenBlock describes the block of a user turn, without its text.
-type GivenBlock struct {
-	Restart bool          `json:"anew,omitempty"` // true if earlier blocks of the conversation are omitted
+// BlockRecord describes the block of a user turn, without its text.
+type BlockRecord struct {
+	Restart bool          `json:"anew,omitempty"` // earlier blocks of the conversation are omitted
 	Part    int           `json:"part,omitempty"` // as in [chatapi.Block]
 	Lines   []recall.Line `json:"lines,omitempty"`
 }
 
-// Bounds of stored blocks: the bytes of one block, and the bytes of all blocks of a request per
-// token of a block's budget. Beyond them a request starts over and repeats the important memories.
+// Bounds of stored blocks: the bytes of one record, and the bytes of all blocks of a request per token
+// of a block's budget. Above the second bound, a request omits the earlier blocks and starts over.
 const (
-	maxGiven           = 64 << 10
+	maxRecordBytes     = 64 << 10
 	blockBytesPerToken = 8
 	kindRules          = memory.Kind("rules")
 	kindDocument       = memory.Kind("context")
 )
 
-// write returns the stored form, or "" if that is too long.
-func (g GivenBlock) write(owner memory.Owner) string {
+// encode returns the stored form, or "" if it is too long.
+func (g BlockRecord) encode(owner memory.Owner) string {
 	for i := range g.Lines {
 		if l := &g.Lines[i]; l.Owner == owner {
 			l.Owner = ""
 		}
 	}
 	b, err := json.Marshal(g)
-	if err != nil || len(b) > maxGiven {
+	if err != nil || len(b) > maxRecordBytes {
 		return ""
 	}
 	return string(b)
 }
 
-// ReadGiven parses [memory.Turn].Given. It returns false if that is empty or invalid.
-func ReadGiven(s string) (g GivenBlock, ok bool) {
-	return g, s != "" && json.Unmarshal([]byte(s), &g) == nil
+// ParseBlockRecord parses [memory.Turn].Injected. It returns false for an empty or invalid record.
+func ParseBlockRecord(encoded string) (record BlockRecord, ok bool) {
+	return record, encoded != "" && json.Unmarshal([]byte(encoded), &record) == nil
 }
 
 // earlierBlock is a block of an earlier turn.
 type earlierBlock struct {
-	GivenBlock
-	message int // index in the request; -1 for a message that the upstream stores
+	BlockRecord
+	messageIndex int // index of the message in the request; -1: the upstream stores the message
 }
 
-// earlierBlocks returns the blocks of the user turns that the model still sees, in the request or
-// at the upstream. If the answer records a block, that takes precedence over the user turn's, since
-// the upstream may have refused the first request.
-func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn) []earlierBlock {
-	byID, userOf, stored := map[string]memory.Turn{}, map[string]string{}, map[string]string{}
+// earlierBlocks returns the blocks of the user turns that the model still reads, in the request or at the
+// upstream. A record in the answer's turn takes precedence over the record in the user's turn, since the
+// upstream may have refused the first request.
+func earlierBlocks(chat *chatapi.Chat, alignment thread.Alignment, turns []memory.Turn) []earlierBlock {
+	byID, userTurn, records := map[string]memory.Turn{}, map[string]string{}, map[string]string{}
 	for _, t := range turns { // parents precede their children
 		byID[t.ID] = t
-		if userOf[t.ID] = userOf[t.Parent]; t.Role == memory.RoleUser {
-			userOf[t.ID] = t.ID
+		if userTurn[t.ID] = userTurn[t.Parent]; t.Role == memory.RoleUser {
+			userTurn[t.ID] = t.ID
 		}
-		if user := userOf[t.ID]; user != "" && t.Given != "" && t.Status != memory.Retired {
-			stored[user] = t.Given
+		if user := userTurn[t.ID]; user != "" && t.Injected != "" && t.Status != memory.Retired {
+			records[user] = t.Injected
 		}
 	}
-	if len(stored) == 0 {
+	if len(records) == 0 {
 		return nil
 	}
-	message := map[string]int{} // index of the message in the request, by turn
+	messageIndex := map[string]int{} // index of the message in the request, by turn
 	var ids []string
-	for i, id := range at.Turns {
+	for i, id := range alignment.TurnIDs {
 		if id != "" && chat.Messages[i].Role == memory.RoleUser {
-			message[id], ids = i, append(ids, id)
+			messageIndex[id], ids = i, append(ids, id)
 		}
 	}
-	if chat.GoesOn() {
-		var kept []string // blocks of turns that the upstream stores
-		for t, ok := byID[at.Parent]; ok; t, ok = byID[t.Parent] {
-			if _, here := message[t.ID]; !here && t.Role == memory.RoleUser {
-				kept = append(kept, t.ID)
+	if chat.HasServerHistory() {
+		var upstreamTurns []string // turns with blocks that the upstream stores
+		for t, ok := byID[alignment.ParentID]; ok; t, ok = byID[t.Parent] {
+			if _, inRequest := messageIndex[t.ID]; !inRequest && t.Role == memory.RoleUser {
+				upstreamTurns = append(upstreamTurns, t.ID)
 			}
 		}
-		slices.Reverse(kept)
-		ids = append(kept, ids...)
+		slices.Reverse(upstreamTurns)
+		ids = append(upstreamTurns, ids...)
 	}
 	var out []earlierBlock
 	for _, id := range ids {
-		i, here := message[id]
-		if !here {
+		i, inRequest := messageIndex[id]
+		if !inRequest {
 			i = -1
 		}
-		g, ok := ReadGiven(stored[id])
-		refused := g.Restart && len(g.Lines) == 0 // the upstream refused memory here; another message may work
-		if !ok || byID[id].Status == memory.Retired || refused && here && i == chat.LastUser() && !chat.ToolLoop() {
+		g, ok := ParseBlockRecord(records[id])
+		refused := g.Restart && len(g.Lines) == 0 // the upstream refused memory for this message
+		if !ok || byID[id].Status == memory.Retired || refused && inRequest && i == chat.LastUser() && !chat.ToolLoop() {
 			continue
 		}
 		if g.Restart {
@@ -114,31 +114,31 @@ func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn)
 	return out
 }
 
-// restoredBlocks is the rewritten earlier blocks of the request.
+// restoredBlocks are the earlier blocks of the request, rendered again.
 type restoredBlocks struct {
-	blocks  []chatapi.Block
-	later   bool            // one of the blocks has memories
-	shown   map[string]bool // content of the blocks, by keyOf
-	own     *chatapi.Block  // the block of the last user message, if it had one; also among blocks
-	hits    []memory.Hit    // memories in own
-	restart bool            // there were too many blocks, so they are omitted
-	room    int             // tokens left for documents
+	blocks         []chatapi.Block
+	hasMemories    bool            // one of the blocks has memories
+	shownLines     map[string]bool // content of the blocks, by lineKey
+	lastBlock      *chatapi.Block  // the earlier block of the last user message, also in blocks; nil: none
+	lastHits       []memory.Hit    // memories in lastBlock
+	startsOver     bool            // the blocks were too large and are omitted
+	documentTokens int             // tokens that remain for documents
 
-	core       map[string]bool // core facts in the blocks
-	coreTokens int             // size of these facts in tokens
+	shownCore       map[string]bool // ids of core facts in the blocks
+	shownCoreTokens int             // size of these facts in tokens
 }
 
 func (e *Exchanges) noEarlierBlocks() restoredBlocks {
-	return restoredBlocks{shown: map[string]bool{}, core: map[string]bool{}, room: cmp.Or(e.Opts.Recall.Contexts, recall.DefaultContextBudget)}
+	return restoredBlocks{shownLines: map[string]bool{}, shownCore: map[string]bool{}, documentTokens: cmp.Or(e.Opts.Recall.ContextTokens, recall.DefaultContextBudget)}
 }
 
 // hasLine reports whether an earlier block has a line with the same memory or text.
-func (b *restoredBlocks) hasLine(l recall.Line, words string) bool {
-	return b.shown[keyOf(l)] || slices.ContainsFunc(b.blocks, func(block chatapi.Block) bool { return strings.Contains(block.Text, words+"\n") })
+func (b *restoredBlocks) hasLine(l recall.Line, content string) bool {
+	return b.shownLines[lineKey(l)] || slices.ContainsFunc(b.blocks, func(block chatapi.Block) bool { return strings.Contains(block.Text, content+"\n") })
 }
 
-// keyOf identifies a line's content by its memory and the fact that disputes it.
-func keyOf(l recall.Line) string {
+// lineKey identifies a line's content by its memory and the disputing fact.
+func lineKey(l recall.Line) string {
 	key := string(l.Kind) + ":" + l.ID
 	if l.Disputed != nil {
 		key += " " + l.Disputed.ID
@@ -146,136 +146,136 @@ func keyOf(l recall.Line) string {
 	return key
 }
 
-// restoreBlocks rewrites the request's earlier blocks from the current memory.
+// restoreBlocks renders the request's earlier blocks from the current memory.
 func (x *Exchange) restoreBlocks(ctx context.Context, p *Placement, blocks []earlierBlock) error {
 	if len(blocks) == 0 {
 		return nil
 	}
-	from, err := x.e.sources(ctx, x.In.Owner, blocks)
+	sources, err := x.exchanges.lineSources(ctx, x.Incoming.Owner, blocks)
 	if err != nil {
-		return fmt.Errorf("earlier blocks: %w", err)
+		return fmt.Errorf("read earlier blocks: %w", err)
 	}
-	last, size, back := x.In.Chat.LastUser(), 0, &p.back
-	repeats := x.In.Chat.Repeats(recall.FenceOpen)
+	lastUser, size, restored := x.Incoming.Chat.LastUser(), 0, &p.restored
+	repeats := x.Incoming.Chat.ContainsText(recall.FenceOpen)
 	for _, b := range blocks {
-		words := x.rewrite(p, b.Lines, from)
-		block := chatapi.Block{Text: words, Message: b.message, Part: b.Part}
-		size += len(words)
-		if b.message == last && last >= 0 {
-			back.own = &block
-			back.hits = hitsOf(b.Lines, from)
+		content := x.rewriteBlock(p, b.Lines, sources)
+		block := chatapi.Block{Text: content, MessageIndex: b.messageIndex, Part: b.Part}
+		size += len(content)
+		if b.messageIndex == lastUser && lastUser >= 0 {
+			restored.lastBlock = &block
+			restored.lastHits = lineHits(b.Lines, sources)
 		}
-		if words != "" && b.message >= 0 && !(repeats && x.In.Chat.Repeats(words)) {
-			back.blocks = append(back.blocks, block)
+		if content != "" && b.messageIndex >= 0 && !(repeats && x.Incoming.Chat.ContainsText(content)) {
+			restored.blocks = append(restored.blocks, block)
 		}
 	}
-	if most := blockBytesPerToken * cmp.Or(x.e.Opts.Budget, recall.DefaultBudget); size > most && back.own == nil {
-		*back = x.e.noEarlierBlocks()
-		back.restart = true
+	if limit := blockBytesPerToken * cmp.Or(x.exchanges.Opts.Budget, recall.DefaultBudget); size > limit && restored.lastBlock == nil {
+		*restored = x.exchanges.noEarlierBlocks()
+		restored.startsOver = true
 	}
 	return nil
 }
 
-// rewrite rewrites one block, without the content of the blocks before it, and records its content.
-func (x *Exchange) rewrite(p *Placement, lines []recall.Line, from recall.Sources) string {
-	back := &p.back
-	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return back.shown[keyOf(from.Settled(l))] })
-	block, kept, tokens := recall.RenderLines(lines, from, x.e.Retrieve.Rendering(back.later))
-	back.coreTokens += tokens
+// rewriteBlock renders one block, without the content of earlier blocks, and records its content.
+func (x *Exchange) rewriteBlock(p *Placement, lines []recall.Line, sources recall.Sources) string {
+	restored := &p.restored
+	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return restored.shownLines[lineKey(sources.WithoutStaleDispute(l))] })
+	block, shown, tokens := recall.RenderLines(lines, sources, x.exchanges.Retrieve.RenderOptions(restored.hasMemories))
+	restored.shownCoreTokens += tokens
 	documents, rules := "", ""
 	for _, l := range lines {
 		switch {
-		case l.Kind == kindRules && l.Sum != 0 && l.Sum == recall.Sum(p.rules) && p.rules != "":
-			rules, kept = p.rules, append(kept, l)
-		case l.Kind == kindDocument && l.Sum != 0:
+		case l.Kind == kindRules && l.Checksum != 0 && l.Checksum == recall.Checksum(p.rules) && p.rules != "":
+			rules, shown = p.rules, append(shown, l)
+		case l.Kind == kindDocument && l.Checksum != 0:
 			for _, c := range p.contexts {
-				room := back.room
-				if words := recall.ContextText(c, &room); c.ID == l.ID && recall.Sum(words) == l.Sum {
-					documents, back.room, kept = documents+words, room, append(kept, l)
+				remaining := restored.documentTokens
+				if content := recall.ContextText(c, &remaining); c.ID == l.ID && recall.Checksum(content) == l.Checksum {
+					documents, restored.documentTokens, shown = documents+content, remaining, append(shown, l)
 				}
 			}
 		}
 	}
-	for _, l := range kept {
-		back.shown[keyOf(l)] = true
-		if l.Core {
-			back.core[l.ID] = true
+	for _, l := range shown {
+		restored.shownLines[lineKey(l)] = true
+		if l.IsCore {
+			restored.shownCore[l.ID] = true
 		}
 	}
 	block = recall.WithDocuments(block, documents)
-	back.later = back.later || block != ""
+	restored.hasMemories = restored.hasMemories || block != ""
 	return WithRules(block, rules)
 }
 
-// sources reads the memories that blocks refer to.
-func (e *Exchanges) sources(ctx context.Context, of memory.Owner, blocks []earlierBlock) (recall.Sources, error) {
-	from, ids, profile := recall.Sources{Memories: map[string]memory.Memory{}}, map[memory.Owner][]string{}, false
+// lineSources reads the memories of all lines of the blocks.
+func (e *Exchanges) lineSources(ctx context.Context, defaultOwner memory.Owner, blocks []earlierBlock) (recall.Sources, error) {
+	loaded, ids, needsProfile := recall.Sources{Memories: map[string]memory.Memory{}}, map[memory.Owner][]string{}, false
 	for _, b := range blocks {
 		for _, l := range b.Lines {
-			profile = profile || l.Kind == recall.KindProfile
+			needsProfile = needsProfile || l.Kind == recall.KindProfile
 			if l.Kind != kindRules && l.Kind != kindDocument {
-				l.IDs(func(owner memory.Owner, id string) {
-					owner = cmp.Or(owner, of)
+				l.EachID(func(owner memory.Owner, id string) {
+					owner = cmp.Or(owner, defaultOwner)
 					ids[owner] = append(ids[owner], id)
 				})
 			}
 		}
 	}
-	for owner, wanted := range ids {
-		slices.Sort(wanted)
-		found, err := e.Store.Get(ctx, owner, slices.Compact(wanted)...)
+	for owner, ownerIDs := range ids {
+		slices.Sort(ownerIDs)
+		memories, err := e.Store.Get(ctx, owner, slices.Compact(ownerIDs)...)
 		if err != nil {
-			return from, err
+			return loaded, err
 		}
-		for _, m := range found {
-			from.Memories[m.ID()] = m
+		for _, m := range memories {
+			loaded.Memories[m.ID()] = m
 		}
 	}
-	if profile {
+	if needsProfile {
 		var err error
-		from.Profile, err = e.Entries(ctx, of, memory.At{})
-		return from, err
+		loaded.Profile, err = e.ProfileEntries(ctx, defaultOwner, memory.At{})
+		return loaded, err
 	}
-	return from, nil
+	return loaded, nil
 }
 
-// hitsOf returns the memories of lines, including those of earlier blocks.
-func hitsOf(lines []recall.Line, from recall.Sources) (hits []memory.Hit) {
+// lineHits returns the memories of a block's lines as hits.
+func lineHits(lines []recall.Line, sources recall.Sources) (hits []memory.Hit) {
 	for _, l := range lines {
-		if m, ok := from.Find(l); ok {
+		if m, ok := sources.Find(l); ok {
 			hits = append(hits, memory.Hit{Memory: m})
 		}
 	}
 	return hits
 }
 
-// attachTo adds the conversation's documents and rules to a block, unless earlier blocks have them.
-// It also returns their lines. room is the budget of documents in tokens.
-func (p *Placement) attachTo(block string, shown map[string]bool, room int) (string, []recall.Line) {
+// withAttachments adds the conversation's documents and rules to a block, unless earlier blocks contain
+// them. It also returns the lines for them. tokens is the budget of documents in tokens.
+func (p *Placement) withAttachments(block string, shown map[string]bool, tokens int) (string, []recall.Line) {
 	var lines []recall.Line
 	var documents strings.Builder
 	for _, c := range p.contexts {
 		l := recall.Line{Kind: kindDocument, ID: c.ID}
-		if shown[keyOf(l)] {
+		if shown[lineKey(l)] {
 			continue
 		}
-		words := recall.ContextText(c, &room)
-		documents.WriteString(words)
-		l.Sum = recall.Sum(words)
+		content := recall.ContextText(c, &tokens)
+		documents.WriteString(content)
+		l.Checksum = recall.Checksum(content)
 		lines = append(lines, l)
 	}
 	rules := p.rules
-	if shown[keyOf(recall.Line{Kind: kindRules})] {
+	if shown[lineKey(recall.Line{Kind: kindRules})] {
 		rules = ""
 	}
 	if rules != "" {
-		lines = append(lines, recall.Line{Kind: kindRules, Sum: recall.Sum(rules)})
+		lines = append(lines, recall.Line{Kind: kindRules, Checksum: recall.Checksum(rules)})
 	}
 	return WithRules(recall.WithDocuments(block, documents.String()), rules), lines
 }
 
-// WithRules puts a conversation's rules before its block, outside the fence, because the fence
-// marks data and rules are instructions. Equal rules give equal bytes, whatever memory follows.
+// WithRules puts a conversation's rules before its block, outside the fence, which marks data and not
+// instructions. Equal rules give equal bytes before any memory.
 func WithRules(block, rules string) string {
 	if rules == "" {
 		return block

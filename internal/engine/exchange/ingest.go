@@ -17,18 +17,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Talk is a part of a conversation that a program submits.
-type Talk struct {
-	Conversation string // "": a new one
-	Project      string
-	Parent       *string // [Message.Ref] of the message before the first one; "": the beginning; nil: the last stored message
-	Messages     []Message
-	Infer        bool // learn from it
-	Wait         bool // wait until learning is done
-	Idempotency  string
+// IngestRequest is a part of a conversation that a program submits.
+type IngestRequest struct {
+	Conversation    string // id; "": a new conversation
+	Project         string
+	ParentRef       *string // Ref of the message before the first one; "": the beginning; nil: the last stored message
+	Messages        []Message
+	Learn           bool // learn from the messages
+	WaitForLearning bool // wait until learning is done
+	IdempotencyKey  string
 }
 
-// Message is one message of a [Talk].
+// Message is one message of an [IngestRequest].
 type Message struct {
 	Role    memory.Role
 	Content string
@@ -37,60 +37,60 @@ type Message struct {
 	At      time.Time // zero: now
 }
 
-// Kept is the result of storing a [Talk].
-type Kept struct {
+// IngestResult is the result of storing an [IngestRequest].
+type IngestResult struct {
 	Conversation string
-	Turns        []string
-	Job          string
-	Learned      []memory.Memory // only with Wait
+	TurnIDs      []string
+	JobID        string
+	Learned      []memory.Memory // set only with WaitForLearning
 }
 
-// Ingest appends the messages of a talk to its conversation and queues the learning in the last
-// transaction. With a used Idempotency key it writes nothing.
-func (e *Exchanges) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (Kept, error) {
+// Ingest appends messages to a conversation. The last transaction also queues the job that learns from
+// them. With a repeated idempotency key it writes nothing.
+func (e *Exchanges) Ingest(ctx context.Context, owner memory.Owner, req IngestRequest) (IngestResult, error) {
 	ctx = memory.ForWrite(ctx)
-	if len(talk.Messages) == 0 {
-		return Kept{}, memory.Errorf(memory.Invalid, "messages: is empty; give messages or text")
+	if len(req.Messages) == 0 {
+		return IngestResult{}, memory.Errorf(memory.Invalid, "messages: is empty; give messages or text")
 	}
-	switch e.Paused(ctx, owner) {
+	switch e.CurrentPause(ctx, owner) {
 	case core.PauseMemory:
-		return Kept{}, memory.Errorf(memory.Conflict, "memory is paused; resume it with loci pause none or PUT /api/pause")
+		return IngestResult{}, memory.Errorf(memory.Conflict, "memory is paused; resume it with loci pause none or PUT /api/pause")
 	case core.PauseLearning:
-		talk.Infer = false
+		req.Learn = false
 	case core.PauseUnknown:
-		return Kept{}, core.ErrPauseUnknown
+		return IngestResult{}, core.ErrPauseUnknown
 	}
-	kept := Kept{Conversation: talk.Conversation}
-	if kept.Conversation == "" && e.Retrieve.Apart() {
-		kept.Conversation = retrieve.UnnamedConversation
+	result := IngestResult{Conversation: req.Conversation}
+	if result.Conversation == "" && e.Retrieve.IsolatesConversations() {
+		result.Conversation = retrieve.DefaultConversation
 	}
-	if kept.Conversation == "" {
-		kept.Conversation = core.IDFor(owner, Suffixed(talk.Idempotency, "conversation"))
+	if result.Conversation == "" {
+		result.Conversation = core.IDForKey(owner, SubKey(req.IdempotencyKey, "conversation"))
 	}
-	if err := e.keep(ctx, owner, talk, &kept); err != nil {
-		return Kept{}, err
+	if err := e.storeTurns(ctx, owner, req, &result); err != nil {
+		return IngestResult{}, err
 	}
 	e.Wake()
-	if !talk.Wait || kept.Job == "" {
-		return kept, nil
+	if !req.WaitForLearning || result.JobID == "" {
+		return result, nil
 	}
-	if err := e.finished(ctx, owner, kept.Job); err != nil {
-		return kept, err
+	if err := e.waitForJob(ctx, owner, result.JobID); err != nil {
+		return result, err
 	}
-	learned, err := e.taught(ctx, owner, kept.Turns)
-	kept.Learned = learned
-	return kept, err
+	learned, err := e.learnedFacts(ctx, owner, result.TurnIDs)
+	result.Learned = learned
+	return result, err
 }
 
-// keep stores the turns and the job of a talk, and sets kept. Turns that another server writes
-// meanwhile come before the rest of the talk.
-func (e *Exchanges) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *Kept) error {
-	turns, err := e.turnsOf(owner, talk)
+// storeTurns stores the turns and the job of a request, and sets result. Turns that another server
+// writes concurrently precede the remaining turns.
+func (e *Exchanges) storeTurns(ctx context.Context, owner memory.Owner, req IngestRequest, result *IngestResult) error {
+	turns, err := e.newTurns(owner, req)
 	if err != nil {
 		return err
 	}
-	err = e.write(ctx, owner, kept.Conversation, false, func(again bool) (writing, error) {
-		return e.layTalk(ctx, owner, talk, turns, again, kept)
+	err = e.writeBatch(ctx, owner, result.Conversation, false, func(isRetry bool) (turnBatch, error) {
+		return e.planIngest(ctx, owner, req, turns, isRetry, result)
 	})
 	if err != nil {
 		return fmt.Errorf("store messages: %w", err)
@@ -98,20 +98,20 @@ func (e *Exchanges) keep(ctx context.Context, owner memory.Owner, talk Talk, kep
 	return nil
 }
 
-// turnsOf converts a talk's messages to turns without positions.
-func (e *Exchanges) turnsOf(owner memory.Owner, talk Talk) ([]memory.Turn, error) {
+// newTurns converts a request's messages to turns without positions.
+func (e *Exchanges) newTurns(owner memory.Owner, req IngestRequest) ([]memory.Turn, error) {
 	var turns []memory.Turn
-	for i, m := range talk.Messages {
+	for i, m := range req.Messages {
 		content, err := e.CheckText(fmt.Sprintf("messages[%d].content", i), m.Content)
 		if err != nil {
 			return nil, err
 		}
 		t := memory.Turn{
-			ID: core.NewID(), Owner: owner, Role: m.Role, Name: m.Name, Ref: m.Ref, CreatedAt: memory.Time(m.At), NoLearn: !talk.Infer,
-			Content: learn.Redact(content, e.Opts.Learn.Personal), Chain: chatapi.Digest(m.Role, content, "", ""),
+			ID: core.NewID(), Owner: owner, Role: m.Role, Name: m.Name, Ref: m.Ref, CreatedAt: memory.Time(m.At), NoLearn: !req.Learn,
+			Content: learn.Redact(content, e.Opts.Learn.RedactPersonal), Chain: chatapi.Digest(m.Role, content, "", ""),
 		}
-		if talk.Idempotency != "" {
-			t.ID = core.DerivedID(owner, talk.Idempotency, strconv.Itoa(i))
+		if req.IdempotencyKey != "" {
+			t.ID = core.DerivedID(owner, req.IdempotencyKey, strconv.Itoa(i))
 		}
 		if t.CreatedAt.IsZero() {
 			t.CreatedAt = e.Time()
@@ -121,77 +121,77 @@ func (e *Exchanges) turnsOf(owner memory.Owner, talk Talk) ([]memory.Turn, error
 	return turns, nil
 }
 
-// layTalk creates the batch of a talk's turns. With a parent the turns follow that message: stored
-// turns are recognized, and other turns after it leave the current branch. Without a parent they
-// are appended. resumed reports that some turns may be stored already.
-func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, turns []memory.Turn, resumed bool, kept *Kept) (w writing, err error) {
-	stored, after := thread.Candidate{}, ""
-	if talk.Parent != nil && talk.Conversation != "" {
-		if stored, err = e.conversation(ctx, owner, kept.Conversation); err != nil {
-			return w, err
+// planIngest creates the batch of a request's turns. With a parent, the turns follow the parent: stored
+// turns are recognized, and other turns after the parent leave the current branch. Without a parent,
+// the turns are appended. resumed reports that some turns may be stored already.
+func (e *Exchanges) planIngest(ctx context.Context, owner memory.Owner, req IngestRequest, turns []memory.Turn, resumed bool, result *IngestResult) (batch turnBatch, err error) {
+	stored, parent := thread.Candidate{}, ""
+	if req.ParentRef != nil && req.Conversation != "" {
+		if stored, err = e.readConversation(ctx, owner, result.Conversation); err != nil {
+			return batch, err
 		}
-		after = turnNamed(stored.Turns, *talk.Parent)
+		parent = turnByRef(stored.Turns, *req.ParentRef)
 	}
-	rest, behind := turns, after != ""
-	if !behind {
-		if resumed || talk.Idempotency != "" {
-			if rest, err = e.notStored(ctx, owner, kept.Conversation, turns); err != nil {
-				return w, err
+	remaining, hasParent := turns, parent != ""
+	if !hasParent {
+		if resumed || req.IdempotencyKey != "" {
+			if remaining, err = e.unstoredTurns(ctx, owner, result.Conversation, turns); err != nil {
+				return batch, err
 			}
 		}
-		if stored, after, err = e.end(ctx, owner, kept.Conversation); err != nil {
-			return w, err
+		if stored, parent, err = e.lastTurn(ctx, owner, result.Conversation); err != nil {
+			return batch, err
 		}
 	}
-	messages := make([]chatapi.Message, len(rest))
-	for i, t := range rest {
+	messages := make([]chatapi.Message, len(remaining))
+	for i, t := range remaining {
 		if messages[i] = (chatapi.Message{Role: t.Role, Text: t.Content, Digest: t.Chain}); t.Role == memory.RoleSystem {
-			messages[i].Role = memory.RoleTool // tool messages are stored too
+			messages[i].Role = memory.RoleTool // tool messages are also stored
 		}
 	}
-	at := thread.Follow(stored.Turns, thread.NewRequest(messages, 0), after, 0)
-	w = newWriting(memory.Conversation{
-		ID: kept.Conversation, Owner: owner, Project: talk.Project, CreatedAt: turns[0].CreatedAt, UpdatedAt: e.Time(),
-	}, at, false)
-	w.move(at.Leave, at.Rejoin, at.Path())
-	ids := at.Turns
-	for _, p := range at.New {
-		t := rest[p.Message]
-		if t.Index, t.Chain = p.Index, p.Chain; behind {
-			t.ID = "" // equal concurrent requests write only one turn
+	alignment := thread.AlignAfter(stored.Turns, thread.NewRequest(messages, 0), parent, 0)
+	batch = newTurnBatch(memory.Conversation{
+		ID: result.Conversation, Owner: owner, Project: req.Project, CreatedAt: turns[0].CreatedAt, UpdatedAt: e.Time(),
+	}, alignment, false)
+	batch.move(alignment.LeavingIDs, alignment.RejoiningIDs, alignment.Path())
+	ids := alignment.TurnIDs
+	for _, p := range alignment.NewTurns {
+		t := remaining[p.MessageIndex]
+		if t.Index, t.Chain = p.TurnIndex, p.Chain; hasParent {
+			t.ID = "" // so that equal concurrent requests write only one turn
 		}
-		confides := talk.Infer && w.isOffTheRecord(t.Role, t.Content) // if nothing is learned, the message is stored verbatim
-		ids[p.Message] = w.add(t, confides).ID
+		redact := req.Learn && batch.isOffTheRecord(t.Role, t.Content) // without learning, store verbatim
+		ids[p.MessageIndex] = batch.add(t, redact).ID
 	}
-	kept.Turns = nil
-	for _, t := range turns[:len(turns)-len(rest)] {
-		kept.Turns = append(kept.Turns, t.ID)
+	result.TurnIDs = nil
+	for _, t := range turns[:len(turns)-len(remaining)] {
+		result.TurnIDs = append(result.TurnIDs, t.ID)
 	}
-	kept.Turns = append(kept.Turns, ids...)
-	unchanged := len(w.Turns)+len(w.Marks) == 0
+	result.TurnIDs = append(result.TurnIDs, ids...)
+	unchanged := len(batch.Turns)+len(batch.Changes) == 0
 	if !unchanged {
-		w.Marks = append(w.Marks, reopenDeleted(deleted(stored.Conversation))...)
+		batch.Changes = append(batch.Changes, reopenDeleted(deletedMark(stored.Conversation))...)
 	}
-	if kept.Job = ""; !talk.Infer || behind && unchanged {
-		return w, nil
+	if result.JobID = ""; !req.Learn || hasParent && unchanged {
+		return batch, nil
 	}
-	job := lessons.LearnJob(owner, kept.Conversation, kept.Turns[len(kept.Turns)-1], e.Time(), w.moved...)
-	if len(w.moved) > 0 { // one id for each move of turns
-		job.ID += "-" + w.Run
+	job := lessons.LearnJob(owner, result.Conversation, result.TurnIDs[len(result.TurnIDs)-1], e.Time(), batch.movedIDs...)
+	if len(batch.movedIDs) > 0 { // each move of turns needs a new job id
+		job.ID += "-" + batch.Run
 	}
-	if kept.Job = job.ID; unchanged { // the job was stored earlier
-		return w, nil
+	if result.JobID = job.ID; unchanged { // the job was stored earlier
+		return batch, nil
 	}
-	w.Jobs = []memory.Job{job}
-	if n := len(w.Turns); n > 0 && e.Opts.Learn.Summary.Due(w.Turns[0].Index/2, (w.Turns[n-1].Index+1)/2) {
-		w.Jobs = append(w.Jobs, core.SummaryJob(owner, kept.Conversation, job.Turns[0]))
+	batch.Jobs = []memory.Job{job}
+	if n := len(batch.Turns); n > 0 && e.Opts.Learn.Summary.Due(batch.Turns[0].Index/2, (batch.Turns[n-1].Index+1)/2) {
+		batch.Jobs = append(batch.Jobs, core.SummaryJob(owner, result.Conversation, job.Turns[0]))
 	}
-	return w, nil
+	return batch, nil
 }
 
-// end returns the last turn of a conversation's current branch. If there is none, it also returns
-// the conversation, which may be deleted.
-func (e *Exchanges) end(ctx context.Context, owner memory.Owner, id string) (stored thread.Candidate, after string, err error) {
+// lastTurn returns the id of the last turn of a conversation's current branch. For an empty branch it
+// also returns the conversation, which may be deleted.
+func (e *Exchanges) lastTurn(ctx context.Context, owner memory.Owner, id string) (stored thread.Candidate, lastID string, err error) {
 	stored.Turns, err = e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: id, Last: 1})
 	if err != nil {
 		return stored, "", err
@@ -199,66 +199,66 @@ func (e *Exchanges) end(ctx context.Context, owner memory.Owner, id string) (sto
 	if len(stored.Turns) > 0 {
 		return stored, stored.Turns[0].ID, nil
 	}
-	stored, err = e.conversation(ctx, owner, id)
+	stored, err = e.readConversation(ctx, owner, id)
 	stored.Turns = nil
-	return stored, thread.Beginning, err
+	return stored, thread.AtBeginning, err
 }
 
-// notStored returns the turns of an interrupted or repeated talk that are not stored yet, or a
-// Conflict if another request used its key.
-func (e *Exchanges) notStored(ctx context.Context, owner memory.Owner, conversation string, turns []memory.Turn) ([]memory.Turn, error) {
+// unstoredTurns returns the turns of an interrupted or repeated request that are not stored yet, or a
+// Conflict if another request used the same idempotency key.
+func (e *Exchanges) unstoredTurns(ctx context.Context, owner memory.Owner, conversation string, turns []memory.Turn) ([]memory.Turn, error) {
 	ids := make([]string, len(turns))
 	for i, t := range turns {
 		ids[i] = t.ID
 	}
-	found, err := e.Store.Get(ctx, owner, ids...)
+	memories, err := e.Store.Get(ctx, owner, ids...)
 	if err != nil {
 		return nil, err
 	}
-	there := map[string]*memory.Turn{}
-	for _, m := range found {
-		there[m.ID()] = m.Turn
+	stored := map[string]*memory.Turn{}
+	for _, m := range memories {
+		stored[m.ID()] = m.Turn
 	}
 	for i, t := range turns {
-		old := there[t.ID]
-		if old == nil {
+		existing := stored[t.ID]
+		if existing == nil {
 			return turns[i:], nil
 		}
-		if old.Conversation != conversation || old.Content != "" && (old.Role != t.Role || old.Content != t.Content) {
+		if existing.Conversation != conversation || existing.Content != "" && (existing.Role != t.Role || existing.Content != t.Content) {
 			return nil, core.ErrOtherRequest
 		}
 	}
 	return nil, nil
 }
 
-// turnNamed returns the id of the turn with a client's name for it, or "". Turns of the current
-// branch take precedence. The name "" means the beginning.
-func turnNamed(turns []memory.Turn, name string) string {
-	if name == "" {
-		return thread.First
+// turnByRef returns the id of the turn with a client's reference, or "". Turns of the current branch take
+// precedence. Reference "" means the beginning.
+func turnByRef(turns []memory.Turn, ref string) string {
+	if ref == "" {
+		return thread.AsFirst
 	}
 	id := ""
 	for _, t := range turns {
-		if t.Ref == name && (id == "" || t.Status == memory.Active) {
+		if t.Ref == ref && (id == "" || t.Status == memory.Active) {
 			id = t.ID
 		}
 	}
 	return id
 }
 
-// Suffixed returns a key for one part of a request, or "" if there is no key.
-func Suffixed(key, suffix string) string {
+// SubKey returns an idempotency key for one part of a request, or "" without a key.
+func SubKey(key, suffix string) string {
 	if key == "" {
 		return ""
 	}
 	return key + "\x00" + suffix
 }
 
-// finished waits for a job. Learning in this process signals the end; other processes are polled at
-// growing intervals.
-func (e *Exchanges) finished(ctx context.Context, owner memory.Owner, job string) error {
+// waitForJob waits for a learning job. Learning in this process signals its end; for other processes
+// it polls at growing intervals.
+func (e *Exchanges) waitForJob(ctx context.Context, owner memory.Owner, job string) error {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
-		taught := e.Lessons.Taught.Next()
+		learned := e.Lessons.LessonDone.Next()
 		unfinished, err := e.Store.Jobs(ctx, owner)
 		if err != nil {
 			return err
@@ -273,15 +273,15 @@ func (e *Exchanges) finished(ctx context.Context, owner memory.Owner, job string
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-taught: // the signal may be from this job, which is about to finish
+		case <-learned: // possibly from this job, which then ends soon
 			wait = time.Millisecond
 		case <-time.After(wait):
 		}
 	}
 }
 
-// taught returns the live facts learned from these turns, without duplicates.
-func (e *Exchanges) taught(ctx context.Context, owner memory.Owner, turns []string) ([]memory.Memory, error) {
+// learnedFacts returns the live facts learned from these turns, without duplicates.
+func (e *Exchanges) learnedFacts(ctx context.Context, owner memory.Owner, turns []string) ([]memory.Memory, error) {
 	var out []memory.Memory
 	seen := map[string]bool{}
 	for _, id := range turns {
@@ -299,36 +299,36 @@ func (e *Exchanges) taught(ctx context.Context, owner memory.Owner, turns []stri
 	return out, nil
 }
 
-// Preview is the changes that learning from a talk would make.
+// Preview lists the changes that learning from messages would make.
 type Preview struct {
 	Changes   []memory.Change
 	Decisions []learn.Outcome // the outcome of each statement, including dropped ones
-	Forgotten []memory.Memory // memories to which its forget requests refer
+	Forgotten []memory.Memory // memories to which forget requests refer
 }
 
-// Preview returns the changes that learning from a talk would make, without making them. It calls
+// Preview returns the changes that learning from messages would make, without applying them. It calls
 // the learning model, which costs tokens.
-func (e *Exchanges) Preview(ctx context.Context, owner memory.Owner, talk Talk) (Preview, error) {
-	if len(talk.Messages) == 0 {
+func (e *Exchanges) Preview(ctx context.Context, owner memory.Owner, req IngestRequest) (Preview, error) {
+	if len(req.Messages) == 0 {
 		return Preview{}, memory.Errorf(memory.Invalid, "messages: is empty; give messages or text")
 	}
-	kept := Kept{Conversation: cmp.Or(talk.Conversation, core.NewID())}
-	talk.Infer, talk.Idempotency, talk.Parent = true, "", nil
-	turns, err := e.turnsOf(owner, talk)
+	result := IngestResult{Conversation: cmp.Or(req.Conversation, core.NewID())}
+	req.Learn, req.IdempotencyKey, req.ParentRef = true, "", nil
+	turns, err := e.newTurns(owner, req)
 	if err != nil {
 		return Preview{}, err
 	}
-	w, err := e.layTalk(ctx, owner, talk, turns, false, &kept)
+	batch, err := e.planIngest(ctx, owner, req, turns, false, &result)
 	if err != nil {
 		return Preview{}, err
 	}
 	var out Preview
-	for _, chunk := range lessons.InChunks(w.Turns, 0) {
-		l, err := e.Lessons.Lesson(ctx, memory.Job{Owner: owner, Conversation: kept.Conversation, CreatedAt: e.Time()}, chunk)
+	for _, chunk := range lessons.SplitIntoChunks(batch.Turns, 0) {
+		l, err := e.Lessons.ExtractLesson(ctx, memory.Job{Owner: owner, Conversation: result.Conversation, CreatedAt: e.Time()}, chunk)
 		if err != nil {
 			return Preview{}, err
 		}
-		p, err := e.Lessons.Plan(ctx, l, core.NewID())
+		p, err := e.Lessons.PlanLesson(ctx, l, core.NewID())
 		if err != nil {
 			return Preview{}, err
 		}

@@ -10,76 +10,75 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// mode is what a chat may do with memory.
-type mode struct {
-	reads  bool // its prompts get memory
-	writes bool // its turns are stored with text; otherwise they are redacted
-	learns bool // facts are learned from its turns
-	keeps  bool // turns and traces are stored
-	unsure bool // it is unknown whether memory is paused
+// memoryMode is the access of a chat to memory.
+type memoryMode struct {
+	readsMemory  bool // prompts get memory
+	storesText   bool // turns are stored with text; otherwise they are redacted
+	learnsFacts  bool // facts are learned from the turns
+	storesTurns  bool // turns and traces are stored
+	pauseUnknown bool // the store did not report whether memory is paused
 }
 
-// modes are the modes of stored chats, by the request's memory_mode.
-var modes = map[string]mode{
-	"":                    {reads: true, writes: true, learns: true, keeps: true},
-	chatapi.ModeReadWrite: {reads: true, writes: true, learns: true, keeps: true},
-	chatapi.ModeWrite:     {writes: true, learns: true, keeps: true},
-	chatapi.ModeRead:      {reads: true, keeps: true},
-	chatapi.ModeOff:       {keeps: true},
+// modes maps a request's memory_mode to the mode of a stored chat.
+var modes = map[string]memoryMode{
+	"":                    {readsMemory: true, storesText: true, learnsFacts: true, storesTurns: true},
+	chatapi.ModeReadWrite: {readsMemory: true, storesText: true, learnsFacts: true, storesTurns: true},
+	chatapi.ModeWrite:     {storesText: true, learnsFacts: true, storesTurns: true},
+	chatapi.ModeRead:      {readsMemory: true, storesTurns: true},
+	chatapi.ModeOff:       {storesTurns: true},
 }
 
-// modeOf returns a request's mode if nothing is paused. Nothing is stored for a channel, and for a
-// temporary chat unless its memory_mode overrides that.
-func (e *Exchanges) modeOf(in Incoming) mode {
-	asked := in.Extras.Mode
-	if in.temporary() && asked == "" {
-		asked = chatapi.ModeRead
+// modeOf returns a request's mode without pauses. For a channel nothing is stored; for a temporary chat
+// nothing is stored unless the request sets memory_mode.
+func (e *Exchanges) modeOf(in Incoming) memoryMode {
+	requested := in.Extras.Mode
+	if in.isTemporary() && requested == "" {
+		requested = chatapi.ModeRead
 	}
-	if in.channel() {
-		asked = e.Opts.Channels.Mode(asked)
+	if in.isChannel() {
+		requested = e.Opts.Channels.Mode(requested)
 	}
-	m := modes[asked]
-	m.keeps = !in.channel() && (m.writes || !in.temporary())
+	m := modes[requested]
+	m.storesTurns = !in.isChannel() && (m.storesText || !in.isTemporary())
 	return m
 }
 
-// restrictedBy restricts a mode by a pause. If the pause is unknown, memory is not read, and the
-// pause is checked again before a write.
-func (m mode) restrictedBy(p core.Pause) mode {
+// restrictedBy restricts a mode by a pause. For an unknown pause, memory is not read, and the pause is
+// read again before a write.
+func (m memoryMode) restrictedBy(p core.Pause) memoryMode {
 	switch p {
 	case core.PauseMemory:
-		return mode{keeps: m.keeps}
+		return memoryMode{storesTurns: m.storesTurns}
 	case core.PauseLearning:
-		m.learns = false
+		m.learnsFacts = false
 	case core.PauseUnknown:
-		m.reads = false
+		m.readsMemory = false
 	}
-	m.unsure = p == core.PauseUnknown
+	m.pauseUnknown = p == core.PauseUnknown
 	return m
 }
 
-// recheckPause checks the pause again right before a write. Learning still includes messages from
-// before the pause.
-func (e *Exchanges) recheckPause(ctx context.Context, owner memory.Owner, m mode) (mode, error) {
-	pause, err := e.AskPaused(ctx, owner)
-	if pause == core.PauseLearning && !m.unsure {
+// recheckPause reads the pause again before a write. If learning was paused only during the exchange,
+// the exchange is still learned from.
+func (e *Exchanges) recheckPause(ctx context.Context, owner memory.Owner, m memoryMode) (memoryMode, error) {
+	pause, err := e.ReadPause(ctx, owner)
+	if pause == core.PauseLearning && !m.pauseUnknown {
 		return m, nil
 	}
 	return m.restrictedBy(pause), err
 }
 
-// temporaryChats are the id prefixes of Open WebUI's temporary chats; the prefixes of older
-// versions are last.
+// temporaryChats are the id prefixes of Open WebUI's temporary chats, newest version first.
 var temporaryChats = []string{"temporary:", "local:"}
 
 // channelChats is the id prefix of Open WebUI's channels, in which all members read the answers.
 const channelChats = "channel:"
 
-func (in Incoming) temporary() bool { return in.idBegins(temporaryChats...) }
-func (in Incoming) channel() bool   { return in.idBegins(channelChats) }
+func (in Incoming) isTemporary() bool { return in.hasIDPrefix(temporaryChats...) }
+func (in Incoming) isChannel() bool   { return in.hasIDPrefix(channelChats) }
 
-func (in Incoming) idBegins(prefixes ...string) bool {
-	return !in.Own && slices.ContainsFunc(prefixes, func(p string) bool {
+func (in Incoming) hasIDPrefix(prefixes ...string) bool {
+	return !in.IsOwnChat && slices.ContainsFunc(prefixes, func(p string) bool {
 		return strings.HasPrefix(in.ChatID, p) || strings.HasPrefix(in.Extras.ID, p)
 	})
 }

@@ -12,75 +12,74 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Outlook predicts what will be stored, learned and forgotten because of the request, so that the
-// built-in model does not promise more. It changes nothing, and waits at most as long as recall.
-// Call it before RecordQuestion.
-func (x *Exchange) Outlook(ctx context.Context) (o responder.Outlook) {
-	ctx, cancel := context.WithTimeout(ctx, x.e.Opts.Deadline)
+// Outlook predicts what the request will store, teach and forget, so that the built-in model does not
+// promise more. It changes nothing, and waits at most as long as recall. Call it before RecordQuestion.
+func (x *Exchange) Outlook(ctx context.Context) (outlook responder.MemoryEffect) {
+	ctx, cancel := context.WithTimeout(ctx, x.exchanges.Opts.Deadline)
 	defer cancel()
-	pause := x.e.Paused(ctx, x.In.Owner)
+	pause := x.exchanges.CurrentPause(ctx, x.Incoming.Owner)
 	m := x.mode.restrictedBy(pause)
-	kept := m.writes && pause != core.PauseUnknown
-	learned := kept && m.learns && x.e.Lessons.Learns() && x.e.Opts.LearnAfter != core.Never
-	granted := learned || kept && pause == core.PauseLearning // forget requests are also granted while learning is paused
-	err := core.Guarded(x.e.Core, func() (err error) {
-		o.Forget, o.Found, err = x.toForget(ctx, granted)
+	storesText := m.storesText && pause != core.PauseUnknown
+	learns := storesText && m.learnsFacts && x.exchanges.Lessons.CanLearn() && x.exchanges.Opts.LearnAfter != core.NeverLearn
+	grantsForget := learns || storesText && pause == core.PauseLearning // a pause of learning does not stop forgetting
+	err := core.CatchPanic(x.exchanges.Core, func() (err error) {
+		outlook.ForgetRequest, outlook.ForgetCount, err = x.toForget(ctx, grantsForget)
 		return err
 	})
-	if o.Unsure = err != nil; o.Unsure {
-		x.e.Log.Warn("cannot predict the memories that will be forgotten", "err", err)
+	if outlook.ForgetUnknown = err != nil; outlook.ForgetUnknown {
+		x.exchanges.Log.Warn("cannot predict the memories that will be forgotten", "err", err)
 	}
 	switch {
 	case pause == core.PauseMemory:
-		o.Unkept = "Memory is paused"
-	case !kept:
-		o.Unkept = "This chat leaves nothing in memory"
-	case granted && o.Forget != "": // forgetting does not depend on learning
+		outlook.NotStoredReason = "Memory is paused"
+	case !storesText:
+		outlook.NotStoredReason = "This chat leaves nothing in memory"
+	case grantsForget && outlook.ForgetRequest != "": // forgetting does not depend on learning
 	case pause == core.PauseLearning:
-		o.Unlearned = "Learning is paused"
-	case !learned:
-		o.Unlearned = "Learning is off"
+		outlook.NotLearnedReason = "Learning is paused"
+	case !learns:
+		outlook.NotLearnedReason = "Learning is off"
 	}
-	return o
+	return outlook
 }
 
-// toForget returns what the user asks to forget ("everything" for all memory), and the number of
-// memories.
-func (x *Exchange) toForget(ctx context.Context, granted bool) (what string, found int, err error) {
-	var about []string
-	for _, wish := range x.wishes.Forget {
+// toForget describes the memories that the user asks to forget ("everything" for all memory), and
+// returns their number.
+func (x *Exchange) toForget(ctx context.Context, grantsForget bool) (description string, count int, err error) {
+	var subjects []string
+	for _, command := range x.memoryRequests.ForgetCommands {
 		n := 0
-		if granted {
-			if n, err = x.countToForget(ctx, wish); err != nil {
-				return wish.What, found, err
+		if grantsForget {
+			if n, err = x.countToForget(ctx, command); err != nil {
+				return command.Object, count, err
 			}
 		}
-		if wish.Of != extract.NamesNothing && n == 0 {
-			continue // no memory matches, so it is not a forget request
+		if command.ObjectKind != extract.ObjectNotNamed && n == 0 {
+			continue // without a matching memory this is no forget request
 		}
-		if found += n; wish.All {
-			wish.What = "everything"
+		if count += n; command.Everything {
+			command.Object = "everything"
 		}
-		about = append(about, wish.What)
+		subjects = append(subjects, command.Object)
 	}
-	return strings.Join(about, ", "), found, nil
+	return strings.Join(subjects, ", "), count, nil
 }
 
-// countToForget returns how many memories a forget request will remove from recall. Earlier
-// requests and the built-in model's answers, which repeat memories, do not count.
-func (x *Exchange) countToForget(ctx context.Context, wish extract.Command) (int, error) {
-	found, err := x.e.Curate.Meant(ctx, memory.Scope{Owner: x.In.Owner, Project: x.In.Extras.Project}, wish)
+// countToForget returns the number of memories that a forget request will retire. Earlier requests and
+// the built-in model's answers, which repeat memories, are not counted.
+func (x *Exchange) countToForget(ctx context.Context, command extract.Command) (int, error) {
+	memories, err := x.exchanges.Curate.FindToForget(ctx, memory.Scope{Owner: x.Incoming.Owner, Project: x.Incoming.Extras.Project}, command)
 	if err != nil {
 		return 0, err
 	}
-	found = slices.DeleteFunc(found, func(m memory.Memory) bool {
+	memories = slices.DeleteFunc(memories, func(m memory.Memory) bool {
 		if m.Turn == nil || m.Turn.Role != memory.RoleUser {
 			return m.Turn != nil && m.Turn.Name == memory.RecallModel
 		}
-		return len(learn.MemoryRequestsIn(*m.Turn).Forget) > 0
+		return len(learn.MemoryRequestsIn(*m.Turn).ForgetCommands) > 0
 	})
-	if wish.OffTheRecord {
-		return len(found) + 1, nil // also counts the current message
+	if command.OffTheRecord {
+		return len(memories) + 1, nil // includes the current message
 	}
-	return len(found), nil
+	return len(memories), nil
 }

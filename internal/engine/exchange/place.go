@@ -14,58 +14,58 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Placement is a request's position in its conversation. The zero Placement means that it has none.
+// Placement is a request's position in its conversation. The zero Placement has no conversation.
 type Placement struct {
-	At      thread.Alignment
-	Err     error                    // why placing failed; nil: it succeeded
-	Ended   time.Time                // when placing ended; zero: it was not tried
-	Deleted *memory.ConversationMark // the mark of a deleted conversation that the request continues
+	Alignment   thread.Alignment
+	Err         error                     // why placing failed; nil: it succeeded
+	EndedAt     time.Time                 // end time of placing; zero: it was not tried
+	DeletedMark *memory.ConversationState // mark of the deleted conversation that the request continues; nil: none
 
 	conversation memory.Conversation
 	contexts     []memory.Context // contexts attached to the conversation
-	rules        string           // rules that its user set
+	rules        string           // the user's rules for the conversation
 	request      thread.Request
-	alone        string         // id for the turn of a message without history; "" otherwise
-	asked        memory.Turn    // the last user message as stored, or only its chain hash; see askedIn
-	back         restoredBlocks // restored blocks of earlier requests
-	unkept       error          // why restoring them failed
+	soleTurnID   string         // turn id of a message without history; "": the request has history
+	askedTurn    memory.Turn    // the last user message as stored, or only its chain hash: see askedTurn
+	restored     restoredBlocks // restored blocks of earlier requests
+	restoreErr   error          // why restoring these blocks failed
 }
 
-// Found reports whether the request was placed.
-func (p *Placement) Found() bool { return p.Err == nil && p.conversation.ID != "" }
+// IsPlaced reports whether placing succeeded.
+func (p *Placement) IsPlaced() bool { return p.Err == nil && p.conversation.ID != "" }
 
-// Conversation returns the id of the conversation, or "" before it is found.
-func (p *Placement) Conversation() string { return p.conversation.ID }
+// ConversationID returns the id of the conversation, or "" before the request is placed.
+func (p *Placement) ConversationID() string { return p.conversation.ID }
 
-// Place is a turn after which a conversation continues. The zero Place means that there is none.
-type Place struct {
+// ContinuationPoint is a turn after which a conversation continues. The zero value means no turn.
+type ContinuationPoint struct {
 	Conversation string
-	Turn         string // id of the turn
-	Chain        string // of that turn if it is an answer, for [chatapi.Message]
+	TurnID       string // id of the turn
+	ChainHash    string // chain hash of the turn if it is an answer, for [chatapi.Message]
 }
 
-// PlaceOf returns the place after the answer with an upstream's id. It is zero if the owner has no
-// such answer, the answer was empty, or the store did not reply in time.
-func (e *Exchanges) PlaceOf(ctx context.Context, owner memory.Owner, answer string) Place {
+// PointAfterAnswer returns the point after the answer with an upstream's id. It is zero if the owner has
+// no such answer, the answer was empty, or the store did not reply in time.
+func (e *Exchanges) PointAfterAnswer(ctx context.Context, owner memory.Owner, upstreamID string) ContinuationPoint {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	defer cancel()
-	found, err := e.Store.Get(ctx, owner, answerID(owner, answer))
+	memories, err := e.Store.Get(ctx, owner, answerID(owner, upstreamID))
 	if err != nil {
 		e.Log.Warn("could not look up the previous answer that a chat continues", "user", owner.Name(), "err", err)
 	}
-	if len(found) == 0 || found[0].Turn == nil {
-		return Place{}
+	if len(memories) == 0 || memories[0].Turn == nil {
+		return ContinuationPoint{}
 	}
-	return placeBehind(*found[0].Turn)
+	return pointAfter(*memories[0].Turn)
 }
 
-func placeBehind(t memory.Turn) Place {
-	return Place{Conversation: t.Conversation, Turn: t.ID, Chain: t.Chain}
+func pointAfter(t memory.Turn) ContinuationPoint {
+	return ContinuationPoint{Conversation: t.Conversation, TurnID: t.ID, ChainHash: t.Chain}
 }
 
-// PlacesOfItems returns the places after the answers that contain these items, by item. It omits
+// PointsAfterItems returns, by item, the points after the answers that contain these items. It omits
 // answers that are not stored or that the store did not return in time.
-func (e *Exchanges) PlacesOfItems(ctx context.Context, owner memory.Owner, items []string) map[string]Place {
+func (e *Exchanges) PointsAfterItems(ctx context.Context, owner memory.Owner, items []string) map[string]ContinuationPoint {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	defer cancel()
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
@@ -75,136 +75,135 @@ func (e *Exchanges) PlacesOfItems(ctx context.Context, owner memory.Owner, items
 		e.Log.Warn("could not look up the answers that a chat refers to", "user", owner.Name(), "err", err)
 	}
 	slices.SortStableFunc(turns, func(a, b memory.Turn) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	places := map[string]Place{}
+	points := map[string]ContinuationPoint{}
 	for _, t := range turns {
 		if t.Role == memory.RoleAssistant {
-			places[t.Ref] = placeBehind(t) // if an upstream reuses an id, the later answer counts
+			points[t.Ref] = pointAfter(t) // if an upstream reuses an id, the later answer wins
 		}
 	}
-	return places
+	return points
 }
 
-// answerID returns the turn id derived from an upstream's answer id, so that every server can
-// compute it.
-func answerID(owner memory.Owner, answer string) string {
-	return core.DerivedID(owner, "answer", answer)
+// answerID returns the turn id derived from an upstream's answer id, which is the same on every server.
+func answerID(owner memory.Owner, upstreamID string) string {
+	return core.DerivedID(owner, "answer", upstreamID)
 }
 
-// answerID returns the turn id for an answer that a later request may name. It returns "" for a
-// generated id if the id is taken: an upstream may reuse ids, and no answer may be lost.
-func (x *Exchange) answerID(ctx context.Context, answer string) (string, error) {
-	if !x.In.Named && x.In.Answer == "" || answer == "" {
+// unusedAnswerID returns the turn id for an answer that a later request may refer to. It returns "" if
+// the id is already used, since upstreams may reuse ids and no answer may be lost.
+func (x *Exchange) unusedAnswerID(ctx context.Context, upstreamID string) (string, error) {
+	if !x.Incoming.CanNameAnswer && x.Incoming.AnswerID == "" || upstreamID == "" {
 		return "", nil
 	}
-	id := answerID(x.In.Owner, answer)
-	stored, err := x.e.Store.Get(ctx, x.In.Owner, id)
+	id := answerID(x.Incoming.Owner, upstreamID)
+	stored, err := x.exchanges.Store.Get(ctx, x.Incoming.Owner, id)
 	if err != nil || len(stored) > 0 {
 		return "", err
 	}
 	return id, nil
 }
 
-// shortlist bounds how many conversations that begin like the request are read.
-const shortlist = 8
+// maxShortlist bounds the number of conversations with the same beginning that are read.
+const maxShortlist = 8
 
-// place finds the conversation of the request and aligns the request with it.
-func (x *Exchange) place(ctx, client context.Context) (p Placement, err error) {
-	p.request = thread.NewRequest(x.In.Chat.Messages, core.MaxMessages)
-	p.request.DeclaredRetry, p.request.ClientLeft = x.In.Again, client.Err() != nil
+// placeRequest finds the conversation of the request and aligns the request with it.
+func (x *Exchange) placeRequest(ctx, clientCtx context.Context) (p Placement, err error) {
+	p.request = thread.NewRequest(x.Incoming.Chat.Messages, core.MaxMessages)
+	p.request.DeclaredRetry, p.request.ClientStopped = x.Incoming.IsRetry, clientCtx.Err() != nil
 	var id string
-	id, p.alone = x.identify(x.named(), p.request)
-	stored, err := x.find(ctx, id, p.request)
+	id, p.soleTurnID = x.identifyMessage(x.namedConversation(), p.request)
+	stored, err := x.findConversation(ctx, id, p.request)
 	if err != nil {
 		return p, err
 	}
-	if p.contexts, p.rules, err = x.attached(ctx, stored.Conversation); err != nil {
+	if p.contexts, p.rules, err = x.attachments(ctx, stored.Conversation); err != nil {
 		return p, err
 	}
-	now := x.e.Time()
+	now := x.exchanges.Time()
 	p.conversation = memory.Conversation{
-		ID: cmp.Or(id, stored.Conversation.ID, core.NewID()), Owner: x.In.Owner, CreatedAt: now, UpdatedAt: now,
-		Project: cmp.Or(x.In.Extras.Project, stored.Conversation.Project),
+		ID: cmp.Or(id, stored.Conversation.ID, core.NewID()), Owner: x.Incoming.Owner, CreatedAt: now, UpdatedAt: now,
+		Project: cmp.Or(x.Incoming.Extras.Project, stored.Conversation.Project),
 	}
 	if len(stored.Turns) == 0 {
-		p.conversation.Title = title(x.In.Chat, x.e.Opts.Learn.Personal)
+		p.conversation.Title = makeTitle(x.Incoming.Chat, x.exchanges.Opts.Learn.RedactPersonal)
 	}
 	x.align(&p, stored)
-	p.asked = askedIn(p.At, stored.Turns, x.In.Chat.LastUser())
-	if p.back = x.e.noEarlierBlocks(); x.In.Keep && p.Deleted == nil {
-		p.unkept = x.restoreBlocks(ctx, &p, earlierBlocks(x.In.Chat, p.At, stored.Turns))
+	p.askedTurn = askedTurn(p.Alignment, stored.Turns, x.Incoming.Chat.LastUser())
+	if p.restored = x.exchanges.noEarlierBlocks(); x.Incoming.RestoreBlocks && p.DeletedMark == nil {
+		p.restoreErr = x.restoreBlocks(ctx, &p, earlierBlocks(x.Incoming.Chat, p.Alignment, stored.Turns))
 	}
 	return p, nil
 }
 
-// maxTitle bounds the letters of a title, and titleBytes the part of the first message from which
-// it is made.
+// maxTitle bounds the letters of a title. titleBytes bounds the bytes of the first message that a title
+// is made from.
 const (
 	maxTitle   = 80
 	titleBytes = 1 << 10
 )
 
-func title(c *chatapi.Chat, personal bool) string {
+func makeTitle(c *chatapi.Chat, redactPersonal bool) string {
 	for _, m := range c.Messages {
 		if m.Role == memory.RoleUser {
-			words := []rune(strings.Join(strings.Fields(learn.Redact(core.Clip(m.Text, titleBytes), personal)), " "))
-			return string(words[:min(len(words), maxTitle)])
+			letters := []rune(strings.Join(strings.Fields(learn.Redact(core.Clip(m.Text, titleBytes), redactPersonal)), " "))
+			return string(letters[:min(len(letters), maxTitle)])
 		}
 	}
 	return ""
 }
 
-// identify identifies a message that comes without history, by the client's key or by a new id. If
-// the request names no conversation, the key or an unknown answer id identifies that too.
-func (x *Exchange) identify(id string, r thread.Request) (conversation, alone string) {
-	key, single := x.In.Chat.Previous, r.OnlyMessage() >= 0 && x.In.After == ""
-	if single {
-		key = cmp.Or(x.In.Once, x.In.Answer, key)
+// identifyMessage returns the turn id of a message without history, derived from the client's key or new. If
+// the request names no conversation, the key or an unknown answer id also identifies the conversation.
+func (x *Exchange) identifyMessage(id string, r thread.Request) (conversation, soleTurnID string) {
+	key, hasNoHistory := x.Incoming.Chat.PreviousAnswerID, r.OnlyMessage() >= 0 && x.Incoming.AfterTurn == ""
+	if hasNoHistory {
+		key = cmp.Or(x.Incoming.IdempotencyKey, x.Incoming.AnswerID, key)
 	}
 	if id == "" && key != "" {
-		id = core.DerivedID(x.In.Owner, "unknown", key)
+		id = core.DerivedID(x.Incoming.Owner, "unknown", key)
 	}
-	if single {
-		alone = core.DerivedID(x.In.Owner, id, "message", cmp.Or(key, core.NewID()), r.Chains()[0])
+	if hasNoHistory {
+		soleTurnID = core.DerivedID(x.Incoming.Owner, id, "message", cmp.Or(key, core.NewID()), r.Chains()[0])
 	}
-	return id, alone
+	return id, soleTurnID
 }
 
 // align aligns the request with the stored conversation.
 func (x *Exchange) align(p *Placement, stored thread.Candidate) {
-	p.Deleted = deleted(stored.Conversation)
+	p.DeletedMark = deletedMark(stored.Conversation)
 	switch {
-	case x.In.After != "":
-		p.At = thread.Follow(stored.Turns, p.request, x.In.After, x.In.From)
-	case p.alone != "":
-		ids := make([]string, len(x.In.Chat.Messages))
-		ids[p.request.OnlyMessage()] = p.alone
-		p.At = thread.Resume(stored.Turns, p.request, ids)
+	case x.Incoming.AfterTurn != "":
+		p.Alignment = thread.AlignAfter(stored.Turns, p.request, x.Incoming.AfterTurn, x.Incoming.FirstMessage)
+	case p.soleTurnID != "":
+		ids := make([]string, len(x.Incoming.Chat.Messages))
+		ids[p.request.OnlyMessage()] = p.soleTurnID
+		p.Alignment = thread.AlignStored(stored.Turns, p.request, ids)
 	default:
-		p.At = thread.Align(stored.Turns, p.request)
+		p.Alignment = thread.Align(stored.Turns, p.request)
 	}
 }
 
-// find reads the conversation with an id or, if id is "", the one that the request continues. A new
-// conversation is empty.
-func (x *Exchange) find(ctx context.Context, id string, r thread.Request) (thread.Candidate, error) {
+// findConversation reads the conversation with an id or, for "", the conversation that the request
+// continues. A new conversation is empty.
+func (x *Exchange) findConversation(ctx context.Context, id string, r thread.Request) (thread.Candidate, error) {
 	if id != "" {
-		return x.e.conversation(ctx, x.In.Owner, id)
+		return x.exchanges.readConversation(ctx, x.Incoming.Owner, id)
 	}
-	for _, chains := range [][]string{r.AnswerChains(), r.Chains()} { // answers first, since they usually suffice
-		cands, err := x.e.conversationsWith(ctx, x.In.Owner, chains)
+	for _, chains := range [][]string{r.AnswerChains(), r.Chains()} { // answers usually suffice
+		candidates, err := x.exchanges.conversationsWithChains(ctx, x.Incoming.Owner, chains)
 		if err != nil {
 			return thread.Candidate{}, err
 		}
-		if i := thread.Choose(cands, r, x.e.Time()); i >= 0 {
-			return cands[i], nil
+		if i := thread.ChooseConversation(candidates, r, x.exchanges.Time()); i >= 0 {
+			return candidates[i], nil
 		}
 	}
 	return thread.Candidate{}, nil
 }
 
-// conversation reads a conversation and its last turns. For an unknown id it is empty.
-func (e *Exchanges) conversation(ctx context.Context, owner memory.Owner, id string) (stored thread.Candidate, err error) {
-	if stored.Turns, err = e.branches(ctx, owner, id); err != nil {
+// readConversation reads a conversation and its last turns. It is empty for an unknown id.
+func (e *Exchanges) readConversation(ctx context.Context, owner memory.Owner, id string) (stored thread.Candidate, err error) {
+	if stored.Turns, err = e.readBranches(ctx, owner, id); err != nil {
 		return stored, err
 	}
 	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: []string{id}})
@@ -214,45 +213,45 @@ func (e *Exchanges) conversation(ctx context.Context, owner memory.Owner, id str
 	return stored, err
 }
 
-// attached reads the documents and rules of a conversation. It returns nothing for a deleted
-// conversation, and for one of Loci's own, whose documents are read elsewhere.
-func (x *Exchange) attached(ctx context.Context, c memory.Conversation) (contexts []memory.Context, rules string, err error) {
-	if x.In.Own || c.Status == memory.Retired {
+// attachments reads the documents and rules of a conversation. It returns nothing for a deleted
+// conversation and for Loci's own chats, which read them elsewhere.
+func (x *Exchange) attachments(ctx context.Context, c memory.Conversation) (contexts []memory.Context, rules string, err error) {
+	if x.Incoming.IsOwnChat || c.Status == memory.Retired {
 		return nil, "", nil
 	}
-	contexts, err = x.e.ContextsNamed(ctx, x.In.Owner, c.Contexts)
+	contexts, err = x.exchanges.ContextsByID(ctx, x.Incoming.Owner, c.Contexts)
 	return contexts, c.Rules, err
 }
 
-// deleted returns the mark of a deleted conversation, or nil for others.
-func deleted(c memory.Conversation) *memory.ConversationMark {
+// deletedMark returns the mark of a deleted conversation, or nil for a conversation that is not deleted.
+func deletedMark(c memory.Conversation) *memory.ConversationState {
 	if c.Status != memory.Retired {
 		return nil
 	}
-	mark := c.Mark()
+	mark := c.State()
 	return &mark
 }
 
-// reopenDeleted returns the change that reopens a deleted conversation, without its earlier
-// messages, or nil for others.
-func reopenDeleted(deleted *memory.ConversationMark) []memory.Change {
+// reopenDeleted returns the change that reopens a deleted conversation, without its earlier messages, or
+// nil for a nil mark.
+func reopenDeleted(deleted *memory.ConversationState) []memory.Change {
 	if deleted == nil {
 		return nil
 	}
 	mark := *deleted
 	mark.Status = memory.Active
-	return []memory.Change{{Action: memory.ActionRestore, After: memory.Image{Conversation: &mark}, Reason: "the chat goes on", Author: core.ByDialog}}
+	return []memory.Change{{Action: memory.ActionRestore, After: memory.State{Conversation: &mark}, Reason: "the chat goes on", Author: core.ByBranchSwitch}}
 }
 
-// askedIn returns the turn of a user message. For a new message only its chain is set. If there is
-// no user message, it returns the user's last stored turn.
-func askedIn(at thread.Alignment, turns []memory.Turn, message int) memory.Turn {
-	id := at.Parent
-	if message >= 0 {
-		id = at.Turns[message]
+// askedTurn returns the turn of a user message. For a new message it has only the chain hash. Without a
+// user message it is the user's last stored turn.
+func askedTurn(alignment thread.Alignment, turns []memory.Turn, messageIndex int) memory.Turn {
+	id := alignment.ParentID
+	if messageIndex >= 0 {
+		id = alignment.TurnIDs[messageIndex]
 	}
-	for _, p := range at.New {
-		if p.Message == message {
+	for _, p := range alignment.NewTurns {
+		if p.MessageIndex == messageIndex {
 			return memory.Turn{Chain: p.Chain}
 		}
 	}
@@ -269,31 +268,31 @@ func askedIn(at thread.Alignment, turns []memory.Turn, message int) memory.Turn 
 	return memory.Turn{}
 }
 
-// conversationsWith reads at most shortlist conversations with a turn that has one of these chains.
-func (e *Exchanges) conversationsWith(ctx context.Context, owner memory.Owner, chains []string) ([]thread.Candidate, error) {
+// conversationsWithChains reads at most maxShortlist conversations with one of these chain hashes.
+func (e *Exchanges) conversationsWithChains(ctx context.Context, owner memory.Owner, chains []string) ([]thread.Candidate, error) {
 	if len(chains) == 0 {
 		return nil, nil
 	}
-	ends, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Chains: chains})
-	if err != nil || len(ends) == 0 {
+	matches, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Chains: chains})
+	if err != nil || len(matches) == 0 {
 		return nil, err
 	}
-	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: thread.Shortlist(ends, shortlist)})
+	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: thread.ShortlistConversations(matches, maxShortlist)})
 	if err != nil {
 		return nil, err
 	}
-	cands := make([]thread.Candidate, len(page.Conversations))
+	candidates := make([]thread.Candidate, len(page.Conversations))
 	for i, c := range page.Conversations {
-		cands[i].Conversation = c
-		if cands[i].Turns, err = e.branches(ctx, owner, c.ID); err != nil {
+		candidates[i].Conversation = c
+		if candidates[i].Turns, err = e.readBranches(ctx, owner, c.ID); err != nil {
 			return nil, err
 		}
 	}
-	return cands, nil
+	return candidates, nil
 }
 
-// branches reads the last turns of all branches of a conversation.
-func (e *Exchanges) branches(ctx context.Context, owner memory.Owner, id string) ([]memory.Turn, error) {
+// readBranches reads the last turns of all branches of a conversation.
+func (e *Exchanges) readBranches(ctx context.Context, owner memory.Owner, id string) ([]memory.Turn, error) {
 	return e.Store.Turns(ctx, owner, memory.TurnQuery{
 		Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}, Last: core.MaxMessages,
 	})

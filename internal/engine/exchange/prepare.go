@@ -13,191 +13,191 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Prepare recalls memories for the request. Every step of a tool loop gets the block of its user
-// message. It returns no error: at the deadline it returns what it has.
-func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
-	topK := x.In.Extras.TopK
-	if !x.mode.reads || (topK != nil && *topK == 0) {
-		return retrieve.Prepared{}
+// Prepare recalls memories for the request. Every request of a tool loop gets the block of the loop's user
+// message. It returns no error: at the deadline it returns the results so far.
+func (x *Exchange) Prepare(ctx context.Context) retrieve.PromptMemory {
+	topK := x.Incoming.Extras.TopK
+	if !x.mode.readsMemory || (topK != nil && *topK == 0) {
+		return retrieve.PromptMemory{}
 	}
-	if x.In.Chat.ToolLoop() || x.resultsAlone() {
-		if p, ok := x.pinned(); ok || x.resultsAlone() { // or the request contains no question
-			x.Prepared = p
-			return p
+	if x.Incoming.Chat.ToolLoop() || x.hasOnlyToolResults() {
+		if prepared, ok := x.cachedBlock(); ok || x.hasOnlyToolResults() { // without a question there is no search
+			x.PromptMemory = prepared
+			return prepared
 		}
 	}
-	scope := memory.Scope{Owner: x.In.Owner, Project: x.In.Extras.Project}
-	if x.e.Retrieve.Apart() {
-		scope.Conversation = x.named()
+	scope := memory.Scope{Owner: x.Incoming.Owner, Project: x.Incoming.Extras.Project}
+	if x.exchanges.Retrieve.IsolatesConversations() {
+		scope.Conversation = x.namedConversation()
 	}
-	p, r, took := x.e.Retrieve.Prepare(ctx, retrieve.Question{
+	prepared, pipeline, elapsed := x.exchanges.Retrieve.Prepare(ctx, retrieve.Question{
 		Scope:          scope,
-		Text:           x.e.Retrieve.Question(x.In.Chat),
-		Chat:           true,
-		Messages:       x.Texts(),
+		Text:           x.exchanges.Retrieve.QuestionText(x.Incoming.Chat),
+		IsChat:         true,
+		RequestTexts:   x.RequestTexts(),
 		TopK:           topK,
-		ScoreThreshold: x.In.Extras.ScoreThreshold,
-		RecencyWeight:  x.In.Extras.RecencyWeight,
-		Budget:         x.e.Opts.Budget,
-		Door:           "chat",
-		Place:          x.retrievePlace,
-		Carries:        len(x.In.Chat.Messages),
-		TextlessTrace:  x.Redacts(),
-		Core:           x.read(),
+		ScoreThreshold: x.Incoming.Extras.ScoreThreshold,
+		RecencyWeight:  x.Incoming.Extras.RecencyWeight,
+		Budget:         x.exchanges.Opts.Budget,
+		API:            "chat",
+		ChatState:      x.chatState,
+		CarriedCount:   len(x.Incoming.Chat.Messages),
+		TextlessTrace:  x.RedactsTurns(),
+		WithCore:       x.modelReadsChat(),
 	})
-	at := x.Placed()
-	p.Kept = at.back.blocks
+	placement := x.Placement()
+	prepared.KeptBlocks = placement.restored.blocks
 	block := ""
-	if own := at.back.own; own != nil { // a retry gets the same memories as the first attempt
-		p.Block, p.Hits, p.Core, block = "", at.back.hits, recall.Core{}, own.Text
-		r.Hits, r.Opening = p.Hits, p.Core
+	if lastBlock := placement.restored.lastBlock; lastBlock != nil { // a retry gets the memories of the first attempt
+		prepared.Block, prepared.Hits, prepared.Core, block = "", placement.restored.lastHits, recall.Core{}, lastBlock.Text
+		pipeline.Hits, pipeline.OpeningCore = prepared.Hits, prepared.Core
 	} else {
 		var attached []recall.Line
-		p.Block, attached = at.attachTo(p.Block, at.back.shown, at.back.room)
-		block = p.Block
-		lines := append(r.Lines, attached...)
-		if at.Found() && at.unkept == nil && (len(r.Degraded) == 0 || len(lines) > 0) {
-			x.recordBlock(GivenBlock{Restart: at.back.restart, Part: x.In.Part, Lines: lines})
+		prepared.Block, attached = placement.withAttachments(prepared.Block, placement.restored.shownLines, placement.restored.documentTokens)
+		block = prepared.Block
+		lines := append(pipeline.Lines, attached...)
+		if placement.IsPlaced() && placement.restoreErr == nil && (len(pipeline.Degraded) == 0 || len(lines) > 0) {
+			x.recordBlock(BlockRecord{Restart: placement.restored.startsOver, Part: x.Incoming.BlockPart, Lines: lines})
 		}
 	}
-	if at.unkept != nil {
-		r.Degraded = append(r.Degraded, at.unkept.Error())
+	if placement.restoreErr != nil {
+		pipeline.Degraded = append(pipeline.Degraded, placement.restoreErr.Error())
 	}
-	if at.Err != nil {
-		r.Degraded = append(r.Degraded, fmt.Sprintf("conversation: %v", at.Err))
+	if placement.Err != nil {
+		pipeline.Degraded = append(pipeline.Degraded, fmt.Sprintf("conversation: %v", placement.Err))
 	}
-	if at.At.Dropped > 0 {
-		r.Degraded = append(r.Degraded, fmt.Sprintf("record: the first %d of the new messages are not stored (limits.messages)", at.At.Dropped))
+	if placement.Alignment.DroppedMessages > 0 {
+		pipeline.Degraded = append(pipeline.Degraded, fmt.Sprintf("record: the first %d of the new messages are not stored (limits.messages)", placement.Alignment.DroppedMessages))
 	}
-	if x.In.Note != "" && block != "" {
-		r.Degraded = append(r.Degraded, x.In.Note)
+	if x.Incoming.TraceNote != "" && block != "" {
+		pipeline.Degraded = append(pipeline.Degraded, x.Incoming.TraceNote)
 	}
-	if !x.stores() {
-		p.Trace = ""
+	if !x.storesTurns() {
+		prepared.TraceID = ""
 	}
-	x.Prepared = p
-	if p.Trace != "" {
-		r.Part("trace", func() { r.Trace(p.Trace, block, took) })
+	x.PromptMemory = prepared
+	if prepared.TraceID != "" {
+		pipeline.RunPart("trace", func() { pipeline.StoreTrace(prepared.TraceID, block, elapsed) })
 	}
-	x.Pin(block)
-	return p
+	x.CacheBlock(block)
+	return prepared
 }
 
-// pinned returns the block of a tool loop's user message, if it is cached.
-func (x *Exchange) pinned() (p retrieve.Prepared, ok bool) {
-	at := x.Placed()
-	b, ok := x.e.Blocks.Get(x.In.Owner, at.asked.Chain)
-	if own := at.back.own; own != nil {
-		if b.Text != own.Text { // it came from another server or from before a restart, or is outdated
-			b = core.PinnedBlock{Hits: at.back.hits, Trace: b.Trace}
+// cachedBlock returns the block of a tool loop's user message, if the cache has it.
+func (x *Exchange) cachedBlock() (p retrieve.PromptMemory, ok bool) {
+	placement := x.Placement()
+	b, ok := x.exchanges.Blocks.Get(x.Incoming.Owner, placement.askedTurn.Chain)
+	if lastBlock := placement.restored.lastBlock; lastBlock != nil {
+		if b.Text != lastBlock.Text { // from another server or before a restart, or outdated
+			b = core.CachedBlock{Hits: placement.restored.lastHits, TraceID: b.TraceID}
 		}
 		b.Text, ok = "", true
 	}
 	if !ok {
 		return p, false
 	}
-	return retrieve.Prepared{Block: b.Text, Kept: at.back.blocks, Hits: b.Hits, Core: b.Core, Trace: b.Trace, Read: true}, true
+	return retrieve.PromptMemory{Block: b.Text, KeptBlocks: placement.restored.blocks, Hits: b.Hits, Core: b.Core, TraceID: b.TraceID, WasRead: true}, true
 }
 
-// retrievePlace waits for the chat's place, and returns it with the content of earlier blocks.
-func (x *Exchange) retrievePlace() retrieve.Place {
-	p := x.Placed()
+// chatState waits for the chat's placement, and returns it with the content of earlier blocks.
+func (x *Exchange) chatState() retrieve.ChatState {
+	p := x.Placement()
 	exclude, replaced := map[string]bool{}, map[string]bool{}
-	for i, id := range p.At.Turns {
-		if id != "" && (x.read() || i >= x.In.Chat.LastUser()) { // for loci/recall only the question counts
+	for i, id := range p.Alignment.TurnIDs {
+		if id != "" && (x.modelReadsChat() || i >= x.Incoming.Chat.LastUser()) { // for loci/recall, only the question is excluded
 			exclude[id] = true
 		}
 	}
-	for _, id := range p.At.Leave {
+	for _, id := range p.Alignment.LeavingIDs {
 		exclude[id], replaced[id] = true, true
 	}
-	return retrieve.Place{
-		In: p.conversation.ID, Exclude: exclude, Replaced: replaced,
-		Later: p.back.later, Shown: p.back.hasLine, Core: p.back.core, CoreTokens: p.back.coreTokens,
+	return retrieve.ChatState{
+		Conversation: p.conversation.ID, ExcludeIDs: exclude, ReplacedTurns: replaced,
+		HasEarlierBlock: p.restored.hasMemories, IsShown: p.restored.hasLine, ShownCore: p.restored.shownCore, ShownCoreTokens: p.restored.shownCoreTokens,
 	}
 }
 
-// read reports whether a model reads the chat. loci/recall is no such model: it answers from
-// memory.
-func (x *Exchange) read() bool {
-	return x.e.Opts.Recall.Read && x.In.Chat.Model != memory.RecallModel
+// modelReadsChat reports whether a model reads the chat's text. Model loci/recall does not: it answers
+// from memory.
+func (x *Exchange) modelReadsChat() bool {
+	return x.exchanges.Opts.Recall.ModelReadsChat && x.Incoming.Chat.Model != memory.RecallModel
 }
 
-// Texts returns the request's messages if a model reads them, so that recall does not repeat them.
-func (x *Exchange) Texts() []string {
-	if !x.read() {
+// RequestTexts returns the request's messages, which recall must not repeat, if a model reads them.
+func (x *Exchange) RequestTexts() []string {
+	if !x.modelReadsChat() {
 		return nil
 	}
 	var texts []string
-	for _, m := range x.In.Chat.Messages {
+	for _, m := range x.Incoming.Chat.Messages {
 		texts = append(texts, m.Text)
 	}
 	return texts
 }
 
-// Attachments returns the fenced documents attached to the conversation and its rules, or "" if
+// Attachments returns the fenced documents attached to the conversation, and its rules. Both are "" if
 // they could not be read. Call it before recording.
 func (x *Exchange) Attachments() (contexts, rules string) {
-	p := x.Placed()
-	contexts = recall.WithContexts("", p.contexts, x.e.Opts.Recall.Contexts)
-	x.Pin(WithRules(contexts, p.rules)) // nothing is learned from an answer that repeats the block
+	p := x.Placement()
+	contexts = recall.WithContexts("", p.contexts, x.exchanges.Opts.Recall.ContextTokens)
+	x.CacheBlock(WithRules(contexts, p.rules)) // learning then ignores answers that repeat the block
 	return contexts, p.rules
 }
 
-// Pin caches the block of the user message for the steps of a tool loop. Learning also uses it to
-// recognize text copied from the block.
-func (x *Exchange) Pin(block string) {
-	if chain := x.Placed().asked.Chain; chain != "" {
-		x.e.Blocks.Put(core.PinnedBlock{Owner: x.In.Owner, Chain: chain, Text: block, Hits: x.Prepared.Hits, Core: x.Prepared.Core, Trace: x.Prepared.Trace}, x.blockEpoch)
+// CacheBlock caches the block of the user message for later requests of a tool loop. Learning also uses
+// it to recognize text copied from the block.
+func (x *Exchange) CacheBlock(block string) {
+	if chain := x.Placement().askedTurn.Chain; chain != "" {
+		x.exchanges.Blocks.Put(core.CachedBlock{Owner: x.Incoming.Owner, ChainHash: chain, Text: block, Hits: x.PromptMemory.Hits, Core: x.PromptMemory.Core, TraceID: x.PromptMemory.TraceID}, x.blockEpoch)
 	}
 }
 
 // recordBlock records the block sent with the request, for later requests.
-func (x *Exchange) recordBlock(g GivenBlock) {
-	if x.In.Keep && g.Part != chatapi.Unplaced {
-		x.sentBlock = g.write(x.In.Owner)
+func (x *Exchange) recordBlock(record BlockRecord) {
+	if x.Incoming.RestoreBlocks && record.Part != chatapi.Unplaced {
+		x.sentBlock = record.encode(x.Incoming.Owner)
 	}
 }
 
-// Shrink halves the block and keeps the best hits, for a prompt that was too long. It returns false
-// if the block cannot get smaller. Later steps of the tool loop get the smaller block too.
-func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, bool) {
-	p, at, was := x.Prepared, x.Placed(), len(x.Prepared.Block)
-	for _, b := range p.Kept {
-		was += len(b.Text)
+// ShrinkPrompt halves the block, with the best hits, for a prompt that was too long. It returns false if
+// the block cannot get smaller. Later requests of the tool loop also get the smaller block.
+func (x *Exchange) ShrinkPrompt(ctx context.Context, reason string) (retrieve.PromptMemory, bool) {
+	p, placement, oldSize := x.PromptMemory, x.Placement(), len(x.PromptMemory.Block)
+	for _, b := range p.KeptBlocks {
+		oldSize += len(b.Text)
 	}
-	p.Core, _ = p.Core.Choose(p.Core.Tokens()/2, nil, x.e.Now())
-	p.Hits, p.Kept = p.Hits[:len(p.Hits)/2], nil
-	block := recall.Render(p.Core, p.Hits, x.e.Retrieve.Rendering(false))
-	text, attached := at.attachTo(block.Text, nil, cmp.Or(x.e.Opts.Recall.Contexts, recall.DefaultContextBudget)/2)
-	if text == "" || len(text) >= was {
+	p.Core, _ = p.Core.SplitByBudget(p.Core.Tokens()/2, nil, x.exchanges.Now())
+	p.Hits, p.KeptBlocks = p.Hits[:len(p.Hits)/2], nil
+	block := recall.Render(p.Core, p.Hits, x.exchanges.Retrieve.RenderOptions(false))
+	text, attached := placement.withAttachments(block.Text, nil, cmp.Or(x.exchanges.Opts.Recall.ContextTokens, recall.DefaultContextBudget)/2)
+	if text == "" || len(text) >= oldSize {
 		return p, false
 	}
-	part := x.In.Part
-	if own := at.back.own; own == nil {
+	part := x.Incoming.BlockPart
+	if lastBlock := placement.restored.lastBlock; lastBlock == nil {
 		p.Block = text
 	} else {
-		part = own.Part
-		p.Block, p.Kept = "", []chatapi.Block{{Text: text, Message: own.Message, Part: part}}
+		part = lastBlock.Part
+		p.Block, p.KeptBlocks = "", []chatapi.Block{{Text: text, MessageIndex: lastBlock.MessageIndex, Part: part}}
 	}
-	x.Prepared = p
-	x.recordBlock(GivenBlock{Restart: true, Part: part, Lines: append(block.Lines, attached...)})
-	x.e.Traces.Amend(ctx, x.In.Owner, p.Trace, func(t *memory.Trace) {
-		t.Degraded = append(slices.Clone(t.Degraded), "prompt: "+why)
+	x.PromptMemory = p
+	x.recordBlock(BlockRecord{Restart: true, Part: part, Lines: append(block.Lines, attached...)})
+	x.exchanges.Traces.Amend(ctx, x.Incoming.Owner, p.TraceID, func(t *memory.Trace) {
+		t.Degraded = append(slices.Clone(t.Degraded), "prompt: "+reason)
 		if !p.TextlessTrace {
 			t.Block = text
 		}
 	})
-	x.Pin(text)
+	x.CacheBlock(text)
 	return p, true
 }
 
-// Withdraw records that the upstream refused the request with memory and accepted it without. Later
-// steps of the tool loop get no memory either.
-func (x *Exchange) Withdraw(ctx context.Context, why string) retrieve.Prepared {
-	x.Prepared.Block, x.Prepared.Kept, x.Prepared.Hits, x.Prepared.Core = "", nil, nil, recall.Core{}
-	x.recordBlock(GivenBlock{Restart: true})
-	x.e.Traces.Degrade(ctx, x.In.Owner, x.Prepared.Trace, "prompt: "+why)
-	x.Pin("")
-	return x.Prepared
+// WithdrawMemory records that the upstream refused the request with memory and accepted it without memory.
+// Later requests of the tool loop also get no memory.
+func (x *Exchange) WithdrawMemory(ctx context.Context, reason string) retrieve.PromptMemory {
+	x.PromptMemory.Block, x.PromptMemory.KeptBlocks, x.PromptMemory.Hits, x.PromptMemory.Core = "", nil, nil, recall.Core{}
+	x.recordBlock(BlockRecord{Restart: true})
+	x.exchanges.Traces.Degrade(ctx, x.Incoming.Owner, x.PromptMemory.TraceID, "prompt: "+reason)
+	x.CacheBlock("")
+	return x.PromptMemory
 }

@@ -10,32 +10,32 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RecallBlock renders recalled memories for a client that adds the block to its prompt itself. It
-// omits the turns of the asking conversation ([retrieve.Question.In]) and facts learned only from
-// that. While memory is paused it returns nothing.
-func (e *Exchanges) RecallBlock(ctx context.Context, q retrieve.Question) (retrieve.Found, error) {
-	pause := e.Paused(ctx, q.Scope.Owner)
+// RecallBlock renders recalled memories for a client that adds the block to its prompt. It omits the
+// turns of the asking conversation and facts learned only from these turns. While memory is paused it
+// returns nothing.
+func (e *Exchanges) RecallBlock(ctx context.Context, q retrieve.Question) (retrieve.Result, error) {
+	pause := e.CurrentPause(ctx, q.Scope.Owner)
 	if pause == core.PauseUnknown {
-		return retrieve.Found{}, core.ErrPauseUnknown
+		return retrieve.Result{}, core.ErrPauseUnknown
 	}
 	if pause == core.PauseMemory {
-		return retrieve.Found{Pause: pause}, nil
+		return retrieve.Result{Pause: pause}, nil
 	}
-	if q.In != "" {
-		turns, err := e.branches(ctx, q.Scope.Owner, q.In)
+	if q.AskingConversation != "" {
+		turns, err := e.readBranches(ctx, q.Scope.Owner, q.AskingConversation)
 		if err != nil {
-			return retrieve.Found{}, fmt.Errorf("read the conversation of the question: %w", err)
+			return retrieve.Result{}, fmt.Errorf("read the conversation of the question: %w", err)
 		}
-		q.Exclude, q.Messages = make(map[string]bool, len(turns)), []string{q.Text}
+		q.ExcludeIDs, q.RequestTexts = make(map[string]bool, len(turns)), []string{q.Text}
 		for _, t := range turns {
-			q.Exclude[t.ID] = true // includes edited turns, and those that the client is about to replace
+			q.ExcludeIDs[t.ID] = true // includes turns that were edited or that the client will replace
 			if t.Status == memory.Active {
-				q.Messages = append(q.Messages, t.Content)
+				q.RequestTexts = append(q.RequestTexts, t.Content)
 			}
 		}
 	}
 	q.Budget = e.Opts.Budget
-	p, r, took := e.Retrieve.Prepare(ctx, q)
-	r.Trace(p.Trace, p.Block, took)
-	return retrieve.Found{Hits: p.Hits, Trace: p.Trace, Degraded: r.Degraded, Misspelt: recall.ShownCorrections(r.Misspelt, r.Hits), Block: p.Block, Pause: pause}, nil
+	p, r, elapsed := e.Retrieve.Prepare(ctx, q)
+	r.StoreTrace(p.TraceID, p.Block, elapsed)
+	return retrieve.Result{Hits: p.Hits, TraceID: p.TraceID, Degraded: r.Degraded, Misspelt: recall.ShownCorrections(r.Misspelt, r.Hits), Block: p.Block, Pause: pause}, nil
 }

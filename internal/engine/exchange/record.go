@@ -15,305 +15,303 @@ import (
 )
 
 const (
-	// RecordTime is how long a chat waits for its turns to be stored. storeTime is how long storing
-	// may continue in the background.
-	RecordTime = 2 * time.Second
-	storeTime  = 15 * time.Second
+	// RecordTimeout bounds the time for which a chat waits until its turns are stored. storeTimeout
+	// bounds storing in the background.
+	RecordTimeout = 2 * time.Second
+	storeTimeout  = 15 * time.Second
 
-	// LearnGrace is the delay after which learning starts if no answer is recorded, because the
-	// upstream or this process died.
+	// LearnGrace is the delay after which learning starts without an answer, because the upstream or
+	// this process failed.
 	LearnGrace = 2 * time.Minute
 
-	// StoreDelay is how long storing the question and its trace is delayed until the answer's first
-	// byte is sent, which needs the processors.
+	// StoreDelay is the maximum delay before the question and its trace are stored. Until the answer's
+	// first byte is sent, the processors are needed for the answer.
 	StoreDelay = 2 * time.Millisecond
 )
 
-// question is a stored question.
-type question struct {
+// storedQuestion is a stored question and its placement.
+type storedQuestion struct {
 	Placement
-	mode  mode
-	turns []string // ids of the turns of the request's messages
-	id    string   // id of the answered user turn; "": none
-	asked string   // the same id if that turn is new and to be learned from
-	end   string   // id of the turn that precedes the answer
-	moved []string // ids of turns that left or rejoined the branch
+	mode       memoryMode
+	turnIDs    []string // ids of the turns of the request's messages
+	turnID     string   // id of the answered user turn; "": none
+	newTurnID  string   // turnID if the turn is new and to be learned from; "" otherwise
+	lastTurnID string   // id of the turn before the answer
+	movedIDs   []string // ids of turns that left or rejoined the branch
 }
 
-// RecordQuestion stores the request's new messages during the upstream call, with a job that learns
-// from them if no answer follows. For a stream it first waits for [Exchange.Answered] or
-// [StoreDelay]. It places the request if Open has not.
+// RecordQuestion stores the request's new messages during the upstream call, with a job that learns from
+// them if no answer follows. For a stream it first waits for [Exchange.AnswerStarted] or [StoreDelay]. It
+// also places the request if Open did not.
 func (x *Exchange) RecordQuestion(ctx context.Context) {
-	if !x.stores() {
-		x.question = func(context.Context) (question, error) { return question{}, nil }
+	if !x.storesTurns() {
+		x.awaitQuestion = func(context.Context) (storedQuestion, error) { return storedQuestion{}, nil }
 		return
 	}
-	client, sentBlock := ctx, x.sentBlock
-	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
-	x.question = core.Async(x.e.Core, func() (question, error) {
+	clientCtx, sentBlock := ctx, x.sentBlock
+	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTimeout)
+	x.awaitQuestion = core.Async(x.exchanges.Core, func() (storedQuestion, error) {
 		defer cancel()
-		if x.In.Chat.Stream {
-			x.yield()
+		if x.Incoming.Chat.Stream {
+			x.waitForAnswer()
 		}
-		return x.storeQuestion(ctx, client, sentBlock)
+		return x.storeQuestion(ctx, clientCtx, sentBlock)
 	})
 }
 
-// Asked waits until the question is stored, and returns the id of the user turn that is answered.
-func (x *Exchange) Asked() (id string, err error) {
-	q, err := x.question(context.Background())
-	return q.id, err
+// QuestionID waits until the question is stored, and returns the id of the user turn that is answered.
+func (x *Exchange) QuestionID() (id string, err error) {
+	q, err := x.awaitQuestion(context.Background())
+	return q.turnID, err
 }
 
-// Answered reports that the answer's first byte was sent to the client. Calling it is optional; it
-// may be called several times.
-func (x *Exchange) Answered() { x.once.Do(func() { close(x.answered) }) }
+// AnswerStarted signals that the answer's first byte was sent to the client. Calls are optional, and
+// repeated calls do nothing.
+func (x *Exchange) AnswerStarted() { x.closeOnce.Do(func() { close(x.answerStarted) }) }
 
-// yield waits for Answered or StoreDelay.
-func (x *Exchange) yield() {
+// waitForAnswer waits for AnswerStarted or StoreDelay.
+func (x *Exchange) waitForAnswer() {
 	wait := time.NewTimer(StoreDelay)
 	defer wait.Stop()
 	select {
-	case <-x.answered:
+	case <-x.answerStarted:
 	case <-wait.C:
 	}
 }
 
-func (x *Exchange) storeQuestion(ctx, client context.Context, sentBlock string) (q question, err error) {
-	p := x.Placed()
-	if q.mode, err = x.e.recheckPause(ctx, x.In.Owner, x.mode); err != nil {
+func (x *Exchange) storeQuestion(ctx, clientCtx context.Context, sentBlock string) (q storedQuestion, err error) {
+	p := x.Placement()
+	if q.mode, err = x.exchanges.recheckPause(ctx, x.Incoming.Owner, x.mode); err != nil {
 		return q, err
 	}
-	if !p.Found() {
-		if p, err = x.place(ctx, client); err != nil {
+	if !p.IsPlaced() {
+		if p, err = x.placeRequest(ctx, clientCtx); err != nil {
 			return q, err
 		}
 	}
-	err = x.e.write(ctx, x.In.Owner, p.conversation.ID, true, func(again bool) (w writing, err error) {
-		if again {
-			stored, err := x.e.conversation(ctx, x.In.Owner, p.conversation.ID)
+	err = x.exchanges.writeBatch(ctx, x.Incoming.Owner, p.conversation.ID, true, func(isRetry bool) (w turnBatch, err error) {
+		if isRetry {
+			stored, err := x.exchanges.readConversation(ctx, x.Incoming.Owner, p.conversation.ID)
 			if err != nil {
 				return w, err
 			}
 			x.align(&p, stored)
 		}
-		q, w, err = x.layQuestion(ctx, p, q.mode, sentBlock)
+		q, w, err = x.planQuestion(ctx, p, q.mode, sentBlock)
 		return w, err
 	})
-	if err == nil && x.e.Opts.LearnAfter == core.AfterUser {
-		x.e.Wake()
+	if err == nil && x.exchanges.Opts.LearnAfter == core.AfterUser {
+		x.exchanges.Wake()
 	}
 	return q, err
 }
 
-// layQuestion creates the batch of a request's new messages.
-func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, sentBlock string) (q question, w writing, err error) {
-	at, last, now := p.At, x.In.Chat.LastUser(), x.e.Time()
-	q = question{Placement: p, mode: m, turns: slices.Clone(at.Turns)}
-	w = newWriting(p.conversation, at, (at.Retry || x.resultsAlone()) && x.confidential(p))
-	late := p.request.ClientLeft && at.UserContinued() // the request moves no turns and starts a side branch
-	if m.writes && !late {
-		w.move(at.Leave, at.Rejoin, at.Path())
+// planQuestion creates the batch of a request's new messages.
+func (x *Exchange) planQuestion(ctx context.Context, p Placement, m memoryMode, sentBlock string) (q storedQuestion, batch turnBatch, err error) {
+	alignment, last, now := p.Alignment, x.Incoming.Chat.LastUser(), x.exchanges.Time()
+	q = storedQuestion{Placement: p, mode: m, turnIDs: slices.Clone(alignment.TurnIDs)}
+	batch = newTurnBatch(p.conversation, alignment, (alignment.IsRetry || x.hasOnlyToolResults()) && x.isConfidential(p))
+	isSideBranch := p.request.ClientStopped && alignment.UserContinued() // do not move turns; start a side branch
+	if m.storesText && !isSideBranch {
+		batch.move(alignment.LeavingIDs, alignment.RejoiningIDs, alignment.Path())
 	}
-	for _, place := range at.New {
-		message := x.In.Chat.Messages[place.Message]
+	for _, position := range alignment.NewTurns {
+		message := x.Incoming.Chat.Messages[position.MessageIndex]
 		t := memory.Turn{
-			ID: p.alone, Owner: x.In.Owner, Index: place.Index, Chain: place.Chain, Role: message.Role, Name: message.Name,
-			CreatedAt: now, NoLearn: !m.learns, Foreign: message.Foreign,
+			ID: p.soleTurnID, Owner: x.Incoming.Owner, Index: position.TurnIndex, Chain: position.Chain, Role: message.Role, Name: message.Name,
+			CreatedAt: now, NoLearn: !m.learnsFacts, Foreign: message.Foreign,
 		}
 		if message.Role != memory.RoleTool {
-			t.Content = x.e.Stored(message.Text, x.marks[place.Message])
+			t.Content = x.exchanges.StoredText(message.Text, x.cutMarks[position.MessageIndex])
 		}
-		if t.Content != message.Text { // the message was shortened or a secret was removed: everything from the first foreign range on is foreign
+		if t.Content != message.Text { // all text from the first foreign range on is foreign
 			t.Foreign = ""
 			for start := range message.Foreign.Within(len(t.Content)) {
 				t.Foreign = t.Foreign.With(start, len(t.Content))
 				break
 			}
 		}
-		if place.History {
-			x.e.Opts.History.Mark(&t, at.FollowsKnownTurn)
+		if position.IsHistory {
+			x.exchanges.Opts.History.SetFlags(&t, alignment.FollowsKnownTurn)
 		}
-		confides := w.isOffTheRecord(message.Role, message.Text)
-		if place.Message == last && m.writes && !confides {
-			t.Given = sentBlock
+		isPrivate := batch.isOffTheRecord(message.Role, message.Text)
+		if position.MessageIndex == last && m.storesText && !isPrivate {
+			t.Injected = sentBlock
 		}
-		q.turns[place.Message] = w.add(t, !m.writes || confides).ID
+		q.turnIDs[position.MessageIndex] = batch.add(t, !m.storesText || isPrivate).ID
 	}
-	if q.id, q.end = p.asked.ID, w.parent; last >= 0 {
-		if q.id = q.turns[last]; !at.Retry && !late {
-			q.asked = q.id
+	if q.turnID, q.lastTurnID = p.askedTurn.ID, batch.parentID; last >= 0 {
+		if q.turnID = q.turnIDs[last]; !alignment.IsRetry && !isSideBranch {
+			q.newTurnID = q.turnID
 		}
 	}
-	q.moved = w.moved
-	if len(w.Turns)+len(w.Marks) == 0 {
-		return q, w, nil
+	q.movedIDs = batch.movedIDs
+	if len(batch.Turns)+len(batch.Changes) == 0 {
+		return q, batch, nil
 	}
-	w.Marks = append(w.Marks, reopenDeleted(p.Deleted)...)
-	if err := x.e.redactForgotten(ctx, x.In.Owner, &w, at); err != nil {
-		return q, w, err
+	batch.Changes = append(batch.Changes, reopenDeleted(p.DeletedMark)...)
+	if err := x.exchanges.redactForgotten(ctx, x.Incoming.Owner, &batch, alignment); err != nil {
+		return q, batch, err
 	}
-	if slices.ContainsFunc(w.Turns, func(t memory.Turn) bool { return t.Status == memory.Retired }) {
-		w.Conversation.Title = ""
+	if slices.ContainsFunc(batch.Turns, func(t memory.Turn) bool { return t.Status == memory.Retired }) {
+		batch.Conversation.Title = ""
 	}
-	w.Jobs, err = x.asksToLearn(ctx, q, now)
-	return q, w, err
+	batch.Jobs, err = x.questionJobs(ctx, q, now)
+	return q, batch, err
 }
 
-// confidential reports whether the user's last message is off the record. In a request with only
-// tool results that is true if the question was retired.
-func (x *Exchange) confidential(p Placement) bool {
-	return x.wishes.Confidential() || x.resultsAlone() && p.asked.Status == memory.Retired
+// isConfidential reports whether the user's last message is off the record. A request with only tool
+// results is confidential if the question was retired.
+func (x *Exchange) isConfidential(p Placement) bool {
+	return x.memoryRequests.MustRedact() || x.hasOnlyToolResults() && p.askedTurn.Status == memory.Retired
 }
 
-// RecordAnswer stores the answer with the job that learns from the exchange, and returns the place
-// after the answer once both are stored. An empty answer is not stored, but the question may be
-// learned from. After two seconds the exchange counts as not recorded, the place is zero, and the
-// chat continues.
+// RecordAnswer stores the answer with the job that learns from the exchange, and returns the point after
+// the answer. An empty answer is not stored, but the question may be learned from. After
+// [RecordTimeout] the exchange counts as not recorded: the point is zero, and the chat continues.
 //
-// The context is the client's. If it has ended, the partial answer is stored anyway. The client may
-// have asked again, even on another server, so such an answer replaces no other answer and is
-// stored on a side branch.
-func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) Place {
-	x.e.Blocks.Passed.Answered(x.In.Owner, a, x.e.Time())
-	if !x.stores() || x.question == nil {
-		return Place{}
+// ctx is the client's context. If it has ended, the partial answer is stored. The client may have sent
+// the question again, even to another server, so a partial answer is stored on a side branch and
+// replaces no other answer.
+func (x *Exchange) RecordAnswer(ctx context.Context, answer chatapi.Answer) ContinuationPoint {
+	x.exchanges.Blocks.Relayed.AddAnswer(x.Incoming.Owner, answer, x.exchanges.Time())
+	if !x.storesTurns() || x.awaitQuestion == nil {
+		return ContinuationPoint{}
 	}
-	x.Answered() // if not called before
-	mark := x.e.CutMark(a.Text)
+	x.AnswerStarted() // in case the caller did not
+	mark := x.exchanges.CutMark(answer.Text)
 	if mark != "" {
-		a.Text = x.e.Beginning(a.Text)
+		answer.Text = x.exchanges.Truncated(answer.Text)
 	}
-	client := ctx
-	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
-	var place Place
+	clientCtx := ctx
+	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTimeout)
+	var point ContinuationPoint
 	stored := make(chan error, 1)
-	x.e.Background.Go(func() {
+	x.exchanges.Background.Go(func() {
 		defer cancel()
-		q, err := x.question(context.Background())
+		q, err := x.awaitQuestion(context.Background())
 		if err != nil {
 			stored <- fmt.Errorf("record the question: %w", err)
 			return
 		}
-		err = core.Guarded(x.e.Core, func() (err error) { place, err = x.storeAnswer(ctx, client, q, a, mark); return err })
+		err = core.CatchPanic(x.exchanges.Core, func() (err error) { point, err = x.storeAnswer(ctx, clientCtx, q, answer, mark); return err })
 		stored <- err
 		if err == nil {
-			x.nameOwner(ctx, q.mode)
-			x.e.Warm(x.In.Owner) // when the chat may continue
+			x.storeDisplayName(ctx, q.mode)
+			x.exchanges.Warm(x.Incoming.Owner) // for the chat's next question
 		}
 	})
-	wait := time.NewTimer(RecordTime)
+	wait := time.NewTimer(RecordTimeout)
 	defer wait.Stop()
-	err := fmt.Errorf("storing the exchange took longer than %v", RecordTime)
+	err := fmt.Errorf("storing the exchange took longer than %v", RecordTimeout)
 	select {
 	case err = <-stored:
 	case <-wait.C:
 	}
 	if err != nil {
-		x.failed(ctx, err)
-		return Place{}
+		x.reportFailure(ctx, err)
+		return ContinuationPoint{}
 	}
-	return place
+	return point
 }
 
-func (x *Exchange) storeAnswer(ctx, client context.Context, q question, a chatapi.Answer, mark string) (place Place, err error) {
-	if q.mode, err = x.e.recheckPause(ctx, x.In.Owner, q.mode); err != nil {
-		return place, err
+func (x *Exchange) storeAnswer(ctx, clientCtx context.Context, q storedQuestion, answer chatapi.Answer, mark string) (point ContinuationPoint, err error) {
+	if q.mode, err = x.exchanges.recheckPause(ctx, x.Incoming.Owner, q.mode); err != nil {
+		return point, err
 	}
-	if !a.Empty() {
-		used := recall.UsedHits(x.In.Chat.Question(1), a.Text, x.Prepared.Hits)
-		x.e.Metrics.Retrieved(len(x.Prepared.Hits), len(used))
-		x.e.Curate.Used.Add(x.In.Owner, used)
+	if !answer.Empty() {
+		used := recall.UsedHits(x.Incoming.Chat.Question(1), answer.Text, x.PromptMemory.Hits)
+		x.exchanges.Metrics.CountRetrieved(len(x.PromptMemory.Hits), len(used))
+		x.exchanges.Curate.Uses.Add(x.Incoming.Owner, used)
 	}
-	jobs := false
-	err = x.e.write(ctx, x.In.Owner, q.conversation.ID, true, func(bool) (w writing, err error) {
-		place, w, err = x.layAnswer(ctx, q, a, mark, client.Err() != nil)
-		jobs = len(w.Jobs) > 0
+	hasJobs := false
+	err = x.exchanges.writeBatch(ctx, x.Incoming.Owner, q.conversation.ID, true, func(bool) (w turnBatch, err error) {
+		point, w, err = x.planAnswer(ctx, q, answer, mark, clientCtx.Err() != nil)
+		hasJobs = len(w.Jobs) > 0
 		return w, err
 	})
-	if err == nil && jobs {
-		x.e.Idle.Begin()() // the client's next question may follow at once
-		x.e.WakeWhenIdle()
+	if err == nil && hasJobs {
+		x.exchanges.Idle.BeginQuestion()() // the client's next question may follow at once
+		x.exchanges.WakeWhenIdle()
 	}
-	return place, err
+	return point, err
 }
 
-// layAnswer creates the batch of an answer after its question, and of the job that learns from
-// both.
-func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, mark string, gone bool) (place Place, w writing, err error) {
-	place = Place{Conversation: q.conversation.ID, Turn: q.end} // for an empty answer
-	now, exchanges, answers := x.e.Time(), 0, false
-	w = newWriting(q.conversation, q.At, false)
-	w.Conversation.Title = "" // the question's batch set the title
-	if !a.Empty() {
-		turns, err := x.e.branches(ctx, x.In.Owner, q.conversation.ID)
+// planAnswer creates the batch of an answer after its question, with the job that learns from both.
+func (x *Exchange) planAnswer(ctx context.Context, q storedQuestion, answer chatapi.Answer, mark string, clientLeft bool) (point ContinuationPoint, batch turnBatch, err error) {
+	point = ContinuationPoint{Conversation: q.conversation.ID, TurnID: q.lastTurnID} // for an empty answer
+	now, exchanges, isNewAnswer := x.exchanges.Time(), 0, false
+	batch = newTurnBatch(q.conversation, q.Alignment, false)
+	batch.Conversation.Title = "" // the question's batch set the title
+	if !answer.Empty() {
+		turns, err := x.exchanges.readBranches(ctx, x.Incoming.Owner, q.conversation.ID)
 		if err != nil {
-			return place, w, err
+			return point, batch, err
 		}
-		at := thread.Resume(turns, q.request, q.turns)
-		reply := at.Answer(a.Digest)
-		leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)
-		lost := len(at.New) > 0                                              // the question was removed
-		onPath := !at.UserContinued() && !(gone && (lost || len(leave) > 0)) // otherwise the answer is on a side branch
-		asked := memory.Turn{}
-		if i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == q.id }); i >= 0 {
-			asked = turns[i]
+		alignment := thread.AlignStored(turns, q.request, q.turnIDs)
+		reply := alignment.AlignAnswer(answer.Digest)
+		leave, rejoin := slices.Concat(alignment.LeavingIDs, reply.LeavingIDs), slices.Concat(alignment.RejoiningIDs, reply.RejoiningIDs)
+		questionRemoved := len(alignment.NewTurns) > 0                                                 // the question was removed
+		onBranch := !alignment.UserContinued() && !(clientLeft && (questionRemoved || len(leave) > 0)) // false: the answer is on a side branch
+		questionTurn := memory.Turn{}
+		if i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == q.turnID }); i >= 0 {
+			questionTurn = turns[i]
 		}
-		w.parent, w.private = at.Parent, asked.Status == memory.Retired || x.confidential(q.Placement)
-		if onPath && q.mode.writes {
-			w.move(leave, rejoin, at.Path(reply.Stored))
+		batch.parentID, batch.isPrivate = alignment.ParentID, questionTurn.Status == memory.Retired || x.isConfidential(q.Placement)
+		if onBranch && q.mode.storesText {
+			batch.move(leave, rejoin, alignment.Path(reply.StoredID))
 		}
-		if place.Chain = reply.Chain; reply.Stored == "" && (onPath || !lost) {
+		if point.ChainHash = reply.Chain; reply.StoredID == "" && (onBranch || !questionRemoved) {
 			t := memory.Turn{
-				Owner: x.In.Owner, Index: reply.Index, Chain: reply.Chain, Role: memory.RoleAssistant, CreatedAt: now,
-				Content: x.e.Stored(a.Text, mark),
+				Owner: x.Incoming.Owner, Index: reply.TurnIndex, Chain: reply.Chain, Role: memory.RoleAssistant, CreatedAt: now,
+				Content: x.exchanges.StoredText(answer.Text, mark),
 			}
-			if a.Model == memory.RecallModel {
+			if answer.Model == memory.RecallModel {
 				t.Name = memory.RecallModel
 			}
-			if len(a.Items) > 0 {
-				t.Ref = a.Items[0]
+			if len(answer.ItemIDs) > 0 {
+				t.Ref = answer.ItemIDs[0]
 			}
-			if t.ID, err = x.answerID(ctx, cmp.Or(x.In.Answer, a.ID)); err != nil {
-				return place, w, err
+			if t.ID, err = x.unusedAnswerID(ctx, cmp.Or(x.Incoming.AnswerID, answer.ID)); err != nil {
+				return point, batch, err
 			}
-			if q.mode.writes && !w.private && x.sentBlock != asked.Given { // the block was not stored yet, or changed
-				t.Given = x.sentBlock
+			if q.mode.storesText && !batch.isPrivate && x.sentBlock != questionTurn.Injected { // the record is not stored yet, or changed
+				t.Injected = x.sentBlock
 			}
-			w.add(t, !q.mode.writes || w.private)
-			if answers = onPath; onPath && q.asked == "" {
-				w.moved = append(w.moved, w.parent) // a repeated question: the first attempt may have died before its answer was stored
+			batch.add(t, !q.mode.storesText || batch.isPrivate)
+			if isNewAnswer = onBranch; onBranch && q.newTurnID == "" {
+				batch.movedIDs = append(batch.movedIDs, batch.parentID) // the first attempt may have failed
 			}
 		}
-		place.Turn = cmp.Or(reply.Stored, w.parent)
-		exchanges = (reply.Index + 1) / 2
-		if len(w.Turns)+len(w.Marks) == 0 { // everything is stored already
-			w.Path = nil
+		point.TurnID = cmp.Or(reply.StoredID, batch.parentID)
+		exchanges = (reply.TurnIndex + 1) / 2
+		if len(batch.Turns)+len(batch.Changes) == 0 { // everything is stored already
+			batch.Path = nil
 		}
 	}
-	w.moved = append(slices.Clone(q.moved), w.moved...)
-	if w.Jobs, err = x.endToLearn(ctx, q, w.moved, exchanges, now); err != nil {
-		return place, w, err
+	batch.movedIDs = append(slices.Clone(q.movedIDs), batch.movedIDs...)
+	if batch.Jobs, err = x.answerJobs(ctx, q, batch.movedIDs, exchanges, now); err != nil {
+		return point, batch, err
 	}
-	if q.mode.learns && answers && x.e.Opts.Learn.Summary.Due(exchanges-1, exchanges) {
-		w.Jobs = append(w.Jobs, core.SummaryJob(x.In.Owner, q.conversation.ID, w.Turns[0].ID))
+	if q.mode.learnsFacts && isNewAnswer && x.exchanges.Opts.Learn.Summary.Due(exchanges-1, exchanges) {
+		batch.Jobs = append(batch.Jobs, core.SummaryJob(x.Incoming.Owner, q.conversation.ID, batch.Turns[0].ID))
 	}
-	return place, w, nil
+	return point, batch, nil
 }
 
-// nameOwner stores the owner's display name in the client.
-func (x *Exchange) nameOwner(ctx context.Context, m mode) {
-	if !m.writes {
+// storeDisplayName stores the owner's display name in the client.
+func (x *Exchange) storeDisplayName(ctx context.Context, m memoryMode) {
+	if !m.storesText {
 		return
 	}
-	if err := x.e.SetDisplayName(ctx, x.In.Owner, x.In.Called); err != nil {
-		x.e.Log.Warn("the user's name was not stored", "user", x.In.Owner.Name(), "err", err)
+	if err := x.exchanges.SetDisplayName(ctx, x.Incoming.Owner, x.Incoming.DisplayName); err != nil {
+		x.exchanges.Log.Warn("the user's name was not stored", "user", x.Incoming.Owner.Name(), "err", err)
 	}
 }
 
-// failed counts and logs a memory error of this chat, and adds it to the trace.
-func (x *Exchange) failed(ctx context.Context, err error) {
-	x.e.Metrics.RecordFailed()
-	x.e.Log.Error("memory failed; the chat continues", "conversation", x.Placed().conversation.ID, "err", err)
-	x.e.Traces.Degrade(ctx, x.In.Owner, x.Prepared.Trace, fmt.Sprintf("record: %v", err))
+// reportFailure counts and logs a memory error of this chat, and adds the error to the trace.
+func (x *Exchange) reportFailure(ctx context.Context, err error) {
+	x.exchanges.Metrics.CountRecordFailure()
+	x.exchanges.Log.Error("memory failed; the chat continues", "conversation", x.Placement().conversation.ID, "err", err)
+	x.exchanges.Traces.Degrade(ctx, x.Incoming.Owner, x.PromptMemory.TraceID, fmt.Sprintf("record: %v", err))
 }

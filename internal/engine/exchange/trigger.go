@@ -12,86 +12,86 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// asksToLearn returns the job that is stored with a question. It learns if the exchange never ends
-// or, if learning waits for several messages, once the conversation is idle.
-func (x *Exchange) asksToLearn(ctx context.Context, q question, now time.Time) ([]memory.Job, error) {
-	if !q.mode.writes || q.asked == "" {
+// questionJobs returns the job that is stored with a question. The job learns if no answer follows or, if
+// learning waits for several messages, once the conversation is idle.
+func (x *Exchange) questionJobs(ctx context.Context, q storedQuestion, now time.Time) ([]memory.Job, error) {
+	if !q.mode.storesText || q.newTurnID == "" {
 		return nil, nil
 	}
-	job := func(at time.Time, moved ...string) []memory.Job {
-		return []memory.Job{lessons.LearnJob(x.In.Owner, q.conversation.ID, q.asked, at, moved...)}
+	job := func(runAt time.Time, moved ...string) []memory.Job {
+		return []memory.Job{lessons.LearnJob(x.Incoming.Owner, q.conversation.ID, q.newTurnID, runAt, moved...)}
 	}
-	switch after := x.e.Opts.LearnAfter; {
-	case !q.mode.learns && len(x.wishes.Forget) > 0:
+	switch trigger := x.exchanges.Opts.LearnAfter; {
+	case !q.mode.learnsFacts && len(x.memoryRequests.ForgetCommands) > 0:
 		jobs := job(now)
-		jobs[0].ID = lessons.ForgetPrefix + q.asked
+		jobs[0].ID = lessons.ForgetPrefix + q.newTurnID
 		return jobs, nil
-	case q.mode.learns && after == core.AfterUser:
-		return job(now, q.moved...), nil
-	case !q.mode.learns || after != core.AfterExchange:
+	case q.mode.learnsFacts && trigger == core.AfterUser:
+		return job(now, q.movedIDs...), nil
+	case !q.mode.learnsFacts || trigger != core.AfterExchange:
 		return nil, nil
-	case !x.e.Opts.Learn.Counts():
-		return job(now.Add(LearnGrace), q.moved...), nil
+	case !x.exchanges.Opts.Learn.WaitsForSeveral():
+		return job(now.Add(LearnGrace), q.movedIDs...), nil
 	}
-	waiting, err := x.unlearned(ctx, q)
+	unlearned, err := x.unlearnedTurns(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	first := q.asked
-	if len(waiting) > 0 {
-		first = waiting[0].ID
+	first := q.newTurnID
+	if len(unlearned) > 0 {
+		first = unlearned[0].ID
 	}
-	return []memory.Job{x.e.Lessons.RestJob(x.In.Owner, q.conversation.ID, first, now)}, nil
+	return []memory.Job{x.exchanges.Lessons.IdleLearnJob(x.Incoming.Owner, q.conversation.ID, first, now)}, nil
 }
 
-// endToLearn returns the job that is stored with an answer. It learns from the exchange if there
-// are enough messages, the user addressed memory, or facts were learned from turns that moved.
-func (x *Exchange) endToLearn(ctx context.Context, q question, moved []string, exchanges int, now time.Time) ([]memory.Job, error) {
-	asked, l := q.asked, x.e.Opts.Learn
-	if asked == "" && len(moved) > 0 && !x.resultsAlone() {
-		asked = q.id // a repeated question, or the chat went back and got the same answer
+// answerJobs returns the job that is stored with an answer. The job learns from the exchange if there are
+// enough messages, if the user addressed memory, or if facts were learned from turns that moved.
+func (x *Exchange) answerJobs(ctx context.Context, q storedQuestion, moved []string, exchanges int, now time.Time) ([]memory.Job, error) {
+	turnID, settings := q.newTurnID, x.exchanges.Opts.Learn
+	if turnID == "" && len(moved) > 0 && !x.hasOnlyToolResults() {
+		turnID = q.turnID // a repeated question, or a return to an earlier branch
 	}
-	if !q.mode.learns || asked == "" || x.e.Opts.LearnAfter == core.Never {
+	if !q.mode.learnsFacts || turnID == "" || x.exchanges.Opts.LearnAfter == core.NeverLearn {
 		return nil, nil
 	}
-	if x.e.Opts.LearnAfter == core.AfterUser && (q.asked != "" || len(moved) == 0) {
+	if x.exchanges.Opts.LearnAfter == core.AfterUser && (q.newTurnID != "" || len(moved) == 0) {
 		return nil, nil // the question's job learns
 	}
-	job := lessons.LearnJob(x.In.Owner, q.conversation.ID, asked, now, moved...)
+	job := lessons.LearnJob(x.Incoming.Owner, q.conversation.ID, turnID, now, moved...)
 	job.ID += "-end"
-	if len(moved) > 0 { // one id for each time that turns move
+	if len(moved) > 0 { // each move of turns needs a new job id
 		job.ID += "-" + core.NewID()
 	}
-	if !l.Counts() {
+	if !settings.WaitsForSeveral() {
 		return []memory.Job{job}, nil
 	}
-	waiting, err := x.unlearned(ctx, q)
+	unlearned, err := x.unlearnedTurns(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	asks := func(t memory.Turn) bool {
-		wishes := learn.MemoryRequestsIn(t)
-		return wishes.Remember || len(wishes.Forget) > 0
+	addressesMemory := func(t memory.Turn) bool {
+		requests := learn.MemoryRequestsIn(t)
+		return requests.HasRemember || len(requests.ForgetCommands) > 0
 	}
-	enough := len(waiting) >= l.Every && exchanges >= l.Exchanges || slices.ContainsFunc(waiting, asks)
-	if !enough && len(moved) > 0 { // facts follow moved turns at once
-		turns, err := x.e.Store.Turns(ctx, x.In.Owner, memory.TurnQuery{
+	isDue := len(unlearned) >= settings.MessagesPerLesson && exchanges >= settings.FirstExchange || slices.ContainsFunc(unlearned, addressesMemory)
+	if !isDue && len(moved) > 0 { // facts must follow moved turns at once
+		turns, err := x.exchanges.Store.Turns(ctx, x.Incoming.Owner, memory.TurnQuery{
 			Conversation: q.conversation.ID, IDs: moved, Statuses: []memory.Status{memory.Active, memory.Replaced},
 		})
 		if err != nil {
 			return nil, fmt.Errorf("read the moved turns: %w", err)
 		}
-		enough = slices.ContainsFunc(turns, func(t memory.Turn) bool { return !t.LearnedAt.IsZero() })
+		isDue = slices.ContainsFunc(turns, func(t memory.Turn) bool { return !t.LearnedAt.IsZero() })
 	}
-	if !enough {
+	if !isDue {
 		return nil, nil
 	}
 	return []memory.Job{job}, nil
 }
 
-// unlearned returns the conversation's turns from which nothing was learned yet.
-func (x *Exchange) unlearned(ctx context.Context, q question) ([]memory.Turn, error) {
-	turns, err := x.e.Store.Turns(ctx, x.In.Owner, memory.TurnQuery{Conversation: q.conversation.ID, Unlearned: true})
+// unlearnedTurns returns the conversation's turns from which nothing was learned yet.
+func (x *Exchange) unlearnedTurns(ctx context.Context, q storedQuestion) ([]memory.Turn, error) {
+	turns, err := x.exchanges.Store.Turns(ctx, x.Incoming.Owner, memory.TurnQuery{Conversation: q.conversation.ID, Unlearned: true})
 	if err != nil {
 		return nil, fmt.Errorf("read turns not learned from: %w", err)
 	}

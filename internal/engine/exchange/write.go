@@ -11,104 +11,103 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A request may forbid storing (memory_mode off or read, memory paused), and a later request of the
-// same chat may send the same messages and allow storing. To recognize them, each message is stored
-// as a redacted turn: retired, without text, identified by its place in the chat. A recall is
-// stored as a trace without text. For temporary chats and channels nothing is stored.
+// A request may forbid storing (memory_mode off or read, memory paused), while a later request of the
+// same chat allows storing and sends the same messages again. To recognize them, each message is stored
+// as a redacted turn: retired, without text, identified by its position in the chat. Recalls are stored
+// as traces without text. For temporary chats and channels nothing is stored.
 
-// writing is a batch of consecutive turns that is being created.
-type writing struct {
+// turnBatch is a batch of consecutive turns before it is stored.
+type turnBatch struct {
 	memory.Batch
-	parent        string        // id of the turn that precedes the next one
-	moved         []string      // ids of turns that left or rejoined the branch
-	private       bool          // the user's last message is off the record, and so are its answers
+	parentID      string        // id of the turn before the next added turn
+	movedIDs      []string      // ids of turns that left or rejoined the branch
+	isPrivate     bool          // the user's last message is off the record, and therefore its answers
 	redactedTurns []memory.Turn // the batch's redacted turns, with their text
 }
 
-// newWriting starts a batch at a request's position.
-func newWriting(c memory.Conversation, at thread.Alignment, private bool) writing {
-	w := writing{parent: at.Parent, private: private}
+// newTurnBatch starts a batch at a request's position.
+func newTurnBatch(c memory.Conversation, alignment thread.Alignment, isPrivate bool) turnBatch {
+	w := turnBatch{parentID: alignment.ParentID, isPrivate: isPrivate}
 	w.Conversation, w.Run = c, core.NewID()
 	return w
 }
 
-// move removes turns from the current branch and lets others rejoin it. path is the resulting
-// branch with the added turns.
-func (w *writing) move(leave, rejoin []string, path *memory.Path) {
+// move removes the turns leave from the current branch and restores the turns rejoin. path is the
+// resulting branch; added turns are appended to it.
+func (w *turnBatch) move(leave, rejoin []string, path *memory.Path) {
 	for _, id := range leave {
-		w.Marks = append(w.Marks, memory.Change{Action: memory.ActionUpdate, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Replaced}}, Reason: "edited or regenerated", Author: core.ByDialog})
+		w.Changes = append(w.Changes, memory.Change{Action: memory.ActionUpdate, After: memory.State{Turn: &memory.TurnState{ID: id, Status: memory.Replaced}}, Reason: "edited or regenerated", Author: core.ByBranchSwitch})
 	}
 	for _, id := range rejoin {
-		w.Marks = append(w.Marks, memory.Change{Action: memory.ActionRestore, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Active}}, Reason: "continued from here", Author: core.ByDialog})
+		w.Changes = append(w.Changes, memory.Change{Action: memory.ActionRestore, After: memory.State{Turn: &memory.TurnState{ID: id, Status: memory.Active}}, Reason: "continued from here", Author: core.ByBranchSwitch})
 	}
-	w.moved = append(append(w.moved, leave...), rejoin...)
+	w.movedIDs = append(append(w.movedIDs, leave...), rejoin...)
 	w.Path = path
 }
 
 // isOffTheRecord reports whether a message is off the record: the user asked not to remember it, or
-// it answers such a message and may repeat it.
-func (w *writing) isOffTheRecord(role memory.Role, words string) bool {
+// it answers such a message.
+func (w *turnBatch) isOffTheRecord(role memory.Role, content string) bool {
 	if role == memory.RoleUser {
-		w.private = learn.MemoryRequestsIn(memory.Turn{Role: role, Content: words}).Confidential()
+		w.isPrivate = learn.MemoryRequestsIn(memory.Turn{Role: role, Content: content}).MustRedact()
 	}
-	return w.private
+	return w.isPrivate
 }
 
-// add adds the next turn. The turn is on a side branch if the batch has no path. A missing id is
-// derived from position and text, so that two concurrent requests with the same history store one
-// turn.
-func (w *writing) add(t memory.Turn, redact bool) memory.Turn {
-	t.Conversation, t.Project, t.Parent = w.Conversation.ID, w.Conversation.Project, w.parent
+// add adds the next turn, on a side branch if the batch has no path. A missing id is derived from
+// position and text, so that two concurrent requests with the same history store only one turn.
+func (w *turnBatch) add(t memory.Turn, redact bool) memory.Turn {
+	t.Conversation, t.Project, t.Parent = w.Conversation.ID, w.Conversation.Project, w.parentID
 	t.ID = cmp.Or(t.ID, core.DerivedID(t.Owner, t.Conversation, t.Parent, t.Chain))
 	if redact {
 		w.redactedTurns = append(w.redactedTurns, t)
-		t = redacted(t)
+		t = redactedTurn(t)
 	} else if t.Status = memory.Active; w.Path == nil {
 		t.Status = memory.Replaced
 	}
-	if w.parent = t.ID; w.Path != nil {
+	if w.parentID = t.ID; w.Path != nil {
 		w.Path.Turns = append(w.Path.Turns, t.ID)
 	}
 	w.Turns = append(w.Turns, t)
 	return t
 }
 
-// redacted returns a turn in its redacted form, without text.
-func redacted(t memory.Turn) memory.Turn {
+// redactedTurn returns a turn without text and name, and retired.
+func redactedTurn(t memory.Turn) memory.Turn {
 	t = t.Erased()
 	t.Name, t.Status = "", memory.Retired
 	return t
 }
 
-// IngestBatch bounds the turns of a transaction, since other writers wait for it.
+// IngestBatch bounds the turns of a transaction, because other writers wait for it.
 const IngestBatch = 500
 
-// write stores the batch that plan creates from the current conversation, and plans again after a
-// Conflict. If waits is set, a client is waiting, and a job computes the vectors later.
-func (e *Exchanges) write(ctx context.Context, owner memory.Owner, conversation string, waits bool, plan func(again bool) (writing, error)) error {
-	leave, err := e.Writes.Enter(ctx, owner, conversation)
+// writeBatch stores the batch that makeBatch returns, and calls makeBatch again after a Conflict. With
+// clientWaits, a job computes the vectors later.
+func (e *Exchanges) writeBatch(ctx context.Context, owner memory.Owner, conversation string, clientWaits bool, makeBatch func(isRetry bool) (turnBatch, error)) error {
+	unlock, err := e.ConversationLocks.Lock(ctx, owner, conversation)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	again := false
-	return core.Replan(ctx, func() error {
-		w, err := plan(again)
-		again = true
-		if err != nil || len(w.Turns)+len(w.Marks)+len(w.Jobs) == 0 {
+	defer unlock()
+	isRetry := false
+	return core.RetryOnConflict(ctx, func() error {
+		w, err := makeBatch(isRetry)
+		isRetry = true
+		if err != nil || len(w.Turns)+len(w.Changes)+len(w.Jobs) == 0 {
 			return err
 		}
 		if len(w.redactedTurns) > 0 {
-			if err := e.Store.Bury(ctx, owner, w.redactedTurns...); err != nil {
+			if err := e.Store.AddTombstones(ctx, owner, w.redactedTurns...); err != nil {
 				return fmt.Errorf("mark redacted turns: %w", err)
 			}
 		}
-		for turns := w.Turns; ; turns = turns[IngestBatch:] { // the jobs are stored with the last turns
+		for turns := w.Turns; ; turns = turns[IngestBatch:] { // the last transaction stores the jobs
 			part := w.Batch
 			if part.Turns = turns; len(turns) > IngestBatch {
 				part.Turns, part.Jobs, part.Run = turns[:IngestBatch:IngestBatch], nil, core.NewID()
 			}
-			if !waits || core.OfWords(e.Embedder) {
+			if !clientWaits || core.IsLexical(e.Embedder) {
 				if part.Vectors, err = e.TurnVectors(ctx, part.Turns); err != nil {
 					return err
 				}
@@ -116,31 +115,31 @@ func (e *Exchanges) write(ctx context.Context, owner memory.Owner, conversation 
 			if _, err := e.Store.Append(ctx, owner, part); err != nil || len(turns) <= IngestBatch {
 				return err
 			}
-			w.Marks = nil
+			w.Changes = nil
 		}
 	})
 }
 
-// redactForgotten redacts new turns of the chat's history whose text the owner has forgotten or
-// erased. Otherwise a client that sends an old chat with a new id would restore the text.
-func (e *Exchanges) redactForgotten(ctx context.Context, owner memory.Owner, w *writing, at thread.Alignment) error {
+// redactForgotten redacts new turns of history that the owner has forgotten or erased. Without it, a
+// client that sends an old chat with a new id would restore the text.
+func (e *Exchanges) redactForgotten(ctx context.Context, owner memory.Owner, batch *turnBatch, alignment thread.Alignment) error {
 	var history []memory.Turn
-	var of []int
-	for i, t := range w.Turns {
-		if at.New[i].History && t.Content != "" {
-			history, of = append(history, t), append(of, i)
+	var positions []int
+	for i, t := range batch.Turns {
+		if alignment.NewTurns[i].IsHistory && t.Content != "" {
+			history, positions = append(history, t), append(positions, i)
 		}
 	}
 	if len(history) == 0 {
 		return nil
 	}
-	gone, err := e.Store.Buried(ctx, owner, history...)
+	forgotten, err := e.Store.HasTombstones(ctx, owner, history...)
 	if err != nil {
 		return fmt.Errorf("find forgotten messages: %w", err)
 	}
-	for i, found := range gone {
-		if found {
-			w.Turns[of[i]] = redacted(w.Turns[of[i]])
+	for i, isForgotten := range forgotten {
+		if isForgotten {
+			batch.Turns[positions[i]] = redactedTurn(batch.Turns[positions[i]])
 		}
 	}
 	return nil

@@ -14,70 +14,71 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Back is the result of restoring memories that a run forgot together with their files.
-type Back struct {
-	Run  string // id of the run that forgot them
-	Came int    // number of restored memories, including facts
-	Left int    // number of the run's facts and turns that were not restored, because of later facts or facts that are still forgotten
+// RestoreResult is the result of restoring memories that a run forgot because files were deleted.
+type RestoreResult struct {
+	Run         string // id of the run that forgot the memories
+	Restored    int    // number of restored memories: facts and turns
+	NotRestored int    // number of the run's facts and turns that stay forgotten, because of later facts or other forgotten facts
 }
 
-// BringBack restores facts that were forgotten with their files, and the turns that state them
-// unless these also state a fact that is still forgotten. It skips turns of deleted chats, facts
-// that were forgotten in another way or changed since, and facts that contradict later ones. Other edits
-// in a file are applied if they contradict nothing. A repeated key changes nothing.
-func (e *Files) BringBack(ctx context.Context, owner memory.Owner, files []FileEdit, key string) ([]Back, error) {
+// RestoreFacts restores facts whose restored files were deleted before, and the turns that state
+// these facts but no fact that stays forgotten. It skips turns of deleted chats, facts that changed
+// since the deletion, and facts that contradict later facts. Other edits in the files are applied
+// if they contradict nothing. A second call with the same key changes nothing.
+func (e *Files) RestoreFacts(ctx context.Context, owner memory.Owner, files []FileEdit, key string) ([]RestoreResult, error) {
 	ctx = memory.ForWrite(ctx)
-	leave, err := e.Compare.Deciding(ctx, owner)
+	release, err := e.Compare.LockDecisions(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
-	byRun, asked, says := map[string][]memory.Change{}, map[string]bool{}, map[string]FileEdit{}
+	defer release()
+	byRun, ids, edits := map[string][]memory.Change{}, map[string]bool{}, map[string]FileEdit{}
 	for _, f := range files {
-		id := f.Was.Fact.ID
-		asked[id], says[id] = true, f
+		id := f.Stored.Fact.ID
+		ids[id], edits[id] = true, f
 		last, err := e.LastChange(ctx, owner, "fact:"+id)
 		if err != nil {
 			return nil, err
 		}
-		if withItsFile(last) {
+		if forgotWithFile(last) {
 			byRun[last.Run] = append(byRun[last.Run], last)
 		}
 	}
-	var all []Back
+	var results []RestoreResult
 	for _, run := range slices.Sorted(maps.Keys(byRun)) {
-		var back Back
-		err := core.Replan(ctx, func() (err error) {
-			r := restoration{e: e, owner: owner, back: Back{Run: run}, coming: maps.Clone(asked), says: says}
-			back, err = r.bringBack(ctx, byRun[run], core.IDFor(owner, key+run))
+		var result RestoreResult
+		err := core.RetryOnConflict(ctx, func() (err error) {
+			r := restoration{e: e, owner: owner, result: RestoreResult{Run: run}, restoring: maps.Clone(ids), edits: edits}
+			result, err = r.restore(ctx, byRun[run], core.IDForKey(owner, key+run))
 			return err
 		})
 		if err != nil {
-			return all, err
+			return results, err
 		}
-		all = append(all, back)
+		results = append(results, result)
 	}
-	return all, nil
+	return results, nil
 }
 
-// withItsFile reports whether a change forgot a fact together with its file and its turns. That
-// excludes facts reworded by the same save, and facts that ended without their turns.
-func withItsFile(c memory.Change) bool {
-	was := c.Before.Fact
-	return c.Action == memory.ActionRetire && c.Author == ByFile && was != nil && was.Content == c.After.Fact.Content &&
-		!strings.HasPrefix(c.Reason, fileWasBack)
+// forgotWithFile reports whether a change forgot a fact with its turns because its file was deleted.
+// It is false for a fact whose text changed too, and for a fact that ended without its turns.
+func forgotWithFile(c memory.Change) bool {
+	before := c.Before.Fact
+	return c.Action == memory.ActionRetire && c.Author == ByFile && before != nil && before.Content == c.After.Fact.Content &&
+		!strings.HasPrefix(c.Reason, fileRestored)
 }
 
-// bringBack restores a part of what a run forgot, in a new run with this id, or returns a Conflict.
-func (r *restoration) bringBack(ctx context.Context, facts []memory.Change, id string) (Back, error) {
-	if err := r.read(ctx, facts); err != nil || len(r.targets) == 0 {
-		return r.back, err
+// restore restores facts and their turns in a run with this id, or returns [memory.Conflict]. facts
+// are the changes that forgot the facts.
+func (r *restoration) restore(ctx context.Context, factChanges []memory.Change, id string) (RestoreResult, error) {
+	if err := r.collect(ctx, factChanges); err != nil || len(r.toUndo) == 0 {
+		return r.result, err
 	}
 	e, owner := r.e, r.owner
 	run := memory.Run{ID: id, Kind: "undo", Author: ByFile}
-	changes, err := learn.Undo(r.targets, r.targets, false, e.Time(), ByFile)
+	changes, err := learn.Undo(r.toUndo, r.toUndo, false, e.Time(), ByFile)
 	if err != nil {
-		return Back{}, err
+		return RestoreResult{}, err
 	}
 	for i := range changes {
 		changes[i].Action, changes[i].Reason = memory.ActionRestore, "its file is back"
@@ -89,7 +90,7 @@ func (r *restoration) bringBack(ctx context.Context, facts []memory.Change, id s
 		}
 	}
 	if run.Vectors, err = e.FactVectors(ctx, changes); err != nil {
-		return Back{}, err
+		return RestoreResult{}, err
 	}
 	for _, c := range slices.Sorted(maps.Keys(r.summarized)) {
 		run.Jobs = append(run.Jobs, core.SummaryJob(owner, c, run.ID))
@@ -97,84 +98,84 @@ func (r *restoration) bringBack(ctx context.Context, facts []memory.Change, id s
 	if _, err = e.Store.Apply(ctx, owner, run, changes...); err == nil && len(run.Jobs) > 0 {
 		e.Wake()
 	}
-	return r.back, err
+	return r.result, err
 }
 
-// restoration is the part of a run that is to be restored.
+// restoration is the restoring of facts and turns that one run forgot.
 type restoration struct {
-	e       *Files
-	owner   memory.Owner
-	back    Back
-	targets []memory.Change // changes to undo
+	e      *Files
+	owner  memory.Owner
+	result RestoreResult
+	toUndo []memory.Change // changes to undo
 
-	coming     map[string]bool // ids of facts that are restored, including those of other runs
-	says       map[string]FileEdit
-	facts      []memory.Fact   // restored facts of this run
-	others     []memory.Fact   // facts that stay forgotten
-	summarized map[string]bool // conversations with restored turns whose summary the run forgot
+	restoring      map[string]bool // ids of facts to restore, including facts of other runs
+	edits          map[string]FileEdit
+	facts          []memory.Fact   // facts of the run to restore
+	stillForgotten []memory.Fact   // facts that stay forgotten
+	summarized     map[string]bool // ids of conversations to summarize again: a turn is restored, and the run forgot the summary
 }
 
-// withFileEdits returns a restored fact with the other edits of its file, if these cannot
-// contradict other facts. Otherwise it returns nil, and the edits are applied later.
+// withFileEdits returns a restored fact with the other edits of its file, if the edits cannot
+// contradict other facts. Otherwise it returns the fact, and the edits are applied later.
 func (r *restoration) withFileEdits(f memory.Fact) *memory.Fact {
-	edit, there := r.says[f.ID]
-	if !there {
+	edit, hasEdit := r.edits[f.ID]
+	if !hasEdit {
 		return &f
 	}
-	edit.Was.Fact = &f
-	next, err := edit.merged(r.e, f)
+	edit.Stored.Fact = &f
+	next, err := edit.mergedFact(r.e, f)
 	if err != nil { // the later edit reports the error
 		return &f
 	}
-	plain := next
-	plain.Category, plain.Tags, plain.Core, plain.Confidence, plain.Metadata, plain.ExpiresAt = f.Category, f.Tags, f.Core, f.Confidence, f.Metadata, f.ExpiresAt
-	if !sameButTimes(plain, f) {
+	unedited := next
+	unedited.Category, unedited.Tags, unedited.Core, unedited.Confidence, unedited.Metadata, unedited.ExpiresAt = f.Category, f.Tags, f.Core, f.Confidence, f.Metadata, f.ExpiresAt
+	if !sameEditableFields(unedited, f) {
 		return &f
 	}
 	return &next
 }
 
-func (r *restoration) read(ctx context.Context, facts []memory.Change) error {
-	for _, c := range facts {
-		olds, err := r.e.Compare.Conflicts(ctx, *c.Before.Fact, "")
+func (r *restoration) collect(ctx context.Context, factChanges []memory.Change) error {
+	for _, c := range factChanges {
+		conflicts, err := r.e.Compare.Conflicts(ctx, *c.Before.Fact, "")
 		if err != nil {
 			return err
 		}
-		if len(olds) > 0 {
-			r.back.Left++
-			delete(r.coming, c.After.Fact.ID)
+		if len(conflicts) > 0 {
+			r.result.NotRestored++
+			delete(r.restoring, c.After.Fact.ID)
 			continue
 		}
 		r.facts = append(r.facts, *c.Before.Fact)
-		r.targets = append(r.targets, c)
+		r.toUndo = append(r.toUndo, c)
 	}
-	if len(r.targets) == 0 {
+	if len(r.toUndo) == 0 {
 		return nil
 	}
-	forgot, err := r.e.AllChanges(ctx, r.owner, memory.ChangeQuery{Run: r.back.Run})
+	forgotten, err := r.e.AllChanges(ctx, r.owner, memory.ChangeQuery{Run: r.result.Run})
 	if err != nil {
 		return err
 	}
-	since, err := r.e.AllChanges(ctx, r.owner, memory.ChangeQuery{Action: memory.ActionRetire, After: facts[0].At})
+	since, err := r.e.AllChanges(ctx, r.owner, memory.ChangeQuery{Action: memory.ActionRetire, After: factChanges[0].At})
 	if err != nil {
 		return err
 	}
-	if err := r.readOthers(ctx, append(since, forgot...)); err != nil {
+	if err := r.collectStillForgotten(ctx, append(since, forgotten...)); err != nil {
 		return err
 	}
-	if err := r.readTurns(ctx, forgot); err != nil {
+	if err := r.collectTurns(ctx, forgotten); err != nil {
 		return err
 	}
-	r.back.Came = len(r.targets)
+	r.result.Restored = len(r.toUndo)
 	return nil
 }
 
-// readOthers reads the facts that stay forgotten although the run, or a later one, forgot them: the
-// turns may state them too.
-func (r *restoration) readOthers(ctx context.Context, forgot []memory.Change) error {
+// collectStillForgotten reads the facts that stay forgotten, among those that the run or a later run forgot:
+// the turns may state these facts too.
+func (r *restoration) collectStillForgotten(ctx context.Context, changes []memory.Change) error {
 	var ids []string
-	for _, c := range forgot {
-		if f := c.After.Fact; f != nil && !r.coming[f.ID] {
+	for _, c := range changes {
+		if f := c.After.Fact; f != nil && !r.restoring[f.ID] {
 			ids = append(ids, f.ID)
 		}
 	}
@@ -184,16 +185,16 @@ func (r *restoration) readOthers(ctx context.Context, forgot []memory.Change) er
 	}
 	for _, m := range found {
 		if m.Fact != nil && !m.Fact.Status.Live() {
-			r.others = append(r.others, *m.Fact)
+			r.stillForgotten = append(r.stillForgotten, *m.Fact)
 		}
 	}
 	return nil
 }
 
-// readTurns adds turns that are sources only of restored facts and that did not change since.
-func (r *restoration) readTurns(ctx context.Context, forgot []memory.Change) error {
+// collectTurns adds turns that are sources only of restored facts and did not change since.
+func (r *restoration) collectTurns(ctx context.Context, forgotten []memory.Change) error {
 	changes, summed := map[string]memory.Change{}, map[string]bool{}
-	for _, c := range forgot {
+	for _, c := range forgotten {
 		switch {
 		case c.After.Turn != nil:
 			changes[c.After.Turn.ID] = c
@@ -206,13 +207,13 @@ func (r *restoration) readTurns(ctx context.Context, forgot []memory.Change) err
 		return fmt.Errorf("read forgotten turns: %w", err)
 	}
 	r.summarized = map[string]bool{}
-	deep := len(turns)*(len(r.facts)+len(r.others)) <= maxComparisons
+	compareText := len(turns)*(len(r.facts)+len(r.stillForgotten)) <= maxComparisons
 	for _, m := range turns {
-		if m.Turn == nil || m.Turn.Status == memory.Active || !slices.ContainsFunc(r.facts, isSourceOf(m, deep)) {
+		if m.Turn == nil || m.Turn.Status == memory.Active || !slices.ContainsFunc(r.facts, isSourceOf(m, compareText)) {
 			continue
 		}
-		if slices.ContainsFunc(r.others, isSourceOf(m, deep)) {
-			r.back.Left++
+		if slices.ContainsFunc(r.stillForgotten, isSourceOf(m, compareText)) {
+			r.result.NotRestored++
 			continue
 		}
 		if _, err := r.e.Chats.Chat(ctx, r.owner, m.Turn.Conversation); errors.Is(err, memory.NotFound) { // the chat was deleted later
@@ -225,7 +226,7 @@ func (r *restoration) readTurns(ctx context.Context, forgot []memory.Change) err
 			return err
 		}
 		if c := changes[m.Turn.ID]; last.ID == c.ID {
-			r.targets = append(r.targets, c)
+			r.toUndo = append(r.toUndo, c)
 			if summed[m.Turn.Conversation] {
 				r.summarized[m.Turn.Conversation] = true
 			}
@@ -234,14 +235,15 @@ func (r *restoration) readTurns(ctx context.Context, forgot []memory.Change) err
 	return nil
 }
 
-// maxComparisons bounds the pairs of turn and fact whose text is compared. With more pairs, only
-// turns that the facts name are restored.
+// maxComparisons limits the pairs of turns and facts whose texts are compared. With more pairs, only
+// turns in the provenance of the facts are restored.
 const maxComparisons = 100_000
 
-// isSourceOf tests for facts learned from a turn or, with deep, that the turn states.
-func isSourceOf(m memory.Memory, deep bool) func(memory.Fact) bool {
+// isSourceOf returns a test whether a fact was learned from a turn or, if compareText is set, whether
+// the turn states the fact.
+func isSourceOf(m memory.Memory, compareText bool) func(memory.Fact) bool {
 	return func(f memory.Fact) bool {
 		p := f.Provenance
-		return slices.Contains(p.Turns, m.Turn.ID) || p.Quote != nil && p.Quote.Turn == m.Turn.ID || deep && retrieve.States(m, f)
+		return slices.Contains(p.Turns, m.Turn.ID) || p.Quote != nil && p.Quote.Turn == m.Turn.ID || compareText && retrieve.StatesFact(m, f)
 	}
 }

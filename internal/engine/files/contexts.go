@@ -10,43 +10,43 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// contextFile applies the edit of a context's file.
-func (e *Files) contextFile(ctx context.Context, edit FileEdit) (string, error) {
-	says := *edit.Says.Context
-	next := memory.Context{ID: says.ID, Owner: edit.Owner, CreatedAt: memory.Time(says.CreatedAt)}
-	action, was := memory.ActionAdd, edit.Was.Context
-	if was != nil {
-		if next, action = *was, actionOf(was.Status, says.Status); was.Title+was.Content == "" {
-			return "", core.ErrErased("context:" + was.ID)
+// applyContextEdit applies the edit of a context's file.
+func (e *Files) applyContextEdit(ctx context.Context, edit FileEdit) (string, error) {
+	content := *edit.Content.Context
+	next := memory.Context{ID: content.ID, Owner: edit.Owner, CreatedAt: memory.Time(content.CreatedAt)}
+	action, stored := memory.ActionAdd, edit.Stored.Context
+	if stored != nil {
+		if next, action = *stored, actionOf(stored.Status, content.Status); stored.Title+stored.Content == "" {
+			return "", core.ErrErased("context:" + stored.ID)
 		}
 	}
-	if err := e.Curate.Write(&next, curate.ContextEdit{Title: &says.Title, Content: &says.Content}); err != nil {
+	if err := e.Curate.ApplyContextEdit(&next, curate.ContextEdit{Title: &content.Title, Content: &content.Content}); err != nil {
 		return "", err
 	}
-	if next.Status = says.Status; next.ID == "" {
-		next.ID = core.DerivedID(edit.Owner, "file", edit.Key)
+	if next.Status = content.Status; next.ID == "" {
+		next.ID = core.DerivedID(edit.Owner, "file", edit.IdempotencyKey)
 	}
 	if next.CreatedAt.IsZero() {
 		next.CreatedAt = e.Time()
 	}
-	needed := was == nil || next != *was
+	needed := stored == nil || next != *stored
 	next.UpdatedAt = e.Time()
-	if edit.Elsewhere { // the contexts differ, so there is something to write
-		needed, next.UpdatedAt = true, memory.Time(says.UpdatedAt)
+	if edit.FromOtherMachine { // the contexts differ, so a change is needed
+		needed, next.UpdatedAt = true, memory.Time(content.UpdatedAt)
 	}
-	return e.applyFile(ctx, edit, action, memory.Image{Context: &next}, needed)
+	return e.applyChange(ctx, edit, action, memory.State{Context: &next}, needed)
 }
 
-// chatFile applies the edit of a conversation's file: title, contexts and rules.
-func (e *Files) chatFile(ctx context.Context, edit FileEdit) (string, error) {
-	was, says := edit.Was.Conversation, edit.Says.Conversation
-	if was.Status != says.Status {
-		return "", memory.Errorf(memory.Invalid, "a chat is not deleted by moving its file")
+// applyConversationEdit applies the edit of a conversation's file: title, contexts and rules.
+func (e *Files) applyConversationEdit(ctx context.Context, edit FileEdit) (string, error) {
+	stored, content := edit.Stored.Conversation, edit.Content.Conversation
+	if stored.Status != content.Status {
+		return "", memory.Errorf(memory.Invalid, "moving its file does not delete a chat: move the file back")
 	}
-	mark := was.Mark()
-	if err := e.Chats.WriteChat(ctx, edit.Owner, &mark, chats.ChatEdit{Title: &says.Title, Contexts: &says.Contexts, Rules: &says.Rules}); err != nil {
+	mark := stored.State()
+	if err := e.Chats.ApplyChatEdit(ctx, edit.Owner, &mark, chats.ChatEdit{Title: &content.Title, Contexts: &content.Contexts, Rules: &content.Rules}); err != nil {
 		return "", err
 	}
-	needed := mark.Title != was.Title || mark.Rules != was.Rules || !slices.Equal(mark.Contexts, was.Contexts)
-	return e.applyFile(ctx, edit, memory.ActionUpdate, memory.Image{Conversation: &mark}, needed)
+	needed := mark.Title != stored.Title || mark.Rules != stored.Rules || !slices.Equal(mark.Contexts, stored.Contexts)
+	return e.applyChange(ctx, edit, memory.ActionUpdate, memory.State{Conversation: &mark}, needed)
 }

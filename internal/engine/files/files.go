@@ -1,5 +1,5 @@
-// Package files converts edits of a vault's files to changes of memory, and stores the files that
-// models keep with Anthropic's memory tool.
+// Package files converts edits of a vault's files to changes of memory, and stores the files of
+// Anthropic's memory tool.
 package files
 
 import (
@@ -17,133 +17,132 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// FileEdit is a person's edit of a vault's file: the memory before (Was) and the content of the
-// file (Says). An added file has no Was, and a deleted file has no Says.
+// FileEdit is a person's edit of a vault's file: the stored memory, empty for an added file, and the
+// content of the file, empty for a deleted file.
 type FileEdit struct {
-	Owner memory.Owner
-	Key   string // names the edit; a repeated key changes nothing
-	Was   memory.FileContent
-	Says  memory.FileContent
+	Owner          memory.Owner
+	IdempotencyKey string // idempotency key: a second edit with the same key changes nothing
+	Stored         memory.FileContent
+	Content        memory.FileContent
 
-	// PutBack: the file equals an earlier version that Loci wrote. All its fields count, also those
-	// that Loci maintains, and a fact ends without its turns.
-	PutBack bool
+	// Restored means that the file equals an earlier version by Loci. All its fields are applied,
+	// even fields that only Loci maintains. If it ends a fact, the fact's turns stay.
+	Restored bool
 
-	// Elsewhere: Loci on another machine wrote the file, later than the state stored here. Fields
-	// that Loci maintains count too, except turns, which are not stored here.
-	Elsewhere bool
+	// FromOtherMachine means that another machine's Loci wrote the file, after the state stored
+	// here. Fields that only Loci maintains are applied too, except turns.
+	FromOtherMachine bool
 
-	// Coming are the facts whose files were added with this one and are processed later.
-	Coming map[string]bool
+	// AddedFacts are the ids of facts whose files were added in the same scan.
+	AddedFacts map[string]bool
 
-	// Moved: the file was moved to or from the folder of deleted memories.
-	Moved bool
+	// MovedAcross means that the file was moved to or from the folder of deleted memories.
+	MovedAcross bool
 }
 
 // ByFile is the author of changes made by editing files.
 var ByFile = memory.Author{Kind: memory.ByPerson, Name: memory.AuthorFile}
 
-// Reasons in the journal.
+// Reasons of changes in the journal.
 const (
-	inFile      = "edited in a file"
-	fileWasBack = "its file was put back"
+	editedInFile = "edited in a file"
+	fileRestored = "its file was put back"
 )
 
-// errVerbatim is the error for an edit of a turn's file.
-var errVerbatim = memory.Errorf(memory.Invalid, "messages cannot be edited: delete the file to forget one")
+// errTurnEdited is the error for an edit of a turn's file.
+var errTurnEdited = memory.Errorf(memory.Invalid, "messages cannot be edited: delete the file to forget its message")
 
-// TakeFile converts an edit to changes and returns the memory's target. Every difference counts,
-// except fields that Loci maintains: a fact's source, provenance and times. New text counts as the
-// person's, gets a new vector, and supersedes the facts that it contradicts. A deleted file forgets
-// its memory as [curate.Curator.Forget] does, and a file that returns restores it.
+// ApplyEdit applies an edit and returns the memory's target. It ignores changes of fields that only
+// Loci maintains: a fact's source, provenance and times. New text has the person as source, and
+// supersedes the facts that it contradicts. A deleted file forgets its memory as
+// [curate.Curator.Forget] does, and a restored file restores its memory.
 //
 // It returns [memory.Invalid] for an invalid edit, [memory.Conflict] if Loci changed the same text
 // meanwhile, and [memory.Duplicate] if another live fact has the text.
-func (e *Files) TakeFile(ctx context.Context, edit FileEdit) (target string, err error) {
+func (e *Files) ApplyEdit(ctx context.Context, edit FileEdit) (target string, err error) {
 	ctx = memory.ForWrite(ctx)
-	switch was, says := edit.Was, edit.Says; {
-	case says.Conversation != nil && was.Conversation != nil:
-		return e.chatFile(ctx, edit)
-	case says.Conversation != nil || was.Conversation != nil:
+	switch stored, content := edit.Stored, edit.Content; {
+	case content.Conversation != nil && stored.Conversation != nil:
+		return e.applyConversationEdit(ctx, edit)
+	case content.Conversation != nil || stored.Conversation != nil:
 		return "", memory.Errorf(memory.Invalid, "a conversation cannot be created or deleted by its file")
-	case says.Context != nil:
-		return e.contextFile(ctx, edit)
-	case says == memory.FileContent{}:
-		return was.Image().Target(), e.Forget(ctx, edit.Owner, []FileEdit{edit})
-	case says.Fact != nil && was.Fact == nil:
-		return e.addFile(ctx, edit, *says.Fact)
-	case says.Fact != nil:
-		return "fact:" + was.Fact.ID, e.editFile(ctx, edit)
-	case says.Turn != nil:
-		return e.turnFile(ctx, edit)
-	case says.Summary != nil:
-		return e.summaryFile(ctx, edit)
-	case says.Profile != nil:
-		return e.profileFile(ctx, edit)
+	case content.Context != nil:
+		return e.applyContextEdit(ctx, edit)
+	case content == memory.FileContent{}:
+		return stored.State().Target(), e.Forget(ctx, edit.Owner, []FileEdit{edit})
+	case content.Fact != nil && stored.Fact == nil:
+		return e.addFact(ctx, edit, *content.Fact)
+	case content.Fact != nil:
+		return "fact:" + stored.Fact.ID, e.applyFactEdit(ctx, edit)
+	case content.Turn != nil:
+		return e.applyTurnEdit(ctx, edit)
+	case content.Summary != nil:
+		return e.applySummaryEdit(ctx, edit)
+	case content.Profile != nil:
+		return e.applyProfileEdit(ctx, edit)
 	}
-	return "", memory.Errorf(memory.Invalid, "it does not belong to any memory that Loci knows")
+	return "", memory.Errorf(memory.Invalid, "the file does not belong to any memory that Loci knows")
 }
 
-// reason returns the reason in the journal for an action caused by an edit.
+// reason returns the journal's reason for an action caused by an edit.
 func (f FileEdit) reason(action memory.Action) string {
 	switch action {
 	case memory.ActionAdd:
 		return "written in a file"
 	case memory.ActionUpdate:
-		return inFile
-	case memory.ActionApprove, memory.ActionReject: // as in [curate.Curator.Judge]
+		return editedInFile
+	case memory.ActionApprove, memory.ActionReject: // the reasons of [curate.Curator.Judge]
 		return string(action) + " by a person"
 	}
 	switch {
-	case f.Says == memory.FileContent{}:
+	case f.Content == memory.FileContent{}:
 		return "its file was deleted"
-	case f.PutBack:
-		return fileWasBack + ", and says that it is " + string(f.Says.Image().Status())
-	case f.Moved && action == memory.ActionRestore:
+	case f.Restored:
+		return fileRestored + ", and says that it is " + string(f.Content.State().Status())
+	case f.MovedAcross && action == memory.ActionRestore:
 		return "its file was moved back from what is deleted"
-	case f.Moved:
+	case f.MovedAcross:
 		return "its file was moved to what is deleted"
 	}
-	return "its file says that it is " + string(f.Says.Image().Status())
+	return "its file says that it is " + string(f.Content.State().Status())
 }
 
 // run returns the run that applies an edit.
 func (f FileEdit) run() memory.Run {
-	return memory.Run{ID: core.IDFor(f.Owner, f.Key), Kind: "manual", Author: ByFile}
+	return memory.Run{ID: core.IDForKey(f.Owner, f.IdempotencyKey), Kind: "manual", Author: ByFile}
 }
 
-// Forget removes the memories of deleted files from recall, as [curate.Curator.Forget] does. Facts,
-// turns and summaries are in one run, profile entries and contexts in another, so that each run can
-// be undone at once.
-func (e *Files) Forget(ctx context.Context, owner memory.Owner, gone []FileEdit) error {
+// Forget retires the memories of deleted files, as [curate.Curator.Forget] does: facts, turns and
+// summaries in one run, profile entries and contexts in a second run.
+func (e *Files) Forget(ctx context.Context, owner memory.Owner, edits []FileEdit) error {
 	ctx = memory.ForWrite(ctx)
-	run, why := gone[0].run(), gone[0].reason(memory.ActionRetire)
-	if len(gone) > 1 {
-		run.ID, why = run.ID+"-together", "its file was deleted, with others"
+	run, reason := edits[0].run(), edits[0].reason(memory.ActionRetire)
+	if len(edits) > 1 {
+		run.ID, reason = run.ID+"-together", "its file was deleted, with others"
 	}
 	var ids []string
 	var entries []memory.Change
-	for _, f := range gone {
-		was := f.Was.Image()
-		if !was.Status().Live() {
+	for _, f := range edits {
+		image := f.Stored.State()
+		if !image.Status().Live() {
 			continue
 		}
 		switch now := e.Time(); {
-		case was.Profile != nil:
-			entry := *was.Profile
-			entry.Status, entry.UpdatedAt, was.Profile = memory.Retired, now, &entry
-		case was.Context != nil:
-			entry := *was.Context
-			entry.Status, entry.UpdatedAt, was.Context = memory.Retired, now, &entry
+		case image.Profile != nil:
+			entry := *image.Profile
+			entry.Status, entry.UpdatedAt, image.Profile = memory.Retired, now, &entry
+		case image.Context != nil:
+			entry := *image.Context
+			entry.Status, entry.UpdatedAt, image.Context = memory.Retired, now, &entry
 		default:
-			_, id, _ := strings.Cut(was.Target(), ":")
+			_, id, _ := strings.Cut(image.Target(), ":")
 			ids = append(ids, id)
 			continue
 		}
-		entries = append(entries, memory.Change{Action: memory.ActionRetire, After: was, Reason: why, Author: ByFile})
+		entries = append(entries, memory.Change{Action: memory.ActionRetire, After: image, Reason: reason, Author: ByFile})
 	}
 	if len(ids) > 0 {
-		if _, err := e.Curate.ForgetAll(ctx, owner, run.ID, ids, why, ByFile); err != nil {
+		if _, err := e.Curate.ForgetInRun(ctx, owner, run.ID, ids, reason, ByFile); err != nil {
 			return err
 		}
 		run.ID += "-entries"
@@ -155,8 +154,8 @@ func (e *Files) Forget(ctx context.Context, owner memory.Owner, gone []FileEdit)
 	return err
 }
 
-// applyFile applies an edit's change, if a change is needed.
-func (e *Files) applyFile(ctx context.Context, f FileEdit, action memory.Action, after memory.Image, needed bool) (string, error) {
+// applyChange applies an edit's change, if a change is needed.
+func (e *Files) applyChange(ctx context.Context, f FileEdit, action memory.Action, after memory.State, needed bool) (string, error) {
 	if !needed {
 		return after.Target(), nil
 	}
@@ -171,17 +170,17 @@ func (e *Files) applyFile(ctx context.Context, f FileEdit, action memory.Action,
 	return after.Target(), err
 }
 
-// addFile adds the fact of a file that Loci did not write. If the file has an id, such as one from
-// another machine, the fact keeps it.
-func (e *Files) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (string, error) {
-	owner, key := edit.Owner, edit.Key
+// addFact adds the fact of a file that Loci did not write. If the file has an id, for example from
+// another machine, the fact has the same id.
+func (e *Files) addFact(ctx context.Context, edit FileEdit, f memory.Fact) (string, error) {
+	owner, key := edit.Owner, edit.IdempotencyKey
 	content, err := e.CheckText("the file", f.Content)
 	if err != nil {
 		return "", err
 	}
-	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: ByFile}
-	f.Content, f.Hash, f.Tags = content, text.Hash(content), curate.Tags(f.Tags)
-	if edit.Elsewhere {
+	run := memory.Run{ID: core.IDForKey(owner, key), Kind: "manual", Author: ByFile}
+	f.Content, f.Hash, f.Tags = content, text.Hash(content), curate.NormalizeTags(f.Tags)
+	if edit.FromOtherMachine {
 		if f, err = edit.localFact(ctx, e, f); err != nil {
 			return "", err
 		}
@@ -198,97 +197,97 @@ func (e *Files) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (stri
 			*t = now
 		}
 	}
-	if f.Attribute == "" && !edit.Elsewhere {
-		f.Subject, f.Attribute = extract.Classify(content)
+	if f.Attribute == "" && !edit.FromOtherMachine {
+		f.Subject, f.Attribute = extract.SubjectAndAttribute(content)
 	}
 	if run.Vectors, err = e.TextVectors(ctx, f.ID, content); err != nil {
 		return "", err
 	}
-	leave, err := e.Compare.Deciding(ctx, owner)
+	release, err := e.Compare.LockDecisions(ctx, owner)
 	if err != nil {
 		return "", err
 	}
-	defer leave()
-	return "fact:" + f.ID, core.Replan(ctx, func() error { return e.tryAddFile(ctx, edit, run, f) })
+	defer release()
+	return "fact:" + f.ID, core.RetryOnConflict(ctx, func() error { return e.tryAddFact(ctx, edit, run, f) })
 }
 
-// tryAddFile adds a file's fact, or returns a Conflict.
-func (e *Files) tryAddFile(ctx context.Context, edit FileEdit, run memory.Run, f memory.Fact) error {
-	var ends []memory.Change
+// tryAddFact adds a file's fact, or returns [memory.Conflict] if memory changed meanwhile.
+func (e *Files) tryAddFact(ctx context.Context, edit FileEdit, run memory.Run, f memory.Fact) error {
+	var endings []memory.Change
 	if f.Status == memory.Active {
 		var err error
 		if run.Base, err = e.Compare.PlannedOn(ctx, f); err != nil {
 			return err
 		}
-		olds, err := e.Compare.Conflicts(ctx, f, "")
+		conflicts, err := e.Compare.Conflicts(ctx, f, "")
 		if err != nil {
 			return err
 		}
-		ends = e.Compare.Prevail(&f, olds, "a file says what replaces it", ByFile)
-		run.Learned = e.Retrieve.Repeats(ctx, ends)
+		endings = e.Compare.ReplacementChanges(&f, conflicts, "a file says what replaces it", ByFile)
+		run.Learned = e.Retrieve.AddRepeatingAnswers(ctx, endings)
 	}
-	_, err := e.Store.Apply(ctx, edit.Owner, run, compare.Replacing(ends, memory.Change{
-		Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID, Reason: edit.reason(memory.ActionAdd), Author: ByFile,
+	_, err := e.Store.Apply(ctx, edit.Owner, run, compare.WithReplacements(endings, memory.Change{
+		Action: memory.ActionAdd, After: memory.State{Fact: &f}, NewID: f.ID, Reason: edit.reason(memory.ActionAdd), Author: ByFile,
 	})...)
 	return err
 }
 
-// editFile applies the edit of a fact's file.
-func (e *Files) editFile(ctx context.Context, edit FileEdit) error {
-	was := edit.Was.Fact
-	merged, err := edit.merged(e, *was)
+// applyFactEdit applies the edit of a fact's file.
+func (e *Files) applyFactEdit(ctx context.Context, edit FileEdit) error {
+	stored := edit.Stored.Fact
+	merged, err := edit.mergedFact(e, *stored)
 	if err != nil {
 		return err
 	}
-	if sameButTimes(merged, *was) && (!edit.Elsewhere || merged.UpdatedAt.Equal(was.UpdatedAt)) {
+	if sameEditableFields(merged, *stored) && (!edit.FromOtherMachine || merged.UpdatedAt.Equal(stored.UpdatedAt)) {
 		return nil
 	}
-	if done, err := e.ChangesByKey(ctx, edit.Owner, edit.Key); err != nil || len(done) > 0 {
+	if done, err := e.ChangesByKey(ctx, edit.Owner, edit.IdempotencyKey); err != nil || len(done) > 0 {
 		return err
 	}
-	leave, err := e.Compare.Deciding(ctx, edit.Owner)
+	release, err := e.Compare.LockDecisions(ctx, edit.Owner)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	return core.Replan(ctx, func() error { return e.tryFile(ctx, edit) })
+	defer release()
+	return core.RetryOnConflict(ctx, func() error { return e.tryFactEdit(ctx, edit) })
 }
 
-// tryFile applies a file's content to its fact in one run. New text supersedes the facts that it
-// contradicts, unless the same edit ends the fact.
-func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
+// tryFactEdit applies a file's content to its fact in one run, or returns [memory.Conflict]. New
+// text supersedes the facts that it contradicts, unless the same edit ends the fact.
+func (e *Files) tryFactEdit(ctx context.Context, edit FileEdit) error {
 	run := edit.run()
-	f, err := e.Fact(ctx, edit.Owner, edit.Was.Fact.ID)
+	f, err := e.Fact(ctx, edit.Owner, edit.Stored.Fact.ID)
 	switch {
 	case err != nil:
 		return err
 	case core.WasErased(f):
 		return core.ErrErased("fact:" + f.ID)
 	}
-	edit, alone, err := e.endedByFile(ctx, edit, f)
+	edit, turnsStay, err := e.adjustEnding(ctx, edit, f)
 	if err != nil {
 		return err
 	}
-	next, err := edit.merged(e, f)
+	next, err := edit.mergedFact(e, f)
 	if err != nil {
 		return err
 	}
 	written := next.UpdatedAt
-	ends, err := e.Curate.Revise(ctx, &run, f, &next, inFile, ByFile)
+	endings, err := e.Curate.PrepareRevision(ctx, &run, f, &next, editedInFile, ByFile)
 	if err != nil {
 		return err
 	}
-	if edit.Elsewhere {
+	if edit.FromOtherMachine {
 		next.UpdatedAt = written
 	}
 	action := actionOf(f.Status, next.Status)
-	change := memory.Change{Action: action, After: memory.Image{Fact: &next}, Base: f.Version, Reason: edit.reason(action), Author: ByFile}
+	change := memory.Change{Action: action, After: memory.State{Fact: &next}, Base: f.Version, Reason: edit.reason(action), Author: ByFile}
 	if action == memory.ActionReplace {
 		change.OldID, change.NewID = f.ID, next.SupersededBy
 	}
-	changes := compare.Replacing(ends, change)
-	if !alone {
-		related, err := e.endRelated(ctx, &run, f, change)
+	changes := compare.WithReplacements(endings, change)
+	if !turnsStay {
+		related, err := e.relatedChanges(ctx, &run, f, change)
 		if err != nil {
 			return err
 		}
@@ -301,74 +300,75 @@ func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
 	return err
 }
 
-// turnFile forgets a turn whose file was deleted, or restores it. Its text cannot be edited.
-func (e *Files) turnFile(ctx context.Context, edit FileEdit) (string, error) {
-	was, says := edit.Was.Turn, edit.Says.Turn
+// applyTurnEdit applies the edit of a turn's file, which can forget or restore the turn but not change
+// its text.
+func (e *Files) applyTurnEdit(ctx context.Context, edit FileEdit) (string, error) {
+	stored, content := edit.Stored.Turn, edit.Content.Turn
 	switch {
-	case was == nil:
+	case stored == nil:
 		return "", memory.Errorf(memory.Invalid, "messages come from chats: write facts into a facts folder")
-	case strings.TrimSpace(says.Content) != strings.TrimSpace(was.Content):
-		return "", errVerbatim
-	case was.Status == memory.Active && says.Status != memory.Active:
-		return edit.Was.Image().Target(), e.Forget(ctx, edit.Owner, []FileEdit{edit})
-	case was.Status == memory.Retired && says.Status == memory.Active && was.Content != "":
-		mark := &memory.TurnMark{ID: was.ID, Status: memory.Active}
-		return e.applyFile(ctx, edit, memory.ActionRestore, memory.Image{Turn: mark}, true)
-	case was.Status != says.Status:
-		return "", memory.Errorf(memory.Invalid, "another turn replaced it in the chat, or its text was erased")
+	case strings.TrimSpace(content.Content) != strings.TrimSpace(stored.Content):
+		return "", errTurnEdited
+	case stored.Status == memory.Active && content.Status != memory.Active:
+		return edit.Stored.State().Target(), e.Forget(ctx, edit.Owner, []FileEdit{edit})
+	case stored.Status == memory.Retired && content.Status == memory.Active && stored.Content != "":
+		mark := &memory.TurnState{ID: stored.ID, Status: memory.Active}
+		return e.applyChange(ctx, edit, memory.ActionRestore, memory.State{Turn: mark}, true)
+	case stored.Status != content.Status:
+		return "", memory.Errorf(memory.Invalid, "the status of the message cannot change: another message replaced it, or its text was erased")
 	}
-	return "", errVerbatim
+	return "", errTurnEdited
 }
 
-// summaryFile rewords, forgets or restores a summary.
-func (e *Files) summaryFile(ctx context.Context, edit FileEdit) (string, error) {
-	was, says := edit.Was.Summary, edit.Says.Summary
-	if was == nil {
-		return "", memory.Errorf(memory.Invalid, "summaries are made of messages: edit the existing one")
+// applySummaryEdit applies the edit of a summary's file: it changes, forgets or restores the summary.
+func (e *Files) applySummaryEdit(ctx context.Context, edit FileEdit) (string, error) {
+	stored, content := edit.Stored.Summary, edit.Content.Summary
+	if stored == nil {
+		return "", memory.Errorf(memory.Invalid, "a file cannot add a summary: edit the existing summary of the chat")
 	}
-	if was.Text == "" {
-		return "", core.ErrErased("summary:" + was.ID)
+	if stored.Text == "" {
+		return "", core.ErrErased("summary:" + stored.ID)
 	}
-	if was.Status == memory.Active && says.Status != memory.Active {
-		return edit.Was.Image().Target(), e.Forget(ctx, edit.Owner, []FileEdit{edit})
+	if stored.Status == memory.Active && content.Status != memory.Active {
+		return edit.Stored.State().Target(), e.Forget(ctx, edit.Owner, []FileEdit{edit})
 	}
-	words, err := e.CheckText("the file", says.Text)
+	words, err := e.CheckText("the file", content.Text)
 	if err != nil {
 		return "", err
 	}
-	next := *was
-	next.Text, next.Status = words, says.Status
+	next := *stored
+	next.Text, next.Status = words, content.Status
 	action := memory.ActionUpdate
-	if was.Status != says.Status {
+	if stored.Status != content.Status {
 		action = memory.ActionRestore
 	}
-	return e.applyFile(ctx, edit, action, memory.Image{Summary: &next}, next != *was)
+	return e.applyChange(ctx, edit, action, memory.State{Summary: &next}, next != *stored)
 }
 
-// profileFile applies the edit of a profile entry's file.
-func (e *Files) profileFile(ctx context.Context, edit FileEdit) (string, error) {
-	says := *edit.Says.Profile
-	value, err := e.CheckText("the file", says.Value)
+// applyProfileEdit applies the edit of a profile entry's file.
+func (e *Files) applyProfileEdit(ctx context.Context, edit FileEdit) (string, error) {
+	content := *edit.Content.Profile
+	value, err := e.CheckText("the file", content.Value)
 	if err != nil {
 		return "", err
 	}
-	next := memory.ProfileEntry{Owner: edit.Owner, Key: says.Key}
+	next := memory.ProfileEntry{Owner: edit.Owner, Key: content.Key}
 	action, needed := memory.ActionAdd, true
-	if was := edit.Was.Profile; was != nil {
-		next = *was
-		action, needed = actionOf(was.Status, says.Status), was.Value != value || was.Status != says.Status
+	if stored := edit.Stored.Profile; stored != nil {
+		next = *stored
+		action, needed = actionOf(stored.Status, content.Status), stored.Value != value || stored.Status != content.Status
 	}
 	if value != next.Value {
-		next.Tokens = text.Tokens(value)
+		next.Tokens = text.EstimateTokens(value)
 	}
-	next.Value, next.Status, next.UpdatedAt = value, says.Status, e.Time()
-	if edit.Elsewhere { // the entries differ, so there is something to write
-		needed, next.Tokens, next.UpdatedAt = true, says.Tokens, memory.Time(says.UpdatedAt)
+	next.Value, next.Status, next.UpdatedAt = value, content.Status, e.Time()
+	if edit.FromOtherMachine { // the entries differ, so a change is needed
+		needed, next.Tokens, next.UpdatedAt = true, content.Tokens, memory.Time(content.UpdatedAt)
 	}
-	return e.applyFile(ctx, edit, action, memory.Image{Profile: &next}, needed)
+	return e.applyChange(ctx, edit, action, memory.State{Profile: &next}, needed)
 }
 
-// Files converts edits of a vault's files to changes, and stores models' files.
+// Files applies edits of a vault's files, and stores the files of Anthropic's memory tool.
 type Files struct {
 	*core.Core
 	Chats    *chats.Chats

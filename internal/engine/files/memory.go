@@ -11,33 +11,32 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// EditFiles calls edit with an owner's files by path, and stores the changes, all or none, in one
-// run that can be undone. A moved file keeps its ID; a file without an ID is new. edit may be
-// called several times.
+// EditFiles calls edit with an owner's files by path, and stores all changes in one run that can be
+// undone. A moved file keeps its ID; a file without an ID is new. edit may be called several times.
 func (e *Files) EditFiles(ctx context.Context, owner memory.Owner, edit func(files map[string]memory.Context) error, author memory.Author) error {
-	leave, err := e.Writes.Enter(ctx, owner, core.FilesRoot)
+	release, err := e.ConversationLocks.Lock(ctx, owner, core.FilesRoot)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	return core.Replan(ctx, func() error {
-		all, err := e.Store.Contexts(ctx, owner, memory.At{})
+	defer release()
+	return core.RetryOnConflict(ctx, func() error {
+		contexts, err := e.Store.Contexts(ctx, owner, memory.At{})
 		if err != nil {
 			return err
 		}
-		files, before := map[string]memory.Context{}, map[string]memory.Context{}
-		for _, c := range all {
+		files, oldFiles := map[string]memory.Context{}, map[string]memory.Context{}
+		for _, c := range contexts {
 			if first, taken := files[c.Title]; core.IsFile(c) && (!taken || c.CreatedAt.Before(first.CreatedAt)) {
 				files[c.Title] = c
 			}
 		}
 		for _, c := range files {
-			before[c.ID] = c
+			oldFiles[c.ID] = c
 		}
 		if err := edit(files); err != nil {
 			return err
 		}
-		changes, err := e.fileChanges(owner, before, files)
+		changes, err := e.fileChanges(owner, oldFiles, files)
 		if err != nil || len(changes) == 0 {
 			return err
 		}
@@ -46,40 +45,39 @@ func (e *Files) EditFiles(ctx context.Context, owner memory.Owner, edit func(fil
 	})
 }
 
-// fileChanges compares the files before, by id, with those after, by path, and returns the changes.
-func (e *Files) fileChanges(owner memory.Owner, before, after map[string]memory.Context) ([]memory.Change, error) {
+// fileChanges returns the changes from the old files, by id, to the new files, by path.
+func (e *Files) fileChanges(owner memory.Owner, oldFiles, newFiles map[string]memory.Context) ([]memory.Change, error) {
 	const reason = "written by the memory tool"
 	var out []memory.Change
 	now := e.Time()
-	for path, next := range after {
-		was, found := before[next.ID]
-		delete(before, next.ID)
+	for path, next := range newFiles {
+		old, exists := oldFiles[next.ID]
+		delete(oldFiles, next.ID)
 		next.Title = path
-		if found && next == was {
+		if exists && next == old {
 			continue
 		}
 		if err := e.checkFile(next); err != nil {
 			return nil, err
 		}
-		change := memory.Change{Action: memory.ActionUpdate, Base: was.Version, Reason: reason}
-		if !found {
+		change := memory.Change{Action: memory.ActionUpdate, Base: old.Version, Reason: reason}
+		if !exists {
 			next.ID, next.Owner, next.Status, next.CreatedAt = core.NewID(), owner, memory.Active, now
 			change.Action = memory.ActionAdd
 		}
 		next.UpdatedAt = now
-		change.After = memory.Image{Context: &next}
+		change.After = memory.State{Context: &next}
 		out = append(out, change)
 	}
-	for _, gone := range before {
+	for _, gone := range oldFiles {
 		base := gone.Version
 		gone.Status, gone.UpdatedAt = memory.Retired, now
-		out = append(out, memory.Change{Action: memory.ActionRetire, After: memory.Image{Context: &gone}, Base: base, Reason: reason})
+		out = append(out, memory.Change{Action: memory.ActionRetire, After: memory.State{Context: &gone}, Base: base, Reason: reason})
 	}
 	return out, nil
 }
 
-// checkFile returns an error for a path or content that a context cannot have. The content stays
-// unchanged, including leading and trailing spaces.
+// checkFile returns an error for a path or content that a context cannot have.
 func (e *Files) checkFile(c memory.Context) error {
 	switch {
 	case len(c.Title) > curate.MaxTitleBytes:

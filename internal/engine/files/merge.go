@@ -16,90 +16,90 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// merged returns a fact with the changes that a person made in its file. The file names the fact's
-// replacement. In a restored version, fields that Loci maintains count too.
-func (f FileEdit) merged(e *Files, fact memory.Fact) (memory.Fact, error) {
-	was, says := *f.Was.Fact, *f.Says.Fact
-	next, err := e.merged(fact, was, says)
+// mergedFact returns a fact with the changes that a person made in its file. For a restored file and
+// a file from another machine, fields that only Loci maintains are applied too.
+func (f FileEdit) mergedFact(e *Files, fact memory.Fact) (memory.Fact, error) {
+	stored, content := *f.Stored.Fact, *f.Content.Fact
+	next, err := e.mergeFact(fact, stored, content)
 	if err != nil {
 		return next, err
 	}
-	if says.Status != was.Status && says.Status == memory.Superseded {
-		next.SupersededBy = says.SupersededBy
+	if content.Status != stored.Status && content.Status == memory.Superseded {
+		next.SupersededBy = content.SupersededBy
 	}
-	if f.Elsewhere {
-		next.UpdatedAt = memory.Time(says.UpdatedAt)
+	if f.FromOtherMachine {
+		next.UpdatedAt = memory.Time(content.UpdatedAt)
 	}
-	if f.PutBack || f.Elsewhere {
-		next.Source, next.Trust, next.Model, next.Provenance = says.Source, says.Trust, says.Model, says.Provenance
-		next.Subject, next.Attribute, next.Confidence, next.ValidTo = says.Subject, says.Attribute, says.Confidence, says.ValidTo
-		next.ObservedAt, next.ObservedSeq = says.ObservedAt, says.ObservedSeq
+	if f.Restored || f.FromOtherMachine {
+		next.Source, next.Trust, next.Model, next.Provenance = content.Source, content.Trust, content.Model, content.Provenance
+		next.Subject, next.Attribute, next.Confidence, next.ValidTo = content.Subject, content.Attribute, content.Confidence, content.ValidTo
+		next.ObservedAt, next.ObservedSeq = content.ObservedAt, content.ObservedSeq
 	}
-	// Loci on another machine never rewords a fact that it calls learned.
-	if learned := was.Source == memory.Extracted && strings.TrimSpace(says.Content) == strings.TrimSpace(was.Content); f.Elsewhere && !learned {
-		next.Source = localSource(says.Source)
+	// Loci on another machine never changes the text of a learned fact.
+	if learned := stored.Source == memory.Extracted && strings.TrimSpace(content.Content) == strings.TrimSpace(stored.Content); f.FromOtherMachine && !learned {
+		next.Source = localSource(content.Source)
 	}
 	return next, curate.CheckFact(next)
 }
 
-func actionOf(was, is memory.Status) memory.Action {
+func actionOf(before, after memory.Status) memory.Action {
 	switch {
-	case was == memory.Pending && is == memory.Active:
+	case before == memory.Pending && after == memory.Active:
 		return memory.ActionApprove
-	case was.Live() && is == memory.Rejected:
+	case before.Live() && after == memory.Rejected:
 		return memory.ActionReject
-	case was.Live() && is == memory.Superseded:
+	case before.Live() && after == memory.Superseded:
 		return memory.ActionReplace
-	case was.Live() && !is.Live():
+	case before.Live() && !after.Live():
 		return memory.ActionRetire
-	case !was.Live() && is.Live():
+	case !before.Live() && after.Live():
 		return memory.ActionRestore
 	}
 	return memory.ActionUpdate
 }
 
-// merged returns a fact with a person's changes between was and says. Concurrent changes by Loci
-// are kept, unless both sides changed the same text.
-func (e *Files) merged(f, was, says memory.Fact) (memory.Fact, error) {
-	if content, err := e.CheckText("the file", says.Content); err != nil {
+// mergeFact applies a person's changes from base to edited to a fact, and keeps Loci's concurrent
+// changes. It returns an error if both sides changed the text.
+func (e *Files) mergeFact(f, base, edited memory.Fact) (memory.Fact, error) {
+	if content, err := e.CheckText("the file", edited.Content); err != nil {
 		return f, err
-	} else if content != strings.TrimSpace(was.Content) {
-		if f.Content != was.Content {
+	} else if content != strings.TrimSpace(base.Content) {
+		if f.Content != base.Content {
 			return f, fmt.Errorf("%w: %s", core.ErrConcurrentEdit, f.ID)
 		}
 		f.Content, f.Hash = content, text.Hash(content)
 		f.Source, f.Trust = memory.FromFile, memory.TrustPerson
-		f.Subject, f.Attribute = extract.Classify(content)
+		f.Subject, f.Attribute = extract.SubjectAndAttribute(content)
 	}
-	if says.Subject != was.Subject || says.Attribute != was.Attribute {
-		f.Subject, f.Attribute = says.Subject, says.Attribute
+	if edited.Subject != base.Subject || edited.Attribute != base.Attribute {
+		f.Subject, f.Attribute = edited.Subject, edited.Attribute
 	}
-	if says.Status != was.Status {
-		f.Status = says.Status
+	if edited.Status != base.Status {
+		f.Status = edited.Status
 		if f.Status == memory.Active {
 			f.Trust = memory.TrustPerson
 		}
-		if was.Status == memory.Pending && f.Status == memory.Active { // as in [curate.Curator.Judge]
+		if base.Status == memory.Pending && f.Status == memory.Active { // the rule of [curate.Curator.Judge]
 			f.Confidence = 1
 		}
-		if f.Status.Live() && !was.Status.Live() {
+		if f.Status.Live() && !base.Status.Live() {
 			f.SupersededBy, f.ValidTo = "", time.Time{}
-			was.ValidTo, says.ValidTo = time.Time{}, time.Time{}
+			base.ValidTo, edited.ValidTo = time.Time{}, time.Time{}
 		}
 	}
-	if !slices.Equal(curate.Tags(says.Tags), curate.Tags(was.Tags)) {
-		f.Tags = curate.Tags(says.Tags)
+	if !slices.Equal(curate.NormalizeTags(edited.Tags), curate.NormalizeTags(base.Tags)) {
+		f.Tags = curate.NormalizeTags(edited.Tags)
 	}
-	if !bytes.Equal(says.Metadata, was.Metadata) {
-		f.Metadata = says.Metadata
+	if !bytes.Equal(edited.Metadata, base.Metadata) {
+		f.Metadata = edited.Metadata
 	}
-	copyEdited(&f.Category, was.Category, says.Category)
-	copyEdited(&f.Core, was.Core, says.Core)
-	copyEdited(&f.Confidence, was.Confidence, says.Confidence)
-	copyEdited(&f.Scope, was.Scope, says.Scope)
+	copyEdited(&f.Category, base.Category, edited.Category)
+	copyEdited(&f.Core, base.Core, edited.Core)
+	copyEdited(&f.Confidence, base.Confidence, edited.Confidence)
+	copyEdited(&f.Scope, base.Scope, edited.Scope)
 	for _, t := range []struct{ to, was, says *time.Time }{
-		{&f.ObservedAt, &was.ObservedAt, &says.ObservedAt}, {&f.ValidFrom, &was.ValidFrom, &says.ValidFrom},
-		{&f.ValidTo, &was.ValidTo, &says.ValidTo}, {&f.ExpiresAt, &was.ExpiresAt, &says.ExpiresAt},
+		{&f.ObservedAt, &base.ObservedAt, &edited.ObservedAt}, {&f.ValidFrom, &base.ValidFrom, &edited.ValidFrom},
+		{&f.ValidTo, &base.ValidTo, &edited.ValidTo}, {&f.ExpiresAt, &base.ExpiresAt, &edited.ExpiresAt},
 	} {
 		if !t.says.Equal(*t.was) {
 			*t.to = memory.Time(*t.says)
@@ -109,86 +109,84 @@ func (e *Files) merged(f, was, says memory.Fact) (memory.Fact, error) {
 }
 
 // copyEdited copies a field if the person changed it.
-func copyEdited[T comparable](field *T, was, says T) {
-	if says != was {
-		*field = says
+func copyEdited[T comparable](field *T, base, edited T) {
+	if edited != base {
+		*field = edited
 	}
 }
 
-// sameButTimes reports whether two facts are equal except for times.
-func sameButTimes(f, g memory.Fact) bool {
+// sameEditableFields reports whether two facts are equal in the fields that a person can edit.
+func sameEditableFields(f, g memory.Fact) bool {
 	return f.Content == g.Content && f.Status == g.Status && f.Category == g.Category && f.Core == g.Core && f.Confidence == g.Confidence &&
 		f.Scope == g.Scope && f.Subject == g.Subject && f.Attribute == g.Attribute && slices.Equal(f.Tags, g.Tags) && bytes.Equal(f.Metadata, g.Metadata) &&
 		f.ObservedAt.Equal(g.ObservedAt) && f.ValidFrom.Equal(g.ValidFrom) && f.ValidTo.Equal(g.ValidTo) && f.ExpiresAt.Equal(g.ExpiresAt)
 }
 
-// endedByFile adjusts an edit to the current fact: it drops an ending that already happened, and
-// sets the replacement. alone reports that only the fact ends and its turns stay, because Loci
-// wrote the file or its replacement.
-func (e *Files) endedByFile(ctx context.Context, edit FileEdit, f memory.Fact) (_ FileEdit, alone bool, err error) {
-	was, says := edit.Was.Fact, *edit.Says.Fact
-	if !was.Status.Live() || says.Status.Live() {
+// adjustEnding adjusts an edit that ends a fact to the current fact f: an ended fact does not end
+// again, and a replacement must exist. turnsStay reports that only the fact ends, but not its turns.
+func (e *Files) adjustEnding(ctx context.Context, edit FileEdit, f memory.Fact) (_ FileEdit, turnsStay bool, err error) {
+	stored, content := edit.Stored.Fact, *edit.Content.Fact
+	if !stored.Status.Live() || content.Status.Live() {
 		return edit, true, nil
 	}
-	alone = edit.PutBack || says.Status == memory.Superseded
+	turnsStay = edit.Restored || content.Status == memory.Superseded
 	switch {
-	case says.Status == memory.Superseded:
-		if says, err = e.successor(ctx, edit, says); err != nil {
-			return edit, alone, err
+	case content.Status == memory.Superseded:
+		if content, err = e.checkReplacement(ctx, edit, content); err != nil {
+			return edit, turnsStay, err
 		}
-	case says.Status == memory.Retired && !f.Status.Live():
-		says.Status = was.Status
+	case content.Status == memory.Retired && !f.Status.Live():
+		content.Status = stored.Status
 	}
-	edit.Says.Fact = &says
-	return edit, alone, nil
+	edit.Content.Fact = &content
+	return edit, turnsStay, nil
 }
 
-// localFact returns the fact of another machine's file in the form stored here. If its turns do not
-// exist here, its source is the file.
+// localFact returns the fact of another machine's file in the form stored here.
 func (f FileEdit) localFact(ctx context.Context, e *Files, fact memory.Fact) (memory.Fact, error) {
 	fact.Source = localSource(fact.Source)
 	if fact.Status != memory.Superseded {
 		return fact, nil
 	}
-	return e.successor(ctx, f, fact)
+	return e.checkReplacement(ctx, f, fact)
 }
 
-// localSource returns the source of another machine's fact here, where its turns are missing.
-func localSource(there memory.FactSource) memory.FactSource {
-	if there == memory.Manual || there == memory.Imported {
-		return there
+// localSource returns the source to store for another machine's fact, whose turns are missing here.
+func localSource(remote memory.FactSource) memory.FactSource {
+	if remote == memory.Manual || remote == memory.Imported {
+		return remote
 	}
 	return memory.FromFile
 }
 
-// endRelated returns the changes that accompany forgetting or rejecting a fact: of the turns that
-// state it and their summaries. It adds the jobs to the run.
-func (e *Files) endRelated(ctx context.Context, run *memory.Run, f memory.Fact, change memory.Change) (related []memory.Change, err error) {
+// relatedChanges returns changes that retire the turns that state a forgotten or rejected fact, and the
+// turns' summaries. It adds their jobs to the run.
+func (e *Files) relatedChanges(ctx context.Context, run *memory.Run, f memory.Fact, change memory.Change) (related []memory.Change, err error) {
 	owner := f.Scope.Owner
 	switch {
 	case change.Action == memory.ActionRetire:
 		run.Kind = "forget"
-		related, run.Jobs, err = e.Curate.Forgetting(ctx, owner, run.ID, []memory.Memory{{Fact: &f}}, change.Reason, ByFile)
+		related, run.Jobs, err = e.Curate.ForgetChanges(ctx, owner, run.ID, []memory.Memory{{Fact: &f}}, change.Reason, ByFile)
 		related = slices.DeleteFunc(related, func(c memory.Change) bool { return c.After.Target() == change.After.Target() })
 	case change.Action == memory.ActionReject && f.Status == memory.Pending:
 		run.Kind = "review"
-		related, run.Jobs, err = e.Curate.Gate(ctx, owner, run.ID, []memory.Change{change}, ByFile)
+		related, run.Jobs, err = e.Curate.ReviewChanges(ctx, owner, run.ID, []memory.Change{change}, ByFile)
 	}
 	return related, err
 }
 
-// successor returns the content of a superseded fact's file: retired if it has no replacement.
-func (e *Files) successor(ctx context.Context, edit FileEdit, says memory.Fact) (memory.Fact, error) {
-	if edit.Coming[says.SupersededBy] && says.SupersededBy != says.ID {
-		return says, nil
+// checkReplacement returns a superseded fact, which is retired instead if its replacement is missing.
+func (e *Files) checkReplacement(ctx context.Context, edit FileEdit, fact memory.Fact) (memory.Fact, error) {
+	if edit.AddedFacts[fact.SupersededBy] && fact.SupersededBy != fact.ID {
+		return fact, nil
 	}
-	by, err := e.Fact(ctx, edit.Owner, says.SupersededBy)
+	replacement, err := e.Fact(ctx, edit.Owner, fact.SupersededBy)
 	none := errors.Is(err, memory.NotFound) || errors.Is(err, memory.Forbidden) || errors.Is(err, memory.Invalid)
 	if err != nil && !none {
-		return says, err
+		return fact, err
 	}
-	if none || by.ID == says.ID || core.WasErased(by) {
-		says.Status, says.SupersededBy = memory.Retired, ""
+	if none || replacement.ID == fact.ID || core.WasErased(replacement) {
+		fact.Status, fact.SupersededBy = memory.Retired, ""
 	}
-	return says, nil
+	return fact, nil
 }

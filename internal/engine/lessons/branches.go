@@ -13,13 +13,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// rebranch makes facts follow their turns. It takes back facts learned from an edited message or a
-// regenerated answer and restores their predecessors; if the turn returns, so do its facts. Facts
-// stay if they were learned from other turns too, or a person decided about them since, or they
-// were learned after the edited message. Turns leave from last to first, so that a predecessor is
-// restored before its own turn leaves, and return in the opposite order.
-func (e branches) rebranch(ctx context.Context, job memory.Job) error {
-	if len(job.Turns) < 2 { // the first turn is the one to learn from
+// followBranch makes facts follow their turns. It retires facts learned from an edited message or a
+// regenerated answer and restores the facts that they replaced; if the turn returns, its facts return.
+// Facts remain if they were also learned from other turns, if a person decided about them, or if they
+// were learned after the edit. It processes leaving turns from last to first, so that a replaced fact is
+// restored before its own turn leaves, and returning turns in the opposite order.
+func (e branchFollower) followBranch(ctx context.Context, job memory.Job) error {
+	if len(job.Turns) < 2 { // the first turn is the turn to learn from
 		return nil
 	}
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{
@@ -28,17 +28,17 @@ func (e branches) rebranch(ctx context.Context, job memory.Job) error {
 	if err != nil {
 		return fmt.Errorf("read the moved turns: %w", err)
 	}
-	s, err := e.sayings(ctx, job.Owner, job.Conversation)
+	texts, err := e.branchTexts(ctx, job.Owner, job.Conversation)
 	if err != nil {
 		return err
 	}
 	for _, t := range slices.Backward(turns) {
-		if !s.takenBack(t) {
+		if !texts.isWithdrawn(t) {
 			continue
 		}
-		for _, one := range s.copies(t) {
-			if err := e.removeFactsOf(ctx, job, one, turns); err != nil {
-				return fmt.Errorf("remove the facts of turn %s: %w", one.ID, err)
+		for _, twin := range texts.copies(t) {
+			if err := e.removeFactsOf(ctx, job, twin, turns); err != nil {
+				return fmt.Errorf("remove the facts of turn %s: %w", twin.ID, err)
 			}
 		}
 	}
@@ -46,39 +46,39 @@ func (e branches) rebranch(ctx context.Context, job memory.Job) error {
 		if t.Status != memory.Active {
 			continue
 		}
-		for _, one := range s.copies(t) {
-			if err := e.restoreFactsOf(ctx, job, one); err != nil {
-				return fmt.Errorf("restore the facts of turn %s: %w", one.ID, err)
+		for _, twin := range texts.copies(t) {
+			if err := e.restoreFactsOf(ctx, job, twin); err != nil {
+				return fmt.Errorf("restore the facts of turn %s: %w", twin.ID, err)
 			}
 		}
 	}
 	return e.resummarize(ctx, job, turns)
 }
 
-// resummarize removes summaries of moved turns, and queues a new summary of the current branch.
-func (e branches) resummarize(ctx context.Context, job memory.Job, moved []memory.Turn) error {
-	made, err := e.Summaries(ctx, job.Owner, job.Conversation)
-	if err != nil || len(moved) == 0 {
+// resummarize retires summaries of moved turns, and queues a new summary of the current branch.
+func (e branchFollower) resummarize(ctx context.Context, job memory.Job, movedTurns []memory.Turn) error {
+	summaries, err := e.Summaries(ctx, job.Owner, job.Conversation)
+	if err != nil || len(movedTurns) == 0 {
 		return err
 	}
 	var stale []memory.Memory
-	for _, s := range made {
-		if moved[0].Index < s.MessageCount && s.CreatedAt.Before(job.CreatedAt) {
+	for _, s := range summaries {
+		if movedTurns[0].Index < s.MessageCount && s.CreatedAt.Before(job.CreatedAt) {
 			stale = append(stale, memory.Memory{Summary: &s})
 		}
 	}
 	if len(stale) == 0 {
 		return nil
 	}
-	changes := learn.Forget(stale, e.Time(), "the chat was edited or regenerated", core.ByDialog)
+	changes := learn.Forget(stale, e.Time(), "the chat was edited or regenerated", core.ByBranchSwitch)
 	jobs := []memory.Job{core.SummaryJob(job.Owner, job.Conversation, job.ID)}
-	return e.follow(ctx, job, memory.Run{ID: core.IDFor(job.Owner, job.ID+" sums up anew"), Jobs: jobs}, changes)
+	return e.applyChanges(ctx, job, memory.Run{ID: core.IDForKey(job.Owner, job.ID+" sums up anew"), Jobs: jobs}, changes)
 }
 
-// taughtBy returns an owner's own facts that were learned from a turn and have one of the statuses.
-func (e branches) taughtBy(ctx context.Context, t memory.Turn, statuses ...memory.Status) ([]memory.Fact, error) {
+// factsLearnedFrom returns an owner's own facts that were learned from a turn and have one of the statuses.
+func (e branchFollower) factsLearnedFrom(ctx context.Context, t memory.Turn, statuses ...memory.Status) ([]memory.Fact, error) {
 	var out []memory.Fact
-	err := e.Everything(ctx, t.Owner, memory.Query{Turn: t.ID, Statuses: statuses}, func(m memory.Memory) {
+	err := e.EachMemory(ctx, t.Owner, memory.Query{Turn: t.ID, Statuses: statuses}, func(m memory.Memory) {
 		if m.Link == nil {
 			out = append(out, *m.Fact)
 		}
@@ -86,15 +86,15 @@ func (e branches) taughtBy(ctx context.Context, t memory.Turn, statuses ...memor
 	return out, err
 }
 
-// removeFactsOf removes facts learned only from turns of abandoned branches. It restores the facts
-// that they replaced, even if those are removed next.
-func (e branches) removeFactsOf(ctx context.Context, job memory.Job, t memory.Turn, moved []memory.Turn) error {
-	facts, err := e.taughtBy(ctx, t, memory.Active, memory.Pending)
+// removeFactsOf retires facts learned only from turns of abandoned branches. It restores the facts that
+// they replaced, even if these are retired next.
+func (e branchFollower) removeFactsOf(ctx context.Context, job memory.Job, t memory.Turn, moved []memory.Turn) error {
+	facts, err := e.factsLearnedFrom(ctx, t, memory.Active, memory.Pending)
 	if err != nil {
 		return err
 	}
 	for _, f := range facts {
-		supported, err := e.hasSupport(ctx, f, nil)
+		hasSupport, err := e.hasSupport(ctx, f, nil)
 		if err != nil {
 			return err
 		}
@@ -102,20 +102,20 @@ func (e branches) removeFactsOf(ctx context.Context, job memory.Job, t memory.Tu
 		if err != nil {
 			return err
 		}
-		if supported || slices.ContainsFunc(journal, func(c memory.Change) bool { return about(c, f) && c.Author.Kind == memory.ByPerson }) {
+		if hasSupport || slices.ContainsFunc(journal, func(c memory.Change) bool { return isChangeOf(c, f) && c.Author.Kind == memory.ByPerson }) {
 			continue
 		}
-		back, err := e.replacedBy(ctx, f, journal, moved)
+		restorations, err := e.restoredPredecessors(ctx, f, journal, moved)
 		if err != nil {
 			return err
 		}
-		gone := f
-		gone.Status, gone.UpdatedAt = memory.Retired, e.Time()
-		out := memory.Change{Action: memory.ActionRetire, After: memory.Image{Fact: &gone}, Base: f.Version, Reason: "its message was edited or regenerated"}
-		run := memory.Run{ID: core.IDFor(job.Owner, job.ID+" leaves "+f.ID)}
-		err = e.follow(ctx, job, run, append([]memory.Change{out}, back...))
+		retired := f
+		retired.Status, retired.UpdatedAt = memory.Retired, e.Time()
+		removal := memory.Change{Action: memory.ActionRetire, After: memory.State{Fact: &retired}, Base: f.Version, Reason: "its message was edited or regenerated"}
+		run := memory.Run{ID: core.IDForKey(job.Owner, job.ID+" leaves "+f.ID)}
+		err = e.applyChanges(ctx, job, run, append([]memory.Change{removal}, restorations...))
 		if errors.Is(err, memory.Duplicate) { // the predecessor was learned again
-			err = e.follow(ctx, job, run, []memory.Change{out})
+			err = e.applyChanges(ctx, job, run, []memory.Change{removal})
 		}
 		if err != nil {
 			return err
@@ -124,73 +124,73 @@ func (e branches) removeFactsOf(ctx context.Context, job memory.Job, t memory.Tu
 	return nil
 }
 
-// about reports whether a change is a change of the fact.
-func about(c memory.Change, f memory.Fact) bool { return c.After.Target() == "fact:"+f.ID }
+// isChangeOf reports whether a change is a change of the fact.
+func isChangeOf(c memory.Change, f memory.Fact) bool { return c.After.Target() == "fact:"+f.ID }
 
-// hasSupport reports whether a fact was also learned from turns that were not taken back. A turn in
-// moved does not count as taken back if its text is still on the branch.
-func (e branches) hasSupport(ctx context.Context, f memory.Fact, moved []memory.Turn) (bool, error) {
+// hasSupport reports whether a fact was also learned from turns that were not withdrawn. Turns in moved
+// count as not withdrawn.
+func (e branchFollower) hasSupport(ctx context.Context, f memory.Fact, moved []memory.Turn) (bool, error) {
 	if f.Source != memory.Extracted || len(f.Provenance.Turns) == 0 {
 		return true, nil
 	}
-	found, err := e.Store.Get(ctx, f.Scope.Owner, f.Provenance.Turns...)
+	memories, err := e.Store.Get(ctx, f.Scope.Owner, f.Provenance.Turns...)
 	if err != nil {
 		return false, fmt.Errorf("read the turns of %s: %w", f.ID, err)
 	}
-	for _, m := range found {
+	for _, m := range memories {
 		if m.Turn != nil && (m.Turn.Status != memory.Replaced || slices.ContainsFunc(moved, func(t memory.Turn) bool { return t.ID == m.ID() })) {
 			return true, nil
 		}
 	}
-	for _, m := range found {
+	for _, m := range memories {
 		if m.Turn == nil {
 			continue
 		}
-		s, err := e.sayings(ctx, f.Scope.Owner, m.Turn.Conversation)
-		if err != nil || !s.takenBack(*m.Turn) {
+		texts, err := e.branchTexts(ctx, f.Scope.Owner, m.Turn.Conversation)
+		if err != nil || !texts.isWithdrawn(*m.Turn) {
 			return err == nil, err
 		}
 	}
 	return false, nil
 }
 
-// replacedBy returns the changes that restore those predecessors of a fact that still have support.
-func (e branches) replacedBy(ctx context.Context, f memory.Fact, journal []memory.Change, moved []memory.Turn) ([]memory.Change, error) {
-	var back []memory.Change
+// restoredPredecessors returns the changes that restore the facts that f replaced and that have support.
+func (e branchFollower) restoredPredecessors(ctx context.Context, f memory.Fact, journal []memory.Change, moved []memory.Turn) ([]memory.Change, error) {
+	var restorations []memory.Change
 	for _, c := range journal {
 		if c.Action != memory.ActionReplace || c.NewID != f.ID || c.Before.Fact == nil {
 			continue
 		}
-		found, err := e.Store.Get(ctx, f.Scope.Owner, c.OldID)
+		memories, err := e.Store.Get(ctx, f.Scope.Owner, c.OldID)
 		if err != nil {
 			return nil, fmt.Errorf("read the predecessors of %s: %w", f.ID, err)
 		}
-		if len(found) == 0 || found[0].Fact == nil || found[0].Fact.Status != memory.Superseded || found[0].Fact.SupersededBy != f.ID ||
-			slices.ContainsFunc(back, func(b memory.Change) bool { return b.After.Fact.ID == c.OldID }) {
+		if len(memories) == 0 || memories[0].Fact == nil || memories[0].Fact.Status != memory.Superseded || memories[0].Fact.SupersededBy != f.ID ||
+			slices.ContainsFunc(restorations, func(b memory.Change) bool { return b.After.Fact.ID == c.OldID }) {
 			continue
 		}
 		old := *c.Before.Fact
-		supported, err := e.hasSupport(ctx, old, moved)
+		hasSupport, err := e.hasSupport(ctx, old, moved)
 		if err != nil {
 			return nil, err
 		}
-		if supported {
+		if hasSupport {
 			old.UpdatedAt = e.Time()
-			back = append(back, memory.Change{Action: memory.ActionRestore, After: memory.Image{Fact: &old}, Base: found[0].Fact.Version, Reason: "what replaced it was edited or regenerated"})
+			restorations = append(restorations, memory.Change{Action: memory.ActionRestore, After: memory.State{Fact: &old}, Base: memories[0].Fact.Version, Reason: "what replaced it was edited or regenerated"})
 		}
 	}
-	return back, nil
+	return restorations, nil
 }
 
-// restoreFactsOf restores the facts that left with a turn. They replace the facts they contradict,
-// unless those were learned later.
-func (e branches) restoreFactsOf(ctx context.Context, job memory.Job, t memory.Turn) error {
-	facts, err := e.taughtBy(ctx, t, memory.Retired)
+// restoreFactsOf restores the facts that were retired with a turn. They replace the facts that they
+// contradict, unless these were learned later.
+func (e branchFollower) restoreFactsOf(ctx context.Context, job memory.Job, t memory.Turn) error {
+	facts, err := e.factsLearnedFrom(ctx, t, memory.Retired)
 	if err != nil {
 		return err
 	}
 	for _, f := range facts {
-		err := core.Replan(ctx, func() error { return e.restoreFact(ctx, job, f) })
+		err := core.RetryOnConflict(ctx, func() error { return e.restoreFact(ctx, job, f) })
 		if err != nil && !errors.Is(err, memory.Duplicate) { // a Duplicate means that the fact was learned again
 			return err
 		}
@@ -198,139 +198,138 @@ func (e branches) restoreFactsOf(ctx context.Context, job memory.Job, t memory.T
 	return nil
 }
 
-// restoreFact restores a fact that left with its turn, unless a person decided about it since. It
-// returns [memory.Conflict] after a concurrent write.
-func (e branches) restoreFact(ctx context.Context, job memory.Job, f memory.Fact) error {
+// restoreFact restores a fact that was retired with its turn, unless a person decided about it after that.
+// It returns [memory.Conflict] after a concurrent write.
+func (e branchFollower) restoreFact(ctx context.Context, job memory.Job, f memory.Fact) error {
 	base, err := e.Curate.Compare.PlannedOn(ctx, f)
 	if err != nil {
 		return err
 	}
-	if f, err = e.Fact(ctx, job.Owner, f.ID); err != nil { // read the fact before checking who decided about it
+	if f, err = e.Fact(ctx, job.Owner, f.ID); err != nil { // read the fact before its last change
 		return err
 	}
 	last, err := e.LastChange(ctx, job.Owner, "fact:"+f.ID)
 	if err != nil {
 		return err
 	}
-	if last.Author != core.ByDialog || last.Before.Fact == nil || last.After.Status() != memory.Retired {
+	if last.Author != core.ByBranchSwitch || last.Before.Fact == nil || last.After.Status() != memory.Retired {
 		return nil
 	}
-	replaced, err := e.AllChanges(ctx, job.Owner, memory.ChangeQuery{Fact: f.ID, Action: memory.ActionReplace})
+	replacements, err := e.AllChanges(ctx, job.Owner, memory.ChangeQuery{Fact: f.ID, Action: memory.ActionReplace})
 	if err != nil {
 		return err
 	}
-	named := ""
-	for _, c := range replaced {
+	replacedID := ""
+	for _, c := range replacements {
 		if c.NewID == f.ID {
-			named = c.OldID
+			replacedID = c.OldID
 		}
 	}
-	back := memory.Change{Action: memory.ActionRestore, After: last.Before, Base: f.Version, Reason: "the chat went back to its message"}
-	changes, err := e.restoreChanges(ctx, back, named)
+	restoration := memory.Change{Action: memory.ActionRestore, After: last.Before, Base: f.Version, Reason: "the chat went back to its message"}
+	changes, err := e.restoreChanges(ctx, restoration, replacedID)
 	if err != nil {
 		return err
 	}
-	return e.follow(ctx, job, memory.Run{ID: core.IDFor(job.Owner, job.ID+" returns "+f.ID), Base: base}, changes)
+	return e.applyChanges(ctx, job, memory.Run{ID: core.IDForKey(job.Owner, job.ID+" returns "+f.ID), Base: base}, changes)
 }
 
-// restoreChanges returns the changes that restore a fact. The fact replaces the named fact and
-// those it contradicts, unless those are newer.
-func (e branches) restoreChanges(ctx context.Context, back memory.Change, named string) ([]memory.Change, error) {
-	next := *back.After.Fact
-	var against []memory.Fact
+// restoreChanges returns the changes that restore a fact. The fact replaces the fact namedID and the facts
+// that it contradicts, unless these are newer.
+func (e branchFollower) restoreChanges(ctx context.Context, restoration memory.Change, namedID string) ([]memory.Change, error) {
+	next := *restoration.After.Fact
+	var contradicted []memory.Fact
 	var err error
 	if next.Status == memory.Active { // a pending fact does not replace other facts
-		if against, err = e.Curate.Compare.Conflicts(ctx, next, named); err != nil {
+		if contradicted, err = e.Curate.Compare.Conflicts(ctx, next, namedID); err != nil {
 			return nil, err
 		}
 	}
 	next.UpdatedAt = e.Time()
 	var changes []memory.Change
-	for _, old := range against {
+	for _, old := range contradicted {
 		if !next.Newer(&old) {
 			next.Status, next.SupersededBy, next.ValidTo = memory.Superseded, old.ID, old.ObservedAt
 			changes = nil
 			break
 		}
-		changes = append(changes, memory.Replace(old, next, e.Time(), back.Reason, core.ByDialog)[0])
+		changes = append(changes, memory.Replace(old, next, e.Time(), restoration.Reason, core.ByBranchSwitch)[0])
 	}
-	back.After.Fact = &next
-	return append(changes, back), nil
+	restoration.After.Fact = &next
+	return append(changes, restoration), nil
 }
 
-// follow applies a run's changes while the job holds its lease. A concurrent write retries the job.
-func (e branches) follow(ctx context.Context, job memory.Job, run memory.Run, changes []memory.Change) error {
+// applyChanges applies a run's changes under the job's lease. A concurrent write retries the job.
+func (e branchFollower) applyChanges(ctx context.Context, job memory.Job, run memory.Run, changes []memory.Change) error {
 	if err := e.HoldLease(ctx, job); err != nil {
 		return err
 	}
-	run.Kind, run.Author = "branch", core.ByDialog
+	run.Kind, run.Author = "branch", core.ByBranchSwitch
 	_, err := e.Store.Apply(ctx, job.Owner, run, changes...)
 	return err
 }
 
-// A message's id depends on its place on the branch. If an earlier message is edited and the later
-// ones are kept, the later ones are stored again. Their facts then refer to turns of the abandoned
-// branch, although the same text is still on the current one.
+// A message's id depends on its position on the branch. If an earlier message is edited and later messages
+// are not, the later messages are stored again. Their facts refer to turns of the abandoned branch,
+// although the same text is on the current branch.
 
-// sayings is the text of all turns of a conversation, on its current branch and on abandoned ones.
-type sayings struct {
-	on  map[string]bool          // by role and text
-	off map[string][]memory.Turn // replaced turns, by role and text
+// branchTexts are the texts of a conversation's turns, on its current branch and on abandoned branches.
+type branchTexts struct {
+	current  map[string]bool          // keys of turns on the current branch
+	replaced map[string][]memory.Turn // replaced turns by key
 
-	instead map[string]int64 // by role and parent: the version of the turn that was last on the branch
+	latestVersion map[string]int64 // by role and parent: version of the newest turn at this position
 }
 
-// sayings reads all turns of a conversation.
-func (e branches) sayings(ctx context.Context, owner memory.Owner, conversation string) (sayings, error) {
+// branchTexts reads all turns of a conversation.
+func (e branchFollower) branchTexts(ctx context.Context, owner memory.Owner, conversation string) (branchTexts, error) {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
 		Conversation: conversation, Statuses: []memory.Status{memory.Active, memory.Replaced},
 	})
 	if err != nil {
-		return sayings{}, fmt.Errorf("read the turns of the branch: %w", err)
+		return branchTexts{}, fmt.Errorf("read the turns of the branch: %w", err)
 	}
-	s := sayings{on: map[string]bool{}, off: map[string][]memory.Turn{}, instead: map[string]int64{}}
+	texts := branchTexts{current: map[string]bool{}, replaced: map[string][]memory.Turn{}, latestVersion: map[string]int64{}}
 	for _, t := range turns {
-		place, version := string(t.Role)+"\n"+t.Parent, t.Version
+		position, version := string(t.Role)+"\n"+t.Parent, t.Version
 		if t.Status == memory.Active {
 			version = math.MaxInt64
 		}
-		s.instead[place] = max(s.instead[place], version)
+		texts.latestVersion[position] = max(texts.latestVersion[position], version)
 		switch key := TurnKey(t); {
 		case key == "":
 		case t.Status == memory.Active:
-			s.on[key] = true
+			texts.current[key] = true
 		default:
-			s.off[key] = append(s.off[key], t)
+			texts.replaced[key] = append(texts.replaced[key], t)
 		}
 	}
-	return s, nil
+	return texts, nil
 }
 
-// TurnKey is the key by which turns are compared: role and text, or "" if there is no text.
+// TurnKey returns the key by which turns are compared: role and text, or "" for a turn without text.
 func TurnKey(t memory.Turn) string {
-	words := text.Normalize(t.Content)
-	if words == "" {
+	content := text.Normalize(t.Content)
+	if content == "" {
 		return ""
 	}
-	return string(t.Role) + "\n" + words
+	return string(t.Role) + "\n" + content
 }
 
-// takenBack reports whether another message replaced a turn and no turn of the current branch has
-// its text. A turn is not taken back if it left the branch only because an earlier turn was
-// replaced.
-func (s sayings) takenBack(t memory.Turn) bool {
-	return t.Status == memory.Replaced && s.instead[string(t.Role)+"\n"+t.Parent] > t.Version && !s.on[TurnKey(t)]
+// isWithdrawn reports whether another message replaced a turn and the current branch has no turn with the
+// same text. A turn that left only because an earlier turn was replaced is not withdrawn.
+func (s branchTexts) isWithdrawn(t memory.Turn) bool {
+	return t.Status == memory.Replaced && s.latestVersion[string(t.Role)+"\n"+t.Parent] > t.Version && !s.current[TurnKey(t)]
 }
 
-// copies returns the turn and the replaced turns with the same text, with the turn's status: facts
-// learned from a copy leave and return with the turn.
-func (s sayings) copies(t memory.Turn) []memory.Turn {
-	all := []memory.Turn{t}
-	for _, other := range s.off[TurnKey(t)] {
+// copies returns the turn and the replaced turns with the same text, all with the status of t: facts
+// learned from a copy are retired and restored with t.
+func (s branchTexts) copies(t memory.Turn) []memory.Turn {
+	turns := []memory.Turn{t}
+	for _, other := range s.replaced[TurnKey(t)] {
 		if other.ID != t.ID {
 			other.Status = t.Status
-			all = append(all, other)
+			turns = append(turns, other)
 		}
 	}
-	return all
+	return turns
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// dropKnownContexts drops candidates that repeat one of the owner's contexts, whether or not it is
-// attached to this conversation. Text of a document is never learned again.
-func (e reader) dropKnownContexts(ctx context.Context, l *Lesson) error {
-	if len(l.cands) == 0 {
+// dropContextCopies drops candidates that repeat one of the owner's contexts, attached or not. Text of a
+// document must not be learned again.
+func (e extractor) dropContextCopies(ctx context.Context, l *Lesson) error {
+	if len(l.candidates) == 0 {
 		return nil
 	}
 	contexts, err := e.Store.Contexts(ctx, l.scope.Owner, memory.At{})
@@ -28,49 +28,49 @@ func (e reader) dropKnownContexts(ctx context.Context, l *Lesson) error {
 	if contexts = slices.DeleteFunc(contexts, core.IsFile); len(contexts) == 0 {
 		return nil
 	}
-	var kept []extract.Candidate
-	for _, c := range l.cands {
-		name := learn.InContext(c, l.quote(c), contexts)
+	var remaining []extract.Candidate
+	for _, c := range l.candidates {
+		name := learn.ContextContaining(c, l.quoteOf(c), contexts)
 		if name == "" {
-			if name, err = e.nearContext(ctx, c, contexts); err != nil {
+			if name, err = e.similarContext(ctx, c, contexts); err != nil {
 				return err
 			}
 		}
 		if name == "" {
-			kept = append(kept, c)
+			remaining = append(remaining, c)
 			continue
 		}
-		l.dropped = append(l.dropped, learn.Dropped{Candidate: c, Reason: learn.ContextSaysSo(name)})
+		l.dropped = append(l.dropped, learn.DroppedCandidate{Candidate: c, Reason: learn.ContextReason(name)})
 	}
-	l.cands = kept
+	l.candidates = remaining
 	return nil
 }
 
-// quote returns the text from which a candidate was learned, or "" if that is unknown.
-func (l Lesson) quote(c extract.Candidate) string {
+// quoteOf returns the text from which a candidate was learned, or "" if unknown.
+func (l Lesson) quoteOf(c extract.Candidate) string {
 	if c.Span == nil {
 		return ""
 	}
-	words := l.turn(c.Turn).Content
-	if c.Span.Start < 0 || c.Span.Start > c.Span.End || c.Span.End > len(words) {
+	content := l.turnByID(c.TurnID).Content
+	if c.Span.Start < 0 || c.Span.Start > c.Span.End || c.Span.End > len(content) {
 		return ""
 	}
-	return words[c.Span.Start:c.Span.End]
+	return content[c.Span.Start:c.Span.End]
 }
 
-// nearContext returns a passage of the contexts whose embedding is similar to a candidate.
-func (e reader) nearContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
-	near, err := e.VectorToCompare(ctx, c.Text)
-	if err != nil || near == nil {
+// similarContext returns the name of a context with a passage similar to a candidate, or "".
+func (e extractor) similarContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
+	vector, err := e.VectorToCompare(ctx, c.Text)
+	if err != nil || vector == nil {
 		return "", err
 	}
 	for _, stored := range contexts {
-		passages, of, err := e.passages(ctx, stored)
+		passages, vectors, err := e.passages(ctx, stored)
 		if err != nil {
 			return "", fmt.Errorf("embed context %s: %w", stored.ID, err)
 		}
 		for i, p := range passages {
-			if name := learn.NearContext(c, stored, p, cosine(near, of[i]), e.Retrieve.DuplicateScore()); name != "" {
+			if name := learn.SimilarContext(c, stored, p, cosine(vector, vectors[i]), e.Retrieve.DuplicateThreshold()); name != "" {
 				return name, nil
 			}
 		}
@@ -90,41 +90,41 @@ func cosine(a, b []float32) float64 {
 	return sum
 }
 
-// contextsKept bounds how many contexts have cached vectors, since every candidate is compared with
-// all contexts of its owner.
-const contextsKept = 128
+// maxCachedContexts bounds the contexts with cached vectors, since every candidate is compared with all
+// contexts of its owner.
+const maxCachedContexts = 128
 
 // passages splits a context into passages that fit the embedder, with their vectors.
-func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]float32, error) {
-	most, count := 0, (func(string) int)(nil)
+func (e extractor) passages(ctx context.Context, c memory.Context) ([]string, [][]float32, error) {
+	maxTokens, count := 0, (func(string) int)(nil)
 	if w, ok := e.Embedder.(interface {
-		Window() (most int, count func(text string) int)
+		Window() (maxTokens int, count func(text string) int)
 	}); ok {
-		most, count = w.Window()
+		maxTokens, count = w.Window()
 	}
-	passages := learn.Passages(c.Content, most, count)
+	passages := learn.Passages(c.Content, maxTokens, count)
 	key := sha256.Sum256(fmt.Append(nil, e.Embedder.Fingerprint(), e.Embedder.Dims(), c.Content))
-	vectors, found := e.contexts.Get(key)
-	if found {
+	vectors, isCached := e.passageVectors.Get(key)
+	if isCached {
 		return passages, vectors, nil
 	}
 	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, passages...)
 	if err == nil {
-		e.contexts.Set(key, vectors)
+		e.passageVectors.Set(key, vectors)
 	}
 	return passages, vectors, err
 }
 
-// attached returns the contexts attached to a conversation, so that the model does not learn them
-// again. It shortens them to at most room tokens.
-func (e reader) attached(ctx context.Context, owner memory.Owner, conversation string, room int) (string, error) {
-	contexts, err := e.ContextsOf(ctx, owner, conversation)
+// attachedText returns the text of the contexts attached to a conversation, for a prompt: the model must
+// not learn it again. It is cut to at most maxTokens tokens.
+func (e extractor) attachedText(ctx context.Context, owner memory.Owner, conversation string, maxTokens int) (string, error) {
+	contexts, err := e.AttachedContexts(ctx, owner, conversation)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	for _, c := range contexts {
-		b.WriteString(recall.ContextText(c, &room))
+		b.WriteString(recall.ContextText(c, &maxTokens))
 	}
 	return strings.TrimSpace(b.String()), nil
 }

@@ -13,62 +13,62 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// planForgetting plans what a lesson's turns ask to forget in plain language. The asking turns are
-// forgotten too, since they repeat the text.
-func (e *Learner) planForgetting(ctx context.Context, l Lesson, run string, p *planned) error {
-	var found []memory.Memory
-	for _, wish := range l.forget {
-		meant, err := e.memoriesToForget(ctx, l, wish)
+// planForgetting adds to p the changes that the lesson's forget requests cause. The turns with the requests
+// are forgotten too, since they repeat the text.
+func (e *Learner) planForgetting(ctx context.Context, l Lesson, run string, plan *lessonPlan) error {
+	var memories []memory.Memory
+	for _, command := range l.ruleForget {
+		targets, err := e.memoriesToForget(ctx, l, command)
 		if err != nil {
 			return err
 		}
-		found = append(found, meant...)
+		memories = append(memories, targets...)
 	}
-	for _, n := range l.named {
-		meant, err := e.Store.Get(ctx, l.scope.Owner, append(slices.Clone(n.Facts), n.Turn)...)
+	for _, n := range l.modelForget {
+		targets, err := e.Store.Get(ctx, l.scope.Owner, append(slices.Clone(n.FactIDs), n.TurnID)...)
 		if err != nil {
 			return fmt.Errorf("read the memories to forget: %w", err)
 		}
-		found = append(found, meant...)
+		memories = append(memories, targets...)
 	}
-	if len(found) == 0 {
+	if len(memories) == 0 {
 		return nil
 	}
 	const reason = "the user asked to forget it"
 	var err error
-	if p.Changes, p.jobs, err = e.Curate.Forgetting(ctx, l.scope.Owner, run, found, reason, byRule); err != nil {
+	if plan.Changes, plan.jobs, err = e.Curate.ForgetChanges(ctx, l.scope.Owner, run, memories, reason, byRule); err != nil {
 		return err
 	}
-	p.Forgotten = found
-	for _, m := range found {
-		p.gone[m.ID()] = true
+	plan.Forgotten = memories
+	for _, m := range memories {
+		plan.forgottenIDs[m.ID()] = true
 	}
 	return nil
 }
 
 // memoriesToForget returns the earlier memories to which a forget request refers.
-func (e *Learner) memoriesToForget(ctx context.Context, l Lesson, wish extract.Command) ([]memory.Memory, error) {
-	found, err := e.Curate.Meant(ctx, l.scope, wish)
+func (e *Learner) memoriesToForget(ctx context.Context, l Lesson, command extract.Command) ([]memory.Memory, error) {
+	memories, err := e.Curate.FindToForget(ctx, l.scope, command)
 	if err != nil {
 		return nil, err
 	}
-	asked := l.turn(wish.Span.Turn)
-	meant := slices.DeleteFunc(found, func(m memory.Memory) bool { return curate.IsNewerThan(m, asked) })
-	if len(meant) == 0 && !wish.OffTheRecord {
+	requestTurn := l.turnByID(command.Span.Turn)
+	targets := slices.DeleteFunc(memories, func(m memory.Memory) bool { return curate.IsNewerThan(m, requestTurn) })
+	if len(targets) == 0 && !command.OffTheRecord {
 		return nil, nil
 	}
-	stored, err := e.Store.Get(ctx, l.scope.Owner, asked.ID)
+	stored, err := e.Store.Get(ctx, l.scope.Owner, requestTurn.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read the turn that asked to forget: %w", err)
 	}
-	return append(meant, stored...), nil
+	return append(targets, stored...), nil
 }
 
-// ForgetPrefix is the id prefix of jobs that only forget. They run even while learning is paused.
+// ForgetPrefix is the id prefix of jobs that only forget. They also run while learning is paused.
 const ForgetPrefix = "forget-"
 
-// forgetOnly is the handler of jobs that only forget. It is idempotent.
-func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.End, error) {
+// forgetOnly handles jobs that only forget. It is idempotent.
+func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.Completion, error) {
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: job.Turns})
 	if err != nil {
 		return "", fmt.Errorf("read the turn that asks to forget: %w", err)
@@ -77,18 +77,18 @@ func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.End, err
 		return jobs.Nothing, nil
 	}
 	for i := range turns {
-		turns[i].NoLearn = false // otherwise the guard drops the turn; only its forget request is read
+		turns[i].NoLearn = false // otherwise guardTurns drops the turn
 	}
 	l := Lesson{
 		scope:      memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent},
-		utterances: guard(e.Core, turns, learn.GuardOptions{}),
+		utterances: guardTurns(e.Core, turns, learn.GuardOptions{}),
 		author:     byRule,
 	}
-	if _, l.forget = extract.Commands(l.utterances); len(l.forget) == 0 {
+	if _, l.ruleForget = extract.MemoryCommands(l.utterances); len(l.ruleForget) == 0 {
 		return jobs.Nothing, nil
 	}
-	run := memory.Run{ID: core.RunOf(job.ID), Kind: "forget", Author: l.author, Lease: &job.Lease}
-	if err := e.apply(ctx, job, l, run); err != nil {
+	run := memory.Run{ID: core.JobRunID(job.ID), Kind: "forget", Author: l.author, Lease: &job.Lease}
+	if err := e.applyLesson(ctx, job, l, run); err != nil {
 		return "", err
 	}
 	e.Warm(job.Owner)

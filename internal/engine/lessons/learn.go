@@ -19,166 +19,166 @@ import (
 )
 
 const (
-	// learnTurns and learnBytes bound the turns of one model call; more turns are split.
-	learnTurns = 16
-	learnBytes = 24 << 10
+	// maxChunkTurns and maxChunkBytes bound the turns of one model call.
+	maxChunkTurns = 16
+	maxChunkBytes = 24 << 10
 
-	// modelAttempts is how many attempts a failing model gets before the rules learn instead: all
-	// but the last, which takes more than ten minutes. The age of the job does not count, since it
+	// maxModelAttempts is the number of attempts of a failing model before the rules learn instead:
+	// all but the last, which takes more than ten minutes. A job's age is no criterion, since the job
 	// may have waited in the queue.
-	modelAttempts = memory.MaxAttempts - 1
+	maxModelAttempts = memory.MaxAttempts - 1
 
-	// halvings is how many failed attempts halve the input of a call, since the model may be slow.
-	halvings = 2
+	// maxHalvings bounds how often a failed attempt halves the input of a call to a slow model.
+	maxHalvings = 2
 
-	// nearest is the number of stored facts with which each candidate is compared.
-	nearest = 5
+	// maxSimilar is the number of similar facts with which each candidate is compared.
+	maxSimilar = 5
 )
 
-// Learn is the handler of learn jobs. It learns from all turns of the job's conversation that were
-// not learned from yet. It is idempotent.
-func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
-	defer e.Taught.Ring()
+// Learn handles learn jobs. It learns from all turns of the job's conversation that were not learned from
+// yet. It is idempotent.
+func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.Completion, error) {
+	defer e.LessonDone.Ring()
 	e.Idle.Wait(ctx)
 	if err := e.putOffUntilIdle(ctx, job); err != nil {
 		return "", err
 	}
-	e.Curate.Credit(ctx, job.Owner, curate.UsesAtOnce)
+	e.Curate.CreditUses(ctx, job.Owner, curate.UsesPerWrite)
 	if strings.HasPrefix(job.ID, ForgetPrefix) {
 		return e.forgetOnly(ctx, job)
 	}
-	if err := (branches{e}).rebranch(ctx, job); err != nil {
+	if err := (branchFollower{e}).followBranch(ctx, job); err != nil {
 		return "", err
 	}
-	turns, err := e.Unlearned(ctx, job)
+	turns, err := e.UnlearnedTurns(ctx, job)
 	if err != nil {
 		return "", err
 	}
-	return e.learnAll(ctx, job, turns)
+	return e.learnFromTurns(ctx, job, turns)
 }
 
-// Learns reports whether a model or rules are configured to learn.
-func (e *Learner) Learns() bool { return e.LLM != nil || e.Opts.Rules }
+// CanLearn reports whether a model or rules are configured to learn.
+func (e *Learner) CanLearn() bool { return e.LLM != nil || e.Opts.LearnByRules }
 
-// learnAll learns from turns of one conversation, and completes the job.
-func (e *Learner) learnAll(ctx context.Context, job memory.Job, turns []memory.Turn) (jobs.End, error) {
-	if len(turns) == 0 || !e.Learns() {
-		e.Metrics.Learned("nothing")
+// learnFromTurns learns from turns of one conversation, and completes the job.
+func (e *Learner) learnFromTurns(ctx context.Context, job memory.Job, turns []memory.Turn) (jobs.Completion, error) {
+	if len(turns) == 0 || !e.CanLearn() {
+		e.Metrics.CountLearnRun("nothing")
 		return jobs.Nothing, nil
 	}
-	chunks := InChunks(turns, job.Attempts)
+	chunks := SplitIntoChunks(turns, job.Attempts)
 	for i, chunk := range chunks {
-		run := memory.Run{ID: core.RunOf(job.ID), Kind: "learn", Lease: &job.Lease}
+		run := memory.Run{ID: core.JobRunID(job.ID), Kind: "learn", Lease: &job.Lease}
 		if i < len(chunks)-1 {
-			run.ID, run.Lease = core.RunOf(job.ID)+"-"+chunk[0].ID, nil
+			run.ID, run.Lease = core.JobRunID(job.ID)+"-"+chunk[0].ID, nil
 		}
 		if err := e.LearnFrom(ctx, job, chunk, run); err != nil {
-			e.Metrics.Learned("failed")
+			e.Metrics.CountLearnRun("failed")
 			return "", err
 		}
 	}
-	e.Taught.Ring() // waiting callers do not need the rest
+	e.LessonDone.Ring() // waiting callers need no more
 	e.Warm(job.Owner)
 	return jobs.Applied, nil
 }
 
-// Unlearned returns the user's turns to learn from and, if configured, the answers to them.
-func (e *Learner) Unlearned(ctx context.Context, job memory.Job) ([]memory.Turn, error) {
+// UnlearnedTurns returns the user's turns to learn from and, if configured, the answers to them.
+func (e *Learner) UnlearnedTurns(ctx context.Context, job memory.Job) ([]memory.Turn, error) {
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Unlearned: true})
 	if err != nil {
 		return nil, fmt.Errorf("read turns: %w", err)
 	}
-	if !e.Opts.Assistant || len(turns) == 0 && len(job.Turns) < 2 {
+	if !e.Opts.LearnFromAssistant || len(turns) == 0 && len(job.Turns) < 2 {
 		return turns, nil
 	}
 	path, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation})
 	if err != nil {
 		return nil, fmt.Errorf("read the answers to turns: %w", err)
 	}
-	current := map[string]bool{}
+	isUnlearned := map[string]bool{}
 	for _, t := range turns {
-		current[t.ID] = true
+		isUnlearned[t.ID] = true
 	}
-	var all []memory.Turn
-	answers := false
+	var turnsAndAnswers []memory.Turn
+	isAnswered := false
 	for _, t := range path {
 		if t.Role == memory.RoleUser {
-			answers = current[t.ID]
+			isAnswered = isUnlearned[t.ID]
 		}
-		if current[t.ID] || (answers || slices.Contains(job.Turns, t.ID)) && t.Role == memory.RoleAssistant && t.Tells() && t.LearnedAt.IsZero() {
-			all = append(all, t)
+		if isUnlearned[t.ID] || (isAnswered || slices.Contains(job.Turns, t.ID)) && t.Role == memory.RoleAssistant && t.Informative() && t.LearnedAt.IsZero() {
+			turnsAndAnswers = append(turnsAndAnswers, t)
 		}
 	}
-	return all, nil
+	return turnsAndAnswers, nil
 }
 
-// InChunks splits turns into the inputs of model calls. More failed attempts give smaller chunks.
-func InChunks(turns []memory.Turn, failed int) [][]memory.Turn {
-	most := max(1, min(len(turns), learnTurns)>>min(failed, halvings))
-	var out [][]memory.Turn
+// SplitIntoChunks splits turns into inputs of model calls. Each failed attempt halves the maximum size.
+func SplitIntoChunks(turns []memory.Turn, failedAttempts int) [][]memory.Turn {
+	maxTurns := max(1, min(len(turns), maxChunkTurns)>>min(failedAttempts, maxHalvings))
+	var chunks [][]memory.Turn
 	size := 0
 	for _, t := range turns {
-		last := len(out) - 1
-		if last < 0 || len(out[last]) == most || size+len(t.Content) > learnBytes || startsChunk(out[last], t) {
-			out, size = append(out, nil), 0
+		last := len(chunks) - 1
+		if last < 0 || len(chunks[last]) == maxTurns || size+len(t.Content) > maxChunkBytes || startsChunk(chunks[last], t) {
+			chunks, size = append(chunks, nil), 0
 			last++
 		}
-		out[last] = append(out[last], t)
+		chunks[last] = append(chunks[last], t)
 		size += len(t.Content)
 	}
-	return out
+	return chunks
 }
 
-// startsChunk reports whether a turn starts a new chunk: it belongs to another project or agent, or
-// it asks to forget facts that may be learned from the turns before it.
-func startsChunk(before []memory.Turn, t memory.Turn) bool {
-	return t.Project != before[0].Project || t.Agent != before[0].Agent || len(learn.MemoryRequestsIn(t).Forget) > 0
+// startsChunk reports whether a turn starts a new chunk: it has another project or agent than the turns
+// before it, or it asks to forget facts that may be learned from these turns.
+func startsChunk(chunk []memory.Turn, t memory.Turn) bool {
+	return t.Project != chunk[0].Project || t.Agent != chunk[0].Agent || len(learn.MemoryRequestsIn(t).ForgetCommands) > 0
 }
 
-// LearnFrom learns from one chunk of turns and stores the result. The same run retires the memories
-// that the turns ask to forget.
+// LearnFrom learns from one chunk of turns and stores the result. The same run retires the memories that
+// the turns ask to forget.
 func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.Turn, run memory.Run) error {
 	for _, t := range turns {
 		run.Learned = append(run.Learned, t.ID)
 	}
-	l, err := e.Lesson(ctx, job, turns)
+	l, err := e.ExtractLesson(ctx, job, turns)
 	if err != nil {
 		return err
 	}
 	run.Author = l.author
-	return e.apply(ctx, job, l, run)
+	return e.applyLesson(ctx, job, l, run)
 }
 
-// apply compares a lesson with stored facts and applies the changes; after a conflict, again.
-func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memory.Run) error {
+// applyLesson compares a lesson with stored facts and applies the changes, again after each conflict.
+func (e *Learner) applyLesson(ctx context.Context, job memory.Job, l Lesson, run memory.Run) error {
 	for try := 1; ; try++ {
-		p, err := e.Plan(ctx, l, run.ID)
+		p, err := e.PlanLesson(ctx, l, run.ID)
 		if err != nil {
 			return err
 		}
 		attempt := run
-		attempt.Learned = slices.Concat(run.Learned, p.repeats)
+		attempt.Learned = slices.Concat(run.Learned, p.repeatingAnswers)
 		attempt.Jobs = append(p.jobs, e.UpkeepJobs(job.Owner, run.ID, job.Conversation)...)
 		if attempt.Vectors, err = e.FactVectors(ctx, p.Changes); err != nil {
 			return err
 		}
-		receipt, err := e.commit(ctx, job, p, attempt)
+		receipt, err := e.commitPlan(ctx, job, p, attempt)
 		if err == nil {
-			if !receipt.Again { // otherwise the first application was counted
+			if !receipt.Again { // otherwise this run was counted before
 				e.logDecisions(ctx, l, p.Outcomes)
 			}
 			return nil
 		}
-		if !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Duplicate) || try == core.MaxConflicts {
-			return fmt.Errorf("apply what was learned: %w", err)
+		if !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Duplicate) || try == core.MaxFastRetries {
+			return fmt.Errorf("apply learned facts: %w", err)
 		}
 	}
 }
 
-// commit applies a plan. It returns [memory.Conflict] if the compared facts have changed, and
-// [memory.LeaseLost] if another worker has the job.
-func (e *Learner) commit(ctx context.Context, job memory.Job, p planned, run memory.Run) (memory.Receipt, error) {
-	version, err := e.checkUnchanged(ctx, job.Owner, p, slices.Concat(run.Learned, p.turns))
+// commitPlan applies a plan. It returns [memory.Conflict] if the compared facts have changed, and
+// [memory.LeaseLost] if another worker runs the job.
+func (e *Learner) commitPlan(ctx context.Context, job memory.Job, plan lessonPlan, run memory.Run) (memory.Receipt, error) {
+	version, err := e.checkUnchanged(ctx, job.Owner, plan, slices.Concat(run.Learned, plan.turnIDs))
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -187,169 +187,169 @@ func (e *Learner) commit(ctx context.Context, job memory.Job, p planned, run mem
 			return memory.Receipt{}, err
 		}
 	}
-	if len(p.Changes) > 0 {
+	if len(plan.Changes) > 0 {
 		run.Base = version
 	}
-	return e.Store.Apply(ctx, job.Owner, run, p.Changes...)
+	return e.Store.Apply(ctx, job.Owner, run, plan.Changes...)
 }
 
-// HoldLease extends a job's lease for one more transaction that does not complete the job, or
-// returns [memory.LeaseLost]. A job that was never claimed has no lease.
+// HoldLease extends a job's lease for a transaction that does not complete the job, or returns
+// [memory.LeaseLost]. It does nothing for a job that was never claimed.
 func (e *Learner) HoldLease(ctx context.Context, job memory.Job) error {
 	if job.Lease == (memory.Lease{}) {
 		return nil
 	}
 	if _, err := e.Store.Extend(ctx, job.Lease, jobs.DefaultLease); err != nil {
-		return fmt.Errorf("hold the job: %w", err)
+		return fmt.Errorf("extend the lease: %w", err)
 	}
 	return nil
 }
 
-// planned is the changes of a lesson and the outcome of each candidate.
-type planned struct {
-	scope     memory.Scope
-	turns     []string            // ids of the turns that were read
-	version   int64               // the owner's version before comparing
-	cands     []extract.Candidate // the candidates, each with its neighbours
-	Forgotten []memory.Memory     // memories that the lesson asks to forget
-	gone      map[string]bool     // ids of Forgotten
-	Changes   []memory.Change
-	Outcomes  []learn.Outcome
-	jobs      []memory.Job
-	repeats   []string // ids of answers that repeat replaced facts
+// lessonPlan contains the changes of a lesson and the outcome of each candidate.
+type lessonPlan struct {
+	scope            memory.Scope
+	turnIDs          []string            // ids of the lesson's turns
+	version          int64               // the owner's version before comparing
+	candidates       []extract.Candidate // candidates with their neighbors
+	Forgotten        []memory.Memory     // memories that the lesson asks to forget
+	forgottenIDs     map[string]bool     // ids of Forgotten
+	Changes          []memory.Change
+	Outcomes         []learn.Outcome
+	jobs             []memory.Job
+	repeatingAnswers []string // ids of answers that repeat replaced facts
 }
 
-// Plan compares a lesson with stored facts.
-func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, error) {
-	p := planned{scope: l.scope, cands: slices.Clone(l.cands), gone: map[string]bool{}}
+// PlanLesson compares a lesson with stored facts.
+func (e *Learner) PlanLesson(ctx context.Context, l Lesson, runID string) (lessonPlan, error) {
+	plan := lessonPlan{scope: l.scope, candidates: slices.Clone(l.candidates), forgottenIDs: map[string]bool{}}
 	for _, s := range l.utterances {
-		p.turns = append(p.turns, s.Turn.ID)
+		plan.turnIDs = append(plan.turnIDs, s.Turn.ID)
 	}
 	var err error
-	if p.version, err = e.Version(ctx, l.scope.Owner); err != nil {
-		return planned{}, err
+	if plan.version, err = e.Version(ctx, l.scope.Owner); err != nil {
+		return lessonPlan{}, err
 	}
-	if err := e.planForgetting(ctx, l, run, &p); err != nil {
-		return planned{}, err
+	if err := e.planForgetting(ctx, l, runID, &plan); err != nil {
+		return lessonPlan{}, err
 	}
-	near, err := reader{e}.neighbors(ctx, l.scope, p.version, p.cands, p.gone)
+	neighborLists, err := extractor{e}.neighbors(ctx, l.scope, plan.version, plan.candidates, plan.forgottenIDs)
 	if err != nil {
-		return planned{}, err
+		return lessonPlan{}, err
 	}
-	for i := range p.cands {
-		p.cands[i].Near = near[i]
+	for i := range plan.candidates {
+		plan.candidates[i].Neighbours = neighborLists[i]
 	}
-	fresh, again, dropped := learn.Dedupe(p.cands, learn.DedupeOptions{Scope: l.scope, Near: e.Retrieve.DuplicateScore()})
-	decisions := e.decisions(ctx, l, fresh)
-	changes, outcomes := learn.Plan(fresh, decisions, again, learn.PlanOptions{
+	newCandidates, repeated, dropped := learn.Dedupe(plan.candidates, learn.DedupeOptions{Scope: l.scope, MinSimilarity: e.Retrieve.DuplicateThreshold()})
+	decisions := e.decisions(ctx, l, newCandidates)
+	changes, outcomes := learn.Plan(newCandidates, decisions, repeated, learn.PlanOptions{
 		Now: e.Time(), NewID: core.NewID, Scope: l.scope, Author: l.author,
-		MinConfidence: e.Opts.Learn.Review.Confidence, Review: e.Opts.Learn.Review.Categories,
+		MinConfidence: e.Opts.Learn.Review.Confidence, ReviewCategories: e.Opts.Learn.Review.Categories,
 		ReviewConflicts: e.Opts.Learn.Review.Conflicts,
-		Free:            func(scope memory.Scope, words string) bool { return e.Curate.Free(ctx, scope, words) },
+		IsWordingFree:   func(scope memory.Scope, content string) bool { return e.Curate.IsNewText(ctx, scope, content) },
 	})
-	p.repeats = e.Retrieve.Repeats(memory.WithVersion(ctx, l.scope.Owner, p.version), changes)
-	p.Changes, p.Outcomes = append(p.Changes, changes...), outcomes
-	current := slices.Clone(p.Changes)
-	for _, c := range p.cands {
-		for _, n := range c.Near { // the candidate repeats these facts
+	plan.repeatingAnswers = e.Retrieve.AddRepeatingAnswers(memory.WithVersion(ctx, l.scope.Owner, plan.version), changes)
+	plan.Changes, plan.Outcomes = append(plan.Changes, changes...), outcomes
+	current := slices.Clone(plan.Changes)
+	for _, c := range plan.candidates {
+		for _, n := range c.Neighbours { // facts that the candidate repeats
 			if !c.RememberRequested && n.Link == nil && n.Fact.Status != memory.Active && text.Hash(n.Fact.Content) == text.Hash(c.Text) {
-				current = append(current, memory.Change{Action: memory.ActionReject, After: memory.Image{Fact: &n.Fact}})
+				current = append(current, memory.Change{Action: memory.ActionReject, After: memory.State{Fact: &n.Fact}})
 			}
 		}
 	}
-	more, after, err := e.Curate.Gate(ctx, l.scope.Owner, run, current, l.author)
+	extraChanges, extraJobs, err := e.Curate.ReviewChanges(ctx, l.scope.Owner, runID, current, l.author)
 	if err != nil {
-		return planned{}, err
+		return lessonPlan{}, err
 	}
-	p.Changes, p.jobs = append(p.Changes, more...), append(p.jobs, after...)
+	plan.Changes, plan.jobs = append(plan.Changes, extraChanges...), append(plan.jobs, extraJobs...)
 	for _, d := range dropped {
-		p.Outcomes = append(p.Outcomes, learn.Outcome{Fact: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
+		plan.Outcomes = append(plan.Outcomes, learn.Outcome{FactText: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
 	}
-	return p, nil
+	return plan, nil
 }
 
-// checkUnchanged returns the version for which the plan still holds. It returns [memory.Conflict]
-// if another run wrote a fact with which the plan should have been compared, since both runs would
-// add contradicting facts. It returns [memory.Unavailable] if a turn was forgotten or edited after
-// it was read; the job is then retried.
-func (e *Learner) checkUnchanged(ctx context.Context, owner memory.Owner, p planned, turns []string) (version int64, err error) {
-	now, err := memory.LookAt(ctx, e.Store, owner, memory.Look{IDs: turns}) // later reads see this version or a newer one
+// checkUnchanged returns the version at which the plan is valid. It returns [memory.Conflict] if another
+// run wrote a fact that the plan should have been compared with, since both runs would add contradicting
+// facts. It returns [memory.Unavailable] if a turn was forgotten or edited after it was read; the job is
+// then retried.
+func (e *Learner) checkUnchanged(ctx context.Context, owner memory.Owner, plan lessonPlan, turns []string) (version int64, err error) {
+	current, err := memory.ReadBatch(ctx, e.Store, owner, memory.ReadSet{IDs: turns}) // later reads return this version or a newer one
 	if err != nil {
 		return 0, fmt.Errorf("read the turns again: %w", err)
 	}
-	for _, m := range now.Memories {
+	for _, m := range current.Memories {
 		if m.Turn != nil && m.Turn.Status != memory.Active {
 			return 0, memory.Errorf(memory.Unavailable, "turn %s became %s after it was read", m.ID(), m.Turn.Status)
 		}
 	}
-	if now.Version == p.version {
-		return now.Version, nil
+	if current.Version == plan.version {
+		return current.Version, nil
 	}
-	near, err := reader{e}.neighbors(ctx, p.scope, now.Version, p.cands, p.gone)
+	neighborLists, err := extractor{e}.neighbors(ctx, plan.scope, current.Version, plan.candidates, plan.forgottenIDs)
 	if err != nil {
 		return 0, err
 	}
-	for i, c := range p.cands {
-		if !sameNear(near[i], c.Near) {
+	for i, c := range plan.candidates {
+		if !sameNeighbors(neighborLists[i], c.Neighbours) {
 			return 0, memory.Errorf(memory.Conflict, "the facts similar to candidate %d have changed", i+1)
 		}
 	}
-	return now.Version, nil
+	return current.Version, nil
 }
 
-// sameNear reports whether two searches found the same facts at the same versions.
-func sameNear(a, b []extract.Neighbour) bool {
-	state := map[string]int64{}
+// sameNeighbors reports whether two searches returned the same facts at the same versions.
+func sameNeighbors(a, b []extract.Neighbour) bool {
+	versionByID := map[string]int64{}
 	for _, n := range a {
-		state[n.Fact.ID] = n.Fact.Version
+		versionByID[n.Fact.ID] = n.Fact.Version
 	}
 	for _, n := range b {
-		if v, ok := state[n.Fact.ID]; !ok || v != n.Fact.Version {
+		if v, ok := versionByID[n.Fact.ID]; !ok || v != n.Fact.Version {
 			return false
 		}
 	}
 	return len(a) == len(b)
 }
 
-// decisions returns what each candidate does to its neighbours: the model's reply or, if its prompt
-// asks only for facts, its answer to a second question. The rules decide if there is no model, no
-// neighbour or no readable reply.
-func (e *Learner) decisions(ctx context.Context, l Lesson, cands []extract.Candidate) []learn.Decision {
-	asked := slices.ContainsFunc(cands, func(c extract.Candidate) bool { return len(c.Near) > 0 && c.Op == "" && !c.RememberRequested })
-	if e.LLM == nil || l.author.Kind != memory.ByModel || !asked {
-		return learn.Reconcile(cands)
+// decisions returns the effect of each candidate on its neighbors: from the model's reply or, if the
+// prompt asks only for facts, from a second reply. The rules decide without a model, without neighbors
+// and after an unreadable reply.
+func (e *Learner) decisions(ctx context.Context, l Lesson, candidates []extract.Candidate) []learn.Decision {
+	needsModel := slices.ContainsFunc(candidates, func(c extract.Candidate) bool { return len(c.Neighbours) > 0 && c.Op == "" && !c.RememberRequested })
+	if e.LLM == nil || l.author.Kind != memory.ByModel || !needsModel {
+		return learn.Reconcile(candidates)
 	}
-	ask := e.askForDecisions
-	if e.Prompts.Form() == prompt.InMemories {
-		ask = e.askOneByOne
+	askModel := e.askForDecisions
+	if e.Prompts.Form() == prompt.MemoriesForm {
+		askModel = e.askOneByOne
 	}
-	decisions, err := ask(ctx, l.scope.Owner, cands)
+	decisions, err := askModel(ctx, l.scope.Owner, candidates)
 	if err != nil {
 		e.Log.Warn("the model could not reconcile facts; the rules do it", "err", err)
-		return learn.Reconcile(cands)
+		return learn.Reconcile(candidates)
 	}
 	return decisions
 }
 
-func (e *Learner) askForDecisions(ctx context.Context, owner memory.Owner, cands []extract.Candidate) ([]learn.Decision, error) {
-	ask, err := learn.AskDecisions(cands, e.learnPrompts(owner))
+func (e *Learner) askForDecisions(ctx context.Context, owner memory.Owner, candidates []extract.Candidate) ([]learn.Decision, error) {
+	request, err := learn.AskDecisions(candidates, e.learnPrompts(owner))
 	if err != nil {
 		return nil, err
 	}
-	decisions, _, err := askFor(ctx, &e.Asker, owner, ask, func(reply string) ([]learn.Decision, error) { return learn.ParseDecisions(reply, cands) })
+	decisions, _, err := askAndParse(ctx, &e.Asker, owner, request, func(reply string) ([]learn.Decision, error) { return learn.ParseDecisions(reply, candidates) })
 	return decisions, err
 }
 
-// askOneByOne asks about each candidate with neighbours separately, since the prompt compares one
-// new fact with stored facts. Candidates without neighbours are new.
-func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, cands []extract.Candidate) ([]learn.Decision, error) {
+// askOneByOne asks about each candidate with neighbors separately, since the prompt compares one new fact
+// with stored facts. Candidates without neighbors are new facts.
+func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, candidates []extract.Candidate) ([]learn.Decision, error) {
 	var out []learn.Decision
-	for i, c := range cands {
-		if !slices.ContainsFunc(c.Near, func(n extract.Neighbour) bool { return n.Fact.Status.Live() }) {
+	for i, c := range candidates {
+		if !slices.ContainsFunc(c.Neighbours, func(n extract.Neighbour) bool { return n.Fact.Status.Live() }) {
 			out = append(out, learn.Decision{Candidate: i, Verdict: learn.Add})
 			continue
 		}
-		decisions, err := e.askForDecisions(ctx, owner, cands[i:i+1])
+		decisions, err := e.askForDecisions(ctx, owner, candidates[i:i+1])
 		if err != nil {
 			return nil, err
 		}
@@ -361,8 +361,8 @@ func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, cands []e
 	return out, nil
 }
 
-// logDecisions logs and counts a run's decisions (design 3's memory_decision). Without LogContent
-// it logs the stored fact's id instead of its text, and omits a model's reason.
+// logDecisions logs and counts a run's decisions (memory_decision of design 3). Without LogContent it logs
+// ids of stored facts instead of texts, and omits a model's reasons.
 func (e *Learner) logDecisions(ctx context.Context, l Lesson, outcomes []learn.Outcome) {
 	outcomes = append(outcomes, l.DroppedOutcomes()...)
 	line := obs.MemoryDecision{UserID: l.scope.Owner.Name(), ExtractedCount: len(outcomes)}
@@ -370,19 +370,19 @@ func (e *Learner) logDecisions(ctx context.Context, l Lesson, outcomes []learn.O
 		line.InputMessageLength += len(s.Text)
 	}
 	for _, o := range outcomes {
-		d := obs.Decision{Fact: o.Fact, Action: o.Action, TargetID: o.Target, Reason: o.Reason}
-		if o.Action == "reinforce" { // design 3's term, whether or not the stored fact changes
+		d := obs.Decision{Fact: o.FactText, Action: o.Action, TargetID: o.TargetID, Reason: o.Reason}
+		if o.Action == "reinforce" { // the term of design 3, even if the stored fact changes
 			d.Action, d.Reason = "ignore", obs.Redundant
 		}
 		if !e.Opts.LogContent {
-			d.Fact = o.ID
+			d.Fact = o.FactID
 			if d.Reason != obs.Redundant {
 				d.Reason = ""
 			}
 		}
 		line.Decisions = append(line.Decisions, d)
 	}
-	line.Log(ctx, e.Log)
-	e.Metrics.Decided(line)
-	e.Metrics.Learned("applied")
+	line.LogTo(ctx, e.Log)
+	e.Metrics.CountDecisions(line)
+	e.Metrics.CountLearnRun("applied")
 }

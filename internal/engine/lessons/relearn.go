@@ -10,37 +10,36 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RelearnOptions select the user's turns to learn from again, by conversation and time. A model can
-// thus learn from turns that were sent while it was unavailable, and from which only the rules
-// learned.
+// RelearnOptions select the user's turns to learn from again, by conversation and time. With it, a model
+// can learn from turns that only the rules learned from while the model was unavailable.
 type RelearnOptions struct {
-	Conversation string
-	Since        time.Time
-	Idempotency  string // a repeated key queues nothing
+	Conversation   string
+	Since          time.Time
+	IdempotencyKey string // a repeated key queues nothing
 }
 
-// relearnAtOnce is the number of turns from which one job learns.
-const relearnAtOnce = 200
+// turnsPerRelearnJob is the maximum number of turns of one job.
+const turnsPerRelearnJob = 200
 
-// Relearn queues jobs that learn again and returns the number of turns. Stored facts are only
-// confirmed. Forgotten, undone and rejected facts stay so.
-func (e *Learner) Relearn(ctx context.Context, owner memory.Owner, r RelearnOptions) (int, error) {
-	if !e.Learns() {
-		return 0, memory.Errorf(memory.Invalid, "nothing learns: learn.model is empty and learn.rules is off")
+// Relearn queues jobs that learn again, and returns the number of turns. Stored facts are only confirmed;
+// forgotten, undone and rejected facts do not return.
+func (e *Learner) Relearn(ctx context.Context, owner memory.Owner, opts RelearnOptions) (int, error) {
+	if !e.CanLearn() {
+		return 0, memory.Errorf(memory.Invalid, "learning is off: learn.model is empty and learn.rules is off")
 	}
-	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: r.Conversation})
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: opts.Conversation})
 	if err != nil {
 		return 0, fmt.Errorf("read turns: %w", err)
 	}
-	run := memory.Run{ID: core.IDFor(owner, r.Idempotency), Kind: "relearn"}
+	run := memory.Run{ID: core.IDForKey(owner, opts.IdempotencyKey), Kind: "relearn"}
 	count := 0
 	for _, t := range turns {
-		if t.Role != memory.RoleUser || t.NoLearn || t.CreatedAt.Before(r.Since) {
+		if t.Role != memory.RoleUser || t.NoLearn || t.CreatedAt.Before(opts.Since) {
 			continue
 		}
 		count++
 		last := len(run.Jobs) - 1
-		if last < 0 || run.Jobs[last].Conversation != t.Conversation || len(run.Jobs[last].Turns) == relearnAtOnce {
+		if last < 0 || run.Jobs[last].Conversation != t.Conversation || len(run.Jobs[last].Turns) == turnsPerRelearnJob {
 			run.Jobs = append(run.Jobs, memory.Job{
 				ID: run.ID + "-" + t.ID, Owner: owner, Kind: memory.JobRelearn, Conversation: t.Conversation,
 			})
@@ -52,18 +51,18 @@ func (e *Learner) Relearn(ctx context.Context, owner memory.Owner, r RelearnOpti
 		return 0, nil
 	}
 	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
-		return 0, fmt.Errorf("queue the learning: %w", err)
+		return 0, fmt.Errorf("queue jobs: %w", err)
 	}
 	e.Wake()
 	return count, nil
 }
 
-// LearnAgain is the handler of relearn jobs.
-func (e *Learner) LearnAgain(ctx context.Context, job memory.Job) (jobs.End, error) {
+// HandleRelearn handles relearn jobs.
+func (e *Learner) HandleRelearn(ctx context.Context, job memory.Job) (jobs.Completion, error) {
 	e.Idle.Wait(ctx)
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: job.Turns})
 	if err != nil {
 		return "", fmt.Errorf("read turns: %w", err)
 	}
-	return e.learnAll(ctx, job, turns)
+	return e.learnFromTurns(ctx, job, turns)
 }

@@ -15,19 +15,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Complete calls the learning model on behalf of an owner. If the owner's daily budget is spent,
-// the error is a [*jobs.PutOff].
+// Complete calls the learning model for an owner. If the owner's daily budget is spent, the error is a
+// [*jobs.PutOff].
 func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Prompt) (memory.Reply, error) {
 	if err := e.checkBudget(ctx, owner); err != nil {
 		return memory.Reply{}, err
 	}
 	if p.Model = cmp.Or(p.Model, e.learnModel(owner)); p.Model == "" {
-		return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has named its model since the start", llm.ErrNoModel)
+		return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has named a model since the server started", llm.ErrNoModel)
 	}
 	if e.Opts.ClientKeys {
-		client := e.Clients.Of(owner)
+		client := e.Clients.Last(owner)
 		if client.Key == "" {
-			return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has brought its key since the start", llm.ErrNoModel)
+			return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has sent an API key since the server started", llm.ErrNoModel)
 		}
 		ctx = llm.WithKey(ctx, client.Key)
 	}
@@ -35,80 +35,80 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 	if err != nil {
 		return memory.Reply{}, e.backOff(err)
 	}
-	e.limited.Store(0)
+	e.rateLimits.Store(0)
 	reply.Model = cmp.Or(reply.Model, p.Model)
 	u := memory.Usage{
 		Day: e.Time(), Purpose: p.Name, Model: reply.Model, Calls: 1,
 		InputTokens: int64(reply.InputTokens), OutputTokens: int64(reply.OutputTokens),
 	}
 	if u.InputTokens+u.OutputTokens == 0 { // some servers do not report tokens
-		u.InputTokens, u.OutputTokens = int64(text.Tokens(p.System+p.User)), int64(text.Tokens(reply.Text))
+		u.InputTokens, u.OutputTokens = int64(text.EstimateTokens(p.System+p.User)), int64(text.EstimateTokens(reply.Text))
 	}
 	u.Cost = e.Opts.Learn.Spending.Cost(u.InputTokens, u.OutputTokens)
-	e.Metrics.Spent(u)
-	if err := e.Store.Spend(context.WithoutCancel(ctx), owner, u); err != nil {
+	e.Metrics.CountUsage(u)
+	if err := e.Store.AddUsage(context.WithoutCancel(ctx), owner, u); err != nil {
 		e.Log.Warn("the usage of a model was not recorded", "err", err)
 	}
 	return reply, nil
 }
 
-// learnModel returns the model that learns for an owner: the configured model, the one chosen
-// later, or that of the owner's last chat; "" before a chat names one.
+// learnModel returns the model that learns for an owner: the chosen or configured model, or the model of
+// the owner's last chat; "" before the first chat.
 func (e *Asker) learnModel(owner memory.Owner) string {
 	chosen := ""
-	if later, ok := e.LLM.(interface{ Chosen() string }); ok {
-		chosen = later.Chosen()
+	if chooser, ok := e.LLM.(interface{ Chosen() string }); ok {
+		chosen = chooser.Chosen()
 	}
-	return cmp.Or(chosen, e.Opts.LearnModel, e.Clients.Of(owner).Model)
+	return cmp.Or(chosen, e.Opts.LearnModel, e.Clients.Last(owner).Model)
 }
 
 // learnPrompts returns the prompts for the owner's learning model.
 func (e *Asker) learnPrompts(owner memory.Owner) *prompt.Set {
-	return e.Prompts.For(e.learnModel(owner))
+	return e.Prompts.ForModel(e.learnModel(owner))
 }
 
-// backOff converts a rate-limit error to a [*jobs.PutOff]: for as long as the server asks, at least
-// a minute, and twice as long after each further error. Other errors stay.
+// backOff converts a rate-limit error to a [*jobs.PutOff] for the time that the server requests, but at
+// least a minute, doubled after each further rate limit. It returns other errors unchanged.
 func (e *Asker) backOff(err error) error {
-	var limit interface {
-		RateLimited() (after time.Duration, ok bool)
+	var rateLimit interface {
+		RateLimited() (retryAfter time.Duration, ok bool)
 	}
-	if !errors.As(err, &limit) {
+	if !errors.As(err, &rateLimit) {
 		return err
 	}
-	after, limited := limit.RateLimited()
-	if !limited {
+	retryAfter, isLimited := rateLimit.RateLimited()
+	if !isLimited {
 		return err
 	}
-	wait := time.Minute << min(e.limited.Add(1)-1, 6)
-	return &jobs.PutOff{Until: e.Time().Add(max(after, min(wait, time.Hour))), Why: err.Error()}
+	wait := time.Minute << min(e.rateLimits.Add(1)-1, 6)
+	return &jobs.PutOff{Until: e.Time().Add(max(retryAfter, min(wait, time.Hour))), Reason: err.Error()}
 }
 
 // errUnreadable reports that two replies of the model could not be parsed.
 var errUnreadable = errors.New("the model's second reply could not be read")
 
-// askFor calls the learning model and parses its reply. It retries an unreadable reply once.
-func askFor[T any](ctx context.Context, e *Asker, owner memory.Owner, ask memory.Prompt, read func(string) (T, error)) (T, memory.Reply, error) {
-	var none T
-	reply, err := e.Complete(ctx, owner, ask)
+// askAndParse calls the learning model and parses its reply. It retries an unreadable reply once.
+func askAndParse[T any](ctx context.Context, e *Asker, owner memory.Owner, request memory.Prompt, parse func(string) (T, error)) (T, memory.Reply, error) {
+	var zero T
+	reply, err := e.Complete(ctx, owner, request)
 	if err != nil {
-		return none, reply, err
+		return zero, reply, err
 	}
-	out, unreadable := read(reply.Text)
-	if unreadable == nil {
+	out, parseErr := parse(reply.Text)
+	if parseErr == nil {
 		return out, reply, nil
 	}
 	e.logReply(reply)
-	again, err := e.Complete(ctx, owner, learn.AskRepair(ask, reply.Text, unreadable))
+	secondReply, err := e.Complete(ctx, owner, learn.AskRepair(request, reply.Text, parseErr))
 	if err != nil {
-		return none, reply, fmt.Errorf("ask again after a reply that could not be read (%v): %w", unreadable, err)
+		return zero, reply, fmt.Errorf("ask again after a reply that could not be read (%v): %w", parseErr, err)
 	}
-	if out, err = read(again.Text); err != nil {
-		e.logReply(again)
-		// Another attempt may succeed, so the error must not park the job at once.
-		return none, again, memory.Errorf(memory.Unavailable, "%w: %v", errUnreadable, err)
+	if out, err = parse(secondReply.Text); err != nil {
+		e.logReply(secondReply)
+		// Unavailable, so that the job is not parked at once.
+		return zero, secondReply, memory.Errorf(memory.Unavailable, "%w: %v", errUnreadable, err)
 	}
-	return out, again, nil
+	return out, secondReply, nil
 }
 
 // logReply logs an unreadable reply if the log may contain texts.
@@ -120,26 +120,26 @@ func (e *Asker) logReply(reply memory.Reply) {
 
 // checkBudget returns a PutOff until tomorrow if an owner has spent the day's budget.
 func (e *Asker) checkBudget(ctx context.Context, owner memory.Owner) error {
-	most := e.Opts.Learn.Spending
-	if most.DayTokens == 0 {
+	limits := e.Opts.Learn.Spending
+	if limits.DailyTokenLimit == 0 {
 		return nil
 	}
-	today := memory.DayOf(e.Time())
-	spent, err := e.Store.Spent(ctx, owner, today)
+	today := memory.StartOfDay(e.Time())
+	usages, err := e.Store.UsageSince(ctx, owner, today)
 	if err != nil {
 		return fmt.Errorf("read the model usage: %w", err)
 	}
 	var sum memory.Usage
-	for _, u := range spent {
+	for _, u := range usages {
 		sum.Add(u)
 	}
-	if tokens := sum.InputTokens + sum.OutputTokens; tokens >= most.DayTokens {
-		return &jobs.PutOff{Until: today.Add(24 * time.Hour), Why: fmt.Sprintf("%d of the %d tokens a day are spent", tokens, most.DayTokens)}
+	if tokens := sum.InputTokens + sum.OutputTokens; tokens >= limits.DailyTokenLimit {
+		return &jobs.PutOff{Until: today.Add(24 * time.Hour), Reason: fmt.Sprintf("%d of the %d tokens a day are spent", tokens, limits.DailyTokenLimit)}
 	}
 	return nil
 }
 
-// Spent returns an owner's model usage since a day.
-func (e *Asker) Spent(ctx context.Context, owner memory.Owner, from time.Time) ([]memory.Usage, error) {
-	return e.Store.Spent(ctx, owner, from)
+// UsageSince returns an owner's model usage since a day.
+func (e *Asker) UsageSince(ctx context.Context, owner memory.Owner, since time.Time) ([]memory.Usage, error) {
+	return e.Store.UsageSince(ctx, owner, since)
 }

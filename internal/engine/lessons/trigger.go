@@ -12,32 +12,32 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// LearnPrefix is the id prefix of jobs that learn from turns up to a given one.
+// LearnPrefix is the id prefix of jobs that learn from a conversation's turns up to one turn.
 const LearnPrefix = "learn-"
 
-// LearnJob returns the job that learns from a conversation up to a turn. The job also makes facts
-// follow the moved turns, which left or rejoined the branch.
-func LearnJob(owner memory.Owner, conversation, turn string, runAt time.Time, moved ...string) memory.Job {
+// LearnJob returns the job that learns from a conversation up to a turn. The job also makes facts follow
+// the turns movedIDs, which left or rejoined the branch.
+func LearnJob(owner memory.Owner, conversation, turnID string, runAt time.Time, movedIDs ...string) memory.Job {
 	return memory.Job{
-		ID: LearnPrefix + turn, Owner: owner, Kind: memory.JobLearn, Conversation: conversation,
-		Turns: append([]string{turn}, moved...), State: memory.JobQueued, RunAt: runAt, CreatedAt: runAt,
+		ID: LearnPrefix + turnID, Owner: owner, Kind: memory.JobLearn, Conversation: conversation,
+		Turns: append([]string{turnID}, movedIDs...), State: memory.JobQueued, RunAt: runAt, CreatedAt: runAt,
 	}
 }
 
-// restPrefix is the id prefix of jobs that learn from remaining messages of idle conversations.
-const restPrefix = "rest-"
+// idlePrefix is the id prefix of jobs that learn from the remaining messages of idle conversations.
+const idlePrefix = "rest-"
 
-// RestJob returns the job that learns from a conversation once it is idle. Its id contains first,
-// the first turn not learned from, so that there is one such job at a time.
-func (e *Learner) RestJob(owner memory.Owner, conversation, first string, now time.Time) memory.Job {
-	j := LearnJob(owner, conversation, first, now.Add(e.Opts.Learn.Idle))
-	j.ID = restPrefix + first
+// IdleLearnJob returns the job that learns from a conversation once it is idle. Its id contains firstTurn,
+// the first turn not learned from, so that only one such job exists at a time.
+func (e *Learner) IdleLearnJob(owner memory.Owner, conversation, firstTurn string, now time.Time) memory.Job {
+	j := LearnJob(owner, conversation, firstTurn, now.Add(e.Opts.Learn.IdleTime))
+	j.ID = idlePrefix + firstTurn
 	return j
 }
 
-// putOffUntilIdle returns a [*jobs.PutOff] if the job waits for its conversation to become idle.
+// putOffUntilIdle returns a [*jobs.PutOff] if the job must wait until its conversation is idle.
 func (e *Learner) putOffUntilIdle(ctx context.Context, job memory.Job) error {
-	if !strings.HasPrefix(job.ID, restPrefix) {
+	if !strings.HasPrefix(job.ID, idlePrefix) {
 		return nil
 	}
 	last, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Last: 1})
@@ -47,35 +47,35 @@ func (e *Learner) putOffUntilIdle(ctx context.Context, job memory.Job) error {
 	if len(last) == 0 {
 		return nil
 	}
-	if until := last[0].RecordedAt.Add(e.Opts.Learn.Idle); e.Time().Before(until) {
-		return &jobs.PutOff{Until: until, Why: "the conversation goes on"}
+	if until := last[0].RecordedAt.Add(e.Opts.Learn.IdleTime); e.Time().Before(until) {
+		return &jobs.PutOff{Until: until, Reason: "the conversation goes on"}
 	}
 	return nil
 }
 
-// needlessJobs returns the ids of jobs that would learn if an exchange fails. The exchange has
-// ended and was learned from, so these jobs have nothing to do.
-func (e *Learner) needlessJobs(ctx context.Context, owner memory.Owner, all []memory.Job) (map[string]bool, error) {
-	waits := map[string]string{} // turn to job
-	for _, j := range all {
+// redundantJobs returns the ids of jobs that were queued in case an exchange fails, although the exchange
+// ended and was learned from.
+func (e *Learner) redundantJobs(ctx context.Context, owner memory.Owner, unfinished []memory.Job) (map[string]bool, error) {
+	jobByTurn := map[string]string{} // turn to job
+	for _, j := range unfinished {
 		if j.Kind == memory.JobLearn && j.State == memory.JobQueued && j.RunAt.After(e.Time()) && len(j.Turns) > 0 && j.ID == LearnJob(owner, "", j.Turns[0], j.RunAt).ID {
-			waits[j.Turns[0]] = j.ID
+			jobByTurn[j.Turns[0]] = j.ID
 		}
 	}
-	if len(waits) == 0 {
+	if len(jobByTurn) == 0 {
 		return nil, nil
 	}
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
-		IDs: slices.Collect(maps.Keys(waits)), Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
+		IDs: slices.Collect(maps.Keys(jobByTurn)), Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the turns of jobs: %w", err)
 	}
-	needless := map[string]bool{}
+	redundant := map[string]bool{}
 	for _, t := range turns {
 		if !t.LearnedAt.IsZero() {
-			needless[waits[t.ID]] = true
+			redundant[jobByTurn[t.ID]] = true
 		}
 	}
-	return needless, nil
+	return redundant, nil
 }

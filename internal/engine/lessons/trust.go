@@ -9,35 +9,35 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// onTrial is a model that must pass a trial before it learns; a program's own model need not.
-type onTrial interface {
-	Trial(model string) (is learn.Trial, ok bool)
-	KeepTrial(is learn.Trial)
+// trialModel is a model that must pass a trial before it learns. A program's own model needs no trial.
+type trialModel interface {
+	Trial(model string) (trial learn.Trial, ok bool)
+	StoreTrial(trial learn.Trial)
 }
 
-// reviewReason returns why a person must review the facts of the owner's learning model, or "" if
-// no review is needed. A new model is tried first.
-func (e *Asker) reviewReason(ctx context.Context, owner memory.Owner) (why string, err error) {
-	model, ok := e.LLM.(onTrial)
+// reviewReason returns why a person must review the facts of the owner's learning model, or "" if no
+// review is needed. It first runs the trial of a new model.
+func (e *Asker) reviewReason(ctx context.Context, owner memory.Owner) (reason string, err error) {
+	model, ok := e.LLM.(trialModel)
 	switch {
 	case e.Opts.Learn.Trust == "never":
 		return "a model wrote it (learn.trust)", nil
 	case e.Opts.Learn.Trust != "tried" || !ok:
 		return "", nil
 	}
-	is, ok := model.Trial(e.learnModel(owner))
+	trial, ok := model.Trial(e.learnModel(owner))
 	if !ok {
-		if !e.trying.TryLock() {
-			return "", memory.Errorf(memory.Unavailable, "%w", &jobs.PutOff{Until: e.Time().Add(5 * time.Second), Why: "the learning model is on trial"})
+		if !e.trialMutex.TryLock() {
+			return "", memory.Errorf(memory.Unavailable, "%w", &jobs.PutOff{Until: e.Time().Add(5 * time.Second), Reason: "the learning model is on trial"})
 		}
-		defer e.trying.Unlock()
-		if is, err = learn.Try(e.learnPrompts(owner), func(p memory.Prompt) (memory.Reply, error) { return e.Complete(ctx, owner, p) }); err != nil {
+		defer e.trialMutex.Unlock()
+		if trial, err = learn.RunTrial(e.learnPrompts(owner), func(p memory.Prompt) (memory.Reply, error) { return e.Complete(ctx, owner, p) }); err != nil {
 			return "", err
 		}
-		is.Model = e.learnModel(owner) // the first call may choose the model
-		model.KeepTrial(is)
+		trial.Model = e.learnModel(owner) // the first call may choose the model
+		model.StoreTrial(trial)
 	}
-	if is.Passed {
+	if trial.Passed {
 		return "", nil
 	}
 	return "its model did not pass the trial (learn.trust)", nil

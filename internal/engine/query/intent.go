@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Intent is the purpose of a query. It determines how the memory part of the prompt is worded, and
-// is shown with the agents that worked.
+// Intent is the purpose of a query. It determines the words of the prompt's memory part, and the answer
+// shows it with the agents.
 type Intent string
 
 // The values of Intent.
@@ -24,11 +24,11 @@ const (
 	IntentGeneral  Intent = "general"   // anything else
 )
 
-// intents are tried in order. The first one with a matching word is used.
+// intents are tried in order; the first intent with a matching keyword is used.
 var intents = []struct {
 	intent   Intent
 	keywords *lazy.Pattern
-	example  string // compared with a query without such words, by the embedder
+	example  string // text to compare with a query that has no keyword
 }{
 	{IntentSummary, lazy.Compile(`(?i)\b(?:summari[sz]e|summary|recap|tl;?dr|sum up|key points)\b`), "Give me an overview of our conversation"},
 	{IntentMemory, lazy.Compile(`(?i)\b(?:remember|recall|remind me|earlier|previously|last time|before that|did i (?:say|tell|mention)|have i (?:said|told|mentioned)|i (?:said|told you|mentioned)|you (?:said|told me)|who am i|what(?:'s| is| are| was) my|where do i|about me)\b`), "What have I told you about myself in the past?"},
@@ -38,7 +38,7 @@ var intents = []struct {
 
 var greeting = lazy.Compile(`(?i)^\W*(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|thanks?(?: you)?|thank you very much|how are you|bye|goodbye)(?: there| all| so much)?\W*$`)
 
-// Intent returns a query's intent, by its words and, if enabled, by similarity to examples.
+// Intent returns a query's intent, by keywords and, if enabled, by similarity to examples.
 func (e *Querier) Intent(ctx context.Context, q Request) Intent {
 	if len(q.Images) > 0 {
 		return IntentImage
@@ -51,45 +51,45 @@ func (e *Querier) Intent(ctx context.Context, q Request) Intent {
 			return i.intent
 		}
 	}
-	if e.Opts.Intents == IntentsByEmbedding {
+	if e.Opts.IntentMethod == IntentsByEmbedding {
 		return e.mostSimilarIntent(ctx, q.Text)
 	}
 	return IntentGeneral
 }
 
-// The methods of detecting intents.
+// The methods that find a query's intent.
 const (
 	IntentsByKeywords  = "keywords"
 	IntentsByEmbedding = "embedding"
 )
 
-// intentText is how many bytes of a query are examined for its intent.
-const intentText = 4 << 10
+// maxIntentBytes bounds the bytes of a query that are compared with examples.
+const maxIntentBytes = 4 << 10
 
-// minSimilarity is the cosine from which a query has the same intent as an example.
+// minSimilarity is the minimum cosine between a query and the example of its intent.
 const minSimilarity = 0.5
 
-// mostSimilarIntent returns the intent whose example is most similar to the text. If the embedder
+// mostSimilarIntent returns the intent with the example that is most similar to the text. If the embedder
 // fails or is too slow, it returns the general intent.
-func (e *Querier) mostSimilarIntent(ctx context.Context, words string) Intent {
+func (e *Querier) mostSimilarIntent(ctx context.Context, content string) Intent {
 	ctx, cancel := context.WithTimeout(ctx, e.Retrieve.Deadline())
 	defer cancel()
-	texts := []string{core.Clip(words, intentText)}
+	texts := []string{core.Clip(content, maxIntentBytes)}
 	for _, i := range intents {
 		texts = append(texts, i.example)
 	}
 	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, texts...)
-	if err != nil || len(text.Words(words)) == 0 {
+	if err != nil || len(text.Words(content)) == 0 {
 		return IntentGeneral
 	}
-	best, most := IntentGeneral, minSimilarity
+	best, bestCosine := IntentGeneral, minSimilarity
 	for i, v := range vectors[1:] {
 		dot := 0.0
 		for j, x := range v {
 			dot += float64(x) * float64(vectors[0][j])
 		}
-		if dot >= most {
-			best, most = intents[i].intent, dot
+		if dot >= bestCosine {
+			best, bestCosine = intents[i].intent, dot
 		}
 	}
 	return best

@@ -1,4 +1,4 @@
-// Package query answers POST /query with the memory around a text.
+// Package query answers POST /query, using the memory related to the query.
 package query
 
 import (

@@ -17,40 +17,40 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Request is a query in a session (design 2's POST /query).
+// Request is a query in a session (POST /query of design 2).
 type Request struct {
-	Owner     memory.Owner // "": anonymous, without memory
-	Session   string       // id of the conversation; "": a new one
-	Text      string
-	UseMemory bool
-	TopK      int // number of similar messages; 0: the setting
-	Images    []string
-	Location  string
-	Model     string // for the [Writer]
-	Once      string // the client's idempotency key: a repeated key is a retry; "": none
+	Owner          memory.Owner // "": anonymous, without memory
+	SessionID      string       // id of the conversation; "": a new conversation
+	Text           string
+	UseMemory      bool
+	TopK           int // number of similar messages; 0: the setting
+	Images         []string
+	Location       string
+	Model          string // for the [Writer]
+	IdempotencyKey string // the client's idempotency key, the same for a retry; "": none
 }
 
-// Answer is the answer to a query, with how it was produced.
+// Answer is the answer to a query, with the steps that produced it.
 type Answer struct {
-	Session    string
-	Response   string
-	Model      string
-	Around     Around
-	Cited      []memory.Hit // similar messages in the writer's prompt
-	Intent     Intent
-	Agents     []string // in the order in which they worked
-	NeedMemory bool
-	Reason     string // why memory was read or not
-	Trace      string // "" if memory was not read
+	SessionID   string
+	Response    string
+	Model       string
+	Related     RelatedMemory
+	Cited       []memory.Hit // similar messages in the writer's prompt
+	Intent      Intent
+	Agents      []string // agents in order of their work
+	NeedsMemory bool
+	Reason      string // why memory was read or not
+	TraceID     string // id of the trace; "" if memory was not read
 
-	contexts, rules string // of the session, for the writer
+	contexts, rules string // documents and rules of the session, for the writer
 }
 
-// Writer completes a prompt with a model that can see images, which are passed as URLs. nil:
-// package responder answers.
+// Writer completes a prompt with a model that accepts images, passed as URLs. Without a Writer, package
+// responder answers.
 type Writer func(ctx context.Context, p memory.Prompt, images ...string) (memory.Reply, error)
 
-// The agents, as the answer lists them.
+// The names of the agents in answers.
 const (
 	agentMemory      = "MemoryAgent"      // reads memory
 	agentCoordinator = "CoordinatorAgent" // chooses the route by the intent
@@ -59,49 +59,49 @@ const (
 	agentRecall      = "RecallAgent"      // answers from memory without a model
 )
 
-// Query answers a query of a session: it reads memory, calls a model to describe images and to
-// write the answer, and records both sides like a chat. Only a failure of the writer is an error.
-func (e *Querier) Query(ctx context.Context, q Request, write Writer) (Answer, error) {
-	out := Answer{Session: cmp.Or(q.Session, core.IDFor(q.Owner, exchange.Suffixed(q.Once, "session"))), Intent: e.Intent(ctx, q)}
-	out.NeedMemory, out.Reason = e.needs(ctx, q, out.Intent)
-	if out.NeedMemory {
-		out.Around = e.Around(ctx, q, out.Session)
-		out.Agents, out.Trace = append(out.Agents, agentMemory), out.Around.trace
+// Query answers a query of a session: it reads memory, calls a model to describe images and to write the
+// answer, and records question and answer like a chat. Only a failure of the writer is an error.
+func (e *Querier) Query(ctx context.Context, req Request, write Writer) (Answer, error) {
+	answer := Answer{SessionID: cmp.Or(req.SessionID, core.IDForKey(req.Owner, exchange.SubKey(req.IdempotencyKey, "session"))), Intent: e.Intent(ctx, req)}
+	answer.NeedsMemory, answer.Reason = e.needsMemory(ctx, req, answer.Intent)
+	if answer.NeedsMemory {
+		answer.Related = e.ReadRelated(ctx, req, answer.SessionID)
+		answer.Agents, answer.TraceID = append(answer.Agents, agentMemory), answer.Related.traceID
 	}
-	out.Agents = append(out.Agents, agentCoordinator)
-	x, err := e.openQuery(ctx, q, out.Session)
+	answer.Agents = append(answer.Agents, agentCoordinator)
+	opened, err := e.openQuery(ctx, req, answer.SessionID)
 	if err != nil {
-		return out, err
+		return answer, err
 	}
-	var outlook responder.Outlook
-	if x != nil {
-		if out.NeedMemory {
-			out.contexts, out.rules = x.Attachments()
+	var outlook responder.MemoryEffect
+	if opened != nil {
+		if answer.NeedsMemory {
+			answer.contexts, answer.rules = opened.Attachments()
 		}
 		if write == nil {
-			outlook = x.Outlook(ctx)
+			outlook = opened.Outlook(ctx)
 		}
-		x.RecordQuestion(ctx)
+		opened.RecordQuestion(ctx)
 	}
-	reply, err := e.answerQuery(ctx, q, &out, write, outlook)
-	if x != nil {
-		a := chatapi.Answer{Role: memory.RoleAssistant, Text: reply.Text, Model: reply.Model}
-		a.Digest = chatapi.Digest(a.Role, a.Text, "", "")
-		x.RecordAnswer(ctx, a) // even after an empty answer, Loci learns from the question
+	reply, err := e.answerQuery(ctx, req, &answer, write, outlook)
+	if opened != nil {
+		recorded := chatapi.Answer{Role: memory.RoleAssistant, Text: reply.Text, Model: reply.Model}
+		recorded.Digest = chatapi.Digest(recorded.Role, recorded.Text, "", "")
+		opened.RecordAnswer(ctx, recorded) // Loci learns from the question even after an empty answer
 	}
-	out.Response, out.Model = reply.Text, reply.Model
-	return out, err
+	answer.Response, answer.Model = reply.Text, reply.Model
+	return answer, err
 }
 
-// needs reports whether memory is read for a query, and the reason.
-func (e *Querier) needs(ctx context.Context, q Request, intent Intent) (need bool, why string) {
+// needsMemory reports whether memory is read for a query, and why.
+func (e *Querier) needsMemory(ctx context.Context, q Request, intent Intent) (needed bool, reason string) {
 	switch {
 	case !q.UseMemory:
 		return false, "use_memory is false"
 	case q.Owner == "":
 		return false, "no user is named, so there is no memory to read"
 	}
-	switch e.Paused(ctx, q.Owner) {
+	switch e.CurrentPause(ctx, q.Owner) {
 	case core.PauseMemory:
 		return false, "memory is paused"
 	case core.PauseUnknown:
@@ -114,126 +114,132 @@ func (e *Querier) needs(ctx context.Context, q Request, intent Intent) (need boo
 	return true, "use_memory is true"
 }
 
-// openQuery opens an exchange for a query as a chat of one message; nil if it is anonymous.
-func (e *Querier) openQuery(ctx context.Context, q Request, session string) (*exchange.Exchange, error) {
-	if q.Owner == "" {
+// openQuery opens an exchange for a query as a chat of one message. For an anonymous query it returns nil.
+func (e *Querier) openQuery(ctx context.Context, req Request, session string) (*exchange.Exchange, error) {
+	if req.Owner == "" {
 		return nil, nil
 	}
-	chat, err := chatapi.Decode(oneMessage(q.Text))
+	chat, err := chatapi.Decode(oneMessage(req.Text))
 	if err != nil {
 		return nil, err
 	}
-	return e.Exchange.Open(ctx, exchange.Incoming{Owner: q.Owner, Chat: chat, Extras: chatapi.Extras{ID: session}, Once: q.Once}), nil
+	return e.Exchange.Open(ctx, exchange.Incoming{Owner: req.Owner, Chat: chat, Extras: chatapi.Extras{ID: session}, IdempotencyKey: req.IdempotencyKey}), nil
 }
 
-// answerQuery describes the images, assembles the prompt and calls the writer. Without a writer the
-// built-in model answers, using the outlook.
-func (e *Querier) answerQuery(ctx context.Context, q Request, out *Answer, write Writer, outlook responder.Outlook) (memory.Reply, error) {
+// answerQuery describes the images, fills the prompt and calls the writer. Without a writer the built-in
+// model answers, using the outlook.
+func (e *Querier) answerQuery(ctx context.Context, q Request, answer *Answer, write Writer, outlook responder.MemoryEffect) (memory.Reply, error) {
 	if write == nil {
-		out.Agents = append(out.Agents, agentRecall)
-		out.Cited = out.Around.Similar
-		return memory.Reply{Text: responder.Respond(q.Text, out.Around.repeatable(), outlook), Model: responder.Name}, nil
+		answer.Agents = append(answer.Agents, agentRecall)
+		answer.Cited = answer.Related.Similar
+		return memory.Reply{Text: responder.Respond(q.Text, answer.Related.quotableHits(), outlook), Model: responder.Name}, nil
 	}
 	images := ""
 	if len(q.Images) > 0 {
-		seen, err := e.describe(ctx, q, write)
+		description, err := e.describeImages(ctx, q, write)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return memory.Reply{}, err
-		case err != nil: // the query is answered without the images, with a note
+		case err != nil: // answer without the images, with a note
 			e.Log.Warn("images were not described", "err", err)
 			images = "(There are images that could not be read.)"
 		default:
-			images, out.Agents = seen, append(out.Agents, AgentVision)
+			images, answer.Agents = description, append(answer.Agents, AgentVision)
 		}
 	}
-	fill := out.Around.Assemble()
-	fill.Query, fill.Images, fill.Location = q.Text, images, oneLine(q.Location)
-	fill.Contexts, fill.Rules = out.contexts, out.rules
-	out.Cited = out.Around.Similar[:min(writtenSimilar, len(out.Around.Similar))]
-	ask, err := e.Prompts.For(q.Model).Fill(fill)
+	values := answer.Related.PromptValues()
+	values.Query, values.Images, values.Location = q.Text, images, oneLine(q.Location)
+	values.Contexts, values.Rules = answer.contexts, answer.rules
+	answer.Cited = answer.Related.Similar[:min(maxPromptSimilar, len(answer.Related.Similar))]
+	filled, err := e.Prompts.ForModel(q.Model).Fill(values)
 	if err != nil {
 		return memory.Reply{}, fmt.Errorf("fill the prompt: %w", err)
 	}
-	out.Agents = append(out.Agents, agentWriter)
-	reply, err := write(ctx, ask)
+	answer.Agents = append(answer.Agents, agentWriter)
+	reply, err := write(ctx, filled)
 	if err != nil {
 		return memory.Reply{}, fmt.Errorf("write the answer: %w", err)
 	}
 	return reply, nil
 }
 
-func (e *Querier) describe(ctx context.Context, q Request, write Writer) (string, error) {
-	ask, err := e.Prompts.For(q.Model).Fill(prompt.Describe{Query: q.Text})
+func (e *Querier) describeImages(ctx context.Context, q Request, write Writer) (string, error) {
+	filled, err := e.Prompts.ForModel(q.Model).Fill(prompt.Describe{Query: q.Text})
 	if err != nil {
 		return "", fmt.Errorf("fill the prompt: %w", err)
 	}
-	reply, err := write(ctx, ask, q.Images...)
+	reply, err := write(ctx, filled, q.Images...)
 	if err != nil {
 		return "", fmt.Errorf("describe images: %w", err)
 	}
 	return strings.TrimSpace(reply.Text), nil
 }
 
-// Around is the memory related to a query (design 2's memory_context).
-type Around struct {
+// RelatedMemory is the memory related to a query (memory_context of design 2).
+type RelatedMemory struct {
 	Similar   []memory.Hit          // turns, most similar first
-	Recent    []memory.Turn         // of the session, oldest first
-	Summaries []memory.Summary      // the session's first, then the newest of the user's other summaries
+	Recent    []memory.Turn         // turns of the session, oldest first
+	Summaries []memory.Summary      // the session's summaries first, then the newest others of the user
 	Profile   []memory.ProfileEntry // most recently written first
-	Dims      int                   // of the query's embedding; 0: none
+	Dims      int                   // dimensions of the query's embedding; 0: no embedding
 
-	trace string
+	traceID string
 }
 
-// Bounds of the memory related to a query (design 2, "Complete Memory Bundle").
+// Bounds of the memory related to a query ("Complete Memory Bundle" of design 2).
 const (
-	recentPairs   = 6
-	nearSummaries = 3
-	nearEntries   = 8
+	maxRecentPairs = 6
+	maxSummaries   = 3
+	maxEntries     = 8
 )
 
-// Around reads the memory related to a query, within the deadline of a chat's recall. It reads the
-// parts concurrently; failed parts are skipped and named in the trace.
-func (e *Querier) Around(ctx context.Context, q Request, session string) Around {
+// ReadRelated reads the memory related to a query, within the deadline of a chat's recall. It reads the
+// parts concurrently; the trace names failed parts.
+func (e *Querier) ReadRelated(ctx context.Context, q Request, session string) RelatedMemory {
 	started := e.Now()
-	defer e.Idle.Begin()()
+	defer e.Idle.BeginQuestion()()
 	ctx, cancel := context.WithTimeout(ctx, e.Retrieve.Deadline())
 	defer cancel()
-	a := Around{trace: core.NewID()}
-	r := &retrieve.Pipeline{Source: retrieve.Source{E: e.Retrieve, Now: memory.Time(started), Q: retrieve.Question{
-		Scope: memory.Scope{Owner: q.Owner}, Text: q.Text, In: session, Door: "query",
+	related := RelatedMemory{traceID: core.NewID()}
+	pipeline := &retrieve.Pipeline{Source: retrieve.Source{Retriever: e.Retrieve, Now: memory.Time(started), Question: retrieve.Question{
+		Scope: memory.Scope{Owner: q.Owner}, Text: q.Text, AskingConversation: session, API: "query",
 	}}}
 	parts := []struct {
 		name string
 		read func() error
 	}{
-		{"search", func() (err error) { a.Dims, err = r.Similar(ctx, cmp.Or(q.TopK, e.Opts.Most(true))); return err }},
-		{"recent", func() (err error) { a.Recent, err = e.recentTurns(ctx, q.Owner, session, 2*recentPairs); return err }},
-		{"summaries", func() (err error) { a.Summaries, err = e.nearSummaries(ctx, q.Owner, session); return err }},
-		{"profile", func() (err error) { a.Profile, err = e.latestEntries(ctx, q.Owner); return err }},
+		{"search", func() (err error) {
+			related.Dims, err = pipeline.FindSimilarTurns(ctx, cmp.Or(q.TopK, e.Opts.DefaultTopK(true)))
+			return err
+		}},
+		{"recent", func() (err error) {
+			related.Recent, err = e.recentTurns(ctx, q.Owner, session, 2*maxRecentPairs)
+			return err
+		}},
+		{"summaries", func() (err error) { related.Summaries, err = e.relatedSummaries(ctx, q.Owner, session); return err }},
+		{"profile", func() (err error) { related.Profile, err = e.latestEntries(ctx, q.Owner); return err }},
 	}
 	errs := make([]error, len(parts))
 	var reading sync.WaitGroup
 	for i, part := range parts {
-		reading.Go(func() { errs[i] = core.Guarded(e.Core, part.read) })
+		reading.Go(func() { errs[i] = core.CatchPanic(e.Core, part.read) })
 	}
 	reading.Wait()
 	for i, err := range errs {
 		if err != nil {
-			r.Skip(parts[i].name, err)
+			pipeline.RecordSkip(parts[i].name, err)
 		}
 	}
-	a.Similar = r.Hits
-	took := e.Now().Sub(started)
-	e.Metrics.Recalled(took, r.Degraded...)
-	r.Trace(a.trace, "", took)
-	return a
+	related.Similar = pipeline.Hits
+	elapsed := e.Now().Sub(started)
+	e.Metrics.ObserveRecall(elapsed, pipeline.Degraded...)
+	pipeline.StoreTrace(related.traceID, "", elapsed)
+	return related
 }
 
 // recentTurns returns a session's last turns that have content, oldest first.
-func (e *Querier) recentTurns(ctx context.Context, owner memory.Owner, session string, most int) ([]memory.Turn, error) {
-	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: session, Last: most})
+func (e *Querier) recentTurns(ctx context.Context, owner memory.Owner, session string, limit int) ([]memory.Turn, error) {
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: session, Last: limit})
 	if err != nil {
 		return nil, fmt.Errorf("read the session: %w", err)
 	}
@@ -242,37 +248,36 @@ func (e *Querier) recentTurns(ctx context.Context, owner memory.Owner, session s
 	}), nil
 }
 
-// nearSummaries returns the session's summary, then the newest of the user's other summaries.
-func (e *Querier) nearSummaries(ctx context.Context, owner memory.Owner, session string) ([]memory.Summary, error) {
-	own, err := e.Summaries(ctx, owner, session)
+// relatedSummaries returns the session's summaries, then the newest of the user's other summaries.
+func (e *Querier) relatedSummaries(ctx context.Context, owner memory.Owner, session string) ([]memory.Summary, error) {
+	summaries, err := e.Summaries(ctx, owner, session)
 	if err != nil {
 		return nil, fmt.Errorf("read the session's summary: %w", err)
 	}
-	page, err := e.Store.List(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Limit: nearSummaries + len(own)})
+	page, err := e.Store.List(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Limit: maxSummaries + len(summaries)})
 	if err != nil {
 		return nil, fmt.Errorf("read summaries: %w", err)
 	}
 	for _, m := range page.Memories {
 		if m.Summary != nil && m.Summary.Scope.Conversation != session {
-			own = append(own, *m.Summary)
+			summaries = append(summaries, *m.Summary)
 		}
 	}
-	return own[:min(nearSummaries, len(own))], nil
+	return summaries[:min(maxSummaries, len(summaries))], nil
 }
 
 // latestEntries returns the most recently written profile entries.
 func (e *Querier) latestEntries(ctx context.Context, owner memory.Owner) ([]memory.ProfileEntry, error) {
-	entries, err := e.Entries(ctx, owner, memory.At{})
+	entries, err := e.ProfileEntries(ctx, owner, memory.At{})
 	if err != nil {
 		return nil, fmt.Errorf("read the profile: %w", err)
 	}
 	slices.SortStableFunc(entries, func(a, b memory.ProfileEntry) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
-	return entries[:min(nearEntries, len(entries))], nil
+	return entries[:min(maxEntries, len(entries))], nil
 }
 
-// repeatable returns the hits that an answer without a model may quote: turns, and the profile
-// entries that the query names.
-func (a Around) repeatable() []memory.Hit {
+// quotableHits returns the hits that an answer without a model may quote: turns and profile entries.
+func (a RelatedMemory) quotableHits() []memory.Hit {
 	hits := slices.Clone(a.Similar)
 	for _, p := range a.Profile {
 		f := memory.Fact{Content: p.Key + ": " + p.Value, ObservedAt: p.UpdatedAt, CreatedAt: p.UpdatedAt, Status: memory.Active}

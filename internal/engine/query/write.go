@@ -12,54 +12,54 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of the writer's prompt (design 2, "Content Truncation Limits"): the number of items of
-// each kind, and the letters of one item.
+// Bounds of the writer's prompt ("Content Truncation Limits" of design 2): the number of items of each
+// kind, and the letters of one item.
 const (
-	writtenHistory, historyLetters   = 10, 200
-	writtenSummaries, summaryLetters = 3, 240
-	writtenEntries                   = 5
-	writtenSimilar, similarLetters   = 4, 200
-	writtenRecent, recentLetters     = 6, 180
+	maxPromptHistory, maxHistoryLetters   = 10, 200
+	maxPromptSummaries, maxSummaryLetters = 3, 240
+	maxPromptEntries                      = 5
+	maxPromptSimilar, maxSimilarLetters   = 4, 200
+	maxPromptRecent, maxRecentLetters     = 6, 180
 )
 
-// Assemble returns the values of the prompt in design 2's order.
-func (a Around) Assemble() prompt.Write {
-	var w prompt.Write
-	for _, t := range lastTurns(a.Recent, writtenHistory) {
-		w.History = append(w.History, saidLine(t, historyLetters))
+// PromptValues returns the values of the prompt in the order of design 2.
+func (a RelatedMemory) PromptValues() prompt.Write {
+	var values prompt.Write
+	for _, t := range lastTurns(a.Recent, maxPromptHistory) {
+		values.History = append(values.History, turnLine(t, maxHistoryLetters))
 	}
-	for _, s := range a.Summaries[:min(writtenSummaries, len(a.Summaries))] {
-		w.Summaries = append(w.Summaries, "- "+letters(s.Text, summaryLetters))
+	for _, s := range a.Summaries[:min(maxPromptSummaries, len(a.Summaries))] {
+		values.Summaries = append(values.Summaries, "- "+firstLetters(s.Text, maxSummaryLetters))
 	}
-	for _, p := range a.Profile[:min(writtenEntries, len(a.Profile))] {
-		w.Facts = append(w.Facts, oneLine(p.Key)+": "+oneLine(p.Value))
+	for _, p := range a.Profile[:min(maxPromptEntries, len(a.Profile))] {
+		values.Facts = append(values.Facts, oneLine(p.Key)+": "+oneLine(p.Value))
 	}
-	for _, h := range a.Similar[:min(writtenSimilar, len(a.Similar))] {
-		line := fmt.Sprintf("[%.2f] %s", retrieve.Similarity(h), saidLine(*h.Memory.Turn, similarLetters))
-		for _, f := range h.Now { // the turn's replaced facts
-			line += strings.TrimSuffix(" [no longer so: "+letters(f.Content, similarLetters), ": ") + "]"
+	for _, h := range a.Similar[:min(maxPromptSimilar, len(a.Similar))] {
+		line := fmt.Sprintf("[%.2f] %s", retrieve.Similarity(h), turnLine(*h.Memory.Turn, maxSimilarLetters))
+		for _, f := range h.Replacements { // current facts that replaced the turn's facts
+			line += strings.TrimSuffix(" [no longer so: "+firstLetters(f.Content, maxSimilarLetters), ": ") + "]"
 		}
-		w.Similar = append(w.Similar, line)
+		values.Similar = append(values.Similar, line)
 	}
-	for _, t := range lastTurns(a.Recent, writtenRecent) {
-		w.Recent = append(w.Recent, saidLine(t, recentLetters))
+	for _, t := range lastTurns(a.Recent, maxPromptRecent) {
+		values.Recent = append(values.Recent, turnLine(t, maxRecentLetters))
 	}
-	return w
+	return values
 }
 
 func lastTurns(turns []memory.Turn, n int) []memory.Turn { return turns[max(0, len(turns)-n):] }
 
-func saidLine(t memory.Turn, most int) string {
-	return string(t.Role) + ": " + letters(t.Content, most)
+func turnLine(t memory.Turn, maxLetters int) string {
+	return string(t.Role) + ": " + firstLetters(t.Content, maxLetters)
 }
 
-// letters returns the first letters of a text, on one line.
-func letters(s string, most int) string {
+// firstLetters returns the first letters of a text, on one line.
+func firstLetters(s string, limit int) string {
 	runes := []rune(oneLine(s))
-	if len(runes) <= most {
+	if len(runes) <= limit {
 		return string(runes)
 	}
-	return string(runes[:most-1]) + "…"
+	return string(runes[:limit-1]) + "…"
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
@@ -73,22 +73,22 @@ func oneMessage(text string) []byte {
 	return body
 }
 
-// PutEntry writes a profile entry, as [core.Core.SetProfile] does, and returns it.
-func (e *Querier) PutEntry(ctx context.Context, owner memory.Owner, key, value string, author memory.Author) (memory.ProfileEntry, error) {
+// SetEntry writes a profile entry with [core.Core.SetProfileEntry], and returns it.
+func (e *Querier) SetEntry(ctx context.Context, owner memory.Owner, key, value string, author memory.Author) (memory.ProfileEntry, error) {
 	ctx = memory.ForWrite(ctx)
-	if err := core.NotOwn(key); err != nil {
+	if err := core.CheckNotReserved(key); err != nil {
 		return memory.ProfileEntry{}, err
 	}
-	if _, err := e.SetProfile(ctx, owner, key, value, author); err != nil {
+	if _, err := e.SetProfileEntry(ctx, owner, key, value, author); err != nil {
 		return memory.ProfileEntry{}, err
 	}
-	return e.Entry(ctx, owner, key, memory.At{})
+	return e.ProfileEntry(ctx, owner, key, memory.At{})
 }
 
-// DropEntry removes a profile entry, as [core.Core.DropProfile] does.
-func (e *Querier) DropEntry(ctx context.Context, owner memory.Owner, key string, author memory.Author) (memory.Receipt, error) {
-	if err := core.NotOwn(key); err != nil {
+// RetireEntry retires a profile entry with [core.Core.RetireProfileEntry].
+func (e *Querier) RetireEntry(ctx context.Context, owner memory.Owner, key string, author memory.Author) (memory.Receipt, error) {
+	if err := core.CheckNotReserved(key); err != nil {
 		return memory.Receipt{}, err
 	}
-	return e.DropProfile(ctx, owner, strings.TrimSpace(key), author)
+	return e.RetireProfileEntry(ctx, owner, strings.TrimSpace(key), author)
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// dropReason returns why a hit is dropped regardless of its score, or "" if it is kept. "echo": it
-// repeats the question; "carried": the request already contains it.
+// dropReason returns why a hit is dropped regardless of its score, or "". Reason "echo": the hit repeats
+// the question. Reason "carried": the request already contains the hit.
 func (r *Pipeline) dropReason(h memory.Hit) (stage string) {
 	switch {
-	case r.history == nil && r.filter().IsRepeat(h.Memory):
+	case r.pastMemories == nil && r.repeatFilter().IsRepeat(h.Memory):
 		stage = "echo"
 	case r.requestContains(h.Memory):
 		stage = "carried"
@@ -25,67 +25,67 @@ func (r *Pipeline) dropReason(h memory.Hit) (stage string) {
 		r.droppedIDs = map[string]bool{}
 	}
 	r.droppedIDs[h.Memory.ID()] = true
-	r.drop(h, stage)
+	r.recordDropped(h, stage)
 	return stage
 }
 
 // maxDroppedTraced bounds the number of dropped hits in a trace.
 const maxDroppedTraced = 20
 
-// drop adds a dropped hit to the trace.
-func (r *Pipeline) drop(h memory.Hit, stage string) {
+// recordDropped adds a dropped hit to the trace.
+func (r *Pipeline) recordDropped(h memory.Hit, stage string) {
 	if len(r.Dropped) < maxDroppedTraced {
-		r.Dropped = append(r.Dropped, recall.Dropped{Hit: h, Stage: stage})
+		r.Dropped = append(r.Dropped, recall.DroppedHit{Hit: h, Stage: stage})
 	}
 }
 
-// filter returns the filter that detects turns that repeat the question.
-func (r *Pipeline) filter() *recall.RepeatFilter {
-	if r.repeats == nil {
-		r.repeats = recall.NewRepeatFilter(r.asked)
-		r.repeats.Assistants, r.repeats.Keep = r.E.Opts.Recall.Statements, r.E.Opts.Recall.Questions
+// repeatFilter returns the filter that detects turns that repeat the question.
+func (r *Pipeline) repeatFilter() *recall.RepeatFilter {
+	if r.repeatDetector == nil {
+		r.repeatDetector = recall.NewRepeatFilter(r.askedText)
+		r.repeatDetector.FilterAssistants, r.repeatDetector.Disabled = r.Retriever.Opts.Recall.OnlyStatements, r.Retriever.Opts.Recall.RecallQuestions
 	}
-	return r.repeats
+	return r.repeatDetector
 }
 
 // requestContains reports whether the request already contains a memory: all source turns of a
 // fact, or the memory's text word for word.
 func (r *Pipeline) requestContains(m memory.Memory) bool {
 	if m.Fact != nil && m.Link == nil && len(m.Fact.Provenance.Turns) > 0 {
-		from := r.Q.Replaced
-		if len(r.Q.Messages) > 0 {
-			from = r.Q.Exclude
+		turnIDs := r.Question.ReplacedTurns
+		if len(r.Question.RequestTexts) > 0 {
+			turnIDs = r.Question.ExcludeIDs
 		}
-		if !slices.ContainsFunc(m.Fact.Provenance.Turns, func(id string) bool { return !from[id] }) {
+		if !slices.ContainsFunc(m.Fact.Provenance.Turns, func(id string) bool { return !turnIDs[id] }) {
 			return true
 		}
 	}
 	content := strings.TrimSpace(m.Content())
-	return slices.ContainsFunc(r.Q.Messages, func(message string) bool { return holds(message, content) })
+	return slices.ContainsFunc(r.Question.RequestTexts, func(message string) bool { return containsText(message, content) })
 }
 
-// quotable is the number of words from which a match within another text is not a coincidence.
-const quotable = 3
+// minQuotedWords is the number of words from which a match within another text is not a coincidence.
+const minQuotedWords = 3
 
-// holds reports whether content is the whole message or, if it has at least [quotable] words, a
-// part of the message between word boundaries.
-func holds(message, content string) bool {
+// containsText reports whether content is the whole message or, if content has at least [minQuotedWords]
+// words, a part of the message between word boundaries.
+func containsText(message, content string) bool {
 	if content == "" || strings.TrimSpace(message) == content {
 		return content != ""
 	}
-	for from := 0; ; {
-		at := strings.Index(message[from:], content)
-		if at < 0 || from == 0 && len(strings.Fields(content)) < quotable {
+	for offset := 0; ; {
+		index := strings.Index(message[offset:], content)
+		if index < 0 || offset == 0 && len(strings.Fields(content)) < minQuotedWords {
 			return false
 		}
-		start, end := from+at, from+at+len(content)
-		before, _ := utf8.DecodeLastRuneInString(message[:start])
-		after, _ := utf8.DecodeRuneInString(message[end:])
-		if !inWord(before) && !inWord(after) {
+		start, end := offset+index, offset+index+len(content)
+		previous, _ := utf8.DecodeLastRuneInString(message[:start])
+		next, _ := utf8.DecodeRuneInString(message[end:])
+		if !isWordRune(previous) && !isWordRune(next) {
 			return true
 		}
-		from = end
+		offset = end
 	}
 }
 
-func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

@@ -12,28 +12,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxSuccessors bounds how many replacements of a fact are followed.
+// maxSuccessors bounds the steps from a fact to its current replacement.
 const maxSuccessors = 8
 
-// hydrate reads candidates from the store and drops those that must not be shown. For a question
-// about the past it returns the memories that the search read.
-func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
-	defer r.E.Metrics.StageEnded("read", time.Now())
-	hits := make([]memory.Hit, 0, len(cands))
-	if r.history != nil {
-		for _, c := range cands {
-			if m, ok := r.history[c.ID]; ok {
+// hydrate reads candidates from the store and drops memories that are not visible. For a question about
+// the past it returns the memories that the search already read.
+func (r *Source) hydrate(ctx context.Context, candidates []memory.Candidate) ([]memory.Hit, error) {
+	defer r.Retriever.Metrics.ObserveStage("read", time.Now())
+	hits := make([]memory.Hit, 0, len(candidates))
+	if r.pastMemories != nil {
+		for _, c := range candidates {
+			if m, ok := r.pastMemories[c.ID]; ok {
 				hits = append(hits, memory.Hit{Memory: m, Score: c.Score, Why: c.Why})
 			}
 		}
 		return hits, nil
 	}
-	memories, err := r.E.Store.Get(ctx, r.Q.Scope.Owner, core.IDsOf(cands)...)
+	memories, err := r.Retriever.Store.Get(ctx, r.Question.Scope.Owner, core.CandidateIDs(candidates)...)
 	if err != nil {
 		return nil, fmt.Errorf("read the found memories: %w", err)
 	}
-	for i := range cands { // in candidate order; some are dropped
-		c := &cands[i]
+	for i := range candidates { // both lists have the same order; the store omits deleted memories
+		c := &candidates[i]
 		if len(memories) == 0 || memories[0].ID() != c.ID {
 			continue
 		}
@@ -46,7 +46,7 @@ func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memor
 }
 
 // addReplacements adds to turns the replacements of facts learned from them. If a replacement is
-// itself a hit, it is moved before the turn.
+// itself a hit, it moves before the turn.
 func (r *Pipeline) addReplacements(ctx context.Context) {
 	var turns []string
 	for _, h := range r.Hits {
@@ -55,14 +55,14 @@ func (r *Pipeline) addReplacements(ctx context.Context) {
 		}
 	}
 	if len(turns) > 0 {
-		now, err := r.Successors(ctx, turns)
+		replacements, err := r.Successors(ctx, turns)
 		if err != nil {
-			r.Skip("successors", err)
+			r.RecordSkip("successors", err)
 			return
 		}
 		for i := range r.Hits {
 			if t := r.Hits[i].Memory.Turn; t != nil {
-				r.Hits[i].Now = now[t.ID]
+				r.Hits[i].Replacements = replacements[t.ID]
 			}
 		}
 	}
@@ -70,29 +70,29 @@ func (r *Pipeline) addReplacements(ctx context.Context) {
 }
 
 // pairAnswers moves the assistant's answers behind their questions. A question that is not a hit is
-// added before its answer if the budget allows, unless it repeats the current question or the
-// request contains it.
+// added before its answer if the budget allows and if the question neither repeats the current question
+// nor is contained in the request.
 func (r *Pipeline) pairAnswers(ctx context.Context) {
 	var ids []string
 	for _, h := range r.Hits {
-		if id := recall.AnswerTo(h.Memory); id != "" && !r.Q.Exclude[id] {
+		if id := recall.AnswerTo(h.Memory); id != "" && !r.Question.ExcludeIDs[id] {
 			ids = append(ids, id)
 		}
 	}
-	if len(ids) == 0 || r.history != nil {
+	if len(ids) == 0 || r.pastMemories != nil {
 		return
 	}
-	found, err := r.E.Store.Get(ctx, r.Q.Scope.Owner, ids...)
+	questions, err := r.Retriever.Store.Get(ctx, r.Question.Scope.Owner, ids...)
 	if err != nil {
-		r.Skip("questions", err)
+		r.RecordSkip("questions", err)
 	}
-	found = slices.DeleteFunc(found, func(m memory.Memory) bool {
+	questions = slices.DeleteFunc(questions, func(m memory.Memory) bool {
 		return m.Turn == nil || m.Turn.Role != memory.RoleUser || !m.Visible(r.Now) || r.droppedIDs[m.ID()] || r.requestContains(m)
 	})
-	r.Hits = recall.PairAnswers(r.Hits, found, r.Q.Budget)
+	r.Hits = recall.PairAnswers(r.Hits, questions, r.Question.Budget)
 }
 
-// addPredecessors adds to facts their predecessors, so that the reader knows what was true earlier.
+// addPredecessors adds to facts the facts that they replaced, so that the model sees earlier states.
 func (r *Pipeline) addPredecessors(ctx context.Context) {
 	var facts []string
 	for _, h := range r.Hits {
@@ -103,70 +103,70 @@ func (r *Pipeline) addPredecessors(ctx context.Context) {
 	if len(facts) == 0 {
 		return
 	}
-	before, err := memory.Predecessors(ctx, r.E.Store, r.Q.Scope.Owner, facts)
+	predecessors, err := memory.Predecessors(ctx, r.Retriever.Store, r.Question.Scope.Owner, facts)
 	if err != nil {
-		r.Skip("predecessors", err)
+		r.RecordSkip("predecessors", err)
 		return
 	}
 	for i := range r.Hits {
 		if m := r.Hits[i].Memory; m.Fact != nil && m.Link == nil {
-			r.Hits[i].Before = recall.ReplacedFacts(*m.Fact, before[m.ID()])
+			r.Hits[i].Predecessors = recall.ReplacedFacts(*m.Fact, predecessors[m.ID()])
 		}
 	}
 }
 
-// Successors returns, by turn, the current replacements of facts learned from turns. If a fact
-// ended without a replacement, or the replacement must not be shown, only the time is set.
+// Successors returns, by turn, the current replacements of facts learned from turns. If a fact ended
+// without a visible replacement, the replacement has only a time.
 func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {
-	next, err := memory.SupersededBy(ctx, r.E.Store, r.Q.Scope.Owner, turns)
-	if err != nil || len(next) == 0 {
+	replacementIDs, err := memory.SupersededBy(ctx, r.Retriever.Store, r.Question.Scope.Owner, turns)
+	if err != nil || len(replacementIDs) == 0 {
 		return nil, err
 	}
 	facts := map[string]*memory.Fact{}
-	ids := slices.Concat(slices.Collect(maps.Values(next))...)
+	ids := slices.Concat(slices.Collect(maps.Values(replacementIDs))...)
 	for step := 0; step < maxSuccessors && len(ids) > 0; step++ {
 		slices.Sort(ids)
-		found, err := r.E.Store.Get(ctx, r.Q.Scope.Owner, slices.Compact(ids)...)
+		memories, err := r.Retriever.Store.Get(ctx, r.Question.Scope.Owner, slices.Compact(ids)...)
 		if err != nil {
 			return nil, err
 		}
 		ids = nil
-		for _, m := range found {
+		for _, m := range memories {
 			if m.Fact == nil || m.Link != nil {
 				continue
 			}
 			facts[m.ID()] = m.Fact
-			if next := m.Fact.SupersededBy; next != "" && facts[next] == nil && !m.Visible(r.Now) {
-				ids = append(ids, next)
+			if replacementIDs := m.Fact.SupersededBy; replacementIDs != "" && facts[replacementIDs] == nil && !m.Visible(r.Now) {
+				ids = append(ids, replacementIDs)
 			}
 		}
 	}
-	now := map[string][]memory.Fact{}
-	for turn, ids := range next {
-		var gone *memory.Fact
+	current := map[string][]memory.Fact{}
+	for turn, ids := range replacementIDs {
+		var ended *memory.Fact
 		for _, id := range ids {
-			switch f := lastOf(id, facts, r.Now); {
+			switch f := currentReplacement(id, facts, r.Now); {
 			case f != nil && f.Visible(r.Now):
-				now[turn] = append(now[turn], *f)
+				current[turn] = append(current[turn], *f)
 			case f != nil && slices.Contains(f.Provenance.Turns, turn): // the fact has no replacement
 				if !f.ValidTo.After(r.Now) {
-					gone = &memory.Fact{ObservedAt: f.ValidTo}
+					ended = &memory.Fact{ObservedAt: f.ValidTo}
 				}
 			case f != nil:
-				gone = &memory.Fact{ObservedAt: f.ObservedAt}
-			case gone == nil:
-				gone = &memory.Fact{}
+				ended = &memory.Fact{ObservedAt: f.ObservedAt}
+			case ended == nil:
+				ended = &memory.Fact{}
 			}
 		}
-		if gone != nil {
-			now[turn] = append(now[turn], *gone)
+		if ended != nil {
+			current[turn] = append(current[turn], *ended)
 		}
 	}
-	return now, nil
+	return current, nil
 }
 
-// lastOf returns the first fact in a chain of replacements that may be shown, or the last one.
-func lastOf(id string, facts map[string]*memory.Fact, now time.Time) *memory.Fact {
+// currentReplacement returns the first visible fact in a sequence of replacements, or the last fact.
+func currentReplacement(id string, facts map[string]*memory.Fact, now time.Time) *memory.Fact {
 	var last *memory.Fact
 	for range maxSuccessors {
 		f := facts[id]

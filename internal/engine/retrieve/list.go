@@ -13,31 +13,31 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Listed is the number of facts that are read to answer "what do you know about me?".
-const Listed = 500
+// MaxListed is the number of facts that are read to answer "what do you know about me?".
+const MaxListed = 500
 
-// rulesApply reports whether the rules of recall apply: the question is about the present, and
-// facts are among the kinds searched.
+// rulesApply reports whether the rules of recall apply: the question is about the present and
+// searches facts.
 func (r *Source) rulesApply() bool {
-	return r.Q.At == (memory.At{}) && (len(r.Q.Kinds) == 0 || slices.Contains(r.Q.Kinds, memory.KindFact))
+	return r.Question.At == (memory.At{}) && (len(r.Question.Kinds) == 0 || slices.Contains(r.Question.Kinds, memory.KindFact))
 }
 
-// list answers a request to list memory with facts, most important first.
-func (r *Pipeline) list(ctx context.Context, topK int) error {
-	r.placed()
-	q := r.filters()
-	q.Limit = Listed
-	page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, q)
+// listFacts answers a request to list memory with facts, most important first.
+func (r *Pipeline) listFacts(ctx context.Context, topK int) error {
+	r.waitForChatState()
+	q := r.filterQuery()
+	q.Limit = MaxListed
+	page, err := r.Retriever.Store.List(ctx, r.Question.Scope.Owner, q)
 	if err != nil {
 		return fmt.Errorf("list facts: %w", err)
 	}
 	memories := page.Memories
 	if page.Next != "" { // facts about the user's identity may be old
-		more, err := r.identity(ctx, q)
+		identity, err := r.identityFacts(ctx, q)
 		if err != nil {
 			return err
 		}
-		memories = append(memories, more...)
+		memories = append(memories, identity...)
 	}
 	seen := map[string]bool{}
 	var visible []memory.Memory
@@ -46,21 +46,21 @@ func (r *Pipeline) list(ctx context.Context, topK int) error {
 			continue
 		}
 		seen[m.ID()] = true
-		if m.Visible(r.Now) && r.Q.Scope.Sees(m.Scope()) && !r.Q.Exclude[m.ID()] {
+		if m.Visible(r.Now) && r.Question.Scope.Sees(m.Scope()) && !r.Question.ExcludeIDs[m.ID()] {
 			visible = append(visible, m)
 		}
 	}
-	r.Found = len(visible)
+	r.FoundCount = len(visible)
 	r.fitToBudget(ctx, recall.ByImportance(visible, r.Now), topK)
 	return nil
 }
 
-// identity lists the facts about the user's identity, of any age.
-func (r *Source) identity(ctx context.Context, q memory.Query) ([]memory.Memory, error) {
+// identityFacts lists the facts about the user's identity, of any age.
+func (r *Source) identityFacts(ctx context.Context, q memory.Query) ([]memory.Memory, error) {
 	var facts []memory.Memory
 	q.Subject = "user"
-	for _, q.Attribute = range recall.Identity {
-		page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, q)
+	for _, q.Attribute = range recall.IdentityAttributes {
+		page, err := r.Retriever.Store.List(ctx, r.Question.Scope.Owner, q)
 		if err != nil {
 			return nil, fmt.Errorf("list facts about the user's identity: %w", err)
 		}
@@ -71,21 +71,21 @@ func (r *Source) identity(ctx context.Context, q memory.Query) ([]memory.Memory,
 
 // searchPast searches all memory as of the question's time.
 func (r *Source) searchPast(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
-	items, err := r.E.itemsAt(ctx, r.Q.Scope.Owner, r.Q.At)
+	items, err := r.Retriever.itemsAt(ctx, r.Question.Scope.Owner, r.Question.At)
 	if err != nil {
 		return nil, fmt.Errorf("read past memory: %w", err)
 	}
-	r.history = make(map[string]memory.Memory, len(items))
+	r.pastMemories = make(map[string]memory.Memory, len(items))
 	for _, item := range items {
-		r.history[item.ID] = item.Memory
+		r.pastMemories[item.ID] = item.Memory
 	}
 	return index.Build(items).Search(ctx, s)
 }
 
 // itemsAt reads all of an owner's memory as of a time.
-func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.Item, error) {
+func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.IndexItem, error) {
 	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, At: at}
-	var items []memory.Item
+	var items []memory.IndexItem
 	for m, err := range memory.AllMemories(ctx, e.Store.List, owner, q) {
 		if err != nil {
 			return nil, err
@@ -93,8 +93,8 @@ func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.A
 		if m.Turn != nil && m.Turn.Content == "" {
 			continue
 		}
-		item := memory.Item{Memory: m, ID: m.ID()}
-		if core.OfWords(e.Embedder) { // vectors of a model take long to compute, so words search the past
+		item := memory.IndexItem{Memory: m, ID: m.ID()}
+		if core.IsLexical(e.Embedder) { // model vectors are too slow to compute here
 			vectors, err := e.TextVectors(ctx, m.ID(), m.Content())
 			if err != nil {
 				return nil, err
@@ -107,77 +107,77 @@ func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.A
 	return items, nil
 }
 
-// maxRepeats bounds the source turns of a replaced fact, including those that repeat it.
-const maxRepeats = 16
+// maxSourceTurns bounds the source turns of a replaced fact, including turns that repeat the fact.
+const maxSourceTurns = 16
 
-// Repeats adds to the provenance of each replaced fact the assistant's answers that repeat it, so
-// that recall shows such an answer only together with the replacement. It returns the ids of those
-// answers: they must count as learned from, since recall looks up replacements only of such turns.
-// If answers are learned from anyway, it returns nil. A failed search is logged and skipped.
-func (e *Retriever) Repeats(ctx context.Context, changes []memory.Change) (learned []string) {
+// AddRepeatingAnswers adds to the provenance of each replaced fact the assistant's answers that repeat
+// it, so that recall shows such an answer only with the replacement. It returns the ids of these answers,
+// which must count as learned from: recall looks up replacements only of such turns. It returns nil if
+// learning reads all answers. A failed search is logged and skipped.
+func (e *Retriever) AddRepeatingAnswers(ctx context.Context, changes []memory.Change) (answerIDs []string) {
 	for i := range changes {
-		old := changes[i].After.Fact
-		if changes[i].Action != memory.ActionReplace || old == nil {
+		replaced := changes[i].After.Fact
+		if changes[i].Action != memory.ActionReplace || replaced == nil {
 			continue
 		}
-		found, err := e.Stating(ctx, *old)
+		repeating, err := e.TurnsStating(ctx, *replaced)
 		if err != nil {
-			e.Log.Warn("cannot find answers that repeat a replaced fact", "fact", old.ID, "err", err)
+			e.Log.Warn("cannot find answers that repeat a replaced fact", "fact", replaced.ID, "err", err)
 			continue
 		}
-		next := *old
-		next.Provenance.Turns = slices.Clone(old.Provenance.Turns)
-		for _, m := range found {
-			if t := m.Turn; t != nil && t.Role == memory.RoleAssistant && len(next.Provenance.Turns) < maxRepeats && !slices.Contains(next.Provenance.Turns, t.ID) {
+		next := *replaced
+		next.Provenance.Turns = slices.Clone(replaced.Provenance.Turns)
+		for _, m := range repeating {
+			if t := m.Turn; t != nil && t.Role == memory.RoleAssistant && len(next.Provenance.Turns) < maxSourceTurns && !slices.Contains(next.Provenance.Turns, t.ID) {
 				next.Provenance.Turns = append(next.Provenance.Turns, t.ID)
-				if !e.Opts.Assistant {
-					learned = append(learned, t.ID)
+				if !e.Opts.LearnFromAssistant {
+					answerIDs = append(answerIDs, t.ID)
 				}
 			}
 		}
 		changes[i].After.Fact = &next
 	}
-	return learned
+	return answerIDs
 }
 
-// maxStatements bounds how many turns are checked for a statement of a fact.
+// maxStatements bounds the turns that are checked for a statement of a fact.
 const maxStatements = 30
 
-// Stating returns the turns and summaries that state a fact, including those from which nothing
+// TurnsStating returns the turns and summaries that state a fact, including turns from which nothing
 // was learned: turns from a pause of learning, imports, answers.
-func (e *Retriever) Stating(ctx context.Context, f memory.Fact) ([]memory.Memory, error) {
-	turns, err := e.Like(ctx, memory.Scope{Owner: f.Scope.Owner}, f.Content, maxStatements)
-	return slices.DeleteFunc(turns, func(m memory.Memory) bool { return !States(m, f) }), err
+func (e *Retriever) TurnsStating(ctx context.Context, f memory.Fact) ([]memory.Memory, error) {
+	turns, err := e.SimilarTurns(ctx, memory.Scope{Owner: f.Scope.Owner}, f.Content, maxStatements)
+	return slices.DeleteFunc(turns, func(m memory.Memory) bool { return !StatesFact(m, f) }), err
 }
 
-// Like returns the turns and summaries of a scope that are most similar to a text.
-func (e *Retriever) Like(ctx context.Context, scope memory.Scope, words string, most int) ([]memory.Memory, error) {
-	near, err := e.VectorToCompare(ctx, words)
+// SimilarTurns returns the turns and summaries of a scope that are most similar to a text.
+func (e *Retriever) SimilarTurns(ctx context.Context, scope memory.Scope, content string, limit int) ([]memory.Memory, error) {
+	vector, err := e.VectorToCompare(ctx, content)
 	if err != nil {
 		return nil, err
 	}
-	return core.FindMemories(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: words, Vector: near, Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Limit: most})
+	return core.FindMemories(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: content, Vector: vector, Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Limit: limit})
 }
 
-// States reports whether a turn or a summary states a fact or asks to forget it.
-func States(m memory.Memory, f memory.Fact) bool {
+// StatesFact reports whether a turn or a summary states a fact or asks to forget it.
+func StatesFact(m memory.Memory, f memory.Fact) bool {
 	if t := m.Turn; t != nil && t.Role == memory.RoleUser {
 		utterance := extract.Utterance{Turn: *t, Text: t.Content}
-		return learn.Says(utterance, f.Content) || slices.ContainsFunc(learn.MemoryRequestsIn(*t).Forget, func(w extract.Command) bool {
-			return !w.All && len(learn.MemoriesToForget(w, []memory.Memory{{Fact: &f}})) > 0
+		return learn.StatesFact(utterance, f.Content) || slices.ContainsFunc(learn.MemoryRequestsIn(*t).ForgetCommands, func(w extract.Command) bool {
+			return !w.Everything && len(learn.MemoriesToForget(w, []memory.Memory{{Fact: &f}})) > 0
 		})
 	}
-	return len(learn.MemoriesToForget(extract.Command{What: f.Content}, []memory.Memory{m})) > 0
+	return len(learn.MemoriesToForget(extract.Command{Object: f.Content}, []memory.Memory{m})) > 0
 }
 
-// GetAt returns a memory as of a time. It returns [memory.NotFound] if the memory did not exist or,
-// for a fact, was not valid then.
+// GetAt returns a memory as of a time, or [memory.NotFound] if the memory did not exist at that time or,
+// for a fact, was not valid.
 func (e *Retriever) GetAt(ctx context.Context, owner memory.Owner, id string, at memory.At) (memory.Memory, error) {
 	m, err := e.Get(ctx, owner, id)
 	if err != nil || at == (memory.At{}) {
 		return m, err
 	}
-	page, err := e.List(ctx, owner, memory.Query{Kinds: []memory.Kind{m.Kind()}, Statuses: core.EveryStatus, At: at, Begins: id})
+	page, err := e.List(ctx, owner, memory.Query{Kinds: []memory.Kind{m.Kind()}, Statuses: core.AllStatuses, At: at, IDPrefix: id})
 	if err != nil {
 		return memory.Memory{}, err
 	}

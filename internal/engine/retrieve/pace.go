@@ -9,76 +9,75 @@ import (
 	"github.com/loci-memory/loci/internal/engine/core"
 )
 
-// paceSamples is the number of recent durations that are kept for a model.
+// paceSamples is the number of recent durations of a model that are stored.
 const paceSamples = 16
 
-// pace is the recent durations of a local model. The zero pace has none.
-type pace struct {
-	mu   sync.Mutex      // guards took
-	took []time.Duration // oldest first
+// recentDurations are the recent durations of a local model's calls.
+type recentDurations struct {
+	mu        sync.Mutex      // guards durations
+	durations []time.Duration // oldest first
 }
 
-// see adds a duration.
-func (p *pace) see(took time.Duration) {
+// add stores a duration and drops the oldest beyond [paceSamples].
+func (p *recentDurations) add(duration time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.took) == paceSamples {
-		p.took = slices.Delete(p.took, 0, 1)
+	if len(p.durations) == paceSamples {
+		p.durations = slices.Delete(p.durations, 0, 1)
 	}
-	p.took = append(p.took, took)
+	p.durations = append(p.durations, duration)
 }
 
-// extraTime returns how much longer than its share the model may take: up to twice the second
-// longest recent duration, so that one slow call changes nothing. Without durations it returns
-// most.
-func (p *pace) extraTime(share, most time.Duration) time.Duration {
+// extraTime returns by how much the model may exceed its share: up to twice the second longest recent
+// duration, so that one slow call changes nothing. Without durations it returns limit.
+func (p *recentDurations) extraTime(share, limit time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.took) == 0 {
-		return most
+	if len(p.durations) == 0 {
+		return limit
 	}
-	longest := slices.Sorted(slices.Values(p.took))
-	return min(most, max(0, 2*longest[max(0, len(longest)-2)]-share))
+	longest := slices.Sorted(slices.Values(p.durations))
+	return min(limit, max(0, 2*longest[max(0, len(longest)-2)]-share))
 }
 
-// Shares of the word search's deadline that a step leaves for the following steps.
+// Shares of the word search's deadline that a step leaves for later steps.
 const (
-	searchLeaves = 0.2  // a search leaves time to read recent facts
-	rerankLeaves = 0.36 // a reranker leaves time to render
-	embedLeaves  = 0.6  // an embedder leaves time to search by words
+	searchReserve = 0.2  // after a search, for reading recent facts
+	rerankReserve = 0.36 // after reranking, for rendering
+	embedReserve  = 0.6  // after embedding, for a search by words
 )
 
-// Deadline is the time limit of recall in a chat: the limit of a search by words, extended up to
-// the bound for slow local models.
+// Deadline returns the time limit of recall in a chat: Options.Deadline, extended up to MaxDeadline for
+// slow local models.
 func (e *Retriever) Deadline() time.Duration {
-	embedder, reranker := e.extra()
+	embedder, reranker := e.extraTimes()
 	return e.Opts.Deadline + embedder + reranker
 }
 
-// extra returns how much longer than their shares of the word search's deadline the local models
-// may take. The embedder gets extra time first.
-func (e *Retriever) extra() (embedder, reranker time.Duration) {
-	spare := max(0, e.Opts.DeadlineMax-e.Opts.Deadline)
-	if !core.Remote(e.Embedder) && !core.OfWords(e.Embedder) {
-		embedder = e.embeds.extraTime(e.share(1-embedLeaves), spare)
+// extraTimes returns by how much the local models may exceed their shares of the word search's deadline.
+// The embedder gets extra time first.
+func (e *Retriever) extraTimes() (embedder, reranker time.Duration) {
+	maxExtra := max(0, e.Opts.MaxDeadline-e.Opts.Deadline)
+	if !core.IsRemote(e.Embedder) && !core.IsLexical(e.Embedder) {
+		embedder = e.embedTimes.extraTime(e.deadlineShare(1-embedReserve), maxExtra)
 	}
-	if e.Reranker != nil && !core.Remote(e.Reranker) {
-		reranker = e.reranks.extraTime(e.share(embedLeaves-rerankLeaves), spare-embedder)
+	if e.Reranker != nil && !core.IsRemote(e.Reranker) {
+		reranker = e.rerankTimes.extraTime(e.deadlineShare(embedReserve-rerankReserve), maxExtra-embedder)
 	}
 	return embedder, reranker
 }
 
-func (e *Retriever) share(of float64) time.Duration {
-	return time.Duration(of * float64(e.Opts.Deadline))
+func (e *Retriever) deadlineShare(fraction float64) time.Duration {
+	return time.Duration(fraction * float64(e.Opts.Deadline))
 }
 
-// contextBefore returns a context that ends leave before ctx's deadline, but not before half of the
-// remaining time. Without a deadline it ends after most; 0: never.
-func contextBefore(ctx context.Context, leave, most time.Duration) (context.Context, context.CancelFunc) {
+// contextBefore returns a context that ends reserve before ctx's deadline, but not before half of the
+// remaining time. Without a deadline the context ends after limit; 0 means never.
+func contextBefore(ctx context.Context, reserve, limit time.Duration) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
-		most = max(time.Until(end)/2, time.Until(end)-leave)
-	} else if most == 0 {
+		limit = max(time.Until(end)/2, time.Until(end)-reserve)
+	} else if limit == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, most)
+	return context.WithTimeout(ctx, limit)
 }

@@ -10,39 +10,39 @@ import (
 )
 
 const (
-	// Reranked bounds the number of candidates that a reranker reads.
-	Reranked = 24
+	// MaxReranked bounds the number of candidates that a reranker reads.
+	MaxReranked = 24
 
-	// rerankText bounds the bytes of a memory that the reranker reads, about 200 tokens, since the
+	// maxRerankText bounds the bytes of a memory that the reranker reads, about 200 tokens, since the
 	// cost grows with the length.
-	rerankText = 800
+	maxRerankText = 800
 
-	// rerankTime bounds the call if there is no deadline.
-	rerankTime = time.Second
+	// maxRerankTime bounds a call without a deadline.
+	maxRerankTime = time.Second
 )
 
 // rerank returns the reranker's scores by id. A reranker that fails or is too slow is skipped.
 func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory.Hit) map[string]float32 {
-	asking, cancel := contextBefore(ctx, r.E.share(rerankLeaves-searchLeaves), rerankTime)
+	rerankCtx, cancel := contextBefore(ctx, r.Retriever.deadlineShare(rerankReserve-searchReserve), maxRerankTime)
 	defer cancel()
-	question := query.Asked
-	if r.scale().Measure == recall.Reranker {
-		question = r.Q.Text
+	question := query.OwnText
+	if r.relevanceScale().Measure == recall.Reranker {
+		question = r.Question.Text
 	}
 	texts := make([]string, len(hits))
 	for i, h := range hits {
-		texts[i] = core.Clip(h.Memory.Content(), rerankText)
+		texts[i] = core.Clip(h.Memory.Content(), maxRerankText)
 	}
 	began := time.Now()
-	defer r.E.Metrics.StageEnded("rerank", began)
-	scores, err := core.Async(r.E.Core, func() ([]float32, error) {
-		defer func() { r.E.reranks.see(time.Since(began)) }()
-		return r.E.Reranker.Rerank(asking, core.Clip(question, rerankText), texts...)
-	})(asking)
-	r.E.Metrics.ModelAsked("reranker", err == nil, r.E.Now())
-	r.reranked = [2]int{len(scores), len(hits)}
+	defer r.Retriever.Metrics.ObserveStage("rerank", began)
+	scores, err := core.Async(r.Retriever.Core, func() ([]float32, error) {
+		defer func() { r.Retriever.rerankTimes.add(time.Since(began)) }()
+		return r.Retriever.Reranker.Rerank(rerankCtx, core.Clip(question, maxRerankText), texts...)
+	})(rerankCtx)
+	r.Retriever.Metrics.CountQuestion("reranker", err == nil, r.Retriever.Now())
+	r.rerankCounts = [2]int{len(scores), len(hits)}
 	if err != nil {
-		r.Skip("reranker", err)
+		r.RecordSkip("reranker", err)
 		return nil
 	}
 	byID := make(map[string]float32, len(scores))
@@ -52,18 +52,18 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory
 	return byID
 }
 
-// duplicateCosine is the cosine from which two texts count as equal, by calibrated embedders.
+// duplicateCosine is the minimum cosine of duplicate texts, for calibrated embedders.
 const duplicateCosine = 0.90
 
-// DuplicateScore returns duplicateCosine on the scale of the current embedder.
-func (e *Retriever) DuplicateScore() float64 {
-	if e.Opts.OwnEmbedder && (e.Opts.Words == nil || !core.OfWords(e.Embedder)) {
+// DuplicateThreshold returns duplicateCosine on the scale of the current embedder.
+func (e *Retriever) DuplicateThreshold() float64 {
+	if e.Opts.ProfileEmbedder && (e.Opts.LexicalScale == nil || !core.IsLexical(e.Embedder)) {
 		return duplicateCosine
 	}
 	return recall.EmbedderCosine(duplicateCosine, background(e.Embedder))
 }
 
-// background returns an embedder's cosine of unrelated texts, or 0 if that is unknown.
+// background returns the mean cosine of unrelated texts by an embedder, or 0 if unknown.
 func background(e memory.Embedder) float64 {
 	b, ok := e.(interface{ Background() float64 })
 	if !ok {

@@ -1,4 +1,4 @@
-// Package retrieve answers questions from memory: it queries the index and the store, ranks by
+// Package retrieve answers questions from memory: it queries the index and the store, ranks with
 // package recall, and renders the block for a prompt.
 package retrieve
 
@@ -17,23 +17,23 @@ type Retriever struct {
 	Traces  *traces.Keeper
 	Compare *compare.Comparer
 
-	embeds, reranks pace // of local models
+	embedTimes, rerankTimes recentDurations // recent durations of local models
 }
 
-// Prepared is the memory for a request.
-type Prepared struct {
-	Block string          // for the prompt, with the conversation's rules before it; may be ""
-	Kept  []chatapi.Block // blocks of earlier requests that are restored
-	Hits  []memory.Hit    // memories in this block or in earlier ones
-	Core  recall.Core     // core facts and profile entries in the block that are not among Hits
-	Trace string          // id of the trace; "": none was stored
-	Read  bool            // whether memory was read
+// PromptMemory is the memory for one prompt.
+type PromptMemory struct {
+	Block      string          // text for the prompt, after the conversation's rules; may be empty
+	KeptBlocks []chatapi.Block // blocks of earlier requests, sent again
+	Hits       []memory.Hit    // memories in this block or in earlier blocks
+	Core       recall.Core     // core facts and profile entries in the block that are not in Hits
+	TraceID    string          // id of the trace; "": no trace was stored
+	WasRead    bool            // true if memory was read
 
 	TextlessTrace bool // true if the trace has no text
-	Pending       int  // number of pending facts, counted up to a hundred
+	PendingCount  int  // number of pending facts, at most 100
 }
 
-// Rendering returns the options for rendering. later: the prompt has an earlier block.
-func (e *Retriever) Rendering(later bool) recall.RenderOptions {
-	return recall.RenderOptions{Heading: e.Opts.Recall.Heading, Hint: e.Opts.Recall.Hint, Roles: e.Opts.Recall.Roles, Later: later}
+// RenderOptions returns the options for a block. hasEarlierBlock: the prompt has an earlier block.
+func (e *Retriever) RenderOptions(hasEarlierBlock bool) recall.RenderOptions {
+	return recall.RenderOptions{Heading: e.Opts.Recall.Heading, Hint: e.Opts.Recall.Hint, ShowRoles: e.Opts.Recall.ShowRoles, HasEarlierBlock: hasEarlierBlock}
 }

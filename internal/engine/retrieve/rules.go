@@ -18,7 +18,7 @@ import (
 // The values of Reach.
 const (
 	ReachUser         core.Reach = "user"         // all memory of the user
-	ReachConversation core.Reach = "conversation" // the chat's own conversation and, while that is short, recent ones too
+	ReachConversation core.Reach = "conversation" // the chat's conversation; while short, also recent memory
 )
 
 // The values of Fallback.
@@ -28,23 +28,23 @@ const (
 	FallbackEmpty core.Fallback = "empty" // when the search fails or finds nothing
 )
 
-// Recents is the number of newest facts that replace a search result (design 1).
-const Recents = 10
+// RecentFacts is the number of newest facts that replace a search result (design 1).
+const RecentFacts = 10
 
-// Question returns the question of a chat request.
-func (e *Retriever) Question(c *chatapi.Chat) string {
-	return c.Question(max(1, e.Opts.Recall.Messages))
+// QuestionText returns the question of a chat request.
+func (e *Retriever) QuestionText(c *chatapi.Chat) string {
+	return c.Question(max(1, e.Opts.Recall.QuestionMessages))
 }
 
-// canSkipSearch reports whether facts may be shown without a search: no threshold is given.
-func (r *Source) canSkipSearch() bool { return r.rulesApply() && r.Q.ScoreThreshold == nil }
+// canSkipSearch reports whether facts may be returned without a search: no threshold is set.
+func (r *Source) canSkipSearch() bool { return r.rulesApply() && r.Question.ScoreThreshold == nil }
 
-// fewFacts returns the facts of a scope that a query selects, newest first. all is false if there
-// are more than most facts, or if too many other memories would have to be read.
-func (r *Source) fewFacts(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
-	q.Limit = most + 1
-	for looked := 0; ; {
-		page, err := r.E.Store.List(ctx, scope.Owner, q)
+// fewFacts returns the matching facts of a scope, newest first. complete is false if there are more than
+// limit facts, or if too many other memories would have to be read.
+func (r *Source) fewFacts(ctx context.Context, scope memory.Scope, q memory.Query, limit int) (facts []memory.Memory, complete bool, err error) {
+	q.Limit = limit + 1
+	for readCount := 0; ; {
+		page, err := r.Retriever.Store.List(ctx, scope.Owner, q)
 		if err != nil {
 			return nil, false, err
 		}
@@ -53,234 +53,234 @@ func (r *Source) fewFacts(ctx context.Context, scope memory.Scope, q memory.Quer
 				facts = append(facts, m)
 			}
 		}
-		if len(facts) > most {
-			return facts[:most], false, nil
+		if len(facts) > limit {
+			return facts[:limit], false, nil
 		}
-		looked += len(page.Memories)
-		if q.Cursor = page.Next; q.Cursor == "" || looked > Listed {
+		readCount += len(page.Memories)
+		if q.Cursor = page.Next; q.Cursor == "" || readCount > MaxListed {
 			return facts, q.Cursor == "", nil
 		}
-		q.Limit = Listed
+		q.Limit = MaxListed
 	}
 }
 
 // Query parses the question.
 func (r *Source) Query() recall.Query {
-	rules := &r.E.Opts.Recall
-	return recall.NewQuery(r.Q.Text, r.Now, recall.QueryOptions{Expand: rules.Expand, EmbedWhole: r.scale().Measure != recall.Fitted})
+	rules := &r.Retriever.Opts.Recall
+	return recall.NewQuery(r.Question.Text, r.Now, recall.QueryOptions{ExpandShort: rules.ExpandQuestions, EmbedWhole: r.relevanceScale().Measure != recall.Fitted})
 }
 
-// filters returns the question's filters as a query.
-func (r *Source) filters() memory.Query {
-	return memory.Query{Category: r.Q.Category, Tag: r.Q.Tag, Conversation: r.Q.Conversation}
+// filterQuery returns the question's filters as a query.
+func (r *Source) filterQuery() memory.Query {
+	return memory.Query{Category: r.Question.Category, Tag: r.Question.Tag, Conversation: r.Question.Conversation}
 }
 
-// smallSet returns all facts as hits, if that rule is on and there are few facts.
-func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool) {
-	most := r.E.Opts.Recall.SmallSet
-	if most == 0 || !r.Q.Chat || !r.canSkipSearch() {
+// smallSet returns all facts as hits, if the rule is on and the user has few facts.
+func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, applies bool) {
+	limit := r.Retriever.Opts.Recall.SmallSetSize
+	if limit == 0 || !r.Question.IsChat || !r.canSkipSearch() {
 		return nil, false
 	}
-	facts, all, err := r.fewFacts(ctx, r.Q.Scope, r.filters(), most)
+	facts, complete, err := r.fewFacts(ctx, r.Question.Scope, r.filterQuery(), limit)
 	if err != nil {
-		r.Skip("small_set", err)
+		r.RecordSkip("small_set", err)
 	}
-	if err != nil || !all || len(facts) == 0 { // if there are no facts, there may still be turns
+	if err != nil || !complete || len(facts) == 0 { // turns may exist without facts
 		return nil, false
 	}
 	for _, h := range recall.ByImportance(facts, r.Now) {
-		if !r.Q.Exclude[h.Memory.ID()] {
+		if !r.Question.ExcludeIDs[h.Memory.ID()] {
 			hits = append(hits, memory.Hit{Memory: h.Memory, Why: memory.Why{{Name: "small_set", Value: 1}}})
 		}
 	}
 	return hits, true
 }
 
-// pools returns the other scopes that a question searches: the configured shared pools and, for a
+// extraScopes returns the other scopes that a question searches: the configured shared pools and, for a
 // user with almost no facts, the global pool (design 3, 4.5).
-func (r *Source) pools(ctx context.Context) (out []memory.Scope) {
-	owner := r.Q.Scope.Owner
-	if !r.rulesApply() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
+func (r *Source) extraScopes(ctx context.Context) (scopes []memory.Scope) {
+	owner := r.Question.Scope.Owner
+	if !r.rulesApply() || r.Question.Conversation != "" || owner.Kind() != memory.UserKind {
 		return nil
 	}
-	reach := func(pool memory.Owner) {
-		scope := r.Q.Scope
+	addScope := func(pool memory.Owner) {
+		scope := r.Question.Scope
 		scope.Owner = pool
-		out = append(out, scope)
+		scopes = append(scopes, scope)
 	}
-	for _, name := range r.E.Opts.Recall.Pools {
+	for _, name := range r.Retriever.Opts.Recall.Pools {
 		if pool := memory.Pool(owner.Namespace(), name); pool.Valid() {
-			reach(pool)
+			addScope(pool)
 		}
 	}
-	if below := r.E.Opts.Recall.Bootstrap; below > 0 {
+	if limit := r.Retriever.Opts.Recall.BootstrapBelow; limit > 0 {
 		global := memory.Global(owner.Namespace())
-		version, err := r.E.Version(ctx, global)
-		few := version > 0
-		if few {
-			_, few, err = r.fewFacts(ctx, memory.Scope{Owner: owner}, memory.Query{}, below-1)
+		version, err := r.Retriever.Version(ctx, global)
+		hasFew := version > 0
+		if hasFew {
+			_, hasFew, err = r.fewFacts(ctx, memory.Scope{Owner: owner}, memory.Query{}, limit-1)
 		}
 		if err != nil {
-			r.Skip("bootstrap", err)
-		} else if few {
-			reach(global)
+			r.RecordSkip("bootstrap", err)
+		} else if hasFew {
+			addScope(global)
 		}
 	}
-	return out
+	return scopes
 }
 
-// read hydrates candidates of the user and of pools, which it marks. It skips unreadable pools.
-func (r *Source) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
-	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Owner != r.Q.Scope.Owner }) {
-		return r.hydrate(ctx, cands)
+// hydrateAll hydrates candidates, and marks those of pools. It skips pools that cannot be read.
+func (r *Source) hydrateAll(ctx context.Context, candidates []memory.Candidate) ([]memory.Hit, error) {
+	if !slices.ContainsFunc(candidates, func(c memory.Candidate) bool { return c.Owner != r.Question.Scope.Owner }) {
+		return r.hydrate(ctx, candidates)
 	}
-	of, place := map[memory.Owner][]memory.Candidate{}, map[string]int{}
-	for i, c := range cands {
-		of[c.Owner] = append(of[c.Owner], c)
-		place[c.ID] = i
+	byOwner, position := map[memory.Owner][]memory.Candidate{}, map[string]int{}
+	for i, c := range candidates {
+		byOwner[c.Owner] = append(byOwner[c.Owner], c)
+		position[c.ID] = i
 	}
-	hits, err := r.hydrate(ctx, of[r.Q.Scope.Owner])
+	hits, err := r.hydrate(ctx, byOwner[r.Question.Scope.Owner])
 	if err != nil {
 		return nil, err
 	}
-	delete(of, r.Q.Scope.Owner)
-	for _, pool := range slices.Sorted(maps.Keys(of)) {
-		from := Source{E: r.E, Q: Question{Scope: memory.Scope{Owner: pool}}, Now: r.Now}
-		others, err := from.hydrate(ctx, of[pool])
-		mark := "bootstrap"
+	delete(byOwner, r.Question.Scope.Owner)
+	for _, pool := range slices.Sorted(maps.Keys(byOwner)) {
+		poolSource := Source{Retriever: r.Retriever, Question: Question{Scope: memory.Scope{Owner: pool}}, Now: r.Now}
+		poolHits, err := poolSource.hydrate(ctx, byOwner[pool])
+		whyName := "bootstrap"
 		if pool.Kind() == memory.PoolKind {
-			mark = "pool"
+			whyName = "pool"
 		}
 		if err != nil {
-			r.Skip(mark, err)
+			r.RecordSkip(whyName, err)
 		}
-		for _, h := range others {
-			h.Why = append(memory.Why{{Name: mark, Value: 1}}, h.Why...)
+		for _, h := range poolHits {
+			h.Why = append(memory.Why{{Name: whyName, Value: 1}}, h.Why...)
 			hits = append(hits, h)
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b memory.Hit) int { return cmp.Compare(place[a.Memory.ID()], place[b.Memory.ID()]) })
+	slices.SortStableFunc(hits, func(a, b memory.Hit) int { return cmp.Compare(position[a.Memory.ID()], position[b.Memory.ID()]) })
 	return hits, nil
 }
 
-// usesRecent reports whether recent facts replace the search result.
-func (r *Pipeline) usesRecent(ctx context.Context, err error) bool {
-	fallback := r.E.Opts.Recall.Fallback
+// shouldUseRecent reports whether recent facts replace the search result.
+func (r *Pipeline) shouldUseRecent(ctx context.Context, err error) bool {
+	fallback := r.Retriever.Opts.Recall.Fallback
 	if !r.canSkipSearch() || fallback != FallbackError && fallback != FallbackEmpty {
 		return false
 	}
-	found := len(r.Hits) > 0 || slices.ContainsFunc(r.Dropped, func(d recall.Dropped) bool { return d.Stage != "echo" })
-	return failed(ctx, err) || fallback == FallbackEmpty && r.Q.Chat && err == nil && !found
+	hasHits := len(r.Hits) > 0 || slices.ContainsFunc(r.Dropped, func(d recall.DroppedHit) bool { return d.Stage != "echo" })
+	return isSearchFailure(ctx, err) || fallback == FallbackEmpty && r.Question.IsChat && err == nil && !hasHits
 }
 
-// recent answers with the newest facts after a search that failed or found nothing.
-func (r *Pipeline) recent(ctx context.Context, topK int) error {
-	r.placed()
-	facts, _, err := r.fewFacts(ctx, r.Q.Scope, r.filters(), Recents)
+// recallRecent answers with the newest facts after a search that failed or found nothing.
+func (r *Pipeline) recallRecent(ctx context.Context, topK int) error {
+	r.waitForChatState()
+	facts, _, err := r.fewFacts(ctx, r.Question.Scope, r.filterQuery(), RecentFacts)
 	if err != nil {
 		return fmt.Errorf("read recent facts: %w", err)
 	}
 	var hits []memory.Hit
 	for _, m := range facts {
-		if r.Q.Exclude[m.ID()] {
+		if r.Question.ExcludeIDs[m.ID()] {
 			continue
 		}
 		hits = append(hits, memory.Hit{Memory: m, Why: memory.Why{{Name: "recent", Value: 1}}})
 	}
-	r.Found += len(hits)
-	r.fitToBudget(ctx, hits, r.atLeast(topK, Recents))
+	r.FoundCount += len(hits)
+	r.fitToBudget(ctx, hits, r.minHits(topK, RecentFacts))
 	return nil
 }
 
-// atLeast returns how many hits a rule may show: at least n, unless the request set topK.
-func (r *Pipeline) atLeast(topK, n int) int {
-	if r.Q.TopK != nil {
+// minHits returns the number of hits that a rule may return: at least n, unless the request sets topK.
+func (r *Pipeline) minHits(topK, n int) int {
+	if r.Question.TopK != nil {
 		return topK
 	}
 	return max(topK, n)
 }
 
-// summary returns the asking conversation's summary if the settings ask for it, and otherwise nil.
-func (r *Source) summary(ctx context.Context) *memory.Summary {
-	if !r.E.Opts.Recall.Summary {
+// conversationSummary returns the asking conversation's summary, or nil if the setting is off.
+func (r *Source) conversationSummary(ctx context.Context) *memory.Summary {
+	if !r.Retriever.Opts.Recall.AddSummary {
 		return nil
 	}
-	r.placed()
-	if r.Q.In == "" {
+	r.waitForChatState()
+	if r.Question.AskingConversation == "" {
 		return nil
 	}
-	all, err := r.E.Summaries(ctx, r.Q.Scope.Owner, r.Q.In)
+	summaries, err := r.Retriever.Summaries(ctx, r.Question.Scope.Owner, r.Question.AskingConversation)
 	if err != nil {
-		r.Skip("summary", err)
+		r.RecordSkip("summary", err)
 	}
-	if len(all) == 0 {
+	if len(summaries) == 0 {
 		return nil
 	}
-	return &all[0]
+	return &summaries[0]
 }
 
-// failed reports whether the search failed; a client that left or an invalid question does not
-// count.
-func failed(ctx context.Context, err error) bool {
+// isSearchFailure reports whether a search failed, except after a client disconnected or for an invalid
+// question.
+func isSearchFailure(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() == nil && !errors.Is(err, memory.Invalid)
 }
 
 const (
-	// FewInConversation is the number of memories from which a conversation is searched alone.
-	FewInConversation = 50
+	// SearchAloneFrom is the number of memories from which a conversation is searched alone.
+	SearchAloneFrom = 50
 
-	// MostNear is how many of a conversation's newest memories are searched. Below
-	// FewInConversation as many of the user's newest are added (design 2).
-	MostNear = 200
+	// MaxNewest is the number of a conversation's newest memories that are searched. Below
+	// SearchAloneFrom, as many of the user's newest memories are added (design 2).
+	MaxNewest = 200
 )
 
-// searchConversation searches the asking conversation's newest memories and, while those are few,
-// the user's newest. If the global pool is searched too, it is searched completely.
+// searchConversation searches the asking conversation's newest memories and, if they are few, also the
+// user's newest. Pools are searched completely.
 func (r *Source) searchConversation(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
-	var found []memory.Candidate
-	pool := s
-	pool.Scopes = nil
+	var candidates []memory.Candidate
+	poolSearch := s
+	poolSearch.Scopes = nil
 	for _, scope := range s.Scopes {
-		if scope.Owner != r.Q.Scope.Owner {
-			pool.Scopes = append(pool.Scopes, scope)
+		if scope.Owner != r.Question.Scope.Owner {
+			poolSearch.Scopes = append(poolSearch.Scopes, scope)
 			continue
 		}
-		own := s
-		own.Scopes = []memory.Scope{scope}
-		cands, err := r.searchNear(ctx, own)
+		ownSearch := s
+		ownSearch.Scopes = []memory.Scope{scope}
+		cands, err := r.searchNewest(ctx, ownSearch)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, cands...)
+		candidates = append(candidates, cands...)
 	}
-	if len(pool.Scopes) == 0 {
-		return found, nil
+	if len(poolSearch.Scopes) == 0 {
+		return candidates, nil
 	}
-	more, err := r.E.Searcher.Search(ctx, pool)
-	return append(found, more...), err
+	poolCandidates, err := r.Retriever.Searcher.Search(ctx, poolSearch)
+	return append(candidates, poolCandidates...), err
 }
 
-// searchNear searches the conversation's newest memories and, while those are few, all memories.
-func (r *Source) searchNear(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
-	s.Only = map[string]bool{}
-	own, err := r.newest(ctx, memory.Query{Kinds: s.Kinds, Conversation: r.Q.In}, s.Only)
-	if err == nil && own < FewInConversation {
-		_, err = r.newest(ctx, memory.Query{Kinds: s.Kinds}, s.Only)
+// searchNewest searches the conversation's newest memories and, if they are few, the user's newest.
+func (r *Source) searchNewest(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	s.AllowedIDs = map[string]bool{}
+	ownCount, err := r.addNewest(ctx, memory.Query{Kinds: s.Kinds, Conversation: r.Question.AskingConversation}, s.AllowedIDs)
+	if err == nil && ownCount < SearchAloneFrom {
+		_, err = r.addNewest(ctx, memory.Query{Kinds: s.Kinds}, s.AllowedIDs)
 	}
-	if err != nil || len(s.Only) == 0 {
+	if err != nil || len(s.AllowedIDs) == 0 {
 		return nil, err
 	}
-	return r.E.Searcher.Search(ctx, s)
+	return r.Retriever.Searcher.Search(ctx, s)
 }
 
-// newest adds the ids of the newest memories that a query selects, and returns their number. A
-// query without kinds selects all kinds.
-func (r *Source) newest(ctx context.Context, q memory.Query, ids map[string]bool) (n int, err error) {
-	q.Limit = MostNear
+// addNewest adds the ids of the newest matching memories to ids, and returns their number. A query
+// without kinds matches all kinds.
+func (r *Source) addNewest(ctx context.Context, q memory.Query, ids map[string]bool) (n int, err error) {
+	q.Limit = MaxNewest
 	if len(q.Kinds) == 0 {
 		q.Kinds = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
 	}
-	page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, q)
+	page, err := r.Retriever.Store.List(ctx, r.Question.Scope.Owner, q)
 	if err != nil {
 		return 0, fmt.Errorf("list the newest memories: %w", err)
 	}
@@ -293,86 +293,86 @@ func (r *Source) newest(ctx context.Context, q memory.Query, ids map[string]bool
 }
 
 const (
-	// userConversation is the conversation whose facts belong to the user. All other conversations
-	// see its turns and facts too.
+	// userConversation is the conversation whose facts are the user's. All other conversations
+	// also read its turns and facts.
 	userConversation = "global"
 
-	// UnnamedConversation is that of chats without an id, if facts stay in conversations.
-	UnnamedConversation = "default"
+	// DefaultConversation is the id for chats without an id, if conversations are isolated.
+	DefaultConversation = "default"
 )
 
-// Apart reports whether facts stay in their conversations.
-func (e *Retriever) Apart() bool { return e.Opts.Learn.Scope == core.OfConversation }
+// IsolatesConversations reports whether learned facts are visible only in their conversation.
+func (e *Retriever) IsolatesConversations() bool { return e.Opts.Learn.Scope == core.OfConversation }
 
-// LearnsFor returns the conversation in the scope of learned facts: "" if they belong to the user.
-func (e *Retriever) LearnsFor(conversation string) string {
-	if !e.Apart() || conversation == userConversation {
+// LearningConversation returns the conversation in the scope of learned facts; "" for the user's facts.
+func (e *Retriever) LearningConversation(conversation string) string {
+	if !e.IsolatesConversations() || conversation == userConversation {
 		return ""
 	}
 	return conversation
 }
 
-// Compares returns the scope of facts that a statement may contradict. If facts stay in their
-// conversations, the user's own scope does not include theirs.
-func (e *Retriever) Compares(scope memory.Scope) memory.Scope {
-	if e.Apart() && scope.Conversation == "" {
+// ComparedScope returns the scope of facts that a statement may contradict. With isolated
+// conversations, the user's own scope excludes facts of conversations.
+func (e *Retriever) ComparedScope(scope memory.Scope) memory.Scope {
+	if e.IsolatesConversations() && scope.Conversation == "" {
 		scope.Conversation = userConversation
 	}
 	return scope
 }
 
-// Comparable reports whether a statement in a scope may change a memory that the scope can see. If
-// facts stay in their conversations, a statement changes only facts of its own. A fact shared by
+// IsComparable reports whether a statement in a scope may change a memory that is visible in the scope.
+// With isolated conversations, a statement changes only facts of its conversation. A fact shared by
 // another user is not compared while it is pending or hidden, or if it is about that user.
-func (e *Retriever) Comparable(scope memory.Scope, m memory.Memory) bool {
+func (e *Retriever) IsComparable(scope memory.Scope, m memory.Memory) bool {
 	if m.Link != nil && m.Link.Status != memory.Active {
 		return false
 	}
-	return !share.IsAboutHome(m) && (!e.Apart() || m.Scope().Conversation == scope.Conversation)
+	return !share.IsAboutHome(m) && (!e.IsolatesConversations() || m.Scope().Conversation == scope.Conversation)
 }
 
-// searchApart searches the memories of the question's conversation and, up to the same number, the
+// searchIsolated searches the memories of the question's conversation and, up to the same number, the
 // user's own facts and the turns of conversation "global".
-func (r *Source) searchApart(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+func (r *Source) searchIsolated(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	own, facts, turns := s, s, s
-	own.Conversation = r.Q.Scope.Conversation
-	facts.Kinds = among(s.Kinds, memory.KindFact, memory.KindSummary)
+	own.Conversation = r.Question.Scope.Conversation
+	facts.Kinds = filterKinds(s.Kinds, memory.KindFact, memory.KindSummary)
 	facts.Scopes = slices.Clone(s.Scopes)
 	for i := range facts.Scopes {
 		facts.Scopes[i].Conversation = userConversation
 	}
-	turns.Kinds, turns.Conversation = among(s.Kinds, memory.KindTurn), userConversation
-	var found, users []memory.Candidate
-	for _, one := range []struct {
+	turns.Kinds, turns.Conversation = filterKinds(s.Kinds, memory.KindTurn), userConversation
+	var ownCandidates, userCandidates []memory.Candidate
+	for _, search := range []struct {
 		memory.Search
 		into *[]memory.Candidate
-	}{{own, &found}, {facts, &users}, {turns, &users}} {
-		if len(s.Kinds) > 0 && len(one.Kinds) == 0 {
+	}{{own, &ownCandidates}, {facts, &userCandidates}, {turns, &userCandidates}} {
+		if len(s.Kinds) > 0 && len(search.Kinds) == 0 {
 			continue
 		}
-		more, err := r.E.Searcher.Search(ctx, one.Search)
+		candidates, err := r.Retriever.Searcher.Search(ctx, search.Search)
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range more {
-			if !slices.ContainsFunc(found, func(k memory.Candidate) bool { return k.ID == c.ID }) {
-				*one.into = append(*one.into, c)
+		for _, c := range candidates {
+			if !slices.ContainsFunc(ownCandidates, func(k memory.Candidate) bool { return k.ID == c.ID }) {
+				*search.into = append(*search.into, c)
 			}
 		}
 	}
-	slices.SortStableFunc(users, func(a, b memory.Candidate) int { return cmp.Compare(candidateScore(b, s), candidateScore(a, s)) })
-	return append(found, users[:min(s.Limit, len(users))]...), nil
+	slices.SortStableFunc(userCandidates, func(a, b memory.Candidate) int { return cmp.Compare(candidateScore(b, s), candidateScore(a, s)) })
+	return append(ownCandidates, userCandidates[:min(s.Limit, len(userCandidates))]...), nil
 }
 
-// candidateScore returns the score by which a search found a candidate.
+// candidateScore returns the score by which a search ordered a candidate.
 func candidateScore(c memory.Candidate, s memory.Search) float64 {
-	if s.ByVector && c.Found.Vector != 0 {
-		return float64(c.Found.Vector)
+	if s.PreferVectors && c.Measures.Vector != 0 {
+		return float64(c.Measures.Vector)
 	}
 	return c.Score
 }
 
-// among returns those of kinds that are wanted; an empty wanted means all.
-func among(wanted []memory.Kind, kinds ...memory.Kind) []memory.Kind {
-	return slices.DeleteFunc(kinds, func(k memory.Kind) bool { return len(wanted) > 0 && !slices.Contains(wanted, k) })
+// filterKinds returns the kinds that are in allowed; empty allowed means all.
+func filterKinds(allowed []memory.Kind, kinds ...memory.Kind) []memory.Kind {
+	return slices.DeleteFunc(kinds, func(k memory.Kind) bool { return len(allowed) > 0 && !slices.Contains(allowed, k) })
 }

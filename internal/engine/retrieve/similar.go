@@ -16,30 +16,30 @@ const SimilarityPart = "similarity"
 // Similarity returns a hit's similarity to the query, from 0 to 1.
 func Similarity(h memory.Hit) float64 { return h.Why.Get(SimilarityPart) }
 
-// Similar finds turns, most similar first, above the threshold and within the configured reach. It
+// FindSimilarTurns finds turns above the threshold, most similar first, within the configured reach. It
 // returns the dimensions of the query's embedding.
-func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) {
+func (r *Pipeline) FindSimilarTurns(ctx context.Context, topK int) (dims int, err error) {
 	query := r.Query()
 	s := r.BuildSearch(ctx, query)
-	s.Scopes, s.Kinds = []memory.Scope{r.Q.Scope}, []memory.Kind{memory.KindTurn}
-	everything := 0.0
-	r.Q.ScoreThreshold = &everything // this threshold is on another scale
-	hits, err := r.ranked(ctx, query, s, Candidates)
+	s.Scopes, s.Kinds = []memory.Scope{r.Question.Scope}, []memory.Kind{memory.KindTurn}
+	noThreshold := 0.0
+	r.Question.ScoreThreshold = &noThreshold // that threshold has another scale
+	hits, err := r.searchAndRank(ctx, query, s, Candidates)
 	if err != nil {
 		return len(s.Vector), err
 	}
-	least := r.scale().Threshold
-	if least < 0 {
-		least = recall.DefaultThreshold
+	threshold := r.relevanceScale().Threshold
+	if threshold < 0 {
+		threshold = recall.DefaultMinRelevance
 	}
-	byWords := func(h memory.Hit) bool { return core.OfWords(r.E.Embedder) || h.Why.Get("vector") == 0 }
+	byWords := func(h memory.Hit) bool { return core.IsLexical(r.Retriever.Embedder) || h.Why.Get("vector") == 0 }
 	for i, x := range Similarities(hits, byWords) {
-		bar := least
-		if r.scale().Measure == recall.Fitted && !byWords(hits[i]) {
-			bar = recall.EmbedderCosine(least, background(r.E.Embedder)) // the model differs from the one for which the threshold was set
+		minimum := threshold
+		if r.relevanceScale().Measure == recall.Fitted && !byWords(hits[i]) {
+			minimum = recall.EmbedderCosine(threshold, background(r.Retriever.Embedder)) // on the current model's scale
 		}
-		if x >= bar {
-			hits[i].Why = append(slices.Clip(hits[i].Why), memory.Part{Name: SimilarityPart, Value: x})
+		if x >= minimum {
+			hits[i].Why = append(slices.Clip(hits[i].Why), memory.ScorePart{Name: SimilarityPart, Value: x})
 			r.Hits = append(r.Hits, hits[i])
 		}
 	}
@@ -49,22 +49,22 @@ func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) 
 	return len(s.Vector), nil
 }
 
-// Similarities returns each hit's similarity to the query, from 0 to 1: the cosine, to which design
-// 2's threshold applies. For hits found by words it is the probability that the hit answers, times
-// its share of the best hit's words.
+// Similarities returns each hit's similarity to the query, from 0 to 1: the cosine, to which the threshold
+// of design 2 applies. For hits found by words it is the probability that the hit answers, multiplied by
+// the ratio of its word score to the best word score.
 func Similarities(hits []memory.Hit, byWords func(memory.Hit) bool) []float64 {
 	out := make([]float64, len(hits))
-	most := 0.0
+	best := 0.0
 	for i, h := range hits {
 		out[i] = min(max(0, h.Why.Get("vector")), 1) // rounding errors can exceed 1
 		if byWords(h) {
 			out[i] = h.Why.Get("own") + h.Why.Get("related")
-			most = max(most, out[i])
+			best = max(best, out[i])
 		}
 	}
 	for i, h := range hits {
-		if most > 0 && byWords(h) {
-			out[i] *= h.Why.Get("relevance") / most
+		if best > 0 && byWords(h) {
+			out[i] *= h.Why.Get("relevance") / best
 		}
 	}
 	return out

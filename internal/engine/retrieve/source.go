@@ -10,105 +10,105 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Source searches and reads the memory that is available to a question.
+// Source searches and reads the memory that a question may use.
 type Source struct {
-	E        *Retriever
-	Q        Question
-	Now      time.Time
-	Degraded []string
-	isPlaced bool // the values of Place are set
+	Retriever    *Retriever
+	Question     Question
+	Now          time.Time
+	Degraded     []string
+	hasChatState bool // the values of ChatState are set
 
-	shownCore   map[string]bool // core facts of earlier blocks
-	shownTokens int
+	shownCore       map[string]bool // ids of core facts in earlier blocks
+	shownCoreTokens int             // size of these facts in tokens
 
-	vector  bool                     // the question's vector was cached
-	history map[string]memory.Memory // memory at the time of a question about the past
+	vectorCached bool                     // the question's vector was cached
+	pastMemories map[string]memory.Memory // by id, for a question about the past: memory at that time
 }
 
-// Skip records that a part of recall was skipped, and the reason.
-func (r *Source) Skip(part string, err error) {
+// RecordSkip records that a part of recall was skipped, and why.
+func (r *Source) RecordSkip(part string, err error) {
 	r.Degraded = append(r.Degraded, part+": "+err.Error())
 }
 
-// Part runs an optional part of recall. A panic is recorded as a skipped part.
-func (r *Source) Part(name string, do func()) {
-	if err := core.Guarded(r.E.Core, func() error { do(); return nil }); err != nil {
-		r.Skip(name, err)
+// RunPart runs an optional part of recall. A panic is recorded as a skipped part.
+func (r *Source) RunPart(name string, run func()) {
+	if err := core.CatchPanic(r.Retriever.Core, func() error { run(); return nil }); err != nil {
+		r.RecordSkip(name, err)
 	}
 }
 
-// placed waits until Place has returned the request's conversation and its content.
-func (r *Source) placed() {
-	if r.Q.Place != nil && !r.isPlaced {
-		place := r.Q.Place()
-		r.Q.In, r.Q.Exclude, r.Q.Replaced, r.isPlaced = place.In, place.Exclude, place.Replaced, true
-		r.shownCore, r.shownTokens = place.Core, place.CoreTokens
+// waitForChatState waits for the request's conversation and the memories in the request.
+func (r *Source) waitForChatState() {
+	if r.Question.ChatState != nil && !r.hasChatState {
+		place := r.Question.ChatState()
+		r.Question.AskingConversation, r.Question.ExcludeIDs, r.Question.ReplacedTurns, r.hasChatState = place.Conversation, place.ExcludeIDs, place.ReplacedTurns, true
+		r.shownCore, r.shownCoreTokens = place.ShownCore, place.ShownCoreTokens
 	}
 }
 
-// kinds returns the kinds to search; an empty list means all.
-func (r *Source) kinds() []memory.Kind {
-	if len(r.Q.Kinds) == 0 && r.E.Opts.Recall.NoTurns && r.rulesApply() {
+// searchKinds returns the kinds to search; an empty list means all.
+func (r *Source) searchKinds() []memory.Kind {
+	if len(r.Question.Kinds) == 0 && r.Retriever.Opts.Recall.NoTurns && r.rulesApply() {
 		return []memory.Kind{memory.KindFact, memory.KindSummary}
 	}
-	return r.Q.Kinds
+	return r.Question.Kinds
 }
 
-// scale returns the scale of the current embedder.
-func (r *Source) scale() core.Scale {
-	if r.E.Opts.Words != nil && core.OfWords(r.E.Embedder) {
-		return *r.E.Opts.Words
+// relevanceScale returns the scale of the current embedder.
+func (r *Source) relevanceScale() core.RelevanceScale {
+	if r.Retriever.Opts.LexicalScale != nil && core.IsLexical(r.Retriever.Embedder) {
+		return *r.Retriever.Opts.LexicalScale
 	}
-	return core.Scale{Measure: r.E.Opts.Recall.Measure, Threshold: r.E.Opts.Threshold}
+	return core.RelevanceScale{Measure: r.Retriever.Opts.Recall.Measure, Threshold: r.Retriever.Opts.Threshold}
 }
 
-// BuildSearch returns the search to perform: by words if the embedder fails or is too slow.
+// BuildSearch returns the search for a question: only by words if the embedder fails or is too slow.
 func (r *Source) BuildSearch(ctx context.Context, query recall.Query) memory.Search {
 	s := memory.Search{
-		Text:         query.Text,
-		Weights:      query.Weights,
-		Kinds:        r.kinds(),
-		Category:     r.Q.Category,
-		Tag:          r.Q.Tag,
-		Conversation: r.Q.Conversation,
-		Exclude:      r.Q.Exclude,
+		Text:         query.SearchText,
+		TermWeights:  query.TermWeights,
+		Kinds:        r.searchKinds(),
+		Category:     r.Question.Category,
+		Tag:          r.Question.Tag,
+		Conversation: r.Question.Conversation,
+		ExcludedIDs:  r.Question.ExcludeIDs,
 		Now:          r.Now,
-		Limit:        Candidates + min(r.Q.Carries, maxCarried),
-		WordsFirst:   core.OfWords(r.E.Embedder) && r.scale().Measure == recall.Fitted,
+		Limit:        Candidates + min(r.Question.CarriedCount, maxCarried),
+		WordsFirst:   core.IsLexical(r.Retriever.Embedder) && r.relevanceScale().Measure == recall.Fitted,
 	}
-	vector, err := r.embed(ctx, query.Near)
+	vector, err := r.embed(ctx, query.EmbedText)
 	if err == nil {
-		s.Vector, s.ByVector = vector, r.scale().Measure != recall.Fitted
+		s.Vector, s.PreferVectors = vector, r.relevanceScale().Measure != recall.Fitted
 	} else {
-		r.Skip("embedder", err)
+		r.RecordSkip("embedder", err)
 	}
-	if !core.OfWords(r.E.Embedder) {
-		r.E.Metrics.ModelAsked("embedder", err == nil, r.E.Now())
+	if !core.IsLexical(r.Retriever.Embedder) {
+		r.Retriever.Metrics.CountQuestion("embedder", err == nil, r.Retriever.Now())
 	}
 	return s
 }
 
-// embed returns a question's vector. It waits for the embedder only within its time limit.
+// embed returns a question's vector. It waits for the embedder only within the embedder's time limit.
 func (r *Source) embed(ctx context.Context, question string) ([]float32, error) {
-	_, reranker := r.E.extra()
-	var most time.Duration
-	if core.Remote(r.E.Embedder) {
-		most = core.ComparingTime
+	_, reranker := r.Retriever.extraTimes()
+	var limit time.Duration
+	if core.IsRemote(r.Retriever.Embedder) {
+		limit = core.CompareTimeout
 	}
-	ctx, cancel := contextBefore(ctx, r.E.share(embedLeaves-searchLeaves)+reranker, most)
+	ctx, cancel := contextBefore(ctx, r.Retriever.deadlineShare(embedReserve-searchReserve)+reranker, limit)
 	defer cancel()
-	as := cmp.Or(r.E.Opts.Recall.EmbedAs, memory.AsQuestion)
-	c, ok := r.E.Embedder.(interface {
+	embedAs := cmp.Or(r.Retriever.Opts.Recall.EmbedAs, memory.AsQuestion)
+	c, ok := r.Retriever.Embedder.(interface {
 		Knows(memory.EmbedAs, string) bool
 	})
-	cached := ok && c.Knows(as, question)
-	r.vector = cached
+	cached := ok && c.Knows(embedAs, question)
+	r.vectorCached = cached
 	began := time.Now()
-	defer r.E.Metrics.StageEnded("embed", began)
-	vectors, err := core.Async(r.E.Core, func() ([][]float32, error) {
-		vectors, err := r.E.Embedder.Embed(ctx, as, question)
+	defer r.Retriever.Metrics.ObserveStage("embed", began)
+	vectors, err := core.Async(r.Retriever.Core, func() ([][]float32, error) {
+		vectors, err := r.Retriever.Embedder.Embed(ctx, embedAs, question)
 		if !cached {
-			r.E.embeds.see(time.Since(began))
+			r.Retriever.embedTimes.add(time.Since(began))
 		}
 		return vectors, err
 	})(ctx)
@@ -118,16 +118,16 @@ func (r *Source) embed(ctx context.Context, question string) ([]float32, error) 
 	return vectors[0], nil
 }
 
-// Search queries the resident index or, for a time in the past, an index built for that time.
+// Search queries the resident index or, for a past time, an index built for that time.
 func (r *Source) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
-	defer r.E.Metrics.StageEnded("search", time.Now())
+	defer r.Retriever.Metrics.ObserveStage("search", time.Now())
 	switch {
-	case r.Q.At != (memory.At{}):
+	case r.Question.At != (memory.At{}):
 		return r.searchPast(ctx, s)
-	case r.Q.Scope.Conversation != "":
-		return r.searchApart(ctx, s)
-	case r.E.Opts.Recall.Reach == ReachConversation && r.Q.In != "" && r.rulesApply() && r.Q.Conversation == "":
+	case r.Question.Scope.Conversation != "":
+		return r.searchIsolated(ctx, s)
+	case r.Retriever.Opts.Recall.Reach == ReachConversation && r.Question.AskingConversation != "" && r.rulesApply() && r.Question.Conversation == "":
 		return r.searchConversation(ctx, s)
 	}
-	return r.E.Searcher.Search(ctx, s)
+	return r.Retriever.Searcher.Search(ctx, s)
 }

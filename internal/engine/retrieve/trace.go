@@ -14,84 +14,84 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of a trace: bytes of the question, and number of dropped candidates.
+// Bounds of a trace: bytes of the question, and number of candidates that ranking cut.
 const (
-	TracedQuestion = 2 << 10
-	cutsTraced     = 20
+	MaxTracedQuestion = 2 << 10
+	maxTracedCuts     = 20
 )
 
-// Trace stores the trace under an id. block is the chat's block. Traces of questions that are off
+// StoreTrace stores the trace under an id. block is the chat's block. Traces of questions that are off
 // the record have no text.
-func (r *Pipeline) Trace(id, block string, took time.Duration) {
-	question := traced(r.Q.Text, r.E.Opts.Learn.Personal)
-	untold := r.HasTextlessTrace()
-	if untold {
+func (r *Pipeline) StoreTrace(id, block string, elapsed time.Duration) {
+	question := questionForTrace(r.Question.Text, r.Retriever.Opts.Learn.RedactPersonal)
+	isTextless := r.HasTextlessTrace()
+	if isTextless {
 		question, block = "", ""
 	}
-	hits := append(make([]memory.TraceHit, 0, len(r.Hits)), r.tracedCore(r.Opening, !untold, "")...)
+	hits := append(make([]memory.TraceHit, 0, len(r.Hits)), r.coreTraceHits(r.OpeningCore, !isTextless, "")...)
 	for _, h := range r.Hits {
 		m := h.Memory
 		hit := memory.TraceHit{ID: m.ID(), Kind: m.Kind(), Owner: m.Scope().Owner, Score: h.Score, Why: h.Why}
-		if !untold {
+		if !isTextless {
 			hit.Content = m.Content()
 		}
-		if hit.Owner == r.Q.Scope.Owner {
+		if hit.Owner == r.Question.Scope.Owner {
 			hit.Owner = ""
 		}
 		hits = append(hits, hit)
 	}
-	left := r.tracedCore(r.overflow, false, "core")
+	cutHits := r.coreTraceHits(r.overflow, false, "core")
 	for _, d := range r.Dropped {
 		m := d.Hit.Memory
-		left = append(left, memory.TraceHit{ID: m.ID(), Kind: m.Kind(), Cut: d.Stage, Score: d.Hit.Score, Why: d.Hit.Why})
+		cutHits = append(cutHits, memory.TraceHit{ID: m.ID(), Kind: m.Kind(), Cut: d.Stage, Score: d.Hit.Score, Why: d.Hit.Why})
 	}
-	for _, c := range r.Cut[:min(len(r.Cut), cutsTraced)] {
-		left = append(left, memory.TraceHit{ID: c.ID, Kind: c.Kind, Cut: c.Stage, Score: c.Score, Why: c.Why})
+	for _, c := range r.Cut[:min(len(r.Cut), maxTracedCuts)] {
+		cutHits = append(cutHits, memory.TraceHit{ID: c.ID, Kind: c.Kind, Cut: c.Stage, Score: c.Score, Why: c.Why})
 	}
 	roundAll(hits)
-	roundAll(left)
+	roundAll(cutHits)
 	var misspelt []memory.Misspelt
-	if !untold && r.Misspelt != nil {
-		asked := text.Fold(question) // the question without its statements
-		misspelt = slices.DeleteFunc(recall.ShownCorrections(r.Misspelt, r.Hits), func(m memory.Misspelt) bool { return !strings.Contains(asked, m.Word) })
+	if !isTextless && r.Misspelt != nil {
+		askedText := text.Fold(question) // without the question's statements
+		misspelt = slices.DeleteFunc(recall.ShownCorrections(r.Misspelt, r.Hits), func(m memory.Misspelt) bool { return !strings.Contains(askedText, m.Word) })
 	}
-	r.E.Traces.Add(memory.Trace{
-		ID: id, Owner: r.Q.Scope.Owner, Conversation: r.Q.In, Door: r.Q.Door, Question: question, At: r.Now,
-		Found: r.Found, Block: block, Misspelt: misspelt, Degraded: r.Degraded, Took: took, Hits: hits, Cut: left,
-		Remembered: r.vector, Reranked: r.reranked[0], RerankOf: r.reranked[1],
+	r.Retriever.Traces.Add(memory.Trace{
+		ID: id, Owner: r.Question.Scope.Owner, Conversation: r.Question.AskingConversation, Door: r.Question.API, Question: question, At: r.Now,
+		Found: r.FoundCount, Block: block, Misspelt: misspelt, Degraded: r.Degraded, Took: elapsed, Hits: hits, Cut: cutHits,
+		Remembered: r.vectorCached, Reranked: r.rerankCounts[0], RerankOf: r.rerankCounts[1],
 	})
 }
 
 // HasTextlessTrace reports whether the trace contains no text.
 func (r *Pipeline) HasTextlessTrace() bool {
-	return r.Q.TextlessTrace || extract.OffTheRecord(r.Q.Text)
+	return r.Question.TextlessTrace || extract.OffTheRecord(r.Question.Text)
 }
 
-// traced returns a question in the form of a trace: shortened and without secrets.
-func traced(question string, personal bool) string {
-	return learn.Redact(core.Clip(question, TracedQuestion), personal)
+// questionForTrace returns a question as it is stored in a trace: shortened and without secrets.
+func questionForTrace(question string, redactPersonal bool) string {
+	return learn.Redact(core.Clip(question, MaxTracedQuestion), redactPersonal)
 }
 
-// inCore is the score of a memory that is in a prompt without a search.
-var inCore = memory.Why{{Name: "core", Value: 1}}
+// whyCore is the score of a memory that is in a prompt without a search.
+var whyCore = memory.Why{{Name: "core", Value: 1}}
 
-// tracedCore returns the facts and entries of a core, without text if content is false. cut is the
-// stage that dropped them.
-func (r *Pipeline) tracedCore(core recall.Core, content bool, cut string) (hits []memory.TraceHit) {
-	for _, m := range core.Facts {
+// coreTraceHits returns the facts and entries of a core, without text if withText is false. cut is the
+// stage that dropped them, or "".
+func (r *Pipeline) coreTraceHits(opening recall.Core, withText bool, cut string) (hits []memory.TraceHit) {
+	for _, m := range opening.Facts {
 		f := m.Fact
 		hits = append(hits, memory.TraceHit{ID: f.ID, Kind: memory.KindFact, Content: f.Content, Owner: f.Scope.Owner})
 	}
-	for _, e := range core.Profile {
+	for _, e := range opening.Profile {
 		hits = append(hits, memory.TraceHit{ID: e.Key, Kind: recall.KindProfile, Content: recall.EntryText(e)})
 	}
 	for i := range hits {
 		h := &hits[i]
-		h.Cut, h.Why = cut, inCore
-		if !content {
+		h.Cut, h.Why = cut, whyCore
+		if !withText {
 			h.Content = ""
 		}
-		if h.Owner == r.Q.Scope.Owner {
+		if h.Owner == r.Question.Scope.Owner {
 			h.Owner = ""
 		}
 	}
@@ -111,15 +111,15 @@ func roundAll(hits []memory.TraceHit) {
 
 // rounded returns x rounded to ten thousandths, or 0 for NaN.
 func rounded(x float64) float64 {
-	const perUnit, most = 1e4, 1 << 53
+	const perUnit, limit = 1e4, 1 << 53
 	if x = math.RoundToEven(x * perUnit); math.IsNaN(x) {
 		return 0
 	}
-	return float64(int64(max(-most, min(most, x)))) / perUnit // an int64 has no -0
+	return float64(int64(max(-limit, min(limit, x)))) / perUnit // the conversion to int64 removes -0
 }
 
-// coreWithoutHits returns the core without facts that are hits, and without the summary, since that
-// belongs to the chat itself.
+// coreWithoutHits returns the core without facts that are hits, and without the summary, which is part of
+// the chat.
 func (r *Pipeline) coreWithoutHits(core recall.Core) recall.Core {
 	core.Summary = nil
 	core.Facts = slices.DeleteFunc(core.Facts, func(m recall.CoreFact) bool {
@@ -128,15 +128,15 @@ func (r *Pipeline) coreWithoutHits(core recall.Core) recall.Core {
 	return core
 }
 
-// dedupeDropped removes core facts from the dropped hits, so that the trace names them once.
+// dedupeDropped removes core facts from the dropped hits, so that the trace lists each memory once.
 func (r *Pipeline) dedupeDropped() {
 	core := map[string]bool{}
-	for _, id := range slices.Concat(r.Opening.IDs(), r.overflow.IDs()) {
+	for _, id := range slices.Concat(r.OpeningCore.IDs(), r.overflow.IDs()) {
 		core[id] = true
 	}
 	if len(core) == 0 {
 		return
 	}
-	r.Dropped = slices.DeleteFunc(r.Dropped, func(d recall.Dropped) bool { return core[d.Hit.Memory.ID()] })
-	r.Cut = slices.DeleteFunc(r.Cut, func(c recall.Cut) bool { return core[c.ID] })
+	r.Dropped = slices.DeleteFunc(r.Dropped, func(d recall.DroppedHit) bool { return core[d.Hit.Memory.ID()] })
+	r.Cut = slices.DeleteFunc(r.Cut, func(c recall.CutCandidate) bool { return core[c.ID] })
 }

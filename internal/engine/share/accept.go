@@ -9,43 +9,43 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The acceptances; the zero value means AcceptAsk. Pools and the global owner need no consent,
-// since only an admin shares with them.
+// The values of Acceptance; the zero value means AcceptAsk. Sharing with a pool or the global owner needs
+// no consent, since only an admin can do it.
 const (
-	AcceptAsk    core.Acceptance = "ask"    // the receiver must consent
-	AcceptAdmins core.Acceptance = "admins" // the receiver must consent, unless an admin shared the fact
+	AcceptAsk    core.Acceptance = "ask"    // the receiver must accept each fact
+	AcceptAdmins core.Acceptance = "admins" // the receiver must accept each fact that an admin did not share
 	AcceptOff    core.Acceptance = "off"    // no sharing with users
 )
 
-// MostWaiting bounds the facts of one sender that wait for a receiver's consent.
-const MostWaiting = 20
+// MaxPendingShares bounds the facts of one owner that wait for a receiver's consent.
+const MaxPendingShares = 20
 
 // BetweenUsers reports whether a share goes from one user to another.
-func BetweenUsers(home, to memory.Owner) bool {
-	return home.Kind() == memory.UserKind && to.Kind() == memory.UserKind
+func BetweenUsers(home, receiver memory.Owner) bool {
+	return home.Kind() == memory.UserKind && receiver.Kind() == memory.UserKind
 }
 
-// needsConsent reports whether a receiver must consent to another owner's fact.
-func (e *Sharer) needsConsent(ctx context.Context, f memory.Fact, to memory.Owner) (bool, error) {
-	if !BetweenUsers(f.Scope.Owner, to) {
+// needsConsent reports whether a receiver must accept another owner's fact.
+func (e *Sharer) needsConsent(ctx context.Context, f memory.Fact, receiver memory.Owner) (bool, error) {
+	if !BetweenUsers(f.Scope.Owner, receiver) {
 		return false, nil
 	}
 	if e.Opts.Accept != AcceptAdmins {
 		return true, nil
 	}
-	byAdmin, err := e.sharedByAdmin(ctx, f, to)
+	byAdmin, err := e.sharedByAdmin(ctx, f, receiver)
 	return !byAdmin, err
 }
 
 // sharedByAdmin reports whether an admin shared the current text of a fact with a receiver.
-func (e *Sharer) sharedByAdmin(ctx context.Context, f memory.Fact, to memory.Owner) (bool, error) {
+func (e *Sharer) sharedByAdmin(ctx context.Context, f memory.Fact, receiver memory.Owner) (bool, error) {
 	home := f.Scope.Owner
 	shares, err := e.AllChanges(ctx, home, memory.ChangeQuery{Target: "profile:" + SharedKeys + f.ID})
 	if err != nil {
 		return false, fmt.Errorf("read who shared %s: %w", f.ID, err)
 	}
-	at := slices.IndexFunc(shares, func(c memory.Change) bool { return sharesIn(c.After, to) && !sharesIn(c.Before, to) })
-	if at < 0 || !shares[at].Author.Admin {
+	index := slices.IndexFunc(shares, func(c memory.Change) bool { return isShareWith(c.After, receiver) && !isShareWith(c.Before, receiver) })
+	if index < 0 || !shares[index].Author.Admin {
 		return false, nil
 	}
 	edits, err := e.AllChanges(ctx, home, memory.ChangeQuery{Target: "fact:" + f.ID})
@@ -53,7 +53,7 @@ func (e *Sharer) sharedByAdmin(ctx context.Context, f memory.Fact, to memory.Own
 		return false, fmt.Errorf("read who wrote %s: %w", f.ID, err)
 	}
 	for _, c := range edits {
-		if c.Version < shares[at].Version {
+		if c.Version < shares[index].Version {
 			break
 		}
 		if c.After.Fact != nil && (c.Before.Fact == nil || c.Before.Fact.Content != c.After.Fact.Content) && !c.Author.Admin {
@@ -63,61 +63,61 @@ func (e *Sharer) sharedByAdmin(ctx context.Context, f memory.Fact, to memory.Own
 	return true, nil
 }
 
-// sharesIn reports whether an image is an active share entry for an owner.
-func sharesIn(i memory.Image, to memory.Owner) bool {
-	return i.Profile != nil && i.Profile.Status == memory.Active && slices.Contains(sharedIn(i.Profile.Value), to)
+// isShareWith reports whether an image is an active share entry for an owner.
+func isShareWith(image memory.State, receiver memory.Owner) bool {
+	return image.Profile != nil && image.Profile.Status == memory.Active && slices.Contains(receiversIn(image.Profile.Value), receiver)
 }
 
-// roomToShare returns [memory.TooLarge] if too many of a sender's facts wait for a receiver. It
-// returns the base of the run that shares one more fact, so that two concurrent runs cannot both
-// use the last place.
-func (e *Sharer) roomToShare(ctx context.Context, home, to memory.Owner) (base int64, err error) {
+// checkPendingLimit returns [memory.TooLarge] if too many of an owner's facts wait for a receiver. It
+// returns the base of the run that shares one more fact, so that two concurrent runs cannot both reach
+// the limit.
+func (e *Sharer) checkPendingLimit(ctx context.Context, home, receiver memory.Owner) (base int64, err error) {
 	version, err := e.Version(ctx, home)
 	if err != nil {
 		return 0, err
 	}
-	shared, err := e.sharedBy(ctx, home)
+	entries, err := e.shareEntries(ctx, home)
 	if err != nil {
 		return 0, err
 	}
 	var ids []string
-	for id, entry := range shared {
-		if slices.Contains(sharedIn(entry.Value), to) {
+	for id, entry := range entries {
+		if slices.Contains(receiversIn(entry.Value), receiver) {
 			ids = append(ids, id)
 		}
 	}
-	if len(ids) < MostWaiting {
-		return memory.PlannedOn(version), nil
+	if len(ids) < MaxPendingShares {
+		return memory.RunBase(version), nil
 	}
-	found, err := e.Store.Get(ctx, to, ids...)
+	memories, err := e.Store.Get(ctx, receiver, ids...)
 	if err != nil {
-		return 0, fmt.Errorf("read the facts that wait for %s: %w", to.Called(), err)
+		return 0, fmt.Errorf("read the facts that wait for %s: %w", receiver.DisplayName(), err)
 	}
-	// To the sender an erased receiver, who has no links, must look like an undecided one.
+	// The sender must not see whether the receiver is erased, so erased receivers count as undecided.
 	waiting := len(ids)
-	for _, m := range found {
+	for _, m := range memories {
 		if m.Link == nil || m.Link.Status != memory.Pending {
 			waiting--
 		}
 	}
-	if waiting >= MostWaiting {
-		return 0, memory.Errorf(memory.TooLarge, "%d facts already wait for a decision by %s; share more once some are accepted or rejected, or stop sharing some", waiting, to.Called())
+	if waiting >= MaxPendingShares {
+		return 0, memory.Errorf(memory.TooLarge, "%d facts already wait for a decision by %s; share more once some are accepted or rejected, or stop sharing some", waiting, receiver.DisplayName())
 	}
-	return memory.PlannedOn(version), nil
+	return memory.RunBase(version), nil
 }
 
-// linkStatus returns the status of a link once its owner shows the fact. was is the current link
-// or, if it ended, the link before that; nil if there was none. Accepted text stays accepted until
+// linkStatus returns the status of a link when its owner gets the fact. previous is the current link or,
+// if it ended, the link before it ended; nil if there was none. An accepted text remains accepted until
 // it changes.
-func (e *Sharer) linkStatus(ctx context.Context, was *memory.Link, f memory.Fact, to memory.Owner) (memory.Status, error) {
-	if was != nil && was.Status == memory.Active && was.Fact.Scope.Owner == f.Scope.Owner && was.Fact.Content == f.Content {
+func (e *Sharer) linkStatus(ctx context.Context, previous *memory.Link, f memory.Fact, receiver memory.Owner) (memory.Status, error) {
+	if previous != nil && previous.Status == memory.Active && previous.Fact.Scope.Owner == f.Scope.Owner && previous.Fact.Content == f.Content {
 		return memory.Active, nil
 	}
-	asks, err := e.needsConsent(ctx, f, to)
+	needsConsent, err := e.needsConsent(ctx, f, receiver)
 	if err != nil {
 		return "", err
 	}
-	if asks {
+	if needsConsent {
 		return memory.Pending, nil
 	}
 	return memory.Active, nil

@@ -11,20 +11,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// QueueMissedShares queues a job that shows a reopened owner the facts shared meanwhile.
+// QueueMissedShares queues the job that links the facts that were shared while the owner was closed.
 func (e *Sharer) QueueMissedShares(ctx context.Context, owner memory.Owner) error {
 	run := memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}
-	run.Jobs = []memory.Job{SpreadJob(owner, run.ID)}
+	run.Jobs = []memory.Job{ShareJob(owner, run.ID)}
 	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
-		return fmt.Errorf("find the facts shared meanwhile: %w", err)
+		return fmt.Errorf("queue the missed shares: %w", err)
 	}
 	e.Wake()
 	return nil
 }
 
-// spreadMissed shows a reopened owner the facts shared while they were closed, since nothing could
-// be written then. Sharing from before the erasure has ended.
-func (e *Sharer) spreadMissed(ctx context.Context, to memory.Owner) error {
+// shareMissed links the facts that were shared while the receiver was closed, when nothing could be
+// written. Shares from before the erasure have ended.
+func (e *Sharer) shareMissed(ctx context.Context, receiver memory.Owner) error {
 	ctx = memory.ForWrite(ctx)
 	homes, err := e.Store.Owners(ctx)
 	if err != nil {
@@ -32,14 +32,14 @@ func (e *Sharer) spreadMissed(ctx context.Context, to memory.Owner) error {
 	}
 	var errs []error
 	for _, home := range homes {
-		if home == to || home.Namespace() != to.Namespace() {
+		if home == receiver || home.Namespace() != receiver.Namespace() {
 			continue
 		}
-		shared, err := e.sharedBy(ctx, home)
+		entries, err := e.shareEntries(ctx, home)
 		errs = append(errs, err)
-		for id, entry := range shared {
-			if slices.Contains(sharedIn(entry.Value), to) {
-				errs = append(errs, e.backfillShares(ctx, to, memory.Fact{ID: id, Scope: memory.Scope{Owner: home}}))
+		for id, entry := range entries {
+			if slices.Contains(receiversIn(entry.Value), receiver) {
+				errs = append(errs, e.backfillShares(ctx, receiver, memory.Fact{ID: id, Scope: memory.Scope{Owner: home}}))
 			}
 		}
 	}
@@ -47,63 +47,63 @@ func (e *Sharer) spreadMissed(ctx context.Context, to memory.Owner) error {
 }
 
 // backfillShares creates an owner's link to another owner's fact, if it is shared with them.
-func (e *Sharer) backfillShares(ctx context.Context, to memory.Owner, f memory.Fact) error {
-	now, shared, err := e.AsShared(ctx, to, f)
+func (e *Sharer) backfillShares(ctx context.Context, receiver memory.Owner, f memory.Fact) error {
+	current, shared, err := e.SharedFact(ctx, receiver, f)
 	if err != nil || !shared {
 		return err
 	}
-	return e.keepLink(ctx, to, now, true)
+	return e.updateLink(ctx, receiver, current, true)
 }
 
-// shareReplacement copies a fact's shares to its replacement, except for owners who hid the fact.
-// It does so only once, so that ending a share later is final. It uses its own run, so that undoing
-// the replacement does not undo the sharing.
-func (e *Sharer) shareReplacement(ctx context.Context, old memory.Fact, with []memory.Owner) error {
+// shareReplacement copies a fact's shares to its replacement, except for receivers who hid the fact. It
+// does so only once, so that an ended share is not renewed. It has a separate run, so that undoing the
+// replacement does not undo the sharing.
+func (e *Sharer) shareReplacement(ctx context.Context, old memory.Fact, receivers []memory.Owner) error {
 	home, id := old.Scope.Owner, old.SupersededBy
-	_, ever, err := e.EverShared(ctx, home, id)
-	if err != nil || len(ever) > 0 {
+	_, everReceivers, err := e.AllReceivers(ctx, home, id)
+	if err != nil || len(everReceivers) > 0 {
 		return err
 	}
-	found, err := e.Store.Get(ctx, home, id)
-	if err != nil || len(found) == 0 || found[0].Fact == nil || found[0].Link != nil {
+	memories, err := e.Store.Get(ctx, home, id)
+	if err != nil || len(memories) == 0 || memories[0].Fact == nil || memories[0].Link != nil {
 		return err
 	}
-	var to []memory.Owner
-	for _, o := range with {
+	var remaining []memory.Owner
+	for _, o := range receivers {
 		if e.Opts.Accept == AcceptOff && BetweenUsers(home, o) {
 			continue
 		}
-		hidden, err := e.hidden(ctx, o, old)
+		isHidden, err := e.isHidden(ctx, o, old)
 		if err != nil {
 			return err
 		}
-		if !hidden {
-			to = append(to, o)
+		if !isHidden {
+			remaining = append(remaining, o)
 		}
 	}
-	if len(to) == 0 {
+	if len(remaining) == 0 {
 		return nil
 	}
-	slices.Sort(to)
-	value, err := json.Marshal(to)
+	slices.Sort(remaining)
+	value, err := json.Marshal(remaining)
 	if err != nil {
 		return err
 	}
 	entry := memory.ProfileEntry{Owner: home, Key: SharedKeys + id, Value: string(value), Status: memory.Active, UpdatedAt: e.Time()}
-	change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: id, Reason: "shared as what it took the place of", Author: BySharing}
+	change := memory.Change{Action: memory.ActionAdd, After: memory.State{Profile: &entry}, NewID: id, Reason: "shared as what it took the place of", Author: BySharing}
 	_, err = e.Store.Apply(ctx, home, memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}, change)
-	if err != nil && !errors.Is(err, memory.Conflict) { // somebody else shared the fact meanwhile
+	if err != nil && !errors.Is(err, memory.Conflict) { // another run shared the fact already
 		return fmt.Errorf("share %s like its predecessor %s: %w", id, old.ID, err)
 	}
 	return nil
 }
 
-// hidden reports whether an owner hid a fact, by ending their own link to it.
-func (e *Sharer) hidden(ctx context.Context, to memory.Owner, f memory.Fact) (bool, error) {
-	found, err := e.Store.Get(ctx, to, f.ID)
-	if err != nil || len(found) == 0 || found[0].Link == nil || found[0].Link.Status.Live() {
+// isHidden reports whether a receiver hid a fact by ending the link to it.
+func (e *Sharer) isHidden(ctx context.Context, receiver memory.Owner, f memory.Fact) (bool, error) {
+	memories, err := e.Store.Get(ctx, receiver, f.ID)
+	if err != nil || len(memories) == 0 || memories[0].Link == nil || memories[0].Link.Status.Live() {
 		return false, err
 	}
-	_, hid, err := e.linkEnding(ctx, *found[0].Link, f.Scope.Owner)
-	return hid, err
+	_, byReceiver, err := e.lastEnding(ctx, *memories[0].Link, f.Scope.Owner)
+	return byReceiver, err
 }

@@ -14,197 +14,197 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// gate wraps the store for all writes of the engine:
+// guardedStore wraps the store for all writes of the engine:
 //
 //   - a change of a shared fact queues, in the same transaction, the job that updates its links;
 //   - a link is not restored if its fact is no longer shared;
 //   - a write of memories without vectors queues the job that embeds them;
-//   - an erased owner cannot be written to (see [core.Core.MayWrite]).
-type gate struct {
+//   - an erased owner cannot be written to (see [core.Core.CheckOpen]).
+type guardedStore struct {
 	memory.Store
-	e *Sharer
+	sharer *Sharer
 }
 
-// Gated returns the store wrapped by the gate.
-func (e *Sharer) Gated(store memory.Store) memory.Store { return gate{store, e} }
+// GuardStore returns the store with the checks of all writes.
+func (e *Sharer) GuardStore(store memory.Store) memory.Store { return guardedStore{store, e} }
 
 // Apply implements [memory.Facts].
-func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
+func (g guardedStore) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
 	if run.Kind != EraseRun {
-		if err := g.e.MayWrite(ctx, owner); err != nil {
+		if err := g.sharer.CheckOpen(ctx, owner); err != nil {
 			return memory.Receipt{}, err
 		}
 	}
-	shared, err := g.e.sharedAmong(ctx, owner, changes)
+	shared, err := g.sharer.sharedFacts(ctx, owner, changes)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
 	if len(shared) > 0 {
-		run.Jobs = append(slices.Clip(run.Jobs), SpreadJob(owner, run.ID, shared...))
+		run.Jobs = append(slices.Clip(run.Jobs), ShareJob(owner, run.ID, shared...))
 	}
 	if run.Author != BySharing {
-		if changes, err = g.e.onlyShared(ctx, owner, changes); err != nil {
+		if changes, err = g.sharer.refreshLinks(ctx, owner, changes); err != nil {
 			return memory.Receipt{}, err
 		}
 	}
-	if core.Remote(g.e.Embedder) && vectors.AddsContent(changes) {
+	if core.IsRemote(g.sharer.Embedder) && vectors.AddsEmbeddableText(changes) {
 		run.Jobs = append(slices.Clip(run.Jobs), vectors.EmbedJob(owner, run.ID))
 	}
 	receipt, err := g.Store.Apply(ctx, owner, run, changes...)
 	if err != nil {
 		return receipt, err
 	}
-	g.e.Closed.Follow(owner, changes, g.e.Time())
+	g.sharer.ClosedOwners.RecordChanges(owner, changes, g.sharer.Time())
 	if len(shared) > 0 {
-		g.e.Wake()
+		g.sharer.Wake()
 	}
 	return receipt, nil
 }
 
-// EraseRun is the kind of runs that erase text, close an owner or open one. Only these runs may
-// write to a closed owner.
+// EraseRun is the kind of runs that erase text, or close or open an owner. Only such a run may write to
+// a closed owner.
 const EraseRun = "erase"
 
-// Append implements [memory.Log].
-func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
-	if err := g.e.MayWrite(ctx, owner); err != nil {
+// Append implements [memory.TurnLog].
+func (g guardedStore) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
+	if err := g.sharer.CheckOpen(ctx, owner); err != nil {
 		return memory.Receipt{}, err
 	}
-	first := g.e.Vectors.MissingVector(b)
-	if first != "" {
-		b.Jobs = append(slices.Clip(b.Jobs), vectors.EmbedJob(owner, first))
-		g.e.Vectors.Queue(owner) // marked as queued before the job can be claimed
+	firstMissing := g.sharer.Vectors.MissingVector(b)
+	if firstMissing != "" {
+		b.Jobs = append(slices.Clip(b.Jobs), vectors.EmbedJob(owner, firstMissing))
+		g.sharer.Vectors.MarkQueued(owner) // before the job can be claimed
 	}
 	receipt, err := g.Store.Append(ctx, owner, b)
 	if err != nil {
-		if first != "" {
-			g.e.Vectors.Begin(owner)
+		if firstMissing != "" {
+			g.sharer.Vectors.MarkStarted(owner)
 		}
 		return receipt, err
 	}
-	if first != "" {
-		g.e.WakeWhenIdle()
+	if firstMissing != "" {
+		g.sharer.WakeWhenIdle()
 	}
 	return receipt, nil
 }
 
-// Erase implements [memory.Eraser]. It erases the copies of shared facts first.
-func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
-	switch closed, err := g.e.IsClosed(ctx, owner); {
+// Erase implements [memory.Eraser]. It first erases the copies of shared facts.
+func (g guardedStore) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
+	switch closed, err := g.sharer.IsClosed(ctx, owner); {
 	case err != nil:
 		return memory.Receipt{}, err
-	case closed: // erasing the owner already erased the copies
+	case closed: // erasing the owner erased the copies
 		return g.Store.Erase(ctx, owner, run, ids...)
 	}
-	var shared, many []string
+	var shared, widelyShared []string
 	for _, id := range ids {
-		_, ever, err := g.e.EverShared(ctx, owner, id)
+		_, receivers, err := g.sharer.AllReceivers(ctx, owner, id)
 		if err != nil {
 			return memory.Receipt{}, err
 		}
-		for _, to := range ever {
-			if _, err := g.e.EraseLink(ctx, to, owner, id); err != nil {
+		for _, receiver := range receivers {
+			if _, err := g.sharer.EraseLink(ctx, receiver, owner, id); err != nil {
 				return memory.Receipt{}, err
 			}
 		}
-		if len(ever) > 0 {
+		if len(receivers) > 0 {
 			shared = append(shared, id)
 		}
-		if traces.SeenByMany(ever) {
-			many = append(many, id)
+		if traces.HasManyReaders(receivers) {
+			widelyShared = append(widelyShared, id)
 		}
 	}
-	if len(shared) > 0 { // links that were added meanwhile
-		run.Jobs = append(slices.Clip(run.Jobs), SpreadJob(owner, run.ID, shared...))
+	if len(shared) > 0 { // for links that are added concurrently
+		run.Jobs = append(slices.Clip(run.Jobs), ShareJob(owner, run.ID, shared...))
 	}
-	if owner.Kind() != memory.UserKind && run.Author != BySharing { // the user's own fact, not a copy
-		many = ids
+	if owner.Kind() != memory.UserKind && run.Author != BySharing { // a pool's fact, not a copy
+		widelyShared = ids
 	}
-	if len(many) > 0 { // for traces that another server writes late
-		again := SpreadJob(owner, run.ID+"-again", many...)
-		again.RunAt = g.e.Time().Add(SpreadAgain)
-		run.Jobs = append(run.Jobs, again)
+	if len(widelyShared) > 0 { // for traces that another server writes later
+		laterJob := ShareJob(owner, run.ID+"-again", widelyShared...)
+		laterJob.RunAt = g.sharer.Time().Add(RecheckDelay)
+		run.Jobs = append(run.Jobs, laterJob)
 	}
 	receipt, err := g.Store.Erase(ctx, owner, run, ids...)
 	if errors.Is(err, memory.Invalid) {
 		return receipt, err
 	}
-	// This is last: a recall that read the facts before leaves no trace afterwards.
-	traces, readers := g.e.Traces.EraseReaders(ctx, owner, many)
-	receipt.Traces = traces
-	return receipt, errors.Join(err, readers)
+	// Traces are erased last, so that a recall that read the facts earlier leaves no trace.
+	traceCount, readersErr := g.sharer.Traces.EraseReaders(ctx, owner, widelyShared)
+	receipt.Traces = traceCount
+	return receipt, errors.Join(err, readersErr)
 }
 
-// Ping asks the wrapped store.
-func (g gate) Ping(ctx context.Context) error { return core.Ping(ctx, g.Store) }
+// Ping pings the wrapped store.
+func (g guardedStore) Ping(ctx context.Context) error { return core.Ping(ctx, g.Store) }
 
-// Look asks the wrapped store.
-func (g gate) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
-	return memory.LookAt(ctx, g.Store, owner, l)
+// ReadBatch calls the wrapped store.
+func (g guardedStore) ReadBatch(ctx context.Context, owner memory.Owner, l memory.ReadSet) (memory.ReadResults, error) {
+	return memory.ReadBatch(ctx, g.Store, owner, l)
 }
 
-// SupersededBy asks the wrapped store.
-func (g gate) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
+// SupersededBy calls the wrapped store.
+func (g guardedStore) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
 	return memory.SupersededBy(ctx, g.Store, owner, turns)
 }
 
-// Predecessors asks the wrapped store.
-func (g gate) Predecessors(ctx context.Context, owner memory.Owner, facts []string) (map[string][]memory.Fact, error) {
+// Predecessors calls the wrapped store.
+func (g guardedStore) Predecessors(ctx context.Context, owner memory.Owner, facts []string) (map[string][]memory.Fact, error) {
 	return memory.Predecessors(ctx, g.Store, owner, facts)
 }
 
-// SpreadAgain is the delay after which a job checks again the links of a shared fact, and the
-// traces of readers of an erased fact.
-const SpreadAgain = time.Minute
+// RecheckDelay is the delay after which a job checks again the links of a shared fact, and the traces of
+// readers of an erased fact.
+const RecheckDelay = time.Minute
 
-// SpreadJob returns the job that updates the links to facts after a run of their owner.
-func SpreadJob(home memory.Owner, run string, facts ...string) memory.Job {
-	return memory.Job{ID: "share-" + run, Owner: home, Kind: memory.JobShare, Turns: facts}
+// ShareJob returns the job that updates the links to facts after a run of their owner.
+func ShareJob(home memory.Owner, run string, factIDs ...string) memory.Job {
+	return memory.Job{ID: "share-" + run, Owner: home, Kind: memory.JobShare, Turns: factIDs}
 }
 
-// sharedAmong returns the ids of the facts among changes that are shared or whose sharing changes.
-// New facts are not shared yet.
-func (e *Sharer) sharedAmong(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]string, error) {
-	var about, out []string
+// sharedFacts returns the ids of the facts among changes that are shared or whose shares change. Added
+// facts are not shared yet.
+func (e *Sharer) sharedFacts(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]string, error) {
+	var factIDs, sharedIDs []string
 	for _, c := range changes {
 		switch {
 		case c.After.Fact != nil && c.Action != memory.ActionAdd:
-			about = append(about, c.After.Fact.ID)
+			factIDs = append(factIDs, c.After.Fact.ID)
 		case c.After.Profile != nil && strings.HasPrefix(c.After.Profile.Key, SharedKeys):
-			out = append(out, strings.TrimPrefix(c.After.Profile.Key, SharedKeys))
+			sharedIDs = append(sharedIDs, strings.TrimPrefix(c.After.Profile.Key, SharedKeys))
 		}
 	}
-	if len(about) == 0 {
-		return out, nil
+	if len(factIDs) == 0 {
+		return sharedIDs, nil
 	}
-	shared, err := e.sharedBy(memory.ForWrite(ctx), owner)
-	for _, id := range about {
-		if _, is := shared[id]; is && !slices.Contains(out, id) {
-			out = append(out, id)
+	entries, err := e.shareEntries(memory.ForWrite(ctx), owner)
+	for _, id := range factIDs {
+		if _, isShared := entries[id]; isShared && !slices.Contains(sharedIDs, id) {
+			sharedIDs = append(sharedIDs, id)
 		}
 	}
-	return out, err
+	return sharedIDs, err
 }
 
-// sharedBy returns an owner's share entries, by fact id.
-func (e *Sharer) sharedBy(ctx context.Context, owner memory.Owner) (map[string]memory.ProfileEntry, error) {
+// shareEntries returns an owner's share entries, by fact id.
+func (e *Sharer) shareEntries(ctx context.Context, owner memory.Owner) (map[string]memory.ProfileEntry, error) {
 	entries, err := e.Store.Profile(ctx, owner, memory.At{})
 	if err != nil {
-		return nil, fmt.Errorf("read the shared facts of %s: %w", owner.Called(), err)
+		return nil, fmt.Errorf("read the shared facts of %s: %w", owner.DisplayName(), err)
 	}
-	shared := map[string]memory.ProfileEntry{}
+	byID := map[string]memory.ProfileEntry{}
 	for _, entry := range entries {
 		if id, ok := strings.CutPrefix(entry.Key, SharedKeys); ok {
-			shared[id] = entry
+			byID[id] = entry
 		}
 	}
-	return shared, nil
+	return byID, nil
 }
 
-// onlyShared returns changes without those that would activate a link to a fact that is no longer
-// shared. Activated links get the fact's current text, since an undo would restore old text. If the
-// receiver never accepted that text, the link becomes pending.
-func (e *Sharer) onlyShared(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]memory.Change, error) {
+// refreshLinks returns the changes with refreshed links. A link to a fact that is no longer shared becomes
+// inactive. Other links get the fact's current text, since an undo would restore old text, and become
+// pending if the receiver never accepted this text.
+func (e *Sharer) refreshLinks(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]memory.Change, error) {
 	if !slices.ContainsFunc(changes, activatesLink) {
 		return changes, nil
 	}
@@ -214,13 +214,13 @@ func (e *Sharer) onlyShared(ctx context.Context, owner memory.Owner, changes []m
 			continue
 		}
 		link := *c.After.Link
-		fact, shared, err := e.AsShared(ctx, owner, link.Fact)
+		fact, isShared, err := e.SharedFact(ctx, owner, link.Fact)
 		switch {
 		case err != nil:
 			return nil, err
-		case !shared && (c.Action == memory.ActionLink || c.Action == memory.ActionApprove):
-			return nil, memory.Errorf(memory.Forbidden, "%s is not shared with %s", link.Fact.ID, owner.Called())
-		case !shared:
+		case !isShared && (c.Action == memory.ActionLink || c.Action == memory.ActionApprove):
+			return nil, memory.Errorf(memory.Forbidden, "%s is not shared with %s", link.Fact.ID, owner.DisplayName())
+		case !isShared:
 			link.Status = memory.Retired
 		default:
 			if link.Status == memory.Active {
@@ -228,9 +228,9 @@ func (e *Sharer) onlyShared(ctx context.Context, owner memory.Owner, changes []m
 					return nil, err
 				}
 			}
-			link.Fact, link.HomeVersion = CopyOf(fact), fact.Version
+			link.Fact, link.HomeVersion = SharedCopy(fact), fact.Version
 		}
-		changes[i].After = memory.Image{Link: &link}
+		changes[i].After = memory.State{Link: &link}
 	}
 	return changes, nil
 }
@@ -239,16 +239,16 @@ func activatesLink(c memory.Change) bool {
 	return c.After.Link != nil && c.After.Link.Status.Live()
 }
 
-// AsShared returns the current version of a fact, and whether it is shared with a receiver.
-func (e *Sharer) AsShared(ctx context.Context, to memory.Owner, f memory.Fact) (memory.Fact, bool, error) {
+// SharedFact returns the current version of a fact, and whether the fact is shared with a receiver.
+func (e *Sharer) SharedFact(ctx context.Context, receiver memory.Owner, f memory.Fact) (memory.Fact, bool, error) {
 	home := f.Scope.Owner
-	with, _, err := e.EverShared(ctx, home, f.ID)
-	if err != nil || !slices.Contains(with, to) {
+	receivers, _, err := e.AllReceivers(ctx, home, f.ID)
+	if err != nil || !slices.Contains(receivers, receiver) {
 		return memory.Fact{}, false, err
 	}
-	found, err := e.Store.Get(ctx, home, f.ID)
-	if err != nil || len(found) == 0 || found[0].Fact == nil || !showable(*found[0].Fact) {
+	memories, err := e.Store.Get(ctx, home, f.ID)
+	if err != nil || len(memories) == 0 || memories[0].Fact == nil || !isShareable(*memories[0].Fact) {
 		return memory.Fact{}, false, err
 	}
-	return *found[0].Fact, true, nil
+	return *memories[0].Fact, true, nil
 }

@@ -14,12 +14,12 @@ import (
 func (e *Keeper) EraseIDs(ctx context.Context, owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
 	receipt, err := e.Store.Erase(ctx, owner, run, ids...)
 	if receipt.Changes > 0 || err != nil { // the store may have erased only a part
-		e.tracing.Lock()
-		e.forgetShown(owner)
-		e.tracing.Unlock()
+		e.writing.Lock()
+		e.forgetOwner(owner)
+		e.writing.Unlock()
 	}
-	// Indexes contain text too, in memory and on disk. If this fails, the store reports the erasure
-	// later, and the index then drops the owner.
+	// Indexes contain text too, in memory and on disk. If Drop fails, the store reports the erasure again,
+	// and the index then drops the owner.
 	if d, ok := e.Searcher.(interface{ Drop(memory.Owner) error }); ok {
 		err = errors.Join(err, d.Drop(owner))
 	}
@@ -29,65 +29,65 @@ func (e *Keeper) EraseIDs(ctx context.Context, owner memory.Owner, run memory.Ru
 	return receipt, nil
 }
 
-// EraseTraces removes all traces of an owner, including unwritten ones, and returns their number.
+// EraseTraces removes all traces of an owner, including unwritten traces, and returns their number.
 func (e *Keeper) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
-	e.tracing.Lock()
-	defer e.tracing.Unlock()
+	e.writing.Lock()
+	defer e.writing.Unlock()
 	n, err := e.Store.EraseTraces(ctx, owner)
-	n += e.forgetShown(owner)
+	n += e.forgetOwner(owner)
 	if err != nil {
 		return n, fmt.Errorf("erase traces: %w", err)
 	}
 	return n, nil
 }
 
-// forgetShown drops this process's blocks and unwritten traces of an owner, and returns the number
-// of traces. The caller must hold e.tracing and call it after the store has erased the text, so
-// that the text cannot be cached again.
-func (e *Keeper) forgetShown(owner memory.Owner) int {
+// forgetOwner drops this process's blocks and unwritten traces of an owner, and returns the number of
+// traces. The caller must hold e.writing and must have erased the text in the store, so that the text is
+// not cached again.
+func (e *Keeper) forgetOwner(owner memory.Owner) int {
 	e.Blocks.Forget(core.BlocksFor(owner))
-	e.Blocks.Passed.Forget(owner)
-	e.Blocks.Ready.Forget("")
+	e.Blocks.Relayed.Forget(owner)
+	e.Blocks.TopFacts.Forget("")
 	return e.forget(func(t memory.Trace) bool { return t.Owner == owner })
 }
 
-// ErasedElsewhere drops this process's cached memory of an owner after an erasure by another
-// process; for "" it drops that of all owners.
-func (e *Keeper) ErasedElsewhere(owner memory.Owner) {
+// ForgetErased drops this process's cached memory of an owner, or of all owners for "", after an erasure by
+// another process.
+func (e *Keeper) ForgetErased(owner memory.Owner) {
 	if owner == "" {
-		e.Blocks.Forget(func(core.PinnedBlock) bool { return true })
-		e.Blocks.Ready.Forget("")
+		e.Blocks.Forget(func(core.CachedBlock) bool { return true })
+		e.Blocks.TopFacts.Forget("")
 		return
 	}
-	e.tracing.Lock()
-	e.forgetShown(owner)
-	e.tracing.Unlock()
-	e.Blocks.Forget(func(b core.PinnedBlock) bool { // blocks of users who read the fact through a pool or the global owner
+	e.writing.Lock()
+	e.forgetOwner(owner)
+	e.writing.Unlock()
+	e.Blocks.Forget(func(b core.CachedBlock) bool { // readers of the owner's shared facts
 		return b.HasHit(func(m memory.Memory) bool { return m.Scope().Owner == owner })
 	})
 }
 
-// EraseReaders erases traces and blocks of users who were shown shared facts. Only the traces
-// identify these users. It returns the number of traces. A job repeats it because another server
-// may write traces late.
-func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, facts []string) (int, error) {
-	if len(facts) == 0 {
+// EraseReaders erases traces and blocks of users who were shown shared facts, and returns the number of
+// traces. Only the traces identify these users. A job repeats the call, because another server may write
+// traces later.
+func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, factIDs []string) (int, error) {
+	if len(factIDs) == 0 {
 		return 0, nil
 	}
-	gone := map[string]bool{}
-	for _, id := range facts {
-		gone[id] = true
+	isErased := map[string]bool{}
+	for _, id := range factIDs {
+		isErased[id] = true
 	}
-	e.tracing.Lock()
-	defer e.tracing.Unlock()
-	e.Blocks.Ready.Forget("")
-	n, err := e.Store.EraseTracesOf(ctx, home.Namespace(), facts...)
-	e.Blocks.Forget(func(b core.PinnedBlock) bool {
-		return b.Owner.Namespace() == home.Namespace() && b.HasHit(func(m memory.Memory) bool { return gone[m.ID()] })
+	e.writing.Lock()
+	defer e.writing.Unlock()
+	e.Blocks.TopFacts.Forget("")
+	n, err := e.Store.EraseTracesOf(ctx, home.Namespace(), factIDs...)
+	e.Blocks.Forget(func(b core.CachedBlock) bool {
+		return b.Owner.Namespace() == home.Namespace() && b.HasHit(func(m memory.Memory) bool { return isErased[m.ID()] })
 	})
 	n += e.forget(func(t memory.Trace) bool {
 		return t.Owner.Namespace() == home.Namespace() && slices.ContainsFunc(t.Hits, func(h memory.TraceHit) bool {
-			return h.Content != "" && gone[h.ID]
+			return h.Content != "" && isErased[h.ID]
 		})
 	})
 	if err != nil {
@@ -96,7 +96,7 @@ func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, facts []st
 	return n, nil
 }
 
-// SeenByMany reports whether a current or earlier receiver of a fact has several readers.
-func SeenByMany(ever []memory.Owner) bool {
-	return slices.ContainsFunc(ever, func(o memory.Owner) bool { return o.Kind() != memory.UserKind })
+// HasManyReaders reports whether a pool or the global owner is among the receivers of a fact.
+func HasManyReaders(receivers []memory.Owner) bool {
+	return slices.ContainsFunc(receivers, func(o memory.Owner) bool { return o.Kind() != memory.UserKind })
 }

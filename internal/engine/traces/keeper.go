@@ -1,5 +1,5 @@
-// Package traces stores traces of recalls and answers (design 5). It keeps them in memory until the
-// process is idle, then writes them to the store.
+// Package traces stores traces of recalls and answers (design 5). It collects them in memory, and writes
+// them to the store in the background.
 package traces
 
 import (
@@ -14,62 +14,62 @@ import (
 
 // Bounds of traces.
 const (
-	TracesKept    = 1000        // per owner, in the store
-	MostWaiting   = 500         // in memory: 10 MB at 20 kB each
-	traceInterval = time.Second // between writes
-	tracesAtOnce  = 64          // per write, so that other writers do not wait for long
+	MaxStoredTraces   = 1000        // stored traces per owner
+	MaxUnwritten      = 500         // traces in memory: 10 MB at 20 kB each
+	traceInterval     = time.Second // time between writes
+	maxTracesPerWrite = 64          // traces per write, so that other writers do not wait for long
 )
 
-// Keeper collects the traces of recalls and answers, writes them in the background, and erases
-// them. If there are too many, the oldest are dropped unwritten.
+// Keeper collects the traces of recalls and answers, writes them in the background, and erases them. If
+// there are too many unwritten traces, it drops the oldest.
 type Keeper struct {
 	*core.Core
 
-	tracing sync.Mutex // held while unwritten traces are written or traces are erased
+	writing sync.Mutex // held while traces are written or erased
 
-	mu      sync.Mutex      // guards the following fields
-	waiting []*memory.Trace // unwritten traces, oldest first
-	forgets int             // counts erasures of traces
+	mu        sync.Mutex      // guards the following fields
+	unwritten []*memory.Trace // oldest first
+	erasures  int             // number of erasures of traces
 }
 
 // New returns an empty keeper.
 func New(c *core.Core) *Keeper { return &Keeper{Core: c} }
 
-// Add keeps a trace.
+// Add adds a trace to the unwritten traces.
 func (e *Keeper) Add(t memory.Trace) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.add(t)
+	e.addLocked(t)
 }
 
-func (e *Keeper) add(t memory.Trace) {
-	if len(e.waiting) == MostWaiting {
-		e.waiting = slices.Delete(e.waiting, 0, 1)
+func (e *Keeper) addLocked(t memory.Trace) {
+	if len(e.unwritten) == MaxUnwritten {
+		e.unwritten = slices.Delete(e.unwritten, 0, 1)
 	}
-	e.waiting = append(e.waiting, &t)
+	e.unwritten = append(e.unwritten, &t)
 }
 
-// forget removes the unwritten traces that match, and returns the number of their ids.
-func (e *Keeper) forget(gone func(memory.Trace) bool) int {
+// forget removes the matching unwritten traces, and returns the number of their ids.
+func (e *Keeper) forget(match func(memory.Trace) bool) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.forgets++
+	e.erasures++
 	ids := map[string]bool{}
-	e.waiting = slices.DeleteFunc(e.waiting, func(t *memory.Trace) bool {
-		is := gone(*t)
-		if is {
+	e.unwritten = slices.DeleteFunc(e.unwritten, func(t *memory.Trace) bool {
+		matches := match(*t)
+		if matches {
 			ids[t.ID] = true
 		}
-		return is
+		return matches
 	})
 	return len(ids)
 }
 
-// find returns an unwritten trace.
-func (e *Keeper) find(owner memory.Owner, id string) (memory.Trace, bool) {
+// findUnwritten returns an unwritten trace.
+func (e *Keeper) findUnwritten(owner memory.Owner, id string) (memory.Trace, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, t := range slices.Backward(e.waiting) {
+	for _, t := range slices.Backward(e.unwritten) {
 		if t.ID == id && t.Owner == owner {
 			return *t, true
 		}
@@ -79,24 +79,24 @@ func (e *Keeper) find(owner memory.Owner, id string) (memory.Trace, bool) {
 
 // Trace returns the trace of a request.
 func (e *Keeper) Trace(ctx context.Context, owner memory.Owner, id string) (memory.Trace, error) {
-	if t, ok := e.find(owner, id); ok {
+	if t, ok := e.findUnwritten(owner, id); ok {
 		return t, nil
 	}
 	return e.Store.Trace(ctx, owner, id)
 }
 
-// Degrade adds a later failure to a trace.
-func (e *Keeper) Degrade(ctx context.Context, owner memory.Owner, id, what string) {
-	e.Amend(ctx, owner, id, func(t *memory.Trace) { t.Degraded = append(slices.Clone(t.Degraded), what) })
+// Degrade adds the reason of a later failure to a trace.
+func (e *Keeper) Degrade(ctx context.Context, owner memory.Owner, id, reason string) {
+	e.Amend(ctx, owner, id, func(t *memory.Trace) { t.Degraded = append(slices.Clone(t.Degraded), reason) })
 }
 
-// Amend changes a trace, unless traces were erased meanwhile, since this trace may be one of them.
+// Amend changes a trace, unless traces were erased concurrently, possibly including this trace.
 func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, change func(*memory.Trace)) {
 	if id == "" {
 		return
 	}
 	e.mu.Lock()
-	forgets := e.forgets
+	erasures := e.erasures
 	e.mu.Unlock()
 	t, err := e.Trace(ctx, owner, id)
 	if err != nil {
@@ -106,12 +106,12 @@ func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, chang
 	change(&t)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.forgets == forgets {
-		e.add(t)
+	if e.erasures == erasures {
+		e.addLocked(t)
 	}
 }
 
-// Run writes traces regularly until ctx ends, and then the remaining ones.
+// Run writes traces regularly until ctx ends, and then writes the remaining traces.
 func (e *Keeper) Run(ctx context.Context) error {
 	tick := time.NewTicker(traceInterval)
 	defer tick.Stop()
@@ -120,42 +120,42 @@ func (e *Keeper) Run(ctx context.Context) error {
 		case <-tick.C:
 			e.WriteTraces(ctx)
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTraces)
+			lastCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWriteTimeout)
 			defer cancel()
-			for last.Err() == nil && e.WriteTraces(last) {
+			for lastCtx.Err() == nil && e.WriteTraces(lastCtx) {
 			}
 			return nil
 		}
 	}
 }
 
-// lastTraces bounds writing the remaining traces.
-const lastTraces = 2 * time.Second
+// lastWriteTimeout bounds writing the remaining traces.
+const lastWriteTimeout = 2 * time.Second
 
-// WriteTraces writes some of the oldest traces and reports whether there were any. It drops traces
-// of closed owners, if the store can tell which owners are closed.
-func (e *Keeper) WriteTraces(ctx context.Context) (were bool) {
-	e.tracing.Lock() // no erasure between reading and writing
-	defer e.tracing.Unlock()
+// WriteTraces writes some of the oldest traces, and reports whether there were unwritten traces. It drops
+// traces of owners that are closed or cannot be checked.
+func (e *Keeper) WriteTraces(ctx context.Context) (hadTraces bool) {
+	e.writing.Lock() // excludes erasures while traces are moved to the store
+	defer e.writing.Unlock()
 	e.mu.Lock()
-	oldest := slices.Clone(e.waiting[:min(tracesAtOnce, len(e.waiting))])
+	oldest := slices.Clone(e.unwritten[:min(maxTracesPerWrite, len(e.unwritten))])
 	e.mu.Unlock()
-	var open []memory.Trace
+	var writable []memory.Trace
 	for _, t := range oldest {
-		if e.MayWrite(ctx, t.Owner) == nil {
-			open = append(open, *t)
+		if e.CheckOpen(ctx, t.Owner) == nil {
+			writable = append(writable, *t)
 		}
 	}
-	if len(open) > 0 {
-		if err := e.Store.SaveTraces(ctx, TracesKept, open...); err != nil {
-			e.Log.Warn("traces were not written", "count", len(open), "err", err)
-			if ctx.Err() != nil { // the remaining traces may be written later
+	if len(writable) > 0 {
+		if err := e.Store.SaveTraces(ctx, MaxStoredTraces, writable...); err != nil {
+			e.Log.Warn("traces were not written", "count", len(writable), "err", err)
+			if ctx.Err() != nil { // try the traces again later
 				return false
 			}
 		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.waiting = slices.DeleteFunc(e.waiting, func(t *memory.Trace) bool { return slices.Contains(oldest, t) })
+	e.unwritten = slices.DeleteFunc(e.unwritten, func(t *memory.Trace) bool { return slices.Contains(oldest, t) })
 	return len(oldest) > 0
 }

@@ -17,62 +17,62 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// bootstrapper is the author of a bootstrap file's facts, also as the Model that identifies them.
-var bootstrapper = memory.Author{Kind: memory.ByRule, Name: "bootstrap"}
+// byBootstrap is the author of a bootstrap file's facts. Its name is also the facts' Model.
+var byBootstrap = memory.Author{Kind: memory.ByRule, Name: "bootstrap"}
 
-// Bootstrap makes a namespace's global pool contain the facts of a file, and removes facts of an
-// earlier file that the file lacks. A repeated file changes nothing. Facts that somebody else wrote
-// or changed stay. An invalid file is [memory.Invalid] with the line; see [ReadBootstrap].
+// Bootstrap makes a namespace's global pool contain the facts of a file, and retires facts of an earlier
+// file that this file lacks. A repeated file changes nothing. Facts that others wrote or changed remain.
+// For an invalid file it returns [memory.Invalid] with the line; see [ReadBootstrap].
 func (e *Transfer) Bootstrap(ctx context.Context, namespace string, file []byte) (memory.Receipt, error) {
-	notes, err := ReadBootstrap(file)
+	inputs, err := ReadBootstrap(file)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
 	owner := memory.Global(namespace)
-	want := map[string]memory.Fact{} // by id
-	var order []string
-	for i, n := range notes {
-		f, err := e.Curate.FactFromNote(owner, n)
+	wanted := map[string]memory.Fact{} // by id
+	var ids []string
+	for i, input := range inputs {
+		f, err := e.Curate.FactFromInput(owner, input)
 		if err != nil {
-			return memory.Receipt{}, fmt.Errorf("fact %d, %q: %w", i+1, core.Clip(n.Content, 80), err)
+			return memory.Receipt{}, fmt.Errorf("fact %d, %q: %w", i+1, core.Clip(input.Content, 80), err)
 		}
-		f.ID, f.Source, f.Model = core.DerivedID(owner, bootstrapper.Name, f.Hash), memory.FromFile, bootstrapper.Name
-		if _, again := want[f.ID]; !again {
-			want[f.ID], order = f, append(order, f.ID)
+		f.ID, f.Source, f.Model = core.DerivedID(owner, byBootstrap.Name, f.Hash), memory.FromFile, byBootstrap.Name
+		if _, isListed := wanted[f.ID]; !isListed {
+			wanted[f.ID], ids = f, append(ids, f.ID)
 		}
 	}
 	for try := 1; ; try++ {
-		receipt, err := e.bootstrap(ctx, owner, want, order)
-		if err == nil || try == core.MaxConflicts || !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Duplicate) {
+		receipt, err := e.applyBootstrap(ctx, owner, wanted, ids)
+		if err == nil || try == core.MaxFastRetries || !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Duplicate) {
 			return receipt, err
 		}
 	}
 }
 
-// bootstrap applies the changes that make the pool contain the wanted facts.
-func (e *Transfer) bootstrap(ctx context.Context, owner memory.Owner, want map[string]memory.Fact, order []string) (memory.Receipt, error) {
-	have, live, err := e.pooled(ctx, owner)
+// applyBootstrap applies the changes that make the pool contain the wanted facts.
+func (e *Transfer) applyBootstrap(ctx context.Context, owner memory.Owner, wanted map[string]memory.Fact, ids []string) (memory.Receipt, error) {
+	stored, liveHashes, err := e.poolFacts(ctx, owner)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	changes, err := e.removeMissing(ctx, have, want)
+	changes, err := e.removeMissing(ctx, stored, wanted)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	run := memory.Run{ID: core.NewID(), Kind: "import", Author: bootstrapper}
-	for _, id := range order {
-		f := want[id]
-		action, err := e.poolAction(ctx, f, have[id], live[f.Hash])
+	run := memory.Run{ID: core.NewID(), Kind: "import", Author: byBootstrap}
+	for _, id := range ids {
+		f := wanted[id]
+		action, err := e.poolAction(ctx, f, stored[id], liveHashes[f.Hash])
 		if err != nil {
 			return memory.Receipt{}, err
 		}
 		if action == "" {
 			continue
 		}
-		if old, found := have[id]; found {
+		if old, found := stored[id]; found {
 			f.CreatedAt = old.CreatedAt
 		}
-		changes = append(changes, memory.Change{Action: action, After: memory.Image{Fact: &f}, Base: have[id].Version, Reason: "in the bootstrap file", Author: bootstrapper})
+		changes = append(changes, memory.Change{Action: action, After: memory.State{Fact: &f}, Base: stored[id].Version, Reason: "in the bootstrap file", Author: byBootstrap})
 		v, err := e.TextVectors(ctx, f.ID, f.Content)
 		if err != nil {
 			return memory.Receipt{}, err
@@ -85,84 +85,84 @@ func (e *Transfer) bootstrap(ctx context.Context, owner memory.Owner, want map[s
 	return e.Store.Apply(ctx, owner, run, changes...)
 }
 
-// removeMissing returns the changes that remove an earlier file's facts that this file lacks.
-func (e *Transfer) removeMissing(ctx context.Context, have, want map[string]memory.Fact) ([]memory.Change, error) {
+// removeMissing returns the changes that retire an earlier file's facts that this file lacks.
+func (e *Transfer) removeMissing(ctx context.Context, stored, wanted map[string]memory.Fact) ([]memory.Change, error) {
 	var changes []memory.Change
-	for _, id := range slices.Sorted(maps.Keys(have)) {
-		f := have[id]
-		if _, wanted := want[id]; wanted || f.Status != memory.Active || f.Model != bootstrapper.Name {
+	for _, id := range slices.Sorted(maps.Keys(stored)) {
+		f := stored[id]
+		if _, isWanted := wanted[id]; isWanted || f.Status != memory.Active || f.Model != byBootstrap.Name {
 			continue
 		}
-		ours, err := e.untouched(ctx, f)
+		isUntouched, err := e.isUntouched(ctx, f)
 		if err != nil {
 			return nil, err
 		}
-		if ours {
+		if isUntouched {
 			f.Status, f.UpdatedAt = memory.Retired, e.Time()
-			changes = append(changes, memory.Change{Action: memory.ActionRetire, After: memory.Image{Fact: &f}, Base: f.Version, Reason: "no longer in the bootstrap file", Author: bootstrapper})
+			changes = append(changes, memory.Change{Action: memory.ActionRetire, After: memory.State{Fact: &f}, Base: f.Version, Reason: "no longer in the bootstrap file", Author: byBootstrap})
 		}
 	}
 	return changes, nil
 }
 
-// poolAction returns the action that adds a wanted fact to the pool, or "" if it is there or
-// somebody else decided on it. old is the fact with the same id, or zero. exists reports whether a
-// live fact has the same text.
-func (e *Transfer) poolAction(ctx context.Context, f, old memory.Fact, exists bool) (memory.Action, error) {
+// poolAction returns the action that adds a wanted fact to the pool, or "" if the pool has the fact or
+// another author changed it. old is the fact with the same id, or zero. textExists reports whether a live
+// fact has the same text.
+func (e *Transfer) poolAction(ctx context.Context, f, old memory.Fact, textExists bool) (memory.Action, error) {
 	switch {
-	case old.ID == "" && exists:
+	case old.ID == "" && textExists:
 		return "", nil
 	case old.ID == "":
 		return memory.ActionAdd, nil
 	case old.Status == memory.Active && old.Content == f.Content && old.Category == f.Category && slices.Equal(old.Tags, f.Tags):
 		return "", nil
 	}
-	ours, err := e.untouched(ctx, old)
+	isUntouched, err := e.isUntouched(ctx, old)
 	switch {
-	case err != nil || !ours:
+	case err != nil || !isUntouched:
 		return "", err
 	case old.Status == memory.Active:
 		return memory.ActionUpdate, nil
-	case exists:
+	case textExists:
 		return "", nil
 	}
 	return memory.ActionRestore, nil
 }
 
-// pooled returns the pool's facts by id, and the hashes of the live facts.
-func (e *Transfer) pooled(ctx context.Context, owner memory.Owner) (facts map[string]memory.Fact, live map[string]bool, err error) {
-	facts, live = map[string]memory.Fact{}, map[string]bool{}
-	err = e.Everything(ctx, owner, memory.Query{Statuses: core.EveryStatus}, func(m memory.Memory) {
+// poolFacts returns the pool's facts by id, and the hashes of the live facts.
+func (e *Transfer) poolFacts(ctx context.Context, owner memory.Owner) (facts map[string]memory.Fact, liveHashes map[string]bool, err error) {
+	facts, liveHashes = map[string]memory.Fact{}, map[string]bool{}
+	err = e.EachMemory(ctx, owner, memory.Query{Statuses: core.AllStatuses}, func(m memory.Memory) {
 		if m.Link != nil {
 			return
 		}
 		facts[m.ID()] = *m.Fact
 		if m.Fact.Status.Live() {
-			live[m.Fact.Hash] = true
+			liveHashes[m.Fact.Hash] = true
 		}
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the global pool: %w", err)
 	}
-	return facts, live, nil
+	return facts, liveHashes, nil
 }
 
-// untouched reports whether a bootstrap file made the last change of a fact.
-func (e *Transfer) untouched(ctx context.Context, f memory.Fact) (bool, error) {
-	last, err := e.LastChange(ctx, f.Scope.Owner, memory.Image{Fact: &f}.Target())
+// isUntouched reports whether a bootstrap file made the last change of a fact.
+func (e *Transfer) isUntouched(ctx context.Context, f memory.Fact) (bool, error) {
+	last, err := e.LastChange(ctx, f.Scope.Owner, memory.State{Fact: &f}.Target())
 	if err != nil {
 		return false, fmt.Errorf("read who changed %s: %w", f.ID, err)
 	}
-	return last.Author == bootstrapper, nil
+	return last.Author == byBootstrap, nil
 }
 
-// listMark matches the marker of a Markdown list item.
-var listMark = lazy.Compile(`^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?`)
+// listMarker matches the marker of a Markdown list item.
+var listMarker = lazy.Compile(`^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?`)
 
 // ReadBootstrap parses a file with one fact per line: a JSON object with content, category and
 // tags, a list item, or plain text. It skips empty lines, Markdown headings and one-line comments.
-func ReadBootstrap(file []byte) ([]curate.Note, error) {
-	var notes []curate.Note
+func ReadBootstrap(file []byte) ([]curate.FactInput, error) {
+	var inputs []curate.FactInput
 	number := 0
 	for line := range bytes.SplitSeq(bytes.TrimPrefix(file, []byte("\uFEFF")), []byte("\n")) {
 		number++
@@ -171,34 +171,34 @@ func ReadBootstrap(file []byte) ([]curate.Note, error) {
 		case s == "", strings.HasPrefix(s, "#"), strings.HasPrefix(s, "<!--") && strings.HasSuffix(s, "-->"):
 			continue
 		case s[0] == '{':
-			n, err := readNote(s)
+			input, err := parseJSONFact(s)
 			if err != nil {
 				return nil, memory.Errorf(memory.Invalid, "line %d: %w", number, err)
 			}
-			notes = append(notes, n)
+			inputs = append(inputs, input)
 		default:
-			notes = append(notes, curate.Note{Content: s[len(listMark.FindString(s)):]})
+			inputs = append(inputs, curate.FactInput{Content: s[len(listMarker.FindString(s)):]})
 		}
 	}
-	return notes, nil
+	return inputs, nil
 }
 
-func readNote(s string) (curate.Note, error) {
-	var in struct {
+func parseJSONFact(line string) (curate.FactInput, error) {
+	var parsed struct {
 		Content  string   `json:"content"`
 		Category string   `json:"category"`
 		Tags     []string `json:"tags"`
 	}
-	dec := json.NewDecoder(strings.NewReader(s))
+	dec := json.NewDecoder(strings.NewReader(line))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&in); err != nil {
-		return curate.Note{}, fmt.Errorf("it is not a JSON object with content, category and tags: %w", err)
+	if err := dec.Decode(&parsed); err != nil {
+		return curate.FactInput{}, fmt.Errorf("it is not a JSON object with content, category and tags: %w", err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return curate.Note{}, errors.New("there is text after the object")
+		return curate.FactInput{}, errors.New("there is text after the object")
 	}
-	if strings.TrimSpace(in.Content) == "" {
-		return curate.Note{}, errors.New("content is empty")
+	if strings.TrimSpace(parsed.Content) == "" {
+		return curate.FactInput{}, errors.New("content is empty")
 	}
-	return curate.Note{Content: in.Content, Category: in.Category, Tags: in.Tags}, nil
+	return curate.FactInput{Content: parsed.Content, Category: parsed.Category, Tags: parsed.Tags}, nil
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Part is a kind of record in an export.
+// Part is a kind of record that an export can include.
 type Part string
 
-// The parts, in order. Turns include their conversations, facts the relations that start at them,
-// and the profile the contexts, since both are written by people and belong to no project.
+// The parts of an export, in order. Turns include their conversations, facts include the relations that
+// start at them, and the profile includes the contexts: people write both.
 const (
 	TurnPart     Part = "turns"
 	FactPart     Part = "facts"
@@ -34,39 +34,39 @@ var allParts = []Part{TurnPart, FactPart, SummaryPart, ProfilePart, RelationPart
 
 // ExportOptions select the content of an export. The zero value selects everything.
 type ExportOptions struct {
-	Format   portable.Format // "": JSONL
-	Parts    []Part          // none: all
+	Format   portable.Format // empty: JSONL
+	Parts    []Part          // empty: all parts
 	Statuses []memory.Status
-	Project  string // export only memory of the project, without the profile, which belongs to no project
+	Project  string // export only memory of this project, without the profile; "": all memory
 	At       memory.At
 }
 
-// Export streams an owner's memory to w. It keeps only one conversation or one page of memories in
-// memory. Concurrent writes may be included or not; an export as of a time is consistent. It omits
-// links, erased memories and Loci's own settings. After an error the written export is incomplete.
-func (e *Transfer) Export(ctx context.Context, owner memory.Owner, t ExportOptions, w io.Writer) error {
-	if err := t.Check(); err != nil {
+// Export streams an owner's memory to w, with at most one conversation or page of memories in RAM. It may
+// include concurrent writes; an export as of a time is consistent. It omits links, erased memories and
+// Loci's own settings. After an error the written export is incomplete.
+func (e *Transfer) Export(ctx context.Context, owner memory.Owner, opts ExportOptions, dst io.Writer) error {
+	if err := opts.Check(); err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(w, 64<<10)
-	walk := walker{e: e, owner: owner, ExportOptions: t}
-	var to portable.Writer
-	sections := []section{walk.profile, walk.contexts, walk.groups, walk.talkPages}
-	switch t.Format {
+	buffered := bufio.NewWriterSize(dst, 64<<10)
+	reader := exporter{transfer: e, owner: owner, ExportOptions: opts}
+	var writer portable.Writer
+	sections := []section{reader.profile, reader.contexts, reader.factsByGroup, reader.conversationPages}
+	switch opts.Format {
 	case portable.Zip:
-		to = portable.Pages(out, t.has(FactPart))
+		writer = portable.NewZipWriter(buffered, opts.includes(FactPart))
 	case portable.Markdown:
-		to = portable.Page(out)
+		writer = portable.NewMarkdownWriter(buffered)
 	default:
-		to, sections = portable.Lines(out), []section{walk.talks, walk.facts, walk.summaries, walk.profile, walk.contexts}
+		writer, sections = portable.NewJSONLWriter(buffered), []section{reader.conversationsWithTurns, reader.facts, reader.summaries, reader.profile, reader.contexts}
 	}
-	if err := walk.write(ctx, to, sections); err != nil {
+	if err := reader.writeSections(ctx, writer, sections); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	return out.Flush()
+	return buffered.Flush()
 }
 
-// Check returns [memory.Invalid] for invalid options, before anything is written.
+// Check returns [memory.Invalid] for invalid options. Call it before writing.
 func (t ExportOptions) Check() error {
 	if f := []portable.Format{"", portable.JSONL, portable.Markdown, portable.Zip}; !slices.Contains(f, t.Format) {
 		return memory.Errorf(memory.Invalid, "format: invalid value %q (valid: %v)", t.Format, f[1:])
@@ -79,77 +79,77 @@ func (t ExportOptions) Check() error {
 	return nil
 }
 
-func (t ExportOptions) has(p Part) bool { return len(t.Parts) == 0 || slices.Contains(t.Parts, p) }
+func (t ExportOptions) includes(p Part) bool { return len(t.Parts) == 0 || slices.Contains(t.Parts, p) }
 
-// statuses returns the statuses that were valid at a time, if a time is set, and otherwise all.
+// statuses returns the statuses to export: all, unless statuses or a time of validity are set.
 func (t ExportOptions) statuses() []memory.Status {
 	if len(t.Statuses) == 0 && t.At.ValidAt.IsZero() {
-		return core.EveryStatus
+		return core.AllStatuses
 	}
 	return t.Statuses
 }
 
-// walker reads an owner's memory.
-type walker struct {
+// exporter reads an owner's memory for an export.
+type exporter struct {
 	ExportOptions
-	e     *Transfer
-	owner memory.Owner
+	transfer *Transfer
+	owner    memory.Owner
 }
 
-// section yields the records of a part.
+// section yields the records of one part of an export.
 type section func(ctx context.Context, yield func(portable.Record) error) error
 
-// write writes a header and sections.
-func (w walker) write(ctx context.Context, to portable.Writer, sections []section) error {
-	if err := to.Write(portable.Record{Header: portable.NewHeader(w.e.Time(), w.At, w.Project)}); err != nil {
+// writeSections writes a header and sections to dst.
+func (w exporter) writeSections(ctx context.Context, dst portable.Writer, sections []section) error {
+	if err := dst.Write(portable.Record{Header: portable.NewHeader(w.transfer.Time(), w.At, w.Project)}); err != nil {
 		return err
 	}
-	for _, yields := range sections {
-		if err := yields(ctx, to.Write); err != nil {
+	for _, yieldSection := range sections {
+		if err := yieldSection(ctx, dst.Write); err != nil {
 			return err
 		}
 	}
-	return to.Close()
+	return dst.Close()
 }
 
-// talks yields each conversation, oldest first, followed by its turns.
-func (w walker) talks(ctx context.Context, yield func(portable.Record) error) error {
-	if !w.has(TurnPart) {
+// conversationsWithTurns yields each conversation, oldest first, followed by its turns.
+func (w exporter) conversationsWithTurns(ctx context.Context, yield func(portable.Record) error) error {
+	if !w.includes(TurnPart) {
 		return nil
 	}
-	return w.eachTalk(ctx, yield, w.turns)
+	return w.eachConversation(ctx, yield, w.turns)
 }
 
-// talkPages yields each conversation, oldest first, followed by its summaries and turns.
-func (w walker) talkPages(ctx context.Context, yield func(portable.Record) error) error {
-	if !w.has(TurnPart) && !w.has(SummaryPart) {
+// conversationPages yields each conversation, oldest first, followed by its summaries and turns.
+func (w exporter) conversationPages(ctx context.Context, yield func(portable.Record) error) error {
+	if !w.includes(TurnPart) && !w.includes(SummaryPart) {
 		return nil
 	}
-	return w.eachTalk(ctx, yield, func(ctx context.Context, conversation string, yield func(portable.Record) error) error {
-		if err := w.summariesOf(ctx, conversation, yield); err != nil || !w.has(TurnPart) {
+	return w.eachConversation(ctx, yield, func(ctx context.Context, conversation string, yield func(portable.Record) error) error {
+		if err := w.conversationSummaries(ctx, conversation, yield); err != nil || !w.includes(TurnPart) {
 			return err
 		}
 		return w.turns(ctx, conversation, yield)
 	})
 }
 
-// eachTalk yields conversations, oldest first, followed by their content. For a past time it omits
-// conversations without content, since they may not have existed.
-func (w walker) eachTalk(ctx context.Context, yield func(portable.Record) error, within func(ctx context.Context, conversation string, yield func(portable.Record) error) error) error {
-	all, err := w.conversations(ctx)
+// eachConversation yields conversations, oldest first, each followed by its content. As of a past time it
+// omits conversations without content, since they may not have existed.
+func (w exporter) eachConversation(ctx context.Context, yield func(portable.Record) error, yieldContent func(ctx context.Context, conversation string, yield func(portable.Record) error) error) error {
+	conversations, err := w.conversations(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range all {
-		begin := sync.OnceValue(func() error { return yield(portable.Record{Conversation: &all[i]}) })
-		err := within(ctx, all[i].ID, func(r portable.Record) error {
-			if err := begin(); err != nil {
+	for i := range conversations {
+		yieldConversation := sync.OnceValue(func() error { return yield(portable.Record{Conversation: &conversations[i]}) })
+		err := yieldContent(ctx, conversations[i].ID, func(r portable.Record) error {
+			if err := yieldConversation(); err != nil {
 				return err
 			}
 			return yield(r)
 		})
 		if err == nil && w.At.AsOf.IsZero() {
-			err = begin()
+			err = yieldConversation()
 		}
 		if err != nil {
 			return err
@@ -158,35 +158,35 @@ func (w walker) eachTalk(ctx context.Context, yield func(portable.Record) error,
 	return nil
 }
 
-// conversations returns all conversations, about 200 bytes each, in the past without time of
+// conversations returns all conversations, about 200 bytes each. As of a past time they have no time of
 // change.
-func (w walker) conversations(ctx context.Context) ([]memory.Conversation, error) {
+func (w exporter) conversations(ctx context.Context) ([]memory.Conversation, error) {
 	q := memory.ConversationQuery{Project: w.Project, Statuses: []memory.Status{memory.Active}}
-	if slices.Contains(w.statuses(), memory.Retired) || !w.At.AsOf.IsZero() { // it may have been deleted since
+	if slices.Contains(w.statuses(), memory.Retired) || !w.At.AsOf.IsZero() { // deleted later
 		q.Statuses = append(q.Statuses, memory.Retired)
 	}
-	var all []memory.Conversation
-	for c, err := range memory.AllConversations(ctx, w.e.Store.Conversations, w.owner, q) {
+	var list []memory.Conversation
+	for c, err := range memory.AllConversations(ctx, w.transfer.Store.Conversations, w.owner, q) {
 		if err != nil {
 			return nil, fmt.Errorf("list conversations: %w", err)
 		}
 		if !w.At.AsOf.IsZero() {
 			c.UpdatedAt = time.Time{}
 		}
-		all = append(all, c)
+		list = append(list, c)
 	}
-	slices.SortFunc(all, func(a, b memory.Conversation) int {
+	slices.SortFunc(list, func(a, b memory.Conversation) int {
 		if n := a.CreatedAt.Compare(b.CreatedAt); n != 0 {
 			return n
 		}
 		return strings.Compare(a.ID, b.ID)
 	})
-	return all, nil
+	return list, nil
 }
 
 // turns yields a conversation's turns.
-func (w walker) turns(ctx context.Context, conversation string, yield func(portable.Record) error) error {
-	turns, err := w.e.Store.Turns(ctx, w.owner, memory.TurnQuery{Conversation: conversation, Statuses: w.statuses(), AsOf: w.At.AsOf})
+func (w exporter) turns(ctx context.Context, conversation string, yield func(portable.Record) error) error {
+	turns, err := w.transfer.Store.Turns(ctx, w.owner, memory.TurnQuery{Conversation: conversation, Statuses: w.statuses(), AsOf: w.At.AsOf})
 	if err != nil {
 		return fmt.Errorf("list turns: %w", err)
 	}
@@ -198,29 +198,29 @@ func (w walker) turns(ctx context.Context, conversation string, yield func(porta
 	return nil
 }
 
-// facts yields the owner's own facts, each followed by the relations that start at it.
-func (w walker) facts(ctx context.Context, yield func(portable.Record) error) error {
-	if !w.has(FactPart) {
+// facts yields the owner's own facts, each followed by the relations that start at the fact.
+func (w exporter) facts(ctx context.Context, yield func(portable.Record) error) error {
+	if !w.includes(FactPart) {
 		return nil
 	}
-	return w.list(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error { return w.fact(ctx, m, yield) })
+	return w.eachMemory(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error { return w.yieldFact(ctx, m, yield) })
 }
 
-// groups yields the facts by group. It reads them once, and keeps their ids, about 60 bytes each,
-// or for a past time the facts.
-func (w walker) groups(ctx context.Context, yield func(portable.Record) error) error {
-	if !w.has(FactPart) {
+// factsByGroup yields the facts by group. It reads all facts once, and stores only their ids, about 60
+// bytes each, or the facts for a past time.
+func (w exporter) factsByGroup(ctx context.Context, yield func(portable.Record) error) error {
+	if !w.includes(FactPart) {
 		return nil
 	}
-	groups, past := map[portable.Group][]string{}, map[string]memory.Memory{}
-	err := w.list(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error {
+	groups, pastFacts := map[portable.Group][]string{}, map[string]memory.Memory{}
+	err := w.eachMemory(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error {
 		if m.Link != nil {
 			return nil
 		}
 		g := portable.GroupOf(m.Fact)
 		groups[g] = append(groups[g], m.ID())
 		if !w.At.AsOf.IsZero() {
-			past[m.ID()] = m
+			pastFacts[m.ID()] = m
 		}
 		return nil
 	})
@@ -228,18 +228,18 @@ func (w walker) groups(ctx context.Context, yield func(portable.Record) error) e
 		return err
 	}
 	for _, g := range slices.SortedFunc(maps.Keys(groups), portable.Group.Compare) {
-		for part := range slices.Chunk(groups[g], 500) {
+		for ids := range slices.Chunk(groups[g], 500) {
 			var facts []memory.Memory
-			for _, id := range part {
-				facts = append(facts, past[id])
+			for _, id := range ids {
+				facts = append(facts, pastFacts[id])
 			}
 			if w.At.AsOf.IsZero() {
-				if facts, err = w.e.Store.Get(ctx, w.owner, part...); err != nil {
+				if facts, err = w.transfer.Store.Get(ctx, w.owner, ids...); err != nil {
 					return fmt.Errorf("read facts: %w", err)
 				}
 			}
 			for _, m := range facts {
-				if err := w.fact(ctx, m, yield); err != nil {
+				if err := w.yieldFact(ctx, m, yield); err != nil {
 					return err
 				}
 			}
@@ -248,14 +248,14 @@ func (w walker) groups(ctx context.Context, yield func(portable.Record) error) e
 	return nil
 }
 
-func (w walker) fact(ctx context.Context, m memory.Memory, yield func(portable.Record) error) error {
+func (w exporter) yieldFact(ctx context.Context, m memory.Memory, yield func(portable.Record) error) error {
 	if m.Link != nil || m.Fact == nil || core.WasErased(*m.Fact) {
 		return nil
 	}
-	if err := yield(portable.Record{Fact: m.Fact}); err != nil || !w.has(RelationPart) {
+	if err := yield(portable.Record{Fact: m.Fact}); err != nil || !w.includes(RelationPart) {
 		return err
 	}
-	relations, err := w.e.Store.Relations(ctx, w.owner, m.Fact.ID, w.At)
+	relations, err := w.transfer.Store.Relations(ctx, w.owner, m.Fact.ID, w.At)
 	if err != nil {
 		return fmt.Errorf("list relations: %w", err)
 	}
@@ -270,17 +270,17 @@ func (w walker) fact(ctx context.Context, m memory.Memory, yield func(portable.R
 	return nil
 }
 
-func (w walker) summaries(ctx context.Context, yield func(portable.Record) error) error {
-	return w.summariesOf(ctx, "", yield)
+func (w exporter) summaries(ctx context.Context, yield func(portable.Record) error) error {
+	return w.conversationSummaries(ctx, "", yield)
 }
 
-// summariesOf yields the summaries of a conversation, or all summaries.
-func (w walker) summariesOf(ctx context.Context, conversation string, yield func(portable.Record) error) error {
-	if !w.has(SummaryPart) {
+// conversationSummaries yields the summaries of a conversation, or all summaries.
+func (w exporter) conversationSummaries(ctx context.Context, conversation string, yield func(portable.Record) error) error {
+	if !w.includes(SummaryPart) {
 		return nil
 	}
 	q := memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation, Statuses: w.statuses()}
-	return w.list(ctx, q, func(m memory.Memory) error {
+	return w.eachMemory(ctx, q, func(m memory.Memory) error {
 		if m.Summary.Text == "" { // erased
 			return nil
 		}
@@ -288,11 +288,11 @@ func (w walker) summariesOf(ctx context.Context, conversation string, yield func
 	})
 }
 
-func (w walker) profile(ctx context.Context, yield func(portable.Record) error) error {
-	if !w.has(ProfilePart) || w.Project != "" {
+func (w exporter) profile(ctx context.Context, yield func(portable.Record) error) error {
+	if !w.includes(ProfilePart) || w.Project != "" {
 		return nil
 	}
-	entries, err := w.e.Entries(ctx, w.owner, w.At)
+	entries, err := w.transfer.ProfileEntries(ctx, w.owner, w.At)
 	if err != nil {
 		return fmt.Errorf("list the profile: %w", err)
 	}
@@ -304,25 +304,25 @@ func (w walker) profile(ctx context.Context, yield func(portable.Record) error) 
 	return nil
 }
 
-// contexts yields contexts ordered by id; for a project those attached to its conversations.
-func (w walker) contexts(ctx context.Context, yield func(portable.Record) error) error {
-	if !w.has(ProfilePart) {
+// contexts yields contexts ordered by id; for a project, only contexts attached to its conversations.
+func (w exporter) contexts(ctx context.Context, yield func(portable.Record) error) error {
+	if !w.includes(ProfilePart) {
 		return nil
 	}
 	var ids []string
 	if w.Project != "" {
-		all, err := w.conversations(ctx)
+		conversations, err := w.conversations(ctx)
 		if err != nil {
 			return err
 		}
-		for _, c := range all {
+		for _, c := range conversations {
 			ids = append(ids, c.Contexts...)
 		}
 		if len(ids) == 0 {
 			return nil
 		}
 	}
-	contexts, err := w.e.Store.Contexts(ctx, w.owner, w.At, ids...)
+	contexts, err := w.transfer.Store.Contexts(ctx, w.owner, w.At, ids...)
 	if err != nil {
 		return fmt.Errorf("list contexts: %w", err)
 	}
@@ -334,15 +334,15 @@ func (w walker) contexts(ctx context.Context, yield func(portable.Record) error)
 	return nil
 }
 
-// list yields matching memories by status, newest first, as stores can read them.
-func (w walker) list(ctx context.Context, q memory.Query, yield func(memory.Memory) error) error {
+// eachMemory yields matching memories by status, newest first, which stores can read fast.
+func (w exporter) eachMemory(ctx context.Context, q memory.Query, yield func(memory.Memory) error) error {
 	q.Project, q.At, q.Limit = w.Project, w.At, 500
-	each := [][]memory.Status{q.Statuses}
+	statusSets := [][]memory.Status{q.Statuses}
 	if len(q.Statuses) > 1 {
-		each = slices.Collect(slices.Chunk(q.Statuses, 1))
+		statusSets = slices.Collect(slices.Chunk(q.Statuses, 1))
 	}
-	for _, q.Statuses = range each {
-		for m, err := range memory.AllMemories(ctx, w.e.Store.List, w.owner, q) {
+	for _, q.Statuses = range statusSets {
+		for m, err := range memory.AllMemories(ctx, w.transfer.Store.List, w.owner, q) {
 			if err != nil {
 				return fmt.Errorf("list memories: %w", err)
 			}

@@ -12,35 +12,35 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// imports is the kind of import runs, and importReason the reason of their changes.
+// importRunKind is the kind of import runs. importReason is the reason of their changes.
 const (
-	importRun    = "import"
-	importReason = "imported"
+	importRunKind = "import"
+	importReason  = "imported"
 )
 
 // ImportOptions configure an import.
 type ImportOptions struct {
-	Format      portable.Format // "": JSONL
-	Project     string          // project of records without one; only for other formats
-	DryRun      bool
-	Strict      bool // stop at the first problem; earlier records stay
-	Learn       bool // learn from turns that were not learned from
-	Idempotency string
+	Format         portable.Format // empty: JSONL
+	Project        string          // project of records without a project; only for other formats
+	DryRun         bool
+	Strict         bool   // stop at the first problem; earlier records remain imported
+	Learn          bool   // learn from imported turns that were not learned from
+	IdempotencyKey string // a repeated key writes nothing
 }
 
 // ImportReport is the result of an import or a dry run.
 type ImportReport struct {
-	Read       int // number of records
+	Read       int // number of records in the file
 	Added      Tally
-	There      Tally // records that already exist
-	Duplicates int   // number of facts whose text a live fact has
+	There      Tally // records that exist already
+	Duplicates int   // number of facts with the text of a live fact
 	Waiting    int   // number of added facts that are pending
-	Redacted   int   // number of records with blanked secrets
+	Redacted   int   // number of records with redacted secrets
 	Conflicts  []ImportProblem
 	Problems   []ImportProblem
-	// Conflicting and Broken count all problems; the lists are bounded.
+	// Conflicting and Broken count all conflicts and problems; the lists are bounded.
 	Conflicting, Broken int
-	Sample              []memory.Image // the first added records
+	Sample              []memory.State // the first added records
 	Runs                []string       // ids of the first runs, for undo
 	Jobs                int            // number of queued learning jobs
 }
@@ -52,88 +52,88 @@ type Tally struct {
 
 // ImportProblem describes a record that was skipped or changed.
 type ImportProblem struct {
-	Line   int    // as in [portable.Record.Line]
-	Target string // as returned by [portable.Record.Target]; "" if the record is unreadable
+	Line   int    // line or record number: see [portable.Record.Line]
+	Target string // target of the record: see [portable.Record.Target]; "" if the record is unreadable
 	Reason string
 }
 
 // Bounds of an import.
 const (
-	batchLines  = exchange.IngestBatch
-	batchBytes  = 4 << 20
-	maxProblems = 100
-	maxSample   = 20
-	maxRuns     = 100
+	maxBatchRecords = exchange.IngestBatch
+	maxBatchBytes   = 4 << 20
+	maxProblems     = 100
+	maxSample       = 20
+	maxRuns         = 100
 )
 
-// Import reads a file into an owner's memory in batches of a few hundred records, each written
-// completely or not at all. An interrupted import keeps its batches; importing the same file again
-// continues, since existing records are skipped.
+// Import reads a file into an owner's memory in batches of a few hundred records. Each batch is written
+// completely or not at all. After an interruption, importing the same file again continues, since
+// existing records are skipped.
 //
-// Records with Loci ids are restored with times, status and source. If a different record with the
-// same id exists, it is kept and the problem is reported. Records of other formats become turns,
-// and facts with source imported. Secrets are blanked, except in text that a person wrote or
-// approved. A fact is skipped if a live fact in its scope has the same text. An import neither
-// reconciles nor supersedes facts.
+// Records with Loci ids are restored with times, status and source. If a different record with the same id
+// exists, the stored record remains and the conflict is reported. Records of other formats become turns,
+// and facts with source imported. Secrets are redacted, except in text that a person wrote or approved. A
+// fact is skipped if a live fact in its scope has the same text. An import neither reconciles nor
+// supersedes facts.
 //
-// An unreadable record is reported and skipped or, with b.Strict, ends the import with
+// An unreadable record is reported and skipped or, with opts.Strict, ends the import with
 // [memory.Invalid].
-func (e *Transfer) Import(ctx context.Context, owner memory.Owner, b ImportOptions, author memory.Author, in io.Reader) (ImportReport, error) {
+func (e *Transfer) Import(ctx context.Context, owner memory.Owner, opts ImportOptions, author memory.Author, src io.Reader) (ImportReport, error) {
 	ctx = memory.ForWrite(ctx)
-	switch e.Paused(ctx, owner) {
+	switch e.CurrentPause(ctx, owner) {
 	case core.PauseMemory:
 		return ImportReport{}, memory.Errorf(memory.Conflict, "memory is paused; resume it with loci pause none or PUT /api/pause")
 	case core.PauseLearning:
-		b.Learn = false
+		opts.Learn = false
 	case core.PauseUnknown:
 		return ImportReport{}, core.ErrPauseUnknown
 	}
-	i := &importer{ImportOptions: b, e: e, owner: owner, author: author, seen: map[hashIn]bool{}}
+	i := &importer{ImportOptions: opts, transfer: e, owner: owner, author: author, dryRunFacts: map[scopedHash]bool{}}
 	err := portable.Reader{
-		Owner: owner, Project: b.Project,
-		ID:   func(parts ...string) string { return core.DerivedID(owner, parts...) },
-		Take: func(r portable.Record) error { return i.take(ctx, r) },
-		Bad:  i.bad,
-	}.Read(b.Format, in)
-	if err == nil || i.out.Broken > 0 && errors.Is(err, memory.Invalid) {
-		if flushed := i.flush(ctx); err == nil {
-			err = flushed
+		Owner: owner, Project: opts.Project,
+		ID:       func(parts ...string) string { return core.DerivedID(owner, parts...) },
+		OnRecord: func(r portable.Record) error { return i.addRecord(ctx, r) },
+		OnError:  i.reportBad,
+	}.Read(opts.Format, src)
+	if err == nil || i.report.Broken > 0 && errors.Is(err, memory.Invalid) {
+		if flushErr := i.flush(ctx); err == nil {
+			err = flushErr
 		}
 	}
-	if i.out.Jobs > 0 {
+	if i.report.Jobs > 0 {
 		e.Wake()
 	}
 	if err != nil {
-		return i.out, fmt.Errorf("import: %w", err)
+		return i.report, fmt.Errorf("import: %w", err)
 	}
-	return i.out, nil
+	return i.report, nil
 }
 
 // importer collects records in batches.
 type importer struct {
 	ImportOptions
-	e      *Transfer
-	owner  memory.Owner
-	author memory.Author
-	out    ImportReport
+	transfer *Transfer
+	owner    memory.Owner
+	author   memory.Author
+	report   ImportReport
 
-	batch   []portable.Record
-	bytes   int
-	flushes int
-	talking *talk           // the conversation written last
-	seen    map[hashIn]bool // in a dry run: the live facts that would be added
+	batch            []portable.Record
+	batchBytes       int
+	batchCount       int
+	lastConversation *targetConversation // the conversation written last
+	dryRunFacts      map[scopedHash]bool // in a dry run: keys of the live facts that would be added
 }
 
-// hashIn is a key that only one live fact may have.
-type hashIn struct {
+// scopedHash is a fact's scope and text hash; only one live fact may have the same key.
+type scopedHash struct {
 	scope memory.Scope
 	hash  string
 }
 
-func (i *importer) bad(line int, err error) error {
-	i.out.Broken++
-	if len(i.out.Problems) < maxProblems {
-		i.out.Problems = append(i.out.Problems, ImportProblem{Line: line, Reason: err.Error()})
+func (i *importer) reportBad(line int, err error) error {
+	i.report.Broken++
+	if len(i.report.Problems) < maxProblems {
+		i.report.Problems = append(i.report.Problems, ImportProblem{Line: line, Reason: err.Error()})
 	}
 	if i.Strict {
 		return memory.Errorf(memory.Invalid, "%s %d: %w", i.Format.Unit(), line, err)
@@ -141,24 +141,24 @@ func (i *importer) bad(line int, err error) error {
 	return nil
 }
 
-func (i *importer) conflict(r portable.Record, format string, args ...any) {
-	i.out.Conflicting++
-	if len(i.out.Conflicts) < maxProblems {
-		i.out.Conflicts = append(i.out.Conflicts, ImportProblem{Line: r.Line, Target: r.Target(), Reason: fmt.Sprintf(format, args...)})
+func (i *importer) reportConflict(r portable.Record, format string, args ...any) {
+	i.report.Conflicting++
+	if len(i.report.Conflicts) < maxProblems {
+		i.report.Conflicts = append(i.report.Conflicts, ImportProblem{Line: r.Line, Target: r.Target(), Reason: fmt.Sprintf(format, args...)})
 	}
 }
 
-// take checks a record and adds it to the next batch.
-func (i *importer) take(ctx context.Context, r portable.Record) error {
+// addRecord checks a record and adds it to the next batch.
+func (i *importer) addRecord(ctx context.Context, r portable.Record) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	i.out.Read++
+	i.report.Read++
 	if err := i.normalize(&r); err != nil {
-		return i.bad(r.Line, err)
+		return i.reportBad(r.Line, err)
 	}
 	i.batch = append(i.batch, r)
-	if i.bytes += r.Size; len(i.batch) < batchLines && i.bytes < batchBytes {
+	if i.batchBytes += r.Size; len(i.batch) < maxBatchRecords && i.batchBytes < maxBatchBytes {
 		return nil
 	}
 	return i.flush(ctx)
@@ -167,23 +167,23 @@ func (i *importer) take(ctx context.Context, r portable.Record) error {
 // flush writes the batch.
 func (i *importer) flush(ctx context.Context) error {
 	batch := i.batch
-	i.batch, i.bytes = nil, 0
+	i.batch, i.batchBytes = nil, 0
 	if len(batch) == 0 {
 		return nil
 	}
-	i.flushes++
-	there, err := i.there(ctx, batch)
+	i.batchCount++
+	existing, err := i.existing(ctx, batch)
 	if err != nil {
 		return err
 	}
-	if err := i.talks(ctx, batch, there); err != nil {
+	if err := i.appendConversations(ctx, batch, existing); err != nil {
 		return err
 	}
-	return i.things(ctx, batch, there)
+	return i.addOtherRecords(ctx, batch, existing)
 }
 
-// there returns the owner's memories with the ids of the batch.
-func (i *importer) there(ctx context.Context, batch []portable.Record) (map[string]memory.Memory, error) {
+// existing returns, by id, the owner's memories with the ids of the batch.
+func (i *importer) existing(ctx context.Context, batch []portable.Record) (map[string]memory.Memory, error) {
 	var ids []string
 	for _, r := range batch {
 		if r.Turn != nil || r.Fact != nil || r.Summary != nil {
@@ -193,12 +193,12 @@ func (i *importer) there(ctx context.Context, batch []portable.Record) (map[stri
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := i.e.Store.Get(ctx, i.owner, ids...)
+	memories, err := i.transfer.Store.Get(ctx, i.owner, ids...)
 	if err != nil {
 		return nil, fmt.Errorf("look up existing memories: %w", err)
 	}
-	there := make(map[string]memory.Memory, len(found))
-	for _, m := range found {
+	there := make(map[string]memory.Memory, len(memories))
+	for _, m := range memories {
 		there[m.ID()] = m
 	}
 	return there, nil

@@ -14,53 +14,53 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// talk is a conversation to which an import adds turns.
-type talk struct {
+// targetConversation is a conversation to which an import adds turns.
+type targetConversation struct {
 	memory.Conversation
-	isNew   bool           // the conversation is not in the store
-	deleted bool           // it was deleted here, but not in the file
-	path    map[int]string // ids of its active turns by index
-	end     memory.Turn    // the last active turn; index -1 for none
-	last    memory.Turn    // the turn before the next new turn
+	isNew       bool           // the store does not have the conversation
+	wasDeleted  bool           // the conversation is deleted in the store, but not in the file
+	activeTurns map[int]string // ids of the active turns by index
+	lastActive  memory.Turn    // the last active turn; index -1: none
+	previous    memory.Turn    // the turn before the next new turn; index -1: none
 }
 
-// talks appends the batch's turns to their conversations.
-func (i *importer) talks(ctx context.Context, batch []portable.Record, there map[string]memory.Memory) error {
-	var order []string
+// appendConversations appends the batch's turns to their conversations.
+func (i *importer) appendConversations(ctx context.Context, batch []portable.Record, existing map[string]memory.Memory) error {
+	var ids []string
 	turns := map[string][]portable.Record{}
-	lines := map[string]portable.Record{}
+	records := map[string]portable.Record{}
 	for _, r := range batch {
 		var id string
 		switch {
 		case r.Conversation != nil:
-			if id = r.Conversation.ID; lines[id].Conversation == nil {
-				lines[id] = r
+			if id = r.Conversation.ID; records[id].Conversation == nil {
+				records[id] = r
 			}
 		case r.Turn != nil:
 			id = r.Turn.Conversation
 			turns[id] = append(turns[id], r)
 		}
-		if id != "" && !slices.Contains(order, id) {
-			order = append(order, id)
+		if id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
 	}
-	for _, id := range order {
-		if err := i.appendTurns(ctx, id, lines[id], turns[id], there); err != nil {
+	for _, id := range ids {
+		if err := i.appendTurns(ctx, id, records[id], turns[id], existing); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// loadTalk returns a conversation as stored, or the cached last conversation.
-func (i *importer) loadTalk(ctx context.Context, id string) (*talk, error) {
-	if t := i.talking; t != nil && t.ID == id {
-		i.talking = nil // until this batch is also written
+// loadConversation returns a conversation from the store, or the cached last conversation.
+func (i *importer) loadConversation(ctx context.Context, id string) (*targetConversation, error) {
+	if t := i.lastConversation; t != nil && t.ID == id {
+		i.lastConversation = nil // cached again after this batch is written
 		return t, nil
 	}
-	none := memory.Turn{Index: -1}
-	t := &talk{Conversation: memory.Conversation{ID: id, Owner: i.owner}, isNew: true, path: map[int]string{}, end: none, last: none}
-	page, err := i.e.Store.Conversations(ctx, i.owner, memory.ConversationQuery{IDs: []string{id}})
+	noTurn := memory.Turn{Index: -1}
+	t := &targetConversation{Conversation: memory.Conversation{ID: id, Owner: i.owner}, isNew: true, activeTurns: map[int]string{}, lastActive: noTurn, previous: noTurn}
+	page, err := i.transfer.Store.Conversations(ctx, i.owner, memory.ConversationQuery{IDs: []string{id}})
 	if err != nil {
 		return nil, fmt.Errorf("look up conversations: %w", err)
 	}
@@ -68,182 +68,182 @@ func (i *importer) loadTalk(ctx context.Context, id string) (*talk, error) {
 		return t, nil
 	}
 	t.Conversation, t.isNew = page.Conversations[0], false
-	t.deleted = t.Status == memory.Retired
-	path, err := i.e.Store.Turns(ctx, i.owner, memory.TurnQuery{Conversation: id})
+	t.wasDeleted = t.Status == memory.Retired
+	turns, err := i.transfer.Store.Turns(ctx, i.owner, memory.TurnQuery{Conversation: id})
 	if err != nil {
 		return nil, fmt.Errorf("look up turns: %w", err)
 	}
-	for _, turn := range path {
-		t.path[turn.Index], t.end, t.last = turn.ID, turn, turn
+	for _, turn := range turns {
+		t.activeTurns[turn.Index], t.lastActive, t.previous = turn.ID, turn, turn
 	}
 	return t, nil
 }
 
-// appendTurns appends turns to one conversation, which may also have a line in the file. After a
-// concurrent write it reads the conversation again.
-func (i *importer) appendTurns(ctx context.Context, id string, line portable.Record, turns []portable.Record, there map[string]memory.Memory) error {
-	before, again := i.out, false
-	return core.Replan(ctx, func() (err error) {
-		if again {
-			i.out = before
-			if there, err = i.there(ctx, turns); err != nil {
+// appendTurns appends turns to one conversation. line is the conversation's record in the file, or zero.
+// After a concurrent write it reads the conversation again.
+func (i *importer) appendTurns(ctx context.Context, id string, line portable.Record, turns []portable.Record, existing map[string]memory.Memory) error {
+	report, isRetry := i.report, false
+	return core.RetryOnConflict(ctx, func() (err error) {
+		if isRetry {
+			i.report = report
+			if existing, err = i.existing(ctx, turns); err != nil {
 				return err
 			}
 		}
-		again = true
-		t, err := i.loadTalk(ctx, id)
+		isRetry = true
+		t, err := i.loadConversation(ctx, id)
 		if err != nil {
 			return err
 		}
-		batch := i.plan(t, line, turns, there)
+		batch := i.planTurns(t, line, turns, existing)
 		if len(batch.Turns) > 0 || t.isNew && line.Conversation != nil {
 			if t.isNew {
-				i.out.Added.Conversations++
+				i.report.Added.Conversations++
 				t.Conversation, t.isNew = batch.Conversation, false
 			}
-			i.out.Added.Turns += len(batch.Turns)
+			i.report.Added.Turns += len(batch.Turns)
 			if !i.DryRun {
-				if err := i.appended(ctx, &batch); err != nil {
+				if err := i.writeTurns(ctx, &batch); err != nil {
 					return err
 				}
 			}
 		}
-		i.talking = t
+		i.lastConversation = t
 		return nil
 	})
 }
 
-// plan returns the turns to append and adds them to t. It counts or reports the other turns.
-func (i *importer) plan(t *talk, line portable.Record, turns []portable.Record, there map[string]memory.Memory) memory.Batch {
-	wants := t.Conversation
+// planTurns returns the turns to append and adds them to t. It counts or reports all other turns.
+func (i *importer) planTurns(t *targetConversation, line portable.Record, turns []portable.Record, existing map[string]memory.Memory) memory.Batch {
+	conversation := t.Conversation
 	if c := line.Conversation; c != nil {
 		if !t.isNew {
-			i.compareTalk(line, t.Conversation)
+			i.compareConversation(line, t.Conversation)
 		}
-		wants, t.deleted = *c, t.deleted && c.Status != memory.Retired
+		conversation, t.wasDeleted = *c, t.wasDeleted && c.Status != memory.Retired
 	} else if t.isNew {
 		first := turns[0].Turn
-		wants.Project, wants.Agent, wants.CreatedAt, wants.UpdatedAt = first.Project, first.Agent, first.CreatedAt, first.CreatedAt
+		conversation.Project, conversation.Agent, conversation.CreatedAt, conversation.UpdatedAt = first.Project, first.Agent, first.CreatedAt, first.CreatedAt
 	}
-	batch := memory.Batch{Conversation: wants}
-	met, end := map[string]bool{}, t.end
+	batch := memory.Batch{Conversation: conversation}
+	planned, lastActive := map[string]bool{}, t.lastActive
 	for _, r := range turns {
 		turn := r.Turn
-		if old, ok := there[turn.ID]; ok || met[turn.ID] {
+		if old, ok := existing[turn.ID]; ok || planned[turn.ID] {
 			i.compareTurn(r, old)
-			if r.Made && old.Turn != nil {
-				t.last = *old.Turn
+			if r.Foreign && old.Turn != nil {
+				t.previous = *old.Turn
 			}
 			continue
 		}
-		if r.Made {
-			follow(turn, t.last)
+		if r.Foreign {
+			setPosition(turn, t.previous)
 		}
 		if turn.Status == memory.Active {
-			if id, taken := t.path[turn.Index]; taken && id != turn.ID {
-				i.conflict(r, "turn %d of conversation %.60s already exists with other content", turn.Index, t.ID)
+			if id, isTaken := t.activeTurns[turn.Index]; isTaken && id != turn.ID {
+				i.reportConflict(r, "turn %d of conversation %.60s already exists with other content", turn.Index, t.ID)
 				continue
 			}
-			if t.deleted {
-				i.conflict(r, "conversation %.60s was deleted from this memory", t.ID)
+			if t.wasDeleted {
+				i.reportConflict(r, "conversation %.60s was deleted from this memory", t.ID)
 				continue
 			}
-			if t.path[turn.Index] = turn.ID; turn.Index >= t.end.Index {
-				t.end = *turn
+			if t.activeTurns[turn.Index] = turn.ID; turn.Index >= t.lastActive.Index {
+				t.lastActive = *turn
 			}
 		}
-		met[turn.ID], t.last = true, *turn
+		planned[turn.ID], t.previous = true, *turn
 		batch.Turns = append(batch.Turns, *turn)
 	}
 	if len(batch.Turns) > 0 {
-		batch.Path = extendedPath(end, batch.Turns)
-		batch.Conversation.UpdatedAt = cmp.Or(wants.UpdatedAt, t.last.CreatedAt) // an export of the past has no time of change
+		batch.Path = extendedPath(lastActive, batch.Turns)
+		batch.Conversation.UpdatedAt = cmp.Or(conversation.UpdatedAt, t.previous.CreatedAt) // an export of the past has no time of change
 	}
 	return batch
 }
 
-// extendedPath returns the path with turns appended, or nil if not all turns belong there.
-func extendedPath(end memory.Turn, turns []memory.Turn) *memory.Path {
-	p := &memory.Path{From: -1}
+// extendedPath returns the path that appends turns after lastActive, or nil if the turns do not follow it.
+func extendedPath(lastActive memory.Turn, turns []memory.Turn) *memory.Path {
+	path := &memory.Path{From: -1}
 	for _, turn := range turns {
 		if turn.Status != memory.Active {
 			continue
 		}
-		if p.From < 0 || turn.Index < p.From {
-			p.From = turn.Index
+		if path.From < 0 || turn.Index < path.From {
+			path.From = turn.Index
 		}
-		p.Turns = append(p.Turns, turn.ID)
+		path.Turns = append(path.Turns, turn.ID)
 	}
-	if p.From <= end.Index {
+	if path.From <= lastActive.Index {
 		return nil
 	}
-	if p.From == end.Index+1 {
-		p.After = end.ID
+	if path.From == lastActive.Index+1 {
+		path.After = lastActive.ID
 	}
-	return p
+	return path
 }
 
-// compareTalk counts an existing conversation, or reports the differences. It does not compare
-// titles, since automatic titles change.
-func (i *importer) compareTalk(line portable.Record, here memory.Conversation) {
+// compareConversation counts an existing conversation, or reports the differences. It does not compare
+// titles, since generated titles change.
+func (i *importer) compareConversation(line portable.Record, stored memory.Conversation) {
 	switch c := line.Conversation; {
-	case here.Status != c.Status:
-		i.conflict(line, "is %s in this memory but %s in the file", here.Status, c.Status)
-	case !slices.Equal(here.Contexts, c.Contexts):
-		i.conflict(line, "has different contexts in this memory")
-	case here.Rules != c.Rules:
-		i.conflict(line, "has different rules in this memory")
+	case stored.Status != c.Status:
+		i.reportConflict(line, "is %s in this memory but %s in the file", stored.Status, c.Status)
+	case !slices.Equal(stored.Contexts, c.Contexts):
+		i.reportConflict(line, "has different contexts in this memory")
+	case stored.Rules != c.Rules:
+		i.reportConflict(line, "has different rules in this memory")
 	default:
-		i.out.There.Conversations++
+		i.report.There.Conversations++
 	}
 }
 
 // compareTurn counts an existing turn, or reports the differences.
-func (i *importer) compareTurn(r portable.Record, old memory.Memory) {
-	switch turn := old.Turn; {
-	case old.Kind() == "":
-		i.conflict(r, "is in the file twice; the first one is used")
+func (i *importer) compareTurn(r portable.Record, stored memory.Memory) {
+	switch turn := stored.Turn; {
+	case stored.Kind() == "":
+		i.reportConflict(r, "is in the file twice; the first one is used")
 	case turn == nil:
-		i.conflict(r, "is a %s in this memory", old.Kind())
-	case r.Made:
-		i.out.There.Turns++
+		i.reportConflict(r, "is a %s in this memory", stored.Kind())
+	case r.Foreign:
+		i.report.There.Turns++
 	case turn.Conversation != r.Turn.Conversation:
-		i.conflict(r, "belongs to conversation %.60s in this memory", turn.Conversation)
+		i.reportConflict(r, "belongs to conversation %.60s in this memory", turn.Conversation)
 	case turn.Content != r.Turn.Content:
-		i.conflict(r, "says %q in this memory but %q in the file", core.Clip(turn.Content, 120), core.Clip(r.Turn.Content, 120))
+		i.reportConflict(r, "says %q in this memory but %q in the file", core.Clip(turn.Content, 120), core.Clip(r.Turn.Content, 120))
 	case turn.Status != r.Turn.Status:
-		i.conflict(r, "is %s in this memory but %s in the file", turn.Status, r.Turn.Status)
+		i.reportConflict(r, "is %s in this memory but %s in the file", turn.Status, r.Turn.Status)
 	default:
-		i.out.There.Turns++
+		i.report.There.Turns++
 	}
 }
 
-// follow sets the position of a new turn after another turn.
-func follow(turn *memory.Turn, last memory.Turn) {
-	turn.Index, turn.Parent = last.Index+1, last.ID
-	turn.Chain = thread.Chain(last.Chain, chatapi.Digest(turn.Role, turn.Content, "", ""))
+// setPosition sets the position of a new turn after the turn previous.
+func setPosition(turn *memory.Turn, previous memory.Turn) {
+	turn.Index, turn.Parent = previous.Index+1, previous.ID
+	turn.Chain = thread.Chain(previous.Chain, chatapi.Digest(turn.Role, turn.Content, "", ""))
 }
 
-// appended writes a batch of turns and jobs that learn from them, or returns a Conflict.
-func (i *importer) appended(ctx context.Context, b *memory.Batch) error {
-	leave, err := i.e.Writes.Enter(ctx, i.owner, b.Conversation.ID)
+// writeTurns writes a batch of turns and the job that learns from them, or returns a Conflict.
+func (i *importer) writeTurns(ctx context.Context, batch *memory.Batch) error {
+	unlock, err := i.transfer.ConversationLocks.Lock(ctx, i.owner, batch.Conversation.ID)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	if b.Vectors, err = i.e.TurnVectors(ctx, b.Turns); err != nil {
+	defer unlock()
+	if batch.Vectors, err = i.transfer.TurnVectors(ctx, batch.Turns); err != nil {
 		return err
 	}
 	if i.Learn {
-		for _, t := range slices.Backward(b.Turns) {
+		for _, t := range slices.Backward(batch.Turns) {
 			if t.Role == memory.RoleUser && t.Status == memory.Active && t.LearnedAt.IsZero() && !t.NoLearn {
-				b.Jobs = []memory.Job{lessons.LearnJob(i.owner, b.Conversation.ID, t.ID, i.e.Time())}
-				i.out.Jobs++
+				batch.Jobs = []memory.Job{lessons.LearnJob(i.owner, batch.Conversation.ID, t.ID, i.transfer.Time())}
+				i.report.Jobs++
 				break
 			}
 		}
 	}
-	if _, err := i.e.Store.Append(ctx, i.owner, *b); err != nil {
+	if _, err := i.transfer.Store.Append(ctx, i.owner, *batch); err != nil {
 		return fmt.Errorf("write turns: %w", err)
 	}
 	return nil

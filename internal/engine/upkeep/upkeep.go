@@ -1,4 +1,4 @@
-// Package upkeep removes expired and faded memories, and the oldest ones above the limits.
+// Package upkeep removes expired and faded memories, and the oldest memories above the limits.
 package upkeep
 
 import (
@@ -16,36 +16,35 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// byUpkeep is the author of the changes.
+// byUpkeep is the author of upkeep's changes.
 var byUpkeep = memory.Author{Kind: memory.ByRule, Name: "upkeep"}
 
-// Tidy is the handler of upkeep jobs. It removes expired and faded facts, and the oldest memories
-// above the limits. A job for a conversation, queued by a run, reads all memories only if there are
-// too many.
-func (e *Keeper) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
+// HandleUpkeep handles upkeep jobs. It retires expired and faded facts, and the oldest memories above the
+// limits. A job for one conversation reads all memories only if the user has too many.
+func (e *Keeper) HandleUpkeep(ctx context.Context, job memory.Job) (jobs.Completion, error) {
 	e.Idle.Wait(ctx)
-	e.Curate.Credit(ctx, job.Owner, 1)
-	within := memory.Query{}
+	e.Curate.CreditUses(ctx, job.Owner, 1)
+	filter := memory.Query{}
 	if job.Conversation != "" {
-		full, err := e.full(ctx, job.Owner)
+		isFull, err := e.isFull(ctx, job.Owner)
 		switch {
 		case err != nil:
 			return "", err
-		case !full && e.Opts.Learn.Upkeep.Conversation == 0:
+		case !isFull && e.Opts.Learn.Upkeep.ConversationLimit == 0:
 			return jobs.Nothing, nil
-		case !full:
-			within.Conversation = job.Conversation
+		case !isFull:
+			filter.Conversation = job.Conversation
 		}
 	}
-	changes, err := e.removals(ctx, job.Owner, within)
+	changes, err := e.removals(ctx, job.Owner, filter)
 	if err != nil || len(changes) == 0 {
 		return jobs.Nothing, err
 	}
 	for len(changes) > 0 {
-		n := min(len(changes), core.UpkeepAtOnce)
+		n := min(len(changes), core.MaxUpkeepChanges)
 		run := memory.Run{ID: core.NewID(), Kind: "upkeep", Author: byUpkeep}
 		if n == len(changes) {
-			run.ID, run.Lease = core.RunOf(job.ID), &job.Lease
+			run.ID, run.Lease = core.JobRunID(job.ID), &job.Lease
 		} else if err := e.Lessons.HoldLease(ctx, job); err != nil {
 			return "", err
 		}
@@ -57,67 +56,67 @@ func (e *Keeper) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 	return jobs.Applied, nil
 }
 
-// TidyNow runs an owner's upkeep now, in one run, and returns the changes and the run's id. A dry
-// run returns the changes that would be made. A repeated key returns the first result.
-func (e *Keeper) TidyNow(ctx context.Context, owner memory.Owner, dry bool, key string, author memory.Author) ([]memory.Change, string, error) {
-	done, err := e.ChangesByKey(ctx, owner, key)
+// RunNow runs an owner's upkeep in one run, and returns the changes and the run's id. A dry run only
+// returns the changes. A repeated idempotency key returns the first result.
+func (e *Keeper) RunNow(ctx context.Context, owner memory.Owner, dryRun bool, key string, author memory.Author) ([]memory.Change, string, error) {
+	earlier, err := e.ChangesByKey(ctx, owner, key)
 	switch {
 	case err != nil:
 		return nil, "", err
-	case len(done) > 0:
-		slices.Reverse(done)
-		return done, done[0].Run, nil
+	case len(earlier) > 0:
+		slices.Reverse(earlier)
+		return earlier, earlier[0].Run, nil
 	}
 	changes, err := e.PreviewEviction(ctx, owner)
-	if err != nil || dry || len(changes) == 0 {
+	if err != nil || dryRun || len(changes) == 0 {
 		return changes, "", err
 	}
-	receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: core.IDFor(owner, key), Kind: "upkeep", Author: author}, changes...)
+	receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: core.IDForKey(owner, key), Kind: "upkeep", Author: author}, changes...)
 	if err != nil {
 		return nil, "", fmt.Errorf("apply upkeep: %w", err)
 	}
 	return changes, receipt.Run, nil
 }
 
-// full reports whether a user has more memories than the limit.
-func (e *Keeper) full(ctx context.Context, owner memory.Owner) (bool, error) {
-	most := e.Opts.Learn.Upkeep.User
-	if most == 0 {
+// isFull reports whether a user has more memories than the limit.
+func (e *Keeper) isFull(ctx context.Context, owner memory.Owner) (bool, error) {
+	limit := e.Opts.Learn.Upkeep.UserLimit
+	if limit == 0 {
 		return false, nil
 	}
 	n, err := e.Store.Counts(ctx, owner)
 	if err != nil {
 		return false, fmt.Errorf("count memories: %w", err)
 	}
-	return n.Facts+n.Turns > most, nil
+	return n.Facts+n.Turns > limit, nil
 }
 
-// PreviewEviction returns the changes that upkeep would make now.
+// PreviewEviction returns the changes that upkeep would make now, without applying them.
 func (e *Keeper) PreviewEviction(ctx context.Context, owner memory.Owner) ([]memory.Change, error) {
 	return e.removals(ctx, owner, memory.Query{})
 }
 
-// removals is PreviewEviction for the memories that within selects.
-func (e *Keeper) removals(ctx context.Context, owner memory.Owner, within memory.Query) ([]memory.Change, error) {
-	u, now := e.Opts.Learn.Upkeep, e.Time()
-	within.Kinds = []memory.Kind{memory.KindFact}
-	if u.User+u.Conversation > 0 {
-		within.Kinds = append(within.Kinds, memory.KindTurn)
+// removals returns the changes that upkeep would make now among the memories that match filter.
+func (e *Keeper) removals(ctx context.Context, owner memory.Owner, filter memory.Query) ([]memory.Change, error) {
+	limits, now := e.Opts.Learn.Upkeep, e.Time()
+	filter.Kinds = []memory.Kind{memory.KindFact}
+	if limits.UserLimit+limits.ConversationLimit > 0 {
+		filter.Kinds = append(filter.Kinds, memory.KindTurn)
 	}
 	var out []memory.Change
-	all, conversations := limitedGroup{limit: u.User}, map[string]*limitedGroup{}
-	err := e.Everything(ctx, owner, within, func(m memory.Memory) {
+	ownerGroup, conversations := limitedGroup{limit: limits.UserLimit}, map[string]*limitedGroup{}
+	err := e.EachMemory(ctx, owner, filter, func(m memory.Memory) {
 		if m.Link != nil {
 			return
 		}
-		if reason := u.RemovalReason(m.Fact, now); reason != "" {
+		if reason := limits.RemovalReason(m.Fact, now); reason != "" {
 			out = append(out, removal(m, now, reason))
 			return
 		}
-		all.add(m)
-		if c := conversationOf(m); c != "" && u.Conversation > 0 {
+		ownerGroup.add(m)
+		if c := conversationOf(m); c != "" && limits.ConversationLimit > 0 {
 			if conversations[c] == nil {
-				conversations[c] = &limitedGroup{limit: u.Conversation}
+				conversations[c] = &limitedGroup{limit: limits.ConversationLimit}
 			}
 			conversations[c].add(m)
 		}
@@ -125,17 +124,17 @@ func (e *Keeper) removals(ctx context.Context, owner memory.Owner, within memory
 	if err != nil {
 		return nil, err
 	}
-	gone := map[string]bool{}
+	removedIDs := map[string]bool{}
 	for _, c := range slices.Sorted(maps.Keys(conversations)) {
-		conversations[c].thin(gone)
+		conversations[c].reduce(removedIDs)
 	}
-	all.thin(gone)
-	for ids := range slices.Chunk(slices.Sorted(maps.Keys(gone)), 500) {
-		found, err := e.Store.Get(ctx, owner, ids...)
+	ownerGroup.reduce(removedIDs)
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(removedIDs)), 500) {
+		memories, err := e.Store.Get(ctx, owner, ids...)
 		if err != nil {
 			return nil, fmt.Errorf("read the memories to remove: %w", err)
 		}
-		for _, m := range found {
+		for _, m := range memories {
 			out = append(out, removal(m, now, "room for newer ones"))
 		}
 	}
@@ -150,11 +149,11 @@ func conversationOf(m memory.Memory) string {
 	return m.Fact.Scope.Conversation
 }
 
-// removal returns the change that removes a memory from recall.
+// removal returns the change that retires a memory.
 func removal(m memory.Memory, now time.Time, reason string) memory.Change {
 	c := memory.Change{Action: memory.ActionRetire, Reason: reason, Author: byUpkeep}
 	if m.Turn != nil {
-		c.After.Turn = &memory.TurnMark{ID: m.Turn.ID, Status: memory.Retired}
+		c.After.Turn = &memory.TurnState{ID: m.Turn.ID, Status: memory.Retired}
 		return c
 	}
 	f := *m.Fact
@@ -173,46 +172,46 @@ type limitedGroup struct {
 
 // candidate is a memory that may be removed.
 type candidate struct {
-	at time.Time
-	id string
+	createdAt time.Time
+	id        string
 }
 
-// add adds a memory. Turns that were not learned from yet cannot be removed.
+// add adds a memory. Turns that were not learned from yet, and confirmed facts, cannot be removed.
 func (c *limitedGroup) add(m memory.Memory) {
 	c.count++
-	if c.limit == 0 || m.Fact != nil && core.IsConfirmed(m.Fact) || m.Turn != nil && m.Turn.Role == memory.RoleUser && m.Turn.LearnedAt.IsZero() && !m.Turn.NoLearn {
+	if c.limit == 0 || m.Fact != nil && core.IsConfirmed(*m.Fact) || m.Turn != nil && m.Turn.Role == memory.RoleUser && m.Turn.LearnedAt.IsZero() && !m.Turn.NoLearn {
 		return
 	}
 	c.candidates = append(c.candidates, candidate{m.CreatedAt(), m.ID()})
 }
 
-// slackShare is N: exceeding a limit frees 1/N of it, so that full reads are rare.
+// slackShare is N: a full group is reduced to 1/N below its limit, so that full reads are rare.
 const slackShare = 100
 
-// thin marks the oldest removable memories of a full group in gone, until the slack is free.
-func (c *limitedGroup) thin(gone map[string]bool) {
-	left := c.count
+// reduce adds the oldest removable memories of a full group to removed, until the group has slack.
+func (c *limitedGroup) reduce(removedIDs map[string]bool) {
+	remaining := c.count
 	for _, l := range c.candidates {
-		if gone[l.id] {
-			left--
+		if removedIDs[l.id] {
+			remaining--
 		}
 	}
-	if c.limit == 0 || left <= c.limit {
+	if c.limit == 0 || remaining <= c.limit {
 		return
 	}
-	slices.SortFunc(c.candidates, func(a, b candidate) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(c.candidates, func(a, b candidate) int { return cmp.Or(a.createdAt.Compare(b.createdAt), cmp.Compare(a.id, b.id)) })
 	for _, l := range c.candidates {
-		if left <= c.limit-c.limit/slackShare {
+		if remaining <= c.limit-c.limit/slackShare {
 			return
 		}
-		if !gone[l.id] {
-			gone[l.id] = true
-			left--
+		if !removedIDs[l.id] {
+			removedIDs[l.id] = true
+			remaining--
 		}
 	}
 }
 
-// Keeper removes expired and faded memories, and the oldest ones above the limits.
+// Keeper retires expired and faded memories, and the oldest memories above the limits.
 type Keeper struct {
 	*core.Core
 	Curate  *curate.Curator

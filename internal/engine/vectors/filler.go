@@ -1,5 +1,5 @@
-// Package vectors embeds memories that lack a vector of the current embedder, and removes vectors
-// of earlier embedders.
+// Package vectors embeds memories that lack a vector of the current embedder, and removes vectors of
+// earlier embedders.
 package vectors
 
 import (
@@ -16,76 +16,78 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Filler embeds memories that lack a vector of the current model.
+// Filler embeds memories that lack a vector of the current embedder.
 type Filler struct {
 	*core.Core
 
-	owners recent.Map[memory.Owner, progress]
+	owners recent.Map[memory.Owner, ownerState]
 }
 
 // Vectors is the progress of embedding an owner's memories.
 type Vectors struct {
-	Model    string // the embedder's Fingerprint
-	Memories int    // memories that have or need a vector
-	Lacking  int    // number of those without a vector
+	Model    string // fingerprint of the embedder
+	Memories int    // number of memories that have or need a vector
+	Lacking  int    // number of these memories without a vector
 	UnderWay bool   // a job that embeds them is running or queued
-	Error    string // of that job's last attempt
+	Error    string // error of the job's last attempt; "": none
 }
 
-// progress is the cached state of an owner's vectors. It can be read again from the store.
-type progress struct {
-	queued bool    // a job was queued and has not started
-	now    Vectors // progress of the running job
+// ownerState is the cached state of an owner's vectors. It can be read again from the store.
+type ownerState struct {
+	queued  bool    // a job was queued and has not started
+	running Vectors // progress of the running job
 
-	space   string  // embedding space of the vectors counted below
-	upTo    int64   // all memories up to this version have a vector
-	counted Vectors // counts at that version; zero: unknown
+	space           string  // embedding space of the following counts
+	completeVersion int64   // all memories up to this version have a vector
+	counted         Vectors // counts at this version; zero: unknown
 }
 
-// space identifies vectors that are comparable with the embedder's.
-func (e *Filler) space() string { return fmt.Sprint(e.Embedder.Fingerprint(), e.Embedder.Dims()) }
+// embeddingSpace identifies the vectors that are comparable with the embedder's vectors.
+func (e *Filler) embeddingSpace() string {
+	return fmt.Sprint(e.Embedder.Fingerprint(), e.Embedder.Dims())
+}
 
-// update changes the cached progress of an owner, and returns it.
-func (e *Filler) update(owner memory.Owner, change func(*progress)) (is progress) {
-	space := e.space()
-	e.owners.Update(owner, func(was progress, _ bool) (progress, bool) {
-		if is = was; is.space != space {
-			is.space, is.upTo, is.counted = space, 0, Vectors{}
+// updateState changes the cached state of an owner, and returns it.
+func (e *Filler) updateState(owner memory.Owner, change func(*ownerState)) (state ownerState) {
+	space := e.embeddingSpace()
+	e.owners.Update(owner, func(previous ownerState, _ bool) (ownerState, bool) {
+		if state = previous; state.space != space {
+			state.space, state.completeVersion, state.counted = space, 0, Vectors{}
 		}
-		change(&is)
-		return is, true
+		change(&state)
+		return state, true
 	})
-	return is
+	return state
 }
 
-// Queue records that a job waits to start, and reports whether the caller must queue it.
-func (e *Filler) Queue(owner memory.Owner) (first bool) {
-	e.update(owner, func(p *progress) { first, p.queued = !p.queued, true })
-	return first
+// MarkQueued records that a job waits to start, and reports whether the caller must queue it.
+func (e *Filler) MarkQueued(owner memory.Owner) (mustQueue bool) {
+	e.updateState(owner, func(p *ownerState) { mustQueue, p.queued = !p.queued, true })
+	return mustQueue
 }
 
-// Begin records that the waiting job has started.
-func (e *Filler) Begin(owner memory.Owner) progress {
-	return e.update(owner, func(p *progress) { p.queued = false })
+// MarkStarted records that the waiting job has started.
+func (e *Filler) MarkStarted(owner memory.Owner) ownerState {
+	return e.updateState(owner, func(p *ownerState) { p.queued = false })
 }
 
-// EmbedJob returns the job that embeds the memories that a run or batch writes.
-func EmbedJob(owner memory.Owner, of string) memory.Job {
-	return memory.Job{ID: "embed-" + of, Owner: owner, Kind: memory.JobEmbed}
+// EmbedJob returns the job that embeds the memories that a run or batch writes. cause is its id.
+func EmbedJob(owner memory.Owner, cause string) memory.Job {
+	return memory.Job{ID: "embed-" + cause, Owner: owner, Kind: memory.JobEmbed}
 }
 
-// Lacking queues a job that embeds memories without vectors, unless one waits. The index calls it.
-func (e *Filler) Lacking(owner memory.Owner, memories int) {
-	if is, _ := e.owners.Get(owner); is.queued {
+// QueueMissing queues a job that embeds memories without vectors, unless a job waits. The index calls it.
+func (e *Filler) QueueMissing(owner memory.Owner, memories int) {
+	if state, _ := e.owners.Get(owner); state.queued {
 		return
 	}
 	e.Log.Info("memories have no vector of this embedder yet; they are searched by words", "owner", owner, "memories", memories, "model", e.Embedder.Fingerprint())
-	if err := e.queueVectors(context.Background(), owner, core.NewID()); err != nil {
+	if err := e.queueEmbedJob(context.Background(), owner, core.NewID()); err != nil {
 		e.Log.Warn("the embedding job was not queued; the next search tries again", "owner", owner, "err", err)
 	}
 }
 
-// CatchUp queues the job for each owner that has memories, whether or not vectors are missing.
+// CatchUp queues a job for each owner with memories, even if no vectors are missing.
 func (e *Filler) CatchUp(ctx context.Context, owners ...memory.Owner) error {
 	versions, err := e.Store.Versions(ctx, owners)
 	if err != nil {
@@ -93,7 +95,7 @@ func (e *Filler) CatchUp(ctx context.Context, owners ...memory.Owner) error {
 	}
 	for i, owner := range owners {
 		if versions[i] > 0 {
-			if err := e.queueVectors(ctx, owner, core.NewID()); err != nil {
+			if err := e.queueEmbedJob(ctx, owner, core.NewID()); err != nil {
 				return err
 			}
 		}
@@ -101,13 +103,13 @@ func (e *Filler) CatchUp(ctx context.Context, owners ...memory.Owner) error {
 	return nil
 }
 
-func (e *Filler) queueVectors(ctx context.Context, owner memory.Owner, id string) error {
-	if !e.Queue(owner) {
+func (e *Filler) queueEmbedJob(ctx context.Context, owner memory.Owner, runID string) error {
+	if !e.MarkQueued(owner) {
 		return nil
 	}
-	run := memory.Run{ID: id, Kind: "embed", Author: byEmbedder, Jobs: []memory.Job{EmbedJob(owner, id)}}
+	run := memory.Run{ID: runID, Kind: "embed", Author: byEmbedder, Jobs: []memory.Job{EmbedJob(owner, runID)}}
 	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
-		e.Begin(owner)
+		e.MarkStarted(owner)
 		return fmt.Errorf("queue the embedding: %w", err)
 	}
 	e.Wake()
@@ -116,178 +118,178 @@ func (e *Filler) queueVectors(ctx context.Context, owner memory.Owner, id string
 
 var byEmbedder = memory.Author{Kind: memory.ByRule, Name: "embedder"}
 
-// Vectors returns the progress of embedding an owner's memories.
-func (e *Filler) Vectors(ctx context.Context, owner memory.Owner) (Vectors, error) {
-	if is, _ := e.owners.Get(owner); is.now.UnderWay {
-		return is.now, nil
+// Progress returns the progress of embedding an owner's memories.
+func (e *Filler) Progress(ctx context.Context, owner memory.Owner) (Vectors, error) {
+	if result, _ := e.owners.Get(owner); result.running.UnderWay {
+		return result.running, nil
 	}
-	is, _, _, err := e.missingVectors(ctx, owner, 0)
+	result, _, _, err := e.missingVectors(ctx, owner, 0)
 	if err != nil {
-		return is, err
+		return result, err
 	}
-	waiting, err := e.Store.Jobs(ctx, owner)
+	unfinished, err := e.Store.Jobs(ctx, owner)
 	if err != nil {
-		return is, fmt.Errorf("read jobs: %w", err)
+		return result, fmt.Errorf("read jobs: %w", err)
 	}
-	for _, j := range waiting {
+	for _, j := range unfinished {
 		if j.Kind == memory.JobEmbed && j.State != memory.JobParked {
-			is.UnderWay = true
-			if j.RunAt.After(e.Time()) { // otherwise the job is retried at once
-				is.Error = cmp.Or(is.Error, j.Error)
+			result.UnderWay = true
+			if j.RunAt.After(e.Time()) { // otherwise the job runs at once
+				result.Error = cmp.Or(result.Error, j.Error)
 			}
 		}
 	}
-	return is, nil
+	return result, nil
 }
 
-// Reembed queues the job that embeds an owner's memories without vectors, and returns their number.
-// Vectors of other embedders stay. It queues nothing in a dry run, or if no vector is missing.
-func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dry bool, key string) (Vectors, error) {
-	is, err := e.Vectors(ctx, owner)
-	if err != nil || dry || is.Lacking == 0 || is.UnderWay {
-		return is, err
+// Reembed queues the job that embeds an owner's memories without vectors, and returns their number. It
+// does not remove vectors of other embedders. It queues nothing in a dry run, or if no vector is missing.
+func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dryRun bool, key string) (Vectors, error) {
+	result, err := e.Progress(ctx, owner)
+	if err != nil || dryRun || result.Lacking == 0 || result.UnderWay {
+		return result, err
 	}
-	is.UnderWay = true
-	return is, e.queueVectors(ctx, owner, core.IDFor(owner, key))
+	result.UnderWay = true
+	return result, e.queueEmbedJob(ctx, owner, core.IDForKey(owner, key))
 }
 
-// TotalProgress is the progress of embedding all owners' memories. Recall of an owner uses the new
-// vectors once nearly all exist.
+// TotalProgress is the progress of embedding all owners' memories. Recall of an owner uses the new vectors
+// once nearly all exist.
 type TotalProgress struct {
-	Vectors      // sums over all owners; Error is that of one owner
+	Vectors      // sums over all owners; Error is the error of one owner
 	Owners   int // number of owners with memories
 	Complete int // number of owners without missing vectors
 }
 
 // ReembedAll calls [Filler.Reembed] for each owner. The stored jobs continue after a crash.
-func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all TotalProgress, err error) {
+func (e *Filler) ReembedAll(ctx context.Context, dryRun bool, key string) (total TotalProgress, err error) {
 	owners, err := e.Store.Owners(ctx)
 	if err != nil {
-		return all, fmt.Errorf("list owners: %w", err)
+		return total, fmt.Errorf("list owners: %w", err)
 	}
 	versions, err := e.Store.Versions(ctx, owners)
 	if err != nil {
-		return all, fmt.Errorf("read versions: %w", err)
+		return total, fmt.Errorf("read versions: %w", err)
 	}
-	all.Model = e.Embedder.Fingerprint()
+	total.Model = e.Embedder.Fingerprint()
 	for i, owner := range owners {
-		counts := e.update(owner, func(*progress) {})
-		is := counts.counted
-		if is.Memories == 0 || counts.upTo != versions[i] {
-			if is, err = e.Reembed(ctx, owner, dry, key); err != nil {
-				return all, fmt.Errorf("vectors of %s: %w", owner, err)
+		state := e.updateState(owner, func(*ownerState) {})
+		result := state.counted
+		if result.Memories == 0 || state.completeVersion != versions[i] {
+			if result, err = e.Reembed(ctx, owner, dryRun, key); err != nil {
+				return total, fmt.Errorf("embed the memories of %s: %w", owner, err)
 			}
-			if is.Lacking == 0 && !is.UnderWay { // this method is called often, for all owners
-				e.update(owner, func(p *progress) {
-					if p.space == counts.space {
-						p.upTo, p.counted = versions[i], is
+			if result.Lacking == 0 && !result.UnderWay { // cache the counts for the next call
+				e.updateState(owner, func(p *ownerState) {
+					if p.space == state.space {
+						p.completeVersion, p.counted = versions[i], result
 					}
 				})
 			}
 		}
-		if is.Memories == 0 {
+		if result.Memories == 0 {
 			continue
 		}
-		all.Owners++
-		if is.Lacking == 0 {
-			all.Complete++
+		total.Owners++
+		if result.Lacking == 0 {
+			total.Complete++
 		}
-		all.Memories += is.Memories
-		all.Lacking += is.Lacking
-		all.UnderWay = all.UnderWay || is.UnderWay
-		all.Error = cmp.Or(all.Error, is.Error)
+		total.Memories += result.Memories
+		total.Lacking += result.Lacking
+		total.UnderWay = total.UnderWay || result.UnderWay
+		total.Error = cmp.Or(total.Error, result.Error)
 	}
-	return all, nil
+	return total, nil
 }
 
-// EmbedAtOnce is how many memories a transaction embeds. A crash loses at most that work.
-const EmbedAtOnce = 128
+// EmbedBatch is the number of memories that a transaction embeds. A crash loses at most this work.
+const EmbedBatch = 128
 
-// EmbedderPause is how long a job waits for an unavailable embedder.
-const EmbedderPause = time.Minute
+// EmbedderRetryDelay is the time for which a job waits for an unavailable embedder.
+const EmbedderRetryDelay = time.Minute
 
-// EmbedMissing is the handler of embed jobs. It embeds memories without a vector of the current
-// embedder. After a crash the next attempt continues.
-func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, error) {
+// EmbedMissing handles embed jobs. It embeds memories without a vector of the current embedder. After a
+// crash the next attempt continues.
+func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.Completion, error) {
 	owner := job.Owner
 	if m, ok := e.Embedder.(interface{ Measure(context.Context) error }); ok {
-		if err := m.Measure(ctx); err != nil { // cosines are not scaled until a job can measure the embedder
+		if err := m.Measure(ctx); err != nil { // cosines are not scaled until a job can measure
 			e.Log.Warn("the embedder was not measured", "err", err)
 		}
 	}
-	began := e.Begin(owner)
-	is, ids, upTo, err := e.missingVectors(ctx, owner, began.upTo)
+	state := e.MarkStarted(owner)
+	result, ids, version, err := e.missingVectors(ctx, owner, state.completeVersion)
 	if err != nil {
 		return "", err
 	}
-	defer e.update(owner, func(p *progress) { p.now = Vectors{} })
-	is.UnderWay = true
-	for batch := range slices.Chunk(ids, EmbedAtOnce) {
-		e.update(owner, func(p *progress) { p.now = is })
+	defer e.updateState(owner, func(p *ownerState) { p.running = Vectors{} })
+	result.UnderWay = true
+	for batch := range slices.Chunk(ids, EmbedBatch) {
+		e.updateState(owner, func(p *ownerState) { p.running = result })
 		e.Idle.Wait(ctx)
 		err := e.writeVectors(ctx, owner, batch)
 		switch {
 		case ctx.Err() != nil: // a shutdown is not a failure
-			return "", &jobs.PutOff{Until: e.Time(), Why: "the server stopped; the job will continue"}
+			return "", &jobs.PutOff{Until: e.Time(), Reason: "the server stopped; the job will continue"}
 		case errors.Is(err, memory.Unavailable):
-			return "", &jobs.PutOff{Until: e.Time().Add(retryDelay(err)), Why: err.Error()}
+			return "", &jobs.PutOff{Until: e.Time().Add(retryDelay(err)), Reason: err.Error()}
 		case err != nil:
 			return "", err
 		}
-		is.Lacking -= len(batch)
+		result.Lacking -= len(batch)
 	}
-	e.update(owner, func(p *progress) {
-		if p.space == began.space {
-			p.upTo, p.counted = upTo, Vectors{}
+	e.updateState(owner, func(p *ownerState) {
+		if p.space == state.space {
+			p.completeVersion, p.counted = version, Vectors{}
 		}
 	})
 	if len(ids) > 0 {
-		e.Log.Info("memories were embedded", "owner", owner, "memories", len(ids), "model", is.Model)
+		e.Log.Info("memories were embedded", "owner", owner, "memories", len(ids), "model", result.Model)
 	}
 	return jobs.Nothing, nil
 }
 
-// retryDelay returns how long an unavailable embedder is not called: at least [EmbedderPause], or
-// as long as its server asks, at most an hour.
+// retryDelay returns the time for which an unavailable embedder is not called: [EmbedderRetryDelay] or, if
+// longer, the time that its server requests, at most an hour.
 func retryDelay(err error) time.Duration {
-	var limit interface {
-		RateLimited() (after time.Duration, ok bool)
+	var rateLimit interface {
+		RateLimited() (requested time.Duration, ok bool)
 	}
-	if !errors.As(err, &limit) {
-		return EmbedderPause
+	if !errors.As(err, &rateLimit) {
+		return EmbedderRetryDelay
 	}
-	after, _ := limit.RateLimited()
-	return max(EmbedderPause, min(after, time.Hour))
+	requested, _ := rateLimit.RateLimited()
+	return max(EmbedderRetryDelay, min(requested, time.Hour))
 }
 
-// missingVectors returns the ids of memories after a version without a vector of the embedder, the
-// counts, and the version at which they were counted.
-func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, after int64) (is Vectors, ids []string, upTo int64, err error) {
-	is.Model = e.Embedder.Fingerprint()
+// missingVectors returns the counts and the ids of memories without a vector of the embedder, among the
+// memories after version since, and the version at which they were counted.
+func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, since int64) (result Vectors, ids []string, version int64, err error) {
+	result.Model = e.Embedder.Fingerprint()
 	dims := e.Embedder.Dims()
-	upTo, err = e.Store.Since(ctx, owner, is.Model, after, func(item memory.Item) error {
+	version, err = e.Store.Since(ctx, owner, result.Model, since, func(item memory.IndexItem) error {
 		if item.Removed || !needsVector(item.Memory) {
 			return nil
 		}
-		is.Memories++
+		result.Memories++
 		if n := len(item.Vector); n == 0 || dims != 0 && n != dims {
-			is.Lacking++
+			result.Lacking++
 			ids = append(ids, item.ID)
 		}
 		return nil
 	})
-	if errors.Is(err, memory.Gone) && after > 0 {
+	if errors.Is(err, memory.Gone) && since > 0 {
 		return e.missingVectors(ctx, owner, 0)
 	}
 	if err != nil {
-		return is, nil, 0, fmt.Errorf("find memories without vectors: %w", err)
+		return result, nil, 0, fmt.Errorf("find memories without vectors: %w", err)
 	}
-	return is, ids, upTo, nil
+	return result, ids, version, nil
 }
 
 // needsVector reports whether a memory needs a vector: it is active and has text to search for.
 func needsVector(m memory.Memory) bool {
-	return m.Content() != "" && m.Status() == memory.Active && (m.Turn == nil || m.Turn.Tells())
+	return m.Content() != "" && m.Status() == memory.Active && (m.Turn == nil || m.Turn.Informative())
 }
 
 // writeVectors embeds memories and writes the vectors of those that are unchanged.
@@ -301,18 +303,18 @@ func (e *Filler) writeVectors(ctx context.Context, owner memory.Owner, ids []str
 	if err != nil {
 		return err
 	}
-	return core.Replan(ctx, func() error {
+	return core.RetryOnConflict(ctx, func() error {
 		version, err := e.Version(ctx, owner)
 		if err != nil {
 			return err
 		}
-		now, err := e.texts(ctx, owner, ids)
+		current, err := e.texts(ctx, owner, ids)
 		if err != nil {
 			return err
 		}
 		run := memory.Run{ID: core.NewID(), Kind: "embed", Author: byEmbedder, Base: version}
 		for _, v := range vectors {
-			if now[v.Memory] == texts[v.Memory] {
+			if current[v.Memory] == texts[v.Memory] {
 				run.Vectors = append(run.Vectors, v)
 			}
 		}
@@ -328,12 +330,12 @@ func (e *Filler) writeVectors(ctx context.Context, owner memory.Owner, ids []str
 
 // texts returns the text to embed for each memory, by id.
 func (e *Filler) texts(ctx context.Context, owner memory.Owner, ids []string) (map[string]string, error) {
-	found, err := e.Store.Get(ctx, owner, ids...)
+	memories, err := e.Store.Get(ctx, owner, ids...)
 	if err != nil {
 		return nil, fmt.Errorf("read the memories to embed: %w", err)
 	}
 	texts := map[string]string{}
-	for _, m := range found {
+	for _, m := range memories {
 		if needsVector(m) {
 			texts[m.ID()] = m.Content()
 		}
@@ -341,8 +343,8 @@ func (e *Filler) texts(ctx context.Context, owner memory.Owner, ids []string) (m
 	return texts, nil
 }
 
-// embedAll embeds texts. If the embedder rejects some, it leaves these out.
-func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]string) (out []memory.Vector, err error) {
+// embedAll embeds texts. If the embedder rejects some texts, it omits them.
+func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]string) (vectors []memory.Vector, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -358,37 +360,37 @@ func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]st
 		return nil, nil
 	case errors.Is(err, memory.Invalid):
 		for i := range ids {
-			one, err := e.embedAll(ctx, ids[i:i+1], texts)
+			single, err := e.embedAll(ctx, ids[i:i+1], texts)
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, one...)
+			vectors = append(vectors, single...)
 		}
-		return out, nil
+		return vectors, nil
 	case err != nil:
 		return nil, fmt.Errorf("embed memories: %w", err)
 	case e.Embedder.Fingerprint() != model:
-		return nil, memory.Errorf(memory.Unavailable, "the embedder changed meanwhile")
+		return nil, memory.Errorf(memory.Unavailable, "the embedder changed while it embedded memories")
 	}
 	return core.VectorsOf(ids, model, values), nil
 }
 
-// MissingVector returns the id of a batch's first turn that lacks a needed vector, or "".
+// MissingVector returns the id of a batch's first turn that needs a vector and has none, or "".
 func (e *Filler) MissingVector(b memory.Batch) string {
-	if core.OfWords(e.Embedder) {
-		return "" // the vectors are stored with the turns
+	if core.IsLexical(e.Embedder) {
+		return "" // vectors are stored with the turns
 	}
 	for _, t := range b.Turns {
-		has := slices.ContainsFunc(b.Vectors, func(v memory.Vector) bool { return v.Memory == t.ID })
-		if !has && needsVector(memory.Memory{Turn: &t}) {
+		hasVector := slices.ContainsFunc(b.Vectors, func(v memory.Vector) bool { return v.Memory == t.ID })
+		if !hasVector && needsVector(memory.Memory{Turn: &t}) {
 			return t.ID
 		}
 	}
 	return ""
 }
 
-// AddsContent reports whether changes write text that needs a vector.
-func AddsContent(changes []memory.Change) bool {
+// AddsEmbeddableText reports whether changes write text that needs a vector.
+func AddsEmbeddableText(changes []memory.Change) bool {
 	return slices.ContainsFunc(changes, func(c memory.Change) bool {
 		return c.After.Status() == memory.Active && (c.After.Fact != nil || c.After.Link != nil || c.After.Summary != nil || c.After.Turn != nil)
 	})

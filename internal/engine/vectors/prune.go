@@ -10,81 +10,81 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Pruned reports removed vectors.
+// Pruned reports the removed vectors of one embedding model.
 type Pruned struct {
-	Model  string // the model of the vectors
+	Model  string // embedding model of the vectors
 	Owners int    // number of owners with such vectors
 	Count  int
 }
 
-// switchShare is N in the rule that recall uses vectors if at most 1/N of the memories lack one.
+// switchShare is N: recall uses the new vectors if at most 1/N of the memories lack one.
 const switchShare = 100
 
-// Prune removes owners' vectors of other embedders and returns their numbers. In a dry run it
-// removes nothing. It stops with a [memory.Conflict] at the first owner whose recall does not use
-// the current embedder yet, because more than 1 % of the memories lack its vector. It can be
-// repeated after an interruption.
-func (e *Filler) Prune(ctx context.Context, dry bool, owners ...memory.Owner) (all []Pruned, err error) {
+// Prune removes owners' vectors of other embedders, and returns the numbers of removed vectors. A dry run
+// removes nothing. It stops with a [memory.Conflict] at the first owner that does not use the current
+// embedder yet, because more than 1 % of the memories lack a vector. It can be repeated after an
+// interruption.
+func (e *Filler) Prune(ctx context.Context, dryRun bool, owners ...memory.Owner) (pruned []Pruned, err error) {
 	for _, owner := range owners {
-		is, _, _, err := e.missingVectors(ctx, owner, 0)
+		result, _, _, err := e.missingVectors(ctx, owner, 0)
 		if err != nil {
 			return nil, err
 		}
-		if is.Lacking*switchShare > is.Memories && !dry {
-			return nil, memory.Errorf(memory.Conflict, "%d of %d memories of %s lack a vector of model %s; old vectors are removed once nearly all have one", is.Lacking, is.Memories, owner, is.Model)
+		if result.Lacking*switchShare > result.Memories && !dryRun {
+			return nil, memory.Errorf(memory.Conflict, "%d of %d memories of %s lack a vector of model %s; old vectors can be removed once nearly all memories have one", result.Lacking, result.Memories, owner, result.Model)
 		}
 		models, err := e.Store.VectorModels(ctx, owner)
 		if err != nil {
 			return nil, fmt.Errorf("find old vectors of %s: %w", owner, err)
 		}
 		for _, model := range models {
-			if model == is.Model {
+			if model == result.Model {
 				continue
 			}
-			n, err := e.prune(ctx, owner, model, dry)
+			n, err := e.pruneModel(ctx, owner, model, dryRun)
 			if err != nil {
 				return nil, fmt.Errorf("remove vectors of %s of model %s: %w", owner, model, err)
 			}
 			if n > 0 {
-				i := slices.IndexFunc(all, func(p Pruned) bool { return p.Model == model })
+				i := slices.IndexFunc(pruned, func(p Pruned) bool { return p.Model == model })
 				if i < 0 {
-					i, all = len(all), append(all, Pruned{Model: model})
+					i, pruned = len(pruned), append(pruned, Pruned{Model: model})
 				}
-				all[i].Owners++
-				all[i].Count += n
+				pruned[i].Owners++
+				pruned[i].Count += n
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Pruned) int { return cmp.Compare(a.Model, b.Model) })
-	return all, nil
+	slices.SortFunc(pruned, func(a, b Pruned) int { return cmp.Compare(a.Model, b.Model) })
+	return pruned, nil
 }
 
-// PruneAll calls [Filler.Prune] for every owner. Then it removes copies of these vectors on another
-// server, since they can be rebuilt.
-func (e *Filler) PruneAll(ctx context.Context, dry bool) ([]Pruned, error) {
+// PruneAll calls [Filler.Prune] for all owners. It also removes copies of these vectors on another server,
+// which can be rebuilt.
+func (e *Filler) PruneAll(ctx context.Context, dryRun bool) ([]Pruned, error) {
 	owners, err := e.Store.Owners(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list owners: %w", err)
 	}
-	all, err := e.Prune(ctx, dry, owners...)
-	if copies, ok := e.Searcher.(interface{ DropEarlier(context.Context) error }); ok && err == nil && !dry {
+	pruned, err := e.Prune(ctx, dryRun, owners...)
+	if copies, ok := e.Searcher.(interface{ DropEarlier(context.Context) error }); ok && err == nil && !dryRun {
 		err = copies.DropEarlier(ctx)
 	}
-	return all, err
+	return pruned, err
 }
 
-// prune overwrites the vectors of a model with empty ones, which stores treat as missing.
-func (e *Filler) prune(ctx context.Context, owner memory.Owner, model string, dry bool) (int, error) {
+// pruneModel overwrites a model's vectors with empty vectors, which stores treat as missing.
+func (e *Filler) pruneModel(ctx context.Context, owner memory.Owner, model string, dryRun bool) (int, error) {
 	var ids []string
-	if _, err := e.Store.Since(ctx, owner, model, 0, func(item memory.Item) error {
+	if _, err := e.Store.Since(ctx, owner, model, 0, func(item memory.IndexItem) error {
 		if len(item.Vector) > 0 {
 			ids = append(ids, item.ID)
 		}
 		return nil
-	}); err != nil || dry {
+	}); err != nil || dryRun {
 		return len(ids), err
 	}
-	for batch := range slices.Chunk(ids, EmbedAtOnce) {
+	for batch := range slices.Chunk(ids, EmbedBatch) {
 		run := memory.Run{ID: core.NewID(), Kind: "embed", Author: byEmbedder}
 		for _, id := range batch {
 			run.Vectors = append(run.Vectors, memory.Vector{Memory: id, Model: model})

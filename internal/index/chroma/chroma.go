@@ -1,5 +1,5 @@
-// Package chroma searches vectors on a Chroma server. The server holds only a copy, which is
-// rebuilt from the store whenever it is missing. It stores no text.
+// Package chroma searches vectors on a Chroma server. The server has only a copy of the store's
+// vectors, which is rebuilt from the store whenever it is missing. The copy contains no text.
 //
 // A collection belongs to one embedder. Its records are
 //
@@ -7,19 +7,19 @@
 //	embedding  the vector
 //	owner      OWNER
 //
-// The records of a second collection, NAME-marks, hold the version of the store up to which an
-// owner's vectors are copied:
+// The records of a second collection, NAME-marks, say up to which version of the store an owner's
+// vectors are copied:
 //
 //	id          OWNER
 //	embedding   [1]
 //	collection  the id of the collection of vectors
-//	version     of the store
-//	last        a memory written at version last_version, the last one written: a store
-//	            that lacks it is a different store and is copied again; if last is empty,
-//	            the copy is incomplete
+//	version     version of the store
+//	last        id of a memory written at version last_version, the latest one copied. A
+//	            store without that memory is a different store and is copied again; an
+//	            empty value means that the copy is incomplete
 //
-// Writes are sent to the server when a search, or [Index.Warm], finds that the owner's mark is
-// behind the store. Several Loci processes with one store may share a collection. Collections of
+// The server is updated when a search, or [Index.Warm], finds that an owner's mark is older than
+// the store's version. Several Loci processes with one store may share a collection. Collections of
 // earlier embedders remain until [Index.DropEarlier]; erasures are applied to them too.
 package chroma
 
@@ -42,68 +42,69 @@ import (
 )
 
 const (
-	// format is incremented when the meaning of a collection's content changes.
-	format = 1
-	// batchSize bounds the records that a request writes, and pageSize the ids that it reads.
-	batchSize, pageSize = 500, 5000
+	// collectionFormat is incremented when the meaning of a collection's content changes.
+	collectionFormat = 1
+	// writeBatchSize is the maximum number of records per write, and pageSize of ids per read.
+	writeBatchSize, pageSize = 500, 5000
 	// followWait is how long a search waits for the latest writes to be copied.
 	followWait = 100 * time.Millisecond
-	// The pause between attempts to fill a collection doubles from firstPause to longestPause.
-	firstPause, longestPause = time.Second, time.Minute
+	// The pause between attempts to fill a collection doubles from firstFillPause to longestFillPause.
+	firstFillPause, longestFillPause = time.Second, time.Minute
 )
 
 // Source is the store from which vectors are copied.
 type Source interface {
-	memory.Source
+	memory.IndexSource
 	Owners(ctx context.Context) ([]memory.Owner, error)
 }
 
 // Options are the settings of an [Index].
 type Options struct {
-	URL        string // of the server, such as http://localhost:8000
-	Key        string // "": none
+	URL        string // URL of the server, such as http://localhost:8000
+	Key        string // API key; "" sends none
 	Collection string // prefix of the collection's name
-	Model      string // the model of the vectors: the embedder's Fingerprint
+	Model      string // the embedder's Fingerprint
 	Log        *slog.Logger
 }
 
 // Index is a copy of a store's vectors on a server. It is safe for concurrent use.
 type Index struct {
-	client *client
-	source Source
-	opts   Options
-	name   string
+	client         *client
+	source         Source
+	opts           Options
+	collectionName string
 
-	ctx  context.Context // of background work
-	stop context.CancelFunc
-	work sync.WaitGroup
-	fill chan struct{} // requests to check all owners again
-	owed atomic.Int64  // number of erasures that may not have reached the server
+	ctx                 context.Context // for background work
+	stop                context.CancelFunc
+	background          sync.WaitGroup
+	fillRequests        chan struct{} // requests to check all owners again
+	unconfirmedErasures atomic.Int64  // number of erasures that may not have reached the server
 
 	mu      sync.Mutex                // guards the following fields
-	open    collections               // zero: not opened yet
+	openIDs collections               // zero until the collections are opened
 	marks   map[memory.Owner]metadata // cached marks of owners
-	syncing map[memory.Owner]*syncing
+	running map[memory.Owner]*syncRun
 }
 
-// syncing is an update of an owner's copy in progress.
-type syncing struct {
+// syncRun is an update of an owner's copy in progress.
+type syncRun struct {
 	done chan struct{}
 	err  error // err is set before done is closed
 }
 
-// New returns an index and starts to fill it, without waiting for the server. Close releases it.
+// New returns an index and starts to fill it, without waiting for the server. The caller must close
+// it.
 func New(source Source, o Options) *Index {
 	ctx, stop := context.WithCancel(context.Background())
 	x := &Index{
 		client: &client{base: strings.TrimRight(o.URL, "/"), key: o.Key, http: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}},
-		source: source, opts: o, name: o.name(o.Model),
-		ctx: ctx, stop: stop, fill: make(chan struct{}, 1), marks: map[memory.Owner]metadata{}, syncing: map[memory.Owner]*syncing{},
+		source: source, opts: o, collectionName: o.collectionName(o.Model),
+		ctx: ctx, stop: stop, fillRequests: make(chan struct{}, 1), marks: map[memory.Owner]metadata{}, running: map[memory.Owner]*syncRun{},
 	}
-	x.refill()
-	x.work.Go(x.run)
-	if s, ok := source.(interface{ OnErase(func(memory.Owner)) }); ok { // other processes write to the store too
-		s.OnErase(x.erased)
+	x.requestFill()
+	x.background.Go(x.fillLoop)
+	if s, ok := source.(interface{ OnErase(func(memory.Owner)) }); ok { // other processes may also write to the store
+		s.OnErase(x.onErasure)
 	}
 	return x
 }
@@ -111,62 +112,62 @@ func New(source Source, o Options) *Index {
 // marksSuffix is the suffix of the name of a collection of marks.
 const marksSuffix = "-marks"
 
-// name returns the name of an embedder's collection.
-func (o Options) name(model string) string {
+// collectionName returns the name of an embedder's collection.
+func (o Options) collectionName(model string) string {
 	sum := sha256.Sum256([]byte(model))
 	return o.Collection + "-" + hex.EncodeToString(sum[:6])
 }
 
-// Name returns the collection's name.
-func (x *Index) Name() string { return x.name }
+// Name returns the name of the collection of vectors.
+func (x *Index) Name() string { return x.collectionName }
 
-// Close interrupts copying, which continues at the next start.
+// Close interrupts copying, which the next start continues.
 func (x *Index) Close() error {
-	x.mu.Lock() // after Wait nothing starts
+	x.mu.Lock() // after stop no work starts
 	x.stop()
 	x.mu.Unlock()
-	x.work.Wait()
+	x.background.Wait()
 	x.client.http.CloseIdleConnections()
 	return nil
 }
 
-func (x *Index) refill() {
+func (x *Index) requestFill() {
 	select {
-	case x.fill <- struct{}{}:
+	case x.fillRequests <- struct{}{}:
 	default:
 	}
 }
 
-// run updates all owners at the start and whenever the collection was lost.
-func (x *Index) run() {
+// fillLoop updates all owners at the start and whenever a collection is missing.
+func (x *Index) fillLoop() {
 	for {
 		select {
-		case <-x.fill:
+		case <-x.fillRequests:
 		case <-x.ctx.Done():
 			return
 		}
-		pause, owed := firstPause, x.owed.Load()
+		pause, owed := firstFillPause, x.unconfirmedErasures.Load()
 		for err := x.syncAll(); err != nil; err = x.syncAll() {
 			if x.ctx.Err() != nil {
 				return
 			}
-			if pause == firstPause {
-				x.opts.Log.Warn("the vectors on the Chroma server are not up to date; retrying", "collection", x.name, "err", err)
+			if pause == firstFillPause {
+				x.opts.Log.Warn("the vectors on the Chroma server are not up to date; retrying", "collection", x.collectionName, "err", err)
 			}
 			select {
 			case <-time.After(pause):
 			case <-x.ctx.Done():
 				return
 			}
-			pause = min(2*pause, longestPause)
+			pause = min(2*pause, longestFillPause)
 		}
-		x.owed.CompareAndSwap(owed, 0) // after a newer erasure all owners are checked again
-		x.opts.Log.Info("the vectors on the Chroma server are up to date", "collection", x.name)
+		x.unconfirmedErasures.CompareAndSwap(owed, 0) // after a newer erasure all owners are checked again
+		x.opts.Log.Info("the vectors on the Chroma server are up to date", "collection", x.collectionName)
 	}
 }
 
 func (x *Index) syncAll() error {
-	if _, err := x.opened(x.ctx); err != nil {
+	if _, err := x.openCollections(x.ctx); err != nil {
 		return err
 	}
 	owners, err := x.source.Owners(x.ctx)
@@ -174,23 +175,23 @@ func (x *Index) syncAll() error {
 		return err
 	}
 	for _, owner := range owners {
-		s := x.sync(owner)
+		s := x.startSync(owner)
 		<-s.done
 		if s.err != nil {
 			return s.err
 		}
 	}
-	return x.forgetErased(x.ctx)
+	return x.removeErased(x.ctx)
 }
 
-// collections are the ids of vectors and marks.
+// collections are the ids of the collections of vectors and of marks.
 type collections struct{ vectors, marks string }
 
-// opened returns the collections, created if missing, or [memory.Conflict] for one that is not
-// Loci's.
-func (x *Index) opened(ctx context.Context) (collections, error) {
+// openCollections returns the collections, created if missing. It returns [memory.Conflict] for a
+// collection that Loci did not create.
+func (x *Index) openCollections(ctx context.Context) (collections, error) {
 	x.mu.Lock()
-	ids := x.open
+	ids := x.openIDs
 	x.mu.Unlock()
 	if ids != (collections{}) {
 		return ids, nil
@@ -198,63 +199,63 @@ func (x *Index) opened(ctx context.Context) (collections, error) {
 	for _, of := range []struct {
 		name string
 		id   *string
-	}{{x.name, &ids.vectors}, {x.name + marksSuffix, &ids.marks}} {
-		is, err := x.client.open(ctx, of.name, map[string]any{"loci": format, "embedder": x.opts.Model})
+	}{{x.collectionName, &ids.vectors}, {x.collectionName + marksSuffix, &ids.marks}} {
+		is, err := x.client.openOrCreate(ctx, of.name, map[string]any{"loci": collectionFormat, "embedder": x.opts.Model})
 		if err != nil {
 			return ids, fmt.Errorf("open the collection %s: %w", of.name, err)
 		}
-		if is.Metadata["loci"] != float64(format) || is.Metadata["embedder"] != x.opts.Model {
+		if is.Metadata["loci"] != float64(collectionFormat) || is.Metadata["embedder"] != x.opts.Model {
 			return ids, memory.Errorf(memory.Conflict, "the collection %s was not made by this version of Loci (its metadata is %v): delete it, or set chroma.collection", of.name, is.Metadata)
 		}
 		*of.id = is.ID
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.open = ids
+	x.openIDs = ids
 	return ids, nil
 }
 
-// lost handles an error that says that a collection is missing: it drops the cached ids and starts
-// to fill the collections again.
-func (x *Index) lost(err error) error {
-	if !errors.Is(err, errGone) {
+// handleMissing handles the error of a missing collection: it drops the cached ids and starts to
+// fill the collections again.
+func (x *Index) handleMissing(err error) error {
+	if !errors.Is(err, errNoCollection) {
 		return err
 	}
 	x.mu.Lock()
-	x.open = collections{}
+	x.openIDs = collections{}
 	clear(x.marks)
 	x.mu.Unlock()
-	x.refill()
-	return memory.Errorf(memory.Unavailable, "the collection %s is missing on the Chroma server and is being rebuilt", x.name)
+	x.requestFill()
+	return memory.Errorf(memory.Unavailable, "the collection %s is missing on the Chroma server and is being rebuilt", x.collectionName)
 }
 
-// sync updates an owner's copy in the background.
-func (x *Index) sync(owner memory.Owner) *syncing {
+// startSync starts to update an owner's copy, if no update is running.
+func (x *Index) startSync(owner memory.Owner) *syncRun {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if s := x.syncing[owner]; s != nil {
+	if s := x.running[owner]; s != nil {
 		return s
 	}
-	s := &syncing{done: make(chan struct{})}
+	s := &syncRun{done: make(chan struct{})}
 	if s.err = x.ctx.Err(); s.err != nil {
 		close(s.done)
 		return s
 	}
-	x.syncing[owner] = s
-	x.work.Go(func() {
-		err := x.lost(x.follow(x.ctx, owner))
+	x.running[owner] = s
+	x.background.Go(func() {
+		err := x.handleMissing(x.followStore(x.ctx, owner))
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		delete(x.syncing, owner)
+		delete(x.running, owner)
 		s.err = err
 		close(s.done)
 	})
 	return s
 }
 
-// follow copies the writes after the owner's mark.
-func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
-	ids, err := x.opened(ctx)
+// followStore copies the store's changes after the owner's mark.
+func (x *Index) followStore(ctx context.Context, owner memory.Owner) error {
+	ids, err := x.openCollections(ctx)
 	if err != nil {
 		return err
 	}
@@ -262,14 +263,14 @@ func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
 	if err != nil {
 		return err
 	}
-	c := &copying{client: x.client, ctx: ctx, id: ids.vectors, owner: owner, mark: was}
+	c := &copyBatch{client: x.client, ctx: ctx, collection: ids.vectors, owner: owner, mark: was}
 	if was.Version > 0 {
-		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, was.Version, c.take)
+		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, was.Version, c.add)
 	}
 	if was.Version == 0 || errors.Is(err, memory.Gone) { // the copy may contain erased vectors or belong to another store
-		*c = copying{client: x.client, ctx: ctx, id: ids.vectors, owner: owner, mark: metadata{Collection: ids.vectors}}
+		*c = copyBatch{client: x.client, ctx: ctx, collection: ids.vectors, owner: owner, mark: metadata{Collection: ids.vectors}}
 		versions, failed := x.source.Versions(ctx, []memory.Owner{owner})
-		if failed == nil { // a mark without last means an incomplete copy
+		if failed == nil { // a mark without Last means an incomplete copy
 			failed = x.setMark(ctx, ids, owner, metadata{Collection: ids.vectors, Version: versions[0]})
 		}
 		if failed == nil {
@@ -278,7 +279,7 @@ func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
 		if failed != nil {
 			return failed
 		}
-		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, 0, c.take)
+		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, 0, c.add)
 	}
 	if err == nil {
 		err = c.flush()
@@ -291,7 +292,7 @@ func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.open == ids {
+	if x.openIDs == ids {
 		x.marks[owner] = c.mark
 	}
 	return nil
@@ -301,7 +302,8 @@ func (x *Index) setMark(ctx context.Context, ids collections, owner memory.Owner
 	return x.client.upsert(ctx, ids.marks, records{IDs: []string{string(owner)}, Embeddings: [][]float32{{1}}, Metadatas: []metadata{mark}})
 }
 
-// mark returns an owner's mark, or the zero mark if none is valid for this collection and store.
+// mark returns an owner's mark, or the zero mark if there is no valid mark for this collection and
+// store.
 func (x *Index) mark(ctx context.Context, ids collections, owner memory.Owner) (metadata, error) {
 	x.mu.Lock()
 	mark, cached := x.marks[owner]
@@ -315,7 +317,7 @@ func (x *Index) mark(ctx context.Context, ids collections, owner memory.Owner) (
 	}
 	mark = found.Metadatas[0]
 	knows := false
-	_, err = x.source.Since(ctx, owner, x.opts.Model, max(0, mark.LastVersion-1), func(item memory.Item) error {
+	_, err = x.source.Since(ctx, owner, x.opts.Model, max(0, mark.LastVersion-1), func(item memory.IndexItem) error {
 		knows = knows || item.ID == mark.Last
 		return nil
 	})
@@ -325,61 +327,61 @@ func (x *Index) mark(ctx context.Context, ids collections, owner memory.Owner) (
 	return mark, err
 }
 
-// version returns the cached version of an owner's copy.
-func (x *Index) version(owner memory.Owner) int64 {
+// copiedVersion returns the cached version of an owner's copy.
+func (x *Index) copiedVersion(owner memory.Owner) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.marks[owner].Version
 }
 
-// copying is a batch that is being sent to the server.
-type copying struct {
-	client *client
-	ctx    context.Context
-	id     string // of the collection
-	owner  memory.Owner
-	mark   metadata
-	put    records
-	gone   []string
+// copyBatch is a batch of changes to be sent to the server.
+type copyBatch struct {
+	client     *client
+	ctx        context.Context
+	collection string // id of the collection
+	owner      memory.Owner
+	mark       metadata
+	upserts    records
+	deletedIDs []string
 }
 
-func (c *copying) take(item memory.Item) error {
+func (c *copyBatch) add(item memory.IndexItem) error {
 	if item.Version >= c.mark.LastVersion {
 		c.mark.Last, c.mark.LastVersion = item.ID, item.Version
 	}
 	id := recordID(c.owner, item.ID)
-	if item.Removed || !hasDirection(item.Vector) {
-		c.gone = append(c.gone, id)
+	if item.Removed || !isComparable(item.Vector) {
+		c.deletedIDs = append(c.deletedIDs, id)
 	} else {
-		c.put.IDs = append(c.put.IDs, id)
-		c.put.Embeddings = append(c.put.Embeddings, item.Vector)
-		c.put.Metadatas = append(c.put.Metadatas, metadata{Owner: c.owner})
+		c.upserts.IDs = append(c.upserts.IDs, id)
+		c.upserts.Embeddings = append(c.upserts.Embeddings, item.Vector)
+		c.upserts.Metadatas = append(c.upserts.Metadatas, metadata{Owner: c.owner})
 	}
-	if len(c.put.IDs)+len(c.gone) >= batchSize {
+	if len(c.upserts.IDs)+len(c.deletedIDs) >= writeBatchSize {
 		return c.flush()
 	}
 	return nil
 }
 
-func (c *copying) flush() error {
-	if len(c.put.IDs) > 0 {
-		if err := c.client.upsert(c.ctx, c.id, c.put); err != nil {
+func (c *copyBatch) flush() error {
+	if len(c.upserts.IDs) > 0 {
+		if err := c.client.upsert(c.ctx, c.collection, c.upserts); err != nil {
 			return err
 		}
 	}
-	if len(c.gone) > 0 {
-		if err := c.client.delete(c.ctx, c.id, selection{IDs: c.gone}); err != nil {
+	if len(c.deletedIDs) > 0 {
+		if err := c.client.delete(c.ctx, c.collection, selection{IDs: c.deletedIDs}); err != nil {
 			return err
 		}
 	}
-	c.put, c.gone = records{}, c.gone[:0]
+	c.upserts, c.deletedIDs = records{}, c.deletedIDs[:0]
 	return nil
 }
 
 func recordID(owner memory.Owner, id string) string { return string(owner) + "/" + id }
 
-// hasDirection reports whether a vector can be compared with others.
-func hasDirection(values []float32) bool {
+// isComparable reports whether a vector can be compared with other vectors.
+func isComparable(values []float32) bool {
 	sum := float64(0)
 	for _, x := range values {
 		sum += float64(x) * float64(x)
@@ -387,17 +389,17 @@ func hasDirection(values []float32) bool {
 	return sum > 0 && !math.IsInf(sum, 0) && !math.IsNaN(sum)
 }
 
-// Warm starts to copy an owner's latest writes.
-func (x *Index) Warm(owner memory.Owner) { x.sync(owner) }
+// Warm starts to copy an owner's latest changes.
+func (x *Index) Warm(owner memory.Owner) { x.startSync(owner) }
 
 // Drop removes an owner's vectors from the server after an erasure, also those of earlier
-// embedders, and starts to copy the rest. If the server does not answer, it removes them later, and
-// [Index.MayHold] reports them until then.
+// embedders, and starts to copy the remaining vectors. If the server does not answer, they are
+// removed later, and [Index.MayHold] reports them until then.
 func (x *Index) Drop(owner memory.Owner) error {
-	ctx, cancel := context.WithTimeout(x.ctx, requestTime)
+	ctx, cancel := context.WithTimeout(x.ctx, requestTimeout)
 	defer cancel()
 	x.mu.Lock()
-	under := x.syncing[owner]
+	under := x.running[owner]
 	x.mu.Unlock()
 	if under != nil { // the running copy may have read erased vectors
 		select {
@@ -405,37 +407,37 @@ func (x *Index) Drop(owner memory.Owner) error {
 		case <-ctx.Done():
 		}
 	}
-	ids, err := x.opened(ctx)
+	ids, err := x.openCollections(ctx)
 	if err == nil {
-		err = x.lost(errors.Join(
+		err = x.handleMissing(errors.Join(
 			x.client.delete(ctx, ids.marks, selection{IDs: []string{string(owner)}}),
 			x.client.delete(ctx, ids.vectors, selection{Where: &metadata{Owner: owner}})))
 	}
 	x.mu.Lock()
 	delete(x.marks, owner)
 	x.mu.Unlock()
-	others, failed := x.earlier(ctx)
+	others, failed := x.earlierCollections(ctx)
 	for _, ids := range others {
-		failed = errors.Join(failed, x.forget(ctx, ids, owner))
+		failed = errors.Join(failed, x.removeOwner(ctx, ids, owner))
 	}
 	if err = errors.Join(err, failed); err != nil {
-		x.owed.Add(1)
+		x.unconfirmedErasures.Add(1)
 		x.opts.Log.Warn("the Chroma server still holds erased vectors; they are removed once it answers", "owner", owner, "err", err)
 	}
-	x.refill()
+	x.requestFill()
 	return nil
 }
 
 // MayHold describes the erased memories that may still be on the server.
 func (x *Index) MayHold() []string {
-	if x.owed.Load() == 0 {
+	if x.unconfirmedErasures.Load() == 0 {
 		return nil
 	}
 	return []string{"vectors on the Chroma server, which did not answer; they are removed once it does"}
 }
 
-// earlier returns the collections of other embedders, by fingerprint.
-func (x *Index) earlier(ctx context.Context) (map[string]collections, error) {
+// earlierCollections returns the collections of other embedders, by fingerprint.
+func (x *Index) earlierCollections(ctx context.Context) (map[string]collections, error) {
 	all, err := x.client.list(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the collections of earlier embedders: %w", err)
@@ -446,7 +448,7 @@ func (x *Index) earlier(ctx context.Context) (map[string]collections, error) {
 	}
 	for _, c := range all {
 		model, _ := c.Metadata["embedder"].(string)
-		if name := x.opts.name(model); c.Name == name && name != x.name && c.Metadata["loci"] == float64(format) {
+		if name := x.opts.collectionName(model); c.Name == name && name != x.collectionName && c.Metadata["loci"] == float64(collectionFormat) {
 			others[model] = collections{c.ID, ids[name+marksSuffix]}
 		}
 	}
@@ -456,11 +458,11 @@ func (x *Index) earlier(ctx context.Context) (map[string]collections, error) {
 // DropEarlier removes the collections of other embedders. If such an embedder is used again, its
 // collection is filled again.
 func (x *Index) DropEarlier(ctx context.Context) error {
-	others, err := x.earlier(ctx)
+	others, err := x.earlierCollections(ctx)
 	for model := range others {
 		for _, suffix := range []string{marksSuffix, ""} { // marks first, so that an interrupted removal can be repeated
-			failed := x.client.do(ctx, http.MethodDelete, collectionsPath+"/"+x.opts.name(model)+suffix, nil, nil, writeTries)
-			if !errors.Is(failed, errGone) {
+			failed := x.client.do(ctx, http.MethodDelete, collectionsPath+"/"+x.opts.collectionName(model)+suffix, nil, nil, writeTries)
+			if !errors.Is(failed, errNoCollection) {
 				err = errors.Join(err, failed)
 			}
 		}
@@ -468,9 +470,9 @@ func (x *Index) DropEarlier(ctx context.Context) error {
 	return err
 }
 
-// forget removes an owner's vectors, and the mark last: after an interruption the mark shows that
-// vectors may be left.
-func (x *Index) forget(ctx context.Context, ids collections, owner memory.Owner) error {
+// removeOwner removes an owner's vectors first and then the mark: after an interruption the mark
+// shows that vectors may remain.
+func (x *Index) removeOwner(ctx context.Context, ids collections, owner memory.Owner) error {
 	err := x.client.delete(ctx, ids.vectors, selection{Where: &metadata{Owner: owner}})
 	if err != nil || ids.marks == "" {
 		return err
@@ -478,9 +480,9 @@ func (x *Index) forget(ctx context.Context, ids collections, owner memory.Owner)
 	return x.client.delete(ctx, ids.marks, selection{IDs: []string{string(owner)}})
 }
 
-// forgetErased removes other embedders' vectors of owners with an erasure after their mark.
-func (x *Index) forgetErased(ctx context.Context) error {
-	others, err := x.earlier(ctx)
+// removeErased removes other embedders' vectors of owners with an erasure after their mark.
+func (x *Index) removeErased(ctx context.Context) error {
+	others, err := x.earlierCollections(ctx)
 	if err != nil {
 		return err
 	}
@@ -494,9 +496,9 @@ func (x *Index) forgetErased(ctx context.Context) error {
 			more = len(page.IDs) == pageSize
 			for i, mark := range page.Metadatas[:min(len(page.IDs), len(page.Metadatas))] {
 				owner := memory.Owner(page.IDs[i])
-				_, err := x.source.Since(ctx, owner, model, mark.Version, func(memory.Item) error { return stays })
+				_, err := x.source.Since(ctx, owner, model, mark.Version, func(memory.IndexItem) error { return stays })
 				if errors.Is(err, memory.Gone) {
-					err = x.forget(ctx, ids, owner)
+					err = x.removeOwner(ctx, ids, owner)
 				} else {
 					at++ // removals shift the page
 				}
@@ -509,42 +511,42 @@ func (x *Index) forgetErased(ctx context.Context) error {
 	return nil
 }
 
-// erased updates an owner after an erasure by another Loci process, or all owners for "". Vectors
-// that are being sent may belong to erased memories.
-func (x *Index) erased(owner memory.Owner) {
+// onErasure updates an owner after an erasure by another Loci process, or all owners for "". It
+// waits for a running copy, which may contain erased vectors.
+func (x *Index) onErasure(owner memory.Owner) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.ctx.Err() != nil {
 		return
 	}
 	if owner == "" {
-		x.refill()
+		x.requestFill()
 		return
 	}
-	under := x.syncing[owner]
-	x.work.Go(func() {
+	under := x.running[owner]
+	x.background.Go(func() {
 		if under != nil {
 			<-under.done
 		}
-		s := x.sync(owner)
+		s := x.startSync(owner)
 		if <-s.done; s.err != nil {
-			x.refill()
+			x.requestFill()
 		}
 	})
 }
 
 // Nearest returns the n memories of an owner whose vectors are nearest to a question's vector. If
-// ids is not nil, it searches only these memories. The latest writes may be missing.
-func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, question []float32, ids []string, n int) ([]memory.Near, error) {
-	if !hasDirection(question) || n <= 0 || ids != nil && len(ids) == 0 {
+// ids is not nil, it searches only these memories. The latest changes may be missing.
+func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, question []float32, ids []string, n int) ([]memory.Neighbor, error) {
+	if !isComparable(question) || n <= 0 || ids != nil && len(ids) == 0 {
 		return nil, nil
 	}
 	versions, err := x.source.Versions(ctx, []memory.Owner{owner})
 	if err != nil {
 		return nil, err
 	}
-	if x.version(owner) < versions[0] {
-		s := x.sync(owner)
+	if x.copiedVersion(owner) < versions[0] {
+		s := x.startSync(owner)
 		select {
 		case <-s.done:
 			if s.err != nil {
@@ -555,7 +557,7 @@ func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, quest
 			return nil, ctx.Err()
 		}
 	}
-	open, err := x.opened(ctx)
+	open, err := x.openCollections(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -565,18 +567,18 @@ func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, quest
 	}
 	found, distances, err := x.client.query(ctx, open.vectors, question, owner, among, n)
 	if err != nil {
-		return nil, x.lost(err)
+		return nil, x.handleMissing(err)
 	}
-	near := make([]memory.Near, len(found))
+	near := make([]memory.Neighbor, len(found))
 	for i, id := range found {
-		near[i] = memory.Near{Owner: owner, ID: strings.TrimPrefix(id, recordID(owner, "")), Cosine: 1 - distances[i]}
+		near[i] = memory.Neighbor{Owner: owner, ID: strings.TrimPrefix(id, recordID(owner, "")), Cosine: 1 - distances[i]}
 	}
 	return near, nil
 }
 
-// Vectors returns vectors by memory, in the format of [vector.Pack].
+// Vectors returns vectors by memory id, in the format of [vector.Pack].
 func (x *Index) Vectors(ctx context.Context, owner memory.Owner, _ string, ids []string) (map[string][]uint16, error) {
-	open, err := x.opened(ctx)
+	open, err := x.openCollections(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -586,7 +588,7 @@ func (x *Index) Vectors(ctx context.Context, owner memory.Owner, _ string, ids [
 	}
 	found, err := x.client.get(ctx, open.vectors, selection{IDs: among, Include: []string{"embeddings"}})
 	if err != nil {
-		return nil, x.lost(err)
+		return nil, x.handleMissing(err)
 	}
 	byID := map[string][]uint16{}
 	for i, id := range found.IDs[:min(len(found.IDs), len(found.Embeddings))] {
@@ -599,13 +601,13 @@ func (x *Index) Vectors(ctx context.Context, owner memory.Owner, _ string, ids [
 
 // Comparison is the result of [Index.Compare].
 type Comparison struct {
-	Memories       int // memories with vectors in the store
-	Missing, Extra int // memories missing on the server, and extra ones
+	Memories       int // number of memories with vectors in the store
+	Missing, Extra int // number of memories missing on the server, and of vectors only there
 }
 
-// Compare compares the server's copy with the store, and copies owners that differ again.
+// Compare compares the server's copy with the store, and copies owners with differences again.
 func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
-	open, err := x.opened(ctx)
+	open, err := x.openCollections(ctx)
 	if err != nil {
 		return c, err
 	}
@@ -614,7 +616,7 @@ func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 		return c, err
 	}
 	for _, owner := range owners {
-		s := x.sync(owner)
+		s := x.startSync(owner)
 		select {
 		case <-s.done:
 		case <-ctx.Done():
@@ -624,8 +626,8 @@ func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 			return c, s.err
 		}
 		want := map[string]bool{}
-		if _, err := x.source.Since(ctx, owner, x.opts.Model, 0, func(item memory.Item) error {
-			if hasDirection(item.Vector) {
+		if _, err := x.source.Since(ctx, owner, x.opts.Model, 0, func(item memory.IndexItem) error {
+			if isComparable(item.Vector) {
 				want[recordID(owner, item.ID)] = true
 			}
 			return nil
@@ -633,9 +635,9 @@ func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 			return c, err
 		}
 		c.Memories += len(want)
-		extra, err := x.compare(ctx, open.vectors, owner, want)
+		extra, err := x.compareOwner(ctx, open.vectors, owner, want)
 		if err != nil {
-			return c, x.lost(err)
+			return c, x.handleMissing(err)
 		}
 		if c.Missing, c.Extra = c.Missing+len(want), c.Extra+extra; len(want)+extra > 0 {
 			if err := x.Drop(owner); err != nil {
@@ -646,18 +648,19 @@ func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 	return c, nil
 }
 
-// compare removes the server's ids from want, and counts the ids that want lacks.
-func (x *Index) compare(ctx context.Context, id string, owner memory.Owner, want map[string]bool) (extra int, err error) {
+// compareOwner removes the ids on the server from expected, and counts the ids that are only on the
+// server.
+func (x *Index) compareOwner(ctx context.Context, collection string, owner memory.Owner, expected map[string]bool) (extra int, err error) {
 	for at := 0; ; at += pageSize {
-		page, err := x.client.get(ctx, id, selection{Where: &metadata{Owner: owner}, Limit: pageSize, Offset: at, Include: []string{}})
+		page, err := x.client.get(ctx, collection, selection{Where: &metadata{Owner: owner}, Limit: pageSize, Offset: at, Include: []string{}})
 		if err != nil {
 			return 0, err
 		}
-		for _, id := range page.IDs {
-			if !want[id] {
+		for _, collection := range page.IDs {
+			if !expected[collection] {
 				extra++
 			}
-			delete(want, id)
+			delete(expected, collection)
 		}
 		if len(page.IDs) < pageSize {
 			return extra, nil

@@ -95,7 +95,7 @@ func TestCopyFollowsTheStore(t *testing.T) {
 	}
 	late := say(t, store, memtest.Ana, "late", 1)
 	eventually(t, x, memtest.Ana, func(ids []string) bool { return slices.Contains(ids, late[0]) })
-	noError(t)(store.Apply(t.Context(), memtest.Ana, memtest.Run("branch"), memtest.TurnMark(memory.ActionRetire, first[0], memory.Retired)))
+	noError(t)(store.Apply(t.Context(), memtest.Ana, memtest.Run("branch"), memtest.TurnChange(memory.ActionRetire, first[0], memory.Retired)))
 	eventually(t, x, memtest.Ana, func(ids []string) bool { return !slices.Contains(ids, first[0]) && len(ids) == 700 })
 	if c, err := x.Compare(t.Context()); err != nil || c != (chroma.Comparison{Memories: 703}) {
 		t.Errorf("compared: got %+v, %v; want 703 memories and no difference", c, err)

@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	// requestTime bounds one request, even an upsert of a whole batch.
-	requestTime = 30 * time.Second
-	// mostAnswer bounds the length of an answer: the vectors of a page of memories.
-	mostAnswer = 256 << 20
-	// firstWait is the wait before the first retry of a write; it doubles.
-	firstWait = 100 * time.Millisecond
-	// readTries and writeTries are how often a request is sent if there is no answer or a temporary
-	// error. All requests are idempotent.
+	// requestTimeout is the time limit of one request, even for an upsert of a whole batch.
+	requestTimeout = 30 * time.Second
+	// maxAnswerBytes is the maximum length of an answer in bytes; the largest are the vectors of a
+	// page.
+	maxAnswerBytes = 256 << 20
+	// firstRetryWait is the wait before the first retry of a write; it doubles with each retry.
+	firstRetryWait = 100 * time.Millisecond
+	// readTries and writeTries are the maximum numbers of attempts if there is no answer or a
+	// temporary error. All requests are idempotent.
 	readTries, writeTries = 2, 5
 )
 
@@ -37,27 +38,26 @@ type client struct {
 	http *http.Client
 }
 
-// errGone reports a missing collection, and errUnknown a missing id of a query.
+// errNoCollection reports a missing collection, and errNoRecord a missing id of a query.
 var (
-	errGone    = errors.New("the collection does not exist")
-	errUnknown = errors.New("an id is not in the collection")
+	errNoCollection = errors.New("the collection does not exist")
+	errNoRecord     = errors.New("an id is not in the collection")
 )
 
-// collection is the server's description of a collection.
 type collection struct {
 	ID       string         `json:"id"`
 	Name     string         `json:"name"`
 	Metadata map[string]any `json:"metadata"`
 }
 
-// records are documents by column, as in requests and answers.
+// records are records in columns, as in requests and answers.
 type records struct {
 	IDs        []string    `json:"ids"`
 	Embeddings [][]float32 `json:"embeddings,omitempty"`
 	Metadatas  []metadata  `json:"metadatas,omitempty"`
 }
 
-// metadata is stored with each record: with a vector only its owner, with a mark the other fields.
+// metadata is stored with each record. A vector has only the owner, a mark only the other fields.
 type metadata struct {
 	Owner       memory.Owner `json:"owner,omitempty"`
 	Collection  string       `json:"collection,omitempty"`
@@ -66,7 +66,6 @@ type metadata struct {
 	LastVersion int64        `json:"last_version,omitempty"`
 }
 
-// selection selects records.
 type selection struct {
 	IDs     []string  `json:"ids,omitempty"`
 	Where   *metadata `json:"where,omitempty"`
@@ -75,20 +74,19 @@ type selection struct {
 	Include []string  `json:"include"`
 }
 
-// open returns a collection by name, created if missing.
-func (c *client) open(ctx context.Context, name string, about map[string]any) (collection, error) {
+// openOrCreate returns a collection by name, created with this metadata if missing.
+func (c *client) openOrCreate(ctx context.Context, name string, metadata map[string]any) (collection, error) {
 	var is collection
 	err := c.do(ctx, http.MethodGet, collectionsPath+"/"+url.PathEscape(name), nil, &is, readTries)
-	if errors.Is(err, errGone) {
+	if errors.Is(err, errNoCollection) {
 		err = c.do(ctx, http.MethodPost, collectionsPath, map[string]any{
-			"name": name, "metadata": about, "get_or_create": true,
+			"name": name, "metadata": metadata, "get_or_create": true,
 			"configuration": map[string]any{"hnsw": map[string]any{"space": "cosine", "ef_construction": 200, "ef_search": 400}},
 		}, &is, readTries)
 	}
 	return is, err
 }
 
-// list returns all collections.
 func (c *client) list(ctx context.Context) (all []collection, err error) {
 	for {
 		var page []collection
@@ -114,21 +112,21 @@ func (c *client) get(ctx context.Context, collection string, s selection) (r rec
 }
 
 // query returns ids and cosine distances of the n nearest vectors.
-func (c *client) query(ctx context.Context, collection string, question []float32, of memory.Owner, ids []string, n int) ([]string, []float32, error) {
+func (c *client) query(ctx context.Context, collection string, question []float32, owner memory.Owner, ids []string, n int) ([]string, []float32, error) {
 	asks := struct {
 		Questions [][]float32 `json:"query_embeddings"`
 		Most      int         `json:"n_results"`
 		selection
 	}{[][]float32{question}, n, selection{IDs: ids, Include: []string{"distances"}}}
 	if ids == nil { // ids imply the owner; filtering by both takes the server two hundred times as long
-		asks.Where = &metadata{Owner: of}
+		asks.Where = &metadata{Owner: owner}
 	}
 	var found struct {
 		IDs       [][]string  `json:"ids"`
 		Distances [][]float32 `json:"distances"`
 	}
 	err := c.do(ctx, http.MethodPost, path(collection, "query"), asks, &found, readTries)
-	if errors.Is(err, errUnknown) {
+	if errors.Is(err, errNoRecord) {
 		present, err := c.get(ctx, collection, selection{IDs: ids, Include: []string{}})
 		if err != nil || len(present.IDs) == 0 {
 			return nil, nil, err
@@ -136,7 +134,7 @@ func (c *client) query(ctx context.Context, collection string, question []float3
 		if len(present.IDs) == len(ids) {
 			return nil, nil, memory.Errorf(memory.Unavailable, "Chroma does not find ids that it listed")
 		}
-		return c.query(ctx, collection, question, of, present.IDs, n)
+		return c.query(ctx, collection, question, owner, present.IDs, n)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -149,14 +147,14 @@ func (c *client) query(ctx context.Context, collection string, question []float3
 
 func path(collection, verb string) string { return collectionsPath + "/" + collection + "/" + verb }
 
-// do sends a request at most tries times, until it is answered.
+// do sends a request until it is answered, at most tries times.
 func (c *client) do(ctx context.Context, method, path string, in, out any, tries int) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("write a request to Chroma: %w", err)
 	}
-	for wait := firstWait; ; wait *= 2 {
-		again, err := c.once(ctx, method, path, body, out)
+	for wait := firstRetryWait; ; wait *= 2 {
+		again, err := c.doOnce(ctx, method, path, body, out)
 		if tries--; err == nil || !again || tries <= 0 {
 			return err
 		}
@@ -168,9 +166,9 @@ func (c *client) do(ctx context.Context, method, path string, in, out any, tries
 	}
 }
 
-// once sends a request, and reports whether a retry may succeed.
-func (c *client) once(ctx context.Context, method, path string, body []byte, out any) (again bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTime)
+// doOnce sends a request, and reports whether a retry may succeed.
+func (c *client) doOnce(ctx context.Context, method, path string, body []byte, out any) (retry bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
@@ -190,12 +188,12 @@ func (c *client) once(ctx context.Context, method, path string, body []byte, out
 		return ctx.Err() == nil, memory.Errorf(memory.Unavailable, "Chroma does not answer: %w", err)
 	}
 	defer func() { _ = answer.Body.Close() }() // the body was read or is not needed
-	data, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
+	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes))
 	if err != nil {
 		return true, memory.Errorf(memory.Unavailable, "Chroma's answer is incomplete: %w", err)
 	}
 	if answer.StatusCode >= 300 {
-		return refusal(answer.StatusCode, data)
+		return statusError(answer.StatusCode, data)
 	}
 	if out == nil {
 		return false, nil
@@ -206,8 +204,8 @@ func (c *client) once(ctx context.Context, method, path string, body []byte, out
 	return false, nil
 }
 
-// refusal returns the error of an unsuccessful answer, and whether to retry.
-func refusal(status int, data []byte) (again bool, err error) {
+// statusError returns the error for an unsuccessful status, and whether to retry.
+func statusError(status int, data []byte) (retry bool, err error) {
 	var reply struct {
 		Error   string `json:"error"`
 		Message string `json:"message"`
@@ -217,9 +215,9 @@ func refusal(status int, data []byte) (again bool, err error) {
 	}
 	switch {
 	case status == http.StatusNotFound && reply.Error == "NotFoundError":
-		return false, errGone
+		return false, errNoCollection
 	case status == http.StatusInternalServerError && strings.Contains(reply.Message, "Error finding id"):
-		return false, errUnknown
+		return false, errNoRecord
 	case status == http.StatusNotFound || status == http.StatusGone:
 		return false, memory.Errorf(memory.Unavailable, "the server at chroma.url has no version 2 of Chroma's API (status %d)", status)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These texts are unrelated: their mean cosine is the lower end of a model's scale.
+// Unrelated texts: their mean cosine is the lower end of a model's scale.
 var (
 	unrelatedQuestions = []string{
 		"Where did she learn to play the cello?", "How much does the new boiler cost?", "What is the capital of Mongolia?",
@@ -26,11 +26,11 @@ func (c *Cache) Measure(ctx context.Context) error {
 	if c.background.Load() != 0 || c.OfWords() {
 		return nil
 	}
-	questions, err := c.ask(ctx, memory.AsQuestion, unrelatedQuestions...)
+	questions, err := c.embedUncached(ctx, memory.AsQuestion, unrelatedQuestions...)
 	if err != nil {
 		return fmt.Errorf("measure the embedder: %w", err)
 	}
-	statements, err := c.ask(ctx, memory.AsDocument, unrelatedStatements...)
+	statements, err := c.embedUncached(ctx, memory.AsDocument, unrelatedStatements...)
 	if err != nil {
 		return fmt.Errorf("measure the embedder: %w", err)
 	}

@@ -10,47 +10,48 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Cache is an embedder that caches recent vectors: each step of a tool loop asks the same question, and learned
-// texts are compared before they are stored. It is safe for concurrent use, and its vectors are read-only.
+// Cache is an embedder that caches recent vectors: each step of a tool loop asks the same question, and
+// learned texts are compared before they are stored. It is safe for concurrent use, and its vectors are
+// read-only.
 type Cache struct {
 	memory.Embedder
 
-	background atomic.Uint64 // bits of a float64; 0: not measured
+	background atomic.Uint64 // bits of a float64; 0 before it is measured
 
-	vectors *recent.Map[cacheKey, []float32]
-	mu      sync.Mutex // guards of, the cache and the measurement
-	of      string     // model and dims of the cached vectors
+	vectors     *recent.Map[cacheKey, []float32]
+	mu          sync.Mutex // guards cachedModel, and changes of the cache and the background
+	cachedModel string     // fingerprint and dimensions of the cached vectors
 }
 
 type cacheKey struct {
-	as   memory.EmbedAs
-	text string
+	purpose memory.EmbedAs
+	text    string
 }
 
 const (
-	cacheSize = 512     // vectors; 512 vectors of 384 dims take 800 KB
-	cacheText = 4 << 10 // the longest cached text in bytes
-	cacheRun  = 16      // texts embedded together; a larger batch is an import, which would evict all cached vectors
+	cacheSize      = 512     // number of vectors; 512 vectors of 384 dimensions take 800 KB
+	maxCachedText  = 4 << 10 // maximum length of a cached text in bytes
+	maxCachedBatch = 16      // maximum number of texts in a call; a larger call is an import, which would evict all cached vectors
 )
 
-// NewCache returns a cache of e.
+// NewCache returns a cache of the embedder e.
 func NewCache(e memory.Embedder) *Cache {
 	return &Cache{Embedder: e, vectors: recent.New[cacheKey, []float32](cacheSize)}
 }
 
-// OfWords reports whether the inner embedder is word-based: see [memory.Embedder].
+// OfWords reports whether the inner embedder is word-based (see [memory.Embedder]).
 func (c *Cache) OfWords() bool {
 	w, ok := c.Embedder.(interface{ OfWords() bool })
 	return ok && w.OfWords()
 }
 
-// Remote reports whether the inner embedder asks a server.
+// Remote reports whether the inner embedder calls a server.
 func (c *Cache) Remote() bool {
 	r, ok := c.Embedder.(interface{ Remote() bool })
 	return ok && r.Remote()
 }
 
-// Skipped returns why the inner embedder is currently skipped, nil if it is not.
+// Skipped returns why the inner embedder is currently skipped, nil if it is in use.
 func (c *Cache) Skipped() error {
 	if s, ok := c.Embedder.(interface{ Skipped() error }); ok {
 		return s.Skipped()
@@ -58,20 +59,21 @@ func (c *Cache) Skipped() error {
 	return nil
 }
 
-// Window returns how much of a text the inner embedder embeds together, and a counter for texts; 0 if unknown.
-func (c *Cache) Window() (most int, count func(text string) int) {
+// Window returns how many tokens of a text the inner embedder embeds together, and a token counter. It
+// returns 0 and nil if that is unknown.
+func (c *Cache) Window() (maxTokens int, count func(text string) int) {
 	if w, ok := c.Embedder.(interface {
-		Window() (most int, count func(text string) int)
+		Window() (maxTokens int, count func(text string) int)
 	}); ok {
 		return w.Window()
 	}
 	return 0, nil
 }
 
-// Embed embeds the texts that are not cached.
+// Embed returns cached vectors, and embeds the texts that are not cached.
 func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
-	if len(texts) > cacheRun {
-		return c.ask(ctx, as, texts...)
+	if len(texts) > maxCachedBatch {
+		return c.embedUncached(ctx, as, texts...)
 	}
 	out := make([][]float32, len(texts))
 	var missing []string
@@ -84,14 +86,14 @@ func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	if len(missing) == 0 {
 		return out, nil
 	}
-	vectors, err := c.ask(ctx, as, missing...)
+	vectors, err := c.embedUncached(ctx, as, missing...)
 	if err != nil {
 		return nil, err
 	}
 	for i, text := range texts {
 		if out[i] == nil {
 			out[i], vectors = vectors[0], vectors[1:]
-			if len(text) <= cacheText && len(out[i]) == c.Dims() {
+			if len(text) <= maxCachedText && len(out[i]) == c.Dims() {
 				c.vectors.Set(cacheKey{as, text}, out[i])
 			}
 		}
@@ -99,14 +101,14 @@ func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	return out, nil
 }
 
-// ask calls the inner embedder. If the embedder or the length of its vectors has changed, the cache and the
-// measured background are cleared.
-func (c *Cache) ask(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
+// embedUncached calls the inner embedder. If the model or the length of its vectors has changed, the cache
+// and the measured background are cleared.
+func (c *Cache) embedUncached(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	out, err := c.Embedder.Embed(ctx, as, texts...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if of := fmt.Sprint(c.Fingerprint(), c.Dims()); c.of != of {
-		c.of = of
+	if of := fmt.Sprint(c.Fingerprint(), c.Dims()); c.cachedModel != of {
+		c.cachedModel = of
 		c.background.Store(0)
 		c.vectors.DeleteFunc(func(cacheKey, []float32) bool { return true })
 	}

@@ -41,14 +41,14 @@ func TestATextIsNotEmbeddedAgain(t *testing.T) {
 		{memory.AsQuestion, []string{"c"}, 4}, // a was asked the longest ago
 		{memory.AsDocument, []string{"a", "d"}, 5},
 		{memory.AsQuestion, []string{"a", "c"}, 6},
-		{memory.AsDocument, make([]string, cacheRun+1), 6 + cacheRun + 1},
-		{memory.AsDocument, []string{""}, 6 + cacheRun + 2},
+		{memory.AsDocument, make([]string, maxCachedBatch+1), 6 + maxCachedBatch + 1},
+		{memory.AsDocument, []string{""}, 6 + maxCachedBatch + 2},
 	} {
-		if was := within.Texts(); len(step.texts) == 1 && c.Knows(step.as, step.texts[0]) != (was == step.count) {
+		if was := within.EmbeddedTexts(); len(step.texts) == 1 && c.Knows(step.as, step.texts[0]) != (was == step.count) {
 			t.Errorf("%s %q: remembered is %v, want %v", step.as, step.texts, was != step.count, was == step.count)
 		}
-		if ask(step.as, step.texts...); within.Texts() != step.count {
-			t.Errorf("%s %q: %d texts embedded so far, want %d", step.as, step.texts, within.Texts(), step.count)
+		if ask(step.as, step.texts...); within.EmbeddedTexts() != step.count {
+			t.Errorf("%s %q: %d texts embedded so far, want %d", step.as, step.texts, within.EmbeddedTexts(), step.count)
 		}
 	}
 }

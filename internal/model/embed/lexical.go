@@ -1,5 +1,5 @@
-// Package embed converts texts to vectors. Lexical needs no model; embedders with a model, local or
-// remote, have the same contract ([memory.Embedder]).
+// Package embed converts texts to vectors. [Lexical] needs no model; embedders with a model, local or remote,
+// have the same contract ([memory.Embedder]).
 package embed
 
 import (
@@ -15,42 +15,42 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// lexicalDims is a compromise: with fewer dims, unrelated words collide; more dims cost memory. Small local
-// models have the same number.
+// lexicalDims is a compromise: with fewer dimensions, unrelated words collide; more dimensions cost memory.
+// Small local models have the same number.
 const lexicalDims = 384
 
 // gramWeight is the weight of a character sequence relative to the word's term. A word has several sequences,
 // so each must count less.
 const gramWeight = 0.3
 
-// Lexical embeds by hashing: each term, and each run of four characters in a word, adds to one
-// dimension with one sign. Texts are similar if they share words or parts of words, whatever their
-// meaning. It is deterministic, and the zero value is ready.
+// Lexical embeds by hashing: each term, and each sequence of four characters in a word, adds to one dimension
+// with one sign. Texts are similar if they share words or parts of words, whatever their meaning. It is
+// deterministic, and the zero value is ready.
 type Lexical struct{}
 
 var _ memory.Embedder = Lexical{}
 
-// Fingerprint names the features and the number of dims.
+// Fingerprint names the algorithm and the number of dimensions.
 func (Lexical) Fingerprint() string { return "lexical-v1:384" }
 
 // Dims returns the number of dimensions.
 func (Lexical) Dims() int { return lexicalDims }
 
-// OfWords reports that texts without a common word are not similar: see [memory.Embedder].
+// OfWords reports that texts without a common word are not similar (see [memory.Embedder]).
 func (Lexical) OfWords() bool { return true }
 
-// Embed returns a unit vector for each text. A text without words gets the vector of the empty
-// word. Questions and documents are embedded alike.
+// Embed returns a unit vector for each text. A text without words gets the vector of the empty word.
+// Questions and documents are embedded in the same way.
 func (Lexical) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	var next atomic.Int64
 	work := func() {
 		for i := next.Add(1) - 1; i < int64(len(texts)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-			out[i] = lexical(texts[i])
+			out[i] = embedLexical(texts[i])
 		}
 	}
 	var others sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(texts)/alone) - 1 {
+	for range min(runtime.GOMAXPROCS(0), len(texts)/textsPerWorker) - 1 {
 		others.Go(work)
 	}
 	work()
@@ -58,106 +58,106 @@ func (Lexical) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([]
 	return out, ctx.Err()
 }
 
-// alone is the minimum number of texts for which another goroutine is started.
-const alone = 16
+// textsPerWorker is the minimum number of texts for each additional goroutine.
+const textsPerWorker = 16
 
-func lexical(s string) []float32 {
-	c := counters.Get().(*counter)
-	defer c.done()
-	c.count(s)
+func embedLexical(s string) []float32 {
+	c := counterPool.Get().(*wordCounter)
+	defer c.release()
+	c.countWords(s)
 	v := make([]float32, lexicalDims)
-	for _, w := range c.words {
-		weight := float32(1 + math.Log(float64(w.times)))
-		add(v, w.term, weight)
+	for _, w := range c.counts {
+		weight := float32(1 + math.Log(float64(w.count)))
+		addFeature(v, w.term, weight)
 		c.addGrams(v, w.word, weight*gramWeight)
 	}
 	if !vector.Normalize(v) {
-		add(v, "", 1)
+		addFeature(v, "", 1)
 	}
 	return v
 }
 
-// counter counts the words of a text that have a term.
-type counter struct {
-	words []counted      // in order of first occurrence, which the sums depend on
-	place map[string]int // index in words by word, used once there are more than few words
-	gram  []byte         // buffer of addGrams
-	ends  []int
+// wordCounter counts the words of a text that have a term.
+type wordCounter struct {
+	counts     []wordCount    // in order of first occurrence, which the float sums depend on
+	indexes    map[string]int // index in words by word, used from mapThreshold words on
+	gramBuffer []byte         // buffer of addGrams
+	runeEnds   []int
 }
 
-type counted struct {
+type wordCount struct {
 	word, term string
-	times      int
+	count      int
 }
 
-var counters = sync.Pool{New: func() any { return &counter{place: map[string]int{}} }}
+var counterPool = sync.Pool{New: func() any { return &wordCounter{indexes: map[string]int{}} }}
 
-// Scanning few words is faster than a map, and texts seldom have many words.
-const few, many = 24, 4096
+// Scanning a few words is faster than a map. Few texts have many words, so a larger counter is not reused.
+const mapThreshold, maxPooledWords = 24, 4096
 
-// done returns the counter for reuse, unless it has grown large.
-func (c *counter) done() {
-	if len(c.words) > many {
+// release returns the counter to the pool, unless it has grown large.
+func (c *wordCounter) release() {
+	if len(c.counts) > maxPooledWords {
 		return
 	}
-	clear(c.words) // releases the text
-	c.words = c.words[:0]
-	clear(c.place)
-	counters.Put(c)
+	clear(c.counts) // releases the text
+	c.counts = c.counts[:0]
+	clear(c.indexes)
+	counterPool.Put(c)
 }
 
-func (c *counter) count(s string) {
+func (c *wordCounter) countWords(s string) {
 	text.EachWord(s, func(w string) {
-		if i, ok := c.find(w); ok {
-			c.words[i].times++
+		if i, ok := c.indexOf(w); ok {
+			c.counts[i].count++
 			return
 		}
 		term := text.Term(w)
 		if term == "" {
 			return
 		}
-		c.words = append(c.words, counted{w, term, 1})
-		switch n := len(c.words); {
-		case n == few:
-			for i := range c.words {
-				c.place[c.words[i].word] = i
+		c.counts = append(c.counts, wordCount{w, term, 1})
+		switch n := len(c.counts); {
+		case n == mapThreshold:
+			for i := range c.counts {
+				c.indexes[c.counts[i].word] = i
 			}
-		case n > few:
-			c.place[w] = n - 1
+		case n > mapThreshold:
+			c.indexes[w] = n - 1
 		}
 	})
 }
 
-func (c *counter) find(word string) (int, bool) {
-	if len(c.words) >= few {
-		i, ok := c.place[word]
+func (c *wordCounter) indexOf(word string) (int, bool) {
+	if len(c.counts) >= mapThreshold {
+		i, ok := c.indexes[word]
 		return i, ok
 	}
-	for i := range c.words {
-		if c.words[i].word == word {
+	for i := range c.counts {
+		if c.counts[i].word == word {
 			return i, true
 		}
 	}
 	return 0, false
 }
 
-// addGrams adds the runs of four characters of a word, including its boundaries.
-func (c *counter) addGrams(v []float32, word string, weight float32) {
+// addGrams adds the sequences of four characters of a word, including its boundaries.
+func (c *wordCounter) addGrams(v []float32, word string, weight float32) {
 	const run = 4
-	c.gram, c.ends = append(c.gram[:0], '^'), append(c.ends[:0], 0, 1)
+	c.gramBuffer, c.runeEnds = append(c.gramBuffer[:0], '^'), append(c.runeEnds[:0], 0, 1)
 	for _, r := range word {
-		c.gram = utf8.AppendRune(c.gram, r)
-		c.ends = append(c.ends, len(c.gram))
+		c.gramBuffer = utf8.AppendRune(c.gramBuffer, r)
+		c.runeEnds = append(c.runeEnds, len(c.gramBuffer))
 	}
-	c.gram = append(c.gram, '$')
-	c.ends = append(c.ends, len(c.gram))
-	for i := 0; i+run < len(c.ends); i++ {
-		add(v, c.gram[c.ends[i]:c.ends[i+run]], weight)
+	c.gramBuffer = append(c.gramBuffer, '$')
+	c.runeEnds = append(c.runeEnds, len(c.gramBuffer))
+	for i := 0; i+run < len(c.runeEnds); i++ {
+		addFeature(v, c.gramBuffer[c.runeEnds[i]:c.runeEnds[i+run]], weight)
 	}
 }
 
-// add hashes a feature (FNV-1a with a final mix) to its dimension and sign.
-func add[T string | []byte](v []float32, feature T, weight float32) {
+// addFeature hashes a feature (FNV-1a with a final mix) and adds its weight to one dimension, with a sign.
+func addFeature[T string | []byte](v []float32, feature T, weight float32) {
 	h := uint64(14695981039346656037)
 	for i := range len(feature) {
 		h = (h ^ uint64(feature[i])) * 1099511628211

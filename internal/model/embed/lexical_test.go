@@ -71,14 +71,14 @@ func plainly(s string) []float32 {
 	v := make([]float32, lexicalDims)
 	for _, w := range order {
 		weight := float32(1 + math.Log(float64(counts[w])))
-		add(v, text.Term(w), weight)
+		addFeature(v, text.Term(w), weight)
 		runes := append(append([]rune{'^'}, []rune(w)...), '$')
 		for i := 0; i+4 <= len(runes); i++ {
-			add(v, string(runes[i:i+4]), weight*gramWeight)
+			addFeature(v, string(runes[i:i+4]), weight*gramWeight)
 		}
 	}
 	if !vector.Normalize(v) {
-		add(v, "", 1)
+		addFeature(v, "", 1)
 	}
 	return v
 }
@@ -92,7 +92,7 @@ func wantPlain(t *testing.T, s string) {
 
 func TestLexicalIsAsDefined(t *testing.T) {
 	long := ""
-	for i := range 3 * few {
+	for i := range 3 * mapThreshold {
 		long += fmt.Sprintf("word%d again word%d and ", i, i/2)
 	}
 	for _, s := range []string{"", "the of", sentence, "Ana's café wasn't open, Ana said", "猫が好き 猫", "\xff\xfe", long, long + sentence, "x"} {

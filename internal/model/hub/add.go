@@ -21,26 +21,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// These are limits of a local copy.
+// Limits of a local copy.
 const (
-	maxUnpacked = 16 << 30 // of an archive, in bytes
-	maxWeights  = 8 << 30
-	maxOther    = 64 << 20 // of each file other than the weights, in bytes
+	maxArchiveBytes   = 16 << 30 // total size of an archive's files, in bytes
+	maxWeightsBytes   = 8 << 30
+	maxOtherFileBytes = 64 << 20 // size of any other file, in bytes
 )
 
 // Adder adds models from local copies.
 type Adder struct {
 	Dir   string                  // folder of the models
-	Check func(path string) error // rejects a model before it is added; nil: accepts all
+	Check func(path string) error // rejects a model before it is added; nil accepts all
 }
 
-// Add copies a model from a folder or an archive (zip, wheel, tar or tar.gz) and returns its local name, which
-// is name or, if name is "", the base name of the copy. The model may be in a subfolder. Add reads only the
-// files in [Files]. An archive with a path outside itself, or with a link in place of one of these files, is
-// [memory.Invalid]. Links in a folder are followed.
-func (a Adder) Add(copied, name string) (string, error) {
+// Add copies a model from a folder or an archive (zip, wheel, tar or tar.gz) and returns its local name. The
+// default of name is the base name of source. The model may be in a subfolder. Add reads only the files in
+// [Files]. It returns [memory.Invalid] for an archive with an unsafe path, or with a link in place of one of
+// these files. Links in a folder are followed.
+func (a Adder) Add(source, name string) (string, error) {
 	if name == "" {
-		name = nameOf(copied)
+		name = defaultName(source)
 	}
 	if organisation, last, ok := strings.Cut(name, "/"); !isPlainName(organisation) || ok && !isPlainName(last) {
 		return "", memory.Errorf(memory.Invalid, "invalid model name %q; choose NAME or ORGANISATION/NAME with --name", name)
@@ -49,27 +49,27 @@ func (a Adder) Add(copied, name string) (string, error) {
 	if _, err := os.Stat(to); err == nil {
 		return "", memory.Errorf(memory.Conflict, "%s already exists in %s; to replace it, first run loci models remove %s", name, to, name)
 	}
-	if err := a.add(copied, to); err != nil {
+	if err := a.addFrom(source, to); err != nil {
 		return "", fmt.Errorf("add %s: %w", name, err)
 	}
 	return name, nil
 }
 
-// nameOf is the base name of a copy without its extensions.
-func nameOf(copied string) string {
-	name := filepath.Base(filepath.Clean(copied))
+// defaultName is the base name of a copy without its extensions.
+func defaultName(source string) string {
+	name := filepath.Base(filepath.Clean(source))
 	for _, ending := range []string{".gz", ".tgz", ".tar", ".zip", ".whl"} {
 		name = strings.TrimSuffix(name, ending)
 	}
 	return name
 }
 
-func (a Adder) add(copied, to string) (err error) {
-	source, err := openCopy(copied)
+func (a Adder) addFrom(copyPath, to string) (err error) {
+	source, err := openCopy(copyPath)
 	if err != nil {
 		return err
 	}
-	root, err := modelIn(source)
+	root, err := findModel(source)
 	if err != nil {
 		return err
 	}
@@ -83,18 +83,18 @@ func (a Adder) add(copied, to string) (err error) {
 	}
 	defer func() {
 		err = errors.Join(err, os.RemoveAll(staging))
-		_ = os.Remove(pulls) // it stays if a download uses it
+		_ = os.Remove(pulls) // the folder stays if a download uses it
 	}()
-	m := Manifest{Source: filepath.Base(filepath.Clean(copied))}
-	if err := source.each(func(e entry) error {
-		name, ok := within(root, e.name)
+	m := Manifest{Source: filepath.Base(filepath.Clean(copyPath))}
+	if err := source.eachFile(func(e copiedFile) error {
+		name, ok := relativeTo(root, e.name)
 		if !ok || !slices.Contains(Files, name) {
 			return nil
 		}
 		if slices.ContainsFunc(m.Files, func(f File) bool { return f.Name == name }) {
-			return memory.Errorf(memory.Invalid, "it contains %s twice", e.name)
+			return memory.Errorf(memory.Invalid, "the copy contains %s twice", e.name)
 		}
-		f, err := unpack(e, name, filepath.Join(staging, filepath.FromSlash(name)))
+		f, err := copyFile(e, name, filepath.Join(staging, filepath.FromSlash(name)))
 		m.Files = append(m.Files, f)
 		return err
 	}); err != nil {
@@ -118,18 +118,18 @@ func (a Adder) add(copied, to string) (err error) {
 	return os.Rename(staging, to)
 }
 
-// within returns the name of a file relative to a folder.
-func within(root, name string) (string, bool) {
+// relativeTo returns the name of a file relative to the folder root, and whether the file is in that folder.
+func relativeTo(root, name string) (string, bool) {
 	if root == "." {
 		return name, true
 	}
 	return strings.CutPrefix(name, root+"/")
 }
 
-// modelIn returns the folder of the only model in a copy.
-func modelIn(source copySource) (string, error) {
+// findModel returns the folder of the only model in a copy.
+func findModel(source copySource) (string, error) {
 	weights, configs := []string{}, map[string]bool{}
-	if err := source.each(func(e entry) error {
+	if err := source.eachFile(func(e copiedFile) error {
 		switch path.Base(e.name) {
 		case weightsFile:
 			weights = append(weights, path.Dir(e.name))
@@ -150,22 +150,22 @@ func modelIn(source copySource) (string, error) {
 	return "", memory.Errorf(memory.Invalid, "it contains several models (%s); add one of these folders", strings.Join(weights, ", "))
 }
 
-func unpack(e entry, name, to string) (File, error) {
+func copyFile(e copiedFile, name, target string) (File, error) {
 	if !e.mode.IsRegular() {
 		return File{}, memory.Errorf(memory.Invalid, "%s is not a regular file", e.name)
 	}
-	most := int64(maxOther)
+	most := int64(maxOtherFileBytes)
 	if name == weightsFile {
-		most = maxWeights
+		most = maxWeightsBytes
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return File{}, err
 	}
 	r, err := e.open()
 	if err != nil {
 		return File{}, err
 	}
-	w, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	w, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return File{}, errors.Join(err, r.Close())
 	}
@@ -180,69 +180,69 @@ func unpack(e entry, name, to string) (File, error) {
 	return File{Name: name, Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
 }
 
-// entry is one file of a copy.
-type entry struct {
-	name string // with slashes, clean
+// copiedFile is one file of a copy.
+type copiedFile struct {
+	name string // clean path with slashes
 	mode fs.FileMode
 	open func() (io.ReadCloser, error)
 }
 
 // copySource yields the files of a copy. It can be read several times.
 type copySource interface {
-	each(yield func(entry) error) error
+	eachFile(yield func(copiedFile) error) error
 }
 
-// openCopy determines the kind of a copy by its content.
-func openCopy(copied string) (copySource, error) {
-	info, err := os.Stat(copied)
+// openCopy determines the type of a copy by its content.
+func openCopy(copyPath string) (copySource, error) {
+	info, err := os.Stat(copyPath)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, memory.Errorf(memory.NotFound, "no such file or folder: %s", copied)
+		return nil, memory.Errorf(memory.NotFound, "no such file or folder: %s", copyPath)
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return folderCopy(copied), nil
+		return folderCopy(copyPath), nil
 	}
-	f, err := os.Open(copied)
+	f, err := os.Open(copyPath)
 	if err != nil {
 		return nil, err
 	}
 	head := make([]byte, 512)
 	n, err := io.ReadFull(f, head)
-	if err = errors.Join(ignoreShort(err), f.Close()); err != nil {
+	if err = errors.Join(ignoreShortRead(err), f.Close()); err != nil {
 		return nil, err
 	}
 	switch head = head[:n]; {
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
-		return zipCopy(copied), nil
+		return zipCopy(copyPath), nil
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
-		return tarCopy{copied, true}, nil
+		return tarCopy{copyPath, true}, nil
 	case len(head) == 512 && bytes.HasPrefix(head[257:], []byte("ustar")):
-		return tarCopy{copied, false}, nil
+		return tarCopy{copyPath, false}, nil
 	}
-	return nil, memory.Errorf(memory.Invalid, "%s is neither a folder nor a zip, wheel, tar or tar.gz archive", copied)
+	return nil, memory.Errorf(memory.Invalid, "%s is neither a folder nor a zip, wheel, tar or tar.gz archive", copyPath)
 }
 
-func ignoreShort(err error) error {
+func ignoreShortRead(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
 }
 
-// local returns the clean name of an archive's entry, [memory.Invalid] if it is outside of the
+// localPath returns the clean name of an archive's entry, or [memory.Invalid] if the entry is outside the
 // archive.
-func local(name string) (string, error) {
+func localPath(name string) (string, error) {
 	if clean := path.Clean(name); filepath.IsLocal(filepath.FromSlash(clean)) && !strings.Contains(name, `\`) {
 		return clean, nil
 	}
 	return "", memory.Errorf(memory.Invalid, "unsafe path in the archive: %q", name)
 }
 
-// folderCopy is a model's folder, or its parent folder.
+// folderCopy is the path of a model's folder, or of its parent folder.
 type folderCopy string
 
-func (dir folderCopy) each(yield func(entry) error) error {
+func (dir folderCopy) eachFile(yield func(copiedFile) error) error {
 	return fs.WalkDir(os.DirFS(string(dir)), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -255,27 +255,27 @@ func (dir folderCopy) each(yield func(entry) error) error {
 		if err != nil {
 			return err
 		}
-		return yield(entry{name, info.Mode(), func() (io.ReadCloser, error) { return os.Open(file) }})
+		return yield(copiedFile{name, info.Mode(), func() (io.ReadCloser, error) { return os.Open(file) }})
 	})
 }
 
 type zipCopy string
 
-func (archive zipCopy) each(yield func(entry) error) (err error) {
+func (archive zipCopy) eachFile(yield func(copiedFile) error) (err error) {
 	r, err := zip.OpenReader(string(archive))
 	if err != nil {
 		return memory.Errorf(memory.Invalid, "read the archive: %v", err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	for _, f := range r.File {
-		name, err := local(f.Name)
+		name, err := localPath(f.Name)
 		if err != nil {
 			return err
 		}
 		if f.FileInfo().IsDir() {
 			continue
 		}
-		if err := yield(entry{name, f.Mode(), f.Open}); err != nil {
+		if err := yield(copiedFile{name, f.Mode(), f.Open}); err != nil {
 			return err
 		}
 	}
@@ -287,7 +287,7 @@ type tarCopy struct {
 	gzipped bool
 }
 
-func (archive tarCopy) each(yield func(entry) error) (err error) {
+func (archive tarCopy) eachFile(yield func(copiedFile) error) (err error) {
 	f, err := os.Open(archive.path)
 	if err != nil {
 		return err
@@ -299,18 +299,18 @@ func (archive tarCopy) each(yield func(entry) error) (err error) {
 			return memory.Errorf(memory.Invalid, "read the archive: %v", err)
 		}
 	}
-	left := &io.LimitedReader{R: packed, N: maxUnpacked}
+	left := &io.LimitedReader{R: packed, N: maxArchiveBytes}
 	for r := tar.NewReader(left); ; {
 		h, err := r.Next()
 		switch {
 		case left.N == 0:
-			return memory.Errorf(memory.Invalid, "the archive has more than %d GiB", maxUnpacked>>30)
+			return memory.Errorf(memory.Invalid, "the archive has more than %d GiB", maxArchiveBytes>>30)
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return memory.Errorf(memory.Invalid, "read the archive: %v", err)
 		}
-		name, err := local(h.Name)
+		name, err := localPath(h.Name)
 		if err != nil {
 			return err
 		}
@@ -321,7 +321,7 @@ func (archive tarCopy) each(yield func(entry) error) (err error) {
 		if h.Typeflag == tar.TypeLink { // a hard link looks like an empty file
 			mode = fs.ModeIrregular
 		}
-		if err := yield(entry{name, mode, func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}); err != nil {
+		if err := yield(copiedFile{name, mode, func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ const (
 	pullFolder   = ".pull"
 )
 
-// Files are the files of a published folder that a model needs. The first two files are required.
+// Files are the names of a model's files. Any other file is ignored. The first two files are required.
 var Files = []string{
 	weightsFile, "config.json", "tokenizer.json", "vocab.txt", "tokenizer_config.json", "modules.json", "1_Pooling/config.json",
 	"sentence_bert_config.json", "config_sentence_transformers.json",
@@ -35,26 +35,26 @@ var Files = []string{
 type Manifest struct {
 	Repository string `json:"repository,omitempty"`
 	Commit     string `json:"commit,omitempty"`
-	Source     string `json:"source,omitempty"` // folder or archive of a local copy
+	Source     string `json:"source,omitempty"` // name of the folder or archive of a local copy
 	Files      []File `json:"files"`
 }
 
 // File is one file of a model, with one of the two hashes.
 type File struct {
-	Name   string `json:"name"` // with slashes
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256,omitempty"`
-	Blob   string `json:"blob,omitempty"` // git's SHA-1 of "blob SIZE\0" and the content
+	Name        string `json:"name"` // path with slashes
+	Size        int64  `json:"size"`
+	SHA256      string `json:"sha256,omitempty"`
+	GitBlobSHA1 string `json:"blob,omitempty"` // git's SHA-1 of "blob SIZE\0" and the content
 }
 
 // Model is a local model.
 type Model struct {
-	Name  string // as in the setting local:NAME
-	Dir   string
-	Bytes int64
+	Name      string // NAME in the setting local:NAME
+	Dir       string
+	SizeBytes int64
 }
 
-// List returns the models in a folder, ordered by name; none if the folder does not exist.
+// List returns the models in a folder, ordered by name. It returns none if the folder does not exist.
 func List(dir string) ([]Model, error) {
 	var out []Model
 	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
@@ -70,7 +70,7 @@ func List(dir string) ([]Model, error) {
 		}
 		name := strings.TrimSuffix(path, "/"+weightsFile)
 		m := Model{Name: name, Dir: filepath.Join(dir, filepath.FromSlash(name))}
-		m.Bytes, err = disk.Use(m.Dir)
+		m.SizeBytes, err = disk.Usage(m.Dir)
 		out = append(out, m)
 		return err
 	})
@@ -93,14 +93,14 @@ func Find(dir, name string) (string, error) {
 	return path, nil
 }
 
-// Remove deletes a model of the folder.
+// Remove deletes a model from the folder dir.
 func Remove(dir, name string) error {
 	path, err := Find(dir, name)
 	if err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(path, weightsFile)); err != nil {
-		return memory.Errorf(memory.Conflict, "%s is not a model: it has no %s; remove it yourself", path, weightsFile)
+		return memory.Errorf(memory.Conflict, "%s is not a model: it has no %s; remove the folder yourself", path, weightsFile)
 	}
 	if err := os.RemoveAll(path); err != nil {
 		return fmt.Errorf("remove %s: %w", name, err)
@@ -108,7 +108,7 @@ func Remove(dir, name string) error {
 	return nil
 }
 
-// Verify compares a model's files with their recorded hashes and returns the recorded manifest: nil for a
+// Verify compares a model's files with their recorded hashes and returns the recorded manifest, or nil for a
 // folder without loci.json. Its error names all changed and missing files.
 func Verify(path string) (*Manifest, error) {
 	data, err := os.ReadFile(filepath.Join(path, manifestFile))
@@ -120,7 +120,7 @@ func Verify(path string) (*Manifest, error) {
 		err = json.Unmarshal(data, &m)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the hashes: %w", err)
+		return nil, fmt.Errorf("read the recorded hashes: %w", err)
 	}
 	var wrong []error
 	for _, f := range m.Files {
@@ -135,7 +135,7 @@ func Verify(path string) (*Manifest, error) {
 	return &m, errors.Join(wrong...)
 }
 
-// verify compares the file at path.
+// verify compares the file at path with the recorded size and hash.
 func (f File) verify(path string) error {
 	r, err := os.Open(path)
 	if err != nil {
@@ -144,29 +144,29 @@ func (f File) verify(path string) error {
 	defer func() { _ = r.Close() }() // the file was only read
 	h, want := f.hash()
 	if h == nil {
-		return fmt.Errorf("%s: no hash is recorded", f.Name)
+		return fmt.Errorf("%s has no recorded hash", f.Name)
 	}
 	n, err := io.Copy(h, r)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", f.Name, err)
 	case n != f.Size:
-		return fmt.Errorf("%s has %d bytes, and should have %d", f.Name, n, f.Size)
+		return fmt.Errorf("%s has %d bytes, want %d", f.Name, n, f.Size)
 	case hex.EncodeToString(h.Sum(nil)) != want:
 		return fmt.Errorf("%s is damaged: its hash differs from the recorded one", f.Name)
 	}
 	return nil
 }
 
-// hash returns a hash for the file's content and its expected sum; nil if no hash is recorded.
+// hash returns a hash function for the file and its expected sum, or nil if no hash is recorded.
 func (f File) hash() (hash.Hash, string) {
 	switch {
 	case f.SHA256 != "":
 		return sha256.New(), f.SHA256
-	case f.Blob != "":
+	case f.GitBlobSHA1 != "":
 		h := sha1.New() //nolint:gosec // see the import
 		fmt.Fprintf(h, "blob %d\x00", f.Size)
-		return h, f.Blob
+		return h, f.GitBlobSHA1
 	}
 	return nil, ""
 }

@@ -101,7 +101,7 @@ func TestAPulledModelIsWholeAndListed(t *testing.T) {
 		t.Errorf("verify: %+v, %v", m, err)
 	}
 	list, err := List(dir)
-	if err != nil || len(list) != 1 || list[0].Name != "tiny" || list[0].Bytes < 8000 {
+	if err != nil || len(list) != 1 || list[0].Name != "tiny" || list[0].SizeBytes < 8000 {
 		t.Errorf("list: %+v, %v; want tiny alone", list, err)
 	}
 	if _, err := h.pull(t, dir, "org/tiny"); !errors.Is(err, memory.Conflict) {

@@ -19,9 +19,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// published lists the models that have a short name. Encoders are ordered by quality. Multilingual ones come first,
-// because only users of other languages choose them.
-var published = []struct{ name, repository string }{
+// knownModels lists the models that have a short name. Encoders are ordered by quality; multilingual encoders
+// precede the others, because only users of other languages choose them.
+var knownModels = []struct{ name, repository string }{
 	{"multilingual-e5-small", "intfloat/multilingual-e5-small"},
 	{"paraphrase-multilingual-MiniLM-L12-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"},
 	{"bge-small-en-v1.5", "BAAI/bge-small-en-v1.5"},
@@ -33,10 +33,10 @@ var published = []struct{ name, repository string }{
 	{"ms-marco-MiniLM-L-6-v2", "cross-encoder/ms-marco-MiniLM-L-6-v2"},
 }
 
-// Preference orders encoders by search quality; the best has the lowest value. Encoders without a short name
-// come first, because somebody chose them.
-func Preference(name string) int {
-	for i, p := range published {
+// QualityRank orders encoders by search quality; the best has the lowest value. Encoders without a short name
+// come first, because a person chose them.
+func QualityRank(name string) int {
+	for i, p := range knownModels {
 		if p.name == name {
 			return i
 		}
@@ -44,11 +44,11 @@ func Preference(name string) int {
 	return -1
 }
 
-// Repository returns a model's repository and its local name. A name without an organisation must
-// be one of the short names.
+// Repository returns a model's repository and its local name. A name without an organisation must be one of
+// the short names.
 func Repository(name string) (repository, local string, err error) {
 	var names []string
-	for _, p := range published {
+	for _, p := range knownModels {
 		if p.name == name {
 			return p.repository, name, nil
 		}
@@ -62,23 +62,23 @@ func Repository(name string) (repository, local string, err error) {
 	return name, last, nil
 }
 
-// isPlainName reports whether a part of a name is valid as a folder's name and needs no escaping.
+// isPlainName reports whether a part of a model's name is valid as a folder's name and needs no escaping.
 func isPlainName(s string) bool {
 	return s != "" && s[0] != '.' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 }
 
-// Progress receives the downloaded size of a file.
-type Progress func(file string, done, size int64)
+// Progress receives the downloaded size and the total size of a file.
+type Progress func(file string, downloaded, size int64)
 
 // Puller downloads models. All fields except Progress are required.
 type Puller struct {
 	Dir      string // folder of the models
-	URL      string // address of the hub
+	URL      string // base URL of the hub
 	Client   *http.Client
-	Progress Progress // nil: progress is not reported
+	Progress Progress // nil disables reports
 }
 
-// NewClient returns a client for a hub. It times out if the server is silent, but not on large files.
+// NewClient returns a client for a hub. It times out if the server does not respond, but not on large files.
 func NewClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -89,8 +89,8 @@ func NewClient() *http.Client {
 	}}
 }
 
-// Pull downloads a model and returns its local name. It resumes interrupted downloads and skips
-// complete files. A file with a wrong hash is deleted.
+// Pull downloads a model and returns its local name. It resumes interrupted downloads and skips complete
+// files. A file with a wrong hash is deleted.
 func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	repository, local, err := Repository(name)
 	if err != nil {
@@ -100,14 +100,14 @@ func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	if _, err := os.Stat(to); err == nil {
 		return "", memory.Errorf(memory.Conflict, "%s already exists in %s; loci models verify %s checks whether it is complete, loci models remove %s removes it", local, to, local, local)
 	}
-	m, err := p.manifest(ctx, repository)
+	m, err := p.requestManifest(ctx, repository)
 	if err != nil {
-		return "", p.explain(err, local)
+		return "", p.withAdvice(err, local)
 	}
 	staging := filepath.Join(p.Dir, pullFolder, local+"@"+m.Commit)
 	for _, f := range m.Files {
-		if err := p.fetch(ctx, m, f, filepath.Join(staging, filepath.FromSlash(f.Name))); err != nil {
-			return "", p.explain(fmt.Errorf("%s: %w", f.Name, err), local)
+		if err := p.fetchFile(ctx, m, f, filepath.Join(staging, filepath.FromSlash(f.Name))); err != nil {
+			return "", p.withAdvice(fmt.Errorf("%s: %w", f.Name, err), local)
 		}
 	}
 	data, err := json.MarshalIndent(m, "", "  ")
@@ -120,19 +120,19 @@ func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	if err := os.Rename(staging, to); err != nil {
 		return "", fmt.Errorf("pull %s: %w", local, err)
 	}
-	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // it stays if another download uses it
+	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // the folder stays if another download uses it
 	return local, nil
 }
 
-// unreachable is the error for a hub that cannot be reached.
-type unreachable struct{ err error }
+// unreachableError is the error for a hub that cannot be reached.
+type unreachableError struct{ cause error }
 
-func (o *unreachable) Error() string { return o.err.Error() }
-func (o *unreachable) Unwrap() error { return o.err }
+func (o *unreachableError) Error() string { return o.cause.Error() }
+func (o *unreachableError) Unwrap() error { return o.cause }
 
-// explain adds advice to an error.
-func (p Puller) explain(err error, local string) error {
-	var away *unreachable
+// withAdvice adds advice to an error.
+func (p Puller) withAdvice(err error, local string) error {
+	var away *unreachableError
 	if !errors.As(err, &away) {
 		return fmt.Errorf("pull %s: %w", local, err)
 	}
@@ -140,12 +140,12 @@ func (p Puller) explain(err error, local string) error {
 		local, err, p.URL, filepath.Join(p.Dir, local), strings.Join(Files, ", "))
 }
 
-// maxListing is far above the size of a hub's listing.
+// maxListing is the maximum size of a hub's listing in bytes, far above real listings.
 const maxListing = 8 << 20
 
-// manifest requests the files of a repository's main branch.
-func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, error) {
-	resp, err := p.get(ctx, p.URL+"/api/models/"+repository+"/revision/main?blobs=true", 0)
+// requestManifest requests the files of a repository's main branch.
+func (p Puller) requestManifest(ctx context.Context, repository string) (*Manifest, error) {
+	resp, err := p.request(ctx, p.URL+"/api/models/"+repository+"/revision/main?blobs=true", 0)
 	if err != nil {
 		return nil, err
 	}
@@ -153,9 +153,9 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusNotFound:
-		return nil, memory.Errorf(memory.NotFound, "%s has no model %s that everybody may read", p.URL, repository)
+		return nil, memory.Errorf(memory.NotFound, "%s has no public model %s", p.URL, repository)
 	default:
-		return nil, &unreachable{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
+		return nil, &unreachableError{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
 	}
 	var listing struct {
 		SHA      string `json:"sha"`
@@ -173,19 +173,19 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 		return nil, fmt.Errorf("read the answer of %s about %s: %w", p.URL, repository, err)
 	}
 	if !isPlainName(listing.SHA) {
-		return nil, fmt.Errorf("%s names no commit of %s", p.URL, repository)
+		return nil, fmt.Errorf("%s returned no commit for %s", p.URL, repository)
 	}
 	m := &Manifest{Repository: repository, Commit: listing.SHA}
 	for _, s := range listing.Siblings {
 		if !slices.Contains(Files, s.Name) {
 			continue
 		}
-		f := File{Name: s.Name, Size: s.Size, Blob: s.Blob}
+		f := File{Name: s.Name, Size: s.Size, GitBlobSHA1: s.Blob}
 		if s.LFS != nil {
 			f = File{Name: s.Name, Size: s.LFS.Size, SHA256: s.LFS.SHA256}
 		}
 		if h, _ := f.hash(); h == nil || f.Size <= 0 {
-			return nil, fmt.Errorf("%s gives no size or hash of %s", p.URL, s.Name)
+			return nil, fmt.Errorf("%s returned no size or hash for %s", p.URL, s.Name)
 		}
 		m.Files = append(m.Files, f)
 	}
@@ -198,8 +198,7 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 	return m, nil
 }
 
-// get requests an address, starting at a byte.
-func (p Puller) get(ctx context.Context, address string, from int64) (*http.Response, error) {
+func (p Puller) request(ctx context.Context, address string, offset int64) (*http.Response, error) {
 	if _, err := url.Parse(address); err != nil {
 		return nil, memory.Errorf(memory.Invalid, "models_url: %v", err)
 	}
@@ -209,38 +208,38 @@ func (p Puller) get(ctx context.Context, address string, from int64) (*http.Resp
 	}
 	req.Header.Set("User-Agent", "loci")
 	req.Header.Set("Accept-Encoding", "identity") // sizes and ranges refer to the file itself
-	if from > 0 {
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+	if offset > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
 	}
 	resp, err := p.Client.Do(req)
 	if err != nil {
-		return nil, &unreachable{err}
+		return nil, &unreachableError{err}
 	}
 	return resp, nil
 }
 
-// fetch downloads one file, unless it exists, and resumes an earlier attempt.
-func (p Puller) fetch(ctx context.Context, m *Manifest, f File, to string) error {
-	if f.verify(to) == nil {
-		p.tell(f, f.Size)
+// fetchFile downloads one file, unless it exists, and resumes an earlier attempt.
+func (p Puller) fetchFile(ctx context.Context, m *Manifest, f File, target string) error {
+	if f.verify(target) == nil {
+		p.report(f, f.Size)
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
-	part := to + ".part"
-	if err := p.append(ctx, m, f, part); err != nil {
+	part := target + ".part"
+	if err := p.resume(ctx, m, f, part); err != nil {
 		return err
 	}
 	if err := f.verify(part); err != nil {
 		return errors.Join(fmt.Errorf("%s sent a file that differs from the published one: %w", p.URL, err), os.Remove(part))
 	}
-	return os.Rename(part, to)
+	return os.Rename(part, target)
 }
 
-// append downloads the missing bytes of a partial file.
-func (p Puller) append(ctx context.Context, m *Manifest, f File, part string) (err error) {
-	w, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o644)
+// resume downloads the missing bytes of a partial file.
+func (p Puller) resume(ctx context.Context, m *Manifest, f File, partial string) (err error) {
+	w, err := os.OpenFile(partial, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}
@@ -252,7 +251,7 @@ func (p Puller) append(ctx context.Context, m *Manifest, f File, part string) (e
 	if have >= f.Size { // complete or invalid; the hash decides
 		return nil
 	}
-	resp, err := p.get(ctx, p.URL+"/"+m.Repository+"/resolve/"+m.Commit+"/"+f.Name, have)
+	resp, err := p.request(ctx, p.URL+"/"+m.Repository+"/resolve/"+m.Commit+"/"+f.Name, have)
 	if err != nil {
 		return err
 	}
@@ -267,35 +266,34 @@ func (p Puller) append(ctx context.Context, m *Manifest, f File, part string) (e
 			return err
 		}
 	default:
-		return &unreachable{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
+		return &unreachableError{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
 	}
-	n, err := io.Copy(w, &progressReader{r: io.LimitReader(resp.Body, f.Size-have), tell: func(n int64) { p.tell(f, have+n) }})
+	n, err := io.Copy(w, &progressReader{source: io.LimitReader(resp.Body, f.Size-have), report: func(n int64) { p.report(f, have+n) }})
 	if err != nil {
-		return &unreachable{fmt.Errorf("the download stopped after %d of %d bytes: %w", have+n, f.Size, err)}
+		return &unreachableError{fmt.Errorf("the download stopped after %d of %d bytes: %w", have+n, f.Size, err)}
 	}
 	if have+n < f.Size {
-		return &unreachable{fmt.Errorf("the download stopped after %d of %d bytes", have+n, f.Size)}
+		return &unreachableError{fmt.Errorf("the download stopped after %d of %d bytes", have+n, f.Size)}
 	}
 	return nil
 }
 
-func (p Puller) tell(f File, done int64) {
+func (p Puller) report(f File, downloaded int64) {
 	if p.Progress != nil {
-		p.Progress(f.Name, done, f.Size)
+		p.Progress(f.Name, downloaded, f.Size)
 	}
 }
 
-// progressReader is a reader that reports its progress.
 type progressReader struct {
-	r    io.Reader
-	n    int64
-	tell func(int64)
+	source    io.Reader
+	bytesRead int64
+	report    func(int64)
 }
 
 // Read implements [io.Reader].
 func (t *progressReader) Read(b []byte) (int, error) {
-	n, err := t.r.Read(b)
-	t.n += int64(n)
-	t.tell(t.n)
+	n, err := t.source.Read(b)
+	t.bytesRead += int64(n)
+	t.report(t.bytesRead)
 	return n, err
 }

@@ -10,86 +10,86 @@ import (
 )
 
 const (
-	// failuresInRow is the number of failures after which a server is skipped.
-	failuresInRow = 3
+	// maxFailures is the number of consecutive failures after which a server is skipped.
+	maxFailures = 3
 
-	// A skipped server is tried again after firstRest. Each further failure doubles the time, up to
-	// longestRest.
-	firstRest   = 5 * time.Second
-	longestRest = time.Minute
+	// A skipped server is tried again after firstPause. Each further failure doubles the pause, up to
+	// longestPause.
+	firstPause   = 5 * time.Second
+	longestPause = time.Minute
 
-	// longestWish bounds a server's Retry-After.
-	longestWish = 15 * time.Minute
+	// maxRetryAfter is the maximum delay that Loci accepts from a server's Retry-After header.
+	maxRetryAfter = 15 * time.Minute
 )
 
-// breaker skips an unresponsive server for interactive questions, whose whole deadline it would use up. The
-// zero breaker skips nothing.
+// breaker is a circuit breaker: it skips an unresponsive server for interactive questions, which would
+// otherwise wait until their deadline. The zero breaker skips no server.
 type breaker struct {
-	mu    sync.Mutex // guards the fields below
-	fails int        // failures in a row
-	until time.Time  // time at which one question tries the server again, while other questions still skip it
-	why   error      // error of the last failure
+	mu       sync.Mutex // guards the other fields
+	failures int        // number of consecutive failures
+	pauseEnd time.Time  // end of the pause: then one question tries the server, while other questions still skip it
+	lastErr  error      // error of the latest failure
 }
 
-// try calls ask, unless the server is skipped. A failure counts only if the server had enough time to answer.
+// try calls ask, unless the server is skipped. It counts a failure unless the caller canceled the request.
 func (b *breaker) try(ctx context.Context, ask func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := b.enter(); err != nil {
+	if err := b.checkPause(); err != nil {
 		return err
 	}
 	err := ask()
 	switch {
 	case err == nil:
-		b.answered()
+		b.recordSuccess()
 	case !errors.Is(err, context.Canceled):
-		b.failed(err)
+		b.recordFailure(err)
 	}
 	return err
 }
 
-func (b *breaker) enter() error {
+func (b *breaker) checkPause() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if left := b.until.Sub(now); left > 0 {
-		return memory.Errorf(memory.Unavailable, "the server is skipped for %v: %w", max(left.Round(time.Second), time.Second), b.why)
+	if remaining := b.pauseEnd.Sub(now); remaining > 0 {
+		return memory.Errorf(memory.Unavailable, "the server is skipped for %v after failures: %w", max(remaining.Round(time.Second), time.Second), b.lastErr)
 	}
-	if b.fails >= failuresInRow {
-		b.until = now.Add(questionTime)
+	if b.failures >= maxFailures {
+		b.pauseEnd = now.Add(questionTime)
 	}
 	return nil
 }
 
-// answered records a success.
-func (b *breaker) answered() {
+// recordSuccess ends the pause.
+func (b *breaker) recordSuccess() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.fails, b.until, b.why = 0, time.Time{}, nil
+	b.failures, b.pauseEnd, b.lastErr = 0, time.Time{}, nil
 }
 
-func (b *breaker) failed(err error) {
+func (b *breaker) recordFailure(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.fails++
-	b.why = err
-	rest := time.Duration(0)
-	if more := b.fails - failuresInRow; more >= 0 {
-		rest = min(firstRest<<min(more, 8), longestRest)
+	b.failures++
+	b.lastErr = err
+	pause := time.Duration(0)
+	if extra := b.failures - maxFailures; extra >= 0 {
+		pause = min(firstPause<<min(extra, 8), longestPause)
 	}
 	if f := asFailure(err); f != nil {
-		rest = max(rest, min(f.after, longestWish))
+		pause = max(pause, min(f.delay, maxRetryAfter))
 	}
-	b.until = time.Now().Add(rest)
+	b.pauseEnd = time.Now().Add(pause)
 }
 
-// Skipped returns the reason why interactive questions skip the server, nil if they do not.
+// Skipped returns the reason why interactive questions skip the server, or nil if they do not.
 func (b *breaker) Skipped() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.fails >= failuresInRow || time.Now().Before(b.until) {
-		return b.why
+	if b.failures >= maxFailures || time.Now().Before(b.pauseEnd) {
+		return b.lastErr
 	}
 	return nil
 }

@@ -67,12 +67,12 @@ func TestASlowServerIsWaitedForByFewQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, e := newMoody(t)
 		m.thinks.Store(int64(time.Hour))
-		for range failuresInRow {
+		for range maxFailures {
 			if took, err := question(e); took != 200*time.Millisecond || !errors.Is(err, memory.Unavailable) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatalf("%v, %v; want its share waited for", took, err)
 			}
 		}
-		if why := e.Skipped(); why == nil || Trouble(why) != "it took too long" {
+		if why := e.Skipped(); why == nil || DescribeFailure(why) != "the server took too long" {
 			t.Errorf("skipped for %v, want why", why)
 		}
 		asked := m.asked.Load()
@@ -86,7 +86,7 @@ func TestASlowServerIsWaitedForByFewQuestions(t *testing.T) {
 		}
 
 		// Of concurrent questions after the rest, one tries.
-		time.Sleep(firstRest)
+		time.Sleep(firstPause)
 		waited := make(chan time.Duration, 10)
 		for range cap(waited) {
 			go func() { took, _ := question(e); waited <- took }()
@@ -105,7 +105,7 @@ func TestASlowServerIsWaitedForByFewQuestions(t *testing.T) {
 		if _, err := question(e); err == nil {
 			t.Error("asked again at once, want twice the rest after another failure")
 		}
-		time.Sleep(2 * firstRest)
+		time.Sleep(2 * firstPause)
 		if _, err := question(e); err != nil || e.Skipped() != nil {
 			t.Errorf("when it is back: %v, skipped for %v", err, e.Skipped())
 		}
@@ -133,7 +133,7 @@ func TestAServerIsLeftAloneAsLongAsItAsks(t *testing.T) {
 		_, _ = question(e) // it fails
 		m.status.Store(http.StatusOK)
 		time.Sleep(119 * time.Second)
-		if _, err := question(e); err == nil || Trouble(e.Skipped()) != "it answered 429" {
+		if _, err := question(e); err == nil || DescribeFailure(e.Skipped()) != "the server answered with status 429" {
 			t.Errorf("%v, skipped for %v; want it left alone for as long as it asked", err, e.Skipped())
 		}
 		time.Sleep(time.Second)
@@ -147,7 +147,7 @@ func TestJobSuccessEndsSkipping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, e := newMoody(t)
 		m.thinks.Store(int64(time.Second)) // a model that is loaded: too slow for a question
-		for range failuresInRow {
+		for range maxFailures {
 			_, _ = question(e) // it fails
 		}
 		if _, err := e.Embed(t.Context(), memory.AsDocument, "a"); err != nil || e.Skipped() != nil {
@@ -160,7 +160,7 @@ func TestClientsThatLeaveSayNothingOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, e := newMoody(t)
 		m.thinks.Store(int64(time.Hour))
-		for range 2 * failuresInRow {
+		for range 2 * maxFailures {
 			ctx, leave := context.WithCancel(t.Context())
 			time.AfterFunc(time.Millisecond, leave)
 			if _, err := e.Embed(ctx, memory.AsQuestion, "who?"); err == nil || e.Skipped() != nil {
@@ -178,7 +178,7 @@ func TestABatchThatTakesTooLongIsSmallerNextTime(t *testing.T) {
 		if _, err := e.Embed(t.Context(), memory.AsDocument, make([]string, embedBatch)...); !errors.Is(err, memory.Unavailable) {
 			t.Fatal(err)
 		}
-		if n := e.batch.Load(); n != embedBatch/2 {
+		if n := e.maxBatch.Load(); n != embedBatch/2 {
 			t.Errorf("the next request holds %d texts, want %d", n, embedBatch/2)
 		}
 	})
@@ -197,11 +197,11 @@ func TestARerankerThatDoesNotAnswerIsSkipped(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := m.asked.Load(); n != failuresInRow || r.Skipped() == nil {
-			t.Errorf("asked %d times, skipped for %v; want %d and why", n, r.Skipped(), failuresInRow)
+		if n := m.asked.Load(); n != maxFailures || r.Skipped() == nil {
+			t.Errorf("asked %d times, skipped for %v; want %d and why", n, r.Skipped(), maxFailures)
 		}
 		m.status.Store(http.StatusOK)
-		time.Sleep(firstRest)
+		time.Sleep(firstPause)
 		if got, err := r.Rerank(t.Context(), "q", "a"); err != nil || len(got) != 1 || r.Skipped() != nil {
 			t.Errorf("when it is back: %v, %v, skipped for %v", got, err, r.Skipped())
 		}

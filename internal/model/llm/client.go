@@ -18,23 +18,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Client asks a model server. It implements [memory.LLM] and is safe for concurrent use.
+// Client calls a model server. It implements [memory.LLM] and is safe for concurrent use.
 type Client struct {
-	at       endpoint
-	http     http.Client
-	model    string
-	timeout  time.Duration
-	patience time.Duration
-	tries    uint
+	server       endpoint
+	http         http.Client
+	model        string
+	timeout      time.Duration
+	retryTimeout time.Duration
+	maxTries     uint
 
-	mu    sync.Mutex        // guards forms
-	forms map[string]manner // by model: the request form that the model's server accepts
+	mu    sync.Mutex             // guards forms
+	forms map[string]requestForm // form of request that the server accepts, by model
 }
 
-// ErrNoModel makes learning use the rules at once, because there is no model to wait for.
+// ErrNoModel makes learning use the built-in rules immediately, since waiting would bring no model.
 var ErrNoModel = errors.New("no model is available")
 
-// New returns a client, or [memory.Invalid] for an invalid base URL.
+// New returns a client. It returns [memory.Invalid] if the base URL is invalid.
 func New(o Options) (*Client, error) {
 	at, err := newEndpoint(o)
 	if err != nil {
@@ -44,43 +44,43 @@ func New(o Options) (*Client, error) {
 		o.Transport = newTransport()
 	}
 	return &Client{
-		at: at,
+		server: at,
 		http: http.Client{
 			Transport: o.Transport,
-			// The key must not be sent to a redirect's target.
+			// The API key must not be sent to the target of a redirect.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		model:    o.Model,
-		timeout:  cmp.Or(o.Timeout, DefaultTimeout),
-		patience: cmp.Or(o.Patience, DefaultPatience),
-		tries:    cmp.Or(o.Tries, DefaultTries),
-		forms:    map[string]manner{},
+		model:        o.Model,
+		timeout:      cmp.Or(o.Timeout, DefaultTimeout),
+		retryTimeout: cmp.Or(o.RetryTimeout, DefaultRetryTimeout),
+		maxTries:     cmp.Or(o.MaxTries, DefaultTries),
+		forms:        map[string]requestForm{},
 	}, nil
 }
 
-// Complete asks the prompt's model, or the default one.
+// Complete calls the prompt's model or the default model. It retries without features that the server refuses.
 func (c *Client) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
 	p.Model = cmp.Or(p.Model, c.model)
 	if p.Model == "" {
 		return memory.Reply{}, memory.Errorf(memory.Invalid, "no model is configured")
 	}
-	m := c.mannerOf(p.Model)
+	m := c.formOf(p.Model)
 	for {
 		got, err := c.chat(ctx, p, m)
-		next, again := m.after(p, err)
+		next, retry := m.next(p, err)
 		switch {
-		case again:
+		case retry:
 			m = next
 		case err != nil:
 			return memory.Reply{}, err
 		default:
-			c.remember(p.Model, m)
+			c.rememberForm(p.Model, m)
 			return got.reply()
 		}
 	}
 }
 
-// Models returns the ids of the models that the server lists, in its order.
+// Models returns the ids of the models that the server lists, in the server's order.
 func (c *Client) Models(ctx context.Context) ([]string, error) {
 	body, err := c.call(ctx, http.MethodGet, "models", nil)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *Client) Models(ctx context.Context) ([]string, error) {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, c.at.unavailable("invalid list of models: %v", err)
+		return nil, c.server.unavailable("invalid list of models: %v", err)
 	}
 	ids := make([]string, 0, len(list.Data))
 	for _, m := range list.Data {
@@ -106,20 +106,20 @@ func (c *Client) Models(ctx context.Context) ([]string, error) {
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-func (c *Client) mannerOf(model string) manner {
+func (c *Client) formOf(model string) requestForm {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.forms[model]
 }
 
-func (c *Client) remember(model string, m manner) {
+func (c *Client) rememberForm(model string, m requestForm) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forms[model] = m
 }
 
-// chat sends one request in one form.
-func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completion, error) {
+// chat sends one request in one form and returns the completion.
+func (c *Client) chat(ctx context.Context, p memory.Prompt, m requestForm) (completion, error) {
 	request, err := json.Marshal(m.request(p))
 	if err != nil {
 		return completion{}, memory.Errorf(memory.Invalid, "encode the request %q: %w", p.Name, err)
@@ -130,88 +130,88 @@ func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completio
 	}
 	var got completion
 	if err := json.Unmarshal(body, &got); err != nil {
-		return completion{}, c.at.unavailable("invalid answer: %v", err)
+		return completion{}, c.server.unavailable("invalid answer: %v", err)
 	}
 	if len(got.Choices) == 0 {
-		return completion{}, c.at.unavailable("its answer has no choice")
+		return completion{}, c.server.unavailable("the answer contains no choices")
 	}
 	return got, nil
 }
 
-// keyContext is the context key for an API key.
+// keyContext is the context key of [WithKey].
 type keyContext struct{}
 
-// WithKey returns a context whose requests use another key instead of the client's own.
+// WithKey returns a context whose requests use this API key instead of the client's key.
 func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyContext{}, key)
 }
 
-// maxAnswer is far above the size of any answer. It protects memory from a faulty server.
+// maxAnswer is the maximum size of a response in bytes. It limits the memory that a faulty server can use.
 const maxAnswer = 16 << 20
 
-// send makes one attempt and returns the body of a good answer. It gives up if the server is silent for the
-// timeout.
+// send makes one attempt and returns the body of a successful response. It fails if the server sends no data
+// for the timeout.
 func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ []byte, err error) {
-	u, err := c.at.url(path)
+	u, err := c.server.url(path)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := c.at.unavailable("it was silent for %v: %w", c.timeout, context.DeadlineExceeded)
-	silent := time.AfterFunc(c.timeout, func() { cancel(silence) })
-	defer silent.Stop()
+	silenceErr := c.server.unavailable("silent for %v: %w", c.timeout, context.DeadlineExceeded)
+	silenceTimer := time.AfterFunc(c.timeout, func() { cancel(silenceErr) })
+	defer silenceTimer.Stop()
 	defer func() {
-		if err != nil && errors.Is(context.Cause(ctx), silence) {
-			err = silence
+		if err != nil && errors.Is(context.Cause(ctx), silenceErr) {
+			err = silenceErr
 		}
 	}()
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, c.at.unavailable("make a request: %w", withoutURL(err))
+		return nil, c.server.unavailable("build the request: %w", withoutURL(err))
 	}
 	req.Header.Set("Accept", "application/json")
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	at := c.at
+	at := c.server
 	if key, ok := ctx.Value(keyContext{}).(string); ok {
 		at.key = key
 	}
-	at.sign(req.Header)
+	at.setKey(req.Header)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, &failure{err: c.at.unavailable("%w", withoutURL(err)), again: true}
+		return nil, &failure{err: c.server.unavailable("%w", withoutURL(err)), canRetry: true}
 	}
-	defer func() { _ = resp.Body.Close() }() // the body was read, so errors no longer matter
+	defer func() { _ = resp.Body.Close() }() // the body was read, so errors do not matter
 	var answer []byte
 	if resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		answer, err = readStream(resp.Body, max(leastLimit, len(body)), func() { silent.Reset(c.timeout) })
+		answer, err = readStream(resp.Body, max(minReplyLimit, len(body)), func() { silenceTimer.Reset(c.timeout) })
 	} else {
 		answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	}
 	switch {
 	case err != nil:
-		return nil, &failure{err: c.at.unavailable("its answer was cut off: %w", err), again: true}
+		return nil, &failure{err: c.server.unavailable("the answer was cut off: %w", err), canRetry: true}
 	case len(answer) > maxAnswer:
-		return nil, c.at.unavailable("its answer is larger than %d bytes", maxAnswer)
+		return nil, c.server.unavailable("the answer is larger than %d bytes", maxAnswer)
 	}
-	return at.judge(resp, body, answer)
+	return at.checkAnswer(resp, body, answer)
 }
 
-// judge separates good answers from errors, which some servers send with status 200. The result omits an error
-// text that repeats the request, because errors are logged.
-func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, error) {
+// checkAnswer returns the body of a response, or an error. Some servers send errors with status 200. The
+// error omits a message that quotes the request, since errors are logged.
+func (e endpoint) checkAnswer(resp *http.Response, request, body []byte) ([]byte, error) {
 	var answer struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
 		Detail  json.RawMessage `json:"detail"`
 	}
 	isJSON := json.Valid(body)
-	_ = json.Unmarshal(body, &answer) // JSON that is not an object has none of these fields
-	var of struct{ Code int }         // code of an error within a stream
-	if resp.StatusCode == http.StatusOK && json.Unmarshal(answer.Error, &of) == nil && of.Code >= 400 {
-		resp.StatusCode = of.Code
+	_ = json.Unmarshal(body, &answer)  // for JSON that is not an object, the fields stay empty
+	var streamError struct{ Code int } // status of an error within a stream
+	if resp.StatusCode == http.StatusOK && json.Unmarshal(answer.Error, &streamError) == nil && streamError.Code >= 400 {
+		resp.StatusCode = streamError.Code
 	}
 	failed := resp.StatusCode < 200 || resp.StatusCode > 299
 	if isJSON && !failed && (answer.Error == nil || string(answer.Error) == "null") {
@@ -227,22 +227,22 @@ func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, erro
 	case text == "":
 		text = cmp.Or(answer.Message, strings.Trim(string(answer.Detail), `"`), http.StatusText(status))
 	}
-	// A server that does not support the response format may report an internal error instead.
+	// For an unsupported response format, a server may report an internal error.
 	structured := status == http.StatusInternalServerError && bytes.Contains(request, []byte(`"response_format":`))
-	shown := e.clean(text)
-	if quotes(request, text) {
-		shown = http.StatusText(status) + " (its message quotes the request)"
+	cleaned := e.cleanMessage(text)
+	if quotesRequest(request, text) {
+		cleaned = http.StatusText(status) + " (message hidden: it quotes the request)"
 	}
 	return nil, &failure{
-		err:    e.unavailable("it answered %d: %s", status, shown),
-		status: status,
-		text:   text,
-		again:  !structured && retryable(status) || !failed,
-		after:  retryAfter(resp.Header, time.Now()),
+		err:      e.unavailable("status %d: %s", status, cleaned),
+		status:   status,
+		text:     text,
+		canRetry: !structured && isRetryable(status) || !failed,
+		delay:    retryAfter(resp.Header, time.Now()),
 	}
 }
 
-// errorText returns the message of an error object or string.
+// errorText returns the message in an error field, which is an object or a string.
 func errorText(raw json.RawMessage) string {
 	var object struct {
 		Message string `json:"message"`
@@ -257,8 +257,8 @@ func errorText(raw json.RawMessage) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// clean shortens a server's message to one line without the key, which some servers repeat.
-func (e endpoint) clean(s string) string {
+// cleanMessage returns a server's message as one line of at most 300 bytes, without the API key.
+func (e endpoint) cleanMessage(s string) string {
 	if e.key != "" {
 		s = strings.ReplaceAll(s, e.key, "[key]")
 	}
@@ -270,7 +270,7 @@ func (e endpoint) clean(s string) string {
 	return s
 }
 
-// asFailure returns the failure within an error, nil for an error of another kind.
+// asFailure returns the [failure] that err wraps, or nil.
 func asFailure(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {

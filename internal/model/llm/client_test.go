@@ -304,8 +304,8 @@ func TestRetriesAreBounded(t *testing.T) {
 		s = &script{answers: []answer{refuses(500, "down")}}
 		start = time.Now()
 		_, err = client(t, s).Complete(t.Context(), memory.Prompt{User: "Hi"})
-		if took := time.Since(start); !errors.Is(err, memory.Unavailable) || took > DefaultPatience {
-			t.Errorf("%v after %v; want an end within %v", err, took, DefaultPatience)
+		if took := time.Since(start); !errors.Is(err, memory.Unavailable) || took > DefaultRetryTimeout {
+			t.Errorf("%v after %v; want an end within %v", err, took, DefaultRetryTimeout)
 		}
 	})
 }
@@ -325,7 +325,7 @@ func TestCallerMayStopWaiting(t *testing.T) {
 
 func TestSlowServerTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := New(Options{BaseURL: "http://models.test/v1", Model: "tiny", Timeout: time.Second, Patience: 3 * time.Second, Transport: hangs{}})
+		c, err := New(Options{BaseURL: "http://models.test/v1", Model: "tiny", Timeout: time.Second, RetryTimeout: 3 * time.Second, Transport: hangs{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -391,7 +391,7 @@ func TestAnswerCutOffByTheServer(t *testing.T) {
 		fmt.Fprint(w, `{"choices":[`)
 	}))
 	defer srv.Close()
-	c, err := New(Options{BaseURL: srv.URL, Model: "m", Patience: time.Nanosecond})
+	c, err := New(Options{BaseURL: srv.URL, Model: "m", RetryTimeout: time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,11 +424,11 @@ func FuzzComplete(f *testing.F) {
 	f.Add(400, `{"error":{"message":"no"}}`)
 	f.Add(200, `{"choices":[{"message":{"content":[{"text":1}]}}]}`)
 	f.Fuzz(func(t *testing.T, status int, body string) {
-		if status < 200 || status > 599 || retryable(status) {
+		if status < 200 || status > 599 || isRetryable(status) {
 			return
 		}
 		c := client(t, &script{answers: []answer{{status: status, body: body}}})
-		c.patience = time.Nanosecond
+		c.retryTimeout = time.Nanosecond
 		got, err := c.Complete(t.Context(), memory.Prompt{User: "Hi", Schema: schema})
 		if err != nil && got != (memory.Reply{}) {
 			t.Errorf("status %d, body %q: both a reply %+v and %v", status, body, got, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// completion has the fields of a chat completion that are read.
+// completion contains the fields of a chat completion that Loci reads.
 type completion struct {
 	Model   string   `json:"model"`
 	Choices []choice `json:"choices"`
@@ -17,22 +17,22 @@ type completion struct {
 	} `json:"usage"`
 }
 
-// choice has its text as a whole or, in an event of a stream, as a delta.
+// choice contains the whole message or, in an event of a stream, the next part of the message.
 type choice struct {
-	Message words  `json:"message"`
-	Delta   words  `json:"delta"`
-	Finish  string `json:"finish_reason"`
+	Message replyMessage `json:"message"`
+	Delta   replyMessage `json:"delta"`
+	Finish  string       `json:"finish_reason"`
 }
 
-type words struct {
+type replyMessage struct {
 	Content content `json:"content"`
 	Refusal string  `json:"refusal"`
 }
 
-// content is a message's text: a string, null, or a list of parts, whose text parts are joined.
+// content is the text of a message. In JSON it is a string, null, or a list of parts, whose texts are joined.
 type content string
 
-// UnmarshalJSON reads all three forms.
+// UnmarshalJSON reads all three forms of content.
 func (c *content) UnmarshalJSON(data []byte) error {
 	var text *string
 	if json.Unmarshal(data, &text) == nil {
@@ -47,16 +47,16 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &parts); err != nil {
 		return err
 	}
-	var all strings.Builder
+	var joined strings.Builder
 	for _, p := range parts {
-		all.WriteString(p.Text)
+		joined.WriteString(p.Text)
 	}
-	*c = content(all.String())
+	*c = content(joined.String())
 	return nil
 }
 
-// text returns the first choice's text without the reasoning at its beginning.
-func (g completion) text() string {
+// answerText returns the text of the first choice without a leading <think> section.
+func (g completion) answerText() string {
 	text := strings.TrimSpace(string(g.Choices[0].Message.Content))
 	if rest, ok := strings.CutPrefix(text, "<think>"); ok {
 		if _, answer, ok := strings.Cut(rest, "</think>"); ok {
@@ -67,7 +67,7 @@ func (g completion) text() string {
 }
 
 func (g completion) reply() (memory.Reply, error) {
-	text := g.text()
+	text := g.answerText()
 	if refusal := g.Choices[0].Message.Refusal; text == "" && refusal != "" {
 		return memory.Reply{}, memory.Errorf(memory.Unavailable, "model %s refused to answer", g.Model)
 	}

@@ -1,19 +1,19 @@
-// Package llm accesses model servers with OpenAI's API, such as Ollama, vLLM, LM Studio,
-// OpenRouter, Azure, Groq and OpenAI, in two ways:
+// Package llm accesses model servers with OpenAI's API, such as Ollama, vLLM, LM Studio, OpenRouter, Azure,
+// Groq and OpenAI:
 //
-//	Client     sends Loci's own requests to a model (memory.LLM), and retries
-//	Forwarder  forwards a client's request unchanged, once
+//	Client     sends Loci's own requests to a model (memory.LLM), with retries
+//	Forwarder  forwards a client's request unchanged and without retries
 //
-// The package does not interpret requests. It does not read forwarded requests.
+// The package does not interpret the content of requests.
 //
 // # Streams
 //
-// Completions are streamed, to distinguish slow models from silent ones.
+// Completions are streamed: the arriving events show that a slow model is working.
 //
 // # Structured answers
 //
 // Servers differ in their support of JSON answers. A prompt with a schema is first sent with response_format
-// json_schema, then with the schema in the prompt. Loci remembers for each model which form worked.
+// json_schema, and then with the schema in the prompt. Loci remembers for each model which form succeeded.
 //
 // # Errors
 //

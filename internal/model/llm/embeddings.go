@@ -19,50 +19,50 @@ import (
 )
 
 const (
-	// embedBatch and embedBytes bound one request; less is sent if a server requires it. Servers accept from a
-	// few dozen texts to two thousand, with some 16,000 tokens together.
+	// embedBatch is the number of texts in a request, and embedBytes their total size in bytes. Servers
+	// accept some 30 to 2,000 texts with 16,000 tokens; if one refuses a batch, Loci halves the number.
 	embedBatch = 64
 	embedBytes = 64 << 10
 
-	// maxEmbedText bounds a text in bytes: models ignore the rest of longer texts, and some servers refuse
-	// them.
+	// maxEmbedText is the maximum length of a text in bytes. Models ignore the rest of a longer text, and
+	// some servers refuse the text.
 	maxEmbedText = 16 << 10
 
-	// leastEmbedText is a length in bytes that every model accepts.
-	leastEmbedText = 512
+	// minEmbedText is a length in bytes that every model accepts.
+	minEmbedText = 512
 
-	// blank replaces a blank text, because servers refuse empty texts.
+	// blank is sent for a blank text, since servers refuse empty texts.
 	blank = "."
 
-	// questionTime bounds interactive questions without a deadline.
+	// questionTime is the time limit of an interactive question.
 	questionTime = 2 * time.Second
 )
 
-// Embedder is a [memory.Embedder] that calls /embeddings of an OpenAI-compatible server, or /embed of Cohere's
-// own API. It is safe for concurrent use.
+// Embedder is a [memory.Embedder] that calls /embeddings of an OpenAI-compatible server, or /embed of
+// Cohere's own API. It is safe for concurrent use.
 type Embedder struct {
 	breaker
-	client *Client
-	field  string                    // request field that distinguishes questions from documents; "": the prefixes do
-	kinds  map[memory.EmbedAs]string // values of field, or the prefixes
-	cohere bool                      // it uses Cohere's own API
-	dims   atomic.Int64              // length of the last answer's vectors, 0 before the first
-	batch  atomic.Int64              // maximum number of texts of a request
+	client     *Client
+	kindField  string                    // request field that distinguishes questions from documents; empty if prefixes of the text do
+	kindValues map[memory.EmbedAs]string // values of field, or the prefixes, by kind of text
+	isCohere   bool                      // whether the server has Cohere's own API
+	dims       atomic.Int64              // number of dimensions in the latest response; 0 before the first response
+	maxBatch   atomic.Int64              // maximum number of texts in a request
 }
 
 var _ memory.Embedder = (*Embedder)(nil)
 
-// apis are the APIs with a field for the kind of text. Their servers add their models' prefixes. OpenAI's API
-// has no such field.
-var apis = []struct{ domain, field, question, document string }{
+// embedAPIs are the embedding APIs with a request field for the kind of text. Their servers add the prefixes
+// of the models. OpenAI's API has no such field.
+var embedAPIs = []struct{ domain, field, question, document string }{
 	{"cohere.com", "input_type", "search_query", "search_document"},
 	{"cohere.ai", "input_type", "search_query", "search_document"},
 	{"jina.ai", "task", "retrieval.query", "retrieval.passage"},
 	{"voyageai.com", "input_type", "query", "document"},
 }
 
-// NewEmbedder returns an embedder for the model in o; it sends no request. question and document are the
-// model's prefixes, unless the server adds them.
+// NewEmbedder returns an embedder for the model in o and sends no request. question and document are the
+// prefixes of the model's texts; they are ignored if the server adds prefixes.
 func NewEmbedder(o Options, question, document string) (*Embedder, error) {
 	if o.Model == "" {
 		return nil, memory.Errorf(memory.Invalid, "no embedding model is configured")
@@ -72,53 +72,53 @@ func NewEmbedder(o Options, question, document string) (*Embedder, error) {
 		return nil, err
 	}
 	e := &Embedder{client: c}
-	e.batch.Store(embedBatch)
-	for _, api := range apis {
-		asOpenAI := strings.Contains(c.at.base.Path, "/compatibility/") || // Cohere's OpenAI-compatible API
-			strings.HasPrefix(o.Model, "jina-embeddings-v2") // models that do not know that field
-		if c.at.under(api.domain) && !asOpenAI {
-			e.field, question, document = api.field, api.question, api.document
-			e.cohere = strings.HasPrefix(api.domain, "cohere.")
+	e.maxBatch.Store(embedBatch)
+	for _, api := range embedAPIs {
+		asOpenAI := strings.Contains(c.server.base.Path, "/compatibility/") || // the OpenAI-compatible API of Cohere
+			strings.HasPrefix(o.Model, "jina-embeddings-v2") // these models do not support the field
+		if c.server.under(api.domain) && !asOpenAI {
+			e.kindField, question, document = api.field, api.question, api.document
+			e.isCohere = strings.HasPrefix(api.domain, "cohere.")
 		}
 	}
-	e.kinds = map[memory.EmbedAs]string{memory.AsQuestion: question, memory.AsDocument: document}
+	e.kindValues = map[memory.EmbedAs]string{memory.AsQuestion: question, memory.AsDocument: document}
 	return e, nil
 }
 
-// Fingerprint names the model and a hash of its prefixes or field. Equal fingerprints mean equal vectors on
-// every server.
+// Fingerprint contains the model's name and a hash of its prefixes or field. Equal fingerprints mean equal
+// vectors, whatever the server.
 func (e *Embedder) Fingerprint() string {
-	name, question, document := "remote:"+e.client.model, e.kinds[memory.AsQuestion], e.kinds[memory.AsDocument]
+	name, question, document := "remote:"+e.client.model, e.kindValues[memory.AsQuestion], e.kindValues[memory.AsDocument]
 	if question+document == "" {
 		return name
 	}
-	sum := sha256.Sum256([]byte(e.field + "\x00" + question + "\x00" + document))
+	sum := sha256.Sum256([]byte(e.kindField + "\x00" + question + "\x00" + document))
 	return fmt.Sprintf("%s:%x", name, sum[:4])
 }
 
-// Dims is the length of the vectors, 0 before the first answer. It changes if the server changes it.
+// Dims is the number of dimensions of the vectors, 0 before the first response.
 func (e *Embedder) Dims() int { return int(e.dims.Load()) }
 
-// Remote reports that writes must not wait for the embedder.
+// Remote returns true: writes must not wait for the embedder.
 func (e *Embedder) Remote() bool { return true }
 
 // Close closes idle connections.
 func (e *Embedder) Close() { e.client.Close() }
 
-// Embed asks the server. Questions, and documents with a similarly short deadline, get one short attempt, and a
-// failing server is then skipped for a while. Other documents are retried until the patience is used up.
+// Embed embeds texts. Questions, and documents with a deadline as short, get one short attempt, and a failing
+// server is then skipped for a while. Other documents are retried for up to Options.RetryTimeout.
 //
-// If the server refuses a batch, Embed splits it, and shortens refused texts. A text that is refused at any
-// length gets the vector of a blank text, so that its memory still counts as embedded. A server that accepts no
-// text at all is [memory.Unavailable].
+// If the server refuses a batch, Embed splits the batch, and shortens refused texts. A text that the server
+// refuses at any length gets the vector of a blank text: its memory then counts as embedded. If the server
+// accepts no text at all, the error is [memory.Unavailable].
 func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (out [][]float32, err error) {
-	end, ends := ctx.Deadline()
-	if as == memory.AsQuestion || ends && time.Until(end) <= questionTime {
+	deadline, hasDeadline := ctx.Deadline()
+	if as == memory.AsQuestion || hasDeadline && time.Until(deadline) <= questionTime {
 		ctx, cancel := context.WithTimeout(ctx, questionTime)
 		defer cancel()
 		err = e.try(ctx, func() error {
-			for _, part := range e.parts(texts) {
-				vectors, err := e.ask(ctx, e.client.send, as, part)
+			for _, part := range e.batches(texts) {
+				vectors, err := e.requestVectors(ctx, e.client.send, as, part)
 				if err != nil {
 					return err
 				}
@@ -127,68 +127,68 @@ func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string
 			return nil
 		})
 		if err != nil {
-			return nil, e.client.refused(err)
+			return nil, e.client.convertRefusal(err)
 		}
 		return out, nil
 	}
-	for _, part := range e.parts(texts) {
-		vectors, err := e.ask(ctx, e.client.call, as, part)
-		if aboutTexts(err) {
+	for _, part := range e.batches(texts) {
+		vectors, err := e.requestVectors(ctx, e.client.call, as, part)
+		if mayConcernTexts(err) {
 			vectors, err = e.embedSmaller(ctx, as, part, err)
 		}
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && len(part) > 1 {
-			e.batch.Store(int64(len(part) / 2)) // the next attempt sends fewer texts
+			e.maxBatch.Store(int64(len(part) / 2)) // the next attempt of the job sends fewer texts
 		}
 		if err != nil {
-			return nil, e.client.refused(err)
+			return nil, e.client.convertRefusal(err)
 		}
-		e.answered()
+		e.recordSuccess()
 		out = append(out, vectors...)
 	}
 	return out, nil
 }
 
-// parts splits texts into requests.
-func (e *Embedder) parts(texts []string) (parts [][]string) {
-	most, size := int(e.batch.Load()), 0
+// batches splits texts into requests.
+func (e *Embedder) batches(texts []string) (batches [][]string) {
+	maxTexts, size := int(e.maxBatch.Load()), 0
 	for i, t := range texts {
 		size += min(len(t), maxEmbedText)
-		if last := len(parts) - 1; last < 0 || len(parts[last]) >= most || size > embedBytes {
-			parts, size = append(parts, texts[i:i:len(texts)]), min(len(t), maxEmbedText)
+		if last := len(batches) - 1; last < 0 || len(batches[last]) >= maxTexts || size > embedBytes {
+			batches, size = append(batches, texts[i:i:len(texts)]), min(len(t), maxEmbedText)
 		}
-		last := len(parts) - 1
-		parts[last] = parts[last][:len(parts[last])+1]
+		last := len(batches) - 1
+		batches[last] = batches[last][:len(batches[last])+1]
 	}
-	return parts
+	return batches
 }
 
-// aboutTexts reports whether the texts may have caused a server's failure: it refused them, crashed, or
-// answered without vectors for them.
-func aboutTexts(err error) bool {
+// mayConcernTexts reports whether the texts of a request may have caused the failure: the server refused
+// them, had an internal error, or returned no valid vectors.
+func mayConcernTexts(err error) bool {
 	f := asFailure(err)
-	return f != nil && (f.refuses() || f.status == http.StatusOK || f.status == http.StatusInternalServerError)
+	return f != nil && (f.isRefusal() || f.status == http.StatusOK || f.status == http.StatusInternalServerError)
 }
 
-// embedSmaller embeds texts that the server refused together. It fails if the server refuses all of them.
+// embedSmaller embeds texts that the server refused as one batch. It fails if the server refuses every text.
 func (e *Embedder) embedSmaller(ctx context.Context, as memory.EmbedAs, texts []string, refused error) ([][]float32, error) {
-	none, err := e.ask(ctx, e.client.send, as, []string{blank})
+	blankVector, err := e.requestVectors(ctx, e.client.send, as, []string{blank})
 	if err != nil {
 		return nil, memory.Errorf(memory.Unavailable, "the server accepts no text: %v", refused)
 	}
-	return e.embedHalves(ctx, as, texts, none)
+	return e.embedHalves(ctx, as, texts, blankVector)
 }
 
-// embedHalves embeds texts that were refused together; none is the vector for a text that is always refused.
-func (e *Embedder) embedHalves(ctx context.Context, as memory.EmbedAs, texts []string, none [][]float32) (out [][]float32, err error) {
+// embedHalves embeds texts of a refused batch. blankVector is used for a text that is always refused.
+func (e *Embedder) embedHalves(ctx context.Context, as memory.EmbedAs, texts []string, blankVector [][]float32) (out [][]float32, err error) {
 	if len(texts) == 1 {
-		return e.cut(ctx, as, texts[0], none)
+		return e.embedPrefix(ctx, as, texts[0], blankVector)
 	}
 	half, tooMany := (len(texts)+1)/2, true
 	for part := range slices.Chunk(texts, half) {
-		vectors, err := e.ask(ctx, e.client.send, as, part)
-		if aboutTexts(err) {
+		vectors, err := e.requestVectors(ctx, e.client.send, as, part)
+		if mayConcernTexts(err) {
 			tooMany = false
-			vectors, err = e.embedHalves(ctx, as, part, none)
+			vectors, err = e.embedHalves(ctx, as, part, blankVector)
 		}
 		if err != nil {
 			return nil, err
@@ -196,58 +196,58 @@ func (e *Embedder) embedHalves(ctx context.Context, as memory.EmbedAs, texts []s
 		out = append(out, vectors...)
 	}
 	if tooMany {
-		e.batch.Store(int64(half))
+		e.maxBatch.Store(int64(half))
 	}
 	return out, nil
 }
 
-// cut embeds the longest beginning of a text that the server accepts.
-func (e *Embedder) cut(ctx context.Context, as memory.EmbedAs, t string, none [][]float32) ([][]float32, error) {
-	for size := min(len(t), maxEmbedText); size > leastEmbedText; {
+// embedPrefix embeds the longest prefix of a text that the server accepts.
+func (e *Embedder) embedPrefix(ctx context.Context, as memory.EmbedAs, t string, blankVector [][]float32) ([][]float32, error) {
+	for size := min(len(t), maxEmbedText); size > minEmbedText; {
 		size /= 2
-		vectors, err := e.ask(ctx, e.client.send, as, []string{text.Clip(t, size)})
-		if !aboutTexts(err) {
+		vectors, err := e.requestVectors(ctx, e.client.send, as, []string{text.Clip(t, size)})
+		if !mayConcernTexts(err) {
 			return vectors, err
 		}
 	}
-	return none, nil
+	return blankVector, nil
 }
 
-func (e *Embedder) ask(ctx context.Context, do func(ctx context.Context, method, path string, body []byte) ([]byte, error), as memory.EmbedAs, texts []string) ([][]float32, error) {
+func (e *Embedder) requestVectors(ctx context.Context, send func(ctx context.Context, method, path string, body []byte) ([]byte, error), as memory.EmbedAs, texts []string) ([][]float32, error) {
 	input := make([]string, len(texts))
 	for i, t := range texts {
 		if strings.TrimSpace(t) == "" {
 			t = blank
 		}
 		input[i] = text.Clip(t, maxEmbedText)
-		if e.field == "" {
-			input[i] = e.kinds[as] + input[i]
+		if e.kindField == "" {
+			input[i] = e.kindValues[as] + input[i]
 		}
 	}
 	path, request := "embeddings", map[string]any{"model": e.client.model, "input": input}
-	if e.cohere {
+	if e.isCohere {
 		path, request = "embed", map[string]any{"model": e.client.model, "texts": input, "embedding_types": []string{"float"}}
 	}
-	if e.field != "" {
-		request[e.field] = e.kinds[as]
+	if e.kindField != "" {
+		request[e.kindField] = e.kindValues[as]
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, memory.Errorf(memory.Invalid, "encode the texts to embed: %w", err)
 	}
-	answer, err := do(ctx, http.MethodPost, path, body)
+	answer, err := send(ctx, http.MethodPost, path, body)
 	if err != nil {
 		return nil, err
 	}
-	vectors, err := e.read(answer, len(texts))
+	vectors, err := e.parseVectors(answer, len(texts))
 	if err != nil {
 		return nil, &failure{err: err, status: http.StatusOK}
 	}
 	return vectors, nil
 }
 
-// read returns the n vectors of an answer, scaled to unit length.
-func (e *Embedder) read(answer []byte, n int) ([][]float32, error) {
+// parseVectors returns the n vectors in a response, scaled to unit length.
+func (e *Embedder) parseVectors(answer []byte, n int) ([][]float32, error) {
 	type numbered struct {
 		Index     *int      `json:"index"`
 		Embedding []float32 `json:"embedding"`
@@ -259,13 +259,13 @@ func (e *Embedder) read(answer []byte, n int) ([][]float32, error) {
 		} `json:"embeddings"` // format of Cohere's own API
 	}
 	if err := json.Unmarshal(answer, &got); err != nil {
-		return nil, e.client.at.unavailable("invalid vectors: %v", err)
+		return nil, e.client.server.unavailable("invalid vectors: %v", err)
 	}
 	for _, v := range got.Embeddings.Float {
 		got.Data = append(got.Data, numbered{Embedding: v})
 	}
 	if len(got.Data) != n {
-		return nil, e.client.at.unavailable("it returned %d vectors for %d texts", len(got.Data), n)
+		return nil, e.client.server.unavailable("the answer has %d vectors for %d texts", len(got.Data), n)
 	}
 	out := make([][]float32, n)
 	for i, d := range got.Data {
@@ -273,13 +273,13 @@ func (e *Embedder) read(answer []byte, n int) ([][]float32, error) {
 			i = *d.Index
 		}
 		if i < 0 || i >= n || out[i] != nil {
-			return nil, e.client.at.unavailable("the numbers of its vectors do not match the texts")
+			return nil, e.client.server.unavailable("the indices of the vectors do not match the texts")
 		}
-		if !sound(d.Embedding) || !vector.Normalize(d.Embedding) {
-			return nil, e.client.at.unavailable("vector %d is zero or invalid", i)
+		if !isFinite(d.Embedding) || !vector.Normalize(d.Embedding) {
+			return nil, e.client.server.unavailable("vector %d is zero or invalid", i)
 		}
 		if len(d.Embedding) != len(got.Data[0].Embedding) {
-			return nil, e.client.at.unavailable("one vector has %d dims, and another has %d", len(d.Embedding), len(got.Data[0].Embedding))
+			return nil, e.client.server.unavailable("the vectors have different dimensions: %d and %d", len(d.Embedding), len(got.Data[0].Embedding))
 		}
 		out[i] = d.Embedding
 	}
@@ -287,7 +287,7 @@ func (e *Embedder) read(answer []byte, n int) ([][]float32, error) {
 	return out, nil
 }
 
-func sound(v []float32) bool {
+func isFinite(v []float32) bool {
 	for _, x := range v {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
 			return false
@@ -296,18 +296,18 @@ func sound(v []float32) bool {
 	return len(v) > 0
 }
 
-// refuses reports whether the server refuses the request permanently.
-func (f *failure) refuses() bool {
+// isRefusal reports whether the server refuses the request permanently.
+func (f *failure) isRefusal() bool {
 	return f.status == http.StatusBadRequest || f.status == http.StatusRequestEntityTooLarge || f.status == http.StatusUnprocessableEntity
 }
 
-// refused distinguishes permanent refusals from temporary ones.
-func (c *Client) refused(err error) error {
-	if f := asFailure(err); f != nil && f.refuses() {
+// convertRefusal converts a permanent refusal to [memory.Invalid], and any other error to [memory.Unavailable].
+func (c *Client) convertRefusal(err error) error {
+	if f := asFailure(err); f != nil && f.isRefusal() {
 		return memory.Errorf(memory.Invalid, "%v", f.err)
 	}
 	if !errors.Is(err, memory.Unavailable) && !errors.Is(err, memory.Invalid) {
-		return c.at.unavailable("%w", err)
+		return c.server.unavailable("%w", err)
 	}
 	return err
 }

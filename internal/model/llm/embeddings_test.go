@@ -42,7 +42,7 @@ func embedderAt(t *testing.T, answer http.HandlerFunc) *Embedder {
 	t.Helper()
 	s := httptest.NewServer(answer)
 	t.Cleanup(s.Close)
-	e, err := NewEmbedder(Options{BaseURL: s.URL + "/v1", Key: "k", Model: "m", Patience: time.Millisecond}, "", "")
+	e, err := NewEmbedder(Options{BaseURL: s.URL + "/v1", Key: "k", Model: "m", RetryTimeout: time.Millisecond}, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestAQuestionIsAskedOnce(t *testing.T) {
 		asked++
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
-	e.client.patience = time.Minute
+	e.client.retryTimeout = time.Minute
 	if _, err := e.Embed(context.Background(), memory.AsQuestion, "a"); !errors.Is(err, memory.Unavailable) || asked != 1 {
 		t.Errorf("asked %d times, %v; want once", asked, err)
 	}

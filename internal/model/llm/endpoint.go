@@ -12,36 +12,36 @@ import (
 
 // Options configure the connection to a model server.
 type Options struct {
-	BaseURL string // usually ends in /v1; a query, such as Azure's api-version, is kept
-	Key     string // "": no key
+	BaseURL string // usually ends in /v1; a query in the URL, such as Azure's api-version, is sent with each request
+	Key     string // API key; empty means no key
 	Model   string // default model of [Client.Complete]
 
-	DropHeaders []string // headers that a [Forwarder] drops in addition to identity.txt; a prefix - keeps the header
+	DropHeaders []string // patterns of headers that a [Forwarder] does not forward, in addition to identity.txt; with the prefix - the headers are forwarded
 
-	Timeout   time.Duration     // how long a server may be silent; 0: DefaultTimeout
-	Patience  time.Duration     // time for all attempts together; 0: DefaultPatience
-	Tries     uint              // maximum number of attempts per request; 0: DefaultTries
-	Transport http.RoundTripper // nil: a new one that keeps connections open
+	Timeout      time.Duration     // maximum time without data from the server; 0 means DefaultTimeout
+	RetryTimeout time.Duration     // maximum time for all attempts of a request; 0 means DefaultRetryTimeout
+	MaxTries     uint              // maximum number of attempts of a request; 0 means DefaultTries
+	Transport    http.RoundTripper // nil creates a transport that keeps connections open
 }
 
 const (
-	// DefaultTimeout is enough for a small model on a slow machine to read its prompt.
+	// DefaultTimeout allows a small model on a slow machine to read a long prompt.
 	DefaultTimeout = 2 * time.Minute
 
-	// DefaultPatience bounds the retries of one request. Jobs retry later if the outage is longer.
-	DefaultPatience = time.Minute
+	// DefaultRetryTimeout limits the retries of one request. During a longer outage, the jobs retry.
+	DefaultRetryTimeout = time.Minute
 
-	// DefaultTries bounds the attempts of one request.
+	// DefaultTries is the maximum number of attempts of one request.
 	DefaultTries = 5
 
-	// headerTime is the time within which a forwarded request's response headers must arrive: reasoning models
-	// are silent for minutes.
-	headerTime = 15 * time.Minute
+	// headerTimeout is the time limit for the response headers of a forwarded request: reasoning models send
+	// no data for minutes.
+	headerTimeout = 15 * time.Minute
 )
 
-// endpoint is a model server's address and key.
+// endpoint is the address and API key of a model server.
 type endpoint struct {
-	base *url.URL // without a trailing slash in its path
+	base *url.URL // its path has no trailing slash
 	key  string
 }
 
@@ -57,8 +57,8 @@ func newEndpoint(o Options) (endpoint, error) {
 	return endpoint{u, o.Key}, nil
 }
 
-// url returns the address of path (escaped, with or without a query) below the base. It refuses a path outside
-// the base.
+// url returns the URL of a path below the base URL. The path is escaped and may have a query. A path outside
+// the base URL is [memory.Invalid].
 func (e endpoint) url(path string) (*url.URL, error) {
 	path, query, _ := strings.Cut(path, "?")
 	plain, err := url.PathUnescape(path)
@@ -82,8 +82,8 @@ func (e endpoint) url(path string) (*url.URL, error) {
 	return &u, nil
 }
 
-// sign replaces a request's key by the endpoint's key. If the endpoint has none, the request keeps its own.
-func (e endpoint) sign(h http.Header) {
+// setKey replaces the API key in a request's header by the endpoint's key, if the endpoint has a key.
+func (e endpoint) setKey(h http.Header) {
 	if e.key == "" {
 		return
 	}
@@ -91,31 +91,31 @@ func (e endpoint) sign(h http.Header) {
 		h.Del(name)
 	}
 	if e.under("anthropic.com") && h.Get("Anthropic-Version") != "" {
-		h.Set("X-Api-Key", e.key) // Anthropic's own API reads keys only here
+		h.Set("X-Api-Key", e.key) // Anthropic's own API reads keys only from this header
 		return
 	}
 	h.Set("Authorization", "Bearer "+e.key)
 	if e.under("azure.com") {
-		h.Set("Api-Key", e.key) // Azure reads keys here, and tokens as bearer tokens
+		h.Set("Api-Key", e.key) // Azure reads keys from this header, and access tokens from Authorization
 	}
 }
 
-// under reports whether the server's host is a subdomain of a domain.
+// under reports whether the server's host is a subdomain of domain.
 func (e endpoint) under(domain string) bool { return strings.HasSuffix(e.base.Hostname(), "."+domain) }
 
-// unavailable describes a failure of the server, without its key.
+// unavailable returns an [memory.Unavailable] error that names the server's host.
 func (e endpoint) unavailable(format string, args ...any) error {
 	return memory.Errorf(memory.Unavailable, "model server %s: "+format, append([]any{e.base.Host}, args...)...)
 }
 
-// newTransport returns a transport for the proxy: without decompression, and with enough open
-// connections for all clients of one upstream.
+// newTransport returns a transport for forwarded requests: it does not decompress responses, and keeps enough
+// idle connections for many clients.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: headerTime,
+		ResponseHeaderTimeout: headerTimeout,
 		IdleConnTimeout:       90 * time.Second,
 		MaxIdleConnsPerHost:   128,
 		ForceAttemptHTTP2:     true,

@@ -15,14 +15,14 @@ import (
 	"github.com/loci-memory/loci/internal/httpx"
 )
 
-// Forwarder forwards clients' requests to the upstream.
+// Forwarder forwards the requests of clients to the upstream server.
 type Forwarder struct {
-	at        endpoint
-	transport http.RoundTripper
-	dropped   []string // patterns of header names; the prefix - keeps a header, and the last matching pattern counts
+	server       endpoint
+	transport    http.RoundTripper
+	dropPatterns []string // patterns of header names, of which the last match counts; the prefix - forwards the header
 }
 
-// NewForwarder returns a forwarder to the server in o. It ignores the model and the timeouts in o, since a
+// NewForwarder returns a forwarder to the server in o. It ignores the model and the timeouts in o: a
 // forwarded request lasts as long as its client waits. An invalid base URL is [memory.Invalid].
 func NewForwarder(o Options) (*Forwarder, error) {
 	at, err := newEndpoint(o)
@@ -32,64 +32,64 @@ func NewForwarder(o Options) (*Forwarder, error) {
 	if o.Transport == nil {
 		o.Transport = newTransport()
 	}
-	f := &Forwarder{at: at, transport: o.Transport}
+	f := &Forwarder{server: at, transport: o.Transport}
 	for line := range strings.Lines(identityHeaders + strings.Join(o.DropHeaders, "\n")) {
 		if fields := strings.Fields(plainName(line)); len(fields) > 0 && fields[0] != "#" && (len(fields) == 1 || !at.under(fields[1])) {
-			f.dropped = append(f.dropped, fields[0])
+			f.dropPatterns = append(f.dropPatterns, fields[0])
 		}
 	}
 	return f, nil
 }
 
-// identityHeaders are the patterns of headers that identify the user.
+// identityHeaders lists the patterns of headers that identify the user.
 //
 //go:embed identity.txt
 var identityHeaders string
 
-// plainName converts a header's name, or a pattern, to the form for comparison.
+// plainName returns the name or pattern of a header in lower case, with - for _.
 func plainName(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
 
-// drops reports whether a header is not forwarded.
-func (f *Forwarder) drops(name string) (drop bool) {
+// isDropped reports whether the header is not forwarded.
+func (f *Forwarder) isDropped(name string) (drop bool) {
 	name = plainName(name)
-	for _, pattern := range f.dropped {
+	for _, pattern := range f.dropPatterns {
 		pattern, keep := strings.CutPrefix(pattern, "-")
-		if prefix, all := strings.CutSuffix(pattern, "*"); pattern == name || all && strings.HasPrefix(name, prefix) {
+		if prefix, isPrefix := strings.CutSuffix(pattern, "*"); pattern == name || isPrefix && strings.HasPrefix(name, prefix) {
 			drop = !keep
 		}
 	}
 	return drop
 }
 
-// Do sends one request and returns the upstream's response unchanged: status, headers except hop-by-hop ones,
-// and body. The body is neither decompressed nor buffered, and the caller closes it. path follows the base URL,
-// escaped as the client wrote it, with its query. The headers are those of [Forwarder.header], with the
-// upstream's key if configured. Redirects are not followed.
+// Do sends one request and returns the upstream's response unchanged except for hop-by-hop headers. The body
+// is neither decompressed nor buffered; the caller closes it. path is relative to the base URL, escaped as in
+// the client's request, with its query. The request has the headers that [Forwarder.forwardedHeader] returns,
+// and the upstream's API key if one is configured. Redirects are not followed.
 //
-// A body that is not a [bytes.Reader] is streamed with the length in Content-Length. A request is retried only
-// if no byte of it was written, or if its method is idempotent in HTTP.
+// A body that is not a [bytes.Reader] is streamed, with the length in Content-Length. A request is retried
+// only if none of its bytes was written, or if its HTTP method is idempotent.
 //
 // The error is [memory.Unavailable], or [memory.Invalid] for a path outside the base URL.
 func (f *Forwarder) Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
-	u, err := f.at.url(path)
+	u, err := f.server.url(path)
 	if err != nil {
 		return nil, err
 	}
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), body)
 	if err != nil {
-		return nil, f.at.unavailable("make a request: %w", err)
+		return nil, f.server.unavailable("build the request: %w", err)
 	}
-	req.Header = f.header(header)
+	req.Header = f.forwardedHeader(header)
 	if _, sized := body.(*bytes.Reader); !sized && body != nil {
 		req.ContentLength = contentLength(header)
 	}
-	f.at.sign(req.Header)
+	f.server.setKey(req.Header)
 	if req.Header.Get("User-Agent") == "" {
-		req.Header["User-Agent"] = []string{""} // otherwise the transport sets its own
+		req.Header["User-Agent"] = []string{""} // an absent header would get the transport's default value
 	}
 	resp, err := f.transport.RoundTrip(req)
 	if err != nil {
-		return nil, f.at.unavailable("%w", withoutURL(err))
+		return nil, f.server.unavailable("%w", withoutURL(err))
 	}
 	dropHopByHop(resp.Header)
 	return resp, nil
@@ -102,18 +102,18 @@ func (f *Forwarder) Close() {
 	}
 }
 
-// hopByHop are the headers that concern only one connection (RFC 9110, 7.6.1), and Expect, which the client's
-// server has already handled.
+// hopByHop are the headers that apply to one connection only (RFC 9110, 7.6.1), and Expect, which Loci's HTTP
+// server has handled.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
 }
 
-// header returns a copy of a client's header without the headers that end at Loci: hop-by-hop headers,
-// X-Loci-*, the length (the body has it), cookies, which browsers send to every server of this host, and
-// identity headers added by proxies and front ends.
-func (f *Forwarder) header(client http.Header) http.Header {
-	h := client.Clone()
+// forwardedHeader returns a copy of a client's header without hop-by-hop headers, X-Loci-* headers,
+// Content-Length (the body has a length), Host, cookies (browsers send cookies of the host to all its ports),
+// and headers of proxies and front ends that identify the user.
+func (f *Forwarder) forwardedHeader(clientHeader http.Header) http.Header {
+	h := clientHeader.Clone()
 	if h == nil {
 		h = http.Header{}
 	}
@@ -123,7 +123,7 @@ func (f *Forwarder) header(client http.Header) http.Header {
 	h.Del("Cookie")
 	for name := range h {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		if strings.HasPrefix(canonical, "X-Loci-") || httpx.IsForwarding(canonical) || f.drops(name) {
+		if strings.HasPrefix(canonical, "X-Loci-") || httpx.IsForwarding(canonical) || f.isDropped(name) {
 			delete(h, name)
 		}
 	}
@@ -141,7 +141,7 @@ func dropHopByHop(h http.Header) {
 	}
 }
 
-// contentLength returns the header's value, -1 if it is unknown.
+// contentLength returns the value of Content-Length, or -1 if it is unknown.
 func contentLength(h http.Header) int64 {
 	n, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
 	if err != nil || n < 0 {
@@ -150,7 +150,7 @@ func contentLength(h http.Header) int64 {
 	return n
 }
 
-// withoutURL removes the URL that net/http adds to an error, because its query may contain a key.
+// withoutURL removes the URL that net/http adds to an error: the URL's query may contain a key.
 func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

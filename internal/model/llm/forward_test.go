@@ -108,7 +108,7 @@ func TestHeadersThatEndAtLoci(t *testing.T) {
 	if diff := cmp.Diff(want, (<-got).header); diff != "" {
 		t.Errorf("headers that arrived (-want +got):\n%s", diff)
 	}
-	if h := forwarder(t, srv.URL, "").header(nil); h == nil || len(h) != 0 {
+	if h := forwarder(t, srv.URL, "").forwardedHeader(nil); h == nil || len(h) != 0 {
 		t.Errorf("no header becomes %v, want an empty one", h)
 	}
 }
@@ -126,7 +126,7 @@ func TestIdentityHeadersAreDropped(t *testing.T) {
 		for _, name := range sent {
 			h[name] = []string{"x"}
 		}
-		return slices.Sorted(maps.Keys(f.header(h)))
+		return slices.Sorted(maps.Keys(f.forwardedHeader(h)))
 	}
 	personal := []string{
 		"X-Auth-Request-Email", "Cf-Access-Jwt-Assertion", "Cf-Access-Authenticated-User-Email", "Remote-User", "remote_user", "Remote-Groups", "Remote-Email", "Remote-Name",
@@ -188,7 +188,7 @@ func TestWhoseKeyGoesUpstream(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := http.Header{}
-	azure.sign(h)
+	azure.setKey(h)
 	if h.Get("Api-Key") != "ours" {
 		t.Errorf("Azure gets %v, want its own header too", h)
 	}
@@ -197,8 +197,8 @@ func TestWhoseKeyGoesUpstream(t *testing.T) {
 		t.Fatal(err)
 	}
 	own, compatible := http.Header{"Anthropic-Version": {"2023-06-01"}, "X-Api-Key": {"client"}}, http.Header{}
-	anthropic.sign(own)
-	anthropic.sign(compatible)
+	anthropic.setKey(own)
+	anthropic.setKey(compatible)
 	if own.Get("X-Api-Key") != "ours" || own.Get("Authorization") != "" || compatible.Get("Authorization") != "Bearer ours" {
 		t.Errorf("Anthropic gets %v in its own dialect and %v in OpenAI's", own, compatible)
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// manner is the form of a request that a model's server accepts. The zero manner uses all features; refused
-// features are dropped step by step.
-type manner struct {
-	inWords    bool // the schema is in the prompt
-	noTempered bool // without a temperature, which reasoning models refuse
-	whole      bool // not streamed, because some accounts may not stream
+// requestForm is the form of a request that a model's server accepts. The zero requestForm uses all features;
+// each refused feature is switched off.
+type requestForm struct {
+	schemaInPrompt bool // the prompt contains the schema, instead of response_format
+	noTemperature  bool // without the temperature, which reasoning models refuse
+	unstreamed     bool // without streaming, which is forbidden to some accounts
 }
 
-// request is a chat completion request.
+// request is the body of a chat completion request.
 type request struct {
 	Model       string    `json:"model"`
 	Messages    []message `json:"messages"`
@@ -42,21 +42,21 @@ type jsonSchema struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// inWords precedes the schema in a prompt if its server does not support one.
-const inWords = "Answer with one JSON value and nothing else. It must match this JSON schema:\n"
+// schemaIntro precedes the schema in the prompt if the server does not support response_format.
+const schemaIntro = "Answer with one JSON value and nothing else. It must match this JSON schema:\n"
 
-func (m manner) request(p memory.Prompt) request {
-	r := request{Model: p.Model, Stream: !m.whole}
+func (m requestForm) request(p memory.Prompt) request {
+	r := request{Model: p.Model, Stream: !m.unstreamed}
 	if r.Stream {
 		r.Options = map[string]bool{"include_usage": true}
 	}
-	if !m.noTempered {
+	if !m.noTemperature {
 		r.Temperature = &p.Temperature
 	}
 	system := p.System
 	if p.Schema != nil {
-		if m.inWords {
-			system = strings.TrimSpace(system + "\n\n" + inWords + string(p.Schema))
+		if m.schemaInPrompt {
+			system = strings.TrimSpace(system + "\n\n" + schemaIntro + string(p.Schema))
 		} else {
 			r.Format = responseFormat{Type: "json_schema", Schema: jsonSchema{schemaName(p.Name), true, p.Schema}}
 		}
@@ -68,7 +68,7 @@ func (m manner) request(p memory.Prompt) request {
 	return r
 }
 
-// schemaName converts a prompt's name to a valid name of a schema: letters, digits, _ and -, at most 64.
+// schemaName converts a prompt's name to a valid schema name: at most 64 letters, digits, _ and -.
 func schemaName(prompt string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -83,21 +83,21 @@ func schemaName(prompt string) string {
 	return name[:min(len(name), 64)]
 }
 
-// after returns the next manner to try, and whether to retry, which is the case if the server refused an
-// optional feature. If a server ignores a schema, the reader of the reply handles that.
-func (m manner) after(p memory.Prompt, err error) (manner, bool) {
+// next returns the form for another attempt, and false if another attempt does not help. It switches off a
+// feature that the server refused. If a server ignores the schema, the reader of the reply handles that.
+func (m requestForm) next(p memory.Prompt, err error) (requestForm, bool) {
 	f := asFailure(err)
 	if f == nil {
 		return m, false
 	}
-	asked := f.status == http.StatusBadRequest || f.status == http.StatusUnprocessableEntity || f.status == http.StatusNotImplemented
+	rejected := f.status == http.StatusBadRequest || f.status == http.StatusUnprocessableEntity || f.status == http.StatusNotImplemented
 	switch {
-	case asked && !m.whole && strings.Contains(f.text, "stream"):
-		m.whole = true
-	case asked && !m.noTempered && strings.Contains(f.text, "temperature"):
-		m.noTempered = true
-	case (asked || f.status == http.StatusInternalServerError) && p.Schema != nil && !m.inWords:
-		m.inWords = true
+	case rejected && !m.unstreamed && strings.Contains(f.text, "stream"):
+		m.unstreamed = true
+	case rejected && !m.noTemperature && strings.Contains(f.text, "temperature"):
+		m.noTemperature = true
+	case (rejected || f.status == http.StatusInternalServerError) && p.Schema != nil && !m.schemaInPrompt:
+		m.schemaInPrompt = true
 	default:
 		return m, false
 	}

@@ -8,32 +8,32 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// quotedBytes is the minimum length of a quote in bytes.
-const quotedBytes = 16
+// minQuoteLength is the minimum length in bytes of a repeated text that counts as a quote.
+const minQuoteLength = 16
 
-var inQuotes = lazy.Compile("['\"`]([^'\"`]{3,})['\"`]")
+var quotedText = lazy.Compile("['\"`]([^'\"`]{3,})['\"`]")
 
-// quotes reports whether a server's error repeats a part of the request: at least [quotedBytes], or any text in
-// quotation marks.
-func quotes(request []byte, message string) bool {
+// quotesRequest reports whether a server's error message repeats a part of the request: at least
+// [minQuoteLength], or a shorter text in quotation marks.
+func quotesRequest(request []byte, message string) bool {
 	texts := textsOf(request)
-	has := func(s string) bool {
+	inRequest := func(s string) bool {
 		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, s) })
 	}
-	for _, m := range inQuotes.FindAllStringSubmatch(message, -1) {
-		if has(m[1]) {
+	for _, m := range quotedText.FindAllStringSubmatch(message, -1) {
+		if inRequest(m[1]) {
 			return true
 		}
 	}
-	for i := 0; i+quotedBytes <= len(message); i++ {
-		if has(message[i : i+quotedBytes]) {
+	for i := 0; i+minQuoteLength <= len(message); i++ {
+		if inRequest(message[i : i+minQuoteLength]) {
 			return true
 		}
 	}
 	return false
 }
 
-// textsOf returns the texts in a request: its messages, or the texts to embed or rank.
+// textsOf returns the texts in a request: its messages, or the texts to embed or rerank.
 func textsOf(request []byte) (texts []string) {
 	var body any
 	if json.Unmarshal(request, &body) != nil {

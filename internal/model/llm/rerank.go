@@ -15,16 +15,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Reranker is a [memory.Reranker] that calls a server's /rerank, below the base URL or, if that ends in /v1,
-// next to it. It is safe for concurrent use.
+// Reranker is a [memory.Reranker] that calls /rerank of a server, below the base URL or, if the base URL ends
+// in /v1, below its parent. It is safe for concurrent use.
 type Reranker struct {
 	breaker
-	clients []*Client    // for the base URL, and for its parent if it ends in /v1
-	way     atomic.Int32 // the way that last worked
+	clients []*Client    // clients of the base URL and, if it ends in /v1, of its parent
+	variant atomic.Int32 // bits of the variant that succeeded last
 }
 
-// These are the ways to ask a server, as bits: the format of text-embeddings-inference instead of the one of
-// Jina, Cohere, vLLM, llama.cpp and others; and the address next to /v1.
+// Bits of a variant of the request. asTexts uses the format of text-embeddings-inference instead of the
+// format of Jina, Cohere, vLLM and llama.cpp; outsideV1 uses the parent of /v1.
 const (
 	asTexts int32 = 1 << iota
 	outsideV1
@@ -53,57 +53,57 @@ func NewReranker(o Options) (*Reranker, error) {
 	return r, nil
 }
 
-// Fingerprint names the model.
+// Fingerprint contains the model's name.
 func (r *Reranker) Fingerprint() string { return "remote:" + r.clients[0].model }
 
-// Remote reports that each request has a fixed cost, in addition to the cost per text.
+// Remote returns true: each request has a fixed cost in addition to the cost of each text.
 func (r *Reranker) Remote() bool { return true }
 
 // Close closes idle connections.
 func (r *Reranker) Close() { r.clients[0].Close() }
 
-// Rerank makes one interactive attempt. If the server refuses a format, it tries the other; after 404 it tries
-// the address next to /v1. It remembers the way that works. A failing server is skipped for a while. If a score
-// is outside 0 to 1, all scores of the answer are logits and pass through the logistic function.
+// Rerank makes one interactive attempt. If the server refuses a format, Rerank tries the other format; after
+// a 404 it tries the parent of /v1. It remembers the variant that succeeds. A failing server is skipped for a
+// while. If a score is outside 0 to 1, all scores are logits, which Rerank converts by the logistic function.
 func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string) (scores []float32, err error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
-	err = r.try(ctx, func() (first error) {
+	err = r.try(ctx, func() (firstErr error) {
 		tried := map[int32]bool{}
-		for way := r.way.Load(); !tried[way] && int(way/outsideV1) < len(r.clients); {
-			tried[way] = true
+		for variant := r.variant.Load(); !tried[variant] && int(variant/outsideV1) < len(r.clients); {
+			tried[variant] = true
 			var err error
-			if scores, err = r.ask(ctx, way, question, texts); err == nil {
-				r.way.Store(way)
+			if scores, err = r.requestScores(ctx, variant, question, texts); err == nil {
+				r.variant.Store(variant)
 				return nil
 			}
-			first = cmp.Or(first, err)
+			firstErr = cmp.Or(firstErr, err)
 			switch f := asFailure(err); {
-			case f != nil && f.refuses():
-				way ^= asTexts
+			case f != nil && f.isRefusal():
+				variant ^= asTexts
 			case f != nil && f.status == http.StatusNotFound:
-				way ^= outsideV1
+				variant ^= outsideV1
 			}
 		}
-		return first
+		return firstErr
 	})
 	if err != nil {
-		return nil, r.clients[0].refused(err)
+		return nil, r.clients[0].convertRefusal(err)
 	}
 	return scores, nil
 }
 
-func (r *Reranker) ask(ctx context.Context, way int32, question string, texts []string) ([]float32, error) {
-	client := r.clients[way/outsideV1]
+func (r *Reranker) requestScores(ctx context.Context, variant int32, question string, texts []string) ([]float32, error) {
+	client := r.clients[variant/outsideV1]
 	clipped := make([]string, len(texts))
 	for i, t := range texts {
 		clipped[i] = text.Clip(t, maxEmbedText)
 	}
 	request := map[string]any{"model": client.model, "query": text.Clip(question, maxEmbedText), "documents": clipped}
-	if way&asTexts != 0 {
+	if variant&asTexts != 0 {
 		delete(request, "documents")
 		request["texts"], request["truncate"] = clipped, true
 	}
@@ -115,36 +115,36 @@ func (r *Reranker) ask(ctx context.Context, way int32, question string, texts []
 	if err != nil {
 		return nil, err
 	}
-	scores, err := r.read(answer, len(texts))
+	scores, err := r.parseScores(answer, len(texts))
 	if err != nil {
 		return nil, &failure{err: err, status: http.StatusOK}
 	}
 	return scores, nil
 }
 
-func (r *Reranker) read(answer []byte, n int) ([]float32, error) {
+func (r *Reranker) parseScores(answer []byte, n int) ([]float32, error) {
 	type ranked struct {
 		Index     int      `json:"index"`
 		Relevance *float64 `json:"relevance_score"`
-		Score     *float64 `json:"score"` // in text-embeddings-inference's format
+		Score     *float64 `json:"score"` // field of text-embeddings-inference
 	}
 	var got struct {
 		Results []ranked `json:"results"`
-		Data    []ranked `json:"data"` // in Voyage's format
+		Data    []ranked `json:"data"` // field of Voyage
 	}
 	into := any(&got)
 	if bytes.HasPrefix(bytes.TrimSpace(answer), []byte("[")) {
 		into = &got.Results
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
-		return nil, r.clients[0].at.unavailable("invalid ranking: %v", err)
+		return nil, r.clients[0].server.unavailable("invalid ranking: %v", err)
 	}
 	scores := slices.Repeat([]float64{math.NaN()}, n)
 	logits := false
 	for _, x := range append(got.Results, got.Data...) {
 		score := cmp.Or(x.Relevance, x.Score)
 		if x.Index < 0 || x.Index >= n || score == nil {
-			return nil, r.clients[0].at.unavailable("its ranking names text %d of %d, or has no score", x.Index, n)
+			return nil, r.clients[0].server.unavailable("the ranking has the index %d for %d texts, or no score", x.Index, n)
 		}
 		scores[x.Index] = *score
 		logits = logits || *score < 0 || *score > 1
@@ -152,7 +152,7 @@ func (r *Reranker) read(answer []byte, n int) ([]float32, error) {
 	out := make([]float32, n)
 	for i, x := range scores {
 		if math.IsNaN(x) {
-			return nil, r.clients[0].at.unavailable("its ranking omits text %d of %d", i, n)
+			return nil, r.clients[0].server.unavailable("the ranking has no score for text %d of %d", i, n)
 		}
 		if logits {
 			x = 1 / (1 + math.Exp(-x))

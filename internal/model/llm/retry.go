@@ -12,53 +12,53 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// failure is a failed attempt.
+// failure is the error of a failed attempt.
 type failure struct {
-	err    error
-	status int           // HTTP status, 0 if the server did not answer
-	text   string        // the server's message
-	again  bool          // a retry may help
-	after  time.Duration // the delay before a retry; 0: unspecified
+	err      error
+	status   int           // HTTP status; 0 if there was no response
+	text     string        // server's error message
+	canRetry bool          // whether a retry may succeed
+	delay    time.Duration // delay before a retry as requested by the server; 0 if the server requests none
 }
 
 func (f *failure) Error() string { return f.err.Error() }
 
-// Unwrap returns the wrapped error, and the delay in the form of package backoff.
+// Unwrap returns the wrapped error and, for package backoff, the delay that the server requests.
 func (f *failure) Unwrap() []error {
-	if f.after > 0 {
-		return []error{f.err, &backoff.RetryAfterError{Duration: f.after}}
+	if f.delay > 0 {
+		return []error{f.err, &backoff.RetryAfterError{Duration: f.delay}}
 	}
 	return []error{f.err}
 }
 
-// RateLimited reports whether the server limits the rate, and the delay that the server asks for, 0 if
-// unspecified.
-func (f *failure) RateLimited() (after time.Duration, ok bool) {
-	return f.after, f.status == http.StatusTooManyRequests
+// RateLimited reports whether the server limits the request rate, and returns the delay that the server
+// requests, or 0.
+func (f *failure) RateLimited() (delay time.Duration, ok bool) {
+	return f.delay, f.status == http.StatusTooManyRequests
 }
 
-// Status returns the HTTP status, 0 if the server did not answer.
+// Status returns the HTTP status, or 0 if there was no response.
 func (f *failure) Status() int { return f.status }
 
-// call sends a request. It retries while that may help and the patience is not used up.
+// call sends a request. It retries failures that a retry may solve, up to the limits in Options.
 func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval = 500 * time.Millisecond
 	pause.Multiplier = 2
 	answer, err := backoff.Retry(ctx, func() ([]byte, error) {
 		answer, err := c.send(ctx, method, path, body)
-		if f := asFailure(err); err != nil && (f == nil || !f.again) {
+		if f := asFailure(err); err != nil && (f == nil || !f.canRetry) {
 			return nil, backoff.Permanent(err)
 		}
 		return answer, err
-	}, backoff.WithBackOff(pause), backoff.WithMaxTries(c.tries), backoff.WithMaxElapsedTime(c.patience))
+	}, backoff.WithBackOff(pause), backoff.WithMaxTries(c.maxTries), backoff.WithMaxElapsedTime(c.retryTimeout))
 	if err != nil && !errors.Is(err, memory.Unavailable) && ctx.Err() != nil {
-		return nil, c.at.unavailable("%w", err) // the caller stopped waiting
+		return nil, c.server.unavailable("%w", err) // the caller's context has ended
 	}
 	return answer, err
 }
 
-func retryable(status int) bool {
+func isRetryable(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return true
@@ -68,8 +68,8 @@ func retryable(status int) bool {
 	return status >= 500
 }
 
-// retryAfter reads the delay that a server asks for: in milliseconds as OpenAI and Azure send it, in seconds,
-// or until a date. It returns 0 if there is none.
+// retryAfter returns the delay that a server requests: in milliseconds (OpenAI and Azure), in seconds, or
+// until a date. It returns 0 if the header has none.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond))

@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// leastLimit is the minimum limit of a reply in bytes. No prompt asks for a reply longer than itself.
-	leastLimit = 8 << 10
+	// minReplyLimit is the minimum limit of a reply in bytes. The limit of a longer prompt is its length.
+	minReplyLimit = 8 << 10
 
-	// maxStream bounds the events of one reply, in bytes: some 16,000 tokens including reasoning.
+	// maxStream is the maximum size in bytes of the events of a reply: some 16,000 tokens with reasoning.
 	maxStream = 4 << 20
 )
 
-// readStream returns a streamed completion, or the error in it, as one answer. It calls progress for each
-// event, and stops a reply of more than limit bytes.
-func readStream(from io.Reader, limit int, progress func()) ([]byte, error) {
+// readStream returns the completion or the error in a stream, as the JSON of an unstreamed response. It calls
+// progress for each event. It ends a reply that is longer than limit bytes.
+func readStream(body io.Reader, limit int, progress func()) ([]byte, error) {
 	var got struct {
 		completion
 		Error *json.RawMessage `json:"error"`
 	}
-	var message words
+	var message replyMessage
 	size, done := 0, false
-	lines := bufio.NewScanner(from)
+	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxStream)
 	for size < maxStream && (len(message.Content) <= limit || strings.HasPrefix(string(message.Content), "<think>")) && lines.Scan() {
 		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
 		if !ok {
-			continue // a keep-alive comment, or the name of an event
+			continue // a keep-alive comment or the name of an event
 		}
 		progress()
 		size += len(data)

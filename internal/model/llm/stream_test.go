@@ -76,7 +76,7 @@ func TestStreamedReplies(t *testing.T) {
 		"no end mark":                {[]any{token("one"), finish}, "one", "", 1},
 		"thinks aloud":               {[]any{token("<think>" + strings.Repeat("hm ", 500)), token("</think>yes"), finish, done}, "yes", "", 1},
 		"slow, and goes on":          {[]any{token("one "), 50 * time.Second, token("two "), 50 * time.Second, token("three"), finish, done}, "one two three", "", 1},
-		"never ends":                 {long(2000, token("again ")), strings.TrimSpace(strings.Repeat("again ", leastLimit/6+1)), "", 1},
+		"never ends":                 {long(2000, token("again ")), strings.TrimSpace(strings.Repeat("again ", minReplyLimit/6+1)), "", 1},
 		"never stops thinking":       {long(2000, thought), "", "", 1},
 		"silent at once":             {[]any{time.Hour}, "", "silent for 1m0s", 1},
 		"silent midway":              {[]any{token("one "), time.Hour}, "", "silent for 1m0s", 1},

@@ -12,9 +12,9 @@ import (
 	"syscall"
 )
 
-// Trouble describes why a server did not answer completely, for any client. It omits the server's address,
-// which the error has.
-func Trouble(err error) string {
+// DescribeFailure describes why a server did not respond completely, for any HTTP client. The description
+// omits the server's address, which err contains.
+func DescribeFailure(err error) string {
 	var dns *net.DNSError
 	var timeout net.Error
 	var certificate *tls.CertificateVerificationError
@@ -22,23 +22,23 @@ func Trouble(err error) string {
 	f := asFailure(err)
 	switch {
 	case f != nil && f.status == http.StatusOK:
-		return "its answer cannot be used"
+		return "the server's answer cannot be used"
 	case f != nil && f.status != 0:
-		return fmt.Sprintf("it answered %d", f.status)
+		return fmt.Sprintf("the server answered with status %d", f.status)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "it refused the connection"
+		return "the server refused the connection"
 	case errors.As(err, &dns):
-		return "its name was not found"
+		return "the server's name was not found"
 	case errors.As(err, &certificate):
-		return "its certificate is not valid"
+		return "the server's certificate is not valid"
 	case errors.As(err, &record):
-		return "it does not speak TLS"
+		return "the server does not speak TLS"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "it took too long"
+		return "the server took too long"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "it closed the connection"
+		return "the server closed the connection"
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
-		return "it cannot be reached"
+		return "the server cannot be reached"
 	}
 	return "the connection failed"
 }

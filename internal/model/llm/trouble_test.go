@@ -32,13 +32,13 @@ func TestTroubleHasNoAddress(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%s answered", c.url)
 		}
-		got, host := Trouble(err), strings.Split(c.url, "/")[2]
+		got, host := DescribeFailure(err), strings.Split(c.url, "/")[2]
 		if !strings.Contains(got, c.want) || strings.Contains(got, host) || strings.Contains(got, "127.0.0.1") {
 			t.Errorf("%s: %q of %v, want %q", c.url, got, err, c.want)
 		}
 	}
 	odd := errors.Join(&net.OpError{Op: "read", Err: errors.New("127.0.0.1 is odd")}, io.ErrClosedPipe)
-	if got := Trouble(odd); strings.Contains(got, "127.0.0.1") {
+	if got := DescribeFailure(odd); strings.Contains(got, "127.0.0.1") {
 		t.Errorf("%q has the address", got)
 	}
 }

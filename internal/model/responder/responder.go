@@ -1,5 +1,5 @@
-// Package responder is the built-in model loci/recall. It answers by repeating recalled memories, and says so.
-// It is not a language model: it draws no conclusions and knows only the memories found.
+// Package responder is the built-in model loci/recall. It answers by repeating recalled memories, and says
+// so. It is not a language model: it draws no conclusions and knows only the recalled memories.
 package responder
 
 import (
@@ -14,104 +14,105 @@ import (
 const Name = memory.RecallModel
 
 const (
-	// who identifies the responder in every answer, so that nobody takes it for a language model.
-	who = "I am loci/recall, a built-in responder that only repeats what is remembered."
+	// disclaimer is in every answer, so that nobody takes the responder for a language model.
+	disclaimer = "I am loci/recall, a built-in responder that only repeats what is remembered."
 
-	most     = 6   // lines in one answer
-	longest  = 240 // letters in one line
-	fallback = "I know nothing about that yet."
+	maxLines       = 6   // maximum number of memories in an answer
+	maxLineLetters = 240 // maximum number of letters in a line
+	nothingKnown   = "I know nothing about that yet."
 )
 
-// Outlook describes what memory will do with a message. The zero value is the usual case: memory stores the
-// message, learns from it and forgets nothing.
-type Outlook struct {
-	Unkept    string // why the message is not stored: "Memory is paused"; "" if it is stored
-	Unlearned string // why nothing is learned from it: "Learning is paused"; "" if Loci learns from it
-	Forget    string // what the user asks to forget, "" if nothing
-	Found     int    // number of memories to forget
-	Unsure    bool   // the search for these memories failed
+// MemoryEffect describes what memory will do with a message. The zero value is the usual case: memory stores
+// the message, learns from it and forgets nothing.
+type MemoryEffect struct {
+	NotStoredReason  string // why the message is not stored, such as "Memory is paused"; "" if it is stored
+	NotLearnedReason string // why nothing is learned from the message, such as "Learning is paused"; "" if Loci learns from it
+	ForgetRequest    string // what the user asks to forget; "" if nothing
+	ForgetCount      int    // number of memories to forget
+	ForgetUnknown    bool   // the search for the memories to forget failed
 }
 
-// Respond answers a question with the hits, best first, and acknowledges a statement. Without hits
-// it says that it knows nothing. It promises only what the outlook allows.
-func Respond(question string, hits []memory.Hit, o Outlook) string {
-	if !asks(question) || o.Forget != "" {
-		return acknowledge(question, hits, o)
+// Respond answers a question with the hits, best first, and acknowledges a statement. Without hits it says
+// that it knows nothing. It promises only what the effect allows.
+func Respond(question string, hits []memory.Hit, effect MemoryEffect) string {
+	if !isRequest(question) || effect.ForgetRequest != "" {
+		return acknowledge(question, hits, effect)
 	}
-	lines := lines(question, hits)
+	lines := hitLines(question, hits)
 	if len(lines) == 0 {
 		promise := " Tell me, and I will remember it."
-		if o.Unkept != "" {
-			promise = " " + o.Unkept + "."
+		if effect.NotStoredReason != "" {
+			promise = " " + effect.NotStoredReason + "."
 		}
-		return fallback + " (" + who + promise + ")"
+		return nothingKnown + " (" + disclaimer + promise + ")"
 	}
-	return "From memory:\n" + strings.Join(lines, "\n") + "\n\n(" + who + ")"
+	return "From memory:\n" + strings.Join(lines, "\n") + "\n\n(" + disclaimer + ")"
 }
 
-// request matches a question or a request such as "tell me".
-var request = lazy.Compile(`(?i)^(?:please |so |and |ok(?:ay)?,? |hey,? |hi,? )*(?:what|where|when|who|whom|whose|which|why|how|do|does|did|is|are|am|was|were|can|could|will|would|should|shall|have|has|tell me|show me|list|remind me|give me|find|describe|summari[sz]e)\b`)
+// requestPattern matches a question or a request such as "tell me".
+var requestPattern = lazy.Compile(`(?i)^(?:please |so |and |ok(?:ay)?,? |hey,? |hi,? )*(?:what|where|when|who|whom|whose|which|why|how|do|does|did|is|are|am|was|were|can|could|will|would|should|shall|have|has|tell me|show me|list|remind me|give me|find|describe|summari[sz]e)\b`)
 
-func asks(s string) bool {
+func isRequest(s string) bool {
 	s = strings.TrimSpace(s)
-	if text.Asks(s) || request.MatchString(s) {
+	if text.EndsInQuestionMark(s) || requestPattern.MatchString(s) {
 		return true
 	}
 	sentences := text.Sentences(s)
 	for _, sentence := range sentences {
-		if text.Asks(sentence.Of(s)) {
+		if text.EndsInQuestionMark(sentence.Slice(s)) {
 			return true
 		}
 	}
 	return false
 }
 
-var wish = lazy.Compile(`(?i)^(?:please |ok(?:ay)?,? |hey,? |can you )*remember\b`)
+var rememberPattern = lazy.Compile(`(?i)^(?:please |ok(?:ay)?,? |hey,? |can you )*remember\b`)
 
-// outlookText describes to the user what memory will do with a message.
-func outlookText(message string, o Outlook) string {
+// effectText tells the user what memory will do with a message.
+func effectText(message string, effect MemoryEffect) string {
 	switch {
-	case o.Forget != "" && o.Unkept != "":
-		return o.Unkept + ", so nothing is forgotten now, and nothing of this is kept."
-	case o.Forget != "" && o.Unlearned != "":
-		return o.Unlearned + ", so nothing is forgotten now. You can still remove it from the list of memories."
-	case o.Forget != "" && o.Unsure:
-		return "I will look for what you ask me to forget; whether there is any of it I cannot tell now."
-	case o.Forget != "" && o.Found == 0:
-		return "I found nothing to forget about “" + shortened(o.Forget) + "”."
-	case o.Forget != "":
+	case effect.ForgetRequest != "" && effect.NotStoredReason != "":
+		return effect.NotStoredReason + ", so nothing is forgotten now, and this message is not stored."
+	case effect.ForgetRequest != "" && effect.NotLearnedReason != "":
+		return effect.NotLearnedReason + ", so nothing is forgotten now. You can still remove it from the list of memories."
+	case effect.ForgetRequest != "" && effect.ForgetUnknown:
+		return "I will look for what you ask me to forget, but I cannot tell now whether I have it."
+	case effect.ForgetRequest != "" && effect.ForgetCount == 0:
+		return "I found nothing to forget about “" + truncated(effect.ForgetRequest) + "”."
+	case effect.ForgetRequest != "":
 		return "I will forget that."
-	case o.Unkept != "":
-		return o.Unkept + ", so nothing of this is kept."
-	case o.Unlearned != "":
-		return o.Unlearned + ": I keep what you say and learn nothing from it."
-	case wish.MatchString(message):
+	case effect.NotStoredReason != "":
+		return effect.NotStoredReason + ", so this message is not stored."
+	case effect.NotLearnedReason != "":
+		return effect.NotLearnedReason + ": I keep what you say and learn nothing from it."
+	case rememberPattern.MatchString(message):
 		return "I will remember that."
 	}
 	return "Noted. I keep what you say and learn what will matter later."
 }
 
-func acknowledge(message string, hits []memory.Hit, o Outlook) string {
+func acknowledge(message string, hits []memory.Hit, effect MemoryEffect) string {
 	message = strings.TrimSpace(message)
 	if message == "" {
-		return "There was nothing to answer. (" + who + ")"
+		return "There was nothing to answer. (" + disclaimer + ")"
 	}
-	head := outlookText(message, o)
-	if o.Forget != "" {
-		return head + " (" + who + ")" // the answer does not repeat the forgotten text
+	head := effectText(message, effect)
+	if effect.ForgetRequest != "" {
+		return head + " (" + disclaimer + ")" // the answer does not repeat the forgotten text
 	}
-	related := lines(message, hits)
+	related := hitLines(message, hits)
 	if len(related) > 3 {
 		related = related[:3]
 	}
 	if len(related) == 0 {
-		return head + " (" + who + ")"
+		return head + " (" + disclaimer + ")"
 	}
-	return head + " What I remember near it:\n" + strings.Join(related, "\n") + "\n\n(" + who + ")"
+	return head + " Related memories:\n" + strings.Join(related, "\n") + "\n\n(" + disclaimer + ")"
 }
 
-// lines renders each hit once. A fact precedes a turn with the same content.
-func lines(question string, hits []memory.Hit) []string {
+// hitLines renders each hit once, as a list item. If a fact and a turn have the same content, only the first
+// is rendered.
+func hitLines(question string, hits []memory.Hit) []string {
 	var out []string
 	seen := map[string]bool{text.Hash(question): true}
 	for _, h := range hits {
@@ -120,58 +121,58 @@ func lines(question string, hits []memory.Hit) []string {
 			continue
 		}
 		seen[text.Hash(words)] = true
-		if len(out) == most {
+		if len(out) == maxLines {
 			break
 		}
-		line := "- " + addressed(h.Memory, shortened(words))
-		for _, f := range h.Now {
+		line := "- " + inSecondPerson(h.Memory, truncated(words))
+		for _, f := range h.Replacements {
 			if f.Content == "" {
-				line += ", which is no longer so"
+				line += ", which is no longer true"
 				continue
 			}
-			line += ", but now: " + toUser(f.Content) + " (" + f.ObservedAt.Format("2006-01-02") + ")"
+			line += ", but now: " + factInSecondPerson(f.Content) + " (" + f.ObservedAt.Format("2006-01-02") + ")"
 		}
-		for _, f := range h.Before {
-			line += "; before that: " + toUser(f.Content)
+		for _, f := range h.Predecessors {
+			line += "; before that: " + factInSecondPerson(f.Content)
 		}
 		out = append(out, line)
 	}
 	return out
 }
 
-// addressed rewrites a memory in the second person ("you"), with its date.
-func addressed(m memory.Memory, words string) string {
+// inSecondPerson rewrites a memory in the second person ("you"), with its date.
+func inSecondPerson(m memory.Memory, content string) string {
 	switch {
 	case m.Fact != nil:
-		line := toUser(words)
-		if m.Link != nil { // "user" in its text means the fact's owner
-			line = ownerName(m.Fact.Scope.Owner) + " shared: " + words
+		line := factInSecondPerson(content)
+		if m.Link != nil { // "user" in the text of a shared fact means its owner
+			line = ownerName(m.Fact.Scope.Owner) + " shared: " + content
 		}
 		if at := m.Fact.ObservedAt; !at.IsZero() {
 			line += " (" + at.Format("2006-01-02") + ")"
 		}
 		return line
 	case m.Turn != nil && m.Turn.Role == memory.RoleUser:
-		return "On " + m.Turn.CreatedAt.Format("2006-01-02") + " you said: “" + words + "”"
+		return "On " + m.Turn.CreatedAt.Format("2006-01-02") + " you said: “" + content + "”"
 	case m.Turn != nil:
-		return "On " + m.Turn.CreatedAt.Format("2006-01-02") + " the assistant said: “" + words + "”"
+		return "On " + m.Turn.CreatedAt.Format("2006-01-02") + " the assistant said: “" + content + "”"
 	}
-	return words
+	return content
 }
 
-// ownerName names the owner of a shared fact.
-func ownerName(home memory.Owner) string {
-	switch home.Kind() {
+// ownerName returns a name for the owner of a shared fact.
+func ownerName(owner memory.Owner) string {
+	switch owner.Kind() {
 	case memory.GlobalKind:
 		return "Everybody's memory"
 	case memory.PoolKind:
-		return "The pool " + home.Name()
+		return "The pool " + owner.Name()
 	}
-	return home.Name()
+	return owner.Name()
 }
 
-// forms rewrite a fact about the user in the second person.
-var forms = []struct {
+// secondPersonForms rewrite a fact about the user in the second person.
+var secondPersonForms = []struct {
 	from *lazy.Pattern
 	to   string
 }{
@@ -188,18 +189,18 @@ var forms = []struct {
 	{lazy.Compile(`\b(?:[Tt]he )?[Uu]ser\b`), "you"},
 }
 
-func toUser(fact string) string {
-	for _, f := range forms {
+func factInSecondPerson(fact string) string {
+	for _, f := range secondPersonForms {
 		fact = f.from.ReplaceAllString(fact, f.to)
 	}
 	r := []rune(fact)
 	return strings.ToUpper(string(r[:1])) + string(r[1:])
 }
 
-func shortened(s string) string {
+func truncated(s string) string {
 	r := []rune(s)
-	if len(r) <= longest {
+	if len(r) <= maxLineLetters {
 		return s
 	}
-	return strings.TrimSpace(string(r[:longest])) + " …"
+	return strings.TrimSpace(string(r[:maxLineLetters])) + " …"
 }

@@ -28,14 +28,14 @@ func TestAnswersRepeatMemoryAndSaySo(t *testing.T) {
 		fact("user lives in Lisbon."),
 		turn(memory.RoleUser, "where do I live?"),
 	}
-	got := Respond("Where do I live?", hits, Outlook{})
+	got := Respond("Where do I live?", hits, MemoryEffect{})
 	want := "From memory:\n" +
 		"- You live in Lisbon (2026-05-03)\n" +
 		"- Your dog is named Rex (2026-05-03)\n" +
 		"- On 2026-05-03 you said: “I moved to Lisbon in May”\n" +
 		"- On 2026-05-03 the assistant said: “Lisbon is sunny.”\n" +
 		"- Talk about moving.\n\n" +
-		"(" + who + ")"
+		"(" + disclaimer + ")"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -48,7 +48,7 @@ func TestSharedFactsAreNotTheUsers(t *testing.T) {
 		memory.Global(memory.DefaultNamespace):       "- Everybody's memory shared: User is allergic to bees (2026-05-03)\n",
 	} {
 		f := memory.Fact{Scope: memory.Scope{Owner: home}, Content: "User is allergic to bees", ObservedAt: day}
-		got := Respond("Am I allergic to bees?", []memory.Hit{{Memory: memory.Memory{Fact: &f, Link: &memory.Link{Fact: f}}}}, Outlook{})
+		got := Respond("Am I allergic to bees?", []memory.Hit{{Memory: memory.Memory{Fact: &f, Link: &memory.Link{Fact: f}}}}, MemoryEffect{})
 		if !strings.Contains(got, want) || strings.Contains(got, "You are") {
 			t.Errorf("of %s: got %q, want the line %q", home, got, want)
 		}
@@ -57,7 +57,7 @@ func TestSharedFactsAreNotTheUsers(t *testing.T) {
 
 func TestWithoutMemoryItSaysThatItKnowsNothing(t *testing.T) {
 	for _, question := range []string{"Where do I live?", "tell me about my dog", "Hi. What is my name? Thanks."} {
-		if got := Respond(question, nil, Outlook{}); !strings.HasPrefix(got, fallback) || !strings.Contains(got, Name) {
+		if got := Respond(question, nil, MemoryEffect{}); !strings.HasPrefix(got, nothingKnown) || !strings.Contains(got, Name) {
 			t.Errorf("Respond(%q) = %q, want it to say that it knows nothing, and its name", question, got)
 		}
 	}
@@ -70,11 +70,11 @@ func TestStatementsAreAcknowledged(t *testing.T) {
 		"Forget it, something else.":         "Noted.",
 		"  ":                                 "There was nothing to answer.",
 	} {
-		if got := Respond(message, nil, Outlook{}); !strings.HasPrefix(got, want) || !strings.Contains(got, Name) {
+		if got := Respond(message, nil, MemoryEffect{}); !strings.HasPrefix(got, want) || !strings.Contains(got, Name) {
 			t.Errorf("Respond(%q) = %q, want it to begin %q and to say who answers", message, got, want)
 		}
 	}
-	got := Respond("I moved to Lisbon.", []memory.Hit{fact("User has a dog"), turn(memory.RoleUser, "I moved to Lisbon.")}, Outlook{})
+	got := Respond("I moved to Lisbon.", []memory.Hit{fact("User has a dog"), turn(memory.RoleUser, "I moved to Lisbon.")}, MemoryEffect{})
 	if !strings.Contains(got, "You have a dog") || strings.Contains(got, "you said") {
 		t.Errorf("got %q, want the dog and not what was just said", got)
 	}
@@ -85,12 +85,12 @@ func TestLinesAreFewAndShort(t *testing.T) {
 	for _, c := range "abcdefghij" {
 		hits = append(hits, turn(memory.RoleUser, strings.Repeat(string(c)+"é", 400)))
 	}
-	got := Respond("what did I say?", hits, Outlook{})
-	if n := strings.Count(got, "\n- "); n != most {
-		t.Errorf("%d lines, want %d", n, most)
+	got := Respond("what did I say?", hits, MemoryEffect{})
+	if n := strings.Count(got, "\n- "); n != maxLines {
+		t.Errorf("%d lines, want %d", n, maxLines)
 	}
 	for line := range strings.Lines(got) {
-		if len([]rune(line)) > longest+60 {
+		if len([]rune(line)) > maxLineLetters+60 {
 			t.Errorf("a line of %d letters", len([]rune(line)))
 		}
 	}
@@ -116,7 +116,7 @@ func TestFactsAddressTheUser(t *testing.T) {
 		"The gate code is 4711":             "The gate code is 4711",
 		"User's sister is User's neighbour": "Your sister is your neighbour",
 	} {
-		if got := toUser(fact); got != want {
+		if got := factInSecondPerson(fact); got != want {
 			t.Errorf("toUser(%q) = %q, want %q", fact, got, want)
 		}
 	}
@@ -126,36 +126,36 @@ func TestFactsAddressTheUser(t *testing.T) {
 func TestPromisesNoMoreThanWillBe(t *testing.T) {
 	const (
 		off, idle = "Memory is paused", "Learning is paused"
-		end       = " (" + who + ")"
+		end       = " (" + disclaimer + ")"
 	)
 	found := []memory.Hit{fact("User has a dog")}
 	for _, c := range []struct {
 		message string
-		o       Outlook
+		o       MemoryEffect
 		want    string
 	}{
-		{"Forget my job", Outlook{Forget: "my job", Found: 2}, "I will forget that."},
-		{"Can you forget my job?", Outlook{Forget: "my job", Found: 2}, "I will forget that."},
-		{"Forget my job", Outlook{Forget: "my job"}, "I found nothing to forget about “my job”."},
-		{"Forget my job", Outlook{Forget: "my job", Unsure: true}, "I will look for what you ask me to forget; whether there is any of it I cannot tell now."},
-		{"Forget my job", Outlook{Forget: "my job", Unkept: off, Unlearned: off}, "Memory is paused, so nothing is forgotten now, and nothing of this is kept."},
-		{"Forget my job", Outlook{Forget: "my job", Unlearned: idle}, "Learning is paused, so nothing is forgotten now. You can still remove it from the list of memories."},
-		{"Remember that I ski.", Outlook{Unkept: off}, "Memory is paused, so nothing of this is kept."},
-		{"I ski.", Outlook{Unkept: off}, "Memory is paused, so nothing of this is kept."},
-		{"Remember that I ski.", Outlook{Unlearned: idle}, "Learning is paused: I keep what you say and learn nothing from it."},
-		{"I ski.", Outlook{Unlearned: idle}, "Learning is paused: I keep what you say and learn nothing from it."},
-		{"Remember that I ski.", Outlook{}, "I will remember that."},
-		{"Forget it, let's talk about something else", Outlook{}, "Noted. I keep what you say and learn what will matter later."},
+		{"Forget my job", MemoryEffect{ForgetRequest: "my job", ForgetCount: 2}, "I will forget that."},
+		{"Can you forget my job?", MemoryEffect{ForgetRequest: "my job", ForgetCount: 2}, "I will forget that."},
+		{"Forget my job", MemoryEffect{ForgetRequest: "my job"}, "I found nothing to forget about “my job”."},
+		{"Forget my job", MemoryEffect{ForgetRequest: "my job", ForgetUnknown: true}, "I will look for what you ask me to forget, but I cannot tell now whether I have it."},
+		{"Forget my job", MemoryEffect{ForgetRequest: "my job", NotStoredReason: off, NotLearnedReason: off}, "Memory is paused, so nothing is forgotten now, and this message is not stored."},
+		{"Forget my job", MemoryEffect{ForgetRequest: "my job", NotLearnedReason: idle}, "Learning is paused, so nothing is forgotten now. You can still remove it from the list of memories."},
+		{"Remember that I ski.", MemoryEffect{NotStoredReason: off}, "Memory is paused, so this message is not stored."},
+		{"I ski.", MemoryEffect{NotStoredReason: off}, "Memory is paused, so this message is not stored."},
+		{"Remember that I ski.", MemoryEffect{NotLearnedReason: idle}, "Learning is paused: I keep what you say and learn nothing from it."},
+		{"I ski.", MemoryEffect{NotLearnedReason: idle}, "Learning is paused: I keep what you say and learn nothing from it."},
+		{"Remember that I ski.", MemoryEffect{}, "I will remember that."},
+		{"Forget it, let's talk about something else", MemoryEffect{}, "Noted. I keep what you say and learn what will matter later."},
 	} {
 		hits := found
-		if c.o.Forget == "" {
+		if c.o.ForgetRequest == "" {
 			hits = nil
 		}
 		if got := Respond(c.message, hits, c.o); got != c.want+end {
 			t.Errorf("Respond(%q, %+v) =\n%s\nwant\n%s", c.message, c.o, got, c.want+end)
 		}
 	}
-	if got := Respond("Where do I live?", nil, Outlook{Unkept: off}); strings.Contains(got, "I will remember") || !strings.Contains(got, off) {
+	if got := Respond("Where do I live?", nil, MemoryEffect{NotStoredReason: off}); strings.Contains(got, "I will remember") || !strings.Contains(got, off) {
 		t.Errorf("a question while memory is paused is answered %q", got)
 	}
 }

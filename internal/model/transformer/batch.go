@@ -8,16 +8,16 @@ import (
 	"sync/atomic"
 )
 
-// groupTokens is the number of tokens that pass through the layers together: enough tokens to use each loaded
-// weight many times, but few enough for intermediate values to stay in the cache.
+// groupTokens is the number of tokens that a goroutine processes together: enough tokens to use each loaded
+// weight many times, but few enough for intermediate values to stay in the CPU cache.
 const groupTokens = 192
 
-// cut appends a text's tokens as one sequence or, if there are too many, as several sequences of nearly equal
-// length, each with the text's prefix.
-func (m *Model) cut(to []sequence, prefix, ids []int32) []sequence {
-	room := m.most - 2
+// appendSequences appends a text's tokens as one sequence. If there are too many, it splits them into
+// sequences of nearly equal length, each with the text's prefix.
+func (m *Model) appendSequences(sequences []sequence, prefix, ids []int32) []sequence {
+	room := m.maxTokens - 2
 	if len(ids) <= room || m.truncate {
-		return append(to, m.single(ids[:min(len(ids), room)]))
+		return append(sequences, m.sequenceOf(ids[:min(len(ids), room)]))
 	}
 	if len(prefix) >= room || !slices.Equal(ids[:len(prefix)], prefix) {
 		prefix = nil
@@ -25,24 +25,24 @@ func (m *Model) cut(to []sequence, prefix, ids []int32) []sequence {
 	ids, room = ids[len(prefix):], room-len(prefix)
 	for left := (len(ids) + room - 1) / room; left > 0; left-- {
 		n := (len(ids) + left - 1) / left
-		to = append(to, m.single(slices.Concat(prefix, ids[:n])))
+		sequences = append(sequences, m.sequenceOf(slices.Concat(prefix, ids[:n])))
 		ids = ids[n:]
 	}
-	return to
+	return sequences
 }
 
-func (m *Model) single(ids []int32) sequence {
-	all := slices.Concat([]int32{m.tokens.cls}, ids, []int32{m.tokens.sep})
+func (m *Model) sequenceOf(ids []int32) sequence {
+	all := slices.Concat([]int32{m.tokenizer.cls}, ids, []int32{m.tokenizer.sep})
 	return sequence{all, len(all)}
 }
 
-// pair returns two texts as one sequence. The longer text is cut until both fit.
+// pair returns two texts as one sequence. The longer text is truncated until both fit.
 func (m *Model) pair(a, b []int32) sequence {
-	between := []int32{m.tokens.sep}
-	if m.tokens.pairs == pairRoBERTa {
-		between = append(between, m.tokens.sep)
+	between := []int32{m.tokenizer.sep}
+	if m.tokenizer.pairing == pairRoBERTa {
+		between = append(between, m.tokenizer.sep)
 	}
-	room := m.most - 2 - len(between)
+	room := m.maxTokens - 2 - len(between)
 	short, long := min(len(a), len(b)), max(len(a), len(b))
 	if short+long > room {
 		if long = max(short, room-short); short+long > room {
@@ -54,29 +54,29 @@ func (m *Model) pair(a, b []int32) sequence {
 	} else {
 		a, b = a[:long], b[:short]
 	}
-	all := slices.Concat([]int32{m.tokens.cls}, a, between, b, []int32{m.tokens.sep})
-	if m.tokens.pairs == pairRoBERTa {
+	all := slices.Concat([]int32{m.tokenizer.cls}, a, between, b, []int32{m.tokenizer.sep})
+	if m.tokenizer.pairing == pairRoBERTa {
 		return sequence{all, len(all)}
 	}
 	return sequence{all, len(a) + 2}
 }
 
-// encode passes sequences through the encoder in concurrent groups. It passes each sequence's rows,
-// or the first one, to take, from several goroutines; the rows are valid until take returns.
-func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, take func(i int, rows []float32)) error {
-	ends := groups(texts, cap(m.free))
-	return parallel(ctx, len(ends), cap(m.free), func(g int) error {
+// encode encodes sequences in concurrent groups. It calls use with each sequence's rows, or only the first
+// row if firstOnly is true, from several goroutines. The rows are valid until use returns.
+func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, use func(i int, rows []float32)) error {
+	ends := groupEnds(texts, cap(m.workspaces))
+	return parallel(ctx, len(ends), cap(m.workspaces), func(g int) error {
 		start := 0
 		if g > 0 {
 			start = ends[g-1]
 		}
-		team, err := m.take(ctx, texts, len(ends))
+		team, err := m.acquire(ctx, texts, len(ends))
 		if err != nil {
 			return err
 		}
 		defer func() {
 			for _, r := range team {
-				m.free <- r
+				m.workspaces <- r
 			}
 		}()
 		rows, err := m.encoder.encode(ctx, team, texts[start:ends[g]], firstOnly)
@@ -88,31 +88,32 @@ func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, ta
 			if !firstOnly {
 				n *= len(texts[i].ids)
 			}
-			take(i, rows[:n])
+			use(i, rows[:n])
 			rows = rows[n:]
 		}
 		return nil
 	})
 }
 
-// helpedRows is the minimum number of rows of a text for each additional goroutine, and mostTogether the
-// maximum number of goroutines that share the weights.
+// rowsPerHelper is the minimum number of rows of a text for each additional goroutine, and maxTeam the
+// maximum number of goroutines for one group.
 const (
-	helpedRows   = 4
-	mostTogether = 4
+	rowsPerHelper = 4
+	maxTeam       = 4
 )
 
-// take waits for a run. For a single text it also takes other free runs, to answer a question sooner.
-func (m *Model) take(ctx context.Context, texts []sequence, groups int) (team []*run, err error) {
+// acquire waits for a workspace. For a single text it also takes other free workspaces, to answer a question
+// sooner.
+func (m *Model) acquire(ctx context.Context, texts []sequence, groups int) (team []*workspace, err error) {
 	select {
-	case r := <-m.free:
+	case r := <-m.workspaces:
 		team = append(team, r)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	for groups == 1 && len(team) < mostTogether && len(texts[0].ids) >= (len(team)+1)*helpedRows {
+	for groups == 1 && len(team) < maxTeam && len(texts[0].ids) >= (len(team)+1)*rowsPerHelper {
 		select {
-		case r := <-m.free:
+		case r := <-m.workspaces:
 			team = append(team, r)
 		default:
 			return team, nil
@@ -121,9 +122,9 @@ func (m *Model) take(ctx context.Context, texts []sequence, groups int) (team []
 	return team, nil
 }
 
-// groups returns where each group of texts ends. A group has at most groupTokens tokens or one text, and the
-// groups are evenly distributed among the workers.
-func groups(texts []sequence, workers int) (ends []int) {
+// groupEnds returns the end index of each group of texts. A group has one text or at most groupTokens tokens,
+// and the groups are evenly distributed among the workers.
+func groupEnds(texts []sequence, workers int) (ends []int) {
 	total, tokens := 0, 0
 	for _, t := range texts {
 		total += len(t.ids)
@@ -143,8 +144,8 @@ func groups(texts []sequence, workers int) (ends []int) {
 	return ends
 }
 
-// parallel calls do for 0 to n-1 on at most workers goroutines, and waits for them. It returns the first error;
-// after an error or the context's end, it starts no more calls.
+// parallel calls do for 0 to n-1 on at most workers goroutines, and waits for the calls. It returns the first
+// error; after an error or the end of ctx, it starts no more calls.
 func parallel(ctx context.Context, n, workers int, do func(i int) error) error {
 	var next atomic.Int64
 	var failed error
@@ -174,13 +175,13 @@ func parallel(ctx context.Context, n, workers int, do func(i int) error) error {
 	return failed
 }
 
-// alone is the minimum number of texts of a static model for which another goroutine is started.
-const alone = 16
+// staticBatch is the number of texts that a goroutine embeds with a static model at once.
+const staticBatch = 16
 
 func (m *Model) embedStatic(ctx context.Context, n int, tokens func(i int) []int32) ([][]float32, error) {
 	out := make([][]float32, n)
-	err := parallel(ctx, (n+alone-1)/alone, runtime.GOMAXPROCS(0), func(block int) error {
-		for i := block * alone; i < min(n, (block+1)*alone); i++ {
+	err := parallel(ctx, (n+staticBatch-1)/staticBatch, runtime.GOMAXPROCS(0), func(block int) error {
+		for i := block * staticBatch; i < min(n, (block+1)*staticBatch); i++ {
 			out[i] = m.static.embed(tokens(i))
 		}
 		return nil

@@ -11,20 +11,20 @@ import (
 	"github.com/loci-memory/loci/internal/tensor"
 )
 
-// encoder is a BERT or an XLM-RoBERTa: token, position and type embeddings, then layers of
-// attention and a network with one inner layer, each with a residual connection and normalization.
+// encoder is a BERT or an XLM-RoBERTa: token, position and type embeddings, then layers of attention and a
+// feed-forward network, each with a residual connection and normalization.
 type encoder struct {
-	hidden, inner, heads int
-	words                table     // one row for each token
-	positions, types     []float32 // rows of hidden values
-	norm                 tensor.Norm
-	none                 []float32 // a bias of zeros
-	layers               []layer
+	hiddenSize, innerSize, headCount   int
+	tokenEmbeddings                    embeddingTable // one row for each token of the vocabulary
+	positionEmbeddings, typeEmbeddings []float32      // rows with hidden values each
+	norm                               tensor.LayerNorm
+	zeroBias                           []float32 // a bias of zeros
+	layers                             []layer
 }
 
 type layer struct {
-	query, key, value, out, up, down dense
-	attended, done                   tensor.Norm
+	query, key, value, attentionOut, innerUp, innerDown dense
+	attentionNorm, outputNorm                           tensor.LayerNorm
 }
 
 // dense is a fully connected layer.
@@ -33,30 +33,30 @@ type dense struct {
 	bias    []float32
 }
 
-// loader reads an encoder's tensors. It keeps the first error.
-type loader struct {
-	from   *tensors
+// tensorLoader reads an encoder's tensors. err is the first error; later reads do nothing.
+type tensorLoader struct {
+	source *tensors
 	prefix string
 	err    error
 }
 
-func (l *loader) floats(name string, shape ...int64) []float32 {
+func (l *tensorLoader) floats(name string, shape ...int64) []float32 {
 	if l.err != nil {
 		return nil
 	}
-	v, err := l.from.floats(l.prefix+name, shape...)
+	v, err := l.source.floats(l.prefix+name, shape...)
 	l.err = err
 	return v
 }
 
-func (l *loader) table(name string, rows, width int) (out table) {
+func (l *tensorLoader) table(name string, rows, width int) (out embeddingTable) {
 	if l.err == nil {
-		out, l.err = readTable(l.from, l.prefix+name, rows, width)
+		out, l.err = readTable(l.source, l.prefix+name, rows, width)
 	}
 	return out
 }
 
-func (l *loader) dense(in, out int, name string) dense {
+func (l *tensorLoader) dense(in, out int, name string) dense {
 	weights, bias := l.floats(name+".weight", int64(out), int64(in)), l.floats(name+".bias", int64(out))
 	if l.err != nil {
 		return dense{}
@@ -64,53 +64,53 @@ func (l *loader) dense(in, out int, name string) dense {
 	return dense{tensor.Pack(weights, in), bias}
 }
 
-func (l *loader) norm(name string, width int, eps float32) tensor.Norm {
+func (l *tensorLoader) norm(name string, width int, eps float32) tensor.LayerNorm {
 	gain, shift := name+".weight", name+".bias"
-	if l.from.has(l.prefix + name + ".gamma") { // name in the first checkpoints
+	if l.source.has(l.prefix + name + ".gamma") { // names in the oldest model files
 		gain, shift = name+".gamma", name+".beta"
 	}
-	return tensor.Norm{Gain: l.floats(gain, int64(width)), Shift: l.floats(shift, int64(width)), Eps: eps}
+	return tensor.LayerNorm{Gain: l.floats(gain, int64(width)), Shift: l.floats(shift, int64(width)), Eps: eps}
 }
 
-// readEncoder reads an encoder whose tensors' names have the prefix.
-func readEncoder(from *tensors, prefix string, c *config) (*encoder, error) {
-	l := &loader{from: from, prefix: prefix}
-	h := int64(c.Hidden)
+// readEncoder reads an encoder whose tensor names begin with prefix.
+func readEncoder(source *tensors, prefix string, c *config) (*encoder, error) {
+	l := &tensorLoader{source: source, prefix: prefix}
+	h := int64(c.HiddenSize)
 	e := &encoder{
-		hidden: c.Hidden, inner: c.Inner, heads: c.Heads,
-		words:     l.table("embeddings.word_embeddings.weight", c.Vocabulary, c.Hidden),
-		positions: l.floats("embeddings.position_embeddings.weight", int64(c.Positions), h),
-		types:     l.floats("embeddings.token_type_embeddings.weight", int64(c.Types), h),
-		norm:      l.norm("embeddings.LayerNorm", c.Hidden, c.eps()),
-		none:      make([]float32, c.Hidden),
+		hiddenSize: c.HiddenSize, innerSize: c.InnerSize, headCount: c.Heads,
+		tokenEmbeddings:    l.table("embeddings.word_embeddings.weight", c.VocabularySize, c.HiddenSize),
+		positionEmbeddings: l.floats("embeddings.position_embeddings.weight", int64(c.MaxPositions), h),
+		typeEmbeddings:     l.floats("embeddings.token_type_embeddings.weight", int64(c.TokenTypes), h),
+		norm:               l.norm("embeddings.LayerNorm", c.HiddenSize, c.normEpsilon()),
+		zeroBias:           make([]float32, c.HiddenSize),
 	}
 	if l.err == nil {
-		e.positions = e.positions[c.firstPosition()*c.Hidden:]
+		e.positionEmbeddings = e.positionEmbeddings[c.firstPosition()*c.HiddenSize:]
 	}
 	for i := 0; i < c.Layers && l.err == nil; i++ {
 		l.prefix = fmt.Sprintf("%sencoder.layer.%d.", prefix, i)
 		e.layers = append(e.layers, layer{
-			query:    l.dense(c.Hidden, c.Hidden, "attention.self.query"),
-			key:      l.dense(c.Hidden, c.Hidden, "attention.self.key"),
-			value:    l.dense(c.Hidden, c.Hidden, "attention.self.value"),
-			out:      l.dense(c.Hidden, c.Hidden, "attention.output.dense"),
-			attended: l.norm("attention.output.LayerNorm", c.Hidden, c.eps()),
-			up:       l.dense(c.Hidden, c.Inner, "intermediate.dense"),
-			down:     l.dense(c.Inner, c.Hidden, "output.dense"),
-			done:     l.norm("output.LayerNorm", c.Hidden, c.eps()),
+			query:         l.dense(c.HiddenSize, c.HiddenSize, "attention.self.query"),
+			key:           l.dense(c.HiddenSize, c.HiddenSize, "attention.self.key"),
+			value:         l.dense(c.HiddenSize, c.HiddenSize, "attention.self.value"),
+			attentionOut:  l.dense(c.HiddenSize, c.HiddenSize, "attention.output.dense"),
+			attentionNorm: l.norm("attention.output.LayerNorm", c.HiddenSize, c.normEpsilon()),
+			innerUp:       l.dense(c.HiddenSize, c.InnerSize, "intermediate.dense"),
+			innerDown:     l.dense(c.InnerSize, c.HiddenSize, "output.dense"),
+			outputNorm:    l.norm("output.LayerNorm", c.HiddenSize, c.normEpsilon()),
 		})
 	}
 	return e, l.err
 }
 
-// sequence is one row of input tokens of the encoder: a text, a part of a text, or a pair of texts.
+// sequence is an input of the encoder: a text, a part of a text, or a pair of texts.
 type sequence struct {
-	ids   []int32
-	first int // number of leading tokens of type 0; the others have type 1
+	ids          []int32
+	firstTypeLen int // number of leading tokens of type 0; the following tokens have type 1
 }
 
-// run is one goroutine's reusable workspace.
-type run struct {
+// workspace is the reusable memory of one goroutine.
+type workspace struct {
 	buffers
 	scores       []float32
 	keys, values tensor.Weights
@@ -118,11 +118,11 @@ type run struct {
 
 // buffers hold rows between layers.
 type buffers struct {
-	x, q, seen, sum, inner, first []float32
-	k, v                          [2][]float32 // of this layer and, in a team, of the previous one, which other members may still read
+	x, q, attentionOutput, sums, inner, firstTokens []float32
+	k, v                                            [2][]float32 // keys and values of this layer and, in a team, of the previous layer, which other members may still read
 }
 
-// resized returns a slice of n values. Its content is undefined.
+// resized returns a slice of n values with undefined content, and stores it in v.
 func resized(v *[]float32, n int) []float32 {
 	if cap(*v) < n {
 		*v = make([]float32, n)
@@ -131,199 +131,200 @@ func resized(v *[]float32, n int) []float32 {
 	return *v
 }
 
-// These are the numbers of rows in the inner layer and of queries in attention that are processed together, so
-// that they fit into the second-level cache.
+// Numbers of rows that the inner layer, and of queries that the attention processes at once, so that they fit
+// into the L2 cache.
 const (
-	innerRows    = 128
-	questionRows = 48
+	innerBatchRows = 128
+	queryBatchRows = 48
 )
 
-// fewRows is the number of rows per member below which reading weights takes longer than computing.
-const fewRows = 24
+// minRowsPerMember is the number of rows per member below which reading weights takes longer than computing.
+const minRowsPerMember = 24
 
-// pass is one run of a group of sequences through the layers, by one goroutine or a team. Each member computes
-// its share of the rows, and the members synchronize once per layer, when the keys and values of all rows are
-// ready. With few rows, each member instead computes all rows for a share of the attention heads and columns,
-// so that it reads only its share of the weights. The members then synchronize after each product, and each one
-// normalizes all rows.
+// pass is one pass of a group of sequences through the layers, by one goroutine or a team. Each member
+// computes its share of the rows, and the members synchronize once per layer, when the keys and values of all
+// rows are ready. With few rows, each member instead computes all rows for a share of the attention heads and
+// columns, so that it reads only its share of the weights. The members then synchronize after each product,
+// and each member normalizes all rows.
 type pass struct {
 	*encoder
-	texts     []sequence
-	tokens    int
-	team      []*run
-	byColumns bool
-	firstOnly bool
-	arrived   atomic.Int64
-	ended     atomic.Int64 // the layer in which a member noticed that the context had ended
-	shared    buffers      // buffers of the first run
+	sequences     []sequence
+	tokenCount    int
+	team          []*workspace
+	splitsColumns bool
+	firstOnly     bool
+	arrivals      atomic.Int64
+	endedLayer    atomic.Int64 // number of the layer in which a member noticed the end of the context; -1 before
+	shared        buffers      // buffers of the first workspace
 }
 
-// encode passes sequences, of different lengths and without padding, through the layers. It uses one goroutine
-// per run; their number does not change the result. It returns the vectors of all tokens, sequence by sequence,
-// or with firstOnly those of each first token, which saves most of the last layer. The result is part of the
-// first run.
-func (e *encoder) encode(ctx context.Context, team []*run, texts []sequence, firstOnly bool) ([]float32, error) {
-	p := &pass{encoder: e, texts: texts, team: team, firstOnly: firstOnly}
-	p.ended.Store(-1)
-	for _, t := range texts {
-		p.tokens += len(t.ids)
+// encode passes sequences of any lengths, without padding, through the layers, with one goroutine per
+// workspace; their number does not change the result. It returns the vectors of all tokens, sequence by
+// sequence. With firstOnly it returns only the vectors of first tokens, which saves most of the last layer.
+// The result is in the first workspace's buffers.
+func (e *encoder) encode(ctx context.Context, team []*workspace, sequences []sequence, firstOnly bool) ([]float32, error) {
+	p := &pass{encoder: e, sequences: sequences, team: team, firstOnly: firstOnly}
+	p.endedLayer.Store(-1)
+	for _, t := range sequences {
+		p.tokenCount += len(t.ids)
 	}
-	p.byColumns = len(team) > 1 && p.tokens < fewRows*len(team)
-	lead, n := team[0], p.tokens*e.hidden
-	for _, v := range []*[]float32{&lead.x, &lead.q, &lead.seen} {
+	p.splitsColumns = len(team) > 1 && p.tokenCount < minRowsPerMember*len(team)
+	lead, n := team[0], p.tokenCount*e.hiddenSize
+	for _, v := range []*[]float32{&lead.x, &lead.q, &lead.attentionOutput} {
 		resized(v, n)
 	}
 	for i := range min(len(team), len(lead.k)) {
 		resized(&lead.k[i], n)
 		resized(&lead.v[i], n)
 	}
-	if p.byColumns {
-		resized(&lead.sum, n)
-		resized(&lead.inner, p.tokens*e.inner)
+	if p.splitsColumns {
+		resized(&lead.sums, n)
+		resized(&lead.inner, p.tokenCount*e.innerSize)
 	}
 	out := lead.x
 	if firstOnly {
-		out = resized(&lead.first, len(texts)*e.hidden)
+		out = resized(&lead.firstTokens, len(sequences)*e.hiddenSize)
 	}
 	p.shared = lead.buffers
 	var others sync.WaitGroup
 	for i := 1; i < len(team); i++ {
-		others.Go(func() { p.member(i).work(ctx) })
+		others.Go(func() { p.newMember(i).computeLayers(ctx) })
 	}
-	p.member(0).work(ctx)
+	p.newMember(0).computeLayers(ctx)
 	others.Wait()
-	if p.ended.Load() >= 0 {
+	if p.endedLayer.Load() >= 0 {
 		return nil, ctx.Err()
 	}
 	return out, nil
 }
 
-type member struct {
+type teamMember struct {
 	*pass
-	*run
-	number                     int
-	rows                       span // the member's rows
-	ofHeads, ofHidden, ofInner span // the member's columns of attention, of a layer's output, and of the inner layer
-	waits                      int  // how often the member has synchronized
+	*workspace
+	number                                   int
+	rows                                     span // the member's share of rows
+	headColumns, hiddenColumns, innerColumns span // the member's share of the columns of attention, of a layer's output, and of the inner layer
+	syncs                                    int  // how often the member has synchronized
 }
 
 // span is a range [from, to) of rows or columns.
 type span struct{ from, to int }
 
-func (p *pass) member(number int) *member {
-	m := &member{pass: p, run: p.team[number], number: number}
-	m.rows = m.rowsOf(p.tokens)
-	m.ofHeads, m.ofHidden, m.ofInner = span{0, p.hidden}, span{0, p.hidden}, span{0, p.inner}
-	if p.byColumns {
-		together := p.hidden / p.heads // columns of the heads that fill whole panels
+func (p *pass) newMember(number int) *teamMember {
+	m := &teamMember{pass: p, workspace: p.team[number], number: number}
+	m.rows = m.rowShare(p.tokenCount)
+	m.headColumns, m.hiddenColumns, m.innerColumns = span{0, p.hiddenSize}, span{0, p.hiddenSize}, span{0, p.innerSize}
+	if p.splitsColumns {
+		together := p.hiddenSize / p.headCount // columns of the heads that fill whole panels
 		for together%tensor.Panel != 0 {
-			together += p.hidden / p.heads
+			together += p.hiddenSize / p.headCount
 		}
-		m.ofHeads = m.share(p.hidden, together)
-		m.ofHidden = m.share(p.hidden, tensor.Panel)
-		m.ofInner = m.share(p.encoder.inner, tensor.Panel)
+		m.headColumns = m.share(p.hiddenSize, together)
+		m.hiddenColumns = m.share(p.hiddenSize, tensor.Panel)
+		m.innerColumns = m.share(p.encoder.innerSize, tensor.Panel)
 	}
 	return m
 }
 
-// rowsOf returns the member's share of n rows.
-func (m *member) rowsOf(n int) span {
-	if m.byColumns {
+// rowShare returns the member's share of n rows.
+func (m *teamMember) rowShare(n int) span {
+	if m.splitsColumns {
 		return span{0, n}
 	}
 	return m.share(n, 1)
 }
 
-// share returns the member's share of n items in whole units.
-func (m *member) share(n, unit int) span {
+// share returns the member's share of n items. All members' shares begin at multiples of unit.
+func (m *teamMember) share(n, unit int) span {
 	units, team := (n+unit-1)/unit, len(m.team)
 	return span{min(n, units*m.number/team*unit), min(n, units*(m.number+1)/team*unit)}
 }
 
-// work passes the member's share of the rows or columns through the layers.
-func (m *member) work(ctx context.Context) {
-	h := m.hidden
+// computeLayers passes the member's share of the rows or columns through the layers.
+func (m *teamMember) computeLayers(ctx context.Context) {
+	h := m.hiddenSize
 	x := m.shared.x[m.rows.from*h : m.rows.to*h]
-	sum := x // the input of the normalization
-	if m.byColumns {
-		x, sum = resized(&m.x, len(x)), m.shared.sum
+	sum := x // input of the normalization
+	if m.splitsColumns {
+		x, sum = resized(&m.x, len(x)), m.shared.sums
 	}
 	m.embed(x)
 	for i := range m.layers {
 		l, last := &m.layers[i], m.firstOnly && i == len(m.layers)-1
 		if m.number == 0 && ctx.Err() != nil {
-			m.ended.Store(int64(i))
+			m.endedLayer.Store(int64(i))
 		}
 		turn := i % min(len(m.team), len(m.shared.k))
 		k, v := m.shared.k[turn], m.shared.v[turn]
-		l.key.columns(k[m.rows.from*h:], x, m.ofHeads)
-		l.value.columns(v[m.rows.from*h:], x, m.ofHeads)
-		m.await(!m.byColumns) // each member has all keys of its own heads
+		l.key.applyColumns(k[m.rows.from*h:], x, m.headColumns)
+		l.value.applyColumns(v[m.rows.from*h:], x, m.headColumns)
+		m.await(!m.splitsColumns) // each member has all keys of its own heads
 		if last {
-			x = m.firsts()
-			if sum = sum[:len(x)]; !m.byColumns {
+			x = m.firstRows()
+			if sum = sum[:len(x)]; !m.splitsColumns {
 				sum = x
 			}
 		}
-		l.query.columns(m.shared.q[m.rows.from*h:], x, m.ofHeads)
+		l.query.applyColumns(m.shared.q[m.rows.from*h:], x, m.headColumns)
 		m.attend(k, v, !last)
-		if m.await(m.byColumns); m.ended.Load() == int64(i) {
+		if m.await(m.splitsColumns); m.endedLayer.Load() == int64(i) {
 			return
 		}
-		l.out.added(sum, x, m.shared.seen[m.rows.from*h:m.rows.to*h], m.ofHidden)
-		m.await(m.byColumns)
-		m.normalize(x, sum, &l.attended, l.out.bias)
-		m.pastInner(l, sum, x)
-		m.await(m.byColumns)
-		m.normalize(x, sum, &l.done, l.down.bias)
+		l.attentionOut.addColumns(sum, x, m.shared.attentionOutput[m.rows.from*h:m.rows.to*h], m.hiddenColumns)
+		m.await(m.splitsColumns)
+		m.normalize(x, sum, &l.attentionNorm, l.attentionOut.bias)
+		m.addInner(l, sum, x)
+		m.await(m.splitsColumns)
+		m.normalize(x, sum, &l.outputNorm, l.innerDown.bias)
 	}
 }
 
-// await waits, if needed, until every member has arrived. It spins, because the other members are almost there.
-func (m *member) await(needed bool) {
+// await waits until every member has called it, if needed is true. It spins, because the other members arrive
+// soon.
+func (m *teamMember) await(needed bool) {
 	if !needed {
 		return
 	}
-	m.waits++
-	m.arrived.Add(1)
-	for tries := 0; m.arrived.Load() < int64(m.waits*len(m.team)); tries++ {
-		if tries > 500 { // less than a microsecond, about the time of a switch
+	m.syncs++
+	m.arrivals.Add(1)
+	for tries := 0; m.arrivals.Load() < int64(m.syncs*len(m.team)); tries++ {
+		if tries > 500 { // 500 tries take less than a microsecond, about the time of a thread switch
 			runtime.Gosched()
 		}
 	}
 }
 
 // embed sets the member's rows to the sums of token, position and type embeddings.
-func (m *member) embed(x []float32) {
-	h, row := m.hidden, 0
-	for _, t := range m.texts {
+func (m *teamMember) embed(x []float32) {
+	h, row := m.hiddenSize, 0
+	for _, t := range m.sequences {
 		for i, id := range t.ids {
 			if row++; row <= m.rows.from || row > m.rows.to {
 				continue
 			}
-			kind := m.types[:h]
-			if i >= t.first {
-				kind = m.types[h:]
+			kind := m.typeEmbeddings[:h]
+			if i >= t.firstTypeLen {
+				kind = m.typeEmbeddings[h:]
 			}
-			m.words.row(x[:h], int(id))
-			position := m.positions[i*h:][:h]
+			m.tokenEmbeddings.copyRow(x[:h], int(id))
+			position := m.positionEmbeddings[i*h:][:h]
 			for k := range x[:h] {
 				x[k] = x[k] + position[k] + kind[k]
 			}
-			m.norm.Apply(x[:h], x[:h], m.none)
+			m.norm.Apply(x[:h], x[:h], m.zeroBias)
 			x = x[h:]
 		}
 	}
 }
 
-// firsts returns the member's rows of the sequences' first tokens, the only ones still needed.
-func (m *member) firsts() []float32 {
-	h, all, to := m.hidden, m.shared.x, m.shared.first
-	if m.byColumns {
-		all, to = m.x, resized(&m.first, len(m.texts)*h)
+// firstRows returns the member's rows of the sequences' first tokens.
+func (m *teamMember) firstRows() []float32 {
+	h, all, to := m.hiddenSize, m.shared.x, m.shared.firstTokens
+	if m.splitsColumns {
+		all, to = m.x, resized(&m.firstTokens, len(m.sequences)*h)
 	}
-	m.rows = m.rowsOf(len(m.texts))
-	for i, t := range m.texts {
+	m.rows = m.rowShare(len(m.sequences))
+	for i, t := range m.sequences {
 		if i >= m.rows.from && i < m.rows.to {
 			copy(to[i*h:][:h], all)
 		}
@@ -332,85 +333,85 @@ func (m *member) firsts() []float32 {
 	return to[m.rows.from*h : m.rows.to*h]
 }
 
-// attend computes attention for the member's queries, head by head. The queries are those of every token, or of
-// each sequence's first token.
-func (m *member) attend(k, v []float32, everyToken bool) {
-	h, width := m.hidden, m.hidden/m.heads
+// attend computes attention for the member's queries, head by head. The queries come from every token or, if
+// everyToken is false, from each sequence's first token.
+func (m *teamMember) attend(k, v []float32, everyToken bool) {
+	h, width := m.hiddenSize, m.hiddenSize/m.headCount
 	scale := float32(1 / math.Sqrt(float64(width)))
 	token, row := 0, 0
-	for _, t := range m.texts {
+	for _, t := range m.sequences {
 		tokens, questions := len(t.ids), 1
 		if everyToken {
 			questions = tokens
 		}
 		from, to := max(row, m.rows.from), min(row+questions, m.rows.to)
-		for c := m.ofHeads.from; c < m.ofHeads.to && from < to; c += width {
+		for c := m.headColumns.from; c < m.headColumns.to && from < to; c += width {
 			m.keys.PackColumns(k[token*h+c:], h, width, tokens)
 			m.values.PackRows(v[token*h+c:], h, tokens, width)
-			stride := m.keys.Whole().Width()
-			for at := from; at < to; at += questionRows {
-				n := min(questionRows, to-at)
+			stride := m.keys.IncludePadding().Width()
+			for at := from; at < to; at += queryBatchRows {
+				n := min(queryBatchRows, to-at)
 				scores := tensor.Matrix{Data: resized(&m.scores, n*stride), Stride: stride, Rows: n}
 				tensor.Multiply(scores, tensor.Matrix{Data: m.shared.q[at*h+c:], Stride: h, Rows: n}, &m.keys, tensor.Matrix{})
 				for i := range n {
 					tensor.Softmax(scores.Data[i*stride:][:stride], tokens, scale)
 				}
-				tensor.Multiply(tensor.Matrix{Data: m.shared.seen[at*h+c:], Stride: h}, scores, &m.values, tensor.Matrix{})
+				tensor.Multiply(tensor.Matrix{Data: m.shared.attentionOutput[at*h+c:], Stride: h}, scores, &m.values, tensor.Matrix{})
 			}
 		}
 		token, row = token+tokens, row+questions
 	}
 }
 
-// pastInner sets sum to x plus the output of the inner layer.
-func (m *member) pastInner(l *layer, sum, x []float32) {
-	h, width := m.hidden, m.encoder.inner
+// addInner sets sum to x plus the output of the inner layer.
+func (m *teamMember) addInner(l *layer, sum, x []float32) {
+	h, width := m.hiddenSize, m.encoder.innerSize
 	all := len(x) / h
-	parts := (all + innerRows - 1) / innerRows
+	parts := (all + innerBatchRows - 1) / innerBatchRows
 	for i := range parts {
 		from, to := all*i/parts, all*(i+1)/parts
 		some, inner := x[from*h:to*h], m.shared.inner
-		if !m.byColumns {
-			inner = resized(&m.run.inner, (to-from)*width)
+		if !m.splitsColumns {
+			inner = resized(&m.workspace.inner, (to-from)*width)
 		}
 		inner = inner[:(to-from)*width]
-		l.up.columns(inner, some, m.ofInner)
+		l.innerUp.applyColumns(inner, some, m.innerColumns)
 		for at := 0; at < len(inner); at += width {
-			tensor.GELU(inner[at+m.ofInner.from : at+m.ofInner.to])
+			tensor.GELU(inner[at+m.innerColumns.from : at+m.innerColumns.to])
 		}
-		m.await(m.byColumns) // too few columns for several parts
-		l.down.added(sum[from*h:], some, inner, m.ofHidden)
+		m.await(m.splitsColumns) // too few columns for several parts
+		l.innerDown.addColumns(sum[from*h:], some, inner, m.hiddenColumns)
 	}
 }
 
 // normalize sets the rows of dst to the normalized rows of x plus bias.
-func (m *member) normalize(dst, x []float32, n *tensor.Norm, bias []float32) {
-	for at := 0; at < len(x); at += m.hidden {
-		n.Apply(dst[at:at+m.hidden], x[at:at+m.hidden], bias)
+func (m *teamMember) normalize(dst, x []float32, n *tensor.LayerNorm, bias []float32) {
+	for at := 0; at < len(x); at += m.hiddenSize {
+		n.Apply(dst[at:at+m.hiddenSize], x[at:at+m.hiddenSize], bias)
 	}
 }
 
 // apply sets dst to the layer's output for the rows of x.
 func (d dense) apply(dst, x []float32) []float32 {
-	d.columns(dst, x, span{0, d.weights.Width()})
+	d.applyColumns(dst, x, span{0, d.weights.Width()})
 	return dst
 }
 
-// columns sets some columns of dst to the layer's output for the rows of x.
-func (d dense) columns(dst, x []float32, s span) {
-	d.multiply(dst, x, s, tensor.Matrix{Data: d.bias[s.from:s.to]})
+// applyColumns sets the columns s of dst to the layer's output for the rows of x.
+func (d dense) applyColumns(dst, x []float32, columns span) {
+	d.multiply(dst, x, columns, tensor.Matrix{Data: d.bias[columns.from:columns.to]})
 }
 
-// added sets some columns of dst to those of old plus the layer's output for the rows of x without
+// addColumns sets the columns s of dst to those of old plus the layer's output for the rows of x, without
 // bias.
-func (d dense) added(dst, old, x []float32, s span) {
-	d.multiply(dst, x, s, tensor.Matrix{Data: old[s.from:], Stride: d.weights.Width()})
+func (d dense) addColumns(dst, residual, x []float32, columns span) {
+	d.multiply(dst, x, columns, tensor.Matrix{Data: residual[columns.from:], Stride: d.weights.Width()})
 }
 
-func (d dense) multiply(dst, x []float32, s span, from tensor.Matrix) {
+func (d dense) multiply(dst, x []float32, s span, initial tensor.Matrix) {
 	if s.from < s.to { // otherwise another member does all the work
 		depth, width := d.weights.Depth(), d.weights.Width()
 		a := tensor.Matrix{Data: x, Stride: depth, Rows: len(x) / depth}
-		tensor.Multiply(tensor.Matrix{Data: dst[s.from:], Stride: width}, a, d.weights.Columns(s.from, s.to), from)
+		tensor.Multiply(tensor.Matrix{Data: dst[s.from:], Stride: width}, a, d.weights.Columns(s.from, s.to), initial)
 	}
 }

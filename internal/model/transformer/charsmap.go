@@ -12,19 +12,19 @@ import (
 	"github.com/clipperhouse/uax29/v2/graphemes"
 )
 
-// charsmap is SentencePiece's table of character replacements: a double-array trie of texts, each
-// with an offset in the replacements.
+// charsmap is SentencePiece's table of character replacements: a double-array trie of texts, each with the
+// offset of its replacement.
 type charsmap struct {
-	units []uint32
-	to    []byte    // replacements, each with a terminating zero
-	plain [128]bool // ASCII characters that stay unchanged
+	units        []uint32
+	replacements []byte    // replacements, each with a terminating zero
+	unchanged    [128]bool // ASCII characters without a replacement
 }
 
-// maxReplacement is far above the longest replacement in published tables, so that a text cannot grow without
-// bound.
+// maxReplacement is the maximum length of a replacement in bytes, far above published tables. It limits how
+// much a text can grow.
 const maxReplacement = 256
 
-// readCharsmap reads the table of tokenizer.json: the trie's length in bytes, the trie and the replacements,
+// readCharsmap reads the table in tokenizer.json: the trie's length in bytes, the trie and the replacements,
 // encoded as base64.
 func readCharsmap(encoded string) (*charsmap, error) {
 	b, err := base64.StdEncoding.DecodeString(encoded)
@@ -36,27 +36,27 @@ func readCharsmap(encoded string) (*charsmap, error) {
 	}
 	n := int64(binary.LittleEndian.Uint32(b))
 	if b = b[4:]; n > int64(len(b)) || n%4 != 0 || n == 0 {
-		return nil, fmt.Errorf("precompiled_charsmap: a trie of %d bytes in %d", n, len(b))
+		return nil, fmt.Errorf("precompiled_charsmap: a trie of %d bytes in only %d bytes", n, len(b))
 	}
-	c := &charsmap{units: make([]uint32, n/4), to: b[n:]}
+	c := &charsmap{units: make([]uint32, n/4), replacements: b[n:]}
 	for i := range c.units {
 		c.units[i] = binary.LittleEndian.Uint32(b[4*i:])
 	}
-	for to := range bytes.SplitSeq(c.to, []byte{0}) {
+	for to := range bytes.SplitSeq(c.replacements, []byte{0}) {
 		if len(to) > maxReplacement || !utf8.Valid(to) {
-			return nil, fmt.Errorf("precompiled_charsmap: %d bytes of replacement, or not UTF-8", len(to))
+			return nil, fmt.Errorf("precompiled_charsmap: a replacement of %d bytes is too long or not UTF-8", len(to))
 		}
 	}
-	for b := range c.plain {
+	for b := range c.unchanged {
 		_, replaced := c.find(string(rune(b)))
-		c.plain[b] = !replaced
+		c.unchanged[b] = !replaced
 	}
 	return c, nil
 }
 
-// find returns the replacement of the shortest prefix of s in the table. Units are those of
-// darts-clone: 8 bits of label, a flag for a value, then the offset of the children.
-func (c *charsmap) find(s string) (to []byte, ok bool) {
+// find returns the replacement of the shortest prefix of s in the table. Units have the format of
+// darts-clone: 8 bits of label, a flag for a value, and the offset of the children.
+func (c *charsmap) find(s string) (replacement []byte, ok bool) {
 	offset := func(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
 	at := offset(c.units[0])
 	for i := range len(s) {
@@ -76,22 +76,22 @@ func (c *charsmap) find(s string) (to []byte, ok bool) {
 			return nil, false
 		}
 		from := c.units[at] &^ (1 << 31)
-		if int64(from) > int64(len(c.to)) {
+		if int64(from) > int64(len(c.replacements)) {
 			return nil, false
 		}
-		to, _, _ = bytes.Cut(c.to[from:], []byte{0})
-		return to, true
+		replacement, _, _ = bytes.Cut(c.replacements[from:], []byte{0})
+		return replacement, true
 	}
 	return nil, false
 }
 
-// append replaces text like Hugging Face's tokenizers, which differ slightly from SentencePiece: a grapheme
-// cluster of less than six bytes is replaced as a whole by the replacement of its shortest prefix; otherwise
-// each character is replaced.
+// append appends s with replacements like Hugging Face's tokenizers, which differ slightly from
+// SentencePiece: a grapheme cluster of less than six bytes is replaced as a whole by the replacement of its
+// shortest prefix. In a longer cluster each character is replaced.
 func (c *charsmap) append(dst []byte, s string) []byte {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	for i := 0; i < len(s); {
-		if b := s[i]; b < utf8.RuneSelf && c.plain[b] && (i+1 == len(s) || s[i+1] < utf8.RuneSelf) {
+		if b := s[i]; b < utf8.RuneSelf && c.unchanged[b] && (i+1 == len(s) || s[i+1] < utf8.RuneSelf) {
 			dst = append(dst, b)
 			i++
 			continue

@@ -10,29 +10,29 @@ import (
 	"strings"
 )
 
-// maxJSON is more than the largest tokenizer.json of supported models.
+// maxJSON is the maximum size of a JSON file in bytes, above the largest tokenizer.json of supported models.
 const maxJSON = 64 << 20
 
-// config is the config.json of a BERT or an XLM-RoBERTa, which differ in the first position. Static models do
-// not use it.
+// config is the config.json of a BERT or an XLM-RoBERTa. The two differ in the first position. Static models
+// do not use it.
 type config struct {
-	Type         string   `json:"model_type"`
-	Hidden       int      `json:"hidden_size"`
-	Inner        int      `json:"intermediate_size"`
-	Layers       int      `json:"num_hidden_layers"`
-	Heads        int      `json:"num_attention_heads"`
-	Activation   string   `json:"hidden_act"`
-	Eps          *float32 `json:"layer_norm_eps"`
-	Positions    int      `json:"max_position_embeddings"`
-	PositionType string   `json:"position_embedding_type"`
-	Types        int      `json:"type_vocab_size"`
-	Vocabulary   int      `json:"vocab_size"`
-	Padding      *int     `json:"pad_token_id"`
+	Type           string   `json:"model_type"`
+	HiddenSize     int      `json:"hidden_size"`
+	InnerSize      int      `json:"intermediate_size"`
+	Layers         int      `json:"num_hidden_layers"`
+	Heads          int      `json:"num_attention_heads"`
+	Activation     string   `json:"hidden_act"`
+	NormEpsilon    *float32 `json:"layer_norm_eps"`
+	MaxPositions   int      `json:"max_position_embeddings"`
+	PositionType   string   `json:"position_embedding_type"`
+	TokenTypes     int      `json:"type_vocab_size"`
+	VocabularySize int      `json:"vocab_size"`
+	PaddingToken   *int     `json:"pad_token_id"`
 }
 
-// bert checks that the config describes a supported BERT. Sizes are compared with the tensors before memory is
-// allocated.
-func (c *config) bert() error {
+// checkBERT checks that the config describes a supported BERT. Sizes are compared with the tensors before
+// memory is allocated.
+func (c *config) checkBERT() error {
 	switch {
 	case c.Type != "bert" && c.Type != "xlm-roberta":
 		return fmt.Errorf("config.json: model_type %q is not supported: only bert, xlm-roberta and model2vec are", c.Type)
@@ -41,49 +41,49 @@ func (c *config) bert() error {
 	case c.PositionType != "" && c.PositionType != "absolute":
 		return fmt.Errorf("config.json: position_embedding_type %q is not supported: only absolute is", c.PositionType)
 	}
-	// Weights with less than 32 columns would take a multiple of their size in memory.
+	// weights with less than 32 columns would take a multiple of their size in memory
 	for name, v := range map[string]struct{ is, least, most int }{
-		"hidden_size": {c.Hidden, 32, 1 << 14}, "intermediate_size": {c.Inner, 32, 1 << 16}, "num_hidden_layers": {c.Layers, 1, 1 << 8},
-		"num_attention_heads": {c.Heads, 1, 1 << 10}, "max_position_embeddings": {c.Positions, 8, 1 << 16},
-		"type_vocab_size": {c.Types, 1, 1 << 8}, "vocab_size": {c.Vocabulary, 1, 1 << 22}, "pad_token_id": {c.firstPosition(), 0, c.Positions - 8},
+		"hidden_size": {c.HiddenSize, 32, 1 << 14}, "intermediate_size": {c.InnerSize, 32, 1 << 16}, "num_hidden_layers": {c.Layers, 1, 1 << 8},
+		"num_attention_heads": {c.Heads, 1, 1 << 10}, "max_position_embeddings": {c.MaxPositions, 8, 1 << 16},
+		"type_vocab_size": {c.TokenTypes, 1, 1 << 8}, "vocab_size": {c.VocabularySize, 1, 1 << 22}, "pad_token_id": {c.firstPosition(), 0, c.MaxPositions - 8},
 	} {
 		if v.is < v.least || v.is > v.most {
 			return fmt.Errorf("config.json: %s is %d, want %d to %d", name, v.is, v.least, v.most)
 		}
 	}
-	if c.Hidden%c.Heads != 0 {
-		return fmt.Errorf("config.json: hidden_size %d is not a multiple of num_attention_heads %d", c.Hidden, c.Heads)
+	if c.HiddenSize%c.Heads != 0 {
+		return fmt.Errorf("config.json: hidden_size %d is not a multiple of num_attention_heads %d", c.HiddenSize, c.Heads)
 	}
 	return nil
 }
 
-// firstPosition returns the row of the position embeddings for a text's first token. In XLM-RoBERTa it follows
-// the number of the padding token; in BERT it is 0.
+// firstPosition returns the row of the position embeddings for a text's first token: the number of the
+// padding token plus 1 in XLM-RoBERTa, 0 in BERT.
 func (c *config) firstPosition() int {
 	switch {
 	case c.Type != "xlm-roberta":
 		return 0
-	case c.Padding == nil:
+	case c.PaddingToken == nil:
 		return 2
 	}
-	return *c.Padding + 1
+	return *c.PaddingToken + 1
 }
 
-func (c *config) eps() float32 {
-	if c.Eps == nil {
+func (c *config) normEpsilon() float32 {
+	if c.NormEpsilon == nil {
 		return 1e-12
 	}
-	return *c.Eps
+	return *c.NormEpsilon
 }
 
-// These are the poolings: how the vectors of a text's tokens are combined.
+// Poolings: how the vectors of a text's tokens are combined.
 const (
 	meanPooling = "mean"
-	clsPooling  = "cls" // the first token's vector
+	clsPooling  = "cls" // the vector of the first token
 )
 
-// pooling reads the pooling from a sentence-transformers folder. The default is the mean.
-func pooling(dir fs.FS) (string, error) {
+// readPooling reads the pooling from a sentence-transformers folder. The default is the mean.
+func readPooling(dir fs.FS) (string, error) {
 	var modules []struct {
 		Path, Type string
 	}
@@ -125,8 +125,8 @@ func pooling(dir fs.FS) (string, error) {
 	return "", fmt.Errorf("%s: pooling by %q is not supported; supported: cls_token, mean_tokens", file, found)
 }
 
-// prompts reads the prefixes for questions and documents.
-func prompts(dir fs.FS) (question, document string, err error) {
+// readPrompts reads the prefixes for questions and documents.
+func readPrompts(dir fs.FS) (question, document string, err error) {
 	var config struct {
 		Prompts map[string]string `json:"prompts"`
 	}
@@ -140,8 +140,8 @@ func prompts(dir fs.FS) (question, document string, err error) {
 	return config.Prompts["query"], document, nil
 }
 
-// longest returns the model's maximum number of tokens, at most its number of positions.
-func longest(dir fs.FS, positions int) (int, error) {
+// readMaxTokens returns the model's maximum number of tokens, at most its number of positions.
+func readMaxTokens(dir fs.FS, positions int) (int, error) {
 	var sentence struct {
 		Length int `json:"max_seq_length"`
 	}
@@ -160,24 +160,23 @@ func longest(dir fs.FS, positions int) (int, error) {
 		n = int(tokenizer.Length)
 	}
 	if n < 8 {
-		return 0, fmt.Errorf("texts of %d tokens are too short to be useful", n)
+		return 0, fmt.Errorf("a maximum length of %d tokens is too short, want at least 8", n)
 	}
 	return n, nil
 }
 
-// readJSON reads a file of a model's folder.
-func readJSON(dir fs.FS, name string, to any) error {
+func readJSON(dir fs.FS, name string, target any) error {
 	b, err := readFile(dir, name)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(b, to); err != nil {
+	if err := json.Unmarshal(b, target); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
 
-// readFile reads a file, unless it is implausibly large.
+// readFile reads a file of at most maxJSON bytes.
 func readFile(dir fs.FS, name string) ([]byte, error) {
 	f, err := dir.Open(name)
 	if err != nil {

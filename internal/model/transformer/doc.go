@@ -1,7 +1,6 @@
-// Package transformer runs small language models on the processor: sentence encoders and
-// cross-encoders of the BERT and XLM-RoBERTa families, such as all-MiniLM-L6-v2,
-// multilingual-e5-small and ms-marco-MiniLM-L-6-v2, and static models in model2vec's format. It
-// reads a folder as the hub publishes it:
+// Package transformer runs small language models on the CPU: sentence encoders and cross-encoders of the BERT
+// and XLM-RoBERTa families, such as all-MiniLM-L6-v2, multilingual-e5-small and ms-marco-MiniLM-L-6-v2, and
+// static models in model2vec's format. It reads a model's folder in the layout of the Hugging Face hub:
 //
 //	model.safetensors                    weights: F32, F16 or BF16; in static models also F64 and I8
 //	config.json                          sizes
@@ -10,10 +9,10 @@
 //	sentence_bert_config.json            the model's maximum number of tokens
 //	config_sentence_transformers.json    the prefixes of a question ("query") and a document
 //
-// Unsupported features are errors with the feature's name, not approximations. A broken or hostile folder is an
-// error too. Reading it takes memory of at most a few times its size.
+// Unsupported features are errors with the feature's name, not approximations. A damaged or hostile folder is
+// also an error. Reading a folder takes memory of at most a few times its size.
 //
 // Numbers are float32, as in the published models. Results agree with other implementations to about six
-// digits, or to four digits for a large vocabulary, whose values are reduced to 8 bits. The package has no
-// network access and no state between calls.
+// digits, or to four digits for a large vocabulary, whose embeddings are stored with 8 bits. The package has
+// no network access and no state between calls.
 package transformer

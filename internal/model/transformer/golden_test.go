@@ -46,7 +46,7 @@ func goldens(t testing.TB, name string) []golden {
 
 func openTest(t testing.TB, name string) *Model {
 	t.Helper()
-	m, err := open(folder(t, name), name)
+	m, err := openFolder(folder(t, name), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +63,9 @@ var (
 // onTiers runs the test on every tier of this machine.
 func onTiers(t *testing.T, test func(t *testing.T)) {
 	before := vector.Tier()
-	defer vector.Use(before)
+	defer vector.SetTier(before)
 	for _, name := range vector.Tiers() {
-		if err := vector.Use(name); err != nil {
+		if err := vector.SetTier(name); err != nil {
 			t.Fatal(err)
 		}
 		t.Run(name, test)
@@ -77,7 +77,7 @@ func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
 		m := openTest(t, name)
 		m.truncate = true
 		for _, g := range goldens(t, name+"/golden.json") {
-			got := m.cut(nil, nil, m.tokens.ids(m.prefix[memory.AsQuestion]+g.Text))
+			got := m.appendSequences(nil, nil, m.tokenizer.ids(m.prefixes[memory.AsQuestion]+g.Text))
 			if len(got) != 1 || !slices.Equal(got[0].ids, g.IDs) {
 				t.Errorf("%s: %q: %v, want %v", name, g.Text, got[0].ids, g.IDs)
 			}
@@ -86,19 +86,19 @@ func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
 	for _, name := range crossEncoders {
 		m := openTest(t, name)
 		for _, g := range goldens(t, name+"/golden.json") {
-			got, first := m.pair(m.tokens.ids(g.Text), m.tokens.ids(g.Pair)), slices.Index(g.Types, 1)
+			got, first := m.pair(m.tokenizer.ids(g.Text), m.tokenizer.ids(g.Pair)), slices.Index(g.Types, 1)
 			if first < 0 {
 				first = len(g.Types)
 			}
-			if !slices.Equal(got.ids, g.IDs) || got.first != first {
-				t.Errorf("%s: %q with %q: %v of which %d are the first's, want %v of which %d are", name, g.Text, g.Pair, got.ids, got.first, g.IDs, first)
+			if !slices.Equal(got.ids, g.IDs) || got.firstTypeLen != first {
+				t.Errorf("%s: %q with %q: %v of which %d are the first's, want %v of which %d are", name, g.Text, g.Pair, got.ids, got.firstTypeLen, g.IDs, first)
 			}
 		}
 	}
 	for _, name := range []string{"static", "unigram"} {
 		m := openTest(t, name)
 		for _, g := range goldens(t, name+"/golden.json") {
-			if got := m.tokens.ids(g.Text); !slices.Equal(got, g.IDs) {
+			if got := m.tokenizer.ids(g.Text); !slices.Equal(got, g.IDs) {
 				t.Errorf("%s: %q: %v, want %v", name, g.Text, got, g.IDs)
 			}
 		}
@@ -251,9 +251,9 @@ func TestPublishedTokenizers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tokens := range map[string]*tokenizer{"tokenizer.json": whole, "vocab.txt": words, "cross-encoder": cross} {
-		m := &Model{tokens: tokens, most: 512}
+		m := &Model{tokenizer: tokens, maxTokens: 512}
 		for _, g := range goldens(t, "published.json") {
-			if got := m.cut(nil, nil, tokens.ids(g.Text))[0].ids; !slices.Equal(got, g.IDs) {
+			if got := m.appendSequences(nil, nil, tokens.ids(g.Text))[0].ids; !slices.Equal(got, g.IDs) {
 				t.Errorf("%s: %q: %v, want %v", name, g.Text, got, g.IDs)
 			}
 		}
@@ -266,11 +266,11 @@ func TestReferenceTextsAreCutAsPublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &Model{tokens: tokens, most: math.MaxInt32}
+	m := &Model{tokenizer: tokens, maxTokens: math.MaxInt32}
 	hash := sha256.New()
 	texts, _ := referenceTexts(t)
 	for _, text := range texts[:len(texts)-100] {
-		if err := binary.Write(hash, binary.LittleEndian, m.cut(nil, nil, tokens.ids(text))[0].ids); err != nil {
+		if err := binary.Write(hash, binary.LittleEndian, m.appendSequences(nil, nil, tokens.ids(text))[0].ids); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -331,14 +331,14 @@ func TestRealWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.truncate, m.most = true, 512 // as those who made the vectors did
+	m.truncate, m.maxTokens = true, 512 // as those who made the vectors did
 	got, err := m.Embed(context.Background(), memory.AsDocument, texts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range texts {
 		if cosine := vector.Dot(got[i], want[i]); cosine < 0.999 {
-			t.Errorf("text %d of %d tokens: cosine %v", i, len(m.tokens.ids(texts[i])), cosine)
+			t.Errorf("text %d of %d tokens: cosine %v", i, len(m.tokenizer.ids(texts[i])), cosine)
 		}
 	}
 }
@@ -353,7 +353,7 @@ func TestRealWeightsGiveWhatONNXRuntimeDoes(t *testing.T) {
 	m.truncate = true
 	var most float64
 	for _, g := range goldens(t, "minilm.json") {
-		if got := m.cut(nil, nil, m.tokens.ids(g.Text)); !slices.Equal(got[0].ids, g.IDs) {
+		if got := m.appendSequences(nil, nil, m.tokenizer.ids(g.Text)); !slices.Equal(got[0].ids, g.IDs) {
 			t.Errorf("%q: %v, want %v", g.Text, got[0].ids, g.IDs)
 		}
 		v := embed(t, m, g.Text)[0]

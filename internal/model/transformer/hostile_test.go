@@ -121,7 +121,7 @@ func TestValuesThatAreNotFiniteAreRefused(t *testing.T) {
 				broken := maps.Clone(dir)
 				broken[weightsFile] = &fstest.MapFile{Data: bytes.Clone(b)}
 				binary.LittleEndian.PutUint32(broken[weightsFile].Data[at:], math.Float32bits(float32(value)))
-				if _, err := open(broken, ""); err == nil || !strings.Contains(err.Error(), "NaN or infinite") || !strings.Contains(err.Error(), `tensor "`) {
+				if _, err := openFolder(broken, ""); err == nil || !strings.Contains(err.Error(), "NaN or infinite") || !strings.Contains(err.Error(), `tensor "`) {
 					t.Errorf("%v at byte %d: %v", value, at, err)
 				}
 			}
@@ -271,7 +271,7 @@ func TestFoldersThatCannotBeDoneAreRefused(t *testing.T) {
 		"base64":                changed(t, unigram, "tokenizer.json", map[string]any{"type": "Precompiled", "precompiled_charsmap": "?"}, "normalizer"),
 		"the unknown token has": changed(t, unigram, "tokenizer.json", 100000, "model", "unk_id"),
 	} {
-		m, err := open(dir, "")
+		m, err := openFolder(dir, "")
 		if err == nil || !strings.Contains(err.Error(), want) && !(want == "no such file" && strings.Contains(err.Error(), "exist")) {
 			t.Errorf("want an error with %q, got %v, %v", want, m, err)
 		}
@@ -293,11 +293,11 @@ func TestOlderFoldersAreRead(t *testing.T) {
 	older = changed(t, older, "config.json", nil, "layer_norm_eps")
 	delete(older, "modules.json")
 	delete(older, "1_Pooling/config.json")
-	m, err := open(older, "")
+	m, err := openFolder(older, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	now, err := open(dir, "")
+	now, err := openFolder(dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,13 +310,13 @@ func TestNormalizersKeepTheirSettings(t *testing.T) {
 		n        normalizerFile
 		in, want string
 	}{
-		{normalizerFile{Accents: &no, Lowercase: true}, "İ É Σ", "i̇ é σ"},
-		{normalizerFile{Accents: &yes}, "İ É Σ", "I E Σ"},
+		{normalizerFile{StripAccents: &no, Lowercase: true}, "İ É Σ", "i̇ é σ"},
+		{normalizerFile{StripAccents: &yes}, "İ É Σ", "I E Σ"},
 		{normalizerFile{CleanText: true}, "a\tÉ\x00\u00a0東", "a É 東"},
-		{normalizerFile{Chinese: true}, "a\x00東b", "a\x00 東 b"},
+		{normalizerFile{SeparateChinese: true}, "a\x00東b", "a\x00 東 b"},
 	} {
 		c.n.Type = "BertNormalizer"
-		steps, err := c.n.steps()
+		steps, err := c.n.functions()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -342,11 +342,11 @@ func FuzzConfig(f *testing.F) {
 		weights := bytes.Clone(dir[weightsFile].Data)
 		copy(weights, header)
 		dir["config.json"], dir["tokenizer.json"], dir[weightsFile] = &fstest.MapFile{Data: config}, &fstest.MapFile{Data: tokenizer}, &fstest.MapFile{Data: weights}
-		m, err := open(dir, "")
+		m, err := openFolder(dir, "")
 		if err != nil {
 			return
 		}
-		if m.Reranks() {
+		if m.IsCrossEncoder() {
 			_, err = m.Rerank(context.Background(), "one [SEP]", "two", "")
 		} else {
 			_, err = m.Embed(context.Background(), memory.AsQuestion, "one [SEP]", "two", "")
@@ -369,13 +369,13 @@ func FuzzTokenizer(f *testing.F) {
 	}
 	all := multilingual(f)
 	for _, name := range []string{"mean", "cls", "unigram"} {
-		all = append(all, openTest(f, name).tokens)
+		all = append(all, openTest(f, name).tokenizer)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, tokens := range all {
 			for _, id := range tokens.ids(text) {
-				if id < 0 || id >= tokens.size {
-					t.Fatalf("%q: token %d of %d", text, id, tokens.size)
+				if id < 0 || id >= tokens.vocabularySize {
+					t.Fatalf("%q: token %d of %d", text, id, tokens.vocabularySize)
 				}
 			}
 		}
@@ -416,12 +416,12 @@ func checkPieces(t *testing.T, tokens *tokenizer, text string) {
 	if at, special := tokens.nextSpecial(text); special != nil {
 		text = text[:at]
 	}
-	w := tokens.words.(*wordPiece)
+	w := tokens.splitter.(*wordPiece)
 	names := map[int32]string{}
-	for s, id := range w.first {
+	for s, id := range w.initialTokens {
 		names[id] = strings.TrimPrefix(s, "##")
 	}
-	names[w.first["#"]] = "#"
+	names[w.initialTokens["#"]] = "#"
 	normalized := string(tokens.normalize[0](nil, text))
 	var b strings.Builder
 	for _, id := range tokens.ids(text) {

@@ -16,35 +16,35 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Model is an open model: an embedder or a cross-encoder. It is safe for concurrent use. All calls together use
-// at most as many goroutines and workspaces as there are processors.
+// Model is an embedder or a cross-encoder that runs in this process. It is safe for concurrent use. All calls
+// together use at most one goroutine and workspace per processor.
 type Model struct {
-	tokens      *tokenizer
-	encoder     *encoder // nil if static is set
-	static      *static  // nil if encoder is set
-	head        *head    // only in a cross-encoder
+	tokenizer   *tokenizer
+	encoder     *encoder     // nil if static is set
+	static      *staticModel // nil if encoder is set
+	scoreHead   *scoreHead   // nil unless the model is a cross-encoder
 	pooling     string
-	prefix      map[memory.EmbedAs]string
-	most        int  // maximum number of tokens of a sequence, including those around the text
+	prefixes    map[memory.EmbedAs]string
+	maxTokens   int  // maximum number of tokens of a sequence, including special tokens
 	truncate    bool // truncate long texts instead of splitting them
 	dims        int
 	fingerprint string
-	free        chan *run // one run for each allowed goroutine
+	workspaces  chan *workspace // one workspace for each allowed goroutine
 }
 
 var _ memory.Embedder = (*Model)(nil)
 
-// head computes a cross-encoder's score from the first token.
-type head struct {
+// scoreHead computes a cross-encoder's score from the first token's vector.
+type scoreHead struct {
 	pooler dense
 	weight []float32
 	bias   float32
 }
 
-// Open reads the model in a folder. For all-MiniLM-L6-v2, this takes a fraction of a second and 90 MB of
+// Open reads the model in a folder. For all-MiniLM-L6-v2, it takes a fraction of a second and 90 MB of
 // memory.
 func Open(dir string) (*Model, error) {
-	m, err := open(os.DirFS(dir), filepath.Base(dir))
+	m, err := openFolder(os.DirFS(dir), filepath.Base(dir))
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", dir, err)
 	}
@@ -53,17 +53,17 @@ func Open(dir string) (*Model, error) {
 
 const weightsFile = "model.safetensors"
 
-// open reads the model in a folder with a name.
-func open(dir fs.FS, name string) (*Model, error) {
-	m := &Model{free: make(chan *run, runtime.GOMAXPROCS(0))}
-	for range cap(m.free) {
-		m.free <- &run{}
+// openFolder reads the model in dir. name is the folder's name.
+func openFolder(dir fs.FS, name string) (*Model, error) {
+	m := &Model{workspaces: make(chan *workspace, runtime.GOMAXPROCS(0))}
+	for range cap(m.workspaces) {
+		m.workspaces <- &workspace{}
 	}
 	var err error
-	if m.tokens, err = readTokenizer(dir); err != nil {
+	if m.tokenizer, err = readTokenizer(dir); err != nil {
 		return nil, err
 	}
-	question, document, err := prompts(dir)
+	question, document, err := readPrompts(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func open(dir fs.FS, name string) (*Model, error) {
 		question, document = familyPrefixes(dir, name)
 		family = question + document
 	}
-	m.prefix = map[memory.EmbedAs]string{memory.AsQuestion: question, memory.AsDocument: document}
+	m.prefixes = map[memory.EmbedAs]string{memory.AsQuestion: question, memory.AsDocument: document}
 	if err := m.readWeights(dir); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (m *Model) readWeights(dir fs.FS) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", weightsFile, err)
 	}
-	if _, no := weights.named(staticNames...); no == nil {
+	if _, no := weights.firstPresent(staticNames...); no == nil {
 		return m.readStatic(weights)
 	}
 	var c config
@@ -109,12 +109,12 @@ func (m *Model) readWeights(dir fs.FS) error {
 	if err := m.readBERT(dir, weights, &c); err != nil {
 		return err
 	}
-	m.most, err = longest(dir, c.Positions-c.firstPosition())
+	m.maxTokens, err = readMaxTokens(dir, c.MaxPositions-c.firstPosition())
 	return err
 }
 
 func (m *Model) readStatic(weights *tensors) (err error) {
-	if m.static, err = readStatic(weights, m.tokens); err != nil {
+	if m.static, err = readStatic(weights, m.tokenizer); err != nil {
 		return fmt.Errorf("%s: %w", weightsFile, err)
 	}
 	m.pooling, m.dims = "static", m.static.dims
@@ -122,16 +122,16 @@ func (m *Model) readStatic(weights *tensors) (err error) {
 }
 
 func (m *Model) readBERT(dir fs.FS, weights *tensors, c *config) error {
-	if err := c.bert(); err != nil {
+	if err := c.checkBERT(); err != nil {
 		return err
 	}
-	if c.Vocabulary < int(m.tokens.size) {
-		return fmt.Errorf("config.json: vocab_size is %d, and the tokenizer has %d tokens: they belong to different models; use the files of one model", c.Vocabulary, m.tokens.size)
+	if c.VocabularySize < int(m.tokenizer.vocabularySize) {
+		return fmt.Errorf("config.json: vocab_size is %d, but the tokenizer has %d tokens; use the files of one model", c.VocabularySize, m.tokenizer.vocabularySize)
 	}
-	if m.tokens.cls < 0 {
+	if m.tokenizer.cls < 0 {
 		return errors.New("the tokenizer does not add tokens around a text, but BERT needs them")
 	}
-	name, err := weights.named("embeddings.word_embeddings.weight", "bert.embeddings.word_embeddings.weight", "roberta.embeddings.word_embeddings.weight")
+	name, err := weights.firstPresent("embeddings.word_embeddings.weight", "bert.embeddings.word_embeddings.weight", "roberta.embeddings.word_embeddings.weight")
 	if err != nil {
 		return fmt.Errorf("%s: %w", weightsFile, err)
 	}
@@ -141,35 +141,35 @@ func (m *Model) readBERT(dir fs.FS, weights *tensors, c *config) error {
 		pooler, classifier = "classifier.dense", "classifier.out_proj"
 	}
 	cross := weights.has(classifier + ".weight")
-	if cross && c.Types < 2 && m.tokens.pairs == pairBERT {
-		return fmt.Errorf("config.json: type_vocab_size is %d, and a cross-encoder whose texts differ in type needs 2", c.Types)
+	if cross && c.TokenTypes < 2 && m.tokenizer.pairing == pairBERT {
+		return fmt.Errorf("config.json: type_vocab_size is %d, but a cross-encoder whose texts differ in type needs 2", c.TokenTypes)
 	}
 	if m.encoder, err = readEncoder(weights, prefix, c); err != nil {
 		return fmt.Errorf("%s: %w", weightsFile, err)
 	}
-	m.dims = c.Hidden
+	m.dims = c.HiddenSize
 	if !cross {
-		m.pooling, err = pooling(dir)
+		m.pooling, err = readPooling(dir)
 		return err
 	}
 	m.pooling = "cross"
-	if m.head, err = readHead(weights, pooler, classifier, c.Hidden); err != nil {
+	if m.scoreHead, err = readScoreHead(weights, pooler, classifier, c.HiddenSize); err != nil {
 		return fmt.Errorf("%s: %w", weightsFile, err)
 	}
 	return nil
 }
 
-func readHead(from *tensors, pooler, classifier string, hidden int) (*head, error) {
-	l := &loader{from: from}
-	h := &head{pooler: l.dense(hidden, hidden, pooler), weight: l.floats(classifier+".weight", 1, int64(hidden))}
+func readScoreHead(source *tensors, pooler, classifier string, hidden int) (*scoreHead, error) {
+	l := &tensorLoader{source: source}
+	h := &scoreHead{pooler: l.dense(hidden, hidden, pooler), weight: l.floats(classifier+".weight", 1, int64(hidden))}
 	if bias := l.floats(classifier+".bias", 1); l.err == nil {
 		h.bias = bias[0]
 	}
 	return h, l.err
 }
 
-// fingerprint hashes the files that determine vectors, the prefixes that do not come from these files, and the
-// version of this code.
+// fingerprint hashes the files that determine vectors, the prefixes of the model's family, and the version of
+// this code.
 func fingerprint(dir fs.FS, prefixes string) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
 	fmt.Fprintln(h, "loci 1: parts of long texts are averaged by their tokens"+prefixes)
@@ -177,7 +177,7 @@ func fingerprint(dir fs.FS, prefixes string) (sum [sha256.Size]byte, err error) 
 		"config.json", "tokenizer.json", "vocab.txt", "tokenizer_config.json", "modules.json", "1_Pooling/config.json",
 		"sentence_bert_config.json", "config_sentence_transformers.json", weightsFile,
 	} {
-		if err := addFile(h, dir, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := hashFile(h, dir, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return sum, err
 		}
 	}
@@ -185,7 +185,7 @@ func fingerprint(dir fs.FS, prefixes string) (sum [sha256.Size]byte, err error) 
 	return sum, nil
 }
 
-func addFile(h hash.Hash, dir fs.FS, name string) error {
+func hashFile(h hash.Hash, dir fs.FS, name string) error {
 	f, err := dir.Open(name)
 	if err != nil {
 		return err
@@ -200,41 +200,41 @@ func addFile(h hash.Hash, dir fs.FS, name string) error {
 	return err
 }
 
-// Fingerprint names the pooling, the number of dims and a hash of the folder's files.
+// Fingerprint contains the pooling, the number of dimensions and a hash of the folder's files.
 func (m *Model) Fingerprint() string { return m.fingerprint }
 
-// Dims is the length of the vectors.
+// Dims returns the length of the vectors.
 func (m *Model) Dims() int { return m.dims }
 
-// Reranks reports whether this is a cross-encoder, which has [Model.Rerank] and no [Model.Embed].
-func (m *Model) Reranks() bool { return m.head != nil }
+// IsCrossEncoder reports whether the model has [Model.Rerank] instead of [Model.Embed].
+func (m *Model) IsCrossEncoder() bool { return m.scoreHead != nil }
 
 // Embed returns one unit vector for each text, in order. A text longer than the model's limit is split into
-// equal parts, whose vectors are averaged by length. If the context ends, Embed returns its error early. A
+// equal parts, and the parts' vectors are averaged by length. If ctx ends, Embed returns its error early. A
 // cross-encoder returns [memory.Invalid].
 func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
-	if m.head != nil {
-		return nil, memory.Errorf(memory.Invalid, "a cross-encoder compares texts and does not embed them")
+	if m.scoreHead != nil {
+		return nil, memory.Errorf(memory.Invalid, "a cross-encoder can compare texts, but not embed them")
 	}
-	tokens := func(i int) []int32 { return m.tokens.ids(m.prefix[as] + texts[i]) }
+	tokens := func(i int) []int32 { return m.tokenizer.ids(m.prefixes[as] + texts[i]) }
 	if m.static != nil {
 		return m.embedStatic(ctx, len(texts), tokens)
 	}
-	prefix := m.tokens.ids(m.prefix[as])
+	prefix := m.tokenizer.ids(m.prefixes[as])
 	var parts []sequence
-	var of []int // index of the text that each part belongs to
+	var of []int // index of the text to which each part belongs
 	for i := range texts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		parts = m.cut(parts, prefix, tokens(i))
+		parts = m.appendSequences(parts, prefix, tokens(i))
 		for len(of) < len(parts) {
 			of = append(of, i)
 		}
 	}
 	vectors := make([][]float32, len(parts))
 	if err := m.encode(ctx, parts, m.pooling == clsPooling, func(i int, rows []float32) {
-		vectors[i] = unit(mean(rows, m.dims))
+		vectors[i] = normalized(mean(rows, m.dims))
 	}); err != nil {
 		return nil, err
 	}
@@ -248,19 +248,19 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 		}
 	}
 	for _, v := range out {
-		unit(v)
+		normalized(v)
 	}
 	return out, nil
 }
 
-// Window returns how many tokens of a text are embedded together, and a token counter. It returns 0 for a
-// static model, which has no limit.
-func (m *Model) Window() (most int, count func(text string) int) {
+// Window returns the maximum number of tokens of a text that are embedded together, and a token counter. For
+// a static model, which has no limit, it returns 0 and nil.
+func (m *Model) Window() (maxTokens int, count func(text string) int) {
 	if m.static != nil {
 		return 0, nil
 	}
-	around := len(m.tokens.ids(m.prefix[memory.AsDocument])) + 2
-	return m.most - around, func(text string) int { return len(m.tokens.ids(text)) }
+	around := len(m.tokenizer.ids(m.prefixes[memory.AsDocument])) + 2
+	return m.maxTokens - around, func(text string) int { return len(m.tokenizer.ids(text)) }
 }
 
 func mean(rows []float32, width int) []float32 {
@@ -276,31 +276,31 @@ func mean(rows []float32, width int) []float32 {
 	return v
 }
 
-// Rerank rates how well each text answers the question, from 0 to 1, in order: the sigmoid of the model's
-// score. If a pair is longer than the model's limit, its longer side is cut. If the context ends, Rerank
-// returns its error early. An embedder returns [memory.Invalid].
+// Rerank rates how well each text answers the question, from 0 to 1, in order. A rating is the sigmoid of the
+// model's score. If a pair is longer than the model's limit, its longer text is truncated. If ctx ends,
+// Rerank returns its error early. An embedder returns [memory.Invalid].
 func (m *Model) Rerank(ctx context.Context, question string, texts ...string) ([]float32, error) {
-	if m.head == nil {
-		return nil, memory.Errorf(memory.Invalid, "an embedder does not compare texts: it has no classifier")
+	if m.scoreHead == nil {
+		return nil, memory.Errorf(memory.Invalid, "an embedder cannot compare texts: it has no classifier")
 	}
-	asked := m.tokens.ids(question)
+	asked := m.tokenizer.ids(question)
 	pairs := make([]sequence, len(texts))
 	for i, text := range texts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		pairs[i] = m.pair(asked, m.tokens.ids(text))
+		pairs[i] = m.pair(asked, m.tokenizer.ids(text))
 	}
 	first := make([]float32, len(texts)*m.dims)
 	if err := m.encode(ctx, pairs, true, func(i int, rows []float32) { copy(first[i*m.dims:], rows) }); err != nil {
 		return nil, err
 	}
-	pooled := m.head.pooler.apply(make([]float32, len(first)), first)
+	pooled := m.scoreHead.pooler.apply(make([]float32, len(first)), first)
 	out := make([]float32, len(texts))
 	for i := range out {
-		logit := float64(m.head.bias)
+		logit := float64(m.scoreHead.bias)
 		for k, x := range pooled[i*m.dims:][:m.dims] {
-			logit += math.Tanh(float64(x)) * float64(m.head.weight[k])
+			logit += math.Tanh(float64(x)) * float64(m.scoreHead.weight[k])
 		}
 		if !math.IsNaN(logit) { // damaged weights yield NaN
 			out[i] = float32(1 / (1 + math.Exp(-logit)))

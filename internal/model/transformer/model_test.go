@@ -76,7 +76,7 @@ func TestLongTextsAreTheMeanOfTheirParts(t *testing.T) {
 	for i := range words {
 		words[i] = []string{"hello", "world", "dog", "fox", "the"}[i%5]
 	}
-	parts := m.cut(nil, nil, m.tokens.ids(strings.Join(words, " ")))
+	parts := m.appendSequences(nil, nil, m.tokenizer.ids(strings.Join(words, " ")))
 	var sizes []int
 	for _, p := range parts {
 		sizes = append(sizes, len(p.ids))
@@ -91,17 +91,17 @@ func TestLongTextsAreTheMeanOfTheirParts(t *testing.T) {
 			want[k] += x * float32(sizes[i])
 		}
 	}
-	checkVector(t, "a long text", embed(t, m, strings.Join(words, " "))[0], unit(want))
+	checkVector(t, "a long text", embed(t, m, strings.Join(words, " "))[0], normalized(want))
 }
 
 // TestEachPartOfALongTextHasThePrefix, which the model expects before every text.
 func TestEachPartOfALongTextHasThePrefix(t *testing.T) {
 	m := openTest(t, "mean")
-	prefix, text := m.tokens.ids("the dog "), m.tokens.ids("the dog "+strings.Repeat("hello world ", 50))
+	prefix, text := m.tokenizer.ids("the dog "), m.tokenizer.ids("the dog "+strings.Repeat("hello world ", 50))
 	n := 0
-	for _, p := range m.cut(nil, prefix, text) {
-		if len(p.ids) > m.most || !slices.Equal(p.ids[1:1+len(prefix)], prefix) {
-			t.Errorf("a part of %d tokens, the longest is %d: %v", len(p.ids), m.most, p.ids)
+	for _, p := range m.appendSequences(nil, prefix, text) {
+		if len(p.ids) > m.maxTokens || !slices.Equal(p.ids[1:1+len(prefix)], prefix) {
+			t.Errorf("a part of %d tokens, the longest is %d: %v", len(p.ids), m.maxTokens, p.ids)
 		}
 		n += len(p.ids) - 2 - len(prefix)
 	}
@@ -118,10 +118,10 @@ func TestAWindowIsEmbeddedTogether(t *testing.T) {
 	for count(text+" hello") <= most {
 		text += " hello"
 	}
-	if n := len(m.cut(nil, nil, m.tokens.ids(text))); count(text) != most || n != 1 {
+	if n := len(m.appendSequences(nil, nil, m.tokenizer.ids(text))); count(text) != most || n != 1 {
 		t.Errorf("a text of %d tokens, the window being %d, is embedded in %d parts", count(text), most, n)
 	}
-	if n := len(m.cut(nil, nil, m.tokens.ids(text+" hello"))); n != 2 {
+	if n := len(m.appendSequences(nil, nil, m.tokenizer.ids(text+" hello"))); n != 2 {
 		t.Errorf("one token more is embedded in %d parts, want 2", n)
 	}
 }
@@ -180,7 +180,7 @@ func TestPrefixesOfAFamilyAreUsed(t *testing.T) {
 		out[file] = &fstest.MapFile{Data: []byte(content)}
 		return out
 	}
-	plain, err := open(dir, "mine")
+	plain, err := openFolder(dir, "mine")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestPrefixesOfAFamilyAreUsed(t *testing.T) {
 		"said":          {with("config_sentence_transformers.json", `{"prompts":{"query":"the ","document":""}}`), "e5-small", "the ", ""},
 		"empty":         {with("config_sentence_transformers.json", `{"prompts":{"query":"","document":""}}`), "e5-small", "query: ", "passage: "},
 	} {
-		m, err := open(c.dir, c.folder)
+		m, err := openFolder(c.dir, c.folder)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -224,7 +224,7 @@ func TestFingerprintFollowsWhatVectorsDependOn(t *testing.T) {
 		"accents":  changed(t, dir, "tokenizer_config.json", true, "strip_accents"),
 		"length":   changed(t, dir, "tokenizer_config.json", 20, "model_max_length"),
 	} {
-		m, err := open(dir, "")
+		m, err := openFolder(dir, "")
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -233,7 +233,7 @@ func TestFingerprintFollowsWhatVectorsDependOn(t *testing.T) {
 		}
 		seen[m.Fingerprint()] = name
 	}
-	again, err := open(dir, "")
+	again, err := openFolder(dir, "")
 	if err != nil || seen[again.Fingerprint()] != "as it is" {
 		t.Errorf("the same folder has another fingerprint, %s, %v", again.Fingerprint(), err)
 	}
@@ -241,10 +241,10 @@ func TestFingerprintFollowsWhatVectorsDependOn(t *testing.T) {
 
 func TestEachModelDoesWhatItCan(t *testing.T) {
 	cross, mean := openTest(t, "cross"), openTest(t, "mean")
-	if _, err := cross.Embed(context.Background(), memory.AsDocument, "a"); !errors.Is(err, memory.Invalid) || !cross.Reranks() {
+	if _, err := cross.Embed(context.Background(), memory.AsDocument, "a"); !errors.Is(err, memory.Invalid) || !cross.IsCrossEncoder() {
 		t.Errorf("a cross-encoder embeds: %v", err)
 	}
-	if _, err := mean.Rerank(context.Background(), "a", "b"); !errors.Is(err, memory.Invalid) || mean.Reranks() {
+	if _, err := mean.Rerank(context.Background(), "a", "b"); !errors.Is(err, memory.Invalid) || mean.IsCrossEncoder() {
 		t.Errorf("an embedder ranks: %v", err)
 	}
 }
@@ -274,7 +274,7 @@ func TestEndedContextsEndTheWork(t *testing.T) {
 				ctx.asked <- struct{}{}
 			}
 			var err error
-			if m.Reranks() {
+			if m.IsCrossEncoder() {
 				_, err = m.Rerank(ctx, "dog", texts...)
 			} else if name == "static" {
 				_, err = m.Embed(ctx, memory.AsDocument, slices.Repeat(texts, 10)...)
@@ -285,8 +285,8 @@ func TestEndedContextsEndTheWork(t *testing.T) {
 				t.Fatalf("%s: after %d questions: %v", name, n, err)
 			}
 		}
-		if len(m.free) != cap(m.free) {
-			t.Errorf("%s: %d of %d are free after the end", name, len(m.free), cap(m.free))
+		if len(m.workspaces) != cap(m.workspaces) {
+			t.Errorf("%s: %d of %d are free after the end", name, len(m.workspaces), cap(m.workspaces))
 		}
 	}
 }
@@ -304,8 +304,8 @@ func TestATeamEndsWithItsContextAndServesTheNext(t *testing.T) {
 				ctx.asked <- struct{}{}
 			}
 			got, err := m.Embed(ctx, memory.AsDocument, text)
-			if len(m.free) != cap(m.free) {
-				t.Fatalf("%d of %d are free after the end", len(m.free), cap(m.free))
+			if len(m.workspaces) != cap(m.workspaces) {
+				t.Fatalf("%d of %d are free after the end", len(m.workspaces), cap(m.workspaces))
 			}
 			if err == nil {
 				if !slices.Equal(got[0], want[0]) {
@@ -325,8 +325,8 @@ func TestATeamEndsWithItsContextAndServesTheNext(t *testing.T) {
 
 func TestWaitingForAProcessorEndsWithTheContext(t *testing.T) {
 	m := openTest(t, "mean")
-	for range cap(m.free) {
-		<-m.free
+	for range cap(m.workspaces) {
+		<-m.workspaces
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
@@ -368,20 +368,20 @@ func TestManyGoroutinesGiveTheSameBits(t *testing.T) {
 				if got := embed(t, m.only(workers), text); !slices.Equal(got[0], want[0]) {
 					t.Errorf("%s: %q by %d: %v, want %v", name, text, workers, got[0], want[0])
 				}
-				if len(m.free) != workers {
-					t.Errorf("%s: %d of %d are free after the end", name, len(m.free), workers)
+				if len(m.workspaces) != workers {
+					t.Errorf("%s: %d of %d are free after the end", name, len(m.workspaces), workers)
 				}
 			}
 		}
 	}
 	if !testing.Short() { // the tiny ones have no columns to share
-		m, err := open(miniLM(t, false), "")
+		m, err := openFolder(miniLM(t, false), "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, tokens := range []int{8, 47, 100} {
 			want := embed(t, m.only(1), sentence(tokens))
-			for workers := 2; workers <= mostTogether; workers++ {
+			for workers := 2; workers <= maxTeam; workers++ {
 				if got := embed(t, m.only(workers), sentence(tokens)); !slices.Equal(got[0], want[0]) {
 					t.Errorf("%d tokens by %d differ from those by one", tokens, workers)
 				}
@@ -402,13 +402,13 @@ func TestVectorTiersGiveTheSameBits(t *testing.T) {
 		t.Skip("this machine has no two tiers to compare")
 	}
 	before := vector.Tier()
-	defer vector.Use(before)
+	defer vector.SetTier(before)
 	m, cross := openTest(t, "mean"), openTest(t, "cross")
 	const text = "the quick brown fox jumps over the lazy dog in lisbon"
 	var vectors [][]float32
 	var scores []float32
 	for _, name := range vector.Tiers()[1:] {
-		if err := vector.Use(name); err != nil {
+		if err := vector.SetTier(name); err != nil {
 			t.Fatal(err)
 		}
 		vectors = append(vectors, embed(t, m, text)...)
@@ -480,9 +480,9 @@ func miniLM(t testing.TB, cross bool) fstest.MapFS {
 
 // only limits the model to so many processors.
 func (m *Model) only(workers int) *Model {
-	m.free = make(chan *run, workers)
+	m.workspaces = make(chan *workspace, workers)
 	for range workers {
-		m.free <- &run{}
+		m.workspaces <- &workspace{}
 	}
 	return m
 }
@@ -504,14 +504,14 @@ func best(b *testing.B, do func()) {
 // BenchmarkEmbed has the shape of all-MiniLM-L6-v2; tools/golden-models/bench.mjs runs the same in
 // ONNX Runtime.
 func BenchmarkEmbed(b *testing.B) {
-	m, err := open(miniLM(b, false), "")
+	m, err := openFolder(miniLM(b, false), "")
 	if err != nil {
 		b.Fatal(err)
 	}
 	before := vector.Tier()
-	defer vector.Use(before)
+	defer vector.SetTier(before)
 	for _, tier := range vector.Tiers() {
-		if err := vector.Use(tier); err != nil {
+		if err := vector.SetTier(tier); err != nil {
 			b.Fatal(err)
 		}
 		for _, shape := range [][2]int{{1, 8}, {1, 16}, {1, 32}, {1, 128}, {1, 256}, {24, 64}} {
@@ -528,7 +528,7 @@ func BenchmarkEmbed(b *testing.B) {
 
 // BenchmarkRerank is 24 pairs of 64 tokens in the shape of ms-marco-MiniLM-L-6-v2.
 func BenchmarkRerank(b *testing.B) {
-	m, err := open(changed(b, miniLM(b, true), "sentence_bert_config.json", 512, "max_seq_length"), "")
+	m, err := openFolder(changed(b, miniLM(b, true), "sentence_bert_config.json", 512, "max_seq_length"), "")
 	if err != nil {
 		b.Fatal(err)
 	}

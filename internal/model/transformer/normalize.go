@@ -13,30 +13,30 @@ import (
 // normalizerFile is a normalizer in tokenizer.json.
 type normalizerFile struct {
 	Type        string           `json:"type"`
-	Normalizers []normalizerFile `json:"normalizers"` // in a Sequence
+	Normalizers []normalizerFile `json:"normalizers"` // parts of a Sequence
 
-	// in a BertNormalizer
-	CleanText bool  `json:"clean_text"`
-	Chinese   bool  `json:"handle_chinese_chars"`
-	Accents   *bool `json:"strip_accents"` // nil: the value of Lowercase
-	Lowercase bool  `json:"lowercase"`
+	// fields of a BertNormalizer
+	CleanText       bool  `json:"clean_text"`
+	SeparateChinese bool  `json:"handle_chinese_chars"`
+	StripAccents    *bool `json:"strip_accents"` // nil uses the value of Lowercase
+	Lowercase       bool  `json:"lowercase"`
 
-	// in a Replace
+	// fields of a Replace
 	Pattern struct {
 		String, Regex string
 	} `json:"pattern"`
 	Content string `json:"content"`
 
-	// in a Precompiled
+	// field of a Precompiled
 	Charsmap string `json:"precompiled_charsmap"`
 
-	// in a Strip
-	Left  bool `json:"strip_left"`
-	Right bool `json:"strip_right"`
+	// fields of a Strip
+	StripLeft  bool `json:"strip_left"`
+	StripRight bool `json:"strip_right"`
 }
 
-// steps returns the normalizer as at least one function. Each function appends the normalized text.
-func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
+// functions returns the normalizer as at least one function. Each function appends the normalized text to dst.
+func (n *normalizerFile) functions() ([]func(dst []byte, s string) []byte, error) {
 	if n == nil {
 		return []func([]byte, string) []byte{func(dst []byte, s string) []byte { return append(dst, s...) }}, nil
 	}
@@ -49,7 +49,7 @@ func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 	case "Sequence":
 		var all []func([]byte, string) []byte
 		for i := range n.Normalizers {
-			steps, err := n.Normalizers[i].steps()
+			steps, err := n.Normalizers[i].functions()
 			if err != nil {
 				return nil, err
 			}
@@ -66,12 +66,12 @@ func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 			})
 		case n.Pattern.Regex == `\s+` && n.Content == " ":
 			return one(joinSpaces)
-		case n.Pattern.Regex == " {2,}" && len(n.Content) < 4: // a space or ▁
+		case n.Pattern.Regex == " {2,}" && len(n.Content) < 4: // Content is a space or ▁
 			return one(func(dst []byte, s string) []byte { return replaceRuns(dst, s, n.Content) })
 		}
 	case "Precompiled":
 		if n.Charsmap == "" {
-			return (*normalizerFile)(nil).steps()
+			return (*normalizerFile)(nil).functions()
 		}
 		table, err := readCharsmap(n.Charsmap)
 		if err != nil {
@@ -80,10 +80,10 @@ func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 		return one(table.append)
 	case "Strip":
 		return one(func(dst []byte, s string) []byte {
-			if n.Left {
+			if n.StripLeft {
 				s = strings.TrimLeftFunc(s, unicode.IsSpace)
 			}
-			if n.Right {
+			if n.StripRight {
 				s = strings.TrimRightFunc(s, unicode.IsSpace)
 			}
 			return append(dst, s...)
@@ -92,7 +92,7 @@ func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 	return nil, fmt.Errorf("the normalizer %s with the pattern %q is not supported", n.Type, n.Pattern.String+n.Pattern.Regex)
 }
 
-// joinSpaces collapses runs of spaces to one plain space.
+// joinSpaces collapses each run of white space to one space.
 func joinSpaces(dst []byte, s string) []byte {
 	inside := false
 	for _, r := range s {
@@ -108,28 +108,28 @@ func joinSpaces(dst []byte, s string) []byte {
 	return dst
 }
 
-// replaceRuns replaces each run of two or more plain spaces.
-func replaceRuns(dst []byte, s, by string) []byte {
+// replaceRuns replaces each run of two or more spaces.
+func replaceRuns(dst []byte, s, replacement string) []byte {
 	for {
 		at := strings.Index(s, "  ")
 		if at < 0 {
 			return append(dst, s...)
 		}
-		dst = append(append(dst, s[:at]...), by...)
+		dst = append(append(dst, s[:at]...), replacement...)
 		s = strings.TrimLeft(s[at:], " ")
 	}
 }
 
-// bert returns the normalizer of BERT: it removes control characters, accents and capitals, converts every
-// space to a plain space, and separates Chinese characters. It removes invalid bytes like undefined characters.
+// bert returns BERT's normalizer: it removes control characters, accents, capitals and invalid bytes,
+// converts white space to spaces, and separates Chinese characters.
 //
 // It equals Hugging Face's tokenizers, except for some 570 recent characters, marks and punctuation of rare
-// scripts that are missing in their tables. The remaining marks stay in order.
+// scripts that are missing in their tables. The remaining marks keep their order.
 func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
-	clean, chinese, lower := n.CleanText, n.Chinese, n.Lowercase
+	clean, chinese, lower := n.CleanText, n.SeparateChinese, n.Lowercase
 	strip := lower
-	if n.Accents != nil {
-		strip = *n.Accents
+	if n.StripAccents != nil {
+		strip = *n.StripAccents
 	}
 	return func(dst []byte, s string) []byte {
 		for i := 0; i < len(s); {
@@ -168,16 +168,16 @@ func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
 	}
 }
 
-// appendPlain appends a character, without accents and in lower case if requested.
+// appendPlain appends a character, without accents if strip is true and in lower case if lower is true.
 func appendPlain(dst []byte, r rune, strip, lower bool) []byte {
 	if !strip {
-		return lowered(dst, r, lower)
+		return appendLower(dst, r, lower)
 	}
 	if unicode.Is(unicode.Mn, r) {
 		return dst
 	}
-	if r >= hangul && r < hangul+hangulCount {
-		r -= hangul
+	if r >= firstHangul && r < firstHangul+hangulCount {
+		r -= firstHangul
 		dst = utf8.AppendRune(dst, 0x1100+r/(21*28))
 		dst = utf8.AppendRune(dst, 0x1161+r/28%21)
 		if r%28 != 0 {
@@ -187,23 +187,23 @@ func appendPlain(dst []byte, r rune, strip, lower bool) []byte {
 	}
 	if parts, ok := unaccented()[r]; ok {
 		for _, p := range parts {
-			dst = lowered(dst, p, lower)
+			dst = appendLower(dst, p, lower)
 		}
 		return dst
 	}
-	return lowered(dst, r, lower)
+	return appendLower(dst, r, lower)
 }
 
-// These constants describe the Korean syllables, which decompose by arithmetic.
+// Korean syllables, which decompose by arithmetic: the first one and their number.
 const (
-	hangul      = 0xac00
+	firstHangul = 0xac00
 	hangulCount = 19 * 21 * 28
 )
 
-func lowered(dst []byte, r rune, lower bool) []byte {
+func appendLower(dst []byte, r rune, lower bool) []byte {
 	switch {
 	case !lower:
-	case r == 'İ': // the only letter that becomes two
+	case r == 'İ': // the only letter whose lower case has two characters
 		return append(dst, "i̇"...)
 	default:
 		r = unicode.ToLower(r)
@@ -211,7 +211,8 @@ func lowered(dst []byte, r rune, lower bool) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// isChinese reports whether a character is in the blocks that BERT uses. Newer blocks are not included.
+// isChinese reports whether a character is in one of the Unicode blocks that BERT uses, which exclude newer
+// blocks.
 func isChinese(r rune) bool {
 	return r >= 0x4e00 && r <= 0x9fff || r >= 0x3400 && r <= 0x4dbf || r >= 0x20000 && r <= 0x2a6df ||
 		r >= 0x2a700 && r <= 0x2b73f || r >= 0x2b740 && r <= 0x2b81f || r >= 0x2b920 && r <= 0x2ceaf ||
@@ -219,12 +220,13 @@ func isChinese(r rune) bool {
 }
 
 //go:embed unaccented.txt
-var unaccentedLines string
+var unaccentedFile string
 
-// unaccented maps a character to its canonical decomposition without nonspacing marks (Mn), if the two differ.
+// unaccented maps a character to its canonical decomposition without nonspacing marks (Mn), if the two
+// differ.
 var unaccented = sync.OnceValue(func() map[rune][]rune {
 	out := map[rune][]rune{}
-	for line := range strings.Lines(unaccentedLines) {
+	for line := range strings.Lines(unaccentedFile) {
 		var runes []rune
 		for _, hex := range strings.Fields(line) {
 			r, err := strconv.ParseUint(hex, 16, 32)

@@ -8,33 +8,33 @@ import (
 	"strings"
 )
 
-const forPassages = "Represent this sentence for searching relevant passages: "
+const passagePrefix = "Represent this sentence for searching relevant passages: "
 
-// families are models trained with a prefix for questions or documents. A model belongs to a family if its name
-// has all these parts, but not the excluded part; the first match counts.
-var families = []struct {
+// prefixFamilies are models trained with a prefix for questions or documents. A model belongs to the first family
+// for which its name has all the parts, but not the excluded part.
+var prefixFamilies = []struct {
 	parts              []string
 	not                string
 	question, document string
 }{
 	{[]string{"e5"}, "instruct", "query: ", "passage: "},
 	{[]string{"bge", "zh"}, "reranker", "为这个句子生成表示以用于检索相关文章：", ""},
-	{[]string{"bge", "en"}, "reranker", forPassages, ""},
-	{[]string{"bge", "large"}, "reranker", forPassages, ""}, // Ollama's name for the English model
+	{[]string{"bge", "en"}, "reranker", passagePrefix, ""},
+	{[]string{"bge", "large"}, "reranker", passagePrefix, ""}, // Ollama's name for the English model
 	{[]string{"nomic", "embed", "text"}, "", "search_query: ", "search_document: "},
-	{[]string{"mxbai", "embed", "large"}, "de", forPassages, ""},
+	{[]string{"mxbai", "embed", "large"}, "de", passagePrefix, ""},
 	{[]string{"arctic", "embed2"}, "", "query: ", ""}, // Ollama's name for the next entry
 	{[]string{"arctic", "embed", "v2"}, "", "query: ", ""},
-	{[]string{"arctic", "embed"}, "", forPassages, ""},
+	{[]string{"arctic", "embed"}, "", passagePrefix, ""},
 	{[]string{"embeddinggemma"}, "", "task: search result | query: ", "title: none | text: "},
 	{[]string{"qwen3", "embedding"}, "", "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:", ""},
 }
 
-// Prefixes returns a model's prefixes for questions and documents, according to its family's
-// documentation. The name may have an organisation and a version, as on servers and the hub.
+// Prefixes returns a model's prefixes for questions and documents, according to its family's documentation.
+// The name may contain an organisation and a version, as on servers and the hub.
 func Prefixes(name string) (question, document string) {
 	parts := strings.FieldsFunc(strings.ToLower(path.Base(name)), func(r rune) bool { return strings.ContainsRune("-_.@:", r) })
-	for _, f := range families {
+	for _, f := range prefixFamilies {
 		matches := !slices.Contains(parts, f.not)
 		for _, part := range f.parts {
 			matches = matches && slices.Contains(parts, part)
@@ -46,8 +46,8 @@ func Prefixes(name string) (question, document string) {
 	return "", ""
 }
 
-// familyPrefixes uses the name of the folder and the names in config.json and loci.json, because a folder may
-// have any name.
+// familyPrefixes looks up the name of the folder, then the names in config.json and loci.json, because a
+// folder may have any name.
 func familyPrefixes(dir fs.FS, folder string) (question, document string) {
 	names := []string{folder}
 	for file, fields := range map[string][]string{"loci.json": {"repository", "source"}, "config.json": {"_name_or_path"}} {

@@ -13,27 +13,27 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// The header of the largest models is well below one mebibyte.
+// maxHeader is the maximum length of a header in bytes. Headers of the largest models are below 1 MiB.
 const maxHeader = 8 << 20
 
-// tensors are the arrays of a safetensors file: eight bytes with the header's length, the header in JSON, then
+// tensors are the arrays of a safetensors file: eight bytes with the header's length, the header in JSON, and
 // the values, little-endian. The header is checked against the file's size before memory is allocated.
 type tensors struct {
 	file    io.ReaderAt
-	entries map[string]entry
+	entries map[string]arrayEntry
 }
 
-// entry describes one array.
-type entry struct {
-	kind  string
-	shape []int64
-	at    int64 // offset in the file
-	end   int64
-	n     int64 // number of values
+// arrayEntry describes one array.
+type arrayEntry struct {
+	dtype  string
+	shape  []int64
+	offset int64 // offset of the first value in the file
+	end    int64
+	count  int64 // number of values
 }
 
-// sizes are the bytes of a value of each supported type.
-var sizes = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I8": 1, "I32": 4, "I64": 8}
+// valueSizes are the bytes of a value of each supported type.
+var valueSizes = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I8": 1, "I32": 4, "I64": 8}
 
 func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 	var length [8]byte
@@ -42,7 +42,7 @@ func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > maxHeader || int64(n) > size-8 {
-		return nil, fmt.Errorf("a header of %d bytes in a file of %d: the file is cut off, or is not a safetensors file but perhaps a pointer to one (git lfs pull downloads it)", n, size)
+		return nil, fmt.Errorf("a header of %d bytes in a file of %d bytes: the file is cut off or not a safetensors file; if it is a git lfs pointer, git lfs pull downloads the model", n, size)
 	}
 	header := make([]byte, n)
 	if _, err := file.ReadAt(header, 8); err != nil && n > 0 {
@@ -52,7 +52,7 @@ func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 	if err := json.Unmarshal(header, &parts); err != nil {
 		return nil, fmt.Errorf("parse the header: %w", err)
 	}
-	t := &tensors{file: file, entries: map[string]entry{}}
+	t := &tensors{file: file, entries: map[string]arrayEntry{}}
 	for name, raw := range parts {
 		if name == "__metadata__" {
 			continue
@@ -68,54 +68,53 @@ func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 
 // checkOverlap fails if two arrays overlap, because a small file could otherwise describe a large model.
 func (t *tensors) checkOverlap() error {
-	all := slices.SortedFunc(maps.Values(t.entries), func(a, b entry) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.end, b.end)) })
+	all := slices.SortedFunc(maps.Values(t.entries), func(a, b arrayEntry) int { return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.end, b.end)) })
 	for i, e := range all {
-		if i > 0 && all[i-1].end > e.at {
-			return fmt.Errorf("two tensors overlap at byte %d", e.at)
+		if i > 0 && all[i-1].end > e.offset {
+			return fmt.Errorf("two tensors overlap at byte %d", e.offset)
 		}
 	}
 	return nil
 }
 
-// parseEntry reads an array's entry in the header; values begin at start.
-func parseEntry(raw []byte, start, size int64) (entry, error) {
+// parseEntry reads an array's entry in the header. start is the file offset of the values.
+func parseEntry(raw []byte, start, size int64) (arrayEntry, error) {
 	var header struct {
 		Kind    string  `json:"dtype"`
 		Shape   []int64 `json:"shape"`
 		Offsets []int64 `json:"data_offsets"`
 	}
 	if err := json.Unmarshal(raw, &header); err != nil {
-		return entry{}, err
+		return arrayEntry{}, err
 	}
 	if len(header.Offsets) != 2 || len(header.Shape) > 8 {
-		return entry{}, fmt.Errorf("%d offsets and %d axes", len(header.Offsets), len(header.Shape))
+		return arrayEntry{}, fmt.Errorf("%d offsets (want 2) and %d axes (want at most 8)", len(header.Offsets), len(header.Shape))
 	}
 	begin, end := header.Offsets[0], header.Offsets[1]
 	if begin < 0 || end < begin || end > size-start {
-		return entry{}, fmt.Errorf("bytes %d to %d of %d: the file is cut off or damaged", begin, end, size-start)
+		return arrayEntry{}, fmt.Errorf("bytes %d to %d of %d: the file is cut off or damaged", begin, end, size-start)
 	}
 	n := int64(1)
 	for _, d := range header.Shape {
 		if d < 0 || d > 0 && n > math.MaxInt64/d {
-			return entry{}, fmt.Errorf("shape %v", header.Shape)
+			return arrayEntry{}, fmt.Errorf("invalid shape %v", header.Shape)
 		}
 		n *= d
 	}
-	// Arrays of other types are allowed if they are not read.
-	if width, ok := sizes[header.Kind]; ok && (n > size || n*width != end-begin) {
-		return entry{}, fmt.Errorf("%d bytes for %v values of %s", end-begin, header.Shape, header.Kind)
+	// arrays of other types are allowed if they are not read
+	if width, ok := valueSizes[header.Kind]; ok && (n > size || n*width != end-begin) {
+		return arrayEntry{}, fmt.Errorf("%d bytes do not fit the shape %v and the type %s", end-begin, header.Shape, header.Kind)
 	}
-	return entry{header.Kind, header.Shape, start + begin, start + end, n}, nil
+	return arrayEntry{header.Kind, header.Shape, start + begin, start + end, n}, nil
 }
 
-// has reports whether there is an array with a name.
 func (t *tensors) has(name string) bool {
 	_, ok := t.entries[name]
 	return ok
 }
 
-// named returns the first of some names that has an array.
-func (t *tensors) named(names ...string) (string, error) {
+// firstPresent returns the first of names for which there is an array.
+func (t *tensors) firstPresent(names ...string) (string, error) {
 	for _, name := range names {
 		if t.has(name) {
 			return name, nil
@@ -124,54 +123,54 @@ func (t *tensors) named(names ...string) (string, error) {
 	return "", fmt.Errorf("missing tensor %q", names[0])
 }
 
-// floats reads an array, which must have the given shape; -1 allows any length. I8 values are whole numbers
-// without a scale.
+// floats reads an array, which must have this shape; -1 allows any length of an axis. I8 values are whole
+// numbers without a scale.
 func (t *tensors) floats(name string, shape ...int64) ([]float32, error) {
-	e, err := t.entry(name, shape)
+	e, err := t.checkedEntry(name, shape)
 	if err != nil {
 		return nil, err
 	}
-	return t.part(name, e)
+	return t.values(name, e)
 }
 
-// rows reads an array with a number of rows, and passes each row to take.
-func (t *tensors) rows(name string, rows, width int, take func(row []float32)) error {
-	e, err := t.entry(name, []int64{int64(rows), int64(width)})
+// eachRow reads an array of this shape, and calls use with each row.
+func (t *tensors) eachRow(name string, rows, width int, use func(row []float32)) error {
+	e, err := t.checkedEntry(name, []int64{int64(rows), int64(width)})
 	if err != nil {
 		return err
 	}
 	for done := 0; done < rows; {
 		some := min(1024, rows-done)
 		part := e
-		part.n = int64(some * width)
-		part.at += int64(done*width) * sizes[e.kind]
-		values, err := t.part(name, part)
+		part.count = int64(some * width)
+		part.offset += int64(done*width) * valueSizes[e.dtype]
+		values, err := t.values(name, part)
 		if err != nil {
 			return err
 		}
 		for row := range slices.Chunk(values, width) {
-			take(row)
+			use(row)
 		}
 		done += some
 	}
 	return nil
 }
 
-// part reads an array or a part of one.
-func (t *tensors) part(name string, e entry) ([]float32, error) {
-	decode, ok := decoders[e.kind]
+// values reads an array or a part of an array.
+func (t *tensors) values(name string, e arrayEntry) ([]float32, error) {
+	decode, ok := valueDecoders[e.dtype]
 	if !ok {
-		return nil, fmt.Errorf("tensor %q has the type %s, which is not supported", name, e.kind)
+		return nil, fmt.Errorf("tensor %q has the type %s, which is not supported", name, e.dtype)
 	}
-	out, err := read(t.file, e, decode)
-	if err == nil && !finite(out) {
+	out, err := readValues(t.file, e, decode)
+	if err == nil && !isFinite(out) {
 		err = fmt.Errorf("tensor %q has values that are NaN or infinite: the file is damaged, or the training failed", name)
 	}
 	return out, err
 }
 
-// finite reports whether all values are finite. Only then is their product with 0 always 0.
-func finite(v []float32) bool {
+// isFinite reports whether all values are finite. Only then are their products with 0 all 0.
+func isFinite(v []float32) bool {
 	var zeros [1024]float32
 	for part := range slices.Chunk(v, len(zeros)) {
 		if vector.Dot(part, zeros[:len(part)]) != 0 {
@@ -183,20 +182,20 @@ func finite(v []float32) bool {
 
 // ints reads a one-dimensional array of integers.
 func (t *tensors) ints(name string) ([]int64, error) {
-	e, err := t.entry(name, []int64{-1})
+	e, err := t.checkedEntry(name, []int64{-1})
 	if err != nil {
 		return nil, err
 	}
-	switch e.kind {
+	switch e.dtype {
 	case "I32":
-		return read(t.file, e, func(b []byte) int64 { return int64(int32(binary.LittleEndian.Uint32(b))) })
+		return readValues(t.file, e, func(b []byte) int64 { return int64(int32(binary.LittleEndian.Uint32(b))) })
 	case "I64":
-		return read(t.file, e, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })
+		return readValues(t.file, e, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })
 	}
-	return nil, fmt.Errorf("tensor %q has the type %s, want integers", name, e.kind)
+	return nil, fmt.Errorf("tensor %q has the type %s, want integers", name, e.dtype)
 }
 
-func (t *tensors) entry(name string, shape []int64) (entry, error) {
+func (t *tensors) checkedEntry(name string, shape []int64) (arrayEntry, error) {
 	e, ok := t.entries[name]
 	if !ok {
 		return e, fmt.Errorf("missing tensor %q, which config.json requires", name)
@@ -207,7 +206,7 @@ func (t *tensors) entry(name string, shape []int64) (entry, error) {
 	return e, nil
 }
 
-var decoders = map[string]func([]byte) float32{
+var valueDecoders = map[string]func([]byte) float32{
 	"F64": func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) },
 	"F32": func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) },
 	"F16": func(b []byte) float32 { return vector.DecodeHalf(binary.LittleEndian.Uint16(b)) },
@@ -217,13 +216,13 @@ var decoders = map[string]func([]byte) float32{
 	"I8": func(b []byte) float32 { return float32(int8(b[0])) },
 }
 
-// read decodes an array piece by piece, so that memory never holds it twice.
-func read[T any](file io.ReaderAt, e entry, decode func([]byte) T) ([]T, error) {
-	width := sizes[e.kind]
-	out := make([]T, 0, e.n)
-	piece := make([]byte, min(e.n*width, 1<<20))
-	for at := e.at; int64(len(out)) < e.n; at += int64(len(piece)) {
-		piece = piece[:min(int64(len(piece)), (e.n-int64(len(out)))*width)]
+// readValues decodes an array piece by piece, so that memory does not hold it twice.
+func readValues[T any](file io.ReaderAt, e arrayEntry, decode func([]byte) T) ([]T, error) {
+	width := valueSizes[e.dtype]
+	out := make([]T, 0, e.count)
+	piece := make([]byte, min(e.count*width, 1<<20))
+	for at := e.offset; int64(len(out)) < e.count; at += int64(len(piece)) {
+		piece = piece[:min(int64(len(piece)), (e.count-int64(len(out)))*width)]
 		if _, err := file.ReadAt(piece, at); err != nil {
 			return nil, err
 		}

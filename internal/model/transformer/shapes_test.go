@@ -67,38 +67,38 @@ func (s *shape) folder(t testing.TB) fstest.MapFS {
 		fill(0, s.Spread, name+".bias", out)
 	}
 	norm := func(name string) {
-		fill(1, 0.3, name+".weight", c.Hidden)
-		fill(0, s.Spread, name+".bias", c.Hidden)
+		fill(1, 0.3, name+".weight", c.HiddenSize)
+		fill(0, s.Spread, name+".bias", c.HiddenSize)
 	}
 	if cross {
 		prefix = "bert."
 	}
-	fill(0, s.Spread, "embeddings.word_embeddings.weight", c.Vocabulary, c.Hidden)
-	fill(0, s.Spread, "embeddings.position_embeddings.weight", c.Positions, c.Hidden)
-	fill(0, s.Spread, "embeddings.token_type_embeddings.weight", c.Types, c.Hidden)
+	fill(0, s.Spread, "embeddings.word_embeddings.weight", c.VocabularySize, c.HiddenSize)
+	fill(0, s.Spread, "embeddings.position_embeddings.weight", c.MaxPositions, c.HiddenSize)
+	fill(0, s.Spread, "embeddings.token_type_embeddings.weight", c.TokenTypes, c.HiddenSize)
 	norm("embeddings.LayerNorm")
 	for i := range c.Layers {
 		at := fmt.Sprintf("encoder.layer.%d.", i)
 		for _, part := range []string{"query", "key", "value"} {
-			dense(at+"attention.self."+part, c.Hidden, c.Hidden)
+			dense(at+"attention.self."+part, c.HiddenSize, c.HiddenSize)
 		}
-		dense(at+"attention.output.dense", c.Hidden, c.Hidden)
+		dense(at+"attention.output.dense", c.HiddenSize, c.HiddenSize)
 		norm(at + "attention.output.LayerNorm")
-		dense(at+"intermediate.dense", c.Hidden, c.Inner)
-		dense(at+"output.dense", c.Inner, c.Hidden)
+		dense(at+"intermediate.dense", c.HiddenSize, c.InnerSize)
+		dense(at+"output.dense", c.InnerSize, c.HiddenSize)
 		norm(at + "output.LayerNorm")
 	}
 	if cross {
-		dense("pooler.dense", c.Hidden, c.Hidden)
+		dense("pooler.dense", c.HiddenSize, c.HiddenSize)
 		prefix = ""
-		dense("classifier", c.Hidden, 1)
+		dense("classifier", c.HiddenSize, 1)
 	}
 	head, err := json.Marshal(header)
 	if err != nil {
 		t.Fatal(err)
 	}
 	words := []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
-	for id := len(words); id < c.Vocabulary; id++ {
+	for id := len(words); id < c.VocabularySize; id++ {
 		words = append(words, fmt.Sprint("w", id))
 	}
 	return fstest.MapFS{
@@ -108,7 +108,7 @@ func (s *shape) folder(t testing.TB) fstest.MapFS {
 		"tokenizer_config.json": {Data: []byte(`{"do_lower_case":true}`)},
 		"modules.json":          {Data: []byte(`[{"path":"","type":"sentence_transformers.models.Transformer"},{"path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]`)},
 		"1_Pooling/config.json": {Data: fmt.Appendf(nil, `{"word_embedding_dimension":%d,"pooling_mode_cls_token":%t,"pooling_mode_mean_tokens":%t}`,
-			c.Hidden, s.Pooling == "cls", s.Pooling == "mean")},
+			c.HiddenSize, s.Pooling == "cls", s.Pooling == "mean")},
 	}
 }
 
@@ -134,7 +134,7 @@ func TestPublishedShapesGiveWhatONNXRuntimeDoes(t *testing.T) {
 		t.Fatalf("%d shapes, %v; want 3", len(shapes), err)
 	}
 	for _, s := range shapes[:shapesTried] {
-		m, err := open(s.folder(t), "")
+		m, err := openFolder(s.folder(t), "")
 		if err != nil {
 			t.Fatalf("%s: %v", s.Name, err)
 		}

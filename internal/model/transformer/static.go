@@ -7,74 +7,74 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// static is a model2vec: a vector for each token, or for each class of tokens, and each token's weight. A
-// text's vector is the weighted mean of its tokens' vectors.
-type static struct {
-	dims    int
-	vectors []float32
-	row     []int32   // row of each token; nil: the token's number
-	weights []float32 // weight of each token; nil: 1
-	unknown int32     // the token that does not count
+// staticModel is a model2vec model: a vector for each token or for each class of tokens, and each token's weight.
+// A text's vector is the weighted mean of its tokens' vectors.
+type staticModel struct {
+	dims       int
+	vectors    []float32
+	rowByToken []int32   // row of each token in vectors; nil means the token's number
+	weights    []float32 // weight of each token; nil means 1
+	ignored    int32     // token that is ignored
 }
 
-// staticNames are the tensor names under which static models store their vectors.
+// staticNames are the possible tensor names of a static model's vectors.
 var staticNames = []string{"embeddings", "embedding.weight", "0"}
 
-func readStatic(from *tensors, t *tokenizer) (*static, error) {
-	name, err := from.named(staticNames...)
+func readStatic(source *tensors, t *tokenizer) (*staticModel, error) {
+	name, err := source.firstPresent(staticNames...)
 	if err != nil {
 		return nil, err
 	}
-	s := &static{unknown: t.unknown}
-	if s.vectors, err = from.floats(name, -1, -1); err != nil {
+	s := &staticModel{ignored: t.unknown}
+	if s.vectors, err = source.floats(name, -1, -1); err != nil {
 		return nil, err
 	}
-	shape := from.entries[name].shape
+	shape := source.entries[name].shape
 	s.dims = int(shape[1])
 	if len(s.vectors) == 0 {
 		return nil, errors.New("a model without vectors")
 	}
 	rows := shape[0]
-	if from.has("weights") {
-		if s.weights, err = from.floats("weights", -1); err != nil {
+	if source.has("weights") {
+		if s.weights, err = source.floats("weights", -1); err != nil {
 			return nil, err
 		}
-		if len(s.weights) < int(t.size) {
-			return nil, fmt.Errorf("weights for %d tokens of %d", len(s.weights), t.size)
+		if len(s.weights) < int(t.vocabularySize) {
+			return nil, fmt.Errorf("weights for only %d of %d tokens", len(s.weights), t.vocabularySize)
 		}
 	}
-	if !from.has("mapping") {
-		if rows < int64(t.size) {
-			return nil, fmt.Errorf("vectors for %d tokens of %d: the tokenizer belongs to another model", rows, t.size)
+	if !source.has("mapping") {
+		if rows < int64(t.vocabularySize) {
+			return nil, fmt.Errorf("vectors for only %d of %d tokens: the tokenizer belongs to another model", rows, t.vocabularySize)
 		}
 		return s, nil
 	}
-	mapping, err := from.ints("mapping")
+	mapping, err := source.ints("mapping")
 	if err != nil {
 		return nil, err
 	}
-	if len(mapping) < int(t.size) {
-		return nil, fmt.Errorf("a mapping of %d tokens of %d", len(mapping), t.size)
+	if len(mapping) < int(t.vocabularySize) {
+		return nil, fmt.Errorf("a mapping of only %d of %d tokens", len(mapping), t.vocabularySize)
 	}
 	for token, row := range mapping {
 		if row < 0 || row >= rows {
-			return nil, fmt.Errorf("token %d has vector %d of %d", token, row, rows)
+			return nil, fmt.Errorf("token %d has vector %d, but there are only %d", token, row, rows)
 		}
-		s.row = append(s.row, int32(row))
+		s.rowByToken = append(s.rowByToken, int32(row))
 	}
 	return s, nil
 }
 
-// embed returns the unit vector of a text's tokens.
-func (s *static) embed(ids []int32) []float32 {
+// embed returns the unit vector of a text with these tokens.
+func (s *staticModel) embed(ids []int32) []float32 {
 	sum := make([]float32, s.dims)
 	for _, id := range ids {
-		if id == s.unknown {
+		if id == s.ignored {
 			continue
 		}
 		row, weight := int(id), float32(1)
-		if s.row != nil {
-			row = int(s.row[id])
+		if s.rowByToken != nil {
+			row = int(s.rowByToken[id])
 		}
 		if s.weights != nil {
 			weight = s.weights[id]
@@ -83,12 +83,12 @@ func (s *static) embed(ids []int32) []float32 {
 			sum[k] += weight * x
 		}
 	}
-	return unit(sum)
+	return normalized(sum)
 }
 
-// unit scales v to length 1. A zero vector, such as that of a text without any token of the model, becomes the
-// first axis.
-func unit(v []float32) []float32 {
+// normalized scales v to length 1. A zero vector, such as that of a text without any token of the model,
+// becomes the first axis.
+func normalized(v []float32) []float32 {
 	if !vector.Normalize(v) {
 		clear(v)
 		v[0] = 1

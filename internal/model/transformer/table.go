@@ -2,9 +2,9 @@ package transformer
 
 import "math"
 
-// table holds a row of values for each token of a vocabulary. In a multilingual model, the table is most of the
-// model, so its rows are stored as 8-bit numbers scaled to ±127.
-type table struct {
+// embeddingTable has a row of values for each token of a vocabulary. In a multilingual model, the table is most of the
+// model, so its rows are stored as 8-bit numbers with a scale.
+type embeddingTable struct {
 	width  int
 	floats []float32 // rows of a small vocabulary
 	bytes  []int8    // rows of a large vocabulary
@@ -12,21 +12,21 @@ type table struct {
 }
 
 // largeTable is the minimum number of tokens for 8-bit values. BERT's English vocabulary has 30,522 tokens,
-// multilingual ones have 105,000 to 250,000. With 8 bits, all-MiniLM-L6-v2's vectors would have a cosine of at
-// least 0.99990 to the exact vectors, 0.99999 on average, and the same correlation on the STS benchmark to four
-// digits.
+// multilingual vocabularies have 105,000 to 250,000. With 8 bits, all-MiniLM-L6-v2's vectors would have a
+// cosine of at least 0.99990 to the exact vectors, 0.99999 on average, and the same correlation on the STS
+// benchmark to four digits.
 var largeTable = 100_000
 
 // readTable reads a table in small parts, so that it needs no further memory.
-func readTable(from *tensors, name string, rows, width int) (table, error) {
-	t := table{width: width}
+func readTable(source *tensors, name string, rows, width int) (embeddingTable, error) {
+	t := embeddingTable{width: width}
 	if rows < largeTable {
 		var err error
-		t.floats, err = from.floats(name, int64(rows), int64(width))
+		t.floats, err = source.floats(name, int64(rows), int64(width))
 		return t, err
 	}
 	t.bytes, t.scales = make([]int8, 0, rows*width), make([]float32, 0, rows)
-	err := from.rows(name, rows, width, func(row []float32) {
+	err := source.eachRow(name, rows, width, func(row []float32) {
 		var most float32
 		for _, x := range row {
 			if x = float32(math.Abs(float64(x))); x > most {
@@ -42,15 +42,15 @@ func readTable(from *tensors, name string, rows, width int) (table, error) {
 	return t, err
 }
 
-// row copies a token's row to to.
-func (t *table) row(to []float32, id int) {
+// copyRow copies a token's row to dst.
+func (t *embeddingTable) copyRow(dst []float32, id int) {
 	from := id * t.width
 	if t.floats != nil {
-		copy(to, t.floats[from:])
+		copy(dst, t.floats[from:])
 		return
 	}
 	scale := t.scales[id]
-	for k, x := range t.bytes[from:][:len(to)] {
-		to[k] = float32(x) * scale
+	for k, x := range t.bytes[from:][:len(dst)] {
+		dst[k] = float32(x) * scale
 	}
 }

@@ -10,20 +10,20 @@ import (
 	"unicode"
 )
 
-// tokenizer converts texts to token numbers like the model's own tokenizer: it finds special tokens in the raw
-// text, and normalizes and splits the rest.
+// tokenizer converts texts to token numbers like the model's own tokenizer: it finds special tokens in the
+// raw text, then normalizes and splits the text between them.
 type tokenizer struct {
-	special   []special // longest first
-	starts    [256]bool // whether a byte begins a special token
-	normalize []func(dst []byte, s string) []byte
-	words     interface {
+	specialTokens []specialToken // longest first
+	specialStarts [256]bool      // for each byte, whether a special token begins with it
+	normalize     []func(dst []byte, s string) []byte
+	splitter      interface {
 		// add appends the tokens of a normalized text to ids.
 		add(ids []int32, text []byte) []int32
 	}
-	unknown  int32
-	size     int32 // one more than the greatest token number
-	cls, sep int32 // tokens before and after a text; -1 if the model needs none
-	pairs    pairing
+	unknown        int32
+	vocabularySize int32 // greatest token number plus 1
+	cls, sep       int32 // tokens before and after a text; -1 if the model needs none
+	pairing        pairing
 }
 
 // pairing is the format of two texts in one sequence.
@@ -34,26 +34,26 @@ const (
 	pairRoBERTa                // <s> A </s> </s> B </s>, all of type 0
 )
 
-type special struct {
-	text          string
-	id            int32
-	before, after bool // the token includes the space before or after it
+type specialToken struct {
+	text                    string
+	id                      int32
+	stripsLeft, stripsRight bool // the token includes the spaces before or after it
 }
 
-// ids returns the tokens of a text, without those before and after it.
+// ids returns the tokens of a text, without cls and sep.
 func (t *tokenizer) ids(text string) (ids []int32) {
 	var buffers [2][]byte
 	for text != "" {
 		at, token := t.nextSpecial(text)
 		s := text[:at]
-		if token != nil && token.before {
+		if token != nil && token.stripsLeft {
 			s = strings.TrimRightFunc(s, unicode.IsSpace)
 		}
 		for i, normalize := range t.normalize {
 			b := normalize(buffers[i%2][:0], s)
 			buffers[i%2] = b
 			if i+1 == len(t.normalize) {
-				ids = t.words.add(ids, b)
+				ids = t.splitter.add(ids, b)
 				break
 			}
 			s = string(b)
@@ -62,22 +62,22 @@ func (t *tokenizer) ids(text string) (ids []int32) {
 			break
 		}
 		ids = append(ids, token.id)
-		if text = text[at+len(token.text):]; token.after {
+		if text = text[at+len(token.text):]; token.stripsRight {
 			text = strings.TrimLeftFunc(text, unicode.IsSpace)
 		}
 	}
 	return ids
 }
 
-// nextSpecial returns the offset of the first special token, or the length of the text.
-func (t *tokenizer) nextSpecial(text string) (int, *special) {
+// nextSpecial returns the first special token and its offset, or nil and the length of the text.
+func (t *tokenizer) nextSpecial(text string) (int, *specialToken) {
 	for at := range len(text) {
-		if !t.starts[text[at]] {
+		if !t.specialStarts[text[at]] {
 			continue
 		}
-		for i := range t.special {
-			if strings.HasPrefix(text[at:], t.special[i].text) {
-				return at, &t.special[i]
+		for i := range t.specialTokens {
+			if strings.HasPrefix(text[at:], t.specialTokens[i].text) {
+				return at, &t.specialTokens[i]
 			}
 		}
 	}
@@ -86,26 +86,26 @@ func (t *tokenizer) nextSpecial(text string) (int, *special) {
 
 // tokenizerFile has the fields of tokenizer.json that Loci uses.
 type tokenizerFile struct {
-	Added []struct {
+	AddedTokens []struct {
 		ID         int32  `json:"id"`
 		Content    string `json:"content"`
 		SingleWord bool   `json:"single_word"`
 		Normalized bool   `json:"normalized"`
 		Special    bool   `json:"special"`
-		Before     bool   `json:"lstrip"`
-		After      bool   `json:"rstrip"`
+		StripLeft  bool   `json:"lstrip"`
+		StripRight bool   `json:"rstrip"`
 	} `json:"added_tokens"`
 	Normalizer    *normalizerFile   `json:"normalizer"`
 	PreTokenizer  *preTokenizerFile `json:"pre_tokenizer"`
 	PostProcessor *processorFile    `json:"post_processor"`
 	Model         struct {
-		Type     string          `json:"type"`
-		Unknown  string          `json:"unk_token"`
-		Prefix   string          `json:"continuing_subword_prefix"`
-		Most     int             `json:"max_input_chars_per_word"`
-		UnkID    *int32          `json:"unk_id"`
-		Fallback bool            `json:"byte_fallback"`
-		Vocab    json.RawMessage `json:"vocab"`
+		Type         string          `json:"type"`
+		Unknown      string          `json:"unk_token"`
+		Prefix       string          `json:"continuing_subword_prefix"`
+		MaxWordChars int             `json:"max_input_chars_per_word"`
+		UnkID        *int32          `json:"unk_id"`
+		ByteFallback bool            `json:"byte_fallback"`
+		Vocab        json.RawMessage `json:"vocab"`
 	} `json:"model"`
 }
 
@@ -130,57 +130,57 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 	var err error
 	switch f.Model.Type {
 	case "WordPiece", "": // the first tokenizers had no type
-		err = f.wordPiece(t)
+		err = f.readWordPiece(t)
 	case "Unigram":
-		err = f.unigram(t)
+		err = f.readUnigram(t)
 	default:
 		err = fmt.Errorf("a model of type %q is not supported: only WordPiece and Unigram are", f.Model.Type)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if len(f.Added) > maxAdded {
-		return nil, fmt.Errorf("%d added tokens, and no more than %d are supported", len(f.Added), maxAdded)
+	if len(f.AddedTokens) > maxAdded {
+		return nil, fmt.Errorf("%d added tokens, but at most %d are supported", len(f.AddedTokens), maxAdded)
 	}
-	var added []special
-	for _, a := range f.Added {
-		// Tokens such as <mask> are searched before normalization, even if the file requires it after. The
-		// result differs only for texts such as ＜mask＞.
+	var added []specialToken
+	for _, a := range f.AddedTokens {
+		// Tokens such as <mask> are searched before normalization, even if the file says after. The result
+		// differs only for texts such as ＜mask＞.
 		if a.Content == "" || a.SingleWord || a.Normalized && !a.Special {
 			return nil, fmt.Errorf("the added token %q is not supported, because it matches only whole words or normalized text", a.Content)
 		}
-		if a.ID < 0 || a.ID >= t.size {
-			return nil, fmt.Errorf("the added token %q has number %d of %d", a.Content, a.ID, t.size)
+		if a.ID < 0 || a.ID >= t.vocabularySize {
+			return nil, fmt.Errorf("the added token %q has number %d, but there are only %d tokens", a.Content, a.ID, t.vocabularySize)
 		}
-		added = append(added, special{a.Content, a.ID, a.Before, a.After})
+		added = append(added, specialToken{a.Content, a.ID, a.StripLeft, a.StripRight})
 	}
-	t.lookFor(added)
-	if t.normalize, err = f.Normalizer.steps(); err != nil {
+	t.setSpecialTokens(added)
+	if t.normalize, err = f.Normalizer.functions(); err != nil {
 		return nil, err
 	}
 	if f.PostProcessor != nil {
-		if err = f.PostProcessor.around(t); err != nil {
+		if err = f.PostProcessor.setSpecial(t); err != nil {
 			return nil, err
 		}
-		if t.cls >= t.size || t.sep >= t.size {
-			return nil, fmt.Errorf("post_processor: tokens %d and %d of %d", t.cls, t.sep, t.size)
+		if t.cls >= t.vocabularySize || t.sep >= t.vocabularySize {
+			return nil, fmt.Errorf("post_processor: tokens %d and %d, but there are only %d", t.cls, t.sep, t.vocabularySize)
 		}
 	}
 	return t, nil
 }
 
-// maxAdded bounds the number of special tokens, which are searched for at each offset.
+// maxAdded is the maximum number of special tokens, which are searched for at each offset.
 const maxAdded = 1000
 
-func (t *tokenizer) lookFor(tokens []special) {
-	t.special = tokens
-	slices.SortStableFunc(t.special, func(a, b special) int { return len(b.text) - len(a.text) })
+func (t *tokenizer) setSpecialTokens(tokens []specialToken) {
+	t.specialTokens = tokens
+	slices.SortStableFunc(t.specialTokens, func(a, b specialToken) int { return len(b.text) - len(a.text) })
 	for _, s := range tokens {
-		t.starts[s.text[0]] = true
+		t.specialStarts[s.text[0]] = true
 	}
 }
 
-// readVocabulary creates BERT's tokenizer from a file with one word per line.
+// readVocabulary creates BERT's tokenizer from a file with one token per line.
 func readVocabulary(dir fs.FS) (*tokenizer, error) {
 	b, err := readFile(dir, "vocab.txt")
 	if err != nil {
@@ -199,33 +199,33 @@ func readVocabulary(dir fs.FS) (*tokenizer, error) {
 		vocab[strings.TrimRight(line, "\r")] = int32(i)
 	}
 	t := &tokenizer{}
-	var added []special
+	var added []specialToken
 	for _, name := range []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"} {
 		id, ok := vocab[name]
 		if !ok {
 			return nil, fmt.Errorf("vocab.txt: missing %s", name)
 		}
-		added = append(added, special{text: name, id: id})
+		added = append(added, specialToken{text: name, id: id})
 	}
-	t.lookFor(added)
+	t.setSpecialTokens(added)
 	t.cls, t.sep = vocab["[CLS]"], vocab["[SEP]"]
 	if err := t.setWordPiece(vocab, "[UNK]", "##", 100); err != nil {
 		return nil, fmt.Errorf("vocab.txt: %w", err)
 	}
 	lower := config.Lower == nil || *config.Lower
 	n := normalizerFile{
-		Type: "BertNormalizer", CleanText: true, Chinese: config.Chinese == nil || *config.Chinese, Accents: config.Accents, Lowercase: lower,
+		Type: "BertNormalizer", CleanText: true, SeparateChinese: config.Chinese == nil || *config.Chinese, StripAccents: config.Accents, Lowercase: lower,
 	}
-	t.normalize, err = n.steps()
+	t.normalize, err = n.functions()
 	return t, err
 }
 
 // processorFile describes the tokens around a text and between two texts.
 type processorFile struct {
-	Type   string          `json:"type"`
-	Single []templatePiece `json:"single"`
-	Pair   []templatePiece `json:"pair"`
-	Tokens map[string]struct {
+	Type          string          `json:"type"`
+	Single        []templatePiece `json:"single"`
+	Pair          []templatePiece `json:"pair"`
+	SpecialTokens map[string]struct {
 		IDs []int32 `json:"ids"`
 	} `json:"special_tokens"`
 	CLS json.RawMessage `json:"cls"`
@@ -239,22 +239,22 @@ type templatePiece struct {
 	}
 }
 
-// around sets the tokens before and after a text, and between two texts.
-func (p *processorFile) around(t *tokenizer) (err error) {
+// setSpecial sets the tokens before and after a text, and the pairing of two texts.
+func (p *processorFile) setSpecial(t *tokenizer) (err error) {
 	switch p.Type {
 	case "TemplateProcessing":
-		return p.template(t)
+		return p.setTemplate(t)
 	case "BertProcessing":
-		if t.cls, err = numbered(p.CLS); err == nil {
-			t.sep, err = numbered(p.SEP)
+		if t.cls, err = tokenNumber(p.CLS); err == nil {
+			t.sep, err = tokenNumber(p.SEP)
 		}
 		return err
 	}
 	return fmt.Errorf("a post_processor of type %q is not supported: only TemplateProcessing and BertProcessing are", p.Type)
 }
 
-// template accepts the templates of BERT and of XLM-RoBERTa, or a template that adds no tokens.
-func (p *processorFile) template(t *tokenizer) error {
+// setTemplate accepts the templates of BERT and of XLM-RoBERTa, or a template that adds no tokens.
+func (p *processorFile) setTemplate(t *tokenizer) error {
 	shape := func(pieces []templatePiece) string {
 		var b strings.Builder
 		for _, piece := range pieces {
@@ -276,25 +276,25 @@ func (p *processorFile) template(t *tokenizer) error {
 		return unsupported
 	}
 	first, last := p.Single[0].SpecialToken.ID, p.Single[2].SpecialToken.ID
-	if single != fmt.Sprintf("%s:0 $A:0 %s:0 ", first, last) || len(p.Tokens[first].IDs) != 1 || len(p.Tokens[last].IDs) != 1 {
+	if single != fmt.Sprintf("%s:0 $A:0 %s:0 ", first, last) || len(p.SpecialTokens[first].IDs) != 1 || len(p.SpecialTokens[last].IDs) != 1 {
 		return unsupported
 	}
 	switch shape(p.Pair) {
 	case fmt.Sprintf("%s$B:1 %s:1 ", single, last):
-		t.pairs = pairBERT
+		t.pairing = pairBERT
 	case fmt.Sprintf("%s%s:0 $B:0 %s:0 ", single, last, last):
-		t.pairs = pairRoBERTa
+		t.pairing = pairRoBERTa
 	default:
 		return unsupported
 	}
-	if t.cls, t.sep = p.Tokens[first].IDs[0], p.Tokens[last].IDs[0]; t.cls < 0 || t.sep < 0 {
+	if t.cls, t.sep = p.SpecialTokens[first].IDs[0], p.SpecialTokens[last].IDs[0]; t.cls < 0 || t.sep < 0 {
 		return unsupported
 	}
 	return nil
 }
 
-// numbered parses a token with its number, such as ["[SEP]", 102].
-func numbered(raw json.RawMessage) (int32, error) {
+// tokenNumber parses a token with its number, such as ["[SEP]", 102], and returns the number.
+func tokenNumber(raw json.RawMessage) (int32, error) {
 	var name string
 	var id int32
 	if err := json.Unmarshal(raw, &[]any{&name, &id}); err != nil || id < 0 {

@@ -10,46 +10,46 @@ import (
 	"unicode/utf8"
 )
 
-// unigram splits a text into the most probable sequence of tokens, which has the greatest sum of log
+// unigram splits a text into the most probable sequence of tokens, with the greatest sum of log
 // probabilities.
 type unigram struct {
-	scores  []float64
-	tokens  *trie
-	unknown int32
-	name    string      // name of the unknown token
-	least   float64     // score of an unknown character
-	bytes   *[256]int32 // tokens for the bytes of unknown characters; nil: use the unknown token
-	space   []byte      // replaces a space, and precedes the text
-	words   bool        // first split at any white space, and precede each word by space
-	split   bool        // then split at each space
+	scores       []float64
+	tokens       *trie
+	unknown      int32
+	unknownText  string      // text of the unknown token
+	unknownScore float64     // score of an unknown character
+	byteTokens   *[256]int32 // tokens for the bytes of unknown characters; nil uses the unknown token
+	space        []byte      // replaces each space, and is inserted before the text
+	splitsWords  bool        // first split at any white space, and insert space before each word
+	splitsSpaces bool        // split the result at each space
 }
 
-// unknownBelow is subtracted from the lowest log probability of a token to score an unknown character.
-const unknownBelow = 10
+// unknownPenalty is subtracted from the lowest log probability of a token to score an unknown character.
+const unknownPenalty = 10
 
 // preTokenizerFile describes how tokenizer.json splits a normalized text.
 type preTokenizerFile struct {
 	Type           string             `json:"type"`
-	PreTokenizers  []preTokenizerFile `json:"pretokenizers"` // in a Sequence
+	PreTokenizers  []preTokenizerFile `json:"pretokenizers"` // parts of a Sequence
 	Replacement    string             `json:"replacement"`
 	PrependScheme  string             `json:"prepend_scheme"`
 	AddPrefixSpace *bool              `json:"add_prefix_space"` // older name of PrependScheme
 	Split          *bool              `json:"split"`
 }
 
-// metaspace reads Metaspace, alone or after WhitespaceSplit.
-func (p *preTokenizerFile) metaspace(u *unigram) error {
+// readMetaspace reads the pre-tokenizer Metaspace, alone or after WhitespaceSplit.
+func (p *preTokenizerFile) readMetaspace(u *unigram) error {
 	if p != nil && p.Type == "Sequence" && len(p.PreTokenizers) == 2 && p.PreTokenizers[0].Type == "WhitespaceSplit" {
-		u.words, p = true, &p.PreTokenizers[1]
+		u.splitsWords, p = true, &p.PreTokenizers[1]
 	}
 	if p == nil || p.Type != "Metaspace" || p.Replacement == "" || p.PrependScheme != "" && p.PrependScheme != "always" || p.AddPrefixSpace != nil && !*p.AddPrefixSpace {
 		return errors.New("a model of type Unigram is supported only with the pre_tokenizer Metaspace that always prepends, alone or after WhitespaceSplit")
 	}
-	u.space, u.split = []byte(p.Replacement), p.Split == nil || *p.Split
+	u.space, u.splitsSpaces = []byte(p.Replacement), p.Split == nil || *p.Split
 	return nil
 }
 
-func (f *tokenizerFile) unigram(t *tokenizer) error {
+func (f *tokenizerFile) readUnigram(t *tokenizer) error {
 	if f.Model.UnkID == nil {
 		return errors.New("a model of type Unigram without an unknown token is not supported")
 	}
@@ -57,12 +57,12 @@ func (f *tokenizerFile) unigram(t *tokenizer) error {
 	if err := json.Unmarshal(f.Model.Vocab, &vocab); err != nil {
 		return fmt.Errorf("the vocabulary: %w", err)
 	}
-	u := &unigram{unknown: *f.Model.UnkID, least: math.Inf(1)}
-	if err := f.PreTokenizer.metaspace(u); err != nil {
+	u := &unigram{unknown: *f.Model.UnkID, unknownScore: math.Inf(1)}
+	if err := f.PreTokenizer.readMetaspace(u); err != nil {
 		return err
 	}
 	if u.unknown < 0 || int(u.unknown) >= len(vocab) {
-		return fmt.Errorf("the unknown token has number %d of %d", u.unknown, len(vocab))
+		return fmt.Errorf("the unknown token has number %d, but there are only %d tokens", u.unknown, len(vocab))
 	}
 	texts := make([]string, len(vocab))
 	for id, pair := range vocab {
@@ -73,23 +73,22 @@ func (f *tokenizerFile) unigram(t *tokenizer) error {
 		}
 		texts[id] = text
 		u.scores = append(u.scores, score)
-		u.least = min(u.least, score-unknownBelow)
+		u.unknownScore = min(u.unknownScore, score-unknownPenalty)
 	}
-	u.name = texts[u.unknown]
+	u.unknownText = texts[u.unknown]
 	var err error
 	if u.tokens, err = newTrie(texts); err != nil {
 		return err
 	}
-	if f.Model.Fallback {
-		if u.bytes, err = byteTokens(texts); err != nil {
+	if f.Model.ByteFallback {
+		if u.byteTokens, err = byteTokens(texts); err != nil {
 			return err
 		}
 	}
-	t.words, t.unknown, t.size = u, u.unknown, int32(len(vocab))
+	t.splitter, t.unknown, t.vocabularySize = u, u.unknown, int32(len(vocab))
 	return nil
 }
 
-// byteTokens returns the number of the token for each byte.
 func byteTokens(texts []string) (*[256]int32, error) {
 	var out [256]int32
 	for b := range out {
@@ -102,82 +101,82 @@ func byteTokens(texts []string) (*[256]int32, error) {
 	return &out, nil
 }
 
-// add appends the tokens of a normalized text. It splits each part of Metaspace separately.
+// add appends the tokens of a normalized text.
 func (u *unigram) add(ids []int32, text []byte) []int32 {
-	var w unigramWork
+	var w unigramBuffers
 	text = bytes.ToValidUTF8(text, []byte(string(utf8.RuneError)))
-	if !u.words {
-		return u.spaced(ids, text, &w)
+	if !u.splitsWords {
+		return u.appendSpaced(ids, text, &w)
 	}
 	for word := range bytes.FieldsSeq(text) {
-		ids = u.spaced(ids, word, &w)
+		ids = u.appendSpaced(ids, word, &w)
 	}
 	return ids
 }
 
-// unigramWork holds reusable buffers for splitting a text.
-type unigramWork struct {
-	text []byte
-	best []reached
+// unigramBuffers are reusable buffers for splitting a text.
+type unigramBuffers struct {
+	text  []byte
+	paths []bestPath
 }
 
-// spaced splits a text in which spaces are not replaced yet.
-func (u *unigram) spaced(ids []int32, text []byte, w *unigramWork) []int32 {
+// appendSpaced appends the tokens of a text in which spaces are not replaced yet.
+func (u *unigram) appendSpaced(ids []int32, text []byte, buffers *unigramBuffers) []int32 {
 	if len(text) == 0 {
 		return ids
 	}
-	w.text = w.text[:0]
+	buffers.text = buffers.text[:0]
 	if text[0] != ' ' && !bytes.HasPrefix(text, u.space) {
-		w.text = append(w.text, u.space...)
+		buffers.text = append(buffers.text, u.space...)
 	}
 	for _, b := range text {
 		if b == ' ' {
-			w.text = append(w.text, u.space...)
+			buffers.text = append(buffers.text, u.space...)
 		} else {
-			w.text = append(w.text, b)
+			buffers.text = append(buffers.text, b)
 		}
 	}
-	rest := w.text
-	for u.split {
+	rest := buffers.text
+	for u.splitsSpaces {
 		end := bytes.Index(rest[len(u.space):], u.space)
 		if end < 0 {
 			break
 		}
 		end += len(u.space)
-		ids = u.cut(ids, rest[:end], w)
+		ids = u.appendBest(ids, rest[:end], buffers)
 		rest = rest[end:]
 	}
-	return u.cut(ids, rest, w)
+	return u.appendBest(ids, rest, buffers)
 }
 
-// reached is the best path to an offset in a text.
-type reached struct {
-	from  int32 // offset where the path's last token begins
-	token int32
-	score float64
+// bestPath is the best path from the beginning of a text to an offset.
+type bestPath struct {
+	tokenStart int32 // offset at which the path's last token begins
+	token      int32
+	score      float64
 }
 
-// cut appends the tokens of the best path through a text.
-func (u *unigram) cut(ids []int32, text []byte, w *unigramWork) []int32 {
-	w.best = slices.Grow(w.best[:0], len(text)+1)[:len(text)+1]
-	for i := range w.best {
-		w.best[i] = reached{from: -1}
+// appendBest appends the tokens of the best path through a text.
+func (u *unigram) appendBest(ids []int32, text []byte, buffers *unigramBuffers) []int32 {
+	buffers.paths = slices.Grow(buffers.paths[:0], len(text)+1)[:len(text)+1]
+	for i := range buffers.paths {
+		buffers.paths[i] = bestPath{tokenStart: -1}
 	}
 	for at := 0; at < len(text); {
 		_, size := utf8.DecodeRune(text[at:])
-		u.extend(w.best, text, at, size)
+		u.extend(buffers.paths, text, at, size)
 		at += size
 	}
 	first := len(ids)
 	for at := int32(len(text)); at > 0; {
-		step := w.best[at]
+		step := buffers.paths[at]
 		if step.token != u.unknown {
-			ids, at = append(ids, step.token), step.from
+			ids, at = append(ids, step.token), step.tokenStart
 			continue
 		}
-		from := step.from // adjacent unknown characters are one token
-		for from > 0 && w.best[from].token == u.unknown {
-			from = w.best[from].from
+		from := step.tokenStart // adjacent unknown characters are one token
+		for from > 0 && buffers.paths[from].token == u.unknown {
+			from = buffers.paths[from].tokenStart
 		}
 		ids, at = u.appendUnknown(ids, text[from:at]), from
 	}
@@ -185,22 +184,22 @@ func (u *unigram) cut(ids []int32, text []byte, w *unigramWork) []int32 {
 	return ids
 }
 
-// appendUnknown appends the tokens for a text without a known token, last first.
+// appendUnknown appends the tokens for a text without a known token, in reverse order.
 func (u *unigram) appendUnknown(ids []int32, text []byte) []int32 {
-	if u.bytes == nil || string(text) == u.name {
+	if u.byteTokens == nil || string(text) == u.unknownText {
 		return append(ids, u.unknown)
 	}
 	for _, b := range slices.Backward(text) {
-		ids = append(ids, u.bytes[b])
+		ids = append(ids, u.byteTokens[b])
 	}
 	return ids
 }
 
 // extend extends the best path to the offset at by each token, or by one unknown character of size bytes.
-func (u *unigram) extend(best []reached, text []byte, at, size int) {
+func (u *unigram) extend(paths []bestPath, text []byte, at, size int) {
 	step := func(to int, token int32, score float64) {
-		if score += best[at].score; best[to].from < 0 || score > best[to].score {
-			best[to] = reached{int32(at), token, score}
+		if score += paths[at].score; paths[to].tokenStart < 0 || score > paths[to].score {
+			paths[to] = bestPath{int32(at), token, score}
 		}
 	}
 	single := false
@@ -208,12 +207,12 @@ func (u *unigram) extend(best []reached, text []byte, at, size int) {
 		if node = u.tokens.child(node, text[i]); node < 0 {
 			break
 		}
-		if token := u.tokens.id[node]; token >= 0 {
+		if token := u.tokens.tokens[node]; token >= 0 {
 			step(i+1, token, u.scores[token])
 			single = single || i+1 == at+size
 		}
 	}
 	if !single {
-		step(at+size, u.unknown, u.least)
+		step(at+size, u.unknown, u.unknownScore)
 	}
 }

@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// wordPiece splits a word into its longest prefix that is a token, then the longest such prefix of the rest,
-// and so on. If that fails, the whole word is unknown.
+// wordPiece splits a word into its longest prefix that is a token, then splits the remaining text in the same
+// way. If no prefix is a token, the whole word is unknown.
 type wordPiece struct {
-	first   map[string]int32 // tokens at the beginning of words
-	rest    map[string]int32 // tokens within words, without the prefix
-	longest int              // length of the longest token in bytes
-	most    int              // maximum number of characters of a word; longer words are unknown
-	unknown int32
+	initialTokens map[string]int32 // tokens at the beginning of words
+	innerTokens   map[string]int32 // tokens within words, without continuing_subword_prefix
+	maxTokenBytes int              // length of the longest token in bytes
+	maxWordChars  int              // maximum number of characters of a word; longer words are unknown
+	unknown       int32
 }
 
-func (f *tokenizerFile) wordPiece(t *tokenizer) error {
+func (f *tokenizerFile) readWordPiece(t *tokenizer) error {
 	if f.PreTokenizer == nil || f.PreTokenizer.Type != "BertPreTokenizer" {
 		return errors.New("WordPiece without BertPreTokenizer is not supported")
 	}
@@ -27,27 +27,27 @@ func (f *tokenizerFile) wordPiece(t *tokenizer) error {
 	if err := json.Unmarshal(f.Model.Vocab, &vocab); err != nil {
 		return fmt.Errorf("the vocabulary: %w", err)
 	}
-	return t.setWordPiece(vocab, f.Model.Unknown, f.Model.Prefix, f.Model.Most)
+	return t.setWordPiece(vocab, f.Model.Unknown, f.Model.Prefix, f.Model.MaxWordChars)
 }
 
-func (t *tokenizer) setWordPiece(vocab map[string]int32, unknown, prefix string, most int) error {
+func (t *tokenizer) setWordPiece(vocab map[string]int32, unknown, prefix string, maxWordChars int) error {
 	id, ok := vocab[unknown]
-	if !ok || prefix == "" || most < 1 || most > 1000 {
-		return fmt.Errorf("unsupported WordPiece: unknown token %q, prefix %q, at most %d characters", unknown, prefix, most)
+	if !ok || prefix == "" || maxWordChars < 1 || maxWordChars > 1000 {
+		return fmt.Errorf("unsupported WordPiece: unknown token %q, prefix %q, at most %d characters", unknown, prefix, maxWordChars)
 	}
-	w := &wordPiece{first: map[string]int32{}, rest: map[string]int32{}, most: most, unknown: id}
+	w := &wordPiece{initialTokens: map[string]int32{}, innerTokens: map[string]int32{}, maxWordChars: maxWordChars, unknown: id}
 	for token, id := range vocab {
 		if id < 0 || id > 1<<24 {
-			return fmt.Errorf("the token %q has number %d", token, id)
+			return fmt.Errorf("the token %q has number %d, want 0 to 2^24", token, id)
 		}
-		t.size = max(t.size, id+1)
-		w.longest = max(w.longest, len(token))
+		t.vocabularySize = max(t.vocabularySize, id+1)
+		w.maxTokenBytes = max(w.maxTokenBytes, len(token))
 		if rest, ok := strings.CutPrefix(token, prefix); ok && rest != "" {
-			w.rest[rest] = id
+			w.innerTokens[rest] = id
 		}
-		w.first[token] = id
+		w.initialTokens[token] = id
 	}
-	t.words, t.unknown = w, id
+	t.splitter, t.unknown = w, id
 	return nil
 }
 
@@ -61,31 +61,31 @@ func (w *wordPiece) add(ids []int32, text []byte) []int32 {
 		}
 		switch {
 		case isSpace(r):
-			ids = w.word(ids, text[start:i])
+			ids = w.appendWord(ids, text[start:i])
 			start = i + size
 		case isPunctuation(r):
-			ids = w.word(ids, text[start:i])
-			ids = w.word(ids, text[i:i+size])
+			ids = w.appendWord(ids, text[start:i])
+			ids = w.appendWord(ids, text[i:i+size])
 			start = i + size
 		}
 		i += size
 	}
-	return w.word(ids, text[start:])
+	return w.appendWord(ids, text[start:])
 }
 
-func (w *wordPiece) word(ids []int32, word []byte) []int32 {
+func (w *wordPiece) appendWord(ids []int32, word []byte) []int32 {
 	if len(word) == 0 {
 		return ids
 	}
-	if id, ok := w.first[string(word)]; ok && len(word) <= w.most {
+	if id, ok := w.initialTokens[string(word)]; ok && len(word) <= w.maxWordChars {
 		return append(ids, id)
 	}
-	if len(word) > w.most && utf8.RuneCount(word) > w.most {
+	if len(word) > w.maxWordChars && utf8.RuneCount(word) > w.maxWordChars {
 		return append(ids, w.unknown)
 	}
-	first, pieces := len(ids), w.first
+	first, pieces := len(ids), w.initialTokens
 	for len(word) > 0 {
-		end := min(len(word), w.longest)
+		end := min(len(word), w.maxTokenBytes)
 		for ; end > 0; end-- {
 			if end < len(word) && !utf8.RuneStart(word[end]) {
 				continue
@@ -98,7 +98,7 @@ func (w *wordPiece) word(ids []int32, word []byte) []int32 {
 		if end == 0 {
 			return append(ids[:first], w.unknown)
 		}
-		word, pieces = word[end:], w.rest
+		word, pieces = word[end:], w.innerTokens
 	}
 	return ids
 }
@@ -110,7 +110,7 @@ func isSpace(r rune) bool {
 	return unicode.IsSpace(r)
 }
 
-// isPunctuation includes every ASCII character except letters, digits, spaces and controls.
+// isPunctuation reports punctuation, including all ASCII symbols.
 func isPunctuation(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= '!' && r <= '/' || r >= ':' && r <= '@' || r >= '[' && r <= '`' || r >= '{' && r <= '~'

@@ -10,25 +10,25 @@ import (
 
 var _ memory.Audit = (*Store)(nil)
 
-// Note adds entries to the audit log: see [memory.Audit].
-func (s *Store) Note(ctx context.Context, namespace string, entries ...memory.AuditEntry) error {
-	return s.write(ctx, memory.Global(namespace), func(draft *shelf.Shelf) error { draft.AddAudit(entries...); return nil })
+// AddAuditEntries adds entries to the audit log: see [memory.Audit].
+func (s *Store) AddAuditEntries(ctx context.Context, namespace string, entries ...memory.AuditEntry) error {
+	return s.write(ctx, memory.Global(namespace), func(data *shelf.OwnerData) error { data.AddAuditEntries(entries...); return nil })
 }
 
-// Noted returns entries of the audit log: see [memory.Audit].
-func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery) (page memory.AuditPage, err error) {
-	err = s.read(ctx, memory.Global(namespace), func(sh *shelf.Shelf) (err error) { page, err = sh.AuditEntries(q); return err })
+// AuditEntries returns entries of the audit log: see [memory.Audit].
+func (s *Store) AuditEntries(ctx context.Context, namespace string, q memory.AuditQuery) (page memory.AuditPage, err error) {
+	err = s.read(ctx, memory.Global(namespace), func(data *shelf.OwnerData) (err error) { page, err = data.AuditEntries(q); return err })
 	return page, err
 }
 
-// DropNoted removes old entries of the audit log: see [memory.Audit].
-func (s *Store) DropNoted(ctx context.Context, namespace string, before time.Time) (n int, err error) {
-	err = s.write(ctx, memory.Global(namespace), func(draft *shelf.Shelf) error { n = draft.DropAudit(before); return nil })
+// DropAuditEntries removes old entries of the audit log: see [memory.Audit].
+func (s *Store) DropAuditEntries(ctx context.Context, namespace string, before time.Time) (n int, err error) {
+	err = s.write(ctx, memory.Global(namespace), func(data *shelf.OwnerData) error { n = data.DropAuditEntries(before); return nil })
 	return n, err
 }
 
-// RenameNoted replaces a user's name in the audit log: see [memory.Audit].
-func (s *Store) RenameNoted(ctx context.Context, namespace, user, to string) (n int, err error) {
-	err = s.write(ctx, memory.Global(namespace), func(draft *shelf.Shelf) error { n = draft.RenameInAudit(user, to); return nil })
+// RenameAuditUser replaces a user's name in the audit log: see [memory.Audit].
+func (s *Store) RenameAuditUser(ctx context.Context, namespace, user, newName string) (n int, err error) {
+	err = s.write(ctx, memory.Global(namespace), func(data *shelf.OwnerData) error { n = data.RenameAuditUser(user, newName); return nil })
 	return n, err
 }

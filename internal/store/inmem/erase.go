@@ -9,9 +9,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Erase removes text for good.
+// Erase removes text permanently.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
-	return s.writing(ctx, owner, func(draft *shelf.Shelf) (memory.Receipt, error) { return draft.Erase(owner, run, ids, s.now()) })
+	return s.writeReceipt(ctx, owner, func(data *shelf.OwnerData) (memory.Receipt, error) { return data.Erase(owner, run, ids, s.now()) })
 }
 
 // EraseTraces removes all traces of an owner.
@@ -20,9 +20,9 @@ func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error
 }
 
 // EraseTracesOf removes the traces that show one of the facts.
-func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
+func (s *Store) EraseTracesOf(ctx context.Context, namespace string, factIDs ...string) (int, error) {
 	s.mu.Lock()
-	owners := slices.Collect(maps.Keys(s.shelves))
+	owners := slices.Collect(maps.Keys(s.data))
 	s.mu.Unlock()
 	removed := 0
 	for _, o := range owners {
@@ -30,8 +30,8 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...st
 			continue
 		}
 		n, err := s.eraseTraces(ctx, o, func(t memory.Trace) bool {
-			for _, shown := range t.ShownOf() {
-				if slices.ContainsFunc(shown, func(id string) bool { return slices.Contains(facts, id) }) {
+			for _, shownFacts := range t.OtherOwnersFacts() {
+				if slices.ContainsFunc(shownFacts, func(id string) bool { return slices.Contains(factIDs, id) }) {
 					return true
 				}
 			}
@@ -45,11 +45,11 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...st
 	return removed, nil
 }
 
-func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, gone func(memory.Trace) bool) (removed int, err error) {
-	err = s.write(ctx, owner, func(draft *shelf.Shelf) error {
-		had := len(draft.Traces)
-		maps.DeleteFunc(draft.Traces, func(_ string, t memory.Trace) bool { return gone(t) })
-		removed = had - len(draft.Traces)
+func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, matches func(memory.Trace) bool) (removed int, err error) {
+	err = s.write(ctx, owner, func(data *shelf.OwnerData) error {
+		before := len(data.Traces)
+		maps.DeleteFunc(data.Traces, func(_ string, t memory.Trace) bool { return matches(t) })
+		removed = before - len(data.Traces)
 		return nil
 	})
 	return removed, err

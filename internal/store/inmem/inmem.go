@@ -1,6 +1,6 @@
-// Package inmem is the reference [memory.Store]: plain maps and slices behind one mutex, written to
-// be obviously correct. Other stores are compared with it. It is for tests and experiments: its
-// content is lost when the process ends, and a write copies the owner's maps.
+// Package inmem is the reference [memory.Store], with which tests compare other stores: plain maps and
+// slices under one mutex. It is for tests and experiments, since each write copies the owner's maps,
+// and the content is lost when the process ends.
 package inmem
 
 import (
@@ -14,18 +14,18 @@ import (
 
 // Options are the settings of a store.
 type Options struct {
-	Now func() time.Time // the store's clock; nil: time.Now
+	Now func() time.Time // the store's clock; nil uses time.Now
 }
 
-// Store keeps everything in memory.
+// Store is a store without files or a server.
 type Store struct {
 	now func() time.Time
 
-	mu      sync.Mutex // guards the rest
-	shelves map[memory.Owner]*shelf.Shelf
-	claims  int
+	mu         sync.Mutex // guards the fields below
+	data       map[memory.Owner]*shelf.OwnerData
+	claimCount int
 
-	sessions map[sessionID]memory.Session
+	sessions map[sessionKey]memory.Session
 }
 
 var _ memory.Store = (*Store)(nil)
@@ -35,50 +35,50 @@ func Open(o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{now: o.Now, shelves: map[memory.Owner]*shelf.Shelf{}, sessions: map[sessionID]memory.Session{}}
+	return &Store{now: o.Now, data: map[memory.Owner]*shelf.OwnerData{}, sessions: map[sessionKey]memory.Session{}}
 }
 
-// Close does nothing: there is nothing to release.
+// Close does nothing.
 func (s *Store) Close() error { return nil }
 
-// read calls the function do with the owner's data, which do must not change.
-func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf.Shelf) error) error {
-	if err := check(ctx, owner); err != nil {
+// read calls do with the owner's data, which do must not change.
+func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf.OwnerData) error) error {
+	if err := checkCall(ctx, owner); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return do(s.shelf(owner))
+	return do(s.ownerData(owner))
 }
 
-// write calls do with a draft of the owner's shelf. The draft replaces the shelf unless do fails.
-func (s *Store) write(ctx context.Context, owner memory.Owner, do func(draft *shelf.Shelf) error) error {
-	if err := check(ctx, owner); err != nil {
+// write calls do with a copy of the owner's data, which then replaces the data unless do fails.
+func (s *Store) write(ctx context.Context, owner memory.Owner, do func(data *shelf.OwnerData) error) error {
+	if err := checkCall(ctx, owner); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	draft := s.shelf(owner).Clone()
-	if err := do(draft); err != nil {
+	data := s.ownerData(owner).Clone()
+	if err := do(data); err != nil {
 		return err
 	}
-	s.shelves[owner] = draft
+	s.data[owner] = data
 	return nil
 }
 
-func (s *Store) shelf(owner memory.Owner) *shelf.Shelf {
-	if sh := s.shelves[owner]; sh != nil {
-		return sh
+func (s *Store) ownerData(owner memory.Owner) *shelf.OwnerData {
+	if data := s.data[owner]; data != nil {
+		return data
 	}
-	return new(shelf.Shelf)
+	return new(shelf.OwnerData)
 }
 
-func check(ctx context.Context, owner memory.Owner) error {
+func checkCall(ctx context.Context, owner memory.Owner) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if !owner.Valid() {
-		return memory.Errorf(memory.Invalid, "%q is not a valid owner", owner)
+		return memory.Errorf(memory.Invalid, "invalid owner %q", owner)
 	}
 	return nil
 }

@@ -10,39 +10,39 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Spend adds to the usage.
-func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) error {
+// AddUsage adds to the usage.
+func (s *Store) AddUsage(ctx context.Context, owner memory.Owner, u memory.Usage) error {
 	if err := u.Check(); err != nil {
 		return err
 	}
-	u.Day = memory.DayOf(u.Day)
-	return s.write(ctx, owner, func(draft *shelf.Shelf) error {
-		draft.Spent = slices.Clone(draft.Spent)
-		i := slices.IndexFunc(draft.Spent, func(v memory.Usage) bool { return byDay(u, v) == 0 })
+	u.Day = memory.StartOfDay(u.Day)
+	return s.write(ctx, owner, func(draft *shelf.OwnerData) error {
+		draft.Usage = slices.Clone(draft.Usage)
+		i := slices.IndexFunc(draft.Usage, func(v memory.Usage) bool { return compareUsage(u, v) == 0 })
 		if i < 0 {
-			draft.Spent = append(draft.Spent, u)
+			draft.Usage = append(draft.Usage, u)
 			return nil
 		}
-		draft.Spent[i].Add(u)
+		draft.Usage[i].Add(u)
 		return nil
 	})
 }
 
-// Spent returns the usage since a day.
-func (s *Store) Spent(ctx context.Context, owner memory.Owner, from time.Time) ([]memory.Usage, error) {
+// UsageSince returns the usage since a day.
+func (s *Store) UsageSince(ctx context.Context, owner memory.Owner, since time.Time) ([]memory.Usage, error) {
 	var out []memory.Usage
-	err := s.read(ctx, owner, func(sh *shelf.Shelf) error {
-		for _, u := range sh.Spent {
-			if !u.Day.Before(memory.DayOf(from)) {
+	err := s.read(ctx, owner, func(data *shelf.OwnerData) error {
+		for _, u := range data.Usage {
+			if !u.Day.Before(memory.StartOfDay(since)) {
 				out = append(out, u)
 			}
 		}
 		return nil
 	})
-	slices.SortFunc(out, byDay)
+	slices.SortFunc(out, compareUsage)
 	return out, err
 }
 
-func byDay(a, b memory.Usage) int {
+func compareUsage(a, b memory.Usage) int {
 	return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.Purpose, b.Purpose), cmp.Compare(a.Model, b.Model))
 }

@@ -9,21 +9,21 @@ import (
 
 var _ memory.Sessions = (*Store)(nil)
 
-// sessionID identifies a session of a namespace.
-type sessionID struct{ namespace, hash string }
+// sessionKey identifies a session of a namespace.
+type sessionKey struct{ namespace, hash string }
 
 // AddSession stores a session: see [memory.Sessions].
-func (s *Store) AddSession(_ context.Context, namespace string, one memory.Session) error {
+func (s *Store) AddSession(_ context.Context, namespace string, session memory.Session) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id := sessionID{namespace, one.Hash}
-	if _, is := s.sessions[id]; is {
+	id := sessionKey{namespace, session.Hash}
+	if _, exists := s.sessions[id]; exists {
 		return memory.Errorf(memory.Conflict, "the session exists already")
 	}
-	maps.DeleteFunc(s.sessions, func(id sessionID, old memory.Session) bool {
-		return id.namespace == namespace && old.ExpiresAt.Before(one.CreatedAt)
+	maps.DeleteFunc(s.sessions, func(id sessionKey, old memory.Session) bool {
+		return id.namespace == namespace && old.ExpiresAt.Before(session.CreatedAt)
 	})
-	s.sessions[id] = one
+	s.sessions[id] = session
 	return nil
 }
 
@@ -31,17 +31,17 @@ func (s *Store) AddSession(_ context.Context, namespace string, one memory.Sessi
 func (s *Store) Session(_ context.Context, namespace, hash string) (memory.Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one, is := s.sessions[sessionID{namespace, hash}]
-	if !is {
+	session, exists := s.sessions[sessionKey{namespace, hash}]
+	if !exists {
 		return memory.Session{}, memory.Errorf(memory.NotFound, "no such session")
 	}
-	return one, nil
+	return session, nil
 }
 
 // RemoveSession removes a session: see [memory.Sessions].
 func (s *Store) RemoveSession(_ context.Context, namespace, hash string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.sessions, sessionID{namespace, hash})
+	delete(s.sessions, sessionKey{namespace, hash})
 	return nil
 }

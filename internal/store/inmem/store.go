@@ -13,17 +13,17 @@ import (
 
 // Apply makes the changes of a run.
 func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
-	return s.writing(ctx, owner, func(draft *shelf.Shelf) (memory.Receipt, error) { return draft.Apply(owner, run, changes, s.now()) })
+	return s.writeReceipt(ctx, owner, func(data *shelf.OwnerData) (memory.Receipt, error) { return data.Apply(owner, run, changes, s.now()) })
 }
 
 // Append writes a batch.
 func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
-	return s.writing(ctx, owner, func(draft *shelf.Shelf) (memory.Receipt, error) { return draft.Append(owner, b, s.now()) })
+	return s.writeReceipt(ctx, owner, func(data *shelf.OwnerData) (memory.Receipt, error) { return data.Append(owner, b, s.now()) })
 }
 
-func (s *Store) writing(ctx context.Context, owner memory.Owner, do func(draft *shelf.Shelf) (memory.Receipt, error)) (receipt memory.Receipt, err error) {
-	err = s.write(ctx, owner, func(draft *shelf.Shelf) error {
-		receipt, err = do(draft)
+func (s *Store) writeReceipt(ctx context.Context, owner memory.Owner, do func(data *shelf.OwnerData) (memory.Receipt, error)) (receipt memory.Receipt, err error) {
+	err = s.write(ctx, owner, func(data *shelf.OwnerData) error {
+		receipt, err = do(data)
 		return err
 	})
 	if err != nil {
@@ -33,56 +33,56 @@ func (s *Store) writing(ctx context.Context, owner memory.Owner, do func(draft *
 }
 
 // Get returns memories by id.
-func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) (found []memory.Memory, err error) {
-	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { found = sh.Get(ids...); return nil })
-	return found, err
+func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) (memories []memory.Memory, err error) {
+	err = s.read(ctx, owner, func(data *shelf.OwnerData) error { memories = data.Get(ids...); return nil })
+	return memories, err
 }
 
 // List returns the memories that match.
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (page memory.Page, err error) {
-	err = s.read(ctx, owner, func(sh *shelf.Shelf) (err error) { page, err = sh.List(q); return err })
+	err = s.read(ctx, owner, func(data *shelf.OwnerData) (err error) { page, err = data.List(q); return err })
 	return page, err
 }
 
 // Profile returns the active profile entries.
 func (s *Store) Profile(ctx context.Context, owner memory.Owner, at memory.At) (entries []memory.ProfileEntry, err error) {
-	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { entries = sh.Profile(at); return nil })
+	err = s.read(ctx, owner, func(data *shelf.OwnerData) error { entries = data.Profile(at); return nil })
 	return entries, err
 }
 
 // Contexts returns active contexts.
 func (s *Store) Contexts(ctx context.Context, owner memory.Owner, at memory.At, ids ...string) (contexts []memory.Context, err error) {
-	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { contexts = sh.Contexts(at, ids...); return nil })
+	err = s.read(ctx, owner, func(data *shelf.OwnerData) error { contexts = data.Contexts(at, ids...); return nil })
 	return contexts, err
 }
 
 // Relations returns the active relations of a fact.
-func (s *Store) Relations(ctx context.Context, owner memory.Owner, fact string, at memory.At) (relations []memory.Relation, err error) {
-	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { relations = sh.Relations(fact, at); return nil })
+func (s *Store) Relations(ctx context.Context, owner memory.Owner, factID string, at memory.At) (relations []memory.Relation, err error) {
+	err = s.read(ctx, owner, func(data *shelf.OwnerData) error { relations = data.Relations(factID, at); return nil })
 	return relations, err
 }
 
 // Changes returns the journal.
 func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) (page memory.ChangePage, err error) {
-	err = s.read(ctx, owner, func(sh *shelf.Shelf) (err error) { page, err = sh.Changes(q); return err })
+	err = s.read(ctx, owner, func(data *shelf.OwnerData) (err error) { page, err = data.Changes(q); return err })
 	return page, err
 }
 
 // Conversations returns conversations.
 func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (page memory.ConversationPage, err error) {
-	err = s.read(ctx, owner, func(sh *shelf.Shelf) (err error) { page, err = sh.ListConversations(q); return err })
+	err = s.read(ctx, owner, func(data *shelf.OwnerData) (err error) { page, err = data.ListConversations(q); return err })
 	return page, err
 }
 
 // Turns returns turns.
 func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuery) (turns []memory.Turn, err error) {
-	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { turns = sh.ListTurns(q); return nil })
+	err = s.read(ctx, owner, func(data *shelf.OwnerData) error { turns = data.ListTurns(q); return nil })
 	return turns, err
 }
 
 // Counts returns an owner's counts.
 func (s *Store) Counts(ctx context.Context, owner memory.Owner) (n memory.Counts, err error) {
-	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { n = sh.Counts(); return nil })
+	err = s.read(ctx, owner, func(data *shelf.OwnerData) error { n = data.Counts(); return nil })
 	return n, err
 }
 
@@ -94,7 +94,7 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var total memory.Counts
-	for _, sh := range s.shelves {
+	for _, sh := range s.data {
 		n := sh.Counts()
 		total.Facts += n.Facts
 		total.Pending += n.Pending
@@ -112,7 +112,7 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	return total, nil
 }
 
-// Owners returns every owner that was ever written to.
+// Owners returns every owner with a write to memory.
 func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var owners []memory.Owner
-	for owner, sh := range s.shelves {
+	for owner, sh := range s.data {
 		if sh.Version > 0 {
 			owners = append(owners, owner)
 		}
@@ -132,7 +132,7 @@ func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
 // Versions returns each owner's version.
 func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, error) {
 	for _, o := range owners {
-		if err := check(ctx, o); err != nil {
+		if err := checkCall(ctx, o); err != nil {
 			return nil, err
 		}
 	}
@@ -143,18 +143,18 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 	defer s.mu.Unlock()
 	versions := make([]int64, len(owners))
 	for i, o := range owners {
-		versions[i] = s.shelf(o).Version
+		versions[i] = s.ownerData(o).Version
 	}
 	return versions, nil
 }
 
 // Since yields the items written after a version.
-func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
-	var items []memory.Item
+func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, afterVersion int64, yield func(memory.IndexItem) error) (int64, error) {
+	var items []memory.IndexItem
 	var version int64
-	err := s.read(ctx, owner, func(sh *shelf.Shelf) (err error) {
-		version = sh.Version
-		items, err = sh.Since(owner, model, after)
+	err := s.read(ctx, owner, func(data *shelf.OwnerData) (err error) {
+		version = data.Version
+		items, err = data.Since(owner, model, afterVersion)
 		return err
 	})
 	if err != nil {
@@ -170,76 +170,76 @@ func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, aft
 
 // VectorModels returns the models of an owner's vectors.
 func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []string, err error) {
-	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { models = sh.VectorModels(); return nil })
+	err = s.read(ctx, owner, func(data *shelf.OwnerData) error { models = data.VectorModels(); return nil })
 	return models, err
 }
 
 // Claim leases the job that has been due the longest.
-func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (memory.Job, error) {
-	if err := cmp.Or(ctx.Err(), shelf.CheckLease(lease)); err != nil {
+func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, duration time.Duration) (memory.Job, error) {
+	if err := cmp.Or(ctx.Err(), shelf.CheckDuration(duration)); err != nil {
 		return memory.Job{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := memory.Time(s.now())
 	var due []memory.Job
-	for _, sh := range s.shelves {
+	for _, sh := range s.data {
 		sh.ExpireLeases(now)
-		if j, is := sh.Due(kinds, now); is {
+		if j, isDue := sh.DueJob(kinds, now); isDue {
 			due = append(due, j)
 		}
 	}
 	if len(due) == 0 {
-		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
+		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of kinds %q is due", kinds)
 	}
-	j := slices.MinFunc(due, shelf.ByDue)
-	s.claims++
-	return s.shelves[j.Owner].Lease(j, fmt.Sprintf("claim %d", s.claims), now.Add(lease)), nil
+	j := slices.MinFunc(due, shelf.CompareDue)
+	s.claimCount++
+	return s.data[j.Owner].LeaseJob(j, fmt.Sprintf("claim %d", s.claimCount), now.Add(duration)), nil
 }
 
 // Extend moves the end of a lease.
-func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Duration) (extended memory.Lease, err error) {
-	if err := cmp.Or(ctx.Err(), shelf.CheckLease(lease)); err != nil {
+func (s *Store) Extend(ctx context.Context, heldLease memory.Lease, duration time.Duration) (extended memory.Lease, err error) {
+	if err := cmp.Or(ctx.Err(), shelf.CheckDuration(duration)); err != nil {
 		return memory.Lease{}, err
 	}
-	err = s.write(ctx, held.Owner, func(draft *shelf.Shelf) (err error) {
-		extended, err = draft.Extend(held, lease, memory.Time(s.now()))
+	err = s.write(ctx, heldLease.Owner, func(draft *shelf.OwnerData) (err error) {
+		extended, err = draft.ExtendLease(heldLease, duration, memory.Time(s.now()))
 		return err
 	})
 	return extended, err
 }
 
 // Finish ends an attempt.
-func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome) error {
-	return s.write(ctx, held.Owner, func(draft *shelf.Shelf) error {
+func (s *Store) Finish(ctx context.Context, lease memory.Lease, o memory.Outcome) error {
+	return s.write(ctx, lease.Owner, func(data *shelf.OwnerData) error {
 		now := memory.Time(s.now())
-		j, err := draft.LeasedJob(held, now)
+		j, err := data.LeasedJob(lease, now)
 		if err != nil {
 			return err
 		}
-		draft.Finish(j, o, now)
+		data.FinishAttempt(j, o, now)
 		return nil
 	})
 }
 
 // Jobs returns an owner's jobs.
 func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.JobState) (jobs []memory.Job, err error) {
-	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { jobs = sh.ListJobs(states...); return nil })
+	err = s.read(ctx, owner, func(data *shelf.OwnerData) error { jobs = data.ListJobs(states...); return nil })
 	return jobs, err
 }
 
 // Requeue makes a parked job due now.
-func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) error {
-	return s.write(ctx, owner, func(draft *shelf.Shelf) error { return draft.Requeue(job, s.now()) })
+func (s *Store) Requeue(ctx context.Context, owner memory.Owner, jobID string) error {
+	return s.write(ctx, owner, func(data *shelf.OwnerData) error { return data.Requeue(jobID, s.now()) })
 }
 
-// Bury records turns, so that Buried recognizes them. Their hashes are only in memory.
-func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
-	return s.write(ctx, owner, func(draft *shelf.Shelf) error { draft.Bury(turns...); return nil })
+// AddTombstones stores tombstones of turns: see [memory.Tombstones].
+func (s *Store) AddTombstones(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
+	return s.write(ctx, owner, func(data *shelf.OwnerData) error { data.AddTombstones(turns...); return nil })
 }
 
-// Buried reports which turns have the same text as a buried one.
-func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.Turn) (out []bool, err error) {
-	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { out = sh.Buried(turns...); return nil })
-	return out, err
+// MatchTombstones reports, for each turn, whether it has a tombstone: see [memory.Tombstones].
+func (s *Store) HasTombstones(ctx context.Context, owner memory.Owner, turns ...memory.Turn) (buried []bool, err error) {
+	err = s.read(ctx, owner, func(data *shelf.OwnerData) error { buried = data.MatchTombstones(turns...); return nil })
+	return buried, err
 }

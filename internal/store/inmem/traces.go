@@ -11,19 +11,19 @@ import (
 )
 
 // SaveTraces writes traces.
-func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace) error {
+func (s *Store) SaveTraces(ctx context.Context, maxPerOwner int, traces ...memory.Trace) error {
 	for _, t := range traces {
-		if err := check(ctx, t.Owner); err != nil {
+		if err := checkCall(ctx, t.Owner); err != nil {
 			return err
 		}
 	}
 	for _, t := range traces {
-		err := s.write(ctx, t.Owner, func(draft *shelf.Shelf) error {
-			if t.At.Before(draft.Erased) || s.showsErased(t) {
+		err := s.write(ctx, t.Owner, func(draft *shelf.OwnerData) error {
+			if t.At.Before(draft.ErasedAt) || s.showsErased(t) {
 				return nil
 			}
 			draft.Traces[t.ID] = shelf.CopyTrace(t)
-			evictTraces(draft, keep)
+			evictTraces(draft, maxPerOwner)
 			return nil
 		})
 		if err != nil {
@@ -36,8 +36,8 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 // Trace returns a trace.
 func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memory.Trace, error) {
 	var trace memory.Trace
-	err := s.read(ctx, owner, func(sh *shelf.Shelf) error {
-		t, ok := sh.Traces[id]
+	err := s.read(ctx, owner, func(data *shelf.OwnerData) error {
+		t, ok := data.Traces[id]
 		if !ok {
 			return memory.Errorf(memory.NotFound, "no trace %s", id)
 		}
@@ -50,37 +50,37 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memor
 // Traces returns the traces that match.
 func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
 	var out []memory.Trace
-	err := s.read(ctx, owner, func(sh *shelf.Shelf) error {
-		for _, t := range newestTraces(sh) {
+	err := s.read(ctx, owner, func(data *shelf.OwnerData) error {
+		for _, t := range newestTraces(data) {
 			if q.Matches(t) {
 				out = append(out, shelf.CopyTrace(t))
 			}
 		}
 		var err error
-		out, _, err = shelf.PageAfter(out, q.Limit, "", func(t memory.Trace) shelf.Place { return shelf.Place{At: t.At, ID: t.ID} })
+		out, _, err = shelf.PageAfter(out, q.Limit, "", func(t memory.Trace) shelf.ListPosition { return shelf.ListPosition{At: t.At, ID: t.ID} })
 		return err
 	})
 	return out, err
 }
 
-// showsErased reports whether a trace has text of other users' facts that are erased, or of erased
-// links to facts. The caller holds s.mu.
+// showsErased reports whether a trace contains text of other owners' facts that were erased, or of
+// links that were erased. The caller has locked s.mu.
 func (s *Store) showsErased(t memory.Trace) bool {
-	for owner, facts := range t.ShownOf() {
-		if s.shelf(owner).ShowsErased(facts) {
+	for owner, facts := range t.OtherOwnersFacts() {
+		if s.ownerData(owner).ShowsErased(facts) {
 			return true
 		}
 	}
 	return false
 }
 
-func evictTraces(s *shelf.Shelf, keep int) {
-	all := newestTraces(s)
-	for _, t := range all[min(max(keep, 0), len(all)):] {
-		delete(s.Traces, t.ID)
+func evictTraces(data *shelf.OwnerData, maxPerOwner int) {
+	newest := newestTraces(data)
+	for _, t := range newest[min(max(maxPerOwner, 0), len(newest)):] {
+		delete(data.Traces, t.ID)
 	}
 }
 
-func newestTraces(s *shelf.Shelf) []memory.Trace {
-	return slices.SortedFunc(maps.Values(s.Traces), func(a, b memory.Trace) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(b.ID, a.ID)) })
+func newestTraces(data *shelf.OwnerData) []memory.Trace {
+	return slices.SortedFunc(maps.Values(data.Traces), func(a, b memory.Trace) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(b.ID, a.ID)) })
 }

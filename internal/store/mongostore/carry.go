@@ -15,39 +15,39 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Everyone returns every owner with data, in order. Keys of a namespace belong to its global owner.
-func (s *Store) Everyone(ctx context.Context) ([]memory.Owner, error) {
-	of := map[memory.Owner]bool{}
-	err := stream(ctx, s, commits, bson.M{}, options.Find().SetProjection(bson.M{"owner": 1}), func(h *head) bool { of[h.Owner] = true; return true })
-	for _, in := range []string{ledger, traces, audit} {
+// AllOwners returns every owner with data, in order. API keys belong to a namespace's global owner.
+func (s *Store) AllOwners(ctx context.Context) ([]memory.Owner, error) {
+	owners := map[memory.Owner]bool{}
+	err := forEach(ctx, s, commits, bson.M{}, options.Find().SetProjection(bson.M{"owner": 1}), func(h *commitDoc) bool { owners[h.Owner] = true; return true })
+	for _, collection := range []string{ledger, traces, audit} {
 		only := options.Find().SetProjection(bson.M{"owner": 1})
-		err = cmp.Or(err, stream(ctx, s, in, bson.M{}, only, func(d *traceDoc) bool { of[d.Owner] = true; return true }))
+		err = cmp.Or(err, forEach(ctx, s, collection, bson.M{}, only, func(d *traceDoc) bool { owners[d.Owner] = true; return true }))
 	}
-	err = cmp.Or(err, stream(ctx, s, apiKeys, bson.M{}, whole, func(d *keyDoc) bool { of[memory.Global(d.Namespace)] = true; return true }))
-	var all []memory.Owner
-	for o := range of {
-		all = append(all, o)
+	err = cmp.Or(err, forEach(ctx, s, apiKeys, bson.M{}, withVectors, func(d *keyDoc) bool { owners[memory.Global(d.Namespace)] = true; return true }))
+	var sorted []memory.Owner
+	for o := range owners {
+		sorted = append(sorted, o)
 	}
-	slices.Sort(all)
-	return all, s.translate(err)
+	slices.Sort(sorted)
+	return sorted, s.translate(err)
 }
 
-// Carry returns all of an owner's data.
-func (s *Store) Carry(ctx context.Context, owner memory.Owner) (out *shelf.Shelf, err error) {
-	from := func(ctx context.Context, on *shelf.Shelf) error {
-		return s.fetch(ctx, on, ofOwner(owner), whole, slices.Collect(maps.Keys(takers))...)
+// ReadOwner returns all of an owner's data.
+func (s *Store) ReadOwner(ctx context.Context, owner memory.Owner) (out *shelf.OwnerData, err error) {
+	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+		return s.fetch(ctx, data, ownerFilter(owner), withVectors, slices.Collect(maps.Keys(decoders))...)
 	}
-	if err := s.read(ctx, owner, from, func(at *shelf.Shelf) error { out = at; return nil }); err != nil {
+	if err := s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { out = snapshot; return nil }); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(out.Journal, shelf.ByPlace)
-	for id := range out.Tombs { // restored turns have no tombstone
-		if t, kept := out.Turns[id]; kept && t.Status != memory.Retired {
-			delete(out.Tombs, id)
+	slices.SortFunc(out.Journal, shelf.CompareChanges)
+	for id := range out.Tombstones { // remove the tombstones of restored turns
+		if t, restored := out.Turns[id]; restored && t.Status != memory.Retired {
+			delete(out.Tombstones, id)
 		}
 	}
 	var failed error
-	err = stream(ctx, s, traces, ofOwner(owner), whole, func(d *traceDoc) bool {
+	err = forEach(ctx, s, traces, ownerFilter(owner), withVectors, func(d *traceDoc) bool {
 		t, err := d.trace()
 		out.Traces[t.ID], failed = t, cmp.Or(failed, err)
 		return true
@@ -59,79 +59,79 @@ func (s *Store) Carry(ctx context.Context, owner memory.Owner) (out *shelf.Shelf
 		if out.Keys, err = s.Keys(ctx, owner.Namespace()); err != nil {
 			return nil, err
 		}
-		if out.SignIns, err = s.signIns(ctx, owner.Namespace()); err != nil {
+		if out.Sessions, err = s.signIns(ctx, owner.Namespace()); err != nil {
 			return nil, err
 		}
-		record := options.Find().SetSort(keys("at id"))
-		if err = stream(ctx, s, audit, ofOwner(owner), record, func(d *auditDoc) bool { out.Audit = append(out.Audit, d.Entry); return true }); err != nil {
+		record := options.Find().SetSort(sortKeys("at id"))
+		if err = forEach(ctx, s, audit, ownerFilter(owner), record, func(d *auditDoc) bool { out.Audit = append(out.Audit, d.Entry); return true }); err != nil {
 			return nil, s.translate(err)
 		}
 	}
-	out.Spent, err = s.Spent(ctx, owner, time.Time{})
+	out.Usage, err = s.UsageSince(ctx, owner, time.Time{})
 	return out, err
 }
 
-// Put replaces all of an owner's data.
-func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) error {
+// WriteOwner replaces all of an owner's data.
+func (s *Store) WriteOwner(ctx context.Context, owner memory.Owner, data *shelf.OwnerData) error {
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
 	}
-	for _, in := range append(slices.Collect(maps.Keys(takers)), traces, ledger, audit, parts, commits) {
-		if _, err := s.in(in).DeleteMany(ctx, ofOwner(owner)); err != nil {
+	for _, collection := range append(slices.Collect(maps.Keys(decoders)), traces, ledger, audit, parts, commits) {
+		if _, err := s.collection(collection).DeleteMany(ctx, ownerFilter(owner)); err != nil {
 			return s.translate(err)
 		}
 	}
 	if owner.Kind() == memory.GlobalKind {
-		for _, in := range []string{apiKeys, signIns} {
-			if _, err := s.in(in).DeleteMany(ctx, inNamespace(owner.Namespace())); err != nil {
+		for _, collection := range []string{apiKeys, signIns} {
+			if _, err := s.collection(collection).DeleteMany(ctx, namespaceFilter(owner.Namespace())); err != nil {
 				return s.translate(err)
 			}
 		}
 	}
-	ops, err := diff(owner, 1, new(shelf.Shelf).Clone(), from)
+	ops, err := changedDocs(owner, 1, new(shelf.OwnerData).Clone(), data)
 	if err != nil {
 		return err
 	}
-	next := head{Owner: owner, Seq: 1, Version: from.Version, Clock: from.At, Horizon: from.Horizon, Erased: from.Erased, Secret: from.Secret}
-	done, err := s.commit(ctx, head{Owner: owner}, next, ops)
+	next := commitDoc{Owner: owner, Seq: 1, Version: data.Version, Clock: data.LastWrite, Horizon: data.OldestVersion, Erased: data.ErasedAt, Secret: data.TombstoneKey}
+	done, err := s.commit(ctx, commitDoc{Owner: owner}, next, ops)
 	if err != nil || !done {
-		return cmp.Or(s.translate(err), memory.Errorf(memory.Conflict, "another program writes to the database; stop every server first"))
+		return cmp.Or(s.translate(err), memory.Errorf(memory.Conflict, "another server writes to the database; stop all servers first"))
 	}
-	for _, u := range from.Spent {
-		if err := s.Spend(ctx, owner, u); err != nil {
+	for _, u := range data.Usage {
+		if err := s.AddUsage(ctx, owner, u); err != nil {
 			return err
 		}
 	}
-	for _, t := range from.Traces {
+	for _, t := range data.Traces {
 		if err := s.SaveTraces(ctx, math.MaxInt32, t); err != nil {
 			return err
 		}
 	}
-	for _, k := range from.Keys {
+	for _, k := range data.Keys {
 		if err := s.AddKey(ctx, owner.Namespace(), k); err != nil {
 			return err
 		}
 	}
-	if err := s.Note(ctx, owner.Namespace(), from.Audit...); err != nil {
+	if err := s.AddAuditEntries(ctx, owner.Namespace(), data.Audit...); err != nil {
 		return err
 	}
-	for _, one := range from.SignIns {
-		if _, err := s.in(signIns).InsertOne(ctx, signInDocOf(owner.Namespace(), one)); err != nil {
+	for _, session := range data.Sessions {
+		if _, err := s.collection(signIns).InsertOne(ctx, signInDocOf(owner.Namespace(), session)); err != nil {
 			return s.translate(err)
 		}
 	}
 	return nil
 }
 
-// Copying returns the source of an unfinished copy into this database, or "".
-func (s *Store) Copying(ctx context.Context) (string, error) {
-	var is aboutDoc
-	err := s.in(about).FindOne(ctx, byID(aboutID)).Decode(&is)
-	return is.Copying, s.translate(err)
+// CopySource returns the source of an unfinished copy into this database, or "".
+func (s *Store) CopySource(ctx context.Context) (string, error) {
+	var doc aboutDoc
+	err := s.collection(about).FindOne(ctx, idFilter(aboutID)).Decode(&doc)
+	return doc.Copying, s.translate(err)
 }
 
-// SetCopying records the source of a copy that starts; "" records its end.
-func (s *Store) SetCopying(ctx context.Context, source string) error {
-	_, err := s.in(about).UpdateOne(ctx, byID(aboutID), bson.M{"$set": bson.M{"copying": source}})
+// SetCopySource records the source when a copy into the database starts, and "" when it ends.
+func (s *Store) SetCopySource(ctx context.Context, source string) error {
+	_, err := s.collection(about).UpdateOne(ctx, idFilter(aboutID), bson.M{"$set": bson.M{"copying": source}})
 	return s.translate(err)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// registry encodes times as [micros], and a fact's core setting as true or a text.
+// registry encodes times by [toMicros], and a fact's core setting as true or a text.
 var registry = newRegistry()
 
 func newRegistry() *bson.Registry {
@@ -33,7 +33,7 @@ func newRegistry() *bson.Registry {
 	}))
 	when := reflect.TypeFor[time.Time]()
 	r.RegisterTypeEncoder(when, bson.ValueEncoderFunc(func(_ bson.EncodeContext, w bson.ValueWriter, v reflect.Value) error {
-		return w.WriteInt64(micros(v.Interface().(time.Time)))
+		return w.WriteInt64(toMicros(v.Interface().(time.Time)))
 	}))
 	r.RegisterTypeDecoder(when, bson.ValueDecoderFunc(func(_ bson.DecodeContext, in bson.ValueReader, v reflect.Value) error {
 		n, err := in.ReadInt64()
@@ -46,9 +46,9 @@ func newRegistry() *bson.Registry {
 // yearOne is the zero time in Unix microseconds.
 var yearOne = time.Time{}.UnixMicro()
 
-// micros returns t as stored: microseconds since the year 1 in UTC, so that 0 is the zero time.
-// BSON's own dates have only milliseconds.
-func micros(t time.Time) int64 { return t.UnixMicro() - yearOne }
+// toMicros returns the stored form of a time: microseconds since the year 1 in UTC; 0 is the zero
+// time. BSON's own dates have only milliseconds.
+func toMicros(t time.Time) int64 { return t.UnixMicro() - yearOne }
 
 func fromMicros(n int64) time.Time {
 	if n == 0 {
@@ -57,5 +57,5 @@ func fromMicros(n int64) time.Time {
 	return time.UnixMicro(n + yearOne).UTC()
 }
 
-// date returns a BSON date, for people and programs that read the collections.
-func date(t time.Time) bson.DateTime { return bson.NewDateTimeFromTime(t) }
+// bsonDate returns a BSON date, for people and programs that read the collections.
+func bsonDate(t time.Time) bson.DateTime { return bson.NewDateTimeFromTime(t) }

@@ -19,10 +19,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// head is a commit: its writes, and the owner's state after it. The last few heads of each owner
-// are kept.
-type head struct {
-	ID      string       `bson:"_id"` // owner and seq: inserting it commits
+// commitDoc is a commit, with the owner's state after the commit. The collection commits contains
+// the last few commits of each owner.
+type commitDoc struct {
+	ID      string       `bson:"_id"` // owner and seq
 	Owner   memory.Owner `bson:"owner"`
 	Seq     int64        `bson:"seq"` // number of commits
 	Version int64        `bson:"version"`
@@ -31,47 +31,47 @@ type head struct {
 	Erased  time.Time    `bson:"erased"`
 	Secret  string       `bson:"secret"`
 	Attempt string       `bson:"attempt"`
-	Pending bool         `bson:"pending"` // some documents may not be written yet
+	Pending bool         `bson:"pending"` // whether documents may still be missing in their collections
 }
 
-// keptCommits is how many commits of an owner are kept: a writer looks for its unanswered commit
-// before that many others follow.
-const keptCommits = 8
+// maxCommits is the number of commits that are stored for each owner: a writer looks for its
+// unanswered commit before so many later commits.
+const maxCommits = 8
 
-func (h head) shelf() *shelf.Shelf {
-	s := &shelf.Shelf{Version: h.Version, At: h.Clock, Horizon: h.Horizon, Erased: h.Erased, Secret: h.Secret}
-	return s.Clone() // a clone has writable maps
+func (h commitDoc) newData() *shelf.OwnerData {
+	s := &shelf.OwnerData{Version: h.Version, LastWrite: h.Clock, OldestVersion: h.Horizon, ErasedAt: h.Erased, TombstoneKey: h.Secret}
+	return s.Clone() // initializes the maps
 }
 
-// op is a document written by a commit.
-type op struct {
-	In  string   `bson:"in"`
-	New bool     `bson:"new"` // the document did not exist
-	Doc bson.Raw `bson:"doc"`
+// docWrite is a document that a commit writes.
+type docWrite struct {
+	Collection string   `bson:"in"`
+	IsNew      bool     `bson:"new"` // whether the document did not exist before
+	Doc        bson.Raw `bson:"doc"`
 }
 
-// part is a piece of a commit's writes, stored before it.
-type part struct {
+// commitPart is a part of a commit's documents, stored before the commit.
+type commitPart struct {
 	ID      string       `bson:"_id"`
 	Owner   memory.Owner `bson:"owner"`
 	Seq     int64        `bson:"seq"`
 	Attempt string       `bson:"attempt"`
 	Part    int          `bson:"part"`
-	Ops     []op         `bson:"ops"`
+	Writes  []docWrite   `bson:"ops"`
 }
 
 const (
-	partSize = 4 << 20
-	// maxDocument is MongoDB's limit less room for the fields around a document in commits.
-	maxDocument = 16<<20 - 64<<10
+	maxPartBytes = 4 << 20
+	// maxDocBytes is MongoDB's limit of 16 MB, less 64 KB for the other fields of a commitPart.
+	maxDocBytes = 16<<20 - 64<<10
 )
 
-// load loads into a shelf what a write or a read needs.
-type load func(ctx context.Context, s *shelf.Shelf) error
+// loadFunc loads the part of an owner's data that a write or a read needs.
+type loadFunc func(ctx context.Context, s *shelf.OwnerData) error
 
-// write loads a part of the owner's shelf, calls do with a draft of it, and commits the changes. If
-// another server wrote meanwhile, it calls do again.
-func (s *Store) write(ctx context.Context, owner memory.Owner, from load, do func(draft *shelf.Shelf) error) error {
+// write loads a part of the owner's data, calls do with a copy, and commits the changes in the copy.
+// If another server wrote meanwhile, write repeats all steps.
+func (s *Store) write(ctx context.Context, owner memory.Owner, loadData loadFunc, do func(changed *shelf.OwnerData) error) error {
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
 	}
@@ -80,18 +80,18 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, from load, do fun
 	if s.closed {
 		return memory.Errorf(memory.Unavailable, "the store is closed")
 	}
-	mine := s.stripe(owner)
-	if err := acquire(ctx, mine.write.TryLock); err != nil {
+	locks := s.stripeOf(owner)
+	if err := acquireLock(ctx, locks.write.TryLock); err != nil {
 		return err
 	}
-	defer mine.write.Unlock()
-	err := persist(ctx, retry.WritePatience, func() error {
-		for wait := retry.FirstWait; ; wait = min(2*wait, retry.LongestWait) {
-			done, err := s.tryWrite(ctx, owner, from, do)
+	defer locks.write.Unlock()
+	err := retryUnavailable(ctx, retry.WritePatience, func() error {
+		for wait := retry.FirstWait; ; wait = min(2*wait, retry.MaxWait) {
+			done, err := s.tryWrite(ctx, owner, loadData, do)
 			if done || err != nil {
 				return err
 			}
-			if err := retry.Pause(ctx, wait); err != nil {
+			if err := retry.Sleep(ctx, wait); err != nil {
 				return err
 			}
 		}
@@ -99,17 +99,17 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, from load, do fun
 	return s.translate(err)
 }
 
-// stripe holds one process's locks for some owners, so that its calls rarely conflict.
+// stripe has this process's locks for some owners, so that its calls rarely conflict.
 type stripe struct {
-	write  sync.Mutex   // held by a writer
-	commit sync.RWMutex // held from a commit until its documents are written
+	write  sync.Mutex   // locked during a write
+	commit sync.RWMutex // locked from a commit until its documents are written
 }
 
-// acquire takes a lock, unless ctx ends first: the lock may be held as long as the server is
+// acquireLock waits for a lock until ctx ends: the lock may be locked as long as the server is
 // unavailable.
-func acquire(ctx context.Context, try func() bool) error {
-	for wait := 100 * time.Microsecond; !try(); wait = min(2*wait, retry.FirstWait) {
-		if err := retry.Pause(ctx, wait); err != nil {
+func acquireLock(ctx context.Context, tryLock func() bool) error {
+	for wait := 100 * time.Microsecond; !tryLock(); wait = min(2*wait, retry.FirstWait) {
+		if err := retry.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -118,225 +118,225 @@ func acquire(ctx context.Context, try func() bool) error {
 
 var stripeSeed = maphash.MakeSeed()
 
-func (s *Store) stripe(owner memory.Owner) *stripe {
+func (s *Store) stripeOf(owner memory.Owner) *stripe {
 	return &s.stripes[maphash.String(stripeSeed, string(owner))%uint64(len(s.stripes))]
 }
 
-// tryWrite writes; done is false if another server wrote meanwhile.
-func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, do func(*shelf.Shelf) error) (done bool, err error) {
-	was, err := s.settled(ctx, owner)
+// tryWrite attempts a write; done is false if another server wrote meanwhile.
+func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, loadData loadFunc, do func(*shelf.OwnerData) error) (done bool, err error) {
+	last, err := s.lastCompleted(ctx, owner)
 	if err != nil {
 		return false, err
 	}
-	before := was.shelf()
-	if err := from(ctx, before); err != nil {
+	before := last.newData()
+	if err := loadData(ctx, before); err != nil {
 		return false, err
 	}
-	draft := before.Clone()
-	if err := do(draft); err != nil {
-		now, again := s.head(ctx, owner) // unchanged during the read?
-		return now.Seq == was.Seq && !now.Pending, errors.Join(again, ifSame(now, was, err))
+	changed := before.Clone()
+	if err := do(changed); err != nil {
+		now, readErr := s.lastCommit(ctx, owner) // an error after an inconsistent read is ignored
+		return now.Seq == last.Seq && !now.Pending, errors.Join(readErr, errorIfUnchanged(now, last, err))
 	}
-	ops, err := diff(owner, was.Seq+1, before, draft)
+	ops, err := changedDocs(owner, last.Seq+1, before, changed)
 	if err != nil {
 		return false, err
 	}
-	next := head{
-		Owner: owner, Seq: was.Seq + 1, Version: draft.Version, Clock: draft.At, Horizon: draft.Horizon, Erased: draft.Erased, Secret: draft.Secret,
+	next := commitDoc{
+		Owner: owner, Seq: last.Seq + 1, Version: changed.Version, Clock: changed.LastWrite, Horizon: changed.OldestVersion, Erased: changed.ErasedAt, Secret: changed.TombstoneKey,
 	}
-	if len(ops) == 0 && next.Version == was.Version && next.Clock.Equal(was.Clock) {
+	if len(ops) == 0 && next.Version == last.Version && next.Clock.Equal(last.Clock) {
 		return true, nil
 	}
-	return s.commit(ctx, was, next, ops)
+	return s.commit(ctx, last, next, ops)
 }
 
-// ifSame returns the error of a write, or nil if the write did not read from one snapshot.
-func ifSame(now, was head, err error) error {
-	if now.Seq != was.Seq || now.Pending {
+// errorIfUnchanged returns err, or nil if a commit changed the data that the write read.
+func errorIfUnchanged(now, before commitDoc, err error) error {
+	if now.Seq != before.Seq || now.Pending {
 		return nil
 	}
 	return err
 }
 
 // commit stores the documents in parts, inserts the commit, and writes the documents to their
-// collections. If another server committed first, it does nothing.
-func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool, err error) {
-	next.ID, next.Attempt, next.Pending = fmt.Sprintf("%s %d", next.Owner, next.Seq), rand.Text(), true
-	pieces := cutParts(next, ops)
+// collections. done is false if another server committed first.
+func (s *Store) commit(ctx context.Context, last, newCommit commitDoc, writes []docWrite) (done bool, err error) {
+	newCommit.ID, newCommit.Attempt, newCommit.Pending = fmt.Sprintf("%s %d", newCommit.Owner, newCommit.Seq), rand.Text(), true
+	pieces := splitParts(newCommit, writes)
 	for _, p := range pieces {
-		if _, err := s.in(parts).InsertOne(ctx, p); err != nil {
+		if _, err := s.collection(parts).InsertOne(ctx, p); err != nil {
 			return false, fmt.Errorf("store a commit: %w", err)
 		}
 	}
-	s.options.Point()
-	// The commit continues if the caller gives up now.
+	s.options.Failpoint()
+	// From here the commit continues even if the caller's context ends.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
 	defer stop()
-	mine := s.stripe(was.Owner)
-	mine.commit.Lock()
-	defer mine.commit.Unlock()
-	err = persist(ctx, retry.WritePatience, func() error {
-		done, err = s.insert(ctx, next)
+	locks := s.stripeOf(last.Owner)
+	locks.commit.Lock()
+	defer locks.commit.Unlock()
+	err = retryUnavailable(ctx, retry.WritePatience, func() error {
+		done, err = s.insert(ctx, newCommit)
 		return err
 	})
 	if err != nil {
-		return false, memory.Errorf(memory.Unavailable, "the database server does not answer: the write may have been done")
+		return false, memory.Errorf(memory.Unavailable, "the database server does not answer: the write may have been committed")
 	}
-	s.options.Point()
+	s.options.Failpoint()
 	if !done {
-		_, err := s.in(parts).DeleteMany(ctx, bson.M{"attempt": next.Attempt})
+		_, err := s.collection(parts).DeleteMany(ctx, bson.M{"attempt": newCommit.Attempt})
 		return false, err
 	}
-	// The write is committed: the next read completes it.
-	if err := s.settle(ctx, next, pieces); err != nil && s.options.Log != nil {
+	// If this fails, the next read completes the commit.
+	if err := s.complete(ctx, newCommit, pieces); err != nil && s.options.Log != nil {
 		s.options.Log.Warn("a commit is stored, but not yet written to its collections", "err", err)
 	}
 	return true, nil
 }
 
 // insert inserts a commit; done is false if another server committed first.
-func (s *Store) insert(ctx context.Context, next head) (done bool, err error) {
-	_, err = s.in(commits).InsertOne(ctx, next)
+func (s *Store) insert(ctx context.Context, newCommit commitDoc) (done bool, err error) {
+	_, err = s.collection(commits).InsertOne(ctx, newCommit)
 	if err != nil && !mongo.IsDuplicateKeyError(err) {
 		return false, err
 	}
-	var there head // a duplicate may be an earlier, unanswered attempt of this commit
-	if err := s.in(commits).FindOne(ctx, byID(next.ID)).Decode(&there); err != nil || there.Attempt != next.Attempt {
+	var stored commitDoc // after a duplicate key: perhaps an earlier, unanswered attempt of this commit
+	if err := s.collection(commits).FindOne(ctx, idFilter(newCommit.ID)).Decode(&stored); err != nil || stored.Attempt != newCommit.Attempt {
 		if errors.Is(err, mongo.ErrNoDocuments) {
 			err = nil
 		}
 		return false, err
 	}
-	last, err := s.head(ctx, next.Owner)
-	if err != nil || last.Seq == next.Seq || !there.Pending {
+	last, err := s.lastCommit(ctx, newCommit.Owner)
+	if err != nil || last.Seq == newCommit.Seq || !stored.Pending {
 		return err == nil, err
 	}
-	// The seq was free only because its old commit had been removed, long after others followed it.
-	_, err = s.in(commits).DeleteOne(ctx, bson.M{"_id": next.ID, "attempt": next.Attempt})
+	// The seq was free only because its old commit had been removed, after many later commits.
+	_, err = s.collection(commits).DeleteOne(ctx, bson.M{"_id": newCommit.ID, "attempt": newCommit.Attempt})
 	return false, err
 }
 
-func cutParts(next head, ops []op) []part {
-	var all []part
+func splitParts(newCommit commitDoc, writes []docWrite) []commitPart {
+	var out []commitPart
 	size := 0
-	for _, o := range ops {
-		if n := len(all); n == 0 || size+len(o.Doc) > partSize {
-			all, size = append(all, part{ID: fmt.Sprintf("%s/%d", next.Attempt, n), Owner: next.Owner, Seq: next.Seq, Attempt: next.Attempt, Part: n}), 0
+	for _, o := range writes {
+		if n := len(out); n == 0 || size+len(o.Doc) > maxPartBytes {
+			out, size = append(out, commitPart{ID: fmt.Sprintf("%s/%d", newCommit.Attempt, n), Owner: newCommit.Owner, Seq: newCommit.Seq, Attempt: newCommit.Attempt, Part: n}), 0
 		}
-		p := &all[len(all)-1]
-		p.Ops = append(p.Ops, o)
+		p := &out[len(out)-1]
+		p.Writes = append(p.Writes, o)
 		size += len(o.Doc)
 	}
-	return all
+	return out
 }
 
-// settle writes a commit's documents to their collections, and marks the commit as complete. It may
-// run late and concurrently.
-func (s *Store) settle(ctx context.Context, of head, pieces []part) error {
-	for _, p := range pieces {
-		in := map[string][]op{}
-		for _, o := range p.Ops {
-			in[o.In] = append(in[o.In], o)
+// complete writes a commit's documents to their collections, and marks the commit as complete. It
+// may run repeatedly and concurrently.
+func (s *Store) complete(ctx context.Context, c commitDoc, list []commitPart) error {
+	for _, p := range list {
+		in := map[string][]docWrite{}
+		for _, o := range p.Writes {
+			in[o.Collection] = append(in[o.Collection], o)
 		}
 		for name, ops := range in {
-			if err := persist(ctx, retry.WritePatience, func() error { return s.put(ctx, name, of.Seq, ops) }); err != nil {
+			if err := retryUnavailable(ctx, retry.WritePatience, func() error { return s.writeDocs(ctx, name, c.Seq, ops) }); err != nil {
 				return fmt.Errorf("write to %s: %w", name, err)
 			}
-			s.options.Point()
+			s.options.Failpoint()
 		}
 	}
-	return persist(ctx, retry.WritePatience, func() error {
-		_, err := s.in(commits).UpdateOne(ctx, byID(of.ID), bson.M{"$set": bson.M{"pending": false}})
+	return retryUnavailable(ctx, retry.WritePatience, func() error {
+		_, err := s.collection(commits).UpdateOne(ctx, idFilter(c.ID), bson.M{"$set": bson.M{"pending": false}})
 		if err != nil {
 			return fmt.Errorf("complete a commit: %w", err)
 		}
 		until := func(seq int64) bson.M {
-			return bson.M{"owner": of.Owner, "seq": bson.M{"$lte": seq}}
+			return bson.M{"owner": c.Owner, "seq": bson.M{"$lte": seq}}
 		}
-		if _, err := s.in(parts).DeleteMany(ctx, until(of.Seq)); err != nil {
+		if _, err := s.collection(parts).DeleteMany(ctx, until(c.Seq)); err != nil {
 			return err
 		}
-		if of.Seq%keptCommits == 0 {
-			_, err = s.in(commits).DeleteMany(ctx, until(of.Seq-keptCommits))
+		if c.Seq%maxCommits == 0 {
+			_, err = s.collection(commits).DeleteMany(ctx, until(c.Seq-maxCommits))
 		}
 		return err
 	})
 }
 
-// put writes documents over those of lower seqs. Most new documents do not exist, and are inserted
-// without a look-up.
-func (s *Store) put(ctx context.Context, in string, seq int64, ops []op) error {
-	models := make([]mongo.WriteModel, len(ops))
-	for i, o := range ops {
+// writeDocs writes documents over documents of lower seqs. It inserts new documents without a
+// look-up, since they rarely exist.
+func (s *Store) writeDocs(ctx context.Context, collection string, seq int64, writes []docWrite) error {
+	models := make([]mongo.WriteModel, len(writes))
+	for i, o := range writes {
 		filter := bson.M{"_id": o.Doc.Lookup("_id"), "seq": bson.M{"$lt": seq}}
 		models[i] = mongo.NewReplaceOneModel().SetFilter(filter).SetReplacement(o.Doc).SetUpsert(true)
-		if o.New {
+		if o.IsNew {
 			models[i] = mongo.NewInsertOneModel().SetDocument(o.Doc)
 		}
 	}
-	_, err := s.in(in).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+	_, err := s.collection(collection).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 	var bulk mongo.BulkWriteException
 	if !errors.As(err, &bulk) || bulk.WriteConcernError != nil || len(bulk.WriteErrors) == 0 {
 		return err
 	}
-	var there []op
+	var existing []docWrite
 	for _, e := range bulk.WriteErrors {
 		if !mongo.IsDuplicateKeyError(e.WriteError) {
 			return err
 		}
-		if o := ops[e.Index]; o.New { // by this commit, by a later one, or left by an erasure
-			there = append(there, op{In: in, Doc: o.Doc})
+		if o := writes[e.Index]; o.IsNew { // this or a later commit wrote the document, or an erasure left it
+			existing = append(existing, docWrite{Collection: collection, Doc: o.Doc})
 		}
 	}
-	if len(there) == 0 {
+	if len(existing) == 0 {
 		return nil
 	}
-	return s.put(ctx, in, seq, there)
+	return s.writeDocs(ctx, collection, seq, existing)
 }
 
-var lastFirst = options.FindOne().SetSort(keys("-seq"))
+var highestSeqFirst = options.FindOne().SetSort(sortKeys("-seq"))
 
-// head reads an owner's last commit; without one it returns a zero head.
-func (s *Store) head(ctx context.Context, owner memory.Owner) (head, error) {
-	var h head
-	err := s.in(commits).FindOne(ctx, ofOwner(owner), lastFirst).Decode(&h)
+// lastCommit reads an owner's last commit. Before the first commit, it returns a commitDoc with seq 0.
+func (s *Store) lastCommit(ctx context.Context, owner memory.Owner) (commitDoc, error) {
+	var h commitDoc
+	err := s.collection(commits).FindOne(ctx, ownerFilter(owner), highestSeqFirst).Decode(&h)
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		return head{Owner: owner, Secret: rand.Text()}, nil
+		return commitDoc{Owner: owner, Secret: rand.Text()}, nil
 	}
 	if err != nil {
-		return head{}, fmt.Errorf("read the owner's last commit: %w", err)
+		return commitDoc{}, fmt.Errorf("read the owner's last commit: %w", err)
 	}
 	return h, nil
 }
 
-// patienceWithOthers is how long another server may take to complete its commit before this server
-// completes it.
-const patienceWithOthers = 500 * time.Millisecond
+// otherServerTimeout is the time for which another server may complete its commit before this server
+// does.
+const otherServerTimeout = 500 * time.Millisecond
 
-// settled reads an owner's last commit once its documents are written, and completes an abandoned
-// commit.
-func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
+// lastCompleted waits until an owner's last commit is complete, and returns it. It completes an
+// abandoned commit.
+func (s *Store) lastCompleted(ctx context.Context, owner memory.Owner) (commitDoc, error) {
 	start := time.Now()
-	for wait := time.Millisecond; ; wait = min(2*wait, retry.LongestWait) {
-		h, err := s.head(ctx, owner)
+	for wait := time.Millisecond; ; wait = min(2*wait, retry.MaxWait) {
+		h, err := s.lastCommit(ctx, owner)
 		if err != nil || !h.Pending {
 			return h, err
 		}
-		if time.Since(start) < patienceWithOthers {
-			if err := retry.Pause(ctx, wait); err != nil {
+		if time.Since(start) < otherServerTimeout {
+			if err := retry.Sleep(ctx, wait); err != nil {
 				return h, err
 			}
 			continue
 		}
-		var pieces []part
-		found, err := s.in(parts).Find(ctx, bson.M{"attempt": h.Attempt}, options.Find().SetSort(keys("part")))
+		var pieces []commitPart
+		cursor, err := s.collection(parts).Find(ctx, bson.M{"attempt": h.Attempt}, options.Find().SetSort(sortKeys("part")))
 		if err == nil {
-			err = found.All(ctx, &pieces)
+			err = cursor.All(ctx, &pieces)
 		}
 		if err != nil {
 			return h, fmt.Errorf("read an abandoned commit: %w", err)
 		}
-		now, err := s.head(ctx, owner)
+		now, err := s.lastCommit(ctx, owner)
 		if err != nil {
 			return h, err
 		}
@@ -346,32 +346,32 @@ func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
 		if len(pieces) == 0 {
 			return h, memory.Errorf(memory.Unavailable, "a pending write of %s is missing in the collection %q: restore the database from a backup", h.Owner, parts)
 		}
-		if err := s.settle(ctx, h, pieces); err != nil {
+		if err := s.complete(ctx, h, pieces); err != nil {
 			return h, err
 		}
 	}
 }
 
 const (
-	// maxReads limits how often a read starts again because of writes.
+	// maxReads limits the attempts of a read that writes disturb.
 	maxReads = 200
-	// politeReads is how often it starts again before it blocks commits of this process.
+	// politeReads is the number of attempts before a read blocks commits of this process.
 	politeReads = 3
 )
 
-// read loads a part of the owner's shelf from one snapshot, and calls do with it.
-func (s *Store) read(ctx context.Context, owner memory.Owner, from load, do func(*shelf.Shelf) error) error {
+// read loads a part of the owner's data from one snapshot, and calls do with the data.
+func (s *Store) read(ctx context.Context, owner memory.Owner, loadData loadFunc, do func(*shelf.OwnerData) error) error {
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
 	}
-	err := persist(ctx, retry.Patience(ctx), func() error {
+	err := retryUnavailable(ctx, retry.Patience(ctx), func() error {
 		for try := range maxReads {
-			at, err := s.tryRead(ctx, owner, from, try >= politeReads)
+			snapshot, err := s.tryRead(ctx, owner, loadData, try >= politeReads)
 			if err != nil {
 				return err
 			}
-			if at != nil {
-				return do(at)
+			if snapshot != nil {
+				return do(snapshot)
 			}
 		}
 		return memory.Errorf(memory.Unavailable, "the memory of %s is written to too often for a consistent read", owner)
@@ -379,96 +379,96 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, from load, do func
 	return s.translate(err)
 }
 
-// tryRead returns nil if a write happened during the read.
-func (s *Store) tryRead(ctx context.Context, owner memory.Owner, from load, hold bool) (*shelf.Shelf, error) {
-	mine := s.stripe(owner)
-	if err := acquire(ctx, mine.commit.TryRLock); err != nil { // waits until commits of this process are complete
+// tryRead loads the data once. It returns nil if the owner's data changed meanwhile.
+func (s *Store) tryRead(ctx context.Context, owner memory.Owner, loadData loadFunc, blockCommits bool) (*shelf.OwnerData, error) {
+	locks := s.stripeOf(owner)
+	if err := acquireLock(ctx, locks.commit.TryRLock); err != nil { // waits until commits of this process are complete
 		return nil, err
 	}
-	if hold {
-		defer mine.commit.RUnlock()
+	if blockCommits {
+		defer locks.commit.RUnlock()
 	} else {
-		mine.commit.RUnlock()
+		locks.commit.RUnlock()
 	}
-	h, err := s.settled(ctx, owner)
+	h, err := s.lastCompleted(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
-	at := h.shelf()
-	if err := from(ctx, at); err != nil {
+	data := h.newData()
+	if err := loadData(ctx, data); err != nil {
 		return nil, err
 	}
-	now, err := s.head(ctx, owner)
+	now, err := s.lastCommit(ctx, owner)
 	if err != nil || now.Seq != h.Seq {
 		return nil, err
 	}
-	return at, nil
+	return data, nil
 }
 
-// diff returns the documents that a draft changed, compared with the owner's stored data.
-func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf) ([]op, error) {
-	d := differ{owner: owner, seq: seq, vectors: vectorsOf(draft)}
-	for target, image := range draft.Things {
-		if was, there := before.Things[target]; was != image {
+// changedDocs returns the documents that differ between the old and the changed data of an owner.
+func changedDocs(owner memory.Owner, seq int64, old, changed *shelf.OwnerData) ([]docWrite, error) {
+	d := docCollector{owner: owner, seq: seq, vectors: vectorsOf(changed)}
+	for target, image := range changed.States {
+		if was, there := old.States[target]; was != image {
 			in, doc := imageDoc(d.header(target), image, d.vectors[shelf.MemoryID(image)])
 			d.add(in, !there, doc)
 		}
 	}
-	for target, image := range before.Things {
-		if _, there := draft.Things[target]; !there {
+	for target, image := range old.States {
+		if _, there := changed.States[target]; !there {
 			in, _ := imageDoc(header{}, image, nil)
-			d.add(in, false, d.header(target)) // reads filter by owner, so none finds it
+			d.add(in, false, d.header(target)) // reads filter by owner and ignore a document without one
 		}
 	}
-	for id, t := range draft.Turns {
-		if was, there := before.Turns[id]; was != t {
-			d.add(turns, !there, turnDocOf(d.header("turn:"+id), t, draft, d.vectors[id]))
+	for id, t := range changed.Turns {
+		if was, there := old.Turns[id]; was != t {
+			d.add(turns, !there, turnDocOf(d.header("turn:"+id), t, changed, d.vectors[id]))
 		}
 	}
-	for id, c := range draft.Conversations {
-		if was, there := before.Conversations[id]; !there || !reflect.DeepEqual(was, c) {
-			d.add(conversations, !there, conversationDoc{Header: d.header("conversation:" + id), User: owner.Name(), Conversation: c, CreatedAt: date(c.CreatedAt), UpdatedAt: date(c.UpdatedAt)})
+	for id, c := range changed.Conversations {
+		if was, there := old.Conversations[id]; !there || !reflect.DeepEqual(was, c) {
+			d.add(conversations, !there, conversationDoc{Header: d.header("conversation:" + id), User: owner.Name(), Conversation: c, CreatedAt: bsonDate(c.CreatedAt), UpdatedAt: bsonDate(c.UpdatedAt)})
 		}
 	}
-	for id, j := range draft.Jobs {
-		if was, there := before.Jobs[id]; !there || !reflect.DeepEqual(was, j) {
+	for id, j := range changed.Jobs {
+		if was, there := old.Jobs[id]; !there || !reflect.DeepEqual(was, j) {
 			d.add(jobs, !there, jobDoc{Header: d.header("job:" + id), Job: j})
 		}
 	}
-	for i, c := range draft.Journal {
-		if i >= len(before.Journal) || before.Journal[i] != c {
-			d.add(journal, i >= len(before.Journal), changeDoc{Header: d.header("change:" + c.ID), Ordinal: shelf.Ordinal(c), Target: targetKey(c.After.Target()), Change: c})
+	for i, c := range changed.Journal {
+		if i >= len(old.Journal) || old.Journal[i] != c {
+			d.add(journal, i >= len(old.Journal), changeDoc{Header: d.header("change:" + c.ID), Ordinal: shelf.Ordinal(c), Target: targetKey(c.After.Target()), Change: c})
 		}
 	}
-	for id, r := range draft.Runs {
-		if _, there := before.Runs[id]; !there {
+	for id, r := range changed.Runs {
+		if _, there := old.Runs[id]; !there {
 			d.add(runs, true, runDoc{Header: d.header("run:" + id), Owner: owner, Kind: r.Kind, Author: r.Author, Receipt: r.Receipt})
 		}
 	}
-	for turn, mark := range draft.Tombs {
-		if was, there := before.Tombs[turn]; was != mark {
-			d.add(tombstones, !there, tombDoc{Header: d.header("tomb:" + turn), Owner: owner, Turn: turn, Mark: mark})
+	for turn, mark := range changed.Tombstones {
+		if was, there := old.Tombstones[turn]; was != mark {
+			d.add(tombstones, !there, tombstoneDoc{Header: d.header("tomb:" + turn), Owner: owner, Turn: turn, Mark: mark})
 		}
 	}
-	return d.ops, d.err
+	return d.writes, d.err
 }
 
-type differ struct {
+type docCollector struct {
 	owner   memory.Owner
 	seq     int64
 	vectors map[string][]embedding
-	ops     []op
+	writes  []docWrite
 	err     error
 }
 
-func (d *differ) header(target string) header {
-	return header{Key: keyOf(d.owner, target), Seq: d.seq, Of: d.owner.Name()}
+func (d *docCollector) header(target string) header {
+	return header{Key: keyOf(d.owner, target), Seq: d.seq, UserName: d.owner.Name()}
 }
 
-func (d *differ) add(in string, isNew bool, doc any) {
+func (d *docCollector) add(collection string, isNew bool, doc any) {
 	raw, err := marshal(doc)
-	if err == nil && len(raw) > maxDocument {
+	if err == nil && len(raw) > maxDocBytes {
 		err = errTooLarge
 	}
-	d.ops, d.err = append(d.ops, op{in, isNew, raw}), errors.Join(d.err, err)
+	d.writes, d.err = append(d.writes, docWrite{collection, isNew, raw}), errors.Join(d.err, err)
 }

@@ -18,31 +18,31 @@ import (
 
 // header has the first fields of every document written by commits.
 type header struct {
-	Key string `bson:"_id"`  // owner and target: see keyOf
-	Seq int64  `bson:"seq"`  // the commit that wrote it
-	Of  string `bson:"user"` // the owner's name, the user of the platform's programs
+	Key      string `bson:"_id"`  // owner and target: see keyOf
+	Seq      int64  `bson:"seq"`  // seq of the commit that wrote the document
+	UserName string `bson:"user"` // the owner's name: the user in the platform's programs
 }
 
-// embedding is a vector as stored with its memory.
+// embedding is a vector in the document of its memory.
 type embedding struct {
 	Model string `bson:"model"`
 	Data  []byte `bson:"data"` // float16 values, little endian
 }
 
-// The documents of each collection: a type of package memory, whose tags name its fields, and
-// additional fields for queries.
+// The documents of each collection: a type of package memory, with the field names of its tags, and
+// additional fields for queries and for the platform's programs.
 type (
 	factDoc struct {
 		Header  header       `bson:",inline"`
 		Owner   memory.Owner `bson:"owner"`
 		Fact    memory.Fact  `bson:",inline"`
-		Live    string       `bson:"live,omitempty"` // the hash; only while the fact is live
+		Live    string       `bson:"live,omitempty"` // the fact's hash; "" unless the fact is live
 		Vectors []embedding  `bson:"vectors,omitempty"`
 	}
 	linkDoc struct {
 		Header  header        `bson:",inline"`
 		ID      string        `bson:"id"`
-		Created time.Time     `bson:"created"` // of the linked fact, as Status
+		Created time.Time     `bson:"created"` // creation time of the linked fact
 		Status  memory.Status `bson:"status"`  // defined by [memory.Memory.Status]
 		Link    memory.Link   `bson:",inline"`
 		Vectors []embedding   `bson:"vectors,omitempty"`
@@ -110,7 +110,7 @@ type (
 		Author  memory.Author  `bson:"author"`
 		Receipt memory.Receipt `bson:",inline"`
 	}
-	tombDoc struct {
+	tombstoneDoc struct {
 		Header header       `bson:",inline"`
 		Owner  memory.Owner `bson:"owner"`
 		Turn   string       `bson:"turn"`
@@ -118,8 +118,8 @@ type (
 	}
 )
 
-// keyOf is the _id of an owner's document. Profile keys are hashed, since an erasure must remove
-// their text.
+// keyOf returns the _id of an owner's document. Profile keys are hashed, since an erasure must
+// remove their text.
 func keyOf(owner memory.Owner, target string) string {
 	if key, is := strings.CutPrefix(target, "profile:"); is {
 		sum := sha256.Sum256([]byte(string(owner) + "\x00" + key))
@@ -137,7 +137,7 @@ func keysOf(owner memory.Owner, kind string, ids []string) []string {
 }
 
 // imageDoc returns the collection and the document of an image.
-func imageDoc(h header, i memory.Image, vectors []embedding) (string, any) {
+func imageDoc(h header, i memory.State, vectors []embedding) (string, any) {
 	switch {
 	case i.Fact != nil:
 		d := factDoc{Header: h, Owner: i.Fact.Scope.Owner, Fact: *i.Fact, Vectors: vectors}
@@ -149,7 +149,7 @@ func imageDoc(h header, i memory.Image, vectors []embedding) (string, any) {
 		m := memory.Memory{Fact: &i.Link.Fact, Link: i.Link}
 		return links, linkDoc{Header: h, ID: i.Link.Fact.ID, Created: i.Link.Fact.CreatedAt, Status: m.Status(), Link: *i.Link, Vectors: vectors}
 	case i.Profile != nil:
-		return profile, profileDoc{Header: h, User: h.Of, Profile: *i.Profile, UpdatedAt: date(i.Profile.UpdatedAt)}
+		return profile, profileDoc{Header: h, User: h.UserName, Profile: *i.Profile, UpdatedAt: bsonDate(i.Profile.UpdatedAt)}
 	case i.Relation != nil:
 		return relations, relationDoc{Header: h, Relation: *i.Relation}
 	case i.Context != nil:
@@ -157,86 +157,92 @@ func imageDoc(h header, i memory.Image, vectors []embedding) (string, any) {
 	}
 	s := i.Summary
 	return summaries, summaryDoc{
-		Header: h, Owner: s.Scope.Owner, User: h.Of, Session: s.Scope.Conversation, ID: s.ID, Status: s.Status, Version: s.Version, Created: s.CreatedAt,
-		Summaries: []summaryEntry{{T: date(s.CreatedAt), Summary: *s}}, CreatedAt: date(s.CreatedAt), Vectors: vectors,
+		Header: h, Owner: s.Scope.Owner, User: h.UserName, Session: s.Scope.Conversation, ID: s.ID, Status: s.Status, Version: s.Version, Created: s.CreatedAt,
+		Summaries: []summaryEntry{{T: bsonDate(s.CreatedAt), Summary: *s}}, CreatedAt: bsonDate(s.CreatedAt), Vectors: vectors,
 	}
 }
 
-// Each take method adds the document's content to a shelf.
+// Each method take adds the document's content to an owner's data.
 
-func (d *factDoc) take(s *shelf.Shelf) {
-	takeImage(s, memory.Image{Fact: &d.Fact}, d.Vectors)
+func (d *factDoc) take(data *shelf.OwnerData) {
+	addImage(data, memory.State{Fact: &d.Fact}, d.Vectors)
 }
 
-func (d *linkDoc) take(s *shelf.Shelf) {
-	takeImage(s, memory.Image{Link: &d.Link}, d.Vectors)
+func (d *linkDoc) take(data *shelf.OwnerData) {
+	addImage(data, memory.State{Link: &d.Link}, d.Vectors)
 }
 
-func (d *turnDoc) take(s *shelf.Shelf) {
-	s.Turns[d.Turn.ID] = d.Turn
-	takeVectors(s, d.Turn.ID, d.Vectors)
+func (d *turnDoc) take(data *shelf.OwnerData) {
+	data.Turns[d.Turn.ID] = d.Turn
+	addVectors(data, d.Turn.ID, d.Vectors)
 }
 
-func (d *summaryDoc) take(s *shelf.Shelf) {
+func (d *summaryDoc) take(data *shelf.OwnerData) {
 	for i := range d.Summaries {
-		takeImage(s, memory.Image{Summary: &d.Summaries[i].Summary}, d.Vectors)
+		addImage(data, memory.State{Summary: &d.Summaries[i].Summary}, d.Vectors)
 	}
 }
 
-func (d *profileDoc) take(s *shelf.Shelf) {
+func (d *profileDoc) take(data *shelf.OwnerData) {
 	if d.Profile.Owner != "" { // an erased entry has no owner
-		takeImage(s, memory.Image{Profile: &d.Profile}, nil)
+		addImage(data, memory.State{Profile: &d.Profile}, nil)
 	}
 }
 
-func (d *relationDoc) take(s *shelf.Shelf) { takeImage(s, memory.Image{Relation: &d.Relation}, nil) }
-
-func (d *contextDoc) take(s *shelf.Shelf) { takeImage(s, memory.Image{Context: &d.Context}, nil) }
-
-func (d *conversationDoc) take(s *shelf.Shelf) { s.Conversations[d.Conversation.ID] = d.Conversation }
-
-func (d *jobDoc) take(s *shelf.Shelf) { s.Jobs[d.Job.ID] = d.Job }
-
-func (d *changeDoc) take(s *shelf.Shelf) { s.Journal = append(s.Journal, d.Change) }
-
-func (d *runDoc) take(s *shelf.Shelf) {
-	s.Runs[d.Receipt.Run] = shelf.Run{Receipt: d.Receipt, Kind: d.Kind, Author: d.Author}
+func (d *relationDoc) take(data *shelf.OwnerData) {
+	addImage(data, memory.State{Relation: &d.Relation}, nil)
 }
 
-func (d *tombDoc) take(s *shelf.Shelf) { s.Tombs[d.Turn] = d.Mark }
-
-func takeImage(s *shelf.Shelf, i memory.Image, vectors []embedding) {
-	s.Things[i.Target()] = i
-	takeVectors(s, shelf.MemoryID(i), vectors)
+func (d *contextDoc) take(data *shelf.OwnerData) {
+	addImage(data, memory.State{Context: &d.Context}, nil)
 }
 
-func takeVectors(s *shelf.Shelf, id string, all []embedding) {
-	for _, e := range all {
-		s.Vectors[shelf.VectorKey{Memory: id, Model: e.Model}] = vector.FromBytes(e.Data)
+func (d *conversationDoc) take(data *shelf.OwnerData) {
+	data.Conversations[d.Conversation.ID] = d.Conversation
+}
+
+func (d *jobDoc) take(data *shelf.OwnerData) { data.Jobs[d.Job.ID] = d.Job }
+
+func (d *changeDoc) take(data *shelf.OwnerData) { data.Journal = append(data.Journal, d.Change) }
+
+func (d *runDoc) take(data *shelf.OwnerData) {
+	data.Runs[d.Receipt.Run] = shelf.RunRecord{Receipt: d.Receipt, Kind: d.Kind, Author: d.Author}
+}
+
+func (d *tombstoneDoc) take(data *shelf.OwnerData) { data.Tombstones[d.Turn] = d.Mark }
+
+func addImage(data *shelf.OwnerData, i memory.State, vectors []embedding) {
+	data.States[i.Target()] = i
+	addVectors(data, shelf.MemoryID(i), vectors)
+}
+
+func addVectors(data *shelf.OwnerData, id string, vectors []embedding) {
+	for _, e := range vectors {
+		data.Vectors[shelf.VectorKey{Memory: id, Model: e.Model}] = vector.ValuesFromBytes(e.Data)
 	}
 }
 
-func turnDocOf(h header, t memory.Turn, s *shelf.Shelf, vectors []embedding) turnDoc {
-	d := turnDoc{Header: h, User: h.Of, Turn: t, Timestamp: date(t.CreatedAt), Vectors: vectors}
+func turnDocOf(h header, t memory.Turn, data *shelf.OwnerData, vectors []embedding) turnDoc {
+	d := turnDoc{Header: h, User: h.UserName, Turn: t, Timestamp: bsonDate(t.CreatedAt), Vectors: vectors}
 	if len(vectors) > 0 {
-		d.Embedding = s.Vectors[shelf.VectorKey{Memory: t.ID, Model: vectors[0].Model}]
+		d.Embedding = data.Vectors[shelf.VectorKey{Memory: t.ID, Model: vectors[0].Model}]
 	}
 	return d
 }
 
-// vectorsOf returns a shelf's vectors by memory, each list ordered by model.
-func vectorsOf(s *shelf.Shelf) map[string][]embedding {
-	of := map[string][]embedding{}
-	for key, values := range s.Vectors {
-		of[key.Memory] = append(of[key.Memory], embedding{Model: key.Model, Data: vector.Bytes(values)})
+// vectorsOf returns the vectors of an owner's data by memory, ordered by model.
+func vectorsOf(data *shelf.OwnerData) map[string][]embedding {
+	byMemory := map[string][]embedding{}
+	for key, values := range data.Vectors {
+		byMemory[key.Memory] = append(byMemory[key.Memory], embedding{Model: key.Model, Data: vector.EncodeBytes(values)})
 	}
-	for _, list := range of {
+	for _, list := range byMemory {
 		slices.SortFunc(list, func(a, b embedding) int { return cmp.Compare(a.Model, b.Model) })
 	}
-	return of
+	return byMemory
 }
 
-// targetKey is the key of a journal entry: the target, with a hash in place of a profile key.
+// targetKey returns the target of a journal entry, with a hash instead of a profile key.
 func targetKey(target string) string {
 	if strings.HasPrefix(target, "profile:") {
 		return keyOf("", target)

@@ -13,60 +13,60 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// pollEvery is how often Loci polls for other servers' commits: some cannot notify.
-const pollEvery = time.Second
+// pollInterval is the interval of polling for other servers' commits: some databases cannot notify.
+const pollInterval = time.Second
 
-// clockEvery is the interval of reading the server's clock.
-const clockEvery = time.Minute
+// clockInterval is the interval of reading the server's clock.
+const clockInterval = time.Minute
 
 // Listen calls the functions of [Store.OnErase] after other servers' erasures, and wake when
 // another server queued a job, until ctx ends.
 func (s *Store) Listen(ctx context.Context, wake func()) {
-	polls := time.NewTicker(pollEvery)
+	polls := time.NewTicker(pollInterval)
 	defer polls.Stop()
-	erased, queued, clock := memory.Time(s.now()), memory.Time(s.now()), time.Now()
+	erased, queued, clockRead := memory.Time(s.now()), memory.Time(s.now()), time.Now()
 	for {
 		select {
 		case <-polls.C:
 		case <-ctx.Done():
 			return
 		}
-		if time.Since(clock) > clockEvery && s.setClock(ctx) == nil {
-			clock = time.Now()
+		if time.Since(clockRead) > clockInterval && s.measureClock(ctx) == nil {
+			clockRead = time.Now()
 		}
 		later := bson.M{"erased": bson.M{"$gt": erased}}
-		_ = stream(ctx, s, commits, later, options.Find(), func(h *head) bool { // after an error the next poll repeats it
-			s.tell(h.Owner)
+		_ = forEach(ctx, s, commits, later, options.Find(), func(h *commitDoc) bool { // after an error the next poll repeats the query
+			s.notifyErased(h.Owner)
 			if h.Erased.After(erased) {
 				erased = h.Erased
 			}
 			return true
 		})
 		var newest jobDoc
-		due := bson.M{"state": memory.JobQueued, "run_at": bson.M{"$gt": queued, "$lte": memory.Time(s.now())}}
-		err := s.in(jobs).FindOne(ctx, due, options.FindOne().SetSort(keys("-run_at"))).Decode(&newest)
+		filter := bson.M{"state": memory.JobQueued, "run_at": bson.M{"$gt": queued, "$lte": memory.Time(s.now())}}
+		err := s.collection(jobs).FindOne(ctx, filter, options.FindOne().SetSort(sortKeys("-run_at"))).Decode(&newest)
 		if err == nil {
 			queued = newest.Job.RunAt
 			wake()
 		} else if !errors.Is(err, mongo.ErrNoDocuments) && ctx.Err() == nil {
-			s.tell("") // notifications may be lost
+			s.notifyErased("") // notifications may be lost
 		}
 	}
 }
 
 // OnErase adds a function that is called with the owner after another server's erasure, and with ""
-// when [Store.Listen] may have missed one.
-func (s *Store) OnErase(tell func(memory.Owner)) {
-	s.hearing.Lock()
-	defer s.hearing.Unlock()
-	s.erased = append(s.erased, tell)
+// when [Store.Listen] may have missed an erasure.
+func (s *Store) OnErase(notify func(memory.Owner)) {
+	s.erasedMu.Lock()
+	defer s.erasedMu.Unlock()
+	s.onErased = append(s.onErased, notify)
 }
 
-func (s *Store) tell(owner memory.Owner) {
-	s.hearing.Lock()
-	all := slices.Clone(s.erased)
-	s.hearing.Unlock()
-	for _, tell := range all {
+func (s *Store) notifyErased(owner memory.Owner) {
+	s.erasedMu.Lock()
+	functions := slices.Clone(s.onErased)
+	s.erasedMu.Unlock()
+	for _, tell := range functions {
 		tell(owner)
 	}
 }

@@ -15,63 +15,63 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// takers has, by collection, the function that adds a document to the memory being loaded.
-var takers = map[string]func(*mongo.Cursor, *shelf.Shelf) error{
-	facts: take[factDoc], links: take[linkDoc], turns: take[turnDoc], summaries: take[summaryDoc], profile: take[profileDoc], relations: take[relationDoc],
-	contexts: take[contextDoc], conversations: take[conversationDoc], jobs: take[jobDoc], journal: take[changeDoc], runs: take[runDoc], tombstones: take[tombDoc],
+// decoders maps collections to functions that add a document to an owner's data.
+var decoders = map[string]func(*mongo.Cursor, *shelf.OwnerData) error{
+	facts: decodeInto[factDoc], links: decodeInto[linkDoc], turns: decodeInto[turnDoc], summaries: decodeInto[summaryDoc], profile: decodeInto[profileDoc], relations: decodeInto[relationDoc],
+	contexts: decodeInto[contextDoc], conversations: decodeInto[conversationDoc], jobs: decodeInto[jobDoc], journal: decodeInto[changeDoc], runs: decodeInto[runDoc], tombstones: decodeInto[tombstoneDoc],
 }
 
-func take[D any, P interface {
+func decodeInto[D any, P interface {
 	*D
-	take(*shelf.Shelf)
-}](at *mongo.Cursor, on *shelf.Shelf) error {
+	take(*shelf.OwnerData)
+}](cursor *mongo.Cursor, data *shelf.OwnerData) error {
 	var d D
-	err := at.Decode(&d)
+	err := cursor.Decode(&d)
 	if err == nil {
-		P(&d).take(on)
+		P(&d).take(data)
 	}
 	return err
 }
 
-// memories lists the collections of searchable memories. collectionOf maps kinds of targets to
-// collections.
+// memoryCollections lists the collections of searchable memories. collectionOf maps kinds of
+// targets to collections.
 var (
-	memories     = []string{facts, links, summaries, turns}
-	collectionOf = map[string]string{
+	memoryCollections = []string{facts, links, summaries, turns}
+	collectionOf      = map[string]string{
 		"fact": facts, "link": links, "turn": turns, "summary": summaries, "profile": profile, "relation": relations, "context": contexts,
 		"conversation": conversations, "job": jobs, "run": runs, "tomb": tombstones,
 	}
 )
 
-// each calls do for each document that a filter selects, until do returns false.
-func (s *Store) each(ctx context.Context, in string, filter bson.M, o *options.FindOptionsBuilder, do func(*mongo.Cursor) (more bool, err error)) error {
-	found, err := s.in(in).Find(ctx, filter, o)
+// forEachRaw calls do for each document that a filter selects, until do returns false.
+func (s *Store) forEachRaw(ctx context.Context, collection string, filter bson.M, opts *options.FindOptionsBuilder, do func(*mongo.Cursor) (proceed bool, err error)) error {
+	cursor, err := s.collection(collection).Find(ctx, filter, opts)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", in, err)
+		return fmt.Errorf("read %s: %w", collection, err)
 	}
-	defer found.Close(context.WithoutCancel(ctx)) //nolint:errcheck // everything was read
-	for more := true; more && err == nil && found.Next(ctx); {
-		more, err = do(found)
+	defer cursor.Close(context.WithoutCancel(ctx)) //nolint:errcheck // everything was read
+	for proceed := true; proceed && err == nil && cursor.Next(ctx); {
+		proceed, err = do(cursor)
 	}
-	if err := cmp.Or(err, found.Err()); err != nil {
-		return fmt.Errorf("read %s: %w", in, err)
+	if err := cmp.Or(err, cursor.Err()); err != nil {
+		return fmt.Errorf("read %s: %w", collection, err)
 	}
 	return nil
 }
 
-// stream calls do with each decoded document that a filter selects, until do returns false.
-func stream[D any](ctx context.Context, s *Store, in string, filter bson.M, o *options.FindOptionsBuilder, do func(*D) (more bool)) error {
-	return s.each(ctx, in, filter, o, func(at *mongo.Cursor) (bool, error) {
+// forEach calls do with each decoded document that a filter selects, until do returns false.
+func forEach[D any](ctx context.Context, s *Store, collection string, filter bson.M, opts *options.FindOptionsBuilder, do func(*D) (proceed bool)) error {
+	return s.forEachRaw(ctx, collection, filter, opts, func(cursor *mongo.Cursor) (bool, error) {
 		var d D
-		err := at.Decode(&d)
+		err := cursor.Decode(&d)
 		return err == nil && do(&d), err
 	})
 }
 
-// fetch adds the documents that a filter selects in the given collections to a shelf.
-func (s *Store) fetch(ctx context.Context, on *shelf.Shelf, filter bson.M, o *options.FindOptionsBuilder, in ...string) error {
-	for _, name := range in {
-		err := s.each(ctx, name, filter, o, func(at *mongo.Cursor) (bool, error) { return true, takers[name](at, on) })
+// fetch adds the documents that a filter selects in some collections to an owner's data.
+func (s *Store) fetch(ctx context.Context, data *shelf.OwnerData, filter bson.M, opts *options.FindOptionsBuilder, collections ...string) error {
+	for _, name := range collections {
+		err := s.forEachRaw(ctx, name, filter, opts, func(cursor *mongo.Cursor) (bool, error) { return true, decoders[name](cursor, data) })
 		if err != nil {
 			return err
 		}
@@ -79,14 +79,14 @@ func (s *Store) fetch(ctx context.Context, on *shelf.Shelf, filter bson.M, o *op
 	return nil
 }
 
-// keysAtOnce is how many documents are requested by key in one query.
-const keysAtOnce = 5000
+// maxKeys limits the keys in one query.
+const maxKeys = 5000
 
-// fetchIDs adds an owner's things with these ids to a shelf.
-func (s *Store) fetchIDs(ctx context.Context, owner memory.Owner, on *shelf.Shelf, o *options.FindOptionsBuilder, ids []string, kinds ...string) error {
+// fetchIDs adds the documents with these ids to an owner's data. kinds are kinds of targets.
+func (s *Store) fetchIDs(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, opts *options.FindOptionsBuilder, ids []string, kinds ...string) error {
 	for _, kind := range kinds {
-		for some := range slices.Chunk(ids, keysAtOnce) {
-			if err := s.fetch(ctx, on, byID(anyOf(keysOf(owner, kind, some))), o, collectionOf[kind]); err != nil {
+		for chunk := range slices.Chunk(ids, maxKeys) {
+			if err := s.fetch(ctx, data, idFilter(anyOf(keysOf(owner, kind, chunk))), opts, collectionOf[kind]); err != nil {
 				return err
 			}
 		}
@@ -101,15 +101,15 @@ func anyOf[T any](values []T) any {
 		return values[0]
 	}
 	if values == nil {
-		values = []T{} // the server accepts no null as a list
+		values = []T{} // the server rejects null as a list
 	}
 	return bson.M{"$in": values}
 }
 
-func ofOwner(owner memory.Owner) bson.M { return bson.M{"owner": owner} }
+func ownerFilter(owner memory.Owner) bson.M { return bson.M{"owner": owner} }
 
-// matchSet adds the non-empty fields to a filter.
-func matchSet(filter bson.M, fields map[string]string) {
+// addNonEmpty adds the fields with a value to a filter.
+func addNonEmpty(filter bson.M, fields map[string]string) {
 	for field, value := range fields {
 		if value != "" {
 			filter[field] = value
@@ -117,25 +117,25 @@ func matchSet(filter bson.M, fields map[string]string) {
 	}
 }
 
-// Fields that reads omit: the vectors of a memory that is not written again, and the list in a turn
-// that only other programs read.
+// withoutVectors is for reads of memories that are not written again. withVectors omits only the
+// field embedding, which only other programs read.
 var (
-	noVectors = bson.M{"vectors": 0, "embedding": 0}
-	lean      = options.Find().SetProjection(noVectors)
-	whole     = options.Find().SetProjection(bson.M{"embedding": 0})
+	omitVectors    = bson.M{"vectors": 0, "embedding": 0}
+	withoutVectors = options.Find().SetProjection(omitVectors)
+	withVectors    = options.Find().SetProjection(bson.M{"embedding": 0})
 )
 
-// wanted lists the ids of the things that a write must load.
-type wanted struct {
-	run           string
-	targets       []string // in the form of [memory.Image.Target]
+// neededIDs lists the ids of the data that a write must load.
+type neededIDs struct {
+	runID         string
+	targets       []string // in the form of [memory.State.Target]
 	memories      []string // ids of memories of any kind
 	hashes        []string // hashes of live facts
 	jobs          []string
 	conversations []string
 }
 
-func (w *wanted) add(changes []memory.Change) {
+func (w *neededIDs) add(changes []memory.Change) {
 	for _, c := range changes {
 		w.targets = append(w.targets, c.After.Target())
 		if f := c.After.Fact; f != nil && f.Status.Live() {
@@ -144,50 +144,50 @@ func (w *wanted) add(changes []memory.Change) {
 	}
 }
 
-func (w *wanted) addJobs(all []memory.Job) {
-	for _, j := range all {
+func (w *neededIDs) addJobs(list []memory.Job) {
+	for _, j := range list {
 		w.jobs = append(w.jobs, j.ID)
 	}
 }
 
-func (w *wanted) addVectors(all []memory.Vector) {
-	for _, v := range all {
+func (w *neededIDs) addVectors(vectors []memory.Vector) {
+	for _, v := range vectors {
 		w.memories = append(w.memories, v.Memory)
 	}
 }
 
-// want adds the wanted things to a shelf.
-func (s *Store) want(ctx context.Context, owner memory.Owner, on *shelf.Shelf, w wanted) error {
-	ids := map[string][]string{"job": w.jobs, "conversation": slices.Clip(w.conversations)}
-	if w.run != "" {
-		ids["run"] = []string{w.run}
+// fetchNeeded adds the documents with the needed ids to an owner's data.
+func (s *Store) fetchNeeded(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, needed neededIDs) error {
+	ids := map[string][]string{"job": needed.jobs, "conversation": slices.Clip(needed.conversations)}
+	if needed.runID != "" {
+		ids["run"] = []string{needed.runID}
 	}
 	for _, kind := range []string{"fact", "link", "turn", "summary"} {
-		ids[kind] = slices.Clip(w.memories)
+		ids[kind] = slices.Clip(needed.memories)
 	}
-	for _, target := range w.targets {
+	for _, target := range needed.targets {
 		kind, id, _ := strings.Cut(target, ":")
 		ids[kind] = append(ids[kind], id)
 	}
 	for kind := range collectionOf {
-		if err := s.fetchIDs(ctx, owner, on, whole, ids[kind], kind); err != nil {
+		if err := s.fetchIDs(ctx, owner, data, withVectors, ids[kind], kind); err != nil {
 			return err
 		}
 	}
-	for some := range slices.Chunk(w.hashes, keysAtOnce) {
-		if err := s.fetch(ctx, on, bson.M{"owner": owner, "live": anyOf(some)}, whole, facts); err != nil {
+	for chunk := range slices.Chunk(needed.hashes, maxKeys) {
+		if err := s.fetch(ctx, data, bson.M{"owner": owner, "live": anyOf(chunk)}, withVectors, facts); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// changesAfter adds the journal since a time to a shelf, in order.
-func (s *Store) changesAfter(ctx context.Context, owner memory.Owner, on *shelf.Shelf, at memory.At) error {
+// fetchChangesAfter adds the changes after a time to an owner's data, in order.
+func (s *Store) fetchChangesAfter(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, at memory.At) error {
 	if at.AsOf.IsZero() {
 		return nil
 	}
-	return s.fetch(ctx, on, bson.M{"owner": owner, "at": bson.M{"$gt": at.AsOf}}, inOrder, journal)
+	return s.fetch(ctx, data, bson.M{"owner": owner, "at": bson.M{"$gt": at.AsOf}}, oldestChangeFirst, journal)
 }
 
-var inOrder = options.Find().SetSort(keys("version ordinal"))
+var oldestChangeFirst = options.Find().SetSort(sortKeys("version ordinal"))

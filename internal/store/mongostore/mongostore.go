@@ -1,44 +1,45 @@
-// Package mongostore is a [memory.Store] on a MongoDB server. It uses the collections of the
-// platform's design and some of its own. Package shelf defines writes; this package reads what they
-// need, and commits their changes. It does not search: a resident index follows it by Since.
+// Package mongostore is a [memory.Store] on a MongoDB server. It uses the collections of a given
+// chat platform and collections of its own. Package shelf implements reads and writes on a
+// [shelf.OwnerData], an owner's data in memory; this package loads the data and commits the changes. It
+// does not search: an index in memory reads changes by Since.
 //
 // # Writes
 //
 // Some servers have no transactions, so a commit is one document. A write first stores its changes
 // in the collection parts. Then it inserts a document in commits whose _id is the owner and the
-// next seq: this insert is the commit, and of two concurrent ones the second fails. Afterwards the
-// documents of the other collections are written from parts, each only over a document of a lower
-// seq, so that repeating this, late or by another server, does no harm; then the commit is no
-// longer pending. A server that finds a pending commit of a dead writer completes it first.
+// next seq. This insert is the commit; of two concurrent inserts the second fails. Afterwards the
+// writer copies the documents from parts to the other collections, each only over a document of a
+// lower seq, so that the copying can be repeated, even by another server. Then the commit is no
+// longer pending. A server that finds a pending commit of a dead writer completes the commit first.
 //
-// A writer finds an unanswered insert in commits, where the last few of each owner are kept.
+// If the server does not answer an insert, the writer looks for its commit in commits, which
+// contains the last few commits of each owner.
 //
 // # Reads
 //
-// A read reads the owner's last commit before and after. If its seq rose meanwhile, the read starts
-// again. So a read sees all of a commit or nothing of it.
+// A read reads the owner's last commit before and after the data. If the seq rose meanwhile, the
+// read starts again. So a read returns all changes of a commit or none.
 //
 // # Collections
 //
-// Each index begins with the owner, except those for finding the next job, for notifying other
-// servers, and for finding the traces that show a fact. Times are microseconds since the year 1 in
-// UTC; date fields of the platform's design also have BSON dates. Package memory defines everything
-// else.
+// Each index begins with the owner, except the indexes for the next job, for notifications of other
+// servers, and for the traces that show a fact. Times are microseconds since the year 1 in UTC; date
+// fields of the platform are also BSON dates. Package memory defines all other fields.
 //
 //	sessions    session_id, user_id, created_at, updated_at | title, contexts, rules, project, agent, status
 //	vectors     session_id, user_id, message_index, role, content, embedding, timestamp | every turn, with or without
 //	            an embedding: id, parent, chain, status, created, recorded, learned, vectors (float16, by model)
 //	summaries   session_id, user_id, summaries (one: t, text, message_count, model), created_at
 //	memories    user_id, key, value, tokenCount, updated_at | the profile
-//	facts       owner, id | as package memory has them; live: the hash, while that is taken
+//	facts       owner, id | fields of memory.Fact; live: the hash, only while the fact is live
 //	links, relations, contexts, jobs, runs, journal, tombstones, traces, ledger, api_keys, sign_ins, audit
 //	commits     owner, seq, version, clock, horizon, erased, secret, attempt, pending
-//	parts       owner, seq, attempt, part, ops | what is on its way into the collections above
+//	parts       owner, seq, attempt, part, ops | documents of commits that are not copied yet
 //	about       one document: format, identity
 //
-// The events of a session are its documents in vectors, in order of message_index: as a list in one
-// document they would reach the limit of 16 MB. When a document is erased whose key was text, an
-// empty document without an owner remains.
+// The messages of a session are its documents in vectors, in order of message_index: a list in one
+// document would reach the limit of 16 MB. An erased profile entry leaves an empty document without
+// an owner.
 package mongostore
 
 import (
@@ -89,85 +90,86 @@ const (
 	about         = "about"
 )
 
-// Options configures a store. The zero value holds the defaults.
+// Options configures a store. The zero value means the defaults.
 type Options struct {
-	Now func() time.Time // nil: the server's clock
-	Log *slog.Logger     // receives the server's failures, which users do not see; nil: no log
+	Now func() time.Time // nil uses the server's clock
+	Log *slog.Logger     // receives the server's failures, which users do not see; nil disables the log
 
-	// TraceBytes limits the bytes of an owner's traces, in addition to the number that SaveTraces
-	// keeps: the oldest are removed. 0: unlimited.
+	// TraceBytes limits the size of an owner's traces, in addition to the maximum number of
+	// SaveTraces: the oldest traces are removed. 0 means no limit.
 	TraceBytes int64
 
-	Point func() // called before and after each commit; a test can crash the process there
+	Failpoint func() // called at each step of a commit; tests crash the process in the call
 }
 
 // Store is a [memory.Store] in a database of a MongoDB server.
 type Store struct {
-	client  *mongo.Client
-	db      *mongo.Database
-	options Options
-	about   string
-	ahead   atomic.Int64 // how far the server's clock is ahead of this machine's, in nanoseconds
+	client      *mongo.Client
+	db          *mongo.Database
+	options     Options
+	serverName  string
+	clockOffset atomic.Int64 // server's clock minus this machine's clock, in nanoseconds
 
 	identity string
 
-	stripes [256]stripe  // see [Store.stripe]
+	stripes [256]stripe  // locks by hash of the owner: see [Store.stripeOf]
 	mu      sync.RWMutex // read-locked by writers; guards closed
 	closed  bool
 
-	hearing sync.Mutex
-	erased  []func(memory.Owner) // guarded by hearing
+	erasedMu sync.Mutex
+	onErased []func(memory.Owner) // functions of OnErase; guarded by erasedMu
 }
 
 var _ memory.Store = (*Store)(nil)
 
 const (
-	// example is an example of an address.
-	example = "mongodb://user:password@host:27017/database"
-	// selectTime is how long the driver looks for a server before a call fails and is retried.
-	selectTime  = 2 * time.Second
-	connectTime = 5 * time.Second
-	// format is the document version that this release reads and writes.
-	format = 1
+	// exampleAddress is an example for error messages.
+	exampleAddress = "mongodb://user:password@host:27017/database"
+	// selectionTimeout is the time for which the driver looks for a server. Then a call fails and is
+	// retried.
+	selectionTimeout = 2 * time.Second
+	connectTimeout   = 5 * time.Second
+	// formatVersion is the version of the documents that this release reads and writes.
+	formatVersion = 1
 )
 
-// Open opens the store in the database at an address, created if missing.
+// Open opens the store in the database at an address, and creates a missing database.
 func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	parsed, err := connstring.ParseAndValidate(address)
 	if err != nil { // the error may quote the address
-		return nil, memory.Errorf(memory.Invalid, "it is not an address of MongoDB; one looks like %s", example)
+		return nil, memory.Errorf(memory.Invalid, "invalid MongoDB address (example: %s)", exampleAddress)
 	}
 	if parsed.Database == "" {
-		return nil, memory.Errorf(memory.Invalid, "the address names no database; an example with a database is %s", example)
+		return nil, memory.Errorf(memory.Invalid, "the MongoDB address has no database (example: %s)", exampleAddress)
 	}
-	set := options.Client().ApplyURI(address).SetRegistry(registry).SetAppName("loci").
+	clientOptions := options.Client().ApplyURI(address).SetRegistry(registry).SetAppName("loci").
 		SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority())
 	if parsed.ServerSelectionTimeout == 0 {
-		set.SetServerSelectionTimeout(selectTime)
+		clientOptions.SetServerSelectionTimeout(selectionTimeout)
 	}
 	if parsed.ConnectTimeout == 0 {
-		set.SetConnectTimeout(connectTime)
+		clientOptions.SetConnectTimeout(connectTimeout)
 	}
-	client, err := mongo.Connect(set)
+	client, err := mongo.Connect(clientOptions)
 	if err != nil {
-		return nil, memory.Errorf(memory.Invalid, "it is not an address of MongoDB; one looks like %s", example)
+		return nil, memory.Errorf(memory.Invalid, "invalid MongoDB address (example: %s)", exampleAddress)
 	}
-	if o.Point == nil {
-		o.Point = func() {}
+	if o.Failpoint == nil {
+		o.Failpoint = func() {}
 	}
 	s := &Store{client: client, db: client.Database(parsed.Database), options: o}
 	if err := s.prepare(ctx); err != nil {
-		return nil, errors.Join(explain(err), client.Disconnect(context.WithoutCancel(ctx)))
+		return nil, errors.Join(publicError(err), client.Disconnect(context.WithoutCancel(ctx)))
 	}
 	return s, nil
 }
 
-// aboutDoc describes a database.
+// aboutDoc is the only document of the collection about.
 type aboutDoc struct {
 	ID       string `bson:"_id"`
 	Format   int    `bson:"format"`
 	Identity string `bson:"identity"`
-	Copying  string `bson:"copying,omitempty"` // the source of an unfinished copy into it
+	Copying  string `bson:"copying,omitempty"` // source of an unfinished copy into the database; "" for none
 }
 
 const aboutID = "loci"
@@ -180,57 +182,57 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.db.RunCommand(ctx, bson.M{"buildInfo": 1}).Decode(&server); err != nil {
 		return fmt.Errorf("read the server's version: %w", err)
 	}
-	if s.about = "MongoDB " + server.Version; server.Ferret != "" {
-		s.about = "FerretDB " + server.Ferret
+	if s.serverName = "MongoDB " + server.Version; server.Ferret != "" {
+		s.serverName = "FerretDB " + server.Ferret
 	}
-	if err := s.setClock(ctx); err != nil {
+	if err := s.measureClock(ctx); err != nil {
 		return err
 	}
-	var was aboutDoc
-	err := s.in(about).FindOne(ctx, byID(aboutID)).Decode(&was)
+	var stored aboutDoc
+	err := s.collection(about).FindOne(ctx, idFilter(aboutID)).Decode(&stored)
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		for _, in := range []string{conversations, turns, summaries, profile, commits} {
-			if there, err := s.hasAny(ctx, in); err != nil || there {
-				return cmp.Or(err, memory.Errorf(memory.Conflict, "the database has a collection %q of another program, or its collection %q is missing; use an empty database, or restore the collection", in, about))
+		for _, collection := range []string{conversations, turns, summaries, profile, commits} {
+			if exists, err := s.hasAny(ctx, collection); err != nil || exists {
+				return cmp.Or(err, memory.Errorf(memory.Conflict, "the database has a collection %q, but no collection %q: use an empty database, or restore the missing collection", collection, about))
 			}
 		}
-		_, err = s.in(about).InsertOne(ctx, aboutDoc{ID: aboutID, Format: format, Identity: rand.Text()})
+		_, err = s.collection(about).InsertOne(ctx, aboutDoc{ID: aboutID, Format: formatVersion, Identity: rand.Text()})
 		if err == nil || mongo.IsDuplicateKeyError(err) { // another server is starting too
-			err = s.in(about).FindOne(ctx, byID(aboutID)).Decode(&was)
+			err = s.collection(about).FindOne(ctx, idFilter(aboutID)).Decode(&stored)
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("read the database's format: %w", err)
 	}
-	if was.Format > format {
-		return memory.Errorf(memory.Unavailable, "the database is of a later Loci (format %d; this one knows %d): start that version", was.Format, format)
+	if stored.Format > formatVersion {
+		return memory.Errorf(memory.Unavailable, "the database has format %d of a later Loci, and this Loci supports format %d: start the later version", stored.Format, formatVersion)
 	}
-	for _, in := range []string{turns, journal} {
-		if there, err := s.hasAny(ctx, in); err != nil || !there {
+	for _, collection := range []string{turns, journal} {
+		if exists, err := s.hasAny(ctx, collection); err != nil || !exists {
 			if err != nil {
 				return err
 			}
 			continue
 		}
-		if there, err := s.hasAny(ctx, commits); err != nil || !there {
+		if exists, err := s.hasAny(ctx, commits); err != nil || !exists {
 			return cmp.Or(err, memory.Errorf(memory.Unavailable, "the collection %q is missing, and the other collections cannot be read without it: restore the database from a backup", commits))
 		}
 	}
-	s.identity = was.Identity
-	return s.index(ctx)
+	s.identity = stored.Identity
+	return s.createIndexes(ctx)
 }
 
-func (s *Store) hasAny(ctx context.Context, in string) (bool, error) {
-	err := s.in(in).FindOne(ctx, bson.M{}, options.FindOne().SetProjection(byID(1))).Err()
+func (s *Store) hasAny(ctx context.Context, collection string) (bool, error) {
+	err := s.collection(collection).FindOne(ctx, bson.M{}, options.FindOne().SetProjection(idFilter(1))).Err()
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// index creates missing indexes.
-func (s *Store) index(ctx context.Context) error {
-	for name, each := range map[string][]string{
+// createIndexes creates missing indexes.
+func (s *Store) createIndexes(ctx context.Context) error {
+	for name, indexes := range map[string][]string{
 		facts:         {"owner version", "owner status created id", "owner live", "owner provenance.turns", "owner subject attribute"},
 		links:         {"owner version", "owner status created id"},
 		turns:         {"owner version", "owner session_id message_index", "owner chain", "owner ref", "owner status created id"},
@@ -249,43 +251,44 @@ func (s *Store) index(ctx context.Context) error {
 		commits:       {"owner seq", "erased", "pending"},
 		parts:         {"owner seq", "attempt"},
 	} {
-		all := s.in(name).Indexes()
-		there, err := all.ListSpecifications(ctx)
+		view := s.collection(name).Indexes()
+		existing, err := view.ListSpecifications(ctx)
 		if err != nil {
 			return fmt.Errorf("read the indexes of %s: %w", name, err)
 		}
 		var missing []mongo.IndexModel
-		for _, fields := range each {
+		for _, fields := range indexes {
 			name := strings.ReplaceAll(fields, " ", "_1_") + "_1" // the default name of an index
-			if !slices.ContainsFunc(there, func(i mongo.IndexSpecification) bool { return i.Name == name }) {
-				missing = append(missing, mongo.IndexModel{Keys: keys(fields), Options: options.Index().SetName(name)})
+			if !slices.ContainsFunc(existing, func(i mongo.IndexSpecification) bool { return i.Name == name }) {
+				missing = append(missing, mongo.IndexModel{Keys: sortKeys(fields), Options: options.Index().SetName(name)})
 			}
 		}
 		if len(missing) == 0 {
 			continue
 		}
-		if _, err := all.CreateMany(ctx, missing); err != nil {
+		if _, err := view.CreateMany(ctx, missing); err != nil {
 			return fmt.Errorf("index %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// keys returns fields in order, for indexes and sorts; "-" before a field means descending.
-func keys(fields string) (of bson.D) {
+// sortKeys returns space-separated fields as keys of an index or sort; "-" before a field means
+// descending.
+func sortKeys(fields string) (out bson.D) {
 	for _, f := range strings.Fields(fields) {
-		name, last := strings.CutPrefix(f, "-")
+		name, descending := strings.CutPrefix(f, "-")
 		direction := 1
-		if last {
+		if descending {
 			direction = -1
 		}
-		of = append(of, bson.E{Key: name, Value: direction})
+		out = append(out, bson.E{Key: name, Value: direction})
 	}
-	return of
+	return out
 }
 
-// setClock measures how far the server's clock is ahead of this machine's.
-func (s *Store) setClock(ctx context.Context) error {
+// measureClock measures the offset of the server's clock from this machine's clock.
+func (s *Store) measureClock(ctx context.Context) error {
 	var hello struct {
 		Local bson.DateTime `bson:"localTime"`
 	}
@@ -293,7 +296,7 @@ func (s *Store) setClock(ctx context.Context) error {
 	if err := s.db.RunCommand(ctx, bson.M{"hello": 1}).Decode(&hello); err != nil {
 		return fmt.Errorf("read the server's clock: %w", err)
 	}
-	s.ahead.Store(int64(hello.Local.Time().Sub(start.Add(time.Since(start) / 2))))
+	s.clockOffset.Store(int64(hello.Local.Time().Sub(start.Add(time.Since(start) / 2))))
 	return nil
 }
 
@@ -301,23 +304,23 @@ func (s *Store) now() time.Time {
 	if s.options.Now != nil {
 		return s.options.Now()
 	}
-	return time.Now().Add(time.Duration(s.ahead.Load()))
+	return time.Now().Add(time.Duration(s.clockOffset.Load()))
 }
 
-func (s *Store) in(collection string) *mongo.Collection { return s.db.Collection(collection) }
+func (s *Store) collection(collection string) *mongo.Collection { return s.db.Collection(collection) }
 
-func byID(id any) bson.M { return bson.M{"_id": id} }
+func idFilter(id any) bson.M { return bson.M{"_id": id} }
 
 // Ping reports whether the server answers.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.translate(s.client.Ping(ctx, nil))
 }
 
-// About describes the server for a log.
-func (s *Store) About() string { return s.about }
+// Description returns the server's name and version for a log.
+func (s *Store) Description() string { return s.serverName }
 
-// Identity identifies the database: it is equal for all stores that open it, and different for a
-// new database at the same address.
+// Identity returns a random id of the database: it is equal for all stores that open the database,
+// and different for a new database at the same address.
 func (s *Store) Identity() string { return s.identity }
 
 // Close waits for writes in progress and disconnects.
@@ -328,7 +331,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	ctx, stop := context.WithTimeout(context.Background(), connectTime)
+	ctx, stop := context.WithTimeout(context.Background(), connectTimeout)
 	defer stop()
 	return s.client.Disconnect(ctx)
 }
@@ -338,7 +341,7 @@ func checkOwner(ctx context.Context, owner memory.Owner) error {
 		return err
 	}
 	if !owner.Valid() {
-		return memory.Errorf(memory.Invalid, "%q is not a valid owner", owner)
+		return memory.Errorf(memory.Invalid, "invalid owner %q", owner)
 	}
 	return nil
 }

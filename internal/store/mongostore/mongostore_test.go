@@ -65,7 +65,7 @@ func comesBack[D any](t *testing.T, in D) {
 	}
 	kept := cmp.FilterPath(func(p cmp.Path) bool { // what is not kept: it is counted, or of an answer alone
 		name := p.Last().String()
-		return name == ".MessageCount" && !strings.Contains(p.String(), "Summar") || name == ".Again" || name == ".Traces" || name == ".Held"
+		return name == ".MessageCount" && !strings.Contains(p.String(), "Summar") || name == ".Again" || name == ".Traces" || name == ".TextRemainsIn"
 	}, cmp.Ignore())
 	if diff := cmp.Diff(in, out, kept, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 		t.Errorf("%T (-in +out):\n%s", in, diff)
@@ -92,8 +92,8 @@ func TestDocumentsKeepEveryField(t *testing.T) {
 	comesBack(t, jobDoc{})
 	comesBack(t, changeDoc{})
 	comesBack(t, runDoc{})
-	comesBack(t, tombDoc{})
-	comesBack(t, head{})
+	comesBack(t, tombstoneDoc{})
+	comesBack(t, commitDoc{})
 	comesBack(t, auditDoc{})
 }
 
@@ -111,8 +111,8 @@ func TestDocumentsAreAsFormat1HasThem(t *testing.T) {
 		"d7bceebcfb0b882d": jobDoc{},
 		"2945c57d6472a73c": changeDoc{},
 		"73228cf8d83d5c77": runDoc{},
-		"b68ab4f3877ac521": tombDoc{},
-		"dc4b0c863a90655f": head{},
+		"b68ab4f3877ac521": tombstoneDoc{},
+		"dc4b0c863a90655f": commitDoc{},
 		"8d9526acd5dfebac": keyDoc{},
 		"726920cd43dd2cff": signInDoc{},
 		"a4080f91d155f9d8": traceDoc{},
@@ -131,25 +131,25 @@ func TestServerErrorsAreExplained(t *testing.T) {
 	for code, want := range map[int32]string{
 		13:    "readWrite",
 		18:    "user or the password",
-		10107: "takes no writes now", // it is a secondary by now
+		10107: "does not accept writes now", // it is a secondary by now
 		11600: "does not answer",     // it shuts down
 		10334: "16 MB",
 	} {
-		err := explain(fmt.Errorf("write: %w", mongo.CommandError{Code: code, Message: secret}))
+		err := publicError(fmt.Errorf("write: %w", mongo.CommandError{Code: code, Message: secret}))
 		var known *memory.Error
 		if !errors.As(err, &known) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "db.example") {
 			t.Errorf("code %d: got %v, want it to say %q and not where the server is", code, err, want)
 		}
 	}
 	own := memory.Errorf(memory.Conflict, "it is there already")
-	if got := explain(fmt.Errorf("change 1: %w", own)); !errors.Is(got, memory.Conflict) || errors.Is(got, memory.Unavailable) {
+	if got := publicError(fmt.Errorf("change 1: %w", own)); !errors.Is(got, memory.Conflict) || errors.Is(got, memory.Unavailable) {
 		t.Errorf("got %v, want the conflict as it was", got)
 	}
 }
 
 func TestMicrosKeepTheZeroTimeAndOrder(t *testing.T) {
 	for _, at := range []time.Time{{}, time.Unix(-1, 1000).UTC(), time.Unix(1_700_000_000, 123_456_000).UTC(), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)} {
-		if got := fromMicros(micros(at)); !got.Equal(at) || got.IsZero() != at.IsZero() {
+		if got := fromMicros(toMicros(at)); !got.Equal(at) || got.IsZero() != at.IsZero() {
 			t.Errorf("%v came back as %v", at, got)
 		}
 	}

@@ -13,44 +13,44 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Claim leases the job that has been due the longest: see [memory.Queue].
+// Claim leases the job that became due first: see [memory.Queue].
 func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (memory.Job, error) {
-	if err := cmp.Or(ctx.Err(), shelf.CheckLease(lease)); err != nil {
+	if err := cmp.Or(ctx.Err(), shelf.CheckDuration(lease)); err != nil {
 		return memory.Job{}, err
 	}
 	for {
-		job, missed, err := s.claimDue(ctx, kinds, lease)
+		job, lostRace, err := s.claimDue(ctx, kinds, lease)
 		if err != nil || job.ID != "" {
 			return job, err
 		}
-		left, err := s.settleLeft(ctx)
+		hadAbandoned, err := s.completeAbandoned(ctx)
 		if err != nil {
 			return memory.Job{}, s.translate(err)
 		}
-		if !missed && !left {
+		if !lostRace && !hadAbandoned {
 			return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
 		}
 	}
 }
 
-// settleLeft completes abandoned commits, since their jobs cannot be found otherwise, and reports
-// whether there were any.
-func (s *Store) settleLeft(ctx context.Context) (any bool, err error) {
-	var of []memory.Owner
-	err = stream(ctx, s, commits, bson.M{"pending": true}, options.Find(), func(h *head) bool { of = append(of, h.Owner); return true })
-	for _, owner := range of {
+// completeAbandoned completes pending commits, since their jobs cannot be found otherwise, and
+// reports whether it found any.
+func (s *Store) completeAbandoned(ctx context.Context) (hadAny bool, err error) {
+	var owners []memory.Owner
+	err = forEach(ctx, s, commits, bson.M{"pending": true}, options.Find(), func(h *commitDoc) bool { owners = append(owners, h.Owner); return true })
+	for _, owner := range owners {
 		if err == nil {
-			_, err = s.settled(ctx, owner)
+			_, err = s.lastCompleted(ctx, owner)
 		}
 	}
-	return len(of) > 0, err
+	return len(owners) > 0, err
 }
 
-// claimDue leases a due job. It returns the zero Job if none is due, and whether another server
-// took one.
-func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (claimed memory.Job, missed bool, err error) {
+// claimDue leases a due job. It returns the zero Job if no job is due, and reports whether another
+// server claimed a job first.
+func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (claimed memory.Job, lostRace bool, err error) {
 	now := memory.Time(s.now())
-	if err := s.takeBack(ctx, now); err != nil {
+	if err := s.requeueExpired(ctx, now); err != nil {
 		return memory.Job{}, false, s.translate(err)
 	}
 	type work struct {
@@ -58,8 +58,8 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 		kind  memory.JobKind
 	}
 	busy := map[work]bool{}
-	one := options.Find().SetProjection(bson.M{"owner": 1, "kind": 1})
-	err = stream(ctx, s, jobs, bson.M{"state": memory.JobRunning}, one, func(d *jobDoc) bool {
+	fields := options.Find().SetProjection(bson.M{"owner": 1, "kind": 1})
+	err = forEach(ctx, s, jobs, bson.M{"state": memory.JobRunning}, fields, func(d *jobDoc) bool {
 		busy[work{d.Job.Owner, d.Job.Kind}] = true
 		return true
 	})
@@ -68,52 +68,52 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 	}
 	var failed error
 	due := bson.M{"state": memory.JobQueued, "run_at": bson.M{"$lte": now}, "kind": anyOf(kinds)}
-	byDue := options.Find().SetSort(keys("run_at created owner kind id"))
-	err = stream(ctx, s, jobs, due, byDue, func(d *jobDoc) bool {
-		if of := (work{d.Job.Owner, d.Job.Kind}); !busy[of] {
-			busy[of] = true // the owner's other jobs of that kind must wait
+	byDue := options.Find().SetSort(sortKeys("run_at created owner kind id"))
+	err = forEach(ctx, s, jobs, due, byDue, func(d *jobDoc) bool {
+		if key := (work{d.Job.Owner, d.Job.Kind}); !busy[key] {
+			busy[key] = true // the owner's other jobs of that kind must wait
 			claimed, failed = s.claim(ctx, d.Job, now, lease)
-			missed = missed || claimed.ID == ""
+			lostRace = lostRace || claimed.ID == ""
 		}
 		return failed == nil && claimed.ID == ""
 	})
-	return claimed, missed, cmp.Or(failed, s.translate(err))
+	return claimed, lostRace, cmp.Or(failed, s.translate(err))
 }
 
-// claim leases an owner's job, or an earlier one of that kind; the zero Job if another server
-// leased it.
+// claim leases an owner's job, or an earlier job of that kind. It returns the zero Job if another
+// server claimed the job.
 func (s *Store) claim(ctx context.Context, job memory.Job, now time.Time, lease time.Duration) (claimed memory.Job, err error) {
-	from := func(ctx context.Context, on *shelf.Shelf) error {
-		if err := s.want(ctx, job.Owner, on, wanted{jobs: []string{job.ID}}); err != nil {
+	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+		if err := s.fetchNeeded(ctx, job.Owner, data, neededIDs{jobs: []string{job.ID}}); err != nil {
 			return err
 		}
-		return s.running(ctx, job.Owner, on)
+		return s.fetchRunning(ctx, job.Owner, data)
 	}
-	err = s.write(ctx, job.Owner, from, func(draft *shelf.Shelf) error {
+	err = s.write(ctx, job.Owner, loadData, func(changed *shelf.OwnerData) error {
 		claimed = memory.Job{}
-		if j, is := draft.Due([]memory.JobKind{job.Kind}, now); is {
-			claimed = draft.Lease(j, rand.Text(), now.Add(lease))
+		if j, is := changed.DueJob([]memory.JobKind{job.Kind}, now); is {
+			claimed = changed.LeaseJob(j, rand.Text(), now.Add(lease))
 		}
 		return nil
 	})
 	return claimed, err
 }
 
-func (s *Store) running(ctx context.Context, owner memory.Owner, on *shelf.Shelf) error {
-	return s.fetch(ctx, on, bson.M{"owner": owner, "state": memory.JobRunning}, whole, jobs)
+func (s *Store) fetchRunning(ctx context.Context, owner memory.Owner, data *shelf.OwnerData) error {
+	return s.fetch(ctx, data, bson.M{"owner": owner, "state": memory.JobRunning}, withVectors, jobs)
 }
 
-// takeBack requeues jobs whose lease has expired.
-func (s *Store) takeBack(ctx context.Context, now time.Time) error {
-	over := map[memory.Owner]bool{}
+// requeueExpired requeues jobs with an expired lease.
+func (s *Store) requeueExpired(ctx context.Context, now time.Time) error {
+	owners := map[memory.Owner]bool{}
 	filter := bson.M{"state": memory.JobRunning, "lease.until": bson.M{"$lte": now}}
-	err := stream(ctx, s, jobs, filter, whole, func(d *jobDoc) bool { over[d.Job.Owner] = true; return true })
+	err := forEach(ctx, s, jobs, filter, withVectors, func(d *jobDoc) bool { owners[d.Job.Owner] = true; return true })
 	if err != nil {
 		return err
 	}
-	for owner := range over {
-		from := func(ctx context.Context, on *shelf.Shelf) error { return s.running(ctx, owner, on) }
-		err := s.write(ctx, owner, from, func(draft *shelf.Shelf) error { draft.ExpireLeases(now); return nil })
+	for owner := range owners {
+		loadData := func(ctx context.Context, data *shelf.OwnerData) error { return s.fetchRunning(ctx, owner, data) }
+		err := s.write(ctx, owner, loadData, func(changed *shelf.OwnerData) error { changed.ExpireLeases(now); return nil })
 		if err != nil {
 			return err
 		}
@@ -121,67 +121,67 @@ func (s *Store) takeBack(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// onJob changes one job.
-func (s *Store) onJob(ctx context.Context, owner memory.Owner, job string, do func(*shelf.Shelf) error) error {
-	from := func(ctx context.Context, on *shelf.Shelf) error {
-		return s.want(ctx, owner, on, wanted{jobs: []string{job}})
+// changeJob loads one job and commits the change that do makes.
+func (s *Store) changeJob(ctx context.Context, owner memory.Owner, job string, do func(*shelf.OwnerData) error) error {
+	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+		return s.fetchNeeded(ctx, owner, data, neededIDs{jobs: []string{job}})
 	}
-	return s.write(ctx, owner, from, do)
+	return s.write(ctx, owner, loadData, do)
 }
 
 // Extend moves the end of a lease: see [memory.Queue].
-func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Duration) (extended memory.Lease, err error) {
-	if err := cmp.Or(ctx.Err(), shelf.CheckLease(lease)); err != nil {
+func (s *Store) Extend(ctx context.Context, current memory.Lease, duration time.Duration) (extended memory.Lease, err error) {
+	if err := cmp.Or(ctx.Err(), shelf.CheckDuration(duration)); err != nil {
 		return memory.Lease{}, err
 	}
-	err = s.onJob(ctx, held.Owner, held.Job, func(draft *shelf.Shelf) (err error) {
-		extended, err = draft.Extend(held, lease, memory.Time(s.now()))
+	err = s.changeJob(ctx, current.Owner, current.Job, func(changed *shelf.OwnerData) (err error) {
+		extended, err = changed.ExtendLease(current, duration, memory.Time(s.now()))
 		return err
 	})
 	return extended, err
 }
 
 // Finish ends an attempt that no run completed: see [memory.Queue].
-func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome) error {
-	err := s.onJob(ctx, held.Owner, held.Job, func(draft *shelf.Shelf) error {
+func (s *Store) Finish(ctx context.Context, lease memory.Lease, outcome memory.Outcome) error {
+	err := s.changeJob(ctx, lease.Owner, lease.Job, func(changed *shelf.OwnerData) error {
 		now := memory.Time(s.now())
-		j, err := draft.LeasedJob(held, now)
+		j, err := changed.LeasedJob(lease, now)
 		if err != nil {
 			return err
 		}
-		draft.Finish(j, o, now)
+		changed.FinishAttempt(j, outcome, now)
 		return nil
 	})
-	if err == nil && o.Done {
-		s.sweepDone(ctx, held.Owner, held.Job)
+	if err == nil && outcome.Done {
+		s.removeOldJobs(ctx, lease.Owner, lease.Job)
 	}
 	return err
 }
 
-// sweepDone removes jobs that finished long ago. Only some of the calls do it.
-func (s *Store) sweepDone(ctx context.Context, owner memory.Owner, job string) {
-	if !memory.SweepsDone(job) {
+// removeOldJobs removes jobs that finished long ago. To save queries, only some calls do.
+func (s *Store) removeOldJobs(ctx context.Context, owner memory.Owner, job string) {
+	if !memory.DeletesDoneJobs(job) {
 		return
 	}
 	old := bson.M{"owner": owner, "state": memory.JobDone, "id": bson.M{"$ne": job},
-		"created": bson.M{"$lt": memory.Time(s.now()).Add(-memory.DoneKept)}}
-	_, _ = s.in(jobs).DeleteMany(ctx, old) // after an error a later call repeats it
+		"created": bson.M{"$lt": memory.Time(s.now()).Add(-memory.DoneRetention)}}
+	_, _ = s.collection(jobs).DeleteMany(ctx, old) // after an error a later call removes the jobs
 }
 
 // Jobs returns an owner's jobs: see [memory.Queue].
 func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.JobState) (out []memory.Job, err error) {
-	from := func(ctx context.Context, on *shelf.Shelf) error {
+	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
 		filter := bson.M{"owner": owner, "state": bson.M{"$ne": memory.JobDone}}
 		if len(states) > 0 {
 			filter = bson.M{"owner": owner, "state": anyOf(states)}
 		}
-		return s.fetch(ctx, on, filter, whole, jobs)
+		return s.fetch(ctx, data, filter, withVectors, jobs)
 	}
-	err = s.read(ctx, owner, from, func(at *shelf.Shelf) error { out = at.ListJobs(states...); return nil })
+	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { out = snapshot.ListJobs(states...); return nil })
 	return out, err
 }
 
 // Requeue makes a parked job due now: see [memory.Queue].
 func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) error {
-	return s.onJob(ctx, owner, job, func(draft *shelf.Shelf) error { return draft.Requeue(job, s.now()) })
+	return s.changeJob(ctx, owner, job, func(changed *shelf.OwnerData) error { return changed.Requeue(job, s.now()) })
 }

@@ -17,47 +17,47 @@ import (
 )
 
 // Get returns memories by id: see [memory.Facts].
-func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) (found []memory.Memory, err error) {
-	from := func(ctx context.Context, on *shelf.Shelf) error {
-		return s.fetchIDs(ctx, owner, on, lean, ids, "turn", "fact", "link", "summary")
+func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) (matches []memory.Memory, err error) {
+	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+		return s.fetchIDs(ctx, owner, data, withoutVectors, ids, "turn", "fact", "link", "summary")
 	}
-	err = s.read(ctx, owner, from, func(at *shelf.Shelf) error { found = at.Get(ids...); return nil })
-	return found, err
+	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { matches = snapshot.Get(ids...); return nil })
+	return matches, err
 }
 
 // List returns the memories that match: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (page memory.Page, err error) {
-	from := func(ctx context.Context, on *shelf.Shelf) error {
-		if !q.At.AsOf.IsZero() { // a thing that is no memory now may have been one at that time
-			return cmp.Or(s.fetch(ctx, on, ofOwner(owner), lean, memories...), s.changesAfter(ctx, owner, on, q.At))
+	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+		if !q.At.AsOf.IsZero() { // memories that do not match now may have matched at that time
+			return cmp.Or(s.fetch(ctx, data, ownerFilter(owner), withoutVectors, memoryCollections...), s.fetchChangesAfter(ctx, owner, data, q.At))
 		}
-		return s.listed(ctx, owner, on, q)
+		return s.fetchPage(ctx, owner, data, q)
 	}
-	err = s.read(ctx, owner, from, func(at *shelf.Shelf) (err error) { page, err = at.List(q); return err })
+	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) (err error) { page, err = snapshot.List(q); return err })
 	return page, err
 }
 
-// listed adds to a shelf the first matches of each kind after the query's cursor, one more than
-// fits on a page.
-func (s *Store) listed(ctx context.Context, owner memory.Owner, on *shelf.Shelf, q memory.Query) error {
+// fetchPage adds the first matches of each kind after the query's cursor to an owner's data, at most
+// a page and one more.
+func (s *Store) fetchPage(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, q memory.Query) error {
 	statuses := q.Statuses
 	if len(statuses) == 0 {
 		statuses = []memory.Status{memory.Active, memory.Superseded}
 	}
 	filter := bson.M{"owner": owner, "status": anyOf(statuses)}
-	if q.Begins != "" {
-		filter["id"] = bson.M{"$gte": q.Begins}
+	if q.IDPrefix != "" {
+		filter["id"] = bson.M{"$gte": q.IDPrefix}
 	}
 	if q.Cursor != "" {
-		after, err := shelf.ReadCursor(q.Cursor)
+		after, err := shelf.DecodeCursor(q.Cursor)
 		if err != nil {
 			return err
 		}
-		filter["$or"] = behind("created", after.At, "id", after.ID)
+		filter["$or"] = olderThan("created", after.At, "id", after.ID)
 	}
-	ofFacts, ofTalk := maps.Clone(filter), maps.Clone(filter)
-	matchSet(ofFacts, map[string]string{"hash": q.Hash, "category": q.Category, "tags": q.Tag, "subject": q.Subject, "attribute": q.Attribute, "provenance.turns": q.Turn})
-	matchSet(ofTalk, map[string]string{"session_id": q.Conversation})
+	factFilter, inConversation := maps.Clone(filter), maps.Clone(filter)
+	addNonEmpty(factFilter, map[string]string{"hash": q.Hash, "category": q.Category, "tags": q.Tag, "subject": q.Subject, "attribute": q.Attribute, "provenance.turns": q.Turn})
+	addNonEmpty(inConversation, map[string]string{"session_id": q.Conversation})
 	kinds := q.Kinds
 	if len(kinds) == 0 {
 		kinds = []memory.Kind{memory.KindFact}
@@ -66,11 +66,11 @@ func (s *Store) listed(ctx context.Context, owner memory.Owner, on *shelf.Shelf,
 		var err error
 		switch kind {
 		case memory.KindFact:
-			err = cmp.Or(s.first(ctx, on, facts, ofFacts, q), s.first(ctx, on, links, filter, q))
+			err = cmp.Or(s.fetchNewest(ctx, data, facts, factFilter, q), s.fetchNewest(ctx, data, links, filter, q))
 		case memory.KindTurn:
-			err = s.first(ctx, on, turns, ofTalk, q)
+			err = s.fetchNewest(ctx, data, turns, inConversation, q)
 		case memory.KindSummary:
-			err = s.first(ctx, on, summaries, ofTalk, q)
+			err = s.fetchNewest(ctx, data, summaries, inConversation, q)
 		}
 		if err != nil {
 			return err
@@ -79,120 +79,121 @@ func (s *Store) listed(ctx context.Context, owner memory.Owner, on *shelf.Shelf,
 	return nil
 }
 
-// first adds the newest matches of a query to a shelf.
-func (s *Store) first(ctx context.Context, on *shelf.Shelf, in string, filter bson.M, q memory.Query) error {
-	newest := options.Find().SetSort(keys("-created -id")).SetProjection(noVectors)
+// fetchNewest adds the newest matches of a query to an owner's data.
+func (s *Store) fetchNewest(ctx context.Context, data *shelf.OwnerData, collection string, filter bson.M, q memory.Query) error {
+	newest := options.Find().SetSort(sortKeys("-created -id")).SetProjection(omitVectors)
 	n := 0
 	q.Cursor = ""
-	return s.each(ctx, in, filter, newest, func(at *mongo.Cursor) (bool, error) {
-		one := new(shelf.Shelf).Clone()
-		err := takers[in](at, one)
-		if page, listed := one.List(q); listed == nil && len(page.Memories) > 0 {
-			err = cmp.Or(err, takers[in](at, on))
+	return s.forEachRaw(ctx, collection, filter, newest, func(cursor *mongo.Cursor) (bool, error) {
+		single := new(shelf.OwnerData).Clone()
+		err := decoders[collection](cursor, single)
+		if page, listed := single.List(q); listed == nil && len(page.Memories) > 0 {
+			err = cmp.Or(err, decoders[collection](cursor, data))
 			n++
 		}
 		return n <= shelf.PageSize(q.Limit), err
 	})
 }
 
-// behind selects what follows a position in a list with the newest first.
-func behind(first string, at any, then string, id any) bson.A {
-	return bson.A{bson.M{first: bson.M{"$lt": at}}, bson.M{first: at, then: bson.M{"$lt": id}}}
+// olderThan returns a filter for documents after a position in a list that is sorted descending by
+// two fields.
+func olderThan(first string, at any, second string, id any) bson.A {
+	return bson.A{bson.M{first: bson.M{"$lt": at}}, bson.M{first: at, second: bson.M{"$lt": id}}}
 }
 
 // Profile returns the active profile entries: see [memory.Facts].
 func (s *Store) Profile(ctx context.Context, owner memory.Owner, at memory.At) (out []memory.ProfileEntry, err error) {
-	from := func(ctx context.Context, on *shelf.Shelf) error {
-		return cmp.Or(s.fetch(ctx, on, ofOwner(owner), whole, profile), s.changesAfter(ctx, owner, on, at))
+	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+		return cmp.Or(s.fetch(ctx, data, ownerFilter(owner), withVectors, profile), s.fetchChangesAfter(ctx, owner, data, at))
 	}
-	err = s.read(ctx, owner, from, func(on *shelf.Shelf) error { out = on.Profile(at); return nil })
+	err = s.read(ctx, owner, loadData, func(data *shelf.OwnerData) error { out = data.Profile(at); return nil })
 	return out, err
 }
 
 // Relations returns the active relations of a fact: see [memory.Facts].
 func (s *Store) Relations(ctx context.Context, owner memory.Owner, fact string, at memory.At) (out []memory.Relation, err error) {
-	from := func(ctx context.Context, on *shelf.Shelf) error {
+	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
 		either := bson.M{"owner": owner, "$or": bson.A{bson.M{"from": fact}, bson.M{"to": fact}}}
-		return cmp.Or(s.fetch(ctx, on, either, whole, relations), s.changesAfter(ctx, owner, on, at))
+		return cmp.Or(s.fetch(ctx, data, either, withVectors, relations), s.fetchChangesAfter(ctx, owner, data, at))
 	}
-	err = s.read(ctx, owner, from, func(on *shelf.Shelf) error { out = on.Relations(fact, at); return nil })
+	err = s.read(ctx, owner, loadData, func(data *shelf.OwnerData) error { out = data.Relations(fact, at); return nil })
 	return out, err
 }
 
 // Contexts returns active contexts: see [memory.Facts].
 func (s *Store) Contexts(ctx context.Context, owner memory.Owner, at memory.At, ids ...string) (out []memory.Context, err error) {
-	from := func(ctx context.Context, on *shelf.Shelf) error {
+	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
 		if len(ids) > 0 && at.AsOf.IsZero() {
-			return s.fetchIDs(ctx, owner, on, whole, ids, "context")
+			return s.fetchIDs(ctx, owner, data, withVectors, ids, "context")
 		}
-		return cmp.Or(s.fetch(ctx, on, ofOwner(owner), whole, contexts), s.changesAfter(ctx, owner, on, at))
+		return cmp.Or(s.fetch(ctx, data, ownerFilter(owner), withVectors, contexts), s.fetchChangesAfter(ctx, owner, data, at))
 	}
-	err = s.read(ctx, owner, from, func(on *shelf.Shelf) error { out = on.Contexts(at, ids...); return nil })
+	err = s.read(ctx, owner, loadData, func(data *shelf.OwnerData) error { out = data.Contexts(at, ids...); return nil })
 	return out, err
 }
 
 // Changes returns the journal: see [memory.Facts].
 func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) (page memory.ChangePage, err error) {
-	newest := options.Find().SetSort(keys("-version -ordinal")).SetLimit(int64(shelf.PageSize(q.Limit)) + 1)
-	from := func(ctx context.Context, on *shelf.Shelf) error {
+	newest := options.Find().SetSort(sortKeys("-version -ordinal")).SetLimit(int64(shelf.PageSize(q.Limit)) + 1)
+	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
 		filter, err := changeFilter(owner, q)
 		if err != nil {
 			return err
 		}
-		if err := s.fetch(ctx, on, filter, newest, journal); err != nil {
+		if err := s.fetch(ctx, data, filter, newest, journal); err != nil {
 			return err
 		}
-		slices.SortFunc(on.Journal, shelf.ByPlace)
+		slices.SortFunc(data.Journal, shelf.CompareChanges)
 		return nil
 	}
-	err = s.read(ctx, owner, from, func(at *shelf.Shelf) (err error) { page, err = at.Changes(q); return err })
+	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) (err error) { page, err = snapshot.Changes(q); return err })
 	return page, err
 }
 
-// changeFilter returns the exact filter of a query: its pages need it.
+// changeFilter returns the filter of a query, which must be exact, since it selects a page.
 func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.M, error) {
-	filter := ofOwner(owner)
-	matchSet(filter, map[string]string{"target": targetKey(q.Target), "run": q.Run, "id": q.ID, "action": string(q.Action)})
-	var all bson.A
+	filter := ownerFilter(owner)
+	addNonEmpty(filter, map[string]string{"target": targetKey(q.Target), "run": q.Run, "id": q.ID, "action": string(q.Action)})
+	var conditions bson.A
 	if q.Fact != "" {
-		all = append(all, bson.M{"$or": entriesOf("fact:"+q.Fact, "link:"+q.Fact, q.Fact)})
+		conditions = append(conditions, bson.M{"$or": entryFilter("fact:"+q.Fact, "link:"+q.Fact, q.Fact)})
 	}
-	if q.Runs != "" {
-		all = append(all, bson.M{"run": bson.M{"$gte": q.Runs, "$lt": q.Runs + "\U0010ffff"}, "ordinal": 1})
+	if q.RunPrefix != "" {
+		conditions = append(conditions, bson.M{"run": bson.M{"$gte": q.RunPrefix, "$lt": q.RunPrefix + "\U0010ffff"}, "ordinal": 1})
 	}
 	if !q.After.IsZero() {
 		filter["at"] = bson.M{"$gt": memory.Time(q.After)}
 	}
 	if q.Cursor != "" {
-		after, err := shelf.ReadCursor(q.Cursor)
+		after, err := shelf.DecodeCursor(q.Cursor)
 		var version, ordinal int64
 		if _, scan := fmt.Sscanf(after.ID, "%d/%d", &version, &ordinal); err != nil || scan != nil {
-			return nil, memory.Errorf(memory.Invalid, "%q is not a valid cursor", q.Cursor)
+			return nil, memory.Errorf(memory.Invalid, "invalid cursor %q", q.Cursor)
 		}
-		all = append(all, bson.M{"$or": behind("version", version, "ordinal", ordinal)})
+		conditions = append(conditions, bson.M{"$or": olderThan("version", version, "ordinal", ordinal)})
 	}
-	if len(all) > 0 {
-		filter["$and"] = all
+	if len(conditions) > 0 {
+		filter["$and"] = conditions
 	}
 	return filter, nil
 }
 
-// entriesOf selects the journal entries about one of these targets and ids.
-func entriesOf(some ...string) bson.A {
-	of := anyOf(some)
-	return bson.A{bson.M{"target": of}, bson.M{"old_id": of}, bson.M{"new_id": of}}
+// entryFilter returns a filter for the journal entries about some targets and ids.
+func entryFilter(keys ...string) bson.A {
+	filter := anyOf(keys)
+	return bson.A{bson.M{"target": filter}, bson.M{"old_id": filter}, bson.M{"new_id": filter}}
 }
 
-// Turns returns turns: see [memory.Log].
+// Turns returns turns: see [memory.TurnLog].
 func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuery) (out []memory.Turn, err error) {
-	from := func(ctx context.Context, on *shelf.Shelf) error {
-		filter, how := ofOwner(owner), lean
+	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+		filter, opts := ownerFilter(owner), withoutVectors
 		for field, values := range map[string][]string{"chain": q.Chains, "ref": q.Refs, "id": q.IDs} {
 			if len(values) > 0 {
 				filter[field] = anyOf(values)
 			}
 		}
-		matchSet(filter, map[string]string{"session_id": q.Conversation})
+		addNonEmpty(filter, map[string]string{"session_id": q.Conversation})
 		if q.AsOf.IsZero() {
 			switch {
 			case len(q.Statuses) > 0:
@@ -201,20 +202,20 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 				filter["status"] = memory.Active
 			}
 			if q.Conversation != "" && q.Last > 0 && !q.Unlearned {
-				how = options.Find().SetSort(keys("-message_index -id")).SetLimit(int64(q.Last)).SetProjection(noVectors)
+				opts = options.Find().SetSort(sortKeys("-message_index -id")).SetLimit(int64(q.Last)).SetProjection(omitVectors)
 			}
 		}
-		return cmp.Or(s.fetch(ctx, on, filter, how, turns), s.changesAfter(ctx, owner, on, memory.At{AsOf: q.AsOf}))
+		return cmp.Or(s.fetch(ctx, data, filter, opts, turns), s.fetchChangesAfter(ctx, owner, data, memory.At{AsOf: q.AsOf}))
 	}
-	err = s.read(ctx, owner, from, func(at *shelf.Shelf) error { out = at.ListTurns(q); return nil })
+	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { out = snapshot.ListTurns(q); return nil })
 	return out, err
 }
 
-// Conversations returns conversations: see [memory.Log].
+// Conversations returns conversations: see [memory.TurnLog].
 func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (page memory.ConversationPage, err error) {
-	newest := options.Find().SetSort(keys("-updated -session_id")).SetLimit(int64(shelf.PageSize(q.Limit)) + 1)
-	from := func(ctx context.Context, on *shelf.Shelf) error {
-		filter := ofOwner(owner)
+	newest := options.Find().SetSort(sortKeys("-updated -session_id")).SetLimit(int64(shelf.PageSize(q.Limit)) + 1)
+	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+		filter := ownerFilter(owner)
 		switch {
 		case len(q.Statuses) > 0:
 			filter["status"] = anyOf(q.Statuses)
@@ -224,34 +225,34 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 		if len(q.IDs) > 0 {
 			filter["session_id"] = anyOf(q.IDs)
 		}
-		matchSet(filter, map[string]string{"project": q.Project})
+		addNonEmpty(filter, map[string]string{"project": q.Project})
 		if q.Cursor != "" {
-			after, err := shelf.ReadCursor(q.Cursor)
+			after, err := shelf.DecodeCursor(q.Cursor)
 			if err != nil {
 				return err
 			}
-			filter["$or"] = behind("updated", after.At, "session_id", after.ID)
+			filter["$or"] = olderThan("updated", after.At, "session_id", after.ID)
 		}
-		if err := s.fetch(ctx, on, filter, newest, conversations); err != nil {
+		if err := s.fetch(ctx, data, filter, newest, conversations); err != nil {
 			return err
 		}
-		ids := slices.Collect(maps.Keys(on.Conversations))
+		ids := slices.Collect(maps.Keys(data.Conversations))
 		withTurns := bson.M{"owner": owner, "session_id": anyOf(ids), "status": memory.Active,
 			"role": anyOf([]memory.Role{memory.RoleUser, memory.RoleAssistant})}
 		if len(ids) == 0 {
 			return nil
 		}
 		var err error
-		on.Messages, err = s.count(ctx, turns, withTurns, "session_id")
+		data.MessageCounts, err = s.countBy(ctx, turns, withTurns, "session_id")
 		return err
 	}
-	err = s.read(ctx, owner, from, func(at *shelf.Shelf) (err error) { page, err = at.ListConversations(q); return err })
+	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) (err error) { page, err = snapshot.ListConversations(q); return err })
 	return page, err
 }
 
-// count returns the number of documents for each value of a field.
-func (s *Store) count(ctx context.Context, in string, filter bson.M, field string) (map[string]int, error) {
-	found, err := s.in(in).Aggregate(ctx, mongo.Pipeline{
+// countBy returns the number of documents for each value of a field.
+func (s *Store) countBy(ctx context.Context, collection string, filter bson.M, field string) (map[string]int, error) {
+	cursor, err := s.collection(collection).Aggregate(ctx, mongo.Pipeline{
 		{{Key: "$match", Value: filter}},
 		{{Key: "$group", Value: bson.M{"_id": "$" + field, "n": bson.M{"$sum": 1}}}},
 	})
@@ -260,10 +261,10 @@ func (s *Store) count(ctx context.Context, in string, filter bson.M, field strin
 		N     int    `bson:"n"`
 	}
 	if err == nil {
-		err = found.All(ctx, &groups)
+		err = cursor.All(ctx, &groups)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("count %s: %w", in, err)
+		return nil, fmt.Errorf("count %s: %w", collection, err)
 	}
 	n := map[string]int{}
 	for _, g := range groups {
@@ -274,60 +275,60 @@ func (s *Store) count(ctx context.Context, in string, filter bson.M, field strin
 
 // Counts returns an owner's counts.
 func (s *Store) Counts(ctx context.Context, owner memory.Owner) (n memory.Counts, err error) {
-	from := func(ctx context.Context, _ *shelf.Shelf) (err error) {
-		n, err = s.counts(ctx, ofOwner(owner))
+	loadData := func(ctx context.Context, _ *shelf.OwnerData) (err error) {
+		n, err = s.counts(ctx, ownerFilter(owner))
 		return err
 	}
-	err = s.read(ctx, owner, from, func(*shelf.Shelf) error { return nil })
+	err = s.read(ctx, owner, loadData, func(*shelf.OwnerData) error { return nil })
 	return n, err
 }
 
-// anybody selects the documents of all owners.
-var anybody = bson.M{"owner": bson.M{"$exists": true}}
+// allOwners is a filter for the documents of all owners.
+var allOwners = bson.M{"owner": bson.M{"$exists": true}}
 
 // Totals returns the counts over all owners.
 func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
-	n, err := s.counts(ctx, anybody)
+	n, err := s.counts(ctx, allOwners)
 	return n, s.translate(err)
 }
 
 // Backlog counts only the jobs, over all owners.
 func (s *Store) Backlog(ctx context.Context) (memory.Counts, error) {
-	n, err := s.backlog(ctx, anybody)
+	n, err := s.backlog(ctx, allOwners)
 	return n, s.translate(err)
 }
 
 func (s *Store) backlog(ctx context.Context, filter bson.M) (n memory.Counts, err error) {
-	states, err := s.count(ctx, jobs, filter, "state")
+	states, err := s.countBy(ctx, jobs, filter, "state")
 	n.JobsQueued, n.JobsParked = states[string(memory.JobQueued)], states[string(memory.JobParked)]
 	if n.JobsQueued > 0 {
-		queued, first := maps.Clone(filter), options.Find().SetSort(keys("run_at")).SetLimit(1)
+		queued, first := maps.Clone(filter), options.Find().SetSort(sortKeys("run_at")).SetLimit(1)
 		queued["state"] = memory.JobQueued
-		err = stream(ctx, s, jobs, queued, first, func(d *jobDoc) bool { n.JobsDue = d.Job.RunAt; return true })
+		err = forEach(ctx, s, jobs, queued, first, func(d *jobDoc) bool { n.JobsDue = d.Job.RunAt; return true })
 	}
 	return n, err
 }
 
 func (s *Store) counts(ctx context.Context, filter bson.M) (memory.Counts, error) {
 	n, failed := s.backlog(ctx, filter)
-	by := func(in, field string) map[string]int {
+	count := func(collection, field string) map[string]int {
 		if failed != nil {
 			return nil
 		}
-		var got map[string]int
-		got, failed = s.count(ctx, in, filter, field)
-		return got
+		var byValue map[string]int
+		byValue, failed = s.countBy(ctx, collection, filter, field)
+		return byValue
 	}
 	active, pending := string(memory.Active), string(memory.Pending)
-	for _, in := range []string{facts, links} {
-		got := by(in, "status")
-		n.Facts += got[active]
-		n.Pending += got[pending]
+	for _, collection := range []string{facts, links} {
+		byValue := count(collection, "status")
+		n.Facts += byValue[active]
+		n.Pending += byValue[pending]
 	}
-	n.Turns, n.Summaries = by(turns, "status")[active], by(summaries, "status")[active]
-	n.Conversations, n.Contexts = by(conversations, "status")[active], by(contexts, "status")[active]
-	for _, some := range by(journal, "action") {
-		n.Changes += some
+	n.Turns, n.Summaries = count(turns, "status")[active], count(summaries, "status")[active]
+	n.Conversations, n.Contexts = count(conversations, "status")[active], count(contexts, "status")[active]
+	for _, changes := range count(journal, "action") {
+		n.Changes += changes
 	}
 	return n, failed
 }
@@ -335,22 +336,22 @@ func (s *Store) counts(ctx context.Context, filter bson.M) (memory.Counts, error
 // Owners returns every owner ever written: see [memory.Facts].
 func (s *Store) Owners(ctx context.Context) (out []memory.Owner, err error) {
 	only := options.Find().SetProjection(bson.M{"owner": 1})
-	err = stream(ctx, s, commits, bson.M{"version": bson.M{"$gt": 0}}, only, func(h *head) bool { out = append(out, h.Owner); return true })
+	err = forEach(ctx, s, commits, bson.M{"version": bson.M{"$gt": 0}}, only, func(h *commitDoc) bool { out = append(out, h.Owner); return true })
 	slices.Sort(out)
 	return slices.Compact(out), s.translate(err)
 }
 
-// Versions returns each owner's version: see [memory.Source].
-func (s *Store) Versions(ctx context.Context, asked []memory.Owner) ([]int64, error) {
-	for _, o := range asked {
+// Versions returns each owner's version: see [memory.IndexSource].
+func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, error) {
+	for _, o := range owners {
 		if err := checkOwner(ctx, o); err != nil {
 			return nil, err
 		}
 	}
 	versions := map[memory.Owner]int64{}
-	err := persist(ctx, retry.Patience(ctx), func() error {
+	err := retryUnavailable(ctx, retry.Patience(ctx), func() error {
 		only := options.Find().SetProjection(bson.M{"owner": 1, "version": 1})
-		return stream(ctx, s, commits, bson.M{"owner": anyOf(asked)}, only, func(h *head) bool {
+		return forEach(ctx, s, commits, bson.M{"owner": anyOf(owners)}, only, func(h *commitDoc) bool {
 			versions[h.Owner] = max(versions[h.Owner], h.Version)
 			return true
 		})
@@ -358,8 +359,8 @@ func (s *Store) Versions(ctx context.Context, asked []memory.Owner) ([]int64, er
 	if err := cmp.Or(ctx.Err(), s.translate(err)); err != nil {
 		return nil, err
 	}
-	out := make([]int64, len(asked))
-	for i, o := range asked {
+	out := make([]int64, len(owners))
+	for i, o := range owners {
 		out[i] = versions[o]
 	}
 	return out, nil
@@ -367,24 +368,23 @@ func (s *Store) Versions(ctx context.Context, asked []memory.Owner) ([]int64, er
 
 // VectorModels returns the models of an owner's vectors: see [memory.Facts].
 func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []string, err error) {
-	from := func(ctx context.Context, on *shelf.Shelf) error {
-		return s.fetch(ctx, on, ofOwner(owner), whole, memories...)
+	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
+		return s.fetch(ctx, data, ownerFilter(owner), withVectors, memoryCollections...)
 	}
-	err = s.read(ctx, owner, from, func(at *shelf.Shelf) error { models = at.VectorModels(); return nil })
+	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { models = snapshot.VectorModels(); return nil })
 	return models, err
 }
 
-// Since yields the items written after a version: see [memory.Source]. It first collects all of
-// them.
-func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (version int64, err error) {
-	var items []memory.Item
-	from := func(ctx context.Context, on *shelf.Shelf) error {
+// Since yields the items written after a version: see [memory.IndexSource]. It first loads all items.
+func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.IndexItem) error) (version int64, err error) {
+	var items []memory.IndexItem
+	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
 		later := bson.M{"owner": owner, "version": bson.M{"$gt": after}}
-		return s.fetch(ctx, on, later, whole, memories...)
+		return s.fetch(ctx, data, later, withVectors, memoryCollections...)
 	}
-	err = s.read(ctx, owner, from, func(at *shelf.Shelf) (err error) {
-		version = at.Version
-		items, err = at.Since(owner, model, after)
+	err = s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) (err error) {
+		version = snapshot.Version
+		items, err = snapshot.Since(owner, model, after)
 		return err
 	})
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// persist repeats do while the server is unavailable. do must be idempotent: see [retry.Do].
-func persist(ctx context.Context, patience time.Duration, do func() error) error {
-	return retry.Do(ctx, patience, func() (bool, error) {
+// retryUnavailable repeats do while the server is unavailable. do must be idempotent: see [retry.Do].
+func retryUnavailable(ctx context.Context, timeout time.Duration, do func() error) error {
+	return retry.Do(ctx, timeout, func() (bool, error) {
 		err := do()
-		return ctx.Err() == nil && lost(err), err
+		return ctx.Err() == nil && isUnavailable(err), err
 	})
 }
 
@@ -28,12 +28,12 @@ const (
 	objectTooLarge       = 10334
 )
 
-// passing lists the error codes of a server that stops, starts, or steps down.
-var passing = []int{6, 7, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436}
+// transientCodes lists the error codes of a server that stops, starts, or steps down.
+var transientCodes = []int{6, 7, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436}
 
-// lost reports whether the server could not be reached or is being replaced, so that a retry may
-// succeed.
-func lost(err error) bool {
+// isUnavailable reports whether the server could not be reached or is being replaced, so that a
+// retry may succeed.
+func isUnavailable(err error) bool {
 	if mongo.IsNetworkError(err) || mongo.IsTimeout(err) {
 		return true
 	}
@@ -43,7 +43,7 @@ func lost(err error) bool {
 	}
 	var server mongo.ServerError
 	if errors.As(err, &server) {
-		for _, code := range passing {
+		for _, code := range transientCodes {
 			if server.HasErrorCode(code) {
 				return true
 			}
@@ -52,23 +52,23 @@ func lost(err error) bool {
 	return false
 }
 
-// translate returns the form of an error for callers, and logs failures of the server.
+// translate returns the error for callers by [publicError], and logs failures of the server.
 func (s *Store) translate(err error) error {
-	translated := explain(err)
+	translated := publicError(err)
 	if translated != nil && s.options.Log != nil && errors.Is(translated, memory.Unavailable) && !errors.Is(err, memory.Unavailable) {
 		s.options.Log.Warn("the database failed", "err", err)
 	}
 	return translated
 }
 
-// explain turns failures of the server or the connection into errors that describe them, without
-// the server's text, which may contain its address.
-func explain(err error) error {
-	var own *memory.Error
+// publicError turns failures of the server or the connection into errors without the server's text,
+// which may contain its address.
+func publicError(err error) error {
+	var known *memory.Error
 	switch {
-	case err == nil, errors.As(err, &own), errors.Is(err, context.Canceled):
+	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, context.DeadlineExceeded) && !lost(err):
+	case errors.Is(err, context.DeadlineExceeded) && !isUnavailable(err):
 		return err
 	case errors.Is(err, driver.ErrDocumentTooLarge):
 		return errTooLarge
@@ -84,8 +84,8 @@ func explain(err error) error {
 			return errTooLarge
 		}
 	}
-	if lost(err) {
-		return unavailable("the database server does not answer, or takes no writes now", err)
+	if isUnavailable(err) {
+		return unavailable("the database server does not answer, or does not accept writes now", err)
 	}
 	return err
 }
@@ -93,5 +93,5 @@ func explain(err error) error {
 var errTooLarge = memory.Errorf(memory.TooLarge, "a text is too long for the database, which limits documents to 16 MB")
 
 func unavailable(message string, cause error) error {
-	return &memory.Error{Code: memory.Unavailable, Err: &retry.Withheld{Message: message, Cause: cause}}
+	return &memory.Error{Code: memory.Unavailable, Err: &retry.RedactedError{Message: message, Cause: cause}}
 }

@@ -31,7 +31,7 @@ type traceDoc struct {
 func shownKey(namespace, fact string) string { return namespace + " " + fact }
 
 // SaveTraces writes traces: see [memory.Traces].
-func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace) error {
+func (s *Store) SaveTraces(ctx context.Context, maxTraces int, traces ...memory.Trace) error {
 	for _, t := range traces {
 		if err := checkOwner(ctx, t.Owner); err != nil {
 			return err
@@ -45,7 +45,7 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 		}
 	}
 	for owner := range of {
-		if err := s.evictTraces(ctx, owner, keep); err != nil {
+		if err := s.evictTraces(ctx, owner, maxTraces); err != nil {
 			return s.translate(err)
 		}
 	}
@@ -62,54 +62,54 @@ func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
 	d := traceDoc{
 		Key: keyOf(t.Owner, "trace:"+t.ID), Owner: t.Owner, ID: t.ID, At: memory.Time(t.At), Conversation: t.Conversation, Door: t.Door, Size: len(data), Data: data,
 	}
-	shown := t.ShownOf()
+	shown := t.OtherOwnersFacts()
 	for _, facts := range shown {
 		for _, id := range facts {
 			d.Shown = append(d.Shown, shownKey(t.Owner.Namespace(), id))
 		}
 	}
-	if _, err := s.in(traces).ReplaceOne(ctx, byID(d.Key), d, options.Replace().SetUpsert(true)); err != nil && !mongo.IsDuplicateKeyError(err) {
+	if _, err := s.collection(traces).ReplaceOne(ctx, idFilter(d.Key), d, options.Replace().SetUpsert(true)); err != nil && !mongo.IsDuplicateKeyError(err) {
 		return fmt.Errorf("save a trace: %w", err)
 	}
-	h, err := s.head(ctx, t.Owner)
+	h, err := s.lastCommit(ctx, t.Owner)
 	if err != nil {
 		return err
 	}
-	gone := t.At.Before(h.Erased)
+	erased := t.At.Before(h.Erased)
 	for owner, facts := range shown {
-		if gone {
+		if erased {
 			break
 		}
-		from := func(ctx context.Context, on *shelf.Shelf) error {
-			return s.want(ctx, owner, on, wanted{memories: facts})
+		loadData := func(ctx context.Context, loaded *shelf.OwnerData) error {
+			return s.fetchNeeded(ctx, owner, loaded, neededIDs{memories: facts})
 		}
-		if err := s.read(ctx, owner, from, func(at *shelf.Shelf) error { gone = at.ShowsErased(facts); return nil }); err != nil {
+		if err := s.read(ctx, owner, loadData, func(snapshot *shelf.OwnerData) error { erased = snapshot.ShowsErased(facts); return nil }); err != nil {
 			return err
 		}
 	}
-	if gone {
-		_, err = s.in(traces).DeleteOne(ctx, byID(d.Key))
+	if erased {
+		_, err = s.collection(traces).DeleteOne(ctx, idFilter(d.Key))
 	}
 	return err
 }
 
-// evictTraces removes the oldest traces beyond keep and TraceBytes.
-func (s *Store) evictTraces(ctx context.Context, owner memory.Owner, keep int) error {
+// evictTraces removes the oldest traces beyond the number maxTraces and the size TraceBytes.
+func (s *Store) evictTraces(ctx context.Context, owner memory.Owner, maxTraces int) error {
 	var bytes int64
 	var n int
-	var out []string
-	sizes := options.Find().SetSort(keys("-at -id")).SetProjection(bson.M{"size": 1})
-	err := stream(ctx, s, traces, ofOwner(owner), sizes, func(d *traceDoc) bool {
+	var surplus []string
+	sizes := options.Find().SetSort(sortKeys("-at -id")).SetProjection(bson.M{"size": 1})
+	err := forEach(ctx, s, traces, ownerFilter(owner), sizes, func(d *traceDoc) bool {
 		n, bytes = n+1, bytes+int64(d.Size)
-		if n > keep || s.options.TraceBytes > 0 && bytes > s.options.TraceBytes {
-			out = append(out, d.Key)
+		if n > maxTraces || s.options.TraceBytes > 0 && bytes > s.options.TraceBytes {
+			surplus = append(surplus, d.Key)
 		}
 		return true
 	})
-	if err != nil || len(out) == 0 {
+	if err != nil || len(surplus) == 0 {
 		return err
 	}
-	_, err = s.in(traces).DeleteMany(ctx, bson.M{"_id": anyOf(out)})
+	_, err = s.collection(traces).DeleteMany(ctx, bson.M{"_id": anyOf(surplus)})
 	return err
 }
 
@@ -119,9 +119,9 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (t mem
 		return t, err
 	}
 	var d traceDoc
-	err = s.in(traces).FindOne(ctx, byID(keyOf(owner, "trace:"+id))).Decode(&d)
+	err = s.collection(traces).FindOne(ctx, idFilter(keyOf(owner, "trace:"+id))).Decode(&d)
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		return t, memory.Errorf(memory.NotFound, "no trace %s", id)
+		return t, memory.Errorf(memory.NotFound, "no such trace: %s", id)
 	}
 	if err != nil {
 		return t, s.translate(err)
@@ -142,11 +142,11 @@ func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQu
 	if err := checkOwner(ctx, owner); err != nil {
 		return nil, err
 	}
-	filter := ofOwner(owner)
-	matchSet(filter, map[string]string{"session_id": q.Conversation, "door": q.Door})
-	newest := options.Find().SetSort(keys("-at -id")).SetLimit(int64(shelf.PageSize(q.Limit)))
+	filter := ownerFilter(owner)
+	addNonEmpty(filter, map[string]string{"session_id": q.Conversation, "door": q.Door})
+	newest := options.Find().SetSort(sortKeys("-at -id")).SetLimit(int64(shelf.PageSize(q.Limit)))
 	var failed error
-	err = stream(ctx, s, traces, filter, newest, func(d *traceDoc) bool {
+	err = forEach(ctx, s, traces, filter, newest, func(d *traceDoc) bool {
 		t, err := d.trace()
 		out, failed = append(out, t), errors.Join(failed, err)
 		return true
@@ -159,7 +159,7 @@ func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error
 	if err := checkOwner(ctx, owner); err != nil {
 		return 0, err
 	}
-	return s.removeTraces(ctx, ofOwner(owner))
+	return s.removeTraces(ctx, ownerFilter(owner))
 }
 
 // EraseTracesOf removes the traces that show one of the facts: see [memory.Eraser].
@@ -175,9 +175,9 @@ func (s *Store) removeTraces(ctx context.Context, filter bson.M) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	gone, err := s.in(traces).DeleteMany(ctx, filter)
+	result, err := s.collection(traces).DeleteMany(ctx, filter)
 	if err != nil {
 		return 0, s.translate(err)
 	}
-	return int(gone.DeletedCount), nil
+	return int(result.DeletedCount), nil
 }

@@ -22,29 +22,29 @@ func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) 
 		return memory.Receipt{}, err
 	}
 	if run.Lease != nil {
-		if _, err := t.attempts(owner, *run.Lease); err != nil {
+		if _, err := t.checkLease(owner, *run.Lease); err != nil {
 			return memory.Receipt{}, err
 		}
 	}
-	raises := len(changes)+len(run.Vectors) > 0
-	w, err := t.begin(owner, raises)
+	raisesVersion := len(changes)+len(run.Vectors) > 0
+	w, err := t.begin(owner, raisesVersion)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	was := w.version
-	if raises {
-		was--
+	previousVersion := w.version
+	if raisesVersion {
+		previousVersion--
 	}
-	if err := run.Overtaken(was); err != nil {
+	if err := run.CheckBase(previousVersion); err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := w.changes(run.ID, run.Author, changes); err != nil {
+	if err := w.applyChanges(run.ID, run.Author, changes); err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := w.vectors(run.Vectors); err != nil {
+	if err := w.writeVectors(run.Vectors); err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := w.learned(run.Learned); err != nil {
+	if err := w.markLearned(run.Learned); err != nil {
 		return memory.Receipt{}, err
 	}
 	if run.Lease != nil {
@@ -52,137 +52,136 @@ func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) 
 			return memory.Receipt{}, err
 		}
 	}
-	return w.finish(run, len(changes))
+	return w.finishRun(run, len(changes))
 }
 
-// finish queues the jobs of a run, records it, and sets the owner's version and time.
-func (w *write) finish(run memory.Run, changes int) (memory.Receipt, error) {
-	receipt := memory.Receipt{Run: run.ID, Version: w.version, At: w.at, Changes: changes}
+// finishRun queues the jobs of a run, records it, and sets the owner's version and time.
+func (w *ownerWrite) finishRun(run memory.Run, changeCount int) (memory.Receipt, error) {
+	receipt := memory.Receipt{Run: run.ID, Version: w.version, At: w.at, Changes: changeCount}
 	if err := w.enqueue(run.Jobs); err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := w.record(run.Kind, run.Author, receipt); err != nil {
+	if err := w.recordRun(run.Kind, run.Author, receipt); err != nil {
 		return memory.Receipt{}, err
 	}
-	return receipt, w.end()
+	return receipt, w.saveVersion()
 }
 
-// receipt returns the first receipt of a run that was applied before.
-func (t *tx) receipt(owner memory.Owner, run string) (memory.Receipt, bool, error) {
-	r := memory.Receipt{Run: run, Again: true}
-	err := t.row(`SELECT version, at, changes FROM runs WHERE owner = ? AND id = ?`, []any{owner, run}, &r.Version, asTime{&r.At}, &r.Changes)
-	if noRows(err) {
+// receipt returns the original receipt of a run, and whether the run was applied before.
+func (t *tx) receipt(owner memory.Owner, runID string) (memory.Receipt, bool, error) {
+	r := memory.Receipt{Run: runID, Again: true}
+	err := t.queryRow(`SELECT version, at, changes FROM runs WHERE owner = ? AND id = ?`, []any{owner, runID}, &r.Version, timeColumn{&r.At}, &r.Changes)
+	if isNoRows(err) {
 		return memory.Receipt{}, false, nil
 	}
 	if err != nil {
-		return memory.Receipt{}, false, fmt.Errorf("look for run %s: %w", run, err)
+		return memory.Receipt{}, false, fmt.Errorf("find run %s: %w", runID, err)
 	}
 	return r, true, nil
 }
 
-// write is one write of one owner, with one version and one time.
-type write struct {
+// ownerWrite writes the memory of one owner, under one version and one time.
+type ownerWrite struct {
 	*tx
-	owner   memory.Owner
-	version int64
-	at      time.Time
-	wrote   map[string]bool // ids of memories that already have the write's version
+	owner      memory.Owner
+	version    int64
+	at         time.Time
+	writtenIDs map[string]bool // ids of memories already stored with the write's version
 }
 
-// begin starts a write at the owner's next time. If raises is set, the write increments the owner's
-// version.
-func (t *tx) begin(owner memory.Owner, raises bool) (*write, error) {
-	now, err := t.time()
+// begin starts a write, later than the owner's last one. raisesVersion increments the owner's version.
+func (t *tx) begin(owner memory.Owner, raisesVersion bool) (*ownerWrite, error) {
+	now, err := t.currentTime()
 	if err != nil {
 		return nil, err
 	}
-	last, err := t.owner(owner)
+	previous, err := t.readOwnerVersion(owner)
 	if err != nil {
 		return nil, err
 	}
-	w := &write{tx: t, owner: owner, version: last.version, at: now, wrote: map[string]bool{}}
-	if !w.at.After(last.clock) {
-		w.at = last.clock.Add(time.Microsecond)
+	w := &ownerWrite{tx: t, owner: owner, version: previous.version, at: now, writtenIDs: map[string]bool{}}
+	if !w.at.After(previous.lastWrite) {
+		w.at = previous.lastWrite.Add(time.Microsecond)
 	}
-	if raises {
+	if raisesVersion {
 		w.version++
 	}
 	return w, nil
 }
 
-// end sets the owner's version and time to the write's.
-func (w *write) end() error {
+// saveVersion stores the write's version and time as the owner's.
+func (w *ownerWrite) saveVersion() error {
 	err := w.exec(`INSERT INTO owners (owner, version, clock) VALUES (?, ?, ?)
 		ON CONFLICT (owner) DO UPDATE SET version = excluded.version, clock = excluded.clock`,
-		w.owner, w.version, micros(w.at))
-	if w.locked != nil { // later writes of this transaction continue from this head
-		w.locked = &head{w.owner, w.version, w.at}
+		w.owner, w.version, toMicros(w.at))
+	if w.lockedOwner != nil { // later writes of this transaction continue from this version
+		w.lockedOwner = &ownerVersion{w.owner, w.version, w.at}
 	}
-	for id := range w.wrote {
-		w.changed = append(w.changed, memoryKey{w.owner, id})
+	for id := range w.writtenIDs {
+		w.changedKeys = append(w.changedKeys, memoryKey{w.owner, id})
 	}
 	return wrap("raise the owner's version", err)
 }
 
-func (w *write) record(kind string, author memory.Author, r memory.Receipt) error {
-	by, err := toJSON(author)
+func (w *ownerWrite) recordRun(kind string, author memory.Author, r memory.Receipt) error {
+	authorJSON, err := toJSON(author)
 	if err != nil {
 		return err
 	}
 	err = w.exec(`INSERT INTO runs (owner, id, kind, author, version, at, changes) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		w.owner, r.Run, kind, by, r.Version, micros(r.At), r.Changes)
+		w.owner, r.Run, kind, authorJSON, r.Version, toMicros(r.At), r.Changes)
 	return wrap("record the run", err)
 }
 
-func (w *write) learned(turns []string) error {
-	for _, id := range turns {
+func (w *ownerWrite) markLearned(turnIDs []string) error {
+	for _, id := range turnIDs {
 		err := w.exec(`UPDATE turns SET learned_at = ? WHERE owner = ? AND id = ? AND learned_at = 0`,
-			micros(w.at), w.owner, id)
+			toMicros(w.at), w.owner, id)
 		if err != nil {
 			return fmt.Errorf("mark turn %s as learned: %w", id, err)
 		}
-		w.changed = append(w.changed, memoryKey{w.owner, id})
+		w.changedKeys = append(w.changedKeys, memoryKey{w.owner, id})
 	}
 	return nil
 }
 
-// changes makes the changes of a run in order and journals them.
-func (w *write) changes(run string, author memory.Author, changes []memory.Change) error {
+// applyChanges makes the changes of a run in order and journals them.
+func (w *ownerWrite) applyChanges(runID string, author memory.Author, changes []memory.Change) error {
 	for i, c := range changes {
-		if err := w.change(run, author, i+1, c); err != nil {
-			return fmt.Errorf("change %d of run %s: %s %s: %w", i+1, run, c.Action, c.After.Target(), err)
+		if err := w.applyChange(runID, author, i+1, c); err != nil {
+			return fmt.Errorf("change %d of run %s: %s %s: %w", i+1, runID, c.Action, c.After.Target(), err)
 		}
 	}
 	return nil
 }
 
-func (w *write) change(run string, author memory.Author, ordinal int, c memory.Change) error {
-	before, twin, err := w.find(c.After)
+func (w *ownerWrite) applyChange(runID string, author memory.Author, ordinal int, c memory.Change) error {
+	before, duplicateID, err := w.currentState(c.After)
 	if err != nil {
 		return err
 	}
-	c.Before, c.After = before.Image, shelf.Stamp(c.After, w.version)
+	c.Before, c.After = before.State, shelf.WithVersion(c.After, w.version)
 	if err := shelf.CheckConflict(c, c.Before, before.version); err != nil {
 		return err
 	}
-	if twin != "" {
-		return memory.Errorf(memory.Duplicate, "fact %s says the same", twin)
+	if duplicateID != "" {
+		return memory.Errorf(memory.Duplicate, "fact %s says the same", duplicateID)
 	}
-	if err := w.save(c); err != nil {
+	if err := w.saveState(c); err != nil {
 		return err
 	}
-	return w.journal(run, author, ordinal, c)
+	return w.writeJournal(runID, author, ordinal, c)
 }
 
-// find returns the current thing with an image's target, or the zero thing, and the id of another
-// live fact with the same text.
-func (w *write) find(after memory.Image) (before thing, twin string, err error) {
-	asks := []ask{w.thingAt(after, &before)}
-	if f := after.Fact; f != nil && f.Status.Live() {
-		asks = append(asks, ask{`SELECT id FROM facts WHERE owner = ? AND hash = ? AND project = ? AND agent = ? AND conversation = ?
+// currentState returns the current state of a target, zero if none, and the id of another live fact
+// with the same text, "" if none.
+func (w *ownerWrite) currentState(state memory.State) (current versionedState, duplicateID string, err error) {
+	asks := []statement{w.currentStateStatement(state, &current)}
+	if f := state.Fact; f != nil && f.Status.Live() {
+		asks = append(asks, statement{`SELECT id FROM facts WHERE owner = ? AND hash = ? AND project = ? AND agent = ? AND conversation = ?
 			AND status IN ('active', 'pending') AND id <> ? LIMIT 1`,
 			[]any{w.owner, f.Hash, f.Scope.Project, f.Scope.Agent, f.Scope.Conversation, f.ID},
-			func(row scanner) error { return row.Scan(&twin) }})
+			func(row scanner) error { return row.Scan(&duplicateID) }})
 	}
-	return before, twin, wrap("read the current image", w.ask(asks...))
+	return current, duplicateID, wrap("read the current state", w.runBatch(asks...))
 }

@@ -8,75 +8,75 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ask is a statement with its arguments; each, if not nil, reads a returned row.
-type ask struct {
-	text string
-	args []any
-	read func(row scanner) error
+// statement is an SQL statement with its arguments. scan, if not nil, reads each returned row.
+type statement struct {
+	query string
+	args  []any
+	scan  func(row scanner) error
 }
 
-// say returns a statement that returns no rows.
-func say(text string, args ...any) ask { return ask{text: text, args: args} }
+// command returns a statement whose result has no rows.
+func command(text string, args ...any) statement { return statement{query: text, args: args} }
 
-// ask runs statements in order, on a server in one round trip. It stops at the first error.
-func (s *session) ask(ctx context.Context, all ...ask) error {
-	if s.into != nil {
-		return raw(s, func(c *pgx.Conn) error { return s.into.ask(ctx, c, all) })
+// runBatch runs statements in order, on a server in one round trip. It stops at the first error.
+func (s *session) runBatch(ctx context.Context, statements ...statement) error {
+	if s.translator != nil {
+		return withDriverConn(s, func(c *pgx.Conn) error { return s.translator.runBatch(ctx, c, statements) })
 	}
-	for _, a := range all {
-		rows, err := s.query(ctx, a.text, a.args...)
-		if err := eachRow(rows, err, a.read); err != nil {
+	for _, a := range statements {
+		rows, err := s.query(ctx, a.query, a.args...)
+		if err := eachRow(rows, err, a.scan); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *translator) ask(ctx context.Context, c *pgx.Conn, all []ask) error {
-	b := &pgx.Batch{}
-	for _, a := range all {
-		queued := b.Queue(t.text(a.text), t.values(a.args)...)
-		if a.read == nil {
+func (t *translator) runBatch(ctx context.Context, c *pgx.Conn, statements []statement) error {
+	batch := &pgx.Batch{}
+	for _, a := range statements {
+		queued := batch.Queue(t.translateCached(a.query), t.escapeArgs(a.args)...)
+		if a.scan == nil {
 			continue
 		}
 		queued.Query(func(rows pgx.Rows) error {
 			for rows.Next() {
-				if err := a.read(restored{rows, t}); err != nil {
+				if err := a.scan(unescapedRows{rows, t}); err != nil {
 					return err
 				}
 			}
 			return rows.Err()
 		})
 	}
-	return c.SendBatch(ctx, b).Close() // this calls the readers
+	return c.SendBatch(ctx, batch).Close() // Close calls each scan function
 }
 
-// restored is a row of the driver with U+0000 restored in its values.
-type restored struct {
+// unescapedRows restores U+0000 in the values of the driver's rows.
+type unescapedRows struct {
 	pgx.Rows
-	from *translator
+	translator *translator
 }
 
-func (r restored) Scan(into ...any) error {
-	err := r.Rows.Scan(into...)
+func (r unescapedRows) Scan(dest ...any) error {
+	err := r.Rows.Scan(dest...)
 	if err == nil {
-		r.from.restore(into)
+		r.translator.unescapeValues(dest)
 	}
 	return err
 }
 
-// together runs statements in one snapshot, on a server in one round trip. It may call asking again
-// after a lost connection, so asking must start with empty results each time.
-func (r *reader) together(ctx context.Context, owner memory.Owner, asking func(*view) ([]ask, error)) error {
-	see := r.see
-	if r.into != nil {
-		see = r.look
+// readBatch runs statements in one snapshot, on a server in one round trip. After a lost
+// connection it calls makeStatements again, which must therefore clear earlier results.
+func (r *reader) readBatch(ctx context.Context, owner memory.Owner, makeStatements func(*view) ([]statement, error)) error {
+	read := r.withSnapshot
+	if r.translator != nil {
+		read = r.withConnection
 	}
-	return see(ctx, owner, func(v *view) error {
-		all, err := asking(v)
+	return read(ctx, owner, func(v *view) error {
+		statements, err := makeStatements(v)
 		if err != nil {
 			return err
 		}
-		return v.conn.ask(ctx, all...)
+		return v.session.runBatch(ctx, statements...)
 	})
 }

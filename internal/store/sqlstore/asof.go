@@ -7,66 +7,66 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// past maps each target that changed after a time to its image at that time, zero if there was
-// none.
-type past map[string]memory.Image
+// pastStates maps each target that changed after a time to its state at that time, the zero State if
+// the target did not exist.
+type pastStates map[string]memory.State
 
-// past reads from the journal the images that later changes replaced.
-func (v *view) past(at time.Time) (past, error) {
+// pastStates reads from the journal the states that were replaced after a time.
+func (v *view) pastStates(at time.Time) (pastStates, error) {
 	rows, err := v.query(`SELECT target, before FROM journal WHERE owner = ?1 AND version > coalesce(
 			(SELECT version FROM journal WHERE owner = ?1 AND at <= ?2 ORDER BY version DESC LIMIT 1), 0)
-		ORDER BY version DESC, ordinal DESC`, micros(at))
+		ORDER BY version DESC, ordinal DESC`, toMicros(at))
 	texts := map[string]string{}
 	err = eachRow(rows, err, func(row scanner) error {
 		var target, before string
 		err := row.Scan(&target, &before)
-		texts[target] = before // rows come newest first, so the earliest image wins
+		texts[target] = before // rows come newest first, so the earliest state wins
 		return err
 	})
-	p := past{}
+	p := pastStates{}
 	for target, text := range texts {
-		var i memory.Image
-		if err := (asImage{&i}).Scan(text); err != nil {
+		var i memory.State
+		if err := (stateColumn{&i}).Scan(text); err != nil {
 			return nil, err
 		}
 		p[target] = i
 	}
-	return p, wrap("read the changes after a time", err)
+	return p, wrap("read later changes", err)
 }
 
-// listAsOf returns a table's memories that matched at q's time: at least limit memories after the
-// cursor, or all.
-func (v *view) listAsOf(from source, q memory.Query, p past, limit int) (then []memory.Memory, err error) {
-	if from.table == turns.table {
-		all, err := v.turnsAsOf(memory.TurnQuery{Conversation: q.Conversation, AsOf: q.At.AsOf}, p)
+// listAsOf returns a table's memories that matched at q's time: at least limit memories after q's
+// cursor, or all if there are fewer.
+func (v *view) listAsOf(table memoryTable, q memory.Query, past pastStates, limit int) (matches []memory.Memory, err error) {
+	if table.name == turns.name {
+		all, err := v.turnsAsOf(memory.TurnQuery{Conversation: q.Conversation, AsOf: q.At.AsOf}, past)
 		for _, t := range all {
 			if m := (memory.Memory{Turn: &t}); q.Matches(m) {
-				then = append(then, m)
+				matches = append(matches, m)
 			}
 		}
-		return then, err
+		return matches, err
 	}
-	now, err := v.list(from, q, limit+len(p))
+	now, err := v.list(table, q, limit+len(past))
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range now {
-		if _, changed := p[from.prefix+m.ID()]; !changed {
-			then = append(then, m)
+		if _, changed := past[table.prefix+m.ID()]; !changed {
+			matches = append(matches, m)
 		}
 	}
-	for target, i := range p {
-		if m := memoryIn(i); strings.HasPrefix(target, from.prefix) && !i.IsZero() && q.Matches(m) {
-			then = append(then, m)
+	for target, i := range past {
+		if m := memoryOf(i); strings.HasPrefix(target, table.prefix) && !i.IsZero() && q.Matches(m) {
+			matches = append(matches, m)
 		}
 	}
-	return then, nil
+	return matches, nil
 }
 
-// turnsAsOf returns the turns recorded by q's time, with their status at that time. The SQL uses
-// only those parts of q that never change.
-func (v *view) turnsAsOf(q memory.TurnQuery, p past) (then []memory.Turn, err error) {
-	all, err := v.turns(memory.TurnQuery{Conversation: q.Conversation, IDs: q.IDs, Chains: q.Chains, Refs: q.Refs, Statuses: anyStatus})
+// turnsAsOf returns the turns recorded by q's time, with their status at that time. The SQL
+// uses only the conditions of q on columns that never change.
+func (v *view) turnsAsOf(q memory.TurnQuery, past pastStates) (matches []memory.Turn, err error) {
+	all, err := v.turns(memory.TurnQuery{Conversation: q.Conversation, IDs: q.IDs, Chains: q.Chains, Refs: q.Refs, Statuses: allStatuses})
 	for _, t := range all {
 		if t.RecordedAt.After(q.AsOf) {
 			continue
@@ -74,14 +74,14 @@ func (v *view) turnsAsOf(q memory.TurnQuery, p past) (then []memory.Turn, err er
 		if t.LearnedAt.After(q.AsOf) {
 			t.LearnedAt = time.Time{}
 		}
-		mark := memory.Image{Turn: &memory.TurnMark{ID: t.ID}}
-		if was, changed := p[mark.Target()]; changed {
-			t.Status = was.Status()
+		mark := memory.State{Turn: &memory.TurnState{ID: t.ID}}
+		if earlier, changed := past[mark.Target()]; changed {
+			t.Status = earlier.Status()
 		}
-		then = append(then, t)
+		matches = append(matches, t)
 	}
-	return then, err
+	return matches, err
 }
 
-// anyStatus lists all statuses, to select every turn.
-var anyStatus = []memory.Status{memory.Active, memory.Replaced, memory.Retired}
+// allStatuses lists all statuses, to select every turn.
+var allStatuses = []memory.Status{memory.Active, memory.Replaced, memory.Retired}

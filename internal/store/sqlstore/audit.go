@@ -13,22 +13,22 @@ var _ memory.Audit = (*Store)(nil)
 const auditColumns = `id, at, act, "by", "user", detail, address, request`
 
 func scanAudit(row scanner) (e memory.AuditEntry, err error) {
-	err = row.Scan(&e.ID, asTime{&e.At}, &e.Act, &e.By, &e.User, &e.Detail, &e.Address, &e.Request)
+	err = row.Scan(&e.ID, timeColumn{&e.At}, &e.Act, &e.By, &e.User, &e.Detail, &e.Address, &e.Request)
 	return e, err
 }
 
-// Note adds entries to the audit log: see [memory.Audit].
-func (s *Store) Note(ctx context.Context, namespace string, entries ...memory.AuditEntry) error {
+// AddAuditEntries adds entries to the audit log: see [memory.Audit].
+func (s *Store) AddAuditEntries(ctx context.Context, namespace string, entries ...memory.AuditEntry) error {
 	owner := memory.Global(namespace)
 	if err := checkOwner(owner); err != nil {
 		return err
 	}
-	return s.write(ctx, "", func(t *tx) error { return t.note(owner, entries) })
+	return s.write(ctx, "", func(t *tx) error { return t.addAuditEntries(owner, entries) })
 }
 
-func (t *tx) note(owner memory.Owner, entries []memory.AuditEntry) error {
+func (t *tx) addAuditEntries(owner memory.Owner, entries []memory.AuditEntry) error {
 	for _, e := range entries {
-		err := t.exec(insertInto("audit", auditColumns)+` ON CONFLICT DO NOTHING`, owner, e.ID, micros(e.At), e.Act, e.By, e.User, e.Detail, e.Address, e.Request)
+		err := t.exec(insertQuery("audit", auditColumns)+` ON CONFLICT DO NOTHING`, owner, e.ID, toMicros(e.At), e.Act, e.By, e.User, e.Detail, e.Address, e.Request)
 		if err != nil {
 			return wrap("write the audit log", err)
 		}
@@ -36,9 +36,9 @@ func (t *tx) note(owner memory.Owner, entries []memory.AuditEntry) error {
 	return nil
 }
 
-// Noted returns entries of the audit log: see [memory.Audit].
-func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery) (memory.AuditPage, error) {
-	w, limit := ofOwner(), shelf.PageSize(q.Limit)
+// AuditEntries returns entries of the audit log: see [memory.Audit].
+func (s *Store) AuditEntries(ctx context.Context, namespace string, q memory.AuditQuery) (memory.AuditPage, error) {
+	w, limit := whereOwner(), shelf.PageSize(q.Limit)
 	if q.User != "" {
 		w.and(`"user" = ?`, q.User)
 	}
@@ -46,36 +46,36 @@ func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery
 		w.and(`act = ?`, q.Act)
 	}
 	if !q.Since.IsZero() {
-		w.and(`at >= ?`, micros(q.Since))
+		w.and(`at >= ?`, toMicros(q.Since))
 	}
 	if !q.Until.IsZero() {
-		w.and(`at < ?`, micros(q.Until))
+		w.and(`at < ?`, toMicros(q.Until))
 	}
-	if err := w.after(q.Cursor, "at"); err != nil {
+	if err := w.afterCursor(q.Cursor, "at"); err != nil {
 		return memory.AuditPage{}, err
 	}
-	found, err := queryOwner(ctx, s.reads, memory.Global(namespace), `SELECT `+auditColumns+` FROM audit `+w.text()+` ORDER BY at DESC, id DESC`+limitOf(limit+1), w.args, scanAudit)
+	found, err := queryOwner(ctx, s.reader, memory.Global(namespace), `SELECT `+auditColumns+` FROM audit `+w.sql()+` ORDER BY at DESC, id DESC`+limitClause(limit+1), w.args, scanAudit)
 	if err != nil {
 		return memory.AuditPage{}, wrap("read the audit log", err)
 	}
-	entries, next, err := shelf.PageAfter(found, limit, "", shelf.PlaceOfAudit)
+	entries, next, err := shelf.PageAfter(found, limit, "", shelf.AuditPosition)
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 
-// DropNoted removes old entries of the audit log: see [memory.Audit].
-func (s *Store) DropNoted(ctx context.Context, namespace string, before time.Time) (int, error) {
-	return s.changeNoted(ctx, `DELETE FROM audit WHERE owner = ? AND at < ?`, memory.Global(namespace), micros(before))
+// DropAuditEntries removes old entries of the audit log: see [memory.Audit].
+func (s *Store) DropAuditEntries(ctx context.Context, namespace string, before time.Time) (int, error) {
+	return s.changeAudit(ctx, `DELETE FROM audit WHERE owner = ? AND at < ?`, memory.Global(namespace), toMicros(before))
 }
 
-// RenameNoted replaces a user's name in the audit log: see [memory.Audit].
-func (s *Store) RenameNoted(ctx context.Context, namespace, user, to string) (int, error) {
-	return s.changeNoted(ctx, `UPDATE audit SET "user" = CASE "user" WHEN ? THEN ? ELSE "user" END, "by" = CASE "by" WHEN ? THEN ? ELSE "by" END WHERE owner = ? AND ("user" = ? OR "by" = ?)`,
-		user, to, user, to, memory.Global(namespace), user, user)
+// RenameAuditUser replaces a user's name in the audit log: see [memory.Audit].
+func (s *Store) RenameAuditUser(ctx context.Context, namespace, user, newName string) (int, error) {
+	return s.changeAudit(ctx, `UPDATE audit SET "user" = CASE "user" WHEN ? THEN ? ELSE "user" END, "by" = CASE "by" WHEN ? THEN ? ELSE "by" END WHERE owner = ? AND ("user" = ? OR "by" = ?)`,
+		user, newName, user, newName, memory.Global(namespace), user, user)
 }
 
-func (s *Store) changeNoted(ctx context.Context, statement string, args ...any) (n int, err error) {
+func (s *Store) changeAudit(ctx context.Context, statement string, args ...any) (n int, err error) {
 	err = s.write(ctx, "", func(t *tx) error {
-		changed, err := t.count(statement, args...)
+		changed, err := t.execCount(statement, args...)
 		n = int(changed)
 		return wrap("change the audit log", err)
 	})

@@ -146,7 +146,7 @@ func fill(t testing.TB, s *sqlstore.Store, facts, perRun int) {
 		var changes []memory.Change
 		for i := range perRun {
 			f := sampleFact(&ids, at+i)
-			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}})
+			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &f}})
 			run.Vectors = append(run.Vectors, memory.Vector{Memory: f.ID, Model: "lexical:384", Values: embed()})
 		}
 		sqlstore.NoError(t)(s.Apply(context.Background(), ana, run, changes...))
@@ -156,7 +156,7 @@ func fill(t testing.TB, s *sqlstore.Store, facts, perRun int) {
 func addFact(s *sqlstore.Store, f memory.Fact, embed func() []float32) error {
 	run := memory.Run{ID: "run-" + f.ID, Kind: "manual", Author: memory.Author{Kind: memory.ByPerson, Name: "ana"},
 		Vectors: []memory.Vector{{Memory: f.ID, Model: "lexical:384", Values: embed()}}}
-	_, err := s.Apply(context.Background(), ana, run, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}})
+	_, err := s.Apply(context.Background(), ana, run, memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &f}})
 	return err
 }
 

@@ -76,7 +76,7 @@ func TestRowsOfFinishedJobsGo(t *testing.T) {
 				first = run
 			}
 			noError(t)(s.Apply(ctx, memtest.Ana, run, memtest.Add(fact)))
-			clock.Advance(memory.DoneKept / 4)
+			clock.Advance(memory.DoneRetention / 4)
 		}
 		done, err := s.Jobs(ctx, memtest.Ana, memory.JobDone)
 		if err != nil || len(done) < 4 || len(done) > jobs/2 {

@@ -12,44 +12,44 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A copy into another database copies one owner at a time, as a shelf: see [Store.Carry] and
-// [Store.Put].
+// A copy into another database copies one owner at a time: see [Store.ReadOwner] and
+// [Store.WriteOwner].
 
-// tables lists all tables with rows of an owner.
-var tables = []string{
+// ownerTables lists all tables with a column owner.
+var ownerTables = []string{
 	"owners", "facts", "fact_tags", "fact_turns", "links", "vectors", "conversations", "turns", "summaries", "profile", "relations", "journal",
 	"runs", "jobs", "contexts", "traces", "trace_facts", "ledger", "tombstones", "secrets", "api_keys", "audit",
 }
 
-// copyMark is the table with the source of an unfinished copy.
-const copyMark = "unfinished_copy"
+// unfinishedCopyTable names the table that stores the source of an unfinished copy.
+const unfinishedCopyTable = "unfinished_copy"
 
-// nextOwner selects the next owner that has a row in any table, by each table's primary key.
-var nextOwner = func() string {
+// nextOwnerQuery selects the next owner that has a row in any table, by each table's primary key.
+var nextOwnerQuery = func() string {
 	var each []string
-	for _, table := range tables {
+	for _, table := range ownerTables {
 		each = append(each, `SELECT MIN(owner) AS o FROM `+table+` WHERE owner > ?1`)
 	}
 	return `SELECT COALESCE(MIN(o), '') FROM (` + strings.Join(each, ` UNION ALL `) + `) AS f`
 }()
 
-// Everyone returns every owner with data, in order. Keys of a namespace belong to its global owner.
-func (s *Store) Everyone(ctx context.Context) (all []memory.Owner, err error) {
+// AllOwners returns every owner with data, sorted. API keys are data of their namespace's global owner.
+func (s *Store) AllOwners(ctx context.Context) (owners []memory.Owner, err error) {
 	for last := ""; ; {
-		if last, err = queryOne[string](ctx, s.reads, nextOwner, last); err != nil || last == "" {
-			return all, wrap("look for the next owner", err)
+		if last, err = queryOne[string](ctx, s.reader, nextOwnerQuery, last); err != nil || last == "" {
+			return owners, wrap("find the next owner", err)
 		}
-		all = append(all, memory.Owner(last))
+		owners = append(owners, memory.Owner(last))
 	}
 }
 
-// Carry returns all of an owner's data. Nothing may write to the owner meanwhile.
-func (s *Store) Carry(ctx context.Context, owner memory.Owner) (*shelf.Shelf, error) {
-	out := new(shelf.Shelf).Clone()
-	if _, err := s.secret(ctx, owner); err != nil { // creates the missing tombstones of turns that are excluded from search
+// ReadOwner returns all of an owner's data. The owner's data must not change during the call.
+func (s *Store) ReadOwner(ctx context.Context, owner memory.Owner) (*shelf.OwnerData, error) {
+	out := new(shelf.OwnerData).Clone()
+	if _, err := s.tombstoneKey(ctx, owner); err != nil { // creates the missing tombstones of turns that are excluded from search
 		return nil, err
 	}
-	err := s.reads.see(ctx, owner, func(v *view) error { return v.carry(out) })
+	err := s.reader.withSnapshot(ctx, owner, func(v *view) error { return v.readOwnerData(out) })
 	if err != nil {
 		return nil, fmt.Errorf("read the data of %s: %w", owner, err)
 	}
@@ -58,20 +58,20 @@ func (s *Store) Carry(ctx context.Context, owner memory.Owner) (*shelf.Shelf, er
 			return nil, err
 		}
 		out.Journal = append(out.Journal, c)
-		if c.Action == memory.ActionErase && c.At.After(out.Erased) {
-			out.Erased = c.At
+		if c.Action == memory.ActionErase && c.At.After(out.ErasedAt) {
+			out.ErasedAt = c.At
 		}
 	}
 	slices.Reverse(out.Journal)
-	out.Spent, err = s.Spent(ctx, owner, time.Time{})
+	out.Usage, err = s.UsageSince(ctx, owner, time.Time{})
 	return out, err
 }
 
-func (v *view) carry(out *shelf.Shelf) error {
-	for _, t := range thingTables {
-		err := v.all(`SELECT `+t.columns+` FROM `+t.name+` WHERE owner = ?`, func(row scanner) error {
+func (v *view) readOwnerData(dst *shelf.OwnerData) error {
+	for _, t := range stateTables {
+		err := v.readAll(`SELECT `+t.columns+` FROM `+t.name+` WHERE owner = ?`, func(row scanner) error {
 			image, err := t.scan(v.owner, row)
-			out.Things[image.Target()] = image
+			dst.States[image.Target()] = image
 			return err
 		})
 		if err != nil {
@@ -83,153 +83,153 @@ func (v *view) carry(out *shelf.Shelf) error {
 		scan  func(scanner) error
 	}{
 		{`SELECT version, clock, horizon FROM owners WHERE owner = ?`, func(row scanner) error {
-			return row.Scan(&out.Version, asTime{&out.At}, &out.Horizon)
+			return row.Scan(&dst.Version, timeColumn{&dst.LastWrite}, &dst.OldestVersion)
 		}},
-		{`SELECT secret FROM secrets WHERE owner = ?`, func(row scanner) error { return row.Scan(&out.Secret) }},
+		{`SELECT secret FROM secrets WHERE owner = ?`, func(row scanner) error { return row.Scan(&dst.TombstoneKey) }},
 		{`SELECT ` + turnColumns + ` FROM turns WHERE owner = ?`, func(row scanner) error {
 			t, err := scanTurn(v.owner, row)
-			out.Turns[t.ID] = *t
+			dst.Turns[t.ID] = *t
 			return err
 		}},
 		{`SELECT ` + conversationColumns + ` FROM conversations WHERE owner = ?`, func(row scanner) error {
 			c, err := scanConversation(v.owner, row)
-			c.MessageCount = 0 // Put counts the messages again
-			out.Conversations[c.ID] = c
+			c.MessageCount = 0 // WriteOwner counts the messages again
+			dst.Conversations[c.ID] = c
 			return err
 		}},
 		{`SELECT memory, model, data FROM vectors WHERE owner = ?`, func(row scanner) error {
 			var key shelf.VectorKey
 			var data []byte
 			err := row.Scan(&key.Memory, &key.Model, &data)
-			out.Vectors[key] = vector.FromBytes(data)
+			dst.Vectors[key] = vector.ValuesFromBytes(data)
 			return err
 		}},
 		{`SELECT id, kind, author, version, at, changes FROM runs WHERE owner = ?`, func(row scanner) error {
-			var r shelf.Run
-			err := row.Scan(&r.Run, &r.Kind, asJSON{&r.Author}, &r.Version, asTime{&r.At}, &r.Changes)
-			out.Runs[r.Run] = r
+			var r shelf.RunRecord
+			err := row.Scan(&r.Run, &r.Kind, jsonColumn{&r.Author}, &r.Version, timeColumn{&r.At}, &r.Changes)
+			dst.Runs[r.Run] = r
 			return err
 		}},
 		{`SELECT owner, ` + jobColumns + ` FROM jobs WHERE owner = ?`, func(row scanner) error {
 			j, err := scanJob(row)
-			out.Jobs[j.ID] = j
+			dst.Jobs[j.ID] = j
 			return err
 		}},
 		{`SELECT turn, mark FROM tombstones WHERE owner = ?`, func(row scanner) error {
 			var turn, mark string
 			err := row.Scan(&turn, &mark)
-			out.Tombs[turn] = mark
+			dst.Tombstones[turn] = mark
 			return err
 		}},
 		{`SELECT data FROM traces WHERE owner = ?`, func(row scanner) error {
 			var t memory.Trace
-			err := row.Scan(asJSON{&t})
+			err := row.Scan(jsonColumn{&t})
 			t.Owner = v.owner
-			out.Traces[t.ID] = t
+			dst.Traces[t.ID] = t
 			return err
 		}},
 		{`SELECT ` + keyColumns + ` FROM api_keys WHERE owner = ? AND role <> '` + roleSession + `' ORDER BY created_at, hash`, func(row scanner) error {
 			k, err := scanKey(row)
-			out.Keys = append(out.Keys, k)
+			dst.Keys = append(dst.Keys, k)
 			return err
 		}},
 		{`SELECT ` + keyColumns + ` FROM api_keys WHERE owner = ? AND role = '` + roleSession + `' ORDER BY created_at, hash`, func(row scanner) error {
-			one, err := scanSession(row)
-			out.SignIns = append(out.SignIns, one)
+			session, err := scanSession(row)
+			dst.Sessions = append(dst.Sessions, session)
 			return err
 		}},
 		{`SELECT ` + auditColumns + ` FROM audit WHERE owner = ? ORDER BY at, id`, func(row scanner) error {
 			e, err := scanAudit(row)
-			out.Audit = append(out.Audit, e)
+			dst.Audit = append(dst.Audit, e)
 			return err
 		}},
 	} {
-		if err := v.all(read.query, read.scan); err != nil {
+		if err := v.readAll(read.query, read.scan); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// all reads every row of a query whose argument is the view's owner.
-func (v *view) all(query string, scan func(scanner) error) error {
+// readAll scans every row of a query, which gets the view's owner as its only argument.
+func (v *view) readAll(query string, scan func(scanner) error) error {
 	rows, err := v.query(query)
 	return wrap(query, eachRow(rows, err, scan))
 }
 
-// Put replaces all of an owner's data.
-func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) error {
+// WriteOwner replaces all of an owner's data.
+func (s *Store) WriteOwner(ctx context.Context, owner memory.Owner, data *shelf.OwnerData) error {
 	err := s.write(ctx, "", func(t *tx) error {
-		w := &write{tx: t, owner: owner, version: from.Version, at: from.At, wrote: map[string]bool{}}
-		for _, table := range tables {
+		w := &ownerWrite{tx: t, owner: owner, version: data.Version, at: data.LastWrite, writtenIDs: map[string]bool{}}
+		for _, table := range ownerTables {
 			if err := w.exec(`DELETE FROM `+table+` WHERE owner = ?`, owner); err != nil {
 				return err
 			}
 		}
-		return w.put(from)
+		return w.writeOwnerData(data)
 	})
-	return wrap("write what "+string(owner)+" has", err)
+	return wrap("write the data of "+string(owner), err)
 }
 
-func (w *write) put(from *shelf.Shelf) error {
-	for _, i := range from.Things {
-		if err := w.save(memory.Change{After: i}); err != nil {
+func (w *ownerWrite) writeOwnerData(src *shelf.OwnerData) error {
+	for _, i := range src.States {
+		if err := w.saveState(memory.Change{After: i}); err != nil {
 			return err
 		}
 	}
-	messages := map[string]int{}
-	for _, t := range from.Turns {
+	messageCounts := map[string]int{}
+	for _, t := range src.Turns {
 		if t.Status == memory.Active && (t.Role == memory.RoleUser || t.Role == memory.RoleAssistant) {
-			messages[t.Conversation]++
+			messageCounts[t.Conversation]++
 		}
 		if err := w.insert(insertTurn, w.owner, turnFields(&t)...); err != nil {
 			return err
 		}
 	}
-	for _, c := range from.Conversations {
-		c.MessageCount = messages[c.ID]
+	for _, c := range src.Conversations {
+		c.MessageCount = messageCounts[c.ID]
 		if err := w.insert(insertConversation, w.owner, conversationFields(&c)...); err != nil {
 			return err
 		}
 	}
-	for key, values := range from.Vectors {
-		err := w.exec(`INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)`, w.owner, key.Memory, key.Model, len(values), vector.Bytes(values))
+	for key, values := range src.Vectors {
+		err := w.exec(`INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)`, w.owner, key.Memory, key.Model, len(values), vector.EncodeBytes(values))
 		if err != nil {
 			return err
 		}
 	}
-	for _, r := range from.Runs {
-		if err := w.record(r.Kind, r.Author, r.Receipt); err != nil {
+	for _, r := range src.Runs {
+		if err := w.recordRun(r.Kind, r.Author, r.Receipt); err != nil {
 			return err
 		}
 	}
-	for _, c := range from.Journal {
+	for _, c := range src.Journal {
 		w.version, w.at = c.Version, c.At
-		if err := w.journal(c.Run, from.Runs[c.Run].Author, shelf.Ordinal(c), c); err != nil {
+		if err := w.writeJournal(c.Run, src.Runs[c.Run].Author, shelf.Ordinal(c), c); err != nil {
 			return err
 		}
 	}
-	for _, j := range from.Jobs {
+	for _, j := range src.Jobs {
 		if err := w.insert(insertJob, w.owner, jobFields(&j)...); err != nil {
 			return err
 		}
 	}
-	if from.Secret != "" {
-		if err := w.exec(`INSERT INTO secrets (owner, secret) VALUES (?, ?)`, w.owner, from.Secret); err != nil {
+	if src.TombstoneKey != "" {
+		if err := w.exec(`INSERT INTO secrets (owner, secret) VALUES (?, ?)`, w.owner, src.TombstoneKey); err != nil {
 			return err
 		}
 	}
-	for turn, mark := range from.Tombs {
+	for turn, mark := range src.Tombstones {
 		if err := w.exec(`INSERT INTO tombstones (owner, mark, turn) VALUES (?, ?, ?)`, w.owner, mark, turn); err != nil {
 			return err
 		}
 	}
-	for _, u := range from.Spent {
-		if err := w.spend(w.owner, u); err != nil {
+	for _, u := range src.Usage {
+		if err := w.addUsage(w.owner, u); err != nil {
 			return err
 		}
 	}
-	for _, trace := range from.Traces {
+	for _, trace := range src.Traces {
 		data, err := encodeTrace(trace)
 		if err == nil {
 			err = w.writeTrace(trace, data)
@@ -238,55 +238,55 @@ func (w *write) put(from *shelf.Shelf) error {
 			return err
 		}
 	}
-	for _, k := range from.Keys {
+	for _, k := range src.Keys {
 		if err := w.addKey(w.owner, k); err != nil {
 			return err
 		}
 	}
-	for _, one := range from.SignIns {
-		if err := w.addKey(w.owner, signIn(one)); err != nil {
+	for _, signedIn := range src.Sessions {
+		if err := w.addKey(w.owner, sessionKey(signedIn)); err != nil {
 			return err
 		}
 	}
-	if err := w.note(w.owner, from.Audit); err != nil {
+	if err := w.addAuditEntries(w.owner, src.Audit); err != nil {
 		return err
 	}
-	if from.At.IsZero() { // the owner has no memories, only data such as keys
+	if src.LastWrite.IsZero() { // the owner has no memories, only data such as keys
 		return nil
 	}
-	return w.exec(`INSERT INTO owners (owner, version, clock, horizon) VALUES (?, ?, ?, ?)`, w.owner, from.Version, micros(from.At), from.Horizon)
+	return w.exec(`INSERT INTO owners (owner, version, clock, horizon) VALUES (?, ?, ?, ?)`, w.owner, src.Version, toMicros(src.LastWrite), src.OldestVersion)
 }
 
-// Copying returns the source of an unfinished copy into this database, or "".
-func (s *Store) Copying(ctx context.Context) (source string, err error) {
-	query := `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '` + copyMark + `')`
-	if s.reads.into != nil {
-		query = `SELECT to_regclass('` + copyMark + `') IS NOT NULL`
+// CopySource returns the source of an unfinished copy into this database, or "".
+func (s *Store) CopySource(ctx context.Context) (source string, err error) {
+	query := `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '` + unfinishedCopyTable + `')`
+	if s.reader.translator != nil {
+		query = `SELECT to_regclass('` + unfinishedCopyTable + `') IS NOT NULL`
 	}
-	marked, err := queryOne[bool](ctx, s.reads, query)
+	marked, err := queryOne[bool](ctx, s.reader, query)
 	if err == nil && marked {
-		source, err = queryOne[string](ctx, s.reads, `SELECT source FROM `+copyMark)
+		source, err = queryOne[string](ctx, s.reader, `SELECT source FROM `+unfinishedCopyTable)
 	}
-	return source, wrap("look for an unfinished copy", err)
+	return source, wrap("check for an unfinished copy", err)
 }
 
-// SetCopying records the source of a copy that starts; "" records its end, after which a server
+// SetCopySource records the source of a copy when the copy starts, and "" when it ends; PostgreSQL then
 // analyzes its tables.
-func (s *Store) SetCopying(ctx context.Context, source string) error {
+func (s *Store) SetCopySource(ctx context.Context, source string) error {
 	return s.write(ctx, "", func(t *tx) error {
 		if source == "" {
-			if err := t.exec(`DROP TABLE ` + copyMark); err != nil || t.session.into == nil {
+			if err := t.exec(`DROP TABLE ` + unfinishedCopyTable); err != nil || t.session.translator == nil {
 				return err
 			}
-			return t.exec(`ANALYZE ` + strings.Join(tables, ", "))
+			return t.exec(`ANALYZE ` + strings.Join(ownerTables, ", "))
 		}
-		if err := t.exec(`CREATE TABLE ` + copyMark + ` (source TEXT NOT NULL)`); err != nil {
+		if err := t.exec(`CREATE TABLE ` + unfinishedCopyTable + ` (source TEXT NOT NULL)`); err != nil {
 			return err
 		}
-		var one int // reading a row makes sure that the table exists
-		if err := t.row(`SELECT 1`, nil, &one); err != nil {
+		var one int // a query sends the CREATE TABLE above, before the INSERT below
+		if err := t.queryRow(`SELECT 1`, nil, &one); err != nil {
 			return err
 		}
-		return t.exec(`INSERT INTO `+copyMark+` (source) VALUES (?)`, source)
+		return t.exec(`INSERT INTO `+unfinishedCopyTable+` (source) VALUES (?)`, source)
 	})
 }

@@ -14,88 +14,89 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// dueJob selects the job that has been due longest, among owners without a running job of its kind.
-const dueJob = `SELECT q.owner, q.id FROM jobs q WHERE q.state = 'queued' AND q.run_at <= %[1]s AND q.kind IN (SELECT value FROM json_each(?2))
+// dueJobQuery selects the job that has been due longest, among owners without a running job of its
+// kind.
+const dueJobQuery = `SELECT q.owner, q.id FROM jobs q WHERE q.state = 'queued' AND q.run_at <= %[1]s AND q.kind IN (SELECT value FROM json_each(?2))
 	AND (q.owner, q.kind) NOT IN (SELECT owner, kind FROM jobs WHERE state = 'running')
 	ORDER BY q.run_at, q.created_at, q.owner, q.kind, q.id LIMIT 1`
 
-// anyDue asks whether any job is due or any lease has ended.
-var anyDue = sync.OnceValue(func() string {
-	return `SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_until <= ?1) OR EXISTS (` + fmt.Sprintf(dueJob, `?1`) + `)`
+// anyDueQuery checks whether a job is due or a lease has expired.
+var anyDueQuery = sync.OnceValue(func() string {
+	return `SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_until <= ?1) OR EXISTS (` + fmt.Sprintf(dueJobQuery, `?1`) + `)`
 })
 
-// claims holds the statements of a claim. takeBack requeues jobs whose lease has ended and counts
-// their abandoned attempts; lease leases the next job.
-type claims struct{ takeBack, lease string }
+// claimStatements holds the SQL of a claim. requeueExpired requeues jobs whose lease expired, and
+// counts the attempt as abandoned; leaseNext leases the next job.
+type claimStatements struct{ requeueExpired, leaseNext string }
 
-// newClaims returns claims that use the SQL expression time (?1 is the store's clock) and the
-// clause skip, which skips locked rows.
-func newClaims(time, skip string) claims {
-	return claims{
+// newClaimStatements returns the SQL for a dialect. clock is an SQL expression of the time, in which ?1
+// is the store's time; skipLocked is the clause that skips locked rows.
+func newClaimStatements(clock, skipLocked string) claimStatements {
+	return claimStatements{
 		fmt.Sprintf(`UPDATE jobs SET attempts = attempts + 1, token = '', lease_until = 0,
 			error = CASE error WHEN '%[1]s' THEN '%[2]s' WHEN '%[2]s' THEN '%[3]s' ELSE '%[1]s' END,
 			state = CASE WHEN attempts + 1 >= %[4]d OR error = '%[2]s' THEN 'parked' ELSE 'queued' END
 			WHERE (owner, id) IN (SELECT owner, id FROM jobs WHERE state = 'running' AND lease_until <= %[5]s%[6]s)`,
-			memory.AbandonedError(1), memory.AbandonedError(2), memory.AbandonedError(3), memory.MaxAttempts, time, skip),
-		fmt.Sprintf(`WITH next (of, job) AS MATERIALIZED (`+dueJob+`%[2]s)
+			memory.AbandonedError(1), memory.AbandonedError(2), memory.AbandonedError(3), memory.MaxAttempts, clock, skipLocked),
+		fmt.Sprintf(`WITH next (of, job) AS MATERIALIZED (`+dueJobQuery+`%[2]s)
 			UPDATE jobs SET state = 'running', token = ?3, lease_until = %[1]s + ?4 FROM next
-			WHERE owner = next.of AND id = next.job RETURNING owner, `+jobColumns, time, skip),
+			WHERE owner = next.of AND id = next.job RETURNING owner, `+jobColumns, clock, skipLocked),
 	}
 }
 
 var (
-	fileClaims   = sync.OnceValue(func() claims { return newClaims(`?1`, ``) })
-	serverClaims = sync.OnceValue(func() claims {
-		return newClaims(`(SELECT coalesce(?1::bigint, `+serverTime+`))`, ` FOR UPDATE SKIP LOCKED`)
+	sqliteClaims   = sync.OnceValue(func() claimStatements { return newClaimStatements(`?1`, ``) })
+	postgresClaims = sync.OnceValue(func() claimStatements {
+		return newClaimStatements(`(SELECT coalesce(?1::bigint, `+serverTime+`))`, ` FOR UPDATE SKIP LOCKED`)
 	})
 )
 
-// asks returns the statements of a claim; with now nil the server's clock is used.
-func (c claims) asks(now any, kinds listed, lease time.Duration, job *memory.Job) []ask {
-	return []ask{say(c.takeBack, now), {c.lease, []any{now, kinds, rand.Text(), lease.Microseconds()},
+// bind returns the statements of a claim. A nil now uses the server's clock.
+func (c claimStatements) bind(now any, kinds textList, duration time.Duration, job *memory.Job) []statement {
+	return []statement{command(c.requeueExpired, now), {c.leaseNext, []any{now, kinds, rand.Text(), duration.Microseconds()},
 		func(row scanner) (err error) { *job, err = scanJob(row); return err }}}
 }
 
-// claim leases the next job. It asks the writer only if a job is due.
-func (w *writer) claim(ctx context.Context, kinds listed, lease time.Duration) (job memory.Job, err error) {
-	if w.damage.err() != nil { // a job whose end cannot be stored is not started
+// claim leases the next job. It writes only if a read finds a due job.
+func (w *writer) claim(ctx context.Context, kinds textList, duration time.Duration) (job memory.Job, err error) {
+	if w.damage.err() != nil { // the result of a job could not be stored
 		return memory.Job{}, nil
 	}
-	now := micros(memory.Time(w.now()))
-	if due, err := queryOne[bool](ctx, w.reads, anyDue(), now, kinds); err != nil || !due {
+	now := toMicros(memory.Time(w.now()))
+	if due, err := queryOne[bool](ctx, w.reader, anyDueQuery(), now, kinds); err != nil || !due {
 		return memory.Job{}, wrap("check for due jobs", err)
 	}
 	err = w.write(ctx, "", func(t *tx) error {
-		return wrap("look for the next job", t.ask(fileClaims().asks(now, kinds, lease, &job)...))
+		return wrap("claim a job", t.runBatch(sqliteClaims().bind(now, kinds, duration, &job)...))
 	})
 	return job, err
 }
 
-// claim requeues jobs whose lease has ended and leases the next job, in one round trip. If the
-// answer is lost, the lease expires.
-func (p *server) claim(ctx context.Context, kinds listed, lease time.Duration) (job memory.Job, err error) {
-	if err := p.enter(ctx); err != nil {
+// claim requeues jobs whose lease expired and leases the next job, in one round trip. If the answer
+// is lost, the lease expires.
+func (p *server) claim(ctx context.Context, kinds textList, duration time.Duration) (job memory.Job, err error) {
+	if err := p.lockOpen(ctx); err != nil {
 		return memory.Job{}, err
 	}
 	defer p.mu.RUnlock()
-	err = persist(ctx, retry.WritePatience, func() (bool, error) {
+	err = withRetries(ctx, retry.WritePatience, func() (bool, error) {
 		var now any
 		if p.now != nil {
-			now = micros(memory.Time(p.now()))
+			now = toMicros(memory.Time(p.now()))
 		}
 		conn, err := p.db.Conn(ctx)
 		if err != nil {
 			return true, fmt.Errorf("open a connection to claim: %w", err)
 		}
-		s := &session{conn: conn, into: p.into}
+		s := &session{conn: conn, translator: p.translator}
 		defer s.release()
 		job = memory.Job{}
-		err = s.ask(ctx, serverClaims().asks(now, kinds, lease, &job)...)
+		err = s.runBatch(ctx, postgresClaims().bind(now, kinds, duration, &job)...)
 		var e *pgconn.PgError
-		if errors.As(err, &e) && e.Code == "23505" { // another server claimed a job of this owner and kind
-			err = &notDone{err}
+		if errors.As(err, &e) && e.Code == "23505" { // another Loci server claimed a job of this owner and kind
+			err = &notWrittenError{err}
 		}
 		return true, err
 	})
-	return job, p.answer(ctx, wrap("look for the next job", err))
+	return job, p.callerError(ctx, wrap("claim a job", err))
 }

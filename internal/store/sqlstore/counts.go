@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// countsOf is the query of [memory.Counts]; %s is the condition on the owner.
-const countsOf = `SELECT
+// countsQuery selects the columns of [memory.Counts]; %[1]s is a condition on the owner, or "".
+const countsQuery = `SELECT
 	(SELECT COUNT(*) FROM facts WHERE %[1]s status = 'active')
 		+ (SELECT COUNT(*) FROM links WHERE %[1]s status = 'active' AND fact_status = 'active'),
 	(SELECT COUNT(*) FROM facts WHERE %[1]s status = 'pending')
@@ -17,27 +17,27 @@ const countsOf = `SELECT
 	(SELECT COUNT(*) FROM summaries WHERE %[1]s status = 'active'),
 	(SELECT COUNT(*) FROM conversations WHERE %[1]s status = 'active'),
 	(SELECT COUNT(*) FROM contexts WHERE %[1]s status = 'active'),
-	(SELECT COUNT(*) FROM journal WHERE %[1]s true), ` + backlogOf
+	(SELECT COUNT(*) FROM journal WHERE %[1]s true), ` + backlogColumns
 
-// backlogOf is the part of countsOf about the queue. Indexes keep it fast at any size.
-const backlogOf = `
+// backlogColumns are the columns of countsQuery about jobs, which indexes count.
+const backlogColumns = `
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'queued'),
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'parked'),
 	(SELECT COALESCE(MIN(run_at), 0) FROM jobs WHERE %[1]s state = 'queued')`
 
 // Counts returns an owner's counts: see [memory.Facts].
 func (s *Store) Counts(ctx context.Context, owner memory.Owner) (memory.Counts, error) {
-	return theCounts(queryOwner(ctx, s.reads, owner, fmt.Sprintf(countsOf, `owner = ?1 AND`), nil, scanCounts))
+	return firstCounts(queryOwner(ctx, s.reader, owner, fmt.Sprintf(countsQuery, `owner = ?1 AND`), nil, scanCounts))
 }
 
 // Totals returns the counts over all owners: see [memory.Facts].
 func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
-	return theCounts(queryAll(ctx, s.reads, fmt.Sprintf(countsOf, ``), nil, scanCounts))
+	return firstCounts(queryAll(ctx, s.reader, fmt.Sprintf(countsQuery, ``), nil, scanCounts))
 }
 
-// Backlog counts only the jobs, over all owners.
+// Backlog returns only the counts of jobs, over all owners.
 func (s *Store) Backlog(ctx context.Context) (memory.Counts, error) {
-	return theCounts(queryAll(ctx, s.reads, fmt.Sprintf(`SELECT`+backlogOf, ``), nil, func(row scanner) (n memory.Counts, err error) {
+	return firstCounts(queryAll(ctx, s.reader, fmt.Sprintf(`SELECT`+backlogColumns, ``), nil, func(row scanner) (n memory.Counts, err error) {
 		var due int64
 		err = row.Scan(&n.JobsQueued, &n.JobsParked, &due)
 		n.JobsDue = fromMicros(due)
@@ -52,9 +52,9 @@ func scanCounts(row scanner) (n memory.Counts, err error) {
 	return n, err
 }
 
-func theCounts(found []memory.Counts, err error) (memory.Counts, error) {
+func firstCounts(rows []memory.Counts, err error) (memory.Counts, error) {
 	if err != nil {
 		return memory.Counts{}, fmt.Errorf("count: %w", err)
 	}
-	return found[0], nil
+	return rows[0], nil
 }

@@ -15,55 +15,55 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxFaults limits the faults in a report: a torn file has thousands.
+// maxFaults limits the faults in a report; a truncated file has thousands.
 const maxFaults = 20
 
-// damage records that the database file is damaged. From then on every write is refused: a write
-// might spread the damage, and would be lost when a backup is restored.
+// damage records that the database file is damaged. The store then refuses every write, since a write
+// could spread the damage and would be lost when a backup is restored.
 type damage struct {
-	path  string
-	log   *slog.Logger // nil: no log
-	found atomic.Bool
+	path     string
+	log      *slog.Logger // nil disables the log
+	detected atomic.Bool
 }
 
-// unreadable is the error of a row with invalid values. It names columns and never quotes values,
-// which may contain a user's text.
-type unreadable struct{ what string }
+// unreadableRowError reports a row with invalid values. It names columns, and never quotes values,
+// since these may contain a user's text.
+type unreadableRowError struct{ description string }
 
-func (u *unreadable) Error() string { return "a row cannot be read: " + u.what }
+func (u *unreadableRowError) Error() string { return "a row cannot be read: " + u.description }
 
-// errDamaged is the error for callers. It has no path, since anybody may query the health.
-func errDamaged() error {
+// damagedError returns the error for callers, without the path, since the health check is public.
+func damagedError() error {
 	return memory.Errorf(memory.Unavailable, "the database is damaged, so Loci writes nothing; loci doctor shows the damage; stop Loci and restore a backup: loci restore FILE --replace")
 }
 
-// err returns nil while no damage is recorded, and for a nil damage.
+// err returns an error if damage is recorded. It may be called on nil.
 func (d *damage) err() error {
-	if d == nil || !d.found.Load() {
+	if d == nil || !d.detected.Load() {
 		return nil
 	}
-	return errDamaged()
+	return damagedError()
 }
 
-// note records err if it means damage, and returns the error for callers. Other errors are returned
-// unchanged.
-func (d *damage) note(err error) error {
-	if d == nil || !meansDamage(err) {
+// recordError records err if it means damage, and returns the error for callers. It returns other
+// errors unchanged.
+func (d *damage) recordError(err error) error {
+	if d == nil || !isDamage(err) {
 		return err
 	}
 	d.report(err.Error())
-	return errDamaged()
+	return damagedError()
 }
 
-// report records and logs a fault, if it is the first.
+// report records and logs the first fault, and ignores later faults.
 func (d *damage) report(fault string) {
-	if !d.found.Swap(true) && d.log != nil {
+	if !d.detected.Swap(true) && d.log != nil {
 		d.log.Error("the database is damaged: Loci writes nothing until you restore a backup", "file", d.path, "fault", fault)
 	}
 }
 
-func meansDamage(err error) bool {
-	var row *unreadable
+func isDamage(err error) bool {
+	var row *unreadableRowError
 	if errors.As(err, &row) {
 		return true
 	}
@@ -71,16 +71,16 @@ func meansDamage(err error) bool {
 	if !errors.As(err, &e) {
 		return false
 	}
-	code := e.Code() & 0xff // the other bits are details
+	code := e.Code() & 0xff // the primary result code
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
 }
 
-// Size returns the file's size in bytes, 0 for a server's database.
+// Size returns the size of the SQLite file in bytes, 0 with PostgreSQL.
 func (s *Store) Size() int64 { return fileSize(s.path) }
 
-// Check reads the whole file and returns at most maxFaults lines about faults: damaged pages, rows
-// missing in an index and the reverse, unreadable rows. A large database takes seconds; reads and
-// writes continue. A PostgreSQL server checks its database itself.
+// Check reads the whole SQLite file and describes at most maxFaults faults: damaged pages, rows
+// missing in an index and the reverse, unreadable rows. A large database takes seconds, while reads
+// and writes continue. With PostgreSQL it returns nil.
 func (s *Store) Check(ctx context.Context) ([]string, error) {
 	if s.damage == nil {
 		return nil, nil
@@ -89,12 +89,12 @@ func (s *Store) Check(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close() //nolint:errcheck // the connection only read
-	faults, err := faultsOf(ctx, db)
+	defer db.Close() //nolint:errcheck // a read-only connection
+	faults, err := findFaults(ctx, db)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if meansDamage(err) {
+	if isDamage(err) {
 		faults, err = append(faults, err.Error()), nil
 	}
 	if len(faults) > 0 {
@@ -103,24 +103,24 @@ func (s *Store) Check(ctx context.Context) ([]string, error) {
 	return faults, wrap("check the database", err)
 }
 
-func faultsOf(ctx context.Context, db *sql.DB) ([]string, error) {
+func findFaults(ctx context.Context, db *sql.DB) ([]string, error) {
 	found, err := db.QueryContext(ctx, fmt.Sprintf(`PRAGMA integrity_check(%d)`, maxFaults))
 	faults, err := collect(rows{Rows: found}, err, scanText[string])
 	if err != nil || len(faults) != 1 || faults[0] != "ok" {
 		return faults, err
 	}
-	for _, from := range []source{facts, links, turns, summaries} {
-		found, err := db.QueryContext(ctx, `SELECT `+from.columns+` FROM `+from.table)
+	for _, from := range []memoryTable{facts, links, turns, summaries} {
+		found, err := db.QueryContext(ctx, `SELECT `+from.columns+` FROM `+from.name)
 		if err := eachRow(rows{Rows: found}, err, func(row scanner) error { _, err := from.scan("", row); return err }); err != nil {
-			return nil, fmt.Errorf("%s: %w", from.table, err)
+			return nil, fmt.Errorf("%s: %w", from.name, err)
 		}
 	}
 	return nil, nil
 }
 
-// asUnreadable turns a scan error ("sql: Scan error on column index 6, name "tags": …") into an
-// unreadable error, without the row's values.
-func asUnreadable(err error) error {
+// newUnreadableRowError removes the row's values from a scan error, such as
+// `sql: Scan error on column index 6, name "tags": …`.
+func newUnreadableRowError(err error) error {
 	what, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "sql: "), ": ")
-	return &unreadable{what}
+	return &unreadableRowError{what}
 }

@@ -25,7 +25,7 @@ func filledFile(t *testing.T, n int) string {
 	s := openFile(t, path)
 	for i := range n {
 		f := memtest.Fact(ana, fmt.Sprintf("f%03d", i))
-		sqlstore.NoError(t)(s.Apply(t.Context(), ana, memory.Run{ID: f.ID}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}}))
+		sqlstore.NoError(t)(s.Apply(t.Context(), ana, memory.Run{ID: f.ID}, memory.Change{Action: memory.ActionAdd, After: memory.State{Fact: &f}}))
 	}
 	sqlstore.NoError(t)(s.Close())
 	return path
@@ -59,7 +59,7 @@ func TestEmptiedDatabaseIsRefused(t *testing.T) {
 func TestVaultMayRefillAnEmptiedDatabase(t *testing.T) {
 	path := filledFile(t, 3)
 	sqlstore.NoError(t)(os.Remove(path))
-	s, err := sqlstore.OpenSQLite(t.Context(), path, sqlstore.Options{Rebuilt: true})
+	s, err := sqlstore.OpenSQLite(t.Context(), path, sqlstore.Options{AllowEmpty: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestClaimsOverlookNothing(t *testing.T) {
 	for seed := range uint64(2) {
 		t.Logf("seed %d", seed)
 		clock := new(memtest.Clock)
-		clock.Step(-1)
+		clock.SetStep(-1)
 		path := filepath.Join(t.TempDir(), "loci.db")
 		open := func() *Store {
 			return try(OpenSQLite(t.Context(), path, Options{Now: clock.Now})).orFail(t)
@@ -130,7 +130,7 @@ func claimable(t *testing.T, s *Store, owners []memory.Owner, kinds []memory.Job
 			}
 			if j.Lease.Until.After(now) {
 				runs[j.Kind] = true
-			} else if jobs[i].State = memory.JobQueued; j.Attempts+1 >= memory.MaxAttempts || j.Abandoned()+1 >= memory.MaxAbandoned {
+			} else if jobs[i].State = memory.JobQueued; j.Attempts+1 >= memory.MaxAttempts || j.AbandonedAttempts()+1 >= memory.MaxAbandoned {
 				jobs[i].State = memory.JobParked
 			}
 		}

@@ -10,14 +10,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Erase removes text for good: see [memory.Eraser]. One transaction removes the text from the rows.
-// Free pages and the log keep it until Loci rewrites the file: once there are no writes for a
-// moment, or at the next start.
+// Erase removes text permanently: see [memory.Eraser]. One transaction removes the text from the rows.
+// Free pages and the log may contain the text until Loci rewrites the file, within a minute or at the
+// next start.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	if err := run.Check(owner); err != nil {
 		return memory.Receipt{}, err
 	}
-	done, err := s.commits.erasing(ctx)
+	done, err := s.committer.beginErasure(ctx)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -25,7 +25,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	return s.writeRun(ctx, owner, func(t *tx) (memory.Receipt, error) { return t.erase(owner, run, ids) })
 }
 
-// erase erases memories by id; package shelf defines what remains of them.
+// erase erases memories by id. Package shelf defines which fields an erased memory retains.
 func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
 	if first, found, err := t.receipt(owner, run.ID); found || err != nil {
 		return first, err
@@ -34,149 +34,149 @@ func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Rec
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	was, err := w.toErase(ids)
+	original, err := w.loadErasable(ids)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	draft := was.Clone()
-	left, err := draft.Erase(owner, run, ids, w.at)
+	erased := original.Clone()
+	result, err := erased.Erase(owner, run, ids, w.at)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	if w.version = left.Version; left.Changes > 0 {
-		if err := w.erased(run, was, draft); err != nil {
+	if w.version = result.Version; result.Changes > 0 {
+		if err := w.storeErasure(run, original, erased); err != nil {
 			return memory.Receipt{}, fmt.Errorf("erase: %w", err)
 		}
 	}
-	receipt, err := w.finish(run, left.Changes)
-	if err != nil || left.Changes == 0 {
+	receipt, err := w.finishRun(run, result.Changes)
+	if err != nil || result.Changes == 0 {
 		return receipt, err
 	}
-	return receipt, w.rest()
+	return receipt, w.eraseOtherText()
 }
 
-// toErase loads the data for an erasure: the things with these ids, the conversations of turns
-// among them, and their journal entries.
-func (w *write) toErase(ids []string) (*shelf.Shelf, error) {
-	on := new(shelf.Shelf).Clone()
-	on.Version = w.version
-	var targets listed
+// loadErasable loads the data for an erasure: the states with these ids, the conversations of erased
+// turns, and the journal entries of both.
+func (w *ownerWrite) loadErasable(ids []string) (*shelf.OwnerData, error) {
+	data := new(shelf.OwnerData).Clone()
+	data.Version = w.version
+	var targets textList
 	for _, id := range ids {
 		targets = append(targets, "fact:"+id, "link:"+id, "summary:"+id, "context:"+id, "profile:"+id)
 	}
-	things, err := currentImages(w.owner, targets, w.query)
+	things, err := currentStates(w.owner, targets, w.query)
 	if err != nil {
 		return nil, err
 	}
-	on.Things = things
-	talks := append(listed{}, ids...)
-	err = w.each(`SELECT `+turnColumns+` FROM turns WHERE owner = ? AND id`, ids, func(row scanner) error {
+	data.States = things
+	conversationIDs := append(textList{}, ids...)
+	err = w.readWhereIn(`SELECT `+turnColumns+` FROM turns WHERE owner = ? AND id`, ids, func(row scanner) error {
 		t, err := scanTurn(w.owner, row)
-		on.Turns[t.ID], talks = *t, append(talks, t.Conversation)
-		targets = append(targets, memory.Image{Turn: &memory.TurnMark{ID: t.ID}}.Target())
+		data.Turns[t.ID], conversationIDs = *t, append(conversationIDs, t.Conversation)
+		targets = append(targets, memory.State{Turn: &memory.TurnState{ID: t.ID}}.Target())
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = w.each(`SELECT `+conversationColumns+` FROM conversations WHERE owner = ? AND id`, talks, func(row scanner) error {
+	err = w.readWhereIn(`SELECT `+conversationColumns+` FROM conversations WHERE owner = ? AND id`, conversationIDs, func(row scanner) error {
 		c, err := scanConversation(w.owner, row)
-		on.Conversations[c.ID], targets = c, append(targets, memory.Image{Conversation: &memory.ConversationMark{ID: c.ID}}.Target())
+		data.Conversations[c.ID], targets = c, append(targets, memory.State{Conversation: &memory.ConversationState{ID: c.ID}}.Target())
 		return err
 	})
-	if err == nil && len(on.Turns) > 0 {
-		on.Secret, err = w.secret(w.owner)
+	if err == nil && len(data.Turns) > 0 {
+		data.TombstoneKey, err = w.tombstoneKey(w.owner)
 	}
-	for column, of := range map[string]listed{"target": targets, "old_id": ids, "new_id": ids} {
+	for column, of := range map[string]textList{"target": targets, "old_id": ids, "new_id": ids} {
 		if err == nil {
-			err = w.each(`SELECT version, ordinal, run, target, old_id, new_id, reason, before FROM journal WHERE owner = ? AND `+column+` <> '' AND `+column, of, func(row scanner) error {
-				c, err := scanPast(row, things)
-				on.Journal = append(on.Journal, c)
+			err = w.readWhereIn(`SELECT version, ordinal, run, target, old_id, new_id, reason, before FROM journal WHERE owner = ? AND `+column+` <> '' AND `+column, of, func(row scanner) error {
+				c, err := scanJournalEntry(row, things)
+				data.Journal = append(data.Journal, c)
 				return err
 			})
 		}
 	}
-	return on, err
+	return data, err
 }
 
-// each reads an owner's rows whose last column in the query is one of the values.
-func (w *write) each(query string, values listed, read func(scanner) error) error {
+// readWhereIn scans an owner's rows in which the column at the end of the query has one of the values.
+func (w *ownerWrite) readWhereIn(query string, values textList, scan func(scanner) error) error {
 	rows, err := w.query(query+` IN (SELECT value FROM json_each(?))`, w.owner, values)
-	return wrap("read the rows to erase", eachRow(rows, err, read))
+	return wrap("read the rows to erase", eachRow(rows, err, scan))
 }
 
-// scanPast reads a journal entry with the text of its image before. After only identifies the
-// changed thing, if that is among things, a turn, or a conversation.
-func scanPast(row scanner, things map[string]memory.Image) (c memory.Change, err error) {
+// scanJournalEntry reads a journal entry with its state before. After only identifies the target, if
+// this is in states, or is a turn or a conversation.
+func scanJournalEntry(row scanner, states map[string]memory.State) (c memory.Change, err error) {
 	var target string
 	var ordinal int
-	err = row.Scan(&c.Version, &ordinal, &c.Run, &target, &c.OldID, &c.NewID, &c.Reason, asImage{&c.Before})
-	c.ID, c.After = fmt.Sprintf("%s/%d", c.Run, ordinal), things[target]
+	err = row.Scan(&c.Version, &ordinal, &c.Run, &target, &c.OldID, &c.NewID, &c.Reason, stateColumn{&c.Before})
+	c.ID, c.After = fmt.Sprintf("%s/%d", c.Run, ordinal), states[target]
 	switch kind, id, _ := strings.Cut(target, ":"); kind {
 	case "turn":
-		c.After.Turn = &memory.TurnMark{ID: id}
+		c.After.Turn = &memory.TurnState{ID: id}
 	case "conversation":
-		c.After.Conversation = &memory.ConversationMark{ID: id}
+		c.After.Conversation = &memory.ConversationState{ID: id}
 	}
 	return c, err
 }
 
-// erased writes the differences between a shelf and its draft.
-func (w *write) erased(run memory.Run, was, draft *shelf.Shelf) error {
+// storeErasure writes the differences between the original data and the erased data.
+func (w *ownerWrite) storeErasure(run memory.Run, original, erased *shelf.OwnerData) error {
 	var errs []error
 	do := func(query string, args ...any) { errs = append(errs, w.exec(query, args...)) }
-	for target, after := range draft.Things {
-		if before := was.Things[target]; before != after {
-			errs = append(errs, w.save(memory.Change{Before: before, After: after}))
+	for target, after := range erased.States {
+		if before := original.States[target]; before != after {
+			errs = append(errs, w.saveState(memory.Change{Before: before, After: after}))
 		}
 	}
-	for target, before := range was.Things {
-		if _, there := draft.Things[target]; !there { // the key contained text
+	for target, before := range original.States {
+		if _, there := erased.States[target]; !there { // the key contained text
 			do(`DELETE FROM profile WHERE owner = ? AND key = ?`, w.owner, before.Profile.Key)
 			do(`UPDATE journal SET target = ? WHERE owner = ? AND target = ?`, before.Erased(run.ID).Target(), w.owner, target)
 		}
 	}
-	for turn, mark := range draft.Tombs {
+	for turn, mark := range erased.Tombstones {
 		do(`INSERT INTO tombstones (owner, mark, turn) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, w.owner, mark, turn)
 	}
-	for id, t := range draft.Turns {
-		if before := was.Turns[id]; before != t {
+	for id, t := range erased.Turns {
+		if before := original.Turns[id]; before != t {
 			do(`UPDATE turns SET content = '', project = '', agent = '', given = '', foreign_ranges = '', no_learn = true WHERE owner = ? AND id = ?`, w.owner, id)
-			errs = append(errs, w.save(memory.Change{Before: turnMark(before), After: turnMark(t)}))
+			errs = append(errs, w.saveState(memory.Change{Before: turnState(before), After: turnState(t)}))
 		}
 	}
-	for id, c := range draft.Conversations {
+	for id, c := range erased.Conversations {
 		do(`UPDATE conversations SET title = ?, project = ?, agent = ?, contexts = ?, rules = ?, status = ?, version = ? WHERE owner = ? AND id = ?`,
-			c.Title, c.Project, c.Agent, list(c.Contexts), c.Rules, c.Status, c.Version, w.owner, id)
+			c.Title, c.Project, c.Agent, encodeList(c.Contexts), c.Rules, c.Status, c.Version, w.owner, id)
 	}
-	for i, c := range draft.Journal {
-		if i >= len(was.Journal) {
+	for i, c := range erased.Journal {
+		if i >= len(original.Journal) {
 			_, id, _ := strings.Cut(c.After.Target(), ":")
 			do(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, w.owner, id)
-			errs = append(errs, w.journal(run.ID, run.Author, shelf.Ordinal(c), c))
+			errs = append(errs, w.writeJournal(run.ID, run.Author, shelf.Ordinal(c), c))
 			continue
 		}
-		before, err := encodeImage(c.Before)
+		before, err := encodeState(c.Before)
 		errs = append(errs, err)
 		do(`UPDATE journal SET reason = ?, before = ? WHERE owner = ? AND version = ? AND ordinal = ?`, c.Reason, before, w.owner, c.Version, shelf.Ordinal(c))
 	}
 	return errors.Join(errs...)
 }
 
-func turnMark(t memory.Turn) memory.Image {
-	return memory.Image{Turn: &memory.TurnMark{ID: t.ID, Status: t.Status}}
+func turnState(t memory.Turn) memory.State {
+	return memory.State{Turn: &memory.TurnState{ID: t.ID, Status: t.Status}}
 }
 
-// modelReasons removes the reasons that models gave, since a reason may quote erased text.
-func (w *write) modelReasons() error {
+// eraseModelReasons removes the reasons of changes by models, since a reason may quote erased text.
+func (w *ownerWrite) eraseModelReasons() error {
 	const byModel = `{"kind":"model"%` // JSON prefix of a model as author
 	return wrap("erase the reasons of models", w.exec(`UPDATE journal SET reason = '' WHERE owner = ?1 AND reason <> '' AND (author LIKE ?2
 		OR author = '' AND run IN (SELECT id FROM runs WHERE owner = ?1 AND author LIKE ?2))`, w.owner, byModel))
 }
 
-// rest removes the text from other tables, and makes the owner's indexes start over.
-func (w *write) rest() error {
-	if err := w.modelReasons(); err != nil {
+// eraseOtherText removes the text from other tables, and makes the owner's indexes reload everything.
+func (w *ownerWrite) eraseOtherText() error {
+	if err := w.eraseModelReasons(); err != nil {
 		return err
 	}
 	for _, statement := range []string{
@@ -189,8 +189,8 @@ func (w *write) rest() error {
 			return fmt.Errorf("erase the text in other tables: %w", err)
 		}
 	}
-	if w.erases = true; w.session.into != nil { // a server's operator handles its files
+	if w.erasesText = true; w.session.translator != nil { // the operator of a server is responsible for its files
 		return nil
 	}
-	return w.marksFile()
+	return w.markForVacuum()
 }

@@ -70,18 +70,18 @@ func TestErasedWordsAreInNoFile(t *testing.T) {
 	if len(holders(t, dir, "marzipan")) == 0 {
 		t.Fatal("no file has the word before")
 	}
-	if held := s.MayHold(); len(held) != 0 {
+	if held := s.ErasedTextLocations(); len(held) != 0 {
 		t.Errorf("before: got %q", held)
 	}
 	began := time.Now()
 	noError(t)(s.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids...))
-	if held := s.MayHold(); len(held) != 1 || !strings.Contains(held[0], "until it is written again") {
+	if held := s.ErasedTextLocations(); len(held) != 1 || !strings.Contains(held[0], "until Loci rewrites it") {
 		t.Errorf("at once: got %q", held)
 	}
-	for len(s.MayHold()) > 0 && time.Since(began) < 20*time.Second {
+	for len(s.ErasedTextLocations()) > 0 && time.Since(began) < 20*time.Second {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if took := time.Since(began); took < vacuumAfter {
+	if took := time.Since(began); took < vacuumIdleTime {
 		t.Errorf("the file was written again after %v, want it idle before", took)
 	}
 	if got := holders(t, dir, "marzipan"); len(got) > 0 {
@@ -93,8 +93,8 @@ func TestErasedWordsAreInNoFile(t *testing.T) {
 	if _, err := s.Append(t.Context(), memtest.Ana, memtest.Batch(memtest.Ana, "d", 0, "Hello")); err != nil {
 		t.Errorf("writing afterwards: %v", err)
 	}
-	if n, err := s.EraseTraces(t.Context(), memtest.Ben); err != nil || n != 20 || len(s.MayHold()) != 1 {
-		t.Errorf("traces: got %d, %v, and that %q may hold them", n, err, s.MayHold())
+	if n, err := s.EraseTraces(t.Context(), memtest.Ben); err != nil || n != 20 || len(s.ErasedTextLocations()) != 1 {
+		t.Errorf("traces: got %d, %v, and that %q may hold them", n, err, s.ErasedTextLocations())
 	}
 	noError(t)(s.Close())
 	if got := holders(t, dir, "chess?"); len(got) > 0 {
@@ -106,15 +106,15 @@ func TestErasedWordsAreInNoFile(t *testing.T) {
 func TestLingeringWaitsForAMomentOfRest(t *testing.T) {
 	now := time.Now()
 	for name, c := range map[string]struct {
-		l        lingering
+		l        vacuumState
 		min, max time.Duration
 	}{
-		"at once":     {lingering{since: now}, vacuumAfter, vacuumAfter},
-		"never idle":  {lingering{since: now.Add(-vacuumWithin)}, -time.Minute, 0},
-		"it failed":   {lingering{since: now.Add(-time.Hour), failed: now, cause: errors.New("full")}, vacuumWithin - time.Second, vacuumWithin},
-		"failed once": {lingering{since: now.Add(-time.Hour), failed: now.Add(-vacuumWithin), cause: errors.New("full")}, -time.Hour, 0},
+		"at once":     {vacuumState{pendingSince: now}, vacuumIdleTime, vacuumIdleTime},
+		"never idle":  {vacuumState{pendingSince: now.Add(-vacuumDeadline)}, -time.Minute, 0},
+		"it failed":   {vacuumState{pendingSince: now.Add(-time.Hour), failedAt: now, cause: errors.New("full")}, vacuumDeadline - time.Second, vacuumDeadline},
+		"failed once": {vacuumState{pendingSince: now.Add(-time.Hour), failedAt: now.Add(-vacuumDeadline), cause: errors.New("full")}, -time.Hour, 0},
 	} {
-		if got := c.l.wait(); got < c.min || got > c.max {
+		if got := c.l.delay(); got < c.min || got > c.max {
 			t.Errorf("%s: got %v, want %v to %v", name, got, c.min, c.max)
 		}
 	}
@@ -134,12 +134,12 @@ func TestNothingIsErasedWithoutRoom(t *testing.T) {
 	if err := errors.Join(f.Truncate(1<<43), f.Close()); err != nil { // a hole
 		t.Skip(err)
 	}
-	s.commits.(*writer).path = large
+	s.committer.(*writer).path = large
 	_, err = s.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids...)
 	_, tracesErr := s.EraseTraces(t.Context(), memtest.Ana)
 	_, ofErr := s.EraseTracesOf(t.Context(), memtest.Ana.Namespace(), ids...)
 	for _, err := range []error{err, tracesErr, ofErr} {
-		if !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "nothing was erased: it needs 8388609 MB free") && !strings.Contains(err.Error(), "nothing was erased: it needs 16777217 MB free") {
+		if !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "nothing was erased: rewriting the database file needs 8388609 MB free") && !strings.Contains(err.Error(), "nothing was erased: rewriting the database file needs 16777217 MB free") {
 			t.Errorf("got %v, want that there is no room", err)
 		}
 	}

@@ -12,7 +12,7 @@ func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error
 	if err := checkOwner(owner); err != nil {
 		return 0, err
 	}
-	done, err := s.commits.erasing(ctx)
+	done, err := s.committer.beginErasure(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -21,13 +21,13 @@ func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error
 }
 
 // EraseTracesOf removes the traces that show one of the facts: see [memory.Eraser].
-func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (removed int, err error) {
-	done, err := s.commits.erasing(ctx)
+func (s *Store) EraseTracesOf(ctx context.Context, namespace string, factIDs ...string) (removed int, err error) {
+	done, err := s.committer.beginErasure(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer done()
-	owners, err := queryAll(ctx, s.reads, `SELECT DISTINCT f.owner FROM trace_facts f WHERE f.fact IN (SELECT value FROM json_each(?))`, []any{listed(facts)}, scanText[memory.Owner])
+	owners, err := queryAll(ctx, s.reader, `SELECT DISTINCT f.owner FROM trace_facts f WHERE f.fact IN (SELECT value FROM json_each(?))`, []any{textList(factIDs)}, scanText[memory.Owner])
 	if err != nil {
 		return 0, fmt.Errorf("find the traces: %w", err)
 	}
@@ -35,7 +35,7 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...st
 		if owner.Namespace() != namespace {
 			continue
 		}
-		n, err := s.eraseTraces(ctx, owner, ` IN (SELECT trace FROM trace_facts WHERE owner = ?1 AND fact IN (SELECT value FROM json_each(?2)))`, listed(facts))
+		n, err := s.eraseTraces(ctx, owner, ` IN (SELECT trace FROM trace_facts WHERE owner = ?1 AND fact IN (SELECT value FROM json_each(?2)))`, textList(factIDs))
 		if err != nil {
 			return removed, err
 		}
@@ -44,13 +44,13 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...st
 	return removed, nil
 }
 
-// eraseTraces removes traces as removeTraces does, and then their text from the file.
-func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, which string, args ...any) (removed int, err error) {
+// eraseTraces is removeTraces in a transaction; the file is then rewritten without the text.
+func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, condition string, args ...any) (removed int, err error) {
 	err = s.write(ctx, "", func(t *tx) (err error) {
-		if removed, err = t.removeTraces(owner, which, args...); err != nil || removed == 0 {
+		if removed, err = t.removeTraces(owner, condition, args...); err != nil || removed == 0 {
 			return err
 		}
-		return t.marksFile()
+		return t.markForVacuum()
 	})
 	if err != nil {
 		return 0, err
@@ -58,11 +58,11 @@ func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, which strin
 	return removed, nil
 }
 
-// removeTraces removes an owner's traces whose id satisfies a condition, and returns their number.
-// Argument ?1 of the condition is the owner.
-func (t *tx) removeTraces(owner memory.Owner, which string, args ...any) (int, error) {
+// removeTraces removes an owner's traces whose id satisfies condition, in which ?1 is the owner, and
+// returns the number of removed traces.
+func (t *tx) removeTraces(owner memory.Owner, condition string, args ...any) (int, error) {
 	args = append([]any{owner}, args...)
-	n, err := t.count(`DELETE FROM traces WHERE owner = ?1 AND id`+which, args...)
+	n, err := t.execCount(`DELETE FROM traces WHERE owner = ?1 AND id`+condition, args...)
 	if err == nil && n > 0 {
 		err = t.exec(`DELETE FROM trace_facts WHERE owner = ?1 AND trace NOT IN (SELECT id FROM traces WHERE owner = ?1)`, owner)
 	}

@@ -3,7 +3,7 @@ package sqlstore
 // Statements returns what a store has said to a server so far, in the server's words.
 func (s *Store) Statements() []string {
 	var all []string
-	s.reads.into.texts.Range(func(_, text any) bool {
+	s.reader.translator.translations.Range(func(_, text any) bool {
 		all = append(all, text.(string))
 		return true
 	})

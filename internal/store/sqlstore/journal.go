@@ -13,42 +13,42 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// journal records a change with the image before it. The image after it is in the target's table,
-// and the target's next change will store it here as its image before.
-func (w *write) journal(run string, by memory.Author, ordinal int, c memory.Change) error {
-	before, err := encodeImage(c.Before)
+// writeJournal records a change with the state before it. The state after it is in the target's table
+// until the target's next change journals it.
+func (w *ownerWrite) writeJournal(runID string, runAuthor memory.Author, ordinal int, c memory.Change) error {
+	before, err := encodeState(c.Before)
 	if err != nil {
 		return err
 	}
-	author := "" // empty: the same as the run's author
-	if c.Author != (memory.Author{}) && c.Author != by {
+	author := "" // "" means the run's author
+	if c.Author != (memory.Author{}) && c.Author != runAuthor {
 		if author, err = toJSON(c.Author); err != nil {
 			return err
 		}
 	}
 	err = w.exec(`INSERT INTO journal (owner, version, ordinal, run, target, action, base, old_id, new_id,
 		reason, author, at, before) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		w.owner, w.version, ordinal, run, c.After.Target(), c.Action, c.Base, c.OldID, c.NewID,
-		c.Reason, author, micros(w.at), before)
+		w.owner, w.version, ordinal, runID, c.After.Target(), c.Action, c.Base, c.OldID, c.NewID,
+		c.Reason, author, toMicros(w.at), before)
 	return wrap("write the journal", err)
 }
 
 // Changes returns the journal: see [memory.Facts].
 func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) (memory.ChangePage, error) {
-	where, err := changesWhere(owner, q)
+	where, err := changesCondition(owner, q)
 	if err != nil {
 		return memory.ChangePage{}, err
 	}
 	limit := shelf.PageSize(q.Limit)
 	var page memory.ChangePage
-	err = s.reads.see(ctx, owner, func(v *view) error {
-		var entries []entry
-		err := v.askPage(v.asking(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.base, j.old_id, j.new_id, j.reason,
+	err = s.reader.withSnapshot(ctx, owner, func(v *view) error {
+		var entries []journalEntry
+		err := v.runPageBatch(v.ownerStatement(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.base, j.old_id, j.new_id, j.reason,
 			CASE j.author WHEN '' THEN r.author ELSE j.author END, j.at, j.before,
 			(SELECT n.before FROM journal n WHERE n.owner = j.owner AND n.target = j.target
 				AND (n.version, n.ordinal) > (j.version, j.ordinal) ORDER BY n.version, n.ordinal LIMIT 1)
-			FROM journal j JOIN runs r ON r.owner = j.owner AND r.id = j.run `+where.text()+`
-			ORDER BY j.version DESC, j.ordinal DESC`+limitOf(limit+1), where.args, func(row scanner) error {
+			FROM journal j JOIN runs r ON r.owner = j.owner AND r.id = j.run `+where.sql()+`
+			ORDER BY j.version DESC, j.ordinal DESC`+limitClause(limit+1), where.args, func(row scanner) error {
 			e, err := scanEntry(owner, row)
 			entries = append(entries, e)
 			return err
@@ -59,77 +59,77 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 		if len(entries) > limit {
 			entries = entries[:limit]
 			last := entries[limit-1]
-			page.Next = shelf.WriteCursor(shelf.Place{ID: fmt.Sprintf("%d/%d", last.Version, last.ordinal)})
+			page.Next = shelf.EncodeCursor(shelf.ListPosition{ID: fmt.Sprintf("%d/%d", last.Version, last.ordinal)})
 		}
-		page.Changes, err = v.withAfter(entries)
-		return wrap("read current images", err)
+		page.Changes, err = v.addAfterStates(entries)
+		return wrap("read current states", err)
 	})
 	return page, err
 }
 
-// entry is a row of the journal. Its After is zero if it is the current image.
-type entry struct {
+// journalEntry is a row of the journal. A zero After stands for the target's current state.
+type journalEntry struct {
 	memory.Change
 	ordinal int
 	target  string
 }
 
-func scanEntry(owner memory.Owner, row scanner) (entry, error) {
-	e := entry{Change: memory.Change{Owner: owner}}
+func scanEntry(owner memory.Owner, row scanner) (journalEntry, error) {
+	e := journalEntry{Change: memory.Change{Owner: owner}}
 	err := row.Scan(&e.Version, &e.ordinal, &e.Run, &e.target, &e.Action, &e.Base, &e.OldID, &e.NewID, &e.Reason,
-		asJSON{&e.Author}, asTime{&e.At}, asImage{&e.Before}, asImage{&e.After})
+		jsonColumn{&e.Author}, timeColumn{&e.At}, stateColumn{&e.Before}, stateColumn{&e.After})
 	e.ID = e.Run + "/" + strconv.Itoa(e.ordinal)
 	return e, err
 }
 
-// withAfter adds the image after each entry's change. That image has the version of the entry's
-// change, even if the target's version was raised since.
-func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
-	var standing []string
+// addAfterStates adds the state after each change. The state gets the version of the change, even if
+// a later write raised the target's version.
+func (v *view) addAfterStates(entries []journalEntry) ([]memory.Change, error) {
+	var currentTargets []string
 	for _, e := range entries {
 		if e.After.IsZero() {
-			standing = append(standing, e.target)
+			currentTargets = append(currentTargets, e.target)
 		}
 	}
-	images, err := currentImages(v.owner, standing, func(query string, args ...any) (rows, error) { return v.query(query, args[1:]...) })
+	states, err := currentStates(v.owner, currentTargets, func(query string, args ...any) (rows, error) { return v.query(query, args[1:]...) })
 	if err != nil {
 		return nil, err
 	}
 	var changes []memory.Change
 	for _, e := range entries {
 		if e.After.IsZero() {
-			e.After = images[e.target]
+			e.After = states[e.target]
 		}
-		e.After = shelf.Stamp(e.After, e.Version)
+		e.After = shelf.WithVersion(e.After, e.Version)
 		changes = append(changes, e.Change)
 	}
 	return changes, nil
 }
 
-// currentImages returns the current images of targets.
-func currentImages(owner memory.Owner, targets []string, query func(string, ...any) (rows, error)) (map[string]memory.Image, error) {
-	ids := map[string]listed{}
+// currentStates returns the current states of targets.
+func currentStates(owner memory.Owner, targets []string, query func(string, ...any) (rows, error)) (map[string]memory.State, error) {
+	ids := map[string]textList{}
 	for _, t := range targets {
 		kind, id, _ := strings.Cut(t, ":")
 		ids[kind] = append(ids[kind], id)
 	}
-	images := map[string]memory.Image{}
-	for kind, of := range ids {
-		text, scan := thingOf(owner, kind)
-		rows, err := query(text+` IN (SELECT value FROM json_each(?))`, owner, of)
+	states := map[string]memory.State{}
+	for kind, kindIDs := range ids {
+		text, scan := stateQuery(owner, kind)
+		rows, err := query(text+` IN (SELECT value FROM json_each(?))`, owner, kindIDs)
 		err = eachRow(rows, err, func(row scanner) error {
 			i, err := scan(row)
-			images[i.Target()] = i.Image
+			states[i.Target()] = i.State
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("read each %s: %w", kind, err)
+			return nil, fmt.Errorf("read the %s states: %w", kind, err)
 		}
 	}
-	return images, nil
+	return states, nil
 }
 
-func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
+func changesCondition(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 	w := where{terms: []string{`j.owner = ?`}}
 	if q.Target != "" {
 		w.and(`j.target = ?`, q.Target)
@@ -137,26 +137,25 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 	if q.Fact != "" {
 		asFact, asLink := "fact:"+q.Fact, "link:"+q.Fact
 		w.and(`(j.target IN (?, ?) OR j.old_id = ? OR j.new_id = ?)`, asFact, asLink, q.Fact, q.Fact)
-		// Each part of the condition has an index that yields versions; so the conditions are
-		// repeated.
+		// This repeats the conditions above, each in a query that an index answers.
 		w.and(`j.version IN (SELECT version FROM journal WHERE owner = ? AND target IN (?, ?)
 			UNION ALL SELECT version FROM journal WHERE owner = ? AND old_id <> '' AND old_id = ?
 			UNION ALL SELECT version FROM journal WHERE owner = ? AND new_id <> '' AND new_id = ?)`,
 			owner, asFact, asLink, owner, q.Fact, owner, q.Fact)
 	}
 	if q.Run != "" {
-		w.run(owner, q.Run)
+		w.filterRun(owner, q.Run)
 	}
-	if q.Runs != "" {
-		w.and(`j.version IN (SELECT version FROM runs WHERE owner = ? AND id >= ? AND id < ?)`, owner, q.Runs, q.Runs+string(utf8.MaxRune))
+	if q.RunPrefix != "" {
+		w.and(`j.version IN (SELECT version FROM runs WHERE owner = ? AND id >= ? AND id < ?)`, owner, q.RunPrefix, q.RunPrefix+string(utf8.MaxRune))
 		w.and(`j.ordinal = 1`)
 	}
 	if q.ID != "" {
 		at := strings.LastIndex(q.ID, "/")
-		w.run(owner, q.ID[:max(at, 0)])
+		w.filterRun(owner, q.ID[:max(at, 0)])
 		ordinal, err := strconv.Atoi(q.ID[at+1:])
 		if err != nil {
-			ordinal = -1 // before the first change
+			ordinal = -1 // matches no change
 		}
 		w.and(`j.ordinal = ?`, ordinal)
 	}
@@ -164,41 +163,41 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 		w.and(`j.action = ?`, q.Action)
 	}
 	if !q.After.IsZero() {
-		w.and(`j.at > ?`, micros(q.After))
+		w.and(`j.at > ?`, toMicros(q.After))
 	}
 	if q.Cursor != "" {
-		after, err := shelf.ReadCursor(q.Cursor)
+		after, err := shelf.DecodeCursor(q.Cursor)
 		if err != nil {
 			return where{}, err
 		}
 		var version, ordinal int64
 		if _, err := fmt.Sscanf(after.ID, "%d/%d", &version, &ordinal); err != nil {
-			return where{}, memory.Errorf(memory.Invalid, "%q is not a valid cursor", q.Cursor)
+			return where{}, memory.Errorf(memory.Invalid, "invalid cursor %q", q.Cursor)
 		}
 		w.and(`(j.version, j.ordinal) < (?, ?)`, version, ordinal)
 	}
 	return w, nil
 }
 
-// run narrows to a run's changes by the run's version, which has an index.
-func (w *where) run(owner memory.Owner, run string) {
-	w.and(`j.version = (SELECT version FROM runs WHERE owner = ? AND id = ?)`, owner, run)
-	w.and(`j.run = ?`, run)
+// filterRun selects a run's changes, by the run's version, which has an index.
+func (w *where) filterRun(owner memory.Owner, runID string) {
+	w.and(`j.version = (SELECT version FROM runs WHERE owner = ? AND id = ?)`, owner, runID)
+	w.and(`j.run = ?`, runID)
 }
 
-// imageRecord is an image in the journal, with the fields that the image's JSON omits.
-type imageRecord struct {
-	memory.Image
+// stateRecord is the JSON of a state in the journal, with the fields that the state's own JSON omits.
+type stateRecord struct {
+	memory.State
 	Hash    string `json:"hash,omitempty"`
 	Version int64  `json:"version,omitempty"`
 }
 
-// encodeImage returns the form that [asImage] scans; "" for the zero Image.
-func encodeImage(i memory.Image) (string, error) {
+// encodeState returns the JSON that [stateColumn] scans, "" for the zero State.
+func encodeState(i memory.State) (string, error) {
 	if i.IsZero() {
 		return "", nil
 	}
-	r := imageRecord{Image: i, Version: shelf.VersionOf(i)}
+	r := stateRecord{State: i, Version: shelf.VersionOf(i)}
 	switch {
 	case i.Fact != nil:
 		r.Hash = i.Fact.Hash
@@ -209,29 +208,29 @@ func encodeImage(i memory.Image) (string, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(r); err != nil {
-		return "", memory.Errorf(memory.Invalid, "write its image: %w", err)
+		return "", memory.Errorf(memory.Invalid, "encode the state: %w", err)
 	}
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// asImage scans the form that encodeImage returns.
-type asImage struct{ image *memory.Image }
+// stateColumn scans the result of [encodeState].
+type stateColumn struct{ state *memory.State }
 
-func (a asImage) Scan(src any) error {
+func (a stateColumn) Scan(src any) error {
 	data, ok := src.(string)
 	if !ok || data == "" {
 		return nil
 	}
-	var r imageRecord
+	var r stateRecord
 	if err := json.Unmarshal([]byte(data), &r); err != nil {
-		return fmt.Errorf("read an image: %w", err)
+		return fmt.Errorf("decode a state: %w", err)
 	}
-	*a.image = shelf.Stamp(r.Image, r.Version)
+	*a.state = shelf.WithVersion(r.State, r.Version)
 	switch {
-	case a.image.Fact != nil:
-		a.image.Fact.Hash = r.Hash
-	case a.image.Link != nil:
-		a.image.Link.Fact.Hash = r.Hash
+	case a.state.Fact != nil:
+		a.state.Fact.Hash = r.Hash
+	case a.state.Link != nil:
+		a.state.Link.Fact.Hash = r.Hash
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 
 // TestCrash kills the store at random, and at the points around its commits.
 func TestCrash(t *testing.T) {
-	storetest.RunCrash(t, storetest.Crash{
+	storetest.RunCrash(t, storetest.CrashConfig{
 		Open: func(path string, now func() time.Time, point func()) (memory.Store, error) {
 			s, err := OpenSQLite(context.Background(), path, Options{Now: now, failpoint: func(string) { point() }})
 			if err != nil {

@@ -11,18 +11,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// source is a table of memories.
-type source struct {
-	table   string
-	prefix  string // of the table's targets
+// memoryTable describes a table of memories.
+type memoryTable struct {
+	name    string
+	prefix  string // prefix of the targets in this table, such as "fact:"
 	columns string
 	scan    func(memory.Owner, scanner, ...any) (memory.Memory, error)
 }
 
 var (
-	facts, links, summaries = factTable.source(), linkTable.source(), summaryTable.source()
+	facts, links, summaries = factTable.memoryTable(), linkTable.memoryTable(), summaryTable.memoryTable()
 
-	turns = source{"turns", "turn:", turnColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
+	turns = memoryTable{"turns", "turn:", turnColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
 		t, err := scanTurn(o, row, more...)
 		return memory.Memory{Turn: t}, err
 	}}
@@ -33,14 +33,15 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return nil, err
 	}
-	byID, missing, commits := s.cache.find(owner, ids)
+	byID, missing, commits := s.cache.lookup(owner, ids)
 	if len(missing) > 0 {
 		read, err := s.read(ctx, owner, missing)
 		if err != nil {
 			return nil, err
 		}
-		if !s.cache.learn(owner, read, commits) && len(byID) > 0 {
-			// another commit happened meanwhile, so the cached memories may be older than those just read
+		if !s.cache.add(owner, read, commits) && len(byID) > 0 {
+			// a commit happened meanwhile, so the cached memories may be older than the memories in
+			// read
 			if read, err = s.read(ctx, owner, ids); err != nil {
 				return nil, err
 			}
@@ -55,44 +56,47 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	return found, nil
 }
 
-// read reads memories from the database by id. With SQLite it first queries only turns, the most
-// frequent kind, without a snapshot.
+// read reads memories from the database by id. With SQLite it first queries only turns, which are the
+// most frequent kind, without a transaction.
 func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Memory, error) {
 	byID := make(map[string][]memory.Memory, len(ids))
-	tables := []source{turns, facts, links, summaries}
-	if s.reads.into == nil {
-		err := s.reads.look(ctx, owner, func(v *view) error { return v.brief().conn.ask(v.brief().ctx, v.byIDs(ids, byID, turns)...) })
+	tables := []memoryTable{turns, facts, links, summaries}
+	if s.reader.translator == nil {
+		err := s.reader.withConnection(ctx, owner, func(v *view) error {
+			return v.withoutCancel().session.runBatch(v.withoutCancel().ctx, v.statementsByID(ids, byID, turns)...)
+		})
 		if err != nil || len(byID) == len(ids) {
 			return byID, err
 		}
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return byID[id] != nil })
 		tables = tables[1:]
 	}
-	err := s.reads.together(ctx, owner, func(v *view) ([]ask, error) { return v.byIDs(ids, byID, tables...), nil })
+	err := s.reader.readBatch(ctx, owner, func(v *view) ([]statement, error) { return v.statementsByID(ids, byID, tables...), nil })
 	return byID, err
 }
 
-// byIDs returns queries for memories by id. If an id is in several tables, the first table wins.
-func (v *view) byIDs(ids []string, found map[string][]memory.Memory, tables ...source) (all []ask) {
+// statementsByID returns queries that add memories to results by id. If an id is in several tables, the
+// first table wins.
+func (v *view) statementsByID(ids []string, results map[string][]memory.Memory, tables ...memoryTable) (statements []statement) {
 	if len(ids) == 0 {
 		return nil
 	}
-	for _, from := range tables {
-		w := ofOwner()
-		if v.conn.into != nil {
-			w.anyOf(`id`, ids) // one statement for any number of ids
+	for _, table := range tables {
+		w := whereOwner()
+		if v.session.translator != nil {
+			w.inValues(`id`, ids) // one statement for any number of ids
 		} else {
-			w.oneOf(`id`, ids)
+			w.inFewValues(`id`, ids)
 		}
-		all = append(all, v.asking(`SELECT `+from.columns+` FROM `+from.table+` `+w.text(), w.args, func(row scanner) error {
-			m, err := from.scan(v.owner, row)
-			if err == nil && found[m.ID()] == nil {
-				found[m.ID()] = []memory.Memory{m}
+		statements = append(statements, v.ownerStatement(`SELECT `+table.columns+` FROM `+table.name+` `+w.sql(), w.args, func(row scanner) error {
+			m, err := table.scan(v.owner, row)
+			if err == nil && results[m.ID()] == nil {
+				results[m.ID()] = []memory.Memory{m}
 			}
 			return err
 		}))
 	}
-	return all
+	return statements
 }
 
 // List returns the memories that match: see [memory.Facts].
@@ -100,108 +104,110 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (m
 	limit := shelf.PageSize(q.Limit) + 1
 	var found []memory.Memory
 	var err error
-	if inOne(q) {
-		err = s.reads.together(ctx, owner, func(v *view) ([]ask, error) {
+	if isOneBatch(q) {
+		err = s.reader.readBatch(ctx, owner, func(v *view) ([]statement, error) {
 			found = nil
-			return v.listing(sourcesOf(q), q, limit, &found)
+			return v.listStatements(tablesFor(q), q, limit, &found)
 		})
 	} else {
-		err = s.reads.see(ctx, owner, func(v *view) (err error) {
-			found, err = v.listInTurn(q, limit)
+		err = s.reader.withSnapshot(ctx, owner, func(v *view) (err error) {
+			found, err = v.listSequentially(q, limit)
 			return err
 		})
 	}
 	if err != nil {
 		return memory.Page{}, err
 	}
-	return page(found, q)
+	return newPage(found, q)
 }
 
-// inOne reports whether all of a list's queries can be sent at once.
-func inOne(q memory.Query) bool { return q.At.AsOf.IsZero() && q.Text == "" }
+// isOneBatch reports whether all statements of a list can be sent in one batch.
+func isOneBatch(q memory.Query) bool { return q.At.AsOf.IsZero() && q.Text == "" }
 
-// listInTurn is listing for queries that depend on the results of earlier ones.
-func (v *view) listInTurn(q memory.Query, limit int) (found []memory.Memory, err error) {
+// listSequentially lists memories with queries that depend on the results of earlier queries.
+func (v *view) listSequentially(q memory.Query, limit int) (matches []memory.Memory, err error) {
 	list := v.list
 	if !q.At.AsOf.IsZero() {
-		p, err := v.past(q.At.AsOf)
+		past, err := v.pastStates(q.At.AsOf)
 		if err != nil {
 			return nil, err
 		}
-		list = func(from source, q memory.Query, limit int) ([]memory.Memory, error) {
-			return v.listAsOf(from, q, p, limit)
+		list = func(table memoryTable, q memory.Query, limit int) ([]memory.Memory, error) {
+			return v.listAsOf(table, q, past, limit)
 		}
 	}
-	for _, from := range sourcesOf(q) {
-		some, err := list(from, q, limit)
+	for _, table := range tablesFor(q) {
+		tableMatches, err := list(table, q, limit)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, some...)
+		matches = append(matches, tableMatches...)
 	}
-	return found, nil
+	return matches, nil
 }
 
-// page returns the page of found that q selects.
-func page(found []memory.Memory, q memory.Query) (memory.Page, error) {
-	some, next, err := shelf.PageAfter(found, q.Limit, q.Cursor, placeOf)
-	return memory.Page{Memories: some, Next: next}, err
+// newPage returns the page of matches that q selects.
+func newPage(matches []memory.Memory, q memory.Query) (memory.Page, error) {
+	pageMatches, next, err := shelf.PageAfter(matches, q.Limit, q.Cursor, positionOf)
+	return memory.Page{Memories: pageMatches, Next: next}, err
 }
 
-func placeOf(m memory.Memory) shelf.Place { return shelf.Place{At: m.CreatedAt(), ID: m.ID()} }
+func positionOf(m memory.Memory) shelf.ListPosition {
+	return shelf.ListPosition{At: m.CreatedAt(), ID: m.ID()}
+}
 
-// sourcesOf returns the tables that may contain matches.
-func sourcesOf(q memory.Query) []source {
+// tablesFor returns the tables that may contain matches.
+func tablesFor(q memory.Query) []memoryTable {
 	kinds := q.Kinds
 	if len(kinds) == 0 {
 		kinds = []memory.Kind{memory.KindFact}
 	}
-	ofFacts := q.Category != "" || q.Tag != "" || q.Subject != "" || q.Attribute != "" || q.Hash != "" || q.Turn != "" || q.Pinned
-	var all []source
+	onlyFacts := q.Category != "" || q.Tag != "" || q.Subject != "" || q.Attribute != "" || q.Hash != "" || q.Turn != "" || q.Pinned
+	var tables []memoryTable
 	if slices.Contains(kinds, memory.KindFact) {
-		all = append(all, facts, links)
+		tables = append(tables, facts, links)
 	}
-	if slices.Contains(kinds, memory.KindTurn) && !ofFacts {
-		all = append(all, turns)
+	if slices.Contains(kinds, memory.KindTurn) && !onlyFacts {
+		tables = append(tables, turns)
 	}
-	if slices.Contains(kinds, memory.KindSummary) && !ofFacts {
-		all = append(all, summaries)
+	if slices.Contains(kinds, memory.KindSummary) && !onlyFacts {
+		tables = append(tables, summaries)
 	}
-	return all
+	return tables
 }
 
-// list returns a table's matching memories; at least the newest limit are among them.
-func (v *view) list(from source, q memory.Query, limit int) (all []memory.Memory, err error) {
-	if q.Text != "" && from.table != links.table {
-		return v.containing(from, q, limit)
+// list returns a table's matching memories: at least the newest limit memories.
+func (v *view) list(table memoryTable, q memory.Query, limit int) (matches []memory.Memory, err error) {
+	if q.Text != "" && table.name != links.name {
+		return v.listContaining(table, q, limit)
 	}
-	asks, err := v.listing([]source{from}, q, limit, &all)
+	statements, err := v.listStatements([]memoryTable{table}, q, limit, &matches)
 	if err == nil {
-		err = v.conn.ask(v.ctx, asks...)
+		err = v.session.runBatch(v.ctx, statements...)
 	}
-	return all, wrap("list "+from.table, err)
+	return matches, wrap("list "+table.name, err)
 }
 
-// listing returns queries for a list: each adds matching memories to found, at least the newest
-// limit of each table.
-func (v *view) listing(tables []source, q memory.Query, limit int, found *[]memory.Memory) (all []ask, err error) {
-	if v.conn.into != nil && !few(q) && !q.Pinned {
-		all = append(all, say(pageByPage))
+// listStatements returns queries that add matching memories to results: at least the newest limit of
+// each table.
+func (v *view) listStatements(tables []memoryTable, q memory.Query, limit int, results *[]memory.Memory) (statements []statement, err error) {
+	if v.session.translator != nil && !isSelective(q) && !q.Pinned {
+		statements = append(statements, command(forceCustomPlan))
 	}
-	for _, from := range tables {
-		selections := v.selections(from, q)
-		if from.table == links.table { // all links are read: there are few, and their facts have no columns
-			selections = []selection{{links.table, ofOwner()}}
+	for _, table := range tables {
+		selections := v.selections(table, q)
+		if table.name == links.name { // reads all links: they are few, and the fields of their facts are in JSON
+			selections = []selection{{links.name, whereOwner()}}
 		}
 		for _, sel := range selections {
-			one, err := v.pageOf(from, sel, q, limit, found)
+			pageStatement, err := v.pageStatement(table, sel, q, limit, results)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, one)
+			statements = append(statements, pageStatement)
 		}
 	}
-	return all, nil
+	return statements, nil
 }
 
 // selection is a table with a condition on its rows.
@@ -210,81 +216,82 @@ type selection struct {
 	where
 }
 
-// selections returns conditions that together select the matches, one for each status.
-func (v *view) selections(from source, q memory.Query) (all []selection) {
-	for _, status := range statuses(q) {
-		sel := selection{from.table, ofOwner()}
-		sel.status(status, q)
-		sel.scope(from, q)
-		if from.table == facts.table {
-			sel.fact(v.owner, q)
+// selections returns one selection for each status that q allows; together they select the matches.
+func (v *view) selections(table memoryTable, q memory.Query) (result []selection) {
+	for _, status := range queriedStatuses(q) {
+		sel := selection{table.name, whereOwner()}
+		sel.filterStatus(status, q)
+		sel.filterScope(table, q)
+		if table.name == facts.name {
+			sel.filterFact(v.owner, q)
 		}
-		if from.table == facts.table && v.conn.into == nil && q.Hash != "" && status.Live() {
+		if table.name == facts.name && v.session.translator == nil && q.Hash != "" && status.Live() {
 			sel.table += byHash
 		}
-		all = append(all, sel)
+		result = append(result, sel)
 	}
-	return all
+	return result
 }
 
-// pageOf returns a query for the selected memories after q's cursor, newest first: at least limit
-// memories or all, and always all links.
-func (v *view) pageOf(from source, sel selection, q memory.Query, limit int, found *[]memory.Memory) (ask, error) {
-	ofLinks := from.table == links.table
-	column, end := `created_at`, ` ORDER BY created_at DESC, id DESC`+limitOf(limit)
+// pageStatement returns a query that adds the selected memories after q's cursor to results, newest
+// first: at least limit memories, or all links.
+func (v *view) pageStatement(table memoryTable, sel selection, q memory.Query, limit int, results *[]memory.Memory) (statement, error) {
+	ofLinks := table.name == links.name
+	column, end := `created_at`, ` ORDER BY created_at DESC, id DESC`+limitClause(limit)
 	if ofLinks {
 		column, end = `fact_created_at`, ``
 	}
-	if err := sel.after(q.Cursor, column); err != nil {
-		return ask{}, err
+	if err := sel.afterCursor(q.Cursor, column); err != nil {
+		return statement{}, err
 	}
-	return v.asking(`SELECT `+from.columns+` FROM `+sel.table+` `+sel.text()+end, sel.args, func(row scanner) error {
-		m, err := from.scan(v.owner, row)
+	return v.ownerStatement(`SELECT `+table.columns+` FROM `+sel.table+` `+sel.sql()+end, sel.args, func(row scanner) error {
+		m, err := table.scan(v.owner, row)
 		if err == nil && (!ofLinks || q.Matches(m)) {
-			*found = append(*found, m)
+			*results = append(*results, m)
 		}
 		return err
 	}), nil
 }
 
-// asking returns an ask whose first argument is the owner.
-func (v *view) asking(query string, args []any, read func(scanner) error) ask {
-	return ask{query, append([]any{string(v.owner)}, args...), read}
+// ownerStatement returns a statement whose first argument is the view's owner.
+func (v *view) ownerStatement(query string, args []any, scan func(scanner) error) statement {
+	return statement{query, append([]any{string(v.owner)}, args...), scan}
 }
 
-// scanned is how many memories a text search reads at a time.
-const scanned = 512
+// scanPageSize is the number of memories that listContaining reads at a time.
+const scanPageSize = 512
 
-// containing is list for a text. No database compares texts like [memory.ContainsFold], so it reads
-// page by page and keeps memories that contain q's text.
-func (v *view) containing(from source, q memory.Query, limit int) (found []memory.Memory, err error) {
-	for _, sel := range v.selections(from, q) {
-		q, enough := q, len(found)+limit
-		for len(found) < enough {
-			var some []memory.Memory
-			one, err := v.pageOf(from, sel, q, scanned, &some)
+// listContaining is list for a query with a text. It reads page by page and compares in Go, since no
+// database compares texts like [memory.ContainsFold].
+func (v *view) listContaining(table memoryTable, q memory.Query, limit int) (matches []memory.Memory, err error) {
+	for _, sel := range v.selections(table, q) {
+		q, enough := q, len(matches)+limit
+		for len(matches) < enough {
+			var pageMatches []memory.Memory
+			pageStatement, err := v.pageStatement(table, sel, q, scanPageSize, &pageMatches)
 			if err == nil {
-				err = v.askPage(one)
+				err = v.runPageBatch(pageStatement)
 			}
 			if err != nil {
 				return nil, err
 			}
-			for _, m := range some {
+			for _, m := range pageMatches {
 				if memory.ContainsFold(m.Content(), q.Text) {
-					found = append(found, m)
+					matches = append(matches, m)
 				}
 			}
-			if len(some) < scanned {
+			if len(pageMatches) < scanPageSize {
 				break
 			}
-			q.Cursor = shelf.WriteCursor(placeOf(some[len(some)-1]))
+			q.Cursor = shelf.EncodeCursor(positionOf(pageMatches[len(pageMatches)-1]))
 		}
 	}
-	return found, nil
+	return matches, nil
 }
 
-// statuses returns q's statuses without duplicates. As constants they are safe in SQL text.
-func statuses(q memory.Query) []memory.Status {
+// queriedStatuses returns q's valid statuses without duplicates. Being constants, they are safe in
+// SQL text.
+func queriedStatuses(q memory.Query) []memory.Status {
 	if len(q.Statuses) == 0 && q.At.ValidAt.IsZero() {
 		return []memory.Status{memory.Active}
 	}
@@ -295,52 +302,51 @@ func statuses(q memory.Query) []memory.Status {
 	return slices.DeleteFunc(all, func(s memory.Status) bool { return !slices.Contains(q.Statuses, s) })
 }
 
-// status narrows to one status, written into the query's text: with an argument, on which the use
-// of a partial index may depend, SQLite would plan the query each time.
-func (w *where) status(one memory.Status, q memory.Query) {
-	term := `status = '` + string(one) + `'`
-	if !few(q) {
+// filterStatus selects rows with a status. The status is a literal in the SQL: with an argument, SQLite
+// would plan the query each time, since the use of partial indexes depends on the value.
+func (w *where) filterStatus(status memory.Status, q memory.Query) {
+	term := `status = '` + string(status) + `'`
+	if !isSelective(q) {
 		w.and(term)
 		return
 	}
-	// The plus keeps the planner from reading all rows of that status in order of time: other
-	// indexes find the few rows faster.
+	// The plus keeps SQLite from using the index on status: other indexes find few rows faster.
 	w.and(`+` + term)
-	switch { // the same terms as in the indexes on hashes
+	switch { // the conditions of the partial indexes on hashes
 	case q.Hash == "":
-	case one.Live():
+	case status.Live():
 		w.and(`status IN ('active', 'pending')`)
 	default:
 		w.and(`status NOT IN ('active', 'pending')`)
 	}
 }
 
-// few reports whether some index finds only a few rows for q.
-func few(q memory.Query) bool {
-	return q.Hash != "" || q.Tag != "" || q.Turn != "" || q.Subject != "" || q.Conversation != "" || q.Begins != ""
+// isSelective reports whether q has a condition for which an index finds only a few rows.
+func isSelective(q memory.Query) bool {
+	return q.Hash != "" || q.Tag != "" || q.Turn != "" || q.Subject != "" || q.Conversation != "" || q.IDPrefix != ""
 }
 
-// scope narrows by q's project, agent and conversation, or by provenance.
-func (w *where) scope(from source, q memory.Query) {
+// filterScope selects rows by q's project, agent, conversation and prefix of the id.
+func (w *where) filterScope(table memoryTable, q memory.Query) {
 	if q.Project != "" {
 		w.and(`project = ?`, q.Project)
 	}
 	if q.Agent != "" {
 		w.and(`agent = ?`, q.Agent)
 	}
-	if q.Begins != "" {
-		w.and(`id >= ? AND id < ?`, q.Begins, q.Begins+string(utf8.MaxRune))
+	if q.IDPrefix != "" {
+		w.and(`id >= ? AND id < ?`, q.IDPrefix, q.IDPrefix+string(utf8.MaxRune))
 	}
 	switch {
 	case q.Conversation == "":
-	case from.table == facts.table:
+	case table.name == facts.name:
 		w.and(`(conversation = ? OR from_conversation = ?)`, q.Conversation, q.Conversation)
 	default:
 		w.and(`conversation = ?`, q.Conversation)
 	}
 }
 
-func (w *where) fact(owner memory.Owner, q memory.Query) {
+func (w *where) filterFact(owner memory.Owner, q memory.Query) {
 	if q.Category != "" {
 		w.and(`category = ?`, q.Category)
 	}
@@ -364,6 +370,6 @@ func (w *where) fact(owner memory.Owner, q memory.Query) {
 	}
 	if !q.At.ValidAt.IsZero() {
 		w.and(`CASE valid_from WHEN 0 THEN observed_at ELSE valid_from END <= ? AND (valid_to = 0 OR valid_to > ?)`,
-			micros(q.At.ValidAt), micros(q.At.ValidAt))
+			toMicros(q.At.ValidAt), toMicros(q.At.ValidAt))
 	}
 }

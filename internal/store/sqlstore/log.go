@@ -9,32 +9,32 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// record is the kind of a run that stores the marks of a batch.
-const record = "record"
+// recordKind is the kind of the runs that store the changes of a batch.
+const recordKind = "record"
 
-// Append writes a batch: see [memory.Log].
+// Append writes a batch: see [memory.TurnLog].
 func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
 	if err := errors.Join(checkOwner(owner), b.Check(owner)); err != nil {
 		return memory.Receipt{}, err
 	}
-	return s.writeRun(ctx, owner, func(t *tx) (memory.Receipt, error) { return t.append(owner, b) })
+	return s.writeRun(ctx, owner, func(t *tx) (memory.Receipt, error) { return t.appendBatch(owner, b) })
 }
 
-func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
+func (t *tx) appendBatch(owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
 	marked := false
-	if b.Run != "" && (len(b.Marks) > 0 || len(b.Turns) == 0) {
+	if b.Run != "" && (len(b.Changes) > 0 || len(b.Turns) == 0) {
 		var err error
 		if _, marked, err = t.receipt(owner, b.Run); err != nil {
 			return memory.Receipt{}, err
 		}
 	}
 	if marked {
-		b.Marks = nil
+		b.Changes = nil
 	}
 	if len(b.Turns) == 0 && marked {
-		return t.unchanged(owner, b.Run)
+		return t.earlierReceipt(owner, b.Run)
 	}
-	draft, there, err := t.present(owner, b)
+	pathData, storedIDs, err := t.loadPath(owner, b)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -42,80 +42,80 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	fresh, err := w.turns(b.Conversation, b.Turns, there)
+	added, err := w.writeTurns(b.Conversation, b.Turns, storedIDs)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	if len(b.Turns) > 0 && fresh == 0 { // every turn was stored already
-		return t.unchanged(owner, b.Run)
+	if len(b.Turns) > 0 && added == 0 { // all turns were stored before
+		return t.earlierReceipt(owner, b.Run)
 	}
-	if err := checkPath(b, draft); err != nil {
+	if err := checkPath(b, pathData); err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := w.changes(b.Run, memory.Author{}, b.Marks); err != nil {
+	if err := w.applyChanges(b.Run, memory.Author{}, b.Changes); err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := w.vectors(b.Vectors); err != nil {
+	if err := w.writeVectors(b.Vectors); err != nil {
 		return memory.Receipt{}, err
 	}
-	if len(b.Marks) > 0 {
-		return w.finish(memory.Run{ID: b.Run, Kind: record, Jobs: b.Jobs}, len(b.Marks))
+	if len(b.Changes) > 0 {
+		return w.finishRun(memory.Run{ID: b.Run, Kind: recordKind, Jobs: b.Jobs}, len(b.Changes))
 	}
 	if err := w.enqueue(b.Jobs); err != nil {
 		return memory.Receipt{}, err
 	}
-	return memory.Receipt{Run: b.Run, Version: w.version, At: w.at}, w.end()
+	return memory.Receipt{Run: b.Run, Version: w.version, At: w.at}, w.saveVersion()
 }
 
-// unchanged returns the receipt of a batch that was stored earlier.
-func (t *tx) unchanged(owner memory.Owner, run string) (memory.Receipt, error) {
-	last, err := t.owner(owner)
-	return memory.Receipt{Run: run, Again: true, Version: last.version, At: last.clock}, err
+// earlierReceipt returns the receipt of a batch that was stored earlier.
+func (t *tx) earlierReceipt(owner memory.Owner, runID string) (memory.Receipt, error) {
+	last, err := t.readOwnerVersion(owner)
+	return memory.Receipt{Run: runID, Again: true, Version: last.version, At: last.lastWrite}, err
 }
 
-// turns writes the missing turns and their conversation, and returns the number of missing turns.
-// If there are none it writes nothing.
-func (w *write) turns(c memory.Conversation, turns []memory.Turn, there map[string]bool) (fresh int, err error) {
-	messages := 0
+// writeTurns writes the turns that are not stored yet, with their conversation, and returns the number
+// of written turns. If all turns are stored, it writes nothing.
+func (w *ownerWrite) writeTurns(c memory.Conversation, turns []memory.Turn, storedIDs map[string]bool) (added int, err error) {
+	messageCount := 0
 	for _, t := range turns {
-		if there[t.ID] {
+		if storedIDs[t.ID] {
 			continue
 		}
-		there[t.ID] = true
-		fresh++
+		storedIDs[t.ID] = true
+		added++
 		if t.Status == memory.Active && (t.Role == memory.RoleUser || t.Role == memory.RoleAssistant) {
-			messages++
+			messageCount++
 		}
-		if err := w.turn(t); err != nil {
+		if err := w.writeTurn(t); err != nil {
 			return 0, fmt.Errorf("write turn %s: %w", t.ID, err)
 		}
 	}
-	if len(turns) > 0 && fresh == 0 {
+	if len(turns) > 0 && added == 0 {
 		return 0, nil
 	}
-	return fresh, w.converse(c, messages)
+	return added, w.writeConversation(c, messageCount)
 }
 
-func (w *write) turn(t memory.Turn) error {
+func (w *ownerWrite) writeTurn(t memory.Turn) error {
 	t.CreatedAt, t.LearnedAt = memory.Time(t.CreatedAt), memory.Time(t.LearnedAt)
 	t.RecordedAt, t.Version = w.at, w.version
-	w.wrote[t.ID] = true
+	w.writtenIDs[t.ID] = true
 	err := w.insert(insertTurn, w.owner, turnFields(&t)...)
 	if err != nil || t.Status != memory.Retired {
 		return err
 	}
-	return w.bury(w.owner, t.ID, t.Role, t.Content)
+	return w.storeTombstone(w.owner, t.ID, t.Role, t.Content)
 }
 
-// converse writes a new conversation, or updates an old one.
-func (w *write) converse(c memory.Conversation, messages int) error {
+// writeConversation inserts a conversation, or updates the stored one.
+func (w *ownerWrite) writeConversation(c memory.Conversation, messageCount int) error {
 	if c.CreatedAt = memory.Time(c.CreatedAt); c.CreatedAt.IsZero() {
 		c.CreatedAt = w.at
 	}
 	if c.UpdatedAt = memory.Time(c.UpdatedAt); c.UpdatedAt.IsZero() {
 		c.UpdatedAt = w.at
 	}
-	c.Status, c.Version, c.MessageCount = cmp.Or(c.Status, memory.Active), 0, messages
+	c.Status, c.Version, c.MessageCount = cmp.Or(c.Status, memory.Active), 0, messageCount
 	err := w.insert(insertConversation+` ON CONFLICT (owner, id) DO UPDATE SET
 		title = CASE WHEN conversations.title = '' AND conversations.version = 0 THEN excluded.title ELSE conversations.title END,
 		message_count = conversations.message_count + excluded.message_count,

@@ -9,23 +9,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-var _ memory.Looker = (*Store)(nil)
+var _ memory.BatchReader = (*Store)(nil)
 
-// Look implements [memory.Looker].
-func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
-	if s.reads.into == nil || slices.ContainsFunc(l.Queries, func(q memory.Query) bool { return !inOne(q) }) {
-		return memory.LookAt(ctx, inTurn{s}, owner, l)
+// ReadBatch implements [memory.BatchReader].
+func (s *Store) ReadBatch(ctx context.Context, owner memory.Owner, l memory.ReadSet) (memory.ReadResults, error) {
+	if s.reader.translator == nil || slices.ContainsFunc(l.Queries, func(q memory.Query) bool { return !isOneBatch(q) }) {
+		return memory.ReadBatch(ctx, sequentialStore{s}, owner, l)
 	}
 	var version int64
 	var byID map[string][]memory.Memory
 	found := make([][]memory.Memory, len(l.Queries))
-	err := s.reads.together(ctx, owner, func(v *view) ([]ask, error) {
+	err := s.reader.readBatch(ctx, owner, func(v *view) ([]statement, error) {
 		version, byID = 0, map[string][]memory.Memory{}
-		all := []ask{v.asking(`SELECT version FROM owners WHERE owner = ?`, nil, func(row scanner) error { return row.Scan(&version) })}
-		all = append(all, v.byIDs(l.IDs, byID, turns, facts, links, summaries)...)
+		all := []statement{v.ownerStatement(`SELECT version FROM owners WHERE owner = ?`, nil, func(row scanner) error { return row.Scan(&version) })}
+		all = append(all, v.statementsByID(l.IDs, byID, turns, facts, links, summaries)...)
 		for i, q := range l.Queries {
 			found[i] = nil
-			some, err := v.listing(sourcesOf(q), q, shelf.PageSize(q.Limit)+1, &found[i])
+			some, err := v.listStatements(tablesFor(q), q, shelf.PageSize(q.Limit)+1, &found[i])
 			if err != nil {
 				return nil, err
 			}
@@ -34,21 +34,22 @@ func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (me
 		return all, nil
 	})
 	if err != nil {
-		return memory.Seen{}, fmt.Errorf("read memories: %w", err)
+		return memory.ReadResults{}, fmt.Errorf("read memories: %w", err)
 	}
-	seen := memory.Seen{Version: version}
+	seen := memory.ReadResults{Version: version}
 	for _, id := range l.IDs {
 		seen.Memories = append(seen.Memories, byID[id]...)
 	}
 	for i, q := range l.Queries {
-		one, err := page(found[i], q)
+		one, err := newPage(found[i], q)
 		if err != nil {
-			return memory.Seen{}, err
+			return memory.ReadResults{}, err
 		}
 		seen.Pages = append(seen.Pages, one)
 	}
 	return seen, nil
 }
 
-// inTurn is a store that runs one query after another: most are answered from the cache.
-type inTurn struct{ memory.Store }
+// sequentialStore hides ReadBatch, so that [memory.ReadBatch] runs one query after another, mostly
+// from the cache.
+type sequentialStore struct{ memory.Store }

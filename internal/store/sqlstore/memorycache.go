@@ -7,19 +7,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxCached limits the bytes of each of the two generations of [memoryCache].
-const maxCached = 12 << 20
+// maxGenerationBytes limits the size of each of the two generations of [memoryCache].
+const maxGenerationBytes = 12 << 20
 
-// memoryCache holds recently read memories in their current state, since searches often read the
-// same ones. Only this process writes to the locked file, and the writer reports each commit's
-// changes before its callers return.
+// memoryCache caches recently read memories, since searches often read the same memories. Only this
+// process writes to the locked file, and the writer reports each commit's changes before the callers
+// return.
 type memoryCache struct {
-	off bool       // it stores nothing
-	mu  sync.Mutex // guards the rest
+	disabled bool       // the cache stays empty
+	mu       sync.Mutex // guards the fields below
 
-	commits    uint64 // incremented at the start and the end of a commit, so odd during a commit
-	young, old map[memoryKey]memory.Memory
-	size       int // bytes of young
+	commitCount                    uint64 // incremented at the start and the end of a commit; odd during a commit
+	youngGeneration, oldGeneration map[memoryKey]memory.Memory
+	youngBytes                     int // estimated bytes of the young generation
 }
 
 type memoryKey struct {
@@ -27,58 +27,58 @@ type memoryKey struct {
 	id    string
 }
 
-// find returns copies of cached memories by id, the missing ids, and the commit counter, which the
-// caller passes to learn.
-func (c *memoryCache) find(owner memory.Owner, ids []string) (found map[string][]memory.Memory, missing []string, commits uint64) {
-	found = make(map[string][]memory.Memory, len(ids))
+// lookup returns copies of cached memories by id, the missing ids, and the commit count, which the
+// caller passes to add.
+func (c *memoryCache) lookup(owner memory.Owner, ids []string) (hits map[string][]memory.Memory, missingIDs []string, commitCount uint64) {
+	hits = make(map[string][]memory.Memory, len(ids))
 	all := make([]memory.Memory, 0, len(ids))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range ids {
 		key := memoryKey{owner, id}
-		m, ok := c.young[key]
+		m, ok := c.youngGeneration[key]
 		if !ok {
-			if m, ok = c.old[key]; ok {
-				c.keep(key, m)
+			if m, ok = c.oldGeneration[key]; ok {
+				c.insertYoung(key, m)
 			}
 		}
 		if !ok {
-			missing = append(missing, id)
+			missingIDs = append(missingIDs, id)
 			continue
 		}
 		all = append(all, shelf.CopyMemory(m))
-		found[id] = all[len(all)-1:]
+		hits[id] = all[len(all)-1:]
 	}
-	return found, missing, c.commits
+	return hits, missingIDs, c.commitCount
 }
 
-// learn caches memories read from the database, unless a commit happened since find returned
-// commits. It reports whether none did, so that both results are of the same snapshot.
-func (c *memoryCache) learn(owner memory.Owner, read map[string][]memory.Memory, commits uint64) bool {
+// add caches memories from the database, unless a commit happened since lookup returned commitCount.
+// It returns true if none happened: then the memories and lookup's hits are of one snapshot.
+func (c *memoryCache) add(owner memory.Owner, memories map[string][]memory.Memory, commitCount uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.off || commits != c.commits || commits%2 == 1 {
+	if c.disabled || commitCount != c.commitCount || commitCount%2 == 1 {
 		return false
 	}
-	for id, found := range read {
+	for id, found := range memories {
 		if len(found) == 1 {
-			c.keep(memoryKey{owner, id}, shelf.CopyMemory(found[0]))
+			c.insertYoung(memoryKey{owner, id}, shelf.CopyMemory(found[0]))
 		}
 	}
 	return true
 }
 
-// keep adds a memory to the young generation. A full young generation becomes the old one.
-func (c *memoryCache) keep(key memoryKey, m memory.Memory) {
-	if c.young == nil || c.size > maxCached {
-		c.old, c.young, c.size = c.young, map[memoryKey]memory.Memory{}, 0
+// insertYoung adds a memory to the young generation. A full young generation replaces the old one.
+func (c *memoryCache) insertYoung(key memoryKey, m memory.Memory) {
+	if c.youngGeneration == nil || c.youngBytes > maxGenerationBytes {
+		c.oldGeneration, c.youngGeneration, c.youngBytes = c.youngGeneration, map[memoryKey]memory.Memory{}, 0
 	}
-	c.young[key] = m
-	c.size += sizeOf(m)
+	c.youngGeneration[key] = m
+	c.youngBytes += memorySize(m)
 }
 
-// sizeOf estimates a memory's size in the cache.
-func sizeOf(m memory.Memory) int {
+// memorySize estimates a memory's size in the cache.
+func memorySize(m memory.Memory) int {
 	const fields = 700
 	n := fields + len(m.Content())
 	if f := m.Fact; f != nil {
@@ -87,24 +87,24 @@ func sizeOf(m memory.Memory) int {
 	return n
 }
 
-// committing records that a commit begins: from now on a read may see its changes.
-func (c *memoryCache) committing() {
+// beginCommit records that a commit begins, after which a read may return its changes.
+func (c *memoryCache) beginCommit() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.commits++
+	c.commitCount++
 }
 
-// committed records the end of a commit and its changes. If the commit failed, the state is
-// unknown, so the cache is cleared.
-func (c *memoryCache) committed(changed []memoryKey, failed error) {
+// endCommit records the end of a commit, and drops the changed memories. If the commit failed, the
+// stored state is unknown, so endCommit clears the cache.
+func (c *memoryCache) endCommit(changed []memoryKey, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.commits++
-	if failed != nil {
-		c.young, c.old, c.size = nil, nil, 0
+	c.commitCount++
+	if err != nil {
+		c.youngGeneration, c.oldGeneration, c.youngBytes = nil, nil, 0
 	}
 	for _, key := range changed {
-		delete(c.young, key)
-		delete(c.old, key)
+		delete(c.youngGeneration, key)
+		delete(c.oldGeneration, key)
 	}
 }

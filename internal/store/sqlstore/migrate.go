@@ -17,14 +17,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// noLog discards everything.
-var noLog = slog.New(slog.DiscardHandler)
+// discardLog is a log without output.
+var discardLog = slog.New(slog.DiscardHandler)
 
 //go:embed migrations/*/*.sql
 var migrations embed.FS
 
-// SQLiteSchema is the schema version of a file, postgresSchema that of a server. In the folder of
-// each, schema.sql creates the schema, and N.sql updates an earlier schema to version N.
+// SQLiteSchema and postgresSchema are the current schema versions. In each dialect's folder,
+// schema.sql creates the schema, and N.sql updates the previous schema to version N.
 const (
 	SQLiteSchema   = 15
 	postgresSchema = 13
@@ -46,7 +46,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder stri
 		}
 		for _, name := range names {
 			text, err := migrations.ReadFile("migrations/" + folder + "/" + name)
-			if errors.Is(err, fs.ErrNotExist) { // one migration covered several versions
+			if errors.Is(err, fs.ErrNotExist) { // not every version has a migration of its own
 				continue
 			}
 			if err == nil {
@@ -69,14 +69,14 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder stri
 	if current > newest {
 		return memory.Errorf(memory.Unavailable, "its schema has version %d, but this program supports versions up to %d: use a newer loci", current, newest)
 	}
-	log = cmp.Or(log, noLog)
+	log = cmp.Or(log, discardLog)
 	upgrade := current > 0 && current < newest
 	if begun := time.Now(); upgrade {
 		log.Info("updating the database schema", "from", current, "to", newest)
-		defer func() { log.Info("the update of the database schema has ended", "took", time.Since(begun)) }()
+		defer func() { log.Info("updated the database schema", "took", time.Since(begun)) }()
 	}
 	if _, err := p.Up(ctx); err != nil {
-		return fmt.Errorf("bring the schema from version %d to %d: %w", current, newest, err)
+		return fmt.Errorf("update the schema from version %d to %d: %w", current, newest, err)
 	}
 	return nil
 }

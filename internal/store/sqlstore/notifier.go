@@ -15,96 +15,96 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// notifier notifies other stores on the same server of new jobs and of erasures, so that they need
-// not wait for their next poll. A notification may be lost. It contains the sending store's name
-// and, after an erasure, a space and the owner.
+// notifier notifies other stores on the same server of new jobs and erasures, before their next poll.
+// A notification may be lost. Its payload is the sending store's name and, after an erasure, a space
+// and the owner.
 type notifier struct {
-	db      *sql.DB
-	config  *pgx.ConnConfig
-	channel string // the same for all stores on this database
-	name    string // of this store, which ignores its own notifications
-	rung    chan struct{}
-	stop    context.CancelFunc
-	ended   chan struct{}
+	db        *sql.DB
+	config    *pgx.ConnConfig
+	channel   string // PostgreSQL channel, equal for all stores on this database
+	storeName string // random name of this store, which ignores its own notifications
+	pending   chan struct{}
+	cancel    context.CancelFunc
+	done      chan struct{}
 
-	mu     sync.Mutex
-	erased []func(memory.Owner) // the listeners, guarded by mu
+	mu             sync.Mutex
+	eraseListeners []func(memory.Owner) // guarded by mu; called after an erasure by another store
 }
 
-// notifyRest is the minimum interval between notifications, which the server delivers one by one.
-const notifyRest = 50 * time.Millisecond
+// minNotifyInterval limits the rate of notifications, which PostgreSQL delivers serially.
+const minNotifyInterval = 50 * time.Millisecond
 
-func startNotifier(db *sql.DB, config *pgx.ConnConfig, database string) *notifier {
+func startNotifier(db *sql.DB, config *pgx.ConnConfig, databaseID string) *notifier {
 	ctx, stop := context.WithCancel(context.Background())
 	b := &notifier{
-		db: db, config: config, channel: "loci_" + database, name: rand.Text(),
-		rung: make(chan struct{}, 1), stop: stop, ended: make(chan struct{}),
+		db: db, config: config, channel: "loci_" + databaseID, storeName: rand.Text(),
+		pending: make(chan struct{}, 1), cancel: stop, done: make(chan struct{}),
 	}
 	go b.run(ctx)
 	return b
 }
 
-// notifyOthers is the statement that notifies other stores.
-const notifyOthers = `SELECT pg_notify(?1, ?2)`
+// notifyQuery is the statement that notifies other stores.
+const notifyQuery = `SELECT pg_notify(?1, ?2)`
 
-// ofErasure returns the statement that notifies other stores of an erasure. The server sends the
+// erasureStatement returns the statement that notifies other stores of an erasure. PostgreSQL sends the
 // notification after the commit.
-func (b *notifier) ofErasure(owner memory.Owner) ask {
-	return say(notifyOthers, b.channel, b.name+" "+string(owner))
+func (b *notifier) erasureStatement(owner memory.Owner) statement {
+	return command(notifyQuery, b.channel, b.storeName+" "+string(owner))
 }
 
-// ring makes the notifier soon notify other stores of a new job.
-func (b *notifier) ring() {
+// notifySoon makes the notifier's goroutine notify other stores of a new job.
+func (b *notifier) notifySoon() {
 	select {
-	case b.rung <- struct{}{}:
+	case b.pending <- struct{}{}:
 	default: // a notification is pending already
 	}
 }
 
 func (b *notifier) run(ctx context.Context) {
-	defer close(b.ended)
+	defer close(b.done)
 	for {
 		select {
-		case <-b.rung:
+		case <-b.pending:
 		case <-ctx.Done():
 			return
 		}
-		_, _ = b.db.ExecContext(ctx, translate(notifyOthers), b.channel, b.name)
-		if retry.Pause(ctx, notifyRest) != nil {
+		_, _ = b.db.ExecContext(ctx, translate(notifyQuery), b.channel, b.storeName)
+		if retry.Sleep(ctx, minNotifyInterval) != nil {
 			return
 		}
 	}
 }
 
-func (b *notifier) close() { b.stop(); <-b.ended }
+func (b *notifier) close() { b.cancel(); <-b.done }
 
 // Listen calls wake, until ctx ends, when another store on the same server has queued a job, and
-// when a notification may be lost. With SQLite there is no other store.
+// when a notification may be lost. With SQLite it returns at once, since there is no other store.
 func (s *Store) Listen(ctx context.Context, wake func()) {
-	p, ok := s.commits.(*server)
+	p, ok := s.committer.(*server)
 	if !ok {
 		return
 	}
 	for {
 		p.notifier.listen(ctx, wake)
-		if retry.Pause(ctx, time.Second) != nil { // the connection broke
+		if retry.Sleep(ctx, time.Second) != nil { // the connection broke
 			return
 		}
 	}
 }
 
-// listen listens on its own connection.
+// listen calls wake and the erase listeners for notifications, until its own connection fails.
 func (b *notifier) listen(ctx context.Context, wake func()) {
 	conn, err := pgx.ConnectConfig(ctx, b.config)
 	if err != nil {
 		return
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // not needed any more
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection's errors no longer matter
 	if _, err := conn.Exec(ctx, `LISTEN "`+b.channel+`"`); err != nil {
 		return
 	}
 	wake()
-	b.tell("")
+	b.callEraseListeners("")
 	for {
 		notice, err := conn.WaitForNotification(ctx)
 		if err != nil {
@@ -112,30 +112,30 @@ func (b *notifier) listen(ctx context.Context, wake func()) {
 		}
 		name, owner, erased := strings.Cut(notice.Payload, " ")
 		switch {
-		case name == b.name:
+		case name == b.storeName:
 		case erased:
-			b.tell(memory.Owner(owner))
+			b.callEraseListeners(memory.Owner(owner))
 		default:
 			wake()
 		}
 	}
 }
 
-// OnErase adds a listener. It is called with the owner after another store's erasure, and with ""
-// when [Store.Listen] may have missed one. With SQLite there is no other store.
-func (s *Store) OnErase(tell func(memory.Owner)) {
-	if p, ok := s.commits.(*server); ok {
+// OnErase adds a listener, which is called with the owner after an erasure by another store, and with
+// "" when [Store.Listen] may have missed an erasure. With SQLite it does nothing.
+func (s *Store) OnErase(listener func(memory.Owner)) {
+	if p, ok := s.committer.(*server); ok {
 		p.notifier.mu.Lock()
 		defer p.notifier.mu.Unlock()
-		p.notifier.erased = append(p.notifier.erased, tell)
+		p.notifier.eraseListeners = append(p.notifier.eraseListeners, listener)
 	}
 }
 
-func (b *notifier) tell(owner memory.Owner) {
+func (b *notifier) callEraseListeners(owner memory.Owner) {
 	b.mu.Lock()
-	all := slices.Clone(b.erased)
+	listeners := slices.Clone(b.eraseListeners)
 	b.mu.Unlock()
-	for _, tell := range all {
-		tell(owner)
+	for _, listener := range listeners {
+		listener(owner)
 	}
 }

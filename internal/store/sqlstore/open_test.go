@@ -61,7 +61,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	db := openSQL(t, path)
 	sqlstore.NoError(t)(db.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (4711, 1)`))
 	sqlstore.NoError(t)(db.Close())
-	refused(t, path, "4711")
+	isRefusal(t, path, "4711")
 }
 
 func TestWhatIsNoDatabaseOfOursIsKept(t *testing.T) {
@@ -87,13 +87,13 @@ func TestWhatIsNoDatabaseOfOursIsKept(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "loci.db")
 		sqlstore.NoError(t)(os.WriteFile(path, content, 0o600))
-		t.Run(name, func(t *testing.T) { refused(t, path, "") })
+		t.Run(name, func(t *testing.T) { isRefusal(t, path, "") })
 	}
 }
 
-// refused checks that the file cannot be opened, that the error names it and says
+// isRefusal checks that the file cannot be opened, that the error names it and says
 // so, and that the file stays as it is.
-func refused(t *testing.T, path, saying string) {
+func isRefusal(t *testing.T, path, saying string) {
 	t.Helper()
 	before, err := os.ReadFile(path)
 	if err != nil {

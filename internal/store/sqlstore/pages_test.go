@@ -15,7 +15,7 @@ import (
 // and not again for every page.
 func TestPostgresReadsAPageAtATimeOfWhoHasMuch(t *testing.T) {
 	const much, others, little = 12_000, 400, 5
-	address := pgtest.Fresh(t)
+	address := pgtest.NewSchema(t)
 	s := openServer(t, address, Options{})
 	b := memtest.Batch(memtest.Ben, "talk", 0, "This was said.")
 	run := memtest.Run("run")
@@ -74,13 +74,13 @@ func TestPostgresReadsAPageAtATimeOfWhoHasMuch(t *testing.T) {
 			})
 		}},
 		{"an index is made", "turns", func(s *Store) (pages int, err error) {
-			_, err = s.Since(t.Context(), memtest.Ana, "m", 0, func(memory.Item) error { pages++; return nil })
+			_, err = s.Since(t.Context(), memtest.Ana, "m", 0, func(memory.IndexItem) error { pages++; return nil })
 			return pages / 500, err
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := try(OpenPostgres(t.Context(), pgtest.With(address, "application_name", "pages"), Options{})).orFail(t)
-			for _, r := range []*reader{s.reads, s.follows} {
+			s := try(OpenPostgres(t.Context(), pgtest.WithParameter(address, "application_name", "pages"), Options{})).orFail(t)
+			for _, r := range []*reader{s.reader, s.sinceReader} {
 				r.db.SetMaxOpenConns(1) // so that it is the one whose plans are kept
 			}
 			before := fetched(t, address, c.table)

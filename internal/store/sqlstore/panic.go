@@ -7,14 +7,14 @@ import (
 	"runtime/debug"
 )
 
-// panicked is the error of a call that panicked. Only that call is undone, not others in its
-// transaction, and the panic is raised again in its caller.
-type panicked struct{ value any }
+// panicError is the error of a write function that panicked. Other calls in its transaction are still
+// committed, and repanic raises the panic in the caller's goroutine.
+type panicError struct{ value any }
 
-func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// safely runs do and returns a panic as an error. The stack goes to the log only.
-func safely(log *slog.Logger, do func(*tx) error, t *tx) (err error) {
+// runRecovered runs do and returns a panic as a panicError. Only the log contains the stack.
+func runRecovered(log *slog.Logger, do func(*tx) error, t *tx) (err error) {
 	defer func() {
 		v := recover()
 		if v == nil {
@@ -23,14 +23,14 @@ func safely(log *slog.Logger, do func(*tx) error, t *tx) (err error) {
 		if log != nil {
 			log.Error("panic in a write", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 		}
-		err = &panicked{v}
+		err = &panicError{v}
 	}()
 	return do(t)
 }
 
-// repanic panics again in the caller's goroutine.
+// repanic raises the panic of a panicError in the caller's goroutine.
 func repanic(err error) {
-	var p *panicked
+	var p *panicError
 	if errors.As(err, &p) {
 		panic(p.value)
 	}

@@ -41,7 +41,7 @@ var panics = map[string]func(*tx) error{
 		if _, err := t.apply(memtest.Ana, memtest.Run("panicked"), []memory.Change{memtest.Add(memtest.Fact(memtest.Ana, "panicked"))}); err != nil {
 			return err
 		}
-		if err := t.row(`SELECT 1`, nil, new(int)); err != nil { // so that a server heard of it
+		if err := t.queryRow(`SELECT 1`, nil, new(int)); err != nil { // so that a server heard of it
 			return err
 		}
 		panic(errPanicked)
@@ -158,7 +158,7 @@ func postgresPanics(t *testing.T) *panicRig {
 		}
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 		defer stop()
-		db := p.Store.commits.(*server).db
+		db := p.Store.committer.(*server).db
 		for i := range db.Stats().MaxOpenConnections {
 			conn, err := db.Conn(ctx)
 			if err != nil {

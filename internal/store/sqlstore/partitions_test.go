@@ -23,10 +23,10 @@ const parts = 4
 // over nodes, and reads the server's plan of each statement that a request makes: none looks into
 // a second partition of a table.
 func TestRequestsOfAnOwnerReadOnePartition(t *testing.T) {
-	address := pgtest.Fresh(t)
+	address := pgtest.NewSchema(t)
 	noError(t)(openServer(t, address, Options{}).Close())
 	db := pgtest.Open(t, address)
-	for _, table := range tables {
+	for _, table := range ownerTables {
 		for _, does := range []string{
 			`ALTER TABLE %[1]s RENAME TO %[1]s_plain`,
 			`CREATE TABLE %[1]s (LIKE %[1]s_plain INCLUDING ALL) PARTITION BY HASH (owner)`,
@@ -130,13 +130,13 @@ func useAll(t *testing.T, s *Store, owner memory.Owner) {
 		func() error { return s.SaveTraces(ctx, 10, memory.Trace{ID: n, Owner: owner, At: receipt.At}) },
 		func() error { _, err := s.Trace(ctx, owner, n); return err },
 		func() error {
-			return s.Spend(ctx, owner, memory.Usage{Day: receipt.At, Purpose: "learn", Model: "m", Calls: 1})
+			return s.AddUsage(ctx, owner, memory.Usage{Day: receipt.At, Purpose: "learn", Model: "m", Calls: 1})
 		},
-		func() error { _, err := s.Spent(ctx, owner, receipt.At.Add(-time.Hour)); return err },
+		func() error { _, err := s.UsageSince(ctx, owner, receipt.At.Add(-time.Hour)); return err },
 		func() error {
-			return s.Note(ctx, memory.DefaultNamespace, memory.AuditEntry{ID: n, At: receipt.At, Act: "sign in"})
+			return s.AddAuditEntries(ctx, memory.DefaultNamespace, memory.AuditEntry{ID: n, At: receipt.At, Act: "sign in"})
 		},
-		func() error { _, err := s.Noted(ctx, memory.DefaultNamespace, memory.AuditQuery{}); return err },
+		func() error { _, err := s.AuditEntries(ctx, memory.DefaultNamespace, memory.AuditQuery{}); return err },
 		func() error { _, err := s.Keys(ctx, memory.DefaultNamespace); return err },
 		func() error {
 			_, err := s.Apply(ctx, owner, memtest.Run("retire "+n), memtest.Retire(fact))
@@ -145,5 +145,5 @@ func useAll(t *testing.T, s *Store, owner memory.Owner) {
 	} {
 		noError(t)(use())
 	}
-	noError(t)(s.Since(ctx, owner, memtest.Vector("x", "x").Model, 0, func(memory.Item) error { return nil }))
+	noError(t)(s.Since(ctx, owner, memtest.Vector("x", "x").Model, 0, func(memory.IndexItem) error { return nil }))
 }

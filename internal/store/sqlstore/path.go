@@ -6,74 +6,72 @@ import (
 )
 
 const (
-	pathColumns = `SELECT id, conversation, place, status FROM turns WHERE owner = ? AND `
-	turnsThere  = `SELECT id FROM turns WHERE owner = ?1 AND id IN (SELECT value FROM json_each(?2))`
-	// turnsThereServer looks up each turn by a range condition that only the primary key supports.
-	// Without statistics a server could otherwise choose any index by owner, and read all of the
-	// owner's turns.
-	turnsThereServer = `SELECT t.id FROM unnest((SELECT ?2::text[])) AS one (id),
+	pathQuery        = `SELECT id, conversation, place, status FROM turns WHERE owner = ? AND `
+	storedTurnsQuery = `SELECT id FROM turns WHERE owner = ?1 AND id IN (SELECT value FROM json_each(?2))`
+	// storedTurnsServerQuery looks up each turn by a range condition that only the primary key
+	// supports. Otherwise PostgreSQL, without statistics, could read all of the owner's turns.
+	storedTurnsServerQuery = `SELECT t.id FROM unnest((SELECT ?2::text[])) AS one (id),
 		LATERAL (SELECT id FROM turns WHERE owner = ?1 AND id BETWEEN one.id AND one.id ORDER BY id LIMIT 1) t`
 )
 
-// present reads which turns of a batch exist. The draft holds the turns that the batch's path
-// concerns: the conversation's turns from the one before the path on, and the marked turns.
-func (t *tx) present(owner memory.Owner, b memory.Batch) (draft *shelf.Shelf, there map[string]bool, err error) {
-	draft, there = new(shelf.Shelf).Clone(), map[string]bool{}
-	var asks []ask
+// loadPath returns the ids of a batch's turns that are stored. pathData contains the stored turns for
+// checkPath: the conversation's turns since the turn before the path, and the changed turns.
+func (t *tx) loadPath(owner memory.Owner, b memory.Batch) (pathData *shelf.OwnerData, storedIDs map[string]bool, err error) {
+	pathData, storedIDs = new(shelf.OwnerData).Clone(), map[string]bool{}
+	var statements []statement
 	if len(b.Turns) > 0 {
-		query, ids := turnsThere, make(listed, len(b.Turns))
-		if t.session.into != nil {
-			query = turnsThereServer
+		query, ids := storedTurnsQuery, make(textList, len(b.Turns))
+		if t.session.translator != nil {
+			query = storedTurnsServerQuery
 		}
 		for i, turn := range b.Turns {
 			ids[i] = turn.ID
 		}
-		asks = append(asks, ask{query, []any{owner, ids}, func(row scanner) error {
+		statements = append(statements, statement{query, []any{owner, ids}, func(row scanner) error {
 			var id string
 			err := row.Scan(&id)
-			there[id] = true
+			storedIDs[id] = true
 			return err
 		}})
 	}
 	if b.Path != nil {
 		c := memory.Conversation{ID: b.Conversation.ID, Status: memory.Active}
-		draft.Conversations[c.ID] = c
-		asks = append(asks, ask{`SELECT status FROM conversations WHERE owner = ? AND id = ?`, []any{owner, c.ID}, func(row scanner) error {
+		pathData.Conversations[c.ID] = c
+		statements = append(statements, statement{`SELECT status FROM conversations WHERE owner = ? AND id = ?`, []any{owner, c.ID}, func(row scanner) error {
 			err := row.Scan(&c.Status)
-			draft.Conversations[c.ID] = c
+			pathData.Conversations[c.ID] = c
 			return err
 		}})
 		scan := func(row scanner) error {
 			var stored memory.Turn
 			err := row.Scan(&stored.ID, &stored.Conversation, &stored.Index, &stored.Status)
-			draft.Turns[stored.ID] = stored
+			pathData.Turns[stored.ID] = stored
 			return err
 		}
-		// ordered by place, so that any planner uses the index on place
-		asks = append(asks, ask{pathColumns + `conversation = ? AND place >= ? ORDER BY place`, []any{owner, c.ID, b.Path.From - 1}, scan})
-		var marked listed
-		for _, m := range b.Marks {
+		// the order makes any planner use the index on place
+		statements = append(statements, statement{pathQuery + `conversation = ? AND place >= ? ORDER BY place`, []any{owner, c.ID, b.Path.From - 1}, scan})
+		var marked textList
+		for _, m := range b.Changes {
 			if m.After.Turn != nil {
 				marked = append(marked, m.After.Turn.ID)
 			}
 		}
 		if len(marked) > 0 {
-			asks = append(asks, ask{pathColumns + `id IN (SELECT value FROM json_each(?))`, []any{owner, marked}, scan})
+			statements = append(statements, statement{pathQuery + `id IN (SELECT value FROM json_each(?))`, []any{owner, marked}, scan})
 		}
 	}
-	return draft, there, wrap("read the path", t.ask(asks...))
+	return pathData, storedIDs, wrap("read the path", t.runBatch(statements...))
 }
 
-// checkPath returns a Conflict if a draft, with the turns and marks of a batch, ends with a
-// different path from the one that the batch names.
-func checkPath(b memory.Batch, draft *shelf.Shelf) error {
+// checkPath returns a Conflict if the conversation's path after the batch would differ from b.Path.
+func checkPath(b memory.Batch, pathData *shelf.OwnerData) error {
 	if b.Path == nil {
 		return nil
 	}
 	for _, t := range b.Turns {
-		if _, stored := draft.Turns[t.ID]; !stored {
-			draft.Turns[t.ID] = t
+		if _, stored := pathData.Turns[t.ID]; !stored {
+			pathData.Turns[t.ID] = t
 		}
 	}
-	return draft.CheckPath(b)
+	return pathData.CheckPath(b)
 }

@@ -19,37 +19,37 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// On a server with pgvector, each vector is also stored as a halfvec, in the same transaction
-// (migrations/pgvector/seed.sql). Then the database searches vectors: exactly or, after
-// [Store.IndexVectors] for the owner, by an HNSW index. Loci itself reads the column data, so
-// losing the extension loses no vectors.
+// On a server with pgvector, the store also writes each vector as a halfvec, in the same transaction
+// (migrations/pgvector/seed.sql). The database then searches the vectors: exactly or, after
+// [Store.IndexVectors] for the owner, by an HNSW index. Loci itself reads the column data, so removing
+// the extension loses no vectors.
 
 const (
-	// leastPgvector is the first version that continues an index scan until enough rows pass a
-	// filter (hnsw.iterative_scan).
-	leastPgvector = "0.8"
-	// maxHalfDims is the longest halfvec, maxIndexedDims the longest that an index supports.
-	maxHalfDims    = 16_000
+	// minPgvectorVersion is the first version with hnsw.iterative_scan, which continues an index scan
+	// until enough rows pass a filter.
+	minPgvectorVersion = "0.8"
+	// maxHalfvecDims is the maximum length of a halfvec, maxIndexedDims that of an indexed halfvec.
+	maxHalfvecDims = 16_000
 	maxIndexedDims = 4000
-	// leastEffort and mostEffort limit how many vectors the index compares (hnsw.ef_search).
-	leastEffort, mostEffort = 100, 1000
-	// buildMemory is the server's memory in KiB for building an index, unless more is configured.
+	// minSearchEffort and maxSearchEffort limit the candidates of an index search (hnsw.ef_search).
+	minSearchEffort, maxSearchEffort = 100, 1000
+	// buildMemory is the minimum of maintenance_work_mem in KiB for building an index.
 	buildMemory = 256 << 10
-	// buildPoll is the interval at which a server checks whether another has finished an index.
+	// buildPoll is the interval at which a store checks whether another store's build has ended.
 	buildPoll = 5 * time.Second
-	// filledAtOnce is the number of halfvecs written in one statement.
-	filledAtOnce = 500
+	// fillBatchSize is the number of halfvecs that fillHalfvecs writes in one statement.
+	fillBatchSize = 500
 )
 
 // pgvector describes the extension on a server.
 type pgvector struct {
 	version string
-	schema  string // of its types and operators, quoted
-	put     string // the SQL statement that writes a vector
+	schema  string // quoted schema of its types and operators
+	upsert  string // the SQL statement that writes a vector
 }
 
-// seedPrepared checks for the columns and views of the current seed.sql.
-const seedPrepared = `EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('vectors') AND attname = 'values' AND NOT attisdropped)
+// seedPreparedQuery checks for the columns and views of the current seed.sql.
+const seedPreparedQuery = `EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('vectors') AND attname = 'values' AND NOT attisdropped)
 	AND coalesce(obj_description(to_regclass('memory_updates'), 'pg_class') = 'Loci 2', false)`
 
 // vectorID and metadataOf are SQL expressions for columns that other programs read.
@@ -59,39 +59,39 @@ const (
 		FROM remembered m WHERE m.owner = %[1]s AND m.id = %[2]s LIMIT 1), '{}')`
 )
 
-// preparePgvector creates the columns and views, if the server has the extension, and fills rows
-// written without it. Without the extension it returns nil and the reason.
-func preparePgvector(ctx context.Context, conn *sql.Conn) (has *pgvector, about string, err error) {
-	has = &pgvector{}
-	var prepared, old bool
-	err = conn.QueryRowContext(ctx, `SELECT e.extversion, string_to_array(substring(e.extversion from '^[0-9]+[.][0-9]+'), '.')::int[] < string_to_array('`+leastPgvector+`', '.')::int[], quote_ident(n.nspname), `+seedPrepared+`
-		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'`).Scan(&has.version, &old, &has.schema, &prepared)
+// preparePgvector creates the extension's columns and views, and adds missing halfvecs. Without a
+// supported extension it returns nil and, as description, the reason.
+func preparePgvector(ctx context.Context, conn *sql.Conn) (extension *pgvector, description string, err error) {
+	extension = &pgvector{}
+	var prepared, tooOld bool
+	err = conn.QueryRowContext(ctx, `SELECT e.extversion, string_to_array(substring(e.extversion from '^[0-9]+[.][0-9]+'), '.')::int[] < string_to_array('`+minPgvectorVersion+`', '.')::int[], quote_ident(n.nspname), `+seedPreparedQuery+`
+		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'`).Scan(&extension.version, &tooOld, &extension.schema, &prepared)
 	switch {
-	case noRows(err):
+	case isNoRows(err):
 		return nil, "no pgvector", nil
 	case err != nil:
 		return nil, "", fmt.Errorf("check for pgvector: %w", err)
-	case old:
-		return nil, "pgvector " + has.version + ", which is too old; the oldest supported version is " + leastPgvector, nil
+	case tooOld:
+		return nil, "pgvector " + extension.version + ", which is too old; the oldest supported version is " + minPgvectorVersion, nil
 	}
 	if !prepared {
-		if err := makeSeedTables(ctx, conn, has.schema); err != nil {
+		if err := createSeedTables(ctx, conn, extension.schema); err != nil {
 			return nil, "", fmt.Errorf("create the columns of pgvector: %w", err)
 		}
 	}
-	for more := true; more; {
-		if more, err = has.fill(ctx, conn); err != nil {
+	for hasMore := true; hasMore; {
+		if hasMore, err = extension.fillHalfvecs(ctx, conn); err != nil {
 			return nil, "", fmt.Errorf("write vectors as halfvec: %w", err)
 		}
 	}
-	has.put = fmt.Sprintf(`INSERT INTO vectors (owner, memory, model, dims, data, id, "values", metadata)
-		VALUES (?1::text, ?2::text, ?3::text, ?4, ?5, `+vectorID+`, NULLIF(?6::text, '')::`+has.schema+`.halfvec, `+metadataOf+`)
+	extension.upsert = fmt.Sprintf(`INSERT INTO vectors (owner, memory, model, dims, data, id, "values", metadata)
+		VALUES (?1::text, ?2::text, ?3::text, ?4, ?5, `+vectorID+`, NULLIF(?6::text, '')::`+extension.schema+`.halfvec, `+metadataOf+`)
 		ON CONFLICT (owner, memory, model) DO UPDATE SET dims = excluded.dims, data = excluded.data, id = excluded.id, "values" = excluded."values", metadata = excluded.metadata`,
 		"?1::text", "?2::text", "?3::text")
-	return has, "pgvector " + has.version, nil
+	return extension, "pgvector " + extension.version, nil
 }
 
-func makeSeedTables(ctx context.Context, conn *sql.Conn, schema string) error {
+func createSeedTables(ctx context.Context, conn *sql.Conn, schema string) error {
 	text, err := migrations.ReadFile("migrations/pgvector/seed.sql")
 	if err != nil {
 		return err
@@ -112,15 +112,15 @@ func makeSeedTables(ctx context.Context, conn *sql.Conn, schema string) error {
 	return tx.Commit()
 }
 
-// fill writes halfvecs that are missing, and reports whether more may be missing.
-func (p *pgvector) fill(ctx context.Context, conn *sql.Conn) (more bool, err error) {
-	found, err := conn.QueryContext(ctx, `SELECT owner, memory, model, data FROM vectors WHERE metadata IS NULL LIMIT $1`, filledAtOnce)
+// fillHalfvecs adds one batch of missing halfvecs, and reports whether more may be missing.
+func (p *pgvector) fillHalfvecs(ctx context.Context, conn *sql.Conn) (hasMore bool, err error) {
+	found, err := conn.QueryContext(ctx, `SELECT owner, memory, model, data FROM vectors WHERE metadata IS NULL LIMIT $1`, fillBatchSize)
 	var owners, memories, models, values []string
 	_, err = collect(rows{Rows: found}, err, func(row scanner) (struct{}, error) {
 		var owner, id, model string
 		var data []byte
 		err := row.Scan(&owner, &id, &model, &data)
-		owners, memories, models, values = append(owners, owner), append(memories, id), append(models, model), append(values, halfvec(vector.FromBytes(data)))
+		owners, memories, models, values = append(owners, owner), append(memories, id), append(models, model), append(values, halfvec(vector.ValuesFromBytes(data)))
 		return struct{}{}, err
 	})
 	if err != nil || len(owners) == 0 {
@@ -129,62 +129,62 @@ func (p *pgvector) fill(ctx context.Context, conn *sql.Conn) (more bool, err err
 	_, err = conn.ExecContext(ctx, fmt.Sprintf(`UPDATE vectors v SET id = `+vectorID+`, "values" = NULLIF(u.halves, '')::`+p.schema+`.halfvec, metadata = `+metadataOf+`
 		FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS u (owner, memory, model, halves)
 		WHERE v.owner = u.owner AND v.memory = u.memory AND v.model = u.model`, "u.owner", "u.memory", "u.model"), owners, memories, models, values)
-	return len(owners) == filledAtOnce, err
+	return len(owners) == fillBatchSize, err
 }
 
-// Searches reports whether the database supports vector search.
-func (s *Store) Searches() bool { return s.halfvecs() != nil }
+// SupportsVectorSearch reports whether the database supports vector search.
+func (s *Store) SupportsVectorSearch() bool { return s.pgvector() != nil }
 
-func (s *Store) halfvecs() *pgvector {
-	if s.reads.into == nil {
+func (s *Store) pgvector() *pgvector {
+	if s.reader.translator == nil {
 		return nil
 	}
-	return s.reads.into.pgvector.Load()
+	return s.reader.translator.pgvector.Load()
 }
 
-// Nearest returns the n active memories whose vectors of a model are nearest to question by cosine.
-// Unless ids is nil, only these memories count. [memory.NotFound]: the server has no pgvector.
-func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) (near []memory.Near, err error) {
-	p, asked := s.halfvecs(), halfvec(question)
+// Nearest returns the n active memories whose vectors of a model are nearest to question by cosine,
+// among ids unless these are nil. It returns [memory.NotFound] if the server has no pgvector.
+func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) (neighbors []memory.Neighbor, err error) {
+	p, questionText := s.pgvector(), halfvec(question)
 	if p == nil {
 		return nil, memory.Errorf(memory.NotFound, "the database has no pgvector")
 	}
-	if asked == "" || n <= 0 {
+	if questionText == "" || n <= 0 {
 		return nil, nil
 	}
-	err = s.reads.see(ctx, owner, func(v *view) error {
-		if _, err := v.conn.exec(ctx, `SELECT set_config('hnsw.ef_search', ?, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
-			set_config('plan_cache_mode', 'force_custom_plan', true)`, strconv.Itoa(min(max(n, leastEffort), mostEffort))); err != nil {
+	err = s.reader.withSnapshot(ctx, owner, func(v *view) error {
+		if _, err := v.session.exec(ctx, `SELECT set_config('hnsw.ef_search', ?, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
+			set_config('plan_cache_mode', 'force_custom_plan', true)`, strconv.Itoa(min(max(n, minSearchEffort), maxSearchEffort))); err != nil {
 			return err
 		}
-		if near, err = p.nearest(v, model, asked, len(question), ids, n); err != nil || len(near) >= n || ids != nil {
+		if neighbors, err = p.nearest(v, model, questionText, len(question), ids, n); err != nil || len(neighbors) >= n || ids != nil {
 			return err
 		}
-		// the index stopped before it found n vectors, or there are no more
-		if _, err := v.conn.exec(ctx, `SELECT set_config('enable_indexscan', 'off', true)`); err != nil {
+		// the index search returned too few vectors, so compare all vectors
+		if _, err := v.session.exec(ctx, `SELECT set_config('enable_indexscan', 'off', true)`); err != nil {
 			return err
 		}
-		near, err = p.nearest(v, model, asked, len(question), ids, n)
+		neighbors, err = p.nearest(v, model, questionText, len(question), ids, n)
 		return err
 	})
-	if missing(err) {
-		s.reads.into.pgvector.CompareAndSwap(p, nil)
-		err = memory.Errorf(memory.NotFound, "the database's pgvector is gone: %w", err)
+	if isUndefinedObject(err) {
+		s.reader.translator.pgvector.CompareAndSwap(p, nil)
+		err = memory.Errorf(memory.NotFound, "pgvector was removed from the database: %w", err)
 	}
-	return near, wrap("search vectors in the database", err)
+	return neighbors, wrap("search vectors in the database", err)
 }
 
-func (p *pgvector) nearest(v *view, model, question string, dims int, ids []string, n int) ([]memory.Near, error) {
+func (p *pgvector) nearest(v *view, model, question string, dims int, ids []string, n int) ([]memory.Neighbor, error) {
 	typed := `::` + p.schema + `.halfvec(` + strconv.Itoa(dims) + `)`
 	distance := `(v."values"` + typed + `) OPERATOR(` + p.schema + `.<=>) ?4::text` + typed
-	among, args := ``, []any{model, dims, question, n, nearKey(v.owner, model)}
+	among, args := ``, []any{model, dims, question, n, hnswKey(v.owner, model)}
 	if ids != nil {
-		among, args = ` AND v.memory = ANY (?7::text[])`, append(args, listed(ids))
+		among, args = ` AND v.memory = ANY (?7::text[])`, append(args, textList(ids))
 	}
-	rows, err := v.query(`SELECT v.memory, 1 - (`+distance+`) FROM vectors v WHERE v.owner = ?1 AND v.model = ?2 AND v.dims = ?3 AND v."values" IS NOT NULL AND `+ofNearKey+` = ?6`+among+`
+	rows, err := v.query(`SELECT v.memory, 1 - (`+distance+`) FROM vectors v WHERE v.owner = ?1 AND v.model = ?2 AND v.dims = ?3 AND v."values" IS NOT NULL AND `+hnswKeyExpr+` = ?6`+among+`
 		AND (SELECT m.active FROM remembered m WHERE m.owner = v.owner AND m.id = v.memory LIMIT 1) ORDER BY `+distance+` LIMIT ?5`, args...)
-	return collect(rows, err, func(row scanner) (memory.Near, error) {
-		near := memory.Near{Owner: v.owner}
+	return collect(rows, err, func(row scanner) (memory.Neighbor, error) {
+		near := memory.Neighbor{Owner: v.owner}
 		var cosine float64
 		err := row.Scan(&near.ID, &cosine)
 		near.Cosine = float32(cosine)
@@ -192,35 +192,35 @@ func (p *pgvector) nearest(v *view, model, question string, dims int, ids []stri
 	})
 }
 
-// Vectors returns a model's vectors by memory id, in the form of [vector.Pack].
+// Vectors returns a model's vectors by memory id, as [vector.Pack] encodes them.
 func (s *Store) Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error) {
 	type packed struct {
 		id   string
 		data []byte
 	}
-	found, err := queryOwner(ctx, s.reads, owner, `SELECT memory, data FROM vectors WHERE owner = ?1 AND model = ?2 AND memory IN (SELECT value FROM json_each(?3))`,
-		[]any{model, listed(ids)}, func(row scanner) (p packed, err error) {
+	found, err := queryOwner(ctx, s.reader, owner, `SELECT memory, data FROM vectors WHERE owner = ?1 AND model = ?2 AND memory IN (SELECT value FROM json_each(?3))`,
+		[]any{model, textList(ids)}, func(row scanner) (p packed, err error) {
 			err = row.Scan(&p.id, &p.data)
 			return p, err
 		})
 	byID := map[string][]uint16{}
 	for _, p := range found {
-		byID[p.id] = vector.Words(p.data)
+		byID[p.id] = vector.RowFromBytes(p.data)
 	}
 	return byID, wrap("read vectors", err)
 }
 
-// OwnersAbove returns the owners with more than the given number of a model's vectors.
-func (s *Store) OwnersAbove(ctx context.Context, model string, most int) ([]memory.Owner, error) {
-	owners, err := queryAll(ctx, s.reads, `SELECT owner FROM vectors WHERE model = ? GROUP BY owner HAVING count(*) > ?`, []any{model, most}, scanText[memory.Owner])
+// OwnersAbove returns the owners with more than threshold vectors of a model.
+func (s *Store) OwnersAbove(ctx context.Context, model string, threshold int) ([]memory.Owner, error) {
+	owners, err := queryAll(ctx, s.reader, `SELECT owner FROM vectors WHERE model = ? GROUP BY owner HAVING count(*) > ?`, []any{model, threshold}, scanText[memory.Owner])
 	return owners, wrap("count vectors", err)
 }
 
-// ofNearKey is the expression of the HNSW indexes, one index for each owner and model. nearKey is
-// its value: a hash, so that the schema contains no names.
-const ofNearKey = `md5(owner || '/' || model)`
+// hnswKeyExpr is the SQL expression that selects the HNSW index of an owner and a model. Its value is
+// a hash, so that the schema contains no names: see hnswKey.
+const hnswKeyExpr = `md5(owner || '/' || model)`
 
-func nearKey(owner memory.Owner, model string) string {
+func hnswKey(owner memory.Owner, model string) string {
 	sum := md5.Sum([]byte(string(owner) + "/" + escape(model)))
 	return hex.EncodeToString(sum[:])
 }
@@ -228,11 +228,11 @@ func nearKey(owner memory.Owner, model string) string {
 // IndexVectors creates the HNSW index of an owner's vectors of a model, if missing. Until it is
 // built, searches compare all vectors. Only one server builds at a time.
 func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model string) (err error) {
-	p := s.halfvecs()
+	p := s.pgvector()
 	if p == nil {
 		return memory.Errorf(memory.NotFound, "the database has no pgvector")
 	}
-	patient := s.commits.(*server).notifier.config.Copy()
+	patient := s.committer.(*server).notifier.config.Copy()
 	patient.RuntimeParams["statement_timeout"] = "0"
 	db := stdlib.OpenDB(*patient)
 	defer func() { err = errors.Join(err, db.Close()) }()
@@ -255,24 +255,24 @@ func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model stri
 			return ctx.Err()
 		}
 	}
-	key := nearKey(owner, model)
+	key := hnswKey(owner, model)
 	name := "vectors_near_" + key
 	var valid bool
 	var dims int
 	err = conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_index WHERE indexrelid = to_regclass($1) AND indisvalid),
 		coalesce((SELECT dims FROM vectors WHERE owner = $2 AND model = $3 AND dims > 0 LIMIT 1), 0)`, name, string(owner), escape(model)).Scan(&valid, &dims)
 	if err != nil || valid || dims == 0 || dims > maxIndexedDims {
-		return wrap("look for the index of vectors", err)
+		return wrap("find the vector index", err)
 	}
 	for _, step := range []string{
 		fmt.Sprintf(`SELECT set_config('maintenance_work_mem', '%[1]d', false) FROM pg_settings WHERE name = 'maintenance_work_mem' AND setting::bigint < %[1]d`, buildMemory),
-		`DROP INDEX CONCURRENTLY IF EXISTS ` + name, // an invalid index remains of an interrupted build
+		`DROP INDEX CONCURRENTLY IF EXISTS ` + name, // an interrupted build leaves an invalid index
 		fmt.Sprintf(`CREATE INDEX CONCURRENTLY %s ON vectors USING hnsw (("values"::%s.halfvec(%d)) %s.halfvec_cosine_ops) WHERE %s = '%s' AND dims = %d::bigint AND "values" IS NOT NULL`,
-			name, p.schema, dims, p.schema, ofNearKey, key, dims),
+			name, p.schema, dims, p.schema, hnswKeyExpr, key, dims),
 		`ANALYZE vectors`,
 	} {
 		if _, err := conn.ExecContext(ctx, step); err != nil {
-			return fmt.Errorf("create the index of vectors: %w", explainServer(err))
+			return fmt.Errorf("create the vector index: %w", explainServer(err))
 		}
 	}
 	return nil
@@ -280,7 +280,7 @@ func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model stri
 
 // halfvec returns a vector in pgvector's text form; "" if it is zero, not finite or too long.
 func halfvec(values []float32) string {
-	if len(values) > maxHalfDims {
+	if len(values) > maxHalfvecDims {
 		return ""
 	}
 	out := make([]byte, 1, 8*len(values)+2)
@@ -303,16 +303,17 @@ func halfvec(values []float32) string {
 	return string(append(out, ']'))
 }
 
-// missing reports whether a server lacks a table, column, type or function.
-func missing(err error) bool {
+// isUndefinedObject reports whether err says that a table, column, type or function does not exist.
+func isUndefinedObject(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && slices.Contains([]string{"42P01", "42703", "42704", "42883"}, e.Code)
 }
 
-// withoutPgvector makes a write that failed because pgvector was dropped run again without it.
-func (p *server) withoutPgvector(err error) error {
-	if has := p.into.pgvector.Load(); has != nil && missing(err) && p.into.pgvector.CompareAndSwap(has, nil) {
-		return &notDone{err}
+// retryWithoutPgvector disables pgvector if err says that it was dropped, and makes the write run
+// again.
+func (p *server) retryWithoutPgvector(err error) error {
+	if has := p.translator.pgvector.Load(); has != nil && isUndefinedObject(err) && p.translator.pgvector.CompareAndSwap(has, nil) {
+		return &notWrittenError{err}
 	}
 	return err
 }

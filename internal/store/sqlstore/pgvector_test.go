@@ -27,8 +27,8 @@ func sayNear(t *testing.T, s *Store, owner memory.Owner, conversation string, pl
 func openNear(t *testing.T, address string) *Store {
 	t.Helper()
 	s := openServer(t, address, Options{})
-	if !s.Searches() {
-		t.Fatalf("it does not search: %s", s.About())
+	if !s.SupportsVectorSearch() {
+		t.Fatalf("it does not search: %s", s.Description())
 	}
 	return s
 }
@@ -51,7 +51,7 @@ func nearRows(t *testing.T, address, query string, args ...any) (n int) {
 }
 
 func TestNearestFindsWhatIsActive(t *testing.T) {
-	s := openNear(t, pgtest.Vector(t, true))
+	s := openNear(t, pgtest.VectorDatabase(t, true))
 	var ids []string
 	for i, words := range []string{"the boat is blue", "the boat is red", "it's called Albatross\x00\x01 'and' \\ more"} {
 		ids = append(ids, sayNear(t, s, memtest.Ana, "c", i, words).ID)
@@ -75,7 +75,7 @@ func TestNearestFindsWhatIsActive(t *testing.T) {
 	if err != nil || len(near) != 1 || near[0].Owner != memtest.Ana || near[0].Cosine < 0.999 {
 		t.Errorf("the nearest: got %+v, %v; want a cosine of 1", near, err)
 	}
-	noError(t)(s.Apply(t.Context(), memtest.Ana, memtest.Run("branch"), memtest.TurnMark(memory.ActionRetire, ids[0], memory.Retired)))
+	noError(t)(s.Apply(t.Context(), memtest.Ana, memtest.Run("branch"), memtest.TurnChange(memory.ActionRetire, ids[0], memory.Retired)))
 	if got := nearest(t, s, question, nil, 10); !slices.Equal(got, ids[1:]) {
 		t.Errorf("after one left the path: got %v, want %v", got, ids[1:])
 	}
@@ -111,7 +111,7 @@ func asOthersSee(t *testing.T, address string) (found []string) {
 }
 
 func TestOtherProgramsSearchTheTables(t *testing.T) {
-	address := pgtest.Vector(t, true)
+	address := pgtest.VectorDatabase(t, true)
 	s := openNear(t, address)
 	sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
 	sayNear(t, s, memtest.Ben, "c", 0, "the boat of Ben is green")
@@ -143,13 +143,13 @@ func TestOtherProgramsSearchTheTables(t *testing.T) {
 
 // TestSeedViewsCountFactsAndReplacementsOnce needs no pgvector: a domain stands in for its type.
 func TestSeedViewsCountFactsAndReplacementsOnce(t *testing.T) {
-	address := pgtest.Fresh(t)
+	address := pgtest.NewSchema(t)
 	s := openServer(t, address, Options{})
 	seed := try(migrations.ReadFile("migrations/pgvector/seed.sql")).orFail(t)
 	db := pgtest.Open(t, address)
 	for i, statement := range []string{`CREATE DOMAIN halfvec AS TEXT`, string(seed), string(seed)} {
 		noError(t)(db.Exec(statement))
-		if prepared := nearRows(t, address, `SELECT (`+seedPrepared+`)::int`); prepared != min(i, 1) {
+		if prepared := nearRows(t, address, `SELECT (`+seedPreparedQuery+`)::int`); prepared != min(i, 1) {
 			t.Errorf("after statement %d: prepared %d", i, prepared)
 		}
 	}
@@ -224,15 +224,15 @@ func TestSeedViewsCountFactsAndReplacementsOnce(t *testing.T) {
 
 // TestEarlierVectorsAreFilled opens a database that was written without the extension.
 func TestEarlierVectorsAreFilled(t *testing.T) {
-	address := pgtest.Vector(t, false)
+	address := pgtest.VectorDatabase(t, false)
 	old := openServer(t, address, Options{})
-	if old.Searches() {
+	if old.SupportsVectorSearch() {
 		t.Fatal("it searches without pgvector")
 	}
 	if _, err := old.Nearest(t.Context(), memtest.Ana, nearModel, []float32{1, 0, 0.5}, nil, 3); !errors.Is(err, memory.NotFound) {
 		t.Errorf("got %v, want %v", err, memory.NotFound)
 	}
-	texts := make([]string, filledAtOnce+10)
+	texts := make([]string, fillBatchSize+10)
 	for i := range texts {
 		texts[i] = fmt.Sprint("word ", i)
 	}
@@ -259,7 +259,7 @@ func TestEarlierVectorsAreFilled(t *testing.T) {
 // TestWritesGoOnWithoutTheExtension drops pgvector beneath an open store and adds it again.
 func TestWritesGoOnWithoutTheExtension(t *testing.T) {
 	for _, searched := range []bool{false, true} {
-		address := pgtest.Vector(t, true)
+		address := pgtest.VectorDatabase(t, true)
 		s := openNear(t, address)
 		first := sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
 		noError(t)(pgtest.Open(t, address).Exec(`DROP EXTENSION vector CASCADE`))
@@ -269,7 +269,7 @@ func TestWritesGoOnWithoutTheExtension(t *testing.T) {
 			}
 		}
 		second := sayNear(t, s, memtest.Ana, "c", 1, "the boat is red")
-		if s.Searches() {
+		if s.SupportsVectorSearch() {
 			t.Error("it still searches")
 		}
 		pgtest.AddVector(t, address)
@@ -281,7 +281,7 @@ func TestWritesGoOnWithoutTheExtension(t *testing.T) {
 
 // TestNearestNamesItsOwner looks at the statements about vectors.
 func TestNearestNamesItsOwner(t *testing.T) {
-	s := openNear(t, pgtest.Vector(t, true))
+	s := openNear(t, pgtest.VectorDatabase(t, true))
 	turn := sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
 	nearest(t, s, []float32{1, 0, 0}, []string{turn.ID}, 3)
 	nearest(t, s, []float32{1, 0, 0}, nil, 3)

@@ -12,7 +12,7 @@ import (
 // version of modernc.org/libc and is only right with that one, but any other
 // dependency can raise it.
 func TestLibcIsWhatSQLitePins(t *testing.T) {
-	mod := list(t, "{{.GoMod}}", "modernc.org/sqlite")
+	mod := encodeList(t, "{{.GoMod}}", "modernc.org/sqlite")
 	text, err := os.ReadFile(mod)
 	if err != nil {
 		t.Fatal(err)
@@ -21,12 +21,12 @@ func TestLibcIsWhatSQLitePins(t *testing.T) {
 	if pinned == nil {
 		t.Fatalf("%s requires no modernc.org/libc", mod)
 	}
-	if got, want := list(t, "{{.Version}}", "modernc.org/libc"), string(pinned[1]); got != want {
+	if got, want := encodeList(t, "{{.Version}}", "modernc.org/libc"), string(pinned[1]); got != want {
 		t.Errorf("modernc.org/libc: got %s, want %s, which modernc.org/sqlite requires", got, want)
 	}
 }
 
-func list(t *testing.T, format, module string) string {
+func encodeList(t *testing.T, format, module string) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", format, module).Output()
 	if err != nil {

@@ -19,18 +19,17 @@ import (
 )
 
 const (
-	// poolParam is an additional parameter of an address: the maximum number of one store's
-	// connections. All stores share the server's limit.
+	// poolParam is a parameter of an address that limits the number of one store's connections. All
+	// stores share the server's own limit.
 	poolParam    = "pool_max_conns"
 	defaultConns = 16
-	fewestConns  = 8
-	// Timeouts at the server, so that Loci never blocks other programs for long. An address may
-	// override them.
+	minConns     = 8
+	// Timeouts that keep Loci from blocking other programs for long. An address may override them.
 	statementTimeout = 30 * time.Second
 	connectTimeout   = 5 * time.Second
 	idleTimeout      = 60 * time.Second // within a transaction
-	// idleConn is how long an unused connection is kept.
-	idleConn = 5 * time.Minute
+	// maxConnIdle is the time after which an unused connection is closed.
+	maxConnIdle = 5 * time.Minute
 	// migrationLock is the advisory lock of migrations: "Loci" in ASCII.
 	migrationLock = 1282368361
 )
@@ -42,7 +41,7 @@ func IsPostgres(address string) bool {
 
 // OpenPostgres opens the store on a PostgreSQL server and creates missing tables. The address is a
 // libpq URI that may also contain pool_max_conns. Any number of stores may open the same database.
-// No error contains the address's password.
+// Errors never contain the address's password.
 func OpenPostgres(ctx context.Context, address string, o Options) (*Store, error) {
 	config, conns, err := parseAddress(address)
 	if err != nil {
@@ -58,13 +57,13 @@ func OpenPostgres(ctx context.Context, address string, o Options) (*Store, error
 func parseAddress(address string) (*pgx.ConnConfig, int, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil { // the error may quote the address
-		return nil, 0, memory.Errorf(memory.Invalid, "it is not an address of PostgreSQL; one looks like postgres://user:password@host:5432/database")
+		return nil, 0, memory.Errorf(memory.Invalid, "invalid PostgreSQL address (example: postgres://user:password@host:5432/database)")
 	}
 	conns := defaultConns
 	if text, ok := config.RuntimeParams[poolParam]; ok {
 		delete(config.RuntimeParams, poolParam)
-		if conns, err = strconv.Atoi(text); err != nil || conns < fewestConns {
-			return nil, 0, memory.Errorf(memory.Invalid, "%s: %q is invalid; it must be a number of at least %d", poolParam, text, fewestConns)
+		if conns, err = strconv.Atoi(text); err != nil || conns < minConns {
+			return nil, 0, memory.Errorf(memory.Invalid, "%s: invalid number %q; the minimum is %d", poolParam, text, minConns)
 		}
 	}
 	if config.ConnectTimeout == 0 {
@@ -82,50 +81,50 @@ func parseAddress(address string) (*pgx.ConnConfig, int, error) {
 	return config, conns, nil
 }
 
-func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Options) (*Store, error) {
-	has, about, err := prepareServer(ctx, config, o.Log)
+func openPostgres(ctx context.Context, config *pgx.ConnConfig, maxConns int, o Options) (*Store, error) {
+	extension, pgvectorText, err := prepareServer(ctx, config, o.Log)
 	if err != nil {
 		return nil, err
 	}
-	s, err := connectPostgres(ctx, config, conns, o)
+	s, err := connectPostgres(ctx, config, maxConns, o)
 	if err == nil {
-		s.reads.into.pgvector.Store(has)
-		s.about += ", " + about
+		s.reader.translator.pgvector.Store(extension)
+		s.description += ", " + pgvectorText
 	}
 	return s, err
 }
 
 // connectPostgres opens a store without checking its schema.
-func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Options) (*Store, error) {
+func connectPostgres(ctx context.Context, config *pgx.ConnConfig, maxConns int, o Options) (*Store, error) {
 	into := &translator{}
-	// A quarter of the connections write, a quarter serve Since, half read, one more pings.
-	writes, follows := conns/4, conns/4+1
-	reads := conns - writes - follows
-	open := func(config *pgx.ConnConfig, conns int) *sql.DB {
+	// A quarter of the connections write, a quarter serve Since, half read, and one more pings.
+	writes, follows := maxConns/4, maxConns/4+1
+	reads := maxConns - writes - follows
+	open := func(config *pgx.ConnConfig, maxConns int) *sql.DB {
 		db := stdlib.OpenDB(*config)
-		db.SetMaxOpenConns(conns)
-		db.SetMaxIdleConns(conns)
-		db.SetConnMaxIdleTime(idleConn)
+		db.SetMaxOpenConns(maxConns)
+		db.SetMaxIdleConns(maxConns)
+		db.SetConnMaxIdleTime(maxConnIdle)
 		return db
 	}
 	toRead := config.Copy() // each transaction reads from one snapshot
 	toRead.RuntimeParams["default_transaction_isolation"] = "repeatable read"
 	toRead.RuntimeParams["default_transaction_read_only"] = "on"
-	w := &server{db: open(config, writes), waiting: map[memory.Owner][]*call{}, into: into, now: o.Now, log: o.Log, waited: o.Waited, failpoint: o.failpoint}
-	s := &Store{commits: w, cache: &memoryCache{off: true}, release: func() error { return nil }, traceBytes: o.TraceBytes}
-	s.reads, s.follows = newReader(open(toRead, reads), reads, into), newReader(open(toRead, follows), follows, into)
-	s.pings = open(toRead, 1)
-	s.reads.log, s.follows.log = o.Log, o.Log
-	if err := s.describe(ctx); err != nil {
+	w := &server{db: open(config, writes), waitingCalls: map[memory.Owner][]*call{}, translator: into, now: o.Now, log: o.Log, observeWait: o.ObserveWait, failpoint: o.failpoint}
+	s := &Store{committer: w, cache: &memoryCache{disabled: true}, unlockFile: func() error { return nil }, traceBytes: o.TraceBytes}
+	s.reader, s.sinceReader = newReader(open(toRead, reads), reads, into), newReader(open(toRead, follows), follows, into)
+	s.pingDB = open(toRead, 1)
+	s.reader.log, s.sinceReader.log = o.Log, o.Log
+	if err := s.readServerInfo(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	w.notifier = startNotifier(w.db, config, s.identity)
 	return s, nil
 }
 
-// prepareServer updates the schema, however long that takes; concurrent stores wait for each other.
-// It returns the state of pgvector.
-func prepareServer(ctx context.Context, config *pgx.ConnConfig, log *slog.Logger) (has *pgvector, about string, err error) {
+// prepareServer updates the schema without a time limit; concurrent stores wait for each other. It
+// returns nil and a description if pgvector is not usable.
+func prepareServer(ctx context.Context, config *pgx.ConnConfig, log *slog.Logger) (extension *pgvector, description string, err error) {
 	patient := config.Copy()
 	patient.RuntimeParams["statement_timeout"] = "0"
 	db := stdlib.OpenDB(*patient)
@@ -146,13 +145,13 @@ func prepareSchema(ctx context.Context, db *sql.DB, conn *sql.Conn, log *slog.Lo
 	if err := conn.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
 		return err
 	}
-	if version < oldestServer {
-		return memory.Errorf(memory.Unavailable, "the server is PostgreSQL %d; Loci needs %d or later", version/10_000, oldestServer/10_000)
+	if version < minServerVersion {
+		return memory.Errorf(memory.Unavailable, "the server is PostgreSQL %d; Loci needs %d or later", version/10_000, minServerVersion/10_000)
 	}
 	var ours bool
 	err := conn.QueryRowContext(ctx, `SELECT pg_try_advisory_lock($1)`, migrationLock).Scan(&ours)
 	if err == nil && !ours {
-		cmp.Or(log, noLog).Info("waiting for another Loci server to update the database schema")
+		cmp.Or(log, discardLog).Info("waiting for another Loci server to update the database schema")
 		_, err = conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, migrationLock)
 	}
 	if err != nil {
@@ -161,25 +160,25 @@ func prepareSchema(ctx context.Context, db *sql.DB, conn *sql.Conn, log *slog.Lo
 	return migrate(ctx, db, goose.DialectPostgres, "postgres", postgresSchema, log)
 }
 
-// describe reads the values that [Store.About] and [Store.Identity] return.
-func (s *Store) describe(ctx context.Context) error {
-	version, err := queryOne[string](ctx, s.reads, `SELECT current_setting('server_version')`)
+// readServerInfo reads the values of [Store.Description] and [Store.Identity].
+func (s *Store) readServerInfo(ctx context.Context) error {
+	version, err := queryOne[string](ctx, s.reader, `SELECT current_setting('server_version')`)
 	if err == nil {
-		s.identity, err = queryOne[string](ctx, s.reads, `SELECT md5(current_database() || 'goose_db_version'::regclass::oid || min(tstamp)) FROM goose_db_version`)
+		s.identity, err = queryOne[string](ctx, s.reader, `SELECT md5(current_database() || 'goose_db_version'::regclass::oid || min(tstamp)) FROM goose_db_version`)
 	}
 	if err != nil {
 		return fmt.Errorf("read the server's version: %w", err)
 	}
-	s.about = "PostgreSQL " + version
+	s.description = "PostgreSQL " + version
 	return nil
 }
 
-// About describes the server and how it stores vectors, for a log.
-func (s *Store) About() string { return s.about }
+// Description returns the versions of the server and of pgvector, for a log; "" with SQLite.
+func (s *Store) Description() string { return s.description }
 
-// Identity identifies the database: it is equal for all stores that open it, and different for a
-// new database at the same address.
+// Identity identifies the PostgreSQL database: it is equal for all stores on the database, and
+// different for a new database at the same address. It is "" with SQLite.
 func (s *Store) Identity() string { return s.identity }
 
-// oldestServer is the first version with pg_xact_status and pg_current_xact_id.
-const oldestServer = 130_000
+// minServerVersion is the oldest supported server_version_num: PostgreSQL 13.
+const minServerVersion = 130_000

@@ -114,7 +114,7 @@ func benchmarkReads(b *testing.B, s *Store) {
 			ids = append(ids, batch.Turns[0].ID)
 		}
 	}
-	if p, ok := s.commits.(*server); ok { // as it does by itself within a minute
+	if p, ok := s.committer.(*server); ok { // as it does by itself within a minute
 		if _, err := p.db.Exec("ANALYZE"); err != nil {
 			b.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func benchmarkReads(b *testing.B, s *Store) {
 		b.Run(fmt.Sprintf("since/turns=%d", 2*last), func(b *testing.B) {
 			for b.Loop() {
 				seen := int64(0)
-				_, err := s.Since(b.Context(), memtest.Ana, "m", exchanges-last, func(memory.Item) error { seen++; return nil })
+				_, err := s.Since(b.Context(), memtest.Ana, "m", exchanges-last, func(memory.IndexItem) error { seen++; return nil })
 				if err != nil || seen != 2*last {
 					b.Fatal(seen, err)
 				}

@@ -27,7 +27,7 @@ func TestPostgresContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, now func() time.Time) memory.Store {
 		r := openReplicas(t, now).(*storetest.Replicas)
 		t.Cleanup(func() {
-			for _, s := range r.Of {
+			for _, s := range r.Stores {
 				for _, text := range s.(*sqlstore.Store).Statements() {
 					said[strings.TrimSpace(text)] = true
 				}
@@ -72,7 +72,7 @@ func TestPostgresHistory(t *testing.T) {
 // openPostgres opens a store at an address, for the length of the test.
 func openPostgres(t testing.TB, address string, now func() time.Time) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.OpenPostgres(context.Background(), pgtest.With(address, "pool_max_conns", "8"), sqlstore.Options{Now: now})
+	s, err := sqlstore.OpenPostgres(context.Background(), pgtest.WithParameter(address, "pool_max_conns", "8"), sqlstore.Options{Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func openReplicas(t *testing.T, now func() time.Time) memory.Store {
 	address := pgtest.Schema(t)
 	r := &storetest.Replicas{}
 	for range 3 {
-		r.Of = append(r.Of, openPostgres(t, address, now))
+		r.Stores = append(r.Stores, openPostgres(t, address, now))
 	}
 	return r
 }

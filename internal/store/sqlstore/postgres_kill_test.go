@@ -22,7 +22,7 @@ import (
 // commits, while the server goes on.
 func TestPostgresCrash(t *testing.T) {
 	address := pgtest.Address(t)
-	storetest.RunCrash(t, storetest.Crash{
+	storetest.RunCrash(t, storetest.CrashConfig{
 		Kills: 6,
 		Open: func(path string, now func() time.Time, point func()) (memory.Store, error) {
 			name := sha256.Sum256([]byte(path))
@@ -30,7 +30,7 @@ func TestPostgresCrash(t *testing.T) {
 			if _, err := pgtest.Open(t, address).Exec("CREATE SCHEMA IF NOT EXISTS " + schema); err != nil {
 				return nil, err
 			}
-			s, err := OpenPostgres(context.Background(), pgtest.With(address, "search_path", schema), Options{Now: now, failpoint: func(string) { point() }})
+			s, err := OpenPostgres(context.Background(), pgtest.WithParameter(address, "search_path", schema), Options{Now: now, failpoint: func(string) { point() }})
 			if err != nil {
 				return nil, err
 			}
@@ -43,7 +43,7 @@ func TestPostgresCrash(t *testing.T) {
 // all connections again and again, and crashes: what was acknowledged is there, once.
 func TestPostgresServerFails(t *testing.T) {
 	const writers, writes, seldom, crashes = 6, 60, 12, 2
-	address := pgtest.Fresh(t)
+	address := pgtest.NewSchema(t)
 	var stores []*Store
 	for range 3 {
 		stores = append(stores, openServer(t, address, Options{}))
@@ -116,7 +116,7 @@ func writeOne(ctx context.Context, s *Store, owner memory.Owner, name string, fa
 func TestPostgresLosesTheAnswerToACommit(t *testing.T) {
 	for _, heard := range []bool{false, true} {
 		t.Run(fmt.Sprintf("heard=%v", heard), func(t *testing.T) {
-			address := pgtest.Fresh(t)
+			address := pgtest.NewSchema(t)
 			openServer(t, address, Options{}) // makes the tables
 			way := startWire(t, address, heard)
 			s := openServer(t, way.address, Options{})
@@ -127,7 +127,7 @@ func TestPostgresLosesTheAnswerToACommit(t *testing.T) {
 				var receipt memory.Receipt
 				var err error
 				if name == "spend" {
-					err = s.Spend(t.Context(), memtest.Ana, memory.Usage{Day: memtest.Epoch, Purpose: "learn", Model: "m", Calls: 1})
+					err = s.AddUsage(t.Context(), memtest.Ana, memory.Usage{Day: memtest.Epoch, Purpose: "learn", Model: "m", Calls: 1})
 				} else {
 					receipt, err = writeOne(t.Context(), s, memtest.Ana, name, name == "fact")
 				}
@@ -139,7 +139,7 @@ func TestPostgresLosesTheAnswerToACommit(t *testing.T) {
 				}
 			}
 			counts, err := s.Counts(t.Context(), memtest.Ana)
-			spent, err2 := s.Spent(t.Context(), memtest.Ana, time.Time{})
+			spent, err2 := s.UsageSince(t.Context(), memtest.Ana, time.Time{})
 			if err != nil || err2 != nil || counts.Facts != 1 || counts.Turns != 1 || len(spent) != 1 || spent[0].Calls != 1 {
 				t.Errorf("got %+v, %v and %+v, %v; want each once", counts, err, spent, err2)
 			}
@@ -157,7 +157,7 @@ type wire struct {
 func startWire(t *testing.T, address string, heard bool) *wire {
 	t.Helper()
 	w := &wire{heard: heard}
-	w.address, _ = pgtest.Way(t, address, w.carry)
+	w.address, _ = pgtest.Proxy(t, address, w.carry)
 	return w
 }
 
@@ -208,7 +208,7 @@ func (w *wire) carry(near net.Conn, server string) {
 // openServer opens a store at an address, for the length of the test.
 func openServer(t testing.TB, address string, o Options) *Store {
 	t.Helper()
-	s := try(OpenPostgres(context.Background(), pgtest.With(address, "pool_max_conns", "12"), o)).orFail(t)
+	s := try(OpenPostgres(context.Background(), pgtest.WithParameter(address, "pool_max_conns", "12"), o)).orFail(t)
 	t.Cleanup(func() { noError(t)(s.Close()) })
 	return s
 }

@@ -22,7 +22,7 @@ import (
 )
 
 func TestPostgresTenOpenAtOnce(t *testing.T) {
-	address := pgtest.Fresh(t)
+	address := pgtest.NewSchema(t)
 	stores := make([]*Store, 10)
 	var group sync.WaitGroup
 	for i := range stores {
@@ -38,13 +38,13 @@ func TestPostgresTenOpenAtOnce(t *testing.T) {
 			t.Errorf("store %d: got identity %q, want %q", i, s.Identity(), stores[0].Identity())
 		}
 	}
-	if other := openServer(t, pgtest.Fresh(t), Options{}); other.Identity() == stores[0].Identity() {
+	if other := openServer(t, pgtest.NewSchema(t), Options{}); other.Identity() == stores[0].Identity() {
 		t.Errorf("another database: got the same identity")
 	}
 }
 
 func TestPostgresPingDoesNotWaitForReaders(t *testing.T) {
-	pingWhileBusy(t, openServer(t, pgtest.Fresh(t), Options{}))
+	pingWhileBusy(t, openServer(t, pgtest.NewSchema(t), Options{}))
 }
 
 // TestPostgresTablesAreSQLites compares the two schemas: they differ in nothing but types,
@@ -67,13 +67,13 @@ func TestPostgresTablesAreSQLites(t *testing.T) {
 	defer lite.Close() //nolint:errcheck // it was of use already
 	tables := 0
 	for table, got := range columns {
-		want, err := queryAll(t.Context(), lite.reads, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, []any{table}, scanText[string])
+		want, err := queryAll(t.Context(), lite.reader, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, []any{table}, scanText[string])
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("table %s: got columns %q, want %q (%v)", table, got, want, err)
 		}
 		tables++
 	}
-	want, err := queryOne[int](t.Context(), lite.reads, `SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'`)
+	want, err := queryOne[int](t.Context(), lite.reader, `SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'`)
 	if err != nil || tables != want {
 		t.Errorf("got %d tables, want %d (%v)", tables, want, err)
 	}
@@ -132,7 +132,7 @@ func TestPostgresErrorsHaveNoPassword(t *testing.T) {
 		"a parameter of none":  "postgres://loci:geheim@localhost/loci?pool_max_conns=many",
 		"nobody listens":       "postgres://loci:geheim@127.0.0.1:1/loci",
 		"a password as option": "postgres:///loci?host=/nowhere&user=loci&password=geheim",
-		"no such database":     strings.Replace(pgtest.With(server, "password", "geheim"), "/postgres?", "/nowhere?", 1),
+		"no such database":     strings.Replace(pgtest.WithParameter(server, "password", "geheim"), "/postgres?", "/nowhere?", 1),
 	} {
 		s, err := OpenPostgres(t.Context(), address, Options{})
 		if err == nil {
@@ -152,12 +152,12 @@ func TestPostgresErrorsHaveNoPassword(t *testing.T) {
 // TestPostgresGoesByTheServersClock has a server whose clock is a year ahead of ours: a
 // function in the schema hides its own.
 func TestPostgresGoesByTheServersClock(t *testing.T) {
-	address := pgtest.Fresh(t)
+	address := pgtest.NewSchema(t)
 	db := pgtest.Open(t, address)
 	noError(t)(db.Exec(`CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql AS 'SELECT pg_catalog.clock_timestamp() + interval ''1 year'''`))
 	var schema string
 	noError(t)(db.QueryRow(`SELECT current_schema()`).Scan(&schema))
-	s := openServer(t, pgtest.With(address, "search_path", schema+",pg_catalog"), Options{})
+	s := openServer(t, pgtest.WithParameter(address, "search_path", schema+",pg_catalog"), Options{})
 	next := time.Now().AddDate(0, 11, 0)
 	b := memtest.Batch(memtest.Ana, "c", 0, "hello")
 	b.Jobs = []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, "job")}
@@ -202,11 +202,11 @@ func heldBack(s *Store, owner memory.Owner, calls ...func() error) []error {
 		})
 	})
 	<-holding
-	p := s.commits.(*server)
+	p := s.committer.(*server)
 	waiting := func() int {
-		p.joining.Lock()
-		defer p.joining.Unlock()
-		return len(p.waiting[owner])
+		p.waitingMu.Lock()
+		defer p.waitingMu.Unlock()
+		return len(p.waitingCalls[owner])
 	}
 	outcomes := make([]error, len(calls))
 	for i, call := range calls {

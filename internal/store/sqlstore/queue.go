@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// enqueue queues jobs at the write's time.
-func (w *write) enqueue(jobs []memory.Job) error {
+// enqueue queues jobs. Their creation time, and default due time, is the time of the write.
+func (w *ownerWrite) enqueue(jobs []memory.Job) error {
 	for _, j := range jobs {
 		j.State, j.Attempts, j.Error, j.Lease = memory.JobQueued, 0, "", memory.Lease{}
 		if j.CreatedAt, j.RunAt = w.at, memory.Time(j.RunAt); j.RunAt.IsZero() {
@@ -20,87 +20,87 @@ func (w *write) enqueue(jobs []memory.Job) error {
 		if err := w.insert(insertJob+` ON CONFLICT (owner, id) DO NOTHING`, w.owner, jobFields(&j)...); err != nil {
 			return fmt.Errorf("queue job %s: %w", j.ID, err)
 		}
-		w.queues = true
+		w.queuedJob = true
 	}
 	return nil
 }
 
-// complete ends a job whose lease was checked. It sometimes removes rows of jobs that finished long
-// ago; nothing depends on them, since runs record what was applied.
-func (t *tx) complete(owner memory.Owner, job string) error {
-	if memory.SweepsDone(job) {
-		now, err := t.time()
+// complete marks a job as done; the caller has checked its lease. For some jobs it also removes the
+// rows of jobs that finished long ago, which are not needed, since runs record applied changes.
+func (t *tx) complete(owner memory.Owner, jobID string) error {
+	if memory.DeletesDoneJobs(jobID) {
+		now, err := t.currentTime()
 		if err != nil {
 			return err
 		}
-		err = t.exec(`DELETE FROM jobs WHERE owner = ? AND state = 'done' AND created_at < ? AND id <> ?`, owner, micros(now.Add(-memory.DoneKept)), job)
+		err = t.exec(`DELETE FROM jobs WHERE owner = ? AND state = 'done' AND created_at < ? AND id <> ?`, owner, toMicros(now.Add(-memory.DoneRetention)), jobID)
 		if err != nil {
 			return fmt.Errorf("remove finished jobs: %w", err)
 		}
 	}
-	err := t.exec(`UPDATE jobs SET state = 'done', token = '', lease_until = 0 WHERE owner = ? AND id = ?`, owner, job)
+	err := t.exec(`UPDATE jobs SET state = 'done', token = '', lease_until = 0 WHERE owner = ? AND id = ?`, owner, jobID)
 	return wrap("complete the job", err)
 }
 
-// attempts reads how often a leased job has failed.
-func (t *tx) attempts(owner memory.Owner, held memory.Lease) (int, error) {
+// checkLease returns how often a leased job has failed, or an error if the lease is not valid.
+func (t *tx) checkLease(owner memory.Owner, lease memory.Lease) (int, error) {
 	var attempts int
-	var until int64
+	var leaseUntil int64
 	query := `SELECT attempts, lease_until FROM jobs WHERE owner = ? AND id = ? AND state = 'running' AND token = ?`
-	if t.session.into != nil { // another server may take the job back meanwhile
+	if t.session.translator != nil { // the row lock keeps other stores from requeueing the job
 		query += ` FOR UPDATE`
 	}
-	err := t.row(query, []any{owner, held.Job, held.Token}, &attempts, &until)
-	now, failed := t.time()
-	if failed != nil {
-		return 0, failed
+	err := t.queryRow(query, []any{owner, lease.Job, lease.Token}, &attempts, &leaseUntil)
+	now, clockErr := t.currentTime()
+	if clockErr != nil {
+		return 0, clockErr
 	}
-	if noRows(err) || err == nil && (until <= micros(now) || held.Owner != owner) {
-		return 0, memory.Errorf(memory.LeaseLost, "job %s is not held by this worker any more", held.Job)
+	if isNoRows(err) || err == nil && (leaseUntil <= toMicros(now) || lease.Owner != owner) {
+		return 0, memory.Errorf(memory.LeaseLost, "the lease of job %s has expired", lease.Job)
 	}
 	return attempts, wrap("check the lease", err)
 }
 
 // Claim leases the next job: see [memory.Queue].
-func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (memory.Job, error) {
-	if err := cmp.Or(shelf.CheckLease(lease), ctx.Err()); err != nil {
+func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, duration time.Duration) (memory.Job, error) {
+	if err := cmp.Or(shelf.CheckDuration(duration), ctx.Err()); err != nil {
 		return memory.Job{}, err
 	}
-	job, err := s.commits.claim(ctx, listOf(kinds), lease)
+	job, err := s.committer.claim(ctx, toTextList(kinds), duration)
 	if err != nil {
 		return memory.Job{}, err
 	}
 	if job.ID == "" {
-		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
+		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of kinds %q is due", kinds)
 	}
 	return job, nil
 }
 
 // Extend moves the end of a lease: see [memory.Queue].
-func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Duration) (memory.Lease, error) {
-	if err := shelf.CheckLease(lease); err != nil {
+func (s *Store) Extend(ctx context.Context, heldLease memory.Lease, duration time.Duration) (memory.Lease, error) {
+	if err := shelf.CheckDuration(duration); err != nil {
 		return memory.Lease{}, err
 	}
-	err := s.writeFor(ctx, held.Owner, func(t *tx) error {
-		if _, err := t.attempts(held.Owner, held); err != nil {
+	err := s.writeChecked(ctx, heldLease.Owner, func(t *tx) error {
+		if _, err := t.checkLease(heldLease.Owner, heldLease); err != nil {
 			return err
 		}
-		now, err := t.time()
+		now, err := t.currentTime()
 		if err != nil {
 			return err
 		}
-		held.Until = memory.Time(now.Add(lease))
-		err = t.exec(`UPDATE jobs SET lease_until = ? WHERE owner = ? AND id = ?`, micros(held.Until), held.Owner, held.Job)
+		heldLease.Until = memory.Time(now.Add(duration))
+		err = t.exec(`UPDATE jobs SET lease_until = ? WHERE owner = ? AND id = ?`, toMicros(heldLease.Until), heldLease.Owner, heldLease.Job)
 		return wrap("extend the lease", err)
 	})
 	if err != nil {
 		return memory.Lease{}, err
 	}
-	return held, nil
+	return heldLease, nil
 }
 
-// EndLeases ends every lease. It is called after opening a file, which one process has at a time,
-// so the lease holders are dead. Their jobs are due again at once, with one more failed attempt.
+// EndLeases ends every lease, with one more failed attempt, so that the jobs are due at once. It is
+// called after opening a file: only one process opens it at a time, so all lease holders have ended.
 func (s *Store) EndLeases(ctx context.Context) error {
 	return s.write(ctx, "", func(t *tx) error {
 		err := t.exec(`UPDATE jobs SET lease_until = 1 WHERE state = 'running'`)
@@ -109,36 +109,36 @@ func (s *Store) EndLeases(ctx context.Context) error {
 }
 
 // Finish ends an attempt: see [memory.Queue].
-func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome) error {
-	return s.writeFor(ctx, held.Owner, func(t *tx) error {
-		failed, err := t.attempts(held.Owner, held)
+func (s *Store) Finish(ctx context.Context, lease memory.Lease, o memory.Outcome) error {
+	return s.writeChecked(ctx, lease.Owner, func(t *tx) error {
+		failed, err := t.checkLease(lease.Owner, lease)
 		if err != nil {
 			return err
 		}
 		if o.Done {
-			return t.complete(held.Owner, held.Job)
+			return t.complete(lease.Owner, lease.Job)
 		}
-		if !o.Later {
+		if !o.Deferred {
 			failed++
 		}
-		return t.retry(held, failed, o)
+		return t.requeueOrPark(lease, failed, o)
 	})
 }
 
-func (t *tx) retry(held memory.Lease, attempts int, o memory.Outcome) error {
+func (t *tx) requeueOrPark(lease memory.Lease, attempts int, o memory.Outcome) error {
 	state := memory.JobQueued
-	if !o.Later && (o.Park || attempts >= memory.MaxAttempts) {
+	if !o.Deferred && (o.Park || attempts >= memory.MaxAttempts) {
 		state = memory.JobParked
 	}
 	at := memory.Time(o.RetryAt)
 	var err error
 	if at.IsZero() {
-		if at, err = t.time(); err != nil {
+		if at, err = t.currentTime(); err != nil {
 			return err
 		}
 	}
 	err = t.exec(`UPDATE jobs SET state = ?, attempts = ?, run_at = ?, error = ?, token = '', lease_until = 0
-		WHERE owner = ? AND id = ?`, state, attempts, micros(at), o.Cause, held.Owner, held.Job)
+		WHERE owner = ? AND id = ?`, state, attempts, toMicros(at), o.Cause, lease.Owner, lease.Job)
 	return wrap("finish the attempt", err)
 }
 
@@ -147,30 +147,30 @@ func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.J
 	if len(states) == 0 {
 		states = []memory.JobState{memory.JobQueued, memory.JobRunning, memory.JobParked}
 	}
-	jobs, err := queryOwner(ctx, s.reads, owner, `SELECT owner, `+jobColumns+` FROM jobs WHERE owner = ? AND state IN (SELECT value FROM json_each(?))
-		ORDER BY created_at DESC, id DESC`, []any{listOf(states)}, scanJob)
+	jobs, err := queryOwner(ctx, s.reader, owner, `SELECT owner, `+jobColumns+` FROM jobs WHERE owner = ? AND state IN (SELECT value FROM json_each(?))
+		ORDER BY created_at DESC, id DESC`, []any{toTextList(states)}, scanJob)
 	return jobs, wrap("list jobs", err)
 }
 
 // Requeue makes a parked job due: see [memory.Queue].
-func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) error {
-	return s.writeFor(ctx, owner, func(t *tx) error {
+func (s *Store) Requeue(ctx context.Context, owner memory.Owner, jobID string) error {
+	return s.writeChecked(ctx, owner, func(t *tx) error {
 		var state memory.JobState
-		err := t.row(`SELECT state FROM jobs WHERE owner = ? AND id = ?`, []any{owner, job}, &state)
+		err := t.queryRow(`SELECT state FROM jobs WHERE owner = ? AND id = ?`, []any{owner, jobID}, &state)
 		switch {
-		case noRows(err):
-			return memory.Errorf(memory.NotFound, "no job %s", job)
+		case isNoRows(err):
+			return memory.Errorf(memory.NotFound, "no job %s", jobID)
 		case err != nil:
 			return fmt.Errorf("read the job: %w", err)
 		case state != memory.JobParked:
-			return memory.Errorf(memory.Conflict, "job %s is %s, not parked", job, state)
+			return memory.Errorf(memory.Conflict, "job %s is %s, not parked", jobID, state)
 		}
-		now, err := t.time()
+		now, err := t.currentTime()
 		if err != nil {
 			return err
 		}
 		err = t.exec(`UPDATE jobs SET state = 'queued', attempts = 0, error = '', run_at = ? WHERE owner = ? AND id = ?`,
-			micros(now), owner, job)
+			toMicros(now), owner, jobID)
 		return wrap("requeue the job", err)
 	})
 }

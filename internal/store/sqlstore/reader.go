@@ -14,43 +14,43 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// reader is a pool of read-only connections. With SQLite each connection keeps its own prepared
-// statements: a statement prepared through the pool would need a second connection while it holds
-// the first, which can deadlock.
+// reader is a pool of read-only connections. With SQLite each connection has its own prepared
+// statements: a statement prepared through sql.DB may need a second connection while the first is in
+// use, which can deadlock.
 type reader struct {
-	db     *sql.DB
-	into   *translator
-	damage *damage       // set for a file
-	log    *slog.Logger  // receives a server's failures; nil: no log
-	tokens chan struct{} // one for each free connection
-	closed chan struct{} // closed by close
+	db         *sql.DB
+	translator *translator
+	damage     *damage       // nil with PostgreSQL
+	log        *slog.Logger  // receives failures of the server; nil disables it
+	tokens     chan struct{} // contains one token for each free connection
+	closed     chan struct{} // closed by close
 
-	mu   sync.Mutex // guards the rest
-	free []*session // the most recently used is last, and is used next since its pages are cached
+	mu           sync.Mutex // guards free
+	freeSessions []*session // most recently used last; that session is used next, since its pages are cached
 }
 
-// newReader returns a reader with conns connections.
-func newReader(db *sql.DB, conns int, into *translator) *reader {
-	db.SetMaxOpenConns(conns)
-	db.SetMaxIdleConns(conns)
-	r := &reader{db: db, into: into, tokens: make(chan struct{}, conns), closed: make(chan struct{})}
-	for range conns {
-		r.give(&session{into: into})
+// newReader returns a reader with at most maxConns connections.
+func newReader(db *sql.DB, maxConns int, sqlTranslator *translator) *reader {
+	db.SetMaxOpenConns(maxConns)
+	db.SetMaxIdleConns(maxConns)
+	r := &reader{db: db, translator: sqlTranslator, tokens: make(chan struct{}, maxConns), closed: make(chan struct{})}
+	for range maxConns {
+		r.putBack(&session{translator: sqlTranslator})
 	}
 	return r
 }
 
-// again calls with, and repeats it if allowed while the connection to a server is lost.
-func (r *reader) again(ctx context.Context, with func() (again bool, err error)) error {
-	if r.into == nil {
-		_, err := with()
-		return r.damage.note(err)
+// retryRead calls do. It repeats do after a lost connection to a server, if do allows it.
+func (r *reader) retryRead(ctx context.Context, do func() (mayRepeat bool, err error)) error {
+	if r.translator == nil {
+		_, err := do()
+		return r.damage.recordError(err)
 	}
-	return withhold(r.log, persist(ctx, retry.Patience(ctx), with))
+	return hideDetails(r.log, withRetries(ctx, retry.Patience(ctx), do))
 }
 
-// pool returns the usage of the connections.
-func (r *reader) pool(name string) obs.Pool {
+// poolUsage returns how many connections are in use.
+func (r *reader) poolUsage(name string) obs.Pool {
 	return obs.Pool{Name: name, Busy: cap(r.tokens) - len(r.tokens), Size: cap(r.tokens)}
 }
 
@@ -59,7 +59,7 @@ func (r *reader) close() error {
 	close(r.closed)
 	for range cap(r.tokens) {
 		<-r.tokens
-		r.acquire().drop()
+		r.acquire().closeConn()
 	}
 	return r.db.Close()
 }
@@ -68,54 +68,54 @@ func (r *reader) close() error {
 func (r *reader) acquire() *session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last := len(r.free) - 1
-	c := r.free[last]
-	r.free = r.free[:last]
+	last := len(r.freeSessions) - 1
+	c := r.freeSessions[last]
+	r.freeSessions = r.freeSessions[:last]
 	return c
 }
 
-func (r *reader) give(c *session) {
+func (r *reader) putBack(c *session) {
 	r.mu.Lock()
-	r.free = append(r.free, c)
+	r.freeSessions = append(r.freeSessions, c)
 	r.mu.Unlock()
 	r.tokens <- struct{}{}
 }
 
 // view is one owner's snapshot of the database, for one goroutine.
 type view struct {
-	ctx     context.Context
-	conn    *session
-	owner   memory.Owner
-	yielded *bool // set when results were passed on; then the read must not be repeated
+	ctx        context.Context
+	session    *session
+	owner      memory.Owner
+	hasYielded *bool // set when the caller received results, after which the read must not be repeated
 }
 
-// see calls with with a snapshot. It waits for a free connection, so with must not call see or
-// look. Like look, it may repeat with.
-func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) error) error {
-	return r.look(ctx, owner, func(v *view) error {
-		if _, err := v.conn.exec(ctx, "BEGIN"); err != nil {
-			v.conn.drop()
+// withSnapshot calls do with a view in a transaction. It waits for a free connection, so do must not
+// call withSnapshot or withConnection. It may repeat do, like withConnection.
+func (r *reader) withSnapshot(ctx context.Context, owner memory.Owner, do func(*view) error) error {
+	return r.withConnection(ctx, owner, func(v *view) error {
+		if _, err := v.session.exec(ctx, "BEGIN"); err != nil {
+			v.session.closeConn()
 			return fmt.Errorf("begin to read: %w", err)
 		}
-		defer v.conn.rollback(ctx)
-		return with(v)
+		defer v.session.rollback(ctx)
+		return do(v)
 	})
 }
 
-// look is see for one statement, which needs no transaction. It repeats with after a lost
-// connection to a server, so with must start with empty results each time.
-func (r *reader) look(ctx context.Context, owner memory.Owner, with func(*view) error) error {
+// withConnection is withSnapshot without a transaction, for a single statement. It repeats do after a
+// lost connection to a server, so do must clear earlier results.
+func (r *reader) withConnection(ctx context.Context, owner memory.Owner, do func(*view) error) error {
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return err
 	}
-	yielded := false
-	return r.again(ctx, func() (bool, error) {
-		err := r.once(ctx, owner, &yielded, with)
-		return !yielded, err
+	hasYielded := false
+	return r.retryRead(ctx, func() (bool, error) {
+		err := r.readOnce(ctx, owner, &hasYielded, do)
+		return !hasYielded, err
 	})
 }
 
-func (r *reader) once(ctx context.Context, owner memory.Owner, yielded *bool, with func(*view) error) error {
+func (r *reader) readOnce(ctx context.Context, owner memory.Owner, hasYielded *bool, do func(*view) error) error {
 	select {
 	case <-r.tokens:
 	case <-r.closed:
@@ -124,56 +124,56 @@ func (r *reader) once(ctx context.Context, owner memory.Owner, yielded *bool, wi
 		return ctx.Err()
 	}
 	c := r.acquire()
-	defer r.give(c)
+	defer r.putBack(c)
 	if c.conn == nil {
 		conn, err := r.db.Conn(ctx)
 		if err != nil {
 			return fmt.Errorf("open a connection to read: %w", err)
 		}
-		c.conn, c.kept = conn, map[string]*sql.Stmt{}
+		c.conn, c.prepared = conn, map[string]*sql.Stmt{}
 	}
-	if r.into != nil {
+	if r.translator != nil {
 		defer c.release()
 	}
-	err := with(&view{ctx: ctx, conn: c, owner: owner, yielded: yielded})
+	err := do(&view{ctx: ctx, session: c, owner: owner, hasYielded: hasYielded})
 	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
-		c.drop()
+		c.closeConn()
 	}
 	return err
 }
 
 // queryOwner reads the rows of one query whose first argument is the owner.
-func queryOwner[T any](ctx context.Context, r *reader, owner memory.Owner, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
-	err = r.look(ctx, owner, func(v *view) (err error) {
+func queryOwner[T any](ctx context.Context, r *reader, owner memory.Owner, query string, args []any, scan func(scanner) (T, error)) (results []T, err error) {
+	err = r.withConnection(ctx, owner, func(v *view) (err error) {
 		rows, err := v.query(query, args...)
-		all, err = collect(rows, err, scan)
+		results, err = collect(rows, err, scan)
 		return err
 	})
-	return all, err
+	return results, err
 }
 
-// queryAll is queryOwner for a query without the owner as argument.
-func queryAll[T any](ctx context.Context, r *reader, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
-	err = r.again(ctx, func() (bool, error) {
-		return true, r.once(ctx, "", new(bool), func(v *view) (err error) {
-			rows, err := v.conn.query(ctx, query, args...)
-			all, err = collect(rows, err, scan)
+// queryAll is queryOwner for a query without the owner as its first argument.
+func queryAll[T any](ctx context.Context, r *reader, query string, args []any, scan func(scanner) (T, error)) (results []T, err error) {
+	err = r.retryRead(ctx, func() (bool, error) {
+		return true, r.readOnce(ctx, "", new(bool), func(v *view) (err error) {
+			rows, err := v.session.query(ctx, query, args...)
+			results, err = collect(rows, err, scan)
 			return err
 		})
 	})
-	return all, err
+	return results, err
 }
 
-// queryOne is queryAll for one row with one value; without a row it returns the zero value.
+// queryOne returns the only value of a query's only row, or the zero value if there is no row.
 func queryOne[T any](ctx context.Context, r *reader, query string, args ...any) (value T, err error) {
 	_, err = queryAll(ctx, r, query, args, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&value) })
 	return value, err
 }
 
-// brief returns a view for reading a few rows by an index. It ignores the end of ctx, since
-// watching ctx would take longer than the read.
-func (v *view) brief() *view {
-	if v.conn.into != nil { // a server's driver watches ctx at no cost
+// withoutCancel returns a view for short reads, which ignores the end of ctx: with SQLite, watching
+// ctx would take longer than the read.
+func (v *view) withoutCancel() *view {
+	if v.session.translator != nil { // a server's driver watches ctx at no cost
 		return v
 	}
 	brief := *v
@@ -181,21 +181,21 @@ func (v *view) brief() *view {
 	return &brief
 }
 
-// query runs a statement whose first argument is the owner. Prepared statements are kept, so the
-// text must not contain values: pass them as args.
+// query runs a statement whose first argument is the owner. Statements are cached by their text, so
+// pass values as args.
 func (v *view) query(query string, args ...any) (rows, error) {
-	return v.conn.query(v.ctx, query, append([]any{string(v.owner)}, args...)...)
+	return v.session.query(v.ctx, query, append([]any{string(v.owner)}, args...)...)
 }
 
-// pageByPage makes a server plan each statement of the transaction for its actual values. A cached
-// plan suits typical owners, who have little data: it reads and sorts all rows, for a large owner
-// at every page.
-const pageByPage = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true)`
+// forceCustomPlan makes a server plan each statement of the transaction for its actual values. A
+// cached plan, made for owners with little data, would read and sort all of a large owner's rows
+// for each page.
+const forceCustomPlan = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true)`
 
-// askPage runs queries for pages of long lists.
-func (v *view) askPage(asks ...ask) error {
-	if v.conn.into != nil {
-		asks = append([]ask{say(pageByPage)}, asks...)
+// runPageBatch runs queries for one page of long lists.
+func (v *view) runPageBatch(statements ...statement) error {
+	if v.session.translator != nil {
+		statements = append([]statement{command(forceCustomPlan)}, statements...)
 	}
-	return v.conn.ask(v.ctx, asks...)
+	return v.session.runBatch(v.ctx, statements...)
 }

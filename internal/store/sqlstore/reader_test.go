@@ -54,12 +54,12 @@ func pingWhileBusy(t *testing.T, s *Store) {
 		for range cap(r.tokens) {
 			rest := ping
 			ping = func() {
-				noError(t)(r.see(ctx, memtest.Ana, func(v *view) error { rest(); return nil }))
+				noError(t)(r.withSnapshot(ctx, memtest.Ana, func(v *view) error { rest(); return nil }))
 			}
 		}
 		ping()
 	}
-	hold(s.reads, func() { hold(s.follows, func() { noError(t)(s.Ping(ctx)) }) })
+	hold(s.reader, func() { hold(s.sinceReader, func() { noError(t)(s.Ping(ctx)) }) })
 }
 
 func TestACancelledReadLeavesTheConnectionUsable(t *testing.T) {
@@ -68,7 +68,7 @@ func TestACancelledReadLeavesTheConnectionUsable(t *testing.T) {
 	stop := errors.New("stop")
 	for range 3 * followConns {
 		ctx, cancel := context.WithCancel(context.Background())
-		err := s.follows.see(ctx, memtest.Ana, func(v *view) error {
+		err := s.sinceReader.withSnapshot(ctx, memtest.Ana, func(v *view) error {
 			cancel()
 			_, err := v.query(`SELECT version FROM owners WHERE owner = ?1`)
 			return errors.Join(stop, err)
@@ -77,7 +77,7 @@ func TestACancelledReadLeavesTheConnectionUsable(t *testing.T) {
 			t.Fatalf("got %v, want what the reader returned", err)
 		}
 	}
-	if _, err := s.Since(context.Background(), memtest.Ana, "", 0, func(memory.Item) error { return nil }); err != nil {
+	if _, err := s.Since(context.Background(), memtest.Ana, "", 0, func(memory.IndexItem) error { return nil }); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }

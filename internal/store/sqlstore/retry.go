@@ -18,26 +18,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// endTime limits the wait for a possibly dead connection when a transaction ends.
-const endTime = 5 * time.Second
+// rollbackTimeout limits the wait for a rollback, since the connection may be dead.
+const rollbackTimeout = 5 * time.Second
 
-// persist repeats do after conflicts and lost connections, while do allows it: see [retry.Do].
-func persist(ctx context.Context, patience time.Duration, do func() (again bool, err error)) error {
+// withRetries repeats do after transient errors, while do returns mayRepeat: see [retry.Do].
+func withRetries(ctx context.Context, patience time.Duration, do func() (mayRepeat bool, err error)) error {
 	return explainServer(retry.Do(ctx, patience, func() (bool, error) {
-		again, err := do()
-		return again && passes(err), err
+		mayRepeat, err := do()
+		return mayRepeat && isTransient(err), err
 	}))
 }
 
-// passes reports whether err is transient and nothing was written, so that a retry may succeed.
-func passes(err error) bool {
-	var nothing *notDone
+// isTransient reports whether err is transient and nothing was written, so that a retry may succeed.
+func isTransient(err error) bool {
+	var nothing *notWrittenError
 	if errors.As(err, &nothing) {
 		return true
 	}
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
-		return lost(err)
+		return isConnectionError(err)
 	}
 	switch e.Code {
 	case "40001", "40P01": // serialization failure, deadlock
@@ -47,29 +47,29 @@ func passes(err error) bool {
 	case "53300": // too many connections
 		return true
 	}
-	return cutOff(e)
+	return isDisconnect(e)
 }
 
-// cutOff reports whether the server ended the connection: because it stops, restarts or crashed,
-// because the connection was idle for too long, or because an operator ended it.
-func cutOff(e *pgconn.PgError) bool {
+// isDisconnect reports whether the server ended the connection: by a stop, a restart or a crash, by an
+// idle timeout, or on an operator's command.
+func isDisconnect(e *pgconn.PgError) bool {
 	return slices.Contains([]string{"57P01", "57P02", "57P03", "57P05", "25P03"}, e.Code) || strings.HasPrefix(e.Code, "08")
 }
 
-// refused reports whether the server refused the request, so that nothing was written.
-func refused(err error) bool {
+// isRefusal reports whether the server answered with an error, so that nothing was written.
+func isRefusal(err error) bool {
 	var e *pgconn.PgError
-	return errors.As(err, &e) && !cutOff(e)
+	return errors.As(err, &e) && !isDisconnect(e)
 }
 
-// lost reports whether the connection broke or could not be opened.
-func lost(err error) bool {
+// isConnectionError reports whether a connection was lost or could not be opened.
+func isConnectionError(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
-		return cutOff(e)
+		return isDisconnect(e)
 	}
 	var connect *pgconn.ConnectError
 	var network net.Error
@@ -77,8 +77,9 @@ func lost(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err)
 }
 
-// withhold returns the form for users of an error from explainServer. It logs the full error.
-func withhold(log *slog.Logger, err error) error {
+// hideDetails logs an error from explainServer, and returns it without the details that users must not
+// see.
+func hideDetails(log *slog.Logger, err error) error {
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 		err = memory.Errorf(memory.Unavailable, "the database server does not answer in time: %w", err)
@@ -87,7 +88,7 @@ func withhold(log *slog.Logger, err error) error {
 	if !errors.As(err, &server) || server.Code != memory.Unavailable || errors.Unwrap(server.Err) == nil {
 		return err
 	}
-	var nothing *retry.Withheld
+	var nothing *retry.RedactedError
 	if errors.As(err, &nothing) {
 		return err
 	}
@@ -99,10 +100,10 @@ func withhold(log *slog.Logger, err error) error {
 	if log != nil {
 		log.Warn("the database failed", "err", err)
 	}
-	return &memory.Error{Code: memory.Unavailable, Err: &retry.Withheld{Message: message, Cause: err}}
+	return &memory.Error{Code: memory.Unavailable, Err: &retry.RedactedError{Message: message, Cause: err}}
 }
 
-// explainServer turns failures of the server or the connection into errors that describe them.
+// explainServer returns an error that describes a failure of the server or the connection.
 func explainServer(err error) error {
 	var e *pgconn.PgError
 	switch {
@@ -111,7 +112,7 @@ func explainServer(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case !errors.As(err, &e):
-		if lost(err) {
+		if isConnectionError(err) {
 			return memory.Errorf(memory.Unavailable, "the database server does not answer: %w", err)
 		}
 		return err
@@ -125,7 +126,7 @@ func explainServer(err error) error {
 		return memory.Errorf(memory.Unavailable, "the database took longer than its statement_timeout: %w", err)
 	case e.Code == "55P03":
 		return memory.Errorf(memory.Unavailable, "other transactions blocked this one for too long: %w", err)
-	case passes(err), strings.HasPrefix(e.Code, "3D"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "28"), strings.HasPrefix(e.Code, "58"):
+	case isTransient(err), strings.HasPrefix(e.Code, "3D"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "28"), strings.HasPrefix(e.Code, "58"):
 		return memory.Errorf(memory.Unavailable, "the database server cannot do this now: %w", err)
 	}
 	return err

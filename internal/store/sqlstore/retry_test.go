@@ -25,7 +25,7 @@ func TestReadsForAWriteAreTriedAsLong(t *testing.T) {
 			if forWrite {
 				ctx = memory.ForWrite(ctx)
 			}
-			err := (&reader{into: &translator{}}).again(ctx, func() (bool, error) {
+			err := (&reader{translator: &translator{}}).retryRead(ctx, func() (bool, error) {
 				if time.Since(begun) < 3*retry.ReadPatience {
 					return true, driver.ErrBadConn
 				}
@@ -51,7 +51,7 @@ func TestUsersAreNotToldWhereTheServerIs(t *testing.T) {
 		"password": &pgconn.PgError{Code: "28P01", Message: `password authentication failed for user "role" of inner at 127.0.0.1`},
 	} {
 		var logged bytes.Buffer
-		got := withhold(slog.New(slog.NewTextHandler(&logged, nil)), explainServer(cause))
+		got := hideDetails(slog.New(slog.NewTextHandler(&logged, nil)), explainServer(cause))
 		if !errors.Is(got, memory.Unavailable) || !errors.Is(got, cause) {
 			t.Errorf("%s: got %v, want it to be %s because of %v", name, got, memory.Unavailable, cause)
 		}

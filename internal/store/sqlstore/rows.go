@@ -13,26 +13,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// scanner is a row whose columns can be scanned.
-type scanner interface{ Scan(into ...any) error }
+// scanner is one row of a result.
+type scanner interface{ Scan(dest ...any) error }
 
-// yearOne is the seconds from the zero time to 1970.
-const yearOne = 62135596800
+// unixEpochSeconds is the number of seconds from the zero time to 1970.
+const unixEpochSeconds = 62135596800
 
-// micros returns t as stored: microseconds since the zero time.
-func micros(t time.Time) int64 {
-	return (t.Unix()+yearOne)*1_000_000 + int64(t.Nanosecond()/1000)
+// toMicros returns the stored form of a time: microseconds since the zero time.
+func toMicros(t time.Time) int64 {
+	return (t.Unix()+unixEpochSeconds)*1_000_000 + int64(t.Nanosecond()/1000)
 }
 
 func fromMicros(n int64) time.Time {
 	if n == 0 {
 		return time.Time{}
 	}
-	return time.Unix(n/1_000_000-yearOne, n%1_000_000*1000).UTC()
+	return time.Unix(n/1_000_000-unixEpochSeconds, n%1_000_000*1000).UTC()
 }
 
-// list returns a list of texts as stored.
-func list(texts []string) string {
+// encodeList returns the stored form of a list of texts: JSON, or "" for an empty list.
+func encodeList(texts []string) string {
 	if len(texts) == 0 {
 		return ""
 	}
@@ -40,75 +40,74 @@ func list(texts []string) string {
 	return string(data)
 }
 
-// listed is a list of texts as the argument of json_each(?).
-type listed []string
+// textList is a list of texts that is the argument of json_each(?).
+type textList []string
 
-func listOf[T ~string](values []T) listed {
-	all := make(listed, len(values))
+func toTextList[T ~string](values []T) textList {
+	all := make(textList, len(values))
 	for i, v := range values {
 		all[i] = string(v)
 	}
 	return all
 }
 
-// Value returns JSON for SQLite.
-func (l listed) Value() (driver.Value, error) { return cmp.Or(list(l), `[]`), nil }
+// Value returns the list as JSON, for SQLite.
+func (l textList) Value() (driver.Value, error) { return cmp.Or(encodeList(l), `[]`), nil }
 
 func toJSON(value any) (string, error) {
 	data, err := json.Marshal(value)
 	return string(data), err
 }
 
-// A field of a row is read into and written from a pointer, or one of these types if its column has
-// another form.
+// These types convert between a field and its column, where the two have different types.
 type (
-	asTime   struct{ t *time.Time }       // microseconds
-	asList   struct{ texts *[]string }    // JSON, "" for none
-	asJSON   struct{ value any }          // JSON
-	asText   struct{ b *json.RawMessage } // JSON text, "" for none
-	asNumber struct{ n *float64 }
-	asCore   struct { // a boolean column: whether *of equals is
-		of *memory.Core
-		is memory.Core
+	timeColumn    struct{ t *time.Time }       // microseconds since the year 1
+	listColumn    struct{ texts *[]string }    // JSON array, "" for an empty list
+	jsonColumn    struct{ value any }          // JSON
+	rawJSONColumn struct{ b *json.RawMessage } // JSON, "" for nil
+	numberColumn  struct{ n *float64 }
+	coreColumn    struct { // a boolean column: whether *core equals value
+		core  *memory.Core
+		value memory.Core
 	}
-	asQuote struct { // one column of a quote; NULL if there is no quote
-		of   **memory.Span
-		part func(*memory.Span) any
+	quoteColumn struct { // the column of one field of a quote, NULL if there is no quote
+		quote **memory.Span
+		field func(*memory.Span) any
 	}
 )
 
-// lastMicro is the end of the year 9999; JSON cannot represent later times.
-const lastMicro = (253402300799+yearOne)*1_000_000 + 999_999
+// maxMicros is the end of the year 9999, since JSON cannot represent later times.
+const maxMicros = (253402300799+unixEpochSeconds)*1_000_000 + 999_999
 
-// Scan refuses an invalid time.
-func (a asTime) Scan(src any) error {
+// Scan reads a time, and refuses a value out of range.
+func (a timeColumn) Scan(src any) error {
 	n, ok := src.(int64)
 	if !ok {
-		return fmt.Errorf("a time is an integer, not %T", src)
+		return fmt.Errorf("time column: want an integer, got %T", src)
 	}
-	if n < -lastMicro || n > lastMicro {
-		return errors.New("a time is out of range")
+	if n < -maxMicros || n > maxMicros {
+		return errors.New("time column: out of range")
 	}
 	*a.t = fromMicros(n)
 	return nil
 }
 
-// Value returns the column's form.
-func (a asTime) Value() (driver.Value, error) { return micros(*a.t), nil }
+// Value returns the stored form of the field.
+func (a timeColumn) Value() (driver.Value, error) { return toMicros(*a.t), nil }
 
 // Scan reads a list.
-func (a asList) Scan(src any) error {
+func (a listColumn) Scan(src any) error {
 	if src == "" {
 		return nil
 	}
-	return asJSON{a.texts}.Scan(src)
+	return jsonColumn{a.texts}.Scan(src)
 }
 
-// Value returns the column's form.
-func (a asList) Value() (driver.Value, error) { return list(*a.texts), nil }
+// Value returns the stored form of the field.
+func (a listColumn) Value() (driver.Value, error) { return encodeList(*a.texts), nil }
 
 // Scan reads JSON into a value.
-func (a asJSON) Scan(src any) error {
+func (a jsonColumn) Scan(src any) error {
 	s, ok := src.(string)
 	if !ok {
 		return fmt.Errorf("JSON column: want a string, got %T", src)
@@ -116,11 +115,11 @@ func (a asJSON) Scan(src any) error {
 	return json.Unmarshal([]byte(s), a.value)
 }
 
-// Value returns the column's form.
-func (a asJSON) Value() (driver.Value, error) { return toJSON(a.value) }
+// Value returns the stored form of the field.
+func (a jsonColumn) Value() (driver.Value, error) { return toJSON(a.value) }
 
-// Scan refuses invalid JSON.
-func (a asText) Scan(src any) error {
+// Scan reads JSON, and refuses invalid JSON.
+func (a rawJSONColumn) Scan(src any) error {
 	s, ok := src.(string)
 	if !ok || s != "" && !json.Valid([]byte(s)) {
 		return errors.New("the column is not JSON")
@@ -131,42 +130,42 @@ func (a asText) Scan(src any) error {
 	return nil
 }
 
-// Value returns the column's form.
-func (a asText) Value() (driver.Value, error) { return string(*a.b), nil }
+// Value returns the stored form of the field.
+func (a rawJSONColumn) Value() (driver.Value, error) { return string(*a.b), nil }
 
-// Scan refuses an invalid number.
-func (a asNumber) Scan(src any) error {
+// Scan reads a number, and refuses NaN and infinity.
+func (a numberColumn) Scan(src any) error {
 	n, ok := src.(float64)
 	if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
-		return errors.New("it is not a number")
+		return errors.New("the column is not a number")
 	}
 	*a.n = n
 	return nil
 }
 
-// Value returns the column's form.
-func (a asNumber) Value() (driver.Value, error) { return *a.n, nil }
+// Value returns the stored form of the field.
+func (a numberColumn) Value() (driver.Value, error) { return *a.n, nil }
 
-// Scan reads a boolean, a number in SQLite.
-func (a asCore) Scan(src any) error {
+// Scan reads a boolean, which SQLite stores as a number.
+func (a coreColumn) Scan(src any) error {
 	if src == true || src == int64(1) {
-		*a.of = cmp.Or(*a.of, a.is)
+		*a.core = cmp.Or(*a.core, a.value)
 	}
 	return nil
 }
 
-// Value returns the column's form.
-func (a asCore) Value() (driver.Value, error) { return *a.of == a.is, nil }
+// Value returns the stored form of the field.
+func (a coreColumn) Value() (driver.Value, error) { return *a.core == a.value, nil }
 
-// Scan reads a part of a quote.
-func (a asQuote) Scan(src any) error {
+// Scan reads one field of a quote.
+func (a quoteColumn) Scan(src any) error {
 	if src == nil {
 		return nil
 	}
-	if *a.of == nil {
-		*a.of = &memory.Span{}
+	if *a.quote == nil {
+		*a.quote = &memory.Span{}
 	}
-	switch part := a.part(*a.of).(type) {
+	switch part := a.field(*a.quote).(type) {
 	case *string:
 		*part, _ = src.(string)
 	case *int:
@@ -176,15 +175,15 @@ func (a asQuote) Scan(src any) error {
 	return nil
 }
 
-// Value returns the column's form.
-func (a asQuote) Value() (driver.Value, error) {
-	if *a.of == nil {
+// Value returns the stored form of the field.
+func (a quoteColumn) Value() (driver.Value, error) {
+	if *a.quote == nil {
 		return nil, nil
 	}
-	if part, ok := a.part(*a.of).(*int); ok {
+	if part, ok := a.field(*a.quote).(*int); ok {
 		return int64(*part), nil
 	}
-	return *a.part(*a.of).(*string), nil
+	return *a.field(*a.quote).(*string), nil
 }
 
 // insert runs a statement whose arguments are the owner and then the fields.
@@ -207,7 +206,7 @@ func (t *tx) insert(query string, owner memory.Owner, fields ...any) error {
 				return memory.Errorf(memory.Invalid, "write a row: %w", err)
 			}
 			args = append(args, value)
-		default: // a pointer to a string type needs no check
+		default: // a pointer to a defined string type
 			args = append(args, reflect.ValueOf(field).Elem().String())
 		}
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// SchemaOf returns the schema version of a database, at a path or a PostgreSQL address, and the
-// version to which a start of this program would update it. It changes nothing.
-func SchemaOf(ctx context.Context, at string) (is, newest int64, err error) {
+// SchemaOf returns the current schema version of a database, given by a path or a PostgreSQL address,
+// and the newest version that this program supports. It changes nothing.
+func SchemaOf(ctx context.Context, database string) (current, newest int64, err error) {
 	newest = SQLiteSchema
-	db, err := sql.Open("sqlite", dsn(at, "mode=ro"))
-	if IsPostgres(at) {
-		config, _, wrong := parseAddress(at)
+	db, err := sql.Open("sqlite", dsn(database, "mode=ro"))
+	if IsPostgres(database) {
+		config, _, wrong := parseAddress(database)
 		if wrong != nil {
 			return 0, 0, wrong
 		}
@@ -28,7 +28,7 @@ func SchemaOf(ctx context.Context, at string) (is, newest int64, err error) {
 	if err != nil {
 		return 0, newest, explainServer(err)
 	}
-	defer conn.Close() //nolint:errcheck // the connection only read
-	is, err = schemaVersion(ctx, conn)
-	return is, newest, explainServer(err)
+	defer conn.Close() //nolint:errcheck // a read-only connection
+	current, err = schemaVersion(ctx, conn)
+	return current, newest, explainServer(err)
 }

@@ -20,89 +20,88 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// server writes to a PostgreSQL server in transactions that lock their owner's row from the start.
-// So writes of one owner are serial, on any replica, while different owners do not block each
-// other.
+// server writes to a PostgreSQL server. Each transaction first locks its owner's row, so that writes of
+// one owner are serial across all stores, while different owners do not block each other.
 type server struct {
-	db        *sql.DB
-	into      *translator
-	now       func() time.Time // nil: use the server's clock
-	log       *slog.Logger     // nil: no log
-	notifier  *notifier
-	waited    func(time.Duration)
-	failpoint func(point string)
+	db          *sql.DB
+	translator  *translator
+	now         func() time.Time // nil uses the server's clock
+	log         *slog.Logger     // nil disables the log
+	notifier    *notifier
+	observeWait func(time.Duration)
+	failpoint   func(point string)
 
-	joining sync.Mutex
-	waiting map[memory.Owner][]*call // waiting writes, guarded by joining; an owner with an entry has a writer
+	waitingMu    sync.Mutex
+	waitingCalls map[memory.Owner][]*call // guarded by the mutex above; an owner with an entry has a goroutine in writeWaiting
 
-	mu   sync.RWMutex // read-locked by writers; guards done
-	done bool
+	mu     sync.RWMutex // guards the field below; read-locked during writes
+	closed bool
 }
 
 func (p *server) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.done = true; p.notifier != nil {
+	if p.closed = true; p.notifier != nil {
 		p.notifier.close()
 	}
 	return p.db.Close()
 }
 
-// erasing does nothing: a server's operator is responsible for its files.
-func (p *server) erasing(context.Context) (done func(), err error) { return func() {}, nil }
+// beginErasure does nothing, since the operator of a server is responsible for its files.
+func (p *server) beginErasure(context.Context) (end func(), err error) { return func() {}, nil }
 
-// write runs do in a transaction of the owner, together with other waiting writes of the owner, so
-// that they share one disk sync. If one fails, each gets its own transaction.
+// write runs do in a transaction that other waiting writes of the owner share, to save disk syncs. If
+// one of the writes fails, each is repeated in its own transaction.
 func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
-	if err := p.enter(ctx); err != nil {
+	if err := p.lockOpen(ctx); err != nil {
 		return err
 	}
 	defer p.mu.RUnlock()
 	if owner == "" {
-		return p.answer(ctx, p.try(ctx, owner, do))
+		return p.callerError(ctx, p.runTransaction(ctx, owner, do))
 	}
 	c := newCall(ctx, do)
-	p.joining.Lock()
-	waiting, running := p.waiting[owner]
-	p.waiting[owner] = append(waiting, c)
-	p.joining.Unlock()
+	p.waitingMu.Lock()
+	waiting, running := p.waitingCalls[owner]
+	p.waitingCalls[owner] = append(waiting, c)
+	p.waitingMu.Unlock()
 	if !running {
-		go p.writeAll(owner)
+		go p.writeWaiting(owner)
 	}
 	select {
 	case <-c.done:
 	case <-ctx.Done():
-		if c.taken.CompareAndSwap(false, true) {
+		if c.claimed.CompareAndSwap(false, true) {
 			return ctx.Err()
 		}
 		<-c.done
 	}
-	return p.answer(ctx, c.err)
+	return p.callerError(ctx, c.err)
 }
 
-// writeAll writes an owner's calls until none is waiting.
-func (p *server) writeAll(owner memory.Owner) {
+// writeWaiting runs an owner's waiting calls until none is waiting.
+func (p *server) writeWaiting(owner memory.Owner) {
 	for {
-		p.joining.Lock()
-		calls := p.waiting[owner]
+		p.waitingMu.Lock()
+		calls := p.waitingCalls[owner]
 		if len(calls) == 0 {
-			delete(p.waiting, owner)
-			p.joining.Unlock()
+			delete(p.waitingCalls, owner)
+			p.waitingMu.Unlock()
 			return
 		}
-		p.waiting[owner] = nil
-		p.joining.Unlock()
-		calls = slices.DeleteFunc(calls, func(c *call) bool { return !c.take(p.waited) })
-		p.writeTogether(owner, calls)
+		p.waitingCalls[owner] = nil
+		p.waitingMu.Unlock()
+		calls = slices.DeleteFunc(calls, func(c *call) bool { return !c.claim(p.observeWait) })
+		p.writeGroup(owner, calls)
 		for _, c := range calls {
 			close(c.done)
 		}
 	}
 }
 
-func (p *server) writeTogether(owner memory.Owner, calls []*call) {
+func (p *server) writeGroup(owner memory.Owner, calls []*call) {
 	if len(calls) > 1 {
-		err := p.try(context.Background(), owner, func(t *tx) error {
+		err := p.runTransaction(context.Background(), owner, func(t *tx) error {
 			for _, c := range calls {
 				if err := c.do(t); err != nil {
 					return err
@@ -118,45 +117,45 @@ func (p *server) writeTogether(owner memory.Owner, calls []*call) {
 		}
 	}
 	for _, c := range calls {
-		c.err = p.try(c.ctx, owner, c.do)
+		c.err = p.runTransaction(c.ctx, owner, c.do)
 	}
 }
 
-// try runs do in a transaction. It repeats this while the server or the connection fails: the table
-// commits shows whether an unanswered commit succeeded.
-func (p *server) try(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
+// runTransaction runs do in a transaction, and repeats it after transient failures. The table commits
+// shows whether an unanswered COMMIT succeeded.
+func (p *server) runTransaction(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	within, stop := context.WithTimeout(ctx, retry.WritePatience)
 	defer stop()
-	a := &attempt{server: p, owner: owner, id: rand.Text(), do: do}
-	err := persist(within, retry.WritePatience, func() (bool, error) { return true, a.run(within) })
-	if err != nil && a.unknown {
+	a := &writeAttempt{server: p, owner: owner, id: rand.Text(), do: do}
+	err := withRetries(within, retry.WritePatience, func() (bool, error) { return true, a.run(within) })
+	if err != nil && a.outcomeUnknown {
 		if p.log != nil {
-			p.log.Warn("a write may have been done", "err", err)
+			p.log.Warn("a write may have succeeded", "err", err)
 		}
-		return errUnknown
+		return errOutcomeUnknown
 	}
-	if err == nil && a.queues {
-		p.notifier.ring()
+	if err == nil && a.queuedJob {
+		p.notifier.notifySoon()
 	}
 	return err
 }
 
-// enter begins a write, unless ctx has ended or the store is closed. The caller must unlock p.mu.
-func (p *server) enter(ctx context.Context) error {
+// lockOpen read-locks p.mu, unless ctx has ended or the store is closed. The caller unlocks p.mu.
+func (p *server) lockOpen(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	p.mu.RLock()
-	if p.done {
+	if p.closed {
 		p.mu.RUnlock()
 		return memory.Errorf(memory.Unavailable, "the store is closed")
 	}
 	return nil
 }
 
-// answer returns the form for callers of an error from explainServer. If the caller's function
-// panicked, it panics again.
-func (p *server) answer(ctx context.Context, err error) error {
+// callerError turns an error from explainServer into an error for callers. If the caller's function
+// panicked, it raises the panic.
+func (p *server) callerError(ctx context.Context, err error) error {
 	repanic(err)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -164,57 +163,57 @@ func (p *server) answer(ctx context.Context, err error) error {
 	case errors.Is(err, context.DeadlineExceeded): // a deadline that Loci itself set
 		return memory.Errorf(memory.Unavailable, "the database took too long to write: %w", err)
 	}
-	return withhold(p.log, err)
+	return hideDetails(p.log, err)
 }
 
-// attempt is a write that may be repeated, each time in its own transaction.
-type attempt struct {
+// writeAttempt runs a write, which may be repeated, each time in its own transaction.
+type writeAttempt struct {
 	*server
 	owner memory.Owner
 	id    string // the transaction's id in the table commits
 	do    func(*tx) error
 
-	unknown bool // the server did not answer the commit, so its outcome is unknown
-	queues  bool // the write queued a job
+	outcomeUnknown bool // the server did not answer COMMIT
+	queuedJob      bool // the write queued a job
 }
 
-func (a *attempt) run(ctx context.Context) error {
+func (a *writeAttempt) run(ctx context.Context) error {
 	conn, err := a.db.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("open a connection for writing: %w", err)
 	}
-	s := &session{conn: conn, into: a.into}
+	s := &session{conn: conn, translator: a.translator}
 	defer s.release()
 	// The write continues if the caller gives up: interrupting it would close the connection.
 	within, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
 	defer stop()
 	t := &tx{ctx: ctx, session: s}
 	done := a.begin(t, func() { t.ctx = within })
-	if a.unknown {
-		if err := t.ask(); err != nil {
+	if a.outcomeUnknown {
+		if err := t.runBatch(); err != nil {
 			s.rollback(ctx)
 			return fmt.Errorf("begin to write: %w", err)
 		}
-		if a.unknown = false; *done {
+		if a.outcomeUnknown = false; *done {
 			s.rollback(ctx)
 			return nil
 		}
 	}
-	if err := safely(a.log, a.do, t); err != nil {
+	if err := runRecovered(a.log, a.do, t); err != nil {
 		s.rollback(ctx)
-		return a.withoutPgvector(err)
+		return a.retryWithoutPgvector(err)
 	}
-	a.queues = t.queues
-	a.point(beforeCommit)
+	a.queuedJob = t.queuedJob
+	a.callFailpoint(beforeCommit)
 	if err := a.commit(t); err != nil {
 		s.rollback(ctx)
-		return fmt.Errorf("commit: %w", a.withoutPgvector(err))
+		return fmt.Errorf("commit: %w", a.retryWithoutPgvector(err))
 	}
-	a.point(afterCommit)
+	a.callFailpoint(afterCommit)
 	return nil
 }
 
-func (a *attempt) point(name string) {
+func (a *writeAttempt) callFailpoint(name string) {
 	if a.failpoint != nil {
 		a.failpoint(name)
 	}
@@ -222,32 +221,32 @@ func (a *attempt) point(name string) {
 
 const (
 	// serverTime is the server's clock in microseconds since the year 1.
-	serverTime = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 62135596800000000`
-	newOwner   = `INSERT INTO owners (owner, version, clock) VALUES (?, 0, 0) ON CONFLICT DO NOTHING`
-	lockOwner  = `SELECT ` + serverTime + `, version, clock FROM owners WHERE owner = ? FOR UPDATE`
-	newCommit  = `INSERT INTO commits (owner, id, at) VALUES (?, ?, ` + serverTime + `) ON CONFLICT DO NOTHING RETURNING id`
-	// oldCommits removes ids of transactions that can no longer be retried.
-	oldCommits = `DELETE FROM commits WHERE owner = ? AND id IN (SELECT id FROM commits WHERE owner = ? AND at < ` + serverTime + ` - 60000000 FOR UPDATE SKIP LOCKED)`
+	serverTime     = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 62135596800000000`
+	insertOwner    = `INSERT INTO owners (owner, version, clock) VALUES (?, 0, 0) ON CONFLICT DO NOTHING`
+	lockOwnerQuery = `SELECT ` + serverTime + `, version, clock FROM owners WHERE owner = ? FOR UPDATE`
+	insertCommit   = `INSERT INTO commits (owner, id, at) VALUES (?, ?, ` + serverTime + `) ON CONFLICT DO NOTHING RETURNING id`
+	// deleteOldCommits removes ids of transactions that began over a minute ago, after any retry.
+	deleteOldCommits = `DELETE FROM commits WHERE owner = ? AND id IN (SELECT id FROM commits WHERE owner = ? AND at < ` + serverTime + ` - 60000000 FOR UPDATE SKIP LOCKED)`
 )
 
-// begin queues the statements that begin the transaction and lock the owner's row. They are sent
-// with the first query, and then begun is called. done tells whether an earlier attempt was
-// committed.
-func (a *attempt) begin(t *tx, begun func()) (done *bool) {
+// begin queues the statements that begin the transaction and lock the owner's row. The first query
+// sends them, and onBegun is called when they have run. *isCommitted then tells whether an earlier
+// attempt was committed.
+func (a *writeAttempt) begin(t *tx, onBegun func()) (isCommitted *bool) {
 	var now, clock int64
-	h, isDone := head{owner: a.owner}, true
-	t.begins = true
-	t.later = []ask{say("BEGIN"), {newCommit, []any{a.owner, a.id}, func(scanner) error { isDone = false; return nil }}}
+	h, isDone := ownerVersion{owner: a.owner}, true
+	t.beginUnsent = true
+	t.unsent = []statement{command("BEGIN"), {insertCommit, []any{a.owner, a.id}, func(scanner) error { isDone = false; return nil }}}
 	if a.owner == "" {
-		t.later = append(t.later, ask{`SELECT ` + serverTime, nil, func(row scanner) error { begun(); return row.Scan(&now) }})
+		t.unsent = append(t.unsent, statement{`SELECT ` + serverTime, nil, func(row scanner) error { onBegun(); return row.Scan(&now) }})
 	} else {
-		t.later = append(t.later, say(newOwner, a.owner), ask{lockOwner, []any{a.owner}, func(row scanner) error {
-			begun()
+		t.unsent = append(t.unsent, command(insertOwner, a.owner), statement{lockOwnerQuery, []any{a.owner}, func(row scanner) error {
+			onBegun()
 			err := row.Scan(&now, &h.version, &clock)
-			h.clock = fromMicros(clock)
+			h.lastWrite = fromMicros(clock)
 			return err
 		}})
-		t.locked = &h
+		t.lockedOwner = &h
 	}
 	t.now = func() (time.Time, error) {
 		if a.now != nil {
@@ -258,10 +257,10 @@ func (a *attempt) begin(t *tx, begun func()) (done *bool) {
 	return &isDone
 }
 
-// commit sends the unsent statements and the commit.
-func (a *attempt) commit(t *tx) error {
-	// If a failure in the transaction was ignored, a commit would roll it back.
-	err := raw(t.session, func(c *pgx.Conn) error {
+// commit sends the unsent statements and COMMIT.
+func (a *writeAttempt) commit(t *tx) error {
+	// If do ignored a failed statement, COMMIT would roll back without an error.
+	err := withDriverConn(t.session, func(c *pgx.Conn) error {
 		if state := c.PgConn().TxStatus(); state == 'E' {
 			return fmt.Errorf("the transaction is in state %q", state)
 		}
@@ -270,20 +269,20 @@ func (a *attempt) commit(t *tx) error {
 	if err != nil {
 		return err
 	}
-	var last []ask
-	if t.erases && a.notifier != nil {
-		last = append(last, a.notifier.ofErasure(a.owner))
+	var last []statement
+	if t.erasesText && a.notifier != nil {
+		last = append(last, a.notifier.erasureStatement(a.owner))
 	}
 	if mathrand.N(64) == 0 {
-		last = append(last, say(oldCommits, a.owner, a.owner))
+		last = append(last, command(deleteOldCommits, a.owner, a.owner))
 	}
-	err = t.ask(append(last, say("COMMIT"))...)
-	a.unknown = err != nil && !refused(err)
+	err = t.runBatch(append(last, command("COMMIT"))...)
+	a.outcomeUnknown = err != nil && !isRefusal(err)
 	return err
 }
 
-// raw calls do with the driver's own connection.
-func raw(s *session, do func(*pgx.Conn) error) error {
+// withDriverConn calls do with the pgx connection of a session.
+func withDriverConn(s *session, do func(*pgx.Conn) error) error {
 	return s.conn.Raw(func(c any) error {
 		conn := c.(*stdlib.Conn).Conn()
 		if conn.IsClosed() {
@@ -293,10 +292,10 @@ func raw(s *session, do func(*pgx.Conn) error) error {
 	})
 }
 
-var errUnknown = memory.Errorf(memory.Unavailable, "the database server does not answer: the write may have been done")
+var errOutcomeUnknown = memory.Errorf(memory.Unavailable, "the database server does not answer: the write may have succeeded")
 
-// notDone is the error of an attempt that wrote nothing and may be repeated.
-type notDone struct{ cause error }
+// notWrittenError is the error of an attempt that wrote nothing, and may therefore be repeated.
+type notWrittenError struct{ cause error }
 
-func (n *notDone) Error() string { return n.cause.Error() }
-func (n *notDone) Unwrap() error { return n.cause }
+func (n *notWrittenError) Error() string { return n.cause.Error() }
+func (n *notWrittenError) Unwrap() error { return n.cause }

@@ -7,73 +7,73 @@ import (
 	"fmt"
 )
 
-// session is a connection with its prepared statements. Its conn is nil before the first use, and
-// after the connection broke.
+// session is a connection with its prepared statements. conn is nil before the first use, and after
+// the connection was closed.
 type session struct {
-	conn *sql.Conn
-	kept map[string]*sql.Stmt
-	into *translator // nil: the database uses SQLite's dialect
+	conn       *sql.Conn
+	prepared   map[string]*sql.Stmt
+	translator *translator // translates statements for PostgreSQL; nil with SQLite
 }
 
-// maxStatements limits a connection's prepared statements; each combination of filters needs one.
+// maxStatements limits a connection's prepared statements; each combination of filters is a statement.
 const maxStatements = 256
 
-// statement returns the prepared statement of a text. keep is false if there are too many, and then
-// the caller must close it.
-func (s *session) statement(ctx context.Context, query string) (_ *sql.Stmt, keep bool, err error) {
-	if kept, ok := s.kept[query]; ok {
-		return kept, true, nil
+// prepare returns the prepared statement of query. If cached is false, there are too many statements,
+// and the caller must close this one.
+func (s *session) prepare(ctx context.Context, query string) (_ *sql.Stmt, cached bool, err error) {
+	if known, ok := s.prepared[query]; ok {
+		return known, true, nil
 	}
-	made, err := s.conn.PrepareContext(ctx, query)
+	stmt, err := s.conn.PrepareContext(ctx, query)
 	if err != nil {
 		return nil, false, fmt.Errorf("prepare %q: %w", query, err)
 	}
-	if len(s.kept) >= maxStatements {
-		return made, false, nil
+	if len(s.prepared) >= maxStatements {
+		return stmt, false, nil
 	}
-	s.kept[query] = made
-	return made, true, nil
+	s.prepared[query] = stmt
+	return stmt, true, nil
 }
 
 func (s *session) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if s.into != nil { // a server's driver caches statements itself
-		return s.conn.ExecContext(ctx, s.into.text(query), s.into.values(args)...)
+	if s.translator != nil { // a server's driver caches statements itself
+		return s.conn.ExecContext(ctx, s.translator.translateCached(query), s.translator.escapeArgs(args)...)
 	}
-	made, keep, err := s.statement(ctx, query)
+	stmt, cached, err := s.prepare(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	if !keep {
-		defer made.Close() //nolint:errcheck // the statement is not needed any more
+	if !cached {
+		defer stmt.Close() //nolint:errcheck // the statement was executed
 	}
-	return made.ExecContext(ctx, args...)
+	return stmt.ExecContext(ctx, args...)
 }
 
-// query is exec for rows, which must be closed before the next statement.
+// query runs a statement that returns rows, which must be closed before the next statement.
 func (s *session) query(ctx context.Context, query string, args ...any) (rows, error) {
-	if s.into != nil {
-		found, err := s.conn.QueryContext(ctx, s.into.text(query), s.into.values(args)...)
-		return rows{found, s.into}, err
+	if s.translator != nil {
+		found, err := s.conn.QueryContext(ctx, s.translator.translateCached(query), s.translator.escapeArgs(args)...)
+		return rows{found, s.translator}, err
 	}
-	made, keep, err := s.statement(ctx, query)
+	stmt, cached, err := s.prepare(ctx, query)
 	if err != nil {
 		return rows{}, err
 	}
-	if !keep {
-		defer made.Close() //nolint:errcheck // the rows keep the statement open until they are closed
+	if !cached {
+		defer stmt.Close() //nolint:errcheck // the rows keep the statement open until they are closed
 	}
-	found, err := made.QueryContext(ctx, args...)
+	found, err := stmt.QueryContext(ctx, args...)
 	return rows{Rows: found}, err
 }
 
-// drop closes the connection; the next use opens another.
-func (s *session) drop() {
+// closeConn closes the connection; the next use opens another.
+func (s *session) closeConn() {
 	if s.conn == nil {
 		return
 	}
 	_ = s.conn.Raw(func(any) error { return driver.ErrBadConn }) // makes the pool close the connection
 	_ = s.conn.Close()
-	s.conn, s.kept = nil, nil
+	s.conn, s.prepared = nil, nil
 }
 
 // rollback rolls back the transaction, if it has not ended.
@@ -82,13 +82,13 @@ func (s *session) rollback(ctx context.Context) {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	if s.into != nil {
+	if s.translator != nil {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, endTime)
+		ctx, stop = context.WithTimeout(ctx, rollbackTimeout)
 		defer stop()
 	}
 	if _, err := s.exec(ctx, "ROLLBACK"); err != nil {
-		s.drop()
+		s.closeConn()
 	}
 }
 
@@ -100,20 +100,20 @@ func (s *session) release() {
 	}
 }
 
-// rows are the rows of a query.
+// rows are the rows of a query. Scan restores U+0000 in their texts.
 type rows struct {
 	*sql.Rows
-	from *translator // nil: values need no translation
+	translator *translator // unescapes the values; nil with SQLite
 }
 
 // Scan reads the row's values.
-func (r rows) Scan(into ...any) error {
-	err := r.Rows.Scan(into...)
+func (r rows) Scan(dest ...any) error {
+	err := r.Rows.Scan(dest...)
 	switch {
 	case err != nil && r.Err() == nil: // only this row is invalid; later rows can still be read
-		return asUnreadable(err)
-	case err == nil && r.from != nil:
-		r.from.restore(into)
+		return newUnreadableRowError(err)
+	case err == nil && r.translator != nil:
+		r.translator.unescapeValues(dest)
 	}
 	return err
 }
@@ -134,16 +134,16 @@ func eachRow(rows rows, err error, scan func(scanner) error) error {
 }
 
 // collect calls scan for each row and returns the results.
-func collect[T any](rows rows, err error, scan func(scanner) (T, error)) (all []T, _ error) {
+func collect[T any](rows rows, err error, scan func(scanner) (T, error)) (results []T, _ error) {
 	err = eachRow(rows, err, func(row scanner) error {
-		one, err := scan(row)
-		all = append(all, one)
+		result, err := scan(row)
+		results = append(results, result)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return all, nil
+	return results, nil
 }
 
 // scanText reads a row with one text column.

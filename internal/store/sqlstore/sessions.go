@@ -8,32 +8,32 @@ import (
 
 var _ memory.Sessions = (*Store)(nil)
 
-// roleSession marks the rows of api_keys that are sessions. [Store.Keys] skips them.
+// roleSession is the role of sessions in the table api_keys. [Store.Keys] skips rows with this role.
 const roleSession = "session"
 
 // AddSession stores a session: see [memory.Sessions].
-func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Session) error {
+func (s *Store) AddSession(ctx context.Context, namespace string, session memory.Session) error {
 	owner := memory.Global(namespace)
 	if err := checkOwner(owner); err != nil {
 		return err
 	}
 	return s.write(ctx, "", func(t *tx) error {
-		if err := t.addKey(owner, signIn(one)); err != nil {
+		if err := t.addKey(owner, sessionKey(session)); err != nil {
 			return err
 		}
-		err := t.exec(`DELETE FROM api_keys WHERE owner = ? AND role = ? AND revoked_at < ?`, owner, roleSession, micros(one.CreatedAt))
+		err := t.exec(`DELETE FROM api_keys WHERE owner = ? AND role = ? AND revoked_at < ?`, owner, roleSession, toMicros(session.CreatedAt))
 		return wrap("remove sessions that expired", err)
 	})
 }
 
-// signIn returns the row of api_keys for a session.
-func signIn(one memory.Session) memory.Key {
-	return memory.Key{Hash: one.Hash, Name: one.By, Role: roleSession, User: one.User, CreatedAt: one.CreatedAt, ExpiresAt: one.ExpiresAt}
+// sessionKey returns the row of api_keys for a session.
+func sessionKey(session memory.Session) memory.Key {
+	return memory.Key{Hash: session.Hash, Name: session.By, Role: roleSession, User: session.User, CreatedAt: session.CreatedAt, ExpiresAt: session.ExpiresAt}
 }
 
 // Session returns a session: see [memory.Sessions].
 func (s *Store) Session(ctx context.Context, namespace, hash string) (memory.Session, error) {
-	found, err := queryAll(ctx, s.reads, `SELECT `+keyColumns+` FROM api_keys WHERE owner = ? AND hash = ? AND role = ?`,
+	found, err := queryAll(ctx, s.reader, `SELECT `+keyColumns+` FROM api_keys WHERE owner = ? AND hash = ? AND role = ?`,
 		[]any{memory.Global(namespace), hash, roleSession}, scanSession)
 	if err != nil {
 		return memory.Session{}, wrap("read the session", err)
@@ -52,7 +52,7 @@ func scanSession(row scanner) (memory.Session, error) {
 // RemoveSession removes a session: see [memory.Sessions].
 func (s *Store) RemoveSession(ctx context.Context, namespace, hash string) error {
 	return s.write(ctx, "", func(t *tx) error {
-		_, err := t.count(`DELETE FROM api_keys WHERE owner = ? AND hash = ? AND role = ?`, memory.Global(namespace), hash, roleSession)
+		_, err := t.execCount(`DELETE FROM api_keys WHERE owner = ? AND hash = ? AND role = ?`, memory.Global(namespace), hash, roleSession)
 		return wrap("remove the session", err)
 	})
 }

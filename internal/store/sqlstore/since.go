@@ -11,11 +11,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-const versionsOf = `SELECT owner, version FROM owners WHERE owner IN (SELECT value FROM json_each(?))`
+const versionsQuery = `SELECT owner, version FROM owners WHERE owner IN (SELECT value FROM json_each(?))`
 
-// Owners returns every owner ever written: see [memory.Facts].
+// Owners returns every owner with a write to memory: see [memory.Facts].
 func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
-	owners, err := queryAll(ctx, s.reads, `SELECT owner FROM owners WHERE version > 0`, nil, scanText[memory.Owner])
+	owners, err := queryAll(ctx, s.reader, `SELECT owner FROM owners WHERE version > 0`, nil, scanText[memory.Owner])
 	slices.Sort(owners)
 	return owners, wrap("list owners", err)
 }
@@ -25,12 +25,12 @@ func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) ([]string,
 	if err := checkOwner(owner); err != nil {
 		return nil, err
 	}
-	models, err := queryAll(ctx, s.reads, `SELECT DISTINCT model FROM vectors WHERE owner = ? AND dims > 0`, []any{owner}, scanText[string])
+	models, err := queryAll(ctx, s.reader, `SELECT DISTINCT model FROM vectors WHERE owner = ? AND dims > 0`, []any{owner}, scanText[string])
 	slices.Sort(models)
 	return models, wrap("list models of vectors", err)
 }
 
-// Versions returns each owner's version: see [memory.Source].
+// Versions returns each owner's version: see [memory.IndexSource].
 func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, error) {
 	for _, o := range owners {
 		if err := checkOwner(o); err != nil {
@@ -41,24 +41,24 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 		return nil, err
 	}
 	versions := make([]int64, len(owners))
-	if toldVersions(ctx, owners, versions) {
+	if versionsFromContext(ctx, owners, versions) {
 		return versions, nil
 	}
 	return versions, s.readVersions(ctx, owners, versions)
 }
 
-// toldVersions reads the versions that ctx carries, and reports whether all of them are there.
-func toldVersions(ctx context.Context, owners []memory.Owner, versions []int64) (all bool) {
+// versionsFromContext reads versions from ctx, and reports whether ctx has all of them.
+func versionsFromContext(ctx context.Context, owners []memory.Owner, versions []int64) (complete bool) {
 	for i, o := range owners {
-		if versions[i], all = memory.VersionOf(ctx, o); !all {
+		if versions[i], complete = memory.VersionOf(ctx, o); !complete {
 			return false
 		}
 	}
-	return all
+	return complete
 }
 
 func (s *Store) readVersions(ctx context.Context, owners []memory.Owner, versions []int64) error {
-	found, err := queryAll(ctx, s.reads, versionsOf, []any{listOf(owners)}, func(row scanner) (h head, err error) {
+	found, err := queryAll(ctx, s.reader, versionsQuery, []any{toTextList(owners)}, func(row scanner) (h ownerVersion, err error) {
 		err = row.Scan((*string)(&h.owner), &h.version)
 		return h, err
 	})
@@ -72,64 +72,64 @@ func (s *Store) readVersions(ctx context.Context, owners []memory.Owner, version
 	return wrap("read versions", err)
 }
 
-// Since yields the items written after a version: see [memory.Source].
-func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
-	return s.pull(ctx, owner, pulling{of: followed, model: model, after: after, yield: func(p pulled) error { return yield(p.item()) }})
+// Since yields the items written after a version: see [memory.IndexSource].
+func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, afterVersion int64, yield func(memory.IndexItem) error) (int64, error) {
+	return s.readSince(ctx, owner, sinceRequest{tables: sinceTables, model: model, afterVersion: afterVersion, yield: func(p storedItem) error { return yield(p.item()) }})
 }
 
-// pulling describes one call of pull: which items to read and how to yield them.
-type pulling struct {
-	of    []source // [followed], or [searchedOnly]
-	model string
-	after int64
-	yield func(pulled) error
+// sinceRequest is the argument of readSince: the items to read, and the function that receives them.
+type sinceRequest struct {
+	tables       []memoryTable // [sinceTables] or [indexTables]
+	model        string
+	afterVersion int64
+	yield        func(storedItem) error
 }
 
-// pulled is an item with its vector as stored.
-type pulled struct {
-	memory.Item
+// storedItem is an item with its encoded vector.
+type storedItem struct {
+	memory.IndexItem
 	vector []byte
 }
 
-func (p pulled) compare(q pulled) int {
+func (p storedItem) compare(q storedItem) int {
 	return cmp.Or(cmp.Compare(p.Version, q.Version), strings.Compare(p.ID, q.ID))
 }
 
-func (p pulled) item() memory.Item {
-	p.Vector = vector.FromBytes(p.vector)
-	return p.Item
+func (p storedItem) item() memory.IndexItem {
+	p.Vector = vector.ValuesFromBytes(p.vector)
+	return p.IndexItem
 }
 
-// pull reads a page of each table in one round trip. If a table has more rows, pull starts again
-// with a snapshot, in which it reads page by page.
-func (s *Store) pull(ctx context.Context, owner memory.Owner, p pulling) (version int64, err error) {
-	var horizon int64
-	var streams []*stream
-	begin := func(v *view) ([]ask, error) {
-		version, horizon, streams = 0, 0, nil
-		asks := []ask{v.asking(`SELECT version, horizon FROM owners WHERE owner = ?`, nil, func(row scanner) error { return row.Scan(&version, &horizon) })}
-		for _, from := range p.of {
-			next := &stream{from: from}
-			streams, asks = append(streams, next), append(asks, next.more(v, p))
+// readSince reads one page of each table in one round trip. If a table has more rows, readSince starts
+// again in a snapshot, in which it reads page by page.
+func (s *Store) readSince(ctx context.Context, owner memory.Owner, request sinceRequest) (version int64, err error) {
+	var oldestVersion int64
+	var streams []*rowStream
+	begin := func(v *view) ([]statement, error) {
+		version, oldestVersion, streams = 0, 0, nil
+		asks := []statement{v.ownerStatement(`SELECT version, horizon FROM owners WHERE owner = ?`, nil, func(row scanner) error { return row.Scan(&version, &oldestVersion) })}
+		for _, from := range request.tables {
+			next := &rowStream{table: from}
+			streams, asks = append(streams, next), append(asks, next.nextPageStatement(v, request))
 		}
 		return asks, nil
 	}
-	if err := s.follows.together(ctx, owner, begin); err != nil {
+	if err := s.sinceReader.readBatch(ctx, owner, begin); err != nil {
 		return 0, err
 	}
 	finish := func(v *view) error {
-		if err := followable(owner, p.after, horizon, version); err != nil {
+		if err := checkAvailable(owner, request.afterVersion, oldestVersion, version); err != nil {
 			return err
 		}
-		return merge(streams, v, p)
+		return mergeStreams(streams, v, request)
 	}
-	if !slices.ContainsFunc(streams, (*stream).hasMore) {
+	if !slices.ContainsFunc(streams, (*rowStream).hasMore) {
 		return version, finish(nil)
 	}
-	err = s.follows.see(ctx, owner, func(v *view) error {
+	err = s.sinceReader.withSnapshot(ctx, owner, func(v *view) error {
 		asks, err := begin(v)
 		if err == nil {
-			err = v.conn.ask(ctx, asks...)
+			err = v.session.runBatch(ctx, asks...)
 		}
 		if err != nil {
 			return err
@@ -139,90 +139,90 @@ func (s *Store) pull(ctx context.Context, owner memory.Owner, p pulling) (versio
 	return version, err
 }
 
-// followable returns an error if the items after a version are no longer all available.
-func followable(owner memory.Owner, after, horizon, version int64) error {
-	if after > version || after > 0 && after < horizon {
-		return memory.Errorf(memory.Gone, "version %d of %s is not within %d to %d; start from 0", after, owner, horizon, version)
+// checkAvailable returns an error unless all items after afterVersion are available.
+func checkAvailable(owner memory.Owner, afterVersion, oldestVersion, version int64) error {
+	if afterVersion > version || afterVersion > 0 && afterVersion < oldestVersion {
+		return memory.Errorf(memory.Gone, "version %d of %s is not within %d to %d; start from 0", afterVersion, owner, oldestVersion, version)
 	}
 	return nil
 }
 
-// followed lists the tables that Since reads.
-var followed = []source{facts, links, turns, summaries}
+// sinceTables lists the tables that Since reads.
+var sinceTables = []memoryTable{facts, links, turns, summaries}
 
-// followPage is the number of memories of a table that are read at a time.
-const followPage = 1024
+// sincePageSize is the number of rows that are read from a table at a time.
+const sincePageSize = 1024
 
-// stream is a table's rows after a version, page by page.
-type stream struct {
-	from source
-	page []pulled
-	last pulled // the last item read
-	read int    // number of items of the last page
+// rowStream is a table's rows after a version, page by page.
+type rowStream struct {
+	table        memoryTable
+	page         []storedItem
+	lastItem     storedItem // last item of the last page
+	lastPageSize int        // number of items on the last page
 }
 
-// more asks for the next page.
-func (s *stream) more(v *view, p pulling) ask {
-	query, args := s.from.since(p.after), []any{p.model, max(p.after, s.last.Version)}
-	if s.last.ID != "" { // other memories may have the same version
-		query, args = strings.Replace(query, `version > ?3`, `(version, id) > (?3, ?4)`, 1), append(args, s.last.ID)
+// nextPageStatement returns the query that reads the next page.
+func (s *rowStream) nextPageStatement(v *view, request sinceRequest) statement {
+	query, args := s.table.sinceQuery(request.afterVersion), []any{request.model, max(request.afterVersion, s.lastItem.Version)}
+	if s.lastItem.ID != "" { // other memories may have the same version
+		query, args = strings.Replace(query, `version > ?3`, `(version, id) > (?3, ?4)`, 1), append(args, s.lastItem.ID)
 	}
-	s.page, s.read = nil, 0
-	return v.asking(query+` ORDER BY version, id`+limitOf(followPage), args, func(row scanner) (err error) {
-		s.last, err = s.from.pulled(v.owner, row)
-		s.page, s.read = append(s.page, s.last), s.read+1
+	s.page, s.lastPageSize = nil, 0
+	return v.ownerStatement(query+` ORDER BY version, id`+limitClause(sincePageSize), args, func(row scanner) (err error) {
+		s.lastItem, err = s.table.scanItem(v.owner, row)
+		s.page, s.lastPageSize = append(s.page, s.lastItem), s.lastPageSize+1
 		return err
 	})
 }
 
 // hasMore reports whether the table may have another page.
-func (s *stream) hasMore() bool { return s.read >= followPage }
+func (s *rowStream) hasMore() bool { return s.lastPageSize >= sincePageSize }
 
-// merge yields the streams' rows in order. It reads further pages in the snapshot v, unless v is
-// nil.
-func merge(streams []*stream, v *view, p pulling) error {
+// mergeStreams yields the streams' items ordered by version. It reads further pages in the snapshot v;
+// v may be nil if there are none.
+func mergeStreams(streams []*rowStream, v *view, request sinceRequest) error {
 	for {
-		streams = slices.DeleteFunc(streams, func(s *stream) bool { return len(s.page) == 0 })
+		streams = slices.DeleteFunc(streams, func(s *rowStream) bool { return len(s.page) == 0 })
 		if len(streams) == 0 {
 			return nil
 		}
-		from := slices.MinFunc(streams, func(a, b *stream) int { return a.page[0].compare(b.page[0]) })
+		from := slices.MinFunc(streams, func(a, b *rowStream) int { return a.page[0].compare(b.page[0]) })
 		next := from.page[0]
-		if !next.Removed || p.after > 0 {
+		if !next.Removed || request.afterVersion > 0 {
 			if v != nil {
-				*v.yielded = true
+				*v.hasYielded = true
 			}
-			if err := p.yield(next); err != nil {
+			if err := request.yield(next); err != nil {
 				return err
 			}
 		}
 		if from.page = from.page[1:]; len(from.page) > 0 || !from.hasMore() {
 			continue
 		}
-		if err := v.askPage(from.more(v, p)); err != nil {
-			return fmt.Errorf("follow %s: %w", from.from.table, err)
+		if err := v.runPageBatch(from.nextPageStatement(v, request)); err != nil {
+			return fmt.Errorf("read the changes of %s: %w", from.table.name, err)
 		}
 	}
 }
 
-// since returns the query for an owner's rows (?1), with vectors of a model (?2), written after a
-// version (?3). The caller adds the end of the query.
-func (s source) since(after int64) string {
+// sinceQuery returns the query for the rows of an owner (?1) after a version (?3), with the vectors
+// of a model (?2). The caller adds ORDER BY and LIMIT.
+func (s memoryTable) sinceQuery(afterVersion int64) string {
 	query := `SELECT ` + s.columns + `,
 		(SELECT data FROM vectors v WHERE v.owner = m.owner AND v.memory = m.id AND v.model = ?2)
-		FROM ` + s.table + ` m WHERE owner = ?1 AND version > ?3`
-	if after == 0 {
+		FROM ` + s.name + ` m WHERE owner = ?1 AND version > ?3`
+	if afterVersion == 0 {
 		query += ` AND status = 'active'`
 	}
 	return query
 }
 
-// pulled reads a row of a stream.
-func (s source) pulled(owner memory.Owner, row scanner) (pulled, error) {
-	var k pulled
+// scanItem reads a row of sinceQuery.
+func (s memoryTable) scanItem(owner memory.Owner, row scanner) (storedItem, error) {
+	var k storedItem
 	m, err := s.scan(owner, row, &k.vector)
 	if err != nil {
-		return pulled{}, fmt.Errorf("read %s: %w", s.table, err)
+		return storedItem{}, fmt.Errorf("read %s: %w", s.name, err)
 	}
 	k.ID, k.Version = m.ID(), m.Version()
 	if k.Removed = m.Status() != memory.Active || m.Turn != nil && m.Content() == ""; k.Removed {

@@ -7,44 +7,44 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Everything is Since from version 0 for an index, which needs only few columns. It yields each
-// vector as stored (float16, see [vector.Pack]; nil for none), and facts and turns with only their
-// searched fields. Links and summaries are complete.
-func (s *Store) Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.Item, vector []uint16) error) (version int64, err error) {
-	return s.pull(ctx, owner, pulling{of: searchedOnly, model: model, yield: func(k pulled) error { return yield(k.Item, vector.Words(k.vector)) }})
+// Everything is Since from version 0 with only the columns that an index needs. It yields each item
+// with its vector in float16 (see [vector.Pack]), or nil. Facts and turns have only their searched
+// fields, links and summaries all fields.
+func (s *Store) Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.IndexItem, vector []uint16) error) (version int64, err error) {
+	return s.readSince(ctx, owner, sinceRequest{tables: indexTables, model: model, yield: func(k storedItem) error { return yield(k.IndexItem, vector.RowFromBytes(k.vector)) }})
 }
 
-// searchedOnly lists the tables of [followed] with only the searched fields of active rows.
-var searchedOnly = []source{
-	{facts.table, facts.prefix, `id, project, agent, conversation, content, category, tags, subject, confidence,
+// indexTables lists the tables of [sinceTables], with only the searched columns of facts and turns.
+var indexTables = []memoryTable{
+	{facts.name, facts.prefix, `id, project, agent, conversation, content, category, tags, subject, confidence,
 		from_conversation, observed_at, updated_at, expires_at, version`, scanSearchedFact},
 	links,
-	searchedTurns,
+	indexTurns,
 	summaries,
 }
 
-var searchedTurns = source{turns.table, turns.prefix, `id, conversation, project, agent, place, role, name, content, created_at, version`, scanSearchedTurn}
+var indexTurns = memoryTable{turns.name, turns.prefix, `id, conversation, project, agent, place, role, name, content, created_at, version`, scanSearchedTurn}
 
-// These scanners use plain types: drivers read into named types far more slowly.
+// These functions scan into basic types, since drivers scan into defined types far more slowly.
 
-func scanSearchedFact(owner memory.Owner, row scanner, more ...any) (memory.Memory, error) {
+func scanSearchedFact(owner memory.Owner, row scanner, extra ...any) (memory.Memory, error) {
 	f := &memory.Fact{Scope: memory.Scope{Owner: owner}, Status: memory.Active}
 	var observed, updated, expires int64
 	err := row.Scan(append([]any{
-		&f.ID, &f.Scope.Project, &f.Scope.Agent, &f.Scope.Conversation, &f.Content, &f.Category, asList{&f.Tags}, &f.Subject,
+		&f.ID, &f.Scope.Project, &f.Scope.Agent, &f.Scope.Conversation, &f.Content, &f.Category, listColumn{&f.Tags}, &f.Subject,
 		&f.Confidence, &f.Provenance.Conversation, &observed, &updated, &expires, &f.Version,
-	}, more...)...)
+	}, extra...)...)
 	f.ObservedAt, f.UpdatedAt, f.ExpiresAt = fromMicros(observed), fromMicros(updated), fromMicros(expires)
 	return memory.Memory{Fact: f}, err
 }
 
-func scanSearchedTurn(owner memory.Owner, row scanner, more ...any) (memory.Memory, error) {
+func scanSearchedTurn(owner memory.Owner, row scanner, extra ...any) (memory.Memory, error) {
 	t := &memory.Turn{Owner: owner, Status: memory.Active}
 	var role string
 	var place, created int64
 	err := row.Scan(append([]any{
 		&t.ID, &t.Conversation, &t.Project, &t.Agent, &place, &role, &t.Name, &t.Content, &created, &t.Version,
-	}, more...)...)
+	}, extra...)...)
 	t.Index, t.Role, t.CreatedAt = int(place), memory.Role(role), fromMicros(created)
 	return memory.Memory{Turn: t}, err
 }

@@ -12,33 +12,33 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// snapshotPages is how many pages are copied between two checks of ctx: 8 MiB.
+// snapshotPages is the number of pages, 8 MiB in all, that are copied between two checks of ctx.
 const snapshotPages = 2048
 
-// Snapshot is a copy of the database file at one moment, while reads and writes go on. While it is
-// open the log grows, and erasures wait, so that no copy contains text reported as erased.
+// Snapshot is a consistent view of the database file, while reads and writes continue. While it is
+// open, SQLite's log grows, and erasures wait, so that no copy contains text reported as erased.
 type Snapshot struct {
 	db      *sql.DB
 	conn    *sql.Conn
-	release func()
+	endCopy func()
 }
 
-// Snapshot returns a snapshot that contains every acknowledged commit, and none that begins later.
-// The caller must close it. [memory.Invalid]: the database is on a server.
+// Snapshot returns a snapshot with every acknowledged commit. The caller must close it. With PostgreSQL
+// it returns [memory.Invalid].
 func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
-	w, ok := s.commits.(*writer)
+	w, ok := s.committer.(*writer)
 	if !ok {
 		return nil, memory.Errorf(memory.Invalid, "use the server's own tools to copy its database")
 	}
 	select {
-	case w.copying <- struct{}{}:
+	case w.copyToken <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	p := &Snapshot{release: func() { <-w.copying }}
+	p := &Snapshot{endCopy: func() { <-w.copyToken }}
 	defer func() {
 		if err != nil {
-			err = errors.Join(explain(err), p.Close())
+			err = errors.Join(explainSQLite(err), p.Close())
 		}
 	}()
 	if p.db, err = sql.Open("sqlite", dsn(s.path, fmt.Sprintf("_pragma=cache_size(-%d)&_pragma=query_only(1)", writeCache))); err != nil {
@@ -50,13 +50,13 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	if _, err := p.conn.ExecContext(ctx, `BEGIN`); err != nil {
 		return nil, err
 	}
-	var tables int // the first read fixes the snapshot
+	var tables int // the first read of the transaction takes the snapshot
 	return p, p.conn.QueryRowContext(ctx, `SELECT COUNT(*) FROM sqlite_schema`).Scan(&tables)
 }
 
 // Close releases the snapshot.
 func (p *Snapshot) Close() error {
-	defer p.release()
+	defer p.endCopy()
 	var errs []error
 	if p.conn != nil {
 		_, err := p.conn.ExecContext(context.Background(), `ROLLBACK`)
@@ -88,15 +88,15 @@ func (p *Snapshot) Counts(ctx context.Context) (map[string]int64, error) {
 	for _, c := range kindTables {
 		var n int64
 		if err := p.conn.QueryRowContext(ctx, `SELECT COUNT(*) FROM `+c.table).Scan(&n); err != nil {
-			return nil, fmt.Errorf("count %s: %w", c.table, explain(err))
+			return nil, fmt.Errorf("count %s: %w", c.table, explainSQLite(err))
 		}
 		out[c.kind] = n
 	}
 	return out, nil
 }
 
-// CopyTo writes the database into a new file with mode 0600. SQLite checks the copy, which is
-// durable when CopyTo returns nil.
+// CopyTo writes the database into a new file with mode 0600, which SQLite checks. The file is durable
+// when CopyTo returns nil.
 func (p *Snapshot) CopyTo(ctx context.Context, path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -106,10 +106,10 @@ func (p *Snapshot) CopyTo(ctx context.Context, path string) error {
 		return err
 	}
 	if err := p.conn.Raw(func(c any) error { return copyPages(ctx, c, path) }); err != nil {
-		return fmt.Errorf("copy the database: %w", explain(err))
+		return fmt.Errorf("copy the database: %w", explainSQLite(err))
 	}
-	if err := p.settle(ctx, path); err != nil {
-		return fmt.Errorf("check the copy of the database: %w", explain(err))
+	if err := p.finishCopy(ctx, path); err != nil {
+		return fmt.Errorf("check the copy of the database: %w", explainSQLite(err))
 	}
 	if f, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
 		return err
@@ -117,8 +117,8 @@ func (p *Snapshot) CopyTo(ctx context.Context, path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-func copyPages(ctx context.Context, from any, path string) (err error) {
-	conn, ok := from.(interface {
+func copyPages(ctx context.Context, driverConn any, path string) (err error) {
+	conn, ok := driverConn.(interface {
 		NewBackup(to string) (*sqlite.Backup, error)
 	})
 	if !ok {
@@ -140,15 +140,15 @@ func copyPages(ctx context.Context, from any, path string) (err error) {
 	return nil
 }
 
-// settle turns the copy into one file without a log, removes what an erasure left, and lets SQLite
-// check it.
-func (p *Snapshot) settle(ctx context.Context, path string) error {
+// finishCopy makes the copy a single file without a log, removes erased text from free pages, and
+// checks the copy.
+func (p *Snapshot) finishCopy(ctx context.Context, path string) error {
 	db, err := sql.Open("sqlite", dsn(path, "_pragma=synchronous(off)"))
 	if err != nil {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	defer db.Close() //nolint:errcheck // a checksum covers everything written
+	defer db.Close() //nolint:errcheck // CopyTo syncs the file afterwards
 	var mode, found string
 	var marked int
 	if err := db.QueryRowContext(ctx, `PRAGMA journal_mode = delete`).Scan(&mode); err != nil {
@@ -158,7 +158,7 @@ func (p *Snapshot) settle(ctx context.Context, path string) error {
 		return err
 	}
 	if marked != 0 {
-		for _, s := range []string{`VACUUM`, vacuumed} {
+		for _, s := range []string{`VACUUM`, clearVacuumFlag} {
 			if _, err := db.ExecContext(ctx, s); err != nil {
 				return fmt.Errorf("%s: %w", s, err)
 			}
@@ -173,29 +173,29 @@ func (p *Snapshot) settle(ctx context.Context, path string) error {
 	return nil
 }
 
-// CheckFile returns an error unless a file is a database of Loci that this program can open,
-// possibly after a migration. It changes nothing. No other process may have it open.
+// CheckFile returns an error unless a file is a Loci database that this program can open or migrate.
+// It does not change the file, which no other process may have open.
 func CheckFile(ctx context.Context, path string) error {
 	db, err := sql.Open("sqlite", dsn(path, "immutable=1&mode=ro&_pragma=query_only(1)"))
 	if err != nil {
 		return err
 	}
-	defer db.Close() //nolint:errcheck // the connection only read
+	defer db.Close() //nolint:errcheck // a read-only connection
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return explain(err)
+		return explainSQLite(err)
 	}
-	defer conn.Close() //nolint:errcheck // the connection only read
+	defer conn.Close() //nolint:errcheck // a read-only connection
 	var id int
 	if err := conn.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
-		return explain(err)
+		return explainSQLite(err)
 	}
 	if id != applicationID {
-		return memory.Errorf(memory.Invalid, "it is a database of another program")
+		return memory.Errorf(memory.Invalid, "the file is a database of another program")
 	}
 	schema, err := schemaVersion(ctx, conn)
 	if err != nil {
-		return explain(err)
+		return explainSQLite(err)
 	}
 	if schema > SQLiteSchema {
 		return memory.Errorf(memory.Unavailable, "its schema has version %d, but this program supports versions up to %d: use a newer loci", schema, SQLiteSchema)

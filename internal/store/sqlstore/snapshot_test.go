@@ -106,7 +106,7 @@ func TestCopyHoldsNoWordsThatAnErasureLeft(t *testing.T) {
 	_, err = mark.Exec(`PRAGMA user_version = 1; DELETE FROM facts; DELETE FROM turns; DELETE FROM journal; DELETE FROM vectors; DELETE FROM conversations; DELETE FROM traces;
 		DELETE FROM fact_tags; DELETE FROM fact_turns; DELETE FROM profile; DELETE FROM summaries`)
 	noError(t)(errors.Join(err, mark.Close()))
-	again := &Store{path: filepath.Join(before, "copy.db"), commits: &writer{copying: make(chan struct{}, 1)}}
+	again := &Store{path: filepath.Join(before, "copy.db"), committer: &writer{copyToken: make(chan struct{}, 1)}}
 	if p, err = again.Snapshot(t.Context()); err != nil {
 		t.Fatal(err)
 	}

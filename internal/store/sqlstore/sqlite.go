@@ -20,24 +20,23 @@ import (
 )
 
 const (
-	// busyTimeout is longer than another process's backup or checkpoint takes.
+	// busyTimeout is longer than a backup or checkpoint by another process takes.
 	busyTimeout = 10 * time.Second
-	// The numbers of connections for readers and for Since. Each has its own page cache.
+	// The number of connections for reads and for Since. Each connection has its own page cache.
 	readConns, followConns = 8, 4
-	// The sizes of these page caches in KiB, 8 MiB in all. The operating system also caches the
-	// file's pages; the writer's cache holds the changes of a large transaction.
+	// The size of a reading and of the writing connection's page cache in KiB. The caches are small,
+	// since the operating system also caches the file; the writer's holds a large transaction.
 	readCache, writeCache = 320, 2000
-	// applicationID marks a database as Loci's; the first migration sets it.
+	// applicationID is the application_id of Loci's databases; the first migration sets it.
 	applicationID = 1282368361
-	// byHash makes a query of live facts use the index on hashes; without statistics the planner
-	// may prefer the index on statuses.
+	// byHash makes a query of live facts use the index on hashes, since SQLite, without statistics,
+	// may choose the index on statuses.
 	byHash = " INDEXED BY facts_live"
 )
 
-// OpenSQLite opens the database in a file. It creates the file and its folder if missing,
-// accessible only to their owner. It refuses, and does not change, a file that is not a database of
-// Loci, is damaged, or was made by a newer release; and, with [memory.Conflict], a file that is
-// open elsewhere.
+// OpenSQLite opens the database in a file. It creates a missing file and folder with access for their
+// owner only. It refuses, and does not change, a file of another program or a newer release, a damaged
+// file and, with [memory.Conflict], a file that another process has open.
 func OpenSQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	s, err := openSQLite(ctx, path, o)
 	if err != nil {
@@ -59,21 +58,21 @@ func openSQLite(ctx context.Context, path string, o Options) (_ *Store, err erro
 	s := &Store{
 		cache: &memoryCache{}, path: path, damage: &damage{path: path, log: o.Log}, traceBytes: o.TraceBytes,
 	}
-	if s.release, err = filelock.Take(path+".lock", "has it open; only one process may write"); err != nil {
+	if s.unlockFile, err = filelock.Lock(path+".lock", "has it open; only one process may write"); err != nil {
 		return nil, err
 	}
 	if err := s.connect(ctx, path, o); err != nil {
-		return nil, errors.Join(err, s.release())
+		return nil, errors.Join(err, s.unlockFile())
 	}
 	return s, nil
 }
 
 func (s *Store) connect(ctx context.Context, path string, o Options) error {
-	had := !o.Rebuilt && fileSize(path+madeFile) > 0
-	if had && fileSize(path) == 0 {
-		return errEmptied(path)
+	existed := !o.AllowEmpty && fileSize(path+markerSuffix) > 0
+	if existed && fileSize(path) == 0 {
+		return emptiedError(path)
 	}
-	// SQLite would create the file with the umask's mode. It gives the log the file's mode.
+	// SQLite would create the file with the umask's mode; the log gets the mode of the file.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -81,25 +80,24 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	// Temporary files stay in memory: they hold pages of savepoints, which are useless after a
-	// crash.
+	// Temporary files are in memory: they contain pages of savepoints, useless after a crash.
 	db, err := sql.Open("sqlite", dsn(path, fmt.Sprintf("_pragma=cache_size(-%d)&_pragma=synchronous(full)&_pragma=temp_store(memory)&_pragma=secure_delete(1)", writeCache)))
 	if err != nil {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	if err := prepare(ctx, db, path, had, o.Log); err != nil {
-		return errors.Join(explain(err), db.Close())
+	if err := prepareSQLite(ctx, db, path, existed, o.Log); err != nil {
+		return errors.Join(explainSQLite(err), db.Close())
 	}
 	w, err := startWriter(ctx, db, path, o, s.cache, s.damage)
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
-	s.commits = w
+	s.committer = w
 	for _, pool := range []struct {
 		to    **reader
 		conns int
-	}{{&s.reads, readConns}, {&s.follows, followConns}} {
+	}{{&s.reader, readConns}, {&s.sinceReader, followConns}} {
 		db, err := sql.Open("sqlite", dsn(path, fmt.Sprintf("_pragma=cache_size(-%d)&_pragma=query_only(1)", readCache)))
 		if err != nil {
 			return err
@@ -107,21 +105,22 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		*pool.to = newReader(db, pool.conns, nil)
 		(*pool.to).damage = s.damage
 	}
-	w.reads = s.reads
-	if s.pings, err = sql.Open("sqlite", dsn(path, "_pragma=query_only(1)")); err == nil {
-		s.pings.SetMaxOpenConns(1)
+	w.reader = s.reader
+	if s.pingDB, err = sql.Open("sqlite", dsn(path, "_pragma=query_only(1)")); err == nil {
+		s.pingDB.SetMaxOpenConns(1)
 	}
 	return err
 }
 
-// dsn escapes the path, so that no part of it is parsed as an option.
+// dsn returns a connection string. It escapes the path, so that no part of it is parsed as an option.
 func dsn(path, options string) string {
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path)}
 	return fmt.Sprintf("%s?_pragma=busy_timeout(%d)&%s", u.String(), busyTimeout.Milliseconds(), options)
 }
 
-// prepare checks that the database is empty or Loci's own, and updates its schema.
-func prepare(ctx context.Context, db *sql.DB, path string, had bool, log *slog.Logger) error {
+// prepareSQLite checks that the database is empty or a Loci database, and updates its schema. existed
+// tells that it must not be empty.
+func prepareSQLite(ctx context.Context, db *sql.DB, path string, existed bool, log *slog.Logger) error {
 	var id, tables int
 	if err := db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
 		return err
@@ -130,12 +129,12 @@ func prepare(ctx context.Context, db *sql.DB, path string, had bool, log *slog.L
 		return err
 	}
 	if id != applicationID && (id != 0 || tables > 0) {
-		return memory.Errorf(memory.Invalid, "it is a database of another program")
+		return memory.Errorf(memory.Invalid, "the file is a database of another program")
 	}
-	if had && tables == 0 {
-		return errEmptied(path)
+	if existed && tables == 0 {
+		return emptiedError(path)
 	}
-	// Set the mode last, since it is stored in the file.
+	// Set the journal mode after the checks, since this changes the file.
 	if _, err := db.ExecContext(ctx, `PRAGMA journal_mode = wal`); err != nil {
 		return err
 	}
@@ -145,19 +144,19 @@ func prepare(ctx context.Context, db *sql.DB, path string, had bool, log *slog.L
 	return markDatabase(path)
 }
 
-// madeFile is created next to a database at its first start. It shows later that an empty file
-// there replaced a database.
-const madeFile = ".made"
+// markerSuffix is the suffix of a file that the first start creates next to the database. If the
+// database is then missing or empty, the marker shows that it was lost.
+const markerSuffix = ".made"
 
-const madeText = `Loci made a database here, loci.db. If that is gone or empty, Loci refuses to start:
+const markerText = `Loci created a database here, loci.db. If the database is missing or empty, Loci does not start:
 restore a backup, or delete this file to begin with an empty memory.
 `
 
 func markDatabase(path string) error {
-	if fileSize(path+madeFile) > 0 {
+	if fileSize(path+markerSuffix) > 0 {
 		return nil
 	}
-	return os.WriteFile(path+madeFile, []byte(madeText), 0o600)
+	return os.WriteFile(path+markerSuffix, []byte(markerText), 0o600)
 }
 
 // fileSize returns a file's size, 0 if it is missing.
@@ -169,18 +168,18 @@ func fileSize(path string) int64 {
 	return info.Size()
 }
 
-func errEmptied(path string) error {
-	return memory.Errorf(memory.Unavailable, "the file is empty or missing, but there was a database: restore a backup with loci restore FILE --replace; "+
-		"to begin with an empty memory, delete %s", path+madeFile)
+func emptiedError(path string) error {
+	return memory.Errorf(memory.Unavailable, "the database file is missing or empty, but had data before: restore a backup with loci restore FILE --replace; "+
+		"to begin with an empty memory, delete %s", path+markerSuffix)
 }
 
-// explain turns failures of the file or the disk into errors that describe them and the remedy.
-func explain(err error) error {
+// explainSQLite returns an error that describes a failure of the file or the disk, and its remedy.
+func explainSQLite(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	switch e.Code() & 0xff { // the other bits are details
+	switch e.Code() & 0xff { // the primary result code
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return memory.Errorf(memory.Unavailable, "the file is damaged or not a database; nothing was changed: move the file away or restore a backup: %w", err)
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN:

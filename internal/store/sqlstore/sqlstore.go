@@ -15,19 +15,19 @@ import (
 
 var _ memory.Store = (*Store)(nil)
 
-// Options configures a store. The zero value holds the defaults.
+// Options configures a store. Zero fields select the defaults.
 type Options struct {
-	Now func() time.Time // nil: this machine's clock with SQLite, the server's clock with PostgreSQL
-	Log *slog.Logger     // receives damage, panics and server failures, which users do not see; nil: no log
+	Now func() time.Time // nil uses this machine's clock with SQLite, the server's clock with PostgreSQL
+	Log *slog.Logger     // receives damage, panics and the details of server failures; nil disables it
 
-	// Rebuilt allows an empty database in place of a lost one: the caller will fill it.
-	Rebuilt bool
+	// AllowEmpty allows an empty database in place of a lost one, which the caller will rebuild.
+	AllowEmpty bool
 
-	// TraceBytes limits the bytes of an owner's traces, in addition to the number that SaveTraces
-	// keeps: the oldest are removed. 0: unlimited.
+	// TraceBytes limits the size of an owner's traces in bytes; the oldest traces are removed. 0 means
+	// no limit in bytes.
 	TraceBytes int64
 
-	Waited func(time.Duration) // called with the time that each write waited in the queue; may be nil
+	ObserveWait func(time.Duration) // called with the queueing time of each write; may be nil
 
 	// failpoint is called at named points of a commit; a test can crash the process there.
 	failpoint func(point string)
@@ -35,36 +35,34 @@ type Options struct {
 
 // Store is a [memory.Store] in an SQL database.
 type Store struct {
-	commits committer
-	reads   *reader
-	// follows is used by Since only: its connections are busy while yield runs, and yield itself
-	// may read.
-	follows *reader
-	pings   *sql.DB // one connection, so that a ping never waits for reads
-	cache   *memoryCache
-	release func() error
+	committer committer
+	reader    *reader
+	// sinceReader is for Since only: its connections are in use while yield runs, and yield may read.
+	sinceReader *reader
+	pingDB      *sql.DB // has one connection, so that a ping never waits for reads
+	cache       *memoryCache
+	unlockFile  func() error
 
-	path            string  // set for a file
-	damage          *damage // set for a file
-	about, identity string  // set for a server
+	path                  string  // path of the SQLite file
+	damage                *damage // nil with PostgreSQL
+	description, identity string  // empty with SQLite
 
-	traceBytes int64 // see Options
+	traceBytes int64 // see [Options]
 
-	closing sync.Once
-	closed  error
+	closeOnce sync.Once
+	closeErr  error
 }
 
-// committer is how a database writes: SQLite's writer or a PostgreSQL server.
+// committer runs write transactions. The implementations are [writer] and [server].
 type committer interface {
-	// write runs do in a transaction that is committed when write returns nil. It may undo and
-	// repeat do. owner is the only owner that do writes for, "" for none or several: writes of one
-	// owner are serial.
+	// write runs do in a transaction that is committed when write returns nil. It may roll back and
+	// repeat do. Writes of one owner are serial; owner is "" if do writes for none or several owners.
 	write(ctx context.Context, owner memory.Owner, do func(*tx) error) error
-	// claim leases the next job, the zero Job if none is due.
-	claim(ctx context.Context, kinds listed, lease time.Duration) (memory.Job, error)
-	// erasing waits until no copy of the database is in progress, and blocks new copies until done
+	// claim leases the next job, or returns the zero Job if none is due.
+	claim(ctx context.Context, kinds textList, duration time.Duration) (memory.Job, error)
+	// beginErasure waits until no copy of the database is in progress, and blocks new copies until end
 	// is called. It returns an error if the disk has no room for an erasure.
-	erasing(ctx context.Context) (done func(), err error)
+	beginErasure(ctx context.Context) (end func(), err error)
 	close() error
 }
 
@@ -73,13 +71,13 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err := s.damage.err(); err != nil {
 		return err
 	}
-	return wrap("ping the database", withhold(s.reads.log, explainServer(s.pings.PingContext(ctx))))
+	return wrap("ping the database", hideDetails(s.reader.log, explainServer(s.pingDB.PingContext(ctx))))
 }
 
 // Pools returns the usage of the connection pools.
 func (s *Store) Pools() []obs.Pool {
-	pools := []obs.Pool{s.reads.pool("read"), s.follows.pool("follow")}
-	if p, ok := s.commits.(*server); ok {
+	pools := []obs.Pool{s.reader.poolUsage("read"), s.sinceReader.poolUsage("follow")}
+	if p, ok := s.committer.(*server); ok {
 		stats := p.db.Stats()
 		pools = append(pools, obs.Pool{Name: "write", Busy: stats.InUse, Size: stats.MaxOpenConnections})
 	}
@@ -88,28 +86,28 @@ func (s *Store) Pools() []obs.Pool {
 
 // Close waits for operations in progress and releases the database.
 func (s *Store) Close() error {
-	s.closing.Do(func() {
-		s.closed = errors.Join(s.pings.Close(), s.reads.close(), s.follows.close(), s.commits.close(), s.release())
+	s.closeOnce.Do(func() {
+		s.closeErr = errors.Join(s.pingDB.Close(), s.reader.close(), s.sinceReader.close(), s.committer.close(), s.unlockFile())
 	})
-	return s.closed
+	return s.closeErr
 }
 
-// write runs do in a transaction that is committed when write returns nil: see [committer].
+// write runs do in a transaction: see [committer].
 func (s *Store) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
-	return s.commits.write(ctx, owner, do)
+	return s.committer.write(ctx, owner, do)
 }
 
-// writeFor checks the owner and then calls write.
-func (s *Store) writeFor(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
+// writeChecked is write for a valid owner, and an error for an invalid owner.
+func (s *Store) writeChecked(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	if err := checkOwner(owner); err != nil {
 		return err
 	}
 	return s.write(ctx, owner, do)
 }
 
-// writeRun is writeFor for a function that returns a receipt.
+// writeRun is writeChecked for a function that returns a receipt.
 func (s *Store) writeRun(ctx context.Context, owner memory.Owner, do func(*tx) (memory.Receipt, error)) (receipt memory.Receipt, err error) {
-	err = s.writeFor(ctx, owner, func(t *tx) (err error) {
+	err = s.writeChecked(ctx, owner, func(t *tx) (err error) {
 		receipt, err = do(t)
 		return err
 	})
@@ -121,18 +119,18 @@ func (s *Store) writeRun(ctx context.Context, owner memory.Owner, do func(*tx) (
 
 func checkOwner(owner memory.Owner) error {
 	if !owner.Valid() {
-		return memory.Errorf(memory.Invalid, "%q is not a valid owner", owner)
+		return memory.Errorf(memory.Invalid, "invalid owner %q", owner)
 	}
 	return nil
 }
 
-// noRows reports whether err means that a query returned no row.
-func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+// isNoRows reports whether err means that a query returned no row.
+func isNoRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
-// wrap adds a description to err, and returns nil for nil.
-func wrap(doing string, err error) error {
+// wrap adds the failed action to err; a nil error remains nil.
+func wrap(action string, err error) error {
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", action, err)
 	}
 	return nil
 }

@@ -7,52 +7,52 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// things reads the rows of a table that satisfy w into a shelf. For things changed after a past
-// time, the shelf gets the images of that time.
-func (s *Store) things(ctx context.Context, owner memory.Owner, from table, w where, at memory.At) (*shelf.Shelf, error) {
-	on := new(shelf.Shelf).Clone()
-	see := s.reads.see
+// loadStates reads the rows of a table that satisfy w. If at is in the past, targets that changed since
+// have their states of that time.
+func (s *Store) loadStates(ctx context.Context, owner memory.Owner, table stateTable, w where, at memory.At) (*shelf.OwnerData, error) {
+	data := new(shelf.OwnerData).Clone()
+	see := s.reader.withSnapshot
 	if at.AsOf.IsZero() {
-		see = s.reads.look
+		see = s.reader.withConnection
 	}
 	err := see(ctx, owner, func(v *view) error {
-		clear(on.Things)
-		rows, err := v.query(`SELECT `+from.columns+` FROM `+from.name+` `+w.text(), w.args...)
+		clear(data.States)
+		rows, err := v.query(`SELECT `+table.columns+` FROM `+table.name+` `+w.sql(), w.args...)
 		err = eachRow(rows, err, func(row scanner) error {
-			image, err := from.scan(owner, row)
-			on.Things[image.Target()] = image
+			state, err := table.scan(owner, row)
+			data.States[state.Target()] = state
 			return err
 		})
 		if err != nil || at.AsOf.IsZero() {
-			return wrap("read "+from.name, err)
+			return wrap("read "+table.name, err)
 		}
-		p, err := v.past(at.AsOf)
-		for target, image := range p {
-			on.Things[target] = image
+		past, err := v.pastStates(at.AsOf)
+		for target, state := range past {
+			data.States[target] = state
 		}
 		return err
 	})
-	return on, err
+	return data, err
 }
 
 // Profile returns the active profile entries: see [memory.Facts].
 func (s *Store) Profile(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.ProfileEntry, error) {
-	on, err := s.things(ctx, owner, profileTable, ofOwner(), at)
+	on, err := s.loadStates(ctx, owner, profileTable, whereOwner(), at)
 	return on.Profile(memory.At{}), err
 }
 
 // Relations returns the active relations of a fact: see [memory.Facts].
-func (s *Store) Relations(ctx context.Context, owner memory.Owner, fact string, at memory.At) ([]memory.Relation, error) {
-	w := ofOwner()
-	w.and(`(from_fact = ? OR to_fact = ?)`, fact, fact)
-	on, err := s.things(ctx, owner, relationTable, w, at)
-	return on.Relations(fact, memory.At{}), err
+func (s *Store) Relations(ctx context.Context, owner memory.Owner, factID string, at memory.At) ([]memory.Relation, error) {
+	w := whereOwner()
+	w.and(`(from_fact = ? OR to_fact = ?)`, factID, factID)
+	on, err := s.loadStates(ctx, owner, relationTable, w, at)
+	return on.Relations(factID, memory.At{}), err
 }
 
 // Contexts returns active contexts: see [memory.Facts].
 func (s *Store) Contexts(ctx context.Context, owner memory.Owner, at memory.At, ids ...string) ([]memory.Context, error) {
-	w := ofOwner()
-	w.oneOf(`id`, ids)
-	on, err := s.things(ctx, owner, contextTable, w, at)
+	w := whereOwner()
+	w.inFewValues(`id`, ids)
+	on, err := s.loadStates(ctx, owner, contextTable, w, at)
 	return on.Contexts(memory.At{}, ids...), err
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bury stores tombstones of turns without text: see [memory.Tombstones].
-func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
-	return s.writeFor(ctx, owner, func(t *tx) error {
+// AddTombstones stores only the tombstones of turns, not their text: see [memory.Tombstones].
+func (s *Store) AddTombstones(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
+	return s.writeChecked(ctx, owner, func(t *tx) error {
 		for _, one := range turns {
-			if err := t.bury(owner, one.ID, one.Role, one.Content); err != nil {
+			if err := t.storeTombstone(owner, one.ID, one.Role, one.Content); err != nil {
 				return err
 			}
 		}
@@ -22,13 +22,13 @@ func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Tu
 	})
 }
 
-// Buried reports which turns have tombstones: see [memory.Tombstones].
-func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.Turn) ([]bool, error) {
+// MatchTombstones reports, for each turn, whether it has a tombstone: see [memory.Tombstones].
+func (s *Store) HasTombstones(ctx context.Context, owner memory.Owner, turns ...memory.Turn) ([]bool, error) {
 	out := make([]bool, len(turns))
 	if len(turns) == 0 {
 		return out, checkOwner(owner)
 	}
-	secret, err := s.secret(ctx, owner)
+	secret, err := s.tombstoneKey(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -36,54 +36,54 @@ func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.
 	for i, one := range turns {
 		marks[i] = tombstone(secret, one.Role, one.Content)
 	}
-	found, err := queryOwner(ctx, s.reads, owner, `SELECT mark FROM tombstones WHERE owner = ? AND mark IN (SELECT value FROM json_each(?))`, []any{listed(marks)}, scanText[string])
+	found, err := queryOwner(ctx, s.reader, owner, `SELECT mark FROM tombstones WHERE owner = ? AND mark IN (SELECT value FROM json_each(?))`, []any{textList(marks)}, scanText[string])
 	for i, one := range turns {
 		out[i] = one.Content != "" && slices.Contains(found, marks[i])
 	}
-	return out, wrap("look for tombstones", err)
+	return out, wrap("find tombstones", err)
 }
 
-// secret returns the secret key for an owner's tombstones, and creates a missing key.
-func (s *Store) secret(ctx context.Context, owner memory.Owner) (secret string, err error) {
-	found, err := queryOwner(ctx, s.reads, owner, `SELECT secret FROM secrets WHERE owner = ?`, nil, scanText[string])
+// tombstoneKey returns the secret key for an owner's tombstones, and creates a missing key.
+func (s *Store) tombstoneKey(ctx context.Context, owner memory.Owner) (secret string, err error) {
+	found, err := queryOwner(ctx, s.reader, owner, `SELECT secret FROM secrets WHERE owner = ?`, nil, scanText[string])
 	if err != nil || len(found) > 0 {
 		return strings.Join(found, ""), wrap("read the key of tombstones", err)
 	}
-	err = s.write(ctx, owner, func(t *tx) (err error) { secret, err = t.secret(owner); return err })
+	err = s.write(ctx, owner, func(t *tx) (err error) { secret, err = t.tombstoneKey(owner); return err })
 	return secret, err
 }
 
-// tombstone returns a keyed hash of role and text.
-func tombstone(secret string, role memory.Role, words string) string {
-	return (&shelf.Shelf{Secret: secret}).Tombstone(memory.Turn{Role: role, Content: words})
+// tombstone returns the keyed hash of a role and a text.
+func tombstone(secret string, role memory.Role, text string) string {
+	return (&shelf.OwnerData{TombstoneKey: secret}).Tombstone(memory.Turn{Role: role, Content: text})
 }
 
-// secret returns the secret key for an owner's tombstones, and creates a missing key.
-func (t *tx) secret(owner memory.Owner) (string, error) {
+// tombstoneKey returns the secret key for an owner's tombstones, and creates a missing key.
+func (t *tx) tombstoneKey(owner memory.Owner) (string, error) {
 	var secret string
-	err := t.row(`SELECT secret FROM secrets WHERE owner = ?`, []any{owner}, &secret)
-	if noRows(err) {
+	err := t.queryRow(`SELECT secret FROM secrets WHERE owner = ?`, []any{owner}, &secret)
+	if isNoRows(err) {
 		secret = rand.Text()
 		err = t.exec(`INSERT INTO secrets (owner, secret) VALUES (?, ?)`, owner, secret)
 	}
 	return secret, wrap("read the key of tombstones", err)
 }
 
-// bury stores a turn's tombstone. A turn without text needs none.
-func (t *tx) bury(owner memory.Owner, turn string, role memory.Role, words string) error {
-	if words == "" {
+// storeTombstone stores a turn's tombstone. A turn without text needs none.
+func (t *tx) storeTombstone(owner memory.Owner, turnID string, role memory.Role, text string) error {
+	if text == "" {
 		return nil
 	}
-	secret, err := t.secret(owner)
+	secret, err := t.tombstoneKey(owner)
 	if err != nil {
 		return err
 	}
-	err = t.exec(`INSERT INTO tombstones (owner, mark, turn) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, owner, tombstone(secret, role, words), turn)
+	err = t.exec(`INSERT INTO tombstones (owner, mark, turn) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, owner, tombstone(secret, role, text), turnID)
 	return wrap("store a tombstone", err)
 }
 
-// unbury deletes the tombstone of a restored turn.
-func (t *tx) unbury(owner memory.Owner, turn string) error {
-	err := t.exec(`DELETE FROM tombstones WHERE owner = ? AND turn = ?`, owner, turn)
+// deleteTombstone deletes the tombstone of a restored turn.
+func (t *tx) deleteTombstone(owner memory.Owner, turnID string) error {
+	err := t.exec(`DELETE FROM tombstones WHERE owner = ? AND turn = ?`, owner, turnID)
 	return wrap("delete a tombstone", err)
 }

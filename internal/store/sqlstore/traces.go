@@ -12,8 +12,8 @@ import (
 )
 
 // SaveTraces writes traces: see [memory.Traces].
-func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace) error {
-	data := make([]string, len(traces)) // encode before the writer's transaction
+func (s *Store) SaveTraces(ctx context.Context, maxPerOwner int, traces ...memory.Trace) error {
+	data := make([]string, len(traces)) // encoded before the transaction, to keep it short
 	for i, t := range traces {
 		if err := checkOwner(t.Owner); err != nil {
 			return err
@@ -40,7 +40,7 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 				return err
 			}
 		}
-		return t.evictTraces(max(keep, 0), s.traceBytes, traces)
+		return t.evictTraces(max(maxPerOwner, 0), s.traceBytes, traces)
 	})
 }
 
@@ -51,41 +51,41 @@ func encodeTrace(t memory.Trace) (string, error) {
 
 // erasedAt returns the time of the owner's last erasure, or the zero time.
 func (t *tx) erasedAt(owner memory.Owner) (at time.Time, err error) {
-	if err := t.hold(owner); err != nil {
+	if err := t.lockOwnerShared(owner); err != nil {
 		return at, err
 	}
-	err = t.row(`SELECT j.at FROM owners o JOIN journal j ON j.owner = o.owner AND j.version = o.horizon
-		WHERE o.owner = ? AND o.horizon > 0 LIMIT 1`, []any{owner}, asTime{&at})
-	if noRows(err) {
+	err = t.queryRow(`SELECT j.at FROM owners o JOIN journal j ON j.owner = o.owner AND j.version = o.horizon
+		WHERE o.owner = ? AND o.horizon > 0 LIMIT 1`, []any{owner}, timeColumn{&at})
+	if isNoRows(err) {
 		err = nil
 	}
 	return at, wrap("read the time of the last erasure", err)
 }
 
-// hold blocks erasures of an owner until the traces are written. SQLite needs no lock, having one
-// writer.
-func (t *tx) hold(owner memory.Owner) error {
-	if t.session.into == nil {
+// lockOwnerShared blocks erasures of an owner until the traces are written. SQLite has one writer and
+// needs no lock.
+func (t *tx) lockOwnerShared(owner memory.Owner) error {
+	if t.session.translator == nil {
 		return nil
 	}
 	var version int64
-	if err := t.row(`SELECT version FROM owners WHERE owner = ? FOR SHARE`, []any{owner}, &version); err != nil && !noRows(err) {
+	if err := t.queryRow(`SELECT version FROM owners WHERE owner = ? FOR SHARE`, []any{owner}, &version); err != nil && !isNoRows(err) {
 		return fmt.Errorf("lock the owner: %w", err)
 	}
 	return nil
 }
 
-// showsErased reports whether a trace, recorded before an erasure, contains text of other users'
-// facts that are erased, or of erased links to facts.
+// showsErased reports whether a trace contains text of other owners' facts that were erased meanwhile,
+// or of links that were erased.
 func (t *tx) showsErased(trace memory.Trace) (bool, error) {
-	for owner, facts := range trace.ShownOf() {
-		if err := t.hold(owner); err != nil {
+	for owner, facts := range trace.OtherOwnersFacts() {
+		if err := t.lockOwnerShared(owner); err != nil {
 			return false, err
 		}
 		var gone int
-		err := t.row(`SELECT (SELECT COUNT(*) FROM facts WHERE owner = ? AND id IN (SELECT value FROM json_each(?)) AND status = 'retired' AND content = '')
+		err := t.queryRow(`SELECT (SELECT COUNT(*) FROM facts WHERE owner = ? AND id IN (SELECT value FROM json_each(?)) AND status = 'retired' AND content = '')
 			+ (SELECT COUNT(*) FROM links WHERE owner = ? AND id IN (SELECT value FROM json_each(?)) AND status = 'retired' AND hash = '')`,
-			[]any{owner, listed(facts), owner, listed(facts)}, &gone)
+			[]any{owner, textList(facts), owner, textList(facts)}, &gone)
 		if err != nil {
 			return false, fmt.Errorf("check whether shown facts are erased: %w", err)
 		}
@@ -99,43 +99,43 @@ func (t *tx) showsErased(trace memory.Trace) (bool, error) {
 func (t *tx) writeTrace(trace memory.Trace, data string) error {
 	err := t.exec(`INSERT INTO traces (owner, id, at, data) VALUES (?, ?, ?, ?)
 		ON CONFLICT (owner, id) DO UPDATE SET at = excluded.at, data = excluded.data`,
-		trace.Owner, trace.ID, micros(trace.At), data)
+		trace.Owner, trace.ID, toMicros(trace.At), data)
 	if err != nil {
 		return fmt.Errorf("write the trace: %w", err)
 	}
-	return t.listShown(trace)
+	return t.recordShownFacts(trace)
 }
 
-// listShown records which facts of other users a trace shows.
-func (t *tx) listShown(trace memory.Trace) error {
-	for _, facts := range trace.ShownOf() {
+// recordShownFacts stores the ids of other owners' facts that a trace shows.
+func (t *tx) recordShownFacts(trace memory.Trace) error {
+	for _, facts := range trace.OtherOwnersFacts() {
 		for _, id := range facts {
 			err := t.exec(`INSERT INTO trace_facts (owner, fact, trace) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, trace.Owner, id, trace.ID)
 			if err != nil {
-				return fmt.Errorf("list what the trace shows: %w", err)
+				return fmt.Errorf("store the facts that the trace shows: %w", err)
 			}
 		}
 	}
 	return nil
 }
 
-// evictTraces removes each owner's oldest traces beyond keep traces or most bytes; most 0 means no
-// limit.
-func (t *tx) evictTraces(keep int, most int64, traces []memory.Trace) error {
+// evictTraces removes the oldest traces of each owner beyond maxPerOwner traces or maxBytes bytes;
+// maxBytes 0 means no limit in bytes.
+func (t *tx) evictTraces(maxPerOwner int, maxBytes int64, traces []memory.Trace) error {
 	done := map[memory.Owner]bool{}
 	for _, trace := range traces {
 		if done[trace.Owner] {
 			continue
 		}
 		done[trace.Owner] = true
-		if _, err := t.removeTraces(trace.Owner, ` IN (SELECT id FROM traces WHERE owner = ?1 ORDER BY at DESC, id DESC LIMIT 9223372036854775807 OFFSET ?2)`, keep); err != nil {
+		if _, err := t.removeTraces(trace.Owner, ` IN (SELECT id FROM traces WHERE owner = ?1 ORDER BY at DESC, id DESC LIMIT 9223372036854775807 OFFSET ?2)`, maxPerOwner); err != nil {
 			return err
 		}
-		if most <= 0 {
+		if maxBytes <= 0 {
 			continue
 		}
 		if _, err := t.removeTraces(trace.Owner, ` IN (SELECT id FROM (SELECT id, sum(octet_length(data)) OVER (ORDER BY at DESC, id DESC) AS size
-			FROM traces WHERE owner = ?1) newest WHERE size > ?2)`, most); err != nil {
+			FROM traces WHERE owner = ?1) newest WHERE size > ?2)`, maxBytes); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (t *tx) evictTraces(keep int, most int64, traces []memory.Trace) error {
 
 // Trace returns a trace: see [memory.Traces].
 func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memory.Trace, error) {
-	found, err := queryOwner(ctx, s.reads, owner, `SELECT data FROM traces WHERE owner = ? AND id = ?`, []any{id}, scanTrace)
+	found, err := queryOwner(ctx, s.reader, owner, `SELECT data FROM traces WHERE owner = ? AND id = ?`, []any{id}, scanTrace)
 	if err != nil {
 		return memory.Trace{}, fmt.Errorf("read the trace: %w", err)
 	}
@@ -157,15 +157,15 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memor
 func scanTrace(row scanner) (t memory.Trace, err error) {
 	data, err := scanText[string](row)
 	if err == nil && json.Unmarshal([]byte(data), &t) != nil {
-		return t, &unreadable{"a trace is not JSON"}
+		return t, &unreadableRowError{"a trace is not JSON"}
 	}
 	return t, err
 }
 
-// Traces returns the traces that match: see [memory.Traces]. It filters an owner's few traces in
-// Go: indexed columns would slow down every search, and this call is rare.
+// Traces returns the traces that match: see [memory.Traces]. It filters an owner's few traces in Go,
+// since this call is rare and indexes would slow down every search.
 func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
-	found, err := queryOwner(ctx, s.reads, owner, `SELECT data FROM traces WHERE owner = ? ORDER BY at DESC, id DESC`, nil, scanTrace)
+	found, err := queryOwner(ctx, s.reader, owner, `SELECT data FROM traces WHERE owner = ? ORDER BY at DESC, id DESC`, nil, scanTrace)
 	found = slices.DeleteFunc(found, func(t memory.Trace) bool { return !q.Matches(t) })
 	return found[:min(len(found), shelf.PageSize(q.Limit))], wrap("read traces", err)
 }

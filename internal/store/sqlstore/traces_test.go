@@ -19,7 +19,7 @@ func sampleTrace(hits, cut int) memory.Trace {
 	for i := range hits + cut {
 		h := memory.TraceHit{ID: "0190c7f4-3d7e-7c3a-9d5e-1f2a3b4c5d6e", Kind: memory.KindTurn, Content: "What was said \u2028 \x01 back then", Owner: memtest.Ben, Score: 1 / float64(3+i), Why: memory.Why{}}
 		for _, name := range []string{"lexical", "vector", `a "quoted" one`, "e", "recency", "speaker", "time", "score"} {
-			h.Why = append(h.Why, memory.Part{Name: name, Value: math.Pow(-0.1, float64(i)) / 7})
+			h.Why = append(h.Why, memory.ScorePart{Name: name, Value: math.Pow(-0.1, float64(i)) / 7})
 		}
 		if i < hits {
 			t.Hits = append(t.Hits, h)

@@ -12,32 +12,32 @@ import (
 // translator translates statements from SQLite to PostgreSQL. It also translates values, since
 // PostgreSQL allows no U+0000 in a text.
 type translator struct {
-	texts    sync.Map                 // caches translated statements
-	pgvector atomic.Pointer[pgvector] // nil: the server has no pgvector
+	translations sync.Map                 // caches translated statements
+	pgvector     atomic.Pointer[pgvector] // nil if the server has no pgvector
 }
 
-// text translates a statement and caches the result: there are few statements, see [view.query].
-func (t *translator) text(query string) string {
-	if text, ok := t.texts.Load(query); ok {
+// translateCached translates a statement and caches the result.
+func (t *translator) translateCached(query string) string {
+	if text, ok := t.translations.Load(query); ok {
 		return text.(string)
 	}
 	text := translate(query)
-	t.texts.Store(query, text)
+	t.translations.Store(query, text)
 	return text
 }
 
-// phrases replaces SQLite's phrases. The plus, a hint for SQLite's planner, is removed.
-var phrases = strings.NewReplacer(
+// dialectReplacer translates SQLite's syntax, and removes the plus, a hint for SQLite's planner.
+var dialectReplacer = strings.NewReplacer(
 	` IN (SELECT value FROM json_each(`, ` = ANY ((`,
 	`+status`, `status`,
 	`+f.status`, `f.status`,
 	`no_learn = 0`, `NOT no_learn`,
 )
 
-// translate also numbers the arguments: no statement contains a literal question mark.
+// translate replaces ? placeholders by numbered ones. No statement contains a literal question mark.
 func translate(query string) string {
 	var b strings.Builder
-	for i, part := range strings.Split(phrases.Replace(query), "?") {
+	for i, part := range strings.Split(dialectReplacer.Replace(query), "?") {
 		if i > 0 {
 			b.WriteByte('$')
 			if part == "" || part[0] < '0' || part[0] > '9' {
@@ -49,8 +49,8 @@ func translate(query string) string {
 	return b.String()
 }
 
-// values returns arguments for the driver, with escaped texts.
-func (t *translator) values(args []any) []any {
+// escapeArgs returns arguments for the driver, with escaped texts.
+func (t *translator) escapeArgs(args []any) []any {
 	out := make([]any, len(args))
 	for i, arg := range args {
 		switch v := arg.(type) {
@@ -58,7 +58,7 @@ func (t *translator) values(args []any) []any {
 			out[i] = arg
 		case string:
 			out[i] = escape(v)
-		case listed:
+		case textList:
 			texts := make([]string, len(v))
 			for j, text := range v {
 				texts[j] = escape(text)
@@ -75,9 +75,9 @@ func (t *translator) values(args []any) []any {
 	return out
 }
 
-// restore unescapes scanned values.
-func (t *translator) restore(into []any) {
-	for _, to := range into {
+// unescapeValues unescapes scanned values.
+func (t *translator) unescapeValues(dest []any) {
+	for _, to := range dest {
 		switch v := to.(type) {
 		case *string:
 			*v = unescape(*v)
@@ -92,8 +92,8 @@ func (t *translator) restore(into []any) {
 	}
 }
 
-// PostgreSQL refuses U+0000 in texts. So U+0000 is written as U+0001 U+0001, and U+0001 as U+0001
-// U+0002: different texts stay different and keep their order. JSON contains neither character.
+// PostgreSQL refuses U+0000 in texts, so U+0000 is written as U+0001 U+0001, and U+0001 as U+0001
+// U+0002, which retains the order of texts. JSON contains neither character.
 var (
 	escaper   = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02")
 	unescaper = strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01")

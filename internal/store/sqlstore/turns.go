@@ -7,19 +7,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Turns returns turns in order: see [memory.Log].
+// Turns returns turns in order: see [memory.TurnLog].
 func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuery) ([]memory.Turn, error) {
 	var found []memory.Turn
-	see := s.reads.see
+	see := s.reader.withSnapshot
 	if q.AsOf.IsZero() {
-		see = s.reads.look
+		see = s.reader.withConnection
 	}
 	err := see(ctx, owner, func(v *view) (err error) {
 		if q.AsOf.IsZero() {
-			found, err = v.brief().turns(q)
+			found, err = v.withoutCancel().turns(q)
 			return err
 		}
-		p, err := v.past(q.AsOf)
+		p, err := v.pastStates(q.AsOf)
 		if err != nil {
 			return err
 		}
@@ -32,35 +32,35 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 	return shelf.SelectTurns(found, q), nil
 }
 
-// turns returns the current turns that match. With q.Last it skips turns that cannot be among the
-// last ones of a conversation.
+// turns returns the current turns that match. With q.Last it returns at least the last q.Last turns
+// of a conversation.
 func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
-	w := ofOwner()
+	w := whereOwner()
 	if q.Conversation != "" {
 		w.and(`conversation = ?`, q.Conversation)
 	}
-	w.oneOf(`id`, q.IDs)
+	w.inFewValues(`id`, q.IDs)
 	if len(q.Chains) > 0 {
-		w.and(`chain <> ''`) // the same term as in the index
-		w.oneOf(`chain`, q.Chains)
+		w.and(`chain <> ''`) // the condition of the partial index
+		w.inFewValues(`chain`, q.Chains)
 	}
 	if len(q.Refs) > 0 {
-		w.and(`ref <> ''`) // the same term as in the index
-		w.oneOf(`ref`, q.Refs)
+		w.and(`ref <> ''`) // the condition of the partial index
+		w.inFewValues(`ref`, q.Refs)
 	}
 	if q.Unlearned {
 		w.and(`role = 'user' AND learned_at = 0 AND no_learn = 0`)
 	}
 	if statuses := statusTexts(q.Statuses, len(q.Chains) > 0); len(statuses) > 0 {
 		if len(w.terms) > 1 {
-			w.oneOf(`+status`, statuses) // the plus keeps the planner from using the index on status
+			w.inFewValues(`+status`, statuses) // the plus keeps SQLite from using the index on status
 		} else {
-			w.anyOf(`status`, statuses)
+			w.inValues(`status`, statuses)
 		}
 	}
-	query := `SELECT ` + turnColumns + ` FROM turns ` + w.text()
+	query := `SELECT ` + turnColumns + ` FROM turns ` + w.sql()
 	if q.Last > 0 && q.Conversation != "" {
-		query += ` ORDER BY place DESC, id DESC` + limitOf(q.Last)
+		query += ` ORDER BY place DESC, id DESC` + limitClause(q.Last)
 	}
 	rows, err := v.query(query, w.args...)
 	found, err := collect(rows, err, func(row scanner) (memory.Turn, error) {
@@ -70,10 +70,10 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	return found, wrap("read turns", err)
 }
 
-// statusTexts returns a query's statuses as stored, nil for all. A query without statuses means the
-// active ones or, if it names turns, all.
-func statusTexts(statuses []memory.Status, names bool) []string {
-	if len(statuses) == 0 && !names {
+// statusTexts returns the statuses that a query selects, nil for all. A query without statuses selects
+// active turns, or turns of any status if it selects them byID.
+func statusTexts(statuses []memory.Status, byID bool) []string {
+	if len(statuses) == 0 && !byID {
 		return []string{string(memory.Active)}
 	}
 	var texts []string

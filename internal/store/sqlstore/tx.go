@@ -8,83 +8,84 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tx is the view that one call has of a transaction.
+// tx is a transaction, as one call uses it.
 type tx struct {
 	ctx     context.Context
 	session *session
 	now     func() (time.Time, error) // the store's clock
 
-	later   []ask       // statements that were not sent to the server yet
-	begins  bool        // the unsent statements begin the transaction
-	locked  *head       // the head of the transaction's owner; nil: read it from the database
-	changed []memoryKey // written memories
-	erases  bool        // the call erases text: other servers are notified
-	queues  bool        // the call queues a job
-	marked  bool        // the file may still contain erased text
+	unsent       []statement   // statements not yet sent to the server
+	beginUnsent  bool          // the unsent statements begin the transaction
+	lockedOwner  *ownerVersion // version of the owner whose row is locked; nil if no row is locked
+	changedKeys  []memoryKey   // memories that the call wrote
+	erasesText   bool          // the call erases text, so other stores are notified
+	queuedJob    bool          // the call queued a job
+	vacuumNeeded bool          // the call erased text, so the file must be rewritten
 }
 
-// head is an owner's version and the time of the owner's last write.
-type head struct {
-	owner   memory.Owner
-	version int64
-	clock   time.Time
+// ownerVersion is an owner's version and the time of the owner's last write.
+type ownerVersion struct {
+	owner     memory.Owner
+	version   int64
+	lastWrite time.Time
 }
 
-// time returns the time of the store's clock.
-func (t *tx) time() (time.Time, error) {
-	if err := t.open(); err != nil {
+// currentTime returns the time of the store's clock.
+func (t *tx) currentTime() (time.Time, error) {
+	if err := t.ensureBegun(); err != nil {
 		return time.Time{}, err
 	}
 	now, err := t.now()
 	return memory.Time(now), err
 }
 
-// owner reads an owner's version and clock; both are zero if nothing was written for the owner.
-func (t *tx) owner(owner memory.Owner) (head, error) {
-	if t.locked != nil && t.locked.owner == owner {
-		err := t.open()
-		return *t.locked, err
+// readOwnerVersion returns an owner's version and the time of the last write, both zero before the
+// first write.
+func (t *tx) readOwnerVersion(owner memory.Owner) (ownerVersion, error) {
+	if t.lockedOwner != nil && t.lockedOwner.owner == owner {
+		err := t.ensureBegun()
+		return *t.lockedOwner, err
 	}
-	h := head{owner: owner}
-	err := t.row(`SELECT version, clock FROM owners WHERE owner = ?`, []any{owner}, &h.version, asTime{&h.clock})
-	if noRows(err) {
+	h := ownerVersion{owner: owner}
+	err := t.queryRow(`SELECT version, clock FROM owners WHERE owner = ?`, []any{owner}, &h.version, timeColumn{&h.lastWrite})
+	if isNoRows(err) {
 		err = nil
 	}
 	return h, wrap("read the owner's version", err)
 }
 
-// exec runs a statement. Prepared statements are kept, so query must be one of a few constants. A
-// server gets the statement with the next query or commit, and only then reports an error.
+// exec runs a statement. Statements are cached by their text, so pass values as args. With PostgreSQL
+// the statement is sent with the next query or COMMIT, which then returns its error.
 func (t *tx) exec(query string, args ...any) error {
-	if t.session.into != nil {
-		t.later = append(t.later, say(query, args...))
+	if t.session.translator != nil {
+		t.unsent = append(t.unsent, command(query, args...))
 		return nil
 	}
 	_, err := t.session.exec(t.ctx, query, args...)
 	return err
 }
 
-// ask runs queries, on a server in one round trip with unsent statements.
-func (t *tx) ask(all ...ask) error {
-	all = append(t.later, all...)
-	t.later, t.begins = nil, false
-	if len(all) == 0 {
+// runBatch runs the unsent statements and then these, on a server in one round trip.
+func (t *tx) runBatch(statements ...statement) error {
+	statements = append(t.unsent, statements...)
+	t.unsent, t.beginUnsent = nil, false
+	if len(statements) == 0 {
 		return nil
 	}
-	return t.session.ask(t.ctx, all...)
+	return t.session.runBatch(t.ctx, statements...)
 }
 
-// open begins the transaction on a server, if no query has begun it.
-func (t *tx) open() error {
-	if !t.begins {
+// ensureBegun begins the transaction on a server, unless a query has begun it.
+func (t *tx) ensureBegun() error {
+	if !t.beginUnsent {
 		return nil
 	}
-	return t.ask()
+	return t.runBatch()
 }
 
-// count runs a statement and returns the number of changed rows.
-func (t *tx) count(query string, args ...any) (int64, error) {
-	if err := t.ask(); err != nil {
+// execCount runs a statement at once and returns the number of changed rows.
+func (t *tx) execCount(query string, args ...any) (int64, error) {
+	if err := t.runBatch(); err != nil {
 		return 0, err
 	}
 	done, err := t.session.exec(t.ctx, query, args...)
@@ -96,21 +97,21 @@ func (t *tx) count(query string, args ...any) (int64, error) {
 
 // query runs a statement that returns rows. They must be closed before the next statement.
 func (t *tx) query(query string, args ...any) (rows, error) {
-	if err := t.ask(); err != nil {
+	if err := t.runBatch(); err != nil {
 		return rows{}, err
 	}
 	return t.session.query(t.ctx, query, args...)
 }
 
-// row scans the first row of a query, or returns [sql.ErrNoRows].
-func (t *tx) row(query string, args []any, into ...any) error {
+// queryRow scans the first row of a query into dest, or returns [sql.ErrNoRows].
+func (t *tx) queryRow(query string, args []any, dest ...any) error {
 	found := false
-	err := t.ask(ask{query, args, func(row scanner) error {
+	err := t.runBatch(statement{query, args, func(row scanner) error {
 		if found {
 			return nil
 		}
 		found = true
-		return row.Scan(into...)
+		return row.Scan(dest...)
 	}})
 	if err == nil && !found {
 		err = sql.ErrNoRows

@@ -12,13 +12,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The file's user_version tells whether free pages or the log may still contain erased text.
+// The file's user_version is 1 while free pages or the log may still contain erased text.
 const (
-	toVacuum = `PRAGMA user_version = 1`
-	vacuumed = `PRAGMA user_version = 0`
+	setVacuumFlag   = `PRAGMA user_version = 1`
+	clearVacuumFlag = `PRAGMA user_version = 0`
 )
 
-// Points of rewriting the file at which a test can crash the process.
+// Points at which a test can crash the process while the file is rewritten.
 const (
 	beforeVacuum = "before VACUUM"
 	afterVacuum  = "after VACUUM"
@@ -26,82 +26,82 @@ const (
 )
 
 const (
-	// After an erasure the file is rewritten when there were no writes for vacuumAfter, and after
-	// vacuumWithin at the latest. A failed rewrite is repeated after vacuumWithin.
-	vacuumAfter  = time.Second
-	vacuumWithin = time.Minute
+	// After an erasure the file is rewritten when there were no writes for vacuumIdleTime, and after
+	// vacuumDeadline at the latest. A failed rewrite is repeated after vacuumDeadline.
+	vacuumIdleTime = time.Second
+	vacuumDeadline = time.Minute
 )
 
-// lingering records erased text that may still be in the file.
-type lingering struct {
-	since  time.Time // time of the first erasure since the last rewrite; zero: none
-	failed time.Time // time when rewriting the file failed
-	cause  error     // why it failed
+// vacuumState records whether the file must be rewritten, because it may still contain erased text.
+type vacuumState struct {
+	pendingSince time.Time // first erasure after the last rewrite; zero if there is none
+	failedAt     time.Time // time of the last failed rewrite
+	cause        error     // error of the last rewrite; nil if it did not fail
 }
 
-// wait returns how long the writer waits for a call before it rewrites the file.
-func (l lingering) wait() time.Duration {
-	wait := min(vacuumAfter, time.Until(l.since.Add(vacuumWithin)))
+// delay returns how long the writer waits for a write before it rewrites the file.
+func (l vacuumState) delay() time.Duration {
+	wait := min(vacuumIdleTime, time.Until(l.pendingSince.Add(vacuumDeadline)))
 	if l.cause != nil {
-		wait = max(wait, time.Until(l.failed.Add(vacuumWithin)))
+		wait = max(wait, time.Until(l.failedAt.Add(vacuumDeadline)))
 	}
 	return wait
 }
 
-// marksFile sets the flag in the file after an erasure. On a server it does nothing.
-func (t *tx) marksFile() error {
-	if t.session.into != nil {
+// markForVacuum sets the flag in the file after an erasure. With PostgreSQL it does nothing.
+func (t *tx) markForVacuum() error {
+	if t.session.translator != nil {
 		return nil
 	}
-	t.marked = true
-	return wrap("mark the file", t.exec(toVacuum))
+	t.vacuumNeeded = true
+	return wrap("set the flag to rewrite the file", t.exec(setVacuumFlag))
 }
 
-// MayHold returns the places where erased text may still be.
-func (s *Store) MayHold() []string {
-	w, isFile := s.commits.(*writer)
+// ErasedTextLocations describes the places that may still contain erased text.
+func (s *Store) ErasedTextLocations() []string {
+	w, isFile := s.committer.(*writer)
 	if !isFile {
 		return nil
 	}
-	switch l := w.lingers(); {
-	case l.since.IsZero():
+	switch l := w.readVacuumState(); {
+	case l.pendingSince.IsZero():
 		return nil
 	case l.cause != nil:
 		return []string{fmt.Sprintf("free pages and the log of the database file; rewriting the file failed and will be repeated: %v", l.cause)}
 	}
-	return []string{"free pages and the log of the database file, until it is written again: a second after the last write, a minute from now at the latest"}
+	return []string{"free pages and the log of the database file, until Loci rewrites it: a second after the last write, at most a minute from now"}
 }
 
-func (w *writer) lingers() lingering {
+func (w *writer) readVacuumState() vacuumState {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	return w.left
+	return w.vacuumState
 }
 
-func (w *writer) linger(change func(*lingering)) {
+func (w *writer) updateVacuumState(change func(*vacuumState)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	change(&w.left)
+	change(&w.vacuumState)
 }
 
-func (w *writer) erasing(ctx context.Context) (done func(), err error) {
-	if err := w.room(); err != nil {
+func (w *writer) beginErasure(ctx context.Context) (end func(), err error) {
+	if err := w.checkRoom(); err != nil {
 		return nil, err
 	}
 	select {
-	case w.copying <- struct{}{}:
-		return func() { <-w.copying }, nil
+	case w.copyToken <- struct{}{}:
+		return func() { <-w.copyToken }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// room returns an error if the disk has no room to rewrite the file: VACUUM copies the file to the
-// folder for temporary files, and then writes the whole copy to the log.
-func (w *writer) room() error {
+// checkRoom returns an error if the disk has no room to rewrite the file: VACUUM writes a copy to the
+// folder for temporary files, and then the whole copy to the log.
+func (w *writer) checkRoom() error {
 	size := fileSize(w.path)
 	for dir, needed := range map[string]int64{filepath.Dir(w.path): 2 * size, os.TempDir(): size} {
-		free, err := disk.Room(dir)
+		free, err := disk.FreeBytes(dir)
 		if errors.Is(err, errors.ErrUnsupported) {
 			continue
 		}
@@ -109,41 +109,41 @@ func (w *writer) room() error {
 			return err
 		}
 		if free < needed {
-			return memory.Errorf(memory.Unavailable, "nothing was erased: it needs %d MB free in %s, where %d MB are, to write the database file again; make room and erase again",
+			return memory.Errorf(memory.Unavailable, "nothing was erased: rewriting the database file needs %d MB free in %s, which has %d MB; make room and erase again",
 				needed>>20+1, dir, free>>20)
 		}
 	}
 	return nil
 }
 
-// vacuum rewrites the file if its flag is set, since SQLite leaves erased text in free pages and
-// between rows. Only the writer's goroutine calls it.
+// vacuum rewrites the file, since SQLite leaves erased text in free pages and between rows. Only the
+// writer's goroutine may call it.
 func (w *writer) vacuum() {
 	select {
-	case w.copying <- struct{}{}:
-		defer func() { <-w.copying }()
+	case w.copyToken <- struct{}{}:
+		defer func() { <-w.copyToken }()
 	default: // a copy or an erasure is in progress
-		w.linger(func(l *lingering) { l.since = time.Now() })
+		w.updateVacuumState(func(l *vacuumState) { l.pendingSince = time.Now() })
 		return
 	}
-	err := w.rewrite()
+	err := w.rewriteFile()
 	if err != nil && w.log != nil {
-		w.log.Warn("erased words may still be in free pages of the database file, which could not be written again", "err", err)
+		w.log.Warn("erased text may remain in free pages of the database file, which could not be rewritten", "err", err)
 	}
-	w.linger(func(l *lingering) {
+	w.updateVacuumState(func(l *vacuumState) {
 		if err == nil {
-			*l = lingering{}
+			*l = vacuumState{}
 			return
 		}
-		l.failed, l.cause = time.Now(), err
+		l.failedAt, l.cause = time.Now(), err
 	})
 }
 
-func (w *writer) rewrite() error {
+func (w *writer) rewriteFile() error {
 	w.failpoint(beforeVacuum)
-	err := w.each(`PRAGMA temp_store = file`, `VACUUM`) // in memory the copy would need as much memory as the file has
-	if err = errors.Join(err, w.each(`PRAGMA temp_store = memory`)); err != nil {
-		return explain(w.damage.note(err))
+	err := w.execAll(`PRAGMA temp_store = file`, `VACUUM`) // a copy in memory would be as large as the file
+	if err = errors.Join(err, w.execAll(`PRAGMA temp_store = memory`)); err != nil {
+		return explainSQLite(w.damage.recordError(err))
 	}
 	w.failpoint(afterVacuum)
 	var busy, log, moved int
@@ -151,14 +151,14 @@ func (w *writer) rewrite() error {
 		return fmt.Errorf("empty the log: %w", err)
 	}
 	if busy != 0 {
-		return errors.New("the log is being read")
+		return errors.New("a reader is using the log")
 	}
 	w.failpoint(emptiedLog)
-	return w.each(vacuumed)
+	return w.execAll(clearVacuumFlag)
 }
 
-// each runs statements in order, outside of a transaction.
-func (w *writer) each(statements ...string) error {
+// execAll runs statements in order, without a transaction.
+func (w *writer) execAll(statements ...string) error {
 	for _, s := range statements {
 		if _, err := w.session.conn.ExecContext(context.Background(), s); err != nil {
 			return fmt.Errorf("%s: %w", s, err)

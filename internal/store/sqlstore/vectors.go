@@ -8,26 +8,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-const putVector = `INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)
+const upsertVector = `INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)
 	ON CONFLICT (owner, memory, model) DO UPDATE SET dims = excluded.dims, data = excluded.data`
 
-// vectors stores vectors of existing memories. Since will yield these memories again.
-func (w *write) vectors(vectors []memory.Vector) error {
-	if err := w.touch(vectors); err != nil {
+// writeVectors stores vectors of existing memories, and raises the memories' versions.
+func (w *ownerWrite) writeVectors(vectors []memory.Vector) error {
+	if err := w.raiseVersions(vectors); err != nil {
 		return err
 	}
 	for _, v := range vectors {
-		if !w.wrote[v.Memory] {
+		if !w.writtenIDs[v.Memory] {
 			continue
 		}
-		data := vector.Bytes(v.Values)
-		put, args := putVector, []any{w.owner, v.Memory, v.Model, len(v.Values), data}
-		if w.session.into != nil {
-			if has := w.session.into.pgvector.Load(); has != nil {
-				put, args = has.put, append(args, halfvec(v.Values))
+		data := vector.EncodeBytes(v.Values)
+		upsert, args := upsertVector, []any{w.owner, v.Memory, v.Model, len(v.Values), data}
+		if w.session.translator != nil {
+			if extension := w.session.translator.pgvector.Load(); extension != nil {
+				upsert, args = extension.upsert, append(args, halfvec(v.Values))
 			}
 		}
-		err := w.exec(put, args...)
+		err := w.exec(upsert, args...)
 		if err != nil {
 			return fmt.Errorf("write the vector of %s: %w", v.Memory, err)
 		}
@@ -35,12 +35,12 @@ func (w *write) vectors(vectors []memory.Vector) error {
 	return nil
 }
 
-// touch sets the write's version on the vectors' memories that exist: one statement for each table,
-// since there may be many.
-func (w *write) touch(vectors []memory.Vector) error {
-	var missing listed
+// raiseVersions sets the version of the vectors' memories, if they exist, to the write's version, so
+// that Since yields them again. It runs one statement for each table, since there may be many vectors.
+func (w *ownerWrite) raiseVersions(vectors []memory.Vector) error {
+	var missing textList
 	for _, v := range vectors {
-		if !w.wrote[v.Memory] {
+		if !w.writtenIDs[v.Memory] {
 			missing = append(missing, v.Memory)
 		}
 	}
@@ -50,14 +50,14 @@ func (w *write) touch(vectors []memory.Vector) error {
 		}
 		rows, err := w.query(`UPDATE `+table+` SET version = ? WHERE owner = ? AND id IN (SELECT value FROM json_each(?)) RETURNING id`,
 			w.version, string(w.owner), missing)
-		there, err := collect(rows, err, scanText[string])
+		updated, err := collect(rows, err, scanText[string])
 		if err != nil {
-			return fmt.Errorf("touch %s: %w", table, err)
+			return fmt.Errorf("update the versions in %s: %w", table, err)
 		}
-		for _, id := range there {
-			w.wrote[id] = true
+		for _, id := range updated {
+			w.writtenIDs[id] = true
 		}
-		missing = slices.DeleteFunc(missing, func(id string) bool { return w.wrote[id] })
+		missing = slices.DeleteFunc(missing, func(id string) bool { return w.writtenIDs[id] })
 	}
 	return nil
 }

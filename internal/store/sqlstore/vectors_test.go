@@ -54,7 +54,7 @@ func TestVectorsOfBothFormsAreRead(t *testing.T) {
 		}
 	}
 	read := 0
-	_, err = s.Since(t.Context(), ana, "lexical:384", 0, func(item memory.Item) error {
+	_, err = s.Since(t.Context(), ana, "lexical:384", 0, func(item memory.IndexItem) error {
 		read++
 		bits := func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) }
 		if want := rows[item.ID]; !slices.EqualFunc(item.Vector, want, bits) {
@@ -84,7 +84,7 @@ func TestVectorsThatMakeNoSenseAreNone(t *testing.T) {
 			t.Fatal(err)
 		}
 		read := 0
-		_, err := s.Since(t.Context(), ana, "lexical:384", 0, func(item memory.Item) error {
+		_, err := s.Since(t.Context(), ana, "lexical:384", 0, func(item memory.IndexItem) error {
 			if read++; item.Vector != nil {
 				t.Errorf("%v is read as %v", data, item.Vector)
 			}

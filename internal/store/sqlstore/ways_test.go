@@ -21,7 +21,7 @@ type ways struct {
 func countWays(t *testing.T, address string) *ways {
 	t.Helper()
 	w := &ways{}
-	w.address, _ = pgtest.Way(t, address, func(near net.Conn, server string) {
+	w.address, _ = pgtest.Proxy(t, address, func(near net.Conn, server string) {
 		defer near.Close()
 		far, err := net.Dial("unix", server)
 		if err != nil {
@@ -61,8 +61,8 @@ func (t tap) Read(b []byte) (int, error) {
 func TestPostgresWritesTakeFewWays(t *testing.T) {
 	w := countWays(t, pgtest.Schema(t))
 	s := openServer(t, w.address, Options{})
-	s.commits.(*server).db.SetMaxOpenConns(1) // so that it has all statements prepared
-	s.commits.(*server).notifier.close()      // for which no writer waits
+	s.committer.(*server).db.SetMaxOpenConns(1) // so that it has all statements prepared
+	s.committer.(*server).notifier.close()      // for which no writer waits
 	for name, c := range map[string]struct {
 		do   func(owner memory.Owner, i int) error
 		ways int64
@@ -94,8 +94,8 @@ func TestPostgresWritesTakeFewWays(t *testing.T) {
 func TestPostgresVectorsOfManyTakeFewWays(t *testing.T) {
 	w := countWays(t, pgtest.Schema(t))
 	s := openServer(t, w.address, Options{})
-	s.commits.(*server).db.SetMaxOpenConns(1) // so that it has all statements prepared
-	s.commits.(*server).notifier.close()
+	s.committer.(*server).db.SetMaxOpenConns(1) // so that it has all statements prepared
+	s.committer.(*server).notifier.close()
 	var changes []memory.Change
 	var of []string
 	for i := range 64 {
@@ -118,7 +118,7 @@ func TestPostgresVectorsOfManyTakeFewWays(t *testing.T) {
 			t.Errorf("%d vectors take %d ways, want 6: one begins, four look in a table each, one ends", len(run.Vectors), got)
 		}
 		seen := 0
-		_, err := s.Since(t.Context(), memtest.Ana, "other", 0, func(i memory.Item) error {
+		_, err := s.Since(t.Context(), memtest.Ana, "other", 0, func(i memory.IndexItem) error {
 			if len(i.Vector) > 0 {
 				seen++
 			}

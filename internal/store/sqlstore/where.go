@@ -8,54 +8,54 @@ import (
 	"github.com/loci-memory/loci/internal/shelf"
 )
 
-// limitOf returns a LIMIT of at least n rows; callers cut the excess. It is a constant in the text,
-// since SQLite would plan a query with an argument each time, and rounded up so that there are few
-// texts.
-func limitOf(n int) string {
+// limitClause returns a LIMIT of at least n rows; callers cut the excess. The limit is a literal, since
+// SQLite would plan a query with an argument each time, and a power of two, so that there are few
+// distinct statements.
+func limitClause(n int) string {
 	return ` LIMIT ` + strconv.Itoa(roundUp(n))
 }
 
-// where is a condition being built. Its first term compares the owner, which is not in args:
+// where builds a WHERE clause. Its first term compares the owner, which args does not contain, since
 // [view.query] adds it.
 type where struct {
 	terms []string
 	args  []any
 }
 
-func ofOwner() where { return where{terms: []string{`owner = ?`}} }
+func whereOwner() where { return where{terms: []string{`owner = ?`}} }
 
 func (w *where) and(term string, args ...any) {
 	w.terms = append(w.terms, term)
 	w.args = append(w.args, args...)
 }
 
-// anyOf narrows a column to the values; no values means no condition.
-func (w *where) anyOf(column string, values []string) {
+// inValues requires one of the values in a column; empty values mean no condition.
+func (w *where) inValues(column string, values []string) {
 	if len(values) > 0 {
-		w.and(column+` IN (SELECT value FROM json_each(?))`, listed(values))
+		w.and(column+` IN (SELECT value FROM json_each(?))`, textList(values))
 	}
 }
 
-// oneOf is anyOf for few values, such as ids. Each value is an argument: SQLite looks these up five
-// times as fast as a list.
-func (w *where) oneOf(column string, values []string) {
-	if len(values) > maxListed {
-		w.anyOf(column, values)
+// inFewValues is inValues for few values, such as ids. Each value is an argument, since SQLite looks up
+// arguments five times as fast as a list.
+func (w *where) inFewValues(column string, values []string) {
+	if len(values) > maxPlaceholders {
+		w.inValues(column, values)
 		return
 	}
 	if len(values) > 0 {
-		w.and(column+` IN `+placesFor(len(values)), arguments(values)...)
+		w.and(column+` IN `+placeholders(len(values)), placeholderArgs(values)...)
 	}
 }
 
-// maxListed is the maximum number of values that are separate arguments.
-const maxListed = 32
+// maxPlaceholders is the maximum number of values that inFewValues passes as separate arguments.
+const maxPlaceholders = 32
 
-// placesFor returns at least n placeholders, rounded up so that there are few distinct statements.
-func placesFor(n int) string { return `(?` + strings.Repeat(`,?`, roundUp(n)-1) + `)` }
+// placeholders returns at least n placeholders, rounded up so that there are few distinct statements.
+func placeholders(n int) string { return `(?` + strings.Repeat(`,?`, roundUp(n)-1) + `)` }
 
-// arguments returns the values for the placeholders; the last value fills the excess.
-func arguments(values []string) []any {
+// placeholderArgs returns the arguments for placeholders; the last value is repeated for the excess.
+func placeholderArgs(values []string) []any {
 	args := make([]any, roundUp(len(values)))
 	for i := range args {
 		args[i] = values[min(i, len(values)-1)]
@@ -63,20 +63,20 @@ func arguments(values []string) []any {
 	return args
 }
 
-// roundUp returns the next power of two.
+// roundUp returns the smallest power of two that is at least n.
 func roundUp(n int) int { return 1 << bits.Len(uint(n-1)) }
 
-// after narrows to the rows after a cursor in a list with the newest first.
-func (w *where) after(text, column string) error {
-	if text == "" {
+// afterCursor selects the rows after a cursor, in a list ordered by column, newest first.
+func (w *where) afterCursor(cursor, column string) error {
+	if cursor == "" {
 		return nil
 	}
-	last, err := shelf.ReadCursor(text)
+	last, err := shelf.DecodeCursor(cursor)
 	if err != nil {
 		return err
 	}
-	w.and(`(`+column+`, id) < (?, ?)`, micros(last.At), last.ID)
+	w.and(`(`+column+`, id) < (?, ?)`, toMicros(last.At), last.ID)
 	return nil
 }
 
-func (w *where) text() string { return `WHERE ` + strings.Join(w.terms, ` AND `) }
+func (w *where) sql() string { return `WHERE ` + strings.Join(w.terms, ` AND `) }

@@ -15,8 +15,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxGroup limits how many calls share a commit, so that the first is not delayed for long.
-const maxGroup = 256
+// maxGroupSize limits how many calls share a commit, so that the first call does not wait for long.
+const maxGroupSize = 256
 
 // Points of a commit at which a test can crash the process.
 const (
@@ -25,50 +25,51 @@ const (
 	betweenGroup = "between groups"
 )
 
-// writer is the only goroutine that writes. It owns its connection.
+// writer runs all writes to an SQLite file, in one goroutine with its own connection.
 type writer struct {
-	db        *sql.DB
-	session   *session
-	now       func() time.Time
-	reads     *reader // used by claims to check for due jobs
-	cache     *memoryCache
-	damage    *damage
-	log       *slog.Logger // nil: no log
-	waited    func(time.Duration)
-	failpoint func(point string)
-	path      string        // path of the file
-	copying   chan struct{} // holds a token while the file is copied, erased from, or rewritten
-	done      chan struct{}
-	changed   []memoryKey // memories changed by the current transaction
+	db          *sql.DB
+	session     *session
+	now         func() time.Time
+	reader      *reader // used by claim to check for due jobs
+	cache       *memoryCache
+	damage      *damage
+	log         *slog.Logger // nil disables the log
+	observeWait func(time.Duration)
+	failpoint   func(point string)
+	path        string        // path of the SQLite file
+	copyToken   chan struct{} // holds a token while the file is copied, erased from, or rewritten
+	done        chan struct{}
+	changedKeys []memoryKey // memories changed by the current transaction
 
-	mu     sync.RWMutex // guards left, and closed against sends on calls
-	closed bool
-	left   lingering
-	calls  chan *call
+	mu          sync.RWMutex // guards the fields below; read-locked by sends on calls
+	closed      bool
+	vacuumState vacuumState
+	calls       chan *call
 }
 
 // call is a caller's function in the writer's queue.
 type call struct {
-	ctx   context.Context
-	do    func(*tx) error
-	err   error
-	done  chan struct{}
-	taken atomic.Bool // set by the writer when it starts the call, or by a caller who gives up
-	since time.Time   // when the call was queued
+	ctx      context.Context
+	do       func(*tx) error
+	err      error
+	done     chan struct{}
+	claimed  atomic.Bool // set by the writer when it starts the call, or by a caller that gives up
+	queuedAt time.Time   // time at which the call was queued
 }
 
-// newCall returns a call; its waiting time starts now.
+// newCall returns a call that is queued now.
 func newCall(ctx context.Context, do func(*tx) error) *call {
-	return &call{ctx: ctx, do: do, done: make(chan struct{}), since: time.Now()}
+	return &call{ctx: ctx, do: do, done: make(chan struct{}), queuedAt: time.Now()}
 }
 
-// take claims the call unless its caller gave up, and passes the time it waited to waited.
-func (c *call) take(waited func(time.Duration)) bool {
-	if !c.taken.CompareAndSwap(false, true) {
+// claim marks the call as started, and calls observeWait with its queueing time. It returns false if
+// the caller gave up.
+func (c *call) claim(observeWait func(time.Duration)) bool {
+	if !c.claimed.CompareAndSwap(false, true) {
 		return false
 	}
-	if waited != nil {
-		waited(time.Since(c.since))
+	if observeWait != nil {
+		observeWait(time.Since(c.queuedAt))
 	}
 	return true
 }
@@ -82,23 +83,23 @@ func startWriter(ctx context.Context, db *sql.DB, path string, o Options, cache 
 		o.failpoint = func(string) {}
 	}
 	w := &writer{
-		db: db, session: &session{conn: conn, kept: map[string]*sql.Stmt{}}, now: o.Now, cache: cache, damage: d, log: o.Log, waited: o.Waited, failpoint: o.failpoint,
-		path: path, copying: make(chan struct{}, 1), done: make(chan struct{}), calls: make(chan *call, maxGroup),
+		db: db, session: &session{conn: conn, prepared: map[string]*sql.Stmt{}}, now: o.Now, cache: cache, damage: d, log: o.Log, observeWait: o.ObserveWait, failpoint: o.failpoint,
+		path: path, copyToken: make(chan struct{}, 1), done: make(chan struct{}), calls: make(chan *call, maxGroupSize),
 	}
 	var mark int
 	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&mark); err != nil {
-		return nil, fmt.Errorf("read whether erased text remains: %w", err)
+		return nil, fmt.Errorf("read the flag to rewrite the file: %w", err)
 	}
 	if mark != 0 { // the process ended before it rewrote the file
-		w.left.since = time.Now()
+		w.vacuumState.pendingSince = time.Now()
 		w.vacuum()
 	}
 	go w.run()
 	return w, nil
 }
 
-// write queues do and waits until it is committed. If ctx ends before the call has started, the
-// call leaves the queue; a started call is always awaited.
+// write queues do and waits until it is committed. If ctx ends before do has started, do never runs;
+// otherwise write waits for do to end.
 func (w *writer) write(ctx context.Context, _ memory.Owner, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -110,22 +111,22 @@ func (w *writer) submit(c *call) error {
 	if err := w.damage.err(); err != nil {
 		return err
 	}
-	if err := w.send(c); err != nil {
+	if err := w.enqueue(c); err != nil {
 		return err
 	}
 	select {
 	case <-c.done:
 	case <-c.ctx.Done():
-		if c.taken.CompareAndSwap(false, true) {
+		if c.claimed.CompareAndSwap(false, true) {
 			return c.ctx.Err()
 		}
 		<-c.done
 	}
 	repanic(c.err)
-	return explain(w.damage.note(c.err))
+	return explainSQLite(w.damage.recordError(c.err))
 }
 
-func (w *writer) send(c *call) error {
+func (w *writer) enqueue(c *call) error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if w.closed {
@@ -142,9 +143,9 @@ func (w *writer) send(c *call) error {
 func (w *writer) run() {
 	defer close(w.done)
 	for {
-		var idle <-chan time.Time // nil: blocks forever
-		if l := w.lingers(); !l.since.IsZero() {
-			idle = time.After(l.wait())
+		var idle <-chan time.Time // nil blocks forever
+		if l := w.readVacuumState(); !l.pendingSince.IsZero() {
+			idle = time.After(l.delay())
 		}
 		select {
 		case first, open := <-w.calls:
@@ -159,27 +160,27 @@ func (w *writer) run() {
 	}
 }
 
-// commit runs first, and the calls waiting by then, in one transaction.
-func (w *writer) commit(first *call) {
+// commit runs firstCall and the other waiting calls in one transaction.
+func (w *writer) commit(firstCall *call) {
 	group := make([]*call, 0, 8)
-	w.changed = w.changed[:0]
+	w.changedKeys = w.changedKeys[:0]
 	err := w.exec("BEGIN IMMEDIATE")
-	for c := first; c != nil; c = w.waiting(len(group)) {
-		if !c.take(w.waited) {
+	for c := firstCall; c != nil; c = w.nextWaiting(len(group)) {
+		if !c.claim(w.observeWait) {
 			continue
 		}
 		group = append(group, c)
 		if err == nil {
-			err = w.attempt(c, len(group) == 1)
+			err = w.runCall(c, len(group) == 1)
 		}
 	}
-	w.cache.committing()
+	w.cache.beginCommit()
 	if err == nil {
 		w.failpoint(beforeCommit)
 		err = w.exec("COMMIT")
 		w.failpoint(afterCommit)
 	}
-	w.cache.committed(w.changed, err)
+	w.cache.endCommit(w.changedKeys, err)
 	if err != nil {
 		_ = w.exec("ROLLBACK") // a failed statement may have rolled back the transaction already
 	}
@@ -191,16 +192,16 @@ func (w *writer) commit(first *call) {
 	}
 }
 
-// yields is how often other goroutines may run before a commit: each call that joins saves a
-// commit. Without other goroutines this costs nothing.
-const yields = 4
+// yieldsBeforeCommit is how often the writer lets other goroutines run before a commit, since each
+// call that they queue saves a commit.
+const yieldsBeforeCommit = 4
 
-// waiting returns the next call in the queue, or nil if the queue is empty or the group is full.
-func (w *writer) waiting(taken int) *call {
-	if taken >= maxGroup {
+// nextWaiting returns the next queued call, or nil if the queue is empty or the group is full.
+func (w *writer) nextWaiting(groupSize int) *call {
+	if groupSize >= maxGroupSize {
 		return nil
 	}
-	for range yields {
+	for range yieldsBeforeCommit {
 		select {
 		case c := <-w.calls: // a closed queue yields nil
 			return c
@@ -211,36 +212,36 @@ func (w *writer) waiting(taken int) *call {
 	return nil
 }
 
-// attempt runs one call so that its failure affects no other: under a savepoint or, as the first
-// call, in a transaction that is restarted if the call fails. It returns an error only if the whole
-// transaction is lost.
-func (w *writer) attempt(c *call, first bool) error {
+// runCall runs one call so that its failure does not affect other calls: under a savepoint or, for the
+// first call, in a transaction that is restarted if the call fails. It returns an error only if the
+// whole transaction failed.
+func (w *writer) runCall(c *call, isFirst bool) error {
 	if c.err = c.ctx.Err(); c.err != nil {
 		return nil
 	}
-	if !first {
+	if !isFirst {
 		if err := w.exec("SAVEPOINT call"); err != nil {
 			return err
 		}
 	}
 	t := w.tx()
-	if c.err = safely(w.log, c.do, t); c.err != nil {
-		return w.undo(c.err, first)
+	if c.err = runRecovered(w.log, c.do, t); c.err != nil {
+		return w.revert(c.err, isFirst)
 	}
-	if t.marked {
-		w.linger(func(l *lingering) { l.since = cmp.Or(l.since, time.Now()) })
+	if t.vacuumNeeded {
+		w.updateVacuumState(func(l *vacuumState) { l.pendingSince = cmp.Or(l.pendingSince, time.Now()) })
 	}
-	w.changed = append(w.changed, t.changed...)
-	if first {
+	w.changedKeys = append(w.changedKeys, t.changedKeys...)
+	if isFirst {
 		return nil
 	}
 	return w.exec("RELEASE call")
 }
 
-// undo reverts a call that failed with cause.
-func (w *writer) undo(cause error, first bool) error {
+// revert undoes the writes of a call that failed with cause.
+func (w *writer) revert(cause error, isFirst bool) error {
 	steps := []string{"ROLLBACK TO call", "RELEASE call"}
-	if first {
+	if isFirst {
 		steps = []string{"ROLLBACK", "BEGIN IMMEDIATE"}
 	}
 	for _, step := range steps {
@@ -265,18 +266,18 @@ func (w *writer) close() error {
 	close(w.calls)
 	w.mu.Unlock()
 	<-w.done
-	if !w.left.since.IsZero() {
+	if !w.vacuumState.pendingSince.IsZero() {
 		w.vacuum()
 	}
 	errs := []error{w.exec("PRAGMA wal_checkpoint(TRUNCATE)")}
-	for _, s := range w.session.kept {
+	for _, s := range w.session.prepared {
 		errs = append(errs, s.Close())
 	}
 	return errors.Join(append(errs, w.session.conn.Close(), w.db.Close())...)
 }
 
-// tx returns one call's view of the transaction. It does not use the caller's context: interrupting
-// a statement would fail the other calls of the group.
+// tx returns the transaction for one call. It does not use the caller's context, since an interrupted
+// statement would fail the other calls of the group.
 func (w *writer) tx() *tx {
 	return &tx{ctx: context.Background(), session: w.session, now: func() (time.Time, error) { return w.now(), nil }}
 }

@@ -64,9 +64,9 @@ func (r *rig) queueCalls(calls ...func() error) (outcomes func() []error) {
 	results := make([]chan error, len(calls))
 	for i, do := range calls {
 		results[i] = make(chan error, 1)
-		queued := len(r.Store.commits.(*writer).calls)
+		queued := len(r.Store.committer.(*writer).calls)
 		go func() { results[i] <- do() }()
-		for len(r.Store.commits.(*writer).calls) == queued {
+		for len(r.Store.committer.(*writer).calls) == queued {
 			runtime.Gosched() // the call is on its way into the queue
 		}
 	}
@@ -180,7 +180,7 @@ func TestTimesKeepWhatTheyAre(t *testing.T) {
 		time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC),
 	} {
 		var got time.Time
-		if err := (asTime{&got}).Scan(micros(want)); err != nil || !got.Equal(want) || got.IsZero() != want.IsZero() {
+		if err := (timeColumn{&got}).Scan(toMicros(want)); err != nil || !got.Equal(want) || got.IsZero() != want.IsZero() {
 			t.Errorf("%v: got back %v, %v", want, got, err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestTimesKeepWhatTheyAre(t *testing.T) {
 
 func TestWritesTellHowLongTheyWaited(t *testing.T) {
 	waits := make(chan time.Duration, 10)
-	r := newRigWith(t, Options{Waited: func(d time.Duration) { waits <- d }})
+	r := newRigWith(t, Options{ObserveWait: func(d time.Duration) { waits <- d }})
 	release := r.hold()
 	<-waits // that of hold itself
 	began := time.Now()

@@ -12,31 +12,31 @@ import (
 	"strings"
 )
 
-// copied lists the files of the vault's own folder that a copy includes. Its other files belong to
-// this process or can be rebuilt.
-var copied = []string{recordsFile, erasingFile}
+// copiedOwnFiles lists the files of the vault's own folder that a copy includes. The other files
+// belong to this process or can be rebuilt.
+var copiedOwnFiles = []string{recordsFile, erasingFile}
 
-// Copy passes every file of the vault, as of one moment, to give, with its slash-separated path in
-// the vault: the files, the journal, and the texts that Loci last wrote. It first calls at while
-// nothing is written, so that at can copy the wrapped store in the same state. At the end it calls
-// rest, which releases what at holds. Git's folders and links are skipped.
+// Copy calls addFile for every file of the vault, with its slash-separated path: the memories' files
+// and the database of records. Copy first calls begin while no write is in progress, so that begin
+// can copy the wrapped store in the same state, and calls end last. Copy skips links and git's
+// folders.
 //
-// Reads and writes continue meanwhile, but files are written only after rest. Copy and erasures
-// wait for each other.
-func (s *Store) Copy(ctx context.Context, at func() error, give func(name string, from io.Reader) error, rest func() error) error {
-	s.copying.Lock()
-	defer s.copying.Unlock()
-	if err := s.copyFiles(ctx, at, give); err != nil {
+// Reads and writes continue during a copy, but Loci writes no files. A copy and an erasure wait for
+// each other.
+func (s *Store) Copy(ctx context.Context, begin func() error, addFile func(name string, from io.Reader) error, end func() error) error {
+	s.copyMu.Lock()
+	defer s.copyMu.Unlock()
+	if err := s.copyFiles(ctx, begin, addFile); err != nil {
 		return err
 	}
-	return rest()
+	return end()
 }
 
-func (s *Store) copyFiles(ctx context.Context, at func() error, give func(name string, from io.Reader) error) error {
+func (s *Store) copyFiles(ctx context.Context, begin func() error, addFile func(name string, from io.Reader) error) error {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
-	if err := s.pause(at); err != nil {
+	if err := s.withoutWrites(begin); err != nil {
 		return err
 	}
 	return fs.WalkDir(f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -53,30 +53,30 @@ func (s *Store) copyFiles(ctx context.Context, at func() error, give func(name s
 			return fs.SkipDir
 		case !d.Type().IsRegular(), strings.EqualFold(d.Name(), ".git"), isTemp(d.Name()):
 			return nil
-		case path.Dir(name) == OwnFolder && !slices.Contains(copied, d.Name()):
+		case path.Dir(name) == OwnFolder && !slices.Contains(copiedOwnFiles, d.Name()):
 			return nil
 		}
-		return s.give(name, give)
+		return s.addFile(name, addFile)
 	})
 }
 
-// pause calls at while nothing is written; the caller holds f.disk.
-func (s *Store) pause(at func() error) error {
+// withoutWrites calls begin while no write is in progress; the caller has locked f.disk.
+func (s *Store) withoutWrites(begin func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return fmt.Errorf("copy the vault: %w", os.ErrClosed)
 	}
-	if err := at(); err != nil {
+	if err := begin(); err != nil {
 		return err
 	}
-	if err := errors.Join(s.files.markWritten(), s.files.index.compact()); err != nil {
+	if err := errors.Join(s.files.saveComplete(), s.files.index.compact()); err != nil {
 		return fmt.Errorf("record the written files: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) give(name string, give func(name string, from io.Reader) error) error {
+func (s *Store) addFile(name string, addFile func(name string, from io.Reader) error) error {
 	file, err := s.files.root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -85,5 +85,5 @@ func (s *Store) give(name string, give func(name string, from io.Reader) error) 
 		return err
 	}
 	defer file.Close() //nolint:errcheck // it is only read
-	return give(name, file)
+	return addFile(name, file)
 }

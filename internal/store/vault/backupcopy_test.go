@@ -45,7 +45,7 @@ func copyVault(t *testing.T, s *Store, dir, database string) {
 func TestCopiedVaultIsOfOneMoment(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s, err := Open(t.Context(), filepath.Join(dir, "vault"), inSQLite(filepath.Join(dir, "loci.db")), Options{lull: 1})
+	s, err := Open(t.Context(), filepath.Join(dir, "vault"), inSQLite(filepath.Join(dir, "loci.db")), Options{writeDelay: 1})
 	s = opened(t, s, err)
 	const writers = 3
 	owner := func(i int) memory.Owner { return memory.User(memory.DefaultNamespace, fmt.Sprint("writer ", i)) }
@@ -81,7 +81,7 @@ func TestCopiedVaultIsOfOneMoment(t *testing.T) {
 		mu.Unlock()
 		to := t.TempDir()
 		copyVault(t, s, filepath.Join(to, "vault"), filepath.Join(to, "loci.db"))
-		c := try(Open(t.Context(), filepath.Join(to, "vault"), inSQLite(filepath.Join(to, "loci.db")), Options{lull: 1})).orFail(t)
+		c := try(Open(t.Context(), filepath.Join(to, "vault"), inSQLite(filepath.Join(to, "loci.db")), Options{writeDelay: 1})).orFail(t)
 		if err := untouched(c); err != nil {
 			t.Errorf("round %d: %v", round, err)
 		}
@@ -99,7 +99,7 @@ func TestCopiedVaultIsOfOneMoment(t *testing.T) {
 func TestCopiedVaultLeavesOutWhatIsNotItsOwn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s, err := Open(t.Context(), filepath.Join(dir, "vault"), inSQLite(filepath.Join(dir, "loci.db")), Options{lull: 1})
+	s, err := Open(t.Context(), filepath.Join(dir, "vault"), inSQLite(filepath.Join(dir, "loci.db")), Options{writeDelay: 1})
 	s = opened(t, s, err)
 	noError(t)(s.Apply(t.Context(), memtest.Ana, memtest.Run("add"), memtest.Add(memtest.Fact(memtest.Ana, "Ana plays chess"))))
 	for name, text := range map[string]string{".git/config": "x", ".obsidian/app.json": "{}", "picture.png": "p", "entries/.3.tmp": "half", "entries/.mine.tmp": "whole", ".loci/git-until": "x"} {
@@ -109,7 +109,7 @@ func TestCopiedVaultLeavesOutWhatIsNotItsOwn(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(s.Dir(), "link.md")); err != nil {
 		t.Skip(err)
 	}
-	noError(t)(s.Settle(t.Context()))
+	noError(t)(s.Flush(t.Context()))
 	got := map[string]bool{}
 	noError(t)(s.Copy(t.Context(), func() error { return nil }, func(name string, from io.Reader) error {
 		got[name] = true
@@ -166,7 +166,7 @@ func TestCopyThatWaitsForAnErasureStopsNobody(t *testing.T) {
 				var err error
 				within.Store, err = inMemory(now)
 				return within, err
-			}, Options{lull: 1})
+			}, Options{writeDelay: 1})
 			s = opened(t, s, err)
 			var beside sync.WaitGroup
 			defer beside.Wait()

@@ -64,14 +64,14 @@ func TestMany(t *testing.T) {
 		}
 	})
 	took("until the files are there", func() {
-		if err := s.Settle(t.Context()); err != nil {
+		if err := s.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	})
 	took("close", shut)
 	took("start", open("a.db"))
 	took("scan", func() {
-		if r, err := s.Scan(t.Context(), ScanOptions{}); err != nil || r.Files < n || len(r.Edits) > 0 {
+		if r, err := s.Scan(t.Context(), ScanOptions{}); err != nil || r.FileCount < n || len(r.Edits) > 0 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
@@ -87,9 +87,9 @@ func TestMany(t *testing.T) {
 		}
 		r, err := s.Scan(t.Context(), ScanOptions{})
 		if err != nil || len(r.Edits) != 100 {
-			t.Fatalf("%d edits, %d held, %v", len(r.Edits), len(r.Held), err)
+			t.Fatalf("%d edits, %d held, %v", len(r.Edits), len(r.Unconfirmed), err)
 		}
-		if gone := s.Gone(r.Edits); len(gone) != 100 {
+		if gone := s.StillMissing(r.Edits); len(gone) != 100 {
 			t.Errorf("%d are gone", len(gone))
 		}
 	})
@@ -101,7 +101,7 @@ func TestMany(t *testing.T) {
 	}
 	took("start from files alone", open("c.db"))
 	took("until the files are known", func() {
-		if err := s.Settle(t.Context()); err != nil {
+		if err := s.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	})

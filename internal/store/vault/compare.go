@@ -9,39 +9,39 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// compareOne adds an edit for a file that differs from what Loci wrote and has new content.
-func (s *scan) compareOne(c found, gone map[string]*record) {
-	k, base, ok := s.whose(c)
+// compareFile adds an edit for a changed file if the file has new content.
+func (s *scan) compareFile(c changedFile, missing map[string]*record) {
+	k, stored, ok := s.storedContent(c)
 	if !ok {
 		return
 	}
-	r := s.f.index.targets[k]
-	c.p.owner, c.p.was = k.owner, s.f.before(k)
-	if id, ok := sharedFact(k.target); ok {
-		s.problem(c.path, fmt.Sprintf("the users who share %s are listed in its own file, under %s; this file has no effect", id, sharedKey))
+	r := s.f.index.byTarget[k]
+	c.parsed.owner, c.parsed.lastFolder = k.owner, s.f.lastFolder(k)
+	if id, ok := factOfShareEntry(k.target); ok {
+		s.addError(c.path, fmt.Sprintf("this file has no effect: the file of fact %s lists its recipients under %s", id, recipientsKey))
 		return
 	}
-	if c.wordless(base) {
-		s.tell(Problem{c.path, "the file has no text below its front matter; it may be half written", "write the text, or delete the file to forget the memory"})
+	if c.isIncomplete(stored) {
+		s.addProblem(Problem{c.path, "the file has no text below its front matter; it may be half written", "write the text, or delete the file to forget the memory"})
 		return
 	}
 	l := s.loaders[k.owner]
-	got, err := l.readFile(c.p, c.text, base, r)
+	merged, err := l.readFile(c.parsed, c.text, stored, r)
 	if err != nil {
-		s.problem(c.path, err)
+		s.addError(c.path, err)
 		return
 	}
 	e := Edit{
-		Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.FileContent, Says: got.says.FileContent,
-		PutBack: got.putBack, Elsewhere: got.later, Clash: got.clash,
+		Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Stored: stored.FileContent, Content: merged.content.FileContent,
+		Restored: merged.restored, FromOtherMachine: merged.fromOtherMachine, Conflict: merged.conflict,
 	}
-	if base == (thing{}) {
-		if home := l.factOwners[strings.TrimPrefix(k.target, factTarget)]; home != "" && got.says.Fact != nil {
-			s.problem(c.path, fmt.Sprintf("its id is that of a fact which %s shares; without one it becomes a memory of its own", home.Called()))
+	if stored == (fileContent{}) {
+		if home := l.sharedFactOwners[strings.TrimPrefix(k.target, factTarget)]; home != "" && merged.content.Fact != nil {
+			s.addError(c.path, fmt.Sprintf("its id is that of a fact which %s shares: remove the id to make the file a new memory", home.DisplayName()))
 			return
 		}
-		if got.says.ofChat() {
-			s.unheard = append(s.unheard, c.path)
+		if merged.content.isFromChat() {
+			s.unknownChats = append(s.unknownChats, c.path)
 			return
 		}
 		e.Kind, e.Target = Added, ""
@@ -49,113 +49,114 @@ func (s *scan) compareOne(c found, gone map[string]*record) {
 		return
 	}
 	if r != nil && r.Path != c.path {
-		moved := gone[r.Path] != nil
+		moved := missing[r.Path] != nil
 		switch {
 		case moved:
-			delete(gone, r.Path)
-			e.Kind, e.From = Moved, r.Path
-		case !s.putBack(c, r):
-			s.problem(c.path, fmt.Sprintf("%s has the same id; without one it becomes a memory of its own", r.Path))
+			delete(missing, r.Path)
+			e.Kind, e.FormerPath = Moved, r.Path
+		case !s.isRestored(c, r):
+			s.addError(c.path, fmt.Sprintf("%s has the same id: remove the id to make this file a new memory", r.Path))
 			return
-		case got.earlier && !got.putBack: // saved from an editor that had opened an earlier version
-			e.Clash = cmp.Or(got.clash, ended(base))
+		case merged.fromEarlier && !merged.restored: // saved from an editor that had opened an earlier version
+			e.Conflict = cmp.Or(merged.conflict, endedReason(stored))
 		default:
-			e.Kind, e.From = Moved, r.Path
+			e.Kind, e.FormerPath = Moved, r.Path
 		}
-		e.Across = e.Kind == Moved && c.p.across()
+		e.MovedAcross = e.Kind == Moved && c.parsed.movedAcross()
 	}
-	if e.Clash != "" || adds(got.says, base) {
+	if e.Conflict != "" || hasNewContent(merged.content, stored) {
 		s.report.Edits = append(s.report.Edits, e)
 	} else {
-		s.adopt(c, k, base, got, e)
+		s.recordUnchanged(c, k, stored, merged, e)
 	}
 }
 
-// wordless reports whether a file has front matter but no text, although its memory has text or is
-// new: editors and sync tools write the front matter first.
-func (c found) wordless(stored thing) bool {
-	pg := split(c.text)
-	if c.p.folder == "" || !pg.has || strings.TrimSpace(pg.words()) != "" { // a chat may have no rules
+// isIncomplete reports whether a file has front matter but no text, although its memory has text or
+// is new: editors and sync tools write the front matter first.
+func (c changedFile) isIncomplete(stored fileContent) bool {
+	pg := splitFile(c.text)
+	if c.parsed.folder == "" || !pg.hasFront || strings.TrimSpace(pg.text()) != "" { // a chat may have no rules
 		return false
 	}
-	return stored == (thing{}) || strings.TrimSpace(stored.words()) != ""
+	return stored == (fileContent{}) || strings.TrimSpace(stored.text()) != ""
 }
 
-// tellUnheard reports files of unknown chats in one problem, since another machine may have many.
-func (s *scan) tellUnheard() {
-	if len(s.unheard) == 0 {
+// reportUnknownChats reports the files of unknown chats as one problem, since a sync tool may bring
+// many from another machine.
+func (s *scan) reportUnknownChats() {
+	if len(s.unknownChats) == 0 {
 		return
 	}
-	why := "it is of a chat, and Loci knows nothing of what it says"
-	if n := len(s.unheard); n > 1 {
-		why += fmt.Sprintf("; so are %d more", n-1)
+	reason := "the file belongs to a chat that Loci does not know"
+	if n := len(s.unknownChats); n > 1 {
+		reason += fmt.Sprintf("; so do %d more files", n-1)
 	}
-	s.tell(Problem{s.unheard[0], why, "a note of your own goes into a facts folder; another machine's files are left as they are, and count when memory is made anew from the files"})
+	s.addProblem(Problem{s.unknownChats[0], reason, "write notes of your own into a facts folder; leave another machine's files: a rebuild of memory from the files reads them"})
 }
 
-// adopt records a file without new content. If it lacks keys, it will be rewritten.
-func (s *scan) adopt(c found, k key, stored thing, got reading, e Edit) {
+// recordUnchanged records a file without new content. If the file lacks keys, it will be rewritten.
+func (s *scan) recordUnchanged(c changedFile, k key, stored fileContent, merged mergedFile, e Edit) {
 	if e.Kind == Moved {
-		s.adopted = append(s.adopted, &record{Path: e.From})
+		s.unchanged = append(s.unchanged, &record{Path: e.FormerPath})
 	}
-	folder, _ := s.f.s.place(k.owner, stored)
+	folder, _ := s.f.s.folderAndName(k.owner, stored)
 	next := &record{
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: stored.version(),
-		Open: stored.open(), Related: stored.relations() != nil, Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
+		Unlearned: stored.isUnlearned(), Related: stored.relations() != nil, Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
 	}
-	// For Loci's own keys the latest value wins, whoever wrote it.
-	behind := got.behind || folder != path.Dir(c.path) && stored.Summary == nil
-	if behind || c.lacks(got, stored) { // the next write adds the keys, or moves the file
-		next.Due, next.There = true, true
-		s.f.due(k)
+	// Of Loci's own keys the latest value is used, whether this or another machine wrote it.
+	outdated := merged.outdated || folder != path.Dir(c.path) && stored.Summary == nil
+	if outdated || c.lacksKeys(merged, stored) { // the next write adds the keys, or moves the file
+		next.Dirty, next.Exists = true, true
+		s.f.markDirty(k)
 	}
-	s.adopted = append(s.adopted, next)
+	s.unchanged = append(s.unchanged, next)
 }
 
-// putBack reports whether a person restored the file of a forgotten memory under the same name,
+// isRestored reports whether a person restored the file of a forgotten memory under the same name,
 // while the memory's own file is still in deleted/.
-func (s *scan) putBack(c found, r *record) bool {
-	p, ok := s.f.s.placeOf(r.Path)
-	if !ok || !p.deleted || c.p.deleted || path.Base(c.path) != path.Base(r.Path) {
+func (s *scan) isRestored(c changedFile, r *record) bool {
+	p, ok := s.f.s.parsePath(r.Path)
+	if !ok || !p.deleted || c.parsed.deleted || path.Base(c.path) != path.Base(r.Path) {
 		return false
 	}
 	text, err := s.f.read(r.Path)
-	return err == nil && r.own(hashOf(text))
+	return err == nil && r.hasHash(hashOf(text))
 }
 
-// adds reports whether a file has new content for Loci, apart from the keys in kept.
-func adds(says, stored thing) bool {
-	theirs, ours := statementOf(says), statementOf(stored)
+// hasNewContent reports whether a file has content that Loci lacks, ignoring the keys in lociKeys.
+func hasNewContent(content, stored fileContent) bool {
+	theirs, ours := keyValuesOf(content), keyValuesOf(stored)
 	for key := range theirs {
-		if !theirs.same(ours, key) && !kept[key] {
+		if !theirs.equal(ours, key) && !lociKeys[key] {
 			return true
 		}
 	}
-	return says.target() != stored.target()
+	return content.target() != stored.target()
 }
 
-// lacks reports whether a file lacks a key that Loci writes, or has an outdated value for it.
-func (c found) lacks(got reading, stored thing) bool {
+// lacksKeys reports whether a file lacks a key that Loci writes, or has an outdated value for it.
+func (c changedFile) lacksKeys(merged mergedFile, stored fileContent) bool {
 	d, err := readDocument(c.text)
 	if err != nil {
 		return false
 	}
-	theirs, ours := statementOf(got.says), statementOf(stored)
+	theirs, ours := keyValuesOf(merged.content), keyValuesOf(stored)
 	for key, value := range ours {
-		if kept[key] && (got.later || key == sourceKey && learnedElsewhere(theirs[key], value)) {
+		if lociKeys[key] && (merged.fromOtherMachine || key == sourceKey && learnedOnOtherMachine(theirs[key], value)) {
 			continue
 		}
-		if _, has := d.values[key]; key != theWords && (value != "" && !has || !theirs.same(ours, key)) {
+		if _, has := d.values[key]; key != textKey && (value != "" && !has || !theirs.equal(ours, key)) {
 			return true
 		}
 	}
 	return false
 }
 
-// kept lists the keys that only Loci maintains.
-var kept = map[string]bool{updatedKey: true, sourceKey: true, "trust": true, "model": true, "learned_at": true}
+// lociKeys lists the keys that only Loci maintains.
+var lociKeys = map[string]bool{updatedKey: true, sourceKey: true, "trust": true, "model": true, "learned_at": true}
 
-// learnedElsewhere reports whether the fact was learned from turns that exist only elsewhere.
-func learnedElsewhere(says, stored string) bool {
-	return says == string(memory.Extracted) && stored == string(memory.FromFile)
+// learnedOnOtherMachine reports whether another machine learned the fact, from turns missing here.
+func learnedOnOtherMachine(fileSource, storedSource string) bool {
+	return fileSource == string(memory.Extracted) && storedSource == string(memory.FromFile)
 }

@@ -11,12 +11,13 @@ import (
 	"strings"
 )
 
-// removeBeside removes a person's copies of an erased memory's text: its conflict files, found by
-// path, id or name, and the file of an unanswered edit. Files at the given paths are overwritten.
-func (l *loader) removeBeside(ctx context.Context, k key, paths ...string) error {
+// removeCopies removes a person's copies of an erased memory's text: its conflict files, found by
+// path, id or name, and the file of an unanswered edit. paths are the memory's own files, which the
+// caller overwrites.
+func (l *loader) removeCopies(ctx context.Context, k key, paths ...string) error {
 	if l.conflicts == nil {
-		sc := &scan{f: l.f, seen: map[string]bool{}}
-		if err := sc.walk(ctx); err != nil {
+		sc := &scan{f: l.f, existing: map[string]bool{}}
+		if err := sc.walkFolder(ctx); err != nil {
 			return fmt.Errorf("look for conflict files: %w", err)
 		}
 		l.conflicts = map[string]string{}
@@ -24,8 +25,8 @@ func (l *loader) removeBeside(ctx context.Context, k key, paths ...string) error
 			l.conflicts[name] = l.targetOf(name)
 		}
 	}
-	for at, of := range l.conflicts {
-		if of != k.target && !slices.Contains(paths, besideOf(at)) {
+	for at, target := range l.conflicts {
+		if target != k.target && !slices.Contains(paths, originalPath(at)) {
 			continue
 		}
 		if err := l.f.root.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +34,7 @@ func (l *loader) removeBeside(ctx context.Context, k key, paths ...string) error
 		}
 		delete(l.conflicts, at)
 	}
-	e, waits := l.f.open[k]
+	e, waits := l.f.pending[k]
 	if !waits || e.Kind == Deleted || slices.Contains(paths, e.Path) {
 		return nil
 	}
@@ -43,21 +44,21 @@ func (l *loader) removeBeside(ctx context.Context, k key, paths ...string) error
 	return l.f.root.Remove(e.Path)
 }
 
-// targetOf returns the memory of a conflict file, by the id in its text or name.
+// targetOf returns the target of a conflict file by the id in its text or name; "" for other owners.
 func (l *loader) targetOf(name string) string {
-	p, ok := l.f.s.placeOf(besideOf(name))
+	p, ok := l.f.s.parsePath(originalPath(name))
 	if !ok || p.owner != l.owner {
 		return ""
 	}
-	id, _ := idOfName(p.name)
+	id, _ := idInName(p.name)
 	if text, err := l.f.read(name); err == nil {
-		id = cmp.Or(valueIn(text, "id"), id)
+		id = cmp.Or(frontValue(text, "id"), id)
 	}
-	return p.kind() + id
+	return p.targetPrefix() + id
 }
 
-// besideOf returns the path of the file that a conflict file was renamed from.
-func besideOf(name string) string {
+// originalPath returns the former path of a conflict file, without the conflict mark.
+func originalPath(name string) string {
 	base, _, _ := strings.Cut(path.Base(name), conflictMark)
 	return path.Join(path.Dir(name), base+".md")
 }

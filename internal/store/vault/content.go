@@ -9,10 +9,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// thing is the content of a file. Exactly one pointer to a memory is set.
-type thing struct {
+// fileContent is the content of a file. Exactly one pointer to a memory is set.
+type fileContent struct {
 	memory.FileContent
-	current bool // for a summary: whether it is the conversation's newest active one
+	isCurrent bool // whether a summary is the newest active summary of its conversation
 }
 
 const (
@@ -21,69 +21,71 @@ const (
 	conversationName = "conversation"
 )
 
-// head has the fields that all kinds of things share.
-type head struct {
-	target       string // in the form of [memory.Image.Target]
-	words        string
+// commonFields has the fields that all kinds of content have.
+type commonFields struct {
+	target       string // in the form of [memory.State.Target]
+	text         string
 	status       memory.Status
-	conversation string // id of the conversation that it belongs to
+	conversation string // conversation id; "" for content of no conversation
 	created      time.Time
-	updated      time.Time // zero if the files do not contain it
+	updated      time.Time // zero for content without the key updated_at
 	version      int64
-	erased       bool // only the id and the times remain
+	isErased     bool // whether the text was erased; only the id and the times remain
 }
 
-func (t thing) head() (h head) {
+func (t fileContent) common() (h commonFields) {
 	switch {
 	case t.Fact != nil:
 		f := t.Fact
-		h = head{factTarget + f.ID, f.Content, f.Status, f.Scope.Conversation, f.CreatedAt, f.UpdatedAt, f.Version, f.Content == ""}
+		h = commonFields{factTarget + f.ID, f.Content, f.Status, f.Scope.Conversation, f.CreatedAt, f.UpdatedAt, f.Version, f.Content == ""}
 	case t.Turn != nil:
 		u := t.Turn
-		h = head{turnTarget + u.ID, u.Content, u.Status, u.Conversation, u.CreatedAt, time.Time{}, u.Version, u.Content == "" && u.NoLearn}
+		h = commonFields{turnTarget + u.ID, u.Content, u.Status, u.Conversation, u.CreatedAt, time.Time{}, u.Version, u.Content == "" && u.NoLearn}
 	case t.Summary != nil:
 		m := t.Summary
-		h = head{summaryTarget + m.ID, m.Text, m.Status, m.Scope.Conversation, m.CreatedAt, time.Time{}, m.Version, m.Text == ""}
+		h = commonFields{summaryTarget + m.ID, m.Text, m.Status, m.Scope.Conversation, m.CreatedAt, time.Time{}, m.Version, m.Text == ""}
 	case t.Profile != nil:
 		p := t.Profile
-		h = head{profileTarget + p.Key, p.Value, p.Status, "", time.Time{}, p.UpdatedAt, p.Version, p.Value == ""}
+		h = commonFields{profileTarget + p.Key, p.Value, p.Status, "", time.Time{}, p.UpdatedAt, p.Version, p.Value == ""}
 	case t.Conversation != nil:
 		c := t.Conversation
-		h = head{conversationTarget + c.ID, c.Rules, cmp.Or(c.Status, memory.Active), c.ID, c.CreatedAt, c.UpdatedAt, c.Version, c.Title+c.Rules == ""}
+		h = commonFields{conversationTarget + c.ID, c.Rules, cmp.Or(c.Status, memory.Active), c.ID, c.CreatedAt, c.UpdatedAt, c.Version, c.Title+c.Rules == ""}
 	case t.Context != nil:
 		c := t.Context
-		h = head{contextTarget + c.ID, c.Content, c.Status, "", c.CreatedAt, c.UpdatedAt, c.Version, c.Title+c.Content == ""}
+		h = commonFields{contextTarget + c.ID, c.Content, c.Status, "", c.CreatedAt, c.UpdatedAt, c.Version, c.Title+c.Content == ""}
 	}
-	h.erased = h.erased && h.status == memory.Retired
+	h.isErased = h.isErased && h.status == memory.Retired
 	return h
 }
 
-func (t thing) target() string        { return t.head().target }
-func (t thing) words() string         { return t.head().words }
-func (t thing) version() int64        { return t.head().version }
-func (t thing) status() memory.Status { return t.head().status }
-func (t thing) updatedAt() time.Time  { return t.head().updated }
-func (t thing) erased() bool          { return t.head().erased }
+func (t fileContent) target() string        { return t.common().target }
+func (t fileContent) text() string          { return t.common().text }
+func (t fileContent) version() int64        { return t.common().version }
+func (t fileContent) status() memory.Status { return t.common().status }
+func (t fileContent) updatedAt() time.Time  { return t.common().updated }
+func (t fileContent) isErased() bool        { return t.common().isErased }
 
-// live reports whether a thing belongs outside deleted/.
-func (t thing) live() bool { return t.status().Live() }
+// isLive reports whether the content's file must be outside deleted/.
+func (t fileContent) isLive() bool { return t.status().Live() }
 
-// open reports whether the thing is a turn from which Loci has not learned yet.
-func (t thing) open() bool {
+// isUnlearned reports whether the content is a turn from which Loci has not learned yet.
+func (t fileContent) isUnlearned() bool {
 	return t.Turn != nil && t.Turn.Role == memory.RoleUser && t.Turn.LearnedAt.IsZero() && !t.Turn.NoLearn
 }
 
-// ofChat reports whether a thing can only come from a chat: a new file cannot create it.
-func (t thing) ofChat() bool { return t.Turn != nil || t.Summary != nil || t.Conversation != nil }
+// isFromChat reports whether the content can only come from a chat: a new file cannot create it.
+func (t fileContent) isFromChat() bool {
+	return t.Turn != nil || t.Summary != nil || t.Conversation != nil
+}
 
-// place returns a thing's folder and file name.
-func (s *Store) place(owner memory.Owner, t thing) (folder, name string) {
-	h := t.head()
+// folderAndName returns a content's folder, and its file name without ".md".
+func (s *Store) folderAndName(owner memory.Owner, t fileContent) (folder, name string) {
+	h := t.common()
 	kind, name := "facts", ""
 	switch {
 	case t.Turn != nil:
 		kind = path.Join("turns", escape(string(t.Turn.Role)))
-	case t.Summary != nil && t.current:
+	case t.Summary != nil && t.isCurrent:
 		kind, name = "summaries", summaryName
 	case t.Summary != nil:
 		kind = "summaries"
@@ -98,5 +100,5 @@ func (s *Store) place(owner memory.Owner, t thing) (folder, name string) {
 		_, id, _ := strings.Cut(h.target, ":")
 		name = fileName(h.created, id)
 	}
-	return s.folderOf(owner, h.conversation, !t.live(), kind), name
+	return s.folderOf(owner, h.conversation, !t.isLive(), kind), name
 }

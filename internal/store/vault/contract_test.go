@@ -17,7 +17,7 @@ func inMemory(now func() time.Time) (memory.Store, error) {
 	return inmem.Open(inmem.Options{Now: now}), nil
 }
 
-func inSQLite(path string) Within {
+func inSQLite(path string) OpenStore {
 	return func(now func() time.Time) (memory.Store, error) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, err

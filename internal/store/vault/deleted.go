@@ -10,42 +10,42 @@ import (
 	"time"
 )
 
-// Settle is how long a watched file must be missing before it counts as deleted: editors and sync
-// tools replace a file by deleting it and writing a new one.
-const Settle = 2 * time.Second
+// DeletionDelay is the time for which a watched file must be missing until it counts as deleted:
+// editors and sync tools replace a file by deleting it and writing a new file.
+const DeletionDelay = 2 * time.Second
 
-// Deletions are held back if more than a fifth of the files, and more than a few, are missing: this
-// also happens when a disk is not mounted or a folder was moved.
+// Deletions need a person's confirmation if more than two files and more than a fifth of all files
+// are missing, since the disk may not be mounted or a folder may have been moved.
 const (
-	heldShare = 5
-	heldFew   = 2
+	missingShare = 5
+	fewMissing   = 2
 )
 
-// gone returns the records with missing files, by path.
-func (s *scan) gone() map[string]*record {
-	gone := map[string]*record{}
-	for name, r := range s.f.index.paths {
-		blind := slices.ContainsFunc(s.blind, func(dir string) bool { return strings.HasPrefix(name, dir) || dir == "./" })
-		if !s.seen[name] && !blind && r.deletable() && !s.f.there(name) {
-			gone[name] = r
+// missingRecords returns the records of missing files, by path.
+func (s *scan) missingRecords() map[string]*record {
+	missing := map[string]*record{}
+	for name, r := range s.f.index.byPath {
+		blind := slices.ContainsFunc(s.unreadable, func(dir string) bool { return strings.HasPrefix(name, dir) || dir == "./" })
+		if !s.existing[name] && !blind && r.countsAsDeleted() && !s.f.exists(name) {
+			missing[name] = r
 		}
 	}
-	return gone
+	return missing
 }
 
-// named returns the ids in changed files. Their memories do not count as deleted, even if such a
+// changedIDs returns the ids in changed files. Their memories do not count as deleted, even if the
 // file has errors.
-func (s *scan) named() map[string]bool {
+func (s *scan) changedIDs() map[string]bool {
 	ids := map[string]bool{}
-	for _, c := range s.changed {
+	for _, c := range s.changedFiles {
 		ids[c.id] = true
 	}
 	return ids
 }
 
-// there reports whether a file exists. After an error it returns true, so that no memory is
+// exists reports whether a file exists. After an error it returns true, so that no memory is
 // deleted.
-func (f *files) there(name string) bool {
+func (f *fileWriter) exists(name string) bool {
 	info, err := f.root.Lstat(name)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
@@ -53,9 +53,9 @@ func (f *files) there(name string) bool {
 	return !info.IsDir()
 }
 
-// tooMany reports whether so many files are missing that the disk itself may be missing.
-func (s *scan) tooMany(deleted []Edit) bool {
-	if len(deleted) > heldFew && len(deleted)*heldShare > len(s.f.index.paths) {
+// tooManyMissing reports whether so many files are missing that the disk itself may be missing.
+func (s *scan) tooManyMissing(deleted []Edit) bool {
+	if len(deleted) > fewMissing && len(deleted)*missingShare > len(s.f.index.byPath) {
 		return true
 	}
 	return slices.ContainsFunc(deleted, func(e Edit) bool {
@@ -65,17 +65,18 @@ func (s *scan) tooMany(deleted []Edit) bool {
 	})
 }
 
-// sift holds back deletions that are too many or too recent.
-func (s *scan) sift(deleted []Edit) []Edit {
-	missed := s.f.missed
-	s.f.missed = map[string]time.Time{}
+// applicableDeletions returns the deletions to apply now, without those that are too many or too
+// recent.
+func (s *scan) applicableDeletions(deleted []Edit) []Edit {
+	missed := s.f.missing
+	s.f.missing = map[string]time.Time{}
 	switch {
-	case s.o.Confirm:
+	case s.opts.ConfirmDeletions:
 		return deleted
-	case s.tooMany(deleted):
-		s.report.Held = deleted
+	case s.tooManyMissing(deleted):
+		s.report.Unconfirmed = deleted
 		return nil
-	case s.o.Settle == 0:
+	case s.opts.DeletionDelay == 0:
 		return deleted
 	}
 	now := time.Now()
@@ -85,27 +86,27 @@ func (s *scan) sift(deleted []Edit) []Edit {
 		if !ok {
 			since = now
 		}
-		s.f.missed[e.Path] = since
-		wait := s.o.Settle - now.Sub(since)
+		s.f.missing[e.Path] = since
+		wait := s.opts.DeletionDelay - now.Sub(since)
 		if wait <= 0 {
 			settled = append(settled, e)
-		} else if s.report.settles == 0 || wait < s.report.settles {
-			s.report.settles = wait
+		} else if s.report.untilDeleted == 0 || wait < s.report.untilDeleted {
+			s.report.untilDeleted = wait
 		}
 	}
 	return settled
 }
 
-// Gone returns the deletions whose files are still missing.
-func (s *Store) Gone(deleted []Edit) []Edit {
+// StillMissing returns the deletions whose files are still missing.
+func (s *Store) StillMissing(deleted []Edit) []Edit {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
-	defer f.release()
+	defer f.releaseWaiting()
 	return slices.DeleteFunc(deleted, func(e Edit) bool {
-		back := f.there(e.Path)
+		back := f.exists(e.Path)
 		if back {
-			f.answered(e)
+			f.removePending(e)
 		}
 		return back
 	})

@@ -47,24 +47,24 @@ func (v *vault) fileOf(words string) string {
 func TestFileThatIsAwayForAMomentIsNotDeleted(t *testing.T) {
 	v := several(t)
 	text := v.read(teaFile)
-	long := ScanOptions{Settle: time.Hour}
+	long := ScanOptions{DeletionDelay: time.Hour}
 	for range 2 {
 		v.remove(teaFile)
-		if r := v.scan(long); len(r.Edits)+len(r.Held)+len(r.Problems) > 0 || r.settles == 0 {
+		if r := v.scan(long); len(r.Edits)+len(r.Unconfirmed)+len(r.Problems) > 0 || r.untilDeleted == 0 {
 			t.Errorf("away for one look: %+v", r)
 		}
 		v.write(teaFile, text)
-		if r := v.scan(ScanOptions{Settle: time.Nanosecond}); len(r.Edits) > 0 || r.settles != 0 {
+		if r := v.scan(ScanOptions{DeletionDelay: time.Nanosecond}); len(r.Edits) > 0 || r.untilDeleted != 0 {
 			t.Errorf("it is back: %+v", r)
 		}
 	}
 	v.remove(teaFile)
 	v.scan(long)
-	if r := v.scan(ScanOptions{Settle: time.Nanosecond}); len(r.Edits) != 1 || r.Edits[0].Kind != Deleted {
+	if r := v.scan(ScanOptions{DeletionDelay: time.Nanosecond}); len(r.Edits) != 1 || r.Edits[0].Kind != Deleted {
 		t.Errorf("gone in two looks: %+v", r)
 	}
-	v.files.missed = nil
-	if r := v.scan(ScanOptions{Settle: time.Hour, Confirm: true}); len(r.Edits) != 1 {
+	v.files.missing = nil
+	if r := v.scan(ScanOptions{DeletionDelay: time.Hour, ConfirmDeletions: true}); len(r.Edits) != 1 {
 		t.Errorf("confirmed: %+v", r)
 	}
 	if r := v.scan(); len(r.Edits) != 1 {
@@ -79,7 +79,7 @@ func TestNothingIsWrittenWhereAFileMayComeBack(t *testing.T) {
 	v.write(teaFile, text)
 	v.quiet()
 	v.remove(teaFile)
-	v.scan(ScanOptions{Settle: time.Hour})
+	v.scan(ScanOptions{DeletionDelay: time.Hour})
 	f := v.fact("tea")
 	f.Core = memory.CoreAlways
 	v.apply(memtest.Change(memory.ActionUpdate, f))
@@ -88,7 +88,7 @@ func TestNothingIsWrittenWhereAFileMayComeBack(t *testing.T) {
 		t.Fatalf("the file that somebody took away is written again: %v", err)
 	}
 	v.write(teaFile, text)
-	v.scan(ScanOptions{Settle: time.Hour})
+	v.scan(ScanOptions{DeletionDelay: time.Hour})
 	v.settled()
 	if got := v.read(teaFile); !strings.Contains(got, "mine: 1\n") || !strings.Contains(got, "pinned: true\n") {
 		t.Errorf("back, it says\n%s", got)
@@ -103,16 +103,16 @@ func TestGoneLooksOnceMore(t *testing.T) {
 	for _, name := range []string{teaFile, wine} {
 		v.remove(name)
 	}
-	r := v.scan(ScanOptions{Confirm: true})
+	r := v.scan(ScanOptions{ConfirmDeletions: true})
 	if len(r.Edits) != 2 {
 		t.Fatalf("two files are gone: %+v", r)
 	}
 	v.write(teaFile, files[teaFile])
-	if still := v.Gone(r.Edits); len(still) != 1 || still[0].Path != wine {
+	if still := v.StillMissing(r.Edits); len(still) != 1 || still[0].Path != wine {
 		t.Errorf("gone are %+v; want %s alone", still, wine)
 	}
-	if len(v.files.open) != 1 {
-		t.Errorf("edits that wait: %d", len(v.files.open))
+	if len(v.files.pending) != 1 {
+		t.Errorf("edits that wait: %d", len(v.files.pending))
 	}
 }
 
@@ -130,7 +130,7 @@ func TestAFileThatIsBackBeforeItsDeletionIsAccepted(t *testing.T) {
 		t.Errorf("accepted: %v", err)
 	}
 	v.settled()
-	if e := v.edit(); e.Path != teaFile || e.Was.Fact.Status != memory.Retired || e.Says.Fact.Status != memory.Active {
+	if e := v.edit(); e.Path != teaFile || e.Stored.Fact.Status != memory.Retired || e.Content.Fact.Status != memory.Active {
 		t.Errorf("the edit is %+v", e)
 	}
 }
@@ -156,7 +156,7 @@ func TestAFileThatIsBackBeforeItIsWrittenElsewhere(t *testing.T) {
 	if got := v.read(teaFile); got != text {
 		t.Errorf("the file that is back says %q, want %q", got, text)
 	}
-	if e := v.edit(); e.Path != teaFile || e.Says.Fact.Status != memory.Active {
+	if e := v.edit(); e.Path != teaFile || e.Content.Fact.Status != memory.Active {
 		t.Errorf("the edit is %+v", e)
 	}
 }
@@ -169,10 +169,10 @@ func TestWatchLetsDeletionsSettle(t *testing.T) {
 		notify := func() (*notices, error) {
 			return &notices{events: events, add: func(string) error { return nil }, close: func() error { return nil }}, nil
 		}
-		s := try(Open(t.Context(), dir, inMemory, Options{Home: memtest.Ana, notify: notify})).orFail(t)
+		s := try(Open(t.Context(), dir, inMemory, Options{HomeOwner: memtest.Ana, notify: notify})).orFail(t)
 		defer s.Close() //nolint:errcheck // it is not what is tested
 		noError(t)(s.Apply(t.Context(), memtest.Ana, memtest.Run("1"), memtest.Add(tea())))
-		noError(t)(s.Settle(t.Context()))
+		noError(t)(s.Flush(t.Context()))
 		found, ended := errors.New("found"), make(chan error, 1)
 		go func() {
 			ended <- s.Watch(context.Background(), func(r Report) error {
@@ -189,8 +189,8 @@ func TestWatchLetsDeletionsSettle(t *testing.T) {
 		if err := <-ended; !errors.Is(err, found) {
 			t.Errorf("the watch ended: %v", err)
 		}
-		if took := time.Since(begun); took < Settle || took > Settle+patience {
-			t.Errorf("a deletion counted after %v; want about %v", took, Settle)
+		if took := time.Since(begun); took < DeletionDelay || took > DeletionDelay+maxDebounce {
+			t.Errorf("a deletion counted after %v; want about %v", took, DeletionDelay)
 		}
 	})
 }
@@ -204,7 +204,7 @@ func TestFrontMatterWithoutWordsIsLeftAlone(t *testing.T) {
 		v.remove(teaFile)
 		v.write(name, front)
 		for range 2 {
-			if r := v.scan(); len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Do, "delete the file") {
+			if r := v.scan(); len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Advice, "delete the file") {
 				t.Errorf("%s: %+v", what, r)
 			}
 		}
@@ -213,7 +213,7 @@ func TestFrontMatterWithoutWordsIsLeftAlone(t *testing.T) {
 		v.quiet()
 	}
 	v.write(teaFile, front+"Ana drinks green tea\n")
-	if e := v.edit(); e.Says.Fact.Content != "Ana drinks green tea" {
+	if e := v.edit(); e.Content.Fact.Content != "Ana drinks green tea" {
 		t.Errorf("with words: %+v", e)
 	}
 	v.write(teaFile, text)
@@ -232,7 +232,7 @@ func TestWhatHasNoWordsIsEdited(t *testing.T) {
 	names := keysOf(tree(t, v.dir))
 	at := names[slices.IndexFunc(names, func(n string) bool { return strings.Contains(n, "/turns/assistant/") })]
 	v.move(at, "deleted/"+at)
-	if e := v.edit(); e.Kind != Moved || e.Says.Turn.Status != memory.Retired {
+	if e := v.edit(); e.Kind != Moved || e.Content.Turn.Status != memory.Retired {
 		t.Errorf("the edit is %+v", e)
 	}
 }
@@ -242,13 +242,13 @@ func TestAFileThatComesBackDuringALookIsNotGone(t *testing.T) {
 	v := several(t)
 	text := v.read(teaFile)
 	v.remove(teaFile)
-	sc := &scan{f: v.files, seen: map[string]bool{}}
-	noError(t)(sc.walk(t.Context()))
-	if gone := sc.gone(); gone[teaFile] == nil {
+	sc := &scan{f: v.files, existing: map[string]bool{}}
+	noError(t)(sc.walkFolder(t.Context()))
+	if gone := sc.missingRecords(); gone[teaFile] == nil {
 		t.Errorf("gone are %v", gone)
 	}
 	v.write(teaFile, text)
-	if gone := sc.gone(); len(gone) > 0 {
+	if gone := sc.missingRecords(); len(gone) > 0 {
 		t.Errorf("it is back, but gone are %v", gone)
 	}
 }

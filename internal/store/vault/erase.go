@@ -16,12 +16,12 @@ import (
 // erasingFile exists from the start of an erasure until the text is removed from all files.
 const erasingFile = "erasing"
 
-// Erase removes text for good: see [memory.Eraser]. The wrapped store removes it, then the files
-// are rewritten, without a person's additions. After a crash, a marker file makes the next start
-// continue. Copies in git or backups stay.
+// Erase removes text permanently: see [memory.Eraser]. The wrapped store removes the text, then the
+// files are rewritten without a person's additions. After a crash, a marker file makes the next
+// start continue. Copies in git or backups stay.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
-	s.copying.Lock() // so that every copy is from before or after the erasure
-	defer s.copying.Unlock()
+	s.copyMu.Lock() // so that every copy is from before or after the erasure
+	defer s.copyMu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -30,7 +30,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	if !owner.Valid() || run.Check(owner) != nil || ctx.Err() != nil {
 		return s.Store.Erase(ctx, owner, run, ids...)
 	}
-	if err := s.beginErasing(); err != nil {
+	if err := s.beginErasure(); err != nil {
 		return memory.Receipt{}, err
 	}
 	targets, err := s.targetsOfIDs(ctx, owner, run.ID, ids)
@@ -38,39 +38,39 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 		return memory.Receipt{}, err
 	}
 	receipt, err := s.Store.Erase(ctx, owner, run, ids...)
-	s.files.committed(owner, receipt, targets, err)
+	s.files.markCommitted(owner, receipt, targets, err)
 	if err != nil { // the wrapped store may have erased the text despite the error
 		return memory.Receipt{}, err
 	}
 	s.opts.failpoint(afterCommit)
-	if receipt.Again { // an earlier attempt may have left text in files
+	if receipt.Again { // files may still contain the text after an earlier attempt
 		for _, t := range targets {
-			s.files.due(key{owner, t})
+			s.files.markDirty(key{owner, t})
 		}
 	}
-	if err := s.endErasing(context.WithoutCancel(ctx)); err != nil { // complete the erasure even if the caller gives up
+	if err := s.finishErasure(context.WithoutCancel(ctx)); err != nil { // complete the erasure even if the caller gives up
 		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "the text is erased, but may still be in files of the vault; repeat the erasure to remove it there: %w", err)
 	}
 	return receipt, nil
 }
 
-// beginErasing creates the marker file.
-func (s *Store) beginErasing() error {
-	if err := os.WriteFile(s.own(erasingFile), nil, 0o600); err != nil {
+// beginErasure creates the marker file.
+func (s *Store) beginErasure() error {
+	if err := os.WriteFile(s.ownPath(erasingFile), nil, 0o600); err != nil {
 		return err
 	}
-	return disk.SyncFolder(s.own())
+	return disk.SyncFolder(s.ownPath())
 }
 
-// targetsOfIDs returns the things whose files may contain text that a run erases. For turns these
-// include their conversations, whose titles may quote them.
+// targetsOfIDs returns the targets whose files may contain text that a run erases, including the
+// conversations of turns, since their titles may quote turns.
 func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, run string, ids []string) ([]string, error) {
-	found, err := s.Get(ctx, owner, ids...)
+	memories, err := s.Get(ctx, owner, ids...)
 	if err != nil {
-		return nil, fmt.Errorf("read what is to be erased: %w", err)
+		return nil, fmt.Errorf("read the memories to erase: %w", err)
 	}
 	targets := map[string]bool{}
-	addTargets(targets, found)
+	addTargets(targets, memories)
 	for _, id := range ids {
 		for _, kind := range []string{profileTarget, contextTarget, conversationTarget} {
 			targets[kind+id] = true
@@ -80,9 +80,9 @@ func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, run string
 	return slices.Collect(maps.Keys(targets)), nil
 }
 
-// endErasing removes text from the files, and then the marker file.
-func (s *Store) endErasing(ctx context.Context) error {
-	if err := s.Settle(ctx); err != nil {
+// finishErasure removes text from the files, and then the marker file.
+func (s *Store) finishErasure(ctx context.Context) error {
+	if err := s.Flush(ctx); err != nil {
 		return err
 	}
 	s.files.disk.Lock() // records contain the paths of removed files, and so keys of profile entries
@@ -91,29 +91,29 @@ func (s *Store) endErasing(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(s.own(erasingFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(s.ownPath(erasingFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return disk.SyncFolder(s.own())
+	return disk.SyncFolder(s.ownPath())
 }
 
-// erasing reports whether the marker file exists.
-func (s *Store) erasing() bool {
-	_, err := os.Lstat(s.own(erasingFile))
+// isErasing reports whether the marker file exists.
+func (s *Store) isErasing() bool {
+	_, err := os.Lstat(s.ownPath(erasingFile))
 	return err == nil
 }
 
 // EraseTraces removes all traces of an owner; only the wrapped store has traces: see
 // [memory.Eraser].
 func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
-	s.copying.Lock() // waits for a copy, without blocking writers
-	defer s.copying.Unlock()
+	s.copyMu.Lock() // waits for a copy, without blocking writers
+	defer s.copyMu.Unlock()
 	return s.Store.EraseTraces(ctx, owner)
 }
 
 // EraseTracesOf removes the traces that show one of the facts.
 func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
-	s.copying.Lock() // waits for a copy, without blocking writers
-	defer s.copying.Unlock()
+	s.copyMu.Lock() // waits for a copy, without blocking writers
+	defer s.copyMu.Unlock()
 	return s.Store.EraseTracesOf(ctx, namespace, facts...)
 }

@@ -97,7 +97,7 @@ func TestNoFileHasWhatWasErased(t *testing.T) {
 		t.Errorf("after a start these have it: %q", left)
 	}
 	said := []memory.Turn{{Role: memory.RoleUser, Content: "I like " + secret}, {Role: memory.RoleUser, Content: "I play chess"}}
-	if known, err := v.Buried(t.Context(), memtest.Ana, said...); err != nil || !known[0] || known[1] {
+	if known, err := v.HasTombstones(t.Context(), memtest.Ana, said...); err != nil || !known[0] || known[1] {
 		t.Errorf("known again after a start: %v, %v; want what was erased alone", known, err)
 	}
 	again, err := v.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids...)
@@ -117,13 +117,13 @@ func TestEraseIsFinishedAfterACrash(t *testing.T) {
 		noError(t)(v.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids...))
 	})
 	want := exports(t, v.Store, memtest.Ana)
-	db := func(dir string) Within { return inSQLite(filepath.Join(dir, "db", "loci.db")) }
+	db := func(dir string) OpenStore { return inSQLite(filepath.Join(dir, "db", "loci.db")) }
 	for _, dir := range copies {
-		c, err := Open(t.Context(), dir, db(dir), Options{Now: v.now.Now, Home: memtest.Ana})
+		c, err := Open(t.Context(), dir, db(dir), Options{Now: v.now.Now, HomeOwner: memtest.Ana})
 		if err != nil {
 			t.Fatalf("%s: %v", filepath.Base(dir), err)
 		}
-		if err := c.Settle(t.Context()); err != nil {
+		if err := c.Flush(t.Context()); err != nil {
 			t.Error(err)
 		}
 		got := exports(t, c, memtest.Ana)

@@ -16,133 +16,133 @@ import (
 )
 
 const (
-	// lull is how long dirty files wait for more changes, so that a chat's turns, facts and marks
-	// are written together. People see a change within a second.
-	lull = 50 * time.Millisecond
-	// again is the delay before failed files are written again.
-	again = 2 * time.Second
-	// maxBatch limits the files written between two checks for other work.
+	// writeDelay is the time for which dirty files wait for more changes, so that a chat's turns and
+	// facts are written together. People do not notice so short a delay.
+	writeDelay = 50 * time.Millisecond
+	// retryDelay is the delay before failed files are written again.
+	retryDelay = 2 * time.Second
+	// maxBatch limits the files that are written while the lock is held.
 	maxBatch = 256
 )
 
-// files keeps the files up to date with the wrapped store: a write marks things as dirty, and later
+// fileWriter updates the files from the wrapped store: a write marks targets as dirty, and later
 // their current content is written to their files.
-type files struct {
+type fileWriter struct {
 	s     *Store
 	root  *os.Root
-	index *index // the records; guarded by disk
+	index *recordIndex // the records; guarded by disk
 
-	disk    sync.Mutex           // held while files are read or written
-	open    map[key]Edit         // unanswered edits; guarded by disk
-	missed  map[string]time.Time // paths of files that scans did not find, and the time of the first such scan; guarded by disk
+	disk    sync.Mutex           // locked while files are read or written
+	pending map[key]Edit         // unanswered edits; guarded by disk
+	missing map[string]time.Time // by path of a missing file: time of the first scan without the file; guarded by disk
 	scanned bool                 // whether a scan ran since the start; guarded by disk
 
-	mu    sync.Mutex             // guards the rest
-	dirty map[key]bool           // files to write; true: the file waits for a scan or for the answer to an edit
-	heads map[memory.Owner]int64 // newest versions of the wrapped store that were seen
+	mu     sync.Mutex             // guards dirty and latest
+	dirty  map[key]bool           // files to write; true if the file waits for a scan or for the answer to an edit
+	latest map[memory.Owner]int64 // latest known versions in the wrapped store
 
-	wake  chan struct{} // holds a token when a file is dirty
-	wrote chan struct{} // holds a token when files were written
-	stop  chan struct{}
-	done  chan struct{} // nil: run was not started
+	wake    chan struct{} // contains a token when a file is dirty
+	written chan struct{} // contains a token when files were written
+	stop    chan struct{}
+	done    chan struct{} // closed when run returns; nil if run was not started
 }
 
-func openFiles(s *Store) (*files, error) {
+func openFileWriter(s *Store) (*fileWriter, error) {
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
 		return nil, err
 	}
-	x, err := openIndex(s.own(recordsFile))
+	x, err := openRecords(s.ownPath(recordsFile))
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	return &files{
-		s: s, root: root, index: x, open: map[key]Edit{}, dirty: map[key]bool{}, heads: map[memory.Owner]int64{},
-		wake: make(chan struct{}, 1), wrote: make(chan struct{}, 1), stop: make(chan struct{}),
+	return &fileWriter{
+		s: s, root: root, index: x, pending: map[key]Edit{}, dirty: map[key]bool{}, latest: map[memory.Owner]int64{},
+		wake: make(chan struct{}, 1), written: make(chan struct{}, 1), stop: make(chan struct{}),
 	}, nil
 }
 
-// committed marks the targets of a call as dirty. If the call's outcome is unknown, it marks
-// everything written since the files were last complete.
-func (f *files) committed(owner memory.Owner, receipt memory.Receipt, targets []string, err error) {
+// markCommitted marks the targets of a committed write as dirty. If err leaves the outcome unknown,
+// it marks everything that was written since the files were last complete.
+func (f *fileWriter) markCommitted(owner memory.Owner, receipt memory.Receipt, targets []string, err error) {
 	switch {
-	case refused(err) || !owner.Valid() || receipt.Again:
+	case wroteNothing(err) || !owner.Valid() || receipt.Again:
 	case err != nil:
-		f.due(key{owner, ""})
+		f.markDirty(key{owner, ""})
 	default:
-		f.follow(owner, receipt.Version)
+		f.setLatest(owner, receipt.Version)
 		for _, t := range targets {
-			f.due(key{owner, t})
+			f.markDirty(key{owner, t})
 		}
 	}
 }
 
-// follow records an owner's current version in the wrapped store.
-func (f *files) follow(owner memory.Owner, version int64) {
+// setLatest records an owner's current version in the wrapped store.
+func (f *fileWriter) setLatest(owner memory.Owner, version int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.heads[owner] = max(f.heads[owner], version)
+	f.latest[owner] = max(f.latest[owner], version)
 }
 
-// due marks things as dirty. The target "" stands for everything written for the owner since the
-// files were last complete.
-func (f *files) due(keys ...key) {
-	f.mark(false, keys...)
-	poke(f.wake)
+// markDirty marks targets as dirty and starts the writer. The target "" means everything that was
+// written for the owner since the files were last complete.
+func (f *fileWriter) markDirty(keys ...key) {
+	f.setDirty(false, keys...)
+	sendToken(f.wake)
 }
 
-// mark marks things as dirty. A file that waits stops waiting if it is marked again.
-func (f *files) mark(waits bool, keys ...key) {
+// setDirty marks targets as dirty. If a waiting target is marked again, it stops waiting.
+func (f *fileWriter) setDirty(mustWait bool, keys ...key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, k := range keys {
 		_, dirty := f.dirty[k]
-		f.dirty[k] = waits && !dirty
+		f.dirty[k] = mustWait && !dirty
 	}
 }
 
-func poke(c chan struct{}) {
+func sendToken(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// release ends the waiting of all things that wait.
-func (f *files) release() {
+// releaseWaiting ends the waiting of all targets.
+func (f *fileWriter) releaseWaiting() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for k := range f.dirty {
 		f.dirty[k] = false
 	}
-	poke(f.wake)
+	sendToken(f.wake)
 }
 
-// before returns where a memory's file was last written: amongKept, amongDeleted, or "" if it was
-// never written.
-func (f *files) before(k key) string {
-	r := f.index.targets[k]
-	if r.none() {
+// lastFolder returns where a memory's file was last written: inEntries, inDeleted, or "" if the file
+// was never written.
+func (f *fileWriter) lastFolder(k key) string {
+	r := f.index.byTarget[k]
+	if r.isUnwritten() {
 		return ""
 	}
-	if p, ok := f.s.placeOf(r.Path); ok && p.deleted {
-		return amongDeleted
+	if p, ok := f.s.parsePath(r.Path); ok && p.deleted {
+		return inDeleted
 	}
-	return amongKept
+	return inEntries
 }
 
 // owners returns the owners in the wrapped store, in order.
-func (f *files) owners() []memory.Owner {
+func (f *fileWriter) owners() []memory.Owner {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Sorted(maps.Keys(f.heads))
+	return slices.Sorted(maps.Keys(f.latest))
 }
 
-// run writes dirty files until it is stopped. While memories are being written, writing files takes
-// at most a tenth of the time, and the files lag behind.
-func (f *files) run() {
+// run writes dirty files until it is stopped. While memories are being written, run uses at most a
+// tenth of the time, and the files lag behind.
+func (f *fileWriter) run() {
 	defer close(f.done)
-	pause := time.NewTimer(f.s.opts.lull)
+	pause := time.NewTimer(f.s.opts.writeDelay)
 	defer pause.Stop()
 	for {
 		select {
@@ -150,7 +150,7 @@ func (f *files) run() {
 			return
 		case <-f.wake:
 		}
-		pause.Reset(f.s.opts.lull)
+		pause.Reset(f.s.opts.writeDelay)
 		for wrote := true; wrote; {
 			select {
 			case <-f.stop:
@@ -159,14 +159,14 @@ func (f *files) run() {
 			}
 			began := time.Now()
 			var err error
-			if wrote, err = f.flushSome(context.Background()); err != nil {
+			if wrote, err = f.flushBatch(context.Background()); err != nil {
 				f.s.opts.Log.Warn("some files of the vault cannot be written yet", "error", err)
-				time.AfterFunc(again, func() { poke(f.wake) })
+				time.AfterFunc(retryDelay, func() { sendToken(f.wake) })
 				break
 			}
 			rest := time.Duration(0)
 			if len(f.wake) > 0 {
-				rest = min(9*time.Since(began), again)
+				rest = min(9*time.Since(began), retryDelay)
 			}
 			pause.Reset(rest)
 		}
@@ -175,36 +175,36 @@ func (f *files) run() {
 
 // flush writes all dirty files that do not wait, and records the versions up to which the files are
 // complete. A file that cannot be written stays dirty.
-func (f *files) flush(ctx context.Context) error {
+func (f *fileWriter) flush(ctx context.Context) error {
 	for {
-		if wrote, err := f.flushSome(ctx); err != nil || !wrote {
+		if wrote, err := f.flushBatch(ctx); err != nil || !wrote {
 			return err
 		}
 	}
 }
 
-func (f *files) flushSome(ctx context.Context) (wrote bool, err error) {
+func (f *fileWriter) flushBatch(ctx context.Context) (wrote bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
 	f.disk.Lock()
 	defer f.disk.Unlock()
-	batch := f.take()
+	batch := f.takeBatch()
 	if len(batch) == 0 {
 		if !f.s.mu.TryLock() { // a call is committing
 			return false, nil
 		}
 		defer f.s.mu.Unlock()
-		return false, f.markWritten()
+		return false, f.saveComplete()
 	}
-	failed, err := f.write(context.WithoutCancel(ctx), batch)
-	f.mark(false, failed...)
-	poke(f.wrote)
+	failed, err := f.writeBatch(context.WithoutCancel(ctx), batch)
+	f.setDirty(false, failed...)
+	sendToken(f.written)
 	return true, err
 }
 
-// take removes and returns the dirty things that do not wait.
-func (f *files) take() (batch []key) {
+// takeBatch removes dirty targets that do not wait, and returns them.
+func (f *fileWriter) takeBatch() (batch []key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for k, waits := range f.dirty {
@@ -220,19 +220,19 @@ func (f *files) take() (batch []key) {
 	return batch
 }
 
-// markWritten records the versions up to which the files are complete, if nothing is dirty; the
-// caller holds f.disk and f.s.mu.
-func (f *files) markWritten() error {
+// saveComplete saves the versions up to which the files are complete, if nothing is dirty. The caller
+// has locked f.disk and f.s.mu.
+func (f *fileWriter) saveComplete() error {
 	f.mu.Lock()
-	whole, versions := len(f.dirty) == 0, maps.Clone(f.heads)
+	whole, versions := len(f.dirty) == 0, maps.Clone(f.latest)
 	f.mu.Unlock()
 	if !whole {
 		return nil
 	}
-	return f.index.mark(versions)
+	return f.index.saveVersions(versions)
 }
 
-func (f *files) close() error {
+func (f *fileWriter) close() error {
 	var errs []error
 	if f.done != nil {
 		close(f.stop)
@@ -242,10 +242,10 @@ func (f *files) close() error {
 	return errors.Join(append(errs, f.index.db.Close(), f.root.Close())...)
 }
 
-// full returns a file's path in the operating system.
-func (f *files) full(path string) string { return filepath.Join(f.s.dir, filepath.FromSlash(path)) }
+func (f *fileWriter) osPath(path string) string {
+	return filepath.Join(f.s.dir, filepath.FromSlash(path))
+}
 
-// wrapPath adds a file's path to an error.
 func wrapPath(path string, err error) error {
 	if err == nil {
 		return nil

@@ -55,7 +55,7 @@ func TestFilesSayEverything(t *testing.T) {
 	})
 }
 
-func showing(c memory.FileContent) thing { return thing{FileContent: c} }
+func showing(c memory.FileContent) fileContent { return fileContent{FileContent: c} }
 
 // checkFiles takes from files those of an owner and compares what they say.
 func checkFiles(t *testing.T, s *Store, owner memory.Owner, k known, files map[string]string) {
@@ -66,12 +66,12 @@ func checkFiles(t *testing.T, s *Store, owner memory.Owner, k known, files map[s
 			current[u.Scope.Conversation] = u.ID
 		}
 	}
-	check := func(want thing) {
+	check := func(want fileContent) {
 		t.Helper()
-		folder, name := s.place(owner, want)
+		folder, name := s.folderAndName(owner, want)
 		file := path.Join(folder, name+".md")
 		text, ok := files[file]
-		if r := s.files.index.targets[key{owner, want.target()}]; !ok && r != nil && path.Dir(r.Path) == folder {
+		if r := s.files.index.byTarget[key{owner, want.target()}]; !ok && r != nil && path.Dir(r.Path) == folder {
 			file = r.Path // named after the time that the memory was of first
 			text, ok = files[file]
 		}
@@ -79,11 +79,11 @@ func checkFiles(t *testing.T, s *Store, owner memory.Owner, k known, files map[s
 			t.Fatalf("no file %s; there are %q", file, keysOf(files))
 		}
 		delete(files, file)
-		p, ok := s.placeOf(file)
+		p, ok := s.parsePath(file)
 		if !ok || p.owner != owner {
 			t.Fatalf("%s is read as of %q", file, p.owner)
 		}
-		got, err := p.parse(text, thing{})
+		got, err := p.parse(text, fileContent{})
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", file, err, text)
 		}
@@ -93,7 +93,7 @@ func checkFiles(t *testing.T, s *Store, owner memory.Owner, k known, files map[s
 	}
 	for _, m := range k.Memories {
 		if m.Link == nil {
-			check(thing{FileContent: memory.FileContent{Fact: m.Fact, Shared: sharedIn(owner, m.Fact, k.Profile), Turn: m.Turn, Summary: m.Summary}, current: m.Summary != nil && current[m.Summary.Scope.Conversation] == m.ID()})
+			check(fileContent{FileContent: memory.FileContent{Fact: m.Fact, Shared: sharedIn(owner, m.Fact, k.Profile), Turn: m.Turn, Summary: m.Summary}, isCurrent: m.Summary != nil && current[m.Summary.Scope.Conversation] == m.ID()})
 		}
 	}
 	for _, c := range k.Conversations {
@@ -116,7 +116,7 @@ func latestProfile(journal []memory.Change) []memory.ProfileEntry {
 	var all []memory.ProfileEntry
 	seen := map[string]bool{}
 	for _, c := range journal {
-		if p := c.After.Profile; p != nil && !seen[p.Key] && !strings.HasPrefix(p.Key, sharedEntry) {
+		if p := c.After.Profile; p != nil && !seen[p.Key] && !strings.HasPrefix(p.Key, shareKeyPrefix) {
 			seen[p.Key] = true
 			all = append(all, *p)
 		}
@@ -125,13 +125,13 @@ func latestProfile(journal []memory.Change) []memory.ProfileEntry {
 }
 
 // plainThing leaves out what files do not say.
-func plainThing(t thing) []any {
+func plainThing(t fileContent) []any {
 	var out []any
 	switch {
 	case t.Fact != nil:
 		f := *t.Fact
 		f.Version, f.Hash = 0, "" // sample data hash in their own way
-		out = append(out, f, t.sharers())
+		out = append(out, f, t.recipients())
 	case t.Turn != nil:
 		u := *t.Turn
 		u.Version, u.RecordedAt = 0, time.Time{}
@@ -225,7 +225,7 @@ func (v *vault) openWith(failpoint func(string)) {
 	if _, err := os.Stat(filepath.Join(v.dir, OwnFolder)); err != nil {
 		v.inner = nil
 	}
-	s := try(Open(context.Background(), v.dir, v.within, Options{Now: v.now.Now, Home: memtest.Ana, failpoint: failpoint})).orFail(v)
+	s := try(Open(context.Background(), v.dir, v.within, Options{Now: v.now.Now, HomeOwner: memtest.Ana, failpoint: failpoint})).orFail(v)
 	v.Store = s
 }
 
@@ -259,7 +259,7 @@ func (v *vault) apply(changes ...memory.Change) {
 
 func (v *vault) settled() {
 	v.Helper()
-	noError(v)(v.Settle(v.T.Context()))
+	noError(v)(v.Flush(v.T.Context()))
 }
 
 func (v *vault) read(name string) string {
@@ -419,7 +419,7 @@ func TestFileThatCannotBeWrittenStopsNoOther(t *testing.T) {
 	trip := memtest.Fact(memtest.Ana, "Ana plays chess")
 	trip.Scope.Conversation = "trip"
 	noError(t)(v.Apply(t.Context(), memtest.Ana, memtest.Run("adds"), memtest.Add(trip), memtest.Add(tea())))
-	if err := v.Settle(t.Context()); err == nil {
+	if err := v.Flush(t.Context()); err == nil {
 		t.Error("the file was written")
 	}
 	if files := keysOf(tree(t, v.dir)); !slices.Equal(files, []string{teaFile, "entries/trip"}) {

@@ -30,7 +30,7 @@ func TestFolderAloneIsEnough(t *testing.T) {
 				e.t.Fatalf("what %s has (-got +want):\n%s", o, diff)
 			}
 		}
-		noError(e.t)(s.Settle(context.Background()))
+		noError(e.t)(s.Flush(context.Background()))
 		after := tree(e.t, e.dir)
 		if diff := differ(keysOf(after), keysOf(before)); diff != "" {
 			e.t.Errorf("files (-got +want):\n%s", diff)
@@ -62,7 +62,7 @@ func present(owner memory.Owner, k known) known {
 	seen := map[string]bool{}
 	for _, r := range k.Relations {
 		own := slices.ContainsFunc(out.Memories, func(m memory.Memory) bool { return m.ID() == r.From })
-		if target := (memory.Image{Relation: &r}).Target(); own && !seen[target] {
+		if target := (memory.State{Relation: &r}).Target(); own && !seen[target] {
 			seen[target] = true
 			r.CreatedAt = time.Time{}
 			out.Relations = append(out.Relations, r)

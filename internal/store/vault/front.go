@@ -15,28 +15,28 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// maxFront limits the bytes of front matter.
-const maxFront = 64 << 10
+// maxFrontBytes limits the size of front matter.
+const maxFrontBytes = 64 << 10
 
-// page is a file in two parts: front matter between two lines of "---", and a memory's text with
-// one line end added. So a text is restored byte for byte, even with a final line end, and editors
-// that end every file with a line end change nothing.
-type page struct {
-	mark  string // "" or a byte order mark
-	front string // the lines of the front matter with their line ends
-	end   string // the line end of this file
-	has   bool   // whether there is front matter
-	body  string
+// fileParts is a file in two parts: front matter between two lines of "---", and a memory's text
+// with one line end added. The added line end keeps a text byte for byte, since editors end every
+// file with a line end.
+type fileParts struct {
+	bom      string // byte order mark, or ""
+	front    string // lines of the front matter with their line ends
+	lineEnd  string // line end of the file: "\n" or "\r\n"
+	hasFront bool   // whether the file has front matter
+	body     string // text after the front matter
 }
 
 const byteOrderMark = "\ufeff"
 
-// split splits a file into its parts. It accepts any text.
-func split(text string) page {
-	p := page{end: "\n"}
+// splitFile splits a file into its parts. It accepts any text.
+func splitFile(text string) fileParts {
+	p := fileParts{lineEnd: "\n"}
 	rest := text
 	if t, ok := strings.CutPrefix(text, byteOrderMark); ok {
-		p.mark, rest = byteOrderMark, t
+		p.bom, rest = byteOrderMark, t
 	}
 	first, after, ok := cutLine(rest)
 	if !ok || strings.TrimRight(first, " \t\r\n") != "---" {
@@ -44,163 +44,163 @@ func split(text string) page {
 		return p
 	}
 	if strings.HasSuffix(first, "\r\n") {
-		p.end = "\r\n"
+		p.lineEnd = "\r\n"
 	}
 	var front strings.Builder
 	for after != "" {
 		l, next, _ := cutLine(after)
 		if strings.TrimRight(l, " \t\r\n") == "---" {
-			p.has, p.front, p.body = true, front.String(), next
+			p.hasFront, p.front, p.body = true, front.String(), next
 			return p
 		}
 		front.WriteString(l)
 		after = next
 	}
-	p.body, p.end = rest, "\n" // it never ended: the file is all text
+	p.body, p.lineEnd = rest, "\n" // the front matter has no end: the file is all text
 	return p
 }
 
-// cutLine returns the first line with its line end, and the text after it.
-func cutLine(text string) (first, rest string, ended bool) {
+// cutLine returns the first line with its line end, and the text after the line.
+func cutLine(text string) (first, rest string, hasLineEnd bool) {
 	if i := strings.IndexByte(text, '\n'); i >= 0 {
 		return text[:i+1], text[i+1:], true
 	}
 	return text, "", false
 }
 
-// words returns the body's text without the final line end.
-func (p page) words() string {
-	if w, ok := strings.CutSuffix(p.body, "\r\n"); ok && p.end == "\r\n" {
+// text returns the body without the final line end.
+func (p fileParts) text() string {
+	if w, ok := strings.CutSuffix(p.body, "\r\n"); ok && p.lineEnd == "\r\n" {
 		return w
 	}
 	return strings.TrimSuffix(p.body, "\n")
 }
 
 // String joins the file's parts.
-func (p page) String() string {
-	if !p.has {
-		return p.mark + p.body
+func (p fileParts) String() string {
+	if !p.hasFront {
+		return p.bom + p.body
 	}
-	return p.mark + "---" + p.end + p.front + "---" + p.end + p.body
+	return p.bom + "---" + p.lineEnd + p.front + "---" + p.lineEnd + p.body
 }
 
 // field is one of Loci's keys of front matter, with its value as YAML on one line. The value ""
 // removes the key.
 type field struct{ key, value string }
 
-// frontOf returns the fields as lines.
-func frontOf(fields []field, end string) string {
+// formatFields returns the fields as lines of front matter.
+func formatFields(fields []field, lineEnd string) string {
 	var lines strings.Builder
 	for _, f := range fields {
 		if f.value != "" {
-			lines.WriteString(f.key + ": " + f.value + end)
+			lines.WriteString(f.key + ": " + f.value + lineEnd)
 		}
 	}
 	return lines.String()
 }
 
-// with returns the page with these fields and this text. Other keys, comments, the order and
-// unchanged lines stay. ok is false if the front matter cannot be parsed; then it must not be
-// changed.
-func (p page) with(fields []field, words string) (out page, ok bool) {
-	wanted, _, err := readFront(frontOf(fields, "\n"))
+// withFields returns the file with these fields and this text. Other keys, comments, the order and
+// unchanged lines stay. ok is false if the front matter cannot be parsed; then the caller must not
+// change the file.
+func (p fileParts) withFields(fields []field, text string) (out fileParts, ok bool) {
+	wanted, _, err := parseFront(formatFields(fields, "\n"))
 	if err != nil {
-		return page{}, false
+		return fileParts{}, false
 	}
-	_, entries, err := readFront(p.front)
+	_, entries, err := parseFront(p.front)
 	if err != nil {
-		return page{}, false
+		return fileParts{}, false
 	}
-	left := slices.Clone(fields)
+	missing := slices.Clone(fields)
 	lines := slices.Collect(strings.Lines(p.front))
-	at := 0
+	next := 0
 	var front strings.Builder
 	for _, e := range entries {
-		i := slices.IndexFunc(left, func(f field) bool { return f.key == e.key })
+		i := slices.IndexFunc(missing, func(f field) bool { return f.key == e.key })
 		if i < 0 {
 			wanted[e.key] = e.value
 			continue
 		}
-		f := left[i]
-		left = slices.Delete(left, i, i+1)
-		if f.value != "" && wanted[f.key].meaning() == e.value.meaning() {
+		f := missing[i]
+		missing = slices.Delete(missing, i, i+1)
+		if f.value != "" && wanted[f.key].comparable() == e.value.comparable() {
 			continue
 		}
-		front.WriteString(strings.Join(lines[at:e.from], ""))
-		if at = e.to; f.value != "" {
-			front.WriteString(f.key + ": " + f.value + commentOf(lines[e.from:e.to]) + p.end)
+		front.WriteString(strings.Join(lines[next:e.firstLine], ""))
+		if next = e.endLine; f.value != "" {
+			front.WriteString(f.key + ": " + f.value + trailingComment(lines[e.firstLine:e.endLine]) + p.lineEnd)
 		}
 	}
-	front.WriteString(strings.Join(lines[at:], "") + frontOf(left, p.end))
-	out = page{mark: p.mark, end: p.end, has: true, front: front.String(), body: words + p.end}
-	now, _, err := readFront(out.front)
-	return out, err == nil && maps.EqualFunc(now, wanted, func(a, b scalarOrList) bool { return a.meaning() == b.meaning() })
+	front.WriteString(strings.Join(lines[next:], "") + formatFields(missing, p.lineEnd))
+	out = fileParts{bom: p.bom, lineEnd: p.lineEnd, hasFront: true, front: front.String(), body: text + p.lineEnd}
+	now, _, err := parseFront(out.front)
+	return out, err == nil && maps.EqualFunc(now, wanted, func(a, b scalarOrList) bool { return a.comparable() == b.comparable() })
 }
 
 var lineComment = lazy.Compile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
 
-// commentOf returns the comment after a one-line value.
-func commentOf(lines []string) string {
+// trailingComment returns the comment after a one-line value.
+func trailingComment(lines []string) string {
 	if len(lines) != 1 {
 		return ""
 	}
 	return strings.TrimRight(lineComment.FindString(lines[0]), "\r\n")
 }
 
-// scalarOrList is the text of a YAML scalar or a list of such texts. Other values are kept as odd,
-// so that they do not count as deleted.
+// scalarOrList is the text of a YAML scalar, or the texts of a list of scalars. Of other values it
+// has only the type, so that they do not count as deleted.
 type scalarOrList struct {
-	text string
-	list []string
-	many bool
-	odd  string // YAML type of any other value, for messages; "" for a scalar or a list of scalars
+	text      string
+	list      []string
+	isList    bool
+	otherType string // YAML type of any other value, for messages; "" for a scalar or list of scalars
 }
 
-// meaning returns a text that is equal for equal values, except odd ones.
-func (v scalarOrList) meaning() string {
+// comparable returns a text that is equal for equal values; values of other types are all equal.
+func (v scalarOrList) comparable() string {
 	switch {
-	case v.odd != "":
+	case v.otherType != "":
 		return "odd\x00"
-	case v.many:
+	case v.isList:
 		return "list\x00" + strings.Join(v.list, "\x00")
 	}
 	return "text\x00" + v.text
 }
 
-// called describes the value in messages.
-func (v scalarOrList) called() string {
+// describe describes the value in messages.
+func (v scalarOrList) describe() string {
 	switch {
-	case v.odd != "":
-		return v.odd
-	case v.many:
+	case v.otherType != "":
+		return v.otherType
+	case v.isList:
 		return "a list"
 	}
 	return strconv.Quote(v.text)
 }
 
-// frontMatter is the values of front matter, by key.
+// frontMatter contains the values of front matter by key.
 type frontMatter map[string]scalarOrList
 
-// entry is a top-level key and its lines, without the comments and empty lines that follow. The key
-// is "" if it is not a scalar.
+// entry is a top-level key with its lines, from firstLine to before endLine, without the comments
+// and empty lines that follow. key is "" if the YAML key is not a scalar.
 type entry struct {
-	key      string
-	value    scalarOrList
-	from, to int
+	key                string
+	value              scalarOrList
+	firstLine, endLine int
 }
 
-// readFront parses the top-level keys. It does not follow aliases.
-func readFront(front string) (values frontMatter, entries []entry, err error) {
-	if len(front) > maxFront {
-		return nil, nil, fmt.Errorf("front matter has %d bytes; the limit is %d", len(front), maxFront)
+// parseFront parses the top-level keys. It does not follow aliases.
+func parseFront(front string) (values frontMatter, entries []entry, err error) {
+	if len(front) > maxFrontBytes {
+		return nil, nil, fmt.Errorf("front matter has %d bytes; the limit is %d", len(front), maxFrontBytes)
 	}
 	defer func() {
 		if p := recover(); p != nil { // a panic of the parser counts as an error in the file
-			values, entries, err = nil, nil, fmt.Errorf("front matter that cannot be read: %v", p)
+			values, entries, err = nil, nil, fmt.Errorf("front matter cannot be read: %v", p)
 		}
 	}()
 	front = strings.ReplaceAll(front, "\r\n", "\n")
-	if strings.Contains(front, "\r") { // only YAML treats it as a line end
+	if strings.Contains(front, "\r") { // only YAML treats a single "\r" as a line end
 		return nil, nil, fmt.Errorf("front matter has a carriage return within a line")
 	}
 	file, err := parser.ParseBytes([]byte(front), 0)
@@ -222,52 +222,52 @@ func readFront(front string) (values frontMatter, entries []entry, err error) {
 			return nil, nil, fmt.Errorf("front matter must be keys and values, but is a %s", body.Type())
 		}
 		for _, pair := range pairs {
-			e := entry{value: valueOf(pair.Value), from: pair.Key.GetToken().Position.Line - 1, to: len(lines)}
-			if key, ok := scalar(pair.Key); ok {
+			e := entry{value: parseValue(pair.Value), firstLine: pair.Key.GetToken().Position.Line - 1, endLine: len(lines)}
+			if key, ok := scalarText(pair.Key); ok {
 				e.key, values[key] = key, e.value
 			}
 			if n := len(entries); n > 0 {
-				entries[n-1].to = e.from
+				entries[n-1].endLine = e.firstLine
 			}
 			entries = append(entries, e)
 		}
 	}
 	for i := range entries {
 		e := &entries[i]
-		for e.to > e.from+1 && (strings.TrimSpace(lines[e.to-1]) == "" || lines[e.to-1][0] == '#') {
-			e.to--
+		for e.endLine > e.firstLine+1 && (strings.TrimSpace(lines[e.endLine-1]) == "" || lines[e.endLine-1][0] == '#') {
+			e.endLine--
 		}
 	}
 	return values, entries, nil
 }
 
-// valueIn returns the value of a key in a file, or "".
-func valueIn(text, key string) string {
-	values, _, _ := readFront(split(text).front)
+// frontValue returns the value of a front matter key in a file, or "".
+func frontValue(text, key string) string {
+	values, _, _ := parseFront(splitFile(text).front)
 	return values[key].text
 }
 
-func valueOf(n ast.Node) scalarOrList {
-	if text, ok := scalar(n); ok {
+func parseValue(n ast.Node) scalarOrList {
+	if text, ok := scalarText(n); ok {
 		return scalarOrList{text: text}
 	}
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		return scalarOrList{odd: fmt.Sprintf("a %s of YAML", n.Type())}
+		return scalarOrList{otherType: fmt.Sprintf("a YAML %s", n.Type())}
 	}
-	v := scalarOrList{many: true}
+	v := scalarOrList{isList: true}
 	for _, item := range seq.Values {
-		text, ok := scalar(item)
+		text, ok := scalarText(item)
 		if !ok {
-			return scalarOrList{odd: fmt.Sprintf("a list that contains a YAML %s, for example an unquoted [[…]]", item.Type())}
+			return scalarOrList{otherType: fmt.Sprintf("a list that contains a YAML %s, for example an unquoted [[…]]", item.Type())}
 		}
 		v.list = append(v.list, text)
 	}
 	return v
 }
 
-// scalar returns a scalar's text: the value of a string, or the spelling of another scalar.
-func scalar(n ast.Node) (string, bool) {
+// scalarText returns a scalar's text: the value of a string, or the source text of another scalar.
+func scalarText(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:
 		return n.Value, true
@@ -283,9 +283,9 @@ func scalar(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// quoted returns a text as YAML on one line.
-func quoted(text string) string {
-	if plain.MatchString(text) && !words[strings.ToLower(text)] {
+// yamlString returns a text as YAML on one line, with quotes if necessary.
+func yamlString(text string) string {
+	if unquotable.MatchString(text) && !reservedWords[strings.ToLower(text)] {
 		return text
 	}
 	var b bytes.Buffer
@@ -295,22 +295,22 @@ func quoted(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-var plain = lazy.Compile(`^[A-Za-z][A-Za-z0-9_./+-]*$`)
+var unquotable = lazy.Compile(`^[A-Za-z][A-Za-z0-9_./+-]*$`)
 
-// words lists texts that unquoted YAML reads as something else.
-var words = map[string]bool{
+// reservedWords lists texts that YAML does not read as strings if they are unquoted.
+var reservedWords = map[string]bool{
 	"true": true, "false": true, "null": true, "yes": true, "no": true, "on": true, "off": true, "y": true, "n": true,
 	"inf": true, "nan": true, "nil": true,
 }
 
-// listed returns a list as YAML, or "" for an empty list.
-func listed(texts []string) string {
+// yamlList returns a list as YAML, or "" for an empty list.
+func yamlList(texts []string) string {
 	if len(texts) == 0 {
 		return ""
 	}
 	quotes := make([]string, len(texts))
 	for i, t := range texts {
-		quotes[i] = quoted(t)
+		quotes[i] = yamlString(t)
 	}
 	return "[" + strings.Join(quotes, ", ") + "]"
 }

@@ -26,13 +26,13 @@ func TestNamesNeverMeetNorLeave(t *testing.T) {
 		if a != b && strings.EqualFold(name, escape(b)) {
 			t.Errorf("%q and %q are both %q", a, b, name)
 		}
-		if name == "" || len(name) > maxName || strings.ContainsAny(name, "/\\:*?\"<>|\x00 ") || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") || name != strings.ToLower(name) {
+		if name == "" || len(name) > maxNameBytes || strings.ContainsAny(name, "/\\:*?\"<>|\x00 ") || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") || name != strings.ToLower(name) {
 			t.Errorf("%q is %q", a, name)
 		}
 		if back, ok := unescape(name); ok && back != a || !ok && !strings.Contains(name, "~") {
 			t.Errorf("%q is %q and back %q, %v", a, name, back, ok)
 		}
-		if got := idOfLink(linkTo(fileName(memtest.Epoch, a), a)); a != "" && got != a && !strings.HasPrefix(a, "[[") {
+		if got := idInLink(linkTo(fileName(memtest.Epoch, a), a)); a != "" && got != a && !strings.HasPrefix(a, "[[") {
 			t.Errorf("the link to %q is to %q", a, got)
 		}
 	})
@@ -41,28 +41,28 @@ func TestNamesNeverMeetNorLeave(t *testing.T) {
 // TestLinkToAnIDThatEndsAsAFileDoes, of which one ".md" is the id's own.
 func TestLinkToAnIDThatEndsAsAFileDoes(t *testing.T) {
 	for _, id := range []string{"x.md", "a.md.md", "notes.md"} {
-		if link := linkTo(fileName(memtest.Epoch, id), id); idOfLink(link) != id {
-			t.Errorf("the link %s to %q is to %q", link, id, idOfLink(link))
+		if link := linkTo(fileName(memtest.Epoch, id), id); idInLink(link) != id {
+			t.Errorf("the link %s to %q is to %q", link, id, idInLink(link))
 		}
 	}
 }
 
 func TestPlacesAreReadBack(t *testing.T) {
-	s := &Store{opts: Options{Home: memtest.Ana}, files: &files{heads: map[memory.Owner]int64{}}}
+	s := &Store{opts: Options{HomeOwner: memtest.Ana}, files: &fileWriter{latest: map[memory.Owner]int64{}}}
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.StringN(1, 20, -1)
 		namespace := rapid.SampledFrom([]string{memory.DefaultNamespace, "other", "../up"}).Draw(t, "namespace")
 		owner := rapid.SampledFrom([]memory.Owner{memtest.Ana, memory.User(namespace, id.Draw(t, "user")), memory.Pool(namespace, id.Draw(t, "pool")), memory.Global(namespace)}).Draw(t, "owner")
-		s.files.heads[owner] = 1
+		s.files.latest[owner] = 1
 		f := memtest.Fact(owner, "x")
 		f.ID, f.Scope.Conversation = id.Draw(t, "id"), rapid.SampledFrom([]string{"", "global", "c", "a/../b"}).Draw(t, "conversation")
 		f.Status = rapid.SampledFrom([]memory.Status{memory.Active, memory.Retired}).Draw(t, "status")
-		folder, name := s.place(owner, showing(memory.FileContent{Fact: &f}))
+		folder, name := s.folderAndName(owner, showing(memory.FileContent{Fact: &f}))
 		at := path.Join(folder, name+".md")
 		if path.Clean("/"+at) != "/"+at {
 			t.Fatalf("%q leaves the vault", at)
 		}
-		p, ok := s.placeOf(at)
+		p, ok := s.parsePath(at)
 		if !ok || p.owner != owner || p.deleted != (f.Status == memory.Retired) || p.folder != "facts" {
 			t.Fatalf("%s of %s is read as %+v, %v", at, owner, p, ok)
 		}
@@ -89,15 +89,15 @@ func FuzzFile(f *testing.F) {
 		fact.Tags, fact.Subject = []string{words, "b"}, words
 		ours := showing(memory.FileContent{Fact: &fact})
 		fields := ours.fields(func(id string) string { return id })
-		before := split(file)
-		out, ok := before.with(fields, words)
+		before := splitFile(file)
+		out, ok := before.withFields(fields, words)
 		if !ok {
 			return // such a file is never written over: it is kept beside
 		}
 		text := out.String()
-		p := place{owner: memtest.Ana, conversation: globalFolder, folder: "facts"}
-		after := split(text)
-		got, err := p.parse(text, thing{})
+		p := parsedPath{owner: memtest.Ana, conversation: globalFolder, folder: "facts"}
+		after := splitFile(text)
+		got, err := p.parse(text, fileContent{})
 		if err != nil {
 			t.Fatalf("%v\n%q", err, text)
 		}
@@ -107,38 +107,38 @@ func FuzzFile(f *testing.F) {
 		own := func(key string) bool { return slices.ContainsFunc(fields, func(f field) bool { return f.key == key }) }
 		lines := func(front string) []string {
 			all := slices.Collect(strings.Lines(front))
-			_, entries, err := readFront(front)
+			_, entries, err := parseFront(front)
 			if err != nil {
 				t.Fatalf("%q: %v", front, err)
 			}
 			for _, e := range slices.Backward(entries) {
 				if own(e.key) {
-					all = slices.Delete(all, e.from, e.to)
+					all = slices.Delete(all, e.firstLine, e.endLine)
 				}
 			}
 			return all
 		}
-		if before.has && strings.Join(lines(before.front), "") != strings.Join(lines(after.front), "") {
+		if before.hasFront && strings.Join(lines(before.front), "") != strings.Join(lines(after.front), "") {
 			t.Fatalf("lines of others were %q and are %q", lines(before.front), lines(after.front))
 		}
-		if again, ok := after.with(fields, words); !ok || again.String() != text {
+		if again, ok := after.withFields(fields, words); !ok || again.String() != text {
 			t.Fatalf("written twice: %q, then %v %q", text, ok, again)
 		}
 	})
 }
 
 func TestTimesAreReadBack(t *testing.T) {
-	got, ok := parseTime(at(time.Date(2026, 1, 2, 3, 4, 5, 6000, time.FixedZone("", 3600))), time.Time{})
+	got, ok := parseTime(timeOrEmpty(time.Date(2026, 1, 2, 3, 4, 5, 6000, time.FixedZone("", 3600))), time.Time{})
 	if !ok || !got.Equal(time.Date(2026, 1, 2, 2, 4, 5, 6000, time.UTC)) {
 		t.Errorf("got %v, %v", got, ok)
 	}
 }
 
 // parse reads what a file at p says by itself: links are to the ids in them.
-func (p place) parse(file string, base thing) (thing, error) {
+func (p parsedPath) parse(file string, base fileContent) (fileContent, error) {
 	d, err := readDocument(file)
 	if err != nil {
-		return thing{}, err
+		return fileContent{}, err
 	}
-	return p.read(d, base, map[string]string{})
+	return p.interpret(d, base, map[string]string{})
 }

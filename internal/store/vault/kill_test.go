@@ -31,9 +31,9 @@ func TestCrashAmongFiles(t *testing.T) {
 
 // crash counts all points, or those that are named.
 func crash(t *testing.T, points ...string) {
-	storetest.RunCrash(t, storetest.Crash{
+	storetest.RunCrash(t, storetest.CrashConfig{
 		Open: func(path string, now func() time.Time, point func()) (memory.Store, error) {
-			s, err := Open(context.Background(), path, inSQLite(path+".db"), Options{Now: now, lull: 1, failpoint: func(name string) {
+			s, err := Open(context.Background(), path, inSQLite(path+".db"), Options{Now: now, writeDelay: 1, failpoint: func(name string) {
 				if len(points) == 0 || slices.Contains(points, name) {
 					point()
 				}
@@ -52,11 +52,11 @@ func crash(t *testing.T, points ...string) {
 // untouched checks that no file of Loci's looks as if a person had edited it,
 // wherever the process was killed.
 func untouched(s *Store) error {
-	if err := s.Settle(context.Background()); err != nil {
+	if err := s.Flush(context.Background()); err != nil {
 		return err
 	}
 	r, err := s.Scan(context.Background(), ScanOptions{})
-	if err == nil && len(r.Edits)+len(r.Problems)+len(r.Conflicts)+len(r.Held) > 0 {
+	if err == nil && len(r.Edits)+len(r.Problems)+len(r.Conflicts)+len(r.Unconfirmed) > 0 {
 		err = fmt.Errorf("nobody edited a file, but %+v", r)
 	}
 	return err
@@ -110,8 +110,8 @@ func TestEditAfterACrashComesIn(t *testing.T) {
 		c.write(teaFile, strings.Replace(c.read(teaFile), "drinks tea", "drinks green tea", 1))
 		c.reopen()
 		e := c.edit()
-		if f := e.Says.Fact; f.Content != "Ana drinks green tea" || f.Confidence != 0.5 && !lose || e.Clash != "" {
-			t.Errorf("%s: the edit says %q, confidence %v; %s", name, f.Content, f.Confidence, e.Clash)
+		if f := e.Content.Fact; f.Content != "Ana drinks green tea" || f.Confidence != 0.5 && !lose || e.Conflict != "" {
+			t.Errorf("%s: the edit says %q, confidence %v; %s", name, f.Content, f.Confidence, e.Conflict)
 		}
 		c.take(e)
 		if got := keysOf(tree(t, dir)); !slices.Equal(got, []string{teaFile}) {

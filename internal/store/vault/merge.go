@@ -9,163 +9,163 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// reading is the result of applying a person's changes in a file to Loci's current state.
-type reading struct {
-	says    thing
-	behind  bool   // the file lacks changes that Loci made meanwhile
-	earlier bool   // the file is based on a version before the last one written
-	putBack bool   // the file is an unchanged earlier version at its old path
-	later   bool   // another machine's Loci wrote the file after all versions known here
-	clash   string // why the person's and Loci's changes cannot be combined; "" if they can
+// mergedFile is the result of applying a person's changes in a file to Loci's current state.
+type mergedFile struct {
+	content          fileContent
+	outdated         bool   // the file lacks changes that Loci made meanwhile
+	fromEarlier      bool   // the file is based on a version before Loci's last write
+	restored         bool   // the file is an unchanged earlier version at its old path
+	fromOtherMachine bool   // another machine's Loci wrote the file after all versions of this machine
+	conflict         string // why the person's and Loci's changes cannot be combined; "" if they can
 }
 
 // readFile reads the file of a stored memory. r is the record of Loci's last write, nil for none.
-// If the file equals an earlier version, a person restored it, and its whole content counts.
-func (l *loader) readFile(p place, text string, stored thing, r *record) (out reading, err error) {
+// If the file equals an earlier version, a person restored it, and its whole content is applied.
+func (l *loader) readFile(p parsedPath, text string, stored fileContent, r *record) (out mergedFile, err error) {
 	d, err := readDocument(text)
 	if err != nil {
 		return out, err
 	}
 	var last string
 	var past []string
-	if !r.none() && stored != (thing{}) {
-		if last, past, err = l.f.index.texts(key{l.owner, r.Target}); err != nil {
+	if !r.isUnwritten() && stored != (fileContent{}) {
+		if last, past, err = l.f.index.writtenTexts(key{l.owner, r.Target}); err != nil {
 			return out, err
 		}
 	}
-	if last == "" { // nothing to compare with
-		if out.says, err = p.read(d, stored, nil); err != nil {
+	if last == "" { // without Loci's last text, the whole file is applied
+		if out.content, err = p.interpret(d, stored, nil); err != nil {
 			return out, err
 		}
-		out.later = d.values["id"].text != "" && l.isLater(out.says, stored, d)
+		out.fromOtherMachine = d.values["id"].text != "" && l.isFromOtherMachine(out.content, stored, d)
 		return out, nil
 	}
 	plain := p
-	plain.plain = true
-	current, err := plain.read(d, stored, nil)
+	plain.unchecked = true
+	current, err := plain.interpret(d, stored, nil)
 	if err != nil {
 		return out, err
 	}
-	base, earlier, err := l.basis(d, stored, r, append([]string{last}, past...))
+	base, earlier, err := l.editBase(d, stored, r, append([]string{last}, past...))
 	if err != nil {
 		return out, err
 	}
-	wrote := wrote(text, last, past)
-	later := !wrote && l.isLater(current, stored, d)
-	if out.putBack = wrote && current.live() != p.deleted; !out.putBack {
-		out.behind, out.clash = l.merge(&p, &d, current, base, stored)
-		out.later = later && out.clash == "" && !out.behind && base.same(statementOf(stored), updatedKey)
+	wrote := isEarlierText(text, last, past)
+	later := !wrote && l.isFromOtherMachine(current, stored, d)
+	if out.restored = wrote && current.isLive() != p.deleted; !out.restored {
+		out.outdated, out.conflict = l.merge(&p, &d, current, base, stored)
+		out.fromOtherMachine = later && out.conflict == "" && !out.outdated && base.equal(keyValuesOf(stored), updatedKey)
 	}
-	out.earlier = earlier && !out.later
-	out.says, err = p.read(d, stored, nil)
+	out.fromEarlier = earlier && !out.fromOtherMachine
+	out.content, err = p.interpret(d, stored, nil)
 	return out, err
 }
 
-// isLater reports whether another machine's Loci wrote the file after all versions known here.
-func (l *loader) isLater(says, stored thing, d document) bool {
-	at := says.updatedAt()
-	return at.After(stored.updatedAt()) && !at.After(l.f.s.opts.Now()) && (stored == (thing{}) || ofNow(d))
+// isFromOtherMachine reports whether another machine's Loci wrote the file after all versions of this machine.
+func (l *loader) isFromOtherMachine(content, stored fileContent, d document) bool {
+	at := content.updatedAt()
+	return at.After(stored.updatedAt()) && !at.After(l.f.s.opts.Now()) && (stored == (fileContent{}) || hasLociTime(d))
 }
 
-// ofNow reports whether Loci wrote a file's updated_at, which then has microseconds. Editor plugins
-// write whole seconds or another zone.
-func ofNow(d document) bool {
-	at, is := asLoci(d.values[updatedKey].text)
+// hasLociTime reports whether Loci wrote a file's updated_at, which then has microseconds. Editor
+// plugins write whole seconds or another time zone.
+func hasLociTime(d document) bool {
+	at, is := parseLociTime(d.values[updatedKey].text)
 	return is && at.Nanosecond() != 0
 }
 
-// asLoci parses a time and reports whether it has the form that Loci writes.
-func asLoci(when string) (at time.Time, is bool) {
-	at, err := time.Parse(time.RFC3339Nano, when)
-	return at, err == nil && quotedTime(at.UTC()) == when
+// parseLociTime parses a time and reports whether it has the format that Loci writes.
+func parseLociTime(value string) (at time.Time, isLoci bool) {
+	at, err := time.Parse(time.RFC3339Nano, value)
+	return at, err == nil && rfc3339(at.UTC()) == value
 }
 
-// statement is a file's content by key of front matter, and its text by theWords. Links are reduced
-// to ids for comparison.
-type statement map[string]string
+// keyValues maps the keys of a file's front matter to values, and textKey to its text. Links are
+// reduced to ids for comparison.
+type keyValues map[string]string
 
-// theWords stands for the text; no key has this name.
-const theWords = ""
+// textKey is the key of the text in keyValues; no key of front matter is "".
+const textKey = ""
 
-func statementOf(t thing) statement {
-	m := statement{theWords: plainWords(t.words())}
+func keyValuesOf(t fileContent) keyValues {
+	m := keyValues{textKey: normalText(t.text())}
 	for _, f := range t.fields(func(id string) string { return id }) {
 		m[f.key] = f.value
 	}
 	return m
 }
 
-// same reports whether two files have the same value for a key.
-func (m statement) same(other statement, key string) bool { return m[key] == other[key] }
+// equal reports whether two files have the same value for a key.
+func (m keyValues) equal(other keyValues, key string) bool { return m[key] == other[key] }
 
-func (m statement) live() bool { return memory.Status(m[statusKey]).Live() }
+func (m keyValues) isLive() bool { return memory.Status(m[statusKey]).Live() }
 
-// basis returns the content that a person started from: what Loci wrote last or, if the file's
-// updated_at is older, what Loci wrote then. texts are Loci's versions, the latest first.
-func (l *loader) basis(d document, stored thing, r *record, texts []string) (base statement, earlier bool, err error) {
+// editBase returns the version that a person edited: Loci's last version or, if the file has an
+// older updated_at, Loci's version of that time. texts are Loci's versions, latest first.
+func (l *loader) editBase(d document, stored fileContent, r *record, texts []string) (base keyValues, fromEarlier bool, err error) {
 	when := d.values[updatedKey].text
 	from := texts[0]
-	if _, is := asLoci(when); is {
-		since := func(text string) bool { return valueIn(text, updatedKey) == when }
-		if earlier = !since(texts[0]) && len(texts) > 1; earlier {
+	if _, is := parseLociTime(when); is {
+		since := func(text string) bool { return frontValue(text, updatedKey) == when }
+		if fromEarlier = !since(texts[0]) && len(texts) > 1; fromEarlier {
 			from = texts[max(0, slices.IndexFunc(texts, since))]
 		}
 	}
-	was, err := readDocument(from)
+	doc, err := readDocument(from)
 	if err != nil {
 		return nil, false, err
 	}
-	p, _ := l.f.s.placeOf(r.Path)
-	p.owner, p.plain = l.owner, true
-	then, err := p.read(was, stored, nil)
-	return statementOf(then), earlier, err
+	p, _ := l.f.s.parsePath(r.Path)
+	p.owner, p.unchecked = l.owner, true
+	content, err := p.interpret(doc, stored, nil)
+	return keyValuesOf(content), fromEarlier, err
 }
 
-// merge applies to the document those of Loci's changes since base whose keys the person left
-// unchanged, and reports whether there were any. current is the document's own content. If both
-// sides changed the same key, it returns the reason as clash.
-func (l *loader) merge(p *place, d *document, current thing, base statement, stored thing) (behind bool, clash string) {
-	theirs, ours := statementOf(current), statementOf(stored)
-	across := p.across()
-	over := map[string]bool{}
+// merge applies Loci's changes since base to the document, except for keys that the person changed.
+// outdated reports whether there were such changes. current is the document's own content. If both
+// sides changed the same key, conflict names the key.
+func (l *loader) merge(p *parsedPath, d *document, current fileContent, base keyValues, stored fileContent) (outdated bool, conflict string) {
+	theirs, ours := keyValuesOf(current), keyValuesOf(stored)
+	across := p.movedAcross()
+	applied := map[string]bool{}
 	var both []string
 	for key := range ours {
 		switch {
-		case key == theWords, key == statusKey && across: // the text is compared below; for a moved file the folder counts
-		case ours.same(base, key) || ours.same(theirs, key):
-		case key == statusKey && !stored.live() && theirs[statusKey] == string(memory.Rejected): // a rejection overrides forgetting
-		case theirs.same(base, key), key == statusKey && !stored.live() && theirs[statusKey] == string(memory.Retired):
-			over[key] = true
-		case !ofLoci[key]:
+		case key == textKey, key == statusKey && across: // the text is compared below; a moved file has its status by folder
+		case ours.equal(base, key) || ours.equal(theirs, key):
+		case key == statusKey && !stored.isLive() && theirs[statusKey] == string(memory.Rejected): // a rejection overrides forgetting
+		case theirs.equal(base, key), key == statusKey && !stored.isLive() && theirs[statusKey] == string(memory.Retired):
+			applied[key] = true
+		case !conflictFree[key]:
 			both = append(both, key)
 		}
 	}
-	if theirs.same(base, conversationKey) && !ours.same(base, conversationKey) && stored.Conversation == nil {
-		p.conversation = conversationFolder(stored.head().conversation)
+	if theirs.equal(base, conversationKey) && !ours.equal(base, conversationKey) && stored.Conversation == nil {
+		p.conversation = conversationFolder(stored.common().conversation)
 	}
-	touched := !theirs.same(base, theWords) && !ours.same(theirs, theWords)
-	switch changed := !ours.same(base, theWords); {
-	case touched && changed:
-		both = append(both, "the words")
-	case touched && !stored.live() && !p.deleted && !across && base.live():
-		return false, ended(stored)
-	case changed && !touched:
-		over[theWords], d.words = true, stored.words()
+	textEdited := !theirs.equal(base, textKey) && !ours.equal(theirs, textKey)
+	switch textChanged := !ours.equal(base, textKey); {
+	case textEdited && textChanged:
+		both = append(both, "the text")
+	case textEdited && !stored.isLive() && !p.deleted && !across && base.isLive():
+		return false, endedReason(stored)
+	case textChanged && !textEdited:
+		applied[textKey], d.text = true, stored.text()
 	}
-	maps.DeleteFunc(d.values, func(key string, _ scalarOrList) bool { return over[key] })
-	laid := slices.DeleteFunc(stored.fields(l.link), func(f field) bool { return !over[f.key] })
-	if values, _, err := readFront(frontOf(laid, "\n")); err == nil {
+	maps.DeleteFunc(d.values, func(key string, _ scalarOrList) bool { return applied[key] })
+	fields := slices.DeleteFunc(stored.fields(l.link), func(f field) bool { return !applied[f.key] })
+	if values, _, err := parseFront(formatFields(fields, "\n")); err == nil {
 		maps.Copy(d.values, values)
 	}
 	if len(both) > 0 {
 		slices.Sort(both)
-		clash = "Loci meanwhile changed the same keys: " + strings.Join(both, ", ")
+		conflict = "Loci meanwhile changed the same keys: " + strings.Join(both, ", ")
 	}
-	return len(over) > 0, clash
+	return len(applied) > 0, conflict
 }
 
-// ended returns why new text for a memory that is no longer active is refused.
-func ended(stored thing) string {
+// endedReason returns why new text for an inactive memory is refused.
+func endedReason(stored fileContent) string {
 	if stored.Fact != nil && stored.Fact.Status == memory.Superseded {
 		return "another fact has replaced it meanwhile"
 	}
@@ -180,8 +180,8 @@ const (
 	conversationKey = "conversation_id"
 )
 
-// ofLoci lists keys that never clash: Loci maintains them, or always uses the file's value.
-var ofLoci = map[string]bool{
+// conflictFree lists keys that never conflict: Loci maintains them, or always uses the file's value.
+var conflictFree = map[string]bool{
 	updatedKey: true, "source": true, "trust": true, "model": true, "superseded_by": true, "created_at": true, "observed_seq": true,
-	"from_conversation": true, "from_turns": true, "quote": true, "learned_at": true, "token_count": true, conversationKey: true, sharedKey: true,
+	"from_conversation": true, "from_turns": true, "quote": true, "learned_at": true, "token_count": true, conversationKey: true, recipientsKey: true,
 }

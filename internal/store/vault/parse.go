@@ -14,7 +14,7 @@ import (
 // document is a file split into front matter and text, before Loci interprets it.
 type document struct {
 	values frontMatter
-	words  string
+	text   string
 }
 
 // readDocument splits a file. It refuses text that is not UTF-8 or incomplete, and front matter
@@ -23,19 +23,19 @@ func readDocument(file string) (document, error) {
 	if !utf8.ValidString(file) {
 		return document{}, fmt.Errorf("the file is not UTF-8 text")
 	}
-	pg := split(file)
-	if first, _, _ := cutLine(pg.body); !pg.has && strings.TrimRight(first, " \t\r\n") == "---" && strings.HasSuffix(first, "\n") {
+	pg := splitFile(file)
+	if first, _, _ := cutLine(pg.body); !pg.hasFront && strings.TrimRight(first, " \t\r\n") == "---" && strings.HasSuffix(first, "\n") {
 		return document{}, fmt.Errorf("its front matter has no end; it may be half written")
 	}
-	if conflicted(pg.body) {
+	if hasConflictMarkers(pg.body) {
 		return document{}, fmt.Errorf("it contains git conflict markers; Loci reads it when they are removed")
 	}
-	values, _, err := readFront(pg.front)
-	return document{values, pg.words()}, err
+	values, _, err := parseFront(pg.front)
+	return document{values, pg.text()}, err
 }
 
-// conflicted reports whether a text has git's markers of a merge conflict.
-func conflicted(text string) bool {
+// hasConflictMarkers reports whether a text has git's markers of a merge conflict.
+func hasConflictMarkers(text string) bool {
 	next := []string{"<<<<<<< ", "=======", ">>>>>>> "}
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, next[0]) {
@@ -47,103 +47,103 @@ func conflicted(text string) bool {
 	return false
 }
 
-// read interprets a document at path p. base is Loci's thing, or zero. A missing key that Loci
-// always writes keeps base's value; any other missing key is empty. An invalid value is an error.
-// In a rebuild, rebuilt maps file names to ids of facts.
-func (p place) read(d document, base thing, rebuilt map[string]string) (says thing, err error) {
-	r := reader{p: p, stored: base != (thing{}), values: d.values, rebuilt: rebuilt}
-	words := d.words
+// interpret returns the content of a document at path p. stored is Loci's content, or zero. If a key
+// that Loci always writes is missing, its value is from stored; other missing keys are empty. In a
+// rebuild, factIDs maps file names to ids of facts.
+func (p parsedPath) interpret(d document, stored fileContent, factIDs map[string]string) (content fileContent, err error) {
+	r := frontReader{path: p, isStored: stored != (fileContent{}), values: d.values, factIDs: factIDs}
+	body := d.text
 	if d.values["kind"].text != "turn" { // editors leave an empty line below the front matter; only turns keep it
-		words = strings.TrimLeft(words, "\r\n")
+		body = strings.TrimLeft(body, "\r\n")
 	}
-	switch p.kind() {
+	switch p.targetPrefix() {
 	case factTarget:
-		f := copyOf(base.Fact, memory.Fact{Confidence: 1, Source: memory.FromFile, Trust: memory.TrustPerson, CreatedAt: p.created()})
-		if f.Scope.Owner = p.owner; base.Fact == nil || f.Content != words {
-			f.Content, f.Hash = words, text.Hash(words)
+		f := copyOr(stored.Fact, memory.Fact{Confidence: 1, Source: memory.FromFile, Trust: memory.TrustPerson, CreatedAt: p.timeInName()})
+		if f.Scope.Owner = p.owner; stored.Fact == nil || f.Content != body {
+			f.Content, f.Hash = body, text.Hash(body)
 		}
-		says.Fact, says.Relations = f, base.Relations
+		content.Fact, content.Relations = f, stored.Relations
 	case summaryTarget:
-		says.Summary = copyOf(base.Summary, memory.Summary{CreatedAt: p.created()})
-		says.Summary.Scope.Owner, says.Summary.Text = p.owner, words
+		content.Summary = copyOr(stored.Summary, memory.Summary{CreatedAt: p.timeInName()})
+		content.Summary.Scope.Owner, content.Summary.Text = p.owner, body
 	case profileTarget:
 		key, _ := unescape(p.name)
-		says.Profile = copyOf(base.Profile, memory.ProfileEntry{Key: key})
-		says.Profile.Owner, says.Profile.Value = p.owner, words
+		content.Profile = copyOr(stored.Profile, memory.ProfileEntry{Key: key})
+		content.Profile.Owner, content.Profile.Value = p.owner, body
 	case contextTarget:
-		says.Context = copyOf(base.Context, memory.Context{Title: p.name})
-		says.Context.Owner, says.Context.Content = p.owner, words
+		content.Context = copyOr(stored.Context, memory.Context{Title: p.name})
+		content.Context.Owner, content.Context.Content = p.owner, body
 	case conversationTarget:
-		says.Conversation = copyOf(base.Conversation, memory.Conversation{})
-		says.Conversation.Owner, says.Conversation.Rules = p.owner, words
+		content.Conversation = copyOr(stored.Conversation, memory.Conversation{})
+		content.Conversation.Owner, content.Conversation.Rules = p.owner, body
 	default:
 		role, _ := unescape(strings.TrimPrefix(p.folder, "turns/"))
-		says.Turn = copyOf(base.Turn, memory.Turn{CreatedAt: p.created(), Role: memory.Role(role)})
-		says.Turn.Owner, says.Turn.Content = p.owner, words
+		content.Turn = copyOr(stored.Turn, memory.Turn{CreatedAt: p.timeInName(), Role: memory.Role(role)})
+		content.Turn.Owner, content.Turn.Content = p.owner, body
 	}
-	for _, one := range says.properties() {
-		one.read(&r)
+	for _, prop := range content.properties() {
+		prop.read(&r)
 	}
 	switch {
-	case says.Conversation != nil:
-		c := says.Conversation
+	case content.Conversation != nil:
+		c := content.Conversation
 		if id, ok := unescape(p.conversation); ok {
 			c.ID = id
 		}
 		if c.Status = memory.Active; p.deleted {
 			c.Status = memory.Retired
 		}
-	case says.Fact != nil && !p.plain:
-		r.holds(base.Fact, says.Fact)
+	case content.Fact != nil && !p.unchecked:
+		r.checkValidity(stored.Fact, content.Fact)
 	}
-	return says, r.err
+	return content, r.err
 }
 
-func copyOf[T any](base *T, fresh T) *T {
-	if base != nil {
-		fresh = *base
+func copyOr[T any](original *T, fallback T) *T {
+	if original != nil {
+		fallback = *original
 	}
-	return &fresh
+	return &fallback
 }
 
-// reader reads values of front matter and keeps the first error.
-type reader struct {
-	p       place
-	stored  bool // the store has the memory
-	values  frontMatter
-	rebuilt map[string]string // ids of facts by file name; nil: this is not a rebuild
-	err     error
+// frontReader reads values of front matter and records the first error.
+type frontReader struct {
+	path     parsedPath
+	isStored bool // whether the wrapped store contains the memory
+	values   frontMatter
+	factIDs  map[string]string // ids of facts by file name; nil outside of a rebuild
+	err      error
 }
 
-func (r *reader) failf(format string, args ...any) {
+func (r *frontReader) failf(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf(format, args...)
 	}
 }
 
-func (r *reader) fail(key, want string) {
-	r.failf("%s is %s, not %s", key, want, r.values[key].called())
+func (r *frontReader) fail(key, expected string) {
+	r.failf("%s must be %s, not %s", key, expected, r.values[key].describe())
 }
 
-// one returns the single value of a key, or "". A value of another type is an error: ignoring it
-// would delete Loci's value.
-func (r *reader) one(key, want string) string {
+// scalar returns the scalar value of a key, or "". A value of another type is an error: ignoring
+// the value would delete Loci's value.
+func (r *frontReader) scalar(key, expected string) string {
 	v := r.values[key]
-	if v.odd != "" || len(v.list) > 0 {
-		r.fail(key, want)
+	if v.otherType != "" || len(v.list) > 0 {
+		r.fail(key, expected)
 	}
 	return v.text
 }
 
-func (r *reader) text(key string) string { return r.one(key, "a text") }
+func (r *frontReader) text(key string) string { return r.scalar(key, "a text") }
 
-func (r *reader) list(key string) []string {
+func (r *frontReader) list(key string) []string {
 	v := r.values[key]
 	switch {
-	case v.odd != "":
+	case v.otherType != "":
 		r.fail(key, "a list like [a, b]")
 		return nil
-	case v.many:
+	case v.isList:
 		return v.list
 	}
 	var out []string // "a, b": Obsidian allows tags on one line
@@ -155,93 +155,92 @@ func (r *reader) list(key string) []string {
 	return out
 }
 
-// status returns a memory's new status; was is its current one, "" for none. For a file moved to
-// deleted/ or back the folder decides, otherwise the key. The values superseded and replaced are
-// allowed only in files moved to deleted/.
-func (r *reader) status(was memory.Status, allowed []memory.Status) memory.Status {
-	p, named := r.p, r.statusKeyValue(allowed)
-	alone := (named == memory.Superseded || named == memory.Replaced) && named != was
-	moved := p.across()
+// status returns a memory's new status; current is "" for a new memory. If a file moved to deleted/
+// or back, the folder determines the status, otherwise the key. The values superseded and replaced
+// are allowed only in files moved to deleted/.
+func (r *frontReader) status(current memory.Status, allowed []memory.Status) memory.Status {
+	p, named := r.path, r.statusKeyValue(allowed)
+	onlyByLoci := (named == memory.Superseded || named == memory.Replaced) && named != current
+	moved := p.movedAcross()
 	switch {
-	case p.plain:
-		return cmp.Or(named, was, memory.Active)
+	case p.unchecked:
+		return cmp.Or(named, current, memory.Active)
 	case moved && !p.deleted:
 		if named.Live() {
 			return named
 		}
 		return memory.Active
-	case p.deleted && (moved || p.was == "") && (named == "" || named.Live() || moved && alone):
+	case p.deleted && (moved || p.lastFolder == "") && (named == "" || named.Live() || moved && onlyByLoci):
 		switch {
-		case was != "" && !was.Live():
-			return was
-		case moved && alone:
+		case current != "" && !current.Live():
+			return current
+		case moved && onlyByLoci:
 			return named
 		}
 		return memory.Retired
 	case named == "":
-		return cmp.Or(was, memory.Active)
-	case alone && (p.was != "" || !p.deleted):
-		r.failf("status is %s, which only Loci makes it when something takes its place: write retired to forget it, or other words to replace what it says", named)
-		return was
+		return cmp.Or(current, memory.Active)
+	case onlyByLoci && (p.lastFolder != "" || !p.deleted):
+		r.failf("status is %s, which only Loci sets when another memory replaces this one: write retired to forget the memory, or change its text to replace it", named)
+		return current
 	}
 	return named
 }
 
-// statusKeyValue returns the value of the key status, or "".
-func (r *reader) statusKeyValue(allowed []memory.Status) memory.Status {
-	want := "one of"
+func (r *frontReader) statusKeyValue(allowed []memory.Status) memory.Status {
+	expected := "one of"
 	for i, s := range allowed {
 		if i > 0 {
-			want += ","
+			expected += ","
 		}
-		want += " " + string(s)
+		expected += " " + string(s)
 	}
-	named := memory.Status(r.one(statusKey, want))
+	named := memory.Status(r.scalar(statusKey, expected))
 	if named != "" && !slices.Contains(allowed, named) {
-		r.fail(statusKey, want)
+		r.fail(statusKey, expected)
 		return ""
 	}
 	return named
 }
 
-// elsewhere reports whether the file has an id that Loci does not know, as in a rebuild.
-func (r *reader) elsewhere() bool { return !r.stored && r.values["id"].text != "" }
+// hasUnknownID reports whether the file has an id that the wrapped store lacks, as in a rebuild.
+func (r *frontReader) hasUnknownID() bool { return !r.isStored && r.values["id"].text != "" }
 
-// conversation returns the conversation of a file by its folder; was is the memory's current one.
-// The key conversation_id counts only if the folder's name is shortened.
-func (r *reader) conversation(was string) string {
+// conversation returns the conversation of a file by its folder. If the folder's name is shortened,
+// the key conversation_id or the memory's current conversation must match it.
+func (r *frontReader) conversation(current string) string {
 	named := r.text(conversationKey)
-	id, ok := "", r.p.conversation == globalFolder
+	id, ok := "", r.path.conversation == globalFolder
 	if !ok {
-		id, ok = unescape(r.p.conversation)
+		id, ok = unescape(r.path.conversation)
 	}
 	if !ok {
-		for _, one := range []string{named, was} {
-			if one != "" && escape(one) == r.p.conversation {
+		for _, one := range []string{named, current} {
+			if one != "" && escape(one) == r.path.conversation {
 				return one
 			}
 		}
 		r.failf("no chat has a folder named %q: facts of a chat with this name belong in entries/%s/facts, facts of no chat in entries/%s/facts",
-			r.p.conversation, escape(r.p.conversation), globalFolder)
-		return was
+			r.path.conversation, escape(r.path.conversation), globalFolder)
+		return current
 	}
 	nameOf := func(conversation string) string { return cmp.Or(conversation, globalFolder) }
-	if named != "" && named != nameOf(id) && (!r.stored || named != nameOf(was)) && !r.elsewhere() {
+	if named != "" && named != nameOf(id) && (!r.isStored || named != nameOf(current)) && !r.hasUnknownID() {
 		folder := globalFolder
 		if named != globalFolder {
 			folder = escape(named)
 		}
-		r.failf("conversation_id is %q, but the folder says where a file belongs: move it to entries/%s/%s, or take the line out", named, folder, r.p.folder)
+		r.failf("conversation_id is %q, but the folder determines the conversation: move the file to entries/%s/%s, or remove the line", named, folder, r.path.folder)
 	}
 	return id
 }
 
-// holds reports an error if a person set valid_to before valid_from.
-func (r *reader) holds(base, f *memory.Fact) {
-	if f.ValidFrom.IsZero() || f.ValidTo.IsZero() || !f.ValidTo.Before(f.ValidFrom) || r.elsewhere() {
+// checkValidity reports an error if a person set valid_to before valid_from.
+func (r *frontReader) checkValidity(stored, f *memory.Fact) {
+	if f.ValidFrom.IsZero() || f.ValidTo.IsZero() || !f.ValidTo.Before(f.ValidFrom) || r.hasUnknownID() {
 		return
 	}
-	if base == nil || !base.ValidFrom.Equal(f.ValidFrom) || !base.ValidTo.Equal(f.ValidTo) {
+	if stored == nil || !stored.ValidFrom.Equal(f.ValidFrom) || !stored.ValidTo.Equal(f.ValidTo) {
 		r.failf("valid_to is before valid_from, so the fact would never be valid")
 	}
 }

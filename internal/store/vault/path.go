@@ -14,20 +14,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxName limits the bytes of an escaped name. With the time before it, and ".md" and a conflict
-// mark after it, a file's name stays under 255 bytes.
-const maxName = 120
+// maxNameBytes limits the length of an escaped name: with a time before the name, and a conflict
+// mark and ".md" after the name, a file's name stays under 255 bytes.
+const maxNameBytes = 120
 
-// globalFolder holds memories that belong to no conversation.
+// globalFolder is the folder of memories that belong to no conversation.
 const globalFolder = "global"
 
-// conflictMark is a part of the name of every conflict file, which holds a person's text.
+// conflictMark is in the name of every conflict file, which contains a person's text.
 const conflictMark = ".conflict-"
 
 // escape makes a file name of any text. Different texts get different names, even on a disk that
 // ignores case. No name is reserved by a system, begins or ends with a dot, or leaves its folder.
 // Lower-case letters, digits, "-", "_" and inner dots stay; other bytes become "%" and two digits.
-// A long text is cut and gets "~" and its hash: unescape cannot reverse it.
+// A long text is cut and gets "~" and its hash: unescape cannot reverse the cut.
 func escape(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -44,18 +44,18 @@ func escape(text string) string {
 	switch base, _, _ := strings.Cut(name, "."); {
 	case name == "":
 		return "%"
-	case reserved(base) || name == globalFolder || strings.HasSuffix(name, ".md"):
+	case isReserved(base) || name == globalFolder || strings.HasSuffix(name, ".md"):
 		name = fmt.Sprintf("%%%02x", name[0]) + name[1:]
 	}
-	if len(name) <= maxName {
+	if len(name) <= maxNameBytes {
 		return name
 	}
 	sum := sha256.Sum256([]byte(text))
-	return strings.TrimRight(name[:maxName/2], "%.") + "~" + hex.EncodeToString(sum[:16])
+	return strings.TrimRight(name[:maxNameBytes/2], "%.") + "~" + hex.EncodeToString(sum[:16])
 }
 
-// reserved reports whether a name is a device name on Windows.
-func reserved(name string) bool {
+// isReserved reports whether a name is a device name on Windows.
+func isReserved(name string) bool {
 	switch name {
 	case "con", "prn", "aux", "nul":
 		return true
@@ -88,9 +88,9 @@ func unescape(name string) (text string, ok bool) {
 	return text, escape(text) == name
 }
 
-// ownerFolder is the folder of an owner's entries, "" for the vault's top.
+// ownerFolder returns the folder of an owner's entries; "" is the vault's top.
 func (s *Store) ownerFolder(owner memory.Owner) string {
-	if owner == s.opts.Home {
+	if owner == s.opts.HomeOwner {
 		return ""
 	}
 	folder := "everyone"
@@ -106,28 +106,30 @@ func (s *Store) ownerFolder(owner memory.Owner) string {
 	return folder
 }
 
-// place is a parsed path.
-type place struct {
+// parsedPath is the path of a file, split into its parts.
+type parsedPath struct {
 	owner        memory.Owner
 	deleted      bool
-	conversation string // escaped, or globalFolder
+	conversation string // name of the conversation's folder: the escaped id, or globalFolder
 	folder       string // "facts", "turns/user", "summaries", "profile", "contexts" or ""
-	name         string // of the file, without ".md"
-	was          string // where Loci last wrote the memory's file: see [files.before]
-	plain        bool   // read values without checking them
+	name         string // name of the file, without ".md"
+	lastFolder   string // where Loci last wrote the memory's file: see [fileWriter.lastFolder]
+	unchecked    bool   // read values without checking them
 }
 
-// Values of place.was.
+// Values of parsedPath.lastFolder.
 const (
-	amongKept    = "entries"
-	amongDeleted = "deleted"
+	inEntries = "entries"
+	inDeleted = "deleted"
 )
 
-// across reports whether a file was moved to deleted/ or back.
-func (p place) across() bool { return p.was != "" && (p.was == amongDeleted) != p.deleted }
+// movedAcross reports whether a file was moved to deleted/ or back.
+func (p parsedPath) movedAcross() bool {
+	return p.lastFolder != "" && (p.lastFolder == inDeleted) != p.deleted
+}
 
-// kind returns the first part of the targets of the folder's memories.
-func (p place) kind() string {
+// targetPrefix returns the first part of the targets of the folder's memories, such as "fact:".
+func (p parsedPath) targetPrefix() string {
 	switch p.folder {
 	case "facts":
 		return factTarget
@@ -143,8 +145,8 @@ func (p place) kind() string {
 	return turnTarget
 }
 
-// created returns the time at the beginning of a file's name, if any.
-func (p place) created() time.Time {
+// timeInName returns the time at the beginning of a file's name, or zero.
+func (p parsedPath) timeInName() time.Time {
 	stamp, _, _ := strings.Cut(p.name, "__")
 	t, err := time.Parse("2006-01-02T15-04-05Z", stamp)
 	if err != nil {
@@ -153,19 +155,19 @@ func (p place) created() time.Time {
 	return t
 }
 
-// placeOf parses a path. ok is false if Loci does not use such paths.
-func (s *Store) placeOf(name string) (p place, ok bool) {
+// parsePath parses a path. ok is false if Loci never writes to such a path.
+func (s *Store) parsePath(name string) (p parsedPath, ok bool) {
 	base, isFile := strings.CutSuffix(name, ".md")
 	parts := strings.Split(base, "/")
 	if !isFile || strings.HasPrefix(path.Base(name), ".") {
-		return place{}, false
+		return parsedPath{}, false
 	}
-	p.owner, parts = s.ownerOf(parts)
+	p.owner, parts = s.splitOwner(parts)
 	if len(parts) > 0 && parts[0] == "deleted" {
 		p.deleted, parts = true, parts[1:]
 	}
 	if len(parts) < 3 || parts[0] != "entries" {
-		return place{}, false
+		return parsedPath{}, false
 	}
 	last := len(parts) - 1
 	p.conversation, p.folder, p.name = parts[1], strings.Join(parts[2:last], "/"), parts[last]
@@ -176,9 +178,9 @@ func (s *Store) placeOf(name string) (p place, ok bool) {
 	return p, p.folder == "" && p.name == conversationName
 }
 
-// ownerOf returns the owner of a path's folder, and the rest of the path. If the name was cut, it
-// searches the owners with files, and returns "" if none has the name.
-func (s *Store) ownerOf(parts []string) (memory.Owner, []string) {
+// splitOwner returns the owner of a path's folder, and the rest of the path. If the owner's name
+// was cut, it searches the owners with files; the owner is "" if none has the name.
+func (s *Store) splitOwner(parts []string) (memory.Owner, []string) {
 	namespace, rest, whole := memory.DefaultNamespace, parts, true
 	if len(rest) > 2 && rest[0] == "namespaces" {
 		namespace, whole = unescape(rest[1])
@@ -197,7 +199,7 @@ func (s *Store) ownerOf(parts []string) (memory.Owner, []string) {
 	case len(rest) > 1 && rest[0] == "everyone":
 		owner, rest = memory.Global(namespace), rest[1:]
 	default:
-		return s.opts.Home, parts
+		return s.opts.HomeOwner, parts
 	}
 	if whole {
 		return owner, rest
@@ -211,7 +213,7 @@ func (s *Store) ownerOf(parts []string) (memory.Owner, []string) {
 	return "", rest
 }
 
-// folderOf returns the folder for things of a kind in a conversation.
+// folderOf returns the folder for contents of a kind, such as "facts", in a conversation.
 func (s *Store) folderOf(owner memory.Owner, conversation string, deleted bool, kind string) string {
 	name := conversationFolder(conversation)
 	if deleted {
@@ -228,35 +230,35 @@ func conversationFolder(id string) string {
 	return escape(id)
 }
 
-// fileName returns the name of a memory's file, without ".md". A memory's file keeps its name, so
-// that links still work when it is moved.
+// fileName returns the name of a memory's file, without ".md". The name never changes, so that
+// links still work when the file is moved.
 func fileName(created time.Time, id string) string {
 	return created.UTC().Format("2006-01-02T15-04-05Z") + "__" + escape(id)
 }
 
-// LogPath returns a path for the log. It omits names that people gave to files, and names of
-// profile entries, which contain keys.
+// LogPath returns a path for the log. It replaces names that people gave to files and names of
+// profile entries, which contain keys, by "*".
 func LogPath(file string) string {
 	dir, name := path.Split(file)
-	if _, ok := idOfName(strings.TrimSuffix(name, ".md")); ok && path.Base(dir) != "profile" || name == conversationName+".md" {
+	if _, ok := idInName(strings.TrimSuffix(name, ".md")); ok && path.Base(dir) != "profile" || name == conversationName+".md" {
 		return file
 	}
 	return dir + "*" + path.Ext(name)
 }
 
-// linkTo returns an Obsidian link to a file by its name, or to the id if the name contains only a
-// part of the id.
+// linkTo returns an Obsidian link to a file by its name. If the name contains only a part of the id,
+// it returns the id.
 func linkTo(name, id string) string {
-	if got, ok := idOfName(name); !ok || got != id {
+	if got, ok := idInName(name); !ok || got != id {
 		return id
 	}
-	if strings.HasSuffix(name, ".md") { // Obsidian would remove it as the file's extension
+	if strings.HasSuffix(name, ".md") { // Obsidian would remove this suffix as the file's extension
 		name += ".md"
 	}
 	return "[[" + name + "]]"
 }
 
-var linksIn = lazy.Compile(`\[\[[^\[\]]+\]\]`)
+var linkPattern = lazy.Compile(`\[\[[^\[\]]+\]\]`)
 
 // nameInLink returns the FOLDER/NAME of an Obsidian link [[FOLDER/NAME#HEADING|ALIAS]]; "" if the
 // text is not a link.
@@ -272,10 +274,10 @@ func nameInLink(text string) string {
 	return strings.TrimSuffix(strings.TrimSpace(inner), ".md")
 }
 
-// idOfLink returns the id in a link, or a plain id.
-func idOfLink(text string) string {
+// idInLink returns the id in a link; text may also be an id.
+func idInLink(text string) string {
 	name := nameInLink(text)
-	if id, ok := idOfName(path.Base(name)); ok {
+	if id, ok := idInName(path.Base(name)); ok {
 		return id
 	}
 	if id, ok := unescape(name); ok {
@@ -284,7 +286,7 @@ func idOfLink(text string) string {
 	return cmp.Or(name, text)
 }
 
-func idOfName(name string) (string, bool) {
+func idInName(name string) (string, bool) {
 	_, id, ok := strings.Cut(name, "__")
 	if !ok {
 		return "", false

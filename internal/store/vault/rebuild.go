@@ -13,38 +13,38 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// rebuildRun is the prefix of the ids of runs that rebuild memory from files.
-const rebuildRun = "vault-rebuild-"
+// rebuildRunPrefix is the prefix of the ids of runs that rebuild memory from files.
+const rebuildRunPrefix = "vault-rebuild-"
 
-// wasInVault is the reason recorded with the changes of a rebuild.
-const wasInVault = "was in the vault"
+// rebuildReason is the reason of the changes of a rebuild.
+const rebuildReason = "was in the vault"
 
-// maxRun limits how many changes or turns go into one commit.
-const maxRun = 500
+// maxChunk limits the changes, turns or ids in one call of the wrapped store.
+const maxChunk = 500
 
-// rebuild adds what the files have and the wrapped store lacks: for all owners, or for those whose
-// store is older than their files. Files have no history, so it starts over. All turns count as
+// rebuild adds memories from files if the wrapped store lacks the memories, for the owners that the
+// function includes selects. Files have no history, so the history starts over. All turns count as
 // learned. [Store.Scan] will report files without an id and files that cannot be applied. An
 // interrupted rebuild is repeated at the next start.
-func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, all bool) error {
+func (s *Store) rebuild(ctx context.Context, includes func(memory.Owner) bool, isFull bool) error {
 	x := s.files.index // no other goroutine writes yet
-	if err := x.beginRebuild(of); err != nil {
+	if err := x.beginRebuild(includes); err != nil {
 		return err
 	}
-	byOwner, paths, err := s.readFolder(ctx, of)
+	byOwner, paths, err := s.readFolder(ctx, includes)
 	if err != nil {
 		return fmt.Errorf("read the folder: %w", err)
 	}
-	some := false
+	hasContents := false
 	for owner, things := range byOwner {
-		if byOwner[owner], err = s.lacking(ctx, owner, things); err != nil {
+		if byOwner[owner], err = s.missingInStore(ctx, owner, things); err != nil {
 			return fmt.Errorf("read the memories of %s: %w", owner, err)
 		}
-		some = some || len(byOwner[owner]) > 0
+		hasContents = hasContents || len(byOwner[owner]) > 0
 	}
-	if all && some {
+	if isFull && hasContents {
 		x.rebuild.At = s.opts.Now().UTC()
-		if err := x.save(row{rebuildRow, "", x.rebuild}); err != nil {
+		if err := x.saveRows(row{rebuildRow, "", x.rebuild}); err != nil {
 			return err
 		}
 	}
@@ -56,110 +56,109 @@ func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, all boo
 			return fmt.Errorf("import the files of %s: %w", owner, err)
 		}
 	}
-	return s.noteRebuilt(paths)
+	return s.recordPaths(paths)
 }
 
-// lacking returns the things that the wrapped store lacks: all if it has nothing of the owner.
-func (s *Store) lacking(ctx context.Context, owner memory.Owner, things []thing) ([]thing, error) {
+// missingInStore returns the contents that the wrapped store lacks.
+func (s *Store) missingInStore(ctx context.Context, owner memory.Owner, contents []fileContent) ([]fileContent, error) {
 	versions, err := s.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil || versions[0] == 0 {
-		return things, err
+		return contents, err
 	}
-	l := s.files.loader(owner)
+	l := s.files.newLoader(owner)
 	var keys []key
-	for _, t := range things {
+	for _, t := range contents {
 		keys = append(keys, key{owner, t.target()})
 	}
-	if err := l.get(ctx, keys); err != nil {
+	if err := l.fetch(ctx, keys); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(things, func(t thing) bool { return l.things[t.target()] != (thing{}) }), nil
+	return slices.DeleteFunc(contents, func(t fileContent) bool { return l.contents[t.target()] != (fileContent{}) }), nil
 }
 
-// noteRebuilt records the files' memories, so that a file in another place or with a name that a
-// person chose is not written a second time. Their content is compared later.
-func (s *Store) noteRebuilt(paths map[key]string) error {
+// recordPaths records the files' memories, so that Loci does not write a second file for a file that
+// a person moved or renamed. The next scan compares the files' content.
+func (s *Store) recordPaths(paths map[key]string) error {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
 	var from []*record
 	for k, at := range paths {
-		if _, ok := sharedFact(k.target); !ok && f.index.targets[k] == nil {
+		if _, ok := factOfShareEntry(k.target); !ok && f.index.byTarget[k] == nil {
 			from = append(from, &record{Path: at, Owner: k.owner, Target: k.target})
 		}
 	}
 	return f.index.endRebuild(from)
 }
 
-// noteFolder records the memories of files that have no records. Their content is compared with the
-// wrapped store later.
-func (s *Store) noteFolder(ctx context.Context) error {
+// recordFolder records the memories of files without records. The next scan compares the files'
+// content with the wrapped store.
+func (s *Store) recordFolder(ctx context.Context) error {
 	_, paths, err := s.readFolder(ctx, func(memory.Owner) bool { return true })
 	if err != nil {
 		return fmt.Errorf("read the folder: %w", err)
 	}
-	return s.noteRebuilt(paths)
+	return s.recordPaths(paths)
 }
 
-// readFolder reads all files of some owners that name a memory, and returns their paths too. If a
-// memory has several files, it uses the one with Loci's name, or else the one with the shortest
-// name, since copies get longer names; a scan reports the others.
-func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map[memory.Owner][]thing, map[key]string, error) {
+// readFolder reads the files with an id of some owners, and returns their contents and paths. Of
+// several files with the same id it uses the file with Loci's name or else with the shortest name,
+// since copies get longer names; a scan reports the other files.
+func (s *Store) readFolder(ctx context.Context, includes func(memory.Owner) bool) (map[memory.Owner][]fileContent, map[key]string, error) {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
-	sc := &scan{f: f, seen: map[string]bool{}}
-	if err := sc.walk(ctx); err != nil {
+	sc := &scan{f: f, existing: map[string]bool{}}
+	if err := sc.walkFolder(ctx); err != nil {
 		return nil, nil, err
 	}
 	facts := map[memory.Owner]map[string]string{} // ids of facts by file name
-	for _, c := range sc.changed {
-		if facts[c.p.owner] == nil {
-			facts[c.p.owner] = map[string]string{}
+	for _, c := range sc.changedFiles {
+		if facts[c.parsed.owner] == nil {
+			facts[c.parsed.owner] = map[string]string{}
 		}
-		if c.p.folder == "facts" {
-			facts[c.p.owner][c.p.name] = c.id
+		if c.parsed.folder == "facts" {
+			facts[c.parsed.owner][c.parsed.name] = c.id
 		}
 	}
-	things, paths := map[key]thing{}, map[key]string{}
-	for _, c := range sc.changed {
-		if c.p.owner == "" || !of(c.p.owner) {
+	contents, paths := map[key]fileContent{}, map[key]string{}
+	for _, c := range sc.changedFiles {
+		if c.parsed.owner == "" || !includes(c.parsed.owner) {
 			continue
 		}
 		d, err := readDocument(c.text)
 		if err != nil {
 			continue
 		}
-		says, err := c.p.read(d, thing{}, facts[c.p.owner])
-		k := key{c.p.owner, says.target()}
+		says, err := c.parsed.interpret(d, fileContent{}, facts[c.parsed.owner])
+		k := key{c.parsed.owner, says.target()}
 		if _, id, _ := strings.Cut(k.target, ":"); err != nil || id == "" {
 			continue
 		}
-		_, own := s.place(k.owner, says)
+		_, own := s.folderAndName(k.owner, says)
 		other := strings.TrimSuffix(path.Base(paths[k]), ".md")
-		if _, there := paths[k]; there && c.p.name != own && (other == own || len(other) <= len(c.p.name)) {
+		if _, there := paths[k]; there && c.parsed.name != own && (other == own || len(other) <= len(c.parsed.name)) {
 			continue
 		}
-		things[k], paths[k] = says, c.path
+		contents[k], paths[k] = says, c.path
 	}
-	byOwner := map[memory.Owner][]thing{}
+	byOwner := map[memory.Owner][]fileContent{}
 	for _, k := range slices.SortedFunc(maps.Keys(paths), func(a, b key) int { return strings.Compare(paths[a], paths[b]) }) {
-		byOwner[k.owner] = append(byOwner[k.owner], things[k])
+		byOwner[k.owner] = append(byOwner[k.owner], contents[k])
 	}
 	return byOwner, paths, nil
 }
 
-// rebuildTurns appends the conversations. A batch ends where the time changes, so that the order of
-// the turns stays.
-func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
+// rebuildTurns appends the conversations with their turns in order.
+func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, contents []fileContent, paths map[key]string) error {
 	conversations := map[string]memory.Conversation{}
 	turns := map[string][]memory.Turn{}
-	for _, t := range things {
+	for _, t := range contents {
 		switch {
 		case t.Conversation != nil:
 			conversations[t.Conversation.ID] = *t.Conversation
 		case t.Turn != nil:
-			if t.open() { // facts learned from the turn are in the folder, or were deleted there
+			if t.isUnlearned() { // facts learned from the turn are in the folder, or were deleted there
 				t.Turn.LearnedAt = memory.Time(s.opts.Now())
 			}
 			turns[t.Turn.Conversation] = append(turns[t.Turn.Conversation], *t.Turn)
@@ -182,15 +181,15 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []t
 			_, err := s.Append(ctx, owner, memory.Batch{Conversation: c, Turns: some})
 			return err
 		}
-		leave := func(t memory.Turn, why error) { s.leaveFile(paths, key{owner, turnTarget + t.ID}, why) }
+		skip := func(t memory.Turn, cause error) { s.skipFile(paths, key{owner, turnTarget + t.ID}, cause) }
 		if len(list) > 0 {
-			if err := piecewise(list, add, leave); err != nil {
+			if err := addInChunks(list, add, skip); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := add(nil); refusesFile(err) {
-			s.leaveFile(paths, key{owner, conversationTarget + id}, err)
+		if err := add(nil); isFileError(err) {
+			s.skipFile(paths, key{owner, conversationTarget + id}, err)
 		} else if err != nil {
 			return err
 		}
@@ -198,20 +197,20 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []t
 	return nil
 }
 
-// piecewise adds things in batches. If a batch fails, it adds each thing separately, and calls
-// leave for those that fail.
-func piecewise[T any](all []T, add func([]T) error, leave func(T, error)) error {
-	for some := range slices.Chunk(all, maxRun) {
-		err := add(some)
-		if !refusesFile(err) {
+// addInChunks adds items in chunks. If a chunk fails, it adds each item separately, and calls skip
+// for items that fail.
+func addInChunks[T any](items []T, add func([]T) error, skip func(T, error)) error {
+	for chunk := range slices.Chunk(items, maxChunk) {
+		err := add(chunk)
+		if !isFileError(err) {
 			if err != nil {
 				return err
 			}
 			continue
 		}
-		for one := range slices.Chunk(some, 1) {
-			if err := add(one); refusesFile(err) {
-				leave(one[0], err)
+		for one := range slices.Chunk(chunk, 1) {
+			if err := add(one); isFileError(err) {
+				skip(one[0], err)
 			} else if err != nil {
 				return err
 			}
@@ -220,43 +219,43 @@ func piecewise[T any](all []T, add func([]T) error, leave func(T, error)) error 
 	return nil
 }
 
-// refusesFile reports whether an error concerns a single file.
-func refusesFile(err error) bool {
+// isFileError reports whether an error concerns a single file.
+func isFileError(err error) bool {
 	return errors.Is(err, memory.Duplicate) || errors.Is(err, memory.Invalid) || errors.Is(err, memory.TooLarge)
 }
 
-// leaveFile skips a file that cannot be applied; [Store.Scan] will report it.
-func (s *Store) leaveFile(paths map[key]string, k key, why error) {
-	s.opts.Log.Warn("a file of the vault cannot be imported", "file", LogPath(paths[k]), "error", why)
+// skipFile skips a file that cannot be applied; [Store.Scan] will report the file.
+func (s *Store) skipFile(paths map[key]string, k key, cause error) {
+	s.opts.Log.Warn("a file of the vault cannot be imported", "file", LogPath(paths[k]), "error", cause)
 	delete(paths, k)
 }
 
 // rebuildRest adds facts, summaries, profile entries, contexts and relations.
-func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
+func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, contents []fileContent, paths map[key]string) error {
 	var changes []memory.Change
-	add := func(after memory.Image) {
-		changes = append(changes, memory.Change{Action: memory.ActionAdd, After: after, Reason: wasInVault})
+	add := func(after memory.State) {
+		changes = append(changes, memory.Change{Action: memory.ActionAdd, After: after, Reason: rebuildReason})
 	}
-	for _, t := range things {
+	for _, t := range contents {
 		if t.Turn == nil && t.Conversation == nil {
-			add(t.Image())
+			add(t.State())
 		}
 	}
-	for _, t := range things {
+	for _, t := range contents {
 		if t.Shared != nil {
 			changes = append(changes, t.shareChange())
 		}
 	}
-	for _, t := range things {
+	for _, t := range contents {
 		for _, r := range t.relations() {
-			add(memory.Image{Relation: &r})
+			add(memory.State{Relation: &r})
 		}
 	}
 	apply := func(some []memory.Change) error {
-		id := rebuildRun + hashOf(strings.Join(targetsOf(some), "\x00"))[:24]
+		id := rebuildRunPrefix + hashOf(strings.Join(targetsOf(some), "\x00"))[:24]
 		run := memory.Run{ID: id, Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}, Jobs: shareJobs(owner, id, some)}
 		_, err := s.Apply(ctx, owner, run, some...)
 		return err
 	}
-	return piecewise(changes, apply, func(c memory.Change, why error) { s.leaveFile(paths, key{owner, c.After.Target()}, why) })
+	return addInChunks(changes, apply, func(c memory.Change, why error) { s.skipFile(paths, key{owner, c.After.Target()}, why) })
 }

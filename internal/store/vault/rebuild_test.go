@@ -136,7 +136,7 @@ func (e *ending) Close() error {
 }
 
 // reopen opens the vault around a store, compares what it has, and closes it.
-func (e *ending) reopen(what string, within Within, was map[memory.Owner][]known) {
+func (e *ending) reopen(what string, within OpenStore, was map[memory.Owner][]known) {
 	e.t.Helper()
 	s, err := Open(context.Background(), e.dir, within, Options{Now: e.now})
 	if err != nil {
@@ -164,7 +164,7 @@ func histories(t *testing.T, onDisk bool, check func(e *ending, was map[memory.O
 	}
 	storetest.RunHistory(t, reference, func(t *testing.T, now func() time.Time) memory.Store {
 		dir := t.TempDir()
-		within := Within(inMemory)
+		within := OpenStore(inMemory)
 		if onDisk {
 			within = inSQLite(filepath.Join(dir, "db", "loci.db"))
 		}
@@ -206,7 +206,7 @@ func TestOlderDatabaseTakesTheFilesOver(t *testing.T) {
 	}
 	says := map[string]memory.Fact{}
 	for _, e := range v.scan().Edits {
-		says[e.Was.Fact.ID] = *e.Says.Fact
+		says[e.Stored.Fact.ID] = *e.Content.Fact
 	}
 	if len(says) != 2 || says["tea"].Content != green.Content || says[chess.ID].Status != memory.Retired {
 		t.Errorf("edits: %+v", says)
@@ -356,7 +356,7 @@ func TestFilesWithoutRecordsAreCompared(t *testing.T) {
 		t.Fatalf("report: %+v", r)
 	}
 	for _, e := range r.Edits {
-		if f := e.Says.Fact; e.Kind != Edited || f.Content != "Ana drinks green tea" && f.Status != memory.Retired {
+		if f := e.Content.Fact; e.Kind != Edited || f.Content != "Ana drinks green tea" && f.Status != memory.Retired {
 			t.Errorf("edit: %+v, %+v", e, f)
 		}
 		noError(t)(v.Refuse(t.Context(), e))

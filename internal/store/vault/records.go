@@ -30,25 +30,25 @@ const recordsFile = "files.db"
 type record struct {
 	Path    string       `json:"path"` // slash-separated path in the vault
 	Owner   memory.Owner `json:"owner,omitempty"`
-	Target  string       `json:"id,omitempty"` // in the form of [memory.Image.Target]; "" in the log: the file was removed
+	Target  string       `json:"id,omitempty"` // in the form of [memory.State.Target]; "" removes the record
 	SHA     string       `json:"sha256,omitempty"`
 	Version int64        `json:"version,omitempty"` // the memory's version in the file
 	Size    int64        `json:"size"`
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
-	// Due: the file must be written. If it is missing, nobody deleted it, unless a scan found it
-	// There.
-	Due   bool `json:"due,omitempty"`
-	There bool `json:"there,omitempty"`
+	// Dirty means that the file must be written. If a dirty file is missing, no person deleted the
+	// file, unless a scan had found the file (Exists).
+	Dirty  bool `json:"due,omitempty"`
+	Exists bool `json:"there,omitempty"`
 
-	// Open: the file is a turn that is not learned yet. Learning changes no version, so a start
-	// checks.
-	Open bool `json:"open,omitempty"`
+	// Unlearned means that Loci has not learned from the turn. Learning changes no version, so a
+	// start checks the turn again.
+	Unlearned bool `json:"open,omitempty"`
 
-	// Related: Loci writes the file's relations. If false, another machine's Loci wrote them.
+	// Related means that Loci writes the file's relations; otherwise another machine's Loci does.
 	Related bool `json:"related,omitempty"`
 
-	text string // the written text, until it is saved with the record
+	text string // written text; "" once saved with the record
 }
 
 // id returns the memory's id, without its kind.
@@ -57,42 +57,42 @@ func (r *record) id() string {
 	return id
 }
 
-// own reports whether sha is the hash of Loci's last write.
-func (r *record) own(sha string) bool { return r != nil && r.SHA == sha }
+// hasHash reports whether sha is the hash of Loci's last write.
+func (r *record) hasHash(sha string) bool { return r != nil && r.SHA == sha }
 
-// deletable reports whether a missing file means that a person deleted it.
-func (r *record) deletable() bool { return r != nil && (!r.Due || r.There) }
+// countsAsDeleted reports whether a person must have deleted the file if it is missing.
+func (r *record) countsAsDeleted() bool { return r != nil && (!r.Dirty || r.Exists) }
 
-// none reports whether Loci never wrote the file.
-func (r *record) none() bool { return r == nil || r.SHA == "" }
+// isUnwritten reports whether Loci never wrote the file.
+func (r *record) isUnwritten() bool { return r == nil || r.SHA == "" }
 
-// isName reports whether a person deleted the file. Its record then keeps only the name.
-func (r *record) isName() bool { return r != nil && r.SHA == "" && r.Due }
+// isDeleted reports whether a person deleted the file. The record then only reserves the name.
+func (r *record) isDeleted() bool { return r != nil && r.SHA == "" && r.Dirty }
 
-// key identifies a thing in the vault.
+// key identifies a file's content by owner and target.
 type key struct {
 	owner  memory.Owner
 	target string
 }
 
-// index holds the records, in memory and in the database [recordsFile]. They are not in the wrapped
-// store: only records that stay with the files can detect that the store was replaced by an older
-// one.
-type index struct {
-	db      *sql.DB
-	paths   map[string]*record
-	targets map[key]*record
-	written map[memory.Owner]int64 // versions up to which the files are complete
-	rebuild rebuildState
+// recordIndex has the records, in memory and in the database [recordsFile]. They are not in the
+// wrapped store: only records beside the files can detect that the store was replaced by an older
+// store.
+type recordIndex struct {
+	db       *sql.DB
+	byPath   map[string]*record
+	byTarget map[key]*record
+	complete map[memory.Owner]int64 // versions up to which the files are complete, by owner
+	rebuild  rebuildState
 }
 
-// rebuildState tells when the last rebuild was, and whether a rebuild is in progress.
+// rebuildState is the time of the last rebuild, and whether a rebuild is in progress.
 type rebuildState struct {
-	At       time.Time `json:"at,omitzero"`
-	UnderWay bool      `json:"under_way,omitempty"`
+	At         time.Time `json:"at,omitzero"`
+	InProgress bool      `json:"under_way,omitempty"`
 }
 
-// row is a row of the table. A nil value deletes it.
+// row is a row of the table records. A nil value deletes the row.
 type row struct {
 	kind, name string
 	value      any
@@ -105,10 +105,10 @@ const (
 	rebuildRow = "rebuild" // name: "", value: a rebuildState
 )
 
-// openIndex reads the records. A damaged database counts as empty: all files are then compared with
-// the wrapped store.
-func openIndex(file string) (*index, error) {
-	x, err := loadIndex(file)
+// openRecords reads the records. It replaces a damaged database by an empty database: all files are
+// then compared with the wrapped store.
+func openRecords(file string) (*recordIndex, error) {
+	x, err := loadRecords(file)
 	var damaged *sqlite.Error
 	if !errors.As(err, &damaged) || damaged.Code() != sqlite3.SQLITE_NOTADB && damaged.Code() != sqlite3.SQLITE_CORRUPT {
 		return x, err
@@ -118,24 +118,24 @@ func openIndex(file string) (*index, error) {
 			return nil, err
 		}
 	}
-	return loadIndex(file)
+	return loadRecords(file)
 }
 
-func loadIndex(file string) (*index, error) {
+func loadRecords(file string) (*recordIndex, error) {
 	at := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(file)}
 	db, err := sql.Open("sqlite", at.String()+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=secure_delete(on)")
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	x := &index{db: db, paths: map[string]*record{}, targets: map[key]*record{}, written: map[memory.Owner]int64{}}
+	x := &recordIndex{db: db, byPath: map[string]*record{}, byTarget: map[key]*record{}, complete: map[memory.Owner]int64{}}
 	if err := x.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("read the records of the files: %w", err), db.Close())
 	}
 	return x, nil
 }
 
-func (x *index) load() error {
+func (x *recordIndex) load() error {
 	const schema = `CREATE TABLE IF NOT EXISTS records (kind TEXT, name TEXT, value TEXT NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID;
 		CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, owner TEXT, target TEXT, sha TEXT, text TEXT, UNIQUE (owner, target, sha))`
 	if _, err := x.db.Exec(schema); err != nil {
@@ -156,9 +156,9 @@ func (x *index) load() error {
 		case fileRow:
 			r := &record{}
 			err = json.Unmarshal(value, r)
-			x.put(r)
+			x.setRecord(r)
 		case ownerRow:
-			x.written[memory.Owner(name)], err = strconv.ParseInt(string(value), 10, 64)
+			x.complete[memory.Owner(name)], err = strconv.ParseInt(string(value), 10, 64)
 		case rebuildRow:
 			err = json.Unmarshal(value, &x.rebuild)
 		}
@@ -169,8 +169,8 @@ func (x *index) load() error {
 	return rows.Err()
 }
 
-// save writes rows in one transaction.
-func (x *index) save(rows ...row) error {
+// saveRows writes rows in one transaction.
+func (x *recordIndex) saveRows(rows ...row) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -212,44 +212,44 @@ func (x *index) save(rows ...row) error {
 	return nil
 }
 
-// note saves records in the database and in memory. A record without a target is deleted.
-func (x *index) note(records ...*record) error {
-	if err := x.write(records...); err != nil {
+// update saves records in the database and in memory. It deletes records without a target.
+func (x *recordIndex) update(records ...*record) error {
+	if err := x.saveRecords(records...); err != nil {
 		return err
 	}
 	for _, r := range records {
-		if x.drop(r.Path); r.Target != "" {
-			x.put(r)
+		if x.removeRecord(r.Path); r.Target != "" {
+			x.setRecord(r)
 		}
 	}
 	return nil
 }
 
-// noteDue records that a file must be written; until then its absence is no deletion.
-func (x *index) noteDue(r *record) error {
+// markDirty records that a file must be written. Until it is, a missing file is not a deletion.
+func (x *recordIndex) markDirty(r *record) error {
 	if r == nil {
 		return nil
 	}
-	due := *r
-	due.Due, due.There = true, false
-	return x.note(&due)
+	dirty := *r
+	dirty.Dirty, dirty.Exists = true, false
+	return x.update(&dirty)
 }
 
-// write saves records with their texts, and frees the texts.
-func (x *index) write(records ...*record) error {
+// saveRecords saves records with their texts, and then drops the texts from memory.
+func (x *recordIndex) saveRecords(records ...*record) error {
 	rows := make([]row, len(records))
 	for i, r := range records {
 		if rows[i] = (row{kind: fileRow, name: r.Path}); r.Target != "" {
 			rows[i].value = r
 		}
 	}
-	return x.save(rows...)
+	return x.saveRows(rows...)
 }
 
-// maxTexts limits the earlier texts kept of each file.
+// maxTexts limits the number of earlier texts that are stored for each file.
 const maxTexts = 16
 
-// saveText saves a thing's last written text.
+// saveText saves the last written text of a file.
 func saveText(tx *sql.Tx, r *record) error {
 	_, err := tx.Exec(`INSERT OR REPLACE INTO texts (owner, target, sha, text) VALUES (?, ?, ?, ?)`, r.Owner, r.Target, r.SHA, r.text)
 	if err == nil {
@@ -259,10 +259,10 @@ func saveText(tx *sql.Tx, r *record) error {
 	return err
 }
 
-// texts returns the texts that Loci wrote for a thing, the latest first. last is the text of its
-// record, which after a crash may not be the newest.
-func (x *index) texts(k key) (last string, past []string, err error) {
-	r := x.targets[k]
+// writtenTexts returns the texts that Loci wrote for a target, latest first. last is the text of its
+// record; after a crash, it may not be the newest text.
+func (x *recordIndex) writtenTexts(k key) (last string, earlier []string, err error) {
+	r := x.byTarget[k]
 	rows, err := x.db.Query(`SELECT sha, text FROM texts WHERE owner = ? AND target = ? ORDER BY id DESC`, k.owner, k.target)
 	if err != nil {
 		return "", nil, err
@@ -273,92 +273,92 @@ func (x *index) texts(k key) (last string, past []string, err error) {
 		if err := rows.Scan(&sha, &text); err != nil {
 			return "", nil, err
 		}
-		if r.own(sha) {
+		if r.hasHash(sha) {
 			last = text
 		} else {
-			past = append(past, text)
+			earlier = append(earlier, text)
 		}
 	}
-	return last, past, rows.Err()
+	return last, earlier, rows.Err()
 }
 
-// wrote reports whether a text equals one of Loci's, ignoring line ends, which git may change.
-func wrote(text, last string, past []string) bool {
-	for _, one := range []string{text, strings.ReplaceAll(text, "\r\n", "\n")} {
-		if one == last || slices.Contains(past, one) {
-			return one != last
+// isEarlierText reports whether a text equals one of earlier, ignoring line ends, which git changes.
+func isEarlierText(text, last string, earlier []string) bool {
+	for _, variant := range []string{text, strings.ReplaceAll(text, "\r\n", "\n")} {
+		if variant == last || slices.Contains(earlier, variant) {
+			return variant != last
 		}
 	}
 	return false
 }
 
-// forgetIf removes a thing's texts if an erasure is in progress.
-func (x *index) forgetIf(erasing bool, k key) error {
-	if !erasing {
+// deleteTextsIf deletes the texts of a target if an erasure is in progress.
+func (x *recordIndex) deleteTextsIf(isErasing bool, k key) error {
+	if !isErasing {
 		return nil
 	}
 	_, err := x.db.Exec(`DELETE FROM texts WHERE owner = ? AND target = ?`, k.owner, k.target)
 	return err
 }
 
-// mark saves the versions up to which the files are complete.
-func (x *index) mark(versions map[memory.Owner]int64) error {
+// saveVersions saves the versions up to which the files are complete.
+func (x *recordIndex) saveVersions(versions map[memory.Owner]int64) error {
 	var rows []row
 	for owner, version := range versions {
-		if x.written[owner] != version {
-			x.written[owner] = version
+		if x.complete[owner] != version {
+			x.complete[owner] = version
 			rows = append(rows, row{ownerRow, string(owner), version})
 		}
 	}
-	return x.save(rows...)
+	return x.saveRows(rows...)
 }
 
-// beginRebuild removes the records of some owners, so that their files are read as added ones.
-func (x *index) beginRebuild(of func(memory.Owner) bool) error {
-	x.rebuild.UnderWay = true
+// beginRebuild removes the records of some owners, so that their files count as added files.
+func (x *recordIndex) beginRebuild(includes func(memory.Owner) bool) error {
+	x.rebuild.InProgress = true
 	rows := []row{{rebuildRow, "", x.rebuild}}
-	for _, r := range slices.Collect(maps.Values(x.paths)) {
-		if of(r.Owner) {
-			x.drop(r.Path)
+	for _, r := range slices.Collect(maps.Values(x.byPath)) {
+		if includes(r.Owner) {
+			x.removeRecord(r.Path)
 			rows = append(rows, row{kind: fileRow, name: r.Path})
 		}
 	}
-	for owner := range x.written {
-		if of(owner) {
-			delete(x.written, owner)
+	for owner := range x.complete {
+		if includes(owner) {
+			delete(x.complete, owner)
 			rows = append(rows, row{kind: ownerRow, name: string(owner)})
 		}
 	}
-	return x.save(rows...)
+	return x.saveRows(rows...)
 }
 
-// endRebuild saves the records of the rebuilt files. Their content is compared later.
-func (x *index) endRebuild(from []*record) error {
-	x.rebuild.UnderWay = false
-	return errors.Join(x.note(from...), x.save(row{rebuildRow, "", x.rebuild}))
+// endRebuild saves the records of the rebuilt files. The next scan compares the files' content.
+func (x *recordIndex) endRebuild(records []*record) error {
+	x.rebuild.InProgress = false
+	return errors.Join(x.update(records...), x.saveRows(row{rebuildRow, "", x.rebuild}))
 }
 
-func (x *index) put(r *record) {
-	if old := x.targets[key{r.Owner, r.Target}]; old != nil && old.Path != r.Path && x.paths[old.Path] == old {
-		delete(x.paths, old.Path)
+func (x *recordIndex) setRecord(r *record) {
+	if old := x.byTarget[key{r.Owner, r.Target}]; old != nil && old.Path != r.Path && x.byPath[old.Path] == old {
+		delete(x.byPath, old.Path)
 	}
-	if old := x.paths[r.Path]; old != nil && x.targets[key{old.Owner, old.Target}] == old {
-		delete(x.targets, key{old.Owner, old.Target})
+	if old := x.byPath[r.Path]; old != nil && x.byTarget[key{old.Owner, old.Target}] == old {
+		delete(x.byTarget, key{old.Owner, old.Target})
 	}
-	x.paths[r.Path], x.targets[key{r.Owner, r.Target}] = r, r
+	x.byPath[r.Path], x.byTarget[key{r.Owner, r.Target}] = r, r
 }
 
-func (x *index) drop(path string) {
-	if r := x.paths[path]; r != nil {
-		delete(x.paths, path)
-		if k := (key{r.Owner, r.Target}); x.targets[k] == r {
-			delete(x.targets, k)
+func (x *recordIndex) removeRecord(path string) {
+	if r := x.byPath[path]; r != nil {
+		delete(x.byPath, path)
+		if k := (key{r.Owner, r.Target}); x.byTarget[k] == r {
+			delete(x.byTarget, k)
 		}
 	}
 }
 
-// compact moves the log into the database file and removes old content.
-func (x *index) compact() error {
+// compact moves the write-ahead log into the database file, without deleted content.
+func (x *recordIndex) compact() error {
 	_, err := x.db.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
 	return err
 }

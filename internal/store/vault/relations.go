@@ -12,42 +12,42 @@ import (
 // relationKinds lists the kinds of relations that files contain.
 var relationKinds = []memory.RelationKind{memory.SameSubject, memory.Refines, memory.Contradicts, memory.Follows}
 
-// relation is the property with a fact's relations of one kind. Only a rebuild reads it, and it
-// lacks the time of creation.
-func (t *thing) relation(kind memory.RelationKind) property {
+// relationProperty returns the property with a fact's relations of one kind. Only a rebuild reads the
+// relations, with the fact's time of creation.
+func (t *fileContent) relationProperty(kind memory.RelationKind) property {
 	key := string(kind)
-	show := func(link names) string {
+	show := func(link linkFunc) string {
 		var links []string
 		for _, r := range t.relations() {
 			if r.Kind == kind {
 				links = append(links, link(r.To))
 			}
 		}
-		return listed(links)
+		return yamlList(links)
 	}
-	return property{key, show, func(r *reader) {
+	return property{key, show, func(r *frontReader) {
 		links := r.list(key)
-		if r.rebuilt == nil {
+		if r.factIDs == nil {
 			return
 		}
 		f, all := t.Fact, slices.Clone(t.relations())
 		for _, link := range links {
-			to := cmp.Or(r.rebuilt[path.Base(nameInLink(link))], idOfLink(link))
+			to := cmp.Or(r.factIDs[path.Base(nameInLink(link))], idInLink(link))
 			all = append(all, memory.Relation{Owner: f.Scope.Owner, From: f.ID, To: to, Kind: kind, Status: memory.Active, CreatedAt: f.CreatedAt})
 		}
-		t.Relations = inOrder(all)
+		t.Relations = sortedRelations(all)
 	}}
 }
 
-func (t thing) relations() []memory.Relation {
+func (t fileContent) relations() []memory.Relation {
 	if t.Relations == nil {
 		return nil
 	}
 	return *t.Relations
 }
 
-// inOrder sorts relations and drops duplicates; nil for none.
-func inOrder(relations []memory.Relation) *[]memory.Relation {
+// sortedRelations sorts relations and drops duplicates; nil for none.
+func sortedRelations(relations []memory.Relation) *[]memory.Relation {
 	slices.SortFunc(relations, func(a, b memory.Relation) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.To, b.To)) })
 	relations = slices.CompactFunc(relations, func(a, b memory.Relation) bool { return a.Kind == b.Kind && a.To == b.To })
 	if len(relations) == 0 {
@@ -56,11 +56,11 @@ func inOrder(relations []memory.Relation) *[]memory.Relation {
 	return &relations
 }
 
-// relate reads a fact's relations of the kinds that files contain.
-func (l *loader) relate(ctx context.Context, fact string) (*[]memory.Relation, error) {
+// relationsOf reads a fact's relations of the kinds that files contain.
+func (l *loader) relationsOf(ctx context.Context, fact string) (*[]memory.Relation, error) {
 	all, err := l.f.s.Relations(ctx, l.owner, fact, memory.At{})
 	if err != nil {
 		return nil, err
 	}
-	return inOrder(slices.DeleteFunc(all, func(r memory.Relation) bool { return r.From != fact || !slices.Contains(relationKinds, r.Kind) })), nil
+	return sortedRelations(slices.DeleteFunc(all, func(r memory.Relation) bool { return r.From != fact || !slices.Contains(relationKinds, r.Kind) })), nil
 }

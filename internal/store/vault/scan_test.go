@@ -31,7 +31,7 @@ func (v *vault) edit() Edit {
 
 func (v *vault) quiet() {
 	v.Helper()
-	if r := v.scan(); len(r.Edits)+len(r.Problems)+len(r.Held) > 0 {
+	if r := v.scan(); len(r.Edits)+len(r.Problems)+len(r.Unconfirmed) > 0 {
 		v.Errorf("nothing was edited, but: %+v", r)
 	}
 }
@@ -52,9 +52,9 @@ func (v *vault) move(from, to string) {
 // take makes the changes of an edit, as an upper layer would.
 func (v *vault) take(e Edit) {
 	v.Helper()
-	action, f := memory.ActionUpdate, e.Was.Fact
-	if e.Says.Fact != nil {
-		f = e.Says.Fact
+	action, f := memory.ActionUpdate, e.Stored.Fact
+	if e.Content.Fact != nil {
+		f = e.Content.Fact
 	}
 	switch e.Kind {
 	case Added:
@@ -63,7 +63,7 @@ func (v *vault) take(e Edit) {
 		action, f.Status = memory.ActionRetire, memory.Retired
 	}
 	f.Source, f.UpdatedAt = memory.FromFile, v.now.Now()
-	run := memtest.Run(e.Run())
+	run := memtest.Run(e.RunID())
 	noError(v)(v.Apply(v.T.Context(), e.Owner, run, memtest.Change(action, *f)))
 	v.settled()
 	noError(v)(v.Accept(v.T.Context(), e, "fact:"+f.ID))
@@ -103,14 +103,14 @@ func TestEditedWords(t *testing.T) {
 	text = strings.Replace(text, "tags: [drinks, \"at home\"]\n", "tags:\n  - drinks\nmine: 1\n", 1)
 	v.write(teaFile, text)
 	e := v.edit()
-	if e.Kind != Edited || e.Target != "fact:tea" || e.Path != teaFile || e.Owner != memtest.Ana || e.Was.Fact.Content != "Ana drinks tea" {
+	if e.Kind != Edited || e.Target != "fact:tea" || e.Path != teaFile || e.Owner != memtest.Ana || e.Stored.Fact.Content != "Ana drinks tea" {
 		t.Errorf("edit: %+v", e)
 	}
-	if f := e.Says.Fact; f.Content != "Ana drinks green tea" || !slices.Equal(f.Tags, []string{"drinks"}) || f.Hash == tea().Hash || f.Subject != "" {
+	if f := e.Content.Fact; f.Content != "Ana drinks green tea" || !slices.Equal(f.Tags, []string{"drinks"}) || f.Hash == tea().Hash || f.Subject != "" {
 		t.Errorf("it says %+v", f)
 	}
-	if again := v.edit(); again.Run() != e.Run() {
-		t.Errorf("the same edit's runs: %s and %s", e.Run(), again.Run())
+	if again := v.edit(); again.RunID() != e.RunID() {
+		t.Errorf("the same edit's runs: %s and %s", e.RunID(), again.RunID())
 	}
 	v.take(e)
 	if got := v.read(teaFile); !strings.Contains(got, "mine: 1\n") || !strings.Contains(got, "source: file\n") || !strings.Contains(got, "  - drinks\n") {
@@ -128,8 +128,8 @@ func TestAddedFile(t *testing.T) {
 	v.apply(memtest.Add(tea()))
 	v.write("entries/global/facts/milk.md", "---\ntags: drinks, cold\nstars: 3\n---\nAna likes milk\n")
 	e := v.edit()
-	if f := e.Says.Fact; e.Kind != Added || e.Target != "" || f.Content != "Ana likes milk" || !slices.Equal(f.Tags, []string{"drinks", "cold"}) || f.Source != memory.FromFile {
-		t.Errorf("edit: %+v, %+v", e, e.Says.Fact)
+	if f := e.Content.Fact; e.Kind != Added || e.Target != "" || f.Content != "Ana likes milk" || !slices.Equal(f.Tags, []string{"drinks", "cold"}) || f.Source != memory.FromFile {
+		t.Errorf("edit: %+v, %+v", e, e.Content.Fact)
 	}
 	v.take(e)
 	names := keysOf(tree(t, v.dir))
@@ -147,14 +147,14 @@ func TestCrashBeforeAcceptOfAnAddedFile(t *testing.T) {
 	const mine = "entries/global/facts/milk.md"
 	v.write(mine, "Ana likes milk")
 	e := v.edit()
-	f := *e.Says.Fact
+	f := *e.Content.Fact
 	f.ID, f.CreatedAt = "new", memtest.Epoch
 	v.apply(memtest.Add(f))
 	v.reopen() // the edit was not answered
 	v.settled()
 	e2 := v.edit()
-	if e2.Run() != e.Run() {
-		t.Errorf("the same edit's runs: %s and %s", e.Run(), e2.Run())
+	if e2.RunID() != e.RunID() {
+		t.Errorf("the same edit's runs: %s and %s", e.RunID(), e2.RunID())
 	}
 	noError(t)(v.Accept(t.Context(), e2, "fact:new"))
 	v.settled()
@@ -169,7 +169,7 @@ func TestMovedFile(t *testing.T) {
 	v.apply(memtest.Add(tea()))
 	v.move(teaFile, "entries/trip/facts/tea.md")
 	e := v.edit()
-	if e.Kind != Moved || e.From != teaFile || e.Says.Fact.Scope.Conversation != "trip" {
+	if e.Kind != Moved || e.FormerPath != teaFile || e.Content.Fact.Scope.Conversation != "trip" {
 		t.Errorf("edit: %+v", e)
 	}
 	v.take(e)
@@ -177,7 +177,7 @@ func TestMovedFile(t *testing.T) {
 		t.Errorf("files: %q", got)
 	}
 	v.move("entries/trip/facts/tea.md", "deleted/entries/trip/facts/tea.md")
-	if e = v.edit(); e.Says.Fact.Status != memory.Retired {
+	if e = v.edit(); e.Content.Fact.Status != memory.Retired {
 		t.Errorf("edit: %+v", e)
 	}
 	v.take(e)
@@ -223,8 +223,8 @@ func TestEditThatChangedAgainIsNotAccepted(t *testing.T) {
 	if err := v.Accept(t.Context(), e, ""); err == nil {
 		t.Error("accepted")
 	}
-	if e := v.edit(); !strings.Contains(e.Says.Fact.Content, "black") {
-		t.Errorf("edit: %+v", e.Says.Fact)
+	if e := v.edit(); !strings.Contains(e.Content.Fact.Content, "black") {
+		t.Errorf("edit: %+v", e.Content.Fact)
 	}
 }
 
@@ -237,21 +237,21 @@ func TestManyDeletionsAreHeld(t *testing.T) {
 	v.apply(changes...)
 	for i, name := range keysOf(tree(t, v.dir)) {
 		if i == 2 {
-			if r := v.scan(); len(r.Edits) != 2 || len(r.Held) > 0 {
+			if r := v.scan(); len(r.Edits) != 2 || len(r.Unconfirmed) > 0 {
 				t.Errorf("two of ten: %+v", r)
 			}
 		}
 		v.remove(name)
 	}
 	r := v.scan()
-	if len(r.Edits) > 0 || len(r.Held) != 10 {
-		t.Errorf("all of ten: %d edits, %d held", len(r.Edits), len(r.Held))
+	if len(r.Edits) > 0 || len(r.Unconfirmed) != 10 {
+		t.Errorf("all of ten: %d edits, %d held", len(r.Edits), len(r.Unconfirmed))
 	}
-	if r := v.scan(ScanOptions{Confirm: true}); len(r.Edits) != 10 {
+	if r := v.scan(ScanOptions{ConfirmDeletions: true}); len(r.Edits) != 10 {
 		t.Errorf("confirmed: %+v", r)
 	}
 	noError(t)(os.RemoveAll(v.path("entries")))
-	if r := v.scan(); len(r.Held) != 10 {
+	if r := v.scan(); len(r.Unconfirmed) != 10 {
 		t.Errorf("without the folder: %+v", r)
 	}
 }
@@ -274,7 +274,7 @@ func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 	writeFile(t, secret, []byte("---\nid: secret\n---\nout of the vault"))
 	const folder = "entries/global/facts/"
 	for name, text := range map[string]string{
-		"binary": "\xff\xfe\x00", "huge": strings.Repeat("x", maxFile+1), "half": "---\nid: half\n", "empty": "", "yaml": "---\nid: [\n---\nx\n",
+		"binary": "\xff\xfe\x00", "huge": strings.Repeat("x", maxFileBytes+1), "half": "---\nid: half\n", "empty": "", "yaml": "---\nid: [\n---\nx\n",
 		"alias": "---\na: &a [x]\ntags: *a\nconfidence: 7\n---\nx\n", "twin": v.read(teaFile),
 	} {
 		v.write(folder+name+".md", text)
@@ -334,7 +334,7 @@ func TestWatchSeesEdits(t *testing.T) {
 		}
 	}
 	v.write("entries/new/facts/milk.md", "Ana likes milk\n")
-	if r := await(1); r.Edits[0].Says.Fact.Content != "Ana likes milk" {
+	if r := await(1); r.Edits[0].Content.Fact.Content != "Ana likes milk" {
 		t.Errorf("added: %+v", r)
 	}
 	v.write(teaFile, strings.Replace(v.read(teaFile), "drinks tea\n", "drinks green tea\n", 1))
@@ -359,7 +359,7 @@ func TestForgottenFileThatIsPutBackIsRestored(t *testing.T) {
 	}
 	v.write(teaFile, text)
 	e := v.edit()
-	if e.Kind != Moved || e.From != "deleted/"+teaFile || e.Says.Fact.Status != memory.Active {
+	if e.Kind != Moved || e.FormerPath != "deleted/"+teaFile || e.Content.Fact.Status != memory.Active {
 		t.Errorf("the edit is %+v", e)
 	}
 	v.take(e)
@@ -379,7 +379,7 @@ func TestRefusedFileIsNotDeleted(t *testing.T) {
 		t.Fatalf("one file was edited: %+v", r)
 	}
 	v.files.disk.Lock() // until it is released, nothing is written
-	err := v.files.aside(teaFile)
+	err := v.files.makeConflictFile(teaFile)
 	v.files.disk.Unlock()
 	if err != nil {
 		t.Fatal(err)

@@ -9,124 +9,124 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A special profile entry lists the users who share a fact: its key is sharedEntry and the fact's
-// id, its value a JSON list of owners. The entry has no own file: the fact's file has it under
-// sharedKey, as a list of "user/NAME", "pool/NAME" and "global". The copies are derived from it,
-// and have no files either.
+// A share entry is a profile entry that lists the recipients with whom a fact is shared: its key is
+// shareKeyPrefix and the fact's id, its value a JSON list of owners. A share entry has no file: the
+// fact's file contains it under recipientsKey, as a list of "user/NAME", "pool/NAME" and "global".
+// The recipients' links have no files either.
 const (
-	sharedEntry = "loci.share."
-	sharedKey   = "shared_with"
+	shareKeyPrefix = "loci.share."
+	recipientsKey  = "shared_with"
 )
 
-// sharedFact returns the fact to which a share entry belongs.
-func sharedFact(target string) (id string, ok bool) {
-	return strings.CutPrefix(target, profileTarget+sharedEntry)
+// factOfShareEntry returns the id of the fact that a share entry shares.
+func factOfShareEntry(target string) (id string, ok bool) {
+	return strings.CutPrefix(target, profileTarget+shareKeyPrefix)
 }
 
-// sharedWith is the property that lists the users who share a fact.
-func (t *thing) sharedWith() property {
-	show := func(names) string {
+// recipientsProperty returns the property that lists the recipients of a fact.
+func (t *fileContent) recipientsProperty() property {
+	show := func(linkFunc) string {
 		var called []string
-		for _, o := range t.sharers() {
-			called = append(called, o.Called())
+		for _, o := range t.recipients() {
+			called = append(called, o.DisplayName())
 		}
-		return listed(called)
+		return yamlList(called)
 	}
-	return property{sharedKey, show, func(r *reader) {
+	return property{recipientsKey, show, func(r *frontReader) {
 		var with []memory.Owner
-		for _, name := range r.list(sharedKey) {
-			o := ownerCalled(t.Fact.Scope.Owner, name)
+		for _, name := range r.list(recipientsKey) {
+			o := parseOwner(t.Fact.Scope.Owner, name)
 			if o == "" {
-				r.failf("%s is a list of user/NAME, pool/NAME and global, and %q is none that it can be shared with", sharedKey, name)
+				r.failf("invalid owner %[2]q in %[1]s, which is a list of user/NAME, pool/NAME and global, without the fact's own owner", recipientsKey, name)
 			}
 			with = append(with, o)
 		}
-		if t.Shared = shared(with); r.elsewhere() && r.rebuilt == nil { // it was shared elsewhere, not here
+		if t.Shared = sortedOwners(with); r.hasUnknownID() && r.factIDs == nil { // another machine shared the fact; this machine does not
 			t.Shared = nil
 		}
 	}}
 }
 
-// sharers returns the owners who share a fact.
-func (t thing) sharers() []memory.Owner {
+// recipients returns the owners with whom the fact is shared.
+func (t fileContent) recipients() []memory.Owner {
 	if t.Shared == nil {
 		return nil
 	}
 	return *t.Shared
 }
 
-// shared sorts owners and drops duplicates; nil for none.
-func shared(with []memory.Owner) *[]memory.Owner {
-	slices.Sort(with)
-	if with = slices.Compact(with); len(with) == 0 {
+// sortedOwners sorts owners and drops duplicates; nil for none.
+func sortedOwners(owners []memory.Owner) *[]memory.Owner {
+	slices.Sort(owners)
+	if owners = slices.Compact(owners); len(owners) == 0 {
 		return nil
 	}
-	return &with
+	return &owners
 }
 
-// ownerCalled parses the name of an owner in a file of by; "" if the name is not valid there.
-func ownerCalled(by memory.Owner, text string) memory.Owner {
+// parseOwner parses a recipient in the file of home's fact; it returns "" for an invalid recipient.
+func parseOwner(home memory.Owner, text string) memory.Owner {
 	var o memory.Owner
 	kind, name, _ := strings.Cut(text, "/")
 	switch {
 	case text == string(memory.GlobalKind):
-		o = memory.Global(by.Namespace())
+		o = memory.Global(home.Namespace())
 	case kind == string(memory.UserKind):
-		o = memory.User(by.Namespace(), name)
+		o = memory.User(home.Namespace(), name)
 	case kind == string(memory.PoolKind):
-		o = memory.Pool(by.Namespace(), name)
+		o = memory.Pool(home.Namespace(), name)
 	}
-	if !o.Valid() || o == by {
+	if !o.Valid() || o == home {
 		return ""
 	}
 	return o
 }
 
-// ownersIn parses the value of a share entry and drops invalid owners.
-func ownersIn(home memory.Owner, value string) []memory.Owner {
-	var with []memory.Owner
-	if json.Unmarshal([]byte(value), &with) != nil {
+// parseShareEntry parses the value of a share entry and drops invalid owners.
+func parseShareEntry(home memory.Owner, value string) []memory.Owner {
+	var owners []memory.Owner
+	if json.Unmarshal([]byte(value), &owners) != nil {
 		return nil
 	}
-	return slices.DeleteFunc(with, func(o memory.Owner) bool {
+	return slices.DeleteFunc(owners, func(o memory.Owner) bool {
 		return !o.Valid() || o == home || o.Namespace() != home.Namespace()
 	})
 }
 
-// sharing reads the owners who share a fact. The first call reads all entries.
-func (l *loader) sharing(ctx context.Context, f *memory.Fact) (*[]memory.Owner, error) {
-	if l.shares == nil {
+// recipientsOf reads the recipients of a fact. The first call reads all share entries.
+func (l *loader) recipientsOf(ctx context.Context, f *memory.Fact) (*[]memory.Owner, error) {
+	if l.recipients == nil {
 		entries, err := l.f.s.Profile(ctx, l.owner, memory.At{})
 		if err != nil {
 			return nil, err
 		}
-		l.shares = map[string][]memory.Owner{}
+		l.recipients = map[string][]memory.Owner{}
 		for _, e := range entries {
-			if id, ok := strings.CutPrefix(e.Key, sharedEntry); ok {
-				l.shares[id] = ownersIn(l.owner, e.Value)
+			if id, ok := strings.CutPrefix(e.Key, shareKeyPrefix); ok {
+				l.recipients[id] = parseShareEntry(l.owner, e.Value)
 			}
 		}
 	}
-	if (thing{FileContent: memory.FileContent{Fact: f}}).erased() {
+	if (fileContent{FileContent: memory.FileContent{Fact: f}}).isErased() {
 		return nil, nil
 	}
-	return shared(slices.Clone(l.shares[f.ID])), nil
+	return sortedOwners(slices.Clone(l.recipients[f.ID])), nil
 }
 
 // shareChange returns the change that adds a fact's share entry.
-func (t thing) shareChange() memory.Change {
-	value, _ := json.Marshal(t.sharers()) // names always encode
+func (t fileContent) shareChange() memory.Change {
+	value, _ := json.Marshal(t.recipients()) // names always encode
 	entry := memory.ProfileEntry{
-		Owner: t.Fact.Scope.Owner, Key: sharedEntry + t.Fact.ID, Value: string(value), Status: memory.Active, UpdatedAt: t.Fact.UpdatedAt,
+		Owner: t.Fact.Scope.Owner, Key: shareKeyPrefix + t.Fact.ID, Value: string(value), Status: memory.Active, UpdatedAt: t.Fact.UpdatedAt,
 	}
-	return memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: t.Fact.ID, Reason: wasInVault}
+	return memory.Change{Action: memory.ActionAdd, After: memory.State{Profile: &entry}, NewID: t.Fact.ID, Reason: rebuildReason}
 }
 
-// shareJobs returns the jobs that create the copies of facts which the changes share.
+// shareJobs returns the job that creates the links for share entries among the changes.
 func shareJobs(owner memory.Owner, run string, changes []memory.Change) []memory.Job {
 	var facts []string
 	for _, c := range changes {
-		if id, ok := sharedFact(c.After.Target()); ok {
+		if id, ok := factOfShareEntry(c.After.Target()); ok {
 			facts = append(facts, id)
 		}
 	}

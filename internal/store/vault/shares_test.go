@@ -36,8 +36,8 @@ func asShares(changes []memory.Change) []memory.Change {
 		}[len(c.After.Profile.Value)%4]
 		value, _ := json.Marshal(with)
 		p := *c.After.Profile
-		p.Key, p.Value = sharedEntry+memtest.ID(fmt.Sprint("fact ", n)), string(value)
-		changes[i].After = memory.Image{Profile: &p}
+		p.Key, p.Value = shareKeyPrefix+memtest.ID(fmt.Sprint("fact ", n)), string(value)
+		changes[i].After = memory.State{Profile: &p}
 	}
 	return changes
 }
@@ -46,15 +46,15 @@ func asShares(changes []memory.Change) []memory.Change {
 // whom those share that there are, and not when that was said.
 func presentShares(owner memory.Owner, k known) (entries []memory.ProfileEntry) {
 	for _, p := range k.Profile {
-		id, ok := strings.CutPrefix(p.Key, sharedEntry)
+		id, ok := strings.CutPrefix(p.Key, shareKeyPrefix)
 		if !ok {
 			entries = append(entries, p)
 			continue
 		}
 		own := slices.ContainsFunc(k.Memories, func(m memory.Memory) bool {
-			return m.ID() == id && m.Link == nil && m.Fact != nil && !showing(memory.FileContent{Fact: m.Fact}).erased()
+			return m.ID() == id && m.Link == nil && m.Fact != nil && !showing(memory.FileContent{Fact: m.Fact}).isErased()
 		})
-		if with := shared(ownersIn(owner, p.Value)); own && with != nil {
+		if with := sortedOwners(parseShareEntry(owner, p.Value)); own && with != nil {
 			entries = append(entries, memory.ProfileEntry{Owner: owner, Key: p.Key, Value: fmt.Sprint(*with), Status: p.Status})
 		}
 	}
@@ -63,20 +63,20 @@ func presentShares(owner memory.Owner, k known) (entries []memory.ProfileEntry) 
 
 func share(with ...memory.Owner) memory.ProfileEntry {
 	value, _ := json.Marshal(with)
-	return memtest.Profile(memtest.Ana, sharedEntry+"tea", string(value))
+	return memtest.Profile(memtest.Ana, shareKeyPrefix+"tea", string(value))
 }
 
 // shares is whom the fact is shared with, as its file says and as is known.
 func (v *vault) shares() (file string, known []memory.Owner) {
 	v.Helper()
 	for l := range strings.Lines(v.read(teaFile)) {
-		if strings.HasPrefix(l, sharedKey+":") {
+		if strings.HasPrefix(l, recipientsKey+":") {
 			file = l
 		}
 	}
 	entries := try(v.Profile(v.T.Context(), memtest.Ana, memory.At{})).orFail(v)
 	for _, p := range entries {
-		known = append(known, ownersIn(memtest.Ana, p.Value)...)
+		known = append(known, parseShareEntry(memtest.Ana, p.Value)...)
 	}
 	return file, known
 }
@@ -145,8 +145,8 @@ func TestEditedSharesAreToldOf(t *testing.T) {
 		if len(r.Problems) != c.problems || same != (len(r.Edits) == 0) {
 			t.Errorf("%s: report %+v", name, r)
 		}
-		if len(r.Edits) == 1 && !slices.Equal(showing(r.Edits[0].Says).sharers(), c.says) {
-			t.Errorf("%s: the file says %v, want %v", name, r.Edits[0].Says.Shared, c.says)
+		if len(r.Edits) == 1 && !slices.Equal(showing(r.Edits[0].Content).recipients(), c.says) {
+			t.Errorf("%s: the file says %v, want %v", name, r.Edits[0].Content.Shared, c.says)
 		}
 		v.write(teaFile, was)
 		v.quiet()
@@ -183,7 +183,7 @@ func TestValueThatIsNotUnderstoodTakesNothingAway(t *testing.T) {
 			now := strings.Replace(was, line, key+": "+odd+"\n", 1)
 			v.write(teaFile, now)
 			r := v.scan()
-			if len(r.Edits) > 0 || len(r.Problems) != 1 || odd != "*a" && !strings.HasPrefix(r.Problems[0].Why, key+" is ") {
+			if len(r.Edits) > 0 || len(r.Problems) != 1 || odd != "*a" && !strings.HasPrefix(r.Problems[0].Reason, key+" must be ") {
 				t.Errorf("%s: %s: report %+v", key, odd, r)
 			}
 			if v.read(teaFile) != now {
@@ -195,8 +195,8 @@ func TestValueThatIsNotUnderstoodTakesNothingAway(t *testing.T) {
 	}
 	for _, none := range []string{"", "[]", "null", "~", `""`} {
 		v.write(teaFile, strings.Replace(was, "shared_with: [user/ben]\n", "shared_with: "+none+"\n", 1))
-		if e := v.edit(); e.Says.Shared != nil {
-			t.Errorf("shared_with: %s: it is shared with nobody, but %+v", none, e.Says.Shared)
+		if e := v.edit(); e.Content.Shared != nil {
+			t.Errorf("shared_with: %s: it is shared with nobody, but %+v", none, e.Content.Shared)
 		}
 	}
 
@@ -216,8 +216,8 @@ func TestValueThatIsNotUnderstoodTakesNothingAway(t *testing.T) {
 // sharedIn is whom profile entries say that a fact is shared with.
 func sharedIn(owner memory.Owner, f *memory.Fact, entries []memory.ProfileEntry) *[]memory.Owner {
 	for _, p := range entries {
-		if f != nil && p.Key == sharedEntry+f.ID && !showing(memory.FileContent{Fact: f}).erased() {
-			return shared(ownersIn(owner, p.Value))
+		if f != nil && p.Key == shareKeyPrefix+f.ID && !showing(memory.FileContent{Fact: f}).isErased() {
+			return sortedOwners(parseShareEntry(owner, p.Value))
 		}
 	}
 	return nil
@@ -265,7 +265,7 @@ func TestCopyOfWhatAnotherSharesHasNoFile(t *testing.T) {
 	}
 	noError(t)(os.MkdirAll(v.path("users/ben/entries/global/facts"), 0o700))
 	v.write("users/ben/"+teaFile, v.read(teaFile))
-	if r := v.scan(); len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Why, "user/") {
+	if r := v.scan(); len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Reason, "user/") {
 		t.Errorf("report: %+v", r)
 	}
 }
@@ -278,12 +278,12 @@ func TestFileFromElsewhereSharesWithNobody(t *testing.T) {
 	v.apply(memtest.Add(tea()), memtest.Change(memory.ActionAdd, share(ben)))
 	noError(t)(os.MkdirAll(v.path("users/cy/entries/global/facts"), 0o700))
 	v.write("users/cy/"+teaFile, v.read(teaFile))
-	if e := v.edit(); e.Kind != Added || e.Owner != cy || e.Says.Shared != nil {
+	if e := v.edit(); e.Kind != Added || e.Owner != cy || e.Content.Shared != nil {
 		t.Errorf("a copy with an id: %+v", e)
 	}
 	_, words, _ := strings.Cut(v.read(teaFile), "\n---\n")
 	v.write("users/cy/"+teaFile, "---\nshared_with: user/ben\n---\n"+words)
-	if e := v.edit(); e.Says.Shared == nil || !slices.Equal(*e.Says.Shared, []memory.Owner{ben}) {
+	if e := v.edit(); e.Content.Shared == nil || !slices.Equal(*e.Content.Shared, []memory.Owner{ben}) {
 		t.Errorf("a file of a person's own: %+v", e)
 	}
 }

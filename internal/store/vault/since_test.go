@@ -119,7 +119,7 @@ func newDesk(t *testing.T) *desk {
 
 func (d *desk) open() {
 	d.settled()
-	d.path = d.files.index.targets[key{memtest.Ana, "fact:tea"}].Path
+	d.path = d.files.index.byTarget[key{memtest.Ana, "fact:tea"}].Path
 	d.text, d.base = d.vault.read(d.path), sheetOf(d.fact("tea"))
 }
 
@@ -136,7 +136,7 @@ func (d *desk) command(do func(memory.Fact, int) *memory.Fact, unwritten bool) {
 	if unwritten {
 		d.settled()
 		d.files.disk.Lock() // until it is released, it waits for the answer to an edit
-		d.files.open[k] = Edit{}
+		d.files.pending[k] = Edit{}
 		d.files.disk.Unlock()
 	}
 	d.apply(memtest.Change(memory.ActionUpdate, *next))
@@ -145,9 +145,9 @@ func (d *desk) command(do func(memory.Fact, int) *memory.Fact, unwritten bool) {
 func (d *desk) release() {
 	k := key{memtest.Ana, "fact:tea"}
 	d.files.disk.Lock()
-	delete(d.files.open, k)
+	delete(d.files.pending, k)
 	d.files.disk.Unlock()
-	d.files.due(k)
+	d.files.markDirty(k)
 }
 
 // save writes what is open with another value of a key and a comment that nobody else wrote.
@@ -159,8 +159,8 @@ func (d *desk) save(key, value string) (theirs sheet, comment string) {
 	for k, v := range d.base {
 		theirs[k] = v
 	}
-	pg := split(d.text)
-	fields, words := []field(nil), pg.words()
+	pg := splitFile(d.text)
+	fields, words := []field(nil), pg.text()
 	if key == "words" {
 		words = value
 	} else if key != "" {
@@ -169,7 +169,7 @@ func (d *desk) save(key, value string) (theirs sheet, comment string) {
 	if key != "" {
 		theirs[key] = value
 	}
-	pg, _ = pg.with(fields, words)
+	pg, _ = pg.withFields(fields, words)
 	pg.front += comment + "\n"
 	d.write(d.path, pg.String())
 	return theirs, comment
@@ -181,7 +181,7 @@ func (d *desk) taken() (clash bool) {
 	r := d.scan()
 	if len(r.Problems) > 0 { // what lies where the memory lay while it was forgotten
 		p := r.Problems[0]
-		if !strings.Contains(p.Why, "has the same id") || !strings.HasPrefix(p.Path, "deleted/") || len(r.Edits) > 0 {
+		if !strings.Contains(p.Reason, "has the same id") || !strings.HasPrefix(p.Path, "deleted/") || len(r.Edits) > 0 {
 			d.Fatalf("report: %+v", r)
 		}
 		noError(d)(os.Rename(d.vault.path(p.Path), d.vault.path(strings.TrimSuffix(p.Path, ".md")+conflictMark+"1.md")))
@@ -191,15 +191,15 @@ func (d *desk) taken() (clash bool) {
 		d.Fatalf("report: %+v", r)
 	}
 	for _, e := range r.Edits {
-		if e.Clash != "" {
+		if e.Conflict != "" {
 			noError(d)(d.Refuse(d.Context(), e))
 			d.release()
 			d.settled()
 			return true
 		}
-		f := *e.Says.Fact
+		f := *e.Content.Fact
 		f.UpdatedAt = d.now.Now()
-		noError(d)(d.Apply(d.Context(), e.Owner, memtest.Run(e.Run()), memtest.Change(memory.ActionUpdate, f)))
+		noError(d)(d.Apply(d.Context(), e.Owner, memtest.Run(e.RunID()), memtest.Change(memory.ActionUpdate, f)))
 		noError(d)(d.Accept(d.Context(), e, e.Target))
 	}
 	d.release()
@@ -236,7 +236,7 @@ func (d *desk) check(what string, theirs, ours sheet, comment string, moved bool
 
 // movedAway reports whether Loci's own file lies elsewhere than what is open.
 func (d *desk) movedAway() bool {
-	return d.files.index.targets[key{memtest.Ana, "fact:tea"}].Path != d.path
+	return d.files.index.byTarget[key{memtest.Ana, "fact:tea"}].Path != d.path
 }
 
 // rounds is how many random histories of stale copies are played.
@@ -313,7 +313,7 @@ func TestATimeThatALociWrote(t *testing.T) {
 		"":                                 false,
 	} {
 		d, err := readDocument("---\nkind: fact\nupdated_at: " + when + "\n---\nwords\n")
-		if got := ofNow(d); got != want || err != nil {
+		if got := hasLociTime(d); got != want || err != nil {
 			t.Errorf("%q: %v", when, got)
 		}
 	}

@@ -15,10 +15,10 @@ var (
 	allStatuses = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
 )
 
-// begin compares the versions of the files with those of the wrapped store. Missing files become
-// due; memories that the store lacks are rebuilt from files.
-func (s *Store) begin(ctx context.Context) error {
-	owners, err := s.ownersWithin(ctx)
+// reconcile compares the versions of the files with the wrapped store's versions. It marks missing
+// files as dirty, and rebuilds memories that the store lacks from files.
+func (s *Store) reconcile(ctx context.Context) error {
+	owners, err := s.allOwners(ctx)
 	if err != nil {
 		return err
 	}
@@ -27,65 +27,65 @@ func (s *Store) begin(ctx context.Context) error {
 		return fmt.Errorf("read the versions of the wrapped store: %w", err)
 	}
 	x := s.files.index
-	isNew := len(x.paths)+len(x.written) == 0
+	isNew := len(x.byPath)+len(x.complete) == 0
 	empty := !slices.ContainsFunc(versions, func(v int64) bool { return v > 0 })
 	older := map[memory.Owner]bool{}
 	for i, owner := range owners {
-		if older[owner] = versions[i] < x.written[owner]; older[owner] || s.erasing() {
-			delete(x.written, owner)
+		if older[owner] = versions[i] < x.complete[owner]; older[owner] || s.isErasing() {
+			delete(x.complete, owner)
 		}
-		s.files.follow(owner, versions[i])
-		if x.written[owner] < versions[i] {
-			s.files.due(key{owner, ""})
+		s.files.setLatest(owner, versions[i])
+		if x.complete[owner] < versions[i] {
+			s.files.markDirty(key{owner, ""})
 		}
 	}
-	switch all := empty || x.rebuild.UnderWay; {
-	case all || slices.Contains(slices.Collect(maps.Values(older)), true):
-		err = s.rebuild(ctx, func(o memory.Owner) bool { return all || older[o] }, all)
-	case isNew: // only the files know their memories
-		err = s.noteFolder(ctx)
+	switch rebuildAll := empty || x.rebuild.InProgress; {
+	case rebuildAll || slices.Contains(slices.Collect(maps.Values(older)), true):
+		err = s.rebuild(ctx, func(o memory.Owner) bool { return rebuildAll || older[o] }, rebuildAll)
+	case isNew: // the records are missing: the files name their memories
+		err = s.recordFolder(ctx)
 	}
-	for k, r := range x.targets {
-		if r.Due || r.Open {
-			s.files.due(k)
+	for k, r := range x.byTarget {
+		if r.Dirty || r.Unlearned {
+			s.files.markDirty(k)
 		}
 	}
 	return err
 }
 
-// ownersWithin returns the owners in the wrapped store or in the records.
-func (s *Store) ownersWithin(ctx context.Context) ([]memory.Owner, error) {
-	all := map[memory.Owner]bool{s.opts.Home: true}
+// allOwners returns the owners in the wrapped store or in the records.
+func (s *Store) allOwners(ctx context.Context) ([]memory.Owner, error) {
+	set := map[memory.Owner]bool{s.opts.HomeOwner: true}
 	owners, err := s.Store.Owners(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the owners of the wrapped store: %w", err)
 	}
 	for _, o := range owners {
-		all[o] = true
+		set[o] = true
 	}
-	for o := range s.files.index.written {
-		all[o] = true
+	for o := range s.files.index.complete {
+		set[o] = true
 	}
-	return slices.Sorted(maps.Keys(all)), nil
+	return slices.Sorted(maps.Keys(set)), nil
 }
 
-// changedSince returns the targets written for an owner after a version, or all targets if the
-// wrapped store no longer has that version.
-func (s *Store) changedSince(ctx context.Context, owner memory.Owner, after int64) ([]string, error) {
+// changedSince returns the targets that changed after an owner's version, or all targets if the
+// wrapped store no longer has the changes since the version.
+func (s *Store) changedSince(ctx context.Context, owner memory.Owner, afterVersion int64) ([]string, error) {
 	targets := map[string]bool{}
 	var ids []string
-	if after > 0 {
-		_, err := s.Store.Since(ctx, owner, "", after, func(i memory.Item) error {
+	if afterVersion > 0 {
+		_, err := s.Store.Since(ctx, owner, "", afterVersion, func(i memory.IndexItem) error {
 			ids = append(ids, i.ID)
 			return nil
 		})
 		if errors.Is(err, memory.Gone) {
-			after, ids = 0, nil
+			afterVersion, ids = 0, nil
 		} else if err != nil {
 			return nil, err
 		}
 	}
-	if after == 0 {
+	if afterVersion == 0 {
 		for m, err := range memory.AllMemories(ctx, s.Store.List, owner, memory.Query{Kinds: allKinds, Statuses: allStatuses}) {
 			if err != nil {
 				return nil, fmt.Errorf("read its memories: %w", err)
@@ -93,18 +93,18 @@ func (s *Store) changedSince(ctx context.Context, owner memory.Owner, after int6
 			addTargets(targets, []memory.Memory{m})
 		}
 	}
-	for some := range slices.Chunk(ids, maxRun) {
-		found, err := s.Store.Get(ctx, owner, some...)
+	for chunk := range slices.Chunk(ids, maxChunk) {
+		memories, err := s.Store.Get(ctx, owner, chunk...)
 		if err != nil {
 			return nil, err
 		}
-		addTargets(targets, found)
+		addTargets(targets, memories)
 	}
 	for c, err := range memory.AllChanges(ctx, s.Store.Changes, owner, memory.ChangeQuery{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read its changes: %w", err)
 		}
-		if c.Version <= after {
+		if c.Version <= afterVersion {
 			break
 		}
 		for _, t := range targetsOf([]memory.Change{c}) {
@@ -115,15 +115,15 @@ func (s *Store) changedSince(ctx context.Context, owner memory.Owner, after int6
 		if err != nil {
 			return nil, fmt.Errorf("read its conversations: %w", err)
 		}
-		if after == 0 || s.files.index.targets[key{owner, conversationTarget + c.ID}] == nil { // a conversation's version may miss changes
+		if afterVersion == 0 || s.files.index.byTarget[key{owner, conversationTarget + c.ID}] == nil { // a conversation may change without a new version
 			targets[conversationTarget+c.ID] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(targets)), nil
 }
 
-func addTargets(targets map[string]bool, found []memory.Memory) {
-	for _, m := range found {
+func addTargets(targets map[string]bool, memories []memory.Memory) {
+	for _, m := range memories {
 		switch {
 		case m.Turn != nil:
 			targets[turnTarget+m.ID()], targets[conversationTarget+m.Turn.Conversation] = true, true

@@ -14,16 +14,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Options configures a vault. The zero value holds the defaults.
+// Options configures a vault. The zero value means the defaults.
 type Options struct {
-	Now  func() time.Time // nil: time.Now
-	Home memory.Owner     // the owner of the entries at the top; "": the user "default"
-	Log  *slog.Logger     // nil: no log
+	Now       func() time.Time // nil uses time.Now
+	HomeOwner memory.Owner     // owner of the entries folder at the top; "" means the user "default"
+	Log       *slog.Logger     // nil disables the log
 
-	// failpoint is called at named points of a write; a test can crash the process there.
-	failpoint func(point string)
-	lull      time.Duration            // 0: lull; tests shorten it
-	notify    func() (*notices, error) // nil: systemNotices; tests replace it
+	// failpoint is called at named points of a write; tests crash the process in the call.
+	failpoint  func(point string)
+	writeDelay time.Duration            // 0 uses the constant writeDelay; tests shorten the delay
+	notify     func() (*notices, error) // nil uses systemNotices; tests replace the function
 }
 
 // Points of a write at which a test can crash the process.
@@ -40,36 +40,36 @@ const (
 	lockName  = "lock"
 )
 
-// Within opens the wrapped store, with the vault's clock.
-type Within func(now func() time.Time) (memory.Store, error)
+// OpenStore opens the wrapped store, with the vault's clock.
+type OpenStore func(now func() time.Time) (memory.Store, error)
 
 // Store is a vault: a [memory.Store] whose memories are also files in a folder.
 type Store struct {
-	memory.Store // the wrapped store, which answers reads and has the history
+	memory.Store // the wrapped store, which answers reads and contains the history
 
 	dir    string
 	opts   Options
-	files  *files
+	files  *fileWriter
 	unlock func() error
 
-	copying  sync.Mutex   // held during a copy or an erasure; locked before the other mutexes
-	mu       sync.RWMutex // guards closed against writes in progress
-	closed   bool
-	closing  sync.Once
-	closeErr error
+	copyMu    sync.Mutex   // locked during a copy or an erasure, always before the other mutexes
+	mu        sync.RWMutex // guards closed against writes in progress
+	closed    bool
+	closeOnce sync.Once
+	closeErr  error
 }
 
 var _ memory.Store = (*Store)(nil)
 
-// Open opens the vault in a folder, created if missing, around the store that within opens. Files
-// are brought up to date with that store. If it is empty, or older than the files, the rest is
-// rebuilt from the files. [memory.Conflict]: another process has the vault open.
-func Open(ctx context.Context, dir string, within Within, o Options) (*Store, error) {
+// Open opens the vault in dir, creates dir if missing, and updates the files from the wrapped store.
+// If the wrapped store is empty or older than the files, missing memories are rebuilt from the
+// files. The error is [memory.Conflict] if another process has the vault open.
+func Open(ctx context.Context, dir string, openStore OpenStore, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Home == "" {
-		o.Home = memory.User(memory.DefaultNamespace, "default")
+	if o.HomeOwner == "" {
+		o.HomeOwner = memory.User(memory.DefaultNamespace, "default")
 	}
 	if o.notify == nil {
 		o.notify = systemNotices
@@ -77,80 +77,80 @@ func Open(ctx context.Context, dir string, within Within, o Options) (*Store, er
 	if o.failpoint == nil {
 		o.failpoint = func(string) {}
 	}
-	if o.lull == 0 {
-		o.lull = lull
+	if o.writeDelay == 0 {
+		o.writeDelay = writeDelay
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{dir: dir, opts: o}
-	if err := s.open(ctx, within); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the vault %s: %w", dir, err), s.release())
+	if err := s.open(ctx, openStore); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the vault %s: %w", dir, err), s.closeAll())
 	}
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context, within Within) error {
-	if err := os.MkdirAll(s.own(), 0o700); err != nil {
+func (s *Store) open(ctx context.Context, openStore OpenStore) error {
+	if err := os.MkdirAll(s.ownPath(), 0o700); err != nil {
 		return err
 	}
-	unlock, err := filelock.Take(s.own(lockName), "has the vault open; only one process may")
+	unlock, err := filelock.Lock(s.ownPath(lockName), "has the vault open; only one process may")
 	if err != nil {
 		return err
 	}
 	s.unlock = unlock
-	if s.files, err = openFiles(s); err != nil {
+	if s.files, err = openFileWriter(s); err != nil {
 		return err
 	}
-	if s.Store, err = within(s.opts.Now); err != nil {
+	if s.Store, err = openStore(s.opts.Now); err != nil {
 		return err
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.reconcile(ctx); err != nil {
 		return err
 	}
 	s.files.done = make(chan struct{})
 	go s.files.run()
-	if s.erasing() { // a crash interrupted an erasure
-		return s.endErasing(ctx)
+	if s.isErasing() { // a crash interrupted an erasure
+		return s.finishErasure(ctx)
 	}
 	return nil
 }
 
-// Dir is the vault's folder.
+// Dir returns the vault's folder.
 func (s *Store) Dir() string { return s.dir }
 
 // OwnersWithFiles returns the owners with memories in the vault, in order.
 func (s *Store) OwnersWithFiles() []memory.Owner { return s.files.owners() }
 
 // Written receives a token after files were written. Only one goroutine may read it.
-func (s *Store) Written() <-chan struct{} { return s.files.wrote }
+func (s *Store) Written() <-chan struct{} { return s.files.written }
 
-// RebuiltAt returns when memory was last rebuilt from the files, which starts a new history. It is
-// zero if there was no rebuild.
+// RebuiltAt returns the time of the last rebuild from the files, which starts a new history. The
+// time is zero if there was no rebuild.
 func (s *Store) RebuiltAt() time.Time {
 	s.files.disk.Lock()
 	defer s.files.disk.Unlock()
 	return s.files.index.rebuild.At
 }
 
-// own returns a path in the vault's own folder, .loci.
-func (s *Store) own(name ...string) string {
-	return filepath.Join(append([]string{s.dir, OwnFolder}, name...)...)
+// ownPath returns a path in the vault's own folder, .loci.
+func (s *Store) ownPath(elems ...string) string {
+	return filepath.Join(append([]string{s.dir, OwnFolder}, elems...)...)
 }
 
 // Close waits for operations in progress, writes due files and closes everything.
 func (s *Store) Close() error {
-	s.closing.Do(func() {
+	s.closeOnce.Do(func() {
 		s.mu.Lock()
 		s.closed = true
 		s.mu.Unlock()
-		s.closeErr = s.release()
+		s.closeErr = s.closeAll()
 	})
 	return s.closeErr
 }
 
-// release closes everything in order of dependency.
-func (s *Store) release() error {
+// closeAll closes the files, then the wrapped store, then the lock.
+func (s *Store) closeAll() error {
 	var errs []error
 	if s.files != nil {
 		errs = append(errs, s.files.close())
@@ -164,9 +164,9 @@ func (s *Store) release() error {
 	return errors.Join(errs...)
 }
 
-// Settle waits until the files contain everything acknowledged before. Files that cannot be written
-// now are retried later and named in the error.
-func (s *Store) Settle(ctx context.Context) error { return s.files.flush(ctx) }
+// Flush waits until the files contain all writes acknowledged before the call. Files that cannot be
+// written now are retried later and named in the error.
+func (s *Store) Flush(ctx context.Context) error { return s.files.flush(ctx) }
 
 // Ping reports whether the wrapped store answers.
 func (s *Store) Ping(ctx context.Context) error {

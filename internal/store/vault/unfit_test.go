@@ -20,13 +20,13 @@ func TestFileThatIsNotUnderstoodIsNotForgotten(t *testing.T) {
 	v.remove(teaFile)
 	const moved = "entries/trip/facts/tea.md"
 	v.write(moved, strings.Replace(text, "status: active", "status: gone", 1))
-	if r := v.scan(ScanOptions{Confirm: true}); len(r.Edits) > 0 || len(r.Problems) != 1 || r.Problems[0].Path != moved {
+	if r := v.scan(ScanOptions{ConfirmDeletions: true}); len(r.Edits) > 0 || len(r.Problems) != 1 || r.Problems[0].Path != moved {
 		t.Errorf("moved, with a status that there is not: %+v", r)
 	}
 	v.remove(moved)
 	for _, to := range []string{"entries/trip/summaries/a.md", "entries/global/profile/a.md", "entries/global/contexts/a.md", "entries/trip/turns/user/a.md"} {
 		v.write(to, text)
-		if r := v.scan(ScanOptions{Confirm: true}); len(r.Edits) > 0 || len(r.Problems) != 1 || r.Problems[0].Path != to || !strings.Contains(r.Problems[0].Why, "in files of this folder") {
+		if r := v.scan(ScanOptions{ConfirmDeletions: true}); len(r.Edits) > 0 || len(r.Problems) != 1 || r.Problems[0].Path != to || !strings.Contains(r.Problems[0].Reason, "in files of this folder") {
 			t.Errorf("moved to %s: %+v", to, r)
 		}
 		v.remove(to)
@@ -41,7 +41,7 @@ func TestFileThatIsNotUnderstoodIsNotForgotten(t *testing.T) {
 		}
 	}
 	noError(t)(os.Rename(v.path(teaFile), v.path(milkFile)))
-	if r := v.scan(ScanOptions{Confirm: true}); len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Why, `its id was "milk" and is "tea" now`) {
+	if r := v.scan(ScanOptions{ConfirmDeletions: true}); len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Reason, `its id was "milk" and is "tea" now`) {
 		t.Errorf("one file was moved over another: %+v", r)
 	}
 }
@@ -64,11 +64,11 @@ func TestFrontMatterThatContradictsIsTold(t *testing.T) {
 		"valid_from: 2027-01-01\nvalid_to: 2026-01-01": "before valid_from",
 		"id: other":             `its id was "tea"`,
 		"status: deleted":       "one of active, pending, retired, rejected, superseded",
-		"status: superseded":    "only Loci makes it",
+		"status: superseded":    "only Loci sets",
 		"status: [active]":      "one of active",
-		"kind: summary":         `and "fact" in files of this folder`,
-		"role: user":            `and "memory" in files of this folder`,
-		"conversation_id: trip": "move it to entries/trip/facts",
+		"kind: summary":         `must be "fact" in files of this folder`,
+		"role: user":            `must be "memory" in files of this folder`,
+		"conversation_id: trip": "move the file to entries/trip/facts",
 		"trust: boss":           "one of person, user",
 		"observed_seq: x":       "a whole number",
 		"metadata: [1]":         "a JSON object",
@@ -76,7 +76,7 @@ func TestFrontMatterThatContradictsIsTold(t *testing.T) {
 		key, _, _ := strings.Cut(line, ":")
 		v.write(teaFile, withLine(text, key, line))
 		r := v.scan()
-		if len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Why, told) {
+		if len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Reason, told) {
 			t.Errorf("%s: %+v, want %q", line, r, told)
 		}
 		v.write(teaFile, text)
@@ -125,11 +125,11 @@ func TestNameOfNoChatIsTold(t *testing.T) {
 	v.apply(memtest.Add(tea()))
 	v.write("entries/My Trip/facts/a.md", "Ana likes figs")
 	r := v.scan()
-	if len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Why, "entries/%4dy%20%54rip/facts") {
+	if len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Reason, "entries/%4dy%20%54rip/facts") {
 		t.Errorf("report: %+v", r)
 	}
 	v.move(teaFile, "entries/My Trip/facts/tea.md")
-	if r := v.scan(ScanOptions{Confirm: true}); len(r.Edits) > 0 || len(r.Problems) != 2 {
+	if r := v.scan(ScanOptions{ConfirmDeletions: true}); len(r.Edits) > 0 || len(r.Problems) != 2 {
 		t.Errorf("moved there: %+v", r)
 	}
 }
@@ -142,7 +142,7 @@ func TestTwoNewFilesWithOneID(t *testing.T) {
 	v.remove(teaFile)
 	v.write("entries/global/facts/a.md", text)
 	v.write("entries/trip/facts/b.md", text)
-	r := v.scan(ScanOptions{Confirm: true})
+	r := v.scan(ScanOptions{ConfirmDeletions: true})
 	if len(r.Problems) != 1 || r.Problems[0].Path != "entries/trip/facts/b.md" || len(r.Edits) > 0 {
 		t.Errorf("report: %+v", r)
 	}
@@ -168,8 +168,8 @@ func TestCrashBeforeAcceptOfAStatus(t *testing.T) {
 	} {
 		v.write(c.at, strings.Replace(v.read(c.at), "status: "+c.was, "status: "+c.says, 1))
 		e := v.edit()
-		if e.Says.Fact.Status != c.is {
-			t.Fatalf("%s, to which a person writes %s, is to be %s", c.was, c.says, e.Says.Fact.Status)
+		if e.Content.Fact.Status != c.is {
+			t.Fatalf("%s, to which a person writes %s, is to be %s", c.was, c.says, e.Content.Fact.Status)
 		}
 		f := v.fact("tea")
 		f.Status = c.is

@@ -12,19 +12,19 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Watch checks the folder once it is unchanged for debounce, at least every patience while it
-// changes, and every rescan in any case, since network folders report no changes. If the system
-// cannot report changes, it checks every poll.
+// After a change, Watch scans the folder once it was unchanged for debounce, but at the latest after
+// maxDebounce. It also scans every rescanInterval, since network folders report no changes, or every
+// pollInterval if the system cannot report changes.
 const (
-	debounce = 200 * time.Millisecond
-	patience = time.Second
-	rescan   = 30 * time.Second
-	poll     = 2 * time.Second
+	debounce       = 200 * time.Millisecond
+	maxDebounce    = time.Second
+	rescanInterval = 30 * time.Second
+	pollInterval   = 2 * time.Second
 )
 
-// Watch calls yield with a report, at once and after changes of the folder, until ctx ends, whose
-// error it returns, or yield fails. It reports missing files after [Settle]. The next report
-// contains unanswered edits again.
+// Watch calls yield with a report, at once and after changes of the folder, until yield returns an
+// error or ctx ends, and returns that error. It reports missing files after [DeletionDelay]. Each
+// report contains the unanswered edits again.
 func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 	w := &watcher{s: s}
 	notices, err := s.opts.notify()
@@ -33,10 +33,10 @@ func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 		defer notices.close() //nolint:errcheck // the watcher holds no data
 		w.addAll(".")
 	} else {
-		w.lost(err)
+		w.noteUnwatched(err)
 	}
 	for {
-		report, err := s.Scan(ctx, ScanOptions{Settle: Settle})
+		report, err := s.Scan(ctx, ScanOptions{DeletionDelay: DeletionDelay})
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -47,7 +47,7 @@ func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 				return err
 			}
 		}
-		if err := w.wait(ctx, report.settles); err != nil {
+		if err := w.waitForChange(ctx, report.untilDeleted); err != nil {
 			return err
 		}
 	}
@@ -56,7 +56,7 @@ func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 // notices delivers the system's notifications about watched folders.
 type notices struct {
 	events chan fsnotify.Event
-	faults chan error
+	errs   chan error
 	add    func(folder string) error
 	close  func() error
 }
@@ -69,24 +69,24 @@ func systemNotices() (*notices, error) {
 	return &notices{w.Events, w.Errors, w.Add, w.Close}, nil
 }
 
-// watcher receives notifications as far as the system supports them.
+// watcher receives the system's notifications about the vault's folders.
 type watcher struct {
 	notices
-	s     *Store
-	blind bool // some folders are not watched, since the system's limit is reached
+	s          *Store
+	incomplete bool // whether some folders are not watched, since the system's limit is reached
 }
 
-// lost records that some folders are not watched.
-func (w *watcher) lost(err error) {
-	why := err.Error()
-	switch { // Linux reports its limits by unrelated errors
+// noteUnwatched records that some folders are not watched.
+func (w *watcher) noteUnwatched(err error) {
+	reason := err.Error()
+	switch { // Linux reports its limits as unrelated errors
 	case errors.Is(err, syscall.ENOSPC):
-		why = "the system's limit of watched folders is reached: raise fs.inotify.max_user_watches"
+		reason = "the system's limit of watched folders is reached: raise fs.inotify.max_user_watches"
 	case errors.Is(err, syscall.EMFILE):
-		why = "the system's limit of watching programs is reached: raise fs.inotify.max_user_instances"
+		reason = "the system's limit of watching programs is reached: raise fs.inotify.max_user_instances"
 	}
-	w.blind = true
-	w.s.opts.Log.Warn("some folders of the vault cannot be watched; Loci reads all folders every few seconds instead", "why", why)
+	w.incomplete = true
+	w.s.opts.Log.Warn("some folders of the vault cannot be watched; Loci reads all folders every few seconds instead", "why", reason)
 }
 
 // addAll watches a folder and its subfolders, as far as possible.
@@ -102,54 +102,54 @@ func (w *watcher) addAll(folder string) {
 		case name != "." && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
 		}
-		return w.add(w.s.files.full(name))
+		return w.add(w.s.files.osPath(name))
 	})
 	if err != nil {
-		w.lost(err)
+		w.noteUnwatched(err)
 	}
 }
 
-// wait returns when the folder must be checked again: after a change, or when missing files settle
-// after the duration settles; 0: no file is missing.
-func (w *watcher) wait(ctx context.Context, settles time.Duration) error {
-	every := rescan
-	if w.blind {
-		every = poll
+// waitForChange returns when the folder must be scanned again: after a change, or when a missing file counts
+// as deleted; 0 means that no file is missing.
+func (w *watcher) waitForChange(ctx context.Context, untilDeleted time.Duration) error {
+	every := rescanInterval
+	if w.incomplete {
+		every = pollInterval
 	}
-	if settles > 0 {
-		every = min(every, settles)
+	if untilDeleted > 0 {
+		every = min(every, untilDeleted)
 	}
-	look := time.NewTimer(every)
-	defer look.Stop()
-	events, faults := w.events, w.faults
+	timer := time.NewTimer(every)
+	defer timer.Stop()
+	events, faults := w.events, w.errs
 	var until time.Time // the latest time to return
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-look.C:
+		case <-timer.C:
 			return nil
 		case err := <-faults: // for example, events were lost
 			w.s.opts.Log.Debug("watching failed; the vault is read again", "error", err)
-			look.Reset(debounce)
+			timer.Reset(debounce)
 		case e, ok := <-events:
 			if !ok {
-				events, faults, w.blind = nil, nil, true
+				events, faults, w.incomplete = nil, nil, true
 				continue
 			}
-			if !w.matters(e) {
+			if !w.mayBeEdit(e) {
 				continue
 			}
 			if until.IsZero() {
-				until = time.Now().Add(patience)
+				until = time.Now().Add(maxDebounce)
 			}
-			look.Reset(min(debounce, max(0, time.Until(until))))
+			timer.Reset(min(debounce, max(0, time.Until(until))))
 		}
 	}
 }
 
-// matters reports whether an event may be an edit. It also starts to watch new folders.
-func (w *watcher) matters(e fsnotify.Event) bool {
+// mayBeEdit reports whether an event may be an edit. It also starts to watch new folders.
+func (w *watcher) mayBeEdit(e fsnotify.Event) bool {
 	name, err := filepath.Rel(w.s.dir, e.Name)
 	if err != nil {
 		return false

@@ -31,13 +31,13 @@ func TestFoldersOfWhichTheSystemSaysNothingAreRead(t *testing.T) {
 		unheard string
 		within  time.Duration // by the clock of the test
 	}{
-		"no more folders":  {silent(&os.SyscallError{Err: syscall.ENOSPC}), "max_user_watches", 2 * poll},
-		"no more programs": {func() (*notices, error) { return nil, syscall.EMFILE }, "max_user_instances", 2 * poll},
-		"a network folder": {silent(nil), "", rescan},
+		"no more folders":  {silent(&os.SyscallError{Err: syscall.ENOSPC}), "max_user_watches", 2 * pollInterval},
+		"no more programs": {func() (*notices, error) { return nil, syscall.EMFILE }, "max_user_instances", 2 * pollInterval},
+		"a network folder": {silent(nil), "", rescanInterval},
 		"events were lost": {func() (*notices, error) {
 			n, _ := silent(nil)()
-			n.faults = make(chan error, 1)
-			n.faults <- fsnotify.ErrEventOverflow
+			n.errs = make(chan error, 1)
+			n.errs <- fsnotify.ErrEventOverflow
 			return n, nil
 		}, "", debounce},
 	} {
@@ -45,7 +45,7 @@ func TestFoldersOfWhichTheSystemSaysNothingAreRead(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
-				o := Options{Home: memtest.Ana, notify: c.notify, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+				o := Options{HomeOwner: memtest.Ana, notify: c.notify, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 				s, err := Open(t.Context(), dir, inMemory, o)
 				if err != nil {
 					t.Fatal(err)
@@ -55,7 +55,7 @@ func TestFoldersOfWhichTheSystemSaysNothingAreRead(t *testing.T) {
 				found := errors.New("found")
 				go func() {
 					ended <- s.Watch(context.Background(), func(r Report) error {
-						if len(r.Edits) == 1 && r.Edits[0].Says.Fact.Content == "User plays chess" {
+						if len(r.Edits) == 1 && r.Edits[0].Content.Fact.Content == "User plays chess" {
 							return found
 						}
 						return nil

@@ -18,14 +18,14 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 
 // Append writes a batch to the wrapped store. The files are written later.
 func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
-	targets := append(targetsOf(b.Marks), conversationTarget+b.Conversation.ID)
+	targets := append(targetsOf(b.Changes), conversationTarget+b.Conversation.ID)
 	for _, t := range b.Turns {
 		targets = append(targets, turnTarget+t.ID)
 	}
 	return s.write(owner, targets, func() (memory.Receipt, error) { return s.Store.Append(ctx, owner, b) })
 }
 
-// write commits to the wrapped store and marks files as due.
+// write commits to the wrapped store and marks the targets as dirty.
 func (s *Store) write(owner memory.Owner, targets []string, commit func() (memory.Receipt, error)) (memory.Receipt, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -36,14 +36,14 @@ func (s *Store) write(owner memory.Owner, targets []string, commit func() (memor
 	if err == nil {
 		s.opts.failpoint(afterCommit)
 	}
-	s.files.committed(owner, receipt, targets, err)
+	s.files.markCommitted(owner, receipt, targets, err)
 	return receipt, err
 }
 
 var errClosed = memory.Errorf(memory.Unavailable, "the vault is closed")
 
-// refused reports whether an error means that nothing was written.
-func refused(err error) bool {
+// wroteNothing reports whether an error means that nothing was written.
+func wroteNothing(err error) bool {
 	var e *memory.Error
 	return errors.As(err, &e) && e.Code != memory.Unavailable
 }
@@ -58,17 +58,17 @@ const (
 	conversationTarget = "conversation:"
 )
 
-// targetsOf returns the things whose files changes may affect, in the form of [memory.Image.Target]
-// and conversationTarget.
+// targetsOf returns the targets whose files changes may affect, in the form of
+// [memory.State.Target].
 func targetsOf(changes []memory.Change) []string {
 	var out []string
 	for _, c := range changes {
 		out = append(out, c.After.Target())
 		if r := c.After.Relation; r != nil {
-			out = append(out, factTarget+r.From) // the file of the relation's first fact lists it
+			out = append(out, factTarget+r.From) // the first fact's file contains the relation
 		}
 		if p := c.After.Profile; p != nil {
-			if id, ok := sharedFact(profileTarget + p.Key); ok {
+			if id, ok := factOfShareEntry(profileTarget + p.Key); ok {
 				out = append(out, factTarget+id)
 			}
 		}
@@ -76,19 +76,19 @@ func targetsOf(changes []memory.Change) []string {
 	return out
 }
 
-// Look implements [memory.Looker].
-func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
-	return memory.LookAt(ctx, s.Store, owner, l)
+// ReadBatch implements [memory.BatchReader].
+func (s *Store) ReadBatch(ctx context.Context, owner memory.Owner, l memory.ReadSet) (memory.ReadResults, error) {
+	return memory.ReadBatch(ctx, s.Store, owner, l)
 }
 
 var _ memory.Lineage = (*Store)(nil)
 
-// SupersededBy asks the wrapped store.
+// SupersededBy implements [memory.Lineage] with the wrapped store.
 func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
 	return memory.SupersededBy(ctx, s.Store, owner, turns)
 }
 
-// Predecessors asks the wrapped store.
+// Predecessors implements [memory.Lineage] with the wrapped store.
 func (s *Store) Predecessors(ctx context.Context, owner memory.Owner, facts []string) (map[string][]memory.Fact, error) {
 	return memory.Predecessors(ctx, s.Store, owner, facts)
 }

@@ -20,52 +20,52 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxFile limits the bytes of a file that is read. A longer memory is written, but never read back.
-const maxFile = 1 << 20
+// maxFileBytes limits the size of files that are read. A longer file is written, but never read.
+const maxFileBytes = 1 << 20
 
-// syncers is how many files are synced at once: disks can combine several syncs.
-const syncers = 8
+// maxSyncs is the number of files that are synced at once: disks combine simultaneous syncs.
+const maxSyncs = 8
 
-// write writes the files of these things in their current state, and returns the things whose files
-// failed; the caller holds f.disk.
-func (f *files) write(ctx context.Context, batch []key) (failed []key, err error) {
+// writeBatch writes the files of keys in their current state, and returns the keys whose files
+// failed; the caller has locked f.disk.
+func (f *fileWriter) writeBatch(ctx context.Context, batch []key) (failed []key, err error) {
 	byOwner := map[memory.Owner][]key{}
 	for _, k := range batch {
 		byOwner[k.owner] = append(byOwner[k.owner], k)
 	}
 	var plans []*plan
 	for owner, keys := range byOwner {
-		ps, err := f.plan(ctx, owner, keys)
+		ps, err := f.planOwner(ctx, owner, keys)
 		if err != nil {
 			return batch, err
 		}
 		plans = append(plans, ps...)
 	}
-	f.prepare(plans)
-	if err := f.noteDue(plans); err != nil {
+	f.writeTemps(plans)
+	if err := f.recordDirty(plans); err != nil {
 		return batch, fmt.Errorf("record which files are due: %w", err)
 	}
-	return f.commit(plans)
+	return f.commitBatch(plans)
 }
 
-// plan describes a file to write or remove.
+// plan is a file to write or remove.
 type plan struct {
 	key
-	old    *record // the last write; nil: the file was never written
-	next   *record // nil: remove the file
-	text   string
-	temp   string
-	there  bool   // the file has the new content already
-	erased bool   // remove all content at the plan's paths
-	base   string // the text that is overwritten
-	fault  error  // why the file cannot be written
+	oldRecord   *record // record of the last write; nil if the file was never written
+	newRecord   *record // record to save; nil to remove the file
+	text        string
+	tempPath    string // path of the temporary file
+	exists      bool   // whether the file has the new content already
+	erase       bool   // whether all content at the plan's paths must be removed
+	overwritten string // text that is overwritten
+	err         error  // why the file cannot be written
 }
 
-// plan plans the files of an owner.
-func (f *files) plan(ctx context.Context, owner memory.Owner, keys []key) ([]*plan, error) {
-	l := f.loader(owner)
+// planOwner plans the files of an owner.
+func (f *fileWriter) planOwner(ctx context.Context, owner memory.Owner, keys []key) ([]*plan, error) {
+	l := f.newLoader(owner)
 	if slices.Contains(keys, key{owner, ""}) {
-		if err := f.catchUp(ctx, owner); err != nil {
+		if err := f.markChanged(ctx, owner); err != nil {
 			return nil, fmt.Errorf("update the files of %s: %w", owner, err)
 		}
 		keys = slices.DeleteFunc(keys, func(k key) bool { return k.target == "" })
@@ -76,10 +76,10 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, keys []key) ([]*pl
 	}
 	var plans []*plan
 	for _, k := range keys {
-		p, err := f.planOne(ctx, k, l)
+		p, err := f.planFile(ctx, k, l)
 		switch {
-		case errors.Is(err, errWaits):
-			f.mark(true, k)
+		case errors.Is(err, errMustWait):
+			f.setDirty(true, k)
 		case err != nil:
 			return nil, err
 		case p != nil:
@@ -89,76 +89,76 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, keys []key) ([]*pl
 	return plans, nil
 }
 
-// catchUp marks as dirty what was written for an owner since the files were last complete.
-func (f *files) catchUp(ctx context.Context, owner memory.Owner) error {
+// markChanged marks an owner's targets as dirty if they changed since the files were last complete.
+func (f *fileWriter) markChanged(ctx context.Context, owner memory.Owner) error {
 	versions, err := f.s.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil {
 		return err
 	}
-	targets, err := f.s.changedSince(ctx, owner, f.index.written[owner])
+	targets, err := f.s.changedSince(ctx, owner, f.index.complete[owner])
 	if err != nil {
 		return err
 	}
-	f.follow(owner, versions[0])
+	f.setLatest(owner, versions[0])
 	for _, t := range targets {
-		f.due(key{owner, t})
+		f.markDirty(key{owner, t})
 	}
 	return nil
 }
 
-// errWaits reports that a file waits for a scan, or for the answer to an edit.
-var errWaits = errors.New("it waits for a scan")
+// errMustWait reports that a file waits for a scan, or for the answer to an edit.
+var errMustWait = errors.New("it waits for a scan")
 
-// planOne plans one file; nil means that there is nothing to do now.
-func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
-	old := f.index.targets[k]
-	t, there := l.things[k.target]
-	if !t.erased() && f.waits(k, t) {
-		return nil, cmp.Or(f.index.forgetIf(f.s.erasing(), k), errWaits)
+// planFile plans one file; nil means that there is nothing to do now.
+func (f *fileWriter) planFile(ctx context.Context, k key, l *loader) (*plan, error) {
+	old := f.index.byTarget[k]
+	t, there := l.contents[k.target]
+	if !t.isErased() && f.mustWait(k, t) {
+		return nil, cmp.Or(f.index.deleteTextsIf(f.s.isErasing(), k), errMustWait)
 	}
 	if !there {
 		return f.planMissing(ctx, k, old, l)
 	}
-	at := f.pathOf(k, t, old)
-	p := &plan{key: k, old: old, erased: t.erased()}
-	p.next = &record{Path: at, Owner: k.owner, Target: k.target, Version: t.version(), Open: t.open(), Related: t.relations() != nil}
-	if p.erased { // the whole file is replaced, including a person's additions
-		if err := l.removeBeside(ctx, k, from(old), at); err != nil {
+	file := f.pathOf(k, t, old)
+	p := &plan{key: k, oldRecord: old, erase: t.isErased()}
+	p.newRecord = &record{Path: file, Owner: k.owner, Target: k.target, Version: t.version(), Unlearned: t.isUnlearned(), Related: t.relations() != nil}
+	if p.erase { // replace the whole file, including a person's additions
+		if err := l.removeCopies(ctx, k, pathOrEmpty(old), file); err != nil {
 			return nil, err
 		}
 	} else {
 		var err error
-		if p.base, err = f.base(k, old, at, t, l); err != nil {
+		if p.overwritten, err = f.overwritable(k, old, file, t, l); err != nil {
 			return nil, err
 		}
 	}
-	fields := l.fieldsOver(p.base, t, old != nil && old.Related)
-	pg, ok := split(p.base).with(fields, t.words())
-	if !ok { // a file with unreadable front matter becomes a conflict file
-		if err := f.aside(cmp.Or(from(old), at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	fields := l.fieldsFor(p.overwritten, t, old != nil && old.Related)
+	pg, ok := splitFile(p.overwritten).withFields(fields, t.text())
+	if !ok { // make a file with unreadable front matter a conflict file
+		if err := f.makeConflictFile(cmp.Or(pathOrEmpty(old), file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		pg, _ = split("").with(fields, t.words())
+		pg, _ = splitFile("").withFields(fields, t.text())
 	}
 	p.text = pg.String()
-	p.next.SHA, p.next.Size = hashOf(p.text), int64(len(p.text))
-	if p.erased || p.text == p.base {
-		return f.unless(p), nil
+	p.newRecord.SHA, p.newRecord.Size = hashOf(p.text), int64(len(p.text))
+	if p.erase || p.text == p.overwritten {
+		return f.planUnlessDone(p), nil
 	}
 	return p, nil
 }
 
-// fieldsOver returns a thing's fields for writing over a text. related reports whether the thing's
-// own relations are written; another machine's turns and relations in the text stay.
-func (l *loader) fieldsOver(text string, t thing, related bool) []field {
-	over := split(text)
-	for _, link := range linksIn.Regexp().FindAllString(over.front, -1) {
-		if id := idOfLink(link); l.called[id] == "" {
-			l.called[id] = path.Base(nameInLink(link))
+// fieldsFor returns the fields of t for a file with this text. related tells whether Loci writes the
+// file's relations; turns and relations from another machine stay.
+func (l *loader) fieldsFor(text string, t fileContent, related bool) []field {
+	over := splitFile(text)
+	for _, link := range linkPattern.Regexp().FindAllString(over.front, -1) {
+		if id := idInLink(link); l.fileNames[id] == "" {
+			l.fileNames[id] = path.Base(nameInLink(link))
 		}
 	}
 	fields := t.fields(l.link)
-	if t.Fact != nil && learnedElsewhere(valueIn(text, sourceKey), string(t.Fact.Source)) && sameWords(over.words(), t.words()) {
+	if t.Fact != nil && learnedOnOtherMachine(frontValue(text, sourceKey), string(t.Fact.Source)) && sameText(over.text(), t.text()) {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.key == sourceKey })
 		fields[i].value = string(memory.Extracted)
 	}
@@ -167,145 +167,145 @@ func (l *loader) fieldsOver(text string, t thing, related bool) []field {
 	})
 }
 
-// planMissing plans the file of a thing that the wrapped store lacks: it is removed if the text of
-// a profile key is being erased, and otherwise left.
-func (f *files) planMissing(ctx context.Context, k key, old *record, l *loader) (*plan, error) {
+// planMissing plans the file of content that the wrapped store lacks: the file of an erased profile
+// entry is removed, other files stay without a record.
+func (f *fileWriter) planMissing(ctx context.Context, k key, old *record, l *loader) (*plan, error) {
 	switch {
 	case old == nil:
-		return nil, f.index.forgetIf(f.s.erasing(), k)
-	case strings.HasPrefix(k.target, profileTarget) && f.s.erasing():
-		return &plan{key: k, old: old, erased: true}, l.removeBeside(ctx, k, old.Path)
+		return nil, f.index.deleteTextsIf(f.s.isErasing(), k)
+	case strings.HasPrefix(k.target, profileTarget) && f.s.isErasing():
+		return &plan{key: k, oldRecord: old, erase: true}, l.removeCopies(ctx, k, old.Path)
 	}
-	return nil, f.index.note(&record{Path: old.Path})
+	return nil, f.index.update(&record{Path: old.Path})
 }
 
-// unless returns the plan, or nil if the file and its record have the content already.
-func (f *files) unless(p *plan) *plan {
-	text, err := f.read(p.next.Path)
+// planUnlessDone returns the plan, or nil if the file and its record have the content already.
+func (f *fileWriter) planUnlessDone(p *plan) *plan {
+	text, err := f.read(p.newRecord.Path)
 	if err != nil || text != p.text {
 		return p
 	}
-	info, err := f.root.Lstat(p.next.Path)
+	info, err := f.root.Lstat(p.newRecord.Path)
 	if err != nil {
 		return p
 	}
-	p.there, p.next.Mtime = true, info.ModTime().UnixNano()
-	if p.old != nil && *p.old == *p.next && !f.s.erasing() {
+	p.exists, p.newRecord.Mtime = true, info.ModTime().UnixNano()
+	if p.oldRecord != nil && *p.oldRecord == *p.newRecord && !f.s.isErasing() {
 		return nil
 	}
 	return p
 }
 
-// pathOf returns the path of a thing's file. A name that a person gave to the file stays, until the
-// thing's text is erased.
-func (f *files) pathOf(k key, t thing, was *record) string {
-	folder, name := f.s.place(k.owner, t)
+// pathOf returns the path of a content's file. A name that a person gave to the file stays until the
+// text is erased.
+func (f *fileWriter) pathOf(k key, t fileContent, old *record) string {
+	folder, name := f.s.folderAndName(k.owner, t)
 	at := path.Join(folder, name+".md")
-	if was == nil || t.Summary != nil || t.erased() {
+	if old == nil || t.Summary != nil || t.isErased() {
 		return at
 	}
-	named := path.Join(folder, path.Base(was.Path))
-	if r := f.index.paths[named]; r != nil && r != was {
+	named := path.Join(folder, path.Base(old.Path))
+	if r := f.index.byPath[named]; r != nil && r != old {
 		return at
 	}
 	return named
 }
 
-// keep saves text that a person wrote to a path after Loci read it.
-func (f *files) keep(p *plan, at string) error {
-	text, err := f.read(at)
-	if p.erased || errors.Is(err, fs.ErrNotExist) {
+// saveEdit makes a file that a person changed after Loci read it a conflict file.
+func (f *fileWriter) saveEdit(p *plan, file string) error {
+	text, err := f.read(file)
+	if p.erase || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && (text == p.base || text == p.text || f.index.paths[at].own(hashOf(text))) {
+	if err == nil && (text == p.overwritten || text == p.text || f.index.byPath[file].hasHash(hashOf(text))) {
 		return nil
 	}
-	return f.aside(at)
+	return f.makeConflictFile(file)
 }
 
-func from(r *record) string {
+func pathOrEmpty(r *record) string {
 	if r == nil {
 		return ""
 	}
 	return r.Path
 }
 
-// base returns the text to overwrite; its other keys and comments stay. If a person changed the
-// file after Loci last read it, the file is renamed to a conflict file. Before the first scan, and
-// for a deleted file, the write waits for a scan instead.
-func (f *files) base(k key, old *record, at string, t thing, l *loader) (string, error) {
-	text, there, err := f.under(k, at, t, l)
-	if err == nil && old != nil && old.Path != at && !old.isName() {
-		if before, was, failed := f.under(k, old.Path, t, l); was || failed != nil {
+// overwritable returns the text to overwrite; a person's keys and comments in it stay. If a person
+// changed the file after Loci last read it, the file is renamed to a conflict file. Before the
+// first scan, and for a deleted file, the write waits for a scan instead.
+func (f *fileWriter) overwritable(k key, old *record, file string, t fileContent, l *loader) (string, error) {
+	text, there, err := f.textAt(k, file, t, l)
+	if err == nil && old != nil && old.Path != file && !old.isDeleted() {
+		if before, was, failed := f.textAt(k, old.Path, t, l); was || failed != nil {
 			text, there, err = before, was, failed
 		}
 	}
-	if err == nil && !there && old.deletable() && t.Conversation == nil {
-		return "", errWaits // a person deleted the file
+	if err == nil && !there && old.countsAsDeleted() && t.Conversation == nil {
+		return "", errMustWait // a person deleted the file
 	}
 	return text, err
 }
 
-// under returns the text at a path, and whether it is the thing's own. A person's text is moved to
-// a conflict file.
-func (f *files) under(k key, at string, t thing, l *loader) (text string, there bool, err error) {
-	text, err = f.read(at)
-	own, r := f.index.targets[k], f.index.paths[at]
+// textAt returns the text at a path, and whether it is a version of content t. A file with a
+// person's text is renamed to a conflict file.
+func (f *fileWriter) textAt(k key, file string, t fileContent, l *loader) (text string, isVersion bool, err error) {
+	text, err = f.read(file)
+	own, r := f.index.byTarget[k], f.index.byPath[file]
 	switch sha := hashOf(text); {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", false, nil
 	case err != nil:
-		return "", true, f.aside(at)
-	case own.own(sha), own != nil && own.Due && l.isPast(k, text):
+		return "", true, f.makeConflictFile(file)
+	case own.hasHash(sha), own != nil && own.Dirty && l.wroteEarlier(k, text):
 		return text, true, nil
-	case r.own(sha): // the plan of that other memory moves the file
+	case r.hasHash(sha): // the file of another memory, whose plan moves the file
 		return "", false, nil
-	case f.saysTheSame(k, at, text, t, l):
+	case f.addsNothing(k, file, text, t, l):
 		return text, true, nil
 	case !f.scanned:
-		return "", true, errWaits
+		return "", true, errMustWait
 	}
-	return text, true, f.aside(at)
+	return text, true, f.makeConflictFile(file)
 }
 
-// isPast reports whether a text is one that Loci wrote for a thing earlier.
-func (l *loader) isPast(k key, text string) bool {
-	last, past, err := l.f.index.texts(k)
-	return err == nil && wrote(text, last, past)
+// wroteEarlier reports whether Loci wrote a text for a key earlier.
+func (l *loader) wroteEarlier(k key, text string) bool {
+	last, past, err := l.f.index.writtenTexts(k)
+	return err == nil && isEarlierText(text, last, past)
 }
 
-// saysTheSame reports whether a file has no content that the wrapped store lacks.
-func (f *files) saysTheSame(k key, at, text string, t thing, l *loader) bool {
-	p, ok := f.s.placeOf(at)
+// addsNothing reports whether a file has no content that the wrapped store lacks.
+func (f *fileWriter) addsNothing(k key, file, text string, t fileContent, l *loader) bool {
+	p, ok := f.s.parsePath(file)
 	if !ok {
 		return false
 	}
-	p.owner, p.was = k.owner, f.before(k)
-	read, err := l.readFile(p, text, t, f.index.targets[k])
-	return err == nil && read.clash == "" && read.says.target() == k.target && !adds(read.says, t)
+	p.owner, p.lastFolder = k.owner, f.lastFolder(k)
+	read, err := l.readFile(p, text, t, f.index.byTarget[k])
+	return err == nil && read.conflict == "" && read.content.target() == k.target && !hasNewContent(read.content, t)
 }
 
-// sameWords reports whether texts are equal, ignoring line ends.
-func sameWords(a, b string) bool { return a == b || plainWords(a) == plainWords(b) }
+// sameText reports whether texts are equal, ignoring the form of line ends and outer empty lines.
+func sameText(a, b string) bool { return a == b || normalText(a) == normalText(b) }
 
-// plainWords returns text with LF line ends, without empty lines at the start and the end.
-func plainWords(s string) string { return strings.Trim(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
+// normalText returns text with LF line ends, without empty lines at the start and the end.
+func normalText(s string) string { return strings.Trim(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
 
-// aside renames a file to a conflict file.
-func (f *files) aside(at string) error {
-	if err := f.index.noteDue(f.index.paths[at]); err != nil {
+// makeConflictFile renames a file to a conflict file.
+func (f *fileWriter) makeConflictFile(file string) error {
+	if err := f.index.markDirty(f.index.byPath[file]); err != nil {
 		return err
 	}
 	stamp := f.s.opts.Now().UTC().Format("2006-01-02T15-04-05")
 	for n := 1; ; n++ {
-		name := strings.TrimSuffix(at, ".md") + conflictMark + stamp
+		name := strings.TrimSuffix(file, ".md") + conflictMark + stamp
 		if n > 1 {
 			name += fmt.Sprintf("-%d", n)
 		}
 		name += ".md"
 		if _, err := f.root.Lstat(name); err != nil {
-			f.s.opts.Log.Warn("a file was edited while its memory changed: both are kept", "file", LogPath(at), "edited", LogPath(name))
-			return wrapPath(at, f.root.Rename(at, name))
+			f.s.opts.Log.Warn("a file was edited while its memory changed: both are kept", "file", LogPath(file), "edited", LogPath(name))
+			return wrapPath(file, f.root.Rename(file, name))
 		}
 	}
 }
@@ -313,12 +313,12 @@ func (f *files) aside(at string) error {
 // Errors about files that Loci does not read.
 var (
 	errNotFile = errors.New("it is not a regular file")
-	errTooLong = fmt.Errorf("it has more than %d bytes", maxFile)
+	errTooLong = fmt.Errorf("it has more than %d bytes", maxFileBytes)
 )
 
 // read returns a file's text. It does not follow links. A path through a file counts as missing.
-func (f *files) read(at string) (string, error) {
-	info, err := f.root.Lstat(at)
+func (f *fileWriter) read(name string) (string, error) {
+	info, err := f.root.Lstat(name)
 	if errors.Is(err, syscall.ENOTDIR) {
 		err = fs.ErrNotExist
 	}
@@ -328,98 +328,96 @@ func (f *files) read(at string) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "", errNotFile
 	}
-	file, err := f.root.Open(at)
+	file, err := f.root.Open(name)
 	if err != nil {
 		return "", err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
 	if err != nil {
 		return "", err
 	}
-	if len(text) > maxFile {
+	if len(text) > maxFileBytes {
 		return "", errTooLong
 	}
 	return string(text), nil
 }
 
-// noteDue records that files are due, so that they are written after a crash before the rename.
-func (f *files) noteDue(plans []*plan) error {
-	var due []*record
+// recordDirty records that files are dirty, so that after a crash the next start writes them.
+func (f *fileWriter) recordDirty(plans []*plan) error {
+	var dirty []*record
 	for _, p := range plans {
-		if p.next == nil || p.fault != nil {
+		if p.newRecord == nil || p.err != nil {
 			continue
 		}
-		r := *p.next
-		if p.old != nil && p.old.Path != r.Path {
-			r = *p.old
+		r := *p.newRecord
+		if p.oldRecord != nil && p.oldRecord.Path != r.Path {
+			r = *p.oldRecord
 		}
-		r.Due, r.There = true, false
-		due = append(due, &r)
+		r.Dirty, r.Exists = true, false
+		dirty = append(dirty, &r)
 	}
-	return f.index.write(due...)
+	return f.index.saveRecords(dirty...)
 }
 
-// commit renames the temporary files and saves the records. It returns the things that failed.
-func (f *files) commit(plans []*plan) (failed []key, err error) {
+// commitBatch renames the temporary files and saves the records. It returns the keys that failed.
+func (f *fileWriter) commitBatch(plans []*plan) (failed []key, err error) {
 	var done []*record
 	f.s.opts.failpoint(beforeFiles)
-	folders, erasing := map[string]bool{}, f.s.erasing()
+	folders, erasing := map[string]bool{}, f.s.isErasing()
 	var errs []error
 	for _, p := range plans {
-		err := p.fault
+		err := p.err
 		if err == nil {
-			err = f.place(p, folders)
+			err = f.replaceFile(p, folders)
 		}
 		if err != nil {
 			errs, failed = append(errs, err), append(failed, p.key)
 			continue
 		}
 		f.s.opts.failpoint(betweenFiles)
-		if p.old != nil && (p.next == nil || p.next.Path != p.old.Path) {
-			done = append(done, &record{Path: p.old.Path})
+		if p.oldRecord != nil && (p.newRecord == nil || p.newRecord.Path != p.oldRecord.Path) {
+			done = append(done, &record{Path: p.oldRecord.Path})
 		}
-		errs = append(errs, f.index.forgetIf(erasing, p.key))
-		if p.next != nil {
-			p.next.text = p.text
-			done = append(done, p.next)
+		errs = append(errs, f.index.deleteTextsIf(erasing, p.key))
+		if p.newRecord != nil {
+			p.newRecord.text = p.text
+			done = append(done, p.newRecord)
 		}
 	}
 	for folder := range folders {
-		if err := disk.SyncFolder(f.full(folder)); !errors.Is(err, fs.ErrNotExist) { // a person removed the folder
+		if err := disk.SyncFolder(f.osPath(folder)); !errors.Is(err, fs.ErrNotExist) { // a person removed the folder
 			errs = append(errs, err)
 		}
 	}
 	f.s.opts.failpoint(afterFiles)
-	if err := errors.Join(append(errs, f.index.write(done...))...); err != nil {
+	if err := errors.Join(append(errs, f.index.saveRecords(done...))...); err != nil {
 		return failed, err
 	}
 	return nil, nil
 }
 
-// tempName returns the nth temporary name in a batch.
 func tempName(n int) string { return fmt.Sprintf(".%d.tmp", n) }
 
-var tempNames = lazy.Compile(`^\.\d+\.tmp$`)
+var tempPattern = lazy.Compile(`^\.\d+\.tmp$`)
 
-// isTemp reports whether a name is one of Loci's temporary names, in use or left by a crash.
-func isTemp(name string) bool { return tempNames.MatchString(name) }
+// isTemp reports whether a name has the form of Loci's temporary names.
+func isTemp(name string) bool { return tempPattern.MatchString(name) }
 
-// prepare writes the files under temporary names.
-func (f *files) prepare(plans []*plan) {
+func (f *fileWriter) writeTemps(plans []*plan) {
 	var group errgroup.Group
-	group.SetLimit(syncers)
+	group.SetLimit(maxSyncs)
 	for n, p := range plans {
-		if p.next == nil || p.there {
+		if p.newRecord == nil || p.exists {
 			continue
 		}
-		folder := path.Dir(p.next.Path)
-		if p.fault = f.makeFolder(folder); p.fault != nil {
+		folder := path.Dir(p.newRecord.Path)
+		if p.err = f.makeFolder(folder); p.err != nil {
 			continue
 		}
-		p.temp = path.Join(folder, tempName(n))
+		p.tempPath = path.Join(folder, tempName(n))
 		group.Go(func() error {
-			p.fault = wrapPath(p.next.Path, f.writeTemp(p))
+			p.err = wrapPath(p.newRecord.Path, f.writeTemp(p))
 			return nil
 		})
 	}
@@ -427,7 +425,7 @@ func (f *files) prepare(plans []*plan) {
 }
 
 // makeFolder creates a folder and syncs its parents.
-func (f *files) makeFolder(folder string) error {
+func (f *fileWriter) makeFolder(folder string) error {
 	if _, err := f.root.Stat(folder); err == nil {
 		return nil
 	}
@@ -435,64 +433,63 @@ func (f *files) makeFolder(folder string) error {
 		return err
 	}
 	for up := path.Dir(folder); ; up = path.Dir(up) {
-		if err := disk.SyncFolder(f.full(up)); err != nil || up == "." {
+		if err := disk.SyncFolder(f.osPath(up)); err != nil || up == "." {
 			return err
 		}
 	}
 }
 
-func (f *files) writeTemp(p *plan) error {
-	file, err := f.root.OpenFile(p.temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+func (f *fileWriter) writeTemp(p *plan) error {
+	file, err := f.root.OpenFile(p.tempPath, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = file.WriteString(p.text)
 	err = errors.Join(err, file.Sync())
 	if info, statErr := file.Stat(); statErr == nil {
-		p.next.Mtime = info.ModTime().UnixNano() // a rename keeps the time
+		p.newRecord.Mtime = info.ModTime().UnixNano() // a rename keeps the time
 	}
 	return errors.Join(err, file.Close())
 }
 
-// place renames a temporary file to its final name and removes the old file.
-func (f *files) place(p *plan, folders map[string]bool) error {
-	if p.next != nil && !p.there {
-		if err := f.keep(p, p.next.Path); err != nil {
+// replaceFile renames a temporary file to its final name and removes the old file.
+func (f *fileWriter) replaceFile(p *plan, folders map[string]bool) error {
+	if p.newRecord != nil && !p.exists {
+		if err := f.saveEdit(p, p.newRecord.Path); err != nil {
 			return err
 		}
-		if err := f.root.Rename(p.temp, p.next.Path); err != nil {
-			return wrapPath(p.next.Path, err)
+		if err := f.root.Rename(p.tempPath, p.newRecord.Path); err != nil {
+			return wrapPath(p.newRecord.Path, err)
 		}
-		folders[path.Dir(p.next.Path)] = true
+		folders[path.Dir(p.newRecord.Path)] = true
 		f.s.opts.failpoint(betweenFiles)
 	}
-	if p.old != nil && (p.next == nil || p.next.Path != p.old.Path) {
-		if !p.old.isName() {
-			if err := f.remove(p); err != nil {
-				return wrapPath(p.old.Path, err)
+	if p.oldRecord != nil && (p.newRecord == nil || p.newRecord.Path != p.oldRecord.Path) {
+		if !p.oldRecord.isDeleted() {
+			if err := f.removeOld(p); err != nil {
+				return wrapPath(p.oldRecord.Path, err)
 			}
-			folders[path.Dir(p.old.Path)] = true
+			folders[path.Dir(p.oldRecord.Path)] = true
 		}
-		if f.index.paths[p.old.Path] == p.old {
-			f.index.drop(p.old.Path)
+		if f.index.byPath[p.oldRecord.Path] == p.oldRecord {
+			f.index.removeRecord(p.oldRecord.Path)
 		}
 	}
-	if p.next != nil {
-		f.index.put(p.next)
+	if p.newRecord != nil {
+		f.index.setRecord(p.newRecord)
 	}
 	return nil
 }
 
-// remove removes a memory's old file if Loci wrote it or just moved it. Another file may be there
-// by now.
-func (f *files) remove(p *plan) error {
-	if r := f.index.paths[p.old.Path]; r != nil && r != p.old {
+// removeOld removes a memory's old file, unless another memory's file has its path now.
+func (f *fileWriter) removeOld(p *plan) error {
+	if r := f.index.byPath[p.oldRecord.Path]; r != nil && r != p.oldRecord {
 		return nil
 	}
-	if err := f.keep(p, p.old.Path); err != nil {
+	if err := f.saveEdit(p, p.oldRecord.Path); err != nil {
 		return err
 	}
-	err := f.root.Remove(p.old.Path)
+	err := f.root.Remove(p.oldRecord.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

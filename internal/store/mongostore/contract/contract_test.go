@@ -18,7 +18,7 @@ func openReplicas(t *testing.T, now func() time.Time) memory.Store {
 	address := database(t.TempDir())
 	r := &storetest.Replicas{}
 	for range 3 {
-		r.Of = append(r.Of, openWith(t, address, mongostore.Options{Now: now}))
+		r.Stores = append(r.Stores, openWith(t, address, mongostore.Options{Now: now}))
 	}
 	return r
 }
@@ -38,7 +38,7 @@ func TestReopen(t *testing.T) {
 }
 
 func TestCrash(t *testing.T) {
-	storetest.RunCrash(t, storetest.Crash{Kills: 6, Open: func(path string, now func() time.Time, point func()) (memory.Store, error) {
-		return mongostore.Open(t.Context(), database(path), mongostore.Options{Now: now, Point: point})
+	storetest.RunCrash(t, storetest.CrashConfig{Kills: 6, Open: func(path string, now func() time.Time, point func()) (memory.Store, error) {
+		return mongostore.Open(t.Context(), database(path), mongostore.Options{Now: now, Failpoint: point})
 	}})
 }

@@ -141,7 +141,7 @@ func TestCommitThatWasLeftIsCompleted(t *testing.T) {
 	address := database(t.TempDir())
 	fact := memtest.Fact(memtest.Ana, "drinks tea")
 	dead := 0
-	s := openWith(t, address, mongostore.Options{Point: func() {
+	s := openWith(t, address, mongostore.Options{Failpoint: func() {
 		if dead++; dead == 3 { // committed, and one collection written
 			panic("dead")
 		}

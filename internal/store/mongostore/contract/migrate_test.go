@@ -57,13 +57,13 @@ func furnish(t *testing.T, s memory.Store) {
 		apply(o, "add", memtest.Add(f), memtest.Add(gone), memtest.Add(old), memtest.Change(memory.ActionAdd, memtest.Summary(o, "c", "- tea")),
 			memtest.Change(memory.ActionAdd, memtest.Profile(o, "ci:ty", "Lisbon")), memtest.Change(memory.ActionAdd, memtest.Profile(o, "left", "x")), memtest.Change(memory.ActionAdd, memtest.Context(o, "doc", "words")))
 		apply(o, "replace", memory.Replace(fact(o, old.ID), memtest.Fact(o, "lives in Lisbon"), time.Now(), "newer", memory.Author{Kind: memory.ByRule, Name: "r"})...)
-		apply(o, "marks", memtest.TurnMark(memory.ActionRetire, b.Turns[2].ID, memory.Retired), memtest.TurnMark(memory.ActionRetire, b.Turns[1].ID, memory.Retired))
-		apply(o, "back", memtest.TurnMark(memory.ActionRestore, b.Turns[1].ID, memory.Active))
+		apply(o, "marks", memtest.TurnChange(memory.ActionRetire, b.Turns[2].ID, memory.Retired), memtest.TurnChange(memory.ActionRetire, b.Turns[1].ID, memory.Retired))
+		apply(o, "back", memtest.TurnChange(memory.ActionRestore, b.Turns[1].ID, memory.Active))
 		_, err = s.Erase(ctx, o, memtest.Run("erase"), gone.ID, b.Turns[3].ID, "left")
 		must(err)
 		must(s.SaveTraces(ctx, 10, memory.Trace{ID: "t", Owner: o, At: time.Now(), Question: "tea?", Took: time.Second}))
-		must(s.Spend(ctx, o, memory.Usage{Day: time.Now(), Purpose: "learn", Model: "m", Calls: 2, Cost: 0.25}))
-		must(s.Bury(ctx, o, memory.Turn{ID: "elsewhere", Role: memory.RoleUser, Content: "unseen"}))
+		must(s.AddUsage(ctx, o, memory.Usage{Day: time.Now(), Purpose: "learn", Model: "m", Calls: 2, Cost: 0.25}))
+		must(s.AddTombstones(ctx, o, memory.Turn{ID: "elsewhere", Role: memory.RoleUser, Content: "unseen"}))
 		for range 3 {
 			j, err := s.Claim(ctx, []memory.JobKind{"done", "parked", "runs"}, time.Hour)
 			must(err)
@@ -93,11 +93,11 @@ func TestMigrateThereAndBack(t *testing.T) {
 		do(s)
 	}
 	withFile(first, func(s *sqlstore.Store) { furnish(t, s) })
-	nobody := func(backup.Moving) {}
+	nobody := func(backup.MigrateProgress) {}
 
 	// It breaks off after two owners, the first of whom has keys alone, and goes on.
 	ctx, stop := context.WithCancel(t.Context())
-	if _, err := backup.Migrate(ctx, "sqlite:"+first, server, func(m backup.Moving) {
+	if _, err := backup.Migrate(ctx, "sqlite:"+first, server, func(m backup.MigrateProgress) {
 		if m.Users == 2 {
 			stop()
 		}
@@ -105,17 +105,17 @@ func TestMigrateThereAndBack(t *testing.T) {
 		t.Error("broken off: no error")
 	}
 	half := openWith(t, server, mongostore.Options{})
-	if err := backup.Whole(t.Context(), half); !errors.Is(err, memory.Unavailable) {
+	if err := backup.CheckComplete(t.Context(), half); !errors.Is(err, memory.Unavailable) {
 		t.Errorf("half of a copy: got %v, want unavailable", err)
 	}
 	if _, err := backup.Migrate(t.Context(), "sqlite:"+second, server, nobody); !errors.Is(err, memory.NotFound) {
 		t.Errorf("a source that is not there: got %v", err)
 	}
 	there, err := backup.Migrate(t.Context(), "sqlite:"+first, server, nobody)
-	if err != nil || there.Owners != 3 || there.Before == 0 || there.Before == there.Rows {
+	if err != nil || there.Owners != 3 || there.RowsBefore == 0 || there.RowsBefore == there.Rows {
 		t.Fatalf("there: got %+v, %v; want three owners, of whom one was there", there, err)
 	}
-	if err := backup.Whole(t.Context(), half); err != nil {
+	if err := backup.CheckComplete(t.Context(), half); err != nil {
 		t.Errorf("a whole copy: %v", err)
 	}
 	if _, err := backup.Migrate(t.Context(), "sqlite:"+first, server, nobody); !errors.Is(err, memory.Conflict) {
@@ -128,7 +128,7 @@ func TestMigrateThereAndBack(t *testing.T) {
 	was := map[memory.Owner][32]byte{}
 	withFile(first, func(s *sqlstore.Store) {
 		for _, o := range []memory.Owner{memtest.Ana, memtest.Ben} {
-			sh, err := s.Carry(t.Context(), o)
+			sh, err := s.ReadOwner(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +137,7 @@ func TestMigrateThereAndBack(t *testing.T) {
 	})
 	withFile(second, func(s *sqlstore.Store) {
 		for o, want := range was {
-			sh, err := s.Carry(t.Context(), o)
+			sh, err := s.ReadOwner(t.Context(), o)
 			if err != nil || sh.Digest() != want {
 				t.Errorf("%s came back another, or %v", o, err)
 			}
@@ -148,18 +148,18 @@ func TestMigrateThereAndBack(t *testing.T) {
 		if one, err := s.Session(t.Context(), "default", "0aa0"); err != nil || one.User != "ana" || !one.ExpiresAt.Equal(one.CreatedAt.Add(time.Hour)) {
 			t.Errorf("a sign-in: got %+v, %v", one, err)
 		}
-		if err := backup.Whole(t.Context(), s); err != nil {
+		if err := backup.CheckComplete(t.Context(), s); err != nil {
 			t.Errorf("back: %v", err)
 		}
 	})
-	buried, err := half.Buried(t.Context(), memtest.Ana, memory.Turn{Role: memory.RoleUser, Content: "Unseen."}, memory.Turn{Role: memory.RoleUser, Content: "and I live in Lisbon"})
+	buried, err := half.HasTombstones(t.Context(), memtest.Ana, memory.Turn{Role: memory.RoleUser, Content: "Unseen."}, memory.Turn{Role: memory.RoleUser, Content: "and I live in Lisbon"})
 	if err != nil || !buried[0] || !buried[1] {
 		t.Errorf("what was buried there: got %v, %v", buried, err)
 	}
 }
 
 func TestMigrateFromPostgresAndBack(t *testing.T) {
-	first, second, server := pgtest.Fresh(t), pgtest.Fresh(t), database(t.TempDir())
+	first, second, server := pgtest.NewSchema(t), pgtest.NewSchema(t), database(t.TempDir())
 	open := func(address string) *sqlstore.Store {
 		t.Helper()
 		s, err := sqlstore.OpenPostgres(t.Context(), address, sqlstore.Options{})
@@ -171,16 +171,16 @@ func TestMigrateFromPostgresAndBack(t *testing.T) {
 	}
 	furnish(t, open(first))
 	for _, way := range [][2]string{{first, server}, {server, second}} {
-		if _, err := backup.Migrate(t.Context(), way[0], way[1], func(backup.Moving) {}); err != nil {
+		if _, err := backup.Migrate(t.Context(), way[0], way[1], func(backup.MigrateProgress) {}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, o := range []memory.Owner{memtest.Ana, memtest.Ben} {
-		was, err := open(first).Carry(t.Context(), o)
+		was, err := open(first).ReadOwner(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		is, err := open(second).Carry(t.Context(), o)
+		is, err := open(second).ReadOwner(t.Context(), o)
 		if err != nil || is.Digest() != was.Digest() {
 			t.Errorf("%s came back another, or %v", o, err)
 		}

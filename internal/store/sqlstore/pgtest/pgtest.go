@@ -1,6 +1,6 @@
-// Package pgtest starts a PostgreSQL server for a package's tests, with installed binaries, for
-// example of Debian's package postgresql. The server is private: it listens only on a Unix socket,
-// does not sync its files, and removes them at the end.
+// Package pgtest starts a PostgreSQL server for a package's tests. It needs installed binaries, such
+// as Debian's package postgresql. The server listens only on a Unix socket, does not sync its files,
+// and deletes them at the end.
 //
 // If TEST_POSTGRES is set to an address, the tests use that server instead.
 package pgtest
@@ -26,11 +26,11 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// addressVariable names the server to use. A test binary sets it for its child processes.
+// addressVariable is the environment variable for a server's address, which child processes inherit.
 const addressVariable = "TEST_POSTGRES"
 
-// errNone reports that no PostgreSQL binaries are installed.
-var errNone = errors.New("PostgreSQL is not tried: install Debian's postgresql, or name a server in " + addressVariable)
+// errNotInstalled reports that no PostgreSQL binaries are installed.
+var errNotInstalled = errors.New("skipped without PostgreSQL: install Debian's postgresql, or set a server's address in " + addressVariable)
 
 // server is the server that this test binary started.
 var server struct {
@@ -40,10 +40,10 @@ var server struct {
 	stop    func()
 }
 
-// Later tests reuse schemas: creating the tables takes far longer than emptying them.
+// Tests reuse schemas, since creating the tables takes far longer than emptying them.
 var (
-	schemas atomic.Int64
-	emptied = make(chan string, 64)
+	schemaCount  atomic.Int64
+	emptySchemas = make(chan string, 64)
 )
 
 // Main runs a package's tests, stops the server if it was started, and returns the exit code.
@@ -55,12 +55,12 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Address returns the server's address, for tests that create their own schemas. Without a server
-// the test is skipped.
+// Address starts the server if needed, and returns its address, for tests that create their own
+// schemas. Without PostgreSQL it skips the test.
 func Address(t testing.TB) string {
 	t.Helper()
-	server.once.Do(start)
-	if errors.Is(server.err, errNone) {
+	server.once.Do(startServer)
+	if errors.Is(server.err, errNotInstalled) {
 		t.Skip(server.err)
 	}
 	if server.err != nil {
@@ -69,58 +69,58 @@ func Address(t testing.TB) string {
 	return server.address
 }
 
-// Fresh returns the address of a schema without tables, for one test.
-func Fresh(t testing.TB) string {
+// NewSchema returns the address of a new schema without tables, for one test.
+func NewSchema(t testing.TB) string {
 	t.Helper()
-	return With(Address(t), "search_path", create(t))
+	return WithParameter(Address(t), "search_path", createSchema(t))
 }
 
-func create(t testing.TB) string {
+func createSchema(t testing.TB) string {
 	t.Helper()
-	name := fmt.Sprintf("test_%d_%d", os.Getpid(), schemas.Add(1))
+	name := fmt.Sprintf("test_%d_%d", os.Getpid(), schemaCount.Add(1))
 	if _, err := Open(t, server.address).Exec("CREATE SCHEMA " + name); err != nil {
 		t.Fatal(err)
 	}
 	return name
 }
 
-// Schema returns the address of a schema for one test. Its tables are empty or missing.
+// Schema returns the address of a schema, new or reused, for one test. Its tables are empty or missing.
 func Schema(t testing.TB) string {
 	t.Helper()
 	address := Address(t)
 	var name string
 	select {
-	case name = <-emptied:
+	case name = <-emptySchemas:
 	default:
-		name = create(t)
+		name = createSchema(t)
 	}
 	t.Cleanup(func() {
-		if err := empty(name); err != nil {
+		if err := deleteRows(name); err != nil {
 			t.Error(err)
 			return
 		}
 		select {
-		case emptied <- name:
+		case emptySchemas <- name:
 		default:
 		}
 	})
-	return With(address, "search_path", name)
+	return WithParameter(address, "search_path", name)
 }
 
-// empty deletes every row except those of migrations.
-func empty(name string) error {
+// deleteRows deletes every row of a schema's tables, except the table of migrations.
+func deleteRows(schema string) error {
 	db, err := sql.Open("pgx", server.address)
 	if err != nil {
 		return err
 	}
 	_, err = db.Exec(`DO $$ DECLARE t text; BEGIN
-		FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = '` + name + `' AND tablename <> 'goose_db_version'
-		LOOP EXECUTE 'DELETE FROM ` + name + `.' || quote_ident(t); END LOOP; END $$`)
+		FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = '` + schema + `' AND tablename <> 'goose_db_version'
+		LOOP EXECUTE 'DELETE FROM ` + schema + `.' || quote_ident(t); END LOOP; END $$`)
 	return errors.Join(err, db.Close())
 }
 
-// With returns the address with an additional parameter.
-func With(address, name, value string) string {
+// WithParameter returns the address with an additional parameter.
+func WithParameter(address, name, value string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return address
@@ -131,37 +131,37 @@ func With(address, name, value string) string {
 	return u.String()
 }
 
-// socketName is the file of a server's socket, in the folder that is the address's host.
+// socketName is the name of a server's socket. The address contains the socket's folder as its host.
 const socketName = ".s.PGSQL.5432"
 
-// Way creates a proxy to a server for a test. It listens on a socket in folder, and passes each
-// connection and the path of the server's own socket to carry. If the server has no socket, the
-// test is skipped.
-func Way(t testing.TB, address string, carry func(near net.Conn, server string)) (way, folder string) {
+// Proxy starts a proxy to a server for a test, and returns the proxy's address and its socket's folder.
+// It calls forward with each client's connection and the path of the server's socket. If the server has
+// no socket, it skips the test.
+func Proxy(t testing.TB, address string, forward func(client net.Conn, serverSocket string)) (proxyAddress, socketFolder string) {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil || u.Query().Get("host") == "" {
 		t.Skip("the server has no socket")
 	}
-	folder, err = os.MkdirTemp("", "way-") // a socket's path must be short
+	socketFolder, err = os.MkdirTemp("", "way-") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("unix", filepath.Join(folder, socketName))
+	listener, err := net.Listen("unix", filepath.Join(socketFolder, socketName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = listener.Close(); _ = os.RemoveAll(folder) })
+	t.Cleanup(func() { _ = listener.Close(); _ = os.RemoveAll(socketFolder) })
 	go func() {
 		for {
-			near, err := listener.Accept()
+			client, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go carry(near, filepath.Join(u.Query().Get("host"), socketName))
+			go forward(client, filepath.Join(u.Query().Get("host"), socketName))
 		}
 	}()
-	return With(address, "host", folder), folder
+	return WithParameter(address, "host", socketFolder), socketFolder
 }
 
 // Open opens a database for a test.
@@ -175,34 +175,34 @@ func Open(t testing.TB, address string) *sql.DB {
 	return db
 }
 
-func start() {
+func startServer() {
 	if server.address = os.Getenv(addressVariable); server.address != "" {
 		return
 	}
-	binaries, err := find()
+	binaries, err := findBinaries()
 	if err != nil {
 		server.err = err
 		return
 	}
-	server.err = run(binaries)
+	server.err = runServer(binaries)
 }
 
-// find returns the folder of the newest server's binaries.
-func find() (string, error) {
+// findBinaries returns the folder of the newest installed server's binaries.
+func findBinaries() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		return filepath.Dir(path), nil
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
-		return "", errNone
+		return "", errNotInstalled
 	}
 	return filepath.Dir(slices.Max(found)), nil
 }
 
-// script creates a database and serves it until its standard input closes, which happens whenever
-// the test process ends.
+// script creates a database and runs the server until standard input closes, at the latest when the
+// test process ends.
 const script = `set -e
-trap '' TERM INT HUP # which whoever ends the tests may send to all
+trap '' TERM INT HUP # a terminal may send these to the whole process group
 "$1/initdb" -D "$2/data" -U loci -A trust -E UTF8 --locale=C --no-sync >"$2/log" 2>&1
 "$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=300 -c shared_buffers=128MB -c jit=off \
 	-c fsync=off -c full_page_writes=off -c max_wal_size=1GB $3 >>"$2/log" 2>&1 </dev/null &
@@ -215,48 +215,48 @@ rm -rf "$2"`
 // Settings are additional server arguments for benchmarks, such as "-c fsync=on".
 var Settings string
 
-func run(binaries string) error {
+func runServer(binaries string) error {
 	dir, err := os.MkdirTemp("", "loci-pg-")
 	if err != nil {
 		return err
 	}
 	server := exec.Command("sh", "-c", script, "sh", binaries, dir, Settings)
 	server.Dir = dir
-	if err := asNobody(server, dir); err != nil {
+	if err := runUnprivileged(server, dir); err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	open, err := server.StdinPipe()
+	stdin, err := server.StdinPipe()
 	if err != nil {
 		return err
 	}
 	if err := server.Start(); err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	ended := make(chan struct{})
-	go func() { _ = server.Wait(); close(ended) }()
-	stopServer(open, ended)
-	return answers("postgres:///postgres?user=loci&host="+url.QueryEscape(dir), filepath.Join(dir, "log"), ended)
+	exited := make(chan struct{})
+	go func() { _ = server.Wait(); close(exited) }()
+	setStop(stdin, exited)
+	return waitForServer("postgres:///postgres?user=loci&host="+url.QueryEscape(dir), filepath.Join(dir, "log"), exited)
 }
 
-func stopServer(open io.Closer, ended <-chan struct{}) {
-	server.stop = func() { _ = open.Close(); <-ended }
+func setStop(stdin io.Closer, exited <-chan struct{}) {
+	server.stop = func() { _ = stdin.Close(); <-exited }
 }
 
-// answers waits until the server accepts connections.
-func answers(address, log string, ended <-chan struct{}) error {
+// waitForServer waits up to a minute until the server accepts connections, and stores its address.
+func waitForServer(address, logPath string, exited <-chan struct{}) error {
 	db, err := sql.Open("pgx", address)
 	if err != nil {
 		return err
 	}
-	defer db.Close() //nolint:errcheck // the connection is not needed any more
+	defer db.Close() //nolint:errcheck // the connection was only for pings
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if err = db.PingContext(context.Background()); err == nil {
 			server.address = address
 			return os.Setenv(addressVariable, address) // for child processes
 		}
 		select {
-		case <-ended:
-			output, _ := os.ReadFile(log) //nolint:gosec // the log of the server started here
+		case <-exited:
+			output, _ := os.ReadFile(logPath) //nolint:gosec // the log of the server started here
 			return fmt.Errorf("the server ended: %s", strings.TrimSpace(string(output)))
 		case <-time.After(20 * time.Millisecond):
 		}

@@ -8,19 +8,19 @@ import (
 	"testing"
 )
 
-// Vector returns the address of a database for a test, with pgvector if with is set. The test is
-// skipped if the server does not have pgvector.
-func Vector(t testing.TB, with bool) string {
+// VectorDatabase creates a database for a test, with pgvector if enable is set, and returns its
+// address. It skips the test if the server has no pgvector.
+func VectorDatabase(t testing.TB, enable bool) string {
 	t.Helper()
 	admin := Open(t, Address(t))
-	var there bool
-	if err := admin.QueryRow(`SELECT EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector')`).Scan(&there); err != nil {
+	var available bool
+	if err := admin.QueryRow(`SELECT EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector')`).Scan(&available); err != nil {
 		t.Fatal(err)
 	}
-	if !there {
+	if !available {
 		t.Skip("the server has no pgvector: install it (.ci/pgvector does, on Debian)")
 	}
-	name := fmt.Sprintf("vector_%d_%d", os.Getpid(), schemas.Add(1))
+	name := fmt.Sprintf("vector_%d_%d", os.Getpid(), schemaCount.Add(1))
 	if _, err := admin.Exec("CREATE DATABASE " + name); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func Vector(t testing.TB, with bool) string {
 	if strings.Contains(u.RawQuery, "dbname=") {
 		t.Skip("the server's address contains its database as a parameter")
 	}
-	if with {
+	if enable {
 		AddVector(t, address)
 	}
 	return address

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// asNobody does nothing: this system has no root user.
-func asNobody(*exec.Cmd, string) error { return nil }
+// runUnprivileged does nothing, since this system has no root user.
+func runUnprivileged(*exec.Cmd, string) error { return nil }
 
-// Crash skips the test: it needs Unix.
+// Crash skips the test, since it needs Unix signals.
 func Crash(t testing.TB) {
 	t.Helper()
 	t.Skip("a server can be crashed on Unix only")

@@ -11,36 +11,36 @@ import (
 	"testing"
 )
 
-// asNobody makes a command run as another user in a folder if the current user is root: root must
-// not run the server.
-func asNobody(c *exec.Cmd, dir string) error {
+// runUnprivileged makes a command run as another user, who gets the folder, if the current user is
+// root: PostgreSQL does not run as root.
+func runUnprivileged(c *exec.Cmd, folder string) error {
 	if os.Getuid() != 0 {
 		return nil
 	}
-	who, err := user.Lookup("postgres")
+	account, err := user.Lookup("postgres")
 	if err != nil {
-		if who, err = user.Lookup("nobody"); err != nil {
+		if account, err = user.Lookup("nobody"); err != nil {
 			return err
 		}
 	}
-	uid, err := strconv.ParseUint(who.Uid, 10, 32)
+	uid, err := strconv.ParseUint(account.Uid, 10, 32)
 	if err != nil {
 		return err
 	}
-	gid, err := strconv.ParseUint(who.Gid, 10, 32)
+	gid, err := strconv.ParseUint(account.Gid, 10, 32)
 	if err != nil {
 		return err
 	}
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
-	return os.Chown(dir, int(uid), int(gid)) //nolint:gosec // both ids have 32 bits
+	return os.Chown(folder, int(uid), int(gid)) //nolint:gosec // both ids have 32 bits
 }
 
-// Crash makes the server end all connections and recover from its log, as if one of its processes
-// had died. The test is skipped unless it started the server.
+// Crash kills one of the server's processes, so that the server ends all connections and recovers from
+// its log. It skips the test unless this process started the server.
 func Crash(t testing.TB) {
 	t.Helper()
 	if address := Address(t); server.stop == nil {
-		t.Skipf("%s was not started by this test, so it is not crashed", address)
+		t.Skipf("the test cannot crash %s, which it did not start", address)
 	}
 	var pid int
 	if err := Open(t, server.address).QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
