@@ -9,12 +9,12 @@ import (
 )
 
 var (
-	walkStep = regexp.MustCompile(`(?m)^\| \d+ \| ([^|]*)`)
+	walkStep = regexp.MustCompile(`(?m)^\| \d+ \| ([^|]*)\| ([^|]*)`)
 	codeSpan = regexp.MustCompile("`([^`]+)`")
 )
 
-// TestWalksNameFilesAndFunctions reads docs/design/walks.md. A function behind a file is in that file, any other
-// somewhere in internal.
+// TestWalksNameFilesAndFunctions reads docs/design/walks.md. A name with a package is in that package, a name after
+// a file in that file, and a name after another one in the same place. The last column names types.
 func TestWalksNameFilesAndFunctions(t *testing.T) {
 	page, err := os.ReadFile("../../docs/design/walks.md")
 	if err != nil {
@@ -27,7 +27,7 @@ func TestWalksNameFilesAndFunctions(t *testing.T) {
 	for _, step := range steps {
 		in := all
 		for _, span := range codeSpan.FindAllStringSubmatch(step[1], -1) {
-			name := span[1]
+			name, receiver := span[1], `(\([^)]*\) )?`
 			if strings.HasSuffix(name, ".go") {
 				text, err := os.ReadFile(filepath.Join("../engine", name))
 				if err != nil {
@@ -36,15 +36,49 @@ func TestWalksNameFilesAndFunctions(t *testing.T) {
 				in = string(text)
 				continue
 			}
-			where := in
-			if at := strings.LastIndexByte(name, '.'); at >= 0 {
-				name, where = name[at+1:], all
+			if parts := strings.Split(name, "."); len(parts) > 1 {
+				in, name = packageSource(t, parts[0]), parts[len(parts)-1]
+				if len(parts) == 3 {
+					receiver = `\(\w* ?\*?` + parts[1] + `\) `
+				}
 			}
-			if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + name + `[\[(]`).MatchString(where) {
+			if !regexp.MustCompile(`(?m)^func ` + receiver + name + `[\[(]`).MatchString(in) {
 				t.Errorf("no function %s: %s", span[1], step[0])
 			}
 		}
+		for _, span := range codeSpan.FindAllStringSubmatch(step[2], -1) {
+			where, name := all, span[1]
+			if pkg, member, ok := strings.Cut(name, "."); ok && pkg[0] >= 'a' && member[0] < 'a' {
+				where, name = packageSource(t, pkg), member
+			}
+			if !strings.Contains(name, ".") && !regexp.MustCompile(`(?m)^(type|func) `+name+`\b`).MatchString(where) {
+				t.Errorf("no type %s: %s", span[1], step[0])
+			}
+		}
 	}
+}
+
+// packageSource returns the Go files of a package by its name, tests apart, as one text.
+func packageSource(t *testing.T, name string) string {
+	t.Helper()
+	dirs, err := filepath.Glob("../*/" + name)
+	for _, pattern := range []string{"../" + name, "../*/*/" + name, "../../" + name} {
+		more, _ := filepath.Glob(pattern)
+		dirs = append(dirs, more...)
+	}
+	var text strings.Builder
+	for _, dir := range dirs {
+		files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+		for _, file := range files {
+			if b, readErr := os.ReadFile(file); readErr == nil && !strings.HasSuffix(file, "_test.go") {
+				text.Write(b)
+			}
+		}
+	}
+	if err != nil || text.Len() == 0 {
+		t.Fatalf("package %s: %v, %d bytes", name, err, text.Len())
+	}
+	return text.String()
 }
 
 // sources returns the Go files of a folder, tests apart, as one text.
