@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -79,12 +80,14 @@ func TestPostgresWritesTakeFewWays(t *testing.T) {
 			return err
 		}, 3},
 	} {
-		for i := range 4 { // what comes first has statements prepared, and takes more
+		least := int64(math.MaxInt64)
+		for i := range 4 { // a write takes one more when it prepares a statement, as the rare removal of old commits
 			before := w.n.Load()
 			noError(t)(c.do(memtest.Ana, i))
-			if got := w.n.Load() - before; i > 1 && got != c.ways {
-				t.Errorf("%s takes %d ways, want %d", name, got, c.ways)
-			}
+			least = min(least, w.n.Load()-before)
+		}
+		if least != c.ways {
+			t.Errorf("%s takes %d ways, want %d", name, least, c.ways)
 		}
 	}
 }
