@@ -166,7 +166,7 @@ func (w *ownerWrite) applyChange(runID string, author memory.Author, ordinal int
 		return err
 	}
 	if duplicateID != "" {
-		return memory.Errorf(memory.Duplicate, "fact %s says the same", duplicateID)
+		return memory.Errorf(memory.Duplicate, "fact %s has the same text", duplicateID)
 	}
 	if err := w.saveState(c); err != nil {
 		return err

@@ -83,5 +83,5 @@ func (v *view) turnsAsOf(q memory.TurnQuery, past pastStates) (matches []memory.
 	return matches, err
 }
 
-// allStatuses lists all statuses, to select every turn.
+// allStatuses lists all statuses of turns, so that a query selects every turn.
 var allStatuses = []memory.Status{memory.Active, memory.Replaced, memory.Retired}

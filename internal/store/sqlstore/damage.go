@@ -71,7 +71,7 @@ func isDamage(err error) bool {
 	if !errors.As(err, &e) {
 		return false
 	}
-	code := e.Code() & 0xff // the primary result code
+	code := e.Code() & 0xff // the low byte is the primary result code
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
 }
 

@@ -63,7 +63,8 @@
 //	conversations        owner, id | project, agent, title, contexts, rules, message_count, created_at, updated_at,
 //	                     status, version
 //	turns                owner, id | conversation, project, agent, place (its index), parent, chain, role, name,
-//	                     content, ref, status, created_at, recorded_at, learned_at, no_learn, version, history, given, foreign_ranges
+//	                     content, ref, status, created_at, recorded_at, learned_at, no_learn, version, history,
+//	                     given (Turn.Injected), foreign_ranges (Turn.Foreign)
 //	summaries            owner, id | project, agent, conversation, content, message_count, model, status,
 //	                     created_at, version
 //	profile              owner, key | value, tokens, status, updated_at, version

@@ -98,7 +98,7 @@ func (w *ownerWrite) saveRow(state memory.State) error {
 			return wrap("write the "+kind, w.insert(t.upsert(), w.owner, t.fields(state)...))
 		}
 	}
-	return fmt.Errorf("a %s has no table", kind)
+	return fmt.Errorf("no table has states of kind %s", kind)
 }
 
 // updateFactMap updates a fact's rows in a table that maps values of a column, such as tags, to facts.

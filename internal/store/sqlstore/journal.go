@@ -70,8 +70,8 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 // journalEntry is a row of the journal. A zero After stands for the target's current state.
 type journalEntry struct {
 	memory.Change
-	ordinal int
-	target  string
+	ordinal int    // position of the change in its run, from 1
+	target  string // the changed target, such as "fact:ID"
 }
 
 func scanEntry(owner memory.Owner, row scanner) (journalEntry, error) {

@@ -15,7 +15,7 @@ import (
 type memoryTable struct {
 	name    string
 	prefix  string // prefix of the targets in this table, such as "fact:"
-	columns string
+	columns string // names of the columns except owner
 	scan    func(memory.Owner, scanner, ...any) (memory.Memory, error)
 }
 

@@ -159,7 +159,7 @@ func (s *Store) Requeue(ctx context.Context, owner memory.Owner, jobID string) e
 		err := t.queryRow(`SELECT state FROM jobs WHERE owner = ? AND id = ?`, []any{owner, jobID}, &state)
 		switch {
 		case isNoRows(err):
-			return memory.Errorf(memory.NotFound, "no job %s", jobID)
+			return memory.Errorf(memory.NotFound, "there is no job %s", jobID)
 		case err != nil:
 			return fmt.Errorf("read the job: %w", err)
 		case state != memory.JobParked:

@@ -13,7 +13,7 @@ import (
 
 const versionsQuery = `SELECT owner, version FROM owners WHERE owner IN (SELECT value FROM json_each(?))`
 
-// Owners returns every owner with a write to memory: see [memory.Facts].
+// Owners returns every owner to whose memory something was written: see [memory.Facts].
 func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
 	owners, err := queryAll(ctx, s.reader, `SELECT owner FROM owners WHERE version > 0`, nil, scanText[memory.Owner])
 	slices.Sort(owners)
@@ -142,7 +142,7 @@ func (s *Store) readSince(ctx context.Context, owner memory.Owner, request since
 // checkAvailable returns [memory.Gone] unless the store has all items written after afterVersion.
 func checkAvailable(owner memory.Owner, afterVersion, oldestVersion, version int64) error {
 	if afterVersion > version || afterVersion > 0 && afterVersion < oldestVersion {
-		return memory.Errorf(memory.Gone, "version %d of %s is not within %d to %d; start from 0", afterVersion, owner, oldestVersion, version)
+		return memory.Errorf(memory.Gone, "the changes since version %d of %s are not available, only those since versions %d to %d; read from version 0", afterVersion, owner, oldestVersion, version)
 	}
 	return nil
 }

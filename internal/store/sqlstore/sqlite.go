@@ -179,7 +179,7 @@ func explainSQLite(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	switch e.Code() & 0xff { // the primary result code
+	switch e.Code() & 0xff { // the low byte is the primary result code
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return memory.Errorf(memory.Unavailable, "the file is damaged or not a database; nothing was changed: move the file away or restore a backup: %w", err)
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN:

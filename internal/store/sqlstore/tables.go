@@ -10,8 +10,8 @@ import (
 
 // stateTable describes the table for one kind of state. A row has the owner and the columns.
 type stateTable struct {
-	name, kind string // name of the table, and kind in its targets ("fact" in "fact:ID")
-	columns    string
+	name, kind string        // name of the table, and kind in its targets ("fact" in "fact:ID")
+	columns    string        // names of the columns except owner
 	key        string        // SQL expression for the part of a target after the kind (ID in "fact:ID")
 	upsert     func() string // returns the SQL that inserts or replaces a row
 	newState   func(memory.Owner) memory.State

@@ -149,7 +149,7 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memor
 		return memory.Trace{}, fmt.Errorf("read the trace: %w", err)
 	}
 	if len(found) == 0 {
-		return memory.Trace{}, memory.Errorf(memory.NotFound, "no trace %s", id)
+		return memory.Trace{}, memory.Errorf(memory.NotFound, "there is no trace %s", id)
 	}
 	return found[0], nil
 }

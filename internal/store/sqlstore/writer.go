@@ -51,10 +51,10 @@ type writer struct {
 type call struct {
 	ctx      context.Context
 	do       func(*tx) error
-	err      error
-	done     chan struct{}
-	claimed  atomic.Bool // set by the writer when it starts the call, or by a caller that gives up
-	queuedAt time.Time   // time at which the call was queued
+	err      error         // result of the call; set before done is closed
+	done     chan struct{} // closed when the call has ended
+	claimed  atomic.Bool   // set by the writer when it starts the call, or by a caller that gives up
+	queuedAt time.Time     // time at which the call was queued
 }
 
 // newCall returns a call that is queued now.
