@@ -146,7 +146,7 @@ func (s *OwnerData) checkDuplicate(f memory.Fact) error {
 	for _, state := range s.States {
 		g := state.Fact
 		if g != nil && g.ID != f.ID && g.Status.Live() && g.Scope == f.Scope && g.Hash == f.Hash {
-			return memory.Errorf(memory.Duplicate, "fact %s says the same", g.ID)
+			return memory.Errorf(memory.Duplicate, "fact %s has the same text", g.ID)
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func (s *OwnerData) checkTurnChanges(b memory.Batch) error {
 	}
 	for _, c := range b.Changes {
 		if next := c.After.Turn; next != nil && !b.Path.AllowsStatus(s.Turns[next.ID].Status, next.Status) {
-			return memory.Errorf(memory.Conflict, "turn %s of conversation %s was forgotten meanwhile", next.ID, b.Conversation.ID)
+			return memory.Errorf(memory.Conflict, "turn %s of conversation %s was forgotten before this write", next.ID, b.Conversation.ID)
 		}
 	}
 	return nil
@@ -86,12 +86,12 @@ func (s *OwnerData) checkPath(b memory.Batch) error {
 	isValid := b.Path.Checker()
 	for _, t := range s.Turns {
 		if t.Conversation == b.Conversation.ID && !isValid(t.ID, t.Index, t.Status) {
-			return memory.Errorf(memory.Conflict, "the path of conversation %s changed meanwhile: turn %s is %s", b.Conversation.ID, t.ID, t.Status)
+			return memory.Errorf(memory.Conflict, "the path of conversation %s changed before this write: turn %s is %s", b.Conversation.ID, t.ID, t.Status)
 		}
 	}
 	deleted := s.Conversations[b.Conversation.ID].Status == memory.Retired
 	if deleted && b.HasActiveTurn(func(turn string) memory.Status { return s.Turns[turn].Status }) {
-		return memory.Errorf(memory.Conflict, "conversation %s was deleted meanwhile", b.Conversation.ID)
+		return memory.Errorf(memory.Conflict, "conversation %s was deleted before this write", b.Conversation.ID)
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func (s *OwnerData) ExtendLease(lease memory.Lease, duration time.Duration, now 
 func (s *OwnerData) Requeue(jobID string, now time.Time) error {
 	j, ok := s.Jobs[jobID]
 	if !ok {
-		return memory.Errorf(memory.NotFound, "no job %s", jobID)
+		return memory.Errorf(memory.NotFound, "there is no job %s", jobID)
 	}
 	if j.State != memory.JobParked {
 		return memory.Errorf(memory.Conflict, "job %s is %s, not parked", jobID, j.State)

@@ -112,7 +112,7 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	return total, nil
 }
 
-// Owners returns every owner with a write to memory.
+// Owners returns every owner to whose memory something was written.
 func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memor
 	err := s.read(ctx, owner, func(data *shelf.OwnerData) error {
 		t, ok := data.Traces[id]
 		if !ok {
-			return memory.Errorf(memory.NotFound, "no trace %s", id)
+			return memory.Errorf(memory.NotFound, "there is no trace %s", id)
 		}
 		trace = shelf.CopyTrace(t)
 		return nil
