@@ -22,11 +22,11 @@ import (
 const (
 	Read       = "read memory"  // an admin read another user's memory
 	Write      = "write memory" // an admin changed another user's memory
-	KeyRefused = "key refused"
+	KeyRefused = "key refused"  // a request had a wrong key
 )
 
-// repeatInterval is the time in which repeated accesses by an admin to the same user's memory, or
-// wrong keys from the same address, get only one entry. Run also uses it as the cleanup interval.
+// repeatInterval is the time in which repeated accesses by an admin to the same user's memory, or wrong
+// keys from the same address, get only one entry. It is also the interval at which Run deletes entries.
 const repeatInterval = time.Hour
 
 // Log is the audit record of a namespace. A nil Log records nothing.
@@ -42,8 +42,8 @@ func New(store memory.Audit, now func() time.Time, log *slog.Logger) *Log {
 	return &Log{store: store, now: now, log: log}
 }
 
-// Note records an action. The address and the request id come from the context, as does an empty
-// e.By. The clock sets a zero e.At.
+// Note records an action, with the address and the request id from ctx. It replaces an empty e.By by the
+// user in ctx, a zero e.At by the current time, and an empty e.ID by a random id.
 func (l *Log) Note(ctx context.Context, e memory.AuditEntry) error {
 	if l == nil {
 		return nil
@@ -68,7 +68,7 @@ func (l *Log) NoteRestore(at time.Time, detail string) error {
 	return l.Note(context.Background(), memory.AuditEntry{ID: "restore-" + strconv.FormatInt(at.UnixMicro(), 10), At: at, Act: "restore", By: "loci restore", Detail: detail})
 }
 
-// isFirst reports whether an event with this key happens for the first time within [repeatInterval].
+// isFirstInInterval reports whether an event with this key did not happen in the last [repeatInterval].
 func (l *Log) isFirst(keyParts ...string) (isFirst bool) {
 	now := l.now()
 	l.lastSeen.Update(strings.Join(keyParts, "\x00"), func(at time.Time, wasSeen bool) (time.Time, bool) {
@@ -84,7 +84,7 @@ func (l *Log) isFirst(keyParts ...string) (isFirst bool) {
 // pathActs maps methods and prefixes of paths to actions.
 var pathActs = []struct {
 	method, path, act string
-	user              bool // the user's name follows the prefix
+	user              bool // path is a prefix that the user's name follows
 }{
 	{http.MethodDelete, "/api/users/", "erase user", true},
 	{http.MethodPost, "/api/users/", "open user", true},
@@ -98,7 +98,7 @@ var pathActs = []struct {
 	{http.MethodPost, "/settings", "pause", false},
 }
 
-// entryOf returns the entry for a request; its action is empty if the request is not recorded.
+// entryForRequest returns the entry for a request, without an action if the request is not recorded.
 func (l *Log) entryOf(r *http.Request) (e memory.AuditEntry) {
 	id := httpx.IdentityOf(r.Context())
 	if id.Role == "" {
@@ -165,7 +165,7 @@ func pathPrefix(path string) string {
 	return strings.Join(parts[:min(3, len(parts))], "/")
 }
 
-// Run deletes entries that are older than days() days, until the context ends. 0 days disables this.
+// Run deletes entries that are older than maxAgeDays() days, until ctx ends. 0 days keeps all entries.
 func (l *Log) Run(ctx context.Context, days func() int64) error {
 	tick := time.NewTicker(repeatInterval)
 	defer tick.Stop()

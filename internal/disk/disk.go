@@ -13,8 +13,8 @@ import (
 const tempSuffix = ".tmp"
 
 // ReplaceFile writes data to a file with mode 0600. The file always has its old or its new content, and
-// is durable when ReplaceFile returns nil. After a crash a temporary file remains, which the next call
-// overwrites. Only one writer at a time is allowed.
+// is durable when ReplaceFile returns nil. A crash may leave a temporary file, which the next call
+// overwrites. Only one call at a time may replace a file.
 func ReplaceFile(path string, data []byte) error {
 	tempPath := path + tempSuffix
 	f, err := os.OpenFile(tempPath, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -24,8 +24,8 @@ func ReplaceFile(path string, data []byte) error {
 	return writeAndRename(path, f, data)
 }
 
-// ReplaceFileShared is ReplaceFile for concurrent writers, of which the last wins. After a crash a
-// temporary file remains.
+// ReplaceFileShared is ReplaceFile for concurrent calls, of which the last wins. A crash may leave a
+// temporary file, which nothing removes.
 func ReplaceFileShared(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+tempSuffix)
 	if err != nil {
@@ -42,7 +42,7 @@ func writeAndRename(path string, f *os.File, data []byte) error {
 		err = os.Rename(tempPath, path)
 	}
 	if err != nil {
-		_ = os.Remove(tempPath) // err is more important than an error of Remove
+		_ = os.Remove(tempPath) // its error is less important than err
 		return err
 	}
 	return SyncFolder(filepath.Dir(path))
@@ -60,7 +60,7 @@ func SyncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Usage returns the total size of the files under a folder.
+// Usage returns the total size in bytes of the files under a folder.
 func Usage(dir string) (bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

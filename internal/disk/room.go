@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// probeSize is the number of bytes that ProbeWrite writes. File systems store so many bytes in a block,
-// not in the inode, so the write fails on a full disk.
+// probeSize is the number of bytes that ProbeWrite writes. It is large enough that file systems need a
+// free block for it, instead of space in the inode, so that the write fails on a full disk.
 const probeSize = 4 << 10
 
 // ProbeWrite writes, syncs and removes a file in a folder, and returns an error if this fails.

@@ -1,5 +1,5 @@
-// Package filelock prevents a second process from using a file or folder. The lock file names the
-// process that holds the lock or, if nobody does, the last holder.
+// Package filelock keeps a second process from using a file or folder. The lock is on a lock file, whose
+// text names the process that holds the lock or, if nobody does, the last holder.
 package filelock
 
 import (
@@ -35,14 +35,14 @@ func hostSuffix() string {
 // urlPrefix is the prefix of a lock file's second line, which contains the URL of the holder's server.
 const urlPrefix = "answers at "
 
-// SetURL writes this process's URL into the lock file at path. The process must hold the lock. The next
-// holder removes the URL.
+// SetURL writes the URL of this process's server into the lock file at path. The process must hold the
+// lock. The next holder of the lock removes the URL.
 func SetURL(path, url string) error {
 	return os.WriteFile(path, []byte(signature()+urlPrefix+url+"\n"), 0o600)
 }
 
-// HolderURL returns the URL of the process that holds the lock at path, "" if it has none or is on
-// another machine. Call it only after Lock has failed, since the file of a free lock has the last URL.
+// HolderURL returns the URL of the process that holds the lock at path, "" if that process has no URL or
+// is on another machine. Call it only after Lock has failed: a free lock's file has the last holder's URL.
 func HolderURL(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func HolderURL(path string) string {
 	return strings.TrimSpace(url)
 }
 
-// heldError returns the error of Lock if another process holds the lock: the process's name, then the
+// heldError returns Lock's error if another process holds the lock: that process's name, then the
 // explanation.
 func heldError(f *os.File, explanation string) error {
 	text, _ := io.ReadAll(io.LimitReader(f, 1<<10))

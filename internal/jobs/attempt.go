@@ -41,10 +41,10 @@ func (r *Runner) runJob(ctx context.Context, job memory.Job) {
 	}
 }
 
-// recordFailure records a failed attempt.
+// recordFailure records an attempt that failed with err, and its retry or that the job is parked.
 func (r *Runner) recordFailure(ctx context.Context, job memory.Job, err error) {
 	outcome := memory.Outcome{Cause: err.Error(), Park: errors.Is(err, memory.Invalid)}
-	// job.Attempts does not include this attempt, which the store adds in Finish.
+	// job.Attempts does not count this attempt: the store adds it in Finish.
 	end := "retry"
 	if outcome.Park || job.Attempts+1 >= memory.MaxAttempts {
 		end = "parked"
@@ -69,7 +69,7 @@ func (r *Runner) recordOutcome(ctx context.Context, job memory.Job, o memory.Out
 	r.opts.Metrics.CountJob(job.Kind, end)
 }
 
-// callHandler calls the job's handler and returns a panic as an error.
+// callHandler calls the job's handler, and returns an error if the handler panics.
 func (r *Runner) callHandler(ctx context.Context, job memory.Job) (end Completion, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -80,12 +80,12 @@ func (r *Runner) callHandler(ctx context.Context, job memory.Job) (end Completio
 	if job.AbandonedAttempts() > 0 {
 		defer r.waitUntilAlone(ctx)()
 	}
-	return r.handlers[job.Kind](memory.ForWrite(ctx), job) // handlers read data before they change it
+	return r.handlers[job.Kind](memory.ForWrite(ctx), job) // ForWrite makes the handler's reads retry as long as writes
 }
 
 // renewLease extends the job's lease until ctx ends. If another worker has claimed the job, it cancels
-// the handler with [memory.LeaseLost]. It retries after other errors; if the lease expires meanwhile,
-// the store rejects the handler's commit.
+// the handler with [memory.LeaseLost]. After another error it tries again a third of the lease later; if
+// the lease expires before that, the store rejects the handler's commit.
 func (r *Runner) renewLease(ctx context.Context, cancel context.CancelCauseFunc, job memory.Job) {
 	tick := time.NewTicker(r.opts.Lease / 3)
 	defer tick.Stop()
@@ -117,12 +117,12 @@ const (
 	// learning uses rules instead of a model, which must happen before the job is parked.
 	delayFactor = 3
 
-	// jitter is the maximum random share by which a delay is shortened, to spread retries.
+	// jitter is the maximum share of a delay by which it is randomly shortened, to spread retries.
 	jitter = 0.2
 )
 
-// Delay returns the wait after a failed attempt, from a second to ten minutes. failures is the number
-// of earlier failures, and random is a random number from 0 to 1.
+// RetryDelay returns the wait after a failed attempt, from a second to ten minutes. failureCount is the
+// number of failures before it, and random is a random number from 0 to 1.
 func Delay(failures int, random float64) time.Duration {
 	d := firstDelay
 	for range failures {

@@ -3,8 +3,8 @@
 //
 //	Append(turns, job) ─Wake→ Claim ─lease→ Handler ─┬ Applied: the handler's own Apply completed it
 //	                              ↑    extended      ├ Nothing: Finish as done
-//	                              └── meanwhile      └ error:   Finish with a time for the retry
+//	                              └── by Extend      └ error:   Finish with a time for the retry
 //
-// A job may run several times, so handlers must be idempotent. A handler passes the job's lease to
-// Apply, which fails if another worker has claimed the job.
+// A job may run several times, so handlers must be idempotent. A handler passes the job's lease to the
+// store's Apply, which fails if another worker has claimed the job.
 package jobs

@@ -2,10 +2,10 @@ package jobs
 
 import "time"
 
-// PutOff is a handler's error that postpones the job. It does not count as an attempt.
+// PutOff is a handler's error that postpones the job. The attempt does not count as failed.
 type PutOff struct {
-	Until  time.Time
-	Reason string // for people
+	Until  time.Time // time of the next attempt
+	Reason string    // shown to people with the job
 }
 
 // Error returns a text with the reason and the time of the next attempt.

@@ -18,7 +18,7 @@ import (
 // it and a [*PutOff] postpones it. The context ends when the lease is lost or the runner stops.
 type Handler func(ctx context.Context, job memory.Job) (Completion, error)
 
-// Completion tells who completes a job after its handler succeeded.
+// Completion is a handler's result after success: it says who marks the job as done.
 type Completion string
 
 // The possible completions.
@@ -45,12 +45,12 @@ const (
 	// at a time.
 	DefaultWorkers = 4
 
-	// DefaultLease is the time until the job of a killed process is due again. The runner extends a
+	// DefaultLease is the time after which the job of a killed process is due again. The runner extends the
 	// lease every third of this time, so slow jobs need no longer lease.
 	DefaultLease = time.Minute
 
-	// DefaultPoll is the interval between checks of the queue. New jobs need not wait for the next
-	// check: see [Runner.Wake].
+	// DefaultPoll is the interval between checks of the queue for due jobs. A new job need not wait for the
+	// next check: see [Runner.Wake].
 	DefaultPoll = time.Second
 
 	// DefaultGrace is less than the ten seconds after which container engines kill a process.
@@ -73,13 +73,13 @@ type Runner struct {
 	wake  chan struct{} // contains a value if the queue must be checked now
 	slots chan struct{} // contains one value for each running job
 
-	mu         sync.Mutex // guards the fields below
-	activeJobs int        // number of claimed jobs that have not ended
-	waiters    []chan error
-	stopped    bool
+	mu         sync.Mutex   // guards the fields below
+	activeJobs int          // number of claimed jobs that have not ended
+	waiters    []chan error // each receives the result of a call of Drain
+	stopped    bool         // Run has returned
 }
 
-// New returns a runner for the kinds of jobs that have a handler.
+// New returns a runner of the queue's jobs of the kinds in handlers.
 func New(queue memory.Queue, handlers map[memory.JobKind]Handler, o Options) *Runner {
 	o.Workers = cmp.Or(o.Workers, DefaultWorkers)
 	o.Lease = cmp.Or(o.Lease, DefaultLease)
@@ -101,9 +101,9 @@ func New(queue memory.Queue, handlers map[memory.JobKind]Handler, o Options) *Ru
 	}
 }
 
-// Run runs jobs until ctx ends. It then claims no more jobs, waits for running handlers during the
-// grace period, cancels the remaining handlers, and requeues their jobs. Run logs errors of the queue,
-// and always returns nil.
+// Run runs jobs until ctx ends. After that it claims no more jobs, waits for running handlers during the
+// grace period, cancels the handlers that have not ended, and requeues their jobs. Run logs errors of the
+// queue, and always returns nil.
 func (r *Runner) Run(ctx context.Context) error {
 	jobCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -116,8 +116,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// dispatch starts due jobs until ctx ends. A job that was abandoned before may crash the process, so
-// dispatch claims no other job while it runs: then only that job counts as abandoned again.
+// dispatch starts due jobs until ctx ends. A job whose lease expired before may crash the process, so
+// dispatch claims no other job while this job runs: a crash then does not count against other jobs.
 func (r *Runner) dispatch(ctx, jobCtx context.Context, workers *sync.WaitGroup) {
 	for {
 		select {
@@ -149,7 +149,7 @@ func (r *Runner) dispatch(ctx, jobCtx context.Context, workers *sync.WaitGroup) 
 	}
 }
 
-// waitUntilAlone waits until no other job runs, or ctx ends. release allows other jobs again.
+// waitUntilAlone waits until no other job runs, or ctx ends. No other job starts until release is called.
 func (r *Runner) waitUntilAlone(ctx context.Context) (release func()) {
 	heldSlots := 0
 	for heldSlots < cap(r.slots)-1 && ctx.Err() == nil {
@@ -194,8 +194,8 @@ func (r *Runner) Drain(ctx context.Context) error {
 	}
 }
 
-// claim claims the next due job, if there is one. If no job is due or running, it wakes the callers of
-// Drain that called before the claim. A running job may block another job of the same owner.
+// claim claims the next due job, if there is one. If no job is due or running, it wakes those who called
+// Drain before the claim. A running job counts, since it may block another job of the same owner.
 func (r *Runner) claim(ctx context.Context) (memory.Job, bool) {
 	r.mu.Lock()
 	waiterCount, isIdle := len(r.waiters), r.activeJobs == 0

@@ -1,6 +1,6 @@
 // Package lazy provides regular expressions and word sets that are built on first use. They are for
-// package variables: building a few hundred of them at start would cost megabytes and milliseconds. All
-// methods are safe for concurrent use.
+// package variables: building a few hundred of them at the program's start would cost megabytes and
+// milliseconds. All methods are safe for concurrent use.
 package lazy
 
 import (
@@ -16,10 +16,10 @@ type Set struct {
 	set   map[string]bool
 }
 
-// Words returns the set of the space-separated words of a text.
+// Words returns the set of the space-separated words in words.
 func Words(words string) *Set { return &Set{words: words, build: wordSet} }
 
-// SetOf returns the set that build makes of a text.
+// SetOf returns the set that build makes of words on first use.
 func SetOf(words string, build func(words string) map[string]bool) *Set {
 	return &Set{words: words, build: build}
 }

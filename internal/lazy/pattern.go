@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Pattern is a regular expression that is compiled on first use; an invalid one panics at that time.
+// Pattern is a regular expression that is compiled on first use, which panics if it is invalid.
 type Pattern struct {
 	Regexp func() *regexp.Regexp
 }

@@ -1,4 +1,4 @@
-// Package recent provides a bounded map that evicts the least recently used entry.
+// Package recent provides a map of bounded size that evicts the least recently used entry.
 package recent
 
 import (
@@ -9,8 +9,8 @@ import (
 
 const defaultCapacity = 10_000
 
-// Map is a map with a bounded number of entries, which evicts the least recently used entry. The zero
-// Map is ready to use. All methods are safe for concurrent use.
+// Map is a map with a bounded number of entries: a new entry evicts the least recently used one. The zero
+// Map is ready to use, for 10,000 entries. All methods are safe for concurrent use.
 type Map[K comparable, V any] struct {
 	capacity int
 
@@ -27,7 +27,7 @@ type entry[K comparable, V any] struct {
 // New returns an empty map for at most capacity entries.
 func New[K comparable, V any](capacity int) *Map[K, V] { return &Map[K, V]{capacity: capacity} }
 
-// Get returns the value of a key, if it is in the map.
+// Get returns the value of a key. ok reports whether the key is in the map.
 func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	m.Update(key, func(v V, exists bool) (V, bool) {
 		value, ok = v, exists
@@ -41,8 +41,8 @@ func (m *Map[K, V]) Set(key K, value V) {
 	m.Update(key, func(V, bool) (V, bool) { return value, true })
 }
 
-// Update sets a key to the value that change returns, unless change returns false. change gets the
-// current value, and must not use the map, which is locked.
+// Update sets a key's value to updated, if change returns true for store. ok reports whether the key has
+// a current value. change must not use the map, which is locked.
 func (m *Map[K, V]) Update(key K, change func(current V, ok bool) (updated V, store bool)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ReadPatience and WritePatience limit the duration of retries: a person waits for a read, while a
-// write must succeed despite a restart or failover of the server.
+// ReadPatience and WritePatience limit the time for all attempts of a call: a person waits for a read,
+// while a write must succeed despite a restart or failover of the server.
 const (
 	ReadPatience  = 2 * time.Second
 	WritePatience = 15 * time.Second
@@ -22,7 +22,7 @@ const (
 	MaxWait   = 500 * time.Millisecond
 )
 
-// Patience returns the time limit for retries of a read; a read within a write has the write's limit.
+// Patience returns the time limit of a read with ctx: WritePatience if the read is part of a write.
 func Patience(ctx context.Context) time.Duration {
 	if memory.IsForWrite(ctx) {
 		return WritePatience
@@ -30,7 +30,7 @@ func Patience(ctx context.Context) time.Duration {
 	return ReadPatience
 }
 
-// Do calls do until it returns no error or returns false as mayRepeat, or until ctx or patience ends.
+// Do calls do until do succeeds or returns false for mayRepeat, or until ctx or patience ends.
 func Do(ctx context.Context, patience time.Duration, do func() (mayRepeat bool, err error)) error {
 	start := time.Now()
 	for wait := FirstWait; ; wait = min(2*wait, MaxWait) {

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Apply makes a run's changes: see [memory.Facts]. After an error some changes may have been made.
+// Apply makes a run's changes: see [memory.Facts]. After an error the data may be half changed.
 func (s *OwnerData) Apply(owner memory.Owner, run memory.Run, changes []memory.Change, now time.Time) (memory.Receipt, error) {
 	if earlier, ok := s.Runs[run.ID]; ok {
 		earlier.Again = true
@@ -47,7 +47,7 @@ func (s *OwnerData) Apply(owner memory.Owner, run memory.Run, changes []memory.C
 	return receipt, nil
 }
 
-// applyChanges makes changes and journals them, under the current version and time.
+// applyChanges makes changes and adds them to the journal, with the current Version and LastWrite.
 func (s *OwnerData) applyChanges(owner memory.Owner, runID string, author memory.Author, changes []memory.Change) error {
 	for i, c := range changes {
 		before := s.currentState(c.After.Target())
@@ -123,8 +123,8 @@ func (s *OwnerData) checkChange(c memory.Change, current memory.State) error {
 	return nil
 }
 
-// CheckConflict returns a Conflict if the target changed after c was planned. current is the
-// target's state, zero if it does not exist, with its version.
+// CheckConflict returns a Conflict if the target changed after c was planned. current is the target's
+// state, the zero State if the target does not exist, and currentVersion the target's version.
 func CheckConflict(c memory.Change, current memory.State, currentVersion int64) error {
 	exists := !current.IsZero()
 	switch {
@@ -146,7 +146,7 @@ func (s *OwnerData) checkDuplicate(f memory.Fact) error {
 	for _, state := range s.States {
 		g := state.Fact
 		if g != nil && g.ID != f.ID && g.Status.Live() && g.Scope == f.Scope && g.Hash == f.Hash {
-			return memory.Errorf(memory.Duplicate, "fact %s says the same", g.ID)
+			return memory.Errorf(memory.Duplicate, "fact %s has the same text", g.ID)
 		}
 	}
 	return nil
@@ -198,7 +198,7 @@ func WithVersion(state memory.State, version int64) memory.State {
 	return state
 }
 
-// TextOf returns the text in a state, or "" for a turn or relation, whose state has none.
+// TextOf returns the text in a state, "" for a turn or relation, whose states have no text.
 func TextOf(state memory.State) string {
 	switch {
 	case state.Fact != nil:
@@ -249,7 +249,7 @@ func (s *OwnerData) putVectors(vectors []memory.Vector) {
 	}
 }
 
-// raiseVersion sets a memory's version to the owner's, and reports whether the memory exists.
+// raiseVersion sets a memory's version to s.Version, and reports whether the memory exists.
 func (s *OwnerData) raiseVersion(id string) bool {
 	if t, ok := s.Turns[id]; ok {
 		t.Version = s.Version

@@ -7,10 +7,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// AuditPosition returns the position of an entry in a list, newest first.
+// AuditPosition returns the position of an audit entry in a list, newest first.
 func AuditPosition(e memory.AuditEntry) ListPosition { return ListPosition{e.At, e.ID} }
 
-// AddAuditEntries adds entries to the audit log, except entries with an existing id.
+// AddAuditEntries adds entries to the audit record, except entries with an existing id.
 func (s *OwnerData) AddAuditEntries(entries ...memory.AuditEntry) {
 	s.Audit = slices.Clone(s.Audit)
 	for _, e := range entries {
@@ -41,7 +41,7 @@ func (s *OwnerData) DropAuditEntries(before time.Time) int {
 	return n
 }
 
-// RenameAuditUser replaces a user's name in the audit log and returns the number of changed entries.
+// RenameAuditUser replaces a user's name in the audit record and returns the number of changed entries.
 func (s *OwnerData) RenameAuditUser(user, newName string) (n int) {
 	s.Audit = slices.Clone(s.Audit)
 	for i := range s.Audit {

@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// All copies are deep, with times rounded to the precision of stores.
+// All copies are deep. Their times are rounded to microseconds, the precision of stores.
 
 func copyState(i memory.State) memory.State {
 	switch {

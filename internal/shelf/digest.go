@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Digest returns a hash of the data, which is equal for equal data in every store. An empty list or map
-// has the same hash as nil.
+// Digest returns a hash of the data. The hash does not depend on the store from which the data was read:
+// an empty list or map has the same hash as nil.
 func (s *OwnerData) Digest() (sum [sha256.Size]byte) {
 	h := sha256.New()
 	writeDigest(h, reflect.ValueOf(*s))
@@ -55,7 +55,7 @@ func writeDigest(h io.Writer, v reflect.Value) {
 	}
 }
 
-// EntryCounts returns the number of entries of each kind.
+// EntryCounts returns the number of entries by kind: states, turns, jobs and so on.
 func (s *OwnerData) EntryCounts() map[string]int {
 	n := map[string]int{
 		"turns": len(s.Turns), "conversations": len(s.Conversations), "journal": len(s.Journal), "runs": len(s.Runs), "vectors": len(s.Vectors),

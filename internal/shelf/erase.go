@@ -29,7 +29,7 @@ func (s *OwnerData) Erase(owner memory.Owner, run memory.Run, ids []string, now 
 			s.Jobs[id] = j
 		}
 	}
-	erased := map[string]bool{} // contains ids and targets
+	erased := map[string]bool{} // ids and targets of the erased states
 	for i, before := range states {
 		after := s.eraseState(before, run.ID)
 		erased[before.Target()] = true
@@ -84,7 +84,7 @@ func (s *OwnerData) erasableStates(ids []string) []memory.State {
 	return out
 }
 
-// eraseState erases the text of a state's target, and returns the remaining state.
+// eraseState erases the text of before's target, and returns the state that remains.
 func (s *OwnerData) eraseState(before memory.State, runID string) memory.State {
 	after := ErasedState(before, runID, s.LastWrite)
 	switch {
@@ -132,7 +132,7 @@ func ErasedState(before memory.State, runID string, at time.Time) memory.State {
 	return after
 }
 
-// eraseTitles removes the current and past titles of the turn's conversation that occur in its text.
+// eraseTitles removes the current and past titles of a turn's conversation that occur in the turn's text.
 func (s *OwnerData) eraseTitles(t memory.Turn) {
 	content := strings.Join(strings.Fields(t.Content), " ")
 	c, ok := s.Conversations[t.Conversation]

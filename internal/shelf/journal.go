@@ -23,7 +23,7 @@ func changeMatches(q memory.ChangeQuery, c memory.Change) bool {
 		(q.After.IsZero() || c.At.After(q.After))
 }
 
-// statesAt returns the states at a time, except turns and conversations. The zero time means now.
+// statesAt returns the states at a time, without those of turns and conversations. Zero means now.
 func (s *OwnerData) statesAt(asOf time.Time) map[string]memory.State {
 	if asOf.IsZero() {
 		return s.States

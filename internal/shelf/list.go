@@ -91,8 +91,8 @@ func (p ListPosition) compare(q ListPosition) int {
 	return cmp.Or(q.At.Compare(p.At), strings.Compare(q.ID, p.ID))
 }
 
-// PageAfter sorts items by position, and returns the page after the cursor with the cursor of the next
-// page, "" if there is none.
+// PageAfter sorts items by position, and returns the page after the cursor and the cursor of the next
+// page, "" if this page is the last.
 func PageAfter[T any](items []T, limit int, cursor string, position func(T) ListPosition) ([]T, string, error) {
 	slices.SortFunc(items, func(a, b T) int { return position(a).compare(position(b)) })
 	if cursor != "" {
@@ -116,7 +116,7 @@ func EncodeCursor(p ListPosition) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// DecodeCursor returns the position of a cursor, after which a page starts.
+// DecodeCursor returns the position in a cursor. The page begins after this position.
 func DecodeCursor(cursor string) (ListPosition, error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
@@ -129,7 +129,7 @@ func DecodeCursor(cursor string) (ListPosition, error) {
 	return p, nil
 }
 
-// PageSize returns the page size for a requested size; 0 requests the default.
+// PageSize returns the page size for a requested size, at most maxPageSize; 0 requests the default.
 func PageSize(requested int) int {
 	if requested <= 0 {
 		return defaultPageSize

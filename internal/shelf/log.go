@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Append writes a batch: see [memory.TurnLog]. After an error parts of the batch may be stored.
+// Append writes a batch: see [memory.TurnLog]. After an error the data may be half changed.
 func (s *OwnerData) Append(owner memory.Owner, b memory.Batch, now time.Time) (memory.Receipt, error) {
 	if err := b.Check(owner); err != nil {
 		return memory.Receipt{}, err
@@ -52,8 +52,8 @@ func (s *OwnerData) Append(owner memory.Owner, b memory.Batch, now time.Time) (m
 	return receipt, nil
 }
 
-// CheckPath returns the Conflict that Append would return for a batch of stored turns: the path
-// differs, or active turns are in a deleted conversation. It also applies the batch's changes.
+// CheckPath applies the changes of a batch whose turns are in the data, and returns the Conflict that
+// Append would return: the path differs, or the batch has active turns in a deleted conversation.
 func (s *OwnerData) CheckPath(b memory.Batch) error {
 	if err := s.checkTurnChanges(b); err != nil {
 		return err
@@ -64,21 +64,21 @@ func (s *OwnerData) CheckPath(b memory.Batch) error {
 	return s.checkPath(b)
 }
 
-// checkTurnChanges returns a Conflict if a change of the batch would restore a forgotten turn.
+// checkTurnChanges returns a Conflict if a change of the batch would restore a retired turn.
 func (s *OwnerData) checkTurnChanges(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
 	}
 	for _, c := range b.Changes {
 		if next := c.After.Turn; next != nil && !b.Path.AllowsStatus(s.Turns[next.ID].Status, next.Status) {
-			return memory.Errorf(memory.Conflict, "turn %s of conversation %s was forgotten meanwhile", next.ID, b.Conversation.ID)
+			return memory.Errorf(memory.Conflict, "turn %s of conversation %s was forgotten before this write", next.ID, b.Conversation.ID)
 		}
 	}
 	return nil
 }
 
-// checkPath returns a Conflict if the path after a batch differs from b.Path, or if active turns are in
-// a deleted conversation.
+// checkPath returns a Conflict if the stored path differs from b.Path, or if the batch has active turns
+// in a deleted conversation.
 func (s *OwnerData) checkPath(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
@@ -86,12 +86,12 @@ func (s *OwnerData) checkPath(b memory.Batch) error {
 	isValid := b.Path.Checker()
 	for _, t := range s.Turns {
 		if t.Conversation == b.Conversation.ID && !isValid(t.ID, t.Index, t.Status) {
-			return memory.Errorf(memory.Conflict, "the path of conversation %s changed meanwhile: turn %s is %s", b.Conversation.ID, t.ID, t.Status)
+			return memory.Errorf(memory.Conflict, "the path of conversation %s changed before this write: turn %s is %s", b.Conversation.ID, t.ID, t.Status)
 		}
 	}
 	deleted := s.Conversations[b.Conversation.ID].Status == memory.Retired
 	if deleted && b.HasActiveTurn(func(turn string) memory.Status { return s.Turns[turn].Status }) {
-		return memory.Errorf(memory.Conflict, "conversation %s was deleted meanwhile", b.Conversation.ID)
+		return memory.Errorf(memory.Conflict, "conversation %s was deleted before this write", b.Conversation.ID)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func turnMatches(q memory.TurnQuery, t memory.Turn) bool {
 	return len(q.Chains) > 0 || t.Status == memory.Active
 }
 
-// lastPerConversation returns the last n turns of each conversation in a sorted list.
+// lastTurnsPerConversation returns the last n turns of each conversation in a sorted list.
 func lastPerConversation(turns []memory.Turn, n int) []memory.Turn {
 	var last []memory.Turn
 	for i, t := range turns {
@@ -193,8 +193,8 @@ func (s *OwnerData) turnsAt(asOf time.Time) []memory.Turn {
 	return turns
 }
 
-// statusAt returns a turn's status at a time: the status after the last change until then, or else
-// the status before the first later change.
+// turnStatusAt returns a turn's status at asOf: the status after the last change until asOf, or else the
+// status before the first change after asOf.
 func (s *OwnerData) statusAt(t memory.Turn, asOf time.Time) memory.Status {
 	target := turnState(t).Target()
 	status, marked := t.Status, false

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// enqueue adds jobs, except jobs with an existing id, at the time of the current write.
+// enqueueJobs adds jobs, except jobs with an existing id. The time of the write is their creation time.
 func (s *OwnerData) enqueue(jobs []memory.Job) {
 	for _, j := range jobs {
 		if _, ok := s.Jobs[j.ID]; ok {
@@ -25,7 +25,7 @@ func (s *OwnerData) enqueue(jobs []memory.Job) {
 	}
 }
 
-// CheckDuration returns an error unless a lease's duration is positive.
+// CheckLeaseDuration returns an error unless a lease's duration is positive.
 func CheckDuration(duration time.Duration) error {
 	if duration <= 0 {
 		return memory.Errorf(memory.Invalid, "invalid lease duration %v", duration)
@@ -33,7 +33,7 @@ func CheckDuration(duration time.Duration) error {
 	return nil
 }
 
-// ExpireLeases ends attempts with an expired lease. Their jobs retain the due time.
+// ExpireLeases ends attempts whose lease expired. Their jobs are due at once, or parked.
 func (s *OwnerData) ExpireLeases(now time.Time) {
 	for _, j := range s.Jobs {
 		if j.State == memory.JobRunning && !now.Before(j.Lease.Until) {
@@ -43,7 +43,7 @@ func (s *OwnerData) ExpireLeases(now time.Time) {
 	}
 }
 
-// RunningKinds returns the kinds of the jobs that are running.
+// RunningJobKinds returns the kinds of the running jobs.
 func (s *OwnerData) RunningKinds() map[memory.JobKind]bool {
 	kinds := map[memory.JobKind]bool{}
 	for _, j := range s.Jobs {
@@ -54,7 +54,7 @@ func (s *OwnerData) RunningKinds() map[memory.JobKind]bool {
 	return kinds
 }
 
-// LeasedJob returns the job of a lease, or LeaseLost if the lease is not valid.
+// LeasedJob returns the job of a lease, or [memory.LeaseLost] if the lease is not valid.
 func (s *OwnerData) LeasedJob(l memory.Lease, now time.Time) (memory.Job, error) {
 	j, ok := s.Jobs[l.Job]
 	if !ok || j.State != memory.JobRunning || j.Lease.Token != l.Token || !now.Before(j.Lease.Until) {
@@ -110,7 +110,7 @@ func CompareDue(a, b memory.Job) int {
 	return cmp.Or(a.RunAt.Compare(b.RunAt), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 }
 
-// LeaseJob leases a due job to the worker with the token.
+// LeaseJob leases a due job until a time. token identifies the lease.
 func (s *OwnerData) LeaseJob(j memory.Job, token string, until time.Time) memory.Job {
 	j.State = memory.JobRunning
 	j.Lease = memory.Lease{Owner: j.Owner, Job: j.ID, Token: token, Until: memory.Time(until)}
@@ -133,7 +133,7 @@ func (s *OwnerData) ExtendLease(lease memory.Lease, duration time.Duration, now 
 func (s *OwnerData) Requeue(jobID string, now time.Time) error {
 	j, ok := s.Jobs[jobID]
 	if !ok {
-		return memory.Errorf(memory.NotFound, "no job %s", jobID)
+		return memory.Errorf(memory.NotFound, "there is no job %s", jobID)
 	}
 	if j.State != memory.JobParked {
 		return memory.Errorf(memory.Conflict, "job %s is %s, not parked", jobID, j.State)
@@ -143,7 +143,7 @@ func (s *OwnerData) Requeue(jobID string, now time.Time) error {
 	return nil
 }
 
-// ListJobs returns the jobs that are in one of the states: see [memory.Queue].
+// ListJobs returns the jobs in one of the states, or all that are not done: see [memory.Queue].
 func (s *OwnerData) ListJobs(states ...memory.JobState) []memory.Job {
 	var jobs []memory.Job
 	for _, j := range s.Jobs {

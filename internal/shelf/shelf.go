@@ -13,13 +13,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// OwnerData is one owner's data, or a part of it. Values in its maps and slices are replaced, never
-// modified, so that a [OwnerData.Clone] is independent of the original.
+// OwnerData is one owner's data, or a part of it. Methods replace the values in
+// its maps and slices, and never modify them, so that a [OwnerData.Clone] is independent of the original.
 type OwnerData struct {
 	Version       int64
 	LastWrite     time.Time               // time of the last write
-	OldestVersion int64                   // oldest version for which Since works; older versions are Gone
-	ErasedAt      time.Time               // time of the last erasure; older traces are not stored
+	OldestVersion int64                   // oldest version for which Since works; for older versions it returns Gone
+	ErasedAt      time.Time               // time of the last erasure; traces from before it are not stored
 	TombstoneKey  string                  // key of the hashes in Tombstones
 	States        map[string]memory.State // current states by target, except of turns and conversations
 	Turns         map[string]memory.Turn
@@ -31,7 +31,7 @@ type OwnerData struct {
 	Jobs          map[string]memory.Job
 	Traces        map[string]memory.Trace
 	Usage         []memory.Usage
-	Tombstones    map[string]string   // by turn id: keyed hashes of retired or erased turns
+	Tombstones    map[string]string   // keyed hashes of retired or erased turns, by turn id
 	Keys          []memory.Key        // API keys of a namespace, for its global owner; oldest first
 	Sessions      []memory.Session    // sessions of a namespace, for its global owner; oldest first
 	Audit         []memory.AuditEntry // audit log of a namespace, for its global owner; oldest first
@@ -69,7 +69,7 @@ func cloneWritable[K comparable, V any](m map[K]V) map[K]V {
 	return maps.Clone(m)
 }
 
-// nextTime sets At to the time of a new write, which is later than the last write, and returns it.
+// nextTime sets LastWrite to the time of a new write, later than the last write, and returns the time.
 func (s *OwnerData) nextTime(now time.Time) time.Time {
 	s.LastWrite = laterTime(memory.Time(now), s.LastWrite.Add(time.Microsecond))
 	return s.LastWrite
@@ -82,7 +82,7 @@ func laterTime(a, b time.Time) time.Time {
 	return b
 }
 
-// ShowsErased reports whether one of the facts, or a link to one of them, was erased.
+// HasErasedFact reports whether one of the facts, or a link to one of them, was erased.
 func (s *OwnerData) ShowsErased(factIDs []string) bool {
 	for _, id := range factIDs {
 		for _, target := range []string{"fact:" + id, "link:" + id} {

@@ -9,14 +9,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// AddTombstones stores tombstones of turns, which recognize their text later: see [memory.Tombstones].
+// AddTombstones stores tombstones, by which turns with the same text are recognized: see [memory.Tombstones].
 func (s *OwnerData) AddTombstones(turns ...memory.Turn) {
 	for _, t := range turns {
 		s.addTombstone(t)
 	}
 }
 
-// MatchTombstones reports, for each turn, whether a turn with its role and text was retired or erased.
+// HasTombstones reports, for each turn, whether a turn with its role and text was retired or erased.
 func (s *OwnerData) MatchTombstones(turns ...memory.Turn) []bool {
 	hidden := map[string]bool{}
 	for id, mark := range s.Tombstones {
@@ -37,7 +37,7 @@ func (s *OwnerData) addTombstone(t memory.Turn) {
 	}
 }
 
-// Tombstone returns a hash of a turn's role and text, keyed by owner.
+// Tombstone returns a hash of a turn's role and text, with TombstoneKey as the key.
 func (s *OwnerData) Tombstone(t memory.Turn) string {
 	h := hmac.New(sha256.New, []byte(s.TombstoneKey))
 	h.Write([]byte(string(t.Role) + "\x00" + text.Normalize(t.Content)))

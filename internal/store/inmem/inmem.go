@@ -1,6 +1,6 @@
-// Package inmem is the reference [memory.Store], with which tests compare other stores: plain maps and
-// slices under one mutex. It is for tests and experiments, since each write copies the owner's maps,
-// and the content is lost when the process ends.
+// Package inmem stores memory in plain maps and slices under one mutex. Its [Store] is the reference with
+// which tests compare other stores. It is only for tests and experiments: each write copies the owner's
+// maps, and the content is lost when the process ends.
 package inmem
 
 import (
@@ -17,13 +17,13 @@ type Options struct {
 	Now func() time.Time // the store's clock; nil uses time.Now
 }
 
-// Store is a store without files or a server.
+// Store is a [memory.Store] that keeps everything in the process's memory.
 type Store struct {
 	now func() time.Time
 
 	mu         sync.Mutex // guards the fields below
 	data       map[memory.Owner]*shelf.OwnerData
-	claimCount int
+	claimCount int // number of claimed jobs, which makes each lease's token unique
 
 	sessions map[sessionKey]memory.Session
 }
@@ -51,7 +51,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf.Own
 	return do(s.ownerData(owner))
 }
 
-// write calls do with a copy of the owner's data, which then replaces the data unless do fails.
+// write calls do with a copy of the owner's data. The copy replaces the data, unless do fails.
 func (s *Store) write(ctx context.Context, owner memory.Owner, do func(data *shelf.OwnerData) error) error {
 	if err := checkCall(ctx, owner); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// AddUsage adds to the usage.
+// AddUsage adds usage of models to the ledger.
 func (s *Store) AddUsage(ctx context.Context, owner memory.Owner, u memory.Usage) error {
 	if err := u.Check(); err != nil {
 		return err
@@ -28,7 +28,7 @@ func (s *Store) AddUsage(ctx context.Context, owner memory.Owner, u memory.Usage
 	})
 }
 
-// UsageSince returns the usage since a day.
+// UsageSince returns the ledger's usage since a day.
 func (s *Store) UsageSince(ctx context.Context, owner memory.Owner, since time.Time) ([]memory.Usage, error) {
 	var out []memory.Usage
 	err := s.read(ctx, owner, func(data *shelf.OwnerData) error {

@@ -11,12 +11,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Apply makes the changes of a run.
+// Apply stores the changes of a run.
 func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
 	return s.writeReceipt(ctx, owner, func(data *shelf.OwnerData) (memory.Receipt, error) { return data.Apply(owner, run, changes, s.now()) })
 }
 
-// Append writes a batch.
+// Append writes a batch of turns: see [memory.TurnLog].
 func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
 	return s.writeReceipt(ctx, owner, func(data *shelf.OwnerData) (memory.Receipt, error) { return data.Append(owner, b, s.now()) })
 }
@@ -38,7 +38,7 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) (mem
 	return memories, err
 }
 
-// List returns the memories that match.
+// List returns the memories that match q.
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (page memory.Page, err error) {
 	err = s.read(ctx, owner, func(data *shelf.OwnerData) (err error) { page, err = data.List(q); return err })
 	return page, err
@@ -68,13 +68,13 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 	return page, err
 }
 
-// Conversations returns conversations.
+// Conversations returns the conversations that match q.
 func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (page memory.ConversationPage, err error) {
 	err = s.read(ctx, owner, func(data *shelf.OwnerData) (err error) { page, err = data.ListConversations(q); return err })
 	return page, err
 }
 
-// Turns returns turns.
+// Turns returns the turns that match q.
 func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuery) (turns []memory.Turn, err error) {
 	err = s.read(ctx, owner, func(data *shelf.OwnerData) error { turns = data.ListTurns(q); return nil })
 	return turns, err
@@ -112,7 +112,7 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	return total, nil
 }
 
-// Owners returns every owner with a write to memory.
+// Owners returns every owner to whose memory something was written.
 func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (s *Store) Extend(ctx context.Context, heldLease memory.Lease, duration tim
 	return extended, err
 }
 
-// Finish ends an attempt.
+// Finish records the outcome of a job's attempt.
 func (s *Store) Finish(ctx context.Context, lease memory.Lease, o memory.Outcome) error {
 	return s.write(ctx, lease.Owner, func(data *shelf.OwnerData) error {
 		now := memory.Time(s.now())
@@ -238,7 +238,7 @@ func (s *Store) AddTombstones(ctx context.Context, owner memory.Owner, turns ...
 	return s.write(ctx, owner, func(data *shelf.OwnerData) error { data.AddTombstones(turns...); return nil })
 }
 
-// MatchTombstones reports, for each turn, whether it has a tombstone: see [memory.Tombstones].
+// HasTombstones reports, for each turn, whether its role and text have a tombstone: see [memory.Tombstones].
 func (s *Store) HasTombstones(ctx context.Context, owner memory.Owner, turns ...memory.Turn) (buried []bool, err error) {
 	err = s.read(ctx, owner, func(data *shelf.OwnerData) error { buried = data.MatchTombstones(turns...); return nil })
 	return buried, err

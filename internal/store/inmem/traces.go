@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// SaveTraces writes traces.
+// SaveTraces writes traces, except traces with text that was erased after them.
 func (s *Store) SaveTraces(ctx context.Context, maxPerOwner int, traces ...memory.Trace) error {
 	for _, t := range traces {
 		if err := checkCall(ctx, t.Owner); err != nil {
@@ -39,7 +39,7 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memor
 	err := s.read(ctx, owner, func(data *shelf.OwnerData) error {
 		t, ok := data.Traces[id]
 		if !ok {
-			return memory.Errorf(memory.NotFound, "no trace %s", id)
+			return memory.Errorf(memory.NotFound, "there is no trace %s", id)
 		}
 		trace = shelf.CopyTrace(t)
 		return nil
@@ -47,7 +47,7 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memor
 	return trace, err
 }
 
-// Traces returns the traces that match.
+// Traces returns the traces that match q.
 func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
 	var out []memory.Trace
 	err := s.read(ctx, owner, func(data *shelf.OwnerData) error {
@@ -63,8 +63,8 @@ func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQu
 	return out, err
 }
 
-// showsErased reports whether a trace contains text of other owners' facts that were erased, or of
-// links that were erased. The caller has locked s.mu.
+// showsErased reports whether a trace contains text of other owners' facts, or of links, that were
+// erased. The caller has locked s.mu.
 func (s *Store) showsErased(t memory.Trace) bool {
 	for owner, facts := range t.OtherOwnersFacts() {
 		if s.ownerData(owner).ShowsErased(facts) {

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Apply makes the changes of a run: see [memory.Facts].
+// Apply stores the changes of a run: see [memory.Facts].
 func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
 	return s.writeRun(ctx, owner, func(t *tx) (memory.Receipt, error) { return t.apply(owner, run, changes) })
 }
@@ -55,7 +55,7 @@ func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) 
 	return w.finishRun(run, len(changes))
 }
 
-// finishRun queues the jobs of a run, records it, and sets the owner's version and time.
+// finishRun queues the jobs of a run, records the run, and sets the owner's version and time.
 func (w *ownerWrite) finishRun(run memory.Run, changeCount int) (memory.Receipt, error) {
 	receipt := memory.Receipt{Run: run.ID, Version: w.version, At: w.at, Changes: changeCount}
 	if err := w.enqueue(run.Jobs); err != nil {
@@ -67,7 +67,7 @@ func (w *ownerWrite) finishRun(run memory.Run, changeCount int) (memory.Receipt,
 	return receipt, w.saveVersion()
 }
 
-// receipt returns the original receipt of a run, and whether the run was applied before.
+// storedReceipt returns the receipt of a run that was applied before, and reports whether it was.
 func (t *tx) receipt(owner memory.Owner, runID string) (memory.Receipt, bool, error) {
 	r := memory.Receipt{Run: runID, Again: true}
 	err := t.queryRow(`SELECT version, at, changes FROM runs WHERE owner = ? AND id = ?`, []any{owner, runID}, &r.Version, timeColumn{&r.At}, &r.Changes)
@@ -80,7 +80,7 @@ func (t *tx) receipt(owner memory.Owner, runID string) (memory.Receipt, bool, er
 	return r, true, nil
 }
 
-// ownerWrite writes the memory of one owner, under one version and one time.
+// ownerWrite is a write to one owner's memory; all its changes get the same version and time.
 type ownerWrite struct {
 	*tx
 	owner      memory.Owner
@@ -89,7 +89,8 @@ type ownerWrite struct {
 	writtenIDs map[string]bool // ids of memories already stored with the write's version
 }
 
-// begin starts a write, later than the owner's last one. raisesVersion increments the owner's version.
+// beginOwnerWrite starts a write that is later than the owner's last write, and has the owner's next
+// version if raisesVersion is set.
 func (t *tx) begin(owner memory.Owner, raisesVersion bool) (*ownerWrite, error) {
 	now, err := t.currentTime()
 	if err != nil {
@@ -109,7 +110,7 @@ func (t *tx) begin(owner memory.Owner, raisesVersion bool) (*ownerWrite, error) 
 	return w, nil
 }
 
-// saveVersion stores the write's version and time as the owner's.
+// saveOwnerVersion stores the write's version and time in the owner's row.
 func (w *ownerWrite) saveVersion() error {
 	err := w.exec(`INSERT INTO owners (owner, version, clock) VALUES (?, ?, ?)
 		ON CONFLICT (owner) DO UPDATE SET version = excluded.version, clock = excluded.clock`,
@@ -145,7 +146,7 @@ func (w *ownerWrite) markLearned(turnIDs []string) error {
 	return nil
 }
 
-// applyChanges makes the changes of a run in order and journals them.
+// applyChanges stores the changes of a run in order, and records them in the journal.
 func (w *ownerWrite) applyChanges(runID string, author memory.Author, changes []memory.Change) error {
 	for i, c := range changes {
 		if err := w.applyChange(runID, author, i+1, c); err != nil {
@@ -165,7 +166,7 @@ func (w *ownerWrite) applyChange(runID string, author memory.Author, ordinal int
 		return err
 	}
 	if duplicateID != "" {
-		return memory.Errorf(memory.Duplicate, "fact %s says the same", duplicateID)
+		return memory.Errorf(memory.Duplicate, "fact %s has the same text", duplicateID)
 	}
 	if err := w.saveState(c); err != nil {
 		return err
@@ -173,8 +174,8 @@ func (w *ownerWrite) applyChange(runID string, author memory.Author, ordinal int
 	return w.writeJournal(runID, author, ordinal, c)
 }
 
-// currentState returns the current state of a target, zero if none, and the id of another live fact
-// with the same text, "" if none.
+// currentState returns the current state of planned's target, zero if none, and the id of another
+// active or pending fact with the same text, "" if none.
 func (w *ownerWrite) currentState(state memory.State) (current versionedState, duplicateID string, err error) {
 	asks := []statement{w.currentStateStatement(state, &current)}
 	if f := state.Fact; f != nil && f.Status.Live() {

@@ -15,10 +15,10 @@ type statement struct {
 	scan  func(row scanner) error
 }
 
-// command returns a statement whose result has no rows.
+// execStatement returns a statement whose result has no rows.
 func command(text string, args ...any) statement { return statement{query: text, args: args} }
 
-// runBatch runs statements in order, on a server in one round trip. It stops at the first error.
+// runBatch runs statements in order, with PostgreSQL in one round trip. It stops at the first error.
 func (s *session) runBatch(ctx context.Context, statements ...statement) error {
 	if s.translator != nil {
 		return withDriverConn(s, func(c *pgx.Conn) error { return s.translator.runBatch(ctx, c, statements) })
@@ -51,7 +51,7 @@ func (t *translator) runBatch(ctx context.Context, c *pgx.Conn, statements []sta
 	return c.SendBatch(ctx, batch).Close() // Close calls each scan function
 }
 
-// unescapedRows restores U+0000 in the values of the driver's rows.
+// unescapedRows are a driver's rows whose Scan restores U+0000, which [escape] replaced.
 type unescapedRows struct {
 	pgx.Rows
 	translator *translator
@@ -65,8 +65,8 @@ func (r unescapedRows) Scan(dest ...any) error {
 	return err
 }
 
-// readBatch runs statements in one snapshot, on a server in one round trip. After a lost
-// connection it calls makeStatements again, which must therefore clear earlier results.
+// readBatch runs statements in one snapshot, with PostgreSQL in one round trip. After a lost connection
+// it calls makeStatements again, so makeStatements must clear the results of the earlier call.
 func (r *reader) readBatch(ctx context.Context, owner memory.Owner, makeStatements func(*view) ([]statement, error)) error {
 	read := r.withSnapshot
 	if r.translator != nil {

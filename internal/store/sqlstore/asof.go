@@ -20,7 +20,7 @@ func (v *view) pastStates(at time.Time) (pastStates, error) {
 	err = eachRow(rows, err, func(row scanner) error {
 		var target, before string
 		err := row.Scan(&target, &before)
-		texts[target] = before // rows come newest first, so the earliest state wins
+		texts[target] = before // rows come newest first, so the oldest state overwrites later ones
 		return err
 	})
 	p := pastStates{}
@@ -34,8 +34,8 @@ func (v *view) pastStates(at time.Time) (pastStates, error) {
 	return p, wrap("read later changes", err)
 }
 
-// listAsOf returns a table's memories that matched at q's time: at least limit memories after q's
-// cursor, or all if there are fewer.
+// listAsOf returns the memories of a table that matched q at the time q.At.AsOf: at least limit
+// memories after q's cursor, or all if there are fewer.
 func (v *view) listAsOf(table memoryTable, q memory.Query, past pastStates, limit int) (matches []memory.Memory, err error) {
 	if table.name == turns.name {
 		all, err := v.turnsAsOf(memory.TurnQuery{Conversation: q.Conversation, AsOf: q.At.AsOf}, past)
@@ -63,8 +63,8 @@ func (v *view) listAsOf(table memoryTable, q memory.Query, past pastStates, limi
 	return matches, nil
 }
 
-// turnsAsOf returns the turns recorded by q's time, with their status at that time. The SQL
-// uses only the conditions of q on columns that never change.
+// turnsAsOf returns the turns recorded until q.AsOf, with their status at that time. It applies only
+// q's conditions on columns that never change; the caller applies the other conditions.
 func (v *view) turnsAsOf(q memory.TurnQuery, past pastStates) (matches []memory.Turn, err error) {
 	all, err := v.turns(memory.TurnQuery{Conversation: q.Conversation, IDs: q.IDs, Chains: q.Chains, Refs: q.Refs, Statuses: allStatuses})
 	for _, t := range all {
@@ -83,5 +83,5 @@ func (v *view) turnsAsOf(q memory.TurnQuery, past pastStates) (matches []memory.
 	return matches, err
 }
 
-// allStatuses lists all statuses, to select every turn.
+// allStatuses lists all statuses of turns, so that a query selects every turn.
 var allStatuses = []memory.Status{memory.Active, memory.Replaced, memory.Retired}

@@ -17,7 +17,7 @@ func scanAudit(row scanner) (e memory.AuditEntry, err error) {
 	return e, err
 }
 
-// AddAuditEntries adds entries to the audit log: see [memory.Audit].
+// AddAuditEntries adds entries to the audit record: see [memory.Audit].
 func (s *Store) AddAuditEntries(ctx context.Context, namespace string, entries ...memory.AuditEntry) error {
 	owner := memory.Global(namespace)
 	if err := checkOwner(owner); err != nil {
@@ -30,13 +30,13 @@ func (t *tx) addAuditEntries(owner memory.Owner, entries []memory.AuditEntry) er
 	for _, e := range entries {
 		err := t.exec(insertQuery("audit", auditColumns)+` ON CONFLICT DO NOTHING`, owner, e.ID, toMicros(e.At), e.Act, e.By, e.User, e.Detail, e.Address, e.Request)
 		if err != nil {
-			return wrap("write the audit log", err)
+			return wrap("write the audit record", err)
 		}
 	}
 	return nil
 }
 
-// AuditEntries returns entries of the audit log: see [memory.Audit].
+// AuditEntries returns entries of the audit record: see [memory.Audit].
 func (s *Store) AuditEntries(ctx context.Context, namespace string, q memory.AuditQuery) (memory.AuditPage, error) {
 	w, limit := whereOwner(), shelf.PageSize(q.Limit)
 	if q.User != "" {
@@ -56,18 +56,18 @@ func (s *Store) AuditEntries(ctx context.Context, namespace string, q memory.Aud
 	}
 	found, err := queryOwner(ctx, s.reader, memory.Global(namespace), `SELECT `+auditColumns+` FROM audit `+w.sql()+` ORDER BY at DESC, id DESC`+limitClause(limit+1), w.args, scanAudit)
 	if err != nil {
-		return memory.AuditPage{}, wrap("read the audit log", err)
+		return memory.AuditPage{}, wrap("read the audit record", err)
 	}
 	entries, next, err := shelf.PageAfter(found, limit, "", shelf.AuditPosition)
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 
-// DropAuditEntries removes old entries of the audit log: see [memory.Audit].
+// DropAuditEntries removes old entries of the audit record: see [memory.Audit].
 func (s *Store) DropAuditEntries(ctx context.Context, namespace string, before time.Time) (int, error) {
 	return s.changeAudit(ctx, `DELETE FROM audit WHERE owner = ? AND at < ?`, memory.Global(namespace), toMicros(before))
 }
 
-// RenameAuditUser replaces a user's name in the audit log: see [memory.Audit].
+// RenameAuditUser replaces a user's name in the audit record: see [memory.Audit].
 func (s *Store) RenameAuditUser(ctx context.Context, namespace, user, newName string) (int, error) {
 	return s.changeAudit(ctx, `UPDATE audit SET "user" = CASE "user" WHEN ? THEN ? ELSE "user" END, "by" = CASE "by" WHEN ? THEN ? ELSE "by" END WHERE owner = ? AND ("user" = ? OR "by" = ?)`,
 		user, newName, user, newName, memory.Global(namespace), user, user)
@@ -77,7 +77,7 @@ func (s *Store) changeAudit(ctx context.Context, statement string, args ...any) 
 	err = s.write(ctx, "", func(t *tx) error {
 		changed, err := t.execCount(statement, args...)
 		n = int(changed)
-		return wrap("change the audit log", err)
+		return wrap("change the audit record", err)
 	})
 	return n, err
 }

@@ -24,7 +24,7 @@ var ownerTables = []string{
 // unfinishedCopyTable names the table that stores the source of an unfinished copy.
 const unfinishedCopyTable = "unfinished_copy"
 
-// nextOwnerQuery selects the next owner that has a row in any table, by each table's primary key.
+// nextOwnerQuery selects the first owner after ?1 that has a row in any table, by the primary keys.
 var nextOwnerQuery = func() string {
 	var each []string
 	for _, table := range ownerTables {
@@ -46,7 +46,7 @@ func (s *Store) AllOwners(ctx context.Context) (owners []memory.Owner, err error
 // ReadOwner returns all of an owner's data. The owner's data must not change during the call.
 func (s *Store) ReadOwner(ctx context.Context, owner memory.Owner) (*shelf.OwnerData, error) {
 	out := new(shelf.OwnerData).Clone()
-	if _, err := s.tombstoneKey(ctx, owner); err != nil { // creates the missing tombstones of turns that are excluded from search
+	if _, err := s.tombstoneKey(ctx, owner); err != nil { // creates a missing key, so that a copy has the same key
 		return nil, err
 	}
 	err := s.reader.withSnapshot(ctx, owner, func(v *view) error { return v.readOwnerData(out) })
@@ -151,7 +151,7 @@ func (v *view) readOwnerData(dst *shelf.OwnerData) error {
 	return nil
 }
 
-// readAll scans every row of a query, which gets the view's owner as its only argument.
+// readAll scans every row of a query. The query's only argument is the view's owner.
 func (v *view) readAll(query string, scan func(scanner) error) error {
 	rows, err := v.query(query)
 	return wrap(query, eachRow(rows, err, scan))
@@ -270,8 +270,8 @@ func (s *Store) CopySource(ctx context.Context) (source string, err error) {
 	return source, wrap("check for an unfinished copy", err)
 }
 
-// SetCopySource records the source of a copy when the copy starts, and "" when it ends; PostgreSQL then
-// analyzes its tables.
+// SetCopySource records the start of a copy from source, or its end if source is ""; PostgreSQL then
+// analyzes the copied tables.
 func (s *Store) SetCopySource(ctx context.Context, source string) error {
 	return s.write(ctx, "", func(t *tx) error {
 		if source == "" {
@@ -283,7 +283,7 @@ func (s *Store) SetCopySource(ctx context.Context, source string) error {
 		if err := t.exec(`CREATE TABLE ` + unfinishedCopyTable + ` (source TEXT NOT NULL)`); err != nil {
 			return err
 		}
-		var one int // a query sends the CREATE TABLE above, before the INSERT below
+		var one int // any query sends the unsent CREATE TABLE, which the INSERT below needs
 		if err := t.queryRow(`SELECT 1`, nil, &one); err != nil {
 			return err
 		}

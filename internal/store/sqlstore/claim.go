@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// dueJobQuery selects the job that has been due longest, among owners without a running job of its
+// dueJobQuery selects the job that has been due longest and whose owner has no running job of the same
 // kind.
 const dueJobQuery = `SELECT q.owner, q.id FROM jobs q WHERE q.state = 'queued' AND q.run_at <= %[1]s AND q.kind IN (SELECT value FROM json_each(?2))
 	AND (q.owner, q.kind) NOT IN (SELECT owner, kind FROM jobs WHERE state = 'running')
@@ -25,12 +25,12 @@ var anyDueQuery = sync.OnceValue(func() string {
 	return `SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_until <= ?1) OR EXISTS (` + fmt.Sprintf(dueJobQuery, `?1`) + `)`
 })
 
-// claimStatements holds the SQL of a claim. requeueExpired requeues jobs whose lease expired, and
-// counts the attempt as abandoned; leaseNext leases the next job.
+// claimStatements holds the SQL of a claim. requeueQuery requeues jobs whose lease expired, and counts
+// their attempts as abandoned; leaseQuery leases the next due job.
 type claimStatements struct{ requeueExpired, leaseNext string }
 
-// newClaimStatements returns the SQL for a dialect. clock is an SQL expression of the time, in which ?1
-// is the store's time; skipLocked is the clause that skips locked rows.
+// newClaimStatements returns the SQL for a dialect. clockExpr is the SQL expression of the current time,
+// in which ?1 is the store's time; skipLockedClause makes SELECT skip locked rows, "" with SQLite.
 func newClaimStatements(clock, skipLocked string) claimStatements {
 	return claimStatements{
 		fmt.Sprintf(`UPDATE jobs SET attempts = attempts + 1, token = '', lease_until = 0,
@@ -51,15 +51,16 @@ var (
 	})
 )
 
-// bind returns the statements of a claim. A nil now uses the server's clock.
+// bindArgs returns the statements with their arguments, which scan the leased job into job. A nil now
+// uses the server's clock.
 func (c claimStatements) bind(now any, kinds textList, duration time.Duration, job *memory.Job) []statement {
 	return []statement{command(c.requeueExpired, now), {c.leaseNext, []any{now, kinds, rand.Text(), duration.Microseconds()},
 		func(row scanner) (err error) { *job, err = scanJob(row); return err }}}
 }
 
-// claim leases the next job. It writes only if a read finds a due job.
+// claim leases the next job. Workers call it often, so it writes only if a read finds a due job.
 func (w *writer) claim(ctx context.Context, kinds textList, duration time.Duration) (job memory.Job, err error) {
-	if w.damage.err() != nil { // the result of a job could not be stored
+	if w.damage.err() != nil { // a damaged store could not store the job's result
 		return memory.Job{}, nil
 	}
 	now := toMicros(memory.Time(w.now()))
@@ -72,8 +73,8 @@ func (w *writer) claim(ctx context.Context, kinds textList, duration time.Durati
 	return job, err
 }
 
-// claim requeues jobs whose lease expired and leases the next job, in one round trip. If the answer
-// is lost, the lease expires.
+// claim requeues jobs whose lease expired and leases the next job, in one round trip. If the server's
+// answer is lost, the leased job is due again when the lease expires.
 func (p *server) claim(ctx context.Context, kinds textList, duration time.Duration) (job memory.Job, err error) {
 	if err := p.lockOpen(ctx); err != nil {
 		return memory.Job{}, err

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// countsQuery selects the columns of [memory.Counts]; %[1]s is a condition on the owner, or "".
+// countsQuery selects the columns of [memory.Counts]; %[1]s is a condition on the owner, "" for all.
 const countsQuery = `SELECT
 	(SELECT COUNT(*) FROM facts WHERE %[1]s status = 'active')
 		+ (SELECT COUNT(*) FROM links WHERE %[1]s status = 'active' AND fact_status = 'active'),
@@ -19,7 +19,7 @@ const countsQuery = `SELECT
 	(SELECT COUNT(*) FROM contexts WHERE %[1]s status = 'active'),
 	(SELECT COUNT(*) FROM journal WHERE %[1]s true), ` + backlogColumns
 
-// backlogColumns are the columns of countsQuery about jobs, which indexes count.
+// backlogColumns are the columns of countsQuery about jobs. They are cheap: indexes answer them.
 const backlogColumns = `
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'queued'),
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'parked'),

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxFaults limits the faults in a report; a truncated file has thousands.
+// maxFaults limits the faults that Check returns; a truncated file has thousands.
 const maxFaults = 20
 
 // damage records that the database file is damaged. The store then refuses every write, since a write
@@ -26,8 +26,8 @@ type damage struct {
 	detected atomic.Bool
 }
 
-// unreadableRowError reports a row with invalid values. It names columns, and never quotes values,
-// since these may contain a user's text.
+// unreadableRowError reports a row with invalid values. The description names columns, but quotes no
+// values, since values may contain a user's text.
 type unreadableRowError struct{ description string }
 
 func (u *unreadableRowError) Error() string { return "a row cannot be read: " + u.description }
@@ -37,7 +37,7 @@ func damagedError() error {
 	return memory.Errorf(memory.Unavailable, "the database is damaged, so Loci writes nothing; loci doctor shows the damage; stop Loci and restore a backup: loci restore FILE --replace")
 }
 
-// err returns an error if damage is recorded. It may be called on nil.
+// err returns an error if damage is recorded. A nil damage has no error.
 func (d *damage) err() error {
 	if d == nil || !d.detected.Load() {
 		return nil
@@ -71,7 +71,7 @@ func isDamage(err error) bool {
 	if !errors.As(err, &e) {
 		return false
 	}
-	code := e.Code() & 0xff // the primary result code
+	code := e.Code() & 0xff // the low byte is the primary result code
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
 }
 
@@ -79,8 +79,8 @@ func isDamage(err error) bool {
 func (s *Store) Size() int64 { return fileSize(s.path) }
 
 // Check reads the whole SQLite file and describes at most maxFaults faults: damaged pages, rows
-// missing in an index and the reverse, unreadable rows. A large database takes seconds, while reads
-// and writes continue. With PostgreSQL it returns nil.
+// without an index entry, index entries without a row, unreadable rows. A large database takes seconds;
+// reads and writes continue. With PostgreSQL it returns nil.
 func (s *Store) Check(ctx context.Context) ([]string, error) {
 	if s.damage == nil {
 		return nil, nil

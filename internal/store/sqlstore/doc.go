@@ -1,21 +1,21 @@
-// Package sqlstore is a [memory.Store] with hand-written SQL, in SQLite or on a PostgreSQL server.
-// Statements are in SQLite's dialect; translate.go translates them. sqlite.go, writer.go, vacuum.go
-// and memorycache.go are for SQLite alone, postgres.go, server.go, retry.go and notifier.go for
-// PostgreSQL. asks.go batches statements into one round trip, tables.go lists columns and fields.
-// The package has no text search: an index in memory follows the store by Since.
+// Package sqlstore stores memory in an SQLite file or on a PostgreSQL server. Its SQL is in SQLite's
+// dialect, and translate.go translates it to PostgreSQL's. sqlite.go, writer.go, vacuum.go and
+// memorycache.go are for SQLite alone, postgres.go, server.go, retry.go and notifier.go for PostgreSQL.
+// asks.go batches statements into one round trip, tables.go lists columns and fields. The package
+// searches no text: package index does so in memory, and reads the changes with [Store.Since].
 //
 // # Writes
 //
 // With SQLite one goroutine writes. Calls that arrive during a commit share the next transaction,
-// each under its own savepoint, and return after its commit; without other calls, a call is committed
-// at once. Readers have their own connections and never wait for the writer.
+// each under its own savepoint, and return after that transaction's commit; without other calls, a call
+// is committed at once. Readers have their own connections and never wait for the writer.
 //
 // On a PostgreSQL server, concurrent calls for one owner share a transaction. BEGIN locks the
 // owner's row in the table owners and reads the server's clock; the statements and COMMIT follow.
 // The writes of one owner are therefore serial across all stores, and no transaction locks two
 // owners. Conflicts and lost connections are retried. Each transaction stores its id in the table
 // commits, which shows whether an unanswered COMMIT succeeded. One statement claims a job and skips
-// locked jobs. Statements that return no rows are sent with the next query or with COMMIT.
+// jobs locked by other stores. Statements without result rows are sent with the next query or COMMIT.
 //
 // # Cache
 //
@@ -26,17 +26,17 @@
 //
 // # The past
 //
-// Every state is stored once: the current state in its table, each earlier state in the journal,
-// with the change that replaced it. The state after a change is therefore the state before the
-// target's next change, or else the current state. The state at a time is the current state, except
-// for targets that changed later, which have the state before their first later change.
+// Every state of a target (a fact, turn, …) is stored once: the current state in its table, each earlier
+// state in the journal, with the change that replaced it. The state after a change is therefore the
+// state before the target's next change, or else the current state. The state at a time is the state
+// before the target's first later change, or else the current state.
 //
 // # Erasure
 //
 // Erased rows, and their states in the journal, lose their text in one transaction. SQLite
 // overwrites the text (secure_delete), except in its write-ahead log and in pages from which the row
 // moved earlier. Loci therefore rewrites the file (VACUUM) and empties the log once there are no
-// writes for a second. Until then a flag in the file (user_version) makes the next start do it. The
+// writes for a second. Until then a flag in the file (user_version) makes the next start rewrite it. The
 // files of a PostgreSQL server are its operator's responsibility.
 //
 // # Tables
@@ -49,7 +49,7 @@
 // the same tables, with type boolean for pinned, core_never, no_learn and history, and compares texts
 // by their bytes.
 //
-//	owners               owner | version, clock (of the last write), horizon (Since from before it is Gone)
+//	owners               owner | version, clock (of the last write), horizon (oldest version for which Since works)
 //	facts                owner, id | project, agent, conversation, content, category, tags, subject, attribute,
 //	                     confidence, status, source, trust, pinned, from_conversation, from_turns, quote_turn,
 //	                     quote_start, quote_end, observed_at, observed_seq, valid_from, valid_to, created_at,
@@ -63,7 +63,8 @@
 //	conversations        owner, id | project, agent, title, contexts, rules, message_count, created_at, updated_at,
 //	                     status, version
 //	turns                owner, id | conversation, project, agent, place (its index), parent, chain, role, name,
-//	                     content, ref, status, created_at, recorded_at, learned_at, no_learn, version, history, given, foreign_ranges
+//	                     content, ref, status, created_at, recorded_at, learned_at, no_learn, version, history,
+//	                     given (Turn.Injected), foreign_ranges (Turn.Foreign)
 //	summaries            owner, id | project, agent, conversation, content, message_count, model, status,
 //	                     created_at, version
 //	profile              owner, key | value, tokens, status, updated_at, version

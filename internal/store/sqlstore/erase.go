@@ -11,8 +11,8 @@ import (
 )
 
 // Erase removes text permanently: see [memory.Eraser]. One transaction removes the text from the rows.
-// Free pages and the log may contain the text until Loci rewrites the file, within a minute or at the
-// next start.
+// The free pages and the log of an SQLite file may contain the text until Loci rewrites the file, within
+// a minute or at the next start.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	if err := run.Check(owner); err != nil {
 		return memory.Receipt{}, err
@@ -25,7 +25,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	return s.writeRun(ctx, owner, func(t *tx) (memory.Receipt, error) { return t.erase(owner, run, ids) })
 }
 
-// erase erases memories by id. Package shelf defines which fields an erased memory retains.
+// erase erases memories by id. [memory.State.Erased] defines which fields an erased memory retains.
 func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
 	if first, found, err := t.receipt(owner, run.ID); found || err != nil {
 		return first, err
@@ -55,8 +55,8 @@ func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Rec
 	return receipt, w.eraseOtherText()
 }
 
-// loadErasable loads the data for an erasure: the states with these ids, the conversations of erased
-// turns, and the journal entries of both.
+// loadErasureData loads the data that an erasure changes: the states with these ids, the conversations
+// of turns with these ids, and the journal entries about these states and conversations.
 func (w *ownerWrite) loadErasable(ids []string) (*shelf.OwnerData, error) {
 	data := new(shelf.OwnerData).Clone()
 	data.Version = w.version
@@ -99,14 +99,14 @@ func (w *ownerWrite) loadErasable(ids []string) (*shelf.OwnerData, error) {
 	return data, err
 }
 
-// readWhereIn scans an owner's rows in which the column at the end of the query has one of the values.
+// readWhereIn scans the rows of a query that ends with a column's name, if the column has one of values.
 func (w *ownerWrite) readWhereIn(query string, values textList, scan func(scanner) error) error {
 	rows, err := w.query(query+` IN (SELECT value FROM json_each(?))`, w.owner, values)
 	return wrap("read the rows to erase", eachRow(rows, err, scan))
 }
 
-// scanJournalEntry reads a journal entry with its state before. After only identifies the target, if
-// this is in states, or is a turn or a conversation.
+// scanErasableChange reads a change from the journal. Its After is the target's current state in states
+// or, for a turn or a conversation, only the id.
 func scanJournalEntry(row scanner, states map[string]memory.State) (c memory.Change, err error) {
 	var target string
 	var ordinal int
@@ -121,7 +121,7 @@ func scanJournalEntry(row scanner, states map[string]memory.State) (c memory.Cha
 	return c, err
 }
 
-// storeErasure writes the differences between the original data and the erased data.
+// storeErasure writes the differences between the original data and the data after the erasure.
 func (w *ownerWrite) storeErasure(run memory.Run, original, erased *shelf.OwnerData) error {
 	var errs []error
 	do := func(query string, args ...any) { errs = append(errs, w.exec(query, args...)) }
@@ -131,7 +131,7 @@ func (w *ownerWrite) storeErasure(run memory.Run, original, erased *shelf.OwnerD
 		}
 	}
 	for target, before := range original.States {
-		if _, there := erased.States[target]; !there { // the key contained text
+		if _, there := erased.States[target]; !there { // a profile key can be erased text
 			do(`DELETE FROM profile WHERE owner = ? AND key = ?`, w.owner, before.Profile.Key)
 			do(`UPDATE journal SET target = ? WHERE owner = ? AND target = ?`, before.Erased(run.ID).Target(), w.owner, target)
 		}
@@ -174,7 +174,8 @@ func (w *ownerWrite) eraseModelReasons() error {
 		OR author = '' AND run IN (SELECT id FROM runs WHERE owner = ?1 AND author LIKE ?2))`, w.owner, byModel))
 }
 
-// eraseOtherText removes the text from other tables, and makes the owner's indexes reload everything.
+// eraseTextInOtherTables removes text that tables without states may contain, such as traces, and makes
+// the owner's indexes reload everything.
 func (w *ownerWrite) eraseOtherText() error {
 	if err := w.eraseModelReasons(); err != nil {
 		return err

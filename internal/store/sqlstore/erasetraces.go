@@ -44,7 +44,7 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, factIDs ...
 	return removed, nil
 }
 
-// eraseTraces is removeTraces in a transaction; the file is then rewritten without the text.
+// eraseTraces runs removeTraces in a transaction, and marks an SQLite file for rewriting.
 func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, condition string, args ...any) (removed int, err error) {
 	err = s.write(ctx, "", func(t *tx) (err error) {
 		if removed, err = t.removeTraces(owner, condition, args...); err != nil || removed == 0 {
@@ -58,8 +58,8 @@ func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, condition s
 	return removed, nil
 }
 
-// removeTraces removes an owner's traces whose id satisfies condition, in which ?1 is the owner, and
-// returns the number of removed traces.
+// removeTraces removes an owner's traces whose id satisfies idCondition, an SQL text in which ?1 is the
+// owner, and returns their number.
 func (t *tx) removeTraces(owner memory.Owner, condition string, args ...any) (int, error) {
 	args = append([]any{owner}, args...)
 	n, err := t.execCount(`DELETE FROM traces WHERE owner = ?1 AND id`+condition, args...)

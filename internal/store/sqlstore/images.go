@@ -15,19 +15,19 @@ type versionedState struct {
 	version int64
 }
 
-// currentStateStatement returns a query that reads the current state of a state's target into result.
+// currentStateStatement returns a query that reads the current state of planned's target into result.
 func (w *ownerWrite) currentStateStatement(state memory.State, result *versionedState) statement {
 	kind, key, _ := strings.Cut(state.Target(), ":")
 	query, scan := stateQuery(w.owner, kind)
 	query, args := query+` = ?`, []any{w.owner, key}
-	if r := state.Relation; r != nil { // compares columns, so that the primary key is used
+	if r := state.Relation; r != nil { // conditions on single columns, so that the primary key is used
 		query, args = query+` AND from_fact = ? AND to_fact = ?`, append(args, r.From, r.To)
 	}
 	return statement{query, args, func(row scanner) (err error) { *result, err = scan(row); return err }}
 }
 
-// stateQuery returns a query for current states of a kind, and the function that scans a row. The
-// caller adds the condition on the key, which is the part of a target after the kind.
+// stateQuery returns a query for current states of a kind, and the function that scans a row. The query
+// ends with the key, the part of a target after the kind; the caller adds a comparison such as = ?.
 func stateQuery(owner memory.Owner, kind string) (query string, scan func(scanner) (versionedState, error)) {
 	for _, t := range stateTables {
 		if t.kind == kind {
@@ -90,7 +90,7 @@ func (w *ownerWrite) saveState(c memory.Change) error {
 	return wrap("delete the vectors of the old text", w.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, w.owner, id))
 }
 
-// saveRow writes a state of a kind in stateTables.
+// saveStateRow writes a state whose kind is in stateTables.
 func (w *ownerWrite) saveRow(state memory.State) error {
 	kind, _, _ := strings.Cut(state.Target(), ":")
 	for _, t := range stateTables {
@@ -98,10 +98,10 @@ func (w *ownerWrite) saveRow(state memory.State) error {
 			return wrap("write the "+kind, w.insert(t.upsert(), w.owner, t.fields(state)...))
 		}
 	}
-	return fmt.Errorf("a %s has no table", kind)
+	return fmt.Errorf("no table has states of kind %s", kind)
 }
 
-// updateFactMap updates the rows of a table that maps values of a column to a fact.
+// updateFactMap updates a fact's rows in a table that maps values of a column, such as tags, to facts.
 func (w *ownerWrite) updateFactMap(table, column, factID string, before, after []string) error {
 	if slices.Equal(before, after) {
 		return nil
@@ -119,7 +119,7 @@ func (w *ownerWrite) updateFactMap(table, column, factID string, before, after [
 	return nil
 }
 
-// saveTurnState sets a turn's status, and updates its conversation's message count.
+// saveTurnState sets a turn's status, and updates its tombstone and its conversation's message count.
 func (w *ownerWrite) saveTurnState(before, after *memory.TurnState) error {
 	err := w.exec(`UPDATE turns SET status = ?, version = ? WHERE owner = ? AND id = ?`,
 		after.Status, w.version, w.owner, after.ID)

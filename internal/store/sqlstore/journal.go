@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// writeJournal records a change with the state before it. The state after it is in the target's table
-// until the target's next change journals it.
+// writeJournal records a change with the target's state before the change. The state after the change is
+// in the target's table, until the target's next change moves it to the journal.
 func (w *ownerWrite) writeJournal(runID string, runAuthor memory.Author, ordinal int, c memory.Change) error {
 	before, err := encodeState(c.Before)
 	if err != nil {
@@ -70,8 +70,8 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 // journalEntry is a row of the journal. A zero After stands for the target's current state.
 type journalEntry struct {
 	memory.Change
-	ordinal int
-	target  string
+	ordinal int    // position of the change in its run, from 1
+	target  string // the changed target, such as "fact:ID"
 }
 
 func scanEntry(owner memory.Owner, row scanner) (journalEntry, error) {
@@ -82,8 +82,8 @@ func scanEntry(owner memory.Owner, row scanner) (journalEntry, error) {
 	return e, err
 }
 
-// addAfterStates adds the state after each change. The state gets the version of the change, even if
-// a later write raised the target's version.
+// addAfterStates returns the entries' changes with After. That state gets the version of the change, even
+// if a later write raised the target's version.
 func (v *view) addAfterStates(entries []journalEntry) ([]memory.Change, error) {
 	var currentTargets []string
 	for _, e := range entries {
@@ -106,7 +106,7 @@ func (v *view) addAfterStates(entries []journalEntry) ([]memory.Change, error) {
 	return changes, nil
 }
 
-// currentStates returns the current states of targets.
+// currentStates returns the current states by target. runQuery's first argument is the owner.
 func currentStates(owner memory.Owner, targets []string, query func(string, ...any) (rows, error)) (map[string]memory.State, error) {
 	ids := map[string]textList{}
 	for _, t := range targets {
@@ -137,7 +137,7 @@ func changesCondition(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 	if q.Fact != "" {
 		asFact, asLink := "fact:"+q.Fact, "link:"+q.Fact
 		w.and(`(j.target IN (?, ?) OR j.old_id = ? OR j.new_id = ?)`, asFact, asLink, q.Fact, q.Fact)
-		// This repeats the conditions above, each in a query that an index answers.
+		// This repeats the conditions above as subqueries, each of which an index answers.
 		w.and(`j.version IN (SELECT version FROM journal WHERE owner = ? AND target IN (?, ?)
 			UNION ALL SELECT version FROM journal WHERE owner = ? AND old_id <> '' AND old_id = ?
 			UNION ALL SELECT version FROM journal WHERE owner = ? AND new_id <> '' AND new_id = ?)`,
@@ -179,7 +179,7 @@ func changesCondition(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 	return w, nil
 }
 
-// filterRun selects a run's changes, by the run's version, which has an index.
+// filterRun selects a run's changes. It compares the run's version first, since versions have an index.
 func (w *where) filterRun(owner memory.Owner, runID string) {
 	w.and(`j.version = (SELECT version FROM runs WHERE owner = ? AND id = ?)`, owner, runID)
 	w.and(`j.run = ?`, runID)

@@ -42,7 +42,7 @@ func scanKey(row scanner) (k memory.Key, err error) {
 	return k, err
 }
 
-// whereKey selects a key's row by owner and id.
+// whereKey selects a key's row by owner and id, which is the beginning of the hash.
 const whereKey = ` WHERE owner = ? AND substr(hash, 1, 16) = ? AND role <> '` + roleSession + `'`
 
 // ExpireKey sets when a key expires: see [memory.Keys].

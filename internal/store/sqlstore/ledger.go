@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// AddUsage adds to the usage: see [memory.Ledger].
+// AddUsage adds usage of models to the ledger: see [memory.Ledger].
 func (s *Store) AddUsage(ctx context.Context, owner memory.Owner, u memory.Usage) error {
 	if err := checkOwner(owner); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (t *tx) addUsage(owner memory.Owner, u memory.Usage) error {
 	return wrap("write the ledger", err)
 }
 
-// UsageSince returns the usage since a day: see [memory.Ledger].
+// UsageSince returns the ledger's usage since a day: see [memory.Ledger].
 func (s *Store) UsageSince(ctx context.Context, owner memory.Owner, since time.Time) ([]memory.Usage, error) {
 	out, err := queryOwner(ctx, s.reader, owner, `SELECT day, purpose, model, calls, input_tokens, output_tokens, cost FROM ledger
 		WHERE owner = ? AND day >= ? ORDER BY day, purpose, model`, []any{toMicros(memory.StartOfDay(since))}, func(row scanner) (u memory.Usage, err error) {

@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Predecessors returns facts' predecessors: see [memory.Lineage].
+// Predecessors returns the facts that each fact replaced: see [memory.Lineage].
 func (s *Store) Predecessors(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Fact, error) {
 	found, err := queryOwner(ctx, s.reader, owner, `SELECT `+factTable.columns+` FROM facts
 		WHERE owner = ? AND superseded_by <> '' AND superseded_by IN (SELECT value FROM json_each(?)) AND +status = 'superseded'
@@ -37,5 +37,5 @@ func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turnIDs []
 	return next, wrap("read the replacements of facts", err)
 }
 
-// replacementID is the SQL expression for the id of a fact's replacement, or the fact's own id.
+// replacementID is the SQL expression for the id of the fact that replaced f, or f's own id if none did.
 const replacementID = `CASE f.status WHEN 'superseded' THEN f.superseded_by ELSE f.id END`

@@ -15,7 +15,7 @@ import (
 type memoryTable struct {
 	name    string
 	prefix  string // prefix of the targets in this table, such as "fact:"
-	columns string
+	columns string // names of the columns except owner
 	scan    func(memory.Owner, scanner, ...any) (memory.Memory, error)
 }
 
@@ -40,8 +40,7 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 			return nil, err
 		}
 		if !s.cache.add(owner, read, commits) && len(byID) > 0 {
-			// a commit happened meanwhile, so the cached memories may be older than the memories in
-			// read
+			// a commit since the lookup may have made the cached memories older than those in read
 			if read, err = s.read(ctx, owner, ids); err != nil {
 				return nil, err
 			}
@@ -56,8 +55,8 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	return found, nil
 }
 
-// read reads memories from the database by id. With SQLite it first queries only turns, which are the
-// most frequent kind, without a transaction.
+// readByID reads memories from the database. With SQLite it first queries only turns, which are the most
+// frequent kind; if all ids are of turns, it needs no transaction.
 func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Memory, error) {
 	byID := make(map[string][]memory.Memory, len(ids))
 	tables := []memoryTable{turns, facts, links, summaries}
@@ -99,7 +98,7 @@ func (v *view) statementsByID(ids []string, results map[string][]memory.Memory, 
 	return statements
 }
 
-// List returns the memories that match: see [memory.Facts].
+// List returns the memories that match a query: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
 	limit := shelf.PageSize(q.Limit) + 1
 	var found []memory.Memory
@@ -121,7 +120,7 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (m
 	return newPage(found, q)
 }
 
-// isOneBatch reports whether all statements of a list can be sent in one batch.
+// isBatchable reports whether one batch can list q's matches: no statement needs another's results.
 func isOneBatch(q memory.Query) bool { return q.At.AsOf.IsZero() && q.Text == "" }
 
 // listSequentially lists memories with queries that depend on the results of earlier queries.
@@ -146,7 +145,7 @@ func (v *view) listSequentially(q memory.Query, limit int) (matches []memory.Mem
 	return matches, nil
 }
 
-// newPage returns the page of matches that q selects.
+// newPage returns the page of matches after q's cursor.
 func newPage(matches []memory.Memory, q memory.Query) (memory.Page, error) {
 	pageMatches, next, err := shelf.PageAfter(matches, q.Limit, q.Cursor, positionOf)
 	return memory.Page{Memories: pageMatches, Next: next}, err
@@ -156,7 +155,7 @@ func positionOf(m memory.Memory) shelf.ListPosition {
 	return shelf.ListPosition{At: m.CreatedAt(), ID: m.ID()}
 }
 
-// tablesFor returns the tables that may contain matches.
+// tablesForQuery returns the tables that may contain q's matches.
 func tablesFor(q memory.Query) []memoryTable {
 	kinds := q.Kinds
 	if len(kinds) == 0 {
@@ -176,7 +175,7 @@ func tablesFor(q memory.Query) []memoryTable {
 	return tables
 }
 
-// list returns a table's matching memories: at least the newest limit memories.
+// listTable returns the memories of a table that match q: at least the newest limit matches.
 func (v *view) list(table memoryTable, q memory.Query, limit int) (matches []memory.Memory, err error) {
 	if q.Text != "" && table.name != links.name {
 		return v.listContaining(table, q, limit)
@@ -188,8 +187,8 @@ func (v *view) list(table memoryTable, q memory.Query, limit int) (matches []mem
 	return matches, wrap("list "+table.name, err)
 }
 
-// listStatements returns queries that add matching memories to results: at least the newest limit of
-// each table.
+// listStatements returns queries that add the memories that match q to results: at least the newest
+// limit matches of each table.
 func (v *view) listStatements(tables []memoryTable, q memory.Query, limit int, results *[]memory.Memory) (statements []statement, err error) {
 	if v.session.translator != nil && !isSelective(q) && !q.Pinned {
 		statements = append(statements, command(forceCustomPlan))
@@ -258,11 +257,11 @@ func (v *view) ownerStatement(query string, args []any, scan func(scanner) error
 	return statement{query, append([]any{string(v.owner)}, args...), scan}
 }
 
-// scanPageSize is the number of memories that listContaining reads at a time.
+// scanPageSize is the number of memories that listContainingText reads at a time.
 const scanPageSize = 512
 
-// listContaining is list for a query with a text. It reads page by page and compares in Go, since no
-// database compares texts like [memory.ContainsFold].
+// listContainingText is listTable for a query with a text. It compares texts in Go, page by page, since
+// no database compares them like [memory.ContainsFold].
 func (v *view) listContaining(table memoryTable, q memory.Query, limit int) (matches []memory.Memory, err error) {
 	for _, sel := range v.selections(table, q) {
 		q, enough := q, len(matches)+limit
@@ -289,8 +288,8 @@ func (v *view) listContaining(table memoryTable, q memory.Query, limit int) (mat
 	return matches, nil
 }
 
-// queriedStatuses returns q's valid statuses without duplicates. Being constants, they are safe in
-// SQL text.
+// queriedStatuses returns the statuses that q selects, without duplicates or invalid ones. They are
+// constants, and therefore safe in SQL text.
 func queriedStatuses(q memory.Query) []memory.Status {
 	if len(q.Statuses) == 0 && q.At.ValidAt.IsZero() {
 		return []memory.Status{memory.Active}
@@ -326,7 +325,6 @@ func isSelective(q memory.Query) bool {
 	return q.Hash != "" || q.Tag != "" || q.Turn != "" || q.Subject != "" || q.Conversation != "" || q.IDPrefix != ""
 }
 
-// filterScope selects rows by q's project, agent, conversation and prefix of the id.
 func (w *where) filterScope(table memoryTable, q memory.Query) {
 	if q.Project != "" {
 		w.and(`project = ?`, q.Project)

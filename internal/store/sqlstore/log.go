@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// recordKind is the kind of the runs that store the changes of a batch.
+// recordKind is the kind of a run that applies the changes of a batch.
 const recordKind = "record"
 
 // Append writes a batch: see [memory.TurnLog].
@@ -67,14 +67,14 @@ func (t *tx) appendBatch(owner memory.Owner, b memory.Batch) (memory.Receipt, er
 	return memory.Receipt{Run: b.Run, Version: w.version, At: w.at}, w.saveVersion()
 }
 
-// earlierReceipt returns the receipt of a batch that was stored earlier.
+// earlierReceipt returns the receipt for a batch that is stored already, with the owner's version.
 func (t *tx) earlierReceipt(owner memory.Owner, runID string) (memory.Receipt, error) {
 	last, err := t.readOwnerVersion(owner)
 	return memory.Receipt{Run: runID, Again: true, Version: last.version, At: last.lastWrite}, err
 }
 
 // writeTurns writes the turns that are not stored yet, with their conversation, and returns the number
-// of written turns. If all turns are stored, it writes nothing.
+// of turns it wrote. If all turns are stored already, it also does not write the conversation.
 func (w *ownerWrite) writeTurns(c memory.Conversation, turns []memory.Turn, storedIDs map[string]bool) (added int, err error) {
 	messageCount := 0
 	for _, t := range turns {

@@ -50,6 +50,6 @@ func (s *Store) ReadBatch(ctx context.Context, owner memory.Owner, l memory.Read
 	return seen, nil
 }
 
-// sequentialStore hides ReadBatch, so that [memory.ReadBatch] runs one query after another, mostly
-// from the cache.
+// sequentialStore hides the store's ReadBatch, so that [memory.ReadBatch] runs one query after another,
+// which the cache mostly answers.
 type sequentialStore struct{ memory.Store }

@@ -10,11 +10,11 @@ import (
 // maxGenerationBytes limits the size of each of the two generations of [memoryCache].
 const maxGenerationBytes = 12 << 20
 
-// memoryCache caches recently read memories, since searches often read the same memories. Only this
-// process writes to the locked file, and the writer reports each commit's changes before the callers
-// return.
+// memoryCache caches memories in two generations: a memory that is read moves to the young generation,
+// and the old one is dropped as a whole. The cache is correct since only this process writes to the
+// file, and the writer reports each commit's changes before its callers return.
 type memoryCache struct {
-	disabled bool       // the cache stays empty
+	disabled bool       // true with PostgreSQL: the cache stays empty
 	mu       sync.Mutex // guards the fields below
 
 	commitCount                    uint64 // incremented at the start and the end of a commit; odd during a commit
@@ -27,8 +27,8 @@ type memoryKey struct {
 	id    string
 }
 
-// lookup returns copies of cached memories by id, the missing ids, and the commit count, which the
-// caller passes to add.
+// lookup returns copies of cached memories by id, the ids that are not cached, and the commit count,
+// which the caller passes to add.
 func (c *memoryCache) lookup(owner memory.Owner, ids []string) (hits map[string][]memory.Memory, missingIDs []string, commitCount uint64) {
 	hits = make(map[string][]memory.Memory, len(ids))
 	all := make([]memory.Memory, 0, len(ids))
@@ -52,8 +52,8 @@ func (c *memoryCache) lookup(owner memory.Owner, ids []string) (hits map[string]
 	return hits, missingIDs, c.commitCount
 }
 
-// add caches memories from the database, unless a commit happened since lookup returned commitCount.
-// It returns true if none happened: then the memories and lookup's hits are of one snapshot.
+// add caches memories from the database and returns true, unless a commit happened since lookup returned
+// commitCount. Without a commit, the memories and lookup's hits are of one snapshot.
 func (c *memoryCache) add(owner memory.Owner, memories map[string][]memory.Memory, commitCount uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *memoryCache) add(owner memory.Owner, memories map[string][]memory.Memor
 	return true
 }
 
-// insertYoung adds a memory to the young generation. A full young generation replaces the old one.
+// insertYoung adds a memory to the young generation. If that is full, it first becomes the old one.
 func (c *memoryCache) insertYoung(key memoryKey, m memory.Memory) {
 	if c.youngGeneration == nil || c.youngBytes > maxGenerationBytes {
 		c.oldGeneration, c.youngGeneration, c.youngBytes = c.youngGeneration, map[memoryKey]memory.Memory{}, 0
@@ -77,7 +77,7 @@ func (c *memoryCache) insertYoung(key memoryKey, m memory.Memory) {
 	c.youngBytes += memorySize(m)
 }
 
-// memorySize estimates a memory's size in the cache.
+// memorySize estimates a memory's size in the cache in bytes.
 func memorySize(m memory.Memory) int {
 	const fields = 700
 	n := fields + len(m.Content())
@@ -87,15 +87,15 @@ func memorySize(m memory.Memory) int {
 	return n
 }
 
-// beginCommit records that a commit begins, after which a read may return its changes.
+// beginCommit records the start of a commit: from now on, reads may return the commit's changes.
 func (c *memoryCache) beginCommit() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.commitCount++
 }
 
-// endCommit records the end of a commit, and drops the changed memories. If the commit failed, the
-// stored state is unknown, so endCommit clears the cache.
+// endCommit records the end of a commit, and drops the changed memories from the cache. If the commit
+// failed with err, the stored state is unknown, so endCommit clears the cache.
 func (c *memoryCache) endCommit(changed []memoryKey, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

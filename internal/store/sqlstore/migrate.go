@@ -23,14 +23,14 @@ var discardLog = slog.New(slog.DiscardHandler)
 //go:embed migrations/*/*.sql
 var migrations embed.FS
 
-// SQLiteSchema and postgresSchema are the current schema versions. In each dialect's folder,
-// schema.sql creates the schema, and N.sql updates the previous schema to version N.
+// SQLiteSchema and postgresSchema are the current schema versions. In each dialect's folder, schema.sql
+// creates this version, and N.sql updates a database from version N-1 to N.
 const (
 	SQLiteSchema   = 15
 	postgresSchema = 13
 )
 
-// migrate brings the schema up to date in one transaction. It refuses a schema of a newer release.
+// migrate updates the schema to newestVersion in one transaction. It refuses a newer schema.
 func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder string, newest int64, log *slog.Logger) error {
 	step := goose.NewGoMigration(newest, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 		var earlier int64
@@ -46,7 +46,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder stri
 		}
 		for _, name := range names {
 			text, err := migrations.ReadFile("migrations/" + folder + "/" + name)
-			if errors.Is(err, fs.ErrNotExist) { // not every version has a migration of its own
+			if errors.Is(err, fs.ErrNotExist) { // some versions have no migration file
 				continue
 			}
 			if err == nil {

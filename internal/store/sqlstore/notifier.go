@@ -21,11 +21,11 @@ import (
 type notifier struct {
 	db        *sql.DB
 	config    *pgx.ConnConfig
-	channel   string // PostgreSQL channel, equal for all stores on this database
-	storeName string // random name of this store, which ignores its own notifications
-	pending   chan struct{}
+	channel   string        // PostgreSQL channel, equal for all stores on this database
+	storeName string        // random name of this store, which ignores its own notifications
+	pending   chan struct{} // contains a value if other stores must be notified
 	cancel    context.CancelFunc
-	done      chan struct{}
+	done      chan struct{} // closed when the goroutine has ended
 
 	mu             sync.Mutex
 	eraseListeners []func(memory.Owner) // guarded by mu; called after an erasure by another store
@@ -79,7 +79,7 @@ func (b *notifier) run(ctx context.Context) {
 func (b *notifier) close() { b.cancel(); <-b.done }
 
 // Listen calls wake, until ctx ends, when another store on the same server has queued a job, and
-// when a notification may be lost. With SQLite it returns at once, since there is no other store.
+// when a notification may have been lost. With SQLite it returns at once, since there is no other store.
 func (s *Store) Listen(ctx context.Context, wake func()) {
 	p, ok := s.committer.(*server)
 	if !ok {

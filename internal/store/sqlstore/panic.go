@@ -9,7 +9,7 @@ import (
 
 // panicError is the error of a write function that panicked. Other calls in its transaction are still
 // committed, and repanic raises the panic in the caller's goroutine.
-type panicError struct{ value any }
+type panicError struct{ value any } // value of the panic
 
 func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 

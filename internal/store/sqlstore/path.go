@@ -8,14 +8,14 @@ import (
 const (
 	pathQuery        = `SELECT id, conversation, place, status FROM turns WHERE owner = ? AND `
 	storedTurnsQuery = `SELECT id FROM turns WHERE owner = ?1 AND id IN (SELECT value FROM json_each(?2))`
-	// storedTurnsServerQuery looks up each turn by a range condition that only the primary key
-	// supports. Otherwise PostgreSQL, without statistics, could read all of the owner's turns.
+	// storedTurnsServerQuery finds each turn by a range of ids, for which PostgreSQL always uses the
+	// primary key. With storedTurnsQuery and no statistics, it could read all of the owner's turns.
 	storedTurnsServerQuery = `SELECT t.id FROM unnest((SELECT ?2::text[])) AS one (id),
 		LATERAL (SELECT id FROM turns WHERE owner = ?1 AND id BETWEEN one.id AND one.id ORDER BY id LIMIT 1) t`
 )
 
-// loadPath returns the ids of a batch's turns that are stored. pathData contains the stored turns for
-// checkPath: the conversation's turns since the turn before the path, and the changed turns.
+// loadPath returns the ids of a batch's turns that are stored already. pathData has the stored turns for
+// checkPath: the conversation's turns from index b.Path.From-1 on, and turns that b.Changes changes.
 func (t *tx) loadPath(owner memory.Owner, b memory.Batch) (pathData *shelf.OwnerData, storedIDs map[string]bool, err error) {
 	pathData, storedIDs = new(shelf.OwnerData).Clone(), map[string]bool{}
 	var statements []statement
@@ -48,7 +48,7 @@ func (t *tx) loadPath(owner memory.Owner, b memory.Batch) (pathData *shelf.Owner
 			pathData.Turns[stored.ID] = stored
 			return err
 		}
-		// the order makes any planner use the index on place
+		// the order makes the planner use the index on place
 		statements = append(statements, statement{pathQuery + `conversation = ? AND place >= ? ORDER BY place`, []any{owner, c.ID, b.Path.From - 1}, scan})
 		var marked textList
 		for _, m := range b.Changes {
@@ -63,7 +63,7 @@ func (t *tx) loadPath(owner memory.Owner, b memory.Batch) (pathData *shelf.Owner
 	return pathData, storedIDs, wrap("read the path", t.runBatch(statements...))
 }
 
-// checkPath returns a Conflict if the conversation's path after the batch would differ from b.Path.
+// checkPath returns a Conflict if, with the batch, the conversation's path would differ from b.Path.
 func checkPath(b memory.Batch, pathData *shelf.OwnerData) error {
 	if b.Path == nil {
 		return nil

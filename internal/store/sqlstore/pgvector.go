@@ -31,36 +31,37 @@ const (
 	// maxHalfvecDims is the maximum length of a halfvec, maxIndexedDims that of an indexed halfvec.
 	maxHalfvecDims = 16_000
 	maxIndexedDims = 4000
-	// minSearchEffort and maxSearchEffort limit the candidates of an index search (hnsw.ef_search).
+	// minSearchEffort and maxSearchEffort limit the number of candidates of an index search (hnsw.ef_search).
 	minSearchEffort, maxSearchEffort = 100, 1000
 	// buildMemory is the minimum of maintenance_work_mem in KiB for building an index.
 	buildMemory = 256 << 10
-	// buildPoll is the interval at which a store checks whether another store's build has ended.
+	// buildPoll is the interval at which a store checks whether another store's index build has ended.
 	buildPoll = 5 * time.Second
 	// fillBatchSize is the number of halfvecs that fillHalfvecs writes in one statement.
 	fillBatchSize = 500
 )
 
-// pgvector describes the extension on a server.
+// pgvector describes the extension pgvector of a database.
 type pgvector struct {
 	version string
-	schema  string // quoted schema of its types and operators
-	upsert  string // the SQL statement that writes a vector
+	schema  string // quoted name of the schema with the extension's types and operators
+	upsert  string // SQL statement that writes a vector and its halfvec
 }
 
-// seedPreparedQuery checks for the columns and views of the current seed.sql.
+// seedPreparedQuery reports whether the columns and views of the current seed.sql exist.
 const seedPreparedQuery = `EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('vectors') AND attname = 'values' AND NOT attisdropped)
 	AND coalesce(obj_description(to_regclass('memory_updates'), 'pg_class') = 'Loci 2', false)`
 
-// vectorID and metadataOf are SQL expressions for columns that other programs read.
+// vectorID and metadataOf are SQL expressions of an owner, a memory's id and a model (%[1]s to %[3]s) for
+// the columns id and metadata, which other programs read.
 const (
 	vectorID   = `%[1]s || '/' || %[2]s || '/' || left(md5(%[3]s), 8)`
 	metadataOf = `coalesce((SELECT jsonb_build_object('content', m.content, 'type', m.type, 'created_at', m.created_at)
 		FROM remembered m WHERE m.owner = %[1]s AND m.id = %[2]s LIMIT 1), '{}')`
 )
 
-// preparePgvector creates the extension's columns and views, and adds missing halfvecs. Without a
-// supported extension it returns nil and, as description, the reason.
+// preparePgvector creates the columns and views that use the extension, and adds missing halfvecs. If the
+// extension is missing or too old, it returns nil, and description says so.
 func preparePgvector(ctx context.Context, conn *sql.Conn) (extension *pgvector, description string, err error) {
 	extension = &pgvector{}
 	var prepared, tooOld bool
@@ -112,7 +113,7 @@ func createSeedTables(ctx context.Context, conn *sql.Conn, schema string) error 
 	return tx.Commit()
 }
 
-// fillHalfvecs adds one batch of missing halfvecs, and reports whether more may be missing.
+// fillHalfvecs adds one batch of missing halfvecs. hasMore reports whether others may be missing.
 func (p *pgvector) fillHalfvecs(ctx context.Context, conn *sql.Conn) (hasMore bool, err error) {
 	found, err := conn.QueryContext(ctx, `SELECT owner, memory, model, data FROM vectors WHERE metadata IS NULL LIMIT $1`, fillBatchSize)
 	var owners, memories, models, values []string
@@ -142,8 +143,8 @@ func (s *Store) pgvector() *pgvector {
 	return s.reader.translator.pgvector.Load()
 }
 
-// Nearest returns the n active memories whose vectors of a model are nearest to question by cosine,
-// among ids unless these are nil. It returns [memory.NotFound] if the server has no pgvector.
+// Nearest returns the n active memories whose vectors of a model are nearest to questionVector by cosine,
+// among ids unless ids is nil. It returns [memory.NotFound] if the server has no pgvector.
 func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) (neighbors []memory.Neighbor, err error) {
 	p, questionText := s.pgvector(), halfvec(question)
 	if p == nil {
@@ -210,14 +211,14 @@ func (s *Store) Vectors(ctx context.Context, owner memory.Owner, model string, i
 	return byID, wrap("read vectors", err)
 }
 
-// OwnersAbove returns the owners with more than threshold vectors of a model.
+// OwnersWithVectorsAbove returns the owners with more than vectorCount vectors of a model.
 func (s *Store) OwnersAbove(ctx context.Context, model string, threshold int) ([]memory.Owner, error) {
 	owners, err := queryAll(ctx, s.reader, `SELECT owner FROM vectors WHERE model = ? GROUP BY owner HAVING count(*) > ?`, []any{model, threshold}, scanText[memory.Owner])
 	return owners, wrap("count vectors", err)
 }
 
-// hnswKeyExpr is the SQL expression that selects the HNSW index of an owner and a model. Its value is
-// a hash, so that the schema contains no names: see hnswKey.
+// hnswKeyExpr is the SQL expression that selects the HNSW index of an owner and a model. Its value, equal
+// to hnswKey's, is a hash, so that the schema contains no user names.
 const hnswKeyExpr = `md5(owner || '/' || model)`
 
 func hnswKey(owner memory.Owner, model string) string {
@@ -278,7 +279,7 @@ func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model stri
 	return nil
 }
 
-// halfvec returns a vector in pgvector's text form; "" if it is zero, not finite or too long.
+// halfvec returns a vector in pgvector's text form, "" if the vector is zero, not finite or too long.
 func halfvec(values []float32) string {
 	if len(values) > maxHalfvecDims {
 		return ""
@@ -309,8 +310,8 @@ func isUndefinedObject(err error) bool {
 	return errors.As(err, &e) && slices.Contains([]string{"42P01", "42703", "42704", "42883"}, e.Code)
 }
 
-// retryWithoutPgvector disables pgvector if err says that it was dropped, and makes the write run
-// again.
+// retryWithoutPgvector disables pgvector if err says that the extension was dropped, and returns an error
+// that makes the write run again. It returns other errors unchanged.
 func (p *server) retryWithoutPgvector(err error) error {
 	if has := p.translator.pgvector.Load(); has != nil && isUndefinedObject(err) && p.translator.pgvector.CompareAndSwap(has, nil) {
 		return &notWrittenError{err}

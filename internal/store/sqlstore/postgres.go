@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// poolParam is a parameter of an address that limits the number of one store's connections. All
-	// stores share the server's own limit.
+	// poolParam is a parameter of an address: the maximum number of connections of one store. The
+	// server's own limit is for all stores together.
 	poolParam    = "pool_max_conns"
 	defaultConns = 16
 	minConns     = 8
-	// Timeouts that keep Loci from blocking other programs for long. An address may override them.
+	// These timeouts keep Loci from blocking other programs for long. An address may override them.
 	statementTimeout = 30 * time.Second
 	connectTimeout   = 5 * time.Second
 	idleTimeout      = 60 * time.Second // within a transaction
@@ -122,8 +122,8 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, maxConns int, 
 	return s, nil
 }
 
-// prepareServer updates the schema without a time limit; concurrent stores wait for each other. It
-// returns nil and a description if pgvector is not usable.
+// prepareServer updates the schema without a time limit; concurrent stores wait for each other. If
+// pgvector is not usable, extension is nil, and description says why.
 func prepareServer(ctx context.Context, config *pgx.ConnConfig, log *slog.Logger) (extension *pgvector, description string, err error) {
 	patient := config.Copy()
 	patient.RuntimeParams["statement_timeout"] = "0"

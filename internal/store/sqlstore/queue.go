@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// enqueue queues jobs. Their creation time, and default due time, is the time of the write.
+// enqueueJobs queues jobs. The time of the write is their creation time and default due time.
 func (w *ownerWrite) enqueue(jobs []memory.Job) error {
 	for _, j := range jobs {
 		j.State, j.Attempts, j.Error, j.Lease = memory.JobQueued, 0, "", memory.Lease{}
@@ -25,8 +25,8 @@ func (w *ownerWrite) enqueue(jobs []memory.Job) error {
 	return nil
 }
 
-// complete marks a job as done; the caller has checked its lease. For some jobs it also removes the
-// rows of jobs that finished long ago, which are not needed, since runs record applied changes.
+// completeJob marks a job as done; the caller has checked the job's lease. For some jobs it also deletes
+// the rows of jobs that were done long ago; nothing needs them, since runs record applied changes.
 func (t *tx) complete(owner memory.Owner, jobID string) error {
 	if memory.DeletesDoneJobs(jobID) {
 		now, err := t.currentTime()
@@ -99,8 +99,8 @@ func (s *Store) Extend(ctx context.Context, heldLease memory.Lease, duration tim
 	return heldLease, nil
 }
 
-// EndLeases ends every lease, with one more failed attempt, so that the jobs are due at once. It is
-// called after opening a file: only one process opens it at a time, so all lease holders have ended.
+// EndLeases ends every lease, so that the jobs are due at once, with one more failed attempt. Call it
+// after opening a file: only one process opens a file at a time, so all lease holders have ended.
 func (s *Store) EndLeases(ctx context.Context) error {
 	return s.write(ctx, "", func(t *tx) error {
 		err := t.exec(`UPDATE jobs SET lease_until = 1 WHERE state = 'running'`)
@@ -159,7 +159,7 @@ func (s *Store) Requeue(ctx context.Context, owner memory.Owner, jobID string) e
 		err := t.queryRow(`SELECT state FROM jobs WHERE owner = ? AND id = ?`, []any{owner, jobID}, &state)
 		switch {
 		case isNoRows(err):
-			return memory.Errorf(memory.NotFound, "no job %s", jobID)
+			return memory.Errorf(memory.NotFound, "there is no job %s", jobID)
 		case err != nil:
 			return fmt.Errorf("read the job: %w", err)
 		case state != memory.JobParked:

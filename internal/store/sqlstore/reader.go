@@ -26,7 +26,7 @@ type reader struct {
 	closed     chan struct{} // closed by close
 
 	mu           sync.Mutex // guards free
-	freeSessions []*session // most recently used last; that session is used next, since its pages are cached
+	freeSessions []*session // most recently used last; the last session is used next, since its pages are cached
 }
 
 // newReader returns a reader with at most maxConns connections.
@@ -40,7 +40,7 @@ func newReader(db *sql.DB, maxConns int, sqlTranslator *translator) *reader {
 	return r
 }
 
-// retryRead calls do. It repeats do after a lost connection to a server, if do allows it.
+// retryRead calls do. After a lost connection to a server it calls do again, if do returned mayRepeat.
 func (r *reader) retryRead(ctx context.Context, do func() (mayRepeat bool, err error)) error {
 	if r.translator == nil {
 		_, err := do()
@@ -49,12 +49,12 @@ func (r *reader) retryRead(ctx context.Context, do func() (mayRepeat bool, err e
 	return hideDetails(r.log, withRetries(ctx, retry.Patience(ctx), do))
 }
 
-// poolUsage returns how many connections are in use.
+// poolUsage returns the number of connections in use, and their maximum.
 func (r *reader) poolUsage(name string) obs.Pool {
 	return obs.Pool{Name: name, Busy: cap(r.tokens) - len(r.tokens), Size: cap(r.tokens)}
 }
 
-// close waits for the snapshots in progress. It must be called once.
+// close waits for the reads in progress and closes the connections. It must be called only once.
 func (r *reader) close() error {
 	close(r.closed)
 	for range cap(r.tokens) {
@@ -64,7 +64,7 @@ func (r *reader) close() error {
 	return r.db.Close()
 }
 
-// acquire returns a free connection. The caller must hold a token.
+// acquireSession returns a free session. The caller must have received a token from r.tokens.
 func (r *reader) acquire() *session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,16 +81,16 @@ func (r *reader) putBack(c *session) {
 	r.tokens <- struct{}{}
 }
 
-// view is one owner's snapshot of the database, for one goroutine.
+// view reads one owner's data through a session. Only one goroutine may use it.
 type view struct {
 	ctx        context.Context
 	session    *session
 	owner      memory.Owner
-	hasYielded *bool // set when the caller received results, after which the read must not be repeated
+	hasYielded *bool // true if the caller has received results, so that the read must not be repeated
 }
 
-// withSnapshot calls do with a view in a transaction. It waits for a free connection, so do must not
-// call withSnapshot or withConnection. It may repeat do, like withConnection.
+// withSnapshot calls do with a view in a transaction. It waits for a free connection, so a do that calls
+// withSnapshot or withConnection could deadlock. It may repeat do, like withConnection.
 func (r *reader) withSnapshot(ctx context.Context, owner memory.Owner, do func(*view) error) error {
 	return r.withConnection(ctx, owner, func(v *view) error {
 		if _, err := v.session.exec(ctx, "BEGIN"); err != nil {
@@ -152,7 +152,7 @@ func queryOwner[T any](ctx context.Context, r *reader, owner memory.Owner, query
 	return results, err
 }
 
-// queryAll is queryOwner for a query without the owner as its first argument.
+// queryAll is queryOwner for a query about all owners, whose arguments are only args.
 func queryAll[T any](ctx context.Context, r *reader, query string, args []any, scan func(scanner) (T, error)) (results []T, err error) {
 	err = r.retryRead(ctx, func() (bool, error) {
 		return true, r.readOnce(ctx, "", new(bool), func(v *view) (err error) {
@@ -170,8 +170,8 @@ func queryOne[T any](ctx context.Context, r *reader, query string, args ...any) 
 	return value, err
 }
 
-// withoutCancel returns a view for short reads, which ignores the end of ctx: with SQLite, watching
-// ctx would take longer than the read.
+// withoutCancel returns a view for short reads, which ignores the end of its context: with SQLite,
+// watching the context would take longer than the read.
 func (v *view) withoutCancel() *view {
 	if v.session.translator != nil { // a server's driver watches ctx at no cost
 		return v
@@ -187,12 +187,12 @@ func (v *view) query(query string, args ...any) (rows, error) {
 	return v.session.query(v.ctx, query, append([]any{string(v.owner)}, args...)...)
 }
 
-// forceCustomPlan makes a server plan each statement of the transaction for its actual values. A
-// cached plan, made for owners with little data, would read and sort all of a large owner's rows
-// for each page.
+// forceCustomPlan makes PostgreSQL plan each statement of the transaction for the statement's values. A
+// cached plan, made for owners with little data, would read and sort all rows of a large owner for each
+// page.
 const forceCustomPlan = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true)`
 
-// runPageBatch runs queries for one page of long lists.
+// runPageBatch runs queries for one page of a long list: see forceCustomPlan.
 func (v *view) runPageBatch(statements ...statement) error {
 	if v.session.translator != nil {
 		statements = append([]statement{command(forceCustomPlan)}, statements...)

@@ -29,7 +29,7 @@ func withRetries(ctx context.Context, patience time.Duration, do func() (mayRepe
 	}))
 }
 
-// isTransient reports whether err is transient and nothing was written, so that a retry may succeed.
+// isTransient reports whether a retry may succeed, and cannot write twice, after err.
 func isTransient(err error) bool {
 	var nothing *notWrittenError
 	if errors.As(err, &nothing) {
@@ -77,8 +77,8 @@ func isConnectionError(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err)
 }
 
-// hideDetails logs an error from explainServer, and returns it without the details that users must not
-// see.
+// hideDetails logs an error from explainServer, and returns the error without the server's details, which
+// users must not see. It returns other errors unchanged.
 func hideDetails(log *slog.Logger, err error) error {
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
@@ -103,7 +103,7 @@ func hideDetails(log *slog.Logger, err error) error {
 	return &memory.Error{Code: memory.Unavailable, Err: &retry.RedactedError{Message: message, Cause: err}}
 }
 
-// explainServer returns an error that describes a failure of the server or the connection.
+// explainServer returns an error for err that describes the failure of the server or the connection.
 func explainServer(err error) error {
 	var e *pgconn.PgError
 	switch {

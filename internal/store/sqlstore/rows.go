@@ -40,7 +40,7 @@ func encodeList(texts []string) string {
 	return string(data)
 }
 
-// textList is a list of texts that is the argument of json_each(?).
+// textList is a list of texts as an argument of json_each(?).
 type textList []string
 
 func toTextList[T ~string](values []T) textList {
@@ -59,24 +59,24 @@ func toJSON(value any) (string, error) {
 	return string(data), err
 }
 
-// These types convert between a field and its column, where the two have different types.
+// These types convert between a field and a column of another type.
 type (
 	timeColumn    struct{ t *time.Time }       // microseconds since the year 1
 	listColumn    struct{ texts *[]string }    // JSON array, "" for an empty list
 	jsonColumn    struct{ value any }          // JSON
 	rawJSONColumn struct{ b *json.RawMessage } // JSON, "" for nil
-	numberColumn  struct{ n *float64 }
-	coreColumn    struct { // a boolean column: whether *core equals value
+	numberColumn  struct{ n *float64 }         // finite number
+	coreColumn    struct {                     // boolean: whether *core equals value
 		core  *memory.Core
 		value memory.Core
 	}
-	quoteColumn struct { // the column of one field of a quote, NULL if there is no quote
+	quoteColumn struct { // one field of a quote; NULL if there is no quote
 		quote **memory.Span
 		field func(*memory.Span) any
 	}
 )
 
-// maxMicros is the end of the year 9999, since JSON cannot represent later times.
+// maxMicros is the end of the year 9999: times after it cannot be encoded in JSON.
 const maxMicros = (253402300799+unixEpochSeconds)*1_000_000 + 999_999
 
 // Scan reads a time, and refuses a value out of range.
@@ -146,7 +146,7 @@ func (a numberColumn) Scan(src any) error {
 // Value returns the stored form of the field.
 func (a numberColumn) Value() (driver.Value, error) { return *a.n, nil }
 
-// Scan reads a boolean, which SQLite stores as a number.
+// Scan sets an empty *core to value if the column is true, which is the number 1 in SQLite.
 func (a coreColumn) Scan(src any) error {
 	if src == true || src == int64(1) {
 		*a.core = cmp.Or(*a.core, a.value)
@@ -186,7 +186,7 @@ func (a quoteColumn) Value() (driver.Value, error) {
 	return *a.field(*a.quote).(*string), nil
 }
 
-// insert runs a statement whose arguments are the owner and then the fields.
+// insert runs a statement whose arguments are the owner and the values to which fields point.
 func (t *tx) insert(query string, owner memory.Owner, fields ...any) error {
 	args := make([]any, 1, len(fields)+1)
 	args[0] = string(owner)

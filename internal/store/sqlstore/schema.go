@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// SchemaOf returns the current schema version of a database, given by a path or a PostgreSQL address,
-// and the newest version that this program supports. It changes nothing.
+// SchemaOf returns the schema version of a database, which is a path or a PostgreSQL address, and the
+// newest version that this program supports. It changes nothing.
 func SchemaOf(ctx context.Context, database string) (current, newest int64, err error) {
 	newest = SQLiteSchema
 	db, err := sql.Open("sqlite", dsn(database, "mode=ro"))

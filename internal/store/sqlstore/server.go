@@ -32,9 +32,9 @@ type server struct {
 	failpoint   func(point string)
 
 	waitingMu    sync.Mutex
-	waitingCalls map[memory.Owner][]*call // guarded by the mutex above; an owner with an entry has a goroutine in writeWaiting
+	waitingCalls map[memory.Owner][]*call // guarded by waitingMu; for each owner with an entry, a goroutine runs writeWaitingCalls
 
-	mu     sync.RWMutex // guards the field below; read-locked during writes
+	mu     sync.RWMutex // guards closed; read-locked during writes, so that close waits for them
 	closed bool
 }
 
@@ -50,8 +50,8 @@ func (p *server) close() error {
 // beginErasure does nothing, since the operator of a server is responsible for its files.
 func (p *server) beginErasure(context.Context) (end func(), err error) { return func() {}, nil }
 
-// write runs do in a transaction that other waiting writes of the owner share, to save disk syncs. If
-// one of the writes fails, each is repeated in its own transaction.
+// write runs do in a transaction with the owner's other waiting writes, to save disk syncs. If one of
+// the writes fails, each is repeated in a transaction of its own.
 func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	if err := p.lockOpen(ctx); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) err
 	return p.callerError(ctx, c.err)
 }
 
-// writeWaiting runs an owner's waiting calls until none is waiting.
+// writeWaitingCalls runs an owner's waiting calls until no call is waiting.
 func (p *server) writeWaiting(owner memory.Owner) {
 	for {
 		p.waitingMu.Lock()
@@ -140,7 +140,7 @@ func (p *server) runTransaction(ctx context.Context, owner memory.Owner, do func
 	return err
 }
 
-// lockOpen read-locks p.mu, unless ctx has ended or the store is closed. The caller unlocks p.mu.
+// lockIfOpen read-locks p.mu, or returns an error if ctx has ended or the store is closed.
 func (p *server) lockOpen(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -166,14 +166,14 @@ func (p *server) callerError(ctx context.Context, err error) error {
 	return hideDetails(p.log, err)
 }
 
-// writeAttempt runs a write, which may be repeated, each time in its own transaction.
+// writeAttempt is one write, which run attempts, perhaps several times, each time in a transaction.
 type writeAttempt struct {
 	*server
 	owner memory.Owner
-	id    string // the transaction's id in the table commits
+	id    string // id of the write's transactions in the table commits
 	do    func(*tx) error
 
-	outcomeUnknown bool // the server did not answer COMMIT
+	outcomeUnknown bool // the last attempt sent COMMIT, but received no answer
 	queuedJob      bool // the write queued a job
 }
 
@@ -184,7 +184,7 @@ func (a *writeAttempt) run(ctx context.Context) error {
 	}
 	s := &session{conn: conn, translator: a.translator}
 	defer s.release()
-	// The write continues if the caller gives up: interrupting it would close the connection.
+	// The write continues if the caller gives up, since an interruption would close the connection.
 	within, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
 	defer stop()
 	t := &tx{ctx: ctx, session: s}
@@ -220,17 +220,17 @@ func (a *writeAttempt) callFailpoint(name string) {
 }
 
 const (
-	// serverTime is the server's clock in microseconds since the year 1.
+	// serverTimeExpr is the SQL expression of the server's time in microseconds since the year 1.
 	serverTime     = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 62135596800000000`
 	insertOwner    = `INSERT INTO owners (owner, version, clock) VALUES (?, 0, 0) ON CONFLICT DO NOTHING`
 	lockOwnerQuery = `SELECT ` + serverTime + `, version, clock FROM owners WHERE owner = ? FOR UPDATE`
 	insertCommit   = `INSERT INTO commits (owner, id, at) VALUES (?, ?, ` + serverTime + `) ON CONFLICT DO NOTHING RETURNING id`
-	// deleteOldCommits removes ids of transactions that began over a minute ago, after any retry.
+	// deleteOldCommits removes ids of transactions that began over a minute ago: no retry needs them.
 	deleteOldCommits = `DELETE FROM commits WHERE owner = ? AND id IN (SELECT id FROM commits WHERE owner = ? AND at < ` + serverTime + ` - 60000000 FOR UPDATE SKIP LOCKED)`
 )
 
-// begin queues the statements that begin the transaction and lock the owner's row. The first query
-// sends them, and onBegun is called when they have run. *isCommitted then tells whether an earlier
+// begin queues the statements that begin the transaction and lock the owner's row. The first query sends
+// them, and markBegun is called when they have run. From then on, *isCommitted tells whether an earlier
 // attempt was committed.
 func (a *writeAttempt) begin(t *tx, onBegun func()) (isCommitted *bool) {
 	var now, clock int64
@@ -259,7 +259,7 @@ func (a *writeAttempt) begin(t *tx, onBegun func()) (isCommitted *bool) {
 
 // commit sends the unsent statements and COMMIT.
 func (a *writeAttempt) commit(t *tx) error {
-	// If do ignored a failed statement, COMMIT would roll back without an error.
+	// If do ignored a failed statement, COMMIT would roll back the transaction without an error.
 	err := withDriverConn(t.session, func(c *pgx.Conn) error {
 		if state := c.PgConn().TxStatus(); state == 'E' {
 			return fmt.Errorf("the transaction is in state %q", state)

@@ -7,19 +7,19 @@ import (
 	"fmt"
 )
 
-// session is a connection with its prepared statements. conn is nil before the first use, and after
-// the connection was closed.
+// session is a connection with its prepared statements. conn is nil before the session's first use, and
+// after the connection was closed.
 type session struct {
 	conn       *sql.Conn
 	prepared   map[string]*sql.Stmt
 	translator *translator // translates statements for PostgreSQL; nil with SQLite
 }
 
-// maxStatements limits a connection's prepared statements; each combination of filters is a statement.
+// maxStatements limits a connection's prepared statements; queries have one for each set of filters.
 const maxStatements = 256
 
-// prepare returns the prepared statement of query. If cached is false, there are too many statements,
-// and the caller must close this one.
+// prepare returns the prepared statement of query. If cached is false, the session has too many
+// statements, and the caller must close this statement.
 func (s *session) prepare(ctx context.Context, query string) (_ *sql.Stmt, cached bool, err error) {
 	if known, ok := s.prepared[query]; ok {
 		return known, true, nil
@@ -66,7 +66,7 @@ func (s *session) query(ctx context.Context, query string, args ...any) (rows, e
 	return rows{Rows: found}, err
 }
 
-// closeConn closes the connection; the next use opens another.
+// closeConn closes the connection; the session's next use opens another.
 func (s *session) closeConn() {
 	if s.conn == nil {
 		return
@@ -76,7 +76,7 @@ func (s *session) closeConn() {
 	s.conn, s.prepared = nil, nil
 }
 
-// rollback rolls back the transaction, if it has not ended.
+// rollback rolls back the transaction, if that has not ended.
 func (s *session) rollback(ctx context.Context) {
 	if s.conn == nil {
 		return
@@ -92,7 +92,7 @@ func (s *session) rollback(ctx context.Context) {
 	}
 }
 
-// release returns the connection to the pool, if the driver caches statements itself.
+// release returns the connection to the pool. Only for PostgreSQL, whose driver caches statements.
 func (s *session) release() {
 	if s.conn != nil {
 		_ = s.conn.Close()
@@ -100,7 +100,7 @@ func (s *session) release() {
 	}
 }
 
-// rows are the rows of a query. Scan restores U+0000 in their texts.
+// rows are the rows of a query. Scan restores U+0000 in texts from PostgreSQL, where it is escaped.
 type rows struct {
 	*sql.Rows
 	translator *translator // unescapes the values; nil with SQLite
@@ -118,7 +118,7 @@ func (r rows) Scan(dest ...any) error {
 	return err
 }
 
-// eachRow calls scan for each row and closes the rows.
+// eachRow calls scan for each row and closes the rows. If err, the query's error, is set, it returns err.
 func eachRow(rows rows, err error, scan func(scanner) error) error {
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func eachRow(rows rows, err error, scan func(scanner) error) error {
 	return rows.Err()
 }
 
-// collect calls scan for each row and returns the results.
+// collect is eachRow for a scan with results, which it returns.
 func collect[T any](rows rows, err error, scan func(scanner) (T, error)) (results []T, _ error) {
 	err = eachRow(rows, err, func(row scanner) error {
 		result, err := scan(row)

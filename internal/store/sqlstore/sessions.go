@@ -8,7 +8,7 @@ import (
 
 var _ memory.Sessions = (*Store)(nil)
 
-// roleSession is the role of sessions in the table api_keys. [Store.Keys] skips rows with this role.
+// roleSession is the role of web sign-ins in the table api_keys. [Store.Keys] skips rows with this role.
 const roleSession = "session"
 
 // AddSession stores a session: see [memory.Sessions].
@@ -26,7 +26,7 @@ func (s *Store) AddSession(ctx context.Context, namespace string, session memory
 	})
 }
 
-// sessionKey returns the row of api_keys for a session.
+// keyForSession returns a key with which api_keys stores a session.
 func sessionKey(session memory.Session) memory.Key {
 	return memory.Key{Hash: session.Hash, Name: session.By, Role: roleSession, User: session.User, CreatedAt: session.CreatedAt, ExpiresAt: session.ExpiresAt}
 }

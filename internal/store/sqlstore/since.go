@@ -13,7 +13,7 @@ import (
 
 const versionsQuery = `SELECT owner, version FROM owners WHERE owner IN (SELECT value FROM json_each(?))`
 
-// Owners returns every owner with a write to memory: see [memory.Facts].
+// Owners returns every owner to whose memory something was written: see [memory.Facts].
 func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
 	owners, err := queryAll(ctx, s.reader, `SELECT owner FROM owners WHERE version > 0`, nil, scanText[memory.Owner])
 	slices.Sort(owners)
@@ -47,7 +47,7 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 	return versions, s.readVersions(ctx, owners, versions)
 }
 
-// versionsFromContext reads versions from ctx, and reports whether ctx has all of them.
+// versionsFromContext copies the owners' versions from ctx, and reports whether ctx has all of them.
 func versionsFromContext(ctx context.Context, owners []memory.Owner, versions []int64) (complete bool) {
 	for i, o := range owners {
 		if versions[i], complete = memory.VersionOf(ctx, o); !complete {
@@ -85,7 +85,7 @@ type sinceRequest struct {
 	yield        func(storedItem) error
 }
 
-// storedItem is an item with its encoded vector.
+// storedItem is an item whose vector is still encoded.
 type storedItem struct {
 	memory.IndexItem
 	vector []byte
@@ -100,8 +100,8 @@ func (p storedItem) item() memory.IndexItem {
 	return p.IndexItem
 }
 
-// readSince reads one page of each table in one round trip. If a table has more rows, readSince starts
-// again in a snapshot, in which it reads page by page.
+// readSince reads one page of each table in one round trip. If a table has more rows, it begins again in
+// a snapshot, and reads page by page, so that all pages are of one time.
 func (s *Store) readSince(ctx context.Context, owner memory.Owner, request sinceRequest) (version int64, err error) {
 	var oldestVersion int64
 	var streams []*rowStream
@@ -139,15 +139,14 @@ func (s *Store) readSince(ctx context.Context, owner memory.Owner, request since
 	return version, err
 }
 
-// checkAvailable returns an error unless all items after afterVersion are available.
+// checkAvailable returns [memory.Gone] unless the store has all items written after afterVersion.
 func checkAvailable(owner memory.Owner, afterVersion, oldestVersion, version int64) error {
 	if afterVersion > version || afterVersion > 0 && afterVersion < oldestVersion {
-		return memory.Errorf(memory.Gone, "version %d of %s is not within %d to %d; start from 0", afterVersion, owner, oldestVersion, version)
+		return memory.Errorf(memory.Gone, "the changes since version %d of %s are not available, only those since versions %d to %d; read from version 0", afterVersion, owner, oldestVersion, version)
 	}
 	return nil
 }
 
-// sinceTables lists the tables that Since reads.
 var sinceTables = []memoryTable{facts, links, turns, summaries}
 
 // sincePageSize is the number of rows that are read from a table at a time.
@@ -156,15 +155,15 @@ const sincePageSize = 1024
 // rowStream is a table's rows after a version, page by page.
 type rowStream struct {
 	table        memoryTable
-	page         []storedItem
-	lastItem     storedItem // last item of the last page
-	lastPageSize int        // number of items on the last page
+	page         []storedItem // items of the last page that were not yielded yet
+	lastItem     storedItem   // last item of the last page, after which the next page begins
+	lastPageSize int          // number of items on the last page
 }
 
 // nextPageStatement returns the query that reads the next page.
 func (s *rowStream) nextPageStatement(v *view, request sinceRequest) statement {
 	query, args := s.table.sinceQuery(request.afterVersion), []any{request.model, max(request.afterVersion, s.lastItem.Version)}
-	if s.lastItem.ID != "" { // other memories may have the same version
+	if s.lastItem.ID != "" { // rows not read yet may have the same version
 		query, args = strings.Replace(query, `version > ?3`, `(version, id) > (?3, ?4)`, 1), append(args, s.lastItem.ID)
 	}
 	s.page, s.lastPageSize = nil, 0
@@ -175,11 +174,11 @@ func (s *rowStream) nextPageStatement(v *view, request sinceRequest) statement {
 	})
 }
 
-// hasMore reports whether the table may have another page.
+// hasMore reports whether the table may have another page, since the last page was full.
 func (s *rowStream) hasMore() bool { return s.lastPageSize >= sincePageSize }
 
-// mergeStreams yields the streams' items ordered by version. It reads further pages in the snapshot v;
-// v may be nil if there are none.
+// mergeStreams yields the streams' items ordered by version. It reads further pages through v, which may
+// be nil if no stream has more.
 func mergeStreams(streams []*rowStream, v *view, request sinceRequest) error {
 	for {
 		streams = slices.DeleteFunc(streams, func(s *rowStream) bool { return len(s.page) == 0 })
@@ -205,8 +204,8 @@ func mergeStreams(streams []*rowStream, v *view, request sinceRequest) error {
 	}
 }
 
-// sinceQuery returns the query for the rows of an owner (?1) after a version (?3), with the vectors
-// of a model (?2). The caller adds ORDER BY and LIMIT.
+// sinceQuery returns the query for an owner's (?1) rows after a version (?3), with the vectors of a model
+// (?2). The caller adds ORDER BY and LIMIT.
 func (s memoryTable) sinceQuery(afterVersion int64) string {
 	query := `SELECT ` + s.columns + `,
 		(SELECT data FROM vectors v WHERE v.owner = m.owner AND v.memory = m.id AND v.model = ?2)

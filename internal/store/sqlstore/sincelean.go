@@ -7,9 +7,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Everything is Since from version 0 with only the columns that an index needs. It yields each item
-// with its vector in float16 (see [vector.Pack]), or nil. Facts and turns have only their searched
-// fields, links and summaries all fields.
+// Everything yields all items, like Since from version 0, but reads only the columns that an index needs:
+// facts and turns have only their searched fields, links and summaries all fields. Each item comes with
+// its vector in float16 (see [vector.Pack]), or nil.
 func (s *Store) Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.IndexItem, vector []uint16) error) (version int64, err error) {
 	return s.readSince(ctx, owner, sinceRequest{tables: indexTables, model: model, yield: func(k storedItem) error { return yield(k.IndexItem, vector.RowFromBytes(k.vector)) }})
 }
@@ -25,7 +25,7 @@ var indexTables = []memoryTable{
 
 var indexTurns = memoryTable{turns.name, turns.prefix, `id, conversation, project, agent, place, role, name, content, created_at, version`, scanSearchedTurn}
 
-// These functions scan into basic types, since drivers scan into defined types far more slowly.
+// These functions scan into basic types, since drivers are far slower with defined types.
 
 func scanSearchedFact(owner memory.Owner, row scanner, extra ...any) (memory.Memory, error) {
 	f := &memory.Fact{Scope: memory.Scope{Owner: owner}, Status: memory.Active}

@@ -68,7 +68,7 @@ func (p *Snapshot) Close() error {
 	return errors.Join(errs...)
 }
 
-// Schema returns the version of the schema.
+// Schema returns the schema version of the database.
 func (p *Snapshot) Schema(ctx context.Context) (int64, error) { return schemaVersion(ctx, p.conn) }
 
 func schemaVersion(ctx context.Context, conn *sql.Conn) (version int64, err error) {

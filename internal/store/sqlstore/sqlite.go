@@ -24,12 +24,12 @@ const (
 	busyTimeout = 10 * time.Second
 	// The number of connections for reads and for Since. Each connection has its own page cache.
 	readConns, followConns = 8, 4
-	// The size of a reading and of the writing connection's page cache in KiB. The caches are small,
-	// since the operating system also caches the file; the writer's holds a large transaction.
+	// The size of the page cache of a reading and of the writing connection in KiB. Both are small, since
+	// the operating system also caches the file; the larger one must hold a large transaction.
 	readCache, writeCache = 320, 2000
 	// applicationID is the application_id of Loci's databases; the first migration sets it.
 	applicationID = 1282368361
-	// byHash makes a query of live facts use the index on hashes, since SQLite, without statistics,
+	// byHash makes a query of active or pending facts use the index on hashes: without statistics, SQLite
 	// may choose the index on statuses.
 	byHash = " INDEXED BY facts_live"
 )
@@ -72,7 +72,7 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	if existed && fileSize(path) == 0 {
 		return emptiedError(path)
 	}
-	// SQLite would create the file with the umask's mode; the log gets the mode of the file.
+	// SQLite would create the file with the umask's mode. It gives its log the mode of the file.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	// Temporary files are in memory: they contain pages of savepoints, useless after a crash.
+	// Temporary data stays in memory: it is for savepoints, which are useless after a crash.
 	db, err := sql.Open("sqlite", dsn(path, fmt.Sprintf("_pragma=cache_size(-%d)&_pragma=synchronous(full)&_pragma=temp_store(memory)&_pragma=secure_delete(1)", writeCache)))
 	if err != nil {
 		return err
@@ -112,14 +112,14 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	return err
 }
 
-// dsn returns a connection string. It escapes the path, so that no part of it is parsed as an option.
+// dsn returns a connection string. It escapes the path, so that no part of the path becomes an option.
 func dsn(path, options string) string {
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path)}
 	return fmt.Sprintf("%s?_pragma=busy_timeout(%d)&%s", u.String(), busyTimeout.Milliseconds(), options)
 }
 
-// prepareSQLite checks that the database is empty or a Loci database, and updates its schema. existed
-// tells that it must not be empty.
+// prepareSQLite checks that the database is empty or a Loci database, and updates its schema. If hadData
+// is set, an empty database is an error.
 func prepareSQLite(ctx context.Context, db *sql.DB, path string, existed bool, log *slog.Logger) error {
 	var id, tables int
 	if err := db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
@@ -144,8 +144,8 @@ func prepareSQLite(ctx context.Context, db *sql.DB, path string, existed bool, l
 	return markDatabase(path)
 }
 
-// markerSuffix is the suffix of a file that the first start creates next to the database. If the
-// database is then missing or empty, the marker shows that it was lost.
+// markerSuffix is the suffix of a marker file that the first start creates next to the database. If the
+// database is missing or empty at a later start, the marker shows that the database was lost.
 const markerSuffix = ".made"
 
 const markerText = `Loci created a database here, loci.db. If the database is missing or empty, Loci does not start:
@@ -173,13 +173,13 @@ func emptiedError(path string) error {
 		"to begin with an empty memory, delete %s", path+markerSuffix)
 }
 
-// explainSQLite returns an error that describes a failure of the file or the disk, and its remedy.
+// explainSQLite returns an error for err that describes the failure of the file or disk, and the remedy.
 func explainSQLite(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	switch e.Code() & 0xff { // the primary result code
+	switch e.Code() & 0xff { // the low byte is the primary result code
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return memory.Errorf(memory.Unavailable, "the file is damaged or not a database; nothing was changed: move the file away or restore a backup: %w", err)
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN:

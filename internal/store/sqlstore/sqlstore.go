@@ -20,7 +20,7 @@ type Options struct {
 	Now func() time.Time // nil uses this machine's clock with SQLite, the server's clock with PostgreSQL
 	Log *slog.Logger     // receives damage, panics and the details of server failures; nil disables it
 
-	// AllowEmpty allows an empty database in place of a lost one, which the caller will rebuild.
+	// AllowEmpty allows an empty SQLite file although an earlier one was lost: the caller rebuilds the data.
 	AllowEmpty bool
 
 	// TraceBytes limits the size of an owner's traces in bytes; the oldest traces are removed. 0 means
@@ -37,7 +37,7 @@ type Options struct {
 type Store struct {
 	committer committer
 	reader    *reader
-	// sinceReader is for Since only: its connections are in use while yield runs, and yield may read.
+	// sinceReader serves only Since, whose yield may need a connection of reader while Since uses its own.
 	sinceReader *reader
 	pingDB      *sql.DB // has one connection, so that a ping never waits for reads
 	cache       *memoryCache
@@ -45,9 +45,9 @@ type Store struct {
 
 	path                  string  // path of the SQLite file
 	damage                *damage // nil with PostgreSQL
-	description, identity string  // empty with SQLite
+	description, identity string  // of the PostgreSQL server; empty with SQLite
 
-	traceBytes int64 // see [Options]
+	traceBytes int64 // maximum size of an owner's traces: see Options.TraceBytes
 
 	closeOnce sync.Once
 	closeErr  error
@@ -55,8 +55,8 @@ type Store struct {
 
 // committer runs write transactions. The implementations are [writer] and [server].
 type committer interface {
-	// write runs do in a transaction that is committed when write returns nil. It may roll back and
-	// repeat do. Writes of one owner are serial; owner is "" if do writes for none or several owners.
+	// write runs do in a transaction that is committed when write returns nil. It may roll back the
+	// transaction and call do again. Writes of one owner are serial; owner is "" for none or several.
 	write(ctx context.Context, owner memory.Owner, do func(*tx) error) error
 	// claim leases the next job, or returns the zero Job if none is due.
 	claim(ctx context.Context, kinds textList, duration time.Duration) (memory.Job, error)
@@ -97,7 +97,7 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, do func(*tx) erro
 	return s.committer.write(ctx, owner, do)
 }
 
-// writeChecked is write for a valid owner, and an error for an invalid owner.
+// writeForOwner is write after a check that the owner is valid.
 func (s *Store) writeChecked(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	if err := checkOwner(owner); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s *Store) writeChecked(ctx context.Context, owner memory.Owner, do func(*t
 	return s.write(ctx, owner, do)
 }
 
-// writeRun is writeChecked for a function that returns a receipt.
+// writeRun is writeForOwner for a function that returns a receipt.
 func (s *Store) writeRun(ctx context.Context, owner memory.Owner, do func(*tx) (memory.Receipt, error)) (receipt memory.Receipt, err error) {
 	err = s.writeChecked(ctx, owner, func(t *tx) (err error) {
 		receipt, err = do(t)
@@ -124,7 +124,6 @@ func checkOwner(owner memory.Owner) error {
 	return nil
 }
 
-// isNoRows reports whether err means that a query returned no row.
 func isNoRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
 // wrap adds the failed action to err; a nil error remains nil.

@@ -10,15 +10,15 @@ import (
 
 // stateTable describes the table for one kind of state. A row has the owner and the columns.
 type stateTable struct {
-	name, kind string // name of the table, and kind in its targets ("fact" in "fact:ID")
-	columns    string
-	key        string        // SQL expression for the part of a target after the kind
+	name, kind string        // name of the table, and kind in its targets ("fact" in "fact:ID")
+	columns    string        // names of the columns except owner
+	key        string        // SQL expression for the part of a target after the kind (ID in "fact:ID")
 	upsert     func() string // returns the SQL that inserts or replaces a row
 	newState   func(memory.Owner) memory.State
 	fields     func(memory.State) []any // the fields of a state, in the order of the columns
 }
 
-// newStateTable returns a table whose primary key is the owner and the columns in keys.
+// newStateTable returns the description of a table whose primary key is the owner and keys.
 func newStateTable(name, kind, columns string, keys []string, newState func(memory.Owner) memory.State, fields func(memory.State) []any) stateTable {
 	return stateTable{name, kind, columns, strings.Join(keys, ` || ':' || `), sync.OnceValue(func() string { return upsertQuery(name, columns, keys) }), newState, fields}
 }
@@ -50,7 +50,7 @@ func (t stateTable) scan(owner memory.Owner, row scanner, extra ...any) (memory.
 	return state, err
 }
 
-// memoryTable returns the same table as a table of memories.
+// memoryTable returns a description of the same table whose scan returns memories.
 func (t stateTable) memoryTable() memoryTable {
 	return memoryTable{t.name, t.kind + ":", t.columns, func(o memory.Owner, row scanner, extra ...any) (memory.Memory, error) {
 		image, err := t.scan(o, row, extra...)
@@ -122,7 +122,7 @@ var contextTable = newStateTable("contexts", "context", `id, title, content, sta
 		return []any{&c.ID, &c.Title, &c.Content, &c.Status, timeColumn{&c.CreatedAt}, timeColumn{&c.UpdatedAt}, &c.Version}
 	})
 
-// stateTables lists the tables whose rows are complete states.
+// stateTables lists the tables whose rows are complete states: of all kinds but turn and conversation.
 var stateTables = []stateTable{factTable, linkTable, summaryTable, profileTable, relationTable, contextTable}
 
 const turnColumns = `id, conversation, project, agent, place, parent, chain, role, name, content, ref, status,
@@ -165,7 +165,7 @@ func jobFields(j *memory.Job) []any {
 	return []any{&j.ID, &j.Kind, &j.Conversation, listColumn{&j.Turns}, &j.State, &j.Attempts, timeColumn{&j.RunAt}, timeColumn{&j.CreatedAt}, &j.Error, &j.Lease.Token, timeColumn{&j.Lease.Until}}
 }
 
-// scanJob reads a row with the owner and jobColumns.
+// scanJob reads a row whose columns are the owner and jobColumns.
 func scanJob(row scanner) (memory.Job, error) {
 	var j memory.Job
 	err := row.Scan(append([]any{&j.Owner}, jobFields(&j)...)...)

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// loadStates reads the rows of a table that satisfy w. If at is in the past, targets that changed since
-// have their states of that time.
+// loadStates reads the states in a table that satisfy w. If at.AsOf is set, it then replaces the state of
+// every target that changed since by the state at that time.
 func (s *Store) loadStates(ctx context.Context, owner memory.Owner, table stateTable, w where, at memory.At) (*shelf.OwnerData, error) {
 	data := new(shelf.OwnerData).Clone()
 	see := s.reader.withSnapshot

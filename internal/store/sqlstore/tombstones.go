@@ -22,7 +22,7 @@ func (s *Store) AddTombstones(ctx context.Context, owner memory.Owner, turns ...
 	})
 }
 
-// MatchTombstones reports, for each turn, whether it has a tombstone: see [memory.Tombstones].
+// HasTombstones reports, for each turn, whether its role and text have a tombstone: see [memory.Tombstones].
 func (s *Store) HasTombstones(ctx context.Context, owner memory.Owner, turns ...memory.Turn) ([]bool, error) {
 	out := make([]bool, len(turns))
 	if len(turns) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// SaveTraces writes traces: see [memory.Traces].
+// SaveTraces writes traces, except traces with text that was erased after them: see [memory.Traces].
 func (s *Store) SaveTraces(ctx context.Context, maxPerOwner int, traces ...memory.Trace) error {
 	data := make([]string, len(traces)) // encoded before the transaction, to keep it short
 	for i, t := range traces {
@@ -49,7 +49,7 @@ func encodeTrace(t memory.Trace) (string, error) {
 	return toJSON(t)
 }
 
-// erasedAt returns the time of the owner's last erasure, or the zero time.
+// lastErasure returns the time of the owner's last erasure, or the zero time.
 func (t *tx) erasedAt(owner memory.Owner) (at time.Time, err error) {
 	if err := t.lockOwnerShared(owner); err != nil {
 		return at, err
@@ -75,8 +75,8 @@ func (t *tx) lockOwnerShared(owner memory.Owner) error {
 	return nil
 }
 
-// showsErased reports whether a trace contains text of other owners' facts that were erased meanwhile,
-// or of links that were erased.
+// showsErased reports whether a trace contains text of other owners' facts, or of links, that were erased
+// after the trace was recorded.
 func (t *tx) showsErased(trace memory.Trace) (bool, error) {
 	for owner, facts := range trace.OtherOwnersFacts() {
 		if err := t.lockOwnerShared(owner); err != nil {
@@ -119,8 +119,8 @@ func (t *tx) recordShownFacts(trace memory.Trace) error {
 	return nil
 }
 
-// evictTraces removes the oldest traces of each owner beyond maxPerOwner traces or maxBytes bytes;
-// maxBytes 0 means no limit in bytes.
+// evictTraces removes the oldest traces of the owners of newTraces, beyond maxPerOwner traces or maxBytes
+// bytes for each owner; maxBytes 0 means no limit in bytes.
 func (t *tx) evictTraces(maxPerOwner int, maxBytes int64, traces []memory.Trace) error {
 	done := map[memory.Owner]bool{}
 	for _, trace := range traces {
@@ -149,7 +149,7 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memor
 		return memory.Trace{}, fmt.Errorf("read the trace: %w", err)
 	}
 	if len(found) == 0 {
-		return memory.Trace{}, memory.Errorf(memory.NotFound, "no trace %s", id)
+		return memory.Trace{}, memory.Errorf(memory.NotFound, "there is no trace %s", id)
 	}
 	return found[0], nil
 }
@@ -162,7 +162,7 @@ func scanTrace(row scanner) (t memory.Trace, err error) {
 	return t, err
 }
 
-// Traces returns the traces that match: see [memory.Traces]. It filters an owner's few traces in Go,
+// Traces returns the traces that match q: see [memory.Traces]. It filters an owner's few traces in Go,
 // since this call is rare and indexes would slow down every search.
 func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
 	found, err := queryOwner(ctx, s.reader, owner, `SELECT data FROM traces WHERE owner = ? ORDER BY at DESC, id DESC`, nil, scanTrace)

@@ -34,7 +34,7 @@ var dialectReplacer = strings.NewReplacer(
 	`no_learn = 0`, `NOT no_learn`,
 )
 
-// translate replaces ? placeholders by numbered ones. No statement contains a literal question mark.
+// translate translates a statement, also its ? to $1, $2, …: no statement has a literal question mark.
 func translate(query string) string {
 	var b strings.Builder
 	for i, part := range strings.Split(dialectReplacer.Replace(query), "?") {

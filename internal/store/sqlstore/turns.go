@@ -32,8 +32,8 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 	return shelf.SelectTurns(found, q), nil
 }
 
-// turns returns the current turns that match. With q.Last it returns at least the last q.Last turns
-// of a conversation.
+// currentTurns returns the current turns that match q. If q.Last is set, it returns at least the last
+// q.Last turns of the conversation.
 func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	w := whereOwner()
 	if q.Conversation != "" {
@@ -71,7 +71,7 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 }
 
 // statusTexts returns the statuses that a query selects, nil for all. A query without statuses selects
-// active turns, or turns of any status if it selects them byID.
+// active turns, or turns of any status if anyByDefault is set.
 func statusTexts(statuses []memory.Status, byID bool) []string {
 	if len(statuses) == 0 && !byID {
 		return []string{string(memory.Active)}

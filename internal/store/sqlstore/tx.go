@@ -8,17 +8,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tx is a transaction, as one call uses it.
+// tx is a transaction as one call sees it; several calls may share a transaction.
 type tx struct {
 	ctx     context.Context
 	session *session
 	now     func() (time.Time, error) // the store's clock
 
 	unsent       []statement   // statements not yet sent to the server
-	beginUnsent  bool          // the unsent statements begin the transaction
-	lockedOwner  *ownerVersion // version of the owner whose row is locked; nil if no row is locked
+	beginUnsent  bool          // unsentStatements contains BEGIN, so the transaction has not begun
+	lockedOwner  *ownerVersion // owner whose row the transaction has locked, and the version; nil if no row is locked
 	changedKeys  []memoryKey   // memories that the call wrote
-	erasesText   bool          // the call erases text, so other stores are notified
+	erasesText   bool          // the call erases text, so that other stores must be notified
 	queuedJob    bool          // the call queued a job
 	vacuumNeeded bool          // the call erased text, so the file must be rewritten
 }
@@ -30,7 +30,6 @@ type ownerVersion struct {
 	lastWrite time.Time
 }
 
-// currentTime returns the time of the store's clock.
 func (t *tx) currentTime() (time.Time, error) {
 	if err := t.ensureBegun(); err != nil {
 		return time.Time{}, err
@@ -65,7 +64,7 @@ func (t *tx) exec(query string, args ...any) error {
 	return err
 }
 
-// runBatch runs the unsent statements and then these, on a server in one round trip.
+// runBatch runs the unsent statements and then statements, with PostgreSQL in one round trip.
 func (t *tx) runBatch(statements ...statement) error {
 	statements = append(t.unsent, statements...)
 	t.unsent, t.beginUnsent = nil, false
@@ -75,7 +74,7 @@ func (t *tx) runBatch(statements ...statement) error {
 	return t.session.runBatch(t.ctx, statements...)
 }
 
-// ensureBegun begins the transaction on a server, unless a query has begun it.
+// ensureBegun sends BEGIN to PostgreSQL, unless a query has sent it already.
 func (t *tx) ensureBegun() error {
 	if !t.beginUnsent {
 		return nil
@@ -95,7 +94,7 @@ func (t *tx) execCount(query string, args ...any) (int64, error) {
 	return done.RowsAffected()
 }
 
-// query runs a statement that returns rows. They must be closed before the next statement.
+// query runs a statement that returns rows. Close the rows before the next statement.
 func (t *tx) query(query string, args ...any) (rows, error) {
 	if err := t.runBatch(); err != nil {
 		return rows{}, err

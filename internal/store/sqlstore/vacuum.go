@@ -39,7 +39,7 @@ type vacuumState struct {
 	cause        error     // error of the last rewrite; nil if it did not fail
 }
 
-// delay returns how long the writer waits for a write before it rewrites the file.
+// delay returns how long the writer waits for further writes before it rewrites the file.
 func (l vacuumState) delay() time.Duration {
 	wait := min(vacuumIdleTime, time.Until(l.pendingSince.Add(vacuumDeadline)))
 	if l.cause != nil {
@@ -48,13 +48,13 @@ func (l vacuumState) delay() time.Duration {
 	return wait
 }
 
-// markForVacuum sets the flag in the file after an erasure. With PostgreSQL it does nothing.
+// markForVacuum marks an SQLite file for rewriting. With PostgreSQL it does nothing.
 func (t *tx) markForVacuum() error {
 	if t.session.translator != nil {
 		return nil
 	}
 	t.vacuumNeeded = true
-	return wrap("set the flag to rewrite the file", t.exec(setVacuumFlag))
+	return wrap("mark the database file for rewriting", t.exec(setVacuumFlag))
 }
 
 // ErasedTextLocations describes the places that may still contain erased text.
@@ -96,8 +96,8 @@ func (w *writer) beginErasure(ctx context.Context) (end func(), err error) {
 	}
 }
 
-// checkRoom returns an error if the disk has no room to rewrite the file: VACUUM writes a copy to the
-// folder for temporary files, and then the whole copy to the log.
+// checkDiskSpace returns an error if the disk has no space to rewrite the file: VACUUM writes a copy to
+// the folder for temporary files, and then the copy to the log, which is next to the file.
 func (w *writer) checkRoom() error {
 	size := fileSize(w.path)
 	for dir, needed := range map[string]int64{filepath.Dir(w.path): 2 * size, os.TempDir(): size} {
@@ -122,7 +122,7 @@ func (w *writer) vacuum() {
 	select {
 	case w.copyToken <- struct{}{}:
 		defer func() { <-w.copyToken }()
-	default: // a copy or an erasure is in progress
+	default: // a copy or an erasure is in progress, so try again later
 		w.updateVacuumState(func(l *vacuumState) { l.pendingSince = time.Now() })
 		return
 	}
@@ -148,10 +148,10 @@ func (w *writer) rewriteFile() error {
 	w.failpoint(afterVacuum)
 	var busy, log, moved int
 	if err := w.session.conn.QueryRowContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &log, &moved); err != nil {
-		return fmt.Errorf("empty the log: %w", err)
+		return fmt.Errorf("empty the write-ahead log: %w", err)
 	}
 	if busy != 0 {
-		return errors.New("a reader is using the log")
+		return errors.New("a reader still uses the write-ahead log")
 	}
 	w.failpoint(emptiedLog)
 	return w.execAll(clearVacuumFlag)

@@ -35,8 +35,8 @@ func (w *ownerWrite) writeVectors(vectors []memory.Vector) error {
 	return nil
 }
 
-// raiseVersions sets the version of the vectors' memories, if they exist, to the write's version, so
-// that Since yields them again. It runs one statement for each table, since there may be many vectors.
+// raiseVersions sets the version of the vectors' memories, if they exist, to the write's version, so that
+// Since yields the memories again. It runs one statement per table, since there may be many vectors.
 func (w *ownerWrite) raiseVersions(vectors []memory.Vector) error {
 	var missing textList
 	for _, v := range vectors {

@@ -9,7 +9,7 @@ import (
 )
 
 // limitClause returns a LIMIT of at least n rows; callers cut the excess. The limit is a literal, since
-// SQLite would plan a query with an argument each time, and a power of two, so that there are few
+// SQLite would plan a query with an argument each time. It is a power of two, so that there are few
 // distinct statements.
 func limitClause(n int) string {
 	return ` LIMIT ` + strconv.Itoa(roundUp(n))
@@ -29,15 +29,15 @@ func (w *where) and(term string, args ...any) {
 	w.args = append(w.args, args...)
 }
 
-// inValues requires one of the values in a column; empty values mean no condition.
+// inValues requires that a column has one of values; no values mean no condition.
 func (w *where) inValues(column string, values []string) {
 	if len(values) > 0 {
 		w.and(column+` IN (SELECT value FROM json_each(?))`, textList(values))
 	}
 }
 
-// inFewValues is inValues for few values, such as ids. Each value is an argument, since SQLite looks up
-// arguments five times as fast as a list.
+// inFewValues is inValues for few values, such as ids. It passes each value as an argument, since SQLite
+// finds arguments five times as fast as the values of a JSON list.
 func (w *where) inFewValues(column string, values []string) {
 	if len(values) > maxPlaceholders {
 		w.inValues(column, values)
@@ -51,10 +51,10 @@ func (w *where) inFewValues(column string, values []string) {
 // maxPlaceholders is the maximum number of values that inFewValues passes as separate arguments.
 const maxPlaceholders = 32
 
-// placeholders returns at least n placeholders, rounded up so that there are few distinct statements.
+// placeholders returns a list of at least n question marks, rounded up to have few distinct statements.
 func placeholders(n int) string { return `(?` + strings.Repeat(`,?`, roundUp(n)-1) + `)` }
 
-// placeholderArgs returns the arguments for placeholders; the last value is repeated for the excess.
+// placeholderArgs returns the arguments for placeholders; it repeats the last value for the excess.
 func placeholderArgs(values []string) []any {
 	args := make([]any, roundUp(len(values)))
 	for i := range args {
@@ -63,7 +63,7 @@ func placeholderArgs(values []string) []any {
 	return args
 }
 
-// roundUp returns the smallest power of two that is at least n.
+// roundUpToPowerOf2 returns the smallest power of two that is at least n.
 func roundUp(n int) int { return 1 << bits.Len(uint(n-1)) }
 
 // afterCursor selects the rows after a cursor, in a list ordered by column, newest first.

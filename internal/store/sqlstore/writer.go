@@ -38,8 +38,8 @@ type writer struct {
 	failpoint   func(point string)
 	path        string        // path of the SQLite file
 	copyToken   chan struct{} // holds a token while the file is copied, erased from, or rewritten
-	done        chan struct{}
-	changedKeys []memoryKey // memories changed by the current transaction
+	done        chan struct{} // closed when run has returned
+	changedKeys []memoryKey   // memories changed by the current transaction
 
 	mu          sync.RWMutex // guards the fields below; read-locked by sends on calls
 	closed      bool
@@ -47,14 +47,14 @@ type writer struct {
 	calls       chan *call
 }
 
-// call is a caller's function in the writer's queue.
+// call is a call of write that waits in a queue.
 type call struct {
 	ctx      context.Context
 	do       func(*tx) error
-	err      error
-	done     chan struct{}
-	claimed  atomic.Bool // set by the writer when it starts the call, or by a caller that gives up
-	queuedAt time.Time   // time at which the call was queued
+	err      error         // result of the call; set before done is closed
+	done     chan struct{} // closed when the call has ended
+	claimed  atomic.Bool   // set by the writer when it starts the call, or by a caller that gives up
+	queuedAt time.Time     // time at which the call was queued
 }
 
 // newCall returns a call that is queued now.
@@ -77,7 +77,7 @@ func (c *call) claim(observeWait func(time.Duration)) bool {
 func startWriter(ctx context.Context, db *sql.DB, path string, o Options, cache *memoryCache, d *damage) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("connect the writer: %w", err)
+		return nil, fmt.Errorf("open a connection for writing: %w", err)
 	}
 	if o.failpoint == nil {
 		o.failpoint = func(string) {}
@@ -88,7 +88,7 @@ func startWriter(ctx context.Context, db *sql.DB, path string, o Options, cache 
 	}
 	var mark int
 	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&mark); err != nil {
-		return nil, fmt.Errorf("read the flag to rewrite the file: %w", err)
+		return nil, fmt.Errorf("check whether the database file is marked for rewriting: %w", err)
 	}
 	if mark != 0 { // the process ended before it rewrote the file
 		w.vacuumState.pendingSince = time.Now()
@@ -160,7 +160,7 @@ func (w *writer) run() {
 	}
 }
 
-// commit runs firstCall and the other waiting calls in one transaction.
+// commitGroup runs firstCall and the other waiting calls in one transaction, and commits it.
 func (w *writer) commit(firstCall *call) {
 	group := make([]*call, 0, 8)
 	w.changedKeys = w.changedKeys[:0]
@@ -192,11 +192,11 @@ func (w *writer) commit(firstCall *call) {
 	}
 }
 
-// yieldsBeforeCommit is how often the writer lets other goroutines run before a commit, since each
-// call that they queue saves a commit.
+// yieldsBeforeCommit is how often the writer lets other goroutines run before a commit: each call that
+// they queue in time saves a commit.
 const yieldsBeforeCommit = 4
 
-// nextWaiting returns the next queued call, or nil if the queue is empty or the group is full.
+// nextWaitingCall returns the next queued call, or nil if the queue is empty or the group is full.
 func (w *writer) nextWaiting(groupSize int) *call {
 	if groupSize >= maxGroupSize {
 		return nil
@@ -238,14 +238,14 @@ func (w *writer) runCall(c *call, isFirst bool) error {
 	return w.exec("RELEASE call")
 }
 
-// revert undoes the writes of a call that failed with cause.
+// revertCall undoes the writes of a call that failed with cause. Its error means that it could not.
 func (w *writer) revert(cause error, isFirst bool) error {
 	steps := []string{"ROLLBACK TO call", "RELEASE call"}
 	if isFirst {
 		steps = []string{"ROLLBACK", "BEGIN IMMEDIATE"}
 	}
 	for _, step := range steps {
-		// Some errors end the transaction, and also its savepoints.
+		// A step fails if cause has ended the transaction, and with it the savepoints.
 		if err := w.exec(step); err != nil {
 			return errors.Join(cause, err)
 		}
@@ -276,8 +276,8 @@ func (w *writer) close() error {
 	return errors.Join(append(errs, w.session.conn.Close(), w.db.Close())...)
 }
 
-// tx returns the transaction for one call. It does not use the caller's context, since an interrupted
-// statement would fail the other calls of the group.
+// newTx returns the transaction for one call. It does not use the caller's context, since an interrupted
+// statement would make the other calls of the group fail.
 func (w *writer) tx() *tx {
 	return &tx{ctx: context.Background(), session: w.session, now: func() (time.Time, error) { return w.now(), nil }}
 }

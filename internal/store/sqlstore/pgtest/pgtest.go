@@ -1,5 +1,5 @@
-// Package pgtest starts a PostgreSQL server for a package's tests. It needs installed binaries, such
-// as Debian's package postgresql. The server listens only on a Unix socket, does not sync its files,
+// Package pgtest starts a PostgreSQL server for a package's tests. It needs the server's programs, such
+// as those of Debian's package postgresql. The server listens only on a Unix socket, does not sync its files,
 // and deletes them at the end.
 //
 // If TEST_POSTGRES is set to an address, the tests use that server instead.
@@ -26,10 +26,10 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// addressVariable is the environment variable for a server's address, which child processes inherit.
+// addressVariable is the environment variable for a server's address, which child processes also use.
 const addressVariable = "TEST_POSTGRES"
 
-// errNotInstalled reports that no PostgreSQL binaries are installed.
+// errNotInstalled reports that PostgreSQL is not installed.
 var errNotInstalled = errors.New("skipped without PostgreSQL: install Debian's postgresql, or set a server's address in " + addressVariable)
 
 // server is the server that this test binary started.
@@ -55,8 +55,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Address starts the server if needed, and returns its address, for tests that create their own
-// schemas. Without PostgreSQL it skips the test.
+// Address starts the server if needed, and returns the server's address, for tests that create schemas
+// themselves. Without PostgreSQL it skips the test.
 func Address(t testing.TB) string {
 	t.Helper()
 	server.once.Do(startServer)
@@ -119,7 +119,7 @@ func deleteRows(schema string) error {
 	return errors.Join(err, db.Close())
 }
 
-// WithParameter returns the address with an additional parameter.
+// WithParameter returns the address with a parameter set.
 func WithParameter(address, name, value string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -131,7 +131,7 @@ func WithParameter(address, name, value string) string {
 	return u.String()
 }
 
-// socketName is the name of a server's socket. The address contains the socket's folder as its host.
+// socketName is the file name of a server's socket. An address contains the socket's folder as its host.
 const socketName = ".s.PGSQL.5432"
 
 // Proxy starts a proxy to a server for a test, and returns the proxy's address and its socket's folder.
@@ -164,7 +164,7 @@ func Proxy(t testing.TB, address string, forward func(client net.Conn, serverSoc
 	return WithParameter(address, "host", socketFolder), socketFolder
 }
 
-// Open opens a database for a test.
+// Open opens a database, and closes it at the end of the test.
 func Open(t testing.TB, address string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("pgx", address)
@@ -187,7 +187,7 @@ func startServer() {
 	server.err = runServer(binaries)
 }
 
-// findBinaries returns the folder of the newest installed server's binaries.
+// findBinaries returns the folder with the programs of the newest installed server.
 func findBinaries() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		return filepath.Dir(path), nil
@@ -199,8 +199,8 @@ func findBinaries() (string, error) {
 	return filepath.Dir(slices.Max(found)), nil
 }
 
-// script creates a database and runs the server until standard input closes, at the latest when the
-// test process ends.
+// script creates a database and runs the server until standard input closes, at the latest at the end of
+// the test process. $1 is the folder of binaries, $2 the folder of data, $3 are Settings.
 const script = `set -e
 trap '' TERM INT HUP # a terminal may send these to the whole process group
 "$1/initdb" -D "$2/data" -U loci -A trust -E UTF8 --locale=C --no-sync >"$2/log" 2>&1
@@ -212,7 +212,7 @@ kill -INT $pid
 wait $pid || true
 rm -rf "$2"`
 
-// Settings are additional server arguments for benchmarks, such as "-c fsync=on".
+// Settings are further arguments of the server for benchmarks, such as "-c fsync=on".
 var Settings string
 
 func runServer(binaries string) error {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// VectorDatabase creates a database for a test, with pgvector if enable is set, and returns its
-// address. It skips the test if the server has no pgvector.
+// VectorDatabase creates a database for a test, enables pgvector in it if enablePgvector is set, and
+// returns its address. It skips the test if pgvector is not installed.
 func VectorDatabase(t testing.TB, enable bool) string {
 	t.Helper()
 	admin := Open(t, Address(t))
@@ -44,7 +44,7 @@ func VectorDatabase(t testing.TB, enable bool) string {
 	return address
 }
 
-// AddVector enables pgvector in a database.
+// EnablePgvector enables pgvector in a database.
 func AddVector(t testing.TB, address string) {
 	t.Helper()
 	if _, err := Open(t, address).Exec("CREATE EXTENSION IF NOT EXISTS vector"); err != nil {

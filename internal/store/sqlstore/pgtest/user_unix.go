@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// runUnprivileged makes a command run as another user, who gets the folder, if the current user is
-// root: PostgreSQL does not run as root.
+// runUnprivileged makes a command run as another user, who becomes the folder's owner, if this process
+// runs as root: PostgreSQL refuses to run as root.
 func runUnprivileged(c *exec.Cmd, folder string) error {
 	if os.Getuid() != 0 {
 		return nil
@@ -35,8 +35,8 @@ func runUnprivileged(c *exec.Cmd, folder string) error {
 	return os.Chown(folder, int(uid), int(gid)) //nolint:gosec // both ids have 32 bits
 }
 
-// Crash kills one of the server's processes, so that the server ends all connections and recovers from
-// its log. It skips the test unless this process started the server.
+// Crash kills one of the server's processes, after which the server ends all connections and restarts
+// from its log. It skips the test unless this process started the server.
 func Crash(t testing.TB) {
 	t.Helper()
 	if address := Address(t); server.stop == nil {
