@@ -9,13 +9,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// changesPageSize is the maximum number of changes on a page of the timeline.
 const changesPageSize = 40
 
 // timeView is memory as of a day, and later changes.
 type timeView struct {
-	Here     string
-	Empty    bool
+	Here     string // path and query of this view
+	Empty    bool   // the journal has no changes
 	First    time.Time
 	Day      time.Time // shown day; memory is shown as of the end of this day
 	Today    bool
@@ -29,7 +28,6 @@ type timeView struct {
 	Next     string
 }
 
-// dayChanges lists the changes of one day.
 type dayChanges struct {
 	Day   time.Time
 	Steps []historyStep
