@@ -52,8 +52,8 @@ func (i *ids) ownerName() string {
 	return ""
 }
 
-// ownerNameOf returns the name of the user that owns memories with one id, named idNames[idIndex]. Memories of an agent, app or
-// run without a user belong to a user named "agent_id=NAME".
+// ownerNameOf returns the name of the user that owns memories with only one id, of the kind idNames[idIndex].
+// Memories of an agent, app or run without a user belong to a user named "agent_id=NAME".
 func ownerNameOf(n int, id string) string {
 	if n == 0 {
 		return id

@@ -15,8 +15,8 @@ import (
 // insightsView describes the size and the origin of a user's memory.
 type insightsView struct {
 	memory.Counts
-	First, Last time.Time
-	Growth      series // active facts by day
+	First, Last time.Time // days of the first change and of today
+	Growth      series    // active facts by day
 	Categories  []labeledCount
 	Decisions   []labeledCount
 	Authors     []labeledCount

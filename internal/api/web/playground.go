@@ -195,7 +195,6 @@ func (r row) CanForget() bool {
 	return r.Home == "" && (r.Status.Live() || r.Kind == memory.KindTurn && r.Status == memory.Active)
 }
 
-// playgroundURL is the address of a conversation in the playground.
 func (p *Page) playgroundURL(conversation, model string) string {
 	return "/playground?" + url.Values{"conversation": {conversation}, "model": {model}}.Encode()
 }

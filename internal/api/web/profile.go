@@ -17,7 +17,6 @@ type profileView struct {
 	Omitted        int        // number of core facts that exceed the budget
 }
 
-// coreFact is a fact with which a conversation begins.
 type coreFact struct {
 	ID, Content, Heading, Why string
 }
