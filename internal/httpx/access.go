@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// AccessEntry describes an answered request. It contains nothing that a user wrote.
+// AccessEntry describes an answered request for the access log. It contains no text that a user wrote.
 type AccessEntry struct {
 	ID              string
 	ClientRequestID string // the client's X-Request-Id; empty if the client sent no id
-	User            string // owner of the memory; empty if the request had no owner
+	User            string // name of the memory's owner; empty if the request named no user
 	Method          string
 	Route           string // pattern that matches the path, without the path's values
 	Status          int
-	RefusedBy       string // "key", or the setting of the exceeded limit; empty if the request was accepted
+	RefusedBy       string // "key" after a wrong key, or the setting of an exceeded limit; otherwise empty
 	Took            time.Duration
 	Upstream        time.Duration // time until the upstream's headers arrived; 0 without a request to the upstream
-	InputTokens     int64         // input tokens; 0 if the answer does not report them
-	OutputTokens    int64         // output tokens; 0 if the answer does not report them
+	InputTokens     int64         // tokens of the prompt; 0 if the upstream reports none
+	OutputTokens    int64         // tokens of the answer; 0 if the upstream reports none
 }
 
-// usageMeter adds up the upstream time and the tokens of a request.
+// usageMeter adds up a request's tokens and the time in nanoseconds for which it waited for the upstream.
 type usageMeter struct{ upstream, input, output atomic.Int64 }
 
-// CountUpstream adds the time for which a request waited for the upstream's headers.
+// AddUpstreamTime adds wait, the time until the upstream's headers arrived, to the request's [AccessEntry].
 func CountUpstream(ctx context.Context, wait time.Duration) {
 	stateOf(ctx).meter.upstream.Add(int64(wait))
 }
 
-// CountTokens adds the tokens of an answer.
+// AddTokens adds the tokens of a prompt and its answer to the request's [AccessEntry] and limits.
 func CountTokens(ctx context.Context, input, output int) {
 	m := &stateOf(ctx).meter
 	m.input.Add(int64(input))
@@ -50,7 +50,6 @@ func clientRequestID(r *http.Request) string {
 	return id
 }
 
-// accessEntry returns the description of an answered request.
 func (st *state) accessEntry(r *http.Request, status int, took time.Duration) AccessEntry {
 	route := r.Pattern
 	if _, path, ok := strings.Cut(route, " "); ok {

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// DefaultMaxBody is the maximum size of a request. Chats contain images as text, and the largest chats that
-	// providers accept have some 20 MB.
+	// DefaultMaxBody is the maximum size of a request's body in bytes. Chats contain images as text, and the
+	// largest chats that providers accept have some 20 MB.
 	DefaultMaxBody = 32 << 20
 
-	// MaxStream is the maximum size of a request to a path of Options.StreamedPaths.
+	// MaxStream is the maximum size in bytes of a request's body to a path of Options.StreamedPaths.
 	MaxStream = 16 << 30
 
 	// DefaultBodyTime is the maximum time for a body to arrive. Unlike http.Server.ReadTimeout, it does not limit
 	// the time of a streamed answer.
 	DefaultBodyTime = 2 * time.Minute
 
-	// DefaultStallTime is the maximum pause of a client in the middle of a body, which counts in the [Budget]
-	// during the pause.
+	// DefaultStallTime is the maximum pause of a client in the middle of a body, because the received part of
+	// the body uses the [Budget] during the pause.
 	DefaultStallTime = 20 * time.Second
 
-	// maxPathValue is longer than any id that Loci creates or accepts.
+	// maxPathValue is the maximum length in bytes of a value in a path, more than any valid id has.
 	maxPathValue = 512
 )
 
@@ -104,8 +104,8 @@ func (g *guard) limitBody(w http.ResponseWriter, r *http.Request) (release func(
 type timedBody struct {
 	io.ReadCloser
 	control   *http.ResponseController
-	deadline  time.Time // deadline of the whole body; zero means no limit
-	stallTime time.Duration
+	deadline  time.Time     // deadline of the whole body; zero means no limit
+	stallTime time.Duration // maximum pause within the body
 	log       *slog.Logger
 }
 

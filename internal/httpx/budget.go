@@ -18,12 +18,11 @@ const (
 	// that large bodies do not keep out ordinary requests.
 	maxSmallBody = 64 << 10
 
-	// smallDivisor divides the budget to get the share of small bodies.
+	// smallDivisor sets the share of small bodies: 1/smallDivisor of the budget.
 	smallDivisor = 16
 
-	// A garbage collection starts gcDelay after the finished bodies of more than minLargeBody bytes have reached
-	// the share 1/gcDivisor of the budget. The delay leaves time for processing the bodies, and makes
-	// collections rare.
+	// A garbage collection starts gcDelay after the finished bodies of more than minLargeBody bytes add up to
+	// 1/gcDivisor of the budget. The delay leaves time for processing the bodies, and makes collections rare.
 	minLargeBody = 1 << 20
 	gcDivisor    = 16
 	gcDelay      = 10 * time.Second
@@ -34,8 +33,8 @@ const (
 
 // Budget limits the bytes of request bodies in the process's memory at a time.
 type Budget struct {
-	limit int64
-	used  atomic.Int64
+	limit int64        // maximum bytes
+	used  atomic.Int64 // bytes of the current bodies
 
 	mu      sync.Mutex  // guards the fields below
 	garbage int64       // bytes of finished large bodies that may still be in memory
@@ -45,8 +44,8 @@ type Budget struct {
 // NewBudget returns a budget of limit bytes.
 func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
-// acquire counts n more bytes of a body of size bytes, and reports whether they fit. The bytes count until they
-// are released, even if they do not fit.
+// acquire counts n more bytes of a body, of which bodySize bytes are read by now, and reports whether they fit.
+// The bytes count until they are released, even if they do not fit.
 func (b *Budget) acquire(n, size int64) bool {
 	if b == nil {
 		return true
@@ -88,14 +87,14 @@ var errOverBudget = &Problem{
 	Detail: "too many large requests at the same time; try again",
 }
 
-// IsOverBudget reports whether a body was not read because it does not fit in memory now. See [UnreadBody].
+// IsOverBudget reports whether err means that a body does not fit in memory now. [UnreadBody] can stream it.
 func IsOverBudget(err error) bool { return errors.Is(err, error(errOverBudget)) }
 
 // countedBody is a request's body whose bytes count in the budget until the request ends.
 type countedBody struct {
 	io.ReadCloser
 	budget   *Budget
-	counted  int64
+	counted  int64  // bytes counted in the budget
 	exceeded bool   // the body did not fit
 	partial  []byte // bytes that [ReadBody] had read before the body did not fit
 }
@@ -113,8 +112,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// UnreadBody returns the whole body of a request that [ReadBody] refused as [IsOverBudget]. It streams the unread
-// part.
+// UnreadBody returns the whole body of a request after [ReadBody] failed with an [IsOverBudget] error. The part
+// that was not read is streamed.
 func UnreadBody(r *http.Request) io.Reader {
 	b, ok := r.Body.(*countedBody)
 	if !ok {

@@ -11,10 +11,10 @@ var exposedHeaders = strings.Join([]string{
 	HeaderRequestID, "X-Request-Id", "Request-Id", "X-Loci-Trace", "X-Loci-Pending", "X-Loci-Warning", "Retry-After",
 }, ", ")
 
-// CORS allows pages of some origins, written as browsers send them, to call next. It answers these pages'
+// CORS lets pages of some origins, such as "https://chat.example.com", call next. It answers these pages'
 // preflight requests, and removes Origin and cookies from their requests, so that the pages never act as a
-// signed-in person. CORS does not change requests for which skip is true and requests of other origins, which
-// [Guard] refuses.
+// signed-in person. It passes on all other requests unchanged: those for which skip returns true, and those of
+// other origins, which [Guard] refuses.
 func CORS(origins []string, skip func(*http.Request) bool, next http.Handler) http.Handler {
 	if len(origins) == 0 {
 		return next

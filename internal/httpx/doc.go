@@ -3,7 +3,7 @@
 //
 // # Order
 //
-//	request id → proxy → panics → Host and Origin → key → identity → body limit → handler
+//	request id → proxy → panic recovery → Host and Origin → key → identity → body limit → handler
 //
 // [Guard] runs all these steps. Handlers get the caller by [IdentityOf] and respond to errors with
 // [WriteError]. problem.go maps memory's error codes to HTTP status codes.

@@ -16,7 +16,7 @@ var forwardingHeaders = []string{
 	"True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip", "Fly-Client-Ip", "X-Azure-Clientip",
 }
 
-// IsForwarding reports whether name is the canonical name of a header with which proxies identify the client.
+// IsForwardingHeader reports whether name is the canonical name of a header with which proxies identify the client.
 func IsForwarding(name string) bool {
 	return strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(forwardingHeaders, name)
 }
@@ -44,7 +44,7 @@ func errProxied(sign string) error {
 
 // applyProxy sets RemoteAddr to the client's address if a configured proxy sent the request. From other requests,
 // it removes the proxies' headers that name users. The result secure reports whether the client used TLS. r must
-// be a copy.
+// be a copy, because applyProxy changes it.
 func (o *Options) applyProxy(r *http.Request) (secure bool) {
 	secure = r.TLS != nil
 	if !containsAddress(o.Proxies, parseAddress(r.RemoteAddr)) {
@@ -69,7 +69,6 @@ func (o *Options) applyProxy(r *http.Request) (secure bool) {
 	return secure
 }
 
-// dropUserHeaders removes the headers in which proxies name users.
 func (o *Options) dropUserHeaders(r *http.Request) {
 	for _, name := range []string{o.UserHeader, o.SSO.UserHeader, o.SSO.GroupsHeader} {
 		r.Header.Del(name)

@@ -35,12 +35,12 @@ type Options struct {
 	Proxies               []netip.Prefix // reverse proxies with trusted X-Forwarded-* headers; empty trusts no proxy
 	PublicPaths           []string       // exact paths that need no key; nil uses [DefaultPublicPaths]
 	MaxBody               int64          // maximum bytes of a body; 0 uses [DefaultMaxBody]
-	ReadOnlyPosts         []string       // exact paths whose POST requests only read, which the scope read allows
+	ReadOnlyPosts         []string       // exact paths whose POST requests a key of the scope read may send
 	ScopeCheckingPrefixes []string       // path prefixes of APIs that check [Identity.ReadOnly] themselves
 	StreamedPaths         []string       // exact paths with streamed bodies, which have the limit [MaxStream] and no budget
 	Budget                *Budget        // limits all bodies together; nil means no limit
-	BodyTime              time.Duration  // maximum time of a body; 0 uses [DefaultBodyTime]
-	StallTime             time.Duration  // maximum pause within a body; 0 uses [DefaultStallTime]
+	BodyTime              time.Duration  // maximum time to receive a body; 0 uses [DefaultBodyTime]
+	StallTime             time.Duration  // maximum pause while receiving a body; 0 uses [DefaultStallTime]
 	Log                   *slog.Logger   // nil disables logging
 
 	SSO               SSO                 // headers in which a single sign-on proxy names users
@@ -48,8 +48,8 @@ type Options struct {
 	Limits            Limits              // limits of each user and key
 	OnAnswer          func(AccessEntry)   // called after each answered request; may be nil
 	OnWrongKey        func(*http.Request) // called for each request with a wrong key; may be nil
-	OnUnverifiedToken func()              // called for each request with an unchecked X-OpenWebUI-User-Jwt; may be nil
-	Now               func() time.Time
+	OnUnverifiedToken func()              // called for each request whose token is ignored because JWTSecret is empty; may be nil
+	Now               func() time.Time    // nil uses time.Now
 
 	// Refuse writes an error in the format of the path's API; nil uses [WriteError].
 	Refuse func(http.ResponseWriter, *http.Request, error)
@@ -96,7 +96,6 @@ type guard struct {
 	wrongKeys wrongKeyCounter // wrong keys in all APIs
 }
 
-// ServeHTTP runs the checks and then the next handler.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begun := g.Now()
 	st := &state{id: rand.Text(), clientRequestID: clientRequestID(r), endpoint: r.Method + " " + r.URL.Path, log: g.Log, countWrongKey: g.countWrongKey}
@@ -150,7 +149,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // ErrReadOnly is the error for a write with a key of the scope read.
 var ErrReadOnly = memory.Errorf(memory.Forbidden, "this key may only read (its scope is read)")
 
-// isRead reports whether a request only reads, or its API itself checks this.
+// allowsReadOnly reports whether a key of the scope read may send this request, or the API itself checks that.
 func (g *guard) isRead(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions || slices.Contains(g.ReadOnlyPosts, r.URL.Path) ||
 		slices.ContainsFunc(g.ScopeCheckingPrefixes, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) })
@@ -188,7 +187,7 @@ func checkFetchMetadata(r *http.Request) error {
 	return memory.Errorf(memory.Forbidden, "requests from another site's page are not allowed")
 }
 
-// onLoopback reports whether the request came in on a loopback address. An unknown address counts as loopback,
+// arrivedOnLoopback reports whether a request came to a loopback address. An unknown address counts as loopback,
 // because the rule for loopback is stricter.
 func onLoopback(r *http.Request) bool {
 	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
@@ -214,7 +213,7 @@ type state struct {
 	identity        Identity
 	meter           usageMeter
 	clientRequestID string // the client's own id for the request; "" if the client sent no id
-	remote          string // the client's address, or network for IPv6
+	remote          string // the client's address without port; for IPv6, its /64 network
 	secure          bool   // the client used TLS
 	refusedBy       string // see [AccessEntry]
 
@@ -232,7 +231,7 @@ func stateOf(ctx context.Context) *state {
 	return noState
 }
 
-// ClientAddress returns the address of a request's client, or "" outside [Guard].
+// ClientAddress returns the address (for IPv6, the /64 network) of a request's client, or "" outside [Guard].
 func ClientAddress(ctx context.Context) string { return stateOf(ctx).remote }
 
 // RequestID returns the request's id, or "" outside [Guard].
@@ -256,11 +255,11 @@ func (g *guard) recoverPanic(w *statusWriter, r *http.Request) {
 	g.Refuse(w, r, fmt.Errorf("panic: %v", v))
 }
 
-// statusWriter records whether the response has begun.
+// statusWriter records whether the response has begun, and its status.
 type statusWriter struct {
 	http.ResponseWriter
-	started bool
-	status  int // 0 before the status is written
+	started bool // the final status or a part of the body was written
+	status  int  // 0 before the status is written
 }
 
 func (t *statusWriter) WriteHeader(status int) {
@@ -286,7 +285,6 @@ func StatusOf(w http.ResponseWriter) int {
 	return 0
 }
 
-// Flush sends the data written so far.
 func (t *statusWriter) Flush() { _ = http.NewResponseController(t.ResponseWriter).Flush() }
 
 // Unwrap lets http.ResponseController reach the connection.

@@ -17,15 +17,15 @@ const (
 	wrongKeyWindow = 15 * time.Minute
 )
 
-// wrongKeyCounter counts wrong keys of the most recent addresses. It does not see right keys, so nobody can lock
-// out other users.
+// wrongKeyCounter counts the wrong keys of recent addresses. Right keys are always accepted, so that nobody can
+// lock out other users of the same address.
 type wrongKeyCounter struct {
 	recent.Map[string, wrongKeys]
 }
 
 // wrongKeys counts the wrong keys from one address since a time.
 type wrongKeys struct {
-	since time.Time
+	since time.Time // time of the first counted key
 	count int
 }
 
@@ -42,8 +42,8 @@ func addressGroup(remote string) string {
 	return remote
 }
 
-// add counts a wrong key and returns the time that its sender must wait, from 0. The result first is true for
-// the first key that leads to a wait.
+// add counts a wrong key and returns how long its sender must wait; 0 means no wait. The result first is true
+// for the first wrong key over the limit.
 func (g *wrongKeyCounter) add(remote string, now time.Time) (wait time.Duration, first bool) {
 	g.Update(addressGroup(remote), func(is wrongKeys, _ bool) (wrongKeys, bool) {
 		if now.Sub(is.since) >= wrongKeyWindow {
@@ -57,8 +57,8 @@ func (g *wrongKeyCounter) add(remote string, now time.Time) (wait time.Duration,
 	return wait, first
 }
 
-// CountWrongKey counts a wrong key that a handler received, for example in a form. It returns the time that the
-// sender must wait, and sets Retry-After if this is not 0. Outside [Guard], it counts nothing.
+// CountWrongKey counts a wrong key that a handler received, for example in a form. It returns how long the sender
+// must wait, and sets Retry-After if that is not 0. Outside [Guard], it counts nothing.
 func CountWrongKey(w http.ResponseWriter, r *http.Request) time.Duration {
 	st := stateOf(r.Context())
 	if st.countWrongKey == nil {
@@ -71,7 +71,7 @@ func CountWrongKey(w http.ResponseWriter, r *http.Request) time.Duration {
 	return wait
 }
 
-// countWrongKey counts a wrong key from an address, and logs the first that exceeds the limit.
+// countWrongKey counts a wrong key from an address, and logs the first wrong key over the limit.
 func (g *guard) countWrongKey(remote string) time.Duration {
 	wait, first := g.wrongKeys.add(remote, g.Now())
 	if first {
@@ -83,7 +83,6 @@ func (g *guard) countWrongKey(remote string) time.Duration {
 // wrongKeyError is the error for a request with a key that is not Loci's.
 type wrongKeyError struct{ error }
 
-// Unwrap returns the wrapped error.
 func (b wrongKeyError) Unwrap() error { return b.error }
 
 // errTooManyWrongKeys is the error for a wrong key while its sender must wait. It has the code of a wrong key.

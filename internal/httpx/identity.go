@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Headers that identify the user. Loci removes them before it forwards a request. By an option, it forwards the
-// headers of Open WebUI, except for a token that Loci can verify.
+// Headers that identify the user. Loci removes them before it forwards a request. The setting forward.drop can make
+// it forward Open WebUI's headers, except a token that Loci verified.
 const (
 	HeaderKey         = "X-Loci-Key"
 	HeaderUser        = "X-Loci-User" // may be percent-encoded
@@ -44,10 +44,10 @@ type Identity struct {
 	Name          string // the front end's name for the owner, for people; "" if unknown
 	Role          Role
 	Namespace     string
-	By            string // the caller's name in the audit record: a proven user, or the credential
+	By            string // the caller's name in the audit record: the user of a key or token, or a name for the credential
 	ReadOnly      bool   // the key has the scope read
 	canNameUser   bool   // the request may name any user
-	proven        bool   // the owner is proven by their own key or token
+	proven        bool   // the request has the owner's own key or token
 	isDefaultUser bool   // the request names no user, so the owner is the server's only user
 }
 
@@ -63,10 +63,10 @@ func (id Identity) AuthorOf(owner memory.Owner) memory.Author {
 	return a
 }
 
-// Proves reports whether the request has a key or signed token of an owner.
+// Proves reports whether the request has a key or signed token of this owner.
 func (id Identity) Proves(owner memory.Owner) bool { return id.proven && id.Owner == owner }
 
-// IgnoresUser reports whether a user in the body is ignored because the server has only one user.
+// IgnoresUser reports whether Loci ignores the user that a body names, because the server has only one user.
 func (id Identity) IgnoresUser(user string) bool {
 	return user != "" && id.isDefaultUser && memory.User(id.Namespace, user) != id.Owner
 }
@@ -213,7 +213,7 @@ func hasCredential(r *http.Request) bool {
 	})
 }
 
-// takeJWT removes a signed token and returns its claims. Without a secret, Loci ignores the token and does not
+// extractJWT removes a signed token and returns its claims. Without a secret, Loci ignores the token and does not
 // remove it.
 func (o *Options) takeJWT(r *http.Request) (claims, error) {
 	token := r.Header.Get(HeaderOpenWebJWT)
@@ -243,7 +243,7 @@ func ValidUser(name string) bool {
 	return err == nil && owner.Valid()
 }
 
-// userOwner converts a user name from a request to an owner. The source of the name is for error messages.
+// userOwner converts a user name from a request to an owner. Error messages name the source of the user name.
 func userOwner(namespace, name, source string) (memory.Owner, error) {
 	if len(name) > maxUserBytes || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return "", memory.Errorf(memory.Invalid, "%s: a user's name is at most %d bytes of UTF-8 without control characters", source, maxUserBytes)

@@ -21,7 +21,7 @@ const (
 	clockSkew = time.Minute
 )
 
-// claims are the claims of a token that Loci uses.
+// claims are those claims of a user token that Loci reads.
 type claims struct {
 	Subject   string   `json:"sub"`
 	ID        string   `json:"id"` // used in place of sub in Open WebUI's session tokens

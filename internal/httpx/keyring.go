@@ -53,7 +53,7 @@ func (r *Keyring) byHash() map[[sha256.Size]byte]memory.Key {
 	return nil
 }
 
-// find returns the key with this text, even if the key has expired. Keys are random and as long as their hashes,
+// byText returns the key with this text, even if the key has expired. Keys are random and as long as their hashes,
 // so the time of the look-up reveals nothing about other keys.
 func (r *Keyring) find(text string) (k memory.Key, ok bool) {
 	if all := r.byHash(); len(all) > 0 {
@@ -95,7 +95,7 @@ func NewKey(k memory.Key, now time.Time) (text string, _ memory.Key, err error) 
 	k.Hash, k.CreatedAt, k.ExpiresAt, k.UsedAt = hex.EncodeToString(sum[:]), memory.Time(now), memory.Time(k.ExpiresAt), time.Time{}
 	err = checkKey(k)
 	if err == nil && isExpired(k, now) {
-		err = memory.Errorf(memory.Invalid, "the key would have expired on %s", k.ExpiresAt.Format(time.DateOnly))
+		err = memory.Errorf(memory.Invalid, "the key's expiry %s is in the past", k.ExpiresAt.Format(time.DateOnly))
 	}
 	if err != nil {
 		return "", memory.Key{}, err
@@ -128,7 +128,7 @@ type keyGrant struct {
 	expired bool
 }
 
-// grantOf returns the permissions of a text that is one of Loci's keys.
+// grantOf returns the permissions of a key, or false if the text is not one of Loci's keys.
 func (o *Options) grantOf(text string) (keyGrant, bool) {
 	bare := strings.TrimPrefix(text, Mem0Prefix)
 	for by, own := range map[string]keyGrant{o.Key: {SignIn: serverKeySignIn}, o.FrontKey: {SignIn: frontKeySignIn}} {
@@ -150,10 +150,9 @@ func storedGrant(k memory.Key, now time.Time) keyGrant {
 	return keyGrant{SignIn{k.Role, k.User, k.Scope, cmp.Or(k.User, "key "+k.Name)}, k.ID(), isExpired(k, now)}
 }
 
-// hasKeys reports whether Loci has any key.
 func (o *Options) hasKeys() bool { return o.Key != "" || len(o.Keys.byHash()) > 0 }
 
-// takeKey removes Loci's keys from the whole request, and returns the permissions of the keys in the usual
+// extractKey removes Loci's keys from the whole request, and returns the permissions of the keys in the usual
 // headers. A wrong key in X-Loci-Key is an error, because this header is only for Loci's keys; other unknown
 // keys are the client's keys for the upstream. Keys with different permissions are an error.
 func (o *Options) takeKey(r *http.Request) (keyGrant, error) {

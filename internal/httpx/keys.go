@@ -13,13 +13,12 @@ import (
 // keyReloadInterval is the interval at which keys are reloaded, because another server may have changed keys.
 const keyReloadInterval = 3 * time.Second
 
-// OpenKeys loads the keys of a store; a nil store has no keys. Set shared if other servers use the store.
+// OpenKeys loads the keys of a store; a nil store has no keys. shared means that other servers use the store too.
 func OpenKeys(ctx context.Context, store memory.Keys, shared bool, now func() time.Time, log *slog.Logger) (*Keyring, error) {
 	k := &Keyring{store: store, shared: shared, now: now, log: log}
 	return k, k.load(ctx)
 }
 
-// load reads the keys from the store.
 func (r *Keyring) load(ctx context.Context) error {
 	if r.store == nil {
 		return nil
@@ -36,14 +35,14 @@ func (r *Keyring) load(ctx context.Context) error {
 // lastUseInterval is the interval at which the keys' last-use times are stored.
 const lastUseInterval = time.Minute
 
-// noteUse records the time of a request with a key.
+// recordUse records when a key was last used, until storeLastUses stores the time.
 func (r *Keyring) noteUse(k memory.Key, now time.Time) {
 	if at := memory.Time(now).Truncate(lastUseInterval); at.After(k.UsedAt) {
 		r.lastUses.Store(k.ID(), at)
 	}
 }
 
-// storeUses stores the last-use times of the keys.
+// storeLastUses stores the recorded last-use times.
 func (r *Keyring) storeUses(ctx context.Context) error {
 	var errs []error
 	r.lastUses.Range(func(id, at any) bool {
@@ -87,7 +86,7 @@ func (r *Keyring) Run(ctx context.Context) error {
 	}
 }
 
-// requireStore returns the store, or an error if keys are not stored.
+// requireStore returns the store, or an error for people if there is none.
 func (r *Keyring) requireStore() (memory.Keys, error) {
 	if r == nil || r.store == nil {
 		return nil, memory.Errorf(memory.Invalid, "keys cannot be stored, because store=memory has no database")
@@ -104,7 +103,7 @@ func (r *Keyring) List(ctx context.Context) ([]memory.Key, error) {
 	return store.Keys(ctx, memory.DefaultNamespace)
 }
 
-// Add creates a key: see [NewKey]. Only Add returns the text of the key.
+// Add creates and stores a key with the fields of template, like [NewKey]. No later call returns the key's text.
 func (r *Keyring) Add(ctx context.Context, template memory.Key) (text string, key memory.Key, err error) {
 	store, err := r.requireStore()
 	if err != nil {
@@ -119,8 +118,8 @@ func (r *Keyring) Add(ctx context.Context, template memory.Key) (text string, ke
 	return text, key, r.reload(ctx)
 }
 
-// Rotate creates a key with the same permissions as the key with an id. The old key stays valid for the time
-// grace. The new key expires at expires; the zero time means never.
+// Rotate creates a key with the same permissions as the key with this id. The old key stays valid for the time
+// grace. The new key expires at expiresAt; the zero time means never.
 func (r *Keyring) Rotate(ctx context.Context, id string, grace time.Duration, expires time.Time) (text string, key memory.Key, err error) {
 	old, found := r.ByID(id, r.now())
 	if !found {

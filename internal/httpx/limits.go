@@ -20,10 +20,10 @@ type Limits struct {
 	Concurrent int // concurrent requests of a user
 }
 
-// limiter counts the use by users and keys.
+// limiter enforces the limits by user and key.
 type limiter struct {
 	Limits
-	allowances recent.Map[string, *allowance]
+	allowances recent.Map[string, *allowance] // by the name of the user or key
 }
 
 // allowance is the remaining use of one user or key.
@@ -31,7 +31,7 @@ type allowance struct {
 	requests, tokens *rate.Limiter // nil means no limit
 
 	mu      sync.Mutex // guards running
-	running int
+	running int        // requests in progress
 }
 
 func perMinute(n int) *rate.Limiter {
@@ -41,15 +41,14 @@ func perMinute(n int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(float64(n)/60), n)
 }
 
-// errOverLimit is the error for a request over a limit.
 func errOverLimit(setting string, limit int, wait time.Duration) error {
 	p := newProblem(http.StatusTooManyRequests, memory.Unavailable, fmt.Sprintf("over the limit: %s is %d; try again later", setting, limit))
 	p.retryAfter, p.exceededSetting = max(wait, time.Second), setting
 	return p
 }
 
-// begin counts a request of a user or, without a user, of a key. When the request ends, call end with its
-// tokens. Concurrent requests of a key are not limited, because many people may share the key.
+// begin counts a request of a user or, without a user, of a key. When the request ends, call end with the number
+// of its tokens. Concurrent requests of a key are not limited, because many people may share the key.
 func (l *limiter) begin(user, key string, now time.Time) (end func(tokens int64, now time.Time), err error) {
 	subject := cmp.Or(user, key)
 	if l.Limits == (Limits{}) || subject == "" {

@@ -20,7 +20,7 @@ type PieceWriter struct {
 	writing, ended bool
 }
 
-// Send writes a piece, unless the answer has ended. If the client has disconnected or does not read, Send ends
+// Send writes a piece, unless the answer was aborted. If the client has disconnected or does not read, Send ends
 // the request's context.
 func (p *PieceWriter) Send(piece string) {
 	control := http.NewResponseController(p.ResponseWriter)
@@ -40,8 +40,8 @@ func (p *PieceWriter) Send(piece string) {
 	_ = control.SetWriteDeadline(time.Time{}) // over HTTP/2, an expired deadline would end the stream
 }
 
-// Abort aborts the current write and ignores later pieces, when the request ends early. It does not abort a write
-// if the server is stopping.
+// Abort aborts the current write and ignores later pieces; call it when a request's context ends early. If the
+// context ended because the server is stopping, the current write may finish.
 func (p *PieceWriter) Abort(requestCtx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

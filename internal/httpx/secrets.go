@@ -97,7 +97,7 @@ func (o *Options) containsPlainKey(text string) bool {
 	})
 }
 
-// settingKeys returns the keys from the settings, which are not in the store.
+// settingKeys returns the server key and the front key, if they are set. They are not in the store.
 func (o *Options) settingKeys() []string {
 	return slices.DeleteFunc([]string{o.Key, o.FrontKey}, func(key string) bool { return key == "" })
 }

@@ -14,7 +14,7 @@ import (
 // SignIn contains the permissions of a browser's session or of a key.
 type SignIn struct {
 	Role  memory.KeyRole
-	User  string // user of a [memory.KeyUser], or admin that single sign-on named; "" for other keys
+	User  string // user to whom the key belongs, or an admin's name from single sign-on; "" for other keys
 	Scope memory.KeyScope
 	By    string // name in the audit record
 }
@@ -33,7 +33,7 @@ func WithSignIn(ctx context.Context, in SignIn) context.Context {
 	return context.WithValue(ctx, signInKey{}, in)
 }
 
-// Prefixes of the stored credential of a session. The credential "" stands for the server's own key.
+// Prefixes of the stored credential of a session. The credential "" means the server's own key.
 const (
 	frontKeyCredential  = "front:" // followed by the front key's id
 	storedKeyCredential = "key:"   // followed by the stored key's id
@@ -41,8 +41,8 @@ const (
 	ssoAdminCredential  = "admin:" // followed by the admin's name from single sign-on
 )
 
-// SignInByKey returns the permissions of a text that is a valid key of Loci, and the credential to store for a
-// session with the key.
+// SignInByKey returns the permissions of a valid key of Loci, and the credential to store for a session with the
+// key. ok is false if the text is no valid key.
 func (o *Options) SignInByKey(text string) (in SignIn, credential string, ok bool) {
 	k, ok := o.grantOf(text)
 	switch {
@@ -73,7 +73,7 @@ func (o *Options) SignInOf(credential string) (SignIn, bool) {
 	return SignIn{}, false
 }
 
-// frontKeyID returns an id of the front key, so that sessions with an earlier front key end.
+// frontKeyID returns a hash of the front key, so that sessions end when the front key changes.
 func (o *Options) frontKeyID() string {
 	sum := sha256.Sum256([]byte("loci front session\x00" + o.FrontKey))
 	return hex.EncodeToString(sum[:8])
@@ -81,7 +81,7 @@ func (o *Options) frontKeyID() string {
 
 // SSO names the headers of a single sign-on proxy. The zero value disables single sign-on by a proxy.
 type SSO struct {
-	UserHeader   string   // header with the user's name, only in requests of [Options.Proxies]
+	UserHeader   string   // header with the user's name, read only in requests of [Options.Proxies]
 	GroupsHeader string   // header with the user's comma-separated groups; "" ignores groups
 	Admins       []string // users, and groups as "group:NAME", that are admins
 }
@@ -89,7 +89,7 @@ type SSO struct {
 // caddyUnset is the prefix of the value that Caddy 2.6 sends if its authentication program did not set a header.
 const caddyUnset = "{http."
 
-// proxySignIn returns the user that the proxy signed in.
+// proxySignIn returns the user that the proxy signed in, or false if the request has no such user.
 func (s SSO) proxySignIn(r *http.Request) (SignIn, bool) {
 	user := r.Header.Get(s.UserHeader)
 	if s.UserHeader == "" || user == "" || strings.HasPrefix(user, caddyUnset) {

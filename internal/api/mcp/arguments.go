@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// aliases are wrong names that models use for parameters. An alias is read as the first of the tool's parameters
-// with this alias.
+// aliases are wrong names that models use, by the parameter that they mean. If several parameters of a tool have
+// an alias, it means the first of them.
 var aliases = map[string][]string{
 	"query":    {"q", "text", "question", "search", "prompt", "input", "keywords", "topic", "content"},
 	"topic":    {"query", "q", "text", "about", "subject", "question", "prompt", "input"},
@@ -31,7 +31,7 @@ var aliases = map[string][]string{
 	"dry_run":  {"preview"},
 }
 
-// normalizeName normalizes a name for comparison: topK equals top_k.
+// normalizeName returns the form in which names are compared, so that topK equals top_k.
 func normalizeName(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
 }
@@ -40,7 +40,7 @@ func normalizeName(name string) string {
 // methods also accept text.
 type arguments struct {
 	values map[string]json.RawMessage // by parameter name
-	err    error                      // first error of a method
+	err    error                      // first error that a method found
 }
 
 // maxArguments is the maximum number of arguments of a call.
@@ -125,7 +125,7 @@ func (a *arguments) text(name string, maxBytes int) string {
 	return s
 }
 
-// requiredText is text for an argument that must not be absent or blank.
+// requiredText returns a trimmed text, like [arguments.text]; a blank or absent argument is an error.
 func (a *arguments) requiredText(name string, maxBytes int) string {
 	s := strings.TrimSpace(a.text(name, maxBytes))
 	if s == "" {
@@ -143,7 +143,7 @@ func (a *arguments) oneOf(name string, valid ...string) string {
 	return s
 }
 
-// number returns a whole number from 1 to maximum, or fallback if the argument is absent.
+// number returns a whole number of at least 1, or fallback if the argument is absent. Larger numbers become maximum.
 func (a *arguments) number(name string, fallback, maximum int) int {
 	if !a.has(name) {
 		return fallback

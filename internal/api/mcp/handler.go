@@ -1,5 +1,5 @@
-// Package mcp is the API for the Model Context Protocol, at /mcp. A tool call parses its arguments, calls one
-// method of the engine and returns a short structured result. There are no sessions.
+// Package mcp serves Loci's tools over the Model Context Protocol, at /mcp. A tool call parses its arguments, calls
+// one method of the engine and returns a short structured result. There are no sessions.
 //
 // The owner comes from [httpx.Guard], never from an argument. The author of all writes is a model, so the
 // engine may keep them pending for the user.
@@ -29,7 +29,7 @@ import (
 // Path is the path of the API.
 const Path = "/mcp"
 
-// ChatGPT is the profile with the tools search and fetch, which ChatGPT's connectors require.
+// ChatGPT is the value of the query parameter profile that adds the tools of ChatGPT's connectors: search and fetch.
 const ChatGPT = "chatgpt"
 
 // Options configure the API.
@@ -64,7 +64,7 @@ func New(e *engine.Engine, o Options) http.Handler {
 	})
 }
 
-// newTransport serves MCP's streamable HTTP without sessions. Responses are JSON.
+// newTransport returns a handler for MCP's streamable HTTP, without sessions and with JSON responses.
 func newTransport(server func(*http.Request) *mcp.Server) http.Handler {
 	h := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true,
@@ -93,7 +93,7 @@ func writeRPCError(w http.ResponseWriter, r *http.Request, err error) {
 	httpx.WriteJSON(w, p.Status, map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32700, "message": p.Detail}})
 }
 
-// newServer returns an MCP server with the tools of a profile.
+// newServer returns an MCP server. The tools search and fetch exist only in the profile [ChatGPT].
 func (d *handler) newServer(profile string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "loci", Title: "Loci", Version: d.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
@@ -129,7 +129,7 @@ type caller struct {
 // toolFunc executes a call and returns the call's structured result.
 type toolFunc func(ctx context.Context, c caller, a *arguments) (any, error)
 
-// textResult is a result that the model gets as text instead of JSON.
+// textResult is a result whose text the model gets instead of JSON.
 type textResult interface{ text() string }
 
 // toolHandler parses a call's arguments and encodes the result. Errors are results too, so that the model reads

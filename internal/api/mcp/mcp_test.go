@@ -226,7 +226,7 @@ func TestBadArgumentsAreNamed(t *testing.T) {
 		{"list", args{"cursor": "nonsense"}, "cursor"},
 		{"forget", args{}, "either a query or ids"},
 		{"forget", args{"query": "tea", "dry_run": "maybe"}, "dry_run: must be true or false"},
-		{"review", args{"decision": "reject"}, "decision: requires the id"},
+		{"review", args{"decision": "reject"}, "decision: send both the id"},
 		{"get", args{"id": strings.Repeat("x", 600)}, "id: has 600 bytes"},
 		{"update", args{"id": "no-such"}, "no memory"},
 	} {

@@ -17,7 +17,7 @@ const (
 	maxTextBytes  = 32 << 20
 	maxQueryBytes = 100_000
 	maxNameBytes  = 512
-	maxShownBytes = 600 // maximum bytes of a memory in a list
+	maxShownBytes = 600 // longer memories are shortened in lists
 	maxHits       = 50
 	maxListed     = 100
 	defaultListed = 20
@@ -34,7 +34,7 @@ func (d *handler) toolFuncs() map[string]toolFunc {
 	}
 }
 
-// item is a memory in a list.
+// item is a memory in a result.
 type item struct {
 	ID         string        `json:"id"`
 	Kind       memory.Kind   `json:"kind,omitempty"`
@@ -191,7 +191,7 @@ type contextResult struct {
 	IDs     []string `json:"ids"`
 }
 
-// text implements texter.
+// text implements textResult.
 func (c contextResult) text() string { return c.Context }
 
 func (d *handler) context(ctx context.Context, c caller, a *arguments) (any, error) {
@@ -203,7 +203,7 @@ func (d *handler) context(ctx context.Context, c caller, a *arguments) (any, err
 	return d.contextBlock(ctx, q)
 }
 
-// contextBlock returns the memory block about a topic.
+// contextBlock returns the memory block for a question.
 func (d *handler) contextBlock(ctx context.Context, q retrieve.Question) (contextResult, error) {
 	out := contextResult{Context: nothingRelevant, IDs: []string{}}
 	if err := d.engine.Curate.CheckToolAccess(ctx, q.Scope.Owner, false); err != nil {
@@ -314,7 +314,7 @@ func (d *handler) review(ctx context.Context, c caller, a *arguments) (any, erro
 	id, decision := a.text("id", maxNameBytes), a.oneOf("decision", string(memory.ActionApprove), string(memory.ActionReject))
 	limit, cursor := a.number("limit", defaultListed, maxListed), a.text("cursor", maxNameBytes)
 	if (id == "") != (decision == "") {
-		a.setError("decision", "requires the id of the fact, and the id requires it")
+		a.setError("decision", "send both the id of the fact and the decision, or neither")
 	}
 	if a.err != nil {
 		return nil, a.err

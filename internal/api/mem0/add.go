@@ -25,8 +25,8 @@ const (
 	// milliseconds.
 	asyncWait = 2 * time.Second
 
-	// metadataWait is the maximum time to wait for learned facts to which the request's metadata is added. The
-	// wait continues even if the client disconnects.
+	// metadataWait is the maximum time that an add waits for the learned facts, to add the request's metadata to
+	// them. The wait continues even if the client disconnects.
 	metadataWait = 5 * time.Minute
 )
 
@@ -59,7 +59,7 @@ func (b addBody) modelInstructions() string {
 	return strings.TrimSpace(out)
 }
 
-// message is one message. Its content is a string or a list of parts.
+// message is a message to store. Its content is a string or a list of parts.
 type message struct {
 	Role    memory.Role     `json:"role"`
 	Name    string          `json:"name"`
@@ -77,7 +77,7 @@ type addRequest struct {
 	ignored      []string // request fields that have no effect
 }
 
-// memoryEvent is one change of a memory by a request.
+// memoryEvent is a change of one memory by a request to add memories.
 type memoryEvent struct {
 	ID      string            `json:"id"`
 	Kind    string            `json:"event"`
@@ -217,7 +217,7 @@ func parseMessages(b addBody) ([]message, error) {
 	case len(out) == 0:
 		return nil, memory.Errorf(memory.Invalid, "messages: is empty")
 	case len(out) > maxMessages:
-		return nil, memory.Errorf(memory.TooLarge, "messages: has %d, more than %d", len(out), maxMessages)
+		return nil, memory.Errorf(memory.TooLarge, "messages: has %d messages, more than %d", len(out), maxMessages)
 	}
 	return out, nil
 }
@@ -307,7 +307,7 @@ func parseTime(name string, value any) (time.Time, error) {
 	return time.Time{}, memory.Errorf(memory.Invalid, "%s: invalid time (example: 2026-05-03 or 2026-05-03T14:00:00Z)", name)
 }
 
-// parseExpiration parses an expiration time or the last valid day of a memory. The result for null is nil.
+// parseExpiration parses the time of expiration, or the date of a memory's last day. The result for null is nil.
 func parseExpiration(value any) (*time.Time, error) {
 	t, err := parseTime("expiration_date", value)
 	if err != nil || t.IsZero() {

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	maxBatch    = 1000
-	deleteChunk = 2000 // maximum number of memories per run
+	maxBatch    = 1000 // maximum number of rows of a batch
+	deleteChunk = 2000 // maximum number of memories forgotten in one run
 )
 
-// liveFact returns a live fact by a client's id.
+// liveFact returns the active or pending fact with a client's id, and the caller with the owner that the id names.
 func (h *handler) liveFact(c *call, clientID string) (caller, memory.Fact, error) {
 	who, id, err := h.resolveID(c, clientID)
 	if err != nil {
@@ -125,7 +125,6 @@ func (h *handler) update(c *call) (any, error) {
 
 func messageResponse(text string) map[string]string { return map[string]string{"message": text} }
 
-// batchRows parses the rows of a batch.
 func (c *call) batchRows() ([]updateBody, error) {
 	var b struct{ Memories []json.RawMessage }
 	if err := c.decode(&b); err != nil {
@@ -143,7 +142,7 @@ func (c *call) batchRows() ([]updateBody, error) {
 	return out, nil
 }
 
-// batchUpdate validates all rows before it changes anything.
+// updateBatch validates all rows before it changes anything.
 func (h *handler) batchUpdate(c *call) (any, error) {
 	rows, err := c.batchRows()
 	if err != nil {
@@ -169,7 +168,7 @@ func (h *handler) batchUpdate(c *call) (any, error) {
 	return messageResponse(fmt.Sprintf("Successfully updated %d memories", len(edits))), nil
 }
 
-// batchDelete validates all rows before it deletes anything, in one run per owner.
+// deleteBatch validates all rows before it deletes anything, in one run per owner.
 func (h *handler) batchDelete(c *call) (any, error) {
 	rows, err := c.batchRows()
 	if err != nil {
@@ -217,7 +216,7 @@ func (h *handler) deleteAll(c *call) (any, error) {
 		return nil, err
 	}
 	if wanted == (ids{}) {
-		return nil, memory.Errorf(memory.Invalid, "missing user_id, agent_id, app_id or run_id; * matches any")
+		return nil, memory.Errorf(memory.Invalid, "missing user_id, agent_id, app_id or run_id; * matches any id")
 	}
 	return messageResponse("Memories deleted successfully!"), h.forgetAll(c, wanted)
 }
@@ -262,7 +261,7 @@ type historyEntry struct {
 	Deleted    bool            `json:"is_deleted"`
 }
 
-// history lists the changes of a memory, oldest first, even if the memory was deleted.
+// getHistory lists the changes of a memory, oldest first, even if the memory was deleted.
 func (h *handler) history(c *call) (any, error) {
 	who, id, err := h.resolveID(c, c.PathValue("id"))
 	if err != nil {
@@ -284,7 +283,7 @@ func (h *handler) history(c *call) (any, error) {
 	return out, nil
 }
 
-// historyEntryOf converts a change of a fact, and reports whether clients see the change.
+// historyEntryOf converts a change of a fact, and reports whether it belongs in the history that clients get.
 func historyEntryOf(who caller, id string, change memory.Change) (historyEntry, bool) {
 	after, before := change.After.Fact, change.Before.Fact
 	if after == nil || after.ID != id {
@@ -310,7 +309,7 @@ func historyEntryOf(who caller, id string, change memory.Change) (historyEntry, 
 	return out, before == nil || !before.Status.Live() || before.Content != after.Content || string(before.Metadata) != string(after.Metadata) || !before.ExpiresAt.Equal(after.ExpiresAt)
 }
 
-// feedback raises or lowers the confidence of a memory.
+// addFeedback raises or lowers the confidence of a memory.
 func (h *handler) feedback(c *call) (any, error) {
 	var b struct {
 		ID       string `json:"memory_id"`

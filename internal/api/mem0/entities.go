@@ -19,7 +19,7 @@ func (h *handler) ping(c *call) (any, error) {
 	return map[string]any{"status": "ok", "org_id": organizationID, "project_id": c.identity.Namespace, "user_email": nil}, nil
 }
 
-// projectOwner returns the owner with the settings of the request's project in their profile: the key's user or,
+// projectOwner returns the owner whose profile contains the settings of the request's project: the key's user or,
 // if the key may name any user, the global pool.
 func (h *handler) projectOwner(c *call) (caller, error) {
 	if c.identity.Owner != "" {
@@ -86,7 +86,7 @@ type entity struct {
 	Total int    `json:"total_memories"`
 	Owner string `json:"owner"`
 
-	Created  *time.Time `json:"created_at"` // always null, like the next two fields, because Loci does not store them
+	Created  *time.Time `json:"created_at"` // always null, like Updated and Metadata, because Loci stores none of them
 	Updated  *time.Time `json:"updated_at"`
 	Metadata *string    `json:"metadata"`
 }
@@ -137,7 +137,7 @@ func (h *handler) usersWithFacts(c *call) ([]entity, error) {
 	return out, nil
 }
 
-// entitiesOf returns the entities of the owner's memories.
+// entitiesOf returns the entities that own or label the memories of the caller's owner.
 func (h *handler) entitiesOf(c *call) ([]entity, error) {
 	who, err := h.callerFor(c, "")
 	if err != nil {
@@ -175,7 +175,7 @@ func (h *handler) deleteEntity(c *call) (any, error) {
 	return messageResponse("Entity deleted successfully!"), h.forgetAll(c, wanted)
 }
 
-// profile returns the entries of a user's profile, without internal ones.
+// getUserProfile returns the entries of a user's profile, without Loci's own entries.
 func (h *handler) profile(c *call) (any, error) {
 	who, err := h.callerFor(c, c.PathValue("id"))
 	if err != nil {
@@ -199,7 +199,7 @@ func (h *handler) profile(c *call) (any, error) {
 	}, nil
 }
 
-// addStatus returns the state and results of an add.
+// getAddStatus returns the state and the results of an earlier request to add memories.
 func (h *handler) addStatus(c *call) (any, error) {
 	who, id, err := h.resolveID(c, c.PathValue("id"))
 	if err != nil {

@@ -16,7 +16,7 @@ type filter struct {
 	Category string
 }
 
-// addAll adds the conditions of a JSON object.
+// addConditions adds the conditions of a JSON object.
 func (f *filter) addAll(object map[string]any) error {
 	for _, name := range sortedKeys(object) {
 		if err := f.addCondition(name, object[name]); err != nil {
@@ -83,7 +83,7 @@ func singleValue(name string, value any) (string, bool) {
 	return text, ok && text != ""
 }
 
-// unsupportedFilter is the error for an unsupported filter.
+// errUnsupportedFilter is the error for an unsupported filter, with an alternative.
 func unsupportedFilter(name string) error {
 	advice := "Loci filters by user_id, agent_id, app_id, run_id and categories, joined with AND; to select memories by another field, add them with a separate run_id"
 	switch name {

@@ -78,7 +78,7 @@ type findBody struct {
 	Format      string         `json:"output_format"`
 }
 
-// selection selects one owner's memories for a search or list.
+// selection is the owner and the filters of a search or list.
 type selection struct {
 	caller
 	filter
@@ -165,7 +165,7 @@ func (h *handler) search(c *call) (any, error) {
 	}
 }
 
-// results returns the response for a list without pages. In version 1, the response is the list itself.
+// listResponse returns the response for a list without pages. In version 1, that is the list itself, unless format is v1.1.
 func (c *call) results(items any, format string) any {
 	if c.version == "v1" && format != "v1.1" {
 		return items

@@ -31,7 +31,7 @@ const Prefix = "/mem0"
 // Options configure the API.
 type Options struct {
 	MaxTextBytes int           // maximum bytes of a memory
-	LearnWait    time.Duration // maximum time that an asynchronous add waits for learning; 0 means two seconds
+	LearnWait    time.Duration // maximum time that an asynchronous add waits for learning; 0 uses asyncWait
 }
 
 type handler struct {
@@ -44,7 +44,7 @@ type call struct {
 	identity httpx.Identity
 	query    url.Values
 	body     []byte
-	version  string // "v1", "v2", "v3"; "" for the open-source server's API
+	version  string // "v1", "v2" or "v3" of the platform's API; "" for the open-source server's API
 	isWrite  bool
 }
 
@@ -77,7 +77,7 @@ func New(e *engine.Engine, o Options) http.Handler {
 	})
 }
 
-// platform returns the handlers for mem0's platform by path.
+// platformHandlers returns the handlers for mem0's platform by path.
 func (h *handler) platform() map[string]http.Handler {
 	out := map[string]http.Handler{
 		"GET /v1/ping":                       readHandler("v1", h.ping),
@@ -107,7 +107,7 @@ func (h *handler) platform() map[string]http.Handler {
 	return out
 }
 
-// openSource returns the handlers for mem0's open-source server by path.
+// openSourceHandlers returns the handlers for mem0's open-source server by path.
 func (h *handler) openSource() map[string]http.Handler {
 	return map[string]http.Handler{
 		"POST /memories":               writeHandler("", h.add),
@@ -148,7 +148,7 @@ func errNotServed(r *http.Request) error {
 	return memory.Errorf(memory.NotFound, "Loci does not implement %s %s of mem0's API", r.Method, httpx.Truncate(r.URL.Path, maxNameBytes))
 }
 
-// notImplemented is the error for an unsupported feature.
+// errNotImplemented is the error for an unsupported feature.
 func notImplemented(detail string) error {
 	return &httpx.Problem{Status: http.StatusNotImplemented, Detail: detail}
 }
@@ -158,7 +158,7 @@ func isUnder(path, parent string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// underPrefix reports whether a path is [Prefix] or one of its subpaths.
+// isUnderPrefix reports whether a path is [Prefix] or one of its subpaths.
 func underPrefix(path string) bool { return isUnder(path, Prefix) }
 
 // withoutPrefix returns the request without [Prefix] and a trailing slash in its path.
@@ -197,7 +197,7 @@ func serve(version string, isWrite bool, do operation) http.Handler {
 	})
 }
 
-// execute reads the body and executes the call.
+// execute reads the body and calls do.
 func (c *call) execute(do operation) (any, error) {
 	body, err := httpx.ReadBody(c.Request)
 	switch {

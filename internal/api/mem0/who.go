@@ -31,7 +31,7 @@ var idNames = []string{"user_id", "agent_id", "app_id", "run_id"}
 
 func (i *ids) fields() []*string { return []*string{&i.User, &i.Agent, &i.App, &i.Run} }
 
-// fillFrom sets empty ids to the ids in defaults.
+// fillFrom replaces empty ids by the ids in defaults.
 func (i *ids) fillFrom(defaults ids) {
 	theirs := defaults.fields()
 	for n, mine := range i.fields() {
@@ -52,8 +52,8 @@ func (i *ids) ownerName() string {
 	return ""
 }
 
-// ownerNameOf returns the name of the user that owns memories with only the n-th id. Memories of an agent, app or
-// run without a user belong to a user named "agent_id=NAME".
+// ownerNameOf returns the name of the user that owns memories with only one id, of the kind idNames[idIndex].
+// Memories of an agent, app or run without a user belong to a user named "agent_id=NAME".
 func ownerNameOf(n int, id string) string {
 	if n == 0 {
 		return id
@@ -162,8 +162,8 @@ func (h *handler) callerFor(c *call, user string) (caller, error) {
 	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, h.engine.Curate.CheckToolAccess(c.Context(), id.Owner, c.isWrite)
 }
 
-// idsOf returns the ids of a memory for the caller: its labels, its scope, and its owner as the user, unless a
-// label names a user.
+// idsOf returns the ids of a memory for the caller: the labels, the agent and project of the scope, and the owner
+// as the user, unless a label names a user.
 func (c caller) idsOf(m memory.Memory) ids {
 	out, scope := labelsOf(m), m.Scope()
 	out.fillFrom(ids{Agent: scope.Agent, App: scope.Project})
@@ -173,7 +173,7 @@ func (c caller) idsOf(m memory.Memory) ids {
 	return out
 }
 
-// hasIDs reports whether a memory has the wanted ids. A memory without labels can be read with any user_id.
+// hasIDs reports whether a memory has the wanted ids. For reading, any user_id matches a memory without labels.
 func (c caller) hasIDs(m memory.Memory, wanted ids, forReading bool) bool {
 	if forReading && !c.ownerNamed && labelsOf(m) == (ids{}) {
 		wanted.User = ""
@@ -188,7 +188,7 @@ func (c caller) hasIDs(m memory.Memory, wanted ids, forReading bool) bool {
 	return true
 }
 
-// labelsFor returns the ids to store with a memory, without the user_id if this is the owner.
+// labelsFor returns the ids to store with a memory, without the user_id if that names the owner.
 func (c caller) labelsFor(i ids) ids {
 	if c.ownerNamed || i.User == c.owner.Name() {
 		i.User = ""
@@ -204,7 +204,7 @@ func (c caller) clientID(id string) string {
 	return id
 }
 
-// resolveID returns the owner that a client's id names, and the id within the owner's memory.
+// resolveID splits a client's id into the caller with the owner that it names, and Loci's id of the memory.
 func (h *handler) resolveID(c *call, clientID string) (caller, string, error) {
 	id, user, _ := strings.Cut(clientID, "@")
 	unknown := memory.Errorf(memory.NotFound, "no such memory: %s", httpx.Truncate(clientID, maxNameBytes))

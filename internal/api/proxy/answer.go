@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// memoryHit is a recalled memory in an answer's memory_hits.
+// memoryHit is a recalled memory in an answer's field memory_hits.
 type memoryHit struct {
 	ID        string      `json:"id"`
 	Kind      memory.Kind `json:"kind"`
@@ -29,7 +29,7 @@ type memoryHit struct {
 	Core      bool        `json:"core,omitempty"` // a fact of the core or a profile entry, not a search result
 }
 
-// namedMemory is a recalled memory in an answer's memories.
+// namedMemory is a recalled memory in an answer's field memories.
 type namedMemory struct {
 	ID        string    `json:"id"`
 	Content   string    `json:"content"`
@@ -100,13 +100,13 @@ func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	writeError(w, r, p.Status, string(p.Code), p.Detail)
 }
 
-// writeNoAnswer is writeUpstreamError for an upstream that did not answer.
+// writeNoAnswerError is writeUpstreamError for an upstream that did not answer.
 func (d *Handler) writeNoAnswer(w http.ResponseWriter, r *http.Request, err error) {
 	d.writeUpstreamError(w, r, err, "the upstream did not answer")
 }
 
 // writeUpstreamError responds that the upstream failed, unless the request was invalid or the client
-// disconnected. Only the log has the full error, because this contains the upstream's address.
+// disconnected. The client gets only a summary of err, because the full error contains the upstream's address.
 func (d *Handler) writeUpstreamError(w http.ResponseWriter, r *http.Request, err error, problem string) {
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -138,8 +138,8 @@ func sendHeaders(w http.ResponseWriter, resp *http.Response) {
 	_ = http.NewResponseController(w).Flush() // the client may have disconnected
 }
 
-// finish sends a response's trailers. If the response was cut off, finish instead breaks the client's
-// connection, to show the client that the answer is incomplete.
+// finishResponse sends a response's trailers. If err says that the response was cut off, it instead breaks the
+// client's connection, to show the client that the answer is incomplete.
 func finish(w http.ResponseWriter, resp *http.Response, err error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		panic(http.ErrAbortHandler)
@@ -163,7 +163,7 @@ func copyHeader(dst, src http.Header) {
 	dst.Set("X-Content-Type-Options", "nosniff")
 }
 
-// isLociHeader reports whether only Loci may set a response header.
+// isReservedHeader reports whether only Loci, not the upstream, may set a response header.
 func isLociHeader(name string) bool {
 	name = http.CanonicalHeaderKey(name)
 	return name == "Set-Cookie" || strings.HasPrefix(name, "Access-Control-") || strings.HasPrefix(name, "X-Loci-")
@@ -171,7 +171,7 @@ func isLociHeader(name string) bool {
 
 func closeBody(resp *http.Response) { _ = resp.Body.Close() } // the body was only read
 
-// flusher sends each piece at once, after the headers.
+// flusher sends each written piece at once.
 type flusher struct{ http.ResponseWriter }
 
 func (f flusher) write(p []byte) {

@@ -81,8 +81,8 @@ func providerName(dialect *chatapi.Dialect) string {
 	return "openai"
 }
 
-// noteResponse records the time at which the upstream's headers arrived; resp is nil if the upstream did
-// not answer.
+// recordTry records a request to the upstream, from began until the response's headers arrived at ended; resp is
+// nil if the upstream did not answer.
 func (c *call) noteResponse(began, ended time.Time, resp *http.Response) {
 	c.answeredAt = ended
 	status := 0
@@ -105,11 +105,11 @@ func (d *Handler) sendRequest(r *http.Request, c *call, body []byte) (*http.Resp
 	return d.retryTranslated(r, c, body, resp)
 }
 
-// maxRefusal is the number of bytes of an error response that are read to find its reason.
+// maxRefusal is the maximum number of bytes of an error response that are read to find its reason.
 const maxRefusal = 64 << 10
 
-// readRefusal reports whether the added memory may have caused an error, and the reason. The whole response
-// can still be read.
+// readRefusal reports whether a response is an error that the added memory may have caused, and the reason. The
+// whole response can still be read.
 func readRefusal(resp *http.Response) (refusal chatapi.Refusal, refused bool) {
 	switch resp.StatusCode {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError:
@@ -155,7 +155,7 @@ func limitEncodings(h http.Header) {
 	h.Set("Accept-Encoding", readable)
 }
 
-// useUserPlacement makes later requests to the model add memory to the user's message, for strictTime.
+// useUserPlacement makes Loci add memory to the user's message in later requests to the model, for strictTime.
 func (d *Handler) useUserPlacement(c *call, refusal chatapi.Refusal) {
 	if len(c.Model) > maxModelName {
 		return
@@ -177,7 +177,7 @@ func (d *Handler) useUserPlacement(c *call, refusal chatapi.Refusal) {
 type strictModel struct{ path, model string }
 
 const (
-	// strictTime is the time for which a refusal counts, because templates and upstream servers may change.
+	// strictTime is how long Loci remembers a model's refusal; then it tries again, since templates may change.
 	strictTime = 24 * time.Hour
 
 	// maxModelName is the maximum length in bytes of a stored model name, because clients choose the names.

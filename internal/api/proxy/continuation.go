@@ -13,8 +13,8 @@ import (
 // maxAnswers is the maximum number of ids of answers and items in the index, enough for a few days of use.
 const maxAnswers = 20_000
 
-// answerIndex maps recent answers to their place in a conversation. A request of the Responses API may refer to
-// an earlier answer or its items instead of sending the messages. The store contains only answers that became
+// answerIndex maps recent answers to their place in a conversation. A request of the Responses API may name an
+// earlier answer or the answer's items instead of sending the messages. The store contains only answers that became
 // turns; this index also contains answers without text, repeated answers and answers that were not stored.
 type answerIndex = recent.Map[answerKey, exchange.ContinuationPoint]
 

@@ -54,7 +54,7 @@ func checkInputs(texts []string) ([]string, error) {
 	return texts, nil
 }
 
-// embedding is one vector of a response: a list of numbers, or little-endian float32 values as
+// embedding is one vector of a response. Embedding is a list of numbers, or little-endian float32 values as
 // base64.
 type embedding struct {
 	Object    string `json:"object"`
@@ -122,7 +122,6 @@ func (d *Handler) embedTexts(w http.ResponseWriter, r *http.Request, req embedRe
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// encodeBase64 encodes a vector as base64.
 func encodeBase64(v []float32) string {
 	b := make([]byte, 0, 4*len(v))
 	for _, x := range v {

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// forward forwards a request unchanged.
+// forward sends a request unchanged to the upstream, and the response to the client.
 func (d *Handler) forward(w http.ResponseWriter, r *http.Request) {
 	if d.Upstream == nil {
 		Refuse(w, r, memory.Errorf(memory.NotFound, "%s %s needs an upstream; set upstream.url (LOCI_UPSTREAM_URL)", r.Method, r.URL.Path))
@@ -63,7 +63,7 @@ func upstreamPath(r *http.Request) string {
 	return path
 }
 
-// builtInModel describes a built-in model.
+// builtInModel returns the entry of a built-in model in the list of models.
 func (d *Handler) builtInModel(name string) chatapi.Model {
 	return chatapi.Model{ID: name, OwnedBy: "loci", Created: d.Now()}
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/loci-memory/loci/internal/chatapi"
 )
 
-// streamDecoder decodes a stream, compressed or not, while it is sent to the client. It holds back the piece that
-// ends the stream.
+// streamDecoder decodes a stream, compressed or not, while it is sent to the client. It holds back the end of the
+// stream, so that the answer is stored before the client sees the end.
 type streamDecoder struct {
 	stream      *chatapi.Stream
-	gate        *chatapi.Gate
-	undecodable bool      // the encoding is unknown, so nothing is decoded or held back
-	inflater    *inflater // decompressor; nil if the stream is not compressed
-	lastPiece   []byte    // last piece of a compressed stream
-	undecoded   []byte    // bytes that were sent to the client but not decoded yet
+	gate        *chatapi.Gate // holds back the end of the stream
+	undecodable bool          // the encoding is unknown, so nothing is decoded or held back
+	inflater    *inflater     // decompressor; nil if the stream is not compressed
+	lastPiece   []byte        // last compressed piece, held back
+	undecoded   []byte        // bytes that were sent to the client but not decoded yet
 }
 
 // newStreamDecoder returns a decoder for a stream with the given Content-Encoding and dialect.
@@ -64,7 +64,6 @@ func (l *streamDecoder) decode() {
 // ended reports whether the end of the stream is held back.
 func (l *streamDecoder) ended() bool { return l.gate.Ended() }
 
-// heldBack returns the bytes that were held back.
 func (l *streamDecoder) heldBack() []byte {
 	if l.inflater == nil {
 		return l.gate.TakeWithheld()
@@ -80,15 +79,14 @@ func (l *streamDecoder) answer() chatapi.Answer {
 	return l.stream.Answer()
 }
 
-// close releases the decompressor.
 func (l *streamDecoder) close() {
 	if l.inflater != nil {
 		l.inflater.finish()
 	}
 }
 
-// inflater decompresses a stream piece by piece. The gzip reader is a coroutine that runs until it needs the next
-// piece.
+// inflater decompresses a stream piece by piece. Its gzip reader is a coroutine: resume runs it until it needs the
+// next piece.
 type inflater struct {
 	input  []byte // compressed input that was not read yet
 	output []byte // decompressed output of the last piece

@@ -56,7 +56,7 @@ func encodeAnswer(dialect *chatapi.Dialect, a chatapi.Answer, now time.Time) ([]
 	return translate.NewAnswer(dialect, a, now).Answer(chatapi.EncodeAnswer(a, now))
 }
 
-// outlook tells the built-in model whether this chat will be remembered, and if not, why.
+// memoryEffect returns whether this chat will be stored, and if not, why; the built-in model tells the user.
 func (c *call) outlook(ctx context.Context) responder.MemoryEffect {
 	if !c.usesMemory || c.memoryOff {
 		return responder.MemoryEffect{NotStoredReason: "Memory is off for this request"}

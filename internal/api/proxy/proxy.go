@@ -1,5 +1,5 @@
-// Package proxy is the API under /v1. It adds memory to chat requests in all dialects of package chatapi, records
-// the question and the answer, and passes all other bytes through unchanged. A memory failure never fails the
+// Package proxy serves the API under /v1: it adds memory to chat requests in all dialects of package chatapi,
+// records the question and the answer, and forwards all other bytes unchanged. A memory failure never fails the
 // chat. It serves embeddings of the model loci/embed, and forwards all other paths except those of mem0's API.
 //
 //	request  decode → open → prepare → inject → forward
@@ -47,12 +47,12 @@ const HeaderWarning = "X-Loci-Warning"
 // Request headers of clients. Open WebUI fills them from templates in its connection's settings
 // ({{TASK}}, {{MESSAGE_ID}}, {{USER_MESSAGE_PARENT_ID}}).
 const (
-	headerTask        = "X-Loci-Task"       // a task of the client itself, such as a title; empty for chats
-	headerZone        = "X-Loci-Timezone"   // the user's time zone: Europe/Lisbon
-	headerMessage     = "X-Loci-Message-Id" // the client's id for the answer
-	headerParent      = "X-Loci-Parent-Id"  // the client's id for the answer before the last user message; empty for the first message
-	headerIdempotency = "Idempotency-Key"   // the same value for all retries of a request
-	headerTurn        = "X-Codex-Turn-Metadata"
+	headerTask        = "X-Loci-Task"             // a task of the client itself, such as a title; empty for chats
+	headerZone        = "X-Loci-Timezone"         // the user's time zone: Europe/Lisbon
+	headerMessage     = "X-Loci-Message-Id"       // the client's id for the answer
+	headerParent      = "X-Loci-Parent-Id"        // the client's id for the answer before the last user message; empty for the first message
+	headerIdempotency = "Idempotency-Key"         // the same value for all retries of a request
+	headerTurn        = "X-Codex-Turn-Metadata"   // JSON with Codex's turn id
 	headerRetries     = "X-Stainless-Retry-Count" // set by the SDKs of OpenAI, Anthropic and others
 )
 
@@ -71,14 +71,14 @@ type Upstream interface {
 
 // Options configure the API.
 type Options struct {
-	Upstream          Upstream // model server; nil lets the built-in model answer chats
-	Placement         chatapi.Placement
-	KeepBlocks        bool     // insert the blocks of earlier requests again; not possible with [chatapi.System]
-	ChatOnly          bool     // the upstream supports only chat completions; false detects the supported dialects
-	AddMemories       bool     // answers also have a field memories
-	SessionHeaders    []string // headers with a conversation's id; empty uses [DefaultSessionHeaders]
-	ProjectHeaders    []string // headers with a project, read after memory_project and X-Loci-Project
-	ProjectFromFolder bool     // a coding agent's working directory becomes the default project
+	Upstream          Upstream          // model server; nil lets the built-in model answer chats
+	Placement         chatapi.Placement // position of the memory block in the request
+	KeepBlocks        bool              // send the blocks of earlier requests again; ignored with [chatapi.System]
+	ChatOnly          bool              // the upstream supports only chat completions; false lets Loci find out
+	AddMemories       bool              // answers also have a field memories
+	SessionHeaders    []string          // headers with a conversation's id; empty uses [DefaultSessionHeaders]
+	ProjectHeaders    []string          // headers with a project, read after memory_project and X-Loci-Project
+	ProjectFromFolder bool              // a coding agent's working directory becomes the default project
 	Metrics           *obs.Metrics
 	Tracer            *tracing.Tracer // nil disables tracing
 	Log               *slog.Logger
@@ -96,9 +96,9 @@ type Handler struct {
 	Options
 	engine        *engine.Engine
 	mux           *http.ServeMux
-	strictModels  recent.Map[strictModel, time.Time] // expiry time by model
+	strictModels  recent.Map[strictModel, time.Time] // until when a model gets memory in the user's message
 	answerIndex   *answerIndex
-	upstreamFails atomic.Bool
+	upstreamFails atomic.Bool // the last request to the upstream failed
 
 	unsupportedPaths sync.Map // paths of dialects that the upstream does not support
 }
@@ -132,7 +132,7 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
 		r.URL = &long
 	}
-	if id := httpx.RequestID(r.Context()); id != "" { // an id in the upstream's response replaces this id
+	if id := httpx.RequestID(r.Context()); id != "" { // the upstream's own id, if any, replaces this id
 		w.Header().Set("X-Request-Id", id)
 		if header := dialectOf(r.URL.Path).RequestIDHeader; header != "" {
 			w.Header().Set(header, id)
@@ -151,7 +151,6 @@ func dialectOf(path string) *chatapi.Dialect {
 	return chatapi.Completions
 }
 
-// serveChat serves one chat request.
 func (d *Handler) serveChat(w http.ResponseWriter, r *http.Request, dialect *chatapi.Dialect) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		d.forward(w, r) // Loci cannot decode the body, so the chat gets no memory
@@ -193,21 +192,21 @@ type call struct {
 	arrivedAt   time.Time
 	sentAt      time.Time // when the request was sent to the upstream
 	answeredAt  time.Time // when the upstream's headers arrived
-	usesMemory  bool      // the chat uses memory
+	usesMemory  bool      // memory is read or written; false for tasks of the client itself
 	noUser      bool      // the request names no user, so memory is not used
 	wantsHits   bool      // the stream must end with an event with memory_hits
 	addMemories bool      // the answer has a field memories in addition to memory_hits
 	memoryOff   bool      // the client turned memory off; messages marked off the record are still removed
 	exchange    *exchange.Exchange
-	prepared    retrieve.PromptMemory
-	trace       *tracing.Chat // nil without tracing
+	prepared    retrieve.PromptMemory // memory for the prompt
+	trace       *tracing.Chat         // nil without tracing
 
 	placement chatapi.Placement
 
-	// The following fields are set only if memory is used.
+	// owner and answerIndex are set only if memory is used.
 	owner       memory.Owner
 	answerIndex *answerIndex
-	continues   exchange.ContinuationPoint // place in a conversation that the request continues; zero if unknown
+	continues   exchange.ContinuationPoint // place in a conversation after which the request continues; zero if unknown
 }
 
 // openCall decodes a request, identifies its owner, and opens the exchange.
@@ -309,8 +308,8 @@ func clientKey(h http.Header) string {
 	return cmp.Or(h.Get("X-Api-Key"), h.Get("Api-Key"))
 }
 
-// idempotencyKey returns a key that is equal for all retries of a request, or "" if the client sends no such key.
-// Codex's turn id is such a key: Codex repeats a message after it summarized later messages.
+// idempotencyKey returns a key that is equal for all retries of a request, or "" if the client sends none. Codex's
+// turn id is used as the key, because Codex sends a message again after it summarized later messages.
 func idempotencyKey(h http.Header) string {
 	var turn struct {
 		ID string `json:"turn_id"`
@@ -320,7 +319,7 @@ func idempotencyKey(h http.Header) string {
 }
 
 // parentTurn returns the id of the turn before the last user message, found by the client's ids, or "" if
-// unknown. A request with an id for its answer but without a parent id is the first message.
+// unknown. It returns [thread.AsFirst] for a first message: it has an id for its answer but no parent id.
 func (d *Handler) parentTurn(r *http.Request, owner memory.Owner, chat *chatapi.Chat, conversation string) string {
 	parent := clientID(r.Header, headerParent)
 	if _, sent := r.Header[headerParent]; !sent || conversation == "" {
@@ -338,7 +337,7 @@ func (d *Handler) parentTurn(r *http.Request, owner memory.Owner, chat *chatapi.
 	return ""
 }
 
-// readOnlyMode returns a memory mode without permission to write.
+// readOnlyMode returns a memory mode without its permission to write: read, or off if mode never reads.
 func readOnlyMode(mode string) string {
 	if mode == chatapi.ModeWrite || mode == chatapi.ModeOff {
 		return chatapi.ModeOff
@@ -365,8 +364,8 @@ func clientID(h http.Header, name string) string {
 	return id
 }
 
-// recordAnswer stores the answer by the engine. It returns when storing has succeeded or failed, even if the
-// client has disconnected.
+// recordAnswer lets the engine store the answer. It returns when that has succeeded or failed, even if the client
+// has disconnected.
 func (d *Handler) recordAnswer(ctx context.Context, c *call, a chatapi.Answer) {
 	httpx.CountTokens(ctx, a.InputTokens, a.OutputTokens)
 	began := d.Now()
@@ -375,7 +374,7 @@ func (d *Handler) recordAnswer(ctx context.Context, c *call, a chatapi.Answer) {
 		place := c.exchange.RecordAnswer(ctx, a)
 		c.trace.AddRecord(began, d.Now(), place.Conversation)
 		if c.dialect.CanContinue {
-			c.indexAnswer(a, cmp.Or(place, c.continues)) // an answer that was not stored continues the same place
+			c.indexAnswer(a, cmp.Or(place, c.continues)) // an answer that was not stored gets its request's place
 		}
 	}
 }

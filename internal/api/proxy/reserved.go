@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// reserved are the paths of mem0's API, which package mem0 serves. They are never forwarded to the upstream, in
+// reservedPaths are the paths of mem0's API, which package mem0 serves. They are never forwarded to the upstream, in
 // any spelling, because mem0's clients send memories and Loci's key to these paths.
 var reserved = []string{
 	"/v1/ping", "/v1/memories", "/v2/memories", "/v3/memories", "/v1/event", "/v1/events", "/v1/entities", "/v2/entities", "/v3/entities",

@@ -21,8 +21,8 @@ func (d *Handler) isTranslated(dialect *chatapi.Dialect) bool {
 	return translate.CanTranslate(dialect) && (d.ChatOnly || lacks)
 }
 
-// lacksPath reports whether an error means that the upstream does not support the path of the call's dialect. An
-// error that names the request's model or an id has another cause.
+// isUnsupportedPath reports whether a response means that the upstream does not support the path of the call's
+// dialect. If the error names the request's model or an id, then this model or id is missing, not the path.
 func lacksPath(resp *http.Response, c *call) bool {
 	if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed || !translate.CanTranslate(c.dialect) {
 		return false
@@ -98,7 +98,7 @@ func (d *Handler) sendTranslated(r *http.Request, c *call, body []byte) (*http.R
 	return resp, nil
 }
 
-// sendChat sends a translated request, with the client's key in the header that chat completions use.
+// sendChatCompletion sends a translated request, with the client's key in the header that chat completions use.
 func (d *Handler) sendChat(r *http.Request, c *call, body []byte) (*http.Response, error) {
 	h := r.Header.Clone()
 	if key := h.Get("X-Api-Key"); key != "" && h.Get("Authorization") == "" {
@@ -130,7 +130,7 @@ func encodeUpstreamError(dialect *chatapi.Dialect, resp *http.Response, requestI
 	return dialect.EncodeError(resp.StatusCode, "upstream_error", message, requestID)
 }
 
-// replaceBody replaces a response's body with other JSON.
+// replaceBody replaces a response's body by the JSON body.
 func replaceBody(resp *http.Response, body []byte) {
 	closeBody(resp)
 	resp.Header.Set("Content-Type", "application/json")
@@ -144,7 +144,7 @@ type translatedStream struct {
 	stream    *translate.Stream
 	buf       []byte
 	converted []byte // converted bytes that were not read yet
-	err       error  // error to return after out
+	err       error  // error to return after converted
 }
 
 func (t *translatedStream) Read(p []byte) (int, error) {

@@ -21,7 +21,7 @@ import (
 // forwarded.
 const maxAnswer = 16 << 20
 
-// answerByUpstream forwards the request and sends the response to the client.
+// answerByUpstream sends the request with memory to the upstream, and the response to the client.
 func (d *Handler) answerByUpstream(w http.ResponseWriter, r *http.Request, c *call) {
 	if c.usesMemory {
 		c.exchange.RecordQuestion(r.Context())
@@ -131,7 +131,6 @@ func (d *Handler) relayAnswer(w http.ResponseWriter, r *http.Request, c *call, r
 	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// decodeBody returns a decompressed body.
 func decodeBody(body []byte, encoding string) ([]byte, error) {
 	switch strings.ToLower(encoding) {
 	case "", "identity":

@@ -22,13 +22,13 @@ type ByKeyID struct {
 	ID string `path:"id" maxLength:"64" doc:"The key's id, not the key."`
 }
 
-// Error messages of [requireAdmin].
+// Error messages for callers who are not admins.
 const (
 	keysDenial     = "keys are for admins only"
 	checkupsDenial = "checkups are for admins only"
 )
 
-// adminOperations registers the operations for admins only, because backups and checkups cover all users.
+// addAdminOperations registers the operations for admins, such as backups and checkups, which cover all users.
 func (d *handler) adminOperations(a registrar) {
 	checkup := func(confirm bool) func(context.Context, *struct{}) (client.Checkup, error) {
 		return func(ctx context.Context, _ *struct{}) (client.Checkup, error) { return d.Doctor(ctx, confirm) }

@@ -25,8 +25,8 @@ type Upstream interface {
 // maxAnswer is the maximum size in bytes of an answer that is not streamed.
 const maxAnswer = 8 << 20
 
-// Talker returns a talker that answers chats through an upstream, with the client's key if Loci has no key. With
-// showErrors, its errors contain the upstream's error messages, which may be private.
+// NewChatModel returns a model that answers chats through an upstream, with the client's key if Loci has no key.
+// With showErrors, the model's errors contain the upstream's error messages, which may be private.
 func Talker(u Upstream, clientHeader http.Header, showErrors bool) chats.ChatModel {
 	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}
 	if key := clientHeader.Values("Authorization"); len(key) > 0 {

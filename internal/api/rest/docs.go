@@ -14,7 +14,7 @@ import (
 //go:embed docs.html
 var docsPage string
 
-// operationsOf returns a path's operations by method.
+// operationsOf returns a path's operations by HTTP method.
 func operationsOf(item *huma.PathItem) map[string]*huma.Operation {
 	out := map[string]*huma.Operation{}
 	for _, op := range []*huma.Operation{item.Get, item.Post, item.Patch, item.Put, item.Delete} {

@@ -12,10 +12,10 @@ import (
 type ExternalOperation struct {
 	Method, Path, ID, Summary string
 	Request, Response         reflect.Type
-	Prefix                    string // prefix of the names of its schemas, which must be unique
+	Prefix                    string // put before its schemas' names, so that they differ from other APIs' names
 }
 
-// addExternal adds operations of other APIs to the OpenAPI document.
+// addExternalOperations adds operations of other APIs to the OpenAPI document.
 func addExternal(api *huma.OpenAPI, operations []ExternalOperation) {
 	for _, e := range operations {
 		schemas := huma.NewMapRegistry("#/components/schemas/", func(t reflect.Type, hint string) string {

@@ -51,7 +51,8 @@ func (d *handler) memoryOperations(a registrar) {
 	})
 }
 
-// ByID is the id of a memory, trace or job. It is exported because huma ignores unexported embedded structs.
+// ByID is the path parameter id, of a memory, chat, context, trace or job. It is exported because huma ignores
+// unexported embedded structs.
 type ByID struct {
 	ID string `path:"id" maxLength:"512"`
 }
@@ -156,7 +157,7 @@ func timeOrZero(t *time.Time) time.Time {
 	return *t
 }
 
-// ReadTime selects the time of a read. It is exported for the same reason as [ByID].
+// ReadTime selects the time of a read.
 type ReadTime struct {
 	AsOf    time.Time `query:"as_of" doc:"Read memory as it was at this time."`
 	ValidAt time.Time `query:"valid_at" doc:"Only facts that were true at this time; a fact without a period of validity counts if it is current."`

@@ -68,7 +68,7 @@ func (d *handler) factsMarkdown(ctx context.Context, owner memory.Owner) (string
 	return out.String(), nil
 }
 
-// fileTree contains the tool's files by path. A folder exists if it contains a file.
+// fileTree contains the tool's files by path. A folder exists if it contains a file, and needs no entry.
 type fileTree struct {
 	files map[string]memory.Context
 	facts func() (string, error) // returns the content of factsFile
@@ -93,7 +93,7 @@ func (f fileTree) run(c client.MemoryToolInput) (string, error) {
 	return "", toolErrorf("Unknown command: %s", c.Command)
 }
 
-// resolve cleans a path and refuses one outside toolRoot.
+// resolvePath cleans a path, and refuses a path outside toolRoot.
 func resolve(requested string) (string, error) {
 	if requested != toolRoot && !strings.HasPrefix(requested, toolRoot+"/") {
 		return "", toolErrorf("Path must start with %s, got: %s", toolRoot, requested)
@@ -105,7 +105,7 @@ func resolve(requested string) (string, error) {
 	return p, nil
 }
 
-// resolveWritable cleans the path of a file to change, and also refuses paths in lociFolder.
+// resolveWritablePath is resolvePath for a file to change. It also refuses paths in lociFolder.
 func resolveWritable(requested string) (string, error) {
 	p, err := resolve(requested)
 	if err == nil && (p == lociFolder || strings.HasPrefix(p, lociFolder+"/")) {
@@ -114,7 +114,6 @@ func resolveWritable(requested string) (string, error) {
 	return p, err
 }
 
-// isFolder reports whether p is a folder.
 func (f fileTree) isFolder(p string) bool {
 	return p == toolRoot || len(f.filesUnder(p)) > 0
 }
@@ -143,7 +142,7 @@ func (f fileTree) checkFree(p string, existsErr error) error {
 	return nil
 }
 
-// writableFile returns the existing file that a command changes.
+// writableFile returns the path and the content of an existing file that a command will change.
 func (f fileTree) writableFile(requested string) (p string, c memory.Context, err error) {
 	if p, err = resolveWritable(requested); err != nil {
 		return "", c, err

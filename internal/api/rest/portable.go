@@ -52,7 +52,7 @@ func withBody(ctx huma.Context, next func(huma.Context)) {
 	next(huma.WithValue(ctx, bodyKey{}, io.Reader(r.Body)))
 }
 
-// serveStreamed serves a request whose handler checks the body while reading it.
+// serveStreamed checks only the path and the query, because the handler checks the body while it reads the body.
 func serveStreamed(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	if err := checkText(r, nil); err != nil {
 		httpx.WriteError(w, r, err)

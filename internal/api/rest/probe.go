@@ -6,8 +6,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// serveHealth answers plain health checks like the API's operations, without building the API. It reports whether
-// the request was a health check.
+// serveHealth answers health checks without parameters as the API would, but without building the API. It reports
+// whether the request was such a health check.
 func (d *handler) serveHealth(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet || r.URL.RawQuery != "" || r.ContentLength != 0 {
 		return false

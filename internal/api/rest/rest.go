@@ -1,4 +1,4 @@
-// Package rest is the REST API under /api. Each handler decodes the request, calls one method of the engine
+// Package rest serves the REST API under /api. Each handler decodes the request, calls one method of the engine
 // and encodes the result. Package client defines the types of requests and responses, which also define
 // /openapi.json.
 package rest
@@ -40,9 +40,9 @@ type Options struct {
 	Upstream Upstream                     // answers chats; nil uses the built-in model
 	Model    func(context.Context) string // default model of chats; if nil or "", each message must name a model
 
-	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // checks the server
+	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // checks the server; with confirm, forgets memories deleted from the vault
 
-	// RemainingCopies lists places, such as backups, that may contain erased text of a period; nil lists none.
+	// RemainingCopies lists places, such as backups, that may contain erased text from since to until; may be nil.
 	RemainingCopies func(since, until time.Time) []string
 
 	Keys *httpx.Keyring // the API keys
@@ -208,7 +208,7 @@ type writeRequest[T any] struct {
 	Body T
 }
 
-// changeRequest is a request that changes the item with an id.
+// changeRequest is a request that changes the memory, chat or context with the path's id.
 type changeRequest[T any] struct {
 	ByID
 	Idempotent
@@ -258,7 +258,7 @@ func requireAdmin(ctx context.Context, denial string) error {
 	return nil
 }
 
-// mapResult returns a function that converts an engine's result with view, and returns errors unchanged.
+// mapResult returns a function that converts a result of the engine with view, and passes errors through.
 func mapResult[A, B any](view func(A) B) func(A, error) (B, error) {
 	return func(a A, err error) (b B, _ error) {
 		if err != nil {

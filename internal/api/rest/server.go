@@ -44,7 +44,7 @@ type readiness struct {
 	Body   client.Ready
 }
 
-// readyStatus returns 503 while the server shuts down, and 200 otherwise.
+// readyStatus returns the HTTP status for a state: 503 while the server shuts down, and 200 otherwise.
 func readyStatus(is client.Ready) int {
 	if is.Status != client.StatusReady {
 		return http.StatusServiceUnavailable

@@ -20,8 +20,8 @@ type eraseUserInput struct {
 	Existing bool `query:"known" doc:"Respond with not_found if nothing was ever stored for the user. Without this parameter, the unused name is closed too."`
 }
 
-// owner returns the user to erase or reopen. An admin key may name any user. Other callers must prove
-// that they are the user, because a front end may send any name.
+// owner returns the user to erase or reopen, and the author of the change. An admin key may name any user. Other
+// callers must prove that they are the user, because a front end may send any name.
 func (u ByUser) owner(ctx context.Context) (memory.Owner, memory.Author, error) {
 	id := httpx.IdentityOf(ctx)
 	owner := memory.User(id.Namespace, u.ID)

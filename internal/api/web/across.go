@@ -26,12 +26,12 @@ type recurringItem struct {
 // occurrence is the occurrence of a recurring item in one project.
 type occurrence struct {
 	Project string
-	Text    string // text of the fact, for Answers
+	Text    string // text of the fact; only in Answers
 	Link    string
 	Count   int
 }
 
-// maxRecurring is the maximum number of items listed per kind. Items of the most projects come first.
+// maxRecurring is the maximum number of items listed per kind. Items that occur in the most projects come first.
 const maxRecurring = 12
 
 // projectCounts counts facts by project.
@@ -39,7 +39,7 @@ type projectCounts struct {
 	projects map[string]int
 	sameText map[string]*recurringItem // facts by hash
 	answers  map[string]*recurringItem // facts by subject and attribute
-	themes   map[string]*recurringItem // categories and tags by the address of the page with their facts
+	themes   map[string]*recurringItem // categories and tags, by the address of the list of their facts
 }
 
 func newProjectCounts() *projectCounts {
@@ -75,14 +75,14 @@ func addOccurrence(items map[string]*recurringItem, key, name, link string, foun
 		items[key] = item
 	}
 	if i := slices.IndexFunc(item.Occurrences, func(p occurrence) bool { return p.Project == found.Project }); i >= 0 {
-		item.Occurrences[i].Count++ // the first fact is listed, because facts are read newest first
+		item.Occurrences[i].Count++ // the text and link stay those of the newest fact, which is added first
 		return
 	}
 	found.Count = 1
 	item.Occurrences = append(item.Occurrences, found)
 }
 
-// recurring returns the items that occur in several projects. A fact with the same text in several projects is
+// findRecurring returns the items that occur in several projects. A fact with the same text in several projects is
 // not listed again as an answer.
 func (a *projectCounts) recurring() recurringItems {
 	out := recurringItems{SameFacts: inSeveralProjects(a.sameText, nil), Themes: inSeveralProjects(a.themes, nil)}
@@ -96,7 +96,7 @@ func (a *projectCounts) recurring() recurringItems {
 	return out
 }
 
-// inSeveralProjects returns the items of at least two projects that accept allows; nil allows all items.
+// itemsInSeveralProjects returns the items of at least two projects that accept allows; nil allows all items.
 func inSeveralProjects(items map[string]*recurringItem, accept func(*recurringItem) bool) (out []recurringItem) {
 	for _, key := range slices.Sorted(maps.Keys(items)) {
 		s := items[key]

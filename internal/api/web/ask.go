@@ -31,7 +31,6 @@ type playgroundForm struct {
 	history        []chats.Message // earlier messages of a temporary chat
 }
 
-// readPlaygroundForm reads the playground's form.
 func (p *Page) readPlaygroundForm(r *http.Request) (q playgroundForm, err error) {
 	q = playgroundForm{
 		model: r.PostFormValue("model"), message: strings.TrimSpace(r.PostFormValue("content")),
@@ -51,7 +50,7 @@ func (p *Page) readPlaygroundForm(r *http.Request) (q playgroundForm, err error)
 	return q, err
 }
 
-// maxHistory is the maximum number of messages that the page of a temporary chat may send back.
+// maxHistory is the maximum number of messages of a temporary chat, which its page sends with each new message.
 const maxHistory = 200
 
 // decodeHistory reads the messages of a temporary chat.
@@ -82,7 +81,7 @@ func encodeJSON(v any) string {
 // headerChat is the response header that names the chat to the script.
 const headerChat = "X-Loci-Chat"
 
-// answer lets a model answer the message and returns the answer. It creates a chat if the form names no chat.
+// answerMessage lets a model answer the message. If the form names no chat, it creates one and sets q.chat.
 func (p *Page) answer(r *http.Request, v visit, q *playgroundForm, stream *answerStream) (string, error) {
 	if q.temporary {
 		said := append(q.history, chats.Message{Role: memory.RoleUser, Content: q.message})
@@ -113,8 +112,8 @@ func (p *Page) answer(r *http.Request, v visit, q *playgroundForm, stream *answe
 // answerStream streams an answer to the page's script as lines of JSON.
 type answerStream struct {
 	httpx.PieceWriter
-	script  bool // the request came from the script; if false, nothing is written
-	started bool
+	script  bool // the request came from the script; otherwise nothing is written
+	started bool // the headers were sent
 }
 
 // streamLine is one line of the stream: a part of the answer, or the reason why the answer ends early.
@@ -130,7 +129,7 @@ func (o *answerStream) writeText(text string) {
 	}
 }
 
-// start sends the headers, which name the chat.
+// sendHeaders sends the headers, which name the chat.
 func (o *answerStream) start() {
 	if !o.script || o.started {
 		return
@@ -148,7 +147,7 @@ const (
 	maxModelListBytes = 8 << 20
 )
 
-// models returns the names of the models that can answer, Loci's own model last. If the upstream's models are
+// chatModels returns the names of the models that can answer, Loci's own model last. If the upstream's models are
 // missing, unlistedReason says why.
 func (p *Page) models(r *http.Request) (names []string, unlistedReason string) {
 	own := []string{responder.Name}

@@ -22,7 +22,6 @@ type asset struct {
 // half a megabyte of tables.
 var mediaTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
-// assetNames returns the file names of all assets.
 func assetNames() (names []string) {
 	files, err := staticFiles.ReadDir("static")
 	if err != nil {
@@ -34,7 +33,7 @@ func assetNames() (names []string) {
 	return names
 }
 
-// assets reads all assets, by name.
+// loadAssets reads all assets, by file name.
 func assets() map[string]asset {
 	out := map[string]asset{}
 	for _, name := range assetNames() {

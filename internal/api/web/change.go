@@ -10,7 +10,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// rememberFact stores a fact that the user wrote.
 func (p *Page) rememberFact(r *http.Request, v visit) (formResult, error) {
 	f, created, err := p.engine.Curate.Remember(r.Context(), v.owner, curate.FactInput{
 		Content: r.PostFormValue("content"), Category: strings.TrimSpace(r.PostFormValue("category")), Tags: splitTags(r.PostFormValue("tags")),
@@ -24,10 +23,9 @@ func (p *Page) rememberFact(r *http.Request, v visit) (formResult, error) {
 	return p.factResult(r, v, "Remembered.", f.ID)
 }
 
-// splitTags splits comma-separated tags.
 func splitTags(s string) []string { return strings.Split(s, ",") }
 
-// changeMemory applies the action of a memory's form.
+// changeMemory applies the action that the user chose in a memory's form.
 func (p *Page) changeMemory(r *http.Request, v visit) (formResult, error) {
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
@@ -72,7 +70,7 @@ func (p *Page) editFact(r *http.Request, v visit, id string) (formResult, error)
 		return formResult{}, err
 	}
 	if f := was.Fact; f != nil && e.Content != nil && f.Content == *e.Content {
-		e.Content = nil // only the fact's owner may change its text
+		e.Content = nil // unchanged text is not sent: of another owner's fact, it would be refused
 	}
 	if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, e, v.author); err != nil {
 		return formResult{}, err
@@ -134,7 +132,6 @@ func (p *Page) bulkAction(r *http.Request, v visit) (formResult, error) {
 	}
 }
 
-// tagFacts adds tags to facts.
 func (p *Page) tagFacts(r *http.Request, v visit, newTags []string, ids ...string) (formResult, error) {
 	found, err := p.engine.Store.Get(r.Context(), v.owner, ids...)
 	if err != nil {
@@ -151,7 +148,7 @@ func (p *Page) tagFacts(r *http.Request, v visit, newTags []string, ids ...strin
 	return p.factResult(r, v, "Tagged.", ids...)
 }
 
-// factResult returns the result of each fact's latest run, and names the facts that were replaced in that run.
+// factResult returns message with the latest run of each fact, and names the facts that this run replaced.
 func (p *Page) factResult(r *http.Request, v visit, message string, ids ...string) (formResult, error) {
 	d := formResult{Message: message}
 	for _, id := range ids {

@@ -2,11 +2,11 @@ package web
 
 import "slices"
 
-// series is a list of numbers that are drawn as columns. The labels are HTML next to the drawing, so that the
-// drawing can be scaled without them.
+// series is a list of numbers that are drawn as columns. The labels are HTML next to the drawing, so that scaling
+// the drawing does not distort them.
 type series struct {
 	Shares []float64 // each value as a share of the largest, 0 to 1
-	Most   float64
+	Most   float64   // largest value
 }
 
 // maxColumns is the maximum number of columns. Screens have too few pixels for more columns.
@@ -34,7 +34,6 @@ type labeledCount struct {
 	Link  string
 }
 
-// withShares sets the Share of each count.
 func withShares(counts []labeledCount) []labeledCount {
 	top := 1
 	for _, a := range counts {

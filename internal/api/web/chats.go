@@ -14,7 +14,7 @@ type contextChoice struct {
 	On bool
 }
 
-// contextChoices returns the contexts attached to a chat in their order. With all, the other contexts follow.
+// contextChoices returns the contexts attached to a chat in their order, followed by the others if includeOthers.
 func (p *Page) contextChoices(r *http.Request, v visit, chat memory.Conversation, all bool) ([]contextChoice, error) {
 	if len(chat.Contexts) == 0 && !all {
 		return nil, nil
@@ -48,7 +48,7 @@ func (v transcriptView) Attached() document {
 	return sum
 }
 
-// changeChat applies the action of a conversation's form.
+// changeChat applies the action that the user chose in a conversation's form.
 func (p *Page) changeChat(r *http.Request, v visit) (formResult, error) {
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
@@ -72,7 +72,7 @@ func (p *Page) changeChat(r *http.Request, v visit) (formResult, error) {
 	}
 }
 
-// nextAttached returns the contexts to attach after a form showed some contexts and the user ticked some of them.
+// nextAttached returns the ids of the contexts to attach, after a form showed some contexts and the user ticked some.
 // Attached contexts that the form did not show stay attached, because a removed context may be restored.
 func (p *Page) nextAttached(previous, shown, ticked []string) []string {
 	next := slices.DeleteFunc(slices.Clone(previous), func(id string) bool { return slices.Contains(shown, id) && !slices.Contains(ticked, id) })

@@ -28,7 +28,7 @@ type document struct {
 // Share returns the share of the available tokens that the context uses, 0 to 1.
 func (d document) Share() float64 { return min(1, float64(d.Tokens)/float64(max(1, d.TokenLimit))) }
 
-// Usage describes Share as text for the page.
+// Usage describes Share in words.
 func (d document) Usage() string {
 	switch share := d.Share(); {
 	case d.TooLong():
@@ -59,9 +59,8 @@ func (p *Page) documentOf(c memory.Context) document {
 	return d
 }
 
-// contextsView is the list of contexts.
 type contextsView struct {
-	Here       string
+	Here       string // path and query of this view
 	Documents  []document
 	TokenLimit int
 }
@@ -93,9 +92,9 @@ func (p *Page) contexts(r *http.Request, v visit) (any, error) {
 // contextView is one context with its text and the chats to which it is attached.
 type contextView struct {
 	document
-	Here      string
+	Here      string // path and query of this view
 	Editing   bool
-	RemovedBy string // id of the change that removed it; "" if it was not removed
+	RemovedBy string // id of the change that removed the context; "" if it was not removed
 	Attached  []chatChoice
 	Changes   []historyStep
 }
@@ -173,7 +172,7 @@ func formFile(r *http.Request) (name, content string, err error) {
 	return clip(120, header.Filename), string(words), nil
 }
 
-// changeContext applies the action of a context's form.
+// changeContext applies the action that the user chose in a context's form.
 func (p *Page) changeContext(r *http.Request, v visit) (formResult, error) {
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
@@ -199,7 +198,7 @@ func (p *Page) changeContext(r *http.Request, v visit) (formResult, error) {
 	}
 }
 
-// itemResult returns the result of the latest run that changed an item.
+// itemResult returns message with the latest run that changed a target, such as "context:ID".
 func (p *Page) itemResult(r *http.Request, v visit, message, target string) (formResult, error) {
 	page, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Target: target, Limit: 1})
 	d := formResult{Message: message}

@@ -16,13 +16,12 @@ const (
 	maxShownTurns         = 200
 )
 
-// conversationsView is the list of conversations.
 type conversationsView struct {
 	Conversations []conversationEntry
 	Next          string
 }
 
-// conversationEntry is a list entry with the text of the last message.
+// conversationEntry is a conversation in the list, with the beginning of its last message.
 type conversationEntry struct {
 	memory.Conversation
 	Last string
@@ -53,10 +52,10 @@ func (p *Page) conversations(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// transcriptView is one conversation with its full text.
+// transcriptView is one conversation with its turns.
 type transcriptView struct {
 	memory.Conversation
-	Here      string
+	Here      string // path and query of this view
 	Turns     []transcriptTurn
 	Earlier   int // number of turns before the first shown turn
 	Abandoned int // number of turns on abandoned branches: edited or regenerated
@@ -86,7 +85,7 @@ func (v transcriptView) Head() string {
 type transcriptTurn struct {
 	memory.Turn
 	Learned []client.Memory
-	Used    *usedMemories // memories used for an answer; nil if unknown
+	Used    *usedMemories // nil if unknown
 }
 
 // usedMemories is the number of memories that were used for an answer, and the trace.

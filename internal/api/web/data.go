@@ -19,12 +19,12 @@ import (
 
 // dataView is the page on which memory is exported, imported and erased.
 type dataView struct {
-	Here     string
+	Here     string // path and query of this view
 	Counts   memory.Counts
 	Imported *importResult // result of an import or of its preview; nil if neither was requested
-	Format   string
-	Project  string
-	Learn    bool
+	Format   string        // format that the user chose; "" detects it
+	Project  string        // project for the imported facts
+	Learn    bool          // also learn from imported turns
 }
 
 // importResult is the result of importing a file.
@@ -44,7 +44,6 @@ type importedKind struct {
 	Added, Existing int
 }
 
-// importSample is an example of an added record.
 type importSample struct {
 	Content string
 	Status  memory.Status
@@ -109,7 +108,7 @@ func (p *Page) importFile(w http.ResponseWriter, r *http.Request, v visit) error
 	return nil
 }
 
-// explainTooLong names the alternative for a file that exceeds the maximum request body.
+// explainTooLong adds the alternative to the error for a file that exceeds the maximum request body.
 func explainTooLong(err error) error {
 	if is := new(http.MaxBytesError); errors.As(err, &is) {
 		return memory.Errorf(memory.TooLarge, "the file is longer than the %d bytes of a request (limits.body); the command loci import accepts it", is.Limit)

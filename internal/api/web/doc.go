@@ -1,4 +1,4 @@
-// Package web is the web page for people, served at / next to the API. It decodes requests, calls methods of
+// Package web serves Loci's web page for people, at / next to the API. It decodes requests, calls methods of
 // the engine, and renders HTML. It makes no decisions and stores nothing that it cannot recompute from the
 // journal.
 //

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// formResult describes the effect of a form. The next page shows the description once.
+// formResult is the effect of a form. The next page shows its message once.
 type formResult struct {
 	Message string   `json:"say"`
-	Runs    []string `json:"runs,omitempty"` // runs to undo, first to last
+	Runs    []string `json:"runs,omitempty"` // runs that an undo reverts, oldest first
 	to      string   // path to show next; "" returns to the form's page
 }
 

@@ -30,7 +30,7 @@ type eraseView struct {
 	Rest        []client.Memory // memories after the first maxShownErased
 	Total       int
 	Error       string // reason why nothing was erased
-	Word        string
+	Word        string // word to type to confirm
 	Back        string
 }
 
@@ -52,8 +52,8 @@ func (p *Page) erasePreview(r *http.Request, v visit) (any, error) {
 	return p.previewErasure(r.Context(), v, ids)
 }
 
-// matchingIDs returns the ids of the memories that a query matches. The confirmation uses these ids, because the
-// query may match other memories by then.
+// matchingIDs returns the ids of the memories that a query matches. The confirmation sends these ids, not the query,
+// because the query may match other memories later.
 func (p *Page) matchingIDs(ctx context.Context, v visit, q string) ([]string, error) {
 	live, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.ForgetRequest{Query: q, DryRun: true}, v.author)
 	if err != nil {
@@ -105,7 +105,7 @@ func fingerprint(memories []memory.Memory) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// erase permanently erases text if the user typed eraseWord and the memories shown have not changed.
+// eraseMemories permanently erases text if the user typed eraseWord and the memories shown have not changed.
 func (p *Page) erase(w http.ResponseWriter, r *http.Request, v visit) error {
 	view, ids := eraseView{Back: "/data"}, strings.Fields(r.PostFormValue("ids"))
 	if len(ids) > 0 {
@@ -143,7 +143,6 @@ type erasedView struct {
 	Items  []erasedItem
 }
 
-// erasedItem identifies an erased memory.
 type erasedItem struct{ Kind, ID string }
 
 func (p *Page) erasureReceipt(r *http.Request, v visit) (any, error) {

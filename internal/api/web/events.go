@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// eventInterval is the interval between checks of an owner's version, which stores have in memory.
+	// eventInterval is how often an owner's version is checked. Stores have it in memory, so checks are cheap.
 	eventInterval = time.Second
 
 	// maxStreamTime is the maximum time of one stream. Browsers reconnect automatically, so no stream outlives
@@ -18,7 +18,7 @@ const (
 	maxStreamTime = 10 * time.Minute
 )
 
-// events streams an event "version" at the beginning and after each change of the owner's memory.
+// streamEvents streams an event "version" at the beginning and after each change of the owner's memory.
 func (p *Page) events(w http.ResponseWriter, r *http.Request, v visit) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)

@@ -71,7 +71,7 @@ func toInt(n any) int {
 	return n.(int)
 }
 
-// plural formats a number of things.
+// plural formats a number with its noun: 1 day, 2 days, 2 memories.
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -91,7 +91,7 @@ func formatCount(n int) string {
 	return s
 }
 
-// clip shortens a text, for labels.
+// clip puts a text on one line and cuts it after maxChars characters.
 func clip(n int, s string) string {
 	runes := []rune(strings.Join(strings.Fields(s), " "))
 	if len(runes) <= n {
@@ -125,7 +125,7 @@ func authorName(a memory.Author) string {
 	return "somebody"
 }
 
-// actionNames describe actions in a history.
+// actionNames say in a history what an action did to a memory.
 var actionNames = map[memory.Action]string{
 	memory.ActionAdd: "added", memory.ActionUpdate: "edited", memory.ActionReinforce: "said again",
 	memory.ActionReplace: "replaced", memory.ActionRetire: "forgotten", memory.ActionRestore: "restored",

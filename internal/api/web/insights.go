@@ -15,8 +15,8 @@ import (
 // insightsView describes the size and the origin of a user's memory.
 type insightsView struct {
 	memory.Counts
-	First, Last time.Time
-	Growth      series
+	First, Last time.Time // days of the first change and of today
+	Growth      series    // active facts by day
 	Categories  []labeledCount
 	Decisions   []labeledCount
 	Authors     []labeledCount
@@ -95,7 +95,7 @@ func (p *Page) insights(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// setCounts sets the figures that are computed from the journal and the facts.
+// setCounts sets the numbers that are counted in the journal and in the facts.
 func (v *insightsView) setCounts(s journalCounts, today time.Time) {
 	days, active := s.growth(today)
 	v.Growth = seriesOf(active)
@@ -121,7 +121,7 @@ func (v *insightsView) setCounts(s journalCounts, today time.Time) {
 	v.Categories, v.Decisions, v.Authors = withShares(v.Categories), withShares(v.Decisions), withShares(v.Authors)
 }
 
-// addUsage adds up the use of models by purpose and model, and by day.
+// addUsage adds up the use of models since firstDay by purpose and model, and by day.
 func (v *insightsView) addUsage(usage []memory.Usage, from time.Time) {
 	if len(usage) == 0 {
 		return

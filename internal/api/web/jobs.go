@@ -11,7 +11,7 @@ import (
 
 // jobsView lists the jobs that are running, waiting or parked.
 type jobsView struct {
-	Here    string
+	Here    string // path and query of this view
 	Jobs    []client.Job
 	Vectors vectors.Vectors // counts of vectors, while a job computes vectors or if the user asked for the counts
 	Counted bool            // the user asked for the counts
@@ -39,7 +39,6 @@ func (p *Page) jobs(r *http.Request, v visit) (any, error) {
 	return view, err
 }
 
-// retryJob runs a parked job again.
 func (p *Page) retryJob(r *http.Request, v visit) (formResult, error) {
 	return formResult{Message: "The job will run again."}, p.engine.Curate.RetryJob(r.Context(), v.owner, v.id)
 }

@@ -14,14 +14,14 @@ import (
 // factView is one fact with its history.
 type factView struct {
 	row
-	Here      string
+	Here      string // path and query of this view
 	Quote     *client.Quote
 	Before    []client.Memory // facts that the fact replaced
 	After     []client.Memory // chain of facts that replaced the fact, the next first
 	Changes   []historyStep
 	Next      string // cursor of the page with older changes
 	Metadata  string
-	Relations *relationsView // relations; nil for another owner's fact
+	Relations *relationsView // nil for another owner's fact
 	Shared    []string       // recipients of the fact: "user/ben", "pool/team" or "global"
 	Admin     bool           // the user may share with pools and everybody
 }
@@ -56,7 +56,7 @@ func (p *Page) factHistory(r *http.Request, v visit) (any, error) {
 	if view.Before, view.After, err = p.replacements(r, v, *m.Fact, page.Changes); err != nil {
 		return nil, err
 	}
-	if m.Link == nil { // the text of a linked fact belongs to its owner
+	if m.Link == nil { // only a fact's owner sees its source, recipients and relations
 		turn, err := p.engine.Curate.SourceTurn(r.Context(), *m.Fact)
 		if err != nil {
 			return nil, err
@@ -79,7 +79,7 @@ func (p *Page) factHistory(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// maxReplacements is the maximum number of replacements that are followed.
+// maxReplacements is the maximum length of a chain of replacing facts.
 const maxReplacements = 20
 
 // replacements returns the facts that a fact replaced, and the chain of facts that replaced this fact.
@@ -119,7 +119,7 @@ func historyStepOf(c memory.Change) historyStep {
 	return s
 }
 
-// imageText describes an image, which is the state of an item before or after a change.
+// stateText describes the state of an item before or after a change.
 func imageText(i memory.State) string {
 	switch {
 	case i.Fact != nil:
@@ -127,7 +127,7 @@ func imageText(i memory.State) string {
 	case i.Link != nil:
 		return i.Link.Fact.Content
 	case i.Profile != nil && share.IsShareKey(i.Profile.Key):
-		return "" // the reason describes it
+		return "" // the change's reason describes the sharing
 	case i.Profile != nil:
 		return i.Profile.Key + " = " + i.Profile.Value
 	case i.Relation != nil:

@@ -71,7 +71,7 @@ type row struct {
 	CutReason   string    // reason why the search omitted the memory
 	Now         []string  // facts that replaced a turn's statements
 	Was         []string  // facts that a fact replaced
-	LaterChange string    // later change of a past fact
+	LaterChange string    // of a fact shown as of a past day: what happened to it since
 }
 
 // CanEdit reports whether the memory is a fact that can be changed.
@@ -85,7 +85,6 @@ func (r row) CanRestore() bool {
 // Path is the address of a memory's own page.
 func (r row) Path() string { return memoryPath(r.Memory) }
 
-// memoryViews returns the views of memories.
 func memoryViews(memories []memory.Memory) (out []client.Memory) {
 	for _, m := range memories {
 		out = append(out, client.View(m))
@@ -108,7 +107,7 @@ func memoryPath(m client.Memory) string {
 // memoriesView is the list of memories, or the result of a search.
 type memoriesView struct {
 	Filter     listFilter
-	Here       string
+	Here       string // path and query of this view
 	Rows       []row
 	Omitted    []row // candidates that the search omitted
 	Searched   bool
@@ -163,7 +162,7 @@ func rowOf(m memory.Memory, filter listFilter, returnTo string) row {
 	return row{Memory: client.View(m), Back: returnTo, EditAt: filter.With("edit", m.ID()) + "#m-" + m.ID(), Editing: filter.Edit == m.ID()}
 }
 
-// parseDay returns the moment at which a day ends; "" means the present.
+// parseDay returns the last moment of a day; "" means the present.
 func (p *Page) parseDay(day string) (memory.At, error) {
 	if day == "" {
 		return memory.At{}, nil
@@ -175,10 +174,10 @@ func (p *Page) parseDay(day string) (memory.At, error) {
 	return memory.At{AsOf: t.AddDate(0, 0, 1).Add(-time.Microsecond)}, nil
 }
 
-// headerTyping marks a search that page.js sends while the user types. Such searches are not traced.
+// headerTyping marks a search that page.js sends while the user types; no trace of this search is stored.
 const headerTyping = "X-Loci-Typing"
 
-// search runs a search and reads the omitted candidates from the search's trace.
+// searchView runs a search and reads the omitted candidates from the search's trace.
 func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At) (any, error) {
 	a, topK, recency := view.Filter, maxHits, p.Recency
 	q := retrieve.Question{
@@ -246,8 +245,8 @@ func (p *Page) hitRows(r *http.Request, v visit, hits []memory.TraceHit, returnT
 	return rows, err
 }
 
-// omittedRows returns the candidates that a search omitted and that still exist, best first. The id of a profile
-// entry is its key.
+// omittedRows returns the candidates that a search omitted and that still exist, best first. Profile entries are
+// always returned, because they cannot be looked up by id.
 func (p *Page) omittedRows(r *http.Request, v visit, t memory.Trace, returnTo string) ([]row, error) {
 	rows, err := p.hitRows(r, v, t.Cut, returnTo)
 	return slices.DeleteFunc(rows, func(r row) bool { return r.Status == "" && r.Kind != recall.KindProfile }), err

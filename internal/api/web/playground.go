@@ -21,7 +21,7 @@ const maxShownExchanges = 20
 
 // playgroundView is a chat with the memories that it used and the facts learned from it.
 type playgroundView struct {
-	Here           string
+	Here           string          // path and query of this view
 	Conversation   string          // id of the conversation; "" for a new conversation
 	HasMessages    bool            // the conversation has messages
 	Exists         bool            // the conversation exists, with or without messages
@@ -73,7 +73,7 @@ func (p *Page) playground(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// loadPlayground reads the view's conversation, and the conversations and models to choose from.
+// loadPlayground adds the conversation to the view, and the conversations and models to choose from.
 func (p *Page) loadPlayground(r *http.Request, v visit, view *playgroundView) error {
 	view.Models, view.UnlistedReason = p.models(r)
 	if view.Model == "" {
@@ -195,13 +195,12 @@ func (r row) CanForget() bool {
 	return r.Home == "" && (r.Status.Live() || r.Kind == memory.KindTurn && r.Status == memory.Active)
 }
 
-// playgroundURL is the address of a conversation in the playground.
 func (p *Page) playgroundURL(conversation, model string) string {
 	return "/playground?" + url.Values{"conversation": {conversation}, "model": {model}}.Encode()
 }
 
-// sendMessage lets a model answer the message, in a chat that all APIs share. Scripts get the answer as a stream,
-// other clients get a page.
+// sendMessage lets a model answer the message, in a chat that all APIs share. The page's script gets the answer as
+// a stream, and a browser without the script gets a page.
 func (p *Page) sendMessage(w http.ResponseWriter, r *http.Request, v visit) error {
 	q, err := p.readPlaygroundForm(r)
 	if err != nil {

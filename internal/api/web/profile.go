@@ -7,18 +7,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// profileView is a user's profile: values by key.
 type profileView struct {
-	Here    string
+	Here    string // path and query of this view
 	Entries []memory.ProfileEntry
 	Editing string // key of the entry that is open for editing
 
 	CoreFacts      []coreFact // facts with which a conversation begins
-	Tokens, Budget int
-	Omitted        int // number of core facts that do not fit
+	Tokens, Budget int        // tokens of the core, and their maximum
+	Omitted        int        // number of core facts that exceed the budget
 }
 
-// coreFact is a fact with which a conversation begins.
 type coreFact struct {
 	ID, Content, Heading, Why string
 }
@@ -37,7 +35,7 @@ func (p *Page) profile(r *http.Request, v visit) (any, error) {
 	return view, err
 }
 
-// changeEntry sets or deletes an entry of the profile.
+// changeEntry sets or retires an entry of the profile.
 func (p *Page) changeEntry(r *http.Request, v visit) (formResult, error) {
 	key := r.PostFormValue("key")
 	var receipt memory.Receipt
@@ -45,7 +43,7 @@ func (p *Page) changeEntry(r *http.Request, v visit) (formResult, error) {
 	say := "Saved."
 	switch do := r.PostFormValue("do"); do {
 	case "set":
-		// Entry refuses the keys of Loci's own entries, like PutEntry. PutEntry returns no run to undo.
+		// ProfileEntry refuses the keys of Loci's own entries. Query.SetEntry would too, but returns no run to undo.
 		if _, err = p.engine.ProfileEntry(r.Context(), v.owner, key, memory.At{}); err == nil || errors.Is(err, memory.NotFound) {
 			receipt, err = p.engine.SetProfileEntry(r.Context(), v.owner, key, r.PostFormValue("value"), v.author)
 		}

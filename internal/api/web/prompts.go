@@ -14,7 +14,7 @@ type promptView struct {
 	Example memory.Prompt
 }
 
-// promptFile is a prompt in use.
+// promptFile is the file of a prompt that Loci uses now: built in, or from the user's folder.
 type promptFile struct{ prompt.File }
 
 // From describes the source of the prompt's text.
@@ -28,7 +28,7 @@ func (f promptFile) From() string {
 	return "built in"
 }
 
-// prompts returns the prompts, sorted by name.
+// promptFiles returns the files of all prompts, sorted by name.
 func (p *Page) prompts() (out []promptFile) {
 	for _, f := range p.ActivePrompts().Files(p.PromptDir) {
 		out = append(out, promptFile{f})

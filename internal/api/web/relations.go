@@ -10,7 +10,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// relationsView lists a fact's relations.
 type relationsView struct {
 	Relations []factRelation
 	HasMore   bool          // there are more relations than listed
@@ -26,7 +25,7 @@ type factRelation struct {
 	Automatic bool // Loci found the relation, so the user cannot end it
 }
 
-// relationPhrases describe the kinds of relations: the first fact, phrase, the second fact.
+// relationPhrases stand between a relation's two facts on the page: "A refines B".
 var relationPhrases = map[memory.RelationKind]string{
 	memory.SameSubject: "same subject as", memory.Refines: "refines", memory.Contradicts: "contradicts", memory.Follows: "follows",
 }
@@ -34,7 +33,7 @@ var relationPhrases = map[memory.RelationKind]string{
 // Phrase returns the phrase of the relation's kind.
 func (t factRelation) Phrase() string { return cmp.Or(relationPhrases[t.Kind], string(t.Kind)) }
 
-// Kinds are the kinds of relations to choose from, with their text.
+// Kinds are the kinds of relations to choose from, each with its phrase.
 func (relationsView) Kinds() [][2]string {
 	var out [][2]string
 	for _, k := range curate.RelationKinds {
@@ -48,7 +47,7 @@ const (
 	maxSuggestions  = 8  // maximum number of suggested facts
 )
 
-// relations reads a fact's relations and, if the request has a search text, matching facts to relate.
+// factRelations reads a fact's relations and, if the request has a search text, other facts that match it.
 func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsView, error) {
 	view := &relationsView{Find: strings.TrimSpace(r.FormValue("find"))}
 	related, err := p.engine.Curate.RelatedFacts(r.Context(), v.owner, f.ID, memory.At{}, 1, maxRelatedFacts+1)
@@ -92,7 +91,7 @@ func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsVie
 	return view, nil
 }
 
-// changeRelation adds a relation between two facts or ends a relation.
+// changeRelation adds or ends a relation between two facts.
 func (p *Page) changeRelation(r *http.Request, v visit) (formResult, error) {
 	from, to, kind := v.id, r.PostFormValue("other"), memory.RelationKind(r.PostFormValue("kind"))
 	if to == "" {

@@ -41,12 +41,12 @@ func (p *Page) parseTemplates() map[string]*template.Template {
 type layoutData struct {
 	Title    string
 	Here     string // path and query to which forms return
-	At       string // path
+	At       string // path of the request
 	User     string
-	SignedIn bool // the browser has a session that can be ended
-	Bare     bool // no navigation, because nobody is signed in
-	Pending  int
-	Parked   int
+	SignedIn bool   // the browser has a session that can be ended
+	Bare     bool   // no navigation, because nobody is signed in
+	Pending  int    // facts that wait for a decision
+	Parked   int    // parked jobs
 	Paused   string // kind of the pause; "" if memory is on
 	Result   *formResult
 	Body     any
@@ -96,7 +96,6 @@ func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name s
 	_, _ = w.Write(b.Bytes()) // the browser may have disconnected
 }
 
-// errorView is the text of an error page.
 type errorView struct{ Title, Detail, Back string }
 
 // Refuse responds to a request for the page with an error. It shows the sign-in form to unknown users.
@@ -115,7 +114,7 @@ func (p *Page) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p.render(w, r, problem.Status, "error", f)
 }
 
-// statusTitles describe status codes for people.
+// statusTitles are the titles of error pages.
 var statusTitles = map[int]string{
 	http.StatusBadRequest:            "That does not work",
 	http.StatusUnauthorized:          "Please sign in",

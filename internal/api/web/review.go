@@ -8,12 +8,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// pendingPageSize is the maximum number of pending facts on a page.
 const pendingPageSize = 20
 
 // reviewView lists the facts that wait for a decision.
 type reviewView struct {
-	Here    string
+	Here    string // path and query of this view
 	Waiting []client.Waiting
 	Editing string // id of the fact that is open for editing
 	Total   int

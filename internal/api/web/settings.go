@@ -14,18 +14,18 @@ import (
 // Setting is a setting as the page shows it.
 type Setting = client.Setting
 
-// Model is a model in use, or its replacement.
+// Model is a task for a model, and the model or built-in function that does the task.
 type Model struct {
 	For  string // the model's task
 	Name string
 	Key  string // key of the setting that names the model
-	Why  string // reason for the choice
+	Why  string // reason for the choice, or where the model runs
 }
 
 // settingsView shows the user's pause and, to admins, the configuration of the server.
 type settingsView struct {
-	Here            string
-	Pause           string
+	Here            string // path and query of this view
+	Pause           string // "none", "learning" or "memory"
 	Admin           bool
 	Health          client.Health
 	Groups          []settingGroup
@@ -78,13 +78,11 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// maxListedUsers is the maximum number of users listed.
 const maxListedUsers = 200
 
-// isAdmin reports whether the caller is an admin.
 func isAdmin(r *http.Request) bool { return httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin }
 
-// setting returns the setting with a key, or the zero Setting if no setting has the key.
+// settingByKey returns the setting with a key, or the zero Setting if no setting has the key.
 func (p *Page) setting(key string) Setting {
 	all := p.Settings()
 	if i := slices.IndexFunc(all, func(s Setting) bool { return s.Key == key }); i >= 0 {

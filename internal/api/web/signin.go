@@ -41,8 +41,8 @@ func (p *Page) PublicPaths() []string {
 const tokenCookie = "token"
 
 // WithSession adds the credentials and the user of the cookie's session to each request for next, which is
-// [httpx.Guard]. It ignores a cookie without a valid session. Without a session, it uses a front end's signed
-// token.
+// [httpx.Guard]. It ignores a cookie of no valid session, and then uses a front end's signed token, if the browser
+// sends one.
 func (p *Page) WithSession(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, err := r.Cookie(sessionCookie); err == nil && p.Owns(r) {
@@ -92,7 +92,6 @@ func (p *Page) session(ctx context.Context, token string) (memory.Session, error
 	return s, err
 }
 
-// sessionOf returns the session of a request's cookie.
 func (p *Page) sessionOf(r *http.Request) (memory.Session, error) {
 	c, err := r.Cookie(sessionCookie)
 	if err != nil {
@@ -125,7 +124,6 @@ func (p *Page) closeSession(r *http.Request) error {
 	return p.Sessions.RemoveSession(r.Context(), memory.DefaultNamespace, p.sessionHash(c.Value))
 }
 
-// signInForm is the data of the sign-in form.
 type signInForm struct {
 	Next      string
 	User      string
@@ -168,7 +166,7 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 	case in.Role == memory.KeyUser && form.User != "" && form.User != in.User:
 		form.Error = "That key is right, but it opens only another user's memory: leave User empty."
 	case in.Role != memory.KeyUser && form.User == "" && p.MultiUser:
-		form.Error = "That key is right. It does not say whose memory to show, since several users share this server: enter a name as User, such as ana. The command loci users lists them."
+		form.Error = "That key is right. It does not say whose memory to show, since several users share this server: enter a name as User, such as ana. The command loci users lists the users."
 	case form.User != "" && !httpx.ValidUser(form.User):
 		form.Error = "This is not a valid user name."
 	}
@@ -226,7 +224,7 @@ func (p *Page) switchUser(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
-	s, _ := p.sessionOf(r) // without a session, s is the zero session, which has no account
+	s, _ := p.sessionOf(r) // without a session, s is zero, so the issuer is not involved
 	if err := p.closeSession(r); err != nil {
 		p.Refuse(w, r, err)
 		return

@@ -131,7 +131,7 @@ func (p *Page) renderSSOError(w http.ResponseWriter, r *http.Request, next strin
 	p.renderSignIn(w, r, problem.Status, form)
 }
 
-// verify checks the issuer's response and returns the user.
+// verifyCallback checks the issuer's response, which the browser brings, and returns the user.
 func (i *Issuer) verify(r *http.Request) (state signInState, signIn httpx.SignIn, err error) {
 	c, err := r.Cookie(ssoCookie)
 	if err == nil {

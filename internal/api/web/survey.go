@@ -10,12 +10,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// journalCounts are the counts of an owner's journal as of a version. Reading very many facts takes seconds, so
-// facts are counted only on request.
+// journalCounts are the counts of an owner's journal at a version. Facts are counted only on request, because
+// reading very many facts takes seconds.
 type journalCounts struct {
 	version      int64
 	oldest       time.Time      // time of the oldest change
-	growthByDate map[string]int // change in the number of active facts, by date
+	growthByDate map[string]int // difference in the number of active facts, by date
 	actions      map[string]int // changes by action
 	authors      map[string]int // changes by the author's kind
 	categories   map[string]int // active facts by category; nil if facts were not counted

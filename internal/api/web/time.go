@@ -9,14 +9,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// changesPageSize is the maximum number of changes on a page of the timeline.
 const changesPageSize = 40
 
 // timeView is memory as of a day, and later changes.
 type timeView struct {
-	Here     string
-	Empty    bool
-	First    time.Time
+	Here     string    // path and query of this view
+	Empty    bool      // the journal has no changes
+	First    time.Time // day of the first change
 	Day      time.Time // shown day; memory is shown as of the end of this day
 	Today    bool
 	N, Max   int // numbers of the shown day and of today; the first day is 0
@@ -29,7 +28,6 @@ type timeView struct {
 	Next     string
 }
 
-// dayChanges lists the changes of one day.
 type dayChanges struct {
 	Day   time.Time
 	Steps []historyStep

@@ -12,11 +12,11 @@ import (
 // maxTraces is the number of newest traces that a page reads.
 const maxTraces = 200
 
-// clockSlack is the maximum time by which a trace may precede its turn, although the same request stores both.
+// clockSlack is how much older than its turn a trace may be, although the same request stores both.
 const clockSlack = time.Second
 
-// tracesByTurn returns the traces of answers by the ids of the user turns. A trace belongs to the turn with the
-// nearest time; if a turn has several traces, the newest is used.
+// tracesByTurn returns the trace of each answered user turn, by the turn's id. A trace belongs to the user turn with
+// the nearest time; if a turn has several traces, it gets the newest.
 func tracesByTurn(traces []memory.Trace, turns []memory.Turn) map[string]memory.Trace {
 	out := map[string]memory.Trace{}
 	for _, trace := range traces { // traces come newest first

@@ -34,7 +34,7 @@ func (p *Page) undoPreview(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// undo undoes a change, all changes since a time, or runs, the last run first. If later changes conflict with
+// undoChanges undoes a change, all changes since a time, or runs, the last run first. If later changes conflict with
 // the undo, the user is asked whether to undo these changes too.
 func (p *Page) undo(r *http.Request, v visit) (formResult, error) {
 	runs := r.PostForm["run"]
@@ -42,7 +42,7 @@ func (p *Page) undo(r *http.Request, v visit) (formResult, error) {
 		runs = []string{""}
 	}
 	if len(runs) > listPageSize+maxHits {
-		return formResult{}, memory.Errorf(memory.Invalid, "undo at most %d at a time", listPageSize+maxHits)
+		return formResult{}, memory.Errorf(memory.Invalid, "undo at most %d runs at a time", listPageSize+maxHits)
 	}
 	d := formResult{Message: "Undone."}
 	for _, run := range slices.Backward(runs) {

@@ -38,7 +38,7 @@ type Options struct {
 	Upstream       Upstream                                       // upstream whose models the playground lists; nil lists only Loci's own
 	Talker         chats.ChatModel                                // lets an upstream model answer; nil uses only Loci's own model
 	Zone           *time.Location                                 // time zone of displayed times; nil uses the server's
-	OtherPaths     []string                                       // path prefixes of other APIs; empty means all paths that the page lacks
+	OtherPaths     []string                                       // path prefixes of other APIs; empty leaves all unknown paths to them
 }
 
 // Page serves the web page.
@@ -49,7 +49,7 @@ type Page struct {
 	templates    func() map[string]*template.Template // templates by view, parsed when the first page is shown
 	assets       func() map[string]asset              // assets by file name, read when the first page is shown
 	countsCache  recent.Map[memory.Owner, journalCounts]
-	shutdownHook sync.Once     // registers the server's shutdown hook, which closes done
+	shutdownHook sync.Once     // registers the server's shutdown hook, which closes shutdown
 	shutdown     chan struct{} // closed at shutdown, to end streams
 }
 
@@ -70,7 +70,6 @@ func New(e *engine.Engine, opts Options) *Page {
 	return p
 }
 
-// newMux registers the page's paths.
 func (p *Page) newMux() *http.ServeMux {
 	mux := routes{p, http.NewServeMux()}
 	mux.handleView("GET /{$}", "memories", p.memories)
@@ -136,7 +135,7 @@ func (p *Page) WithFallback(next http.Handler) http.Handler {
 	})
 }
 
-// Owns reports whether a request is for the page, or is a browser's request for a page that does not exist.
+// Owns reports whether the page answers a request: one for its paths, or a browser's request for an unknown path.
 func (p *Page) Owns(r *http.Request) bool {
 	if slices.ContainsFunc(p.OtherPaths, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }) {
 		return false
@@ -168,7 +167,7 @@ type routes struct {
 	*http.ServeMux
 }
 
-// visit is one request to the page.
+// visit is the caller, the time and the path's id of a request to the page.
 type visit struct {
 	owner  memory.Owner
 	author memory.Author
@@ -222,7 +221,6 @@ func (p routes) handleView(pattern, templateName string, load func(*http.Request
 // redirectTo is the result of a view that redirects the browser to another path.
 type redirectTo string
 
-// handleForm registers a handler of a form.
 func (p routes) handleForm(pattern string, do func(http.ResponseWriter, *http.Request, visit) error) {
 	p.handle(pattern, func(w http.ResponseWriter, r *http.Request, v visit) error {
 		if err := readForm(r); err != nil {

@@ -23,7 +23,7 @@ type segment struct {
 	From, Size  float64
 }
 
-// reasonKind groups ranking cues under one name; nil cues means all remaining cues.
+// reasonKind groups cues of the ranking under one name; nil cues means all cues of no other group.
 type reasonKind struct {
 	name, class string
 	cues        []string
@@ -37,7 +37,7 @@ var reasonKinds = []reasonKind{
 	{"what is asked for", "w-asked", nil},
 }
 
-// scoreBarOf splits a score into relevance, by the cues that favor the memory, and recency (weight 0 to 1).
+// scoreBarOf splits a score into relevance, by the cues that favor the memory, and recency, by its weight 0 to 1.
 func scoreBarOf(score float64, why memory.Why, recency float64) *scoreBar {
 	b := &scoreBar{Score: score, Reasons: recall.ReasonText(why), Numbers: recall.PartsText(why), Core: why.Get("core") > 0}
 	sums, sum := make([]float64, len(reasonKinds)), 0.0
