@@ -40,7 +40,7 @@ func newTopFacts() TopFacts {
 	return TopFacts{recent.New[memory.Owner, *ownerTopFacts](maxTopFactOwners)}
 }
 
-// Forget drops the facts of an owner, or of all owners for "", because erased facts may be shared.
+// Forget drops the cached facts of an owner or, for "", of all owners, since an erased fact may be shared.
 func (r TopFacts) Forget(owner memory.Owner) {
 	r.byOwner.DeleteFunc(func(o memory.Owner, _ *ownerTopFacts) bool { return owner == "" || o == owner })
 }

@@ -80,8 +80,8 @@ type Related struct {
 	HasMore   bool              // true if the limit excluded facts
 }
 
-// RelatedFacts follows a fact's relations in both directions, up to a distance of steps and a number of
-// limit facts. It returns the relations and facts as of a time, without erased facts.
+// RelatedFacts follows a fact's relations in both directions, at most steps relations far, to at most limit
+// facts. It returns the relations and facts as of a time, without erased facts.
 func (e *Curator) RelatedFacts(ctx context.Context, owner memory.Owner, id string, at memory.At, steps, limit int) (Related, error) {
 	first, err := e.Fact(ctx, owner, id)
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 	// cost grows with the length.
 	maxRerankText = 800
 
-	// maxRerankTime bounds a call without a deadline.
+	// maxRerankTime bounds a reranker's call if the recall has no deadline.
 	maxRerankTime = time.Second
 )
 

@@ -16,10 +16,10 @@ type Source struct {
 	Question     Question
 	Now          time.Time
 	Degraded     []string
-	hasChatState bool // the values of ChatState are set
+	hasChatState bool // waitForChatState has set the values of ChatState
 
 	shownCore       map[string]bool // ids of core facts in earlier blocks
-	shownCoreTokens int             // size of these facts in tokens
+	shownCoreTokens int             // size of shownCore in tokens
 
 	vectorCached bool                     // the question's vector was cached
 	pastMemories map[string]memory.Memory // by id, for a question about the past: memory at that time
@@ -37,7 +37,7 @@ func (r *Source) RunPart(name string, run func()) {
 	}
 }
 
-// waitForChatState waits for the request's conversation and the memories in the request.
+// waitForChatState waits for the request's [ChatState], and copies it to the question.
 func (r *Source) waitForChatState() {
 	if r.Question.ChatState != nil && !r.hasChatState {
 		place := r.Question.ChatState()

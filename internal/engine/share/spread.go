@@ -204,7 +204,7 @@ func (e *Sharer) EraseLink(ctx context.Context, receiver, home memory.Owner, id 
 	return true, err
 }
 
-// hasTextOf reports whether an image of a link has text of a fact of the home.
+// hasTextOf reports whether a state is that of a link with text of a fact of the home.
 func hasTextOf(image memory.State, home memory.Owner) bool {
 	return image.Link != nil && image.Link.Fact.Scope.Owner == home && image.Link.Fact.Content != ""
 }

@@ -62,7 +62,7 @@ func (e *Keeper) ForgetErased(owner memory.Owner) {
 	e.writing.Lock()
 	e.forgetOwner(owner)
 	e.writing.Unlock()
-	e.Blocks.Forget(func(b core.CachedBlock) bool { // readers of the owner's shared facts
+	e.Blocks.Forget(func(b core.CachedBlock) bool { // blocks of readers of the owner's shared facts
 		return b.HasHit(func(m memory.Memory) bool { return m.Scope().Owner == owner })
 	})
 }

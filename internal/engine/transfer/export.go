@@ -41,9 +41,9 @@ type ExportOptions struct {
 	At       memory.At
 }
 
-// Export streams an owner's memory to w, with at most one conversation or page of memories in RAM. It may
-// include concurrent writes; an export as of a time is consistent. It omits links, erased memories and
-// Loci's own settings. After an error the written export is incomplete.
+// Export streams an owner's memory to dst, with at most one conversation or page of memories in RAM. It may
+// include concurrent writes; an export as of a time is consistent. It omits links, erased memories and Loci's
+// own settings. After an error the written export is incomplete.
 func (e *Transfer) Export(ctx context.Context, owner memory.Owner, opts ExportOptions, dst io.Writer) error {
 	if err := opts.Check(); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (w exporter) eachConversation(ctx context.Context, yield func(portable.Reco
 // change.
 func (w exporter) conversations(ctx context.Context) ([]memory.Conversation, error) {
 	q := memory.ConversationQuery{Project: w.Project, Statuses: []memory.Status{memory.Active}}
-	if slices.Contains(w.statuses(), memory.Retired) || !w.At.AsOf.IsZero() { // deleted later
+	if slices.Contains(w.statuses(), memory.Retired) || !w.At.AsOf.IsZero() { // includes conversations that were deleted later
 		q.Statuses = append(q.Statuses, memory.Retired)
 	}
 	var list []memory.Conversation
@@ -274,7 +274,7 @@ func (w exporter) summaries(ctx context.Context, yield func(portable.Record) err
 	return w.conversationSummaries(ctx, "", yield)
 }
 
-// conversationSummaries yields the summaries of a conversation, or all summaries.
+// conversationSummaries yields the summaries of a conversation or, for "", all summaries.
 func (w exporter) conversationSummaries(ctx context.Context, conversation string, yield func(portable.Record) error) error {
 	if !w.includes(SummaryPart) {
 		return nil
@@ -334,7 +334,7 @@ func (w exporter) contexts(ctx context.Context, yield func(portable.Record) erro
 	return nil
 }
 
-// eachMemory yields matching memories by status, newest first, which stores can read fast.
+// eachMemory yields matching memories, newest first, status by status: stores read a single status fast.
 func (w exporter) eachMemory(ctx context.Context, q memory.Query, yield func(memory.Memory) error) error {
 	q.Project, q.At, q.Limit = w.Project, w.At, 500
 	statusSets := [][]memory.Status{q.Statuses}

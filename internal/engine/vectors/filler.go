@@ -71,7 +71,7 @@ func (e *Filler) MarkStarted(owner memory.Owner) ownerState {
 	return e.updateState(owner, func(p *ownerState) { p.queued = false })
 }
 
-// EmbedJob returns the job that embeds the memories that a run or batch writes. cause is its id.
+// EmbedJob returns the job that embeds memories of a run or batch. cause makes the job's id unique.
 func EmbedJob(owner memory.Owner, cause string) memory.Job {
 	return memory.Job{ID: "embed-" + cause, Owner: owner, Kind: memory.JobEmbed}
 }
@@ -110,7 +110,7 @@ func (e *Filler) queueEmbedJob(ctx context.Context, owner memory.Owner, runID st
 	run := memory.Run{ID: runID, Kind: "embed", Author: byEmbedder, Jobs: []memory.Job{EmbedJob(owner, runID)}}
 	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
 		e.MarkStarted(owner)
-		return fmt.Errorf("queue the embedding: %w", err)
+		return fmt.Errorf("queue the embedding job: %w", err)
 	}
 	e.Wake()
 	return nil
@@ -213,7 +213,7 @@ const EmbedderRetryDelay = time.Minute
 func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.Completion, error) {
 	owner := job.Owner
 	if m, ok := e.Embedder.(interface{ Measure(context.Context) error }); ok {
-		if err := m.Measure(ctx); err != nil { // cosines are not scaled until a job can measure
+		if err := m.Measure(ctx); err != nil { // without a measurement, cosines are not scaled
 			e.Log.Warn("the embedder was not measured", "err", err)
 		}
 	}
@@ -343,7 +343,7 @@ func (e *Filler) texts(ctx context.Context, owner memory.Owner, ids []string) (m
 	return texts, nil
 }
 
-// embedAll embeds texts. If the embedder rejects some texts, it omits them.
+// embedAll embeds texts, except those that the embedder rejects.
 func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]string) (vectors []memory.Vector, err error) {
 	if len(ids) == 0 {
 		return nil, nil
