@@ -235,5 +235,5 @@ type Chats struct {
 	Exchange *exchange.Exchanges
 	Curate   *curate.Curator
 
-	Replies replyLocks
+	Replies replyLocks // admit one reply at a time to a chat
 }

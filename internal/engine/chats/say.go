@@ -134,7 +134,7 @@ func (e *Chats) Say(ctx context.Context, req SayRequest, model ChatModel, listen
 	return reply, err
 }
 
-// reply is a [SayRequest] in progress.
+// pendingReply is a [SayRequest] in progress.
 type reply struct {
 	SayRequest
 	chats        *Chats
@@ -231,7 +231,7 @@ func (c *reply) checkPlacement() error {
 // slashCommand matches a message's prefix that addresses an application, as in "/ask ". Recall ignores it.
 var slashCommand = lazy.Compile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
 
-// prepare recalls memory and returns the messages for the model.
+// prepareMessages recalls memory and returns the messages for the model.
 func (c *reply) prepare(ctx context.Context) ([]Message, error) {
 	contexts, err := c.chats.ContextsByID(ctx, c.Owner, c.conversation.Contexts)
 	if err != nil {

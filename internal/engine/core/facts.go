@@ -29,9 +29,9 @@ type TopFacts struct {
 
 // ownerTopFacts are the cached facts of one owner.
 type ownerTopFacts struct {
-	mu      sync.Mutex // guards the following fields; held while facts are read
-	loaded  bool       // true once facts were read
-	version int64
+	mu      sync.Mutex        // guards the following fields; held while facts are read
+	loaded  bool              // true once facts were read
+	version int64             // owner's version of the cached facts
 	facts   []recall.CoreFact // the slice is replaced, never modified
 	hasMore bool              // the owner has less important facts that are not cached
 }

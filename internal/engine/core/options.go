@@ -42,12 +42,12 @@ type Options struct {
 	MaxDeadline        time.Duration // time limit of recall in a chat with slow local models
 	Recall             RecallRules
 	LexicalScale       *RelevanceScale // replaces Threshold and Recall.Measure for a lexical embedder; nil: no replacement
-	LearnAfter         Trigger
-	LearnModel         string // empty: the model of the user's last chat
-	ClientKeys         bool   // the learning model is called with the API key of the user's last chat
-	LearnByRules       bool   // learn by rules if no model is configured or if it keeps failing
-	LearnFromAssistant bool   // also learn from the assistant's turns
-	MaxText            int    // bytes of one memory or message
+	LearnAfter         Trigger         // message after which learning starts
+	LearnModel         string          // empty: the model of the user's last chat
+	ClientKeys         bool            // the learning model is called with the API key of the user's last chat
+	LearnByRules       bool            // learn by rules if no model is configured or if it keeps failing
+	LearnFromAssistant bool            // also learn from the assistant's turns
+	MaxText            int             // bytes of one memory or message
 	History            History
 	IntentMethod       string // method that finds a query's intent; empty: keywords
 	LogContent         bool   // log the texts of memories and models, not only ids

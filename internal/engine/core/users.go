@@ -23,9 +23,9 @@ type ClosedOwners struct {
 
 // closedState is the cached state of an owner.
 type closedState struct {
-	closed    bool
-	checkedAt time.Time
-	setHere   bool // this process closed or opened the owner; false: the state was read
+	closed    bool      // erased and not reopened
+	checkedAt time.Time // when the state was read or set
+	setHere   bool      // this process closed or opened the owner; false: the state was read
 }
 
 // closedTTL is the time for which a cached state is valid, since another server may close or open an owner.

@@ -24,8 +24,8 @@ const (
 // (reinforcement in package learn), and a use far less. A fact with two verdicts "wrong" ranks behind other
 // facts, but is not forgotten. Approving a pending fact sets full confidence: see [Curator.Judge].
 const (
-	usefulGain  = 0.25 // fraction of the missing confidence that a verdict adds
-	wrongFactor = 0.5  // fraction of the confidence that remains
+	usefulGain  = 0.25 // fraction of the missing confidence that a verdict "useful" adds
+	wrongFactor = 0.5  // fraction of the confidence that remains after a verdict "wrong"
 	useGain     = 0.05 // fraction of the missing confidence that each use adds
 	maxUses     = 10   // maximum number of uses of a fact that a write counts
 )

@@ -36,7 +36,7 @@ func (e *Curator) ForgetInRun(ctx context.Context, owner memory.Owner, run strin
 	return receipt, err
 }
 
-// forgetMemories forgets memories in a run. It also forgets their summaries and queues jobs that
+// forgetMemories forgets memories and the summaries of their conversations in a run, and queues jobs that
 // rewrite the summaries without the memories.
 func (e *Curator) forgetMemories(ctx context.Context, owner memory.Owner, run string, memories []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
 	changes, jobs, err := e.ForgetChanges(ctx, owner, run, memories, reason, author)

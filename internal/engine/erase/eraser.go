@@ -30,7 +30,7 @@ type Eraser struct {
 // ErasureReport is the result of erasing an owner.
 type Erased struct {
 	Owner        memory.Owner
-	ClosedAt     time.Time
+	ClosedAt     time.Time      // when the owner was closed
 	Runs         []string       // ids of runs that removed text, in order; empty if there was no text
 	CountByKind  map[string]int // number of removed memories by kind: "fact", "turn", …, "trace"
 	ErasedLinks  int            // number of copies of the owner's facts at other owners
@@ -212,7 +212,7 @@ func (e *Eraser) eraseTexts(ctx context.Context, owner memory.Owner, author memo
 	if report.ErasedTraces += readerTraces; err != nil {
 		return false, err
 	}
-	ownTraces, err := e.Traces.EraseTraces(ctx, owner) // no run covers an owner with only traces
+	ownTraces, err := e.Traces.EraseTraces(ctx, owner) // separately, since no run erases an owner with only traces
 	if ownTraces > 0 {
 		report.CountByKind["trace"] += ownTraces
 	}

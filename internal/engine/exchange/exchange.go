@@ -57,14 +57,14 @@ type Exchange struct {
 	memoryRequests learn.MemoryRequests // memory requests in the last user message, such as forget requests
 	cutMarks       map[int]string       // texts at the end of shortened messages, by message index
 	blockEpoch     uint64               // epoch for [core.BlockCache.Put]
-	awaitPlacement func() Placement
+	awaitPlacement func() Placement     // waits until the request is placed
 
 	PromptMemory retrieve.PromptMemory
 	sentBlock    string // encoded [BlockRecord] of the block in the request; "": none to store
 
 	awaitQuestion func(context.Context) (storedQuestion, error) // waits until the question is stored
-	answerStarted chan struct{}
-	closeOnce     sync.Once // closes answerStarted
+	answerStarted chan struct{}                                 // closed once the answer's first byte was sent
+	closeOnce     sync.Once                                     // closes answerStarted
 }
 
 // clientInfo returns the request's data about its client; unknown fields are zero.

@@ -116,7 +116,7 @@ func earlierBlocks(chat *chatapi.Chat, alignment thread.Alignment, turns []memor
 
 // restoredBlocks are the earlier blocks of the request, rendered again.
 type restoredBlocks struct {
-	blocks         []chatapi.Block
+	blocks         []chatapi.Block // blocks of messages in the request
 	hasMemories    bool            // one of the blocks has memories
 	shownLines     map[string]bool // content of the blocks, by lineKey
 	lastBlock      *chatapi.Block  // the earlier block of the last user message, also in blocks; nil: none

@@ -24,11 +24,11 @@ type Placement struct {
 	conversation memory.Conversation
 	contexts     []memory.Context // contexts attached to the conversation
 	rules        string           // the user's rules for the conversation
-	request      thread.Request
-	soleTurnID   string         // turn id of a message without history; "": the request has history
-	askedTurn    memory.Turn    // the last user message as stored, or only its chain hash: see askedTurn
-	restored     restoredBlocks // restored blocks of earlier requests
-	restoreErr   error          // why restoring these blocks failed
+	request      thread.Request   // the request's messages, to align
+	soleTurnID   string           // turn id of a message without history; "": the request has history
+	askedTurn    memory.Turn      // the last user message as stored, or only its chain hash: see askedTurn
+	restored     restoredBlocks   // restored blocks of earlier requests
+	restoreErr   error            // why restoring the blocks failed; nil: it did not
 }
 
 // IsPlaced reports whether placing succeeded.

@@ -88,7 +88,7 @@ func (x *Exchange) cachedBlock() (p retrieve.PromptMemory, ok bool) {
 	placement := x.Placement()
 	b, ok := x.exchanges.Blocks.Get(x.Incoming.Owner, placement.askedTurn.Chain)
 	if lastBlock := placement.restored.lastBlock; lastBlock != nil {
-		if b.Text != lastBlock.Text { // from another server or before a restart, or outdated
+		if b.Text != lastBlock.Text { // the cache lacks the block, from another server or before a restart, or has an outdated block
 			b = core.CachedBlock{Hits: placement.restored.lastHits, TraceID: b.TraceID}
 		}
 		b.Text, ok = "", true

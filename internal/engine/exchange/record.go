@@ -41,7 +41,7 @@ type storedQuestion struct {
 }
 
 // RecordQuestion stores the request's new messages during the upstream call, with a job that learns from
-// them if no answer follows. For a stream it first waits for [Exchange.AnswerStarted] or [StoreDelay]. It
+// them if no answer follows. For a stream it first waits for [Exchange.MarkAnswerStarted] or [StoreDelay]. It
 // also places the request if Open did not.
 func (x *Exchange) RecordQuestion(ctx context.Context) {
 	if !x.storesTurns() {
@@ -65,11 +65,11 @@ func (x *Exchange) QuestionID() (id string, err error) {
 	return q.turnID, err
 }
 
-// AnswerStarted signals that the answer's first byte was sent to the client. Calls are optional, and
+// MarkAnswerStarted signals that the answer's first byte was sent to the client. Calls are optional, and
 // repeated calls do nothing.
 func (x *Exchange) AnswerStarted() { x.closeOnce.Do(func() { close(x.answerStarted) }) }
 
-// waitForAnswer waits for AnswerStarted or StoreDelay.
+// waitForAnswer waits for MarkAnswerStarted or StoreDelay.
 func (x *Exchange) waitForAnswer() {
 	wait := time.NewTimer(StoreDelay)
 	defer wait.Stop()
@@ -160,8 +160,8 @@ func (x *Exchange) planQuestion(ctx context.Context, p Placement, m memoryMode, 
 	return q, batch, err
 }
 
-// isConfidential reports whether the user's last message is off the record. A request with only tool
-// results is confidential if the question was retired.
+// isConfidential reports whether the user's last message is off the record. A request with only tool results
+// is confidential if the stored question is redacted.
 func (x *Exchange) isConfidential(p Placement) bool {
 	return x.memoryRequests.MustRedact() || x.hasOnlyToolResults() && p.askedTurn.Status == memory.Retired
 }

@@ -87,7 +87,7 @@ func (e branchFollower) factsLearnedFrom(ctx context.Context, t memory.Turn, sta
 }
 
 // removeFactsOf retires the facts learned from t that no other turn supports, and restores the facts that
-// they replaced, even if those are retired next. Turns in moved support restored facts.
+// they replaced, even if those are retired next. Turns in movedTurns support restored facts.
 func (e branchFollower) removeFactsOf(ctx context.Context, job memory.Job, t memory.Turn, moved []memory.Turn) error {
 	facts, err := e.factsLearnedFrom(ctx, t, memory.Active, memory.Pending)
 	if err != nil {
@@ -127,7 +127,7 @@ func (e branchFollower) removeFactsOf(ctx context.Context, job memory.Job, t mem
 func isChangeOf(c memory.Change, f memory.Fact) bool { return c.After.Target() == "fact:"+f.ID }
 
 // hasSupport reports whether a fact remains: it was not learned from turns, or one of its turns was not
-// withdrawn. Turns in moved count as not withdrawn.
+// withdrawn. Turns in movedTurns count as not withdrawn.
 func (e branchFollower) hasSupport(ctx context.Context, f memory.Fact, moved []memory.Turn) (bool, error) {
 	if f.Source != memory.Extracted || len(f.Provenance.Turns) == 0 {
 		return true, nil

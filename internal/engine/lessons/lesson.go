@@ -21,8 +21,8 @@ import (
 
 // Lesson contains the facts extracted from some turns, before the comparison with stored facts.
 type Lesson struct {
-	scope       memory.Scope // scope of new facts
-	utterances  []extract.Utterance
+	scope       memory.Scope        // scope of new facts
+	utterances  []extract.Utterance // guarded texts of the turns
 	candidates  []extract.Candidate
 	dropped     []learn.DroppedCandidate
 	ruleForget  []extract.Command     // the user's forget requests, detected by rules
@@ -272,8 +272,8 @@ func (e *Learner) InjectedTextDetector(ctx context.Context, scope memory.Scope, 
 // turnBlocks are the cached blocks of a chunk's turns.
 type turnBlocks struct {
 	texts    []string
-	added    int // number of blocks added to injected
-	injected *learn.Injected
+	added    int             // number of blocks added to injected
+	injected *learn.Injected // detector of the added blocks; nil: no block was added
 }
 
 func (e extractor) loadBlocks(owner memory.Owner, turns []memory.Turn) *turnBlocks {
@@ -395,7 +395,7 @@ func guardTurns(e *core.Core, turns []memory.Turn, opts learn.GuardOptions) []ex
 // Bounds of the facts in a model's prompt: the facts similar to each clause, and the newest facts.
 const (
 	maxFactSearches   = 16
-	maxSearchBytes    = 2 << 10 // bytes of one search
+	maxSearchBytes    = 2 << 10 // maximum bytes of the text of a search
 	maxWholeTurnBytes = 80      // maximum bytes of a turn that is searched as a whole
 	maxSimilarFacts   = 8       // number of similar facts; if there are more searches, the number of searches
 	maxPromptFacts    = 32

@@ -67,8 +67,8 @@ func (e *Asker) learnPrompts(owner memory.Owner) *prompt.Set {
 	return e.Prompts.ForModel(e.learnModel(owner))
 }
 
-// backOff converts a rate-limit error to a [*jobs.PutOff] for the time that the server requests, but at
-// least a minute, doubled after each further rate limit. It returns other errors unchanged.
+// convertRateLimit converts a rate-limit error to a [*jobs.PutOff] for the time that the server requests, but
+// at least a minute, doubled after each further rate limit. It returns other errors unchanged.
 func (e *Asker) backOff(err error) error {
 	var rateLimit interface {
 		RateLimited() (retryAfter time.Duration, ok bool)

@@ -23,11 +23,11 @@ type Request struct {
 	SessionID      string       // id of the conversation; "": a new conversation
 	Text           string
 	UseMemory      bool
-	TopK           int // number of similar messages; 0: the setting
-	Images         []string
-	Location       string
-	Model          string // model of the [Writer], which also selects the prompts
-	IdempotencyKey string // the client's idempotency key, the same for a retry; "": none
+	TopK           int      // number of similar messages; 0: the setting
+	Images         []string // URLs
+	Location       string   // place of the user, for the prompt; may be empty
+	Model          string   // model of the [Writer], which also selects the prompts
+	IdempotencyKey string   // the client's idempotency key, the same for a retry; "": none
 }
 
 // Answer is the answer to a query, with the steps that produced it.

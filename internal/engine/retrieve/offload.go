@@ -37,7 +37,7 @@ type VectorSearch interface {
 type OffloadOptions struct {
 	AboveBytes int64 // index bytes of an owner, with vectors, above which the owner is offloaded; 0: all owners
 	Log        *slog.Logger
-	ListLarge  func(ctx context.Context, moreThan int) ([]memory.Owner, error) // lists owners with more than moreThan memories; may be nil
+	ListLarge  func(ctx context.Context, moreThan int) ([]memory.Owner, error) // lists owners with more than limit memories; may be nil
 	Prepare    func(context.Context, memory.Owner) error                       // called once an owner is offloaded; may be nil
 }
 
@@ -46,7 +46,7 @@ type OffloadOptions struct {
 // candidates and scores. While the vector search fails, Offload searches only by words.
 type Offload struct {
 	*index.Index
-	model        string
+	model        string // fingerprint of the embedder
 	vectorSearch VectorSearch
 	opts         OffloadOptions
 
@@ -57,8 +57,8 @@ type Offload struct {
 	searchFails atomic.Bool   // true while the vector search fails
 	vectorsFail atomic.Bool   // true while reading candidates' vectors fails
 
-	mu    sync.Mutex // guards the following fields
-	large map[memory.Owner]bool
+	mu    sync.Mutex            // guards the following fields
+	large map[memory.Owner]bool // offloaded owners
 }
 
 // NewOffload returns a searcher with an index of its own. The caller must close it.
@@ -144,7 +144,7 @@ func (o *Offload) isLarge(owner memory.Owner) bool {
 type replica interface {
 	Warm(memory.Owner)                 // starts to copy recent writes
 	Drop(memory.Owner) error           // removes an owner's copy after an erasure
-	DropEarlier(context.Context) error // removes copies of vectors by other embedders
+	DropEarlier(context.Context) error // removes copies of vectors of other embedders
 }
 
 // Warm makes the index and the replica read recent writes.
@@ -164,7 +164,7 @@ func (o *Offload) Drop(owner memory.Owner) error {
 	return err
 }
 
-// DropEarlier removes replicas of vectors by other embedders.
+// DropEarlier removes the replica's copies of vectors of other embedders.
 func (o *Offload) DropEarlier(ctx context.Context) error {
 	if f, ok := o.vectorSearch.(replica); ok {
 		return f.DropEarlier(ctx)

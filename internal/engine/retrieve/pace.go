@@ -71,7 +71,7 @@ func (e *Retriever) deadlineShare(fraction float64) time.Duration {
 	return time.Duration(fraction * float64(e.Opts.Deadline))
 }
 
-// contextBefore returns a context that ends reserve before ctx's deadline, but not before half of the
+// contextWithReserve returns a context that ends reserve before ctx's deadline, but not before half of the
 // remaining time. Without a deadline the context ends after limit; 0 means never.
 func contextBefore(ctx context.Context, reserve, limit time.Duration) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {

@@ -21,11 +21,11 @@ import (
 type Question struct {
 	Scope              memory.Scope
 	Text               string
-	IsChat             bool     // the text is a chat message, which may need no memory; false: an explicit search
-	TopK               *int     // nil uses the setting
-	ScoreThreshold     *float64 // nil uses the setting
-	RecencyWeight      *float64 // nil uses the setting
-	Kinds              []memory.Kind
+	IsChat             bool          // the text is a chat message, which may need no memory; false: an explicit search
+	TopK               *int          // nil uses the setting
+	ScoreThreshold     *float64      // nil uses the setting
+	RecencyWeight      *float64      // nil uses the setting
+	Kinds              []memory.Kind // kinds of memories to return; empty: all
 	Category           string
 	Tag                string
 	Conversation       string          // only turns of and facts from this conversation; "": no filter
@@ -63,8 +63,8 @@ type Result struct {
 	TraceID  string   // id of the trace; "": no trace was stored
 	Degraded []string // names of skipped parts, with reasons
 	Misspelt []memory.Misspelt
-	Block    string // set, like Pause, only by [exchange.Exchanges.RecallBlock]
-	Pause    core.Pause
+	Block    string     // set, like Pause, only by [exchange.Exchanges.RecallBlock]
+	Pause    core.Pause // the owner's pause
 }
 
 const (
@@ -175,12 +175,12 @@ func (r *Pipeline) searchAndRender(ctx context.Context) string {
 type Pipeline struct {
 	Source
 
-	askedText      string // the part of the text that is a question
-	FoundCount     int    // number of memories found by the searches
-	Cut            []recall.CutCandidate
-	repeatDetector *recall.RepeatFilter // detects repetitions of the question
-	droppedIDs     map[string]bool      // ids of hits that repeat the question or that the request contains
-	Dropped        []recall.DroppedHit
+	askedText      string                // the part of the text that is a question
+	FoundCount     int                   // number of memories found by the searches
+	Cut            []recall.CutCandidate // candidates that ranking cut
+	repeatDetector *recall.RepeatFilter  // detects repetitions of the question
+	droppedIDs     map[string]bool       // ids of hits that repeat the question or that the request contains
+	Dropped        []recall.DroppedHit   // hits that were dropped after ranking
 	Hits           []memory.Hit
 	OpeningCore    recall.Core            // core facts at the beginning of the block, before the hits
 	overflow       recall.Core            // core facts that do not fit into the block

@@ -39,7 +39,7 @@ func (e *Retriever) QuestionText(c *chatapi.Chat) string {
 // canSkipSearch reports whether facts may be returned without a search. Only a search applies a threshold.
 func (r *Source) canSkipSearch() bool { return r.rulesApply() && r.Question.ScoreThreshold == nil }
 
-// fewFacts returns the matching facts of a scope, newest first. complete is false if there are more than
+// fewFacts returns the matching facts of a scope, newest first. isComplete is false if there are more than
 // limit facts, or if too many other memories would have to be read.
 func (r *Source) fewFacts(ctx context.Context, scope memory.Scope, q memory.Query, limit int) (facts []memory.Memory, complete bool, err error) {
 	q.Limit = limit + 1
@@ -226,7 +226,7 @@ func isSearchFailure(ctx context.Context, err error) bool {
 }
 
 const (
-	// SearchAloneFrom is the number of memories from which a conversation is searched without other memory.
+	// SearchAloneFrom is the minimum number of memories of a conversation that is searched alone.
 	SearchAloneFrom = 50
 
 	// MaxNewest is the number of a conversation's newest memories that are searched. If they are fewer than

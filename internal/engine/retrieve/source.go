@@ -15,8 +15,8 @@ type Source struct {
 	Retriever    *Retriever
 	Question     Question
 	Now          time.Time
-	Degraded     []string
-	hasChatState bool // waitForChatState has set the values of ChatState
+	Degraded     []string // names of skipped parts, with reasons
+	hasChatState bool     // waitForChatState has set the values of ChatState
 
 	shownCore       map[string]bool // ids of core facts in earlier blocks
 	shownCoreTokens int             // size of shownCore in tokens
@@ -54,7 +54,7 @@ func (r *Source) searchKinds() []memory.Kind {
 	return r.Question.Kinds
 }
 
-// relevanceScale returns the scale of the current embedder.
+// relevanceScale returns the measure and the threshold of relevance for the current embedder.
 func (r *Source) relevanceScale() core.RelevanceScale {
 	if r.Retriever.Opts.LexicalScale != nil && core.IsLexical(r.Retriever.Embedder) {
 		return *r.Retriever.Opts.LexicalScale

@@ -75,7 +75,7 @@ func questionForTrace(question string, redactPersonal bool) string {
 // whyCore is the Why of a memory that is in a prompt without a search.
 var whyCore = memory.Why{{Name: "core", Value: 1}}
 
-// coreTraceHits returns the facts and entries of a core, without text if withText is false. cut is the
+// coreTraceHits returns the facts and entries of a core, without text if withText is false. cutStage is the
 // stage that dropped them, or "".
 func (r *Pipeline) coreTraceHits(opening recall.Core, withText bool, cut string) (hits []memory.TraceHit) {
 	for _, m := range opening.Facts {
@@ -98,7 +98,7 @@ func (r *Pipeline) coreTraceHits(opening recall.Core, withText bool, cut string)
 	return hits
 }
 
-// roundAll replaces the scores of hits by rounded copies.
+// roundScores replaces the scores of hits by rounded copies.
 func roundAll(hits []memory.TraceHit) {
 	for i := range hits {
 		h := &hits[i]

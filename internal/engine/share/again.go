@@ -22,7 +22,7 @@ func (e *Sharer) QueueMissedShares(ctx context.Context, owner memory.Owner) erro
 	return nil
 }
 
-// shareMissed links the facts that were shared while the receiver was closed, when nothing could be
+// shareMissedFacts links the facts that were shared while the receiver was closed, when nothing could be
 // written. Shares from before the erasure have ended.
 func (e *Sharer) shareMissed(ctx context.Context, receiver memory.Owner) error {
 	ctx = memory.ForWrite(ctx)

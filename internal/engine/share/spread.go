@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PropagateShares handles share jobs. It updates the links to a job's facts. A job without facts is for a
-// reopened owner.
+// PropagateShares handles share jobs. It updates the links to a job's facts. A job without facts links the
+// facts that were shared while its owner was closed.
 func (e *Sharer) PropagateShares(ctx context.Context, job memory.Job) (jobs.Completion, error) {
 	unlock, err := e.Compare.LockDecisions(ctx, job.Owner)
 	if err != nil {

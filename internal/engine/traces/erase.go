@@ -67,7 +67,7 @@ func (e *Keeper) ForgetErased(owner memory.Owner) {
 	})
 }
 
-// EraseReaders erases traces and blocks of users who were shown shared facts, and returns the number of
+// EraseReaders erases traces and blocks of users who were shown factOwner's facts, and returns the number of
 // traces. Only the traces identify these users. A job repeats the call, because another server may write
 // traces later.
 func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, factIDs []string) (int, error) {

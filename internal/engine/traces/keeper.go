@@ -85,7 +85,7 @@ func (e *Keeper) Trace(ctx context.Context, owner memory.Owner, id string) (memo
 	return e.Store.Trace(ctx, owner, id)
 }
 
-// Degrade adds the reason of a later failure to a trace.
+// AddFailure adds the reason of a later failure to a trace.
 func (e *Keeper) Degrade(ctx context.Context, owner memory.Owner, id, reason string) {
 	e.Amend(ctx, owner, id, func(t *memory.Trace) { t.Degraded = append(slices.Clone(t.Degraded), reason) })
 }

@@ -117,7 +117,7 @@ type importer struct {
 	author   memory.Author
 	report   ImportReport
 
-	batch            []portable.Record
+	batch            []portable.Record // records to write next
 	batchBytes       int
 	batchCount       int                 // number of batches so far
 	lastConversation *targetConversation // the conversation written last

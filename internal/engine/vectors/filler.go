@@ -20,7 +20,7 @@ import (
 type Filler struct {
 	*core.Core
 
-	owners recent.Map[memory.Owner, ownerState]
+	owners recent.Map[memory.Owner, ownerState] // cached states
 }
 
 // Vectors is the progress of embedding an owner's memories.
@@ -39,7 +39,7 @@ type ownerState struct {
 
 	space           string  // embedding space of the following counts
 	completeVersion int64   // all memories up to this version have a vector
-	counted         Vectors // counts at this version; zero: unknown
+	counted         Vectors // counts at completeVersion; zero: unknown
 }
 
 // embeddingSpace identifies the vectors that are comparable with the embedder's vectors.
@@ -328,7 +328,7 @@ func (e *Filler) writeVectors(ctx context.Context, owner memory.Owner, ids []str
 	})
 }
 
-// texts returns the text to embed for each memory, by id.
+// textsToEmbed returns the text to embed for each memory, by id.
 func (e *Filler) texts(ctx context.Context, owner memory.Owner, ids []string) (map[string]string, error) {
 	memories, err := e.Store.Get(ctx, owner, ids...)
 	if err != nil {
