@@ -78,8 +78,8 @@ func (e *Core) CutMessages(chat *chatapi.Chat) map[int]string {
 	return cutMarks
 }
 
-// StoredText returns the stored form of a message: without secrets and, if mark is not empty, cut to
-// limits.text and followed by mark.
+// StoredText returns the stored form of a message: without secrets and, if cutMark is not empty, cut to
+// limits.text and followed by cutMark.
 func (e *Core) StoredText(content, mark string) string {
 	content = learn.Redact(content, e.Opts.Learn.RedactPersonal)
 	if mark == "" {
