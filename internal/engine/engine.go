@@ -1,5 +1,5 @@
-// Package engine connects I/O with the pure packages. Its packages read the store, query the index
-// and the model, pass values to recall and learn, and write the decisions through one method,
+// Package engine implements Loci's operations. Its packages read the store, query the index and the model,
+// pass values to the pure packages recall and learn, and write the decisions through one method,
 // [memory.Facts.Apply]. It does not depend on HTTP.
 package engine
 
@@ -21,8 +21,8 @@ import (
 	"github.com/loci-memory/loci/internal/engine/vectors"
 )
 
-// Engine implements the operations of the APIs. Each field is one of its packages; all share the
-// core. It is safe for concurrent use.
+// Engine implements the operations of the APIs. Each field comes from one subpackage; all share the core. It
+// is safe for concurrent use.
 type Engine struct {
 	*core.Core
 	Traces   *traces.Keeper

@@ -84,7 +84,7 @@ func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edi
 		if err != nil {
 			return err
 		}
-		if run.Base = 0; chat.Version == 0 { // the conversation was never edited
+		if run.Base = 0; chat.Version == 0 { // a conversation that was never edited has no version of its own
 			run.Base = memory.RunBase(version)
 		}
 		mark := chat.State()
@@ -108,7 +108,7 @@ func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edi
 // MaxAttached bounds the contexts that are attached to a conversation.
 const MaxAttached = 50
 
-// ApplyChatEdit applies an edit to a chat's mark.
+// ApplyChatEdit applies an edit to a chat's state.
 func (e *Chats) ApplyChatEdit(ctx context.Context, owner memory.Owner, mark *memory.ConversationState, edit ChatEdit) (err error) {
 	if edit.Title != nil {
 		if mark.Title, err = e.Curate.CheckLine("title", *edit.Title); err != nil {
@@ -235,5 +235,5 @@ type Chats struct {
 	Exchange *exchange.Exchanges
 	Curate   *curate.Curator
 
-	Replies replyLocks
+	Replies replyLocks // admit one reply at a time to a chat
 }

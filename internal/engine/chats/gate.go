@@ -22,7 +22,7 @@ type replySlot struct {
 	refusal error                   // why new replies are refused; nil: replies are admitted
 }
 
-// acquire waits until the chat has no other reply. endReplies cancels the context. Call unlock.
+// acquire waits until the chat has no other reply. endReplies cancels the returned context.
 func (t *replyLocks) acquire(ctx context.Context, owner memory.Owner, chat string) (_ context.Context, unlock func(), err error) {
 	key := string(owner) + "\x00" + chat
 	slot := t.slotFor(key)

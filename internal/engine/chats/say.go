@@ -24,7 +24,7 @@ import (
 // SayRequest is a user's message in one of Loci's own chats.
 type SayRequest struct {
 	Owner      memory.Owner
-	Chat       string
+	Chat       string // id of the chat
 	Content    string
 	Regenerate bool   // answer the last message again; Content is ignored
 	Model      string // [responder.Name] is the built-in model, which needs no ChatModel
@@ -134,7 +134,7 @@ func (e *Chats) Say(ctx context.Context, req SayRequest, model ChatModel, listen
 	return reply, err
 }
 
-// reply is a [SayRequest] in progress.
+// pendingReply is a [SayRequest] in progress.
 type reply struct {
 	SayRequest
 	chats        *Chats
@@ -165,7 +165,7 @@ func (e *Chats) openReply(ctx context.Context, req SayRequest) (*reply, error) {
 	return c, c.checkPlacement()
 }
 
-// addMessage makes the message to answer the last turn of the branch.
+// addMessage makes the message to be answered the last turn of the path.
 func (c *reply) addMessage() error {
 	last := len(c.path) - 1
 	if !c.Regenerate {
@@ -194,7 +194,7 @@ func (c *reply) chatRequest() *chatapi.Chat {
 	}
 	chat, err := chatapi.Decode(body)
 	if err != nil {
-		panic(fmt.Sprintf("engine: a request of its own: %v", err))
+		panic(fmt.Sprintf("engine: the built chat request is invalid: %v", err))
 	}
 	return chat
 }
@@ -219,7 +219,7 @@ func (c *reply) checkPlacement() error {
 	case !c.Regenerate:
 		return nil
 	case c.exchange.RedactsTurns():
-		return memory.Errorf(memory.Conflict, "memory is paused: messages cannot be changed now")
+		return memory.Errorf(memory.Conflict, "memory is paused, so messages cannot be answered again now")
 	case placement.Err != nil:
 		return fmt.Errorf("find the message to answer again: %w", placement.Err)
 	case placement.IsPlaced() && !placement.Alignment.IsRetry:
@@ -228,10 +228,10 @@ func (c *reply) checkPlacement() error {
 	return nil
 }
 
-// slashCommand matches the prefix of a message that addresses an application; recall ignores it (design 1).
+// slashCommand matches a message's prefix that addresses an application, as in "/ask ". Recall ignores it.
 var slashCommand = lazy.Compile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
 
-// prepare recalls memory and returns the messages for the model.
+// prepareMessages recalls memory and returns the messages for the model.
 func (c *reply) prepare(ctx context.Context) ([]Message, error) {
 	contexts, err := c.chats.ContextsByID(ctx, c.Owner, c.conversation.Contexts)
 	if err != nil {
@@ -296,8 +296,8 @@ func (c *reply) earlierMessages() []Message {
 	return out
 }
 
-// askModel calls the model. If the model rejects the request, it sends the messages without instructions
-// and memory, as the other APIs do.
+// askModel calls the model. If the model rejects the request, askModel sends the messages without
+// instructions and memory, as the other APIs do.
 func (c *reply) askModel(ctx context.Context, ask ChatModel, messages []Message, onText func(string)) (chatapi.Answer, error) {
 	started := false
 	forward := func(piece string) {

@@ -21,16 +21,15 @@ type Comparer struct {
 // New returns a comparer.
 func New(c *core.Core) *Comparer { return &Comparer{Core: c, decisions: core.NewKeyedMutex()} }
 
-// LockDecisions waits until no other write in this process is being compared with the owner's facts, so
-// that the later of two contradicting writes is compared with the earlier. The caller must call unlock.
-// Learning and other processes do not lock: see [Comparer.PlannedOn].
+// LockDecisions waits until no other write in this process is being compared with the owner's facts, so that
+// the later of two contradicting writes is compared with the earlier. The caller must call unlock. Learning
+// and other processes do not lock: see [Comparer.BaseFor].
 func (e *Comparer) LockDecisions(ctx context.Context, owner memory.Owner) (unlock func(), err error) {
 	return e.decisions.Lock(ctx, owner, "")
 }
 
-// LockAddition waits while another write holds [Comparer.LockDecisions]. Facts that cannot contradict
-// others are written concurrently, so that the store can combine them in one commit. The caller must
-// call unlock.
+// LockAddition locks the addition of f, like [Comparer.LockDecisions] if f may contradict other facts. Other
+// facts are written concurrently, so that the store combines their commits. The caller must call unlock.
 func (e *Comparer) LockAddition(ctx context.Context, f memory.Fact) (unlock func(), err error) {
 	if mayContradict(f) {
 		return e.LockDecisions(ctx, f.Scope.Owner)

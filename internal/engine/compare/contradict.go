@@ -12,10 +12,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Conflicts returns the owner's active facts that contradict f by the rules of [learn.Reconcile]: facts
-// with the same single-valued attribute of the same subject, and opposite statements. It omits facts that
-// are visible where f is not: a fact of one project does not contradict those of other projects. namedID
-// is the id of a fact to include; "" for none.
+// Conflicts returns the owner's active facts that contradict f by the rules of [learn.Reconcile]: facts with
+// the same single-valued attribute of the same subject, and opposite statements. It omits facts that are
+// visible where f is not: a fact of one project does not contradict facts of other projects. It adds the fact
+// replacedID, unless that is "".
 func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, namedID string) ([]memory.Fact, error) {
 	var neighbors []extract.Neighbour
 	var err error
@@ -94,8 +94,8 @@ func mayContradict(f memory.Fact) bool {
 	return f.Subject != "" || f.Attribute != "" || learn.IsDenial(f.Content)
 }
 
-// PlannedOn returns the base of a run that activates a fact, or 0 if the fact cannot contradict. With the
-// base, the later of two concurrent contradicting writes is planned again.
+// BaseFor returns the base of a run that activates a fact, or 0 if the fact cannot contradict. With this
+// base, the store refuses the later of two concurrent contradicting writes, which is then planned again.
 func (e *Comparer) PlannedOn(ctx context.Context, f memory.Fact) (int64, error) {
 	if !mayContradict(f) {
 		return 0, nil

@@ -26,9 +26,9 @@ type CachedBlock struct {
 	TraceID   string
 }
 
-// BlockCache stores the block added for each user turn. All requests of a tool loop get the same
-// bytes, and learning recognizes text copied from a block. Forgotten and hidden memories stay in
-// the cache until the loop ends; erased memories are removed.
+// BlockCache stores the block added for each user turn, so that all requests of a tool loop get the same
+// bytes and learning recognizes text copied from a block. Forgotten and hidden memories stay in the cache
+// until the tool loop ends; erased memories are removed.
 type BlockCache struct {
 	blocks      *recent.Map[[2]string, CachedBlock] // by owner and chain hash
 	forgetCount atomic.Uint64                       // number of calls of Forget
@@ -57,13 +57,13 @@ func (c *BlockCache) Put(b CachedBlock, epoch uint64) {
 	})
 }
 
-// Forget removes the matching blocks. The next request of a tool loop then recalls again.
+// Forget removes the matching blocks. The next request of a tool loop whose block was removed recalls again.
 func (c *BlockCache) Forget(match func(CachedBlock) bool) {
 	c.forgetCount.Add(1) // first, so that a concurrent Put is refused
 	c.blocks.DeleteFunc(func(_ [2]string, b CachedBlock) bool { return match(b) })
 }
 
-// BlocksFor returns a filter for the blocks of an owner's requests.
+// BlockOwnedBy returns a filter for the blocks of an owner's requests.
 func BlocksFor(owner memory.Owner) func(CachedBlock) bool {
 	return func(b CachedBlock) bool { return b.Owner == owner }
 }
@@ -73,19 +73,17 @@ func (b CachedBlock) HasHit(match func(memory.Memory) bool) bool {
 	return slices.ContainsFunc(b.Hits, func(h memory.Hit) bool { return match(h.Memory) })
 }
 
-// mutexStripes bounds the conversations that can be written concurrently. Conversations with the same
-// stripe block each other, which is rare.
+// mutexStripes is the number of locks. Two conversations with the same lock block each other, which is rare.
 const mutexStripes = 256
 
-// KeyedMutex locks conversations, so that the end of the current branch does not change before the
-// next turn is added. Writers of other servers are not locked out: the store detects their writes by
-// [memory.Path].
+// KeyedMutex locks conversations, so that the end of the current branch does not change before the next turn
+// is added. It does not lock out other servers; the store detects their writes by [memory.Path].
 type KeyedMutex struct {
 	seed  maphash.Seed
 	locks [mutexStripes]*semaphore.Weighted
 }
 
-// exclusiveWeight is the weight of an exclusive holder; a shared holder weighs 1.
+// exclusiveWeight is the semaphore weight of an exclusive holder; a shared holder has the weight 1.
 const exclusiveWeight = 1 << 30
 
 // NewKeyedMutex returns an unlocked mutex.
@@ -102,7 +100,7 @@ func (t *KeyedMutex) Lock(ctx context.Context, owner memory.Owner, conversation 
 	return t.acquire(ctx, owner, conversation, exclusiveWeight)
 }
 
-// LockShared locks a conversation for callers of LockShared. The caller must call unlock.
+// LockShared locks a conversation against Lock, but not against LockShared. The caller must call unlock.
 func (t *KeyedMutex) LockShared(ctx context.Context, owner memory.Owner, conversation string) (unlock func(), err error) {
 	return t.acquire(ctx, owner, conversation, 1)
 }

@@ -60,7 +60,7 @@ func (e *Core) CutMark(content string) string {
 	return fmt.Sprintf("\n[cut: %d bytes in all, SHA-256 %x]", len(content), sha256.Sum256([]byte(content)))
 }
 
-// Truncated returns a copy of a message, cut to limits.text and [secretMargin].
+// Truncate returns a copy of a message, cut to limits.text plus [secretMargin] bytes.
 func (e *Core) Truncated(content string) string {
 	return strings.Clone(Clip(content, e.Opts.MaxText+secretMargin))
 }
@@ -78,8 +78,8 @@ func (e *Core) CutMessages(chat *chatapi.Chat) map[int]string {
 	return cutMarks
 }
 
-// StoredText returns the stored form of a message: without secrets and, if mark is not empty, cut to
-// limits.text and followed by mark.
+// StoredText returns the stored form of a message: without secrets and, if cutMark is not empty, cut to
+// limits.text and followed by cutMark.
 func (e *Core) StoredText(content, mark string) string {
 	content = learn.Redact(content, e.Opts.Learn.RedactPersonal)
 	if mark == "" {

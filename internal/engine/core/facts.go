@@ -29,9 +29,9 @@ type TopFacts struct {
 
 // ownerTopFacts are the cached facts of one owner.
 type ownerTopFacts struct {
-	mu      sync.Mutex // guards the following fields; held while facts are read
-	loaded  bool       // true once facts were read
-	version int64
+	mu      sync.Mutex        // guards the following fields; held while facts are read
+	loaded  bool              // true once facts were read
+	version int64             // owner's version of the cached facts
 	facts   []recall.CoreFact // the slice is replaced, never modified
 	hasMore bool              // the owner has less important facts that are not cached
 }
@@ -40,7 +40,7 @@ func newTopFacts() TopFacts {
 	return TopFacts{recent.New[memory.Owner, *ownerTopFacts](maxTopFactOwners)}
 }
 
-// Forget drops the facts of an owner, or of all owners for "", because erased facts may be shared.
+// Forget drops the cached facts of an owner or, for "", of all owners, since an erased fact may be shared.
 func (r TopFacts) Forget(owner memory.Owner) {
 	r.byOwner.DeleteFunc(func(o memory.Owner, _ *ownerTopFacts) bool { return owner == "" || o == owner })
 }

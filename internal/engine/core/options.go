@@ -36,18 +36,18 @@ type Options struct {
 	TopK               int           // number of recalled memories; negative: the default of [Options.DefaultTopK]
 	Budget             int           // size of a block, in tokens
 	Threshold          float64       // minimum score; negative: the calibrated value
-	ProfileEmbedder    bool          // the profile names the embedder, so duplicates are found by plain cosine
-	RecencyWeight      float64       // 0 to 1
-	Deadline           time.Duration // time limit of recall in a chat, by words or with remote models
-	MaxDeadline        time.Duration // the time limit with slow local models
+	ProfileEmbedder    bool          // the settings profile names the embedder; duplicates are then found by plain cosine
+	RecencyWeight      float64       // weight of a memory's recency in its score, 0 to 1
+	Deadline           time.Duration // time limit of recall in a chat, if recall uses only words or remote models
+	MaxDeadline        time.Duration // time limit of recall in a chat with slow local models
 	Recall             RecallRules
 	LexicalScale       *RelevanceScale // replaces Threshold and Recall.Measure for a lexical embedder; nil: no replacement
-	LearnAfter         Trigger
-	LearnModel         string // empty: the model of the user's last chat
-	ClientKeys         bool   // the learning model gets the API key of the user's last chat
-	LearnByRules       bool   // learn by rules if no model is configured or if it keeps failing
-	LearnFromAssistant bool   // also learn from the assistant's turns
-	MaxText            int    // bytes of one memory or message
+	LearnAfter         Trigger         // message after which learning starts
+	LearnModel         string          // empty: the model of the user's last chat
+	ClientKeys         bool            // the learning model is called with the API key of the user's last chat
+	LearnByRules       bool            // learn by rules if no model is configured or if it keeps failing
+	LearnFromAssistant bool            // also learn from the assistant's turns
+	MaxText            int             // bytes of one memory or message
 	History            History
 	IntentMethod       string // method that finds a query's intent; empty: keywords
 	LogContent         bool   // log the texts of memories and models, not only ids
@@ -79,7 +79,7 @@ type Learning struct {
 	FirstExchange     int           // number of the first exchange in a conversation to learn from; 0 counts as 1
 	Scope             FactScope     // scope of learned facts; empty: OfUser
 	IdleTime          time.Duration // idle time after which a conversation's remaining messages are learned from
-	ContextMessages   int           // number of earlier messages that the model also reads
+	ContextMessages   int           // number of earlier messages that the learning model also reads
 
 	Trust          string // when a model's facts become active without review: tried, always or never
 	RedactPersonal bool   // redact personal identifiers before learning and storing
@@ -89,11 +89,11 @@ type Learning struct {
 	Upkeep         Upkeep
 }
 
-// MaxMessages bounds the new messages of a chat request that are stored, and the turns of a stored
-// conversation that a request is compared with.
+// MaxMessages bounds the new messages that a chat request stores, and the stored turns with which a chat
+// request is compared.
 const MaxMessages = 2000
 
-// History determines the use of earlier messages in a request that did not go through Loci.
+// History determines how earlier messages of a request, which did not go through Loci, are used.
 type History string
 
 // The values of History.
@@ -103,8 +103,8 @@ const (
 	LearnHistory  History = "learn"  // user messages are also learned from
 )
 
-// SetFlags sets the flags of a turn of history. afterObserved reports whether the turn follows observed
-// turns; the turn is then part of the user's chat and may be recalled.
+// SetFlags sets the flags of a turn of history. afterObserved means that the turn follows turns that went
+// through Loci: it is then part of the user's chat and may be recalled.
 func (h History) SetFlags(t *memory.Turn, afterObserved bool) {
 	t.NoLearn = t.NoLearn || h != LearnHistory || t.Role != memory.RoleUser
 	t.History = !afterObserved && h != RecallHistory && h != LearnHistory
@@ -158,7 +158,7 @@ type FactScope string
 const (
 	OfUser         FactScope = "user"         // the user; for facts about the chat's project, that project
 	OfProject      FactScope = "project"      // the chat's project; the user if the chat has no project
-	OfConversation FactScope = "conversation" // the conversation from which the fact was learned (design 4)
+	OfConversation FactScope = "conversation" // the conversation from which the fact was learned
 )
 
 // Channels determines whether a chat in a channel may use the memory of its user.
@@ -188,11 +188,11 @@ func (l Learning) WaitsForSeveral() bool { return l.MessagesPerLesson > 1 || l.F
 // Summaries determines how often conversations are summarized.
 type Summaries struct {
 	EveryExchanges int  // number of exchanges between summaries; 0: no summaries
-	RetainEarlier  bool // retain earlier summaries; a new summary then covers only the last turns (design 2)
+	RetainEarlier  bool // retain earlier summaries; a new summary then covers only the last turns
 }
 
-// Numbers of turns of a summary: after an earlier summary, and without an earlier summary. The second
-// is larger, so that a forgotten summary can be rewritten.
+// Numbers of turns that a summary covers: if there is an earlier summary, and if there is none. The second
+// number is larger, so that a forgotten summary can be rewritten.
 const (
 	SummaryTurns      = 12
 	FirstSummaryTurns = 60
@@ -205,12 +205,12 @@ func (s Summaries) MinTurns() int { return min(minSummaryTurns, 2*s.EveryExchang
 // RuleBased is the model name of summaries that rules wrote.
 const RuleBased = "rule_based"
 
-// Due reports whether a summary is due after the number of exchanges grew.
+// IsDue reports whether a summary is due after the number of exchanges grew.
 func (s Summaries) Due(oldExchanges, newExchanges int) bool {
 	return s.EveryExchanges == 1 || s.EveryExchanges > 0 && newExchanges/s.EveryExchanges > oldExchanges/s.EveryExchanges
 }
 
-// SummaryJob returns the job that summarizes a conversation. cause makes its id unique.
+// SummaryJob returns the job that summarizes a conversation. cause makes the job's id unique.
 func SummaryJob(owner memory.Owner, conversation, cause string) memory.Job {
 	return memory.Job{ID: "summarize-" + conversation + "-" + cause, Owner: owner, Kind: memory.JobSummarize, Conversation: conversation}
 }

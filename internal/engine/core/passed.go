@@ -15,12 +15,11 @@ import (
 )
 
 const (
-	// shingle is the number of consecutive words that identify a text.
+	// shingleWords is the number of consecutive words, called a shingle, by which text is recognized.
 	shingle = 8
 
-	// relayedTTL is the minimum time for which text is recognized, and maxShingles bounds the shingles
-	// of an owner. Both limit the newer of two generations of shingles. When the newer one is full,
-	// the older one is dropped.
+	// relayedTTL bounds the age and maxShingles the size of the newer of two generations of shingles. Beyond
+	// either bound, a new generation replaces the older one, so text is recognized for at least relayedTTL.
 	relayedTTL  = time.Hour
 	maxShingles = 4096
 
@@ -175,7 +174,7 @@ func (p *RelayedText) PartsOf(owner memory.Owner, message string) (relayed memor
 	return relayed
 }
 
-// fragmentWords is the maximum number of words of a sentence fragment without a meaning of its own.
+// fragmentWords is the maximum number of words of a sentence fragment that has no meaning alone.
 const fragmentWords = 4
 
 // withFragments extends a range of a text by adjacent sentence fragments.
@@ -191,8 +190,8 @@ func withFragments(text string, oldStart, oldEnd int) (newStart, newEnd int) {
 	return newStart, newEnd
 }
 
-// AddStoredTurns adds turns from before this process first handled the owner: before a restart, or
-// by another server. readTurns returns the turns, newest first.
+// AddStoredTurns adds, once per owner, stored turns that this process has not relayed: from before a restart,
+// or through another server. readTurns returns the turns, newest first.
 func (p *RelayedText) AddStoredTurns(owner memory.Owner, now time.Time, readTurns func() ([]memory.Memory, error)) error {
 	p.mu.Lock()
 	read := p.forOwner(owner, now).storeRead
@@ -246,7 +245,7 @@ func hashWords(owner memory.Owner, words []string) uint64 {
 	return h.Sum64()
 }
 
-// eachLongString yields the long strings in a JSON value, including those in strings that contain JSON.
+// eachLongString yields the strings of at least minOrder bytes in a JSON value and in JSON in its strings.
 func eachLongString(v any, yield func(string)) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -160,7 +160,7 @@ func entryByKey(entries []memory.ProfileEntry, key string, err error) (memory.Pr
 			return p, nil
 		}
 	}
-	return memory.ProfileEntry{}, memory.Errorf(memory.NotFound, "the profile has no %q", Clip(key, 60))
+	return memory.ProfileEntry{}, memory.Errorf(memory.NotFound, "the profile has no entry %q", Clip(key, 60))
 }
 
 // Contexts returns an owner's contexts, newest first.

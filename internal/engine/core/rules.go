@@ -7,10 +7,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RecallRules configure recall apart from search. The zero value searches all memory of the user and
-// does nothing else. No rule applies to questions about the past or to forget requests.
+// RecallRules configure which memory recall searches and what it adds. The zero value searches all memory of
+// the user and adds nothing. No rule applies to questions about the past or to forget requests.
 type RecallRules struct {
-	SmallSetSize     int           // maximum number of facts for which all are used without a search
+	SmallSetSize     int           // maximum number of facts that are all used without a search
 	Reach            Reach         // memory that a chat's question searches; empty: ReachUser
 	BootstrapBelow   int           // the global pool is also searched for a user with fewer facts than this
 	Fallback         Fallback      // "": FallbackNone
@@ -20,7 +20,7 @@ type RecallRules struct {
 	Hint             string        // explanation at the beginning of a block
 	ShowRoles        bool          // lines name the role of the speaker
 	OnlyStatements   bool          // recall only users' statements among turns, not questions, answers or orders
-	NoTurns          bool          // questions that name no kinds find only facts and summaries
+	NoTurns          bool          // questions that name no kind of memory find only facts and summaries, not turns
 	CoreTokens       int           // tokens of the core in a conversation's first block; 0: only pinned facts
 	RecallQuestions  bool          // also recall users' questions, and answers without new information
 	ContextTokens    int           // maximum tokens of attached documents in a prompt; 0: recall.DefaultContextBudget
@@ -29,14 +29,14 @@ type RecallRules struct {
 	Decay            time.Duration // time in which relevance falls to 1/e; 0: relevance is blended with recency
 	Lambda           float64       // weight of the score against redundancy; 0: 0.7
 
-	Measure recall.Measure // measure of scores and thresholds
-	EmbedAs memory.EmbedAs // role in which questions are embedded; empty: questions
+	Measure recall.Measure // measure of relevance, in which scores and thresholds are given
+	EmbedAs memory.EmbedAs // role as which the embedder embeds questions; empty: memory.AsQuestion
 
 	CoreExcludes     []string // categories of facts that are not in the core
 	Pools            []string // shared pools that are also searched for every user
-	CandidatesPerHit int      // candidates per search and recalled memory; 0: 160 in total
+	CandidatesPerHit int      // candidates of a search per memory to recall; 0: 160 candidates in all
 
-	ModelReadsChat bool // a model reads the chat, so memory need not repeat the chat's text
+	ModelReadsChat bool // a model reads the chat, so recall need not return what the chat already contains
 }
 
 // Reach is the memory that a chat's question searches.
@@ -53,7 +53,7 @@ func (r *RecallRules) ApplyTo(o *recall.Options) {
 	}
 }
 
-// CandidateLimit returns the number of candidates of a search. standard is the number without rules.
+// CandidateLimit returns the number of candidates of a search. defaultLimit is the number without rules.
 func (r *RecallRules) CandidateLimit(standard, topK int) int {
 	if r.CandidatesPerHit == 0 {
 		return standard

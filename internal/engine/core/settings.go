@@ -26,7 +26,7 @@ func InstructionsKey(owner memory.Owner, conversation string) string {
 
 // LearningSettings are a user's settings for learning.
 type LearningSettings struct {
-	Instructions string
+	Instructions string // facts to remember and to ignore; may be empty
 	TimeZone     *time.Location
 }
 

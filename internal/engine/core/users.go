@@ -23,19 +23,19 @@ type ClosedOwners struct {
 
 // closedState is the cached state of an owner.
 type closedState struct {
-	closed    bool
-	checkedAt time.Time
-	setHere   bool // this process closed or opened the owner; false: the state was read
+	closed    bool      // erased and not reopened
+	checkedAt time.Time // when the state was read or set
+	setHere   bool      // this process closed or opened the owner; false: the state was read
 }
 
-// closedTTL is the time for which a cached state is valid, since another server may close or open an
-// owner. It is much less than the first of erase.ResumeDelays, which removes later writes.
+// closedTTL is the time for which a cached state is valid, since another server may close or open an owner.
+// It is far shorter than the first of erase.ResumeDelays, after which the erasure is repeated.
 const closedTTL = 10 * time.Second
 
 // isValid reports whether the state is recent enough.
 func (l closedState) isValid(now time.Time) bool { return now.Sub(l.checkedAt).Abs() < closedTTL }
 
-// get returns the valid state of an owner.
+// get returns the cached state of an owner, if it is recent enough.
 func (c *ClosedOwners) get(owner memory.Owner, now time.Time) (state closedState, found bool) {
 	state, found = c.states.Get(owner)
 	if !found || !state.isValid(now) {
@@ -58,7 +58,7 @@ func (c *ClosedOwners) RecordChanges(owner memory.Owner, changes []memory.Change
 	}
 }
 
-// RecordRead records a read state unless this process set the state, and returns the current state.
+// RecordRead records a state read from the store, unless this process recently set it, and returns the state.
 func (c *ClosedOwners) RecordRead(owner memory.Owner, closed bool, now time.Time) bool {
 	c.states.Update(owner, func(l closedState, found bool) (closedState, bool) {
 		if found && l.setHere && l.isValid(now) {

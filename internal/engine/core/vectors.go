@@ -39,10 +39,10 @@ func (e *Core) VectorToCompare(ctx context.Context, content string) ([]float32, 
 	case err == nil:
 		return vectors[0], nil
 	case IsRemote(e.Embedder) && ctx.Err() == nil:
-		e.Log.Warn("memories are compared only by words", "err", err)
+		e.Log.Warn("the embedder is unavailable; memories are compared only by words", "err", err)
 		return nil, nil
 	}
-	return nil, fmt.Errorf("embed to compare: %w", err)
+	return nil, fmt.Errorf("embed the text to compare: %w", err)
 }
 
 // DocumentVectors embeds the texts of memories. It returns nil for a remote embedder: a job embeds later.

@@ -25,7 +25,7 @@ const MaxWriteAttempts = 100
 // writers can finish. All delays together take less than half a second.
 const maxRetryDelay = 5 * time.Millisecond
 
-// permanent is a Conflict that a retry does not resolve.
+// permanentConflict is a Conflict that a retry does not resolve.
 type permanent struct{ error }
 
 // Unwrap returns the Conflict.
@@ -39,7 +39,7 @@ func Permanent(err error) error {
 	return permanent{err}
 }
 
-// RetryOnConflict calls do, which plans and applies a change, again after each Conflict.
+// RetryOnConflict calls do, which plans and applies a change, and repeats it after each Conflict.
 func RetryOnConflict(ctx context.Context, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
@@ -112,7 +112,7 @@ func (e *Core) FactVectors(ctx context.Context, changes []memory.Change) ([]memo
 	return out, nil
 }
 
-// Mode returns the memory mode of a request in a channel: the requested mode, but never write.
+// Mode returns a request's mode in a channel: read, or off if channels do not read or if it asks to write.
 func (c Channels) Mode(requested string) string {
 	if c != ChannelsRead || requested == chatapi.ModeOff || requested == chatapi.ModeWrite {
 		return chatapi.ModeOff
@@ -127,7 +127,7 @@ const FilesRoot = "/memories"
 func IsFile(c memory.Context) bool { return strings.HasPrefix(c.Title, FilesRoot+"/") }
 
 // ErrConcurrentEdit reports that Loci changed a text that the caller also changed.
-var ErrConcurrentEdit = Permanent(memory.Errorf(memory.Conflict, "Loci changed the same text at the same time"))
+var ErrConcurrentEdit = Permanent(memory.Errorf(memory.Conflict, "Loci changed the same text at the same time; read it again"))
 
 // AllStatuses lists all statuses.
 var AllStatuses = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
@@ -151,8 +151,8 @@ type Upkeep struct {
 // MaxUpkeepChanges bounds the changes of a transaction, so that other writers do not wait for long.
 const MaxUpkeepChanges = 200
 
-// UpkeepJobs returns the owner's daily job. If the number of memories is limited, it also returns a job
-// for a run that added to a conversation.
+// UpkeepJobs returns the owner's daily upkeep job. If the number of memories is limited, it also returns an
+// upkeep job for a run that added memories to a conversation.
 func (e *Core) UpkeepJobs(owner memory.Owner, runID, conversation string) []memory.Job {
 	out := []memory.Job{{ID: "upkeep-" + e.Time().Format(time.DateOnly), Owner: owner, Kind: memory.JobUpkeep}}
 	if e.Opts.Learn.Upkeep.UserLimit+e.Opts.Learn.Upkeep.ConversationLimit > 0 {

@@ -14,7 +14,7 @@ import (
 type ContextEdit struct {
 	Title          *string
 	Content        *string
-	IdempotencyKey string // idempotency key; a repeated key returns the first result
+	IdempotencyKey string // a repeated key returns the first result
 }
 
 // AddContext adds a context that a person wrote.
@@ -107,7 +107,7 @@ func (e *Curator) RemoveContext(ctx context.Context, owner memory.Owner, id stri
 	ctx = memory.ForWrite(ctx)
 	removed, err := e.Context(ctx, owner, id, memory.At{})
 	if erase {
-		if err != nil && !errors.Is(err, memory.NotFound) { // a retired context still has text
+		if err != nil && !errors.Is(err, memory.NotFound) { // a retired context is not found, but its text can be erased
 			return memory.Receipt{}, err
 		}
 		receipt, eraseErr := e.Store.Erase(ctx, owner, memory.Run{ID: core.NewID(), Kind: "erase", Author: author}, id)

@@ -46,7 +46,7 @@ func (e *Curator) withRepetitions(ctx context.Context, owner memory.Owner, memor
 		result.add(m)
 	}
 	var facts []memory.Fact
-	sourceTurns, erasedTurns := map[string]bool{}, map[string]bool{} // ids of the facts' source turns; of erased turns
+	sourceTurns, erasedTurns := map[string]bool{}, map[string]bool{} // ids of the facts' source turns, and of the erased turns
 	for _, m := range memories {
 		switch {
 		case m.Turn != nil:
@@ -136,8 +136,8 @@ func (e *Curator) remainingMentions(ctx context.Context, owner memory.Owner, era
 	return mentions, nil
 }
 
-// addAnswers adds those answers to the set's turns of a conversation that use one of the turns' words.
-// Such answers mean little without the turn.
+// addAnswers adds to the set the answers to its turns of a conversation, if they use one of the turn's words:
+// such an answer repeats the turn.
 func (e *Curator) addAnswers(ctx context.Context, owner memory.Owner, conversation string, result *memorySet) error {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Statuses: core.AllStatuses})
 	if err != nil {
@@ -176,8 +176,8 @@ func LearnedOnlyFrom(f memory.Fact, turns map[string]bool) bool {
 		!slices.ContainsFunc(f.Provenance.Turns, func(id string) bool { return !turns[id] })
 }
 
-// statesAny reports whether a turn or a summary states one of the facts. Text without a common word is
-// excluded quickly.
+// statesAny reports whether a turn or a summary states one of the facts. It skips facts without a common
+// word, since the full check is slow.
 func statesAny(m memory.Memory, facts []memory.Fact) bool {
 	if len(facts) == 0 {
 		return false

@@ -137,7 +137,7 @@ func (e *Curator) mergeRepeated(ctx context.Context, next memory.Fact, key strin
 	if err != nil {
 		return memory.Fact{}, err
 	}
-	errUnchanged := errors.New("it adds nothing")
+	errUnchanged := errors.New("the input adds nothing to the stored fact")
 	fact, err := e.changeFact(ctx, next.Scope.Owner, existing.ID, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if !f.Status.Live() {
 			return "", "", memory.Errorf(memory.Conflict, "%s became %s during the write", f.ID, f.Status)

@@ -20,15 +20,14 @@ const (
 	Wrong  Verdict = "wrong"
 )
 
-// The effects of feedback on confidence (design 5, "Confidence Score"), chosen by hand. A verdict counts
-// as much as a repetition (reinforcement in package learn), and a use far less. A fact with two verdicts
-// "wrong" ranks behind other facts, but is not forgotten. Approving a pending fact sets full confidence:
-// see [Curator.Judge].
+// The effects of feedback on confidence, chosen by hand. A verdict counts as much as a repetition
+// (reinforcement in package learn), and a use far less. A fact with two verdicts "wrong" ranks behind other
+// facts, but is not forgotten. Approving a pending fact sets full confidence: see [Curator.Judge].
 const (
-	usefulGain  = 0.25 // fraction of the missing confidence that a verdict adds
-	wrongFactor = 0.5  // fraction of the confidence that remains
+	usefulGain  = 0.25 // fraction of the missing confidence that a verdict "useful" adds
+	wrongFactor = 0.5  // fraction of the confidence that remains after a verdict "wrong"
 	useGain     = 0.05 // fraction of the missing confidence that each use adds
-	maxUses     = 10   // counted uses of a fact per write
+	maxUses     = 10   // maximum number of uses of a fact that a write counts
 )
 
 // Rate changes the confidence of a live fact by a person's verdict. The change can be undone.
@@ -51,10 +50,10 @@ func (e *Curator) Rate(ctx context.Context, owner memory.Owner, id string, verdi
 // byUse is the author of changes that raise the confidence of facts that answers used.
 var byUse = memory.Author{Kind: memory.ByRule, Name: "use"}
 
-// UsesPerWrite is the number of used facts that are collected for one transaction.
+// UsedFactsPerWrite is the number of used facts that are collected for one transaction.
 const UsesPerWrite = 8
 
-// Uses counts how often answers used an owner's facts since the last write. A crash loses the counts.
+// FactUses counts how often answers used an owner's facts since the last write. A crash loses the counts.
 type Uses struct {
 	byOwner recent.Map[memory.Owner, map[string]int]
 }
@@ -86,8 +85,8 @@ func (u *Uses) Take(owner memory.Owner, minFacts int) (uses map[string]int) {
 	return uses
 }
 
-// CreditUses raises the confidence of used facts in one run, if at least minFacts facts were used. It
-// does not change their time of change. Uses of concurrently changed facts are lost.
+// CreditUses raises the confidence of used facts in one run, if at least minFacts facts were used. It does
+// not change UpdatedAt. Uses of facts that other runs change at the same time are lost.
 func (e *Curator) CreditUses(ctx context.Context, owner memory.Owner, minFacts int) {
 	uses := e.Uses.Take(owner, minFacts)
 	if len(uses) == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Forget retires memories and the turns that facts quote. It can be undone.
+// Forget retires memories, and the turns that state the facts among them. It can be undone.
 func (e *Curator) Forget(ctx context.Context, owner memory.Owner, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	return e.ForgetInRun(ctx, owner, core.NewID(), ids, reason, author)
@@ -36,7 +36,7 @@ func (e *Curator) ForgetInRun(ctx context.Context, owner memory.Owner, run strin
 	return receipt, err
 }
 
-// forgetMemories forgets memories in a run. It also forgets their summaries and queues jobs that
+// forgetMemories forgets memories and the summaries of their conversations in a run, and queues jobs that
 // rewrite the summaries without the memories.
 func (e *Curator) forgetMemories(ctx context.Context, owner memory.Owner, run string, memories []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
 	changes, jobs, err := e.ForgetChanges(ctx, owner, run, memories, reason, author)
@@ -74,7 +74,7 @@ func (e *Curator) ForgetChanges(ctx context.Context, owner memory.Owner, run str
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the memories to forget: %w", err)
 	}
-	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { // turns that were forgotten earlier
+	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { // without turns that were forgotten earlier
 		return c.After.Turn != nil && slices.ContainsFunc(turns, func(m memory.Memory) bool { return m.ID() == c.After.Turn.ID && m.Status() == memory.Retired })
 	})
 	summaries, jobs, err := e.affectedSummaries(ctx, owner, run, changes, turns)
@@ -150,9 +150,8 @@ func parseForgetQuery(query string) extract.Command {
 // allKinds lists the kinds that recall returns.
 var allKinds = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
 
-// FindToForget returns the memories of a scope to which a forget request refers. It checks all facts,
-// since "my job" shares no word with "User works as a nurse", but only the turns and summaries of a
-// search.
+// FindToForget returns the memories of a scope to which a forget request refers. It checks all facts, since
+// "my job" shares no word with "User works as a nurse", but only the turns and summaries that a search finds.
 func (e *Curator) FindToForget(ctx context.Context, scope memory.Scope, command extract.Command) ([]memory.Memory, error) {
 	var memories []memory.Memory
 	added := map[string]bool{}
@@ -181,9 +180,9 @@ func (e *Curator) FindToForget(ctx context.Context, scope memory.Scope, command 
 	return learn.MemoriesToForget(command, memories), nil
 }
 
-// ForgetMatching forgets or erases the requested memories; a dry run only returns them. A query selects
-// the memories that state its subject. Memories that are already forgotten are skipped, or erased.
-// Erased memories are returned without text.
+// ForgetMatching forgets or erases the requested memories; a dry run only returns them. A query selects the
+// memories that state its subject. Forgotten memories can be erased, but are not forgotten again. Erased
+// memories are returned without text.
 func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, req ForgetRequest, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	return e.forgetTargets(memory.ForWrite(ctx), owner, req, author, func(ctx context.Context) ([]memory.Memory, error) {
 		switch {
@@ -241,7 +240,7 @@ func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, req For
 	return remaining, r, err
 }
 
-// memoriesForQuery returns the memories to which a query refers; to erase, also retired and replaced ones.
+// memoriesForQuery returns the memories to which a query refers; with Erase, also those that recall excludes.
 func (e *Curator) memoriesForQuery(ctx context.Context, owner memory.Owner, req ForgetRequest) ([]memory.Memory, error) {
 	command := parseForgetQuery(req.Query)
 	recallable, err := e.FindToForget(ctx, memory.Scope{Owner: owner}, command)

@@ -30,7 +30,7 @@ func (e *Curator) ReviewChanges(ctx context.Context, owner memory.Owner, run str
 		}
 		if isHeld {
 			pending := *f
-			pending.Status = memory.Pending // the fact itself is excluded from recall already
+			pending.Status = memory.Pending // recall excludes the fact itself already; only its turns are hidden
 			facts = append(facts, memory.Memory{Fact: &pending})
 		}
 		if c.Action == memory.ActionApprove {

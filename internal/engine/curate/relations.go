@@ -80,7 +80,7 @@ type Related struct {
 	HasMore   bool              // true if the limit excluded facts
 }
 
-// RelatedFacts follows a fact's relations in both directions, up to a distance of steps and a number of
+// RelatedFacts follows a fact's relations in both directions, at most maxSteps relations far, to at most
 // limit facts. It returns the relations and facts as of a time, without erased facts.
 func (e *Curator) RelatedFacts(ctx context.Context, owner memory.Owner, id string, at memory.At, steps, limit int) (Related, error) {
 	first, err := e.Fact(ctx, owner, id)
@@ -195,7 +195,7 @@ func (e *Curator) DerivedRelations(ctx context.Context, owner memory.Owner, id s
 			relation.Kind = memory.Refines
 		case c.Action == memory.ActionReplace && old.SupersededBy == next.ID:
 			relation.Kind = memory.Follows
-		default: // undone, or a person's decision
+		default: // the change was undone or decided by a person, so it gives no relation
 			continue
 		}
 		out = append(out, DerivedRelation{relation, *m.Fact})

@@ -189,7 +189,7 @@ func (j *judgementBatch) judge(ctx context.Context, judgement Judgement) error {
 	case m.Fact == nil:
 		return memory.Errorf(memory.Invalid, "%s is a %s; only facts are approved or rejected", judgement.ID, m.Kind())
 	case j.handled[judgement.ID]:
-		return memory.Errorf(memory.Invalid, "%s is judged twice", judgement.ID)
+		return memory.Errorf(memory.Invalid, "%s has two judgements; give one", judgement.ID)
 	case m.Status() != memory.Pending:
 		return memory.Errorf(memory.Conflict, "%s is %s; only pending facts can be approved or rejected", judgement.ID, m.Status())
 	case judgement.SeenText != "" && judgement.SeenText != m.Content():

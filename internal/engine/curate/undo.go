@@ -14,8 +14,8 @@ import (
 
 // UndoRequest selects what to undo by exactly one of Change, Run and ToTime.
 type UndoRequest struct {
-	Change         string
-	Run            string
+	Change         string    // id of a change
+	Run            string    // id of a run
 	ToTime         time.Time // undo all changes recorded later
 	Cascade        bool      // also undo later changes of the same targets
 	DryRun         bool      // return the planned changes without applying them
@@ -31,11 +31,11 @@ type UndoResult struct {
 	Later []memory.Change
 }
 
-// Undo reverts changes by new changes, in one run that can itself be undone. Later changes of the
-// same targets cause a Conflict, unless Cascade reverts them too.
+// Undo reverts changes by new changes, in one run that can itself be undone. Later changes of the same
+// memories cause a Conflict, unless Cascade reverts them too.
 //
-// Three kinds of changes cannot be undone: erasures, sharing, and closing or opening an owner. They cause
-// a Conflict. ToTime skips them, together with the changes that only followed a chat's branch.
+// Three kinds of changes cannot be undone: erasures, sharing, and closing or opening an owner. They cause a
+// Conflict, but an undo with ToTime skips them, and changes made only because a chat switched branches.
 func (e *Curator) Undo(ctx context.Context, owner memory.Owner, req UndoRequest, author memory.Author) (UndoResult, error) {
 	ctx = memory.ForWrite(ctx)
 	criteria := 0
@@ -164,8 +164,8 @@ func checkErased(changes []memory.Change, erased map[string]bool) error {
 	return nil
 }
 
-// undoableChanges removes changes of erased memories, and of memories that only followed a chat's
-// branch, since the chat continues from its current state.
+// undoableChanges removes changes of erased memories, and of memories that changed only because a chat
+// switched branches: the chat stays on its current branch.
 func undoableChanges(changes []memory.Change, erased map[string]bool) []memory.Change {
 	changedOtherwise := map[string]bool{}
 	for _, c := range changes {
@@ -179,7 +179,7 @@ func undoableChanges(changes []memory.Change, erased map[string]bool) []memory.C
 	})
 }
 
-// LaterChanges returns the changes of a journal, newest first, that follow targets and have the same
+// LaterChanges returns the changes of a journal, newest first, that followed the undone changes of the same
 // targets. Both facts of a replacement count as one target.
 func LaterChanges(targets, journal []memory.Change) []memory.Change {
 	if len(targets) == len(journal) {

@@ -27,10 +27,10 @@ type Eraser struct {
 	Share  *share.Sharer
 }
 
-// Erased reports the erasure of an owner.
+// ErasureReport is the result of erasing an owner.
 type Erased struct {
 	Owner        memory.Owner
-	ClosedAt     time.Time
+	ClosedAt     time.Time      // when the owner was closed
 	Runs         []string       // ids of runs that removed text, in order; empty if there was no text
 	CountByKind  map[string]int // number of removed memories by kind: "fact", "turn", …, "trace"
 	ErasedLinks  int            // number of copies of the owner's facts at other owners
@@ -51,8 +51,8 @@ const (
 	// maxErasedIDs bounds the erasures of a transaction, since SQLite scans its file after each erasure.
 	maxErasedIDs = 5000
 
-	// maxRounds bounds the searches for remaining text, which work that ran when the owner was closed
-	// may still write.
+	// maxRounds bounds the searches for remaining text. Chats and jobs that ran while the owner was being
+	// closed may still write text.
 	maxRounds = 3
 )
 
@@ -115,7 +115,7 @@ func (e *Eraser) EraseExisting(ctx context.Context, owner memory.Owner, author m
 	return e.EraseOwner(ctx, owner, author)
 }
 
-// existed reports whether memory or a trace was ever stored for an owner.
+// wasStored reports whether memory or a trace was ever stored for an owner.
 func (e *Eraser) existed(ctx context.Context, owner memory.Owner) (bool, error) {
 	if !owner.Valid() {
 		return true, nil // EraseOwner reports the invalid owner
@@ -184,7 +184,7 @@ func eraseJobs(owner memory.Owner, runID, mark string, now time.Time) []memory.J
 	return out
 }
 
-// eraseTexts removes an owner's memory, and reports whether there was text. It adds to report.
+// eraseTexts removes an owner's memory, adds the counts to report, and reports whether there was text.
 func (e *Eraser) eraseTexts(ctx context.Context, owner memory.Owner, author memory.Author, report *Erased) (bool, error) {
 	if err := e.endIncomingShares(ctx, owner); err != nil {
 		return false, fmt.Errorf("end sharing with the erased owner: %w", err)
@@ -194,7 +194,7 @@ func (e *Eraser) eraseTexts(ctx context.Context, owner memory.Owner, author memo
 		return false, fmt.Errorf("find the text to erase: %w", err)
 	}
 	var widelyShared []string
-	for _, g := range shares { // first, since erased facts name no receivers
+	for _, g := range shares { // before the facts, since erased share entries name no receivers
 		if traces.HasManyReaders(g.receivers) {
 			widelyShared = append(widelyShared, g.factID)
 		}
@@ -212,7 +212,7 @@ func (e *Eraser) eraseTexts(ctx context.Context, owner memory.Owner, author memo
 	if report.ErasedTraces += readerTraces; err != nil {
 		return false, err
 	}
-	ownTraces, err := e.Traces.EraseTraces(ctx, owner) // no run covers an owner with only traces
+	ownTraces, err := e.Traces.EraseTraces(ctx, owner) // separately, since no run erases an owner with only traces
 	if ownTraces > 0 {
 		report.CountByKind["trace"] += ownTraces
 	}

@@ -1,6 +1,6 @@
-// Package exchange handles one exchange of a chat: it finds the conversation of a request ([Incoming],
-// [Placement]), adds a block ([Exchange.Prepare]), and stores the question and then the answer, after
-// which the chat can continue ([ContinuationPoint]).
+// Package exchange handles exchanges of chats, each a request and its answer: it finds the conversation of a
+// request ([Incoming], [Placement]), adds a block ([Exchange.Prepare]), and stores the question and then the
+// answer, after which the chat can continue ([ContinuationPoint]).
 package exchange
 
 import (
@@ -38,7 +38,7 @@ type Incoming struct {
 	AnswerID       string         // the client's id for the answer, for later requests; "": none
 	IdempotencyKey string         // the client's idempotency key, the same for a retry; "": none
 	IsRetry        bool           // the client marks the request as a retry
-	IsOwnChat      bool           // one of Loci's own chats, with rules and documents outside the block
+	IsOwnChat      bool           // the chat is one of Loci's own, which add rules and documents outside the block
 	CanNameAnswer  bool           // a later request may refer to the answer by its id
 	DisplayName    string         // the owner's display name in the client; "": unknown
 	TimeZone       *time.Location // the client's time zone; nil: unknown
@@ -55,16 +55,16 @@ type Exchange struct {
 	Incoming       Incoming
 	mode           memoryMode
 	memoryRequests learn.MemoryRequests // memory requests in the last user message, such as forget requests
-	cutMarks       map[int]string       // end marks of shortened messages, by index
+	cutMarks       map[int]string       // texts at the end of shortened messages, by message index
 	blockEpoch     uint64               // epoch for [core.BlockCache.Put]
-	awaitPlacement func() Placement
+	awaitPlacement func() Placement     // waits until the request is placed
 
 	PromptMemory retrieve.PromptMemory
 	sentBlock    string // encoded [BlockRecord] of the block in the request; "": none to store
 
 	awaitQuestion func(context.Context) (storedQuestion, error) // waits until the question is stored
-	answerStarted chan struct{}
-	closeOnce     sync.Once // closes answerStarted
+	answerStarted chan struct{}                                 // closed once the answer's first byte was sent
+	closeOnce     sync.Once                                     // closes answerStarted
 }
 
 // clientInfo returns the request's data about its client; unknown fields are zero.
@@ -76,9 +76,8 @@ func (in Incoming) clientInfo() core.ClientInfo {
 	return info
 }
 
-// Open starts to place the request in the background: it looks for the conversation and the new
-// messages while [Exchange.Prepare] searches. If the request reads no memory, RecordQuestion places
-// it instead.
+// Open begins an exchange. In the background it places the request (finds its conversation and new messages)
+// while [Exchange.Prepare] searches. If the request reads no memory, RecordQuestion places it.
 func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	e.Clients.Record(in.Owner, in.clientInfo())
 	clientCtx := ctx

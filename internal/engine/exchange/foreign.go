@@ -63,7 +63,7 @@ func (x *Exchange) recurringLines(ctx context.Context, message string) (foreign 
 		if err != nil {
 			return "", err
 		}
-		textByConversation := map[string]string{x.namedConversation(): message} // text by conversation
+		textByConversation := map[string]string{x.namedConversation(): message}
 		for _, m := range similar {
 			t := m.Turn
 			if t == nil || t.Role != memory.RoleUser || !strings.Contains("\n"+t.Content+"\n", "\n"+body+"\n") || strings.TrimSpace(t.Content) == body {

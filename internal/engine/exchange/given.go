@@ -62,7 +62,7 @@ type earlierBlock struct {
 }
 
 // earlierBlocks returns the blocks of the user turns that the model still reads, in the request or at the
-// upstream. A record in the answer's turn takes precedence over the record in the user's turn, since the
+// upstream. A block recorded in the answer's turn takes precedence over one in the user's turn, since the
 // upstream may have refused the first request.
 func earlierBlocks(chat *chatapi.Chat, alignment thread.Alignment, turns []memory.Turn) []earlierBlock {
 	byID, userTurn, records := map[string]memory.Turn{}, map[string]string{}, map[string]string{}
@@ -116,7 +116,7 @@ func earlierBlocks(chat *chatapi.Chat, alignment thread.Alignment, turns []memor
 
 // restoredBlocks are the earlier blocks of the request, rendered again.
 type restoredBlocks struct {
-	blocks         []chatapi.Block
+	blocks         []chatapi.Block // blocks of messages in the request
 	hasMemories    bool            // one of the blocks has memories
 	shownLines     map[string]bool // content of the blocks, by lineKey
 	lastBlock      *chatapi.Block  // the earlier block of the last user message, also in blocks; nil: none
@@ -125,7 +125,7 @@ type restoredBlocks struct {
 	documentTokens int             // tokens that remain for documents
 
 	shownCore       map[string]bool // ids of core facts in the blocks
-	shownCoreTokens int             // size of these facts in tokens
+	shownCoreTokens int             // size of shownCore in tokens
 }
 
 func (e *Exchanges) noEarlierBlocks() restoredBlocks {
@@ -176,7 +176,7 @@ func (x *Exchange) restoreBlocks(ctx context.Context, p *Placement, blocks []ear
 	return nil
 }
 
-// rewriteBlock renders one block, without the content of earlier blocks, and records its content.
+// rewriteBlock renders one block without the content of earlier blocks, and adds its content to p.restored.
 func (x *Exchange) rewriteBlock(p *Placement, lines []recall.Line, sources recall.Sources) string {
 	restored := &p.restored
 	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return restored.shownLines[lineKey(sources.WithoutStaleDispute(l))] })
@@ -275,7 +275,7 @@ func (p *Placement) withAttachments(block string, shown map[string]bool, tokens 
 }
 
 // WithRules puts a conversation's rules before its block, outside the fence, which marks data and not
-// instructions. Equal rules give equal bytes before any memory.
+// instructions. Prompts with equal rules then begin with equal bytes, which providers cache.
 func WithRules(block, rules string) string {
 	if rules == "" {
 		return block

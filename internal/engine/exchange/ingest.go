@@ -33,7 +33,7 @@ type Message struct {
 	Role    memory.Role
 	Content string
 	Name    string
-	Ref     string
+	Ref     string    // the client's id of the message; "": none
 	At      time.Time // zero: now
 }
 
@@ -41,7 +41,7 @@ type Message struct {
 type IngestResult struct {
 	Conversation string
 	TurnIDs      []string
-	JobID        string
+	JobID        string          // id of the job that learns; "": none
 	Learned      []memory.Memory // set only with WaitForLearning
 }
 
@@ -268,7 +268,7 @@ func (e *Exchanges) waitForJob(ctx context.Context, owner memory.Owner, job stri
 			return nil
 		}
 		if unfinished[i].State == memory.JobParked {
-			return memory.Errorf(memory.Unavailable, "learning failed and is parked; see /api/jobs")
+			return memory.Errorf(memory.Unavailable, "the learning job failed and is parked; see /api/jobs")
 		}
 		select {
 		case <-ctx.Done():

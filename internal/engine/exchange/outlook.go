@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Outlook predicts what the request will store, teach and forget, so that the built-in model does not
-// promise more. It changes nothing, and waits at most as long as recall. Call it before RecordQuestion.
+// PredictEffect predicts what Loci will store, learn and forget, so that the built-in model does not promise
+// more. It changes nothing, and waits at most as long as recall. Call it before RecordQuestion.
 func (x *Exchange) Outlook(ctx context.Context) (outlook responder.MemoryEffect) {
 	ctx, cancel := context.WithTimeout(ctx, x.exchanges.Opts.Deadline)
 	defer cancel()
@@ -43,8 +43,8 @@ func (x *Exchange) Outlook(ctx context.Context) (outlook responder.MemoryEffect)
 	return outlook
 }
 
-// toForget describes the memories that the user asks to forget ("everything" for all memory), and
-// returns their number.
+// describeForgetRequests describes the memories that the user asks to forget ("everything" for all memory),
+// and returns their number.
 func (x *Exchange) toForget(ctx context.Context, grantsForget bool) (description string, count int, err error) {
 	var subjects []string
 	for _, command := range x.memoryRequests.ForgetCommands {

@@ -19,16 +19,16 @@ type Placement struct {
 	Alignment   thread.Alignment
 	Err         error                     // why placing failed; nil: it succeeded
 	EndedAt     time.Time                 // end time of placing; zero: it was not tried
-	DeletedMark *memory.ConversationState // mark of the deleted conversation that the request continues; nil: none
+	DeletedMark *memory.ConversationState // state of the deleted conversation that the request continues; nil: none
 
 	conversation memory.Conversation
 	contexts     []memory.Context // contexts attached to the conversation
 	rules        string           // the user's rules for the conversation
-	request      thread.Request
-	soleTurnID   string         // turn id of a message without history; "": the request has history
-	askedTurn    memory.Turn    // the last user message as stored, or only its chain hash: see askedTurn
-	restored     restoredBlocks // restored blocks of earlier requests
-	restoreErr   error          // why restoring these blocks failed
+	request      thread.Request   // the request's messages, to align
+	soleTurnID   string           // turn id of a message without history; "": the request has history
+	askedTurn    memory.Turn      // the last user message as stored, or only its chain hash: see askedTurn
+	restored     restoredBlocks   // restored blocks of earlier requests
+	restoreErr   error            // why restoring the blocks failed; nil: it did not
 }
 
 // IsPlaced reports whether placing succeeded.
@@ -44,7 +44,7 @@ type ContinuationPoint struct {
 	ChainHash    string // chain hash of the turn if it is an answer, for [chatapi.Message]
 }
 
-// PointAfterAnswer returns the point after the answer with an upstream's id. It is zero if the owner has
+// PointAfterAnswer returns the point after the answer with an id of the upstream. It is zero if the owner has
 // no such answer, the answer was empty, or the store did not reply in time.
 func (e *Exchanges) PointAfterAnswer(ctx context.Context, owner memory.Owner, upstreamID string) ContinuationPoint {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
@@ -63,8 +63,8 @@ func pointAfter(t memory.Turn) ContinuationPoint {
 	return ContinuationPoint{Conversation: t.Conversation, TurnID: t.ID, ChainHash: t.Chain}
 }
 
-// PointsAfterItems returns, by item, the points after the answers that contain these items. It omits
-// answers that are not stored or that the store did not return in time.
+// PointsAfterItems returns, by item id of the Responses API, the points after the answers that contain these
+// items. It omits items of answers that are not stored, or that the store did not return in time.
 func (e *Exchanges) PointsAfterItems(ctx context.Context, owner memory.Owner, items []string) map[string]ContinuationPoint {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	defer cancel()
@@ -135,8 +135,8 @@ func (x *Exchange) placeRequest(ctx, clientCtx context.Context) (p Placement, er
 	return p, nil
 }
 
-// maxTitle bounds the letters of a title. titleBytes bounds the bytes of the first message that a title
-// is made from.
+// maxTitleLetters bounds the letters of a title. titleBytes bounds the bytes of the first message that a
+// title is made from.
 const (
 	maxTitle   = 80
 	titleBytes = 1 << 10
@@ -223,7 +223,7 @@ func (x *Exchange) attachments(ctx context.Context, c memory.Conversation) (cont
 	return contexts, c.Rules, err
 }
 
-// deletedMark returns the mark of a deleted conversation, or nil for a conversation that is not deleted.
+// deletedState returns the state of a deleted conversation, or nil for a conversation that is not deleted.
 func deletedMark(c memory.Conversation) *memory.ConversationState {
 	if c.Status != memory.Retired {
 		return nil
@@ -232,8 +232,8 @@ func deletedMark(c memory.Conversation) *memory.ConversationState {
 	return &mark
 }
 
-// reopenDeleted returns the change that reopens a deleted conversation, without its earlier messages, or
-// nil for a nil mark.
+// reopenDeleted returns the change that reopens a deleted conversation, without its earlier messages, or nil
+// for a nil state.
 func reopenDeleted(deleted *memory.ConversationState) []memory.Change {
 	if deleted == nil {
 		return nil

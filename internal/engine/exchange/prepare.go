@@ -88,7 +88,7 @@ func (x *Exchange) cachedBlock() (p retrieve.PromptMemory, ok bool) {
 	placement := x.Placement()
 	b, ok := x.exchanges.Blocks.Get(x.Incoming.Owner, placement.askedTurn.Chain)
 	if lastBlock := placement.restored.lastBlock; lastBlock != nil {
-		if b.Text != lastBlock.Text { // from another server or before a restart, or outdated
+		if b.Text != lastBlock.Text { // the cache lacks the block, from another server or before a restart, or has an outdated block
 			b = core.CachedBlock{Hits: placement.restored.lastHits, TraceID: b.TraceID}
 		}
 		b.Text, ok = "", true
@@ -135,8 +135,8 @@ func (x *Exchange) RequestTexts() []string {
 	return texts
 }
 
-// Attachments returns the fenced documents attached to the conversation, and its rules. Both are "" if
-// they could not be read. Call it before recording.
+// Attachments returns the fenced documents attached to the conversation, and its rules. Both are "" if they
+// could not be read. Call it before RecordQuestion.
 func (x *Exchange) Attachments() (contexts, rules string) {
 	p := x.Placement()
 	contexts = recall.WithContexts("", p.contexts, x.exchanges.Opts.Recall.ContextTokens)
@@ -159,7 +159,7 @@ func (x *Exchange) recordBlock(record BlockRecord) {
 	}
 }
 
-// ShrinkPrompt halves the block, with the best hits, for a prompt that was too long. It returns false if
+// ShrinkPrompt halves the block and keeps its best hits, for a prompt that was too long. It returns false if
 // the block cannot get smaller. Later requests of the tool loop also get the smaller block.
 func (x *Exchange) ShrinkPrompt(ctx context.Context, reason string) (retrieve.PromptMemory, bool) {
 	p, placement, oldSize := x.PromptMemory, x.Placement(), len(x.PromptMemory.Block)

@@ -41,7 +41,7 @@ type storedQuestion struct {
 }
 
 // RecordQuestion stores the request's new messages during the upstream call, with a job that learns from
-// them if no answer follows. For a stream it first waits for [Exchange.AnswerStarted] or [StoreDelay]. It
+// them if no answer follows. For a stream it first waits for [Exchange.MarkAnswerStarted] or [StoreDelay]. It
 // also places the request if Open did not.
 func (x *Exchange) RecordQuestion(ctx context.Context) {
 	if !x.storesTurns() {
@@ -65,11 +65,11 @@ func (x *Exchange) QuestionID() (id string, err error) {
 	return q.turnID, err
 }
 
-// AnswerStarted signals that the answer's first byte was sent to the client. Calls are optional, and
+// MarkAnswerStarted signals that the answer's first byte was sent to the client. Calls are optional, and
 // repeated calls do nothing.
 func (x *Exchange) AnswerStarted() { x.closeOnce.Do(func() { close(x.answerStarted) }) }
 
-// waitForAnswer waits for AnswerStarted or StoreDelay.
+// waitForAnswer waits for MarkAnswerStarted or StoreDelay.
 func (x *Exchange) waitForAnswer() {
 	wait := time.NewTimer(StoreDelay)
 	defer wait.Stop()
@@ -111,7 +111,7 @@ func (x *Exchange) planQuestion(ctx context.Context, p Placement, m memoryMode, 
 	alignment, last, now := p.Alignment, x.Incoming.Chat.LastUser(), x.exchanges.Time()
 	q = storedQuestion{Placement: p, mode: m, turnIDs: slices.Clone(alignment.TurnIDs)}
 	batch = newTurnBatch(p.conversation, alignment, (alignment.IsRetry || x.hasOnlyToolResults()) && x.isConfidential(p))
-	isSideBranch := p.request.ClientStopped && alignment.UserContinued() // do not move turns; start a side branch
+	isSideBranch := p.request.ClientStopped && alignment.UserContinued() // the stopped request starts a side branch and moves no turns
 	if m.storesText && !isSideBranch {
 		batch.move(alignment.LeavingIDs, alignment.RejoiningIDs, alignment.Path())
 	}
@@ -124,7 +124,7 @@ func (x *Exchange) planQuestion(ctx context.Context, p Placement, m memoryMode, 
 		if message.Role != memory.RoleTool {
 			t.Content = x.exchanges.StoredText(message.Text, x.cutMarks[position.MessageIndex])
 		}
-		if t.Content != message.Text { // all text from the first foreign range on is foreign
+		if t.Content != message.Text { // the ranges no longer fit, so all text from the first foreign range on counts as foreign
 			t.Foreign = ""
 			for start := range message.Foreign.Within(len(t.Content)) {
 				t.Foreign = t.Foreign.With(start, len(t.Content))
@@ -160,8 +160,8 @@ func (x *Exchange) planQuestion(ctx context.Context, p Placement, m memoryMode, 
 	return q, batch, err
 }
 
-// isConfidential reports whether the user's last message is off the record. A request with only tool
-// results is confidential if the question was retired.
+// isConfidential reports whether the user's last message is off the record. A request with only tool results
+// is confidential if the stored question is redacted.
 func (x *Exchange) isConfidential(p Placement) bool {
 	return x.memoryRequests.MustRedact() || x.hasOnlyToolResults() && p.askedTurn.Status == memory.Retired
 }
@@ -251,7 +251,7 @@ func (x *Exchange) planAnswer(ctx context.Context, q storedQuestion, answer chat
 		alignment := thread.AlignStored(turns, q.request, q.turnIDs)
 		reply := alignment.AlignAnswer(answer.Digest)
 		leave, rejoin := slices.Concat(alignment.LeavingIDs, reply.LeavingIDs), slices.Concat(alignment.RejoiningIDs, reply.RejoiningIDs)
-		questionRemoved := len(alignment.NewTurns) > 0                                                 // the question was removed
+		questionRemoved := len(alignment.NewTurns) > 0                                                 // another request removed the question
 		onBranch := !alignment.UserContinued() && !(clientLeft && (questionRemoved || len(leave) > 0)) // false: the answer is on a side branch
 		questionTurn := memory.Turn{}
 		if i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == q.turnID }); i >= 0 {
@@ -275,12 +275,12 @@ func (x *Exchange) planAnswer(ctx context.Context, q storedQuestion, answer chat
 			if t.ID, err = x.unusedAnswerID(ctx, cmp.Or(x.Incoming.AnswerID, answer.ID)); err != nil {
 				return point, batch, err
 			}
-			if q.mode.storesText && !batch.isPrivate && x.sentBlock != questionTurn.Injected { // the record is not stored yet, or changed
+			if q.mode.storesText && !batch.isPrivate && x.sentBlock != questionTurn.Injected { // the sent block is not recorded yet, or changed
 				t.Injected = x.sentBlock
 			}
 			batch.add(t, !q.mode.storesText || batch.isPrivate)
 			if isNewAnswer = onBranch; onBranch && q.newTurnID == "" {
-				batch.movedIDs = append(batch.movedIDs, batch.parentID) // the first attempt may have failed
+				batch.movedIDs = append(batch.movedIDs, batch.parentID) // the first attempt may have failed, so the answered turn is learned from
 			}
 		}
 		point.TurnID = cmp.Or(reply.StoredID, batch.parentID)

@@ -74,12 +74,12 @@ func (x *Exchange) answerJobs(ctx context.Context, q storedQuestion, moved []str
 		return requests.HasRemember || len(requests.ForgetCommands) > 0
 	}
 	isDue := len(unlearned) >= settings.MessagesPerLesson && exchanges >= settings.FirstExchange || slices.ContainsFunc(unlearned, addressesMemory)
-	if !isDue && len(moved) > 0 { // facts must follow moved turns at once
+	if !isDue && len(moved) > 0 { // facts learned from moved turns must be updated at once
 		turns, err := x.exchanges.Store.Turns(ctx, x.Incoming.Owner, memory.TurnQuery{
 			Conversation: q.conversation.ID, IDs: moved, Statuses: []memory.Status{memory.Active, memory.Replaced},
 		})
 		if err != nil {
-			return nil, fmt.Errorf("read the moved turns: %w", err)
+			return nil, fmt.Errorf("read the turns that left or rejoined the branch: %w", err)
 		}
 		isDue = slices.ContainsFunc(turns, func(t memory.Turn) bool { return !t.LearnedAt.IsZero() })
 	}

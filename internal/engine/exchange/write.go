@@ -21,7 +21,7 @@ type turnBatch struct {
 	memory.Batch
 	parentID      string        // id of the turn before the next added turn
 	movedIDs      []string      // ids of turns that left or rejoined the branch
-	isPrivate     bool          // the user's last message is off the record, and therefore its answers
+	isPrivate     bool          // the user's last message, and therefore the answer to it, is off the record
 	redactedTurns []memory.Turn // the batch's redacted turns, with their text
 }
 
@@ -32,8 +32,8 @@ func newTurnBatch(c memory.Conversation, alignment thread.Alignment, isPrivate b
 	return w
 }
 
-// move removes the turns leave from the current branch and restores the turns rejoin. path is the
-// resulting branch; added turns are appended to it.
+// moveTurns removes leavingIDs from the current branch and restores rejoiningIDs. path is the resulting
+// branch; added turns are appended to it.
 func (w *turnBatch) move(leave, rejoin []string, path *memory.Path) {
 	for _, id := range leave {
 		w.Changes = append(w.Changes, memory.Change{Action: memory.ActionUpdate, After: memory.State{Turn: &memory.TurnState{ID: id, Status: memory.Replaced}}, Reason: "edited or regenerated", Author: core.ByBranchSwitch})
@@ -72,14 +72,14 @@ func (w *turnBatch) add(t memory.Turn, redact bool) memory.Turn {
 	return t
 }
 
-// redactedTurn returns a turn without text and name, and retired.
+// redactedTurn returns a retired copy of a turn, without text and name.
 func redactedTurn(t memory.Turn) memory.Turn {
 	t = t.Erased()
 	t.Name, t.Status = "", memory.Retired
 	return t
 }
 
-// IngestBatch bounds the turns of a transaction, because other writers wait for it.
+// MaxTurnsPerWrite bounds the turns of a transaction, because other writers wait for it.
 const IngestBatch = 500
 
 // writeBatch stores the batch that makeBatch returns, and calls makeBatch again after a Conflict. With

@@ -13,20 +13,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// followBranch makes facts follow their turns. It retires facts learned from an edited message or a
-// regenerated answer and restores the facts that they replaced; if the turn returns, its facts return.
-// Facts remain if they were also learned from other turns, if a person decided about them, or if they
-// were learned after the edit. It processes leaving turns from last to first, so that a replaced fact is
-// restored before its own turn leaves, and returning turns in the opposite order.
+// followBranch updates facts after turns left or rejoined a chat's current branch. It retires facts learned
+// from an edited message or a regenerated answer and restores the facts that they replaced; if the turn
+// returns, its facts return. Facts remain if they have other source turns, if a person decided about them, or
+// if they were learned after the edit. Turns that left are processed from last to first, so that a replaced
+// fact is restored before its own turn is processed; turns that returned, in the opposite order.
 func (e branchFollower) followBranch(ctx context.Context, job memory.Job) error {
-	if len(job.Turns) < 2 { // the first turn is the turn to learn from
+	if len(job.Turns) < 2 { // the first turn is to be learned from; only later turns left or rejoined the branch
 		return nil
 	}
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{
 		Conversation: job.Conversation, IDs: job.Turns[1:], Statuses: []memory.Status{memory.Active, memory.Replaced},
 	})
 	if err != nil {
-		return fmt.Errorf("read the moved turns: %w", err)
+		return fmt.Errorf("read the turns that left or rejoined the branch: %w", err)
 	}
 	texts, err := e.branchTexts(ctx, job.Owner, job.Conversation)
 	if err != nil {
@@ -55,7 +55,7 @@ func (e branchFollower) followBranch(ctx context.Context, job memory.Job) error 
 	return e.resummarize(ctx, job, turns)
 }
 
-// resummarize retires summaries of moved turns, and queues a new summary of the current branch.
+// resummarize retires summaries of turns that left or rejoined the branch, and queues a new summary.
 func (e branchFollower) resummarize(ctx context.Context, job memory.Job, movedTurns []memory.Turn) error {
 	summaries, err := e.Summaries(ctx, job.Owner, job.Conversation)
 	if err != nil || len(movedTurns) == 0 {
@@ -86,8 +86,8 @@ func (e branchFollower) factsLearnedFrom(ctx context.Context, t memory.Turn, sta
 	return out, err
 }
 
-// removeFactsOf retires facts learned only from turns of abandoned branches. It restores the facts that
-// they replaced, even if these are retired next.
+// removeFactsOf retires the facts learned from t that no other turn supports, and restores the facts that
+// they replaced, even if those are retired next. Turns in movedTurns support restored facts.
 func (e branchFollower) removeFactsOf(ctx context.Context, job memory.Job, t memory.Turn, moved []memory.Turn) error {
 	facts, err := e.factsLearnedFrom(ctx, t, memory.Active, memory.Pending)
 	if err != nil {
@@ -124,11 +124,10 @@ func (e branchFollower) removeFactsOf(ctx context.Context, job memory.Job, t mem
 	return nil
 }
 
-// isChangeOf reports whether a change is a change of the fact.
 func isChangeOf(c memory.Change, f memory.Fact) bool { return c.After.Target() == "fact:"+f.ID }
 
-// hasSupport reports whether a fact was also learned from turns that were not withdrawn. Turns in moved
-// count as not withdrawn.
+// hasSupport reports whether a fact remains: it was not learned from turns, or one of its turns was not
+// withdrawn. Turns in movedTurns count as not withdrawn.
 func (e branchFollower) hasSupport(ctx context.Context, f memory.Fact, moved []memory.Turn) (bool, error) {
 	if f.Source != memory.Extracted || len(f.Provenance.Turns) == 0 {
 		return true, nil
@@ -163,7 +162,7 @@ func (e branchFollower) restoredPredecessors(ctx context.Context, f memory.Fact,
 		}
 		memories, err := e.Store.Get(ctx, f.Scope.Owner, c.OldID)
 		if err != nil {
-			return nil, fmt.Errorf("read the predecessors of %s: %w", f.ID, err)
+			return nil, fmt.Errorf("read the facts that %s replaced: %w", f.ID, err)
 		}
 		if len(memories) == 0 || memories[0].Fact == nil || memories[0].Fact.Status != memory.Superseded || memories[0].Fact.SupersededBy != f.ID ||
 			slices.ContainsFunc(restorations, func(b memory.Change) bool { return b.After.Fact.ID == c.OldID }) {
@@ -205,7 +204,7 @@ func (e branchFollower) restoreFact(ctx context.Context, job memory.Job, f memor
 	if err != nil {
 		return err
 	}
-	if f, err = e.Fact(ctx, job.Owner, f.ID); err != nil { // read the fact before its last change
+	if f, err = e.Fact(ctx, job.Owner, f.ID); err != nil { // read first: if the fact changes after this read, the restoration is a Conflict
 		return err
 	}
 	last, err := e.LastChange(ctx, job.Owner, "fact:"+f.ID)
@@ -233,8 +232,8 @@ func (e branchFollower) restoreFact(ctx context.Context, job memory.Job, f memor
 	return e.applyChanges(ctx, job, memory.Run{ID: core.IDForKey(job.Owner, job.ID+" returns "+f.ID), Base: base}, changes)
 }
 
-// restoreChanges returns the changes that restore a fact. The fact replaces the fact namedID and the facts
-// that it contradicts, unless these are newer.
+// restoreChanges returns the changes that restore a fact. It replaces the fact replacedID and the facts that
+// it contradicts. If one of these facts is newer, the restored fact is superseded instead.
 func (e branchFollower) restoreChanges(ctx context.Context, restoration memory.Change, namedID string) ([]memory.Change, error) {
 	next := *restoration.After.Fact
 	var contradicted []memory.Fact
@@ -258,7 +257,7 @@ func (e branchFollower) restoreChanges(ctx context.Context, restoration memory.C
 	return append(changes, restoration), nil
 }
 
-// applyChanges applies a run's changes under the job's lease. A concurrent write retries the job.
+// applyChanges applies a run's changes under the job's lease. After a concurrent write the job is retried.
 func (e branchFollower) applyChanges(ctx context.Context, job memory.Job, run memory.Run, changes []memory.Change) error {
 	if err := e.HoldLease(ctx, job); err != nil {
 		return err
@@ -272,7 +271,7 @@ func (e branchFollower) applyChanges(ctx context.Context, job memory.Job, run me
 // are not, the later messages are stored again. Their facts refer to turns of the abandoned branch,
 // although the same text is on the current branch.
 
-// branchTexts are the texts of a conversation's turns, on its current branch and on abandoned branches.
+// branchTurns are a conversation's turns by role and text, on its current branch and on abandoned branches.
 type branchTexts struct {
 	current  map[string]bool          // keys of turns on the current branch
 	replaced map[string][]memory.Turn // replaced turns by key
@@ -280,7 +279,7 @@ type branchTexts struct {
 	latestVersion map[string]int64 // by role and parent: version of the newest turn at this position
 }
 
-// branchTexts reads all turns of a conversation.
+// readBranchTurns reads all turns of a conversation.
 func (e branchFollower) branchTexts(ctx context.Context, owner memory.Owner, conversation string) (branchTexts, error) {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
 		Conversation: conversation, Statuses: []memory.Status{memory.Active, memory.Replaced},

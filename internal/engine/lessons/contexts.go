@@ -90,8 +90,7 @@ func cosine(a, b []float32) float64 {
 	return sum
 }
 
-// maxCachedContexts bounds the contexts with cached vectors, since every candidate is compared with all
-// contexts of its owner.
+// maxCachedContexts bounds the contexts with cached vectors: each candidate is compared with all contexts.
 const maxCachedContexts = 128
 
 // passages splits a context into passages that fit the embedder, with their vectors.
@@ -115,8 +114,8 @@ func (e extractor) passages(ctx context.Context, c memory.Context) ([]string, []
 	return passages, vectors, err
 }
 
-// attachedText returns the text of the contexts attached to a conversation, for a prompt: the model must
-// not learn it again. It is cut to at most maxTokens tokens.
+// attachedText returns the text of the contexts attached to a conversation, cut to at most maxTokens tokens.
+// A prompt contains it, so that the model does not learn it again.
 func (e extractor) attachedText(ctx context.Context, owner memory.Owner, conversation string, maxTokens int) (string, error) {
 	contexts, err := e.AttachedContexts(ctx, owner, conversation)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// planForgetting adds to p the changes that the lesson's forget requests cause. The turns with the requests
-// are forgotten too, since they repeat the text.
+// planForgetting adds to plan the changes that the lesson's forget requests cause. The turns with the
+// requests are forgotten too, since they repeat the text.
 func (e *Learner) planForgetting(ctx context.Context, l Lesson, run string, plan *lessonPlan) error {
 	var memories []memory.Memory
 	for _, command := range l.ruleForget {

@@ -23,12 +23,12 @@ const (
 	maxChunkTurns = 16
 	maxChunkBytes = 24 << 10
 
-	// maxModelAttempts is the number of attempts of a failing model before the rules learn instead:
-	// all but the last, which takes more than ten minutes. A job's age is no criterion, since the job
-	// may have waited in the queue.
+	// maxModelAttempts is the number of a job's attempts with a failing model before the rules learn instead:
+	// all but the last, at least ten minutes. A job's age is no criterion, since it may have waited in the
+	// queue.
 	maxModelAttempts = memory.MaxAttempts - 1
 
-	// maxHalvings bounds how often a failed attempt halves the input of a call to a slow model.
+	// maxHalvings bounds how often failed attempts halve the input of a model call, for slow models.
 	maxHalvings = 2
 
 	// maxSimilar is the number of similar facts with which each candidate is compared.
@@ -77,7 +77,7 @@ func (e *Learner) learnFromTurns(ctx context.Context, job memory.Job, turns []me
 			return "", err
 		}
 	}
-	e.LessonDone.Ring() // waiting callers need no more
+	e.LessonDone.Ring() // callers that wait for the facts can continue
 	e.Warm(job.Owner)
 	return jobs.Applied, nil
 }
@@ -164,7 +164,7 @@ func (e *Learner) applyLesson(ctx context.Context, job memory.Job, l Lesson, run
 		}
 		receipt, err := e.commitPlan(ctx, job, p, attempt)
 		if err == nil {
-			if !receipt.Again { // otherwise this run was counted before
+			if !receipt.Again { // a repeated run was already logged and counted
 				e.logDecisions(ctx, l, p.Outcomes)
 			}
 			return nil
@@ -193,7 +193,7 @@ func (e *Learner) commitPlan(ctx context.Context, job memory.Job, plan lessonPla
 	return e.Store.Apply(ctx, job.Owner, run, plan.Changes...)
 }
 
-// HoldLease extends a job's lease for a transaction that does not complete the job, or returns
+// ExtendLease extends a job's lease for a transaction that does not complete the job, or returns
 // [memory.LeaseLost]. It does nothing for a job that was never claimed.
 func (e *Learner) HoldLease(ctx context.Context, job memory.Job) error {
 	if job.Lease == (memory.Lease{}) {
@@ -209,8 +209,8 @@ func (e *Learner) HoldLease(ctx context.Context, job memory.Job) error {
 type lessonPlan struct {
 	scope            memory.Scope
 	turnIDs          []string            // ids of the lesson's turns
-	version          int64               // the owner's version before comparing
-	candidates       []extract.Candidate // candidates with their neighbors
+	version          int64               // the owner's version when the stored facts were read
+	candidates       []extract.Candidate // candidates with their neighbors: the stored facts to compare with
 	Forgotten        []memory.Memory     // memories that the lesson asks to forget
 	forgottenIDs     map[string]bool     // ids of Forgotten
 	Changes          []memory.Change
@@ -219,7 +219,7 @@ type lessonPlan struct {
 	repeatingAnswers []string // ids of answers that repeat replaced facts
 }
 
-// PlanLesson compares a lesson with stored facts.
+// PlanLesson compares a lesson with stored facts, and returns the resulting changes.
 func (e *Learner) PlanLesson(ctx context.Context, l Lesson, runID string) (lessonPlan, error) {
 	plan := lessonPlan{scope: l.scope, candidates: slices.Clone(l.candidates), forgottenIDs: map[string]bool{}}
 	for _, s := range l.utterances {
@@ -251,7 +251,7 @@ func (e *Learner) PlanLesson(ctx context.Context, l Lesson, runID string) (lesso
 	plan.Changes, plan.Outcomes = append(plan.Changes, changes...), outcomes
 	current := slices.Clone(plan.Changes)
 	for _, c := range plan.candidates {
-		for _, n := range c.Neighbours { // facts that the candidate repeats
+		for _, n := range c.Neighbours { // if a candidate repeats a removed fact, its turn is hidden like the turn of a rejected fact
 			if !c.RememberRequested && n.Link == nil && n.Fact.Status != memory.Active && text.Hash(n.Fact.Content) == text.Hash(c.Text) {
 				current = append(current, memory.Change{Action: memory.ActionReject, After: memory.State{Fact: &n.Fact}})
 			}
@@ -361,8 +361,8 @@ func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, candidate
 	return out, nil
 }
 
-// logDecisions logs and counts a run's decisions (memory_decision of design 3). Without LogContent it logs
-// ids of stored facts instead of texts, and omits a model's reasons.
+// logDecisions logs and counts a run's decisions as a memory_decision event. Without LogContent it logs ids
+// of stored facts instead of texts, and omits a model's reasons.
 func (e *Learner) logDecisions(ctx context.Context, l Lesson, outcomes []learn.Outcome) {
 	outcomes = append(outcomes, l.DroppedOutcomes()...)
 	line := obs.MemoryDecision{UserID: l.scope.Owner.Name(), ExtractedCount: len(outcomes)}
@@ -371,7 +371,7 @@ func (e *Learner) logDecisions(ctx context.Context, l Lesson, outcomes []learn.O
 	}
 	for _, o := range outcomes {
 		d := obs.Decision{Fact: o.FactText, Action: o.Action, TargetID: o.TargetID, Reason: o.Reason}
-		if o.Action == "reinforce" { // the term of design 3, even if the stored fact changes
+		if o.Action == "reinforce" { // the event's word, even if the stored fact changes
 			d.Action, d.Reason = "ignore", obs.Redundant
 		}
 		if !e.Opts.LogContent {

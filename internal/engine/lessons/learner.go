@@ -26,7 +26,7 @@ type Learner struct {
 type Asker struct {
 	*core.Core
 	rateLimits atomic.Int32 // number of consecutive rate-limit replies
-	trialMutex sync.Mutex   // locked during the trial of a model
+	trialMutex sync.Mutex   // locked while a model is tested: see [Asker.reviewReason]
 }
 
 // NewLearner returns a learner that uses a core, a curator and a retriever.

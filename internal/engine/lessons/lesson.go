@@ -21,8 +21,8 @@ import (
 
 // Lesson contains the facts extracted from some turns, before the comparison with stored facts.
 type Lesson struct {
-	scope       memory.Scope // scope of new facts
-	utterances  []extract.Utterance
+	scope       memory.Scope        // scope of new facts
+	utterances  []extract.Utterance // guarded texts of the turns
 	candidates  []extract.Candidate
 	dropped     []learn.DroppedCandidate
 	ruleForget  []extract.Command     // the user's forget requests, detected by rules
@@ -269,11 +269,11 @@ func (e *Learner) InjectedTextDetector(ctx context.Context, scope memory.Scope, 
 	}
 }
 
-// turnBlocks are the cached blocks of turns.
+// turnBlocks are the cached blocks of a chunk's turns.
 type turnBlocks struct {
 	texts    []string
-	added    int // number of blocks added to injected
-	injected *learn.Injected
+	added    int             // number of blocks added to injected
+	injected *learn.Injected // detector of the added blocks; nil: no block was added
 }
 
 func (e extractor) loadBlocks(owner memory.Owner, turns []memory.Turn) *turnBlocks {
@@ -386,7 +386,7 @@ func (e extractor) guardedContext(owner memory.Owner, turns []memory.Turn) []ext
 	return guardTurns(e.Core, turns, learn.GuardOptions{IncludeAssistant: true, IncludeOtherSpeakers: true, InjectedUpTo: e.loadBlocks(owner, turns).detectorUpTo})
 }
 
-// guardTurns returns the texts of turns without fenced blocks, as the settings require.
+// guardTurns returns the turns' texts without injected blocks and, if so configured, without personal data.
 func guardTurns(e *core.Core, turns []memory.Turn, opts learn.GuardOptions) []extract.Utterance {
 	opts.BlankPersonal, opts.FenceBegin, opts.FenceEnd = e.Opts.Learn.RedactPersonal, recall.FenceOpen, recall.FenceClose
 	return learn.Guard(turns, opts)
@@ -395,13 +395,13 @@ func guardTurns(e *core.Core, turns []memory.Turn, opts learn.GuardOptions) []ex
 // Bounds of the facts in a model's prompt: the facts similar to each clause, and the newest facts.
 const (
 	maxFactSearches   = 16
-	maxSearchBytes    = 2 << 10 // bytes of one search
+	maxSearchBytes    = 2 << 10 // maximum bytes of the text of a search
 	maxWholeTurnBytes = 80      // maximum bytes of a turn that is searched as a whole
-	maxSimilarFacts   = 8       // number of similar facts, if there are fewer searches
+	maxSimilarFacts   = 8       // number of similar facts; if there are more searches, the number of searches
 	maxPromptFacts    = 32
 )
 
-// factsForPrompt returns the stored facts for a model's prompt: all facts of an owner with few facts.
+// factsForPrompt returns the stored facts for a prompt: similar facts and, for OpsForm, the newest facts.
 func (e extractor) factsForPrompt(ctx context.Context, scope memory.Scope, utterances []extract.Utterance) ([]memory.Fact, error) {
 	candidates, err := e.factsByClause(ctx, scope, utterances)
 	if err != nil {
@@ -473,11 +473,11 @@ func (e extractor) factsByClause(ctx context.Context, scope memory.Scope, uttera
 }
 
 const (
-	windowTokens = 32_000 // fits nearly all models
+	windowTokens = 32_000 // smallest context window of nearly all models
 	promptTokens = 2000   // reserved for the instructions and the reply
 )
 
-// contextRoom returns the number of tokens of the model's window that the utterances and facts leave.
+// remainingTokens returns the tokens of the model's window that remain after the utterances and facts.
 func (e extractor) contextRoom(utterances []extract.Utterance, facts []memory.Fact) int {
 	tokens := windowTokens - promptTokens
 	for _, s := range utterances {

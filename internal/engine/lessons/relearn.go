@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RelearnOptions select the user's turns to learn from again, by conversation and time. With it, a model
-// can learn from turns that only the rules learned from while the model was unavailable.
+// RelearnOptions select the user's turns to learn from again, by conversation and time: for example, turns
+// from which only the rules learned, while the model was unavailable.
 type RelearnOptions struct {
 	Conversation   string
 	Since          time.Time

@@ -52,7 +52,7 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 	return reply, nil
 }
 
-// learnModel returns the model that learns for an owner: the chosen or configured model, or the model of
+// learningModel returns the model that learns for an owner: the chosen or configured model, or the model of
 // the owner's last chat; "" before the first chat.
 func (e *Asker) learnModel(owner memory.Owner) string {
 	chosen := ""
@@ -62,13 +62,13 @@ func (e *Asker) learnModel(owner memory.Owner) string {
 	return cmp.Or(chosen, e.Opts.LearnModel, e.Clients.Last(owner).Model)
 }
 
-// learnPrompts returns the prompts for the owner's learning model.
+// learningPrompts returns the prompts for the owner's learning model.
 func (e *Asker) learnPrompts(owner memory.Owner) *prompt.Set {
 	return e.Prompts.ForModel(e.learnModel(owner))
 }
 
-// backOff converts a rate-limit error to a [*jobs.PutOff] for the time that the server requests, but at
-// least a minute, doubled after each further rate limit. It returns other errors unchanged.
+// convertRateLimit converts a rate-limit error to a [*jobs.PutOff] for the time that the server requests, but
+// at least a minute, doubled after each further rate limit. It returns other errors unchanged.
 func (e *Asker) backOff(err error) error {
 	var rateLimit interface {
 		RateLimited() (retryAfter time.Duration, ok bool)
@@ -105,7 +105,7 @@ func askAndParse[T any](ctx context.Context, e *Asker, owner memory.Owner, reque
 	}
 	if out, err = parse(secondReply.Text); err != nil {
 		e.logReply(secondReply)
-		// Unavailable, so that the job is not parked at once.
+		// Unavailable is a temporary error: the job is retried and not parked at once.
 		return zero, secondReply, memory.Errorf(memory.Unavailable, "%w: %v", errUnreadable, err)
 	}
 	return out, secondReply, nil

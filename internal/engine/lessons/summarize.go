@@ -55,7 +55,7 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.Completio
 	return jobs.Applied, nil
 }
 
-// blankRefused blanks sentences of pending or rejected facts, so that no summary states these facts.
+// blankUnapproved blanks sentences of pending or rejected facts, so that no summary states these facts.
 func (e *Learner) blankRefused(ctx context.Context, job memory.Job, utterances []extract.Utterance) error {
 	quotes := map[string][]memory.Span{} // spans by turn
 	q := memory.Query{Conversation: job.Conversation, Statuses: []memory.Status{memory.Pending, memory.Rejected}}

@@ -15,7 +15,7 @@ import (
 // LearnPrefix is the id prefix of jobs that learn from a conversation's turns up to one turn.
 const LearnPrefix = "learn-"
 
-// LearnJob returns the job that learns from a conversation up to a turn. The job also makes facts follow
+// LearnJob returns the job that learns from a conversation up to a turn. The job also updates the facts of
 // the turns movedIDs, which left or rejoined the branch.
 func LearnJob(owner memory.Owner, conversation, turnID string, runAt time.Time, movedIDs ...string) memory.Job {
 	return memory.Job{
@@ -53,8 +53,8 @@ func (e *Learner) putOffUntilIdle(ctx context.Context, job memory.Job) error {
 	return nil
 }
 
-// redundantJobs returns the ids of jobs that were queued in case an exchange fails, although the exchange
-// ended and was learned from.
+// redundantJobs returns the ids of unneeded learn jobs: they were queued in case an exchange fails, but the
+// exchange ended and was learned from.
 func (e *Learner) redundantJobs(ctx context.Context, owner memory.Owner, unfinished []memory.Job) (map[string]bool, error) {
 	jobByTurn := map[string]string{} // turn to job
 	for _, j := range unfinished {

@@ -10,7 +10,7 @@ import (
 )
 
 // Intent is the purpose of a query. It determines the words of the prompt's memory part, and the answer
-// shows it with the agents.
+// contains it.
 type Intent string
 
 // The values of Intent.

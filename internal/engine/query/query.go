@@ -17,17 +17,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Request is a query in a session (POST /query of design 2).
+// Request is a query in a session: a request of POST /query.
 type Request struct {
 	Owner          memory.Owner // "": anonymous, without memory
 	SessionID      string       // id of the conversation; "": a new conversation
 	Text           string
 	UseMemory      bool
-	TopK           int // number of similar messages; 0: the setting
-	Images         []string
-	Location       string
-	Model          string // for the [Writer]
-	IdempotencyKey string // the client's idempotency key, the same for a retry; "": none
+	TopK           int      // number of similar messages; 0: the setting
+	Images         []string // URLs
+	Location       string   // place of the user, for the prompt; may be empty
+	Model          string   // model of the [Writer], which also selects the prompts
+	IdempotencyKey string   // the client's idempotency key, the same for a retry; "": none
 }
 
 // Answer is the answer to a query, with the steps that produced it.
@@ -127,7 +127,7 @@ func (e *Querier) openQuery(ctx context.Context, req Request, session string) (*
 }
 
 // answerQuery describes the images, fills the prompt and calls the writer. Without a writer the built-in
-// model answers, using the outlook.
+// model answers; effect is what it may promise to store, learn and forget.
 func (e *Querier) answerQuery(ctx context.Context, q Request, answer *Answer, write Writer, outlook responder.MemoryEffect) (memory.Reply, error) {
 	if write == nil {
 		answer.Agents = append(answer.Agents, agentRecall)
@@ -175,7 +175,7 @@ func (e *Querier) describeImages(ctx context.Context, q Request, write Writer) (
 	return strings.TrimSpace(reply.Text), nil
 }
 
-// RelatedMemory is the memory related to a query (memory_context of design 2).
+// RelatedMemory is the memory related to a query.
 type RelatedMemory struct {
 	Similar   []memory.Hit          // turns, most similar first
 	Recent    []memory.Turn         // turns of the session, oldest first
@@ -186,7 +186,7 @@ type RelatedMemory struct {
 	traceID string
 }
 
-// Bounds of the memory related to a query ("Complete Memory Bundle" of design 2).
+// Bounds of the memory related to a query.
 const (
 	maxRecentPairs = 6
 	maxSummaries   = 3

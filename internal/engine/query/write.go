@@ -12,8 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of the writer's prompt ("Content Truncation Limits" of design 2): the number of items of each
-// kind, and the letters of one item.
+// Bounds of the writer's prompt: the number of items of each kind, and the letters of one item.
 const (
 	maxPromptHistory, maxHistoryLetters   = 10, 200
 	maxPromptSummaries, maxSummaryLetters = 3, 240
@@ -22,7 +21,7 @@ const (
 	maxPromptRecent, maxRecentLetters     = 6, 180
 )
 
-// PromptValues returns the values of the prompt in the order of design 2.
+// PromptValues returns the values of the writer's prompt, shortened to its bounds.
 func (a RelatedMemory) PromptValues() prompt.Write {
 	var values prompt.Write
 	for _, t := range lastTurns(a.Recent, maxPromptHistory) {

@@ -64,7 +64,7 @@ func (r *Pipeline) requestContains(m memory.Memory) bool {
 	return slices.ContainsFunc(r.Question.RequestTexts, func(message string) bool { return containsText(message, content) })
 }
 
-// minQuotedWords is the number of words from which a match within another text is not a coincidence.
+// minQuotedWords is the minimum number of words of a memory that is recognized within a longer message.
 const minQuotedWords = 3
 
 // containsText reports whether content is the whole message or, if content has at least [minQuotedWords]

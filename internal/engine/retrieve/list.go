@@ -32,7 +32,7 @@ func (r *Pipeline) listFacts(ctx context.Context, topK int) error {
 		return fmt.Errorf("list facts: %w", err)
 	}
 	memories := page.Memories
-	if page.Next != "" { // facts about the user's identity may be old
+	if page.Next != "" { // the page may lack facts about the user's identity, since they may be old
 		identity, err := r.identityFacts(ctx, q)
 		if err != nil {
 			return err

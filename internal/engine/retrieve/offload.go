@@ -19,15 +19,15 @@ const (
 	bytesPerMemory = 1 << 10
 	// listWait is how long loading an owner waits for the list of large owners.
 	listWait = 20 * time.Millisecond
-	// maxSentIDs bounds the matching ids that are sent to the vector search. If more memories match,
-	// the search asks for so many results that some should match, at most maxOutsideResults.
+	// maxSentIDs bounds the matching ids that are sent to the vector search. If more memories match, no ids
+	// are sent, and more results are requested, at most maxOutsideResults, so that enough of them match.
 	maxSentIDs, maxOutsideResults = 5000, 10_000
 )
 
 // VectorSearch searches vectors of active memories outside the resident index.
 type VectorSearch interface {
-	// Nearest returns the n memories with the vectors nearest to a question's vector, among the
-	// memories with these ids. nil ids means all memories of the owner.
+	// Nearest returns the limit memories with the vectors nearest to a question's vector, among the memories
+	// with these ids. nil ids means all memories of the owner.
 	Nearest(ctx context.Context, owner memory.Owner, model string, questionVector []float32, ids []string, limit int) ([]memory.Neighbor, error)
 	// Vectors returns vectors by memory, in the format of package vector.
 	Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error)
@@ -37,7 +37,7 @@ type VectorSearch interface {
 type OffloadOptions struct {
 	AboveBytes int64 // index bytes of an owner, with vectors, above which the owner is offloaded; 0: all owners
 	Log        *slog.Logger
-	ListLarge  func(ctx context.Context, moreThan int) ([]memory.Owner, error) // lists owners with more memories; may be nil
+	ListLarge  func(ctx context.Context, moreThan int) ([]memory.Owner, error) // lists owners with more than limit memories; may be nil
 	Prepare    func(context.Context, memory.Owner) error                       // called once an owner is offloaded; may be nil
 }
 
@@ -46,7 +46,7 @@ type OffloadOptions struct {
 // candidates and scores. While the vector search fails, Offload searches only by words.
 type Offload struct {
 	*index.Index
-	model        string
+	model        string // fingerprint of the embedder
 	vectorSearch VectorSearch
 	opts         OffloadOptions
 
@@ -57,8 +57,8 @@ type Offload struct {
 	searchFails atomic.Bool   // true while the vector search fails
 	vectorsFail atomic.Bool   // true while reading candidates' vectors fails
 
-	mu    sync.Mutex // guards the following fields
-	large map[memory.Owner]bool
+	mu    sync.Mutex            // guards the following fields
+	large map[memory.Owner]bool // offloaded owners
 }
 
 // NewOffload returns a searcher with an index of its own. The caller must close it.
@@ -81,7 +81,7 @@ func (o *Offload) listLarge() {
 	}
 	owners, err := o.opts.ListLarge(o.ctx, o.maxResident())
 	if err != nil && o.ctx.Err() == nil {
-		o.opts.Log.Warn("the database did not list the large users; their vectors are loaded first", "err", err)
+		o.opts.Log.Warn("the database did not list the users with large memory; their vectors are loaded first and offloaded later", "err", err)
 	}
 	for _, owner := range owners {
 		if o.offloadOwner(owner) && o.Memories(owner) > 0 {
@@ -114,7 +114,7 @@ func (o *Offload) prepare(owner memory.Owner) {
 
 // Close waits for background work and closes the index.
 func (o *Offload) Close() error {
-	o.mu.Lock() // no background work starts after Wait
+	o.mu.Lock() // so that no background work starts after Wait
 	o.cancel()
 	o.mu.Unlock()
 	err := o.Index.Close()
@@ -144,7 +144,7 @@ func (o *Offload) isLarge(owner memory.Owner) bool {
 type replica interface {
 	Warm(memory.Owner)                 // starts to copy recent writes
 	Drop(memory.Owner) error           // removes an owner's copy after an erasure
-	DropEarlier(context.Context) error // removes copies of vectors by other embedders
+	DropEarlier(context.Context) error // removes copies of vectors of other embedders
 }
 
 // Warm makes the index and the replica read recent writes.
@@ -164,7 +164,7 @@ func (o *Offload) Drop(owner memory.Owner) error {
 	return err
 }
 
-// DropEarlier removes replicas of vectors by other embedders.
+// DropEarlier removes the replica's copies of vectors of other embedders.
 func (o *Offload) DropEarlier(ctx context.Context) error {
 	if f, ok := o.vectorSearch.(replica); ok {
 		return f.DropEarlier(ctx)
@@ -209,7 +209,7 @@ func (o *Offload) nearest(ctx context.Context, owner memory.Owner, s memory.Sear
 	if match.IDs != nil {
 		return o.vectorSearch.Nearest(ctx, owner, o.model, s.Vector, match.IDs, limit)
 	}
-	n := min(maxOutsideResults, int(math.Ceil(1.25*float64(limit)/match.Share))) // the nearest may not match
+	n := min(maxOutsideResults, int(math.Ceil(1.25*float64(limit)/match.Share))) // more than limit, since some of the nearest may not match
 	return o.vectorSearch.Nearest(ctx, owner, o.model, s.Vector, nil, n+len(s.ExcludedIDs))
 }
 
@@ -230,7 +230,7 @@ func (o *Offload) setCosines(ctx context.Context, owner memory.Owner, questionVe
 	}
 }
 
-// checkOutside logs when the vector search begins to fail or recovers, and reports whether err is nil.
+// logOutcome logs when the vector search begins to fail or recovers, and reports whether err is nil.
 func (o *Offload) checkOutside(ctx context.Context, failing *atomic.Bool, err error) bool {
 	switch {
 	case err == nil && failing.CompareAndSwap(true, false):

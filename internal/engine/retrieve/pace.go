@@ -28,8 +28,8 @@ func (p *recentDurations) add(duration time.Duration) {
 	p.durations = append(p.durations, duration)
 }
 
-// extraTime returns by how much the model may exceed its share: up to twice the second longest recent
-// duration, so that one slow call changes nothing. Without durations it returns limit.
+// extraTime returns by how much a model may exceed its share of the deadline, at most limit. The model gets
+// twice its second longest recent duration, or share + limit if no duration is known.
 func (p *recentDurations) extraTime(share, limit time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,22 +40,22 @@ func (p *recentDurations) extraTime(share, limit time.Duration) time.Duration {
 	return min(limit, max(0, 2*longest[max(0, len(longest)-2)]-share))
 }
 
-// Shares of the word search's deadline that a step leaves for later steps.
+// Fractions of Options.Deadline that a step leaves for later steps.
 const (
 	searchReserve = 0.2  // after a search, for reading recent facts
 	rerankReserve = 0.36 // after reranking, for rendering
 	embedReserve  = 0.6  // after embedding, for a search by words
 )
 
-// Deadline returns the time limit of recall in a chat: Options.Deadline, extended up to MaxDeadline for
+// Deadline returns the time limit of recall in a chat: Options.Deadline, extended up to SlowModelDeadline for
 // slow local models.
 func (e *Retriever) Deadline() time.Duration {
 	embedder, reranker := e.extraTimes()
 	return e.Opts.Deadline + embedder + reranker
 }
 
-// extraTimes returns by how much the local models may exceed their shares of the word search's deadline.
-// The embedder gets extra time first.
+// extraTimes returns by how much the local models may exceed their shares of Options.Deadline. The embedder
+// gets extra time first.
 func (e *Retriever) extraTimes() (embedder, reranker time.Duration) {
 	maxExtra := max(0, e.Opts.MaxDeadline-e.Opts.Deadline)
 	if !core.IsRemote(e.Embedder) && !core.IsLexical(e.Embedder) {
@@ -71,7 +71,7 @@ func (e *Retriever) deadlineShare(fraction float64) time.Duration {
 	return time.Duration(fraction * float64(e.Opts.Deadline))
 }
 
-// contextBefore returns a context that ends reserve before ctx's deadline, but not before half of the
+// contextWithReserve returns a context that ends reserve before ctx's deadline, but not before half of the
 // remaining time. Without a deadline the context ends after limit; 0 means never.
 func contextBefore(ctx context.Context, reserve, limit time.Duration) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {

@@ -21,25 +21,25 @@ import (
 type Question struct {
 	Scope              memory.Scope
 	Text               string
-	IsChat             bool     // a chat message, which may not need memory; else explicit
-	TopK               *int     // nil uses the setting
-	ScoreThreshold     *float64 // nil uses the setting
-	RecencyWeight      *float64 // nil uses the setting
-	Kinds              []memory.Kind
+	IsChat             bool          // the text is a chat message, which may need no memory; false: an explicit search
+	TopK               *int          // nil uses the setting
+	ScoreThreshold     *float64      // nil uses the setting
+	RecencyWeight      *float64      // nil uses the setting
+	Kinds              []memory.Kind // kinds of memories to return; empty: all
 	Category           string
 	Tag                string
-	Conversation       string // only turns of and facts from this conversation; "": no filter
-	ExcludeIDs         map[string]bool
-	RequestTexts       []string // texts of the request; memories in them are not repeated
+	Conversation       string          // only turns of and facts from this conversation; "": no filter
+	ExcludeIDs         map[string]bool // ids of memories that are not returned
+	RequestTexts       []string        // texts of the request; memories in them are not repeated
 	At                 memory.At
 	Budget             int              // in tokens; 0: unlimited
-	ReplacedTurns      map[string]bool  // turns that the request replaces; facts only from them are omitted
+	ReplacedTurns      map[string]bool  // ids of turns that the request replaces; facts only from them are omitted
 	ChatState          func() ChatState // finds a chat's state concurrently; may be nil
 	CarriedCount       int              // number of memories that ChatState may exclude
 	AskingConversation string           // id of the asking conversation, for the trace
 	TextlessTrace      bool             // the trace contains no text
 	Untraced           bool             // [Retriever.Recall] stores no trace
-	API                string
+	API                string           // name of the API, for the trace
 
 	// WithCore makes the block begin with core facts. It is set for a model's prompt.
 	WithCore bool
@@ -54,7 +54,7 @@ type ChatState struct {
 	HasEarlierBlock bool
 	IsShown         func(recall.Line, string) bool
 	ShownCore       map[string]bool // core facts of earlier blocks
-	ShownCoreTokens int             // their size in tokens
+	ShownCoreTokens int             // size of ShownCore in tokens
 }
 
 // Result is the memories that answer a question, best first.
@@ -63,15 +63,15 @@ type Result struct {
 	TraceID  string   // id of the trace; "": no trace was stored
 	Degraded []string // names of skipped parts, with reasons
 	Misspelt []memory.Misspelt
-	Block    string // set, like Pause, only by [exchange.Exchanges.RecallBlock]
-	Pause    core.Pause
+	Block    string     // set, like Pause, only by [exchange.Exchanges.RecallBlock]
+	Pause    core.Pause // the owner's pause
 }
 
 const (
 	// Candidates is the number of candidates that a search returns.
 	Candidates = recall.Candidates
 
-	// extraCandidates is the number of memories that are read in addition, since some are merged or
+	// extraCandidates is the number of memories read beyond the requested number, since some are merged or
 	// were deleted.
 	extraCandidates = 8
 
@@ -83,7 +83,7 @@ const (
 // returns an error only if no search works.
 func (e *Retriever) Recall(ctx context.Context, q Question) (Result, error) {
 	started := e.Now()
-	if e.IsolatesConversations() && q.Conversation != "" && q.At == (memory.At{}) { // adds the user's own facts
+	if e.IsolatesConversations() && q.Conversation != "" && q.At == (memory.At{}) { // search the conversation's scope, which includes the user's own facts
 		q.Scope.Conversation, q.Conversation = q.Conversation, ""
 	}
 	defer e.Idle.BeginQuestion()()
@@ -175,12 +175,12 @@ func (r *Pipeline) searchAndRender(ctx context.Context) string {
 type Pipeline struct {
 	Source
 
-	askedText      string // the part of the text that is a question
-	FoundCount     int
-	Cut            []recall.CutCandidate
-	repeatDetector *recall.RepeatFilter // detects repetitions of the question
-	droppedIDs     map[string]bool      // ids of hits that repeat the question or that the request contains
-	Dropped        []recall.DroppedHit
+	askedText      string                // the part of the text that is a question
+	FoundCount     int                   // number of memories found by the searches
+	Cut            []recall.CutCandidate // candidates that ranking cut
+	repeatDetector *recall.RepeatFilter  // detects repetitions of the question
+	droppedIDs     map[string]bool       // ids of hits that repeat the question or that the request contains
+	Dropped        []recall.DroppedHit   // hits that were dropped after ranking
 	Hits           []memory.Hit
 	OpeningCore    recall.Core            // core facts at the beginning of the block, before the hits
 	overflow       recall.Core            // core facts that do not fit into the block
@@ -266,7 +266,7 @@ func (r *Pipeline) recallBySearch(ctx context.Context, query recall.Query, topK 
 	return nil
 }
 
-// repeatSearches bounds the searches for one question. A search is repeated while more than half of the
+// maxSearches bounds the searches for one question. A search is repeated while more than half of the
 // candidates are dropped, since a question asked a hundred times would displace its answer.
 const repeatSearches = 4
 
@@ -367,8 +367,8 @@ func (r *Pipeline) rankAndRead(ctx context.Context, query recall.Query, candidat
 	}
 }
 
-// setMeasure sets the measure for ranking. A configured threshold applies only to the configured
-// measure, for which it is the only criterion.
+// setMeasure sets the measure for ranking. A configured threshold applies only to the configured measure, and
+// then replaces the criterion for chats.
 func (r *Pipeline) setMeasure(opts *recall.Options, m recall.Measure) {
 	if opts.Measure != m && opts.MinRelevance != r.Question.ScoreThreshold {
 		opts.MinRelevance = nil

@@ -17,7 +17,7 @@ const (
 	// cost grows with the length.
 	maxRerankText = 800
 
-	// maxRerankTime bounds a call without a deadline.
+	// maxRerankTime bounds a reranker's call if the recall has no deadline.
 	maxRerankTime = time.Second
 )
 
@@ -63,7 +63,7 @@ func (e *Retriever) DuplicateThreshold() float64 {
 	return recall.EmbedderCosine(duplicateCosine, background(e.Embedder))
 }
 
-// background returns the mean cosine of unrelated texts by an embedder, or 0 if unknown.
+// backgroundCosine returns the mean cosine of unrelated texts by an embedder, or 0 if unknown.
 func background(e memory.Embedder) float64 {
 	b, ok := e.(interface{ Background() float64 })
 	if !ok {

@@ -33,7 +33,7 @@ type PromptMemory struct {
 	PendingCount  int  // number of pending facts, at most 100
 }
 
-// RenderOptions returns the options for a block. hasEarlierBlock: the prompt has an earlier block.
+// RenderOptions returns the options for a block. hasEarlierBlock means that the prompt has an earlier block.
 func (e *Retriever) RenderOptions(hasEarlierBlock bool) recall.RenderOptions {
 	return recall.RenderOptions{Heading: e.Opts.Recall.Heading, Hint: e.Opts.Recall.Hint, ShowRoles: e.Opts.Recall.ShowRoles, HasEarlierBlock: hasEarlierBlock}
 }

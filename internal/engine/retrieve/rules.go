@@ -18,7 +18,7 @@ import (
 // The values of Reach.
 const (
 	ReachUser         core.Reach = "user"         // all memory of the user
-	ReachConversation core.Reach = "conversation" // the chat's conversation; while short, also recent memory
+	ReachConversation core.Reach = "conversation" // the chat's conversation; while it is short, also the user's newest memory
 )
 
 // The values of Fallback.
@@ -28,7 +28,7 @@ const (
 	FallbackEmpty core.Fallback = "empty" // when the search fails or finds nothing
 )
 
-// RecentFacts is the number of newest facts that replace a search result (design 1).
+// RecentFacts is the number of newest facts that replace a search result.
 const RecentFacts = 10
 
 // QuestionText returns the question of a chat request.
@@ -36,10 +36,10 @@ func (e *Retriever) QuestionText(c *chatapi.Chat) string {
 	return c.Question(max(1, e.Opts.Recall.QuestionMessages))
 }
 
-// canSkipSearch reports whether facts may be returned without a search: no threshold is set.
+// canSkipSearch reports whether facts may be returned without a search. Only a search applies a threshold.
 func (r *Source) canSkipSearch() bool { return r.rulesApply() && r.Question.ScoreThreshold == nil }
 
-// fewFacts returns the matching facts of a scope, newest first. complete is false if there are more than
+// fewFacts returns the matching facts of a scope, newest first. isComplete is false if there are more than
 // limit facts, or if too many other memories would have to be read.
 func (r *Source) fewFacts(ctx context.Context, scope memory.Scope, q memory.Query, limit int) (facts []memory.Memory, complete bool, err error) {
 	q.Limit = limit + 1
@@ -75,7 +75,7 @@ func (r *Source) filterQuery() memory.Query {
 	return memory.Query{Category: r.Question.Category, Tag: r.Question.Tag, Conversation: r.Question.Conversation}
 }
 
-// smallSet returns all facts as hits, if the rule is on and the user has few facts.
+// smallSet returns all facts as hits, if there are at most Options.Recall.SmallSetSize facts.
 func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, applies bool) {
 	limit := r.Retriever.Opts.Recall.SmallSetSize
 	if limit == 0 || !r.Question.IsChat || !r.canSkipSearch() {
@@ -85,7 +85,7 @@ func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, applies boo
 	if err != nil {
 		r.RecordSkip("small_set", err)
 	}
-	if err != nil || !complete || len(facts) == 0 { // turns may exist without facts
+	if err != nil || !complete || len(facts) == 0 { // without facts, a search may still find turns
 		return nil, false
 	}
 	for _, h := range recall.ByImportance(facts, r.Now) {
@@ -96,8 +96,8 @@ func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, applies boo
 	return hits, true
 }
 
-// extraScopes returns the other scopes that a question searches: the configured shared pools and, for a
-// user with almost no facts, the global pool (design 3, 4.5).
+// extraScopes returns the other scopes that a question searches: the configured shared pools and, for a user
+// with almost no facts, the global pool.
 func (r *Source) extraScopes(ctx context.Context) (scopes []memory.Scope) {
 	owner := r.Question.Scope.Owner
 	if !r.rulesApply() || r.Question.Conversation != "" || owner.Kind() != memory.UserKind {
@@ -129,7 +129,7 @@ func (r *Source) extraScopes(ctx context.Context) (scopes []memory.Scope) {
 	return scopes
 }
 
-// hydrateAll hydrates candidates, and marks those of pools. It skips pools that cannot be read.
+// hydrateAllOwners hydrates candidates of all owners, and notes pools in Why. It skips unreadable pools.
 func (r *Source) hydrateAll(ctx context.Context, candidates []memory.Candidate) ([]memory.Hit, error) {
 	if !slices.ContainsFunc(candidates, func(c memory.Candidate) bool { return c.Owner != r.Question.Scope.Owner }) {
 		return r.hydrate(ctx, candidates)
@@ -192,7 +192,7 @@ func (r *Pipeline) recallRecent(ctx context.Context, topK int) error {
 	return nil
 }
 
-// minHits returns the number of hits that a rule may return: at least n, unless the request sets topK.
+// hitLimit returns the number of hits that a rule may return: at least n, unless the request sets topK.
 func (r *Pipeline) minHits(topK, n int) int {
 	if r.Question.TopK != nil {
 		return topK
@@ -226,11 +226,11 @@ func isSearchFailure(ctx context.Context, err error) bool {
 }
 
 const (
-	// SearchAloneFrom is the number of memories from which a conversation is searched alone.
+	// SearchAloneFrom is the minimum number of memories of a conversation that is searched alone.
 	SearchAloneFrom = 50
 
-	// MaxNewest is the number of a conversation's newest memories that are searched. Below
-	// SearchAloneFrom, as many of the user's newest memories are added (design 2).
+	// MaxNewest is the number of a conversation's newest memories that are searched. If they are fewer than
+	// SearchAloneFrom, the user's newest memories are searched too, at most MaxNewest.
 	MaxNewest = 200
 )
 
@@ -304,7 +304,7 @@ const (
 // IsolatesConversations reports whether learned facts are visible only in their conversation.
 func (e *Retriever) IsolatesConversations() bool { return e.Opts.Learn.Scope == core.OfConversation }
 
-// LearningConversation returns the conversation in the scope of learned facts; "" for the user's facts.
+// LearningConversation returns conversation if learned facts belong to it, or "" if they belong to the user.
 func (e *Retriever) LearningConversation(conversation string) string {
 	if !e.IsolatesConversations() || conversation == userConversation {
 		return ""

@@ -23,7 +23,7 @@ func (r *Pipeline) FindSimilarTurns(ctx context.Context, topK int) (dims int, er
 	s := r.BuildSearch(ctx, query)
 	s.Scopes, s.Kinds = []memory.Scope{r.Question.Scope}, []memory.Kind{memory.KindTurn}
 	noThreshold := 0.0
-	r.Question.ScoreThreshold = &noThreshold // that threshold has another scale
+	r.Question.ScoreThreshold = &noThreshold // the question's own threshold has another scale
 	hits, err := r.searchAndRank(ctx, query, s, Candidates)
 	if err != nil {
 		return len(s.Vector), err
@@ -49,9 +49,9 @@ func (r *Pipeline) FindSimilarTurns(ctx context.Context, topK int) (dims int, er
 	return len(s.Vector), nil
 }
 
-// Similarities returns each hit's similarity to the query, from 0 to 1: the cosine, to which the threshold
-// of design 2 applies. For hits found by words it is the probability that the hit answers, multiplied by
-// the ratio of its word score to the best word score.
+// Similarities returns each hit's similarity to the query, from 0 to 1. For hits found by vector it is the
+// cosine. For hits found by words it is the probability that the hit answers, multiplied by the ratio of its
+// word score to the best word score.
 func Similarities(hits []memory.Hit, byWords func(memory.Hit) bool) []float64 {
 	out := make([]float64, len(hits))
 	best := 0.0

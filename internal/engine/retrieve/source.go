@@ -15,11 +15,11 @@ type Source struct {
 	Retriever    *Retriever
 	Question     Question
 	Now          time.Time
-	Degraded     []string
-	hasChatState bool // the values of ChatState are set
+	Degraded     []string // names of skipped parts, with reasons
+	hasChatState bool     // waitForChatState has set the values of ChatState
 
 	shownCore       map[string]bool // ids of core facts in earlier blocks
-	shownCoreTokens int             // size of these facts in tokens
+	shownCoreTokens int             // size of shownCore in tokens
 
 	vectorCached bool                     // the question's vector was cached
 	pastMemories map[string]memory.Memory // by id, for a question about the past: memory at that time
@@ -37,7 +37,7 @@ func (r *Source) RunPart(name string, run func()) {
 	}
 }
 
-// waitForChatState waits for the request's conversation and the memories in the request.
+// waitForChatState waits for the request's [ChatState], and copies it to the question.
 func (r *Source) waitForChatState() {
 	if r.Question.ChatState != nil && !r.hasChatState {
 		place := r.Question.ChatState()
@@ -54,7 +54,7 @@ func (r *Source) searchKinds() []memory.Kind {
 	return r.Question.Kinds
 }
 
-// relevanceScale returns the scale of the current embedder.
+// relevanceScale returns the measure and the threshold of relevance for the current embedder.
 func (r *Source) relevanceScale() core.RelevanceScale {
 	if r.Retriever.Opts.LexicalScale != nil && core.IsLexical(r.Retriever.Embedder) {
 		return *r.Retriever.Opts.LexicalScale

@@ -49,8 +49,8 @@ func (e *Retriever) OpeningFacts(ctx context.Context, scope memory.Scope) (chose
 	return chosen, overflow, r.coreBudget(), nil
 }
 
-// coreCandidates reads the pinned or most important facts. It waits no longer than a search. Facts that
-// are read too late are cached for the next prompt.
+// coreCandidates reads the pinned or most important facts. It waits at most as long as a search may take.
+// Facts that are read too late are cached for the next prompt.
 func (r *Source) coreCandidates(ctx context.Context) (facts []recall.CoreFact, err error) {
 	if r.coreTokens() == 0 {
 		page, err := r.Retriever.Store.List(ctx, r.Question.Scope.Owner, memory.Query{Pinned: true})
@@ -79,9 +79,9 @@ func (r *Source) coreTokens() int {
 // coreBudget returns the maximum size of a core in tokens.
 func (r *Source) coreBudget() int { return cmp.Or(r.coreTokens(), recall.PinnedTokenBudget) }
 
-// chooseOpening chooses the core facts after a search, once. Core facts of earlier blocks count against
-// the budget but are not repeated. Both are excluded from the search, unless the core has only pinned
-// facts. It returns false if the core was chosen before or is not configured.
+// chooseOpening chooses the core facts after a search, once. Core facts of earlier blocks count against the
+// budget but are not repeated. Unless the core has only pinned facts, both kinds are excluded from the hits.
+// It returns false if the core was chosen before or is not configured.
 func (r *Pipeline) chooseOpening(candidates []memory.Candidate) bool {
 	if r.readOpening == nil {
 		return false

@@ -52,7 +52,7 @@ func (r *Pipeline) StoreTrace(id, block string, elapsed time.Duration) {
 	roundAll(cutHits)
 	var misspelt []memory.Misspelt
 	if !isTextless && r.Misspelt != nil {
-		askedText := text.Fold(question) // without the question's statements
+		askedText := text.Fold(question) // words that were cut or redacted from the question are not stored
 		misspelt = slices.DeleteFunc(recall.ShownCorrections(r.Misspelt, r.Hits), func(m memory.Misspelt) bool { return !strings.Contains(askedText, m.Word) })
 	}
 	r.Retriever.Traces.Add(memory.Trace{
@@ -72,10 +72,10 @@ func questionForTrace(question string, redactPersonal bool) string {
 	return learn.Redact(core.Clip(question, MaxTracedQuestion), redactPersonal)
 }
 
-// whyCore is the score of a memory that is in a prompt without a search.
+// whyCore is the Why of a memory that is in a prompt without a search.
 var whyCore = memory.Why{{Name: "core", Value: 1}}
 
-// coreTraceHits returns the facts and entries of a core, without text if withText is false. cut is the
+// coreTraceHits returns the facts and entries of a core, without text if withText is false. cutStage is the
 // stage that dropped them, or "".
 func (r *Pipeline) coreTraceHits(opening recall.Core, withText bool, cut string) (hits []memory.TraceHit) {
 	for _, m := range opening.Facts {
@@ -98,7 +98,7 @@ func (r *Pipeline) coreTraceHits(opening recall.Core, withText bool, cut string)
 	return hits
 }
 
-// roundAll replaces the scores of hits by rounded copies.
+// roundScores replaces the scores of hits by rounded copies.
 func roundAll(hits []memory.TraceHit) {
 	for i := range hits {
 		h := &hits[i]

@@ -63,14 +63,14 @@ func (e *Sharer) sharedByAdmin(ctx context.Context, f memory.Fact, receiver memo
 	return true, nil
 }
 
-// isShareWith reports whether an image is an active share entry for an owner.
+// isShareWith reports whether a state is that of an active share entry that lists a receiver.
 func isShareWith(image memory.State, receiver memory.Owner) bool {
 	return image.Profile != nil && image.Profile.Status == memory.Active && slices.Contains(receiversIn(image.Profile.Value), receiver)
 }
 
-// checkPendingLimit returns [memory.TooLarge] if too many of an owner's facts wait for a receiver. It
-// returns the base of the run that shares one more fact, so that two concurrent runs cannot both reach
-// the limit.
+// checkPendingLimit returns [memory.TooLarge] if too many of an owner's facts wait for a receiver. It returns
+// the base of the run that shares one more fact, so that two concurrent runs cannot together exceed the
+// limit.
 func (e *Sharer) checkPendingLimit(ctx context.Context, home, receiver memory.Owner) (base int64, err error) {
 	version, err := e.Version(ctx, home)
 	if err != nil {
@@ -91,7 +91,7 @@ func (e *Sharer) checkPendingLimit(ctx context.Context, home, receiver memory.Ow
 	}
 	memories, err := e.Store.Get(ctx, receiver, ids...)
 	if err != nil {
-		return 0, fmt.Errorf("read the facts that wait for %s: %w", receiver.DisplayName(), err)
+		return 0, fmt.Errorf("read the facts offered to %s: %w", receiver.DisplayName(), err)
 	}
 	// The sender must not see whether the receiver is erased, so erased receivers count as undecided.
 	waiting := len(ids)

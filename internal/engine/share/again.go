@@ -22,7 +22,7 @@ func (e *Sharer) QueueMissedShares(ctx context.Context, owner memory.Owner) erro
 	return nil
 }
 
-// shareMissed links the facts that were shared while the receiver was closed, when nothing could be
+// shareMissedFacts links the facts that were shared while the receiver was closed, when nothing could be
 // written. Shares from before the erasure have ended.
 func (e *Sharer) shareMissed(ctx context.Context, receiver memory.Owner) error {
 	ctx = memory.ForWrite(ctx)
@@ -46,7 +46,7 @@ func (e *Sharer) shareMissed(ctx context.Context, receiver memory.Owner) error {
 	return errors.Join(errs...)
 }
 
-// backfillShares creates an owner's link to another owner's fact, if it is shared with them.
+// backfillLink creates a receiver's link to another owner's fact, if the fact is shared with the receiver.
 func (e *Sharer) backfillShares(ctx context.Context, receiver memory.Owner, f memory.Fact) error {
 	current, shared, err := e.SharedFact(ctx, receiver, f)
 	if err != nil || !shared {

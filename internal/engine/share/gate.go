@@ -25,7 +25,7 @@ type guardedStore struct {
 	sharer *Sharer
 }
 
-// GuardStore returns the store with the checks of all writes.
+// GuardStore returns the store with the checks of [guardedStore].
 func (e *Sharer) GuardStore(store memory.Store) memory.Store { return guardedStore{store, e} }
 
 // Apply implements [memory.Facts].

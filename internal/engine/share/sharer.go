@@ -35,7 +35,7 @@ type Sharer struct {
 // BySharing is the author of changes of links. A link that another author ended is not created again.
 var BySharing = memory.Author{Kind: memory.ByRule, Name: "share"}
 
-// SharedKeys and a fact's id form the key of a share entry. Its value is a JSON list of owners.
+// ShareKeyPrefix and a fact's id form the key of a share entry. Its value is a JSON list of owners.
 const SharedKeys = core.ReservedPrefix + "share."
 
 // maxShared bounds the receivers of a fact; more users can read it from a pool.
@@ -55,11 +55,11 @@ type ShareRequest struct {
 // exists. A replacement of the fact is shared with the same receivers.
 //
 // Errors: [memory.NotFound] for an unknown fact; [memory.Forbidden] for another owner's fact, for a pool or
-// the global owner without Admin, and for users with [AcceptOff]; [memory.Invalid] for an invalid
-// receiver, and for text that reads like an instruction; [memory.TooLarge] if too many of the owner's
-// facts wait for the receiver; [memory.Conflict] for a fact that is not active, for a receiver with
-// another memory of the same id, and for a receiver who hid or rejected the fact: the receiver sees it
-// again only after an undo. A closed receiver gets the fact after being reopened.
+// the global owner without ByAdmin, and for users with [AcceptOff]; [memory.Invalid] for an invalid receiver,
+// and for text that reads like an instruction; [memory.TooLarge] if too many of the owner's facts wait for
+// the receiver; [memory.Conflict] for a fact that is not active, for a receiver with another memory of the
+// same id, and for a receiver who hid or rejected the fact: the receiver sees it again only after an undo. A
+// closed receiver gets the fact after being reopened.
 func (e *Sharer) Share(ctx context.Context, owner memory.Owner, id string, req ShareRequest, author memory.Author) ([]memory.Owner, error) {
 	ctx = memory.ForWrite(ctx)
 	receiver, err := requestedReceiver(owner, req)
@@ -169,7 +169,7 @@ func (e *Sharer) tryUpdateReceivers(ctx context.Context, owner memory.Owner, id 
 	return receivers, err
 }
 
-// changeReceivers returns a fact's receivers after adding or removing changed, and the change of the
+// changeReceivers returns a fact's receivers after adding or removing changedReceivers, and the change of the
 // share entry, or the zero Change if nothing changes.
 func (e *Sharer) changeReceivers(entry memory.ProfileEntry, changed []memory.Owner, remove bool, author memory.Author) ([]memory.Owner, memory.Change, error) {
 	receivers := receiversIn(entry.Value)
@@ -271,7 +271,7 @@ func requestedReceiver(owner memory.Owner, req ShareRequest) (memory.Owner, erro
 	return receiver, nil
 }
 
-// receiversIn parses a share entry and drops invalid owners, since a vault's entry can be edited.
+// receiversIn parses a share entry and drops invalid owners, since people can edit entries in a vault.
 func receiversIn(value string) []memory.Owner {
 	var receivers []memory.Owner
 	if json.Unmarshal([]byte(value), &receivers) != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PropagateShares handles share jobs. It updates the links to a job's facts. A job without facts is for a
-// reopened owner.
+// PropagateShares handles share jobs. It updates the links to a job's facts. A job without facts links the
+// facts that were shared while its owner was closed.
 func (e *Sharer) PropagateShares(ctx context.Context, job memory.Job) (jobs.Completion, error) {
 	unlock, err := e.Compare.LockDecisions(ctx, job.Owner)
 	if err != nil {
@@ -204,7 +204,7 @@ func (e *Sharer) EraseLink(ctx context.Context, receiver, home memory.Owner, id 
 	return true, err
 }
 
-// hasTextOf reports whether an image of a link has text of a fact of the home.
+// hasTextOf reports whether a state is that of a link with text of a fact of the home.
 func hasTextOf(image memory.State, home memory.Owner) bool {
 	return image.Link != nil && image.Link.Fact.Scope.Owner == home && image.Link.Fact.Content != ""
 }

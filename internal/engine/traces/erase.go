@@ -62,12 +62,12 @@ func (e *Keeper) ForgetErased(owner memory.Owner) {
 	e.writing.Lock()
 	e.forgetOwner(owner)
 	e.writing.Unlock()
-	e.Blocks.Forget(func(b core.CachedBlock) bool { // readers of the owner's shared facts
+	e.Blocks.Forget(func(b core.CachedBlock) bool { // blocks of readers of the owner's shared facts
 		return b.HasHit(func(m memory.Memory) bool { return m.Scope().Owner == owner })
 	})
 }
 
-// EraseReaders erases traces and blocks of users who were shown shared facts, and returns the number of
+// EraseReaders erases traces and blocks of users who were shown factOwner's facts, and returns the number of
 // traces. Only the traces identify these users. A job repeats the call, because another server may write
 // traces later.
 func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, factIDs []string) (int, error) {

@@ -1,5 +1,5 @@
-// Package traces stores traces of recalls and answers (design 5). It collects them in memory, and writes
-// them to the store in the background.
+// Package traces stores traces of recalls and answers. It collects them in memory, and writes them to the
+// store in the background.
 package traces
 
 import (
@@ -29,7 +29,7 @@ type Keeper struct {
 
 	mu        sync.Mutex      // guards the following fields
 	unwritten []*memory.Trace // oldest first
-	erasures  int             // number of erasures of traces
+	erasures  int             // number of erasures, by which Amend detects an erasure
 }
 
 // New returns an empty keeper.
@@ -85,12 +85,12 @@ func (e *Keeper) Trace(ctx context.Context, owner memory.Owner, id string) (memo
 	return e.Store.Trace(ctx, owner, id)
 }
 
-// Degrade adds the reason of a later failure to a trace.
+// AddFailure adds the reason of a later failure to a trace.
 func (e *Keeper) Degrade(ctx context.Context, owner memory.Owner, id, reason string) {
 	e.Amend(ctx, owner, id, func(t *memory.Trace) { t.Degraded = append(slices.Clone(t.Degraded), reason) })
 }
 
-// Amend changes a trace, unless traces were erased concurrently, possibly including this trace.
+// Amend changes a trace, unless traces were erased concurrently: the trace may be among them.
 func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, change func(*memory.Trace)) {
 	if id == "" {
 		return
@@ -100,7 +100,7 @@ func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, chang
 	e.mu.Unlock()
 	t, err := e.Trace(ctx, owner, id)
 	if err != nil {
-		e.Log.Warn("a trace was lost", "trace", id, "err", err)
+		e.Log.Warn("a trace cannot be read, so a change of it is lost", "trace", id, "err", err)
 		return
 	}
 	change(&t)

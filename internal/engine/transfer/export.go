@@ -41,9 +41,9 @@ type ExportOptions struct {
 	At       memory.At
 }
 
-// Export streams an owner's memory to w, with at most one conversation or page of memories in RAM. It may
-// include concurrent writes; an export as of a time is consistent. It omits links, erased memories and
-// Loci's own settings. After an error the written export is incomplete.
+// Export streams an owner's memory to dst, with at most one conversation or page of memories in RAM. It may
+// include concurrent writes; an export as of a time is consistent. It omits links, erased memories and Loci's
+// own settings. After an error the written export is incomplete.
 func (e *Transfer) Export(ctx context.Context, owner memory.Owner, opts ExportOptions, dst io.Writer) error {
 	if err := opts.Check(); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (w exporter) writeSections(ctx context.Context, dst portable.Writer, sectio
 	return dst.Close()
 }
 
-// conversationsWithTurns yields each conversation, oldest first, followed by its turns.
+// yieldConversationsWithTurns yields each conversation, oldest first, followed by its turns.
 func (w exporter) conversationsWithTurns(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.includes(TurnPart) {
 		return nil
@@ -120,7 +120,7 @@ func (w exporter) conversationsWithTurns(ctx context.Context, yield func(portabl
 	return w.eachConversation(ctx, yield, w.turns)
 }
 
-// conversationPages yields each conversation, oldest first, followed by its summaries and turns.
+// yieldConversationPages yields each conversation, oldest first, followed by its summaries and turns.
 func (w exporter) conversationPages(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.includes(TurnPart) && !w.includes(SummaryPart) {
 		return nil
@@ -162,7 +162,7 @@ func (w exporter) eachConversation(ctx context.Context, yield func(portable.Reco
 // change.
 func (w exporter) conversations(ctx context.Context) ([]memory.Conversation, error) {
 	q := memory.ConversationQuery{Project: w.Project, Statuses: []memory.Status{memory.Active}}
-	if slices.Contains(w.statuses(), memory.Retired) || !w.At.AsOf.IsZero() { // deleted later
+	if slices.Contains(w.statuses(), memory.Retired) || !w.At.AsOf.IsZero() { // includes conversations that were deleted later
 		q.Statuses = append(q.Statuses, memory.Retired)
 	}
 	var list []memory.Conversation
@@ -184,7 +184,7 @@ func (w exporter) conversations(ctx context.Context) ([]memory.Conversation, err
 	return list, nil
 }
 
-// turns yields a conversation's turns.
+// yieldTurns yields a conversation's turns.
 func (w exporter) turns(ctx context.Context, conversation string, yield func(portable.Record) error) error {
 	turns, err := w.transfer.Store.Turns(ctx, w.owner, memory.TurnQuery{Conversation: conversation, Statuses: w.statuses(), AsOf: w.At.AsOf})
 	if err != nil {
@@ -198,7 +198,7 @@ func (w exporter) turns(ctx context.Context, conversation string, yield func(por
 	return nil
 }
 
-// facts yields the owner's own facts, each followed by the relations that start at the fact.
+// yieldFacts yields the owner's own facts, each followed by the relations that start at the fact.
 func (w exporter) facts(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.includes(FactPart) {
 		return nil
@@ -206,7 +206,7 @@ func (w exporter) facts(ctx context.Context, yield func(portable.Record) error) 
 	return w.eachMemory(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error { return w.yieldFact(ctx, m, yield) })
 }
 
-// factsByGroup yields the facts by group. It reads all facts once, and stores only their ids, about 60
+// yieldFactsByGroup yields the facts by group. It reads all facts once, and stores only their ids, about 60
 // bytes each, or the facts for a past time.
 func (w exporter) factsByGroup(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.includes(FactPart) {
@@ -274,7 +274,7 @@ func (w exporter) summaries(ctx context.Context, yield func(portable.Record) err
 	return w.conversationSummaries(ctx, "", yield)
 }
 
-// conversationSummaries yields the summaries of a conversation, or all summaries.
+// yieldConversationSummaries yields the summaries of a conversation or, for "", all summaries.
 func (w exporter) conversationSummaries(ctx context.Context, conversation string, yield func(portable.Record) error) error {
 	if !w.includes(SummaryPart) {
 		return nil
@@ -304,7 +304,7 @@ func (w exporter) profile(ctx context.Context, yield func(portable.Record) error
 	return nil
 }
 
-// contexts yields contexts ordered by id; for a project, only contexts attached to its conversations.
+// yieldContexts yields contexts ordered by id; for a project, only contexts attached to its conversations.
 func (w exporter) contexts(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.includes(ProfilePart) {
 		return nil
@@ -334,7 +334,7 @@ func (w exporter) contexts(ctx context.Context, yield func(portable.Record) erro
 	return nil
 }
 
-// eachMemory yields matching memories by status, newest first, which stores can read fast.
+// eachMemory yields matching memories, newest first, status by status: stores read a single status fast.
 func (w exporter) eachMemory(ctx context.Context, q memory.Query, yield func(memory.Memory) error) error {
 	q.Project, q.At, q.Limit = w.Project, w.At, 500
 	statusSets := [][]memory.Status{q.Statuses}

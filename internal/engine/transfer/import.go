@@ -117,9 +117,9 @@ type importer struct {
 	author   memory.Author
 	report   ImportReport
 
-	batch            []portable.Record
+	batch            []portable.Record // records to write next
 	batchBytes       int
-	batchCount       int
+	batchCount       int                 // number of batches so far
 	lastConversation *targetConversation // the conversation written last
 	dryRunFacts      map[scopedHash]bool // in a dry run: keys of the live facts that would be added
 }
@@ -182,7 +182,7 @@ func (i *importer) flush(ctx context.Context) error {
 	return i.addOtherRecords(ctx, batch, existing)
 }
 
-// existing returns, by id, the owner's memories with the ids of the batch.
+// existingMemories returns, by id, the owner's memories with the ids of the batch.
 func (i *importer) existing(ctx context.Context, batch []portable.Record) (map[string]memory.Memory, error) {
 	var ids []string
 	for _, r := range batch {

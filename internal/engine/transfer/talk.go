@@ -79,7 +79,7 @@ func (i *importer) loadConversation(ctx context.Context, id string) (*targetConv
 	return t, nil
 }
 
-// appendTurns appends turns to one conversation. line is the conversation's record in the file, or zero.
+// appendTurns appends turns to one conversation. record is the conversation's record in the file, or zero.
 // After a concurrent write it reads the conversation again.
 func (i *importer) appendTurns(ctx context.Context, id string, line portable.Record, turns []portable.Record, existing map[string]memory.Memory) error {
 	report, isRetry := i.report, false
@@ -202,7 +202,7 @@ func (i *importer) compareConversation(line portable.Record, stored memory.Conve
 func (i *importer) compareTurn(r portable.Record, stored memory.Memory) {
 	switch turn := stored.Turn; {
 	case stored.Kind() == "":
-		i.reportConflict(r, "is in the file twice; the first one is used")
+		i.reportConflict(r, "is in the file twice; the first record is used")
 	case turn == nil:
 		i.reportConflict(r, "is a %s in this memory", stored.Kind())
 	case r.Foreign:

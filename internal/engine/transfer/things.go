@@ -60,7 +60,7 @@ type recordPlan struct {
 	records     []portable.Record
 }
 
-// shouldAdd reports whether to add a record. It counts or reports all other records.
+// shouldAdd reports whether to add a record. It counts a record that is not added, or reports a conflict.
 func (p *recordPlan) shouldAdd(ctx context.Context, r portable.Record) (bool, error) {
 	target := r.Target()
 	switch {
@@ -70,7 +70,7 @@ func (p *recordPlan) shouldAdd(ctx context.Context, r portable.Record) (bool, er
 		p.report.Duplicates++
 		return false, nil
 	case p.seenTargets[target]:
-		p.reportConflict(r, "is in the file twice; the first one is used")
+		p.reportConflict(r, "is in the file twice; the first record is used")
 		return false, nil
 	}
 	p.seenTargets[target] = true
@@ -134,7 +134,7 @@ func (i *importer) compareExisting(r, stored portable.Record) {
 	case content != nil && *content != *stored.Text():
 		i.reportConflict(r, "says %q in this memory but %q in the file", core.Clip(*stored.Text(), 120), core.Clip(*content, 120))
 	case r.Profile == nil && r.Relation == nil && !stored.EqualExceptText(r):
-		i.reportConflict(r, "has other times or marks in this memory")
+		i.reportConflict(r, "has other times or properties in this memory")
 	default:
 		i.countRecord(&i.report.There, r)
 	}

@@ -1,4 +1,4 @@
-// Package transfer exports memory to files and imports it from them.
+// Package transfer exports memory to files, and imports memory from files.
 package transfer
 
 import (

@@ -1,4 +1,4 @@
-// Package upkeep removes expired and faded memories, and the oldest memories above the limits.
+// Package upkeep removes expired, faded and surplus memories from recall, so that limits are kept.
 package upkeep
 
 import (
@@ -166,7 +166,7 @@ func removal(m memory.Memory, now time.Time, reason string) memory.Change {
 // limitedGroup is a group of memories with a common limit.
 type limitedGroup struct {
 	limit      int // 0: unlimited
-	count      int
+	count      int // number of memories in the group
 	candidates []candidate
 }
 
@@ -185,10 +185,10 @@ func (c *limitedGroup) add(m memory.Memory) {
 	c.candidates = append(c.candidates, candidate{m.CreatedAt(), m.ID()})
 }
 
-// slackShare is N: a full group is reduced to 1/N below its limit, so that full reads are rare.
+// slackShare is N: a group above its limit is reduced to 1/N below the limit, so that full reads are rare.
 const slackShare = 100
 
-// reduce adds the oldest removable memories of a full group to removed, until the group has slack.
+// reduce adds the oldest removable memories of a group above its limit to removedIDs, until it has slack.
 func (c *limitedGroup) reduce(removedIDs map[string]bool) {
 	remaining := c.count
 	for _, l := range c.candidates {

@@ -20,7 +20,7 @@ import (
 type Filler struct {
 	*core.Core
 
-	owners recent.Map[memory.Owner, ownerState]
+	owners recent.Map[memory.Owner, ownerState] // cached states
 }
 
 // Vectors is the progress of embedding an owner's memories.
@@ -39,7 +39,7 @@ type ownerState struct {
 
 	space           string  // embedding space of the following counts
 	completeVersion int64   // all memories up to this version have a vector
-	counted         Vectors // counts at this version; zero: unknown
+	counted         Vectors // counts at completeVersion; zero: unknown
 }
 
 // embeddingSpace identifies the vectors that are comparable with the embedder's vectors.
@@ -71,7 +71,7 @@ func (e *Filler) MarkStarted(owner memory.Owner) ownerState {
 	return e.updateState(owner, func(p *ownerState) { p.queued = false })
 }
 
-// EmbedJob returns the job that embeds the memories that a run or batch writes. cause is its id.
+// EmbedJob returns the job that embeds memories of a run or batch. cause makes the job's id unique.
 func EmbedJob(owner memory.Owner, cause string) memory.Job {
 	return memory.Job{ID: "embed-" + cause, Owner: owner, Kind: memory.JobEmbed}
 }
@@ -110,7 +110,7 @@ func (e *Filler) queueEmbedJob(ctx context.Context, owner memory.Owner, runID st
 	run := memory.Run{ID: runID, Kind: "embed", Author: byEmbedder, Jobs: []memory.Job{EmbedJob(owner, runID)}}
 	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
 		e.MarkStarted(owner)
-		return fmt.Errorf("queue the embedding: %w", err)
+		return fmt.Errorf("queue the embedding job: %w", err)
 	}
 	e.Wake()
 	return nil
@@ -213,7 +213,7 @@ const EmbedderRetryDelay = time.Minute
 func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.Completion, error) {
 	owner := job.Owner
 	if m, ok := e.Embedder.(interface{ Measure(context.Context) error }); ok {
-		if err := m.Measure(ctx); err != nil { // cosines are not scaled until a job can measure
+		if err := m.Measure(ctx); err != nil { // without a measurement, cosines are not scaled
 			e.Log.Warn("the embedder was not measured", "err", err)
 		}
 	}
@@ -328,7 +328,7 @@ func (e *Filler) writeVectors(ctx context.Context, owner memory.Owner, ids []str
 	})
 }
 
-// texts returns the text to embed for each memory, by id.
+// textsToEmbed returns the text to embed for each memory, by id.
 func (e *Filler) texts(ctx context.Context, owner memory.Owner, ids []string) (map[string]string, error) {
 	memories, err := e.Store.Get(ctx, owner, ids...)
 	if err != nil {
@@ -343,7 +343,7 @@ func (e *Filler) texts(ctx context.Context, owner memory.Owner, ids []string) (m
 	return texts, nil
 }
 
-// embedAll embeds texts. If the embedder rejects some texts, it omits them.
+// embedAll embeds texts, except those that the embedder rejects.
 func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]string) (vectors []memory.Vector, err error) {
 	if len(ids) == 0 {
 		return nil, nil

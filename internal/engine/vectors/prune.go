@@ -14,7 +14,7 @@ import (
 type Pruned struct {
 	Model  string // embedding model of the vectors
 	Owners int    // number of owners with such vectors
-	Count  int
+	Count  int    // number of removed vectors
 }
 
 // switchShare is N: recall uses the new vectors if at most 1/N of the memories lack one.
