@@ -32,7 +32,8 @@ const checkpointMagic = "loci.idx"
 // checkpointFormat is incremented whenever the layout or the meaning of the files changes.
 const checkpointFormat = 7
 
-// checkpointHeader identifies a checkpoint. The reader checks all fields except Version.
+// checkpointHeader identifies a checkpoint. The reader accepts any Version, and otherwise only equal
+// headers.
 type checkpointHeader struct {
 	Format    int
 	Order     uint32 // byteOrder on the writer's machine
@@ -44,7 +45,7 @@ type checkpointHeader struct {
 	Version   int64 `json:",omitempty"`
 }
 
-// byteOrder differs between machines of different byte order.
+// byteOrder is a number whose value depends on the machine's byte order.
 var byteOrder = func() uint32 { b := [4]byte{1, 2, 3, 4}; return *(*uint32)(unsafe.Pointer(&b)) }()
 
 func (h checkpointHeader) withMachineFields() checkpointHeader {
@@ -52,10 +53,11 @@ func (h checkpointHeader) withMachineFields() checkpointHeader {
 	return h
 }
 
-// languageFingerprint identifies the code that derives words, marks and dates from texts.
+// languageFingerprint identifies the rules that derive terms, flags and dates from texts. A checkpoint
+// written under other rules is not used.
 var languageFingerprint = sync.OnceValue(text.Fingerprint)
 
-// frame holds the small parts of a checkpoint. See [contents] for its fields.
+// frame is the JSON part of a checkpoint with the fields of [contents] that are not large slices.
 type frame struct {
 	Dims    int
 	Rows    int
