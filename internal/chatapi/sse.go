@@ -10,8 +10,8 @@ type eventScanner struct {
 	afterEvent bool // no byte has followed the end of the last event
 }
 
-// next returns how many bytes of p belong to the current event and whether they end it. An LF whose CR was in
-// an earlier piece counts as a separate event, so that the preceding event need not wait for it.
+// next returns how many bytes of p belong to the current event, and whether the event ends there. A CR ends an
+// event at once; if its LF is in the next piece, the LF counts as a separate event.
 func (e *eventScanner) next(p []byte) (n int, end bool) {
 	for n < len(p) {
 		switch c := p[n]; {
@@ -48,7 +48,7 @@ func lineEnd(p []byte) int {
 	return len(p)
 }
 
-// eventData returns the joined data lines of an event. ok is false if there are none, as in comments.
+// eventData returns the data lines of an event, joined by LF. ok is false if there are none, as in a comment.
 func eventData(event []byte) (data []byte, ok bool) {
 	event = bytes.TrimPrefix(event, []byte("\ufeff"))
 	for len(event) > 0 {
