@@ -20,7 +20,7 @@ type messagesAnswer struct {
 	Usage messagesUsage `json:"usage"`
 }
 
-// answerBlock is a text or a call. It is empty in the event that begins a block.
+// answerBlock is a text or a call. Text is "" and Input is {} in the event that begins a block.
 type answerBlock struct {
 	Type  string          `json:"type"`
 	Text  *string         `json:"text,omitempty"`
@@ -54,7 +54,8 @@ func (w *messagesWriter) emptyAnswer(a *answer) messagesAnswer {
 	return m
 }
 
-// stopReasonOf returns the reason why an answer ended. It ignores the server's "stop" for an answer with calls.
+// stopReasonOf returns the reason why an answer ended: tool_use for an answer with calls, even if the server's
+// finish_reason is "stop".
 func stopReasonOf(a *answer) stopReason {
 	reason, s := "end_turn", stopReason{}
 	switch {
