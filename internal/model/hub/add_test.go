@@ -161,7 +161,7 @@ func TestAddRefusesUnsafeAndUselessCopies(t *testing.T) {
 		"twice.tar":   {tarred(copied(), tar.Header{Name: "tiny/model/vocab.txt", Mode: 0o644}), "twice"},
 		"large.zip":   {zipped(with("tiny/model/vocab.txt", strings.Repeat("x", maxOtherFileBytes+1))), "more than 64 MiB"},
 		"several.zip": {zipped(with("other/model.safetensors", "")), ""},
-		"none.zip":    {zipped(map[string]string{"model.safetensors": "without config"}), "it contains no model"},
+		"none.zip":    {zipped(map[string]string{"model.safetensors": "without config"}), "contains no model"},
 		"cut.tar.gz":  {gzipped(tarred(copied()))[:200], "read the archive"},
 		"text.zip":    {[]byte("hello"), "neither a folder nor"},
 	} {
