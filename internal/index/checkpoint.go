@@ -50,7 +50,6 @@ func (ix *Index) isWorthSaving(sh *shard, divisor int) bool {
 	return len(sh.docs) >= ix.checkpointMinimum && sh.unsavedChanges >= len(sh.docs)/divisor
 }
 
-// saveInBackground writes a checkpoint concurrently with searches.
 func (ix *Index) saveInBackground(e *ownerEntry, sh *shard) {
 	err := ix.saveCheckpoint(ix.ctx, e, sh)
 	ix.mu.Lock()
@@ -80,8 +79,7 @@ func (ix *Index) saveAllCheckpoints() {
 	}
 }
 
-// saveCheckpoint writes a shard's checkpoint unless the index has dropped, evicted or reloaded its
-// owner.
+// saveCheckpoint writes a shard's checkpoint unless the index has dropped, evicted or reloaded its owner.
 func (ix *Index) saveCheckpoint(ctx context.Context, e *ownerEntry, sh *shard) error {
 	ix.diskMu.Lock()
 	defer ix.diskMu.Unlock()

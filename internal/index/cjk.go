@@ -10,8 +10,8 @@ import (
 // found by the pairs that contain it ("绿茶"), if it is the whole question or no memory contains it
 // as a word.
 
-// bigrams are the numbers of the terms that begin with a character and of those that end with it. A
-// term of a single character is in both lists.
+// characterTerms are the numbers of the terms that begin with a character and of those that end with
+// it. A term of a single character is in both lists.
 type bigrams struct{ startingWith, endingWith []int32 }
 
 // indexCharacters adds a new term to the lists of its first and last character in termsByCharacter,
@@ -70,8 +70,7 @@ func (p *segment) postingsContaining(character string) []uint32 {
 	return out
 }
 
-// termCounts returns, by document, the sum of the terms' counts in thirds of an occurrence, at most
-// maxCount.
+// termCounts returns, by document, the sum of the terms' counts in thirds of an occurrence, at most maxCount.
 func (p *segment) termCounts(terms []int32) []uint8 {
 	counts := make([]uint8, len(p.docs))
 	for _, id := range terms {

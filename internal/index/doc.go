@@ -1,7 +1,6 @@
-// Package index searches memories in RAM by words and vectors, in well under a millisecond. It holds
-// the recallable memories of recently searched owners, and reads later changes from the store
-// ([memory.IndexSource]). It returns candidates with raw measures; package recall judges their
-// relevance.
+// Package index searches memories in RAM by words and vectors, in well under a millisecond. It holds the
+// recallable memories of recently searched owners, and reads later changes from the store
+// ([memory.IndexSource]). It returns candidates with raw measures; package recall judges their relevance.
 //
 // # Words
 //
@@ -16,11 +15,10 @@
 // Blended counts are integers in units of 1/180 occurrence, so that the order in which memories are
 // added does not change scores.
 //
-// A search determines each term's document frequency with a bit set, in which a posting marks its
-// turn and up to six neighbours. It adds up the terms' scores, the rarest term first. Once enough
-// documents score higher than the remaining terms could add, it skips all other documents; this does
-// not change the result. Scores of a turn's own words and of its conversation are computed only for
-// the picked documents.
+// A search determines each term's document frequency with a bit set, in which a posting marks its turn and up
+// to six neighbours. It adds up the terms' scores, the rarest term first. Once enough documents score higher
+// than the remaining terms could add, it skips all other documents; this does not change the result. Scores
+// of a turn's own words and of its conversation are computed only for the picked documents.
 //
 // A word without any match and without a matching related word counts as misspelt. Similar words
 // from the searched owners' memories replace it.
@@ -30,10 +28,9 @@
 //
 // # Vectors
 //
-// Vectors are stored as float16 and, computed from these, as int8 with a scale. A search scans all
-// int8 vectors of an owner, except in dimensions where the question's vector is 0. Vectors that may
-// be among the best despite rounding errors are rescored exactly. A search uses all processors while
-// no other search runs.
+// Vectors are stored as float16 and, computed from these, as int8 with a scale. A search scans all int8
+// vectors of an owner, except in dimensions where the question's vector is 0. Vectors that may be among the
+// best despite rounding errors are rescored exactly. A search uses all processors while no other search runs.
 //
 // All vectors come from one model. They are used only if at least 99 % of the owner's memories have
 // one ([Options].OnMissingVectors). Otherwise, as after a change of model, only words are searched:

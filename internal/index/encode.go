@@ -19,9 +19,9 @@ import (
 //	magic      8 bytes
 //	header     JSON
 //	frame      JSON: the small fields, and the sizes of the sections that follow
-//	docs, kinds, ownLengths, lengths of the posting lists, the lists, moments, lengths
-//	           of the vectors of each chunk, the vectors as float16 of [vector.Pack]; all
-//	           in their in-memory format
+//	docs, kinds, ownLengths, lengths of the posting lists, the lists, mentionedDates,
+//	           lengths of the vectors of each chunk, the vectors as float16 of
+//	           [vector.Pack]; all in their in-memory format
 //	checksum   CRC-32C of everything before it, 4 bytes
 //
 // Each JSON text and list begins at a multiple of 8, after its length in bytes (an int64). Numbers
@@ -32,8 +32,7 @@ const checkpointMagic = "loci.idx"
 // checkpointFormat is incremented whenever the layout or the meaning of the files changes.
 const checkpointFormat = 7
 
-// checkpointHeader identifies a checkpoint. The reader accepts any Version, and otherwise only equal
-// headers.
+// checkpointHeader identifies a checkpoint. The reader accepts any Version, and otherwise only equal headers.
 type checkpointHeader struct {
 	Format    int
 	Order     uint32 // byteOrder on the writer's machine

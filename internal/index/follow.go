@@ -83,7 +83,7 @@ func (ix *Index) startLoad(e *ownerEntry) *pendingLoad {
 	return l
 }
 
-// pullShard updates base, or loads a new shard if base is nil, and completes l with the result. It
+// runLoad updates base, or loads a new shard if base is nil, and completes l with the result. It
 // returns the argument with which OnMissingVectors must be called, or 0 for no call.
 func (ix *Index) pullShard(e *ownerEntry, l *pendingLoad, base *shard) (withoutVector int) {
 	sh, withoutVector, err := ix.followAndCheckVectors(e.owner, base)

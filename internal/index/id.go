@@ -11,7 +11,6 @@ import (
 // id that is not a UUID. The text of such an id is in contents.textIDs.
 type idKey [16]byte
 
-// uuidLen is the length of a UUID as text.
 const uuidLen = 36
 
 // keyOf returns the key of an id, and whether the id is a UUID.

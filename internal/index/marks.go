@@ -27,10 +27,10 @@ func subjectMarks(m memory.Memory) memory.TextFlags {
 	return 0
 }
 
-// maxMoments is the maximum number of dates stored for a text.
+// maxDates is the maximum number of dates stored for a text.
 const maxMoments = 8
 
-// appendMoments appends the dates that a text of the date statedAt mentions. A range of days counts as
+// appendDates appends the dates that a text of the date statedAt mentions. A range of days counts as
 // its first day, unless it is a whole month or year.
 func appendMoments(out []memory.PartialDate, content string, origin time.Time) []memory.PartialDate {
 	if origin.IsZero() {

@@ -136,7 +136,6 @@ func (x *vectorSearch) dropReferences() {
 	}
 }
 
-// scan scans chunks until every chunk is scanned.
 func (x *vectorSearch) scan(sc *scanner) {
 	for {
 		j, i := int(x.nextChunk.Add(1)-1), 0
@@ -169,7 +168,6 @@ type scanner struct {
 	aboveThreshold []int32
 }
 
-// scannedChunk identifies a scanned chunk.
 type scannedChunk struct {
 	*segment
 	segmentIndex int32 // index of the segment among those of the search
@@ -189,7 +187,6 @@ func (x *scanner) scanChunk(s scannedChunk) {
 	x.unpicked = append(x.unpicked, s)
 }
 
-// pickScanned picks the best documents of the scanned chunks.
 func (x *scanner) pickScanned() {
 	var most float32
 	for _, s := range x.unpicked {
@@ -218,7 +215,6 @@ func (x *scanner) pickFromChunk(s scannedChunk, scores []float32) {
 	}
 }
 
-// exactScorer is the working memory of rescore.
 type exactScorer struct {
 	rows        [][]uint16
 	listIndexes []int32 // index in the list, by row

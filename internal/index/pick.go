@@ -134,7 +134,6 @@ func (k *topPicks) pruneIfFull() {
 	}
 }
 
-// prune drops picks that cannot be among the best limit picks.
 func (k *topPicks) prune() {
 	if len(k.picks) < k.limit {
 		return

@@ -9,7 +9,7 @@ type newestVersion struct {
 	ids     []idKey
 }
 
-// maxNewest is the largest number of ids that are checked. A version with more items is not checked.
+// maxCheckedIDs is the largest number of ids that are checked; a version with more items is not checked.
 const maxNewest = 1000
 
 func (w *newestVersion) add(version int64, id string) {

@@ -61,7 +61,6 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 	return out, err
 }
 
-// search finds candidates in parts.
 func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Search) ([]memory.Candidate, error) {
 	d.vectorSearch.reset()
 	defer d.vectorSearch.wait() // also after a panic, since scanners read data that the locks guard

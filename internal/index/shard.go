@@ -100,11 +100,11 @@ type doc struct {
 	category                    int32
 	role                        int32
 	row                         int32 // row of its vector
-	firstDate                   int32 // index of its first date in moments
+	firstDate                   int32 // index of its first date in mentionedDates
 	classes                     text.Classes
 	confidence                  float32 // confidence of a fact; 1 for other memories
 	marks                       memory.TextFlags
-	dateCount                   uint8 // number of its dates in moments
+	dateCount                   uint8 // number of its dates in mentionedDates
 }
 
 type kind uint8

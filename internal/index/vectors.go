@@ -11,9 +11,8 @@ import (
 // scan reads together, fill half a page of memory.
 const chunkRows = 512
 
-// chunk is up to chunkRows vectors, each as int8 for the scan and as float16 for the exact cosine. The
-// values never change, but the int8 forms move in memory when a chunk grows, so growing needs the
-// shard's lock.
+// chunk is up to chunkRows vectors, each as int8 for the scan and as float16 for the exact cosine. The values
+// never change, but the int8 forms move in memory when a chunk grows, so growing needs the shard's lock.
 type chunk struct {
 	int8Rows   vector.Block
 	packedRows []uint16 // rows of [vector.Pack], stored consecutively
@@ -116,7 +115,7 @@ func (c *chunk) quantize(buffer []float32) (maxScale float32) {
 	return maxScale
 }
 
-// findRows sets rowEnds, and reports whether packedRows has exactly rows rows of dims values. If so, it
+// findRows sets rowEnds, and reports whether packedRows has exactly rowCount rows of dims values. If so, it
 // allocates the int8 forms of a full chunk, so that the last chunk can grow.
 func (c *chunk) findRows(rows, dims int) bool {
 	at := 0
