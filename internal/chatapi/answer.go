@@ -41,7 +41,7 @@ func (d *Dialect) ReadAnswer(body []byte) (Answer, error) {
 	return a, nil
 }
 
-// readAnswer reads the content of a chat completion into a.
+// readCompletion reads the content of a chat completion into a.
 func readAnswer(root gjson.Result, a *Answer) error {
 	choice := firstChoice(root)
 	message := choice.Get("message")

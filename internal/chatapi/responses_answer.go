@@ -32,8 +32,8 @@ func readOutput(response gjson.Result) (b messageContent, ids []string) {
 	return b, ids
 }
 
-// appendItemID appends the id of an item, up to maxCalls ids. It omits reasoning items, because a later request
-// need not refer to them.
+// appendItemID appends the id of an item, up to maxCalls ids. It omits reasoning items: clients do not resend
+// them, so their ids would not identify the answer.
 func appendItemID(ids []string, item gjson.Result) []string {
 	id := stringOf(item.Get("id"))
 	if id == "" || stringOf(item.Get("type")) == "reasoning" || len(ids) == maxCalls {

@@ -78,12 +78,12 @@ func eventName(event []byte) string {
 	return ""
 }
 
-// Events reads the events of a stream in pieces of any size. It skips events without data and events longer
-// than maxEvent. The zero value is ready for use.
+// Events reads the events of a stream from pieces of any size. It skips events without data and events longer
+// than maxEventBytes. The zero value is ready for use.
 type Events struct {
 	scanner eventScanner
 	event   []byte
-	tooLong bool // the current event is longer than maxEvent
+	tooLong bool // the current event is longer than maxEventBytes
 }
 
 // Write takes the next piece and calls yield with the data of each completed event.
