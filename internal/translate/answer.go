@@ -158,7 +158,6 @@ func (a *answer) call(index *int, id string) *outputBlock {
 	return b
 }
 
-// hasCalls reports whether the answer calls a tool.
 func (a *answer) hasCalls() bool {
 	return slices.ContainsFunc(a.blocks, func(b *outputBlock) bool { return b.isCall })
 }

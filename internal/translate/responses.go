@@ -261,7 +261,6 @@ func (r *chatRequest) addTools(tools []responseTool, namespace, path string, nam
 	return nil
 }
 
-// setChoice translates the tool choice.
 func (in responsesRequest) setChoice(out *chatRequest) error {
 	if isNull(in.ToolChoice) {
 		return nil
