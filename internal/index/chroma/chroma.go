@@ -92,8 +92,7 @@ type syncRun struct {
 	err  error // err is set before done is closed
 }
 
-// New returns an index and starts to fill the server's copy, without waiting for the server. The
-// caller must close the index.
+// New returns an index, which the caller must close, and starts to fill the server's copy.
 func New(source Source, o Options) *Index {
 	ctx, stop := context.WithCancel(context.Background())
 	x := &Index{
@@ -184,7 +183,7 @@ func (x *Index) syncAll() error {
 	return x.removeErased(x.ctx)
 }
 
-// collections are the ids of the collections of vectors and of marks.
+// collectionIDs are the ids of the collections of vectors and of marks.
 type collections struct{ vectors, marks string }
 
 // openCollections returns the collections, created if missing. It returns [memory.Conflict] for a

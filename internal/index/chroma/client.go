@@ -18,8 +18,7 @@ import (
 const (
 	// requestTimeout is the time limit of one request, even for an upsert of a whole batch.
 	requestTimeout = 30 * time.Second
-	// maxAnswerBytes is the maximum length of an answer in bytes. A page of vectors is the longest
-	// answer.
+	// maxAnswerBytes is the maximum length of an answer in bytes. A page of vectors is the longest answer.
 	maxAnswerBytes = 256 << 20
 	// firstRetryWait is the wait before the first retry of a write; it doubles with each retry.
 	firstRetryWait = 100 * time.Millisecond
