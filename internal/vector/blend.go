@@ -2,8 +2,8 @@ package vector
 
 import "unsafe"
 
-// BlendDocuments is the number of documents that AddBlend scores. BlendReach is the maximum distance of a
-// neighbour whose words count for a document too.
+// BlendDocuments is the number of documents that [AddBlendedScores] scores. BlendReach is the maximum distance
+// of a neighbour whose words count for a document too.
 const (
 	BlendDocuments = 64
 	BlendReach     = 3
@@ -20,7 +20,7 @@ type Blend struct {
 	Shares [BlendReach + 1]uint16 // weights of a count in the document itself, and in documents at distances 1, 2 and 3
 }
 
-// AddBlend adds the word's contribution to the documents' scores. counts are the word's counts by document,
+// AddBlendedScores adds a word's contribution to the documents' scores. counts are its counts by document,
 // from BlendReach before the first document to BlendReach after the last. reach[i] is the number of neighbours
 // before document i plus four times the number after. A document whose reach is 16 or more is skipped, and bit
 // i of far is set. The sum of weighted counts around a document must be below 65536.
@@ -29,7 +29,6 @@ func AddBlend[R, K ~uint8](b *Blend, scores []float32, counts []uint8, reach []R
 		lengths[:BlendDocuments])
 }
 
-// bytesOf returns x as a slice of bytes.
 func bytesOf[T ~uint8](x []T) []uint8 {
 	return unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }

@@ -92,8 +92,8 @@ func Unpack(dst []float32, row []uint16) {
 }
 
 // DotPacked returns the inner product of a with a row from [Pack], with the same bits as [DotHalf] of the
-// unpacked row: adding a product with zero would not change a sum. a must be finite. If a is shorter than the
-// row, DotPacked panics.
+// unpacked row: adding a product with zero would not change a sum. a must be finite, and must have as many
+// values as the row.
 func DotPacked(a []float32, row []uint16) float32 {
 	if !isPacked(row) {
 		return DotHalf(a, row)
