@@ -86,9 +86,8 @@ func (w *Weights) resize(depth, width int) {
 	}
 }
 
-// Matrix is rows of values in a slice, which may contain other values between the rows. Row i begins at
-// Data[i*Stride]; the functions derive the length of a row from other arguments. With stride 0 all rows are the
-// same.
+// Matrix is rows of values in a slice, perhaps with other values between the rows. Row i begins at
+// Data[i*Stride]; other arguments determine the length of a row. With stride 0 all rows are the same.
 type Matrix struct {
 	Data   []float32
 	Stride int // number of values from the start of one row to the start of the next
