@@ -36,7 +36,7 @@ func (m *Model) sequenceOf(ids []int32) sequence {
 	return sequence{all, len(all)}
 }
 
-// pair returns two texts as one sequence. The longer text is truncated until both fit.
+// pairSequence returns two texts as one sequence. The longer text is truncated until both fit.
 func (m *Model) pair(a, b []int32) sequence {
 	between := []int32{m.tokenizer.sep}
 	if m.tokenizer.pairing == pairRoBERTa {
@@ -102,8 +102,8 @@ const (
 	maxTeam       = 4
 )
 
-// acquire waits for a workspace. If there is only one group, it also takes other free workspaces, so that a
-// single text, such as a question, is embedded sooner.
+// acquireTeam waits for a workspace. If there is only one group, it also takes other free workspaces, so that
+// a single text, such as a question, is embedded sooner.
 func (m *Model) acquire(ctx context.Context, texts []sequence, groups int) (team []*workspace, err error) {
 	select {
 	case r := <-m.workspaces:
@@ -122,8 +122,8 @@ func (m *Model) acquire(ctx context.Context, texts []sequence, groups int) (team
 	return team, nil
 }
 
-// groupEnds divides texts into groups and returns the end index of each group. A group is one text or has at
-// most groupTokens tokens, and all workers get about the same number of tokens.
+// groupEnds divides sequences into groups and returns the end index of each group. A group is one sequence or
+// has at most groupTokens tokens, and all workers get about the same number of tokens.
 func groupEnds(texts []sequence, workers int) (ends []int) {
 	total, tokens := 0, 0
 	for _, t := range texts {

@@ -227,7 +227,6 @@ func (p *pass) newMember(number int) *teamMember {
 	return m
 }
 
-// rowShare returns the member's share of n rows.
 func (m *teamMember) rowShare(n int) span {
 	if m.splitsColumns {
 		return span{0, n}
@@ -365,7 +364,7 @@ func (m *teamMember) attend(k, v []float32, everyToken bool) {
 	}
 }
 
-// addInner sets sum to x plus the output of the feed-forward network, without bias, for the rows of x.
+// addFeedForward sets sum to x plus the output of the feed-forward network for the rows of x, without bias.
 func (m *teamMember) addInner(l *layer, sum, x []float32) {
 	h, width := m.hiddenSize, m.encoder.innerSize
 	all := len(x) / h

@@ -120,8 +120,8 @@ func replaceRuns(dst []byte, s, replacement string) []byte {
 	}
 }
 
-// bert returns BERT's normalizer: it removes control characters, accents, capitals and invalid bytes,
-// converts white space to spaces, and separates Chinese characters.
+// bertNormalizer returns BERT's normalizer, which removes control characters, accents, capitals and invalid
+// bytes, converts white space to spaces, and separates Chinese characters.
 //
 // The result equals that of Hugging Face's tokenizers, except for some 570 recent characters, accents and
 // punctuation of rare scripts that their Unicode tables lack, and for the order of accents that are not removed.
@@ -168,7 +168,7 @@ func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
 	}
 }
 
-// appendPlain appends a character, without accents if strip is true and in lower case if lower is true.
+// appendNormalized appends a character, without accents if strip is true and in lower case if lower is true.
 func appendPlain(dst []byte, r rune, strip, lower bool) []byte {
 	if !strip {
 		return appendLower(dst, r, lower)

@@ -24,7 +24,6 @@ type tensors struct {
 	entries map[string]arrayEntry
 }
 
-// arrayEntry describes one array.
 type arrayEntry struct {
 	dtype  string
 	shape  []int64
@@ -158,7 +157,6 @@ func (t *tensors) eachRow(name string, rows, width int, use func(row []float32))
 	return nil
 }
 
-// values reads an array or a part of an array.
 func (t *tensors) values(name string, e arrayEntry) ([]float32, error) {
 	decode, ok := valueDecoders[e.dtype]
 	if !ok {
@@ -182,7 +180,6 @@ func isFinite(v []float32) bool {
 	return true
 }
 
-// ints reads a one-dimensional array of integers.
 func (t *tensors) ints(name string) ([]int64, error) {
 	e, err := t.checkedEntry(name, []int64{-1})
 	if err != nil {

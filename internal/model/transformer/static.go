@@ -65,7 +65,6 @@ func readStatic(source *tensors, t *tokenizer) (*staticModel, error) {
 	return s, nil
 }
 
-// embed returns the unit vector of a text with these tokens.
 func (s *staticModel) embed(ids []int32) []float32 {
 	sum := make([]float32, s.dims)
 	for _, id := range ids {

@@ -11,7 +11,7 @@ type embeddingTable struct {
 	scales []float32 // scale of each row in bytes
 }
 
-// largeTable is the number of tokens from which a table has 8-bit values. BERT's English vocabulary has 30,522
+// largeTableRows is the number of tokens from which a table has 8-bit values. BERT's vocabulary has 30,522
 // tokens, multilingual vocabularies have 105,000 to 250,000. With 8 bits, all-MiniLM-L6-v2's vectors would have
 // a cosine of at least 0.99990 to the exact vectors, 0.99999 on average, and the same correlation on the STS
 // benchmark to four digits.

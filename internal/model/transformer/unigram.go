@@ -20,8 +20,8 @@ type unigram struct {
 	unknownScore float64     // score of an unknown character
 	byteTokens   *[256]int32 // tokens for the bytes of unknown characters; nil uses the unknown token
 	space        []byte      // text that replaces each space, and is inserted before the text
-	splitsWords  bool        // true splits a text at white space before space is inserted, then before each word
-	splitsSpaces bool        // true then splits before each inserted space
+	splitsWords  bool        // true splits a text at white space into words, each treated as a text
+	splitsSpaces bool        // true splits before each spaceText
 }
 
 // unknownPenalty is subtracted from the lowest log probability of a token to score an unknown character.
@@ -114,13 +114,12 @@ func (u *unigram) add(ids []int32, text []byte) []int32 {
 	return ids
 }
 
-// unigramBuffers are reusable buffers for splitting a text.
 type unigramBuffers struct {
 	text  []byte
 	paths []bestPath
 }
 
-// appendSpaced appends the tokens of a text after replacing its spaces by u.space.
+// appendSpaced appends the tokens of a text after replacing its spaces by spaceText.
 func (u *unigram) appendSpaced(ids []int32, text []byte, buffers *unigramBuffers) []int32 {
 	if len(text) == 0 {
 		return ids
@@ -156,7 +155,7 @@ type bestPath struct {
 	score      float64
 }
 
-// appendBest appends the tokens of the best path through a text.
+// appendBestPath appends the tokens of the best path through a text.
 func (u *unigram) appendBest(ids []int32, text []byte, buffers *unigramBuffers) []int32 {
 	buffers.paths = slices.Grow(buffers.paths[:0], len(text)+1)[:len(text)+1]
 	for i := range buffers.paths {
@@ -196,7 +195,7 @@ func (u *unigram) appendUnknown(ids []int32, text []byte) []int32 {
 	return ids
 }
 
-// extend extends the path that ends at the offset at by each token that follows there. If no token is exactly
+// extendPath extends the path that ends at the offset at by each token that follows there. If no token is exactly
 // the next character, of size bytes, it also extends the path by that character as unknown.
 func (u *unigram) extend(paths []bestPath, text []byte, at, size int) {
 	step := func(to int, token int32, score float64) {
