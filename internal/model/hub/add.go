@@ -55,7 +55,6 @@ func (a Adder) Add(source, name string) (string, error) {
 	return name, nil
 }
 
-// defaultName returns the base name of a folder or archive without its extensions.
 func defaultName(source string) string {
 	name := filepath.Base(filepath.Clean(source))
 	for _, ending := range []string{".gz", ".tgz", ".tar", ".zip", ".whl"} {
@@ -230,8 +229,8 @@ func ignoreShortRead(err error) error {
 	return err
 }
 
-// localPath returns the clean name of an archive's entry, or [memory.Invalid] if the entry is outside the
-// archive.
+// cleanEntryName returns the clean name of an archive's entry, or [memory.Invalid] if extracting the entry would
+// write outside the target folder.
 func localPath(name string) (string, error) {
 	if clean := path.Clean(name); filepath.IsLocal(filepath.FromSlash(clean)) && !strings.Contains(name, `\`) {
 		return clean, nil
@@ -239,7 +238,6 @@ func localPath(name string) (string, error) {
 	return "", memory.Errorf(memory.Invalid, "unsafe path in the archive: %q", name)
 }
 
-// folderCopy is the path of a folder that contains a model.
 type folderCopy string
 
 func (dir folderCopy) eachFile(yield func(copiedFile) error) error {

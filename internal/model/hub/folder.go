@@ -158,7 +158,7 @@ func (f File) verify(path string) error {
 	return nil
 }
 
-// hash returns a hash function for the file's content and the expected sum, or nil if no hash is recorded.
+// newHash returns a hash function for the file's content and the expected sum, or nil if no hash is recorded.
 func (f File) hash() (hash.Hash, string) {
 	switch {
 	case f.SHA256 != "":
