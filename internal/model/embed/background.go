@@ -8,8 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Questions and statements that have nothing to do with each other. Their mean cosine is the lower end of a
-// model's scale of similarity.
+// Unrelated questions and statements. Their mean cosine is the lower end of a model's scale of similarity.
 var (
 	unrelatedQuestions = []string{
 		"Where did she learn to play the cello?", "How much does the new boiler cost?", "What is the capital of Mongolia?",
@@ -22,7 +21,7 @@ var (
 	}
 )
 
-// Measure computes the mean cosine of unrelated texts for Background, unless it is already known or the
+// Measure computes the mean cosine of unrelated texts for [Cache.Background], unless it is already known or the
 // embedder is word-based.
 func (c *Cache) Measure(ctx context.Context) error {
 	if c.background.Load() != 0 || c.OfWords() {

@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Cache is an embedder that caches recent vectors of another embedder, the inner one: each step of a tool loop
-// asks the same question, and learned texts are embedded for a comparison and again when they are stored. It is
-// safe for concurrent use. Callers must not change the vectors.
+// Cache is an embedder that caches recent vectors of an inner embedder: each step of a tool loop asks the same
+// question, and learned texts are embedded for a comparison and again when they are stored. It is safe for
+// concurrent use. Callers must not change the vectors.
 type Cache struct {
 	memory.Embedder
 

@@ -96,7 +96,7 @@ var counterPool = sync.Pool{New: func() any { return &wordCounter{indexes: map[s
 // is not reused, since few texts have so many.
 const mapThreshold, maxPooledWords = 24, 4096
 
-// release returns the counter to the pool, unless it has grown large.
+// release returns the counter to the pool if it is small.
 func (c *wordCounter) release() {
 	if len(c.counts) > maxPooledWords {
 		return
