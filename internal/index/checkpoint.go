@@ -93,7 +93,7 @@ func (ix *Index) saveCheckpoint(ctx context.Context, e *ownerEntry, sh *shard) e
 	f := sh.freeze()
 	sh.mu.RUnlock()
 	err := ix.writeCheckpoint(ctx, e.owner, sh.vectorSpace.model, f)
-	if ctx.Err() == nil { // a failed checkpoint is not retried at once
+	if ctx.Err() == nil { // even after an error, so that a checkpoint is not retried at once
 		sh.mu.Lock()
 		sh.unsavedChanges -= f.unsavedChanges
 		sh.mu.Unlock()

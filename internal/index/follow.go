@@ -98,7 +98,7 @@ func (ix *Index) pullShard(e *ownerEntry, l *pendingLoad, base *shard) (withoutV
 		return 0
 	}
 	l.shard = sh
-	e.shard, e.version = sh, sh.version // updates run one at a time, and only they change the shard
+	e.shard, e.version = sh, sh.version // needs no lock of sh: only updates change it, one at a time
 	if ix.entries[e.owner] != e {       // dropped during the load; waiting searches still get the shard
 		return withoutVector
 	}
@@ -118,7 +118,7 @@ func (ix *Index) pullShard(e *ownerEntry, l *pendingLoad, base *shard) (withoutV
 func (ix *Index) followAndCheckVectors(owner memory.Owner, base *shard) (sh *shard, withoutVector int, err error) {
 	previous := 0
 	if base != nil {
-		previous = base.vectorless // updates run one at a time, and only they change the shard
+		previous = base.vectorless // needs no lock of base: only updates change it, one at a time
 	}
 	if sh, err = ix.followStore(owner, base); err != nil || ix.opts.OnMissingVectors == nil {
 		return sh, 0, err
@@ -163,7 +163,7 @@ func (ix *Index) followStore(owner memory.Owner, base *shard) (*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := len(fresh.docs) > 0 // some documents are already in posting lists
+	parts := len(fresh.docs) > 0 // true if an earlier flush has filled posting lists
 	batch.flush(&fresh.contents)
 	if parts {
 		fresh.packPostings()

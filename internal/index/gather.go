@@ -14,7 +14,7 @@ type postingBuffer struct {
 
 type posting struct {
 	term   int32
-	packed uint32 // as in contents.postings
+	packed uint32 // document << 8 | thirds, as in contents.postings
 }
 
 // maxBuffered is the capacity in postings above which a buffer is not reused, to save memory.
@@ -43,7 +43,7 @@ func (s *contents) flushPostings() {
 		return
 	}
 	s.buffer = nil
-	counts := g.newestByTerm // reuses the memory, which is no longer read
+	counts := g.newestByTerm // reuses the slice, whose content is no longer needed
 	clear(counts)
 	for _, p := range g.entries {
 		counts[p.term]++

@@ -85,9 +85,9 @@ type ownerEntry struct {
 	shard         *shard // nil until loaded
 	version       int64
 	residentBytes int64
-	memories      int          // number of memories
+	memories      int          // number of the owner's resident memories
 	pending       *pendingLoad // the load in progress; nil if there is none
-	saving        bool         // a checkpoint is being written or waits for diskMu
+	saving        bool         // true while a checkpoint is written or waits for diskMu
 	element       *list.Element
 }
 

@@ -36,8 +36,8 @@ type vectorSearch struct {
 	parts      []*segment
 	search     *memory.Search
 	scanners   []scanner
-	nextChunk  atomic.Int32 // the next chunk to scan, counted through all segments
-	otherScans []func()     // each function scans, or waits for its scan; a second call does nothing
+	nextChunk  atomic.Int32 // number of the next chunk to scan, counted over all segments
+	otherScans []func()     // scans by other goroutines; a call waits until the scan is done, and starts it if necessary
 	finished   bool
 	best       []scoredDoc
 	rescorer   exactScorer
@@ -217,7 +217,7 @@ func (x *scanner) pickFromChunk(s scannedChunk, scores []float32) {
 
 type exactScorer struct {
 	rows        [][]uint16
-	listIndexes []int32 // index in the list, by row
+	listIndexes []int32 // by row: index of its document in the list
 	dots        []float32
 }
 
@@ -243,7 +243,7 @@ func (x *exactScorer) rescore(parts []*segment, list []scoredDoc, question []flo
 	for i, at := range x.listIndexes {
 		list[at].cosine = x.dots[i]
 	}
-	clear(x.rows) // drops references, so that an evicted owner can be freed
+	clear(x.rows) // drops references, so that the memory of an evicted owner can be freed
 }
 
 func largestMagnitude(v []float32) float32 {

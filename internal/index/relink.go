@@ -14,7 +14,7 @@ const maxNewest = 1000
 
 func (w *newestVersion) add(version int64, id string) {
 	if version == 0 {
-		return // an item of a [Snapshot]
+		return // items of a [Snapshot] have no version
 	}
 	if version > w.version {
 		w.version, w.ids = version, w.ids[:0]

@@ -21,7 +21,7 @@ type scratch struct {
 	relatedScores []float32 // blended BM25 of terms related to the question's terms, by document
 	ownScores     []float32 // BM25 of the document's own words, by document
 	ownNeeded     []uint64  // documents whose own score is requested
-	sessionScores []float32 // session score by conversation
+	sessionScores []float32 // by conversation: mean of the best ownScores; -1 means requested
 	sessionNeeded []int32   // conversations whose session score is requested
 
 	cosines        []float32 // cosines of vectorPicks; undefined for other documents
@@ -55,7 +55,7 @@ func (x *scratch) grow(docs, conversations int) {
 
 // reset sets all entries that a search has changed to zero.
 func (x *scratch) reset() {
-	for i := range x.scoredDocs { // each bit set word covers 64 documents
+	for i := range x.scoredDocs { // each 64-bit word of a bit set covers 64 documents
 		from, to := min(max(0, i<<6-leadPadding), len(x.ownScores)), min((i+1)<<6-leadPadding, len(x.ownScores))
 		if x.scoredDocs[i]|x.vectorPicks[i]|x.contenders[i] != 0 {
 			clear(x.lexicalScores[from:to])

@@ -13,13 +13,13 @@ import (
 // Counts of terms are whole numbers: a posting counts thirds of an occurrence, and a blended count, which
 // includes the neighbours' postings, multiplies each by a share in 1/60.
 const (
-	wordWeight     = 3   // in thirds: a word of the text, a tag or the speaker's name
-	dateWordWeight = 1   // in thirds: a word of the date
+	wordWeight     = 3   // thirds that a word of the text, a tag or the speaker's name counts
+	dateWordWeight = 1   // thirds that a word of the date counts
 	maxCount       = 255 // largest count of a posting, in thirds
 
 	ownShare    = 60
-	nearShare   = 20 // one and two turns away: 20/60
-	farShare    = 9  // three turns away: 9/60
+	nearShare   = 20 // share of turns one and two away: 20/60
+	farShare    = 9  // share of turns three away: 9/60
 	blendedUnit = wordWeight * ownShare
 )
 
@@ -34,7 +34,7 @@ const (
 
 // shard is the contents of one owner with a lock. Lock several shards in the order of their owners.
 type shard struct {
-	mu sync.RWMutex // guards contents
+	mu sync.RWMutex // guards the contents
 	contents
 	vectorSpace vectorSpace // model and length of the vectors when the owner was loaded
 }
@@ -80,26 +80,26 @@ type contents struct {
 
 	chunks      []chunk
 	docByRow    []int32   // document by row; none if the document was deleted
-	maxScale    float32   // the largest scale of all rows
+	maxScale    float32   // largest scale of the int8 rows
 	floatBuffer []float32 // working memory of writers for one vector
 	halfBuffer  []uint16  // working memory for the float16 form of that vector
 
 	kindCounts    [4]int   // number of undeleted documents by kind
-	blendedTotals [4]int64 // sum of their blended lengths by kind
-	ownTotals     [4]int64 // sum of their own lengths by kind
+	blendedTotals [4]int64 // sum of the blended lengths of undeleted documents by kind
+	ownTotals     [4]int64 // sum of the own lengths of undeleted documents by kind
 }
 
 // doc has the fields of a memory that filters and candidates need.
 type doc struct {
 	id                          idKey
-	updatedMicros, originMicros int64 // microseconds since 1970
+	updatedMicros, originMicros int64 // times of the last update and of the statement, microseconds since 1970
 	scope                       int32
 	conversation                int32 // conversation number; none if there is no conversation
-	turnIndex                   int32 // Index of a turn; none for other memories
+	turnIndex                   int32 // the turn's Index; none for other memories
 	speaker                     int32
 	category                    int32
 	role                        int32
-	row                         int32 // row of its vector
+	row                         int32 // row of its vector; none or offloadedRow if no vector is in chunks
 	firstDate                   int32 // index of its first date in mentionedDates
 	classes                     text.Classes
 	confidence                  float32 // confidence of a fact; 1 for other memories
