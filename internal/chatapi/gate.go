@@ -11,8 +11,8 @@ type Gate struct {
 	scanner     eventScanner
 	withheld    []byte
 	forwarded   []byte
-	midEvent    bool // the beginning of the current event was already forwarded
-	inLastEvent bool // the current event ends the stream
+	midEvent    bool // true if the beginning of the current event was forwarded
+	inLastEvent bool // true if the current event ends the stream
 	ended       bool
 }
 

@@ -77,7 +77,7 @@ func (c *Chat) readBlocks(previous []Message, v gjson.Result) (out []Message, ok
 	c.cachedPrefix.read(message, content, b.breakpointEnd)
 	switch {
 	case message.Role != memory.RoleUser:
-		b.otherParts = nil // the client may omit the model's own actions, such as a search
+		b.otherParts = nil // not in the digest, since a client may omit the model's own actions, such as a search
 	case len(b.lines) > 0:
 	case len(out) > len(previous):
 		return out, true // an image next to a result is part of the result

@@ -37,7 +37,7 @@ type Chat struct {
 	resultIndexes []int // cached result of [Chat.lastResults]
 
 	preface      preface      // instructions outside the messages, in [Messages] and [Responses]
-	cachedPrefix cachedPrefix // in [Messages]
+	cachedPrefix cachedPrefix // part of the request that the provider caches, in [Messages]
 }
 
 // editsFunc returns the edits that insert a block into a request, or nil if the block cannot be inserted.
@@ -63,8 +63,8 @@ type Message struct {
 	folder     string   // in a user's message: the working directory that the client's wrapper names
 }
 
-// Folder returns the working directory that a coding agent names in the last user message with one or else in
-// the first system message with one; "" if there is none.
+// Folder returns the working directory of a coding agent: from the last user message that names one, or else
+// from the first system message that does; "" if there is none.
 func (c *Chat) Folder() string {
 	for _, m := range slices.Backward(c.Messages) {
 		if m.folder != "" {

@@ -5,9 +5,9 @@ import "bytes"
 // eventScanner finds the ends of a stream's events in pieces of any size. Lines end with LF, CR or CR LF, and
 // events end with an empty line. The zero value is at the beginning of a stream.
 type eventScanner struct {
-	midLine    bool // the current line has bytes
-	afterCR    bool // the previous byte was a CR
-	afterEvent bool // no byte has followed the end of the last event
+	midLine    bool // true if the current line has bytes
+	afterCR    bool // true if the previous byte was a CR
+	afterEvent bool // true if no byte has followed the end of the last event
 }
 
 // next returns how many bytes of p belong to the current event, and whether the event ends there. A CR ends an
@@ -83,7 +83,7 @@ func eventName(event []byte) string {
 type Events struct {
 	scanner eventScanner
 	event   []byte
-	tooLong bool // the current event is longer than maxEventBytes
+	tooLong bool // true if the current event is longer than maxEventBytes
 }
 
 // Write takes the next piece and calls yield with the data of each completed event.

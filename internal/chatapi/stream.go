@@ -11,9 +11,9 @@ import (
 
 // Limits of a [Stream]. Data beyond a limit is dropped.
 const (
-	maxEvent  = 1 << 20 // bytes of one event
-	maxAnswer = 8 << 20 // bytes of text and arguments
-	maxCalls  = 256     // tool calls
+	maxEvent  = 1 << 20 // maximum bytes of one event
+	maxAnswer = 8 << 20 // maximum bytes of texts and arguments
+	maxCalls  = 256     // maximum number of tool calls
 )
 
 // Stream reads an answer from the pieces of a chat stream, which may have any size. It never fails: it skips
