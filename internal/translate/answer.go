@@ -21,7 +21,7 @@ type answer struct {
 	finishReason string // the upstream's finish_reason; "" while the answer is incomplete
 	stopSequence string // stop sequence that ended the answer; "" if the server reports none
 	usage        usage
-	size         int // bytes of texts and calls, for maxAnswerBytes
+	size         int // size of texts and calls in bytes, which maxAnswerBytes limits
 }
 
 // outputBlock is a text or a tool call of the answer.
@@ -168,7 +168,7 @@ func textOf(raw json.RawMessage) (text string) {
 		return text
 	}
 	var parts []part
-	_ = json.Unmarshal(raw, &parts) // other values have no text
+	_ = json.Unmarshal(raw, &parts) // a value of another type has no text
 	return content(parts).text()
 }
 

@@ -77,7 +77,7 @@ func (w *messagesWriter) blockOf(b *outputBlock, text string) answerBlock {
 		return answerBlock{Type: "text", Text: &text}
 	}
 	input := json.RawMessage(text)
-	if len(input) == 0 || input[0] != '{' || !json.Valid(input) { // truncated or invalid
+	if len(input) == 0 || input[0] != '{' || !json.Valid(input) { // the arguments are truncated or invalid
 		input = json.RawMessage("{}")
 	}
 	return answerBlock{Type: "tool_use", ID: b.id, Name: b.name, Input: input}

@@ -209,7 +209,7 @@ func (c *content) addImage(url, detail string) {
 	*c = append(*c, part{Type: "image_url", Image: &imageURL{url, detail}})
 }
 
-// text returns the texts, separated by empty lines.
+// text returns the texts of the parts, separated by empty lines.
 func (c content) text() string {
 	var texts []string
 	for _, p := range c {
