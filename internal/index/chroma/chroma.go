@@ -63,7 +63,7 @@ type Options struct {
 	URL        string // URL of the server, such as http://localhost:8000
 	Key        string // API key; "" sends none
 	Collection string // prefix of the collection's name
-	Model      string // the embedder's Fingerprint
+	Model      string // Fingerprint of the embedder
 	Log        *slog.Logger
 }
 
@@ -81,7 +81,7 @@ type Index struct {
 	unconfirmedErasures atomic.Int64  // number of erasures that may not have reached the server
 
 	mu      sync.Mutex                // guards the following fields
-	openIDs collections               // zero until the collections are opened
+	openIDs collections               // ids of the collections; zero until they are opened
 	marks   map[memory.Owner]metadata // cached marks: how far owners' vectors are copied
 	running map[memory.Owner]*syncRun
 }
@@ -338,7 +338,7 @@ func (x *Index) copiedVersion(owner memory.Owner) int64 {
 type copyBatch struct {
 	client     *client
 	ctx        context.Context
-	collection string // id of the collection
+	collection string // id of the collection of vectors
 	owner      memory.Owner
 	mark       metadata
 	upserts    records
