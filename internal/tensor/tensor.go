@@ -11,8 +11,8 @@ const Panel = 32
 
 const panelColumns = Panel
 
-// Weights is a matrix in the order in which products read it: panels of 32 columns, and within a panel the 32
-// values of each row k, in order. The last panel is padded with zeros.
+// Weights is a matrix in the order in which products read it: panels of 32 columns, and within a panel one row
+// of 32 values after the other. The last panel is padded with zeros.
 type Weights struct {
 	depth, width int
 	panels       []float32
