@@ -16,9 +16,9 @@ import (
 type encoder struct {
 	hiddenSize, innerSize, headCount   int
 	tokenEmbeddings                    embeddingTable // one row for each token of the vocabulary
-	positionEmbeddings, typeEmbeddings []float32      // rows with hidden values each
+	positionEmbeddings, typeEmbeddings []float32      // rows of hiddenSize values
 	norm                               tensor.LayerNorm
-	zeroBias                           []float32 // a bias of zeros
+	zeroBias                           []float32 // hiddenSize zeros, for a normalization without bias
 	layers                             []layer
 }
 
@@ -66,7 +66,7 @@ func (l *tensorLoader) dense(in, out int, name string) dense {
 
 func (l *tensorLoader) norm(name string, width int, eps float32) tensor.LayerNorm {
 	gain, shift := name+".weight", name+".bias"
-	if l.source.has(l.prefix + name + ".gamma") { // names in the oldest model files
+	if l.source.has(l.prefix + name + ".gamma") { // the oldest model files use these names
 		gain, shift = name+".gamma", name+".beta"
 	}
 	return tensor.LayerNorm{Gain: l.floats(gain, int64(width)), Shift: l.floats(shift, int64(width)), Eps: eps}
@@ -244,7 +244,7 @@ func (m *teamMember) share(n, unit int) span {
 func (m *teamMember) computeLayers(ctx context.Context) {
 	h := m.hiddenSize
 	x := m.shared.x[m.rows.from*h : m.rows.to*h]
-	sum := x // input of the normalization
+	sum := x // input of the normalization: x plus the output of a layer
 	if m.splitsColumns {
 		x, sum = resized(&m.x, len(x)), m.shared.sums
 	}

@@ -94,7 +94,7 @@ func readPooling(dir fs.FS) (string, error) {
 		switch m.Type[strings.LastIndex(m.Type, ".")+1:] {
 		case "Pooling":
 			file = strings.Trim(m.Path, "/") + "/config.json"
-		case "Transformer", "Normalize": // all vectors are normalized
+		case "Transformer", "Normalize": // needs nothing, since Embed normalizes all vectors
 		default:
 			return "", fmt.Errorf("modules.json: a module of type %q is not supported", m.Type)
 		}

@@ -29,7 +29,7 @@ type Model struct {
 	truncate    bool // true truncates long texts; false splits them
 	dims        int
 	fingerprint string
-	workspaces  chan *workspace // one workspace for each allowed goroutine
+	workspaces  chan *workspace // idle workspaces; in all there is one for each allowed goroutine
 }
 
 var _ memory.Embedder = (*Model)(nil)
@@ -168,8 +168,8 @@ func readScoreHead(source *tensors, pooler, classifier string, hidden int) (*sco
 	return h, l.err
 }
 
-// fingerprint hashes the files that determine vectors, prefixes, which are those of the model's family, and a
-// text that stands for the version of this code.
+// fingerprint hashes the files that determine vectors, the prefixes of the model's family, and a text for the
+// version of this code, which must change if the code computes other vectors.
 func fingerprint(dir fs.FS, prefixes string) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
 	fmt.Fprintln(h, "loci 1: parts of long texts are averaged by their tokens"+prefixes)
@@ -222,7 +222,7 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	}
 	prefix := m.tokenizer.ids(m.prefixes[as])
 	var parts []sequence
-	var of []int // index of the text to which each part belongs
+	var of []int // by part: index of the text to which it belongs
 	for i := range texts {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -13,7 +13,7 @@ import (
 // normalizerFile is a normalizer in tokenizer.json.
 type normalizerFile struct {
 	Type        string           `json:"type"`
-	Normalizers []normalizerFile `json:"normalizers"` // parts of a Sequence
+	Normalizers []normalizerFile `json:"normalizers"` // steps of a normalizer of type Sequence
 
 	// fields of a BertNormalizer
 	CleanText       bool  `json:"clean_text"`

@@ -30,7 +30,7 @@ const unknownPenalty = 10
 // preTokenizerFile describes how tokenizer.json splits a normalized text.
 type preTokenizerFile struct {
 	Type           string             `json:"type"`
-	PreTokenizers  []preTokenizerFile `json:"pretokenizers"` // parts of a Sequence
+	PreTokenizers  []preTokenizerFile `json:"pretokenizers"` // steps of a pre-tokenizer of type Sequence
 	Replacement    string             `json:"replacement"`
 	PrependScheme  string             `json:"prepend_scheme"`
 	AddPrefixSpace *bool              `json:"add_prefix_space"` // in older files instead of PrependScheme: true means always
@@ -173,7 +173,7 @@ func (u *unigram) appendBest(ids []int32, text []byte, buffers *unigramBuffers) 
 			ids, at = append(ids, step.token), step.tokenStart
 			continue
 		}
-		from := step.tokenStart // adjacent unknown characters are one token
+		from := step.tokenStart // unknown characters in a row become one token
 		for from > 0 && buffers.paths[from].token == u.unknown {
 			from = buffers.paths[from].tokenStart
 		}
