@@ -248,7 +248,7 @@ func (dir folderCopy) eachFile(yield func(copiedFile) error) error {
 		file := filepath.Join(string(dir), filepath.FromSlash(name))
 		info, err := os.Stat(file) // follows links, of which the cache of Hugging Face's tools consists
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a broken link
+			return nil // a link to a missing file
 		}
 		if err != nil {
 			return err

@@ -75,7 +75,7 @@ type Puller struct {
 	Dir      string // folder of the models
 	URL      string // base URL of the hub
 	Client   *http.Client
-	Progress Progress // nil disables reports
+	Progress Progress // receives progress reports; nil sends none
 }
 
 // NewClient returns a client for a hub. It limits the time until a response begins, but not the time of a
