@@ -16,7 +16,7 @@ import (
 type Cache struct {
 	memory.Embedder
 
-	background atomic.Uint64 // bits of a float64; 0 before it is measured
+	background atomic.Uint64 // mean cosine of unrelated texts, as float64 bits; 0 until measured
 
 	vectors     *recent.Map[cacheKey, []float32]
 	mu          sync.Mutex // guards cachedModel, and clearing the cache and the background

@@ -101,7 +101,7 @@ func (c *wordCounter) release() {
 	if len(c.counts) > maxPooledWords {
 		return
 	}
-	clear(c.counts) // releases the text
+	clear(c.counts) // drops references to the text
 	c.counts = c.counts[:0]
 	clear(c.indexes)
 	counterPool.Put(c)
