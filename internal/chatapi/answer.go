@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Answer is an upstream's answer. If there are several choices, it contains the first.
+// Answer is an upstream's answer; the first choice if there are several.
 type Answer struct {
 	Role         memory.Role
 	Text         string // text of the answer, or the refusal if there is no text
@@ -18,9 +18,9 @@ type Answer struct {
 	Model        string
 	InputTokens  int
 	OutputTokens int
-	ReportUsage  bool     // a stream must report its token counts (see [Chat.ReportUsage])
+	ReportUsage  bool     // the answer's stream must report its token counts (see [Chat.ReportUsage])
 	Digest       string   // [Digest] of the message in which a client resends the answer
-	ItemIDs      []string // ids of the answer's messages and calls, which later requests may refer to
+	ItemIDs      []string // ids of the answer's messages and calls, by which later requests may refer to them
 }
 
 // Empty reports whether the answer has no text and no calls.
@@ -41,7 +41,7 @@ func (d *Dialect) ReadAnswer(body []byte) (Answer, error) {
 	return a, nil
 }
 
-// readAnswer reads the content of a chat completion into a.
+// readCompletion reads the content of a chat completion into a.
 func readAnswer(root gjson.Result, a *Answer) error {
 	choice := firstChoice(root)
 	message := choice.Get("message")

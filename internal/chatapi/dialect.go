@@ -7,39 +7,38 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Dialect is a model API over HTTP. It reads a request and inserts memory into it, reads an answer or its
-// stream, and encodes Loci's own answers. All other code is shared by all dialects. The Encode functions are
-// nil except in OpenAI's older dialects; package translate converts their answers to the other dialects.
+// Dialect describes a chat API: how to read its requests, answers and streams, and how to encode Loci's own
+// answers. EncodeAnswer, EncodePiece, EncodeEnd and EncodeEmptyEvent are nil in [Messages] and [Responses];
+// package translate converts answers to these dialects.
 type Dialect struct {
 	Path           string // HTTP path of the endpoint
 	AnswerIDPrefix string // prefix of the ids of answers
 	CanContinue    bool   // a request can name the earlier answer that it continues
-	SingleText     bool   // a request is a single text; blocks of earlier requests cannot be inserted again
+	SingleText     bool   // a request has one text instead of messages, so blocks of earlier requests cannot be inserted again
 
 	RequestIDHeader string // header with the client's request id, in addition to X-Request-Id
 
 	// Decode reads a request (see [Decode]).
 	Decode func(body []byte) (*Chat, error)
 
-	// EncodeAnswer encodes an answer with the text a.Text, or is nil.
+	// EncodeAnswer encodes a complete answer with the text a.Text.
 	EncodeAnswer func(a Answer, created time.Time) []byte
 
-	// EncodePiece encodes the events that add text to a streamed answer. n counts the pieces from 0.
+	// EncodePiece encodes the events that add text to a streamed answer. index counts the pieces from 0.
 	EncodePiece func(a Answer, created time.Time, text string, index int) []byte
 
-	// EncodeEnd encodes the events that end a stream, or is nil.
+	// EncodeEnd encodes the events that end a stream.
 	EncodeEnd func(a Answer, created time.Time) []byte
 
-	// EncodeEmptyEvent encodes the data of an event without content, to which fields can be added. It is nil
-	// if the dialect has no such event.
+	// EncodeEmptyEvent encodes the data of an event without content, to which Loci's own fields can be added.
 	EncodeEmptyEvent func(a Answer, created time.Time) []byte
 
-	// EncodeError encodes an error for clients, with the id of the request.
+	// EncodeError encodes the body of an error response; requestID is the id of the request.
 	EncodeError func(status int, code, message, requestID string) []byte
 
 	readAnswer  func(root gjson.Result, a *Answer) error // reads a complete answer
 	readEvent   func(s *Stream, event gjson.Result)      // reads the data of one event
-	isLastEvent func(event []byte) bool                  // reports whether an event, of which at least the beginning is passed, ends a stream
+	isLastEvent func(event []byte) bool                  // reports whether an event ends a stream; a long event's beginning suffices
 }
 
 // Dialects lists all dialects.
@@ -59,10 +58,10 @@ var Completions = &Dialect{
 	readAnswer:       readAnswer, readEvent: (*Stream).readChunk, isLastEvent: isChunksEnd,
 }
 
-// NewStream returns a reader of a stream of the dialect.
+// NewStream returns a [Stream] for the dialect.
 func (d *Dialect) NewStream() *Stream { return &Stream{readEvent: d.readEvent} }
 
-// NewGate returns a [Gate] for the dialect's stream.
+// NewGate returns a [Gate] for a stream of the dialect.
 func (d *Dialect) NewGate() *Gate { return &Gate{isLastEvent: d.isLastEvent} }
 
 // isChunksEnd reports whether an event ends a stream of chat completion chunks.

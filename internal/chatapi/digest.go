@@ -12,9 +12,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Digest returns a hash of a message's role, words (regardless of white space), tool calls, and the id of the
-// call whose result it is. toolCalls is a raw JSON list, "" for none. A leading <think> element is ignored,
-// because clients drop it when they resend the answer.
+// Digest returns a hash of a message's role, words (regardless of white space), tool calls and, for the result
+// of a call, callID. toolCalls is a raw JSON list, "" for none. A leading <think> element is ignored, because
+// clients drop it when they resend the answer.
 func Digest(role memory.Role, text, toolCalls, callID string) string {
 	return digest(role, text, readCalls(gjson.Parse(toolCalls), gjson.Result{}), callID)
 }
@@ -46,7 +46,7 @@ func digest(role memory.Role, text string, calls []call, callID string, otherPar
 	return hex.EncodeToString(hash.Sum(b[:0])[:16])
 }
 
-// digestBufferSize is the number of bytes of a message that are hashed at once.
+// digestBufferSize is the number of bytes after which the buffered words are hashed.
 const digestBufferSize = 64 << 10
 
 // appendField appends a text with its length, so that different lists of fields yield different bytes.
@@ -72,7 +72,7 @@ type call struct {
 	arguments string // JSON as written by the model
 }
 
-// readCalls reads a list of tool calls or, if there is none, a call in the older function_call field.
+// readCalls reads a list of tool calls or, if it is empty, function, the value of the older function_call field.
 func readCalls(list, function gjson.Result) []call {
 	var out []call
 	if list.IsArray() {

@@ -48,7 +48,7 @@ func EncodeAnswer(a Answer, created time.Time) []byte {
 	})
 }
 
-// EncodeChunk encodes one event that adds text to a streamed answer. The first chunk also has the role.
+// EncodeChunk encodes the event that adds text to a streamed answer and, if first is true, sets the role.
 func EncodeChunk(a Answer, created time.Time, text string, first bool) []byte {
 	delta := &message{Content: &text}
 	if first {
@@ -57,7 +57,7 @@ func EncodeChunk(a Answer, created time.Time, text string, first bool) []byte {
 	return encodeChunk(a, created, nil, choice{Delta: delta})
 }
 
-// EncodeEnd encodes the events that end a stream: the finish reason, the usage if requested, and [StreamEnd].
+// EncodeEnd encodes the last events of a stream: the finish reason, the usage if requested, and [StreamEnd].
 func EncodeEnd(a Answer, created time.Time) []byte {
 	out := encodeChunk(a, created, nil, choice{Delta: &message{}, Finish: finishReason(a)})
 	if a.ReportUsage {
@@ -66,7 +66,7 @@ func EncodeEnd(a Answer, created time.Time) []byte {
 	return append(out, StreamEnd...)
 }
 
-// countedChunk is a chunk for a client that requested usage. Usage is null in all chunks except the last.
+// chunkWithUsage is a chunk for a client that requested usage. Usage is null in all chunks except the last.
 type countedChunk struct {
 	completion
 	Usage *usage `json:"usage"`
@@ -95,7 +95,7 @@ func encodeDataEvent(v any) []byte {
 	return append(append([]byte("data: "), mustEncode(v)...), "\n\n"...)
 }
 
-// EncodeEvent encodes a named event.
+// EncodeEvent encodes an event of a stream with a name and v as its data.
 func EncodeEvent(name string, v any) []byte {
 	return append([]byte("event: "+name+"\n"), encodeDataEvent(v)...)
 }
@@ -125,8 +125,8 @@ func EncodeModels(models ...Model) []byte {
 	}{"list", modelEntries(models)})
 }
 
-// AddModels appends models to body, an upstream's list of models, and retains every other byte. If body is
-// not such a list, it returns [memory.Invalid].
+// AddModels appends models to body, an upstream's list of models, and does not change any other byte. If body
+// is not a list of models, it returns [memory.Invalid].
 func AddModels(body []byte, models ...Model) ([]byte, error) {
 	if err := validate(body); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func AddModels(body []byte, models ...Model) ([]byte, error) {
 		return body, nil
 	}
 	if !data.IsArray() {
-		return nil, memory.Errorf(memory.Invalid, "data must be an array")
+		return nil, memory.Errorf(memory.Invalid, "field data of the list of models must be an array")
 	}
 	text := string(mustEncode(modelEntries(models)))
 	text = text[1 : len(text)-1]

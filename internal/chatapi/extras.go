@@ -26,8 +26,8 @@ const MaxTopK = 100
 // maxName is the maximum length in bytes of the names of conversations and projects.
 const maxName = 512
 
-// Extras are a request's parameters for Loci. Zero values mean that the request does not set the parameter;
-// the settings then apply.
+// Extras are a request's parameters for Loci. A zero value means that the request does not set the parameter,
+// so that Loci's setting applies.
 type Extras struct {
 	ID             string // memory_id: id of the conversation
 	TopK           *int   // memory_top_k; 0 or less disables retrieval
@@ -38,8 +38,8 @@ type Extras struct {
 	Hits           bool   `json:",omitempty"` // memory_hits: true for "stream", which adds the recalled memories to the end of a stream
 }
 
-// extraField is one field of [Extras] with its names in a body and in headers. Of several headers the first
-// non-empty one applies.
+// extraField is one field of [Extras] with its name in a body and the names of its headers. The first header
+// with a value applies.
 type extraField struct {
 	name    string
 	headers []string
@@ -56,7 +56,7 @@ var extraFields = []extraField{
 	{"memory_hits", []string{"X-Loci-Memory-Hits"}, func(e *Extras) any { return &e.Hits }},
 }
 
-// setValue sets a value. If v is invalid, it returns a description of valid values.
+// setValue sets the field in e to v. If v is invalid, it returns a description of valid values.
 func (x extraField) setValue(e *Extras, v string) (valid string) {
 	n, err := strconv.ParseFloat(v, 64)
 	switch to := x.pointer(e).(type) {
@@ -90,7 +90,7 @@ func isExtraField(name string) bool {
 	return slices.ContainsFunc(extraFields, func(x extraField) bool { return x.name == name })
 }
 
-// readExtras reads Loci's fields of a body. A null field is ignored.
+// readExtras reads the [Extras] among the fields of a body. A null field counts as absent.
 func readExtras(fields []member) (Extras, error) {
 	var e Extras
 	for _, f := range fields {
@@ -115,8 +115,8 @@ func readExtras(fields []member) (Extras, error) {
 	return e, nil
 }
 
-// Merge sets unset fields from the X-Loci-* headers. header returns a header's value, "" if it is missing. An
-// invalid value returns [memory.Invalid] with the header's name.
+// WithHeaders sets unset fields from the X-Loci-* headers. header returns a header's value, "" if the header is
+// missing. For an invalid value the error is [memory.Invalid] with the header's name.
 func (e Extras) Merge(header func(name string) string) (Extras, error) {
 	for _, x := range extraFields {
 		if !reflect.ValueOf(x.pointer(&e)).Elem().IsZero() {

@@ -1,23 +1,23 @@
 package chatapi
 
-// maxEndEvent is the number of bytes of an event, including comments before it, that suffice to decide
-// whether it ends the stream.
+// maxEndEventBytes is the number of bytes of an event, with comments before it, after which the gate decides
+// whether the event ends the stream.
 const maxEndEvent = 4 << 10
 
-// Gate forwards a stream event by event. It withholds the event that ends the stream, and everything after
-// it, until the caller has finished its own work. The forwarded and withheld bytes together equal the input.
+// Gate forwards a stream event by event. It withholds the event that ends the stream, and all bytes after that,
+// so that the caller can add events before. The forwarded and withheld bytes together equal the input.
 type Gate struct {
 	isLastEvent func(event []byte) bool
 	scanner     eventScanner
 	withheld    []byte
 	forwarded   []byte
-	midEvent    bool // the beginning of the current event was already forwarded
-	inLastEvent bool // the current event ends the stream
+	midEvent    bool // true if the beginning of the current event was forwarded
+	inLastEvent bool // true if the current event ends the stream
 	ended       bool
 }
 
 // Forward takes the next piece of a stream and returns the bytes to forward, valid until the next call. It
-// withholds the beginning of an unfinished event.
+// withholds the beginning of an unfinished event until more bytes arrive.
 func (g *Gate) Forward(piece []byte) []byte {
 	g.forwarded = g.forwarded[:0]
 	for len(piece) > 0 && !g.ended {
@@ -41,8 +41,8 @@ func (g *Gate) Forward(piece []byte) []byte {
 	return g.forwarded
 }
 
-// isEnd reports whether the withheld event ends the stream, once the event is complete or longer than
-// maxEndEvent.
+// isEnd reports whether the withheld event ends the stream. It returns false while the event is neither
+// complete nor longer than maxEndEventBytes.
 func (g *Gate) isEnd(complete bool) bool {
 	if g.inLastEvent || g.midEvent || !complete && len(g.withheld) <= maxEndEvent {
 		return g.inLastEvent
@@ -53,8 +53,8 @@ func (g *Gate) isEnd(complete bool) bool {
 // Ended reports whether the gate withholds the event that ends the stream.
 func (g *Gate) Ended() bool { return g.ended }
 
-// TakeWithheld returns the withheld bytes: the last event and everything after it or, in a truncated stream,
-// an unfinished event.
+// TakeWithheld returns and forgets the withheld bytes: the last event and all bytes after that or, in a
+// truncated stream, an unfinished event.
 func (g *Gate) TakeWithheld() []byte {
 	held := g.withheld
 	g.withheld = nil

@@ -21,11 +21,11 @@ const (
 	User Placement = "user"
 )
 
-// Block is a memory block for one of the user's messages in a request.
+// Block is the text with memories for one of the user's messages in a request.
 type Block struct {
 	Text         string
-	MessageIndex int // index of the message
-	Part         int // position among the message's parts (see [Chat.BlockPart]), or [InText] or [Unplaced]
+	MessageIndex int // index of the message in [Chat.Messages]
+	Part         int // number of the message's parts before the block (see [Chat.BlockPart]), or [InText] or [Unplaced]
 }
 
 // Special values of [Block.Part].
@@ -34,14 +34,14 @@ const (
 	Unplaced = -2 // the block has no position in its message yet
 )
 
-// WithoutExtras returns the client's bytes without Loci's fields. If there are no such fields, it returns the
-// decoded slice itself.
+// WithoutExtras returns the client's bytes without the fields of [Extras]. If there are no such fields, it
+// returns the body itself.
 func (c *Chat) WithoutExtras() []byte { return splice(c.body, c.removals...) }
 
-// WithBlock returns the request with the block inserted and without Loci's fields; every other byte is
-// unchanged. It also inserts the blocks of earlier requests at their former positions. Without a block or a
-// user message, the result is [Chat.WithoutExtras]. One exception: if the server stores the user's messages
-// but not the instructions, a [System] block is inserted anyway.
+// WithBlock returns the request with the block, with the blocks of earlier requests at their former positions,
+// and without the fields of [Extras]; every other byte is unchanged. It does not insert an empty block, or a
+// block into a request without a user message, except a [System] block if the server stores the user's
+// messages but not the instructions.
 func (c *Chat) WithBlock(block string, p Placement, earlier ...Block) []byte {
 	edits := slices.Clone(c.removals)
 	for _, b := range earlier {
@@ -60,9 +60,9 @@ func (c *Chat) edits(b Block, p Placement) []edit {
 	return c.blockEdits(c, b, p)
 }
 
-// BlockPart returns the position of a new block in the last user message, for [Block.Part], so that a later
-// request can insert the block at the same position. It returns [Unplaced] if the block is placed outside
-// that message.
+// BlockPart returns the value of [Block.Part] for a block that [Chat.WithBlock] inserts into the last user
+// message, so that a later request can insert the block at the same position. It returns [Unplaced] if the
+// block is placed outside that message.
 func (c *Chat) BlockPart(p Placement) int {
 	last := c.LastUser()
 	if last < 0 || p == System {
@@ -88,7 +88,7 @@ func (c *Chat) BlockPart(p Placement) int {
 	return before
 }
 
-// ContainsText reports whether the request already contains a text, because the client resends injected text.
+// ContainsText reports whether the request contains a text. A client may resend a block that Loci inserted.
 func (c *Chat) ContainsText(text string) bool {
 	return slices.ContainsFunc(c.Messages, func(m Message) bool { return strings.Contains(m.Text, text) }) ||
 		bytes.Contains(c.body, []byte(escapeInner(text)))
@@ -109,8 +109,8 @@ func completionsEdits(c *Chat, b Block, p Placement) []edit {
 	return []edit{c.insertBefore(c.outsideCalls(b.MessageIndex), b.Text)}
 }
 
-// outsideCalls returns the last position at or before message i that is not between a tool call and its
-// result. The position is i, unless the client put a user message between a call and its result.
+// positionOutsideCalls returns the index of the last message at or before i before which a message can be
+// inserted without separating a tool call from its result: i, unless a client put a user message between both.
 func (c *Chat) outsideCalls(i int) int {
 	if c.resultIndexes == nil {
 		c.resultIndexes = c.lastResults()
@@ -123,8 +123,8 @@ func (c *Chat) outsideCalls(i int) int {
 	return i
 }
 
-// lastResults returns, for each message, the index of the last message with a result of one of its calls, 0
-// if there is none. Results without an id belong to calls without an id.
+// lastResultIndexes returns, for each message, the index of the last message with a result of one of the
+// message's calls, 0 if there is none. Results without an id belong to calls without an id.
 func (c *Chat) lastResults() []int {
 	answered := make([]int, len(c.Messages))
 	open := map[string]int{} // index of the message with the latest call, by call id
@@ -139,7 +139,7 @@ func (c *Chat) lastResults() []int {
 	return answered
 }
 
-// insertBefore inserts the block as a system message before message i.
+// insertBefore returns the edit that inserts the block as a system message before message i.
 func (c *Chat) insertBefore(i int, block string) edit {
 	return insertion(c.Messages[i].span.from, `{"role":"system","content":`+quote(block)+`},`)
 }
@@ -162,8 +162,8 @@ func (c *Chat) appendToSystem(block string) edit {
 	return c.insertBefore(0, block)
 }
 
-// insertAtStart inserts the block before the message's text or, if there is no text, before its parts, as a
-// part of the given kind. It changes nothing in an empty message.
+// insertAtStart returns the edits that insert the block before the message's text or, if there is no text,
+// before its parts, as a part of the given kind. It returns nil for an empty message.
 func (m Message) insertAtStart(block, kind string) []edit {
 	switch {
 	case m.textSpan.isSet():

@@ -18,7 +18,7 @@ func (s span) isSet() bool { return s.to > s.from }
 
 func spanOf(v gjson.Result) span { return span{v.Index, v.Index + len(v.Raw)} }
 
-// validate rejects a body that is not JSON in UTF-8, or is nested too deeply.
+// validateBody returns [memory.Invalid] for a body that is not JSON in UTF-8 or nests deeper than [MaxDepth].
 func validate(body []byte) error {
 	if !utf8.Valid(body) {
 		return memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
@@ -26,7 +26,7 @@ func validate(body []byte) error {
 	if Depth(body) > MaxDepth {
 		return memory.Errorf(memory.Invalid, "the body nests deeper than %d levels", MaxDepth)
 	}
-	if !gjson.ValidBytes(body) { // twice as fast as json.Valid, and equivalent (see FuzzValid)
+	if !gjson.ValidBytes(body) { // gives the same result as json.Valid (see FuzzValid) in half the time
 		var v json.RawMessage
 		return memory.Errorf(memory.Invalid, "the body is not valid JSON: %w", json.Unmarshal(body, &v))
 	}
@@ -89,7 +89,7 @@ func members(object gjson.Result) []member {
 	return out
 }
 
-// fieldOf returns the value of a field. Of duplicates, the last counts, as in most JSON readers.
+// fieldOf returns the value of a field; of duplicate fields that of the last, as most JSON readers do.
 func fieldOf(fields []member, name string) (v gjson.Result) {
 	for _, f := range fields {
 		if f.name == name {
@@ -106,7 +106,7 @@ func stringField(fields []member, name string) string { return stringOf(fieldOf(
 // retain a body of many megabytes in memory.
 func stringOf(v gjson.Result) string { return strings.Clone(unescaped(v)) }
 
-// unescaped is [stringOf] without the copy. Invalid escapes become U+FFFD.
+// unescaped is like [stringOf], but the text may share memory with the body. Invalid escapes become U+FFFD.
 func unescaped(v gjson.Result) string {
 	if v.Type != gjson.String {
 		return ""

@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Legacy is the dialect of OpenAI's older completions. Its prompt is the user's message, or a chat that a
-// framework has written as text. Other prompts have no messages: code to complete, several prompts, token
-// numbers, and chat templates.
+// Legacy is the dialect of OpenAI's older completions. A prompt is read as the user's message, or as a chat
+// that a framework has written as text. Requests with code to complete, several prompts, token numbers or a
+// chat template are read without messages, so they get no block.
 var Legacy = &Dialect{
 	Path: "/v1/completions", AnswerIDPrefix: "cmpl-", SingleText: true,
 	Decode: decodeLegacy, readAnswer: readLegacyAnswer,
@@ -64,7 +64,7 @@ func decodeLegacy(body []byte) (*Chat, error) {
 		return c, nil
 	}
 	at := c.readPrompt(text, spanOf(prompt))
-	c.blockIsPart = true // a later request cannot insert a block again
+	c.blockIsPart = true // so that BlockPart returns no position at which a later request could insert the block again
 	c.blockEdits = func(_ *Chat, b Block, _ Placement) []edit {
 		return []edit{{spanOf(prompt), quote(text[:at] + b.Text + "\n\n" + text[at:])}}
 	}

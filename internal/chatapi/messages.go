@@ -12,8 +12,8 @@ import (
 
 // Messages is the dialect of Anthropic's Messages API.
 //
-// Tool results are in the user's messages. Each result is read as a separate message with the role tool. A
-// message with only results then follows the user's last message, as in chat completions.
+// In this API a user message contains tool results. Each result is read as a separate message with the role
+// tool, as in chat completions, so a message with only results is not read as a user message.
 var Messages = &Dialect{
 	Path: "/v1/messages", AnswerIDPrefix: "msg_", RequestIDHeader: "Request-Id",
 	Decode: decodeMessages, readAnswer: readMessagesAnswer,
@@ -43,7 +43,7 @@ func decodeMessages(body []byte) (*Chat, error) {
 type preface struct {
 	name         string
 	value        gjson.Result
-	insertOffset int
+	insertOffset int // offset of the body's first field, before which a missing preface is inserted
 }
 
 // readPreface reads a request's preface and prepends it as a system message.
@@ -58,8 +58,8 @@ func (c *Chat) readPreface(fields []member, name string) {
 	}
 }
 
-// readBlocks appends the messages contained in one element: each tool result, and the remaining content. It
-// returns false if the element has no role.
+// readBlocks appends the messages that an element of the list contains: each tool result, and the remaining
+// content. ok is false if the element has no role.
 func (c *Chat) readBlocks(previous []Message, v gjson.Result) (out []Message, ok bool) {
 	fields := members(v)
 	role, content := fieldOf(fields, "role"), fieldOf(fields, "content")
@@ -77,7 +77,7 @@ func (c *Chat) readBlocks(previous []Message, v gjson.Result) (out []Message, ok
 	c.cachedPrefix.read(message, content, b.breakpointEnd)
 	switch {
 	case message.Role != memory.RoleUser:
-		b.otherParts = nil // the client may omit the model's own actions, such as a search
+		b.otherParts = nil // not in the digest, since a client may omit the model's own actions, such as a search
 	case len(b.lines) > 0:
 	case len(out) > len(previous):
 		return out, true // an image next to a result is part of the result
@@ -93,12 +93,12 @@ func (c *Chat) readBlocks(previous []Message, v gjson.Result) (out []Message, ok
 
 // cachedPrefix describes the beginning of a request that the provider caches.
 type cachedPrefix struct {
-	end      int     // end of the last part with a cache breakpoint; 0 means none
-	nextUser Message // the user's first message that ends after the breakpoint; a block may be inserted at its resultsEnd
+	end      int     // offset of the end of the last part with a cache breakpoint; 0 means none
+	nextUser Message // the user's first message that ends after that offset; a block can follow its resultsEnd
 }
 
-// read reads the next message of a request. breakpoint is the end of its last part with a breakpoint; 0 means
-// none.
+// read reads the next message of a request. breakpoint is the offset of the end of the message's last part
+// with a breakpoint; 0 means none.
 func (c *cachedPrefix) read(m Message, content gjson.Result, breakpoint int) {
 	if breakpoint > 0 {
 		c.end, c.nextUser = breakpoint, Message{}
@@ -120,15 +120,15 @@ func hasBreakpoint(fields []member) bool {
 
 // messageContent holds the texts and calls of a message's content.
 type messageContent struct {
-	lines         []string
-	firstText     span // JSON string of the first line
+	lines         []string // texts of the text parts
+	firstText     span     // span of the first text's JSON string
 	parts         []span
 	calls         []call
 	otherParts    []string // raw JSON of parts without text, such as images
 	itemRefs      []string // ids of items of earlier answers that the content refers to
-	hasWrapper    bool     // the client wrote some of the texts
-	folder        string   // working directory named in those texts
-	breakpointEnd int      // end of the last part with a cache breakpoint; 0 means none
+	hasWrapper    bool     // a text part was omitted, because the client's program wrote it
+	folder        string   // working directory named in the omitted text; "" means none
+	breakpointEnd int      // offset of the end of the last part with a cache breakpoint; 0 means none
 }
 
 // read reads a content, which is a string or a list of blocks, and calls onResult with each tool result.
@@ -168,7 +168,7 @@ func (b *messageContent) read(content gjson.Result, onResult func(Message)) {
 	})
 }
 
-// addUserText adds a text, unless the client's program wrote it instead of the user.
+// addUserText adds a text, unless the client's program wrote it rather than the user.
 func (b *messageContent) addUserText(text gjson.Result) {
 	if words := stringOf(text); strings.HasPrefix(strings.TrimSpace(words), "<") && utterance.WithoutWrappers(words) == "" {
 		b.hasWrapper = true
@@ -212,9 +212,9 @@ func withoutBreakpoint(v gjson.Result, fields []member) string {
 	return b.String()
 }
 
-// messagesEdits inserts the block into the last user message, between tool results and text, or after the
-// system prompt. The block always follows the last cache breakpoint, so that the provider's cache stays
-// valid.
+// messagesEdits returns the edits that insert the block into its user message, between tool results and text,
+// or after the system prompt. The block follows the last cache breakpoint, so that the provider's cache of the
+// text before it stays valid.
 func messagesEdits(c *Chat, b Block, p Placement) []edit {
 	m, block := c.Messages[b.MessageIndex], b.Text
 	if b.Part != Unplaced {
@@ -227,7 +227,7 @@ func messagesEdits(c *Chat, b Block, p Placement) []edit {
 		if edits := m.insertFirst(block, "text"); edits != nil {
 			return edits
 		}
-		m = c.Messages[b.MessageIndex] // the request ends with a message of the model
+		m = c.Messages[b.MessageIndex] // no user message follows the breakpoint
 	}
 	switch {
 	case p == System:
@@ -240,7 +240,7 @@ func messagesEdits(c *Chat, b Block, p Placement) []edit {
 	return m.insertFirst(block, "text")
 }
 
-// reinsert inserts the block of an earlier request at its former position in the message.
+// reinsert returns the edits that insert the block of an earlier request at its former position in m.
 func (m Message) reinsert(b Block) []edit {
 	part := textPart("text", b.Text)
 	switch n := len(m.partSpans); {
@@ -257,8 +257,8 @@ func (m Message) reinsert(b Block) []edit {
 	return m.insertFirst(b.Text, "text")
 }
 
-// insertFirst inserts the block, as a part of the given kind, before the message's own parts; a string
-// becomes a list of parts. It changes nothing in an empty message.
+// insertFirst returns the edits that insert the block, as a part of the given kind, before the message's own
+// parts; a string becomes a list of parts. It returns nil for an empty message.
 func (m Message) insertFirst(block, kind string) []edit {
 	part := textPart(kind, block)
 	for _, at := range m.partSpans {
@@ -275,8 +275,8 @@ func (m Message) insertFirst(block, kind string) []edit {
 	return nil
 }
 
-// insertAfterPreface inserts the block after the preface, as a separate part if asPart is true, so that the
-// provider's cache stays valid. It returns nil if the preface is neither text nor parts.
+// insertAfterPreface returns the edits that insert the block after the preface; as a separate part if asPart
+// is true, so that the provider's cache stays valid. It returns nil if the preface is neither text nor parts.
 func (c *Chat) insertAfterPreface(block string, asPart bool) []edit {
 	at, v := spanOf(c.preface.value), c.preface.value
 	switch {

@@ -72,7 +72,7 @@ func (s *Stream) addToBlock(index, delta gjson.Result) {
 	}
 }
 
-// newLine separates the texts of two parts of an answer.
+// newLine ends the line before the text of another part of the answer.
 func (s *Stream) newLine() {
 	if s.text.Len() > 0 {
 		s.appendText(&s.text, "\n")
@@ -94,8 +94,8 @@ func isMessagesEnd(event []byte) bool {
 	return kind == "message_stop" || kind == "error"
 }
 
-// errorTypesByStatus are the error types by status. Any other status is a client error, or a server error if it
-// is 500 or above.
+// errorTypesByStatus are the API's error types by HTTP status. For any other status encodeMessagesError writes
+// a general type.
 var errorTypesByStatus = map[int]string{
 	401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error",
 }

@@ -16,11 +16,11 @@ import (
 // deepest.
 const MaxDepth = 256
 
-// Chat is a parsed request of any dialect. It refers to the client's own bytes.
+// Chat is a parsed request of any dialect, with the offsets of its parts in the client's bytes.
 type Chat struct {
 	Model       string
 	Stream      bool
-	ReportUsage bool // a stream must report its usage (stream_options.include_usage), in dialects with that option
+	ReportUsage bool // the request asks for the usage of a stream (stream_options.include_usage)
 	User        string
 	Messages    []Message
 	Extras      Extras
@@ -31,32 +31,31 @@ type Chat struct {
 
 	body       []byte
 	removals   []edit    // edits that remove Loci's own fields with their commas
-	blockEdits editsFunc // inserts the block; nil uses completionsEdits
+	blockEdits editsFunc // returns the edits for a block; nil uses completionsEdits
 
-	blockIsPart   bool  // a block becomes a part of a message instead of a message before it
+	blockIsPart   bool  // true if the dialect inserts a block as a part of a message instead of as a separate message
 	resultIndexes []int // cached result of [Chat.lastResults]
 
-	preface      preface      // set in dialects with instructions outside the messages
-	cachedPrefix cachedPrefix // set in the dialect with cache breakpoints
+	preface      preface      // instructions outside the messages, in [Messages] and [Responses]
+	cachedPrefix cachedPrefix // part of the request that the provider caches, in [Messages]
 }
 
-// editsFunc returns the edits that insert a block into a request with a user message. It returns nil if the
-// block cannot be inserted.
+// editsFunc returns the edits that insert a block into a request, or nil if the block cannot be inserted.
 type editsFunc func(c *Chat, b Block, p Placement) []edit
 
 // Message is one message of a request.
 type Message struct {
-	Role      memory.Role // role; developer counts as system, function as tool; an unknown role is unchanged
+	Role      memory.Role // developer is read as system, function as tool; an unknown role is unchanged
 	Name      string
 	Text      string        // text of the content's text parts, one per line; "" for null
-	Foreign   memory.Ranges // in a user's message: ranges of Text known to be written by others
+	Foreign   memory.Ranges // in a user's message: ranges of Text that the user did not write
 	ToolCalls bool          // the message calls tools or a function
-	Digest    string        // equal for messages with the same meaning (see [Digest])
-	ItemRefs  []string      // ids of items of an earlier answer that replace the message or its parts
-	Chain     string        // chain hash of the stored turn to which ItemRefs belong; "" if unknown
+	Digest    string        // result of [Digest], by which the message is recognized in later requests
+	ItemRefs  []string      // ids of an earlier answer's items, which the request refers to instead of repeating them
+	Chain     string        // chain hash of the stored turn with the items of ItemRefs; "" if unknown
 
 	span       span     // span of the message in the body
-	resultsEnd int      // end of the last tool result in the same message; 0 means none
+	resultsEnd int      // offset of the end of the last tool result in the same element; 0 means none
 	textSpan   span     // span of the content's string or first text part; zero if there is none
 	partSpans  []span   // spans of the parts; nil if the content is a string
 	callIDs    []string // ids of the message's calls
@@ -64,8 +63,8 @@ type Message struct {
 	folder     string   // in a user's message: the working directory that the client's wrapper names
 }
 
-// Folder returns the working directory that a coding agent names in a user message (the last such message
-// counts) or else in its first system message; "" if there is none.
+// Folder returns the working directory of a coding agent: from the last user message that names one, or else
+// from the first system message that does; "" if there is none.
 func (c *Chat) Folder() string {
 	for _, m := range slices.Backward(c.Messages) {
 		if m.folder != "" {
@@ -82,9 +81,9 @@ func (c *Chat) Folder() string {
 	return ""
 }
 
-// Decode reads a chat-completions request. It retains body, which must not change afterwards. It returns
-// [memory.Invalid], with the position, for invalid JSON or UTF-8, nesting deeper than [MaxDepth], missing,
-// unreadable or duplicate messages, and an invalid value in one of Loci's fields. Unknown fields are allowed.
+// Decode reads a chat-completions request. The result refers to body, which must not change afterwards. It
+// returns [memory.Invalid] for invalid JSON or UTF-8, nesting deeper than [MaxDepth], a missing, duplicate or
+// invalid list of messages, and an invalid field of [Extras]. Unknown fields are allowed.
 func Decode(body []byte) (*Chat, error) {
 	c, fields, err := readCommon(body)
 	if err != nil {
@@ -103,12 +102,12 @@ func Decode(body []byte) (*Chat, error) {
 	return c, err
 }
 
-// readCommon reads the fields that the requests of all dialects share, and returns all fields of the body.
+// readCommonFields reads the fields that requests of all dialects have. It also returns all fields of the body.
 func readCommon(body []byte) (*Chat, []member, error) {
 	if err := validate(body); err != nil {
 		return nil, nil, err
 	}
-	// Bodies have many megabytes and do not change, so parsing does not copy them.
+	// A body may have many megabytes and does not change, so parsing does not copy it.
 	root := gjson.Parse(unsafe.String(unsafe.SliceData(body), len(body)))
 	if !root.IsObject() {
 		return nil, nil, memory.Errorf(memory.Invalid, "the body must be a JSON object")
@@ -144,7 +143,7 @@ func messagesOf(fields []member) (list gjson.Result, err error) {
 	return list, nil
 }
 
-// readMessages reads a list of messages. The function read appends the messages in an element, and returns
+// readMessages reads a list of messages. readElement appends the messages in an element to to, and returns
 // false if the element has no role.
 func readMessages(list gjson.Result, readElement func(to []Message, v gjson.Result) ([]Message, bool)) (out []Message, err error) {
 	i, ok := 0, false
@@ -164,9 +163,9 @@ func readMessages(list gjson.Result, readElement func(to []Message, v gjson.Resu
 	return out, err
 }
 
-// markForeign marks messages with the role user that others wrote, by the speakers' names. The person is the
-// speaker named "user", or else the first speaker without a job title, which agents have. If a single user
-// message follows a system message with an instruction, it counts as quoted text too.
+// markForeign marks user messages that the user did not write as Foreign: those of other speakers than
+// [utterance.HumanSpeaker], and the only user message after a system message with an instruction, because
+// programs send quoted text to a model in this form.
 func markForeign(messages []Message) {
 	names := make([]string, len(messages))
 	var users []string
@@ -195,7 +194,8 @@ func readMessage(v gjson.Result) (m Message, ok bool) {
 	return b.message(v, readRole(stringOf(role)), stringField(fields, "name"), stringField(fields, "tool_call_id")), role.Type == gjson.String
 }
 
-// message converts the content to a message with a role, or to the result of the call with id callID.
+// message returns the content of v as a message with a role; callID is the id of the call whose result it is,
+// or "".
 func (b *messageContent) message(v gjson.Result, role memory.Role, name, callID string) Message {
 	m := Message{Role: role, Name: name, Text: strings.Join(b.lines, "\n"), span: spanOf(v), textSpan: b.firstText, partSpans: b.parts, callID: callID}
 	m.removeWrappers(b.lines, b.otherParts)
@@ -204,8 +204,8 @@ func (b *messageContent) message(v gjson.Result, role memory.Role, name, callID 
 	return m
 }
 
-// removeWrappers removes the client's wrappers from a user's message. A message without words by a person
-// becomes a system message.
+// removeWrappers removes the client's wrappers from a user's message. If nothing remains, the message becomes
+// a system message.
 func (m *Message) removeWrappers(lines, otherParts []string) {
 	if m.Role != memory.RoleUser || m.Text == "" {
 		return
@@ -238,14 +238,14 @@ func readRole(s string) memory.Role {
 	return memory.Role(s)
 }
 
-// contentText returns the text of a content: a string, or its text parts with one line each.
+// contentText returns the text of a content, which is a string or a list of parts; one line per text part.
 func contentText(content gjson.Result) string {
 	var b messageContent
 	b.readParts(content, "text")
 	return strings.Join(b.lines, "\n")
 }
 
-// HasServerHistory reports whether the server has messages that precede those of the request.
+// HasServerHistory reports whether the request continues messages that the upstream has stored.
 func (c *Chat) HasServerHistory() bool { return c.PreviousAnswerID != "" || c.ConversationID != "" }
 
 // LastUser returns the index of the last user message, -1 if there is none.
@@ -261,15 +261,15 @@ func LastUser(msgs []Message) int {
 	return -1
 }
 
-// HasSingleMessage reports whether the request's only message, except for instructions, is the user's.
+// HasSingleMessage reports whether the request has one user message and otherwise only system messages.
 func (c *Chat) HasSingleMessage() bool {
 	last := c.LastUser()
 	return last >= 0 && !slices.ContainsFunc(c.Messages, func(m Message) bool { return m.Role != memory.RoleSystem && m.span != c.Messages[last].span })
 }
 
-// Question returns the person's question, with one line for each message: the user's messages since the last
-// answer, and at least minMessages messages with a person's words. If there are none, as in an agent's
-// request, it returns the last user message.
+// Question returns the user's own words, one line per message: those of all user messages since the last
+// answer, and those of earlier messages until there are minMessages lines. If no message has words of the
+// user's own, as in an agent's request, it returns the text of the last user message.
 func (c *Chat) Question(minMessages int) string {
 	var lines []string
 	answered := false
@@ -290,7 +290,7 @@ func (c *Chat) Question(minMessages int) string {
 	return strings.Join(lines, "\n")
 }
 
-// ToolLoop reports whether other messages than system messages follow the last user message.
+// InToolLoop reports whether answers or tool results follow the last user message, as while an agent works.
 func (c *Chat) ToolLoop() bool {
 	last := c.LastUser()
 	return last >= 0 && slices.ContainsFunc(c.Messages[last+1:], func(m Message) bool { return m.Role != memory.RoleSystem })

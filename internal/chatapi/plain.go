@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// CheckPlain returns [memory.Invalid], with the field's name, for a request that requires more than one plain
-// text answer, because the built-in model cannot do more.
+// CheckPlainText returns [memory.Invalid], with the field's name, for a request that the built-in model cannot
+// answer, because it requires a tool call, several answers or another format than plain text.
 func (c *Chat) CheckPlain() error {
 	root := gjson.ParseBytes(c.body)
 	// Tools are allowed, because a model need not call them.

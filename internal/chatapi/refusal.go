@@ -8,12 +8,12 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// RefusalKind is the cause of an upstream's refusal.
+// RefusalKind is the reason why an upstream refused a request.
 type RefusalKind string
 
 // Kinds of refusals.
 const (
-	RefusesOther  RefusalKind = ""       // any other cause
+	RefusesOther  RefusalKind = ""       // any other reason
 	RefusesRoles  RefusalKind = "roles"  // the server refuses the roles of the messages or their order
 	RefusesLength RefusalKind = "length" // the request is too long
 )
@@ -21,14 +21,14 @@ const (
 // Refusal classifies an upstream's error.
 type Refusal struct {
 	Kind    RefusalKind
-	Wording string // the matching line of refusals.txt, "" for RefusesOther
+	Wording string // matching text of refusals.txt, "" for RefusesOther
 }
 
-// maxRefusal is the number of bytes of an error text that are read.
+// maxErrorBytes is the maximum number of bytes of an error text that are compared with refusals.txt.
 const maxRefusal = 8 << 10
 
-// ReadRefusal reads an error body of any server. It ignores parts of the request that the error
-// quotes.
+// ReadRefusal classifies an error body of any server. It reads only the error's message, type and code, because
+// other fields may quote the request.
 func ReadRefusal(body []byte) Refusal {
 	text := normalizedText(strings.Join(errorTexts(gjson.ParseBytes(body), body), "\n"))
 	for _, w := range wordings() {
@@ -72,8 +72,8 @@ func errorTexts(root gjson.Result, body []byte) (out []string) {
 	return out
 }
 
-// normalizedText returns s in lower case with single spaces and without quotes, because servers differ in
-// these.
+// normalizedText returns s in lower case, with single spaces and without quotation marks, because servers
+// write the same message in different ways.
 func normalizedText(s string) string {
 	s = strings.NewReplacer(`"`, "", `'`, "", "`", "", `\`, "", "’", "", "“", "", "”", "").Replace(strings.ToLower(s))
 	return strings.Join(strings.Fields(s), " ")
@@ -88,7 +88,7 @@ type wording struct {
 	text string
 }
 
-// wordings are the lines of refusals.txt. Lines about length come first.
+// wordings returns the entries of refusals.txt, those about length first.
 var wordings = sync.OnceValue(func() []wording {
 	var length, roles []wording
 	for line := range strings.Lines(refusalLines) {

@@ -11,8 +11,8 @@ import (
 
 // Responses is the dialect of OpenAI's Responses API.
 //
-// The input is a text or a list of items. Consecutive texts, calls and reasoning of the model are read as one
-// message, because they belong to one answer. A request may name the answer or conversation that it
+// The input is a text or a list of items. Consecutive texts, calls and reasoning items of the model are read
+// as one message, because they are one answer. A request may name the stored answer or conversation that it
 // continues, and send only newer items.
 var Responses = &Dialect{
 	Path: "/v1/responses", AnswerIDPrefix: "resp_", CanContinue: true,
@@ -55,7 +55,7 @@ func readConversation(v gjson.Result) string {
 	return id
 }
 
-// readInput reads a text or a list of items. The input may be absent, if the server has the prompt.
+// readInput reads the input: a text or a list of items, or absent if the server stores the prompt.
 func readInput(v gjson.Result) (out []Message, err error) {
 	switch {
 	case !v.Exists() || v.Type == gjson.Null:
@@ -91,7 +91,7 @@ type itemReader struct {
 	currentSpan span           // span of the model's current turn; zero outside the model's turns
 }
 
-// appendItemID reads the next item; it returns false for a message without a role.
+// addItem reads the next item; it returns false for a message without a role.
 func (r *itemReader) addItem(v gjson.Result) bool {
 	fields := members(v)
 	kind, role := stringField(fields, "type"), fieldOf(fields, "role")
@@ -111,7 +111,7 @@ func (r *itemReader) addItem(v gjson.Result) bool {
 	return true
 }
 
-// addModelItem adds an item that the model wrote to its current turn.
+// addModelItem adds an item that the model wrote to the model's current turn.
 func (r *itemReader) addModelItem(v gjson.Result, kind string, fields []member) {
 	if !r.currentSpan.isSet() {
 		r.currentSpan = spanOf(v)
@@ -119,8 +119,8 @@ func (r *itemReader) addModelItem(v gjson.Result, kind string, fields []member) 
 	r.currentTurn.addItem(kind, fields)
 }
 
-// endTurn ends the model's turn. A turn without texts, calls and references, for example with only reasoning
-// or a search, yields no message.
+// endTurn appends the model's current turn as a message. A turn without texts, calls and references, such as
+// only reasoning or a search, yields no message.
 func (r *itemReader) endTurn() {
 	if b := r.currentTurn; len(b.lines)+len(b.calls)+len(b.itemRefs) > 0 {
 		m := Message{Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), ItemRefs: b.itemRefs, span: r.currentSpan}
@@ -131,7 +131,7 @@ func (r *itemReader) endTurn() {
 	r.currentTurn, r.currentSpan = messageContent{}, span{}
 }
 
-// addMessage adds a message with a role, or the result of the call with id callID.
+// addMessage adds a message with a role; callID is the id of the call whose result it is, or "".
 func (r *itemReader) addMessage(v gjson.Result, role memory.Role, callID string, content gjson.Result) {
 	r.endTurn()
 	var b messageContent
@@ -159,7 +159,7 @@ func (b *messageContent) addItem(kind string, fields []member) {
 	}
 }
 
-// builtInArguments returns the arguments of a call of a built-in tool that the client executes.
+// builtInArguments returns the arguments of a call of one of the API's own tools that the client executes.
 func builtInArguments(fields []member) string {
 	for _, f := range fields {
 		switch f.name {
@@ -174,7 +174,7 @@ func builtInArguments(fields []member) string {
 var responseTextTypes = []string{"input_text", "output_text", "text", "refusal"}
 
 // readParts reads a content, which is a string or a list of parts; textTypes are the types of text parts.
-// Other parts, such as images, distinguish messages with the same text.
+// Other parts, such as images, are added to otherParts.
 func (b *messageContent) readParts(content gjson.Result, textTypes ...string) {
 	if content.Type == gjson.String {
 		b.addText(content)
@@ -199,8 +199,8 @@ func (b *messageContent) readParts(content gjson.Result, textTypes ...string) {
 	})
 }
 
-// responsesEdits inserts the block as an item before the last user message, after the instructions, or into
-// that message.
+// responsesEdits returns the edits that insert the block after the instructions, into its user message, or as
+// an item before that message.
 func responsesEdits(c *Chat, b Block, p Placement) []edit {
 	block := b.Text
 	if p == System {

@@ -32,8 +32,8 @@ func readOutput(response gjson.Result) (b messageContent, ids []string) {
 	return b, ids
 }
 
-// appendItemID appends the id of a message or call, up to maxCalls ids. Clients omit reasoning items, so
-// their ids would not identify the answer.
+// appendItemID appends the id of an item, up to maxCalls ids. It omits reasoning items: clients do not resend
+// them, so their ids would not identify the answer.
 func appendItemID(ids []string, item gjson.Result) []string {
 	id := stringOf(item.Get("id"))
 	if id == "" || stringOf(item.Get("type")) == "reasoning" || len(ids) == maxCalls {
@@ -59,7 +59,7 @@ func (s *Stream) readResponsesEvent(root gjson.Result) {
 	}
 }
 
-// startPart begins a new line when a new part begins.
+// startPart begins a new line if an event belongs to another part than the previous text.
 func (s *Stream) startPart(event gjson.Result) {
 	part := event.Get("output_index").Raw + "/" + event.Get("content_index").Raw
 	if part != s.lastPart {
@@ -68,7 +68,7 @@ func (s *Stream) startPart(event gjson.Result) {
 	s.lastPart = part
 }
 
-// readFinishedCall reads a complete item if it is a call.
+// readFinishedCall adds a complete item if it is a call.
 func (s *Stream) readFinishedCall(index, item gjson.Result) {
 	var b messageContent
 	b.addItem(stringOf(item.Get("type")), members(item))
@@ -82,8 +82,8 @@ func (s *Stream) readFinishedCall(index, item gjson.Result) {
 	}
 }
 
-// readResponse reads the complete answer in the last event. It retains text that has already arrived in
-// pieces.
+// readResponse reads the last event, which repeats the complete answer. It uses its texts and calls only if
+// none has arrived in pieces.
 func (s *Stream) readResponse(response gjson.Result) {
 	s.answer.readMetadata(response)
 	s.answer.FinishReason, s.done = stringOf(response.Get("status")), true

@@ -43,8 +43,8 @@ func splice(body []byte, edits ...edit) []byte {
 
 func insertion(at int, text string) edit { return edit{span{at, at}, text} }
 
-// cutMembers returns the edits that remove members of an object. Each edit removes also the comma before the
-// member or, if no remaining member precedes it, the comma after it.
+// cutMembers returns the edits that remove members of an object. Each edit also removes the comma before the
+// member or, if no remaining member precedes the member, the comma after it.
 func cutMembers(fields []member, remove func(name string) bool) []edit {
 	var cuts []edit
 	kept := false
@@ -71,8 +71,8 @@ type Field struct {
 	Value any // encoded by encoding/json
 }
 
-// AddFields appends fields to body, a JSON object, and retains every other byte. If body is not an object, it
-// returns [memory.Invalid].
+// AddFields appends fields to body, a JSON object, and does not change any other byte. If body is not an
+// object, it returns [memory.Invalid].
 func AddFields(body []byte, fields ...Field) ([]byte, error) {
 	if err := validate(body); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func Encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// mustEncode encodes values that can always be encoded: strings, numbers and structs of those types.
+// mustEncode encodes a string, a number, or a struct or slice of these, which cannot fail.
 func mustEncode(v any) []byte {
 	out, err := Encode(v)
 	if err != nil {

@@ -5,13 +5,13 @@ import "bytes"
 // eventScanner finds the ends of a stream's events in pieces of any size. Lines end with LF, CR or CR LF, and
 // events end with an empty line. The zero value is at the beginning of a stream.
 type eventScanner struct {
-	midLine    bool // the current line has bytes
-	afterCR    bool // the previous byte was a CR
-	afterEvent bool // no byte has followed the end of the last event
+	midLine    bool // true if the current line has bytes
+	afterCR    bool // true if the previous byte was a CR
+	afterEvent bool // true if no byte has followed the end of the last event
 }
 
-// next returns how many bytes of p belong to the current event and whether they end it. An LF whose CR was in
-// an earlier piece counts as a separate event, so that the preceding event need not wait for it.
+// next returns how many bytes of p belong to the current event, and whether the event ends there. A CR ends an
+// event at once; if its LF is in the next piece, the LF counts as a separate event.
 func (e *eventScanner) next(p []byte) (n int, end bool) {
 	for n < len(p) {
 		switch c := p[n]; {
@@ -48,7 +48,7 @@ func lineEnd(p []byte) int {
 	return len(p)
 }
 
-// eventData returns the joined data lines of an event. ok is false if there are none, as in comments.
+// eventData returns the data lines of an event, joined by LF. ok is false if there are none, as in a comment.
 func eventData(event []byte) (data []byte, ok bool) {
 	event = bytes.TrimPrefix(event, []byte("\ufeff"))
 	for len(event) > 0 {
@@ -78,12 +78,12 @@ func eventName(event []byte) string {
 	return ""
 }
 
-// Events reads the events of a stream in pieces of any size. It skips events without data and events longer
-// than maxEvent. The zero value is ready for use.
+// Events reads the events of a stream from pieces of any size. It skips events without data and events longer
+// than maxEventBytes. The zero value is ready for use.
 type Events struct {
 	scanner eventScanner
 	event   []byte
-	tooLong bool // the current event is longer than maxEvent
+	tooLong bool // true if the current event is longer than maxEventBytes
 }
 
 // Write takes the next piece and calls yield with the data of each completed event.

@@ -9,15 +9,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Limits of a [Stream], which drops excess data.
+// Limits of a [Stream]. Data beyond a limit is dropped.
 const (
-	maxEvent  = 1 << 20 // bytes of one event
-	maxAnswer = 8 << 20 // bytes of text and arguments
-	maxCalls  = 256     // tool calls
+	maxEvent  = 1 << 20 // maximum bytes of one event
+	maxAnswer = 8 << 20 // maximum bytes of texts and arguments
+	maxCalls  = 256     // maximum number of tool calls
 )
 
-// Stream accumulates the answer of a chat stream from pieces of any size. It never fails: it skips unreadable
-// data and data beyond its limits.
+// Stream reads an answer from the pieces of a chat stream, which may have any size. It never fails: it skips
+// invalid data and data beyond its limits.
 type Stream struct {
 	readEvent  func(s *Stream, event gjson.Result)
 	events     Events
@@ -27,7 +27,7 @@ type Stream struct {
 	refusal    strings.Builder
 	calls      []*streamCall
 	totalBytes int
-	lastPart   string // in the Responses API: the part to which the last text belongs
+	lastPart   string // in the Responses API: output index and content index of the last text
 }
 
 // streamCall is a tool call whose arguments arrive in pieces.
@@ -35,7 +35,7 @@ type streamCall struct {
 	index     int64
 	id, name  string
 	arguments strings.Builder
-	complete  bool // the call is complete, but [Stream.TakeCalls] has not returned it yet
+	complete  bool // the call is complete, and [Stream.TakeCalls] has not returned it yet
 }
 
 // Write takes the next piece of the stream. It never fails.
@@ -65,8 +65,8 @@ func (s *Stream) Empty() bool {
 	return s.text.Len() == 0 && s.refusal.Len() == 0 && len(s.calls) == 0
 }
 
-// Answer returns the answer at the end of a stream. A last event without its final empty line counts as
-// complete.
+// Answer returns the complete answer; call it at the end of the stream. It reads a last event even if the
+// stream was truncated before the empty line that ends the event.
 func (s *Stream) Answer() Answer {
 	s.events.Flush(s.readData)
 	a := s.answer
@@ -82,8 +82,8 @@ func (s *Stream) Answer() Answer {
 	return a
 }
 
-// TakeCalls returns the tool calls completed since its previous call, in the form of [Answer.ToolCalls]. It
-// returns none for chat completions, which do not mark calls as complete.
+// TakeCalls returns the tool calls completed since TakeCalls was last called, in the form of
+// [Answer.ToolCalls]. It returns none for chat completions, which do not mark calls as complete.
 func (s *Stream) TakeCalls() string {
 	var calls []call
 	for _, c := range s.calls {
@@ -94,8 +94,8 @@ func (s *Stream) TakeCalls() string {
 	return encodeCalls(calls)
 }
 
-// readChoice reads the fields that events of chat completions and completions share. It returns the first
-// choice, and false if there is none.
+// readChoice reads the fields that events of [Completions] and [Legacy] share. It returns the choice with index
+// 0; ok is false if the event is only for another choice.
 func (s *Stream) readChoice(root gjson.Result) (choice gjson.Result, ok bool) {
 	s.answer.readMetadata(root)
 	choice = firstChoice(root)
@@ -161,8 +161,8 @@ func (s *Stream) addFunction(to *streamCall, function gjson.Result) {
 	s.appendText(&to.arguments, stringOf(arguments))
 }
 
-// call returns the call to which a piece belongs: by its index or, without an index, a new call for a new id
-// and otherwise the last call. It returns nil past maxCalls.
+// findOrAddCall returns the call to which a piece with this index and id belongs. Without an index, a new id
+// begins a new call, and any other piece belongs to the last call. It returns nil beyond maxCalls.
 func (s *Stream) call(index gjson.Result, id string) *streamCall {
 	if c := s.callAt(index); c != nil {
 		c.id = cmp.Or(c.id, id)

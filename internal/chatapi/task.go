@@ -9,10 +9,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// FrontEndTask reports whether a request is a client's own task, which belongs to no conversation: a title,
-// tags, follow-up questions, a search query or a summary of a conversation. Either its system message or last
-// user message begins like a task ([utterance.IsClientTask]), or its only user message is such an instruction with
-// a quoted conversation. A person's request for a title does not count.
+// IsFrontEndTask reports whether a client program sent a request for its own purposes: for a title, tags,
+// follow-up questions, a search query or a summary of a conversation. Either the system message or the last
+// user message begins like a task ([utterance.IsClientTask]), or the only user message quotes a conversation
+// and asks for such a text. A person's request for a title, without a quoted conversation, does not count.
 func FrontEndTask(c *Chat) bool {
 	order, quoted := "", ""
 	last := c.LastUser()
@@ -42,15 +42,16 @@ func FrontEndTask(c *Chat) bool {
 	return ordered && transcript.MatchString(quoted)
 }
 
-// FromSubagent reports whether a message marks the request as a sub-agent's ([utterance.IsFromSubagent]).
+// IsFromSubagent reports whether a message shows that a sub-agent sent the request
+// ([utterance.IsFromSubagent]).
 func FromSubagent(c *Chat) bool {
 	return slices.ContainsFunc(c.Messages, func(m Message) bool {
 		return (m.Role == memory.RoleSystem || m.Role == memory.RoleUser) && utterance.IsFromSubagent(m.Text)
 	})
 }
 
-// taskPrefixSize is the number of bytes of a message in which the instruction of a task is searched: front
-// ends put it into the first sentences.
+// taskPrefixSize is the number of bytes at the beginning of a message that are searched for the instruction of
+// a task, which front ends write in the first sentences.
 const taskPrefixSize = 400
 
 var (

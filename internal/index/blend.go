@@ -7,11 +7,12 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// leadPadding is the number of unused entries before the first document in bit sets and counts.
+// leadPadding is the number of unused entries before the first document in bit sets and in docCounts,
+// so that the neighbours before document 0 need no check.
 const leadPadding = len(neighbourShares)
 
-// windowBits and windowBytes map a reach except reachFar to masks of a document (position
-// leadPadding) and its neighbours: one bit or one byte per document.
+// windowBits and windowBytes map a reach below reachFar to a mask with one bit or byte per document:
+// the document itself, at position leadPadding, and its neighbours.
 var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
 	for r := range b {
 		for i := leadPadding - r&3; i <= leadPadding+r>>2; i++ {
@@ -22,7 +23,7 @@ var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
 	return b, bytes
 }()
 
-// markCovered marks the documents whose blended count includes postings of the list.
+// markCovered marks in bitset the documents of the postings and their neighbours.
 func (p *segment) markCovered(bitset []uint64, postings []uint32) {
 	for _, posting := range postings {
 		n := posting >> 8
@@ -68,8 +69,8 @@ func (p *segment) documentFrequency(lists [][]uint32) int {
 	return df
 }
 
-// denseThreshold is the number of documents per 64-bit word of a bit set above which scoring all 64
-// documents together is cheaper, although some of the scores are not needed.
+// denseThreshold is the number of marked documents per 64-bit word of a bit set from which scoring
+// all 64 documents together is cheaper than scoring only the marked ones.
 const denseThreshold = 5
 
 // addScores adds the terms' BM25 scores to all documents that contain one of them. After pruning it
@@ -132,16 +133,17 @@ func (p *segment) clearCounts(list []uint32) {
 	}
 }
 
-// Shares of the seven documents of a window, as factors of a multiplication whose upper sixteen
-// bits are the sum of the products. evenShares is for documents 0, 2, 4 and 6, oddShares for
-// documents 1, 3 and 5.
+// evenShares and oddShares are the weights of documents 0, 2, 4, 6 and 1, 3, 5 of a window, in lanes
+// of 16 bits and in reverse order. The product of four counts in such lanes (as selected by evenBytes)
+// and the weights has the weighted sum of the counts in its upper lane.
 const (
 	evenShares = farShare<<48 | nearShare<<32 | nearShare<<16 | farShare
 	oddShares  = nearShare<<48 | ownShare<<32 | nearShare<<16
 	evenBytes  = 0x00ff00ff00ff00ff
 )
 
-// blendedCount returns a document's blended count in units of 1/180 occurrence.
+// blendedCount returns the weighted sum of the counts in document n and in its neighbours, in units
+// of 1/180 occurrence.
 func (p *segment) blendedCount(n int) uint32 {
 	r := p.reaches[n]
 	if r >= reachFar {

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Snapshot is an index of a fixed list of items, for searches in the past and for measurements.
+// Snapshot is a searchable index of a fixed list of items, for searches in the past and measurements.
 type Snapshot struct {
 	owners []memory.Owner
 	shards []*shard
@@ -34,7 +34,7 @@ func Build(items []memory.IndexItem) *Snapshot {
 	return snap
 }
 
-// Search is [Index.Search] without s.At: the items already have the requested time.
+// Search is like [Index.Search], but ignores s.At: the caller passed items of that time to [Build].
 func (x *Snapshot) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	var shards []*shard
 	for i, owner := range x.owners {

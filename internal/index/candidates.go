@@ -7,12 +7,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// vectorShare is the weight of the cosine in the searcher's score. The score only orders
-// candidates; package recall judges their relevance.
+// vectorShare is the weight of the cosine in a candidate's Score, beside 1 for the word score. The
+// Score only orders candidates; package recall judges their relevance.
 const vectorShare = 0.25
 
-// candidates returns the documents of list as candidates, best first. sum is the divisor of the
-// scores, and coverage is the share of sum that comes from indexed words.
+// candidates returns docs as candidates, best first. divisor is the sum of the idf of the question's
+// terms, and coverage is the share of that sum that comes from indexed terms.
 func (d *searchState) candidates(parts []*segment, docs []scoredDoc, s *memory.Search, divisor, coverage float32) []memory.Candidate {
 	for i := range docs {
 		if p, f := parts[docs[i].segmentIndex], &docs[i]; isMarked(p.vectorPicks, f.doc) {
@@ -57,14 +57,14 @@ func newCandidates(n int) []memory.Candidate {
 	return make([]memory.Candidate, n)
 }
 
-// Recycle returns a search result to the pool, because it is the largest allocation of a search.
+// Recycle returns a search result, the largest allocation of a search, to a pool for later searches.
 // Copies of the candidates stay valid. Calling Recycle is optional.
 func Recycle(candidates []memory.Candidate) {
 	clear(candidates[:cap(candidates)])
 	candidatePool.Put(&candidates)
 }
 
-// setMeasures sets the measures of a document in m, which must be zero.
+// setMeasures sets the fields of m, which must be zero, to the measures of a document.
 func (p *segment) setMeasures(doc scoredDoc, divisor, coverage float32, m *memory.Measures) {
 	n := doc.doc
 	m.Lexical, m.Own, m.Related = p.lexicalScores[n]/divisor, p.ownScores[n]/divisor, p.relatedScores[n]/divisor
@@ -78,7 +78,7 @@ func (p *segment) setMeasures(doc scoredDoc, divisor, coverage float32, m *memor
 	m.Session, m.Peak = p.sessionScores[p.docs[n].conversation]/divisor, p.peakScore(n)/divisor
 }
 
-// setFields sets the fields of an empty candidate except its id and measures.
+// setFields sets the fields of c, which must be zero, from document n, except id, score and measures.
 func (p *segment) setFields(n int32, c *memory.Candidate) {
 	d := &p.docs[n]
 	c.Kind, c.Owner = kindNames[p.kinds[n]], p.contents.scopes[d.scope].Owner

@@ -18,15 +18,15 @@ import (
 // minCheckpoint is the minimum number of memories for a checkpoint.
 const minCheckpoint = 5000
 
-// A checkpoint is written when more than 1/N of the memories have changed since the last
-// checkpoint. N is 10 while the program runs, since writing is expensive, and 100 at shutdown,
-// since the next start must read all later changes.
+// A checkpoint is written when the number of changes since the last checkpoint is at least the number
+// of memories divided by this divisor. While the program runs, fewer writes save time; at shutdown,
+// a recent checkpoint spares the next start from reading changes.
 const (
 	saveDivisorRunning = 10
 	saveDivisorAtClose = 100
 )
 
-// closeTimeout bounds how long Close writes checkpoints.
+// closeTimeout is the maximum time for which [Index.Close] writes checkpoints.
 const closeTimeout = 5 * time.Second
 
 const (
@@ -39,7 +39,8 @@ func (ix *Index) checkpointPath(owner memory.Owner) string {
 	return filepath.Join(ix.opts.Dir, hex.EncodeToString(sum[:])+checkpointSuffix)
 }
 
-// isWorthSaving reports whether more than 1/divisor of the memories changed since the checkpoint.
+// isWorthSaving reports whether a shard is large enough for a checkpoint and had at least one change
+// per divisor memories since the last one.
 func (ix *Index) isWorthSaving(sh *shard, divisor int) bool {
 	if ix.opts.Dir == "" {
 		return false
@@ -49,7 +50,6 @@ func (ix *Index) isWorthSaving(sh *shard, divisor int) bool {
 	return len(sh.docs) >= ix.checkpointMinimum && sh.unsavedChanges >= len(sh.docs)/divisor
 }
 
-// saveInBackground writes a checkpoint concurrently with searches.
 func (ix *Index) saveInBackground(e *ownerEntry, sh *shard) {
 	err := ix.saveCheckpoint(ix.ctx, e, sh)
 	ix.mu.Lock()
@@ -79,7 +79,7 @@ func (ix *Index) saveAllCheckpoints() {
 	}
 }
 
-// saveCheckpoint writes a shard's checkpoint unless its owner was dropped or evicted meanwhile.
+// saveCheckpoint writes a shard's checkpoint unless the index has dropped, evicted or reloaded its owner.
 func (ix *Index) saveCheckpoint(ctx context.Context, e *ownerEntry, sh *shard) error {
 	ix.diskMu.Lock()
 	defer ix.diskMu.Unlock()
@@ -93,7 +93,7 @@ func (ix *Index) saveCheckpoint(ctx context.Context, e *ownerEntry, sh *shard) e
 	f := sh.freeze()
 	sh.mu.RUnlock()
 	err := ix.writeCheckpoint(ctx, e.owner, sh.vectorSpace.model, f)
-	if ctx.Err() == nil { // a failed checkpoint is not retried at once
+	if ctx.Err() == nil { // even after an error, so that a checkpoint is not retried at once
 		sh.mu.Lock()
 		sh.unsavedChanges -= f.unsavedChanges
 		sh.mu.Unlock()
@@ -174,7 +174,7 @@ func (ix *Index) readCheckpoint(owner memory.Owner) (*shard, error) {
 		return nil, err
 	}
 	if current.dims != 0 && c.dims != 0 && c.dims != current.dims {
-		return nil, unusablef("its vectors have %d dimensions, but the embedder's have %d", c.dims, current.dims)
+		return nil, unusablef("the file's vectors have %d dimensions, but the embedder's have %d", c.dims, current.dims)
 	}
 	return &shard{contents: *c, vectorSpace: current}, nil
 }

@@ -10,11 +10,12 @@ import (
 // found by the pairs that contain it ("绿茶"), if it is the whole question or no memory contains it
 // as a word.
 
-// bigrams are the terms that begin with a character and the terms that end with it. A term of a
-// single character is in both lists.
+// characterTerms are the numbers of the terms that begin with a character and of those that end with
+// it. A term of a single character is in both lists.
 type bigrams struct{ startingWith, endingWith []int32 }
 
-// indexCharacters records the first and last characters of a new term, if its script has no spaces.
+// indexCharacters adds a new term to the lists of its first and last character in termsByCharacter,
+// if its script has no spaces.
 func (s *contents) indexCharacters(term string, id int32) {
 	if term == "" || term[0] < utf8.RuneSelf {
 		return
@@ -37,8 +38,8 @@ func (s *contents) indexCharacters(term string, id int32) {
 	of(last).endingWith = append(of(last).endingWith, id)
 }
 
-// addCharacterPostings adds to single-character terms the postings of words that contain the
-// character.
+// addCharacterPostings replaces the postings of single-character terms by those of all words that
+// contain the character, where the rule above applies.
 func addCharacterPostings(parts []*segment, question string, terms []string) {
 	for i, t := range terms {
 		if text.IsUnspacedCharacter(t) && (text.HasIsolatedCharacter(question, t) || noDocumentHas(parts, i)) {
@@ -51,9 +52,8 @@ func addCharacterPostings(parts []*segment, question string, terms []string) {
 	}
 }
 
-// postingsContaining returns the postings of the documents that contain a character. Pairs overlap, so it
-// counts either the words that begin with the character or those that end with it, whichever are
-// more frequent.
+// postingsContaining returns a posting for each document that contains a character. Each occurrence
+// usually begins one pair and ends another, so the count is the larger of the two numbers of pairs.
 func (p *segment) postingsContaining(character string) []uint32 {
 	r, _ := utf8.DecodeRuneInString(character)
 	of := p.termsByCharacter[r]
@@ -70,7 +70,7 @@ func (p *segment) postingsContaining(character string) []uint32 {
 	return out
 }
 
-// termCounts returns how often each document contains any of the terms, in thirds.
+// termCounts returns, by document, the sum of the terms' counts in thirds of an occurrence, at most maxCount.
 func (p *segment) termCounts(terms []int32) []uint8 {
 	counts := make([]uint8, len(p.docs))
 	for _, id := range terms {

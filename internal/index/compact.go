@@ -1,7 +1,7 @@
 package index
 
-// compact removes the deleted documents and renumbers the remaining documents in order. Slices that
-// candidates refer to stay valid.
+// compact removes the deleted documents and renumbers the remaining documents in order. It does not
+// overwrite slices that earlier candidates refer to.
 func (s *contents) compact() {
 	next := contents{
 		offloaded: s.offloaded, version: s.version, unsavedChanges: s.unsavedChanges, newest: s.newest, dims: s.dims, vectorless: s.vectorless, ignoresVectors: s.ignoresVectors, docByID: s.docByID, textIDs: map[int32]string{}, terms: map[string]int32{},
@@ -43,7 +43,8 @@ func (s *contents) compact() {
 	*s = next
 }
 
-// copyDocument copies a document, without its links, and returns its new number.
+// copyDocument copies document n of source and returns its new number. The copied links still contain
+// old numbers.
 func (s *contents) copyDocument(source *contents, n int32) int32 {
 	to := int32(len(s.docs))
 	d := source.docs[n]

@@ -20,15 +20,15 @@ func (u *unusableError) Error() string { return u.reason }
 
 func unusablef(format string, args ...any) error { return &unusableError{fmt.Sprintf(format, args...)} }
 
-// decodeCheckpoint reads a checkpoint of size bytes. For an incomplete, invalid or foreign checkpoint it
-// returns an [unusableError]; other errors come from the reader.
+// decodeCheckpoint reads a checkpoint of fileSize bytes. For an incomplete or invalid checkpoint, or one
+// whose header is not as expected, it returns an [unusableError]; other errors come from the reader.
 func decodeCheckpoint(ctx context.Context, r io.Reader, fileSize int64, expected checkpointHeader) (*contents, error) {
 	d := newDecoder(ctx, r, fileSize)
 	h := d.readHeader()
 	var f frame
 	if version := h.Version; d.err == nil {
 		if h.Version = 0; h != expected.withMachineFields() {
-			return nil, unusablef("it belongs to another owner, model, language, machine or release")
+			return nil, unusablef("the file belongs to another owner, model, language, machine or release")
 		}
 		h.Version = version
 	}
@@ -47,7 +47,7 @@ func decodeCheckpoint(ctx context.Context, r io.Reader, fileSize int64, expected
 	}
 	sum := make([]byte, 4)
 	if _, err := io.ReadFull(d.r, sum); err != nil || d.remaining != 0 || string(sum) != string(bytesOf([]uint32{d.sum.Sum32()})) {
-		return nil, unusablef("it is torn or damaged")
+		return nil, unusablef("the file is truncated or damaged")
 	}
 	if err := c.rebuild(&f, expected.Owner, lengths, postings); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (d *decoder) readHeader() (h checkpointHeader) {
 	start := make([]byte, len(checkpointMagic))
 	d.read(start)
 	if d.err == nil && string(start) != checkpointMagic {
-		d.err = unusablef("it is not a checkpoint")
+		d.err = unusablef("the file is not a checkpoint")
 		return checkpointHeader{}
 	}
 	d.readJSON(&h)
@@ -83,7 +83,7 @@ type decoder struct {
 // computed.
 func (d *decoder) read(b []byte) {
 	if d.err == nil && int64(len(b)) > d.remaining {
-		d.err = unusablef("it is torn")
+		d.err = unusablef("the file is truncated")
 	}
 	d.remaining, d.offset = d.remaining-int64(len(b)), d.offset+len(b)
 	for len(b) > 0 && d.err == nil {
@@ -96,13 +96,13 @@ func (d *decoder) read(b []byte) {
 	}
 }
 
-// readLength reads the length of the next list in bytes, checks it and returns the number of its items
-// of size bytes.
+// readLength reads the length of the next list in bytes, checks that the list fits the file, and returns
+// its number of items of itemSize bytes.
 func (d *decoder) readLength(itemSize int) int {
 	var n [1]int64
 	d.read(bytesOf(n[:]))
 	if d.err == nil && (n[0] < 0 || n[0] > d.remaining || n[0]%int64(itemSize) != 0) {
-		d.err = unusablef("it has a list of %d bytes", n[0])
+		d.err = unusablef("a list has an invalid length of %d bytes", n[0])
 	}
 	if d.err != nil {
 		return 0
@@ -117,7 +117,7 @@ func (d *decoder) readJSON(x any) {
 	d.read(data)
 	d.skipPadding()
 	if d.err == nil && json.Unmarshal(data, x) != nil {
-		d.err = unusablef("its JSON header is invalid")
+		d.err = unusablef("the JSON header is invalid")
 	}
 }
 
@@ -128,13 +128,14 @@ func readSlice[T any](d *decoder) []T {
 	return x
 }
 
-// readChunks reads the float16 vectors in pieces, and concurrently computes the int8 vectors.
+// readChunks reads the float16 vectors of one chunk after the other. Another goroutine computes the
+// int8 vectors of the chunks already read.
 func (d *decoder) readChunks(rows, dims int) []chunk {
 	words := readSlice[int32](d)
 	left := d.readLength(2)
 	// A row takes at least one bit per value.
 	if d.err == nil && (rows < 0 || dims < 0 || rows > left || dims/16 > left || len(words) != (rows+chunkRows-1)/chunkRows || rows > 0 && dims == 0) {
-		d.err = unusablef("it has %d vectors of %d dimensions in %d chunks, but %d words", rows, dims, len(words), left)
+		d.err = unusablef("the sizes do not match: %d vectors of %d dimensions in %d chunks with %d words", rows, dims, len(words), left)
 	}
 	if d.err != nil {
 		return nil
@@ -148,7 +149,7 @@ func (d *decoder) readChunks(rows, dims int) []chunk {
 		values := make([]float32, dims)
 		for c := range read {
 			if whole = whole && c.findRows(min(chunkRows, rows), dims); whole {
-				c.quantize(values) // the size depends on the data read, not on dims
+				c.quantize(values) // findRows has checked that each row has dims values
 			}
 			rows -= chunkRows
 		}
@@ -156,7 +157,7 @@ func (d *decoder) readChunks(rows, dims int) []chunk {
 	for i := range chunks {
 		n := int(words[i])
 		if left -= n; n < 0 || left < 0 {
-			d.err = unusablef("it has a chunk of %d words of vectors", n)
+			d.err = unusablef("a chunk of vectors has an invalid length of %d words", n)
 			break
 		}
 		chunks[i].packedRows = make([]uint16, n)
@@ -166,7 +167,7 @@ func (d *decoder) readChunks(rows, dims int) []chunk {
 	close(read)
 	<-done
 	if d.err == nil && (!whole || left > 0) {
-		d.err = unusablef("its vectors do not have the stated length")
+		d.err = unusablef("the vectors do not have the stated length")
 	}
 	d.skipPadding()
 	return chunks

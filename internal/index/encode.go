@@ -19,9 +19,9 @@ import (
 //	magic      8 bytes
 //	header     JSON
 //	frame      JSON: the small fields, and the sizes of the sections that follow
-//	docs, kinds, ownLengths, lengths of the posting lists, the lists, moments, lengths
-//	           of the vectors of each chunk, the vectors as float16 of [vector.Pack]; all
-//	           in their in-memory format
+//	docs, kinds, ownLengths, lengths of the posting lists, the lists, mentionedDates,
+//	           lengths of the vectors of each chunk, the vectors as float16 of
+//	           [vector.Pack]; all in their in-memory format
 //	checksum   CRC-32C of everything before it, 4 bytes
 //
 // Each JSON text and list begins at a multiple of 8, after its length in bytes (an int64). Numbers
@@ -32,7 +32,7 @@ const checkpointMagic = "loci.idx"
 // checkpointFormat is incremented whenever the layout or the meaning of the files changes.
 const checkpointFormat = 7
 
-// checkpointHeader identifies a checkpoint. The reader checks all fields except Version.
+// checkpointHeader identifies a checkpoint. The reader accepts any Version, and otherwise only equal headers.
 type checkpointHeader struct {
 	Format    int
 	Order     uint32 // byteOrder on the writer's machine
@@ -44,7 +44,7 @@ type checkpointHeader struct {
 	Version   int64 `json:",omitempty"`
 }
 
-// byteOrder differs between machines of different byte order.
+// byteOrder is a number whose value depends on the machine's byte order.
 var byteOrder = func() uint32 { b := [4]byte{1, 2, 3, 4}; return *(*uint32)(unsafe.Pointer(&b)) }()
 
 func (h checkpointHeader) withMachineFields() checkpointHeader {
@@ -52,10 +52,11 @@ func (h checkpointHeader) withMachineFields() checkpointHeader {
 	return h
 }
 
-// languageFingerprint identifies the code that derives words, marks and dates from texts.
+// languageFingerprint identifies the rules that derive terms, flags and dates from texts. A checkpoint
+// written under other rules is not used.
 var languageFingerprint = sync.OnceValue(text.Fingerprint)
 
-// frame holds the small parts of a checkpoint. See [contents] for its fields.
+// frame is the JSON part of a checkpoint with the fields of [contents] that are not large slices.
 type frame struct {
 	Dims    int
 	Rows    int

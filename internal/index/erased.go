@@ -11,14 +11,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ErasureSource is a source whose memories other processes can erase. It calls onErase with the
-// owner after each such erasure, and with "" when it may have missed an erasure.
+// ErasureSource is a [memory.IndexSource] whose memories other processes can erase. It calls onErase
+// with the owner after each erasure by another process, and with "" when it may have missed an erasure.
 type ErasureSource interface {
 	OnErase(onErase func(memory.Owner))
 }
 
-// watchErasures drops owners after erasures by other processes. At the start it also looks for
-// erasures since the checkpoints were written.
+// watchErasures starts to drop owners after erasures by other processes. It also checks for erasures
+// since the checkpoints were written.
 func (ix *Index) watchErasures() {
 	src, ok := ix.src.(ErasureSource)
 	if !ok {
@@ -28,8 +28,8 @@ func (ix *Index) watchErasures() {
 	ix.background.Go(func() { ix.dropErased("") })
 }
 
-// dropErased drops an owner after an erasure. For "" it checks every owner with a checkpoint or a
-// large shard, and drops those with an erasure since then.
+// dropErased drops an owner after an erasure. For "" it drops every owner with a checkpoint or a large
+// shard whose memories were erased since that was written or updated.
 func (ix *Index) dropErased(owner memory.Owner) {
 	if owner != "" {
 		if err := ix.Drop(owner); err != nil {
@@ -52,8 +52,8 @@ func (ix *Index) dropErased(owner memory.Owner) {
 	}
 }
 
-// followedVersions returns the oldest version in memory or on disk of each owner that has a
-// checkpoint or may get one.
+// followedVersions returns the versions of all checkpoints and of shards large enough for one, by
+// owner; the older version if an owner has both.
 func (ix *Index) followedVersions() map[memory.Owner]int64 {
 	versions := map[memory.Owner]int64{}
 	ix.mu.Lock()

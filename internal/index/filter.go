@@ -6,20 +6,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// filter selects the documents of a segment that a search may return.
+// filter is the conditions of a search for the documents of one segment.
 type filter struct {
-	allowAll     bool // true admits all documents that are not deleted; the other fields are then ignored
-	scopes       []bool
-	kinds        [4]bool
-	conversation int32 // conversation number; none means any
-	category     int32 // category number; none means any
-	tag          string
+	allowAll     bool    // true admits all documents that are not deleted; the other fields are then ignored
+	scopes       []bool  // whether a scope is admitted, by scope number
+	kinds        [4]bool // whether a kind is admitted, by kind
+	conversation int32   // conversation number; none means any
+	category     int32   // category number; none means any
+	tag          string  // "" means any
 	now          int64   // microseconds since 1970; 0 disables the check of expiry
 	excluded     []int32 // sorted document numbers
 	allowed      []int32 // sorted document numbers; nil means any
 }
 
-// noMatch is the number of a conversation or category that no document has.
+// noMatch is the number of an unknown conversation or category; a filter for it admits no document.
 const noMatch = -2
 
 func newFilter(c *contents, s *memory.Search) filter {

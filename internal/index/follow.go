@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// shardAtVersion returns the owner's shard at version minVersion or later, or nil if all of its
-// memories were erased meanwhile. If ctx ends, the load continues for the next search.
+// shardAtVersion returns the owner's shard at version minVersion or later, or nil if the store has no
+// memories of the owner any more. If ctx ends, the load continues for the next search.
 func (ix *Index) shardAtVersion(ctx context.Context, owner memory.Owner, minVersion int64) (*shard, error) {
 	for {
 		sh, l, started := ix.shardOrLoad(owner, minVersion)
@@ -43,8 +43,8 @@ func (ix *Index) shardOrLoad(owner memory.Owner, minVersion int64) (sh *shard, l
 	return nil, e.pending, false
 }
 
-// loadIfAbsent starts to load an owner that is not loaded. It returns nil for a loaded owner and
-// for an owner being loaded, since that load may miss the latest commits.
+// loadIfAbsent starts to load an owner that is neither loaded nor being loaded, and otherwise returns
+// nil: a load in progress may lack the latest commits, so the caller must compare versions.
 func (ix *Index) loadIfAbsent(owner memory.Owner) *pendingLoad {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -55,7 +55,7 @@ func (ix *Index) loadIfAbsent(owner memory.Owner) *pendingLoad {
 	return ix.startLoad(e)
 }
 
-// entry returns the owner's entry, created if missing, and makes it the most recently used entry.
+// touchEntry returns the owner's entry, created if missing, as the most recently used entry.
 func (ix *Index) entry(owner memory.Owner) *ownerEntry {
 	e := ix.entries[owner]
 	if e == nil {
@@ -83,8 +83,8 @@ func (ix *Index) startLoad(e *ownerEntry) *pendingLoad {
 	return l
 }
 
-// pullShard updates base, or loads a new shard if base is nil. It returns how many memories have no
-// vector if OnMissingVectors must be called, and otherwise 0.
+// runLoad updates base, or loads a new shard if base is nil, and completes l with the result. It
+// returns the argument with which OnMissingVectors must be called, or 0 for no call.
 func (ix *Index) pullShard(e *ownerEntry, l *pendingLoad, base *shard) (withoutVector int) {
 	sh, withoutVector, err := ix.followAndCheckVectors(e.owner, base)
 	ix.mu.Lock()
@@ -98,8 +98,8 @@ func (ix *Index) pullShard(e *ownerEntry, l *pendingLoad, base *shard) (withoutV
 		return 0
 	}
 	l.shard = sh
-	e.shard, e.version = sh, sh.version // updates run one at a time, and only they change the shard
-	if ix.entries[e.owner] != e {       // evicted meanwhile; waiting searches still get the shard
+	e.shard, e.version = sh, sh.version // needs no lock of sh: only updates change it, one at a time
+	if ix.entries[e.owner] != e {       // dropped during the load; waiting searches still get the shard
 		return withoutVector
 	}
 	size := sh.size()
@@ -113,12 +113,12 @@ func (ix *Index) pullShard(e *ownerEntry, l *pendingLoad, base *shard) (withoutV
 	return withoutVector
 }
 
-// followAndCheckVectors updates base like followStore, and decides whether its vectors are used.
-// Once used, they stay in use for the shard's lifetime, since new memories soon get vectors.
+// followAndCheckVectors updates base like followStore, and decides whether the shard's vectors are
+// searched. Once a shard's vectors are searched they always are, since new memories soon get vectors.
 func (ix *Index) followAndCheckVectors(owner memory.Owner, base *shard) (sh *shard, withoutVector int, err error) {
 	previous := 0
 	if base != nil {
-		previous = base.vectorless // updates run one at a time, and only they change the shard
+		previous = base.vectorless // needs no lock of base: only updates change it, one at a time
 	}
 	if sh, err = ix.followStore(owner, base); err != nil || ix.opts.OnMissingVectors == nil {
 		return sh, 0, err
@@ -134,12 +134,12 @@ func (ix *Index) followAndCheckVectors(owner memory.Owner, base *shard) (sh *sha
 	return sh, sh.vectorless, nil
 }
 
-// vectorlessDivisor is N in this rule: vectors are used if at most 1/N of the memories have no
+// vectorlessDivisor is 100, because vectors are searched only if at most 1/100 of the memories have no
 // vector.
 const vectorlessDivisor = 100
 
-// followStore updates base to the store's version, or returns a new shard if base is nil or
-// outdated.
+// followStore updates base to the store's version. It returns a new shard if base is nil or the store
+// has erased the history of base's version.
 func (ix *Index) followStore(owner memory.Owner, base *shard) (*shard, error) {
 	if base != nil {
 		err := ix.applyChanges(base, owner)
@@ -163,7 +163,7 @@ func (ix *Index) followStore(owner memory.Owner, base *shard) (*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := len(fresh.docs) > 0 // some documents are already in posting lists
+	parts := len(fresh.docs) > 0 // true if an earlier flush has filled posting lists
 	batch.flush(&fresh.contents)
 	if parts {
 		fresh.packPostings()
@@ -176,8 +176,8 @@ func (ix *Index) followStore(owner memory.Owner, base *shard) (*shard, error) {
 }
 
 // compactSource is a [memory.IndexSource] with an efficient full read. Everything is like Since from
-// version 0, but returns vectors separately as float16 ([vector.Pack]) and only those fields of
-// memories that are searched or shown.
+// version 0, but passes vectors separately as float16 ([vector.Pack]), and sets only the fields of
+// memories that an index or its candidates contain.
 type compactSource interface {
 	Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.IndexItem, vector []uint16) error) (version int64, err error)
 }
@@ -191,7 +191,7 @@ func (ix *Index) readAll(owner memory.Owner, model string, yield func(memory.Ind
 	return ix.src.Since(ix.ctx, owner, model, 0, func(item memory.IndexItem) error { return yield(item, nil) })
 }
 
-// applyChanges applies the store's later changes to a shard: all of them, or none after an error.
+// applyChanges applies the store's changes since sh.version to a shard; after an error, none.
 func (ix *Index) applyChanges(sh *shard, owner memory.Owner) error {
 	var items batch
 	version, err := ix.src.Since(ix.ctx, owner, sh.vectorSpace.model, sh.version, func(item memory.IndexItem) error {
@@ -211,24 +211,23 @@ func (ix *Index) applyChanges(sh *shard, owner memory.Owner) error {
 // batch is a list of changes that are not applied yet.
 type batch []step
 
-// step is one change of a history. packedVector replaces Item.Vector if it is not empty.
+// step is a written or removed item. packedVector replaces IndexItem.Vector if it is not empty.
 type step struct {
 	memory.IndexItem
 	packedVector []uint16
 }
 
-// maxBatch is the size at which a batch is applied. Memories of one version are sorted together, so
-// a batch may reach twice that size.
+// maxBatch is the number of steps at which a batch is applied. To sort all memories of one version
+// together, a batch may grow to twice maxBatch.
 const maxBatch = 2048
 
-// full reports whether the batch must be applied before next is added.
+// mustFlushBefore reports whether the batch must be applied before item is added.
 func (b batch) full(item memory.IndexItem) bool {
 	return len(b) >= maxBatch && (b[len(b)-1].Version != item.Version || len(b) == 2*maxBatch)
 }
 
-// flush applies the batch and empties it. Turns of one conversation are added in conversation
-// order, not in order of id, because a search is fastest if neighbours have adjacent numbers. A
-// batch contains each id once.
+// flush applies the batch, which contains each id once, and empties it. Turns of one version are added
+// in the order of their conversations, because a search is fastest if neighbours have adjacent numbers.
 func (b *batch) flush(s *contents) {
 	order := make([]int32, len(*b)) // sorting indexes avoids moving large steps
 	for i := range order {
@@ -253,7 +252,7 @@ func (b *batch) flush(s *contents) {
 // typicalWords is the initial size of an owner's map of words.
 const typicalWords = 600
 
-// reserve allocates room for a batch, so that most owners are loaded without reallocation.
+// reserve allocates memory for a batch, so that most owners are loaded without reallocation.
 func (s *contents) reserve(b batch) {
 	n := len(b)
 	s.docs, s.kinds, s.links, s.reaches = slices.Grow(s.docs, n), slices.Grow(s.kinds, n), slices.Grow(s.links, n), slices.Grow(s.reaches, n)
@@ -276,7 +275,7 @@ func (s *contents) reserve(b batch) {
 	}
 }
 
-// compareOrder orders steps for flush.
+// compareOrder compares steps by version; within a version, turns are last and in conversation order.
 func (a *step) compareOrder(b *step) int {
 	t, u := a.Memory.Turn, b.Memory.Turn
 	if a.Version != b.Version || t == nil || u == nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// frozenContents is an immutable copy of [contents]. It shares the slices that only grow.
+// frozenContents is an immutable copy of [contents] for a checkpoint. It shares slices to which
+// contents only appends.
 type frozenContents struct {
 	version        int64
 	unsavedChanges int
@@ -29,7 +30,8 @@ type frozenContents struct {
 	chunks        []chunk
 }
 
-// freeze takes a few milliseconds for 100,000 documents. The caller must exclude writers.
+// freeze copies the contents, in a few milliseconds for 100,000 documents. The caller must hold the
+// shard's lock.
 func (s *contents) freeze() *frozenContents {
 	f := &frozenContents{
 		version: s.version, unsavedChanges: s.unsavedChanges, newest: newestVersion{s.newest.version, slices.Clone(s.newest.ids)},

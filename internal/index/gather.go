@@ -14,10 +14,10 @@ type postingBuffer struct {
 
 type posting struct {
 	term   int32
-	packed uint32 // as in contents.postings
+	packed uint32 // document << 8 | thirds, as in contents.postings
 }
 
-// maxBuffered is the largest number of postings whose buffer is reused.
+// maxBuffered is the capacity in postings above which a buffer is not reused, to save memory.
 const maxBuffered = 1 << 17
 
 var postingBufferPool = sync.Pool{New: func() any { return &postingBuffer{} }}
@@ -34,7 +34,7 @@ func (g *postingBuffer) addPosting(n, term int32, weight int32) {
 	g.entries = append(g.entries, posting{term, uint32(n)<<8 | uint32(weight)})
 }
 
-// bufferPostings makes the contents collect postings until flushPostings is called.
+// bufferPostings makes addPosting write to a buffer until flushPostings is called.
 func (s *contents) bufferPostings() { s.buffer = postingBufferPool.Get().(*postingBuffer) }
 
 func (s *contents) flushPostings() {
@@ -43,7 +43,7 @@ func (s *contents) flushPostings() {
 		return
 	}
 	s.buffer = nil
-	counts := g.newestByTerm // reuses the memory, which is no longer read
+	counts := g.newestByTerm // reuses the slice, whose content is no longer needed
 	clear(counts)
 	for _, p := range g.entries {
 		counts[p.term]++

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// idKey is an id in sixteen bytes: a UUID in its usual form, or the beginning of a hash of any other
-// id. contents.textIDs has the text of those other ids.
+// idKey identifies a memory in sixteen bytes: the bytes of a UUID, or the beginning of the hash of an
+// id that is not a UUID. The text of such an id is in contents.textIDs.
 type idKey [16]byte
 
-// uuidLen is the length of a UUID as text.
 const uuidLen = 36
 
 // keyOf returns the key of an id, and whether the id is a UUID.
@@ -23,8 +22,8 @@ func keyOf(id string) (k idKey, isUUID bool) {
 	return idKey(sum[:len(k)]), false
 }
 
-// parseUUID parses a UUID in lower case with dashes. It rejects other spellings, because the bytes
-// could not reproduce them.
+// parseUUID parses a UUID in lower case with dashes. It rejects other spellings, because the id must
+// be restored exactly from its bytes.
 func parseUUID(id string) (k idKey, ok bool) {
 	if len(id) != uuidLen {
 		return k, false
@@ -73,8 +72,8 @@ func (s *contents) idOf(n int32) string {
 	return string(appendUUID(make([]byte, 0, uuidLen), s.docs[n].id))
 }
 
-// compareIDs compares the ids of two documents as texts. Keys of UUIDs have the same order as their
-// texts.
+// compareIDs compares the ids of document n of a and document m of b as texts. The keys of UUIDs have
+// the same order as their texts.
 func compareIDs(a *contents, n int32, b *contents, m int32) int {
 	if len(a.textIDs) == 0 && len(b.textIDs) == 0 {
 		return bytes.Compare(a.docs[n].id[:], b.docs[m].id[:])

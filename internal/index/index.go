@@ -18,8 +18,8 @@ type Options struct {
 	Model  string // fingerprint of the embedder whose vectors are searched; "" uses none
 	Budget int64  // maximum resident bytes of all owners; 0 means DefaultBudget
 
-	// Embedder replaces Model if set. Its Fingerprint and, once determined, its Dims may change;
-	// owners are reloaded after a change.
+	// Embedder replaces Model if set. After a change of its Fingerprint or its Dims, owners are
+	// reloaded at their next search.
 	Embedder Embedder
 
 	// Dir is the folder for checkpoints of large owners; "" disables checkpoints. No other program
@@ -28,13 +28,13 @@ type Options struct {
 
 	// OnMissingVectors is called with an owner and the number of memories without a vector of Model
 	// when the owner is loaded and when that number grows. While more than 1 % of the memories have
-	// no vector, as after a change of model, only words are searched. If it is nil, vectors are
-	// always used. It may block; searches do not wait for it.
+	// no vector, as after a change of model, only words are searched. If OnMissingVectors is nil,
+	// vectors are always used. Searches do not wait for the call.
 	OnMissingVectors func(owner memory.Owner, missing int)
 
 	// Offloaded reports whether an owner's vectors are searched outside the index.
-	// [memory.Search].Near then holds the results of that search. Offloaded is called when an owner
-	// is loaded; nil offloads no owner.
+	// [memory.Search].Neighbors then holds the results of that search. Offloaded is called when an
+	// owner is loaded; nil offloads no owner.
 	Offloaded func(memory.Owner) bool
 
 	// Report receives errors of checkpoints, which do not fail searches; nil ignores them. It may
@@ -66,28 +66,28 @@ type Index struct {
 	src  memory.IndexSource
 	opts Options
 
-	ctx        context.Context // used by loads, which may outlive the search that started the load
+	ctx        context.Context // context of loads, which may outlive the searches that start them
 	cancel     context.CancelFunc
 	background sync.WaitGroup // running loads and checkpoint writers
 
 	checkpointMinimum int        // minimum number of an owner's memories for a checkpoint
 	diskMu            sync.Mutex // serializes writing and removing checkpoints; locked before mu
 
-	mu            sync.Mutex // guards the following fields and those of entries
+	mu            sync.Mutex // guards the following fields and the fields of every ownerEntry
 	entries       map[memory.Owner]*ownerEntry
-	byRecentUse   list.List // of *entry, most recently used first
+	byRecentUse   list.List // of *ownerEntry, most recently used first
 	residentBytes int64
 }
 
-// ownerEntry is an owner in the index.
+// ownerEntry is the index's record of an owner, loaded or being loaded.
 type ownerEntry struct {
 	owner         memory.Owner
 	shard         *shard // nil until loaded
 	version       int64
 	residentBytes int64
-	memories      int          // number of memories
+	memories      int          // number of the owner's resident memories
 	pending       *pendingLoad // the load in progress; nil if there is none
-	saving        bool         // a checkpoint is being written or waits for diskMu
+	saving        bool         // true while a checkpoint is written or waits for diskMu
 	element       *list.Element
 }
 
@@ -110,7 +110,7 @@ func (l *pendingLoad) wait(ctx context.Context) (*shard, error) {
 
 var _ memory.Searcher = (*Index)(nil)
 
-// New returns an index of src. The caller must close it.
+// New returns an index of the memories in src. The caller must close the index.
 func New(src memory.IndexSource, opts Options) *Index {
 	if opts.Budget == 0 {
 		opts.Budget = DefaultBudget
@@ -125,10 +125,10 @@ func New(src memory.IndexSource, opts Options) *Index {
 	return ix
 }
 
-// Close stops loads, waits for them, and writes worthwhile checkpoints for at most a few seconds.
+// Close stops loads and waits until they end, then writes checkpoints for at most a few seconds.
 // Later searches fail. Closing twice is a no-op.
 func (ix *Index) Close() error {
-	ix.mu.Lock() // after stop no new load starts
+	ix.mu.Lock() // no new load starts after cancel
 	ix.cancel()
 	ix.mu.Unlock()
 	ix.background.Wait()
@@ -185,8 +185,8 @@ func (ix *Index) Drop(owner memory.Owner) error {
 }
 
 // Search finds candidates among all memories committed before the call ([memory.Searcher]). Word
-// statistics cover all memories of the searched owners. For a search in the past it returns
-// [memory.Invalid]; use [Build] for that.
+// statistics cover all memories of the searched owners. If s.At is set, Search returns
+// [memory.Invalid]; [Build] an index for a search in the past.
 func (ix *Index) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	if s.At != (memory.At{}) {
 		return nil, memory.Errorf(memory.Invalid, "the resident index holds only the present; use Build for another time")
@@ -202,8 +202,8 @@ func (ix *Index) Search(ctx context.Context, s memory.Search) ([]memory.Candidat
 	return searchLocked(ctx, shards, s)
 }
 
-// searchLocked locks the shards in order of their owners and searches them. The fixed order avoids
-// deadlocks between searches and writers.
+// searchLocked locks the shards, which must be in order of their owners, and searches them. The
+// fixed order avoids deadlocks between searches and writers.
 func searchLocked(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Candidate, error) {
 	for _, sh := range shards {
 		sh.mu.RLock()

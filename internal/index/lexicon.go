@@ -16,11 +16,12 @@ type word struct {
 	classes    text.Classes
 }
 
-// lexiconSize is the number of cached words: more than a year of chats contains, about 2 MB.
+// lexiconSize is the maximum number of cached words, more than the chats of a year contain. They take
+// about 2 MB.
 const lexiconSize = 1 << 14
 
-// lexicon caches words of all owners, each in the slot of its hash. A new word replaces the old
-// word in its slot. Entries depend only on the word, so a lost entry only costs time.
+// lexicon caches words of all owners, each in the slot of its hash. A new word replaces the old word
+// in its slot, which costs only the time to derive the old word's properties again.
 type lexicon struct {
 	seed  maphash.Seed
 	slots [lexiconSize]atomic.Pointer[word]
@@ -28,7 +29,8 @@ type lexicon struct {
 
 var sharedLexicon = &lexicon{seed: maphash.MakeSeed()}
 
-// wordFor returns the entry of w, and adds it if missing. w may be a substring of a long text.
+// wordFor returns the entry of w, and adds it if missing. The entry holds a copy of w, which may be a
+// substring of a long text.
 func (l *lexicon) wordFor(w string) *word {
 	place := &l.slots[maphash.String(l.seed, w)%lexiconSize]
 	if k := place.Load(); k != nil && k.word == w {

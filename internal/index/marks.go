@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// textMarks returns the marks that depend on a text alone.
+// textFlags returns the flags that depend on the whole text: [memory.FlagQuestion].
 func textMarks(content string) memory.TextFlags {
 	var m memory.TextFlags
 	if text.EndsInQuestionMark(content) {
@@ -17,7 +17,7 @@ func textMarks(content string) memory.TextFlags {
 	return m
 }
 
-// subjectMarks returns the marks that depend on whom a memory is about.
+// subjectFlags returns [memory.FlagOtherPerson] if a memory is about another person than the user.
 func subjectMarks(m memory.Memory) memory.TextFlags {
 	switch {
 	case m.Fact != nil && m.Fact.Subject != "" && !strings.EqualFold(m.Fact.Subject, "user"),
@@ -27,11 +27,11 @@ func subjectMarks(m memory.Memory) memory.TextFlags {
 	return 0
 }
 
-// maxMoments bounds the dates stored for a long text.
+// maxDates is the maximum number of dates stored for a text.
 const maxMoments = 8
 
-// appendMoments appends the dates in a text, relative to origin. A range of days counts as its
-// first day, unless it is a whole month or year.
+// appendDates appends the dates that a text of the date statedAt mentions. A range of days counts as
+// its first day, unless it is a whole month or year.
 func appendMoments(out []memory.PartialDate, content string, origin time.Time) []memory.PartialDate {
 	if origin.IsZero() {
 		return out

@@ -7,9 +7,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// correctMisspelt treats words of the question that no segment contains as misspelt. It replaces
-// each by words one edit away, from the owners' memories or else from the tables of synonyms and
-// classes, and returns the corrections.
+// correctMisspelt treats a word of the question as misspelt if no segment contains it or a related
+// word. It replaces the word by words one edit away, from the owners' memories or else from the tables
+// of synonyms and classes, and returns the corrections.
 func correctMisspelt(parts []*segment, question string, terms []string) (corrections []memory.Misspelt) {
 	tried := 0
 	for i, t := range terms {
@@ -31,7 +31,7 @@ func correctMisspelt(parts []*segment, question string, terms []string) (correct
 	return corrections
 }
 
-// noDocumentHas reports whether no document has the question's term i or a related term.
+// noDocumentHas reports whether no document has the question's term termIndex or a related term.
 func noDocumentHas(parts []*segment, termIndex int) bool {
 	for _, p := range parts {
 		if slices.ContainsFunc(p.postingLists[2*termIndex], p.hasUndeleted) || slices.ContainsFunc(p.postingLists[2*termIndex+1], p.hasUndeleted) {
@@ -53,8 +53,8 @@ func anyDocumentHas(parts []*segment, term []byte) bool {
 	})
 }
 
-// addRelatedPostings adds to the related terms of the question's term i the terms related to term,
-// its correction. It omits the question's own terms.
+// addRelatedPostings adds the postings of term's synonyms to those of the terms related to the
+// question's term termIndex, which term corrects. It omits the question's own terms.
 func addRelatedPostings(parts []*segment, termIndex int, term string) {
 	for _, other := range text.Synonyms(term) {
 		if !slices.Contains(parts[0].questionTerms, other) {
@@ -63,7 +63,7 @@ func addRelatedPostings(parts []*segment, termIndex int, term string) {
 	}
 }
 
-// appendTermPostings appends the postings of a term to list i of each segment.
+// appendTermPostings appends the postings of a term to postingLists[listIndex] of each segment.
 func appendTermPostings(parts []*segment, listIndex int, term string) {
 	for _, p := range parts {
 		if id, ok := p.terms[term]; ok {

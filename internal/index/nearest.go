@@ -11,41 +11,41 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// marginDeviations is the assumed bound of an int8 product's rounding error, in standard
-// deviations. If the errors of a vector's values are independent, a larger error occurs once in
-// 10^9 products. Vectors whose errors all have the same sign may be missed.
+// marginDeviations is the assumed largest rounding error of an int8 product, in standard deviations.
+// If the errors of a vector's values are independent, a larger error occurs once in 10^9 products. A
+// vector whose errors all have the same sign may be missed.
 const marginDeviations = 6
 
 // int8Deviation is the standard deviation of an int8 value's rounding error, in steps: 1/sqrt(12).
 const int8Deviation = 0.2887
 
-// roundingMargin returns the largest assumed error of the product of a question and a vector, both of unit
-// length. The arguments are the quantization steps of their int8 forms.
+// roundingMargin returns the largest assumed rounding error of the product of a question and a vector of
+// unit length. The arguments are the quantization steps of their int8 forms.
 func roundingMargin(questionStep, vectorStep float32) float32 {
 	return marginDeviations * int8Deviation * float32(math.Sqrt(float64(questionStep*questionStep+vectorStep*vectorStep)))
 }
 
-// chunksPerScanner is how many chunks justify another goroutine: about fifty microseconds of
-// scanning.
+// chunksPerScanner is the minimum number of chunks per scanner; scanning that many takes about fifty
+// microseconds.
 const chunksPerScanner = 8
 
-// vectorSearch is the vector part of a search; it runs concurrently with the word part. Scanners
-// take one chunk after the other. The goroutine that waits for the result is also a scanner, and
-// runs scanners that have not started yet.
+// vectorSearch is the vector part of a search; it runs concurrently with the word part. Each scanner
+// repeatedly takes the next chunk. The goroutine that calls finish is also a scanner, and runs scanners
+// whose goroutines have not started yet.
 type vectorSearch struct {
 	parts      []*segment
 	search     *memory.Search
 	scanners   []scanner
-	nextChunk  atomic.Int32 // the next chunk to scan, counted through all segments
-	otherScans []func()     // each function scans, or waits for its scan; a second call does nothing
+	nextChunk  atomic.Int32 // number of the next chunk to scan, counted over all segments
+	otherScans []func()     // scans by other goroutines; a call waits until the scan is done, and starts it if necessary
 	finished   bool
 	best       []scoredDoc
 	rescorer   exactScorer
 }
 
-// vectorPickLimit returns how many candidates are picked by vector. If the search also has words,
-// it is half of the limit: most picks are also among the best by words, and more picks did not
-// improve any data set.
+// vectorPickLimit returns how many candidates are picked by vector: s.Limit or, unless vectors are
+// preferred, half of it, since most of these picks are also among the best by words. More picks did
+// not improve the results on any data set.
 func vectorPickLimit(s *memory.Search) int {
 	if s.PreferVectors {
 		return s.Limit
@@ -58,8 +58,8 @@ func (x *vectorSearch) reset() {
 	x.scanners, x.otherScans, x.finished, x.best = x.scanners[:0], x.otherScans[:0], true, nil
 }
 
-// start starts as many scanners as are useful, or only one if the machine is busy with other
-// searches. Without a vector in s it does nothing.
+// start starts scanners, fewer if there are few chunks or other searches run. If s has no vector, it
+// does nothing.
 func (x *vectorSearch) start(parts []*segment, s *memory.Search) {
 	if s.Vector == nil || s.WordsOnly {
 		return
@@ -86,14 +86,13 @@ func (x *vectorSearch) start(parts []*segment, s *memory.Search) {
 	}
 }
 
-// isSingle reports whether there is only one scanner. The caller then scans everything at once, so
-// that word scores stay in the CPU cache.
+// isSingle reports whether there is only one scanner. The caller then finishes the scan before it
+// scores words, so that word scores stay in the CPU cache.
 func (x *vectorSearch) isSingle() bool { return len(x.scanners) == 1 }
 
-// finish helps to finish the scan and returns the best vectors by exact cosine, marked in
-// vectorPicks. All vectors are scanned as int8; vectors that may be among the best within the
-// rounding error are rescored. Vectors of another length, which belong to another model, are
-// skipped. A second call returns the same result.
+// finish helps to finish the scan, marks the best documents by exact cosine in vectorPicks, and returns
+// them. Documents that may be among the best despite the rounding error of int8 are rescored. Vectors
+// of another length, which belong to another model, are skipped. A second call returns the same result.
 func (x *vectorSearch) finish(by *sorter) []scoredDoc {
 	if x.finished {
 		return x.best
@@ -119,7 +118,7 @@ func (x *vectorSearch) finish(by *sorter) []scoredDoc {
 	return x.best
 }
 
-// wait returns when no scanner reads chunks any more.
+// wait waits until no scanner reads chunks any more.
 func (x *vectorSearch) wait() {
 	for _, other := range x.otherScans {
 		other()
@@ -137,7 +136,6 @@ func (x *vectorSearch) dropReferences() {
 	}
 }
 
-// scan scans chunks until every chunk is scanned.
 func (x *vectorSearch) scan(sc *scanner) {
 	for {
 		j, i := int(x.nextChunk.Add(1)-1), 0
@@ -155,8 +153,8 @@ func (x *vectorSearch) scan(sc *scanner) {
 	sc.best.prune()
 }
 
-// chunksPerPick is how many chunks are scanned before their best documents are picked. With several
-// chunks the threshold is better from the start. Their scores take 32 KiB.
+// chunksPerPick is how many chunks are scanned before their best documents are picked. The scores of
+// several chunks predict a high minScore, so fewer documents are picked in vain. They take 32 KiB.
 const chunksPerPick = 16
 
 // scanner scans some of the chunks on one goroutine.
@@ -170,16 +168,15 @@ type scanner struct {
 	aboveThreshold []int32
 }
 
-// scannedChunk refers to a scanned chunk.
 type scannedChunk struct {
 	*segment
-	segmentIndex int32 // index of the segment
-	chunkIndex   int   // index of the chunk
+	segmentIndex int32 // index of the segment among those of the search
+	chunkIndex   int   // index of the chunk in its segment
 }
 
 func (s scannedChunk) int8Block() *vector.Block { return &s.chunks[s.chunkIndex].int8Rows }
 
-// scanChunk scans a chunk.
+// scanChunk computes the int8 products of the question with all vectors of a chunk.
 func (x *scanner) scanChunk(s scannedChunk) {
 	if len(x.unpicked) == chunksPerPick {
 		x.pickScanned()
@@ -190,7 +187,6 @@ func (x *scanner) scanChunk(s scannedChunk) {
 	x.unpicked = append(x.unpicked, s)
 }
 
-// pickScanned picks the best documents of the scanned chunks.
 func (x *scanner) pickScanned() {
 	var most float32
 	for _, s := range x.unpicked {
@@ -219,15 +215,14 @@ func (x *scanner) pickFromChunk(s scannedChunk, scores []float32) {
 	}
 }
 
-// exactScorer is the working memory for exact cosines of scattered documents.
 type exactScorer struct {
 	rows        [][]uint16
-	listIndexes []int32 // index in the list, by row
+	listIndexes []int32 // by row: index of its document in the list
 	dots        []float32
 }
 
-// rescore sets the unknown cosines in a list. A document without a vector of the question's model
-// gets 0.
+// rescore computes the unknown cosines in a list from the float16 vectors. It sets 0 for a document
+// without a vector of the question's model.
 func (x *exactScorer) rescore(parts []*segment, list []scoredDoc, question []float32) {
 	x.rows, x.listIndexes = x.rows[:0], x.listIndexes[:0]
 	for i := range list {
@@ -248,7 +243,7 @@ func (x *exactScorer) rescore(parts []*segment, list []scoredDoc, question []flo
 	for i, at := range x.listIndexes {
 		list[at].cosine = x.dots[i]
 	}
-	clear(x.rows) // drops references, so that an evicted owner can be freed
+	clear(x.rows) // drops references, so that the memory of an evicted owner can be freed
 }
 
 func largestMagnitude(v []float32) float32 {

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// offloadedPicks returns the external results in s.Near that pass the filters, and marks them in
-// vectorPicks.
+// offloadedPicks returns the results of the external search, s.Neighbors, that pass the filters, and
+// marks them in vectorPicks.
 func offloadedPicks(parts []*segment, s *memory.Search) (picks []scoredDoc) {
 	for _, near := range s.Neighbors {
 		k, _ := keyOf(near.ID)
@@ -49,8 +49,8 @@ type FilterMatches struct {
 	Share float64  // share of the owner's memories that match; 0 if vectors are not used
 }
 
-// MatchFilter returns which memories of an owner with offloaded vectors pass the filters of a
-// search. It returns the ids only if there are at most maxIDs.
+// MatchFilter returns which memories of an owner with offloaded vectors pass the filters of a search;
+// their share without ids if there are more than maxIDs.
 func (ix *Index) MatchFilter(ctx context.Context, owner memory.Owner, s memory.Search, maxIDs int) (FilterMatches, error) {
 	shards, err := ix.currentShards(ctx, []memory.Owner{owner})
 	if err != nil || len(shards) == 0 {
@@ -81,9 +81,9 @@ func (ix *Index) MatchFilter(ctx context.Context, owner memory.Owner, s memory.S
 	return out, nil
 }
 
-// SetVectors sets the vectors of an owner's candidates (by id, in the format of [vector.Pack]) and
-// their cosines with question, the question's vector, which may be nil. It sorts all candidates
-// again.
+// SetVectors sets the vectors of an owner's candidates and, unless question is nil, their cosines with
+// question, the question's vector. vectors are by memory id, in the format of [vector.Pack]. It sorts
+// all candidates by their changed scores.
 func SetVectors(candidates []memory.Candidate, owner memory.Owner, question []float32, vectors map[string][]uint16) {
 	var rows [][]uint16
 	var of []int

@@ -2,8 +2,8 @@ package index
 
 import "math"
 
-// computeOwnScores scores the documents of list and all turns of their conversations by the
-// document's own words, without neighbours. It also sets the session scores of these conversations.
+// computeOwnScores scores the documents of list, and all turns of their conversations, each only by
+// the words in its own text. It also sets the session scores of these conversations.
 func computeOwnScores(parts []*segment, groups []termGroup, list []scoredDoc) {
 	for _, f := range list {
 		parts[f.segmentIndex].requestOwnScore(f.doc)
@@ -27,7 +27,7 @@ func computeOwnScores(parts []*segment, groups []termGroup, list []scoredDoc) {
 	}
 }
 
-// requestOwnScore marks a document and, if it is a turn, requests the score of its conversation.
+// requestOwnScore requests the own score of a document and, for a turn, its conversation's session score.
 func (p *segment) requestOwnScore(n int32) {
 	markDoc(p.ownNeeded, n)
 	t := p.docs[n].conversation
@@ -38,8 +38,8 @@ func (p *segment) requestOwnScore(n int32) {
 	p.sessionNeeded = append(p.sessionNeeded, t)
 }
 
-// requestConversations marks the turns of requested conversations, or all documents if the turns
-// are more than a quarter.
+// requestConversations requests the own scores of all turns of the requested conversations, or of all
+// documents if these turns are more than a quarter.
 func (p *segment) requestConversations() {
 	turns := 0
 	for _, t := range p.sessionNeeded {

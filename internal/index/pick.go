@@ -8,8 +8,7 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// scoredDoc is a document with the score by which it is picked. The score may be wrong by up to the
-// margin.
+// scoredDoc is a document with the score by which it is picked: the exact score is within score ± margin.
 type scoredDoc struct {
 	segmentIndex, doc int32
 	score, margin     float32
@@ -45,7 +44,7 @@ func pickByWords(parts []*segment, picks *topPicks) []scoredDoc {
 	return picks.picks
 }
 
-// sorter sorts scored documents. It reuses its memory.
+// sorter is the working memory for sorting scored documents.
 type sorter struct {
 	keys     []uint64
 	original []scoredDoc
@@ -53,7 +52,7 @@ type sorter struct {
 
 // sort sorts a list by score, then by id, and returns the first limit documents.
 func (x *sorter) sort(parts []*segment, list []scoredDoc, limit int) []scoredDoc {
-	// Numbers sort several times faster than structs with a function.
+	// Sorting numbers is several times faster than sorting structs with a comparison function.
 	keys := slices.Grow(x.keys[:0], len(list))[:len(list)]
 	for i, f := range list {
 		keys[i] = uint64(^sortableBits(f.score))<<32 | uint64(i)
@@ -87,25 +86,25 @@ func sortableBits(x float32) uint32 {
 	return bits | 1<<31
 }
 
-// topPicks collects documents, and drops picks that cannot be among the best limit picks.
+// topPicks collects scored documents (picks), and drops those that cannot be among the best limit picks.
 type topPicks struct {
 	limit       int
-	minScore    float32 // lowest score of a retained pick, before its margin is added
+	minScore    float32 // minimum of score + margin of a pick
 	picks       []scoredDoc
 	pruneAt     int // number of picks that triggers prune
 	lowerBounds []float32
 	peaks       []float32 // peaks of the scores to pick from (see [vector.Peaks])
 }
 
-// reset empties the list. Earlier results must no longer be used.
+// reset removes all picks and reuses their memory.
 func (k *topPicks) reset(limit int, minScore float32) {
 	k.limit, k.minScore, k.picks, k.pruneAt = limit, minScore, k.picks[:0], 2*limit
 	k.peaks = k.peaks[:0]
 }
 
-// pickWithPrediction calls pick, which appends documents with a score of at least minScore. It
-// predicts minScore from the peaks of the scores and their margin, so that few picks are dropped
-// later. If too few scores reach the prediction, it restores minScore and calls pick again.
+// pickWithPrediction calls pick, which appends documents with a score of at least minScore. Before, it
+// raises minScore to a prediction from the peaks, whose scores may be wrong by margin, so that few picks
+// are dropped later. If too few picks reach the prediction, it restores minScore and calls pick again.
 func (k *topPicks) pickWithPrediction(margin float32, pick func()) {
 	initialScore, initialCount := k.minScore, len(k.picks)
 	if len(k.peaks) >= k.limit {
@@ -119,7 +118,7 @@ func (k *topPicks) pickWithPrediction(margin float32, pick func()) {
 	pick()
 }
 
-// limitReached reports whether enough picks certainly reach minScore.
+// hasEnoughPicks reports whether at least limit picks reach minScore even with the largest error.
 func (k *topPicks) limitReached() bool {
 	n := 0
 	for _, f := range k.picks {
@@ -135,7 +134,6 @@ func (k *topPicks) pruneIfFull() {
 	}
 }
 
-// prune drops picks that cannot be among the best limit picks.
 func (k *topPicks) prune() {
 	if len(k.picks) < k.limit {
 		return
@@ -153,8 +151,8 @@ func (k *topPicks) prune() {
 	k.picks = k.picks[:kept]
 }
 
-// nthLargest returns the n-th largest number of x, and reorders x. n is from 1 to len(x). The loops
-// have no branches that a processor would mispredict.
+// nthLargest returns the n-th largest number of x, for n from 1 to len(x), and reorders x. The loops
+// avoid branches, which the processor would often mispredict.
 func nthLargest(x []float32, n int) float32 {
 	for {
 		pivot := x[len(x)/2]

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// indexText adds the postings of a document and returns its own length and the properties of its
-// words.
+// indexText adds the postings of document n. It returns the document's own length in thirds of a word,
+// and the flags and classes of all its words.
 func (s *contents) indexText(n int32, m memory.Memory, origin time.Time) (length int32, marks memory.TextFlags, classes text.Classes) {
 	count := func(w string, weight int32) *word {
 		props := sharedLexicon.wordFor(w)
@@ -41,7 +41,7 @@ func (s *contents) indexText(n int32, m memory.Memory, origin time.Time) (length
 	return length, marks, classes
 }
 
-// termNumber returns the number of a term, and adds a missing term. It retains the string.
+// termNumber returns the number of a term, and adds a missing term without copying the string.
 func (s *contents) termNumber(t string) int32 {
 	id, ok := s.terms[t]
 	if !ok {
@@ -53,7 +53,7 @@ func (s *contents) termNumber(t string) int32 {
 	return id
 }
 
-// addPosting adds weight to the posting of a term in the newest document n.
+// addPosting adds weight, in thirds, to the posting of a term in document n, which must be the newest.
 func (s *contents) addPosting(n, term int32, weight int32) {
 	if s.buffer != nil {
 		s.buffer.addPosting(n, term, weight)
@@ -73,7 +73,7 @@ func raisedPosting(posting uint32, weight int32) uint32 {
 	return posting&^maxCount | min(maxCount, posting&maxCount+uint32(weight))
 }
 
-// dateWords returns the words by which a question refers to a day: month, year and day.
+// dateWords returns the words by which a question may mention a day: its month's name, year and number.
 func dateWords(t time.Time) [3]string {
 	y, m, d := t.UTC().Date()
 	return [3]string{monthNames[m-1], strconv.Itoa(y), strconv.Itoa(d)}

@@ -6,32 +6,32 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// rebuild derives the data that a checkpoint omits, and checks that everything is consistent.
-// Searching any data that passes the checks is safe.
+// rebuild derives the data that a checkpoint omits, and checks all data, so that a search of a damaged
+// checkpoint cannot panic.
 func (s *contents) rebuild(f *frame, owner memory.Owner, lengths []int32, postings []uint32) error {
 	n := len(s.docs)
 	if len(s.kinds) != n || len(s.ownLengths) != n || n >= 1<<24 {
-		return unusablef("it has %d memories, %d kinds and %d lengths", n, len(s.kinds), len(s.ownLengths))
+		return unusablef("the file has %d memories, but %d kinds and %d lengths", n, len(s.kinds), len(s.ownLengths))
 	}
 	s.dims, s.scopes, s.newest = f.Dims, f.Scopes, newestVersion{f.Newest, f.IDs}
 	for _, scope := range s.scopes {
 		if scope.Owner != owner {
-			return unusablef("it contains another owner's memories")
+			return unusablef("the file contains another owner's memories")
 		}
 	}
 	if !s.conversations.setAll(f.Convs) || !s.labels.setAll(f.Names) {
-		return unusablef("it has a name twice")
+		return unusablef("a name occurs twice")
 	}
 	for doc, id := range f.Odd {
 		if k, uuid := keyOf(id); doc < 0 || int(doc) >= n || s.docs[doc].id != k || uuid {
-			return unusablef("it has a malformed id")
+			return unusablef("an id is malformed")
 		}
 	}
 	if f.Odd != nil {
 		s.textIDs = f.Odd
 	}
 	if !areKeysBelow(f.Tags, n) || !areKeysBelow(f.Expires, n) {
-		return unusablef("it refers to a memory that it does not contain")
+		return unusablef("the file refers to a memory that it does not contain")
 	}
 	if f.Tags != nil {
 		s.tagsByDoc = f.Tags
@@ -54,7 +54,7 @@ func areKeysBelow[T any](byDoc map[int32]T, n int) bool {
 	return true
 }
 
-// setAll sets the strings, numbered by position, and reports whether it has no duplicates.
+// setAll sets the strings, numbered by position, and reports whether list has no duplicates.
 func (n *stringTable) setAll(list []string) bool {
 	n.list, n.numbers = list, make(map[string]int32, len(list))
 	for i, name := range list {
@@ -65,18 +65,18 @@ func (n *stringTable) setAll(list []string) bool {
 
 func (s *contents) restorePostings(terms []string, lengths []int32, postings []uint32) error {
 	if len(terms) != len(lengths) {
-		return unusablef("it has %d terms and %d lists", len(terms), len(lengths))
+		return unusablef("the file has %d terms, but %d posting lists", len(terms), len(lengths))
 	}
 	s.postingCapacity, s.postings = len(postings), make([][]uint32, len(lengths))
 	for i, length := range lengths {
 		if length < 0 || int(length) > len(postings) {
-			return unusablef("it has a list of %d postings", length)
+			return unusablef("a posting list has an invalid length of %d", length)
 		}
 		s.postings[i], postings = postings[:length:length], postings[length:]
 		last := int64(-1)
 		for _, p := range s.postings[i] {
 			if int64(p>>8) <= last || int(p>>8) >= len(s.docs) || p&maxCount == 0 {
-				return unusablef("it has a posting out of place")
+				return unusablef("a posting is invalid or not in ascending order")
 			}
 			last = int64(p >> 8)
 		}
@@ -84,7 +84,7 @@ func (s *contents) restorePostings(terms []string, lengths []int32, postings []u
 		s.indexCharacters(terms[i], int32(i))
 	}
 	if len(postings) > 0 || len(s.terms) != len(terms) {
-		return unusablef("it has postings of no term, or a term twice")
+		return unusablef("a term occurs twice, or postings belong to no term")
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (s *contents) restoreDocs(rows int) error {
 	for i := range s.docs {
 		n, d := int32(i), &s.docs[i]
 		if !s.isValid(d, s.kinds[i], rows) {
-			return unusablef("its memory %d is invalid", i)
+			return unusablef("memory %d is invalid", i)
 		}
 		if s.kinds[i] == 0 {
 			s.deletedCount++
@@ -105,7 +105,7 @@ func (s *contents) restoreDocs(rows int) error {
 			continue
 		}
 		if _, again := s.docByID[d.id]; again || d.row >= 0 && s.docByRow[d.row] != none {
-			return unusablef("it has the id or vector of memory %d twice", i)
+			return unusablef("the id or the vector of memory %d occurs twice", i)
 		}
 		s.docByID[d.id] = n
 		switch d.row {
@@ -130,7 +130,7 @@ func (s *contents) restoreDocs(rows int) error {
 	return nil
 }
 
-// isValid reports whether everything that a document refers to exists.
+// isValid reports whether all numbers in a document are those of existing strings, scopes, rows and dates.
 func (s *contents) isValid(d *doc, k kind, rows int) bool {
 	isIndex := func(i int32, length int, optional bool) bool {
 		return 0 <= i && int(i) < length || optional && i == none

@@ -2,19 +2,19 @@ package index
 
 import "github.com/loci-memory/loci/memory"
 
-// newestVersion holds the ids of the newest version that an index has read. A store restored from a
-// backup has other ids at that version, which shows that a checkpoint belongs to a lost history.
+// newestVersion holds the ids of the items in the newest version that an index has read. If the store
+// was since restored from a backup, it has other items at that version, and a checkpoint is not used.
 type newestVersion struct {
 	version int64
 	ids     []idKey
 }
 
-// maxNewest bounds the stored ids of a version, and so the cost of the check.
+// maxCheckedIDs is the largest number of ids that are checked; a version with more items is not checked.
 const maxNewest = 1000
 
 func (w *newestVersion) add(version int64, id string) {
 	if version == 0 {
-		return // a snapshot does not follow a store
+		return // items of a [Snapshot] have no version
 	}
 	if version > w.version {
 		w.version, w.ids = version, w.ids[:0]
@@ -25,8 +25,8 @@ func (w *newestVersion) add(version int64, id string) {
 	}
 }
 
-// resumeCheckpoint updates a shard from a checkpoint to the store's version, and checks the ids of
-// its newest version. It returns [memory.Gone] if the store's history differs.
+// resumeCheckpoint updates a shard from a checkpoint to the store's version. It returns [memory.Gone] if
+// the store has other items at the shard's newest version.
 func (ix *Index) resumeCheckpoint(sh *shard, owner memory.Owner) error {
 	after := sh.version
 	canCheck := len(sh.newest.ids) > 0 && len(sh.newest.ids) <= maxNewest && sh.newest.version > 1

@@ -8,17 +8,17 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// Constants k1 and b of BM25, fitted on conversations, where repeated words hardly matter and the
-// length of a turn says little.
+// Constants k1 and b of BM25, fitted on conversations. Both are low, because there neither repeated
+// words nor a turn's length say much.
 const (
 	bm25K1 = 0.9
 	bm25B  = 0.5
 )
 
-// relatedShare is the weight of a related word when candidates are picked.
+// relatedShare is the weight of a related word's score, relative to a word of the question.
 const relatedShare = 0.4
 
-// termGroup is a unit of search: a term of the question, or all terms related to it.
+// termGroup is a term of the question, or all terms related to it, which are scored like one term.
 type termGroup struct {
 	isRelated         bool
 	idf               float64
@@ -33,11 +33,11 @@ func (w *termGroup) maxScore() float64 {
 	return w.idf * (bm25K1 + 1)
 }
 
-// scoreWords scores the documents of all segments by the terms' blended BM25. It returns the groups
-// (a term at 2i, its related terms at 2i+1), the sum of the terms' idf, and the share of that sum
-// that comes from indexed terms. Scores are not divided by the sum. They are complete for admitted
-// documents that may be among the best by words, and for vectorPicks. joinVectors is called before
-// any document is skipped.
+// scoreWords scores the documents of all segments by the blended BM25 of the question's termCount terms.
+// It returns the groups (term i at 2i, its related terms at 2i+1), the sum of the terms' idf, and the
+// share of that sum that comes from indexed terms. The scores, not yet divided by idfSum, are complete
+// for documents that may be among the best by words, and for vectorPicks. finishVectors, which sets
+// vectorPicks, is called before any document is skipped.
 func scoreWords(parts []*segment, termCount int, weight func(i int) float64, picks *topPicks, joinVectors func()) (groups []termGroup, sum, coverage float64) {
 	docs, means := corpusStatistics(parts)
 	groups = make([]termGroup, 2*termCount)
@@ -63,9 +63,9 @@ func scoreWords(parts []*segment, termCount int, weight func(i int) float64, pic
 	return groups, sum, coverage / sum
 }
 
-// scoreRareFirst adds up the groups' scores, in order of their largest possible score. Once the
-// remaining groups cannot lift a new document into the best, it scores only contenders, so that a
-// name in every turn costs little.
+// scoreRareFirst adds up the groups' scores, the group with the largest possible score first. Once the
+// remaining groups cannot lift a new document into the best, it scores only the contenders, so that a
+// term in every turn costs little.
 func scoreRareFirst(parts []*segment, groups []termGroup, means [4]meanLengths, picks *topPicks, joinVectors func()) {
 	order, remaining := make([]int, 0, len(groups)), 0.0
 	for i := range groups {
@@ -86,8 +86,8 @@ func scoreRareFirst(parts []*segment, groups []termGroup, means [4]meanLengths, 
 	}
 }
 
-// skipHopeless sets the contenders: the documents that can still be among the best if at most
-// remaining is added to a score. It does nothing if that cannot be decided yet.
+// skipHopeless sets the contenders: the documents that can still be among the best if at most remaining
+// is added to a score. It does nothing if a document without a score could still be among the best.
 func skipHopeless(parts []*segment, remaining float32, picks *topPicks, joinVectors func()) {
 	if len(pickByWords(parts, picks)) < picks.limit {
 		return
@@ -102,15 +102,16 @@ func skipHopeless(parts []*segment, remaining float32, picks *topPicks, joinVect
 	}
 }
 
-// Smoothing: the statistics include imaginary memories. Otherwise a word in none of a dozen
-// memories would count as rare, and a word in three of them as common. Among thousands of memories
-// this does not matter.
+// Smoothing: document frequencies include imaginary memories. Otherwise, among a dozen memories, a word
+// in none of them would count as rare and a word in three as common. Among thousands of memories the
+// imaginary ones do not matter.
 const (
-	smoothingDocs      = 300
-	smoothingFrequency = 1 // number of imaginary memories that contain a word
+	smoothingDocs      = 300 // number of imaginary memories
+	smoothingFrequency = 1   // number of imaginary memories that contain a word
 )
 
-// inverseFrequency returns the inverse document frequency of a word in df of docs documents.
+// inverseFrequency returns the inverse document frequency of a word that containing of docs documents
+// contain.
 func inverseFrequency(docs, containing int) float64 {
 	n, with := float64(docs)+smoothingDocs, float64(containing)+smoothingFrequency
 	return math.Log1p((n - with + 0.5) / (with + 0.5))
@@ -119,8 +120,8 @@ func inverseFrequency(docs, containing int) float64 {
 // meanLengths are the mean lengths of the memories of one kind.
 type meanLengths struct{ blended, own float64 }
 
-// newBM25 returns the scores of a word by count, for an inverse document frequency. scale converts
-// counts to term frequencies, and meanOf selects the mean length.
+// newBM25 returns the BM25 scorer of a word with an inverse document frequency. scale converts counts to
+// occurrences, and meanOf selects the mean length of each kind.
 func newBM25(scale, idf float32, means [4]meanLengths, meanOf func(mean meanLengths) float64) vector.Blend {
 	words := vector.Blend{Scale: scale, Gain: bm25K1 + 1, Base: bm25K1 * (1 - bm25B), IDF: idf}
 	for kind, mean := range means {

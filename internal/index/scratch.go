@@ -13,15 +13,15 @@ import (
 // except those described as undefined.
 type scratch struct {
 	docCounts     []uint8   // occurrences of the current group's terms by document, in thirds
-	coveredDocs   []uint64  // documents that the current group contributes to
+	coveredDocs   []uint64  // documents to whose score the current group contributes
 	scoredDocs    []uint64  // documents with a score
-	contenders    []uint64  // documents still scored after pruning
+	contenders    []uint64  // after pruning: documents that can still be among the best, and vectorPicks
 	vectorPicks   []uint64  // documents picked by vector, scored whether or not they contain a term
 	lexicalScores []float32 // blended BM25 of the question's terms, by document
 	relatedScores []float32 // blended BM25 of terms related to the question's terms, by document
 	ownScores     []float32 // BM25 of the document's own words, by document
 	ownNeeded     []uint64  // documents whose own score is requested
-	sessionScores []float32 // session score by conversation
+	sessionScores []float32 // by conversation: mean of the best ownScores; -1 means requested
 	sessionNeeded []int32   // conversations whose session score is requested
 
 	cosines        []float32 // cosines of vectorPicks; undefined for other documents
@@ -53,9 +53,9 @@ func (x *scratch) grow(docs, conversations int) {
 	x.coveredDocs, x.scoredDocs, x.contenders, x.vectorPicks, x.ownNeeded = x.coveredDocs[:words], x.scoredDocs[:words], x.contenders[:words], x.vectorPicks[:words], x.ownNeeded[:words]
 }
 
-// reset clears everything that the search has used.
+// reset sets all entries that a search has changed to zero.
 func (x *scratch) reset() {
-	for i := range x.scoredDocs { // for many words it is faster to clear everything
+	for i := range x.scoredDocs { // each 64-bit word of a bit set covers 64 documents
 		from, to := min(max(0, i<<6-leadPadding), len(x.ownScores)), min((i+1)<<6-leadPadding, len(x.ownScores))
 		if x.scoredDocs[i]|x.vectorPicks[i]|x.contenders[i] != 0 {
 			clear(x.lexicalScores[from:to])
@@ -75,7 +75,7 @@ func (x *scratch) reset() {
 	clear(x.ownNeeded)
 }
 
-// wordScore returns the word score of document n for picking candidates.
+// wordScore returns the score of document n by the question's words and their related words.
 func (x *scratch) wordScore(n int32) float32 {
 	return x.lexicalScores[n] + relatedShare*x.relatedScores[n]
 }
@@ -90,10 +90,11 @@ func countScored(parts []*segment) int {
 	return hits
 }
 
-// blockDocs is how many documents are compared with a threshold together.
+// blockDocs is the number of documents in a block. The scores of a block are compared with a minimum
+// together.
 const blockDocs = 512
 
-// scoredBlocks yields the ranges [from, to) of documents that may be among the best.
+// scoredBlocks yields the blocks [from, to) with at least one document that may be among the best.
 func (p *segment) scoredBlocks() iter.Seq2[int, int] {
 	among := p.scoredDocs
 	if p.pruned {
@@ -124,8 +125,8 @@ func (p *segment) computeWordScores() {
 	p.wordScores = p.scoreBuffer
 }
 
-// blockDocsAbove returns the documents of a block, relative to its start, with a score of at least
-// minScore, which must be above 0. The result is valid until the next call.
+// blockDocsAbove returns the documents of a block with a score of at least minScore, which must be above
+// 0, as offsets from the block's start. The result is valid until the next call.
 func (p *segment) blockDocsAbove(from, to int, minScore float32) []int32 {
 	p.aboveThreshold = vector.Above(p.wordScores[from:to], minScore, p.aboveThreshold)
 	return p.aboveThreshold
@@ -140,8 +141,7 @@ func isEmpty(bitset []uint64) bool {
 	return true
 }
 
-// keepContenders sets contenders to the hits with a score of at least minScore, and the
-// vectorPicks.
+// keepContenders sets contenders to the documents with a score of at least minScore and the vectorPicks.
 func (p *segment) keepContenders(minScore float32) {
 	next := p.coveredDocs
 	copy(next, p.vectorPicks)

@@ -11,19 +11,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// defaultLimit exceeds what recall needs: ranking rarely selects beyond the best hundred.
+// defaultLimit is the number of candidates for a search without a limit. Recall rarely selects a memory
+// beyond the best hundred.
 const defaultLimit = 200
 
-// segment is a shard that is locked for reading during a search.
+// segment is a shard during a search, locked for reading, with the working memory of the search.
 type segment struct {
 	*contents
 	*scratch
 	filter        filter
 	postingLists  [][][]uint32 // at 2i the postings of the question's term i, at 2i+1 of its related terms
 	questionTerms []string     // the question's terms
-	pruned        bool         // true if only the scores of contenders are complete
+	pruned        bool         // true if other documents than contenders are no longer scored
 
-	hasRelated bool // true if at least one term has related terms
+	hasRelated bool // true if a document contains a term related to one of the question
 }
 
 // searchState is the working memory of one search, in addition to that of its segments.
@@ -37,7 +38,7 @@ type searchState struct {
 
 var statePool = sync.Pool{New: func() any { return new(searchState) }}
 
-// activeSearches counts the searches in progress, because a single search may use the whole machine.
+// activeSearches counts the searches in progress. A search uses more processors if it is the only one.
 var activeSearches atomic.Int32
 
 // search finds candidates in shards, which the caller has locked for reading.
@@ -60,7 +61,6 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 	return out, err
 }
 
-// search finds candidates in parts.
 func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Search) ([]memory.Candidate, error) {
 	d.vectorSearch.reset()
 	defer d.vectorSearch.wait() // also after a panic, since scanners read data that the locks guard
@@ -76,7 +76,7 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	}
 	addCharacterPostings(parts, s.Text, terms)
 	var misspelt []memory.Misspelt
-	if !s.WordsOnly { // with ByWords, the text is a memory and not a question
+	if !s.WordsOnly { // with WordsOnly, s.Text is a memory's text and not a question
 		misspelt = correctMisspelt(parts, s.Text, terms)
 	}
 	offloaded := offloadedPicks(parts, s)
@@ -117,8 +117,8 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	return out, nil
 }
 
-// release returns the working memory for reuse. It is not called after a panic, because the state
-// may then be inconsistent.
+// release returns the working memory for reuse. It is not called after a panic, which may leave the
+// memory inconsistent.
 func (d *searchState) release(parts []*segment) {
 	for _, p := range parts {
 		p.reset()
@@ -162,8 +162,8 @@ func (p *segment) findPostings(terms []string) {
 	}
 }
 
-// mergePicks returns the best documents of first, then reserves up to a quarter of limit for those
-// of second. It marks them in ownNeeded.
+// mergePicks merges two lists of picks, best first, without duplicates. It reserves up to a quarter of
+// limit for second, and marks the result in ownScoreRequests.
 func (d *searchState) mergePicks(parts []*segment, first, second []scoredDoc, limit int) []scoredDoc {
 	if len(second) == 0 {
 		return first

@@ -10,38 +10,38 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Weights of whole-number sums. A posting counts thirds of an occurrence; blending multiplies them
-// by shares of 1/60.
+// Counts of terms are whole numbers: a posting counts thirds of an occurrence, and a blended count, which
+// includes the neighbours' postings, multiplies each by a share in 1/60.
 const (
-	wordWeight     = 3 // in thirds: a word of the text, a tag or the speaker's name
-	dateWordWeight = 1 // in thirds: a word of the date
-	maxCount       = 255
+	wordWeight     = 3   // thirds that a word of the text, a tag or the speaker's name counts
+	dateWordWeight = 1   // thirds that a word of the date counts
+	maxCount       = 255 // largest count of a posting, in thirds
 
 	ownShare    = 60
-	nearShare   = 20 // one and two turns away: 20/60
-	farShare    = 9  // three turns away: 9/60
+	nearShare   = 20 // share of turns one and two away: 20/60
+	farShare    = 9  // share of turns three away: 9/60
 	blendedUnit = wordWeight * ownShare
 )
 
 var neighbourShares = [...]int32{nearShare, nearShare, farShare}
 
-// none is a missing document, row or neighbour. offloadedRow is the row of a vector that is stored
-// outside the index.
+// none is the number of a missing document, row, neighbour or string. offloadedRow is the row of a
+// vector that is stored outside the index.
 const (
 	none         = -1
 	offloadedRow = -2
 )
 
-// shard is one owner's contents with a lock. Several shards are locked in the order of their
-// owners.
+// shard is the contents of one owner with a lock. Lock several shards in the order of their owners.
 type shard struct {
-	mu sync.RWMutex // guards contents
+	mu sync.RWMutex // guards the contents
 	contents
 	vectorSpace vectorSpace // model and length of the vectors when the owner was loaded
 }
 
-// contents are one owner's memories. Documents are numbered in order of arrival, and a number is
-// not reused before compaction. The structs have few pointers, so that garbage collection is fast.
+// contents are the indexed memories (documents) of one owner. Documents are numbered in the order of
+// adding, and a number is not reused before compaction. Most fields are slices by document number, with
+// few pointers, so that garbage collection is fast.
 type contents struct {
 	version        int64 // version of the store up to which changes are applied
 	unsavedChanges int   // changes applied since the last checkpoint
@@ -68,7 +68,7 @@ type contents struct {
 	postings         [][]uint32        // by term: document << 8 | thirds, ascending
 	postingCapacity  int               // capacity of all posting lists together
 
-	buffer *postingBuffer // postings that are not in a list yet; nil outside bufferPostings
+	buffer *postingBuffer // postings not yet in postings; nil except between bufferPostings and flushPostings
 
 	conversationTurns []turnList // turns by conversation number
 	conversations     stringTable
@@ -80,31 +80,31 @@ type contents struct {
 
 	chunks      []chunk
 	docByRow    []int32   // document by row; none if the document was deleted
-	maxScale    float32   // the largest scale of all rows
+	maxScale    float32   // largest scale of the int8 rows
 	floatBuffer []float32 // working memory of writers for one vector
 	halfBuffer  []uint16  // working memory for the float16 form of that vector
 
 	kindCounts    [4]int   // number of undeleted documents by kind
-	blendedTotals [4]int64 // sum of their blended lengths by kind
-	ownTotals     [4]int64 // sum of their own lengths by kind
+	blendedTotals [4]int64 // sum of the blended lengths of undeleted documents by kind
+	ownTotals     [4]int64 // sum of the own lengths of undeleted documents by kind
 }
 
-// doc has the fields of a memory's candidate, except its measures.
+// doc has the fields of a memory that filters and candidates need.
 type doc struct {
 	id                          idKey
-	updatedMicros, originMicros int64 // microseconds since 1970
+	updatedMicros, originMicros int64 // times of the last update and of the statement, microseconds since 1970
 	scope                       int32
 	conversation                int32 // conversation number; none if there is no conversation
-	turnIndex                   int32 // Index of a turn; none for other memories
+	turnIndex                   int32 // the turn's Index; none for other memories
 	speaker                     int32
 	category                    int32
 	role                        int32
-	row                         int32 // row of its vector
-	firstDate                   int32 // index of its first date in moments
+	row                         int32 // row of its vector; none or offloadedRow if no vector is in chunks
+	firstDate                   int32 // index of its first date in mentionedDates
 	classes                     text.Classes
-	confidence                  float32 // confidence
+	confidence                  float32 // confidence of a fact; 1 for other memories
 	marks                       memory.TextFlags
-	dateCount                   uint8 // number of its dates in moments
+	dateCount                   uint8 // number of its dates in mentionedDates
 }
 
 type kind uint8
@@ -210,8 +210,8 @@ func (s *contents) add(m memory.Memory, vec []float32, packed []uint16) {
 	s.updateLengthsAround(n)
 }
 
-// newDoc returns a memory's document without words and id, its kind, and the date to which
-// relative dates in its text refer.
+// newDoc returns a memory's document without words and id, its kind, and the date when the text was
+// stated, to which relative dates in the text refer.
 func (s *contents) newDoc(m memory.Memory) (doc, kind, time.Time) {
 	d := doc{updatedMicros: m.CreatedAt().UnixMicro(), scope: s.scopeNumber(m.Scope()), confidence: 1, conversation: none, turnIndex: none, speaker: none, category: none, row: none}
 	origin, conversation, kind := m.CreatedAt(), m.Scope().Conversation, summary
@@ -240,7 +240,7 @@ func (s *contents) newDoc(m memory.Memory) (doc, kind, time.Time) {
 	return d, kind, origin
 }
 
-// datesOf returns the dates in a document. Callers must not change them.
+// datesOf returns the dates that a document's text mentions. Callers must not change the slice.
 func (s *contents) datesOf(n int32) []memory.PartialDate {
 	d := &s.docs[n]
 	if d.dateCount == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Estimates of Go's overhead in bytes, measured on large maps and small slices: a map entry from a
-// key or a short text to a number, and the spare capacity of growing slices.
+// Estimated bytes of an entry in a large map with [idKey] keys or with short texts as keys, and of the
+// spare capacity of a short slice that grows, all measured.
 const (
 	keyEntryBytes  = 40
 	textEntryBytes = 80

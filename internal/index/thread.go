@@ -27,8 +27,8 @@ func (s *contents) insertTurn(n int32) {
 	}
 }
 
-// precedes reports whether turn a precedes turn b. Turns are sorted by index, then by id, so that
-// the order does not depend on arrival.
+// precedes reports whether turn a precedes turn b. Turns are sorted by index, then by id, so that their
+// order does not depend on the order of adding.
 func (s *contents) precedes(a, b int32) bool {
 	if x, y := s.docs[a].turnIndex, s.docs[b].turnIndex; x != y {
 		return x < y
@@ -36,7 +36,7 @@ func (s *contents) precedes(a, b int32) bool {
 	return compareIDs(s, a, s, b) < 0
 }
 
-// removeTurn removes a turn from its conversation and closes the gap.
+// removeTurn removes a turn from its conversation and links the turns before and after it.
 func (s *contents) removeTurn(n int32) {
 	l := s.links[n]
 	t := s.conversationTurns[s.docs[n].conversation]
@@ -57,8 +57,7 @@ func (s *contents) removeTurn(n int32) {
 	}
 }
 
-// updateLengthsAround updates the blended lengths of document n and of the neighbours to which it
-// contributes.
+// updateLengthsAround updates the blended lengths of document n and of its neighbours.
 func (s *contents) updateLengthsAround(n int32) {
 	s.updateLength(n)
 	s.eachNeighbour(n, func(m, _ int32) { s.updateLength(m) })
@@ -88,12 +87,12 @@ func (s *contents) eachNeighbour(n int32, yield func(m, share int32)) {
 	}
 }
 
-// reach tells where a document's neighbours are. If they have adjacent numbers, it holds how many
-// precede and follow the document (before | after<<2). Otherwise it is reachFar.
+// reach encodes which documents are the neighbours of a document. If the neighbours have adjacent
+// numbers, it is the count of preceding ones plus four times the count of following ones, each at most 3.
 type reach uint8
 
 const (
-	reachFar     reach = 1 << 4 // the neighbours have other numbers: follow the links
+	reachFar     reach = 1 << 4 // the neighbours' numbers are not adjacent: find them by the links
 	reachDeleted reach = 1 << 5 // the document is deleted
 )
 

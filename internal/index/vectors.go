@@ -6,22 +6,21 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// chunkRows is how many vectors are stored together. A full chunk is never copied again, so growing
-// leaves no garbage. Its scores fit the L1 cache, and four values of all its rows fill half a page
-// of memory.
+// chunkRows is the number of vectors in a chunk. A full chunk is never copied again, so growing leaves
+// no garbage. The scores of a chunk fit the L1 cache, and four int8 values of each of its rows, which a
+// scan reads together, fill half a page of memory.
 const chunkRows = 512
 
-// chunk is up to chunkRows vectors, each as int8 for the scan and as float16 for the exact cosine.
-// Its values never change, but the int8 forms move in memory when a chunk grows; the shard's lock
-// is held during that.
+// chunk is up to chunkRows vectors, each as int8 for the scan and as float16 for the exact cosine. The values
+// never change, but the int8 forms move in memory when a chunk grows, so growing needs the shard's lock.
 type chunk struct {
 	int8Rows   vector.Block
 	packedRows []uint16 // rows of [vector.Pack], stored consecutively
 	rowEnds    []uint32 // end of each row in packedRows
 }
 
-// storeVector stores the vector of document n, given as vec or as packed float16, and returns its
-// row.
+// storeVector stores the vector of document n, which is vec or, unless empty, packed (float16), and
+// returns its row.
 func (s *contents) storeVector(n int32, vec []float32, packed []uint16) int32 {
 	if s.offloaded {
 		if len(vec)+len(packed) > 0 {
@@ -60,8 +59,8 @@ func (s *contents) appendPacked(n int32, packed []uint16) int32 {
 	return s.finishRow(n)
 }
 
-// finishRow computes the int8 form of the last row from its float16 form, not from the original
-// vector, so that it is the same after a checkpoint. It returns the row.
+// finishRow computes the int8 form of the last row and returns the row's number. It uses the float16
+// form, not the original vector, since a checkpoint contains only float16.
 func (s *contents) finishRow(n int32) int32 {
 	if len(s.floatBuffer) < s.dims {
 		s.floatBuffer = make([]float32, s.dims)
@@ -76,7 +75,7 @@ func (s *contents) finishRow(n int32) int32 {
 	return int32(len(s.docByRow) - 1)
 }
 
-// trimCapacity returns x without spare capacity, if that is worth a copy.
+// trimCapacity returns x without spare capacity, or unchanged if the spare capacity is below 1/16.
 func trimCapacity(x []uint16) []uint16 {
 	if cap(x)-len(x) < len(x)/16 {
 		return x
@@ -85,8 +84,8 @@ func trimCapacity(x []uint16) []uint16 {
 }
 
 // lastChunk returns the last chunk, or a new one if that is full. The first chunk grows, since most
-// owners need less than one. Later chunks are allocated in full, with the size estimated from the
-// previous chunk.
+// owners need less than one chunk. Later chunks are allocated at full size, float16 rows with the
+// length of the previous chunk's rows.
 func (s *contents) lastChunk() *chunk {
 	if len(s.docByRow) == len(s.chunks)*chunkRows {
 		var c chunk
@@ -106,7 +105,8 @@ func (c *chunk) growToFull(dims int) {
 	c.rowEnds = slices.Grow(c.rowEnds, chunkRows-len(c.rowEnds))
 }
 
-// quantize computes missing int8 forms and returns the largest scale. values is working memory.
+// quantize computes missing int8 forms and returns their largest scale. buffer is working memory for one
+// vector.
 func (c *chunk) quantize(buffer []float32) (maxScale float32) {
 	for row := len(c.int8Rows.Scales); row < len(c.rowEnds); row++ {
 		vector.Unpack(buffer, c.packedRow(row))
@@ -115,8 +115,8 @@ func (c *chunk) quantize(buffer []float32) (maxScale float32) {
 	return maxScale
 }
 
-// findRows finds the ends of the rows, and reports whether the float16 form has exactly that many
-// rows. If it has, the int8 forms are allocated for a full chunk, so that the last chunk can grow.
+// findRows sets rowEnds, and reports whether packedRows has exactly rowCount rows of dims values. If so, it
+// allocates the int8 forms of a full chunk, so that the last chunk can grow.
 func (c *chunk) findRows(rows, dims int) bool {
 	at := 0
 	c.rowEnds = make([]uint32, 0, chunkRows)

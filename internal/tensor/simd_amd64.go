@@ -10,7 +10,7 @@ import (
 
 //go:generate go run -C kernels . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg tensor
 
-// simdSupport reports whether the current tier and the CPU allow AVX2 with FMA, and whether they allow
+// simdSupport reports whether the current tier and the CPU allow AVX2 with FMA, and whether they also allow
 // AVX-512.
 func simdSupport() (avx2, avx512 bool) {
 	switch vector.Tier() {
@@ -55,7 +55,7 @@ func gelu(x []float32) int {
 	return n
 }
 
-// softmax requires a multiple of RowPadding values.
+// softmax is [Softmax] of all values of x, whose length must be a multiple of RowPadding.
 func softmax(x []float32, scale float32) {
 	switch avx2, avx512 := simdSupport(); {
 	case !avx2:

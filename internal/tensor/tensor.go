@@ -1,19 +1,18 @@
-// Package tensor has float32 arithmetic for the activations of a neural network: matrix products with
-// prepacked weights, GELU, softmax and layer normalization. It does not depend on models. Matrices are
-// row-major.
+// Package tensor computes the operations of a neural network on float32 values: matrix products with prepacked
+// weights, GELU, softmax and layer normalization. It does not depend on models. Matrices are row-major.
 //
-// It uses the instructions of [vector.Tier]. Each sum of a product adds the terms in order of k with fused
-// multiply-add, so AVX2 and AVX-512 give the same bits. Without these instructions each product is rounded
-// before it is added, and results differ in the last place.
+// It uses the instructions of [vector.Tier]. With AVX2 or AVX-512, each value of a matrix product is summed in
+// the same order with fused multiply-add, so both give the same bits. Without these instructions each product
+// is rounded before it is added, and results differ in the last place.
 package tensor
 
-// Panel is the number of adjacent columns in a panel of a packed matrix: two AVX-512 registers.
+// PanelWidth is the number of adjacent columns in a panel of a packed matrix: two AVX-512 registers.
 const Panel = 32
 
 const panelColumns = Panel
 
-// Weights is a matrix in the order in which products read it: panels of 32 columns, and within a panel the 32
-// values of each row k, in order. The last panel is padded with zeros.
+// Weights is a matrix in the order in which products read it: panels of 32 columns, and within a panel one row
+// of 32 values after the other. The last panel is padded with zeros.
 type Weights struct {
 	depth, width int
 	panels       []float32
@@ -25,7 +24,7 @@ func (w *Weights) Depth() int { return w.depth }
 // Width returns the number of columns of w, which is the length of a product.
 func (w *Weights) Width() int { return w.width }
 
-// Pack returns a matrix from its concatenated columns of length depth, as PyTorch stores the weights of a
+// Pack returns the matrix whose concatenated columns of length depth are m, as PyTorch stores the weights of a
 // layer. It panics if m is not a whole number of columns.
 func Pack(m []float32, depth int) *Weights {
 	if depth <= 0 || len(m)%depth != 0 {
@@ -59,15 +58,15 @@ func (w *Weights) PackRows(m []float32, stride, depth, width int) {
 	}
 }
 
-// IncludePadding counts the padding of the last panel as columns, and returns w. A product of that width
+// IncludePadding counts the padding of the last panel as columns, and returns w. A product with whole panels
 // needs no temporary copy.
 func (w *Weights) IncludePadding() *Weights {
 	w.width = (w.width + panelColumns - 1) / panelColumns * panelColumns
 	return w
 }
 
-// Columns returns the columns [from, to) of w in shared memory. A product with the result is a part of the
-// product with w. from must be a multiple of [Panel]; to must be a multiple too, or the width.
+// Columns returns the columns [from, to) of w, which share w's memory. from must be a multiple of [PanelWidth];
+// to must be a multiple too, or the width of w.
 func (w *Weights) Columns(from, to int) *Weights {
 	if from%panelColumns != 0 || to%panelColumns != 0 && to != w.width || to > w.width {
 		panic("tensor: no whole number of panels")
@@ -87,8 +86,8 @@ func (w *Weights) resize(depth, width int) {
 	}
 }
 
-// Matrix is rows of values in a slice that may be shared. Row i begins at Data[i*Stride]; each function knows
-// the length of its rows. With stride 0 all rows are the same.
+// Matrix is rows of values in a slice, perhaps with other values between the rows. Row i begins at
+// Data[i*Stride]; other arguments determine the length of a row. With stride 0 all rows are the same.
 type Matrix struct {
 	Data   []float32
 	Stride int // number of values from the start of one row to the start of the next
@@ -106,8 +105,8 @@ func (m Matrix) submatrix(row, column, rows int) Matrix {
 	return Matrix{m.Data[row*m.Stride+column:], m.Stride, rows}
 }
 
-// Multiply sets dst = addend + a·w. dst and addend have as many rows as a. addend may be dst, or have one row
-// for all (stride 0), or be empty, which means zeros. dst and a must not overlap.
+// Multiply sets dst = addend + a·w. It ignores the Rows of dst and addend and uses those of a. addend may be
+// dst, or have stride 0, or be empty, which means zeros. dst and a must not overlap.
 func Multiply(dst, a Matrix, w *Weights, addend Matrix) {
 	if addend.Data == nil {
 		addend = Matrix{Data: make([]float32, w.width)}
@@ -121,16 +120,17 @@ func Multiply(dst, a Matrix, w *Weights, addend Matrix) {
 	}
 }
 
-// maxBlockValues is how many values of a are multiplied with all panels before the next rows. They fit the L2
-// cache together with two panels. The weights are read from memory once per such block.
+// maxBlockValues is the maximum number of values of a block: rows of a that are multiplied with all panels
+// before the next rows. A block fits the L2 cache with two panels. The weights are read from memory once per
+// block.
 const maxBlockValues = 1 << 17
 
-// tileKernel computes one tile of a product: rows of a times one panel. For each k it may prefetch step
-// bytes, from the offset ahead after the panel's begin.
+// tileKernel computes one tile of a product: rows of a times one panel. With each of the depth rows of the
+// panel it may prefetch the next prefetchBytes, beginning prefetchOffset bytes after the panel's start.
 type tileKernel func(dst, a Matrix, panel []float32, depth int, prefetchOffset, prefetchBytes int, addend Matrix)
 
-// partSize returns the size of the parts if n is divided into the fewest nearly equal parts of at most
-// maxSize.
+// partSize returns the size of each part if n is divided into nearly equal parts of at most maxSize, as few as
+// possible.
 func partSize(n, maxSize int) (size int) {
 	count := (n + maxSize - 1) / maxSize
 	return (n + count - 1) / count

@@ -13,22 +13,23 @@ import (
 // maxAnswer is the maximum size in bytes of the texts and calls of an answer.
 const maxAnswer = 8 << 20
 
-// answer is the received part of the upstream's answer: texts and calls in order of their beginnings.
+// answer is the part of the upstream's answer received so far. Texts and calls are in the order in which they
+// began.
 type answer struct {
 	model        string
 	blocks       []*outputBlock
 	finishReason string // the upstream's finish_reason; "" while the answer is incomplete
 	stopSequence string // stop sequence that ended the answer; "" if the server reports none
 	usage        usage
-	size         int
+	size         int // size of texts and calls in bytes, which maxAnswerBytes limits
 }
 
 // outputBlock is a text or a tool call of the answer.
 type outputBlock struct {
 	isCall   bool
 	index    int
-	id, name string // only for a call
-	text     strings.Builder
+	id, name string          // only for a call
+	text     strings.Builder // text or, for a call, arguments
 }
 
 type usage struct {
@@ -71,7 +72,7 @@ type delta struct {
 	} `json:"tool_calls"`
 }
 
-// add appends a chunk. A call without an id gets an id with idPrefix.
+// addChunk appends a chunk. It gives a call without an id an id that contains idPrefix.
 func (a *answer) add(c chunk, idPrefix string) {
 	if c.Model != "" {
 		a.model = c.Model
@@ -89,7 +90,7 @@ func (a *answer) add(c chunk, idPrefix string) {
 			a.finishReason = choice.FinishReason
 		}
 		if isString(choice.StopReason) {
-			_ = json.Unmarshal(choice.StopReason, &a.stopSequence) // a JSON string always fits a Go string
+			_ = json.Unmarshal(choice.StopReason, &a.stopSequence) // decoding a JSON string cannot fail
 		}
 	}
 }
@@ -114,7 +115,7 @@ func (a *answer) addDelta(d delta, idPrefix string) {
 		if isNull(arguments) {
 			text = ""
 		} else if isString(arguments) {
-			_ = json.Unmarshal(arguments, &text) // a string can always be stored
+			_ = json.Unmarshal(arguments, &text) // decoding a JSON string cannot fail
 		}
 		a.appendText(b, text)
 	}
@@ -132,8 +133,8 @@ func (a *answer) appendText(b *outputBlock, text string) {
 	}
 }
 
-// call returns the call to which a chunk belongs: by its index and id or, if the server omits the index, a
-// new call for a new id and otherwise the last call.
+// findOrAddCall returns the call with this index and, unless id is empty, this id; or a new call. If the server
+// omits the index (nil), id alone identifies the call, and an empty id means the last call.
 func (a *answer) call(index *int, id string) *outputBlock {
 	var last *outputBlock
 	for _, b := range a.blocks {
@@ -157,7 +158,6 @@ func (a *answer) call(index *int, id string) *outputBlock {
 	return b
 }
 
-// hasCalls reports whether the answer calls a tool.
 func (a *answer) hasCalls() bool {
 	return slices.ContainsFunc(a.blocks, func(b *outputBlock) bool { return b.isCall })
 }
@@ -168,7 +168,7 @@ func textOf(raw json.RawMessage) (text string) {
 		return text
 	}
 	var parts []part
-	_ = json.Unmarshal(raw, &parts) // other values have no text
+	_ = json.Unmarshal(raw, &parts) // a value of another type has no text
 	return content(parts).text()
 }
 
@@ -181,10 +181,10 @@ type writer interface {
 	closeStream(a *answer) []byte                      // ends the stream
 	endWithError(message string) []byte                // ends the stream with an error
 	completeAnswer(a *answer) any                      // returns the answer as one JSON value
-	callIDPrefix() string                              // returns the prefix of ids for calls without an id
+	callIDPrefix() string                              // returns the text that the ids of calls without an id contain
 }
 
-// Answer converts a chat completion to the call's dialect.
+// Answer converts a chat completion to the dialect of the request.
 func (c *Call) Answer(completion []byte) ([]byte, error) {
 	var in chunk
 	if err := json.Unmarshal(completion, &in); err != nil || len(in.Choices) == 0 {
@@ -195,12 +195,12 @@ func (c *Call) Answer(completion []byte) ([]byte, error) {
 	return chatapi.Encode(w.completeAnswer(a))
 }
 
-// Stream returns a translator of a stream of chat completions to the call's dialect.
+// Stream returns a translator of a stream of chat completions to the dialect of the request.
 func (c *Call) Stream() *Stream { return &Stream{writer: c.newWriter()} }
 
-// Stream translates a stream of chat completions to a dialect in which each part of the answer ends before
-// the next part begins. Pieces of any call may arrive until the stream ends, so parts after the first call
-// are written at the end.
+// Stream translates a stream of chat completions to a dialect in which each part of the answer ends before the
+// next part begins. In chat completions, pieces of several calls may alternate until the stream ends, so parts
+// after the first call are written at the end.
 type Stream struct {
 	writer
 	events chatapi.Events
@@ -263,7 +263,7 @@ func (s *Stream) endStream() {
 	s.output = append(s.output, s.closeStream(&s.answer)...)
 }
 
-// writeBlocks writes all complete parts or, if final is true, all parts.
+// writeBlocks writes all received text, except parts after the first call unless final is true.
 func (s *Stream) writeBlocks(final bool) {
 	if !s.begun {
 		s.begun = true

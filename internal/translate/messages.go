@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// messagesRequest has the fields of a Messages API request that can be translated.
+// messagesRequest is a request of the Messages API with the fields that can be translated.
 type messagesRequest struct {
 	Model    string          `json:"model"`
 	System   json.RawMessage `json:"system"`
@@ -114,8 +114,8 @@ func contentOf(raw json.RawMessage, path string) (c content, err error) {
 	return c, err
 }
 
-// addBlocks adds the messages contained in a message of the Messages API. Tool results precede the user's
-// text.
+// addBlocks translates a message of the Messages API, whose tool results become separate messages before the
+// user's text.
 func (r *chatRequest) addBlocks(role string, raw json.RawMessage, path string) error {
 	path += ".content"
 	list, err := blocksOf(raw, path)

@@ -20,7 +20,7 @@ type messagesAnswer struct {
 	Usage messagesUsage `json:"usage"`
 }
 
-// answerBlock is a text or a call. It is empty in the event that begins a block.
+// answerBlock is a text or a call. Text is "" and Input is {} in the event that begins a block.
 type answerBlock struct {
 	Type  string          `json:"type"`
 	Text  *string         `json:"text,omitempty"`
@@ -54,7 +54,8 @@ func (w *messagesWriter) emptyAnswer(a *answer) messagesAnswer {
 	return m
 }
 
-// stopReasonOf returns the reason why an answer ended. It ignores the server's "stop" for an answer with calls.
+// stopReasonOf returns the reason why an answer ended: tool_use for an answer with calls, even if the server's
+// finish_reason is "stop".
 func stopReasonOf(a *answer) stopReason {
 	reason, s := "end_turn", stopReason{}
 	switch {
@@ -76,7 +77,7 @@ func (w *messagesWriter) blockOf(b *outputBlock, text string) answerBlock {
 		return answerBlock{Type: "text", Text: &text}
 	}
 	input := json.RawMessage(text)
-	if len(input) == 0 || input[0] != '{' || !json.Valid(input) { // truncated or invalid
+	if len(input) == 0 || input[0] != '{' || !json.Valid(input) { // the arguments are truncated or invalid
 		input = json.RawMessage("{}")
 	}
 	return answerBlock{Type: "tool_use", ID: b.id, Name: b.name, Input: input}

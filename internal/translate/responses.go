@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// responsesRequest has the fields of a Responses API request that can be translated, and some that are
+// responsesRequest is a request of the Responses API with the fields that can be translated, and some that are
 // refused.
 type responsesRequest struct {
 	Model             string          `json:"model"`
@@ -104,7 +104,7 @@ func readResponses(c *Call, body []byte, id string, created time.Time) error {
 	return nil
 }
 
-// refuseStoredState rejects a request that continues state stored on the server.
+// refuseStoredState returns [memory.Invalid] for a request that refers to state stored on the server.
 func (in responsesRequest) refuseStoredState() error {
 	for field, set := range map[string]bool{
 		"previous_response_id": in.PreviousResponseID != "", "conversation": !isNull(in.Conversation), "prompt": !isNull(in.Prompt), "background": in.Background,
@@ -134,7 +134,7 @@ func (in responsesRequest) addInput(out *chatRequest) error {
 	if err := decode(in.Input, "input", &items); err != nil {
 		return err
 	}
-	var text, pictures content // collected from consecutive items: the model's text, and images from tools
+	var text, pictures content // the model's text, and images in tool results, from the items since the last message
 	var calls []chatCall
 	for i, it := range items {
 		where := fmt.Sprintf("input[%d]", i)
@@ -222,8 +222,8 @@ func partsOf(raw json.RawMessage, path string) (c content, err error) {
 	return c, nil
 }
 
-// addTools translates the tools and the tool choice. It returns the functions in namespaces by their flat
-// names.
+// addTools translates the tools and the tool choice. It returns the names of functions in namespaces by
+// [toolName.flatName].
 func (in responsesRequest) addTools(out *chatRequest) (map[string]toolName, error) {
 	var tools []responseTool
 	if !isNull(in.Tools) {
@@ -261,7 +261,6 @@ func (r *chatRequest) addTools(tools []responseTool, namespace, path string, nam
 	return nil
 }
 
-// setChoice translates the tool choice.
 func (in responsesRequest) setChoice(out *chatRequest) error {
 	if isNull(in.ToolChoice) {
 		return nil

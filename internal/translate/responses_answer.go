@@ -12,12 +12,12 @@ import (
 
 type responsesWriter struct {
 	response        response
-	namespacedTools map[string]toolName // functions in namespaces by their flat names
+	namespacedTools map[string]toolName // names of functions in namespaces by [toolName.flatName]
 	id              string              // id of the answer without its prefix
 	nextEvent       int                 // number of the next event
 }
 
-// response is an answer that repeats the request's parameters, as clients expect.
+// response is an answer. It repeats the request's parameters, as clients expect.
 type response struct {
 	ID                 string             `json:"id"`
 	Object             string             `json:"object"`
@@ -110,7 +110,7 @@ func (w *responsesWriter) item(n int, b *outputBlock, status, text string) outpu
 	return outputItem{ID: w.itemID(n, b), Type: "message", Status: status, Role: "assistant", Content: &parts}
 }
 
-// nameOf returns the client's name of a called function.
+// nameOf returns the name by which the client knows a called function.
 func (w *responsesWriter) nameOf(b *outputBlock) toolName {
 	if name, ok := w.namespacedTools[b.name]; ok {
 		return name
@@ -173,7 +173,7 @@ type responseEvent struct {
 	Message        string      `json:"message,omitempty"`
 }
 
-// encodeEvents numbers and encodes events.
+// encodeEvents sets the sequence numbers of events and encodes the events.
 func (w *responsesWriter) encodeEvents(events ...responseEvent) (out []byte) {
 	for _, e := range events {
 		e.SequenceNumber = w.nextEvent

@@ -2,9 +2,9 @@
 // has only chat completions. It translates their requests to chat completions, and the answers and event
 // streams back to their dialect. It does not depend on HTTP or on memory.
 //
-// Fields that are only hints for the model or for the provider's own servers are omitted: thinking, cache
-// breakpoints, metadata, and tools that the provider runs. Any other untranslatable field is refused with
-// [memory.Invalid] and the field's name.
+// Untranslatable fields that are only hints for the model or concern the provider's own servers are omitted:
+// thinking, cache breakpoints, metadata, and tools that the provider runs. A request with any other
+// untranslatable content is refused with [memory.Invalid] and the name of its field.
 package translate
 
 import (
@@ -18,9 +18,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Call is one request with the state that its answer needs.
+// Exchange is a translated request with the data needed to translate its answer.
 type Call struct {
-	Body []byte
+	Body []byte // request of chat completions; nil from [NewAnswer]
 
 	newWriter func() writer
 	request   chatRequest
@@ -29,7 +29,7 @@ type Call struct {
 // translator translates requests and answers of a dialect.
 type translator struct {
 	readRequest func(c *Call, body []byte, id string, created time.Time) error
-	newWriter   func(a chatapi.Answer, created time.Time) writer // for an answer of the built-in model
+	newWriter   func(a chatapi.Answer, created time.Time) writer // returns the writer for an answer of the built-in model
 }
 
 var translators = map[*chatapi.Dialect]translator{
@@ -42,7 +42,7 @@ var translators = map[*chatapi.Dialect]translator{
 // CanTranslate reports whether a dialect can be translated. [New] and [NewAnswer] accept no other dialects.
 func CanTranslate(d *chatapi.Dialect) bool { return translators[d].readRequest != nil }
 
-// New translates a request in a dialect. The answer will have this id and time.
+// New translates a request in a dialect. id (without prefix) and created are those of the future answer.
 func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, error) {
 	c := &Call{}
 	if err := translators[d].readRequest(c, body, d.AnswerIDPrefix+id, created); err != nil {
@@ -56,7 +56,7 @@ func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, 
 	return c, err
 }
 
-// NewAnswer returns a Call for an answer of the built-in model in a dialect. The Call has no request.
+// NewAnswer returns an Exchange without a request, to translate an answer of the built-in model to a dialect.
 func NewAnswer(d *chatapi.Dialect, a chatapi.Answer, created time.Time) *Call {
 	return &Call{newWriter: func() writer { return translators[d].newWriter(a, created) }}
 }
@@ -153,8 +153,8 @@ func schemaFormat(name string, schema json.RawMessage, strict *bool) any {
 	}{"json_schema", jsonSchema{name, schema, strict}}
 }
 
-// addSystem adds a system message. It merges consecutive system messages at the beginning, because many chat
-// templates accept only one.
+// addSystem adds a system message. It merges system messages at the beginning of the request, because many
+// chat templates accept only one.
 func (r *chatRequest) addSystem(text string) {
 	switch {
 	case text == "":
@@ -178,8 +178,8 @@ func (r *chatRequest) addAssistant(c content, calls []chatCall) {
 	}
 }
 
-// addToolResult adds a tool's result. It returns the result's images for the next user message, because tool
-// messages cannot have images.
+// addToolResult adds a message with a tool's result. It returns the result's images, which belong in the next
+// user message, because tool messages cannot have images.
 func (r *chatRequest) addToolResult(callID string, c content) (images content) {
 	r.Messages = append(r.Messages, chatMessage{Role: "tool", Content: c.text(), ToolCallID: callID})
 	return slices.DeleteFunc(slices.Clone(c), func(p part) bool { return p.Image == nil })
@@ -209,7 +209,7 @@ func (c *content) addImage(url, detail string) {
 	*c = append(*c, part{Type: "image_url", Image: &imageURL{url, detail}})
 }
 
-// text returns the texts, separated by empty lines.
+// text returns the texts of the parts, separated by empty lines.
 func (c content) text() string {
 	var texts []string
 	for _, p := range c {
@@ -220,8 +220,8 @@ func (c content) text() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// value returns a message's content: nil if it is empty, and without images one text, because some chat
-// templates do not accept parts.
+// value returns the content for a message: nil if empty, a list of parts if there is an image, and otherwise
+// one text, because some chat templates do not accept parts.
 func (c content) value() any {
 	switch {
 	case len(c) == 0:
@@ -240,12 +240,12 @@ func isProviderTool(kind string) bool {
 	return slices.ContainsFunc(providerTools, func(p string) bool { return strings.HasPrefix(kind, p) })
 }
 
-// untranslatable returns the error for an untranslatable field. path is the field's position in the request.
+// untranslatableError returns the error for content of a request, at the position path, that cannot be sent on.
 func untranslatable(path, format string, args ...any) error {
 	return memory.Errorf(memory.Invalid, "%s: %s cannot be sent to an upstream that has only chat completions", path, fmt.Sprintf(format, args...))
 }
 
-// decode parses a part of a request into target. path is its position, for errors.
+// decode parses a part of a request into target. path is the part's position in the request, for errors.
 func decode(raw []byte, path string, target any) error {
 	if err := json.Unmarshal(raw, target); err != nil {
 		if path != "" {

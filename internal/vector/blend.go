@@ -2,8 +2,8 @@ package vector
 
 import "unsafe"
 
-// BlendDocuments is the number of documents that are scored together. BlendReach is the maximum distance of a
-// neighbour whose words count for a document.
+// BlendDocuments is the number of documents that [AddBlendedScores] scores. BlendReach is the maximum distance
+// of a neighbour whose words count for a document too.
 const (
 	BlendDocuments = 64
 	BlendReach     = 3
@@ -20,16 +20,15 @@ type Blend struct {
 	Shares [BlendReach + 1]uint16 // weights of a count in the document itself, and in documents at distances 1, 2 and 3
 }
 
-// AddBlend adds the word's contribution to the documents' scores. counts begins BlendReach before the first
-// document and ends BlendReach after the last. reach[i] is the number of neighbours before document i plus
-// four times the number after it. A document whose reach is 16 or more is skipped, and its bit in far is set;
-// the first document has the lowest bit. The sum of weighted counts around a document must be below 65536.
+// AddBlendedScores adds a word's contribution to the documents' scores. counts are its counts by document,
+// from BlendReach before the first document to BlendReach after the last. reach[i] is the number of neighbours
+// before document i plus four times the number after. A document whose reach is 16 or more is skipped, and bit
+// i of far is set. The sum of weighted counts around a document must be below 65536.
 func AddBlend[R, K ~uint8](b *Blend, scores []float32, counts []uint8, reach []R, kinds []K, lengths []int32) (far uint64) {
 	return blend(b, scores[:BlendDocuments], counts[:BlendDocuments+2*BlendReach], bytesOf(reach[:BlendDocuments]), bytesOf(kinds[:BlendDocuments]),
 		lengths[:BlendDocuments])
 }
 
-// bytesOf returns x as a slice of bytes.
 func bytesOf[T ~uint8](x []T) []uint8 {
 	return unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
@@ -56,7 +55,7 @@ func blendPortable(b *Blend, scores []float32, counts, reach, kinds []uint8, len
 // Score returns the word's contribution to a document of this kind and length. sum is the sum of weighted
 // counts.
 func (b *Blend) Score(sum uint32, kind uint8, length int32) float32 {
-	// each step is rounded separately, so that no processor fuses two steps
+	// the conversions round each step, so that the compiler does not fuse two steps on some processors
 	tf := float32(float32(sum) * b.Scale)
 	below := float32(tf+b.Base) + float32(b.Slopes[kind]*float32(length))
 	return b.IDF * tf * b.Gain / below

@@ -1,8 +1,8 @@
 package vector
 
-// lanes is the number of parallel sums of an inner product: value i is added to lane i mod lanes. Products
-// are rounded before they are added. At the end the upper half of the lanes is added to the lower half until
-// one lane remains. All tiers use this order, because otherwise rankings would depend on the machine.
+// lanes is the number of parallel sums (lanes) of an inner product: the product of the values i is rounded and
+// added to lane i mod lanes. At the end the upper half of the lanes is added to the lower half until one lane
+// remains. All tiers use this order, because otherwise rankings would depend on the machine.
 const lanes = 32
 
 // Dot returns the inner product of two vectors of equal length. It panics if b is shorter than a.

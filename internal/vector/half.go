@@ -58,8 +58,8 @@ func DecodeHalf(h uint16) float32 {
 	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 }
 
-// decodeFinite decodes finite values without a branch. After the shift, only the difference between the
-// exponents' biases remains to be multiplied.
+// decodeFinite decodes a finite half-precision value without a branch. It shifts the bits to their places in a
+// float32, and multiplies by the difference between the biases of the two formats' exponents.
 func decodeFinite(h uint16) float32 {
 	const bias = 0x1p112
 	return math.Float32frombits(uint32(h&0x8000)<<16|uint32(h&0x7fff)<<13) * bias

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// maxZero is the largest absolute value of a vector that [Quantize] treats as zero. With a smaller scale the
-// division would not be exact.
+// maxZeroMagnitude is the largest absolute value below which [Quantize] treats a vector as zero, because the
+// scale would be subnormal and the division imprecise.
 const maxZero = 127 * 0x1p-126
 
 // Quantize writes v into dst as int8. It returns the scale, with v[i] ≈ scale * dst[i], and the sum of dst.
@@ -34,8 +34,9 @@ func largestPortable(v []float32) float32 {
 	return math.Float32frombits(most)
 }
 
-// roundPortable writes v divided by scale, ties to even, and returns the sum. It rounds by adding a number
-// whose last bit has the value 1. The low bits of that float are then the integer.
+// roundPortable writes v divided by scale, rounded to the nearest integer (ties to even), into dst and returns
+// the sum of dst. It rounds by adding a float so large that its last bit has the value 1; the low bits of the
+// sum are the integer.
 func roundPortable(dst []int8, v []float32, scale float32) (sum int32) {
 	const ones = 3 << 22
 	for i, x := range v {
@@ -45,9 +46,9 @@ func roundPortable(dst []int8, v []float32, scale float32) (sum int32) {
 	return sum
 }
 
-// Rows are stored in tiles of sixteen. The first four values of the rows of all tiles come first, then the
-// next four values of all rows, and so on. The vector of a short question has few nonzero values, so a scan
-// reads only some of these groups of four (quads), and each group is contiguous.
+// Rows are stored in tiles of sixteen. Four adjacent values of a row are a quad. The first quads of all rows
+// are stored first, then the second quads of all rows, and so on. A scan skips the quads in which the query is
+// zero, which are most if the query is the word-based vector of a short question.
 const (
 	tileRows       = 16
 	quadValues     = 4
@@ -118,17 +119,17 @@ type Query struct {
 	dims      int
 	quads     []queryQuad // quads with a nonzero value
 	scale     float32
-	offsetSum int32 // contribution of offset to a product
+	offsetSum int32 // part of each product that is due to valueOffset
 }
 
-// queryQuad is four adjacent values of a query with their index, in the two widths that kernels need.
+// queryQuad is four adjacent values of a query, in the two widths that kernels need. index is the quad's number.
 type queryQuad struct {
 	index int32
 	bytes [quadValues]int8
 	words [quadValues]int16
 }
 
-// NewQuery returns the query for v, which has at most 65536 values.
+// NewQuery returns the query for v, which must have at most 65536 values.
 func NewQuery(v []float32) Query {
 	values := make([]int8, len(v))
 	scale, _ := Quantize(v, values)
@@ -153,7 +154,7 @@ func quantizedQuery(values []int8, scale float32) Query {
 }
 
 // Scan writes the inner products of the query with the rows of a block into out. Rows and query must have the
-// same length. The number of rows is the number of scales. It panics if the block or out is shorter.
+// same length. It panics if out, or the block's Values, has fewer rows than the block has Scales.
 func Scan(q Query, b Block, out []float32) {
 	rows, room := len(b.Scales), b.capacityTiles(q.dims)
 	if q.dims > 0 && tiles(rows) > room {
@@ -169,8 +170,8 @@ func Scan(q Query, b Block, out []float32) {
 	}
 }
 
-// scanPortable is Scan for complete tiles. stride is the distance in bytes between a tile's quads. It reads
-// one quad of many tiles, then the next quad, in memory order.
+// scanPortable is Scan for complete tiles. stride is the distance in bytes between the consecutive quads of a
+// row. It reads one quad of many rows, then the next quad of these rows, in memory order.
 func scanPortable(q Query, values []uint8, stride int, scales, out []float32) {
 	var room [32 * tileRows]int32
 	for first := 0; first < len(scales); first += len(room) {
@@ -188,7 +189,7 @@ func scanPortable(q Query, values []uint8, stride int, scales, out []float32) {
 	}
 }
 
-// add adds the products with one quad of a tile to the sums of the tile's rows.
+// add adds the products of q with x, the same quad of a tile's rows, to the sums of these rows.
 func (q *queryQuad) add(x *[tileQuadValues]uint8, sums *[tileRows]int32) {
 	a, b, c, d := int32(q.words[0]), int32(q.words[1]), int32(q.words[2]), int32(q.words[3])
 	for row := range sums {

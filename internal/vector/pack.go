@@ -15,8 +15,8 @@ const packedMarker = 0xffff
 //	packed  0xffff, dims, a bit for each value that is not all zero bits (value i is
 //	        bit i mod 16 of word i / 16), those values
 //
-// The first word distinguishes the forms, so packed and raw rows can be mixed. Embeddings by hashed words
-// have few nonzero values and are packed; rows of models stay raw.
+// The first word shows the form, so packed and raw rows can be mixed. Word-based embeddings have few nonzero
+// values and are packed; those of models stay raw.
 func Pack(dst, row []uint16) []uint16 {
 	words := (len(row) + 15) / 16
 	size := 2 + words
@@ -39,9 +39,9 @@ func Pack(dst, row []uint16) []uint16 {
 	return dst
 }
 
-// RowSize returns the length in words of the first row in rows, and its number of values. A raw row has dims
-// values. ok is false if the row is truncated or not a result of [Pack]; the functions below require a valid
-// row.
+// RowSize returns the length in words (uint16) of the first row in rows, and the row's number of values. A raw
+// row has dims values. ok is false if the row is truncated or not a result of [Pack]; the functions below
+// require a valid row.
 func RowSize(rows []uint16, dims int) (size, count int, ok bool) {
 	if !isPacked(rows) {
 		return dims, dims, dims <= len(rows)
@@ -91,9 +91,9 @@ func Unpack(dst []float32, row []uint16) {
 	}
 }
 
-// DotPacked returns the [DotHalf] of a with a row from [Pack], exact to the last bit: sums begin with 0, and
-// adding a zero of either sign does not change them. a must be finite and as long as the row, or DotPacked
-// panics.
+// DotPacked returns the inner product of a with a row from [Pack], with the same bits as [DotHalf] of the
+// unpacked row: adding a product with zero would not change a sum. a must be finite, and must have as many
+// values as the row.
 func DotPacked(a []float32, row []uint16) float32 {
 	if !isPacked(row) {
 		return DotHalf(a, row)
@@ -122,7 +122,7 @@ func DotEach(a []float32, rows [][]uint16, out []float32) {
 	}
 }
 
-// dotPackedPortable is DotPacked for a packed row as bitmap and values.
+// dotPackedPortable is DotPacked for a packed row, given as its bitmap and its nonzero values.
 func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
 	var sums laneBlock
 	for i, word := range bitmap {
@@ -163,7 +163,7 @@ func RowFromBytes(data []byte) []uint16 {
 	return row
 }
 
-// ValuesFromBytes returns the values of the row in data, nil if [RowFromBytes] finds no row.
+// ValuesFromBytes returns the vector in data from [EncodeBytes], nil for empty and invalid data.
 func ValuesFromBytes(data []byte) []float32 {
 	row := RowFromBytes(data)
 	if row == nil {

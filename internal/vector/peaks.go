@@ -5,15 +5,16 @@ import (
 	"slices"
 )
 
-// Scores are read in pieces of 128. Within a piece, every eighth score belongs to the same group.
+// Scores are read in pieces of peakPieceSize. Scores of a piece with the same index modulo peakGroups are a
+// group.
 const (
 	peakGroups    = 8
 	peakPieceSize = 16 * peakGroups
 )
 
-// Peaks appends the largest score of each group of at most sixteen scores, which are not adjacent. At least n
-// scores are as large as the n-th largest peak. While n is far less than the number of groups, hardly more
-// scores are. Peaks reads each score once and skips NaN.
+// Peaks divides scores into groups of at most sixteen, and appends the largest score of each group to peaks.
+// The n-th largest peak is a threshold that at least n scores reach; hardly more if n is far less than the
+// number of groups. Peaks skips NaN.
 func Peaks(peaks, scores []float32) []float32 {
 	whole := len(scores) / peakPieceSize * peakPieceSize
 	old, more := len(peaks), whole/peakPieceSize*peakGroups

@@ -103,7 +103,7 @@ func blend(b *Blend, scores []float32, counts, reach, kinds []uint8, lengths []i
 	return blendAVX2(&b.Scale, unsafe.SliceData(counts), unsafe.SliceData(reach), unsafe.SliceData(kinds), unsafe.SliceData(lengths), unsafe.SliceData(scores))
 }
 
-// above is [Above] with a result buffer, out, as long as scores. It returns the number of indexes.
+// above writes the result of [Above] into out, which must be as long as scores, and returns its length.
 func above(scores []float32, minScore float32, out []int32) int {
 	if tier.Load() == portable {
 		return abovePortable(scores, 0, minScore, out)

@@ -1,7 +1,7 @@
-// Package vector has the array arithmetic of searches: dot products, normalization, int8 and float16
-// encodings, and block-wise scans of embeddings; BM25 scores from word counts; and selection of the best
-// scores. It does not depend on memories or models. Its only state is the [Tier] of CPU instructions, and
-// results do not depend on the tier.
+// Package vector computes what searches need on large arrays: dot products, normalization, int8 and float16
+// encodings and scans of embeddings, BM25 scores from word counts, and selection of the best scores. It does
+// not depend on memories or models. Its only state is the [Tier] of CPU instructions, which does not change
+// results.
 package vector
 
 import "math"

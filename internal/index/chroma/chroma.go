@@ -1,5 +1,5 @@
 // Package chroma searches vectors on a Chroma server. The server has only a copy of the store's
-// vectors, which is rebuilt from the store whenever it is missing. The copy contains no text.
+// vectors, without texts. A missing copy is rebuilt from the store.
 //
 // A collection belongs to one embedder. Its records are
 //
@@ -14,9 +14,9 @@
 //	embedding   [1]
 //	collection  the id of the collection of vectors
 //	version     version of the store
-//	last        id of a memory written at version last_version, the latest one copied. A
-//	            store without that memory is a different store and is copied again; an
-//	            empty value means that the copy is incomplete
+//	last        id of the newest memory copied, written at version last_version. A store
+//	            without that memory is a different store and is copied again. An empty id
+//	            means that the copy is incomplete
 //
 // The server is updated when a search, or [Index.Warm], finds that an owner's mark is older than
 // the store's version. Several Loci processes with one store may share a collection. Collections of
@@ -44,7 +44,7 @@ import (
 const (
 	// collectionFormat is incremented when the meaning of a collection's content changes.
 	collectionFormat = 1
-	// writeBatchSize is the maximum number of records per write, and pageSize of ids per read.
+	// writeBatchSize is the maximum number of records per write, and pageSize that of ids per read.
 	writeBatchSize, pageSize = 500, 5000
 	// followWait is how long a search waits for the latest writes to be copied.
 	followWait = 100 * time.Millisecond
@@ -63,7 +63,7 @@ type Options struct {
 	URL        string // URL of the server, such as http://localhost:8000
 	Key        string // API key; "" sends none
 	Collection string // prefix of the collection's name
-	Model      string // the embedder's Fingerprint
+	Model      string // Fingerprint of the embedder
 	Log        *slog.Logger
 }
 
@@ -74,15 +74,15 @@ type Index struct {
 	opts           Options
 	collectionName string
 
-	ctx                 context.Context // for background work
+	ctx                 context.Context // context of background work; stop ends it
 	stop                context.CancelFunc
 	background          sync.WaitGroup
-	fillRequests        chan struct{} // requests to check all owners again
+	fillRequests        chan struct{} // requests to update the copies of all owners
 	unconfirmedErasures atomic.Int64  // number of erasures that may not have reached the server
 
 	mu      sync.Mutex                // guards the following fields
-	openIDs collections               // zero until the collections are opened
-	marks   map[memory.Owner]metadata // cached marks of owners
+	openIDs collections               // ids of the collections; zero until they are opened
+	marks   map[memory.Owner]metadata // cached marks: how far owners' vectors are copied
 	running map[memory.Owner]*syncRun
 }
 
@@ -92,8 +92,7 @@ type syncRun struct {
 	err  error // err is set before done is closed
 }
 
-// New returns an index and starts to fill it, without waiting for the server. The caller must close
-// it.
+// New returns an index, which the caller must close, and starts to fill the server's copy.
 func New(source Source, o Options) *Index {
 	ctx, stop := context.WithCancel(context.Background())
 	x := &Index{
@@ -123,7 +122,7 @@ func (x *Index) Name() string { return x.collectionName }
 
 // Close interrupts copying, which the next start continues.
 func (x *Index) Close() error {
-	x.mu.Lock() // after stop no work starts
+	x.mu.Lock() // no background work starts after stop
 	x.stop()
 	x.mu.Unlock()
 	x.background.Wait()
@@ -138,7 +137,7 @@ func (x *Index) requestFill() {
 	}
 }
 
-// fillLoop updates all owners at the start and whenever a collection is missing.
+// fillLoop updates the copies of all owners for each request, and retries until that succeeds.
 func (x *Index) fillLoop() {
 	for {
 		select {
@@ -184,7 +183,7 @@ func (x *Index) syncAll() error {
 	return x.removeErased(x.ctx)
 }
 
-// collections are the ids of the collections of vectors and of marks.
+// collectionIDs are the ids of the collections of vectors and of marks.
 type collections struct{ vectors, marks string }
 
 // openCollections returns the collections, created if missing. It returns [memory.Conflict] for a
@@ -215,8 +214,8 @@ func (x *Index) openCollections(ctx context.Context) (collections, error) {
 	return ids, nil
 }
 
-// handleMissing handles the error of a missing collection: it drops the cached ids and starts to
-// fill the collections again.
+// handleMissing returns err, except for a missing collection: it then drops the cached ids and
+// marks, requests to fill the collections again, and returns [memory.Unavailable].
 func (x *Index) handleMissing(err error) error {
 	if !errors.Is(err, errNoCollection) {
 		return err
@@ -229,7 +228,7 @@ func (x *Index) handleMissing(err error) error {
 	return memory.Errorf(memory.Unavailable, "the collection %s is missing on the Chroma server and is being rebuilt", x.collectionName)
 }
 
-// startSync starts to update an owner's copy, if no update is running.
+// startSync starts to update an owner's copy, or returns the update in progress.
 func (x *Index) startSync(owner memory.Owner) *syncRun {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -253,7 +252,8 @@ func (x *Index) startSync(owner memory.Owner) *syncRun {
 	return s
 }
 
-// followStore copies the store's changes after the owner's mark.
+// followStore copies the store's changes since the owner's mark, or all vectors if there is no
+// valid mark, and updates the mark.
 func (x *Index) followStore(ctx context.Context, owner memory.Owner) error {
 	ids, err := x.openCollections(ctx)
 	if err != nil {
@@ -302,8 +302,8 @@ func (x *Index) setMark(ctx context.Context, ids collections, owner memory.Owner
 	return x.client.upsert(ctx, ids.marks, records{IDs: []string{string(owner)}, Embeddings: [][]float32{{1}}, Metadatas: []metadata{mark}})
 }
 
-// mark returns an owner's mark, or the zero mark if there is no valid mark for this collection and
-// store.
+// mark returns an owner's mark, or the zero value if the owner has no mark that is valid for this
+// collection and store.
 func (x *Index) mark(ctx context.Context, ids collections, owner memory.Owner) (metadata, error) {
 	x.mu.Lock()
 	mark, cached := x.marks[owner]
@@ -327,18 +327,18 @@ func (x *Index) mark(ctx context.Context, ids collections, owner memory.Owner) (
 	return mark, err
 }
 
-// copiedVersion returns the cached version of an owner's copy.
+// copiedVersion returns the version of an owner's copy by the cached mark; 0 if none is cached.
 func (x *Index) copiedVersion(owner memory.Owner) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.marks[owner].Version
 }
 
-// copyBatch is a batch of changes to be sent to the server.
+// copyBatch collects an owner's changes and sends them to the server in batches.
 type copyBatch struct {
 	client     *client
 	ctx        context.Context
-	collection string // id of the collection
+	collection string // id of the collection of vectors
 	owner      memory.Owner
 	mark       metadata
 	upserts    records
@@ -380,7 +380,7 @@ func (c *copyBatch) flush() error {
 
 func recordID(owner memory.Owner, id string) string { return string(owner) + "/" + id }
 
-// isComparable reports whether a vector can be compared with other vectors.
+// isComparable reports whether a vector has a cosine: its length is neither 0 nor infinite.
 func isComparable(values []float32) bool {
 	sum := float64(0)
 	for _, x := range values {
@@ -393,8 +393,8 @@ func isComparable(values []float32) bool {
 func (x *Index) Warm(owner memory.Owner) { x.startSync(owner) }
 
 // Drop removes an owner's vectors from the server after an erasure, also those of earlier
-// embedders, and starts to copy the remaining vectors. If the server does not answer, they are
-// removed later, and [Index.MayHold] reports them until then.
+// embedders, and starts to copy the remaining vectors again. If the server does not answer, the
+// vectors are removed later, and [Index.MayHold] reports them until then.
 func (x *Index) Drop(owner memory.Owner) error {
 	ctx, cancel := context.WithTimeout(x.ctx, requestTimeout)
 	defer cancel()
@@ -428,7 +428,7 @@ func (x *Index) Drop(owner memory.Owner) error {
 	return nil
 }
 
-// MayHold describes the erased memories that may still be on the server.
+// MayHold describes the erased data that may still be on the server, nil if there is none.
 func (x *Index) MayHold() []string {
 	if x.unconfirmedErasures.Load() == 0 {
 		return nil
@@ -436,7 +436,7 @@ func (x *Index) MayHold() []string {
 	return []string{"vectors on the Chroma server, which did not answer; they are removed once it does"}
 }
 
-// earlierCollections returns the collections of other embedders, by fingerprint.
+// earlierCollections returns the collections of other embedders, by the embedder's fingerprint.
 func (x *Index) earlierCollections(ctx context.Context) (map[string]collections, error) {
 	all, err := x.client.list(ctx)
 	if err != nil {
@@ -470,8 +470,8 @@ func (x *Index) DropEarlier(ctx context.Context) error {
 	return err
 }
 
-// removeOwner removes an owner's vectors first and then the mark: after an interruption the mark
-// shows that vectors may remain.
+// removeOwner removes an owner's vectors and then the mark, so that after an interruption the mark
+// still shows that vectors may remain.
 func (x *Index) removeOwner(ctx context.Context, ids collections, owner memory.Owner) error {
 	err := x.client.delete(ctx, ids.vectors, selection{Where: &metadata{Owner: owner}})
 	if err != nil || ids.marks == "" {
@@ -480,7 +480,8 @@ func (x *Index) removeOwner(ctx context.Context, ids collections, owner memory.O
 	return x.client.delete(ctx, ids.marks, selection{IDs: []string{string(owner)}})
 }
 
-// removeErased removes other embedders' vectors of owners with an erasure after their mark.
+// removeErased removes the vectors of owners with an erasure since their mark from the collections
+// of other embedders.
 func (x *Index) removeErased(ctx context.Context) error {
 	others, err := x.earlierCollections(ctx)
 	if err != nil {
@@ -500,7 +501,7 @@ func (x *Index) removeErased(ctx context.Context) error {
 				if errors.Is(err, memory.Gone) {
 					err = x.removeOwner(ctx, ids, owner)
 				} else {
-					at++ // removals shift the page
+					at++ // a removed mark shifts the following marks, so it does not count
 				}
 				if err != nil && !errors.Is(err, stays) {
 					return err
@@ -511,8 +512,8 @@ func (x *Index) removeErased(ctx context.Context) error {
 	return nil
 }
 
-// onErasure updates an owner after an erasure by another Loci process, or all owners for "". It
-// waits for a running copy, which may contain erased vectors.
+// onErasure starts to update an owner's copy after an erasure by another Loci process, or all
+// owners' copies for "". An update in progress, which may have read erased vectors, ends before.
 func (x *Index) onErasure(owner memory.Owner) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -535,8 +536,8 @@ func (x *Index) onErasure(owner memory.Owner) {
 	})
 }
 
-// Nearest returns the n memories of an owner whose vectors are nearest to a question's vector. If
-// ids is not nil, it searches only these memories. The latest changes may be missing.
+// Nearest returns the n memories of an owner whose vectors are nearest to a question's vector; only
+// memories with these ids unless ids is nil. Changes of the last moments may be missing.
 func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, question []float32, ids []string, n int) ([]memory.Neighbor, error) {
 	if !isComparable(question) || n <= 0 || ids != nil && len(ids) == 0 {
 		return nil, nil
@@ -576,7 +577,7 @@ func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, quest
 	return near, nil
 }
 
-// Vectors returns vectors by memory id, in the format of [vector.Pack].
+// Vectors returns the vectors of an owner's memories by memory id, in the format of [vector.Pack].
 func (x *Index) Vectors(ctx context.Context, owner memory.Owner, _ string, ids []string) (map[string][]uint16, error) {
 	open, err := x.openCollections(ctx)
 	if err != nil {
@@ -602,7 +603,7 @@ func (x *Index) Vectors(ctx context.Context, owner memory.Owner, _ string, ids [
 // Comparison is the result of [Index.Compare].
 type Comparison struct {
 	Memories       int // number of memories with vectors in the store
-	Missing, Extra int // number of memories missing on the server, and of vectors only there
+	Missing, Extra int // numbers of vectors that are only in the store, and only on the server
 }
 
 // Compare compares the server's copy with the store, and copies owners with differences again.
@@ -656,11 +657,11 @@ func (x *Index) compareOwner(ctx context.Context, collection string, owner memor
 		if err != nil {
 			return 0, err
 		}
-		for _, collection := range page.IDs {
-			if !expected[collection] {
+		for _, id := range page.IDs {
+			if !expected[id] {
 				extra++
 			}
-			delete(expected, collection)
+			delete(expected, id)
 		}
 		if len(page.IDs) < pageSize {
 			return extra, nil

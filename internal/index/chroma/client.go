@@ -18,13 +18,12 @@ import (
 const (
 	// requestTimeout is the time limit of one request, even for an upsert of a whole batch.
 	requestTimeout = 30 * time.Second
-	// maxAnswerBytes is the maximum length of an answer in bytes; the largest are the vectors of a
-	// page.
+	// maxAnswerBytes is the maximum length of an answer in bytes. A page of vectors is the longest answer.
 	maxAnswerBytes = 256 << 20
 	// firstRetryWait is the wait before the first retry of a write; it doubles with each retry.
 	firstRetryWait = 100 * time.Millisecond
-	// readTries and writeTries are the maximum numbers of attempts if there is no answer or a
-	// temporary error. All requests are idempotent.
+	// readTries and writeTries are the maximum numbers of attempts to send a request if there is no
+	// answer or a temporary error. All requests are idempotent, so they can be repeated.
 	readTries, writeTries = 2, 5
 )
 
@@ -38,7 +37,7 @@ type client struct {
 	http *http.Client
 }
 
-// errNoCollection reports a missing collection, and errNoRecord a missing id of a query.
+// errNoCollection means a missing collection, and errNoRecord that a queried id is not there.
 var (
 	errNoCollection = errors.New("the collection does not exist")
 	errNoRecord     = errors.New("an id is not in the collection")
@@ -50,7 +49,7 @@ type collection struct {
 	Metadata map[string]any `json:"metadata"`
 }
 
-// records are records in columns, as in requests and answers.
+// records are records of a collection in columns: the i-th entries of the slices are one record.
 type records struct {
 	IDs        []string    `json:"ids"`
 	Embeddings [][]float32 `json:"embeddings,omitempty"`
@@ -111,14 +110,15 @@ func (c *client) get(ctx context.Context, collection string, s selection) (r rec
 	return r, c.do(ctx, http.MethodPost, path(collection, "get"), s, &r, readTries)
 }
 
-// query returns ids and cosine distances of the n nearest vectors.
+// query returns the ids and cosine distances of the n vectors nearest to question, among those of
+// the owner or, if ids is not nil, among ids.
 func (c *client) query(ctx context.Context, collection string, question []float32, owner memory.Owner, ids []string, n int) ([]string, []float32, error) {
 	asks := struct {
 		Questions [][]float32 `json:"query_embeddings"`
 		Most      int         `json:"n_results"`
 		selection
 	}{[][]float32{question}, n, selection{IDs: ids, Include: []string{"distances"}}}
-	if ids == nil { // ids imply the owner; filtering by both takes the server two hundred times as long
+	if ids == nil { // ids contain the owner; a filter by both takes the server two hundred times as long
 		asks.Where = &metadata{Owner: owner}
 	}
 	var found struct {
@@ -132,7 +132,7 @@ func (c *client) query(ctx context.Context, collection string, question []float3
 			return nil, nil, err
 		}
 		if len(present.IDs) == len(ids) {
-			return nil, nil, memory.Errorf(memory.Unavailable, "Chroma does not find ids that it listed")
+			return nil, nil, memory.Errorf(memory.Unavailable, "Chroma lists ids that a query does not find")
 		}
 		return c.query(ctx, collection, question, owner, present.IDs, n)
 	}
@@ -140,18 +140,18 @@ func (c *client) query(ctx context.Context, collection string, question []float3
 		return nil, nil, err
 	}
 	if len(found.IDs) != 1 || len(found.Distances) != 1 || len(found.IDs[0]) != len(found.Distances[0]) {
-		return nil, nil, memory.Errorf(memory.Unavailable, "Chroma answered a question with %d lists of ids and %d of distances", len(found.IDs), len(found.Distances))
+		return nil, nil, memory.Errorf(memory.Unavailable, "Chroma answered a query with %d lists of ids and %d lists of distances, want one of each", len(found.IDs), len(found.Distances))
 	}
 	return found.IDs[0], found.Distances[0], nil
 }
 
 func path(collection, verb string) string { return collectionsPath + "/" + collection + "/" + verb }
 
-// do sends a request until it is answered, at most tries times.
+// do sends a request, at most tries times, until there is an answer other than a temporary error.
 func (c *client) do(ctx context.Context, method, path string, in, out any, tries int) error {
 	body, err := json.Marshal(in)
 	if err != nil {
-		return fmt.Errorf("write a request to Chroma: %w", err)
+		return fmt.Errorf("encode a request to Chroma: %w", err)
 	}
 	for wait := firstRetryWait; ; wait *= 2 {
 		again, err := c.doOnce(ctx, method, path, body, out)
@@ -166,7 +166,7 @@ func (c *client) do(ctx context.Context, method, path string, in, out any, tries
 	}
 }
 
-// doOnce sends a request, and reports whether a retry may succeed.
+// doOnce sends a request once. retry reports whether another attempt may succeed.
 func (c *client) doOnce(ctx context.Context, method, path string, body []byte, out any) (retry bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

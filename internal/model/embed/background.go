@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Unrelated texts: their mean cosine is the lower end of a model's scale.
+// Unrelated questions and statements. Their mean cosine is the lower end of a model's scale of similarity.
 var (
 	unrelatedQuestions = []string{
 		"Where did she learn to play the cello?", "How much does the new boiler cost?", "What is the capital of Mongolia?",
@@ -21,7 +21,8 @@ var (
 	}
 )
 
-// Measure computes the mean cosine of unrelated texts, once.
+// Measure computes the mean cosine of unrelated texts for [Cache.Background], unless it is already known or the
+// embedder is word-based.
 func (c *Cache) Measure(ctx context.Context) error {
 	if c.background.Load() != 0 || c.OfWords() {
 		return nil

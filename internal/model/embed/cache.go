@@ -10,16 +10,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Cache is an embedder that caches recent vectors: each step of a tool loop asks the same question, and
-// learned texts are compared before they are stored. It is safe for concurrent use, and its vectors are
-// read-only.
+// Cache is an embedder that caches recent vectors of an inner embedder: each step of a tool loop asks the same
+// question, and learned texts are embedded for a comparison and again when they are stored. It is safe for
+// concurrent use. Callers must not change the vectors.
 type Cache struct {
 	memory.Embedder
 
-	background atomic.Uint64 // bits of a float64; 0 before it is measured
+	background atomic.Uint64 // mean cosine of unrelated texts, as float64 bits; 0 until measured
 
 	vectors     *recent.Map[cacheKey, []float32]
-	mu          sync.Mutex // guards cachedModel, and changes of the cache and the background
+	mu          sync.Mutex // guards cachedModel, and clearing the cache and the background
 	cachedModel string     // fingerprint and dimensions of the cached vectors
 }
 
@@ -31,7 +31,7 @@ type cacheKey struct {
 const (
 	cacheSize      = 512     // number of vectors; 512 vectors of 384 dimensions take 800 KB
 	maxCachedText  = 4 << 10 // maximum length of a cached text in bytes
-	maxCachedBatch = 16      // maximum number of texts in a call; a larger call is an import, which would evict all cached vectors
+	maxCachedBatch = 16      // maximum number of texts in a cached call; a larger call is an import, which would evict all other vectors
 )
 
 // NewCache returns a cache of the embedder e.
@@ -51,7 +51,7 @@ func (c *Cache) Remote() bool {
 	return ok && r.Remote()
 }
 
-// Skipped returns why the inner embedder is currently skipped, nil if it is in use.
+// Skipped returns the reason why the inner embedder is currently not used, nil if it is used.
 func (c *Cache) Skipped() error {
 	if s, ok := c.Embedder.(interface{ Skipped() error }); ok {
 		return s.Skipped()
@@ -59,8 +59,8 @@ func (c *Cache) Skipped() error {
 	return nil
 }
 
-// Window returns how many tokens of a text the inner embedder embeds together, and a token counter. It
-// returns 0 and nil if that is unknown.
+// Window returns the maximum number of tokens of a text that the inner embedder embeds together, and a token
+// counter; 0 and nil if the number is unknown.
 func (c *Cache) Window() (maxTokens int, count func(text string) int) {
 	if w, ok := c.Embedder.(interface {
 		Window() (maxTokens int, count func(text string) int)
@@ -70,7 +70,7 @@ func (c *Cache) Window() (maxTokens int, count func(text string) int) {
 	return 0, nil
 }
 
-// Embed returns cached vectors, and embeds the texts that are not cached.
+// Embed returns the vectors of texts in order. It calls the inner embedder only for texts that are not cached.
 func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	if len(texts) > maxCachedBatch {
 		return c.embedUncached(ctx, as, texts...)

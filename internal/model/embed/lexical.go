@@ -15,17 +15,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// lexicalDims is a compromise: with fewer dimensions, unrelated words collide; more dimensions cost memory.
-// Small local models have the same number.
+// lexicalDims is the number of dimensions, the same as in small local models. With fewer dimensions, more
+// unrelated words share one; more dimensions cost memory.
 const lexicalDims = 384
 
 // gramWeight is the weight of a character sequence relative to the word's term. A word has several sequences,
 // so each must count less.
 const gramWeight = 0.3
 
-// Lexical embeds by hashing: each term, and each sequence of four characters in a word, adds to one dimension
-// with one sign. Texts are similar if they share words or parts of words, whatever their meaning. It is
-// deterministic, and the zero value is ready.
+// Lexical is an embedder that hashes words: the hash of each term, and of each sequence of four characters in a
+// word, selects the dimension and the sign of a weight. Texts are similar if they share words or parts of words,
+// whatever their meaning. The zero value is ready for use.
 type Lexical struct{}
 
 var _ memory.Embedder = Lexical{}
@@ -79,8 +79,8 @@ func embedLexical(s string) []float32 {
 
 // wordCounter counts the words of a text that have a term.
 type wordCounter struct {
-	counts     []wordCount    // in order of first occurrence, which the float sums depend on
-	indexes    map[string]int // index in words by word, used from mapThreshold words on
+	counts     []wordCount    // in order of first occurrence, so that sums of floats do not depend on a map's order
+	indexes    map[string]int // index in counts by word; empty below mapThreshold words
 	gramBuffer []byte         // buffer of addGrams
 	runeEnds   []int
 }
@@ -92,15 +92,16 @@ type wordCount struct {
 
 var counterPool = sync.Pool{New: func() any { return &wordCounter{indexes: map[string]int{}} }}
 
-// Scanning a few words is faster than a map. Few texts have many words, so a larger counter is not reused.
+// Below mapThreshold words, scanning the list is faster than a map. A counter of more than maxPooledWords words
+// is not reused, since few texts have so many.
 const mapThreshold, maxPooledWords = 24, 4096
 
-// release returns the counter to the pool, unless it has grown large.
+// release returns the counter to the pool if it is small.
 func (c *wordCounter) release() {
 	if len(c.counts) > maxPooledWords {
 		return
 	}
-	clear(c.counts) // releases the text
+	clear(c.counts) // drops references to the text
 	c.counts = c.counts[:0]
 	clear(c.indexes)
 	counterPool.Put(c)
@@ -141,7 +142,7 @@ func (c *wordCounter) indexOf(word string) (int, bool) {
 	return 0, false
 }
 
-// addGrams adds the sequences of four characters of a word, including its boundaries.
+// addGrams adds the features of a word's sequences of four characters; ^ and $ mark the word's boundaries.
 func (c *wordCounter) addGrams(v []float32, word string, weight float32) {
 	const run = 4
 	c.gramBuffer, c.runeEnds = append(c.gramBuffer[:0], '^'), append(c.runeEnds[:0], 0, 1)

@@ -21,7 +21,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Limits of a local copy.
+// Limits of a model added from a local copy.
 const (
 	maxArchiveBytes   = 16 << 30 // total size of an archive's files, in bytes
 	maxWeightsBytes   = 8 << 30
@@ -34,10 +34,10 @@ type Adder struct {
 	Check func(path string) error // rejects a model before it is added; nil accepts all
 }
 
-// Add copies a model from a folder or an archive (zip, wheel, tar or tar.gz) and returns its local name. The
-// default of name is the base name of source. The model may be in a subfolder. Add reads only the files in
-// [Files]. It returns [memory.Invalid] for an archive with an unsafe path, or with a link in place of one of
-// these files. Links in a folder are followed.
+// Add copies a model from a folder or an archive (zip, wheel, tar or tar.gz) and returns its local name. An
+// empty name means the base name of source. The model may be in a subfolder. Add copies only [Files]. It
+// returns [memory.Invalid] for an archive with an unsafe path, or with a link in place of one of these files;
+// it follows links in a folder.
 func (a Adder) Add(source, name string) (string, error) {
 	if name == "" {
 		name = defaultName(source)
@@ -55,7 +55,6 @@ func (a Adder) Add(source, name string) (string, error) {
 	return name, nil
 }
 
-// defaultName is the base name of a copy without its extensions.
 func defaultName(source string) string {
 	name := filepath.Base(filepath.Clean(source))
 	for _, ending := range []string{".gz", ".tgz", ".tar", ".zip", ".whl"} {
@@ -83,7 +82,7 @@ func (a Adder) addFrom(copyPath, to string) (err error) {
 	}
 	defer func() {
 		err = errors.Join(err, os.RemoveAll(staging))
-		_ = os.Remove(pulls) // the folder stays if a download uses it
+		_ = os.Remove(pulls) // fails if a download uses the folder
 	}()
 	m := Manifest{Source: filepath.Base(filepath.Clean(copyPath))}
 	if err := source.eachFile(func(e copiedFile) error {
@@ -126,7 +125,7 @@ func relativeTo(root, name string) (string, bool) {
 	return strings.CutPrefix(name, root+"/")
 }
 
-// findModel returns the folder of the only model in a copy.
+// findModel returns the folder of the model in source, which must contain exactly one.
 func findModel(source copySource) (string, error) {
 	weights, configs := []string{}, map[string]bool{}
 	if err := source.eachFile(func(e copiedFile) error {
@@ -143,11 +142,11 @@ func findModel(source copySource) (string, error) {
 	weights = slices.DeleteFunc(weights, func(dir string) bool { return !configs[dir] })
 	switch len(weights) {
 	case 0:
-		return "", memory.Errorf(memory.Invalid, "it contains no model: no folder with %s and config.json", weightsFile)
+		return "", memory.Errorf(memory.Invalid, "the copy contains no model: no folder has both %s and config.json", weightsFile)
 	case 1:
 		return weights[0], nil
 	}
-	return "", memory.Errorf(memory.Invalid, "it contains several models (%s); add one of these folders", strings.Join(weights, ", "))
+	return "", memory.Errorf(memory.Invalid, "the copy contains several models (%s); add one of these folders", strings.Join(weights, ", "))
 }
 
 func copyFile(e copiedFile, name, target string) (File, error) {
@@ -175,24 +174,24 @@ func copyFile(e copiedFile, name, target string) (File, error) {
 		return File{}, fmt.Errorf("read %s: %w", e.name, err)
 	}
 	if n > most {
-		return File{}, memory.Errorf(memory.Invalid, "%s has more than %d MiB", e.name, most>>20)
+		return File{}, memory.Errorf(memory.Invalid, "%s is larger than %d MiB", e.name, most>>20)
 	}
 	return File{Name: name, Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
 }
 
-// copiedFile is one file of a copy.
+// copiedFile is one file of a folder or archive that contains a model.
 type copiedFile struct {
 	name string // clean path with slashes
 	mode fs.FileMode
 	open func() (io.ReadCloser, error)
 }
 
-// copySource yields the files of a copy. It can be read several times.
+// copySource is a folder or archive that contains a model. eachFile may be called several times.
 type copySource interface {
 	eachFile(yield func(copiedFile) error) error
 }
 
-// openCopy determines the type of a copy by its content.
+// openCopy returns the folder or archive at copyPath. It recognizes an archive's format by the content.
 func openCopy(copyPath string) (copySource, error) {
 	info, err := os.Stat(copyPath)
 	switch {
@@ -230,8 +229,8 @@ func ignoreShortRead(err error) error {
 	return err
 }
 
-// localPath returns the clean name of an archive's entry, or [memory.Invalid] if the entry is outside the
-// archive.
+// cleanEntryName returns the clean name of an archive's entry, or [memory.Invalid] if extracting the entry would
+// write outside the target folder.
 func localPath(name string) (string, error) {
 	if clean := path.Clean(name); filepath.IsLocal(filepath.FromSlash(clean)) && !strings.Contains(name, `\`) {
 		return clean, nil
@@ -239,7 +238,6 @@ func localPath(name string) (string, error) {
 	return "", memory.Errorf(memory.Invalid, "unsafe path in the archive: %q", name)
 }
 
-// folderCopy is the path of a model's folder, or of its parent folder.
 type folderCopy string
 
 func (dir folderCopy) eachFile(yield func(copiedFile) error) error {
@@ -248,9 +246,9 @@ func (dir folderCopy) eachFile(yield func(copiedFile) error) error {
 			return err
 		}
 		file := filepath.Join(string(dir), filepath.FromSlash(name))
-		info, err := os.Stat(file) // a hub's cache contains links
+		info, err := os.Stat(file) // follows links, of which the cache of Hugging Face's tools consists
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a broken link
+			return nil // a link to a missing file
 		}
 		if err != nil {
 			return err
@@ -304,7 +302,7 @@ func (archive tarCopy) eachFile(yield func(copiedFile) error) (err error) {
 		h, err := r.Next()
 		switch {
 		case left.N == 0:
-			return memory.Errorf(memory.Invalid, "the archive has more than %d GiB", maxArchiveBytes>>30)
+			return memory.Errorf(memory.Invalid, "the archive is larger than %d GiB", maxArchiveBytes>>30)
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
@@ -318,7 +316,7 @@ func (archive tarCopy) eachFile(yield func(copiedFile) error) (err error) {
 			continue
 		}
 		mode := h.FileInfo().Mode()
-		if h.Typeflag == tar.TypeLink { // a hard link looks like an empty file
+		if h.Typeflag == tar.TypeLink { // copyFile would read a hard link as an empty file
 			mode = fs.ModeIrregular
 		}
 		if err := yield(copiedFile{name, mode, func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}); err != nil {

@@ -159,9 +159,9 @@ func TestAddRefusesUnsafeAndUselessCopies(t *testing.T) {
 		"linked.tar":  {link(tar.TypeSymlink), "not a regular file"},
 		"hard.tar":    {link(tar.TypeLink), "not a regular file"},
 		"twice.tar":   {tarred(copied(), tar.Header{Name: "tiny/model/vocab.txt", Mode: 0o644}), "twice"},
-		"large.zip":   {zipped(with("tiny/model/vocab.txt", strings.Repeat("x", maxOtherFileBytes+1))), "more than 64 MiB"},
+		"large.zip":   {zipped(with("tiny/model/vocab.txt", strings.Repeat("x", maxOtherFileBytes+1))), "larger than 64 MiB"},
 		"several.zip": {zipped(with("other/model.safetensors", "")), ""},
-		"none.zip":    {zipped(map[string]string{"model.safetensors": "without config"}), "it contains no model"},
+		"none.zip":    {zipped(map[string]string{"model.safetensors": "without config"}), "contains no model"},
 		"cut.tar.gz":  {gzipped(tarred(copied()))[:200], "read the archive"},
 		"text.zip":    {[]byte("hello"), "neither a folder nor"},
 	} {

@@ -6,5 +6,6 @@
 //
 //	loci.json   its source, and the sizes and hashes of its files
 //
-// A download is in .pull/NAME@COMMIT until it is complete, and is then renamed to NAME. Copies use .pull too.
+// A download is in .pull/NAME@COMMIT until complete, and is then renamed to NAME. A model added from a local
+// copy is also prepared in .pull.
 package hub

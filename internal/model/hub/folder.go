@@ -1,7 +1,7 @@
 package hub
 
 import (
-	"crypto/sha1" //nolint:gosec // git's own name for a file; larger ones have a SHA-256
+	"crypto/sha1" //nolint:gosec // the hub lists git's SHA-1 for small files, and a SHA-256 for large files
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -108,8 +108,8 @@ func Remove(dir, name string) error {
 	return nil
 }
 
-// Verify compares a model's files with their recorded hashes and returns the recorded manifest, or nil for a
-// folder without loci.json. Its error names all changed and missing files.
+// Verify compares a model's files with the hashes in loci.json and returns the manifest, or nil for a folder
+// without loci.json. The error names all changed and missing files.
 func Verify(path string) (*Manifest, error) {
 	data, err := os.ReadFile(filepath.Join(path, manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -158,7 +158,7 @@ func (f File) verify(path string) error {
 	return nil
 }
 
-// hash returns a hash function for the file and its expected sum, or nil if no hash is recorded.
+// newHash returns a hash function for the file's content and the expected sum, or nil if no hash is recorded.
 func (f File) hash() (hash.Hash, string) {
 	switch {
 	case f.SHA256 != "":

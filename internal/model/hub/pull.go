@@ -19,8 +19,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// knownModels lists the models that have a short name. Encoders are ordered by quality; multilingual encoders
-// precede the others, because only users of other languages choose them.
+// knownModels lists the models that can be named without their organisation. Encoders are ordered by quality;
+// multilingual encoders come first, because only people who need other languages than English install them.
 var knownModels = []struct{ name, repository string }{
 	{"multilingual-e5-small", "intfloat/multilingual-e5-small"},
 	{"paraphrase-multilingual-MiniLM-L12-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"},
@@ -33,8 +33,8 @@ var knownModels = []struct{ name, repository string }{
 	{"ms-marco-MiniLM-L-6-v2", "cross-encoder/ms-marco-MiniLM-L-6-v2"},
 }
 
-// QualityRank orders encoders by search quality; the best has the lowest value. Encoders without a short name
-// come first, because a person chose them.
+// QualityRank returns a number by which encoders are sorted, the best first. For an encoder outside knownModels
+// it is -1, because a person chose that encoder.
 func QualityRank(name string) int {
 	for i, p := range knownModels {
 		if p.name == name {
@@ -44,8 +44,8 @@ func QualityRank(name string) int {
 	return -1
 }
 
-// Repository returns a model's repository and its local name. A name without an organisation must be one of
-// the short names.
+// Repository returns a model's repository on the hub and its local name. A name without an organisation must be
+// in knownModels.
 func Repository(name string) (repository, local string, err error) {
 	var names []string
 	for _, p := range knownModels {
@@ -75,10 +75,11 @@ type Puller struct {
 	Dir      string // folder of the models
 	URL      string // base URL of the hub
 	Client   *http.Client
-	Progress Progress // nil disables reports
+	Progress Progress // receives progress reports; nil sends none
 }
 
-// NewClient returns a client for a hub. It times out if the server does not respond, but not on large files.
+// NewClient returns a client for a hub. It limits the time until a response begins, but not the time of a
+// download.
 func NewClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -120,27 +121,27 @@ func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	if err := os.Rename(staging, to); err != nil {
 		return "", fmt.Errorf("pull %s: %w", local, err)
 	}
-	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // the folder stays if another download uses it
+	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // fails if another download uses the folder
 	return local, nil
 }
 
-// unreachableError is the error for a hub that cannot be reached.
+// unreachableError means that a hub cannot be reached or does not send a complete file.
 type unreachableError struct{ cause error }
 
 func (o *unreachableError) Error() string { return o.cause.Error() }
 func (o *unreachableError) Unwrap() error { return o.cause }
 
-// withAdvice adds advice to an error.
+// withAdvice adds the model's name to an error and, if the hub is unreachable, how to get the files otherwise.
 func (p Puller) withAdvice(err error, local string) error {
 	var away *unreachableError
 	if !errors.As(err, &away) {
 		return fmt.Errorf("pull %s: %w", local, err)
 	}
-	return memory.Errorf(memory.Unavailable, "pull %s: %v. Run it again to continue the download. Without access to %s:  set models_url (LOCI_MODELS_URL) to a mirror, or copy these files from a machine that has them into %s: %s",
+	return memory.Errorf(memory.Unavailable, "pull %s: %v. Repeat the command to continue the download. Without access to %s, set models_url (LOCI_MODELS_URL) to a mirror, or copy these files from a machine that has them into %s: %s",
 		local, err, p.URL, filepath.Join(p.Dir, local), strings.Join(Files, ", "))
 }
 
-// maxListing is the maximum size of a hub's listing in bytes, far above real listings.
+// maxListing is the maximum size in bytes of a hub's answer about a repository, far above real answers.
 const maxListing = 8 << 20
 
 // requestManifest requests the files of a repository's main branch.
@@ -218,7 +219,7 @@ func (p Puller) request(ctx context.Context, address string, offset int64) (*htt
 	return resp, nil
 }
 
-// fetchFile downloads one file, unless it exists, and resumes an earlier attempt.
+// fetchFile downloads one file to target, unless target is already complete. It resumes an earlier attempt.
 func (p Puller) fetchFile(ctx context.Context, m *Manifest, f File, target string) error {
 	if f.verify(target) == nil {
 		p.report(f, f.Size)
@@ -248,7 +249,7 @@ func (p Puller) resume(ctx context.Context, m *Manifest, f File, partial string)
 	if err != nil {
 		return err
 	}
-	if have >= f.Size { // complete or invalid; the hash decides
+	if have >= f.Size { // complete or invalid; fetchFile checks the hash
 		return nil
 	}
 	resp, err := p.request(ctx, p.URL+"/"+m.Repository+"/resolve/"+m.Commit+"/"+f.Name, have)

@@ -1,5 +1,5 @@
-// Package responder is the built-in model loci/recall. It answers by repeating recalled memories, and says
-// so. It is not a language model: it draws no conclusions and knows only the recalled memories.
+// Package responder is the built-in model loci/recall. It answers by repeating recalled memories, and each
+// answer says so. It is not a language model: it draws no conclusions and knows only the recalled memories.
 package responder
 
 import (
@@ -22,18 +22,18 @@ const (
 	nothingKnown   = "I know nothing about that yet."
 )
 
-// MemoryEffect describes what memory will do with a message. The zero value is the usual case: memory stores
-// the message, learns from it and forgets nothing.
+// MemoryEffect describes what Loci will do with a message. The zero value is the usual case: Loci stores the
+// message, learns from it and forgets nothing.
 type MemoryEffect struct {
 	NotStoredReason  string // why the message is not stored, such as "Memory is paused"; "" if it is stored
 	NotLearnedReason string // why nothing is learned from the message, such as "Learning is paused"; "" if Loci learns from it
 	ForgetRequest    string // what the user asks to forget; "" if nothing
 	ForgetCount      int    // number of memories to forget
-	ForgetUnknown    bool   // the search for the memories to forget failed
+	ForgetUnknown    bool   // true if the search for the memories to forget failed, so that their number is unknown
 }
 
-// Respond answers a question with the hits, best first, and acknowledges a statement. Without hits it says
-// that it knows nothing. It promises only what the effect allows.
+// Respond answers a question with the hits, best first, or that it knows nothing. It acknowledges any other
+// message. It promises to store, learn or forget only what effect says.
 func Respond(question string, hits []memory.Hit, effect MemoryEffect) string {
 	if !isRequest(question) || effect.ForgetRequest != "" {
 		return acknowledge(question, hits, effect)
@@ -68,7 +68,7 @@ func isRequest(s string) bool {
 
 var rememberPattern = lazy.Compile(`(?i)^(?:please |ok(?:ay)?,? |hey,? |can you )*remember\b`)
 
-// effectText tells the user what memory will do with a message.
+// effectText returns the sentence that tells the user what Loci will do with a message.
 func effectText(message string, effect MemoryEffect) string {
 	switch {
 	case effect.ForgetRequest != "" && effect.NotStoredReason != "":
@@ -110,8 +110,8 @@ func acknowledge(message string, hits []memory.Hit, effect MemoryEffect) string 
 	return head + " Related memories:\n" + strings.Join(related, "\n") + "\n\n(" + disclaimer + ")"
 }
 
-// hitLines renders each hit once, as a list item. If a fact and a turn have the same content, only the first
-// is rendered.
+// hitLines renders hits as list items. Of hits with the same content, it renders only the first, and none with
+// the content of question.
 func hitLines(question string, hits []memory.Hit) []string {
 	var out []string
 	seen := map[string]bool{text.Hash(question): true}

@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 )
 
-// groupTokens is the number of tokens that a goroutine processes together: enough tokens to use each loaded
-// weight many times, but few enough for intermediate values to stay in the CPU cache.
+// groupTokens is the number of tokens that a goroutine processes together: enough to use each loaded weight
+// many times, but few enough for intermediate values to stay in the CPU cache.
 const groupTokens = 192
 
-// appendSequences appends a text's tokens as one sequence. If there are too many, it splits them into
-// sequences of nearly equal length, each with the text's prefix.
+// appendSequences appends a text's tokens as one sequence. If there are more than the model's limit, it splits
+// them into sequences of nearly equal length, each with the text's prefix.
 func (m *Model) appendSequences(sequences []sequence, prefix, ids []int32) []sequence {
 	room := m.maxTokens - 2
 	if len(ids) <= room || m.truncate {
@@ -36,7 +36,7 @@ func (m *Model) sequenceOf(ids []int32) sequence {
 	return sequence{all, len(all)}
 }
 
-// pair returns two texts as one sequence. The longer text is truncated until both fit.
+// pairSequence returns two texts as one sequence. The longer text is truncated until both fit.
 func (m *Model) pair(a, b []int32) sequence {
 	between := []int32{m.tokenizer.sep}
 	if m.tokenizer.pairing == pairRoBERTa {
@@ -61,8 +61,8 @@ func (m *Model) pair(a, b []int32) sequence {
 	return sequence{all, len(a) + 2}
 }
 
-// encode encodes sequences in concurrent groups. It calls use with each sequence's rows, or only the first
-// row if firstOnly is true, from several goroutines. The rows are valid until use returns.
+// encode encodes sequences in concurrent groups. It calls use, from several goroutines, with the index of each
+// sequence and its tokens' vectors (rows), only the first if firstOnly is true. rows is valid until use returns.
 func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, use func(i int, rows []float32)) error {
 	ends := groupEnds(texts, cap(m.workspaces))
 	return parallel(ctx, len(ends), cap(m.workspaces), func(g int) error {
@@ -95,15 +95,15 @@ func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, us
 	})
 }
 
-// rowsPerHelper is the minimum number of rows of a text for each additional goroutine, and maxTeam the
-// maximum number of goroutines for one group.
+// rowsPerHelper is the minimum number of a text's tokens for each goroutine of a team, and maxTeam the maximum
+// number of goroutines for one group.
 const (
 	rowsPerHelper = 4
 	maxTeam       = 4
 )
 
-// acquire waits for a workspace. For a single text it also takes other free workspaces, to answer a question
-// sooner.
+// acquireTeam waits for a workspace. If there is only one group, it also takes other free workspaces, so that
+// a single text, such as a question, is embedded sooner.
 func (m *Model) acquire(ctx context.Context, texts []sequence, groups int) (team []*workspace, err error) {
 	select {
 	case r := <-m.workspaces:
@@ -122,8 +122,8 @@ func (m *Model) acquire(ctx context.Context, texts []sequence, groups int) (team
 	return team, nil
 }
 
-// groupEnds returns the end index of each group of texts. A group has one text or at most groupTokens tokens,
-// and the groups are evenly distributed among the workers.
+// groupEnds divides sequences into groups and returns the end index of each group. A group is one sequence or
+// has at most groupTokens tokens, and all workers get about the same number of tokens.
 func groupEnds(texts []sequence, workers int) (ends []int) {
 	total, tokens := 0, 0
 	for _, t := range texts {

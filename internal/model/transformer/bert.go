@@ -11,14 +11,14 @@ import (
 	"github.com/loci-memory/loci/internal/tensor"
 )
 
-// encoder is a BERT or an XLM-RoBERTa: token, position and type embeddings, then layers of attention and a
-// feed-forward network, each with a residual connection and normalization.
+// encoder is a BERT or an XLM-RoBERTa model: token, position and type embeddings, then layers of attention and
+// a feed-forward network, each with a residual connection and normalization.
 type encoder struct {
 	hiddenSize, innerSize, headCount   int
 	tokenEmbeddings                    embeddingTable // one row for each token of the vocabulary
-	positionEmbeddings, typeEmbeddings []float32      // rows with hidden values each
+	positionEmbeddings, typeEmbeddings []float32      // rows of hiddenSize values
 	norm                               tensor.LayerNorm
-	zeroBias                           []float32 // a bias of zeros
+	zeroBias                           []float32 // hiddenSize zeros, for a normalization without bias
 	layers                             []layer
 }
 
@@ -66,7 +66,7 @@ func (l *tensorLoader) dense(in, out int, name string) dense {
 
 func (l *tensorLoader) norm(name string, width int, eps float32) tensor.LayerNorm {
 	gain, shift := name+".weight", name+".bias"
-	if l.source.has(l.prefix + name + ".gamma") { // names in the oldest model files
+	if l.source.has(l.prefix + name + ".gamma") { // the oldest model files use these names
 		gain, shift = name+".gamma", name+".beta"
 	}
 	return tensor.LayerNorm{Gain: l.floats(gain, int64(width)), Shift: l.floats(shift, int64(width)), Eps: eps}
@@ -103,7 +103,7 @@ func readEncoder(source *tensors, prefix string, c *config) (*encoder, error) {
 	return e, l.err
 }
 
-// sequence is an input of the encoder: a text, a part of a text, or a pair of texts.
+// sequence is the tokens of an input of the encoder: of a text, a part of a text, or a pair of texts.
 type sequence struct {
 	ids          []int32
 	firstTypeLen int // number of leading tokens of type 0; the following tokens have type 1
@@ -131,21 +131,22 @@ func resized(v *[]float32, n int) []float32 {
 	return *v
 }
 
-// Numbers of rows that the inner layer, and of queries that the attention processes at once, so that they fit
-// into the L2 cache.
+// innerBatchRows is the number of rows that the inner layer processes at once, and queryBatchRows the number
+// of queries that attention processes at once. The intermediate values then fit the L2 cache.
 const (
 	innerBatchRows = 128
 	queryBatchRows = 48
 )
 
-// minRowsPerMember is the number of rows per member below which reading weights takes longer than computing.
+// minRowsPerMember is the number of rows per team member below which reading the weights takes longer than
+// computing, so that the members divide columns instead of rows.
 const minRowsPerMember = 24
 
-// pass is one pass of a group of sequences through the layers, by one goroutine or a team. Each member
-// computes its share of the rows, and the members synchronize once per layer, when the keys and values of all
-// rows are ready. With few rows, each member instead computes all rows for a share of the attention heads and
-// columns, so that it reads only its share of the weights. The members then synchronize after each product,
-// and each member normalizes all rows.
+// pass is one pass of a group of sequences through the layers by a team of one or more goroutines. Each member
+// computes a share of the rows (one row per token), and the members synchronize once per layer, when the keys
+// and values of all rows are ready. With few rows, each member instead computes all rows for a share of the
+// attention heads and columns, to read only a share of the weights. The members then synchronize after each
+// product, and each member normalizes all rows.
 type pass struct {
 	*encoder
 	sequences     []sequence
@@ -154,14 +155,14 @@ type pass struct {
 	splitsColumns bool
 	firstOnly     bool
 	arrivals      atomic.Int64
-	endedLayer    atomic.Int64 // number of the layer in which a member noticed the end of the context; -1 before
-	shared        buffers      // buffers of the first workspace
+	endedLayer    atomic.Int64 // number of the layer in which the end of the context was noticed, where all members stop; -1 means none
+	shared        buffers      // buffers of the first workspace, which all members use
 }
 
 // encode passes sequences of any lengths, without padding, through the layers, with one goroutine per
-// workspace; their number does not change the result. It returns the vectors of all tokens, sequence by
-// sequence. With firstOnly it returns only the vectors of first tokens, which saves most of the last layer.
-// The result is in the first workspace's buffers.
+// workspace; the number of workspaces does not change the result. It returns the vectors of all tokens,
+// sequence by sequence. With firstOnly it returns only the vectors of first tokens, which saves most of the
+// last layer's time. The result is in the first workspace's buffers.
 func (e *encoder) encode(ctx context.Context, team []*workspace, sequences []sequence, firstOnly bool) ([]float32, error) {
 	p := &pass{encoder: e, sequences: sequences, team: team, firstOnly: firstOnly}
 	p.endedLayer.Store(-1)
@@ -202,9 +203,9 @@ type teamMember struct {
 	*pass
 	*workspace
 	number                                   int
-	rows                                     span // the member's share of rows
-	headColumns, hiddenColumns, innerColumns span // the member's share of the columns of attention, of a layer's output, and of the inner layer
-	syncs                                    int  // how often the member has synchronized
+	rows                                     span // rows that the member computes
+	headColumns, hiddenColumns, innerColumns span // columns that the member computes: of attention, of a layer's output, and of the inner layer
+	syncs                                    int  // number of the member's calls of await that waited
 }
 
 // span is a range [from, to) of rows or columns.
@@ -215,7 +216,7 @@ func (p *pass) newMember(number int) *teamMember {
 	m.rows = m.rowShare(p.tokenCount)
 	m.headColumns, m.hiddenColumns, m.innerColumns = span{0, p.hiddenSize}, span{0, p.hiddenSize}, span{0, p.innerSize}
 	if p.splitsColumns {
-		together := p.hiddenSize / p.headCount // columns of the heads that fill whole panels
+		together := p.hiddenSize / p.headCount // number of columns of the fewest heads that fill whole panels
 		for together%tensor.Panel != 0 {
 			together += p.hiddenSize / p.headCount
 		}
@@ -226,7 +227,6 @@ func (p *pass) newMember(number int) *teamMember {
 	return m
 }
 
-// rowShare returns the member's share of n rows.
 func (m *teamMember) rowShare(n int) span {
 	if m.splitsColumns {
 		return span{0, n}
@@ -244,7 +244,7 @@ func (m *teamMember) share(n, unit int) span {
 func (m *teamMember) computeLayers(ctx context.Context) {
 	h := m.hiddenSize
 	x := m.shared.x[m.rows.from*h : m.rows.to*h]
-	sum := x // input of the normalization
+	sum := x // input of the normalization: x plus the output of a layer
 	if m.splitsColumns {
 		x, sum = resized(&m.x, len(x)), m.shared.sums
 	}
@@ -258,7 +258,7 @@ func (m *teamMember) computeLayers(ctx context.Context) {
 		k, v := m.shared.k[turn], m.shared.v[turn]
 		l.key.applyColumns(k[m.rows.from*h:], x, m.headColumns)
 		l.value.applyColumns(v[m.rows.from*h:], x, m.headColumns)
-		m.await(!m.splitsColumns) // each member has all keys of its own heads
+		m.await(!m.splitsColumns) // when columns are split, each member computes all keys that its heads need
 		if last {
 			x = m.firstRows()
 			if sum = sum[:len(x)]; !m.splitsColumns {
@@ -279,8 +279,8 @@ func (m *teamMember) computeLayers(ctx context.Context) {
 	}
 }
 
-// await waits until every member has called it, if needed is true. It spins, because the other members arrive
-// soon.
+// await waits, if needed is true, until every member of the team has called await as often as this one. It
+// spins, because the other members arrive within microseconds.
 func (m *teamMember) await(needed bool) {
 	if !needed {
 		return
@@ -294,7 +294,7 @@ func (m *teamMember) await(needed bool) {
 	}
 }
 
-// embed sets the member's rows to the sums of token, position and type embeddings.
+// embed sets x, the member's rows, to the normalized sums of token, position and type embeddings.
 func (m *teamMember) embed(x []float32) {
 	h, row := m.hiddenSize, 0
 	for _, t := range m.sequences {
@@ -317,7 +317,8 @@ func (m *teamMember) embed(x []float32) {
 	}
 }
 
-// firstRows returns the member's rows of the sequences' first tokens.
+// firstRows copies the rows of the sequences' first tokens to a new list of rows, and returns the member's
+// share of that list.
 func (m *teamMember) firstRows() []float32 {
 	h, all, to := m.hiddenSize, m.shared.x, m.shared.firstTokens
 	if m.splitsColumns {
@@ -333,8 +334,8 @@ func (m *teamMember) firstRows() []float32 {
 	return to[m.rows.from*h : m.rows.to*h]
 }
 
-// attend computes attention for the member's queries, head by head. The queries come from every token or, if
-// everyToken is false, from each sequence's first token.
+// attend computes attention for the member's rows of queries, head by head. There is a query for every token
+// or, if everyToken is false, for each sequence's first token.
 func (m *teamMember) attend(k, v []float32, everyToken bool) {
 	h, width := m.hiddenSize, m.hiddenSize/m.headCount
 	scale := float32(1 / math.Sqrt(float64(width)))
@@ -363,7 +364,7 @@ func (m *teamMember) attend(k, v []float32, everyToken bool) {
 	}
 }
 
-// addInner sets sum to x plus the output of the inner layer.
+// addFeedForward sets sum to x plus the output of the feed-forward network for the rows of x, without bias.
 func (m *teamMember) addInner(l *layer, sum, x []float32) {
 	h, width := m.hiddenSize, m.encoder.innerSize
 	all := len(x) / h
@@ -379,7 +380,7 @@ func (m *teamMember) addInner(l *layer, sum, x []float32) {
 		for at := 0; at < len(inner); at += width {
 			tensor.GELU(inner[at+m.innerColumns.from : at+m.innerColumns.to])
 		}
-		m.await(m.splitsColumns) // too few columns for several parts
+		m.await(m.splitsColumns) // when columns are split, there are so few rows that this loop runs once
 		l.innerDown.addColumns(sum[from*h:], some, inner, m.hiddenColumns)
 	}
 }
@@ -397,19 +398,19 @@ func (d dense) apply(dst, x []float32) []float32 {
 	return dst
 }
 
-// applyColumns sets the columns s of dst to the layer's output for the rows of x.
+// applyColumns sets the given columns of dst to the layer's output for the rows of x.
 func (d dense) applyColumns(dst, x []float32, columns span) {
 	d.multiply(dst, x, columns, tensor.Matrix{Data: d.bias[columns.from:columns.to]})
 }
 
-// addColumns sets the columns s of dst to those of old plus the layer's output for the rows of x, without
-// bias.
+// addColumns sets the given columns of dst to those of residual plus the layer's output for the rows of x,
+// without bias.
 func (d dense) addColumns(dst, residual, x []float32, columns span) {
 	d.multiply(dst, x, columns, tensor.Matrix{Data: residual[columns.from:], Stride: d.weights.Width()})
 }
 
 func (d dense) multiply(dst, x []float32, s span, initial tensor.Matrix) {
-	if s.from < s.to { // otherwise another member does all the work
+	if s.from < s.to { // a team may have more members than there are columns to share
 		depth, width := d.weights.Depth(), d.weights.Width()
 		a := tensor.Matrix{Data: x, Stride: depth, Rows: len(x) / depth}
 		tensor.Multiply(tensor.Matrix{Data: dst[s.from:], Stride: width}, a, d.weights.Columns(s.from, s.to), initial)

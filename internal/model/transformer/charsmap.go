@@ -20,8 +20,8 @@ type charsmap struct {
 	unchanged    [128]bool // ASCII characters without a replacement
 }
 
-// maxReplacement is the maximum length of a replacement in bytes, far above published tables. It limits how
-// much a text can grow.
+// maxReplacement is the maximum length of a replacement in bytes, far above that in published tables. It limits
+// how much a text can grow.
 const maxReplacement = 256
 
 // readCharsmap reads the table in tokenizer.json: the trie's length in bytes, the trie and the replacements,
@@ -85,9 +85,9 @@ func (c *charsmap) find(s string) (replacement []byte, ok bool) {
 	return nil, false
 }
 
-// append appends s with replacements like Hugging Face's tokenizers, which differ slightly from
-// SentencePiece: a grapheme cluster of less than six bytes is replaced as a whole by the replacement of its
-// shortest prefix. In a longer cluster each character is replaced.
+// append appends s with replacements to dst. It follows Hugging Face's tokenizers, which differ slightly from
+// SentencePiece: in a grapheme cluster of less than six bytes, the whole cluster is replaced by the replacement
+// of its shortest prefix in the table. In a longer cluster each character is replaced separately.
 func (c *charsmap) append(dst []byte, s string) []byte {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	for i := 0; i < len(s); {

@@ -10,11 +10,10 @@ import (
 	"strings"
 )
 
-// maxJSON is the maximum size of a JSON file in bytes, above the largest tokenizer.json of supported models.
+// maxJSON is the maximum size of a JSON file in bytes, more than the largest tokenizer.json of supported models.
 const maxJSON = 64 << 20
 
-// config is the config.json of a BERT or an XLM-RoBERTa. The two differ in the first position. Static models
-// do not use it.
+// config is the config.json of a BERT or an XLM-RoBERTa model. Static models do not need the file.
 type config struct {
 	Type           string   `json:"model_type"`
 	HiddenSize     int      `json:"hidden_size"`
@@ -41,7 +40,7 @@ func (c *config) checkBERT() error {
 	case c.PositionType != "" && c.PositionType != "absolute":
 		return fmt.Errorf("config.json: position_embedding_type %q is not supported: only absolute is", c.PositionType)
 	}
-	// weights with less than 32 columns would take a multiple of their size in memory
+	// packed weights are padded to 32 columns, so narrower weights would take a multiple of their file's size
 	for name, v := range map[string]struct{ is, least, most int }{
 		"hidden_size": {c.HiddenSize, 32, 1 << 14}, "intermediate_size": {c.InnerSize, 32, 1 << 16}, "num_hidden_layers": {c.Layers, 1, 1 << 8},
 		"num_attention_heads": {c.Heads, 1, 1 << 10}, "max_position_embeddings": {c.MaxPositions, 8, 1 << 16},
@@ -82,7 +81,7 @@ const (
 	clsPooling  = "cls" // the vector of the first token
 )
 
-// readPooling reads the pooling from a sentence-transformers folder. The default is the mean.
+// readPooling reads the pooling from the files of the sentence-transformers layout. The default is the mean.
 func readPooling(dir fs.FS) (string, error) {
 	var modules []struct {
 		Path, Type string
@@ -95,7 +94,7 @@ func readPooling(dir fs.FS) (string, error) {
 		switch m.Type[strings.LastIndex(m.Type, ".")+1:] {
 		case "Pooling":
 			file = strings.Trim(m.Path, "/") + "/config.json"
-		case "Transformer", "Normalize": // all vectors are normalized
+		case "Transformer", "Normalize": // needs nothing, since Embed normalizes all vectors
 		default:
 			return "", fmt.Errorf("modules.json: a module of type %q is not supported", m.Type)
 		}
@@ -125,7 +124,7 @@ func readPooling(dir fs.FS) (string, error) {
 	return "", fmt.Errorf("%s: pooling by %q is not supported; supported: cls_token, mean_tokens", file, found)
 }
 
-// readPrompts reads the prefixes for questions and documents.
+// readPrompts reads the prefixes for questions and documents, "" for none.
 func readPrompts(dir fs.FS) (question, document string, err error) {
 	var config struct {
 		Prompts map[string]string `json:"prompts"`
@@ -140,7 +139,7 @@ func readPrompts(dir fs.FS) (question, document string, err error) {
 	return config.Prompts["query"], document, nil
 }
 
-// readMaxTokens returns the model's maximum number of tokens, at most its number of positions.
+// readMaxTokens returns the maximum number of tokens of a text for the model, at most positions.
 func readMaxTokens(dir fs.FS, positions int) (int, error) {
 	var sentence struct {
 		Length int `json:"max_seq_length"`

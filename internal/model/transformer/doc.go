@@ -9,8 +9,8 @@
 //	sentence_bert_config.json            the model's maximum number of tokens
 //	config_sentence_transformers.json    the prefixes of a question ("query") and a document
 //
-// Unsupported features are errors with the feature's name, not approximations. A damaged or hostile folder is
-// also an error. Reading a folder takes memory of at most a few times its size.
+// A model with an unsupported feature is not approximated: the error names the feature. A damaged or hostile
+// folder is also an error. Reading a folder takes memory of at most a few times the folder's size.
 //
 // Numbers are float32, as in the published models. Results agree with other implementations to about six
 // digits, or to four digits for a large vocabulary, whose embeddings are stored with 8 bits. The package has

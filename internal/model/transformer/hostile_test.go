@@ -264,7 +264,7 @@ func TestFoldersThatCannotBeDoneAreRefused(t *testing.T) {
 		"tokens 2 and 5000":     changed(t, mean, "tokenizer.json", map[string]any{"type": "BertProcessing", "cls": []any{"[CLS]", 2}, "sep": []any{"[SEP]", 5000}}, "post_processor"),
 		"without an unknown":    changed(t, unigram, "tokenizer.json", nil, "model", "unk_id"),
 		"token <0x00>":          changed(t, unigram, "tokenizer.json", true, "model", "byte_fallback"),
-		"always prepends":       changed(t, unigram, "tokenizer.json", "never", "pre_tokenizer", "prepend_scheme"),
+		"prepend_scheme":        changed(t, unigram, "tokenizer.json", "never", "pre_tokenizer", "prepend_scheme"),
 		"only WordPiece":        changed(t, unigram, "tokenizer.json", "WordLevel", "model", "type"),
 		"cut off":               changed(t, unigram, "tokenizer.json", map[string]any{"type": "Precompiled", "precompiled_charsmap": "AAAA"}, "normalizer"),
 		"a trie of":             changed(t, unigram, "tokenizer.json", map[string]any{"type": "Precompiled", "precompiled_charsmap": "////AAAAAAAA"}, "normalizer"),

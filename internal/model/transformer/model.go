@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Model is an embedder or a cross-encoder that runs in this process. It is safe for concurrent use. All calls
-// together use at most one goroutine and workspace per processor.
+// Model is an embedder or a cross-encoder that runs in this process. It is safe for concurrent use. All
+// concurrent calls together compute on at most one goroutine per processor.
 type Model struct {
 	tokenizer   *tokenizer
 	encoder     *encoder     // nil if static is set
@@ -26,10 +26,10 @@ type Model struct {
 	pooling     string
 	prefixes    map[memory.EmbedAs]string
 	maxTokens   int  // maximum number of tokens of a sequence, including special tokens
-	truncate    bool // truncate long texts instead of splitting them
+	truncate    bool // true truncates long texts; false splits them
 	dims        int
 	fingerprint string
-	workspaces  chan *workspace // one workspace for each allowed goroutine
+	workspaces  chan *workspace // idle workspaces; in all there is one for each allowed goroutine
 }
 
 var _ memory.Embedder = (*Model)(nil)
@@ -129,7 +129,7 @@ func (m *Model) readBERT(dir fs.FS, weights *tensors, c *config) error {
 		return fmt.Errorf("config.json: vocab_size is %d, but the tokenizer has %d tokens; use the files of one model", c.VocabularySize, m.tokenizer.vocabularySize)
 	}
 	if m.tokenizer.cls < 0 {
-		return errors.New("the tokenizer does not add tokens around a text, but BERT needs them")
+		return errors.New("the tokenizer adds no special tokens around a text, but BERT needs them")
 	}
 	name, err := weights.firstPresent("embeddings.word_embeddings.weight", "bert.embeddings.word_embeddings.weight", "roberta.embeddings.word_embeddings.weight")
 	if err != nil {
@@ -142,7 +142,7 @@ func (m *Model) readBERT(dir fs.FS, weights *tensors, c *config) error {
 	}
 	cross := weights.has(classifier + ".weight")
 	if cross && c.TokenTypes < 2 && m.tokenizer.pairing == pairBERT {
-		return fmt.Errorf("config.json: type_vocab_size is %d, but a cross-encoder whose texts differ in type needs 2", c.TokenTypes)
+		return fmt.Errorf("config.json: type_vocab_size is %d, but a cross-encoder needs 2 if its texts differ in type", c.TokenTypes)
 	}
 	if m.encoder, err = readEncoder(weights, prefix, c); err != nil {
 		return fmt.Errorf("%s: %w", weightsFile, err)
@@ -168,8 +168,8 @@ func readScoreHead(source *tensors, pooler, classifier string, hidden int) (*sco
 	return h, l.err
 }
 
-// fingerprint hashes the files that determine vectors, the prefixes of the model's family, and the version of
-// this code.
+// fingerprint hashes the files that determine vectors, the prefixes of the model's family, and a text for the
+// version of this code, which must change if the code computes other vectors.
 func fingerprint(dir fs.FS, prefixes string) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
 	fmt.Fprintln(h, "loci 1: parts of long texts are averaged by their tokens"+prefixes)
@@ -200,7 +200,7 @@ func hashFile(h hash.Hash, dir fs.FS, name string) error {
 	return err
 }
 
-// Fingerprint contains the pooling, the number of dimensions and a hash of the folder's files.
+// Fingerprint returns the pooling, the number of dimensions and a hash of the folder's files.
 func (m *Model) Fingerprint() string { return m.fingerprint }
 
 // Dims returns the length of the vectors.
@@ -210,8 +210,8 @@ func (m *Model) Dims() int { return m.dims }
 func (m *Model) IsCrossEncoder() bool { return m.scoreHead != nil }
 
 // Embed returns one unit vector for each text, in order. A text longer than the model's limit is split into
-// equal parts, and the parts' vectors are averaged by length. If ctx ends, Embed returns its error early. A
-// cross-encoder returns [memory.Invalid].
+// equal parts, and the parts' vectors are averaged, weighted by their number of tokens. When ctx ends, Embed
+// returns the error of ctx. For a cross-encoder it returns [memory.Invalid].
 func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	if m.scoreHead != nil {
 		return nil, memory.Errorf(memory.Invalid, "a cross-encoder can compare texts, but not embed them")
@@ -222,7 +222,7 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	}
 	prefix := m.tokenizer.ids(m.prefixes[as])
 	var parts []sequence
-	var of []int // index of the text to which each part belongs
+	var of []int // by part: index of the text to which it belongs
 	for i := range texts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -276,9 +276,9 @@ func mean(rows []float32, width int) []float32 {
 	return v
 }
 
-// Rerank rates how well each text answers the question, from 0 to 1, in order. A rating is the sigmoid of the
-// model's score. If a pair is longer than the model's limit, its longer text is truncated. If ctx ends,
-// Rerank returns its error early. An embedder returns [memory.Invalid].
+// Rerank returns for each text, in order, how well it answers the question: the sigmoid of the model's score,
+// from 0 to 1. If a pair is longer than the model's limit, the longer of the two texts is truncated. When ctx
+// ends, Rerank returns the error of ctx. For an embedder it returns [memory.Invalid].
 func (m *Model) Rerank(ctx context.Context, question string, texts ...string) ([]float32, error) {
 	if m.scoreHead == nil {
 		return nil, memory.Errorf(memory.Invalid, "an embedder cannot compare texts: it has no classifier")

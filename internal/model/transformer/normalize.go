@@ -13,7 +13,7 @@ import (
 // normalizerFile is a normalizer in tokenizer.json.
 type normalizerFile struct {
 	Type        string           `json:"type"`
-	Normalizers []normalizerFile `json:"normalizers"` // parts of a Sequence
+	Normalizers []normalizerFile `json:"normalizers"` // steps of a normalizer of type Sequence
 
 	// fields of a BertNormalizer
 	CleanText       bool  `json:"clean_text"`
@@ -35,7 +35,7 @@ type normalizerFile struct {
 	StripRight bool `json:"strip_right"`
 }
 
-// functions returns the normalizer as at least one function. Each function appends the normalized text to dst.
+// functions returns the normalizer's steps, at least one. Each step appends the normalized s to dst.
 func (n *normalizerFile) functions() ([]func(dst []byte, s string) []byte, error) {
 	if n == nil {
 		return []func([]byte, string) []byte{func(dst []byte, s string) []byte { return append(dst, s...) }}, nil
@@ -58,7 +58,7 @@ func (n *normalizerFile) functions() ([]func(dst []byte, s string) []byte, error
 		if len(all) > 0 {
 			return all, nil
 		}
-	case "Replace": // other replacements could make texts grow without bound
+	case "Replace": // any other replacement could make a text many times longer
 		switch {
 		case n.Pattern.String != "" && strings.Trim(n.Content, " ") == n.Pattern.String && len(n.Content) < 64:
 			return one(func(dst []byte, s string) []byte {
@@ -108,7 +108,7 @@ func joinSpaces(dst []byte, s string) []byte {
 	return dst
 }
 
-// replaceRuns replaces each run of two or more spaces.
+// replaceRuns replaces each run of two or more spaces by replacement.
 func replaceRuns(dst []byte, s, replacement string) []byte {
 	for {
 		at := strings.Index(s, "  ")
@@ -120,11 +120,11 @@ func replaceRuns(dst []byte, s, replacement string) []byte {
 	}
 }
 
-// bert returns BERT's normalizer: it removes control characters, accents, capitals and invalid bytes,
-// converts white space to spaces, and separates Chinese characters.
+// bertNormalizer returns BERT's normalizer, which removes control characters, accents, capitals and invalid
+// bytes, converts white space to spaces, and separates Chinese characters.
 //
-// It equals Hugging Face's tokenizers, except for some 570 recent characters, marks and punctuation of rare
-// scripts that are missing in their tables. The remaining marks keep their order.
+// The result equals that of Hugging Face's tokenizers, except for some 570 recent characters, accents and
+// punctuation of rare scripts that their Unicode tables lack, and for the order of accents that are not removed.
 func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
 	clean, chinese, lower := n.CleanText, n.SeparateChinese, n.Lowercase
 	strip := lower
@@ -168,7 +168,7 @@ func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
 	}
 }
 
-// appendPlain appends a character, without accents if strip is true and in lower case if lower is true.
+// appendNormalized appends a character, without accents if strip is true and in lower case if lower is true.
 func appendPlain(dst []byte, r rune, strip, lower bool) []byte {
 	if !strip {
 		return appendLower(dst, r, lower)
@@ -194,7 +194,7 @@ func appendPlain(dst []byte, r rune, strip, lower bool) []byte {
 	return appendLower(dst, r, lower)
 }
 
-// Korean syllables, which decompose by arithmetic: the first one and their number.
+// The first Korean syllable and the number of syllables, whose decomposition is computed.
 const (
 	firstHangul = 0xac00
 	hangulCount = 19 * 21 * 28
@@ -211,8 +211,8 @@ func appendLower(dst []byte, r rune, lower bool) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// isChinese reports whether a character is in one of the Unicode blocks that BERT uses, which exclude newer
-// blocks.
+// isChinese reports whether a character is in one of the Unicode blocks that BERT counts as Chinese. They do
+// not include recent blocks.
 func isChinese(r rune) bool {
 	return r >= 0x4e00 && r <= 0x9fff || r >= 0x3400 && r <= 0x4dbf || r >= 0x20000 && r <= 0x2a6df ||
 		r >= 0x2a700 && r <= 0x2b73f || r >= 0x2b740 && r <= 0x2b81f || r >= 0x2b920 && r <= 0x2ceaf ||

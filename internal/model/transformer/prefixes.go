@@ -10,8 +10,8 @@ import (
 
 const passagePrefix = "Represent this sentence for searching relevant passages: "
 
-// prefixFamilies are models trained with a prefix for questions or documents. A model belongs to the first family
-// for which its name has all the parts, but not the excluded part.
+// prefixFamilies are models trained with a prefix for questions or documents. A model belongs to the first
+// family all of whose parts are in the model's name, unless the part in not is in the name too.
 var prefixFamilies = []struct {
 	parts              []string
 	not                string
@@ -46,13 +46,13 @@ func Prefixes(name string) (question, document string) {
 	return "", ""
 }
 
-// familyPrefixes looks up the name of the folder, then the names in config.json and loci.json, because a
-// folder may have any name.
+// familyPrefixes returns the [Prefixes] for the name of the folder or, since a folder may have any name, for a
+// name in config.json or loci.json.
 func familyPrefixes(dir fs.FS, folder string) (question, document string) {
 	names := []string{folder}
 	for file, fields := range map[string][]string{"loci.json": {"repository", "source"}, "config.json": {"_name_or_path"}} {
 		var object map[string]json.RawMessage
-		if readJSON(dir, file, &object) != nil { // config.json is checked elsewhere
+		if readJSON(dir, file, &object) != nil { // readWeights reports an invalid config.json
 			continue
 		}
 		for _, field := range fields {

@@ -13,17 +13,17 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// maxHeader is the maximum length of a header in bytes. Headers of the largest models are below 1 MiB.
+// maxHeader is the maximum length of a header in bytes. Even the largest models have headers below 1 MiB.
 const maxHeader = 8 << 20
 
-// tensors are the arrays of a safetensors file: eight bytes with the header's length, the header in JSON, and
-// the values, little-endian. The header is checked against the file's size before memory is allocated.
+// tensors are the arrays of a safetensors file, which contains the header's length in eight bytes, the header
+// in JSON, and the values, little-endian. The header is compared with the file's size before memory is
+// allocated.
 type tensors struct {
 	file    io.ReaderAt
 	entries map[string]arrayEntry
 }
 
-// arrayEntry describes one array.
 type arrayEntry struct {
 	dtype  string
 	shape  []int64
@@ -66,7 +66,8 @@ func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 	return t, t.checkOverlap()
 }
 
-// checkOverlap fails if two arrays overlap, because a small file could otherwise describe a large model.
+// checkOverlap returns an error if two arrays overlap. Otherwise a small file could describe a large model and
+// exhaust memory.
 func (t *tensors) checkOverlap() error {
 	all := slices.SortedFunc(maps.Values(t.entries), func(a, b arrayEntry) int { return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.end, b.end)) })
 	for i, e := range all {
@@ -77,7 +78,7 @@ func (t *tensors) checkOverlap() error {
 	return nil
 }
 
-// parseEntry reads an array's entry in the header. start is the file offset of the values.
+// parseEntry reads an array's entry in the header. start is the file offset of all values, size the file's size.
 func parseEntry(raw []byte, start, size int64) (arrayEntry, error) {
 	var header struct {
 		Kind    string  `json:"dtype"`
@@ -123,8 +124,8 @@ func (t *tensors) firstPresent(names ...string) (string, error) {
 	return "", fmt.Errorf("missing tensor %q", names[0])
 }
 
-// floats reads an array, which must have this shape; -1 allows any length of an axis. I8 values are whole
-// numbers without a scale.
+// floats reads an array, which must have this shape; -1 allows any length of an axis. I8 values are read as
+// whole numbers, since the format has no scale for them.
 func (t *tensors) floats(name string, shape ...int64) ([]float32, error) {
 	e, err := t.checkedEntry(name, shape)
 	if err != nil {
@@ -156,7 +157,6 @@ func (t *tensors) eachRow(name string, rows, width int, use func(row []float32))
 	return nil
 }
 
-// values reads an array or a part of an array.
 func (t *tensors) values(name string, e arrayEntry) ([]float32, error) {
 	decode, ok := valueDecoders[e.dtype]
 	if !ok {
@@ -169,7 +169,7 @@ func (t *tensors) values(name string, e arrayEntry) ([]float32, error) {
 	return out, err
 }
 
-// isFinite reports whether all values are finite. Only then are their products with 0 all 0.
+// isFinite reports whether all values are finite: the product with 0 is NaN for any other value.
 func isFinite(v []float32) bool {
 	var zeros [1024]float32
 	for part := range slices.Chunk(v, len(zeros)) {
@@ -180,7 +180,6 @@ func isFinite(v []float32) bool {
 	return true
 }
 
-// ints reads a one-dimensional array of integers.
 func (t *tensors) ints(name string) ([]int64, error) {
 	e, err := t.checkedEntry(name, []int64{-1})
 	if err != nil {
@@ -216,7 +215,7 @@ var valueDecoders = map[string]func([]byte) float32{
 	"I8": func(b []byte) float32 { return float32(int8(b[0])) },
 }
 
-// readValues decodes an array piece by piece, so that memory does not hold it twice.
+// readValues decodes an array piece by piece, so that encoded and decoded values are not in memory together.
 func readValues[T any](file io.ReaderAt, e arrayEntry, decode func([]byte) T) ([]T, error) {
 	width := valueSizes[e.dtype]
 	out := make([]T, 0, e.count)

@@ -7,14 +7,14 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// staticModel is a model2vec model: a vector for each token or for each class of tokens, and each token's weight.
-// A text's vector is the weighted mean of its tokens' vectors.
+// staticModel is a model2vec model: vectors, each for one or more tokens, and each token's weight. A text's
+// vector is the weighted mean of its tokens' vectors.
 type staticModel struct {
 	dims       int
 	vectors    []float32
 	rowByToken []int32   // row of each token in vectors; nil means the token's number
 	weights    []float32 // weight of each token; nil means 1
-	ignored    int32     // token that is ignored
+	ignored    int32     // the unknown token, which does not count
 }
 
 // staticNames are the possible tensor names of a static model's vectors.
@@ -54,18 +54,17 @@ func readStatic(source *tensors, t *tokenizer) (*staticModel, error) {
 		return nil, err
 	}
 	if len(mapping) < int(t.vocabularySize) {
-		return nil, fmt.Errorf("a mapping of only %d of %d tokens", len(mapping), t.vocabularySize)
+		return nil, fmt.Errorf("a mapping of only %d tokens, but the tokenizer has %d", len(mapping), t.vocabularySize)
 	}
 	for token, row := range mapping {
 		if row < 0 || row >= rows {
-			return nil, fmt.Errorf("token %d has vector %d, but there are only %d", token, row, rows)
+			return nil, fmt.Errorf("token %d has vector %d, but there are only %d vectors", token, row, rows)
 		}
 		s.rowByToken = append(s.rowByToken, int32(row))
 	}
 	return s, nil
 }
 
-// embed returns the unit vector of a text with these tokens.
 func (s *staticModel) embed(ids []int32) []float32 {
 	sum := make([]float32, s.dims)
 	for _, id := range ids {

@@ -2,8 +2,8 @@ package transformer
 
 import "math"
 
-// embeddingTable has a row of values for each token of a vocabulary. In a multilingual model, the table is most of the
-// model, so its rows are stored as 8-bit numbers with a scale.
+// embeddingTable has a row of values for each token of a vocabulary. In a multilingual model it is most of the
+// model, so the rows of a large vocabulary are stored as 8-bit numbers with a scale.
 type embeddingTable struct {
 	width  int
 	floats []float32 // rows of a small vocabulary
@@ -11,13 +11,13 @@ type embeddingTable struct {
 	scales []float32 // scale of each row in bytes
 }
 
-// largeTable is the minimum number of tokens for 8-bit values. BERT's English vocabulary has 30,522 tokens,
-// multilingual vocabularies have 105,000 to 250,000. With 8 bits, all-MiniLM-L6-v2's vectors would have a
-// cosine of at least 0.99990 to the exact vectors, 0.99999 on average, and the same correlation on the STS
+// largeTableRows is the number of tokens from which a table has 8-bit values. BERT's vocabulary has 30,522
+// tokens, multilingual vocabularies have 105,000 to 250,000. With 8 bits, all-MiniLM-L6-v2's vectors would have
+// a cosine of at least 0.99990 to the exact vectors, 0.99999 on average, and the same correlation on the STS
 // benchmark to four digits.
 var largeTable = 100_000
 
-// readTable reads a table in small parts, so that it needs no further memory.
+// readTable reads a table; a large one in small parts, so that float32 rows are not in memory all at once.
 func readTable(source *tensors, name string, rows, width int) (embeddingTable, error) {
 	t := embeddingTable{width: width}
 	if rows < largeTable {
@@ -42,7 +42,7 @@ func readTable(source *tensors, name string, rows, width int) (embeddingTable, e
 	return t, err
 }
 
-// copyRow copies a token's row to dst.
+// copyRow copies the row of the token id to dst.
 func (t *embeddingTable) copyRow(dst []float32, id int) {
 	from := id * t.width
 	if t.floats != nil {

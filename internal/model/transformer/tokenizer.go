@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// tokenizer converts texts to token numbers like the model's own tokenizer: it finds special tokens in the
-// raw text, then normalizes and splits the text between them.
+// tokenizer converts texts to token numbers like the model's original tokenizer: it finds special tokens in
+// the raw text, then normalizes and splits the text between these.
 type tokenizer struct {
 	specialTokens []specialToken // longest first
 	specialStarts [256]bool      // for each byte, whether a special token begins with it
@@ -26,7 +26,7 @@ type tokenizer struct {
 	pairing        pairing
 }
 
-// pairing is the format of two texts in one sequence.
+// pairing is the format in which a model expects two texts, A and B, in one sequence.
 type pairing int
 
 const (
@@ -40,7 +40,7 @@ type specialToken struct {
 	stripsLeft, stripsRight bool // the token includes the spaces before or after it
 }
 
-// ids returns the tokens of a text, without cls and sep.
+// ids returns the token numbers of a text, without cls and sep.
 func (t *tokenizer) ids(text string) (ids []int32) {
 	var buffers [2][]byte
 	for text != "" {
@@ -163,13 +163,13 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 			return nil, err
 		}
 		if t.cls >= t.vocabularySize || t.sep >= t.vocabularySize {
-			return nil, fmt.Errorf("post_processor: tokens %d and %d, but there are only %d", t.cls, t.sep, t.vocabularySize)
+			return nil, fmt.Errorf("post_processor uses tokens %d and %d, but the tokenizer has only %d", t.cls, t.sep, t.vocabularySize)
 		}
 	}
 	return t, nil
 }
 
-// maxAdded is the maximum number of special tokens, which are searched for at each offset.
+// maxAdded is the maximum number of added tokens, since each offset of a text is searched for all of them.
 const maxAdded = 1000
 
 func (t *tokenizer) setSpecialTokens(tokens []specialToken) {
@@ -220,7 +220,7 @@ func readVocabulary(dir fs.FS) (*tokenizer, error) {
 	return t, err
 }
 
-// processorFile describes the tokens around a text and between two texts.
+// processorFile is the part of tokenizer.json that describes the tokens around a text and between two texts.
 type processorFile struct {
 	Type          string          `json:"type"`
 	Single        []templatePiece `json:"single"`
@@ -253,7 +253,8 @@ func (p *processorFile) setSpecial(t *tokenizer) (err error) {
 	return fmt.Errorf("a post_processor of type %q is not supported: only TemplateProcessing and BertProcessing are", p.Type)
 }
 
-// setTemplate accepts the templates of BERT and of XLM-RoBERTa, or a template that adds no tokens.
+// setTemplate reads a template that equals BERT's or XLM-RoBERTa's, or that adds no tokens. It returns an error
+// for any other template.
 func (p *processorFile) setTemplate(t *tokenizer) error {
 	shape := func(pieces []templatePiece) string {
 		var b strings.Builder
@@ -293,7 +294,7 @@ func (p *processorFile) setTemplate(t *tokenizer) error {
 	return nil
 }
 
-// tokenNumber parses a token with its number, such as ["[SEP]", 102], and returns the number.
+// tokenNumber returns the number in a pair of a token and its number, such as ["[SEP]", 102].
 func tokenNumber(raw json.RawMessage) (int32, error) {
 	var name string
 	var id int32

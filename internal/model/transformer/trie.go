@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// trie finds tokens by their bytes. The children of a node are adjacent and ordered by byte, followed by the
-// children of the next node.
+// trie finds tokens by their bytes. The nodes are numbered so that the children of a node are adjacent and
+// ordered by byte, and the children of the next node follow.
 type trie struct {
 	labels     []byte  // byte that leads to each node; node 0 is the root
 	firstChild []int32 // index of each node's first child, with one extra entry at the end
 	tokens     []int32 // number of the token that ends at each node; -1 means none
 }
 
-// maxTrieNodes is the maximum number of nodes, more than half a million words need.
+// maxTrieNodes is the maximum number of nodes; half a million words need fewer.
 const maxTrieNodes = 1 << 23
 
-// newTrie returns a trie of texts, numbered by their indexes. Of equal texts the last counts; the empty text
-// is never found.
+// newTrie returns a trie in which a text's number is its index in texts; of equal texts, the last index. The
+// empty text is omitted.
 func newTrie(texts []string) (*trie, error) {
 	order := make([]int32, len(texts))
 	for i := range order {

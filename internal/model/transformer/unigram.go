@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// unigram splits a text into the most probable sequence of tokens, with the greatest sum of log
-// probabilities.
+// unigram splits a text into the most probable sequence of tokens: the one with the greatest sum of scores,
+// which are log probabilities.
 type unigram struct {
 	scores       []float64
 	tokens       *trie
@@ -19,9 +19,9 @@ type unigram struct {
 	unknownText  string      // text of the unknown token
 	unknownScore float64     // score of an unknown character
 	byteTokens   *[256]int32 // tokens for the bytes of unknown characters; nil uses the unknown token
-	space        []byte      // replaces each space, and is inserted before the text
-	splitsWords  bool        // first split at any white space, and insert space before each word
-	splitsSpaces bool        // split the result at each space
+	space        []byte      // text that replaces each space, and is inserted before the text
+	splitsWords  bool        // true splits a text at white space into words, each treated as a text
+	splitsSpaces bool        // true splits before each spaceText
 }
 
 // unknownPenalty is subtracted from the lowest log probability of a token to score an unknown character.
@@ -30,20 +30,20 @@ const unknownPenalty = 10
 // preTokenizerFile describes how tokenizer.json splits a normalized text.
 type preTokenizerFile struct {
 	Type           string             `json:"type"`
-	PreTokenizers  []preTokenizerFile `json:"pretokenizers"` // parts of a Sequence
+	PreTokenizers  []preTokenizerFile `json:"pretokenizers"` // steps of a pre-tokenizer of type Sequence
 	Replacement    string             `json:"replacement"`
 	PrependScheme  string             `json:"prepend_scheme"`
-	AddPrefixSpace *bool              `json:"add_prefix_space"` // older name of PrependScheme
+	AddPrefixSpace *bool              `json:"add_prefix_space"` // in older files instead of PrependScheme: true means always
 	Split          *bool              `json:"split"`
 }
 
-// readMetaspace reads the pre-tokenizer Metaspace, alone or after WhitespaceSplit.
+// readMetaspace sets u's fields from the pre-tokenizer Metaspace, optionally after WhitespaceSplit.
 func (p *preTokenizerFile) readMetaspace(u *unigram) error {
 	if p != nil && p.Type == "Sequence" && len(p.PreTokenizers) == 2 && p.PreTokenizers[0].Type == "WhitespaceSplit" {
 		u.splitsWords, p = true, &p.PreTokenizers[1]
 	}
 	if p == nil || p.Type != "Metaspace" || p.Replacement == "" || p.PrependScheme != "" && p.PrependScheme != "always" || p.AddPrefixSpace != nil && !*p.AddPrefixSpace {
-		return errors.New("a model of type Unigram is supported only with the pre_tokenizer Metaspace that always prepends, alone or after WhitespaceSplit")
+		return errors.New("unsupported pre_tokenizer: Unigram needs Metaspace with prepend_scheme \"always\", optionally after WhitespaceSplit")
 	}
 	u.space, u.splitsSpaces = []byte(p.Replacement), p.Split == nil || *p.Split
 	return nil
@@ -114,13 +114,12 @@ func (u *unigram) add(ids []int32, text []byte) []int32 {
 	return ids
 }
 
-// unigramBuffers are reusable buffers for splitting a text.
 type unigramBuffers struct {
 	text  []byte
 	paths []bestPath
 }
 
-// appendSpaced appends the tokens of a text in which spaces are not replaced yet.
+// appendSpaced appends the tokens of a text after replacing its spaces by spaceText.
 func (u *unigram) appendSpaced(ids []int32, text []byte, buffers *unigramBuffers) []int32 {
 	if len(text) == 0 {
 		return ids
@@ -149,14 +148,14 @@ func (u *unigram) appendSpaced(ids []int32, text []byte, buffers *unigramBuffers
 	return u.appendBest(ids, rest, buffers)
 }
 
-// bestPath is the best path from the beginning of a text to an offset.
+// bestPath is the most probable sequence of tokens (path) from the beginning of a text to an offset.
 type bestPath struct {
 	tokenStart int32 // offset at which the path's last token begins
 	token      int32
 	score      float64
 }
 
-// appendBest appends the tokens of the best path through a text.
+// appendBestPath appends the tokens of the best path through a text.
 func (u *unigram) appendBest(ids []int32, text []byte, buffers *unigramBuffers) []int32 {
 	buffers.paths = slices.Grow(buffers.paths[:0], len(text)+1)[:len(text)+1]
 	for i := range buffers.paths {
@@ -174,7 +173,7 @@ func (u *unigram) appendBest(ids []int32, text []byte, buffers *unigramBuffers) 
 			ids, at = append(ids, step.token), step.tokenStart
 			continue
 		}
-		from := step.tokenStart // adjacent unknown characters are one token
+		from := step.tokenStart // unknown characters in a row become one token
 		for from > 0 && buffers.paths[from].token == u.unknown {
 			from = buffers.paths[from].tokenStart
 		}
@@ -184,7 +183,8 @@ func (u *unigram) appendBest(ids []int32, text []byte, buffers *unigramBuffers) 
 	return ids
 }
 
-// appendUnknown appends the tokens for a text without a known token, in reverse order.
+// appendUnknown appends, in reverse order, the tokens of consecutive unknown characters: the unknown token or
+// the tokens of their bytes.
 func (u *unigram) appendUnknown(ids []int32, text []byte) []int32 {
 	if u.byteTokens == nil || string(text) == u.unknownText {
 		return append(ids, u.unknown)
@@ -195,7 +195,8 @@ func (u *unigram) appendUnknown(ids []int32, text []byte) []int32 {
 	return ids
 }
 
-// extend extends the best path to the offset at by each token, or by one unknown character of size bytes.
+// extendPath extends the path that ends at the offset at by each token that follows there. If no token is exactly
+// the next character, of size bytes, it also extends the path by that character as unknown.
 func (u *unigram) extend(paths []bestPath, text []byte, at, size int) {
 	step := func(to int, token int32, score float64) {
 		if score += paths[at].score; paths[to].tokenStart < 0 || score > paths[to].score {

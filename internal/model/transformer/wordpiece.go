@@ -21,7 +21,7 @@ type wordPiece struct {
 
 func (f *tokenizerFile) readWordPiece(t *tokenizer) error {
 	if f.PreTokenizer == nil || f.PreTokenizer.Type != "BertPreTokenizer" {
-		return errors.New("WordPiece without BertPreTokenizer is not supported")
+		return errors.New("unsupported pre_tokenizer: WordPiece needs BertPreTokenizer")
 	}
 	var vocab map[string]int32
 	if err := json.Unmarshal(f.Model.Vocab, &vocab); err != nil {
@@ -51,7 +51,7 @@ func (t *tokenizer) setWordPiece(vocab map[string]int32, unknown, prefix string,
 	return nil
 }
 
-// add splits at spaces and punctuation, and appends the tokens of the words.
+// add appends the tokens of a normalized text, which it splits at spaces and around punctuation.
 func (w *wordPiece) add(ids []int32, text []byte) []int32 {
 	start := 0
 	for i := 0; i < len(text); {
@@ -110,7 +110,7 @@ func isSpace(r rune) bool {
 	return unicode.IsSpace(r)
 }
 
-// isPunctuation reports punctuation, including all ASCII symbols.
+// isPunctuation reports whether BERT treats r as punctuation, as it does all ASCII symbols.
 func isPunctuation(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= '!' && r <= '/' || r >= ':' && r <= '@' || r >= '[' && r <= '`' || r >= '{' && r <= '~'
