@@ -9,7 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// compareFile adds an edit for a changed file if the file has new content.
+// compareFile adds an edit for a changed file if the file has new content. It removes the former path
+// of a moved file from missing.
 func (s *scan) compareFile(c changedFile, missing map[string]*record) {
 	k, stored, ok := s.storedContent(c)
 	if !ok {
@@ -37,7 +38,7 @@ func (s *scan) compareFile(c changedFile, missing map[string]*record) {
 	}
 	if stored == (fileContent{}) {
 		if home := l.sharedFactOwners[strings.TrimPrefix(k.target, factTarget)]; home != "" && merged.content.Fact != nil {
-			s.addError(c.path, fmt.Sprintf("its id is that of a fact which %s shares: remove the id to make the file a new memory", home.DisplayName()))
+			s.addError(c.path, fmt.Sprintf("the file has the id of a fact which %s shares: remove the id to make the file a new memory", home.DisplayName()))
 			return
 		}
 		if merged.content.isFromChat() {
