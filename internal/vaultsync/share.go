@@ -25,7 +25,7 @@ func (v *Vault) unshare(ctx context.Context, e vaultstore.Edit) error {
 		return nil
 	}
 	if _, err := v.engine.Share.Unshare(ctx, e.Owner, e.Stored.Fact.ID, ended, files.ByFile); err != nil {
-		return fmt.Errorf("end shares of %s: %w", e.Path, err)
+		return fmt.Errorf("end the sharing of the fact in %s: %w", e.Path, err)
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func (v *Vault) ScanAndApply(ctx context.Context, o vaultstore.ScanOptions) (vau
 	return r, v.ApplyReport(ctx, r)
 }
 
-// ScanWithReasons is ScanAndApply, and also returns the reasons of refusals by conflict file.
+// ScanWithReasons is like ScanAndApply, and also returns why edits were refused, by conflict file.
 func (v *Vault) ScanWithReasons(ctx context.Context, confirm bool) (vaultstore.Report, map[string]string, error) {
 	if _, err := v.ScanAndApply(ctx, vaultstore.ScanOptions{ConfirmDeletions: confirm, DeletionDelay: vaultstore.DeletionDelay}); err != nil {
 		return vaultstore.Report{}, nil, err
