@@ -74,7 +74,7 @@ type Reconcile struct {
 	New   []Line // candidates
 }
 
-// Line is a fact with a short id, by which the model's reply names the fact.
+// FactLine is a fact with a short id, by which the model's reply names the fact.
 type Line struct {
 	ID      string
 	Text    string

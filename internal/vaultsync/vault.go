@@ -234,7 +234,7 @@ func (v *Vault) answerEdit(ctx context.Context, e vaultstore.Edit, target string
 	return nil
 }
 
-// isFinal reports whether an error means that the edit is invalid and must not be retried.
+// isFinalError reports whether an error means that the edit is invalid and must not be retried.
 func isFinal(err error) bool {
 	for _, code := range []memory.Code{memory.Invalid, memory.Conflict, memory.Duplicate, memory.TooLarge, memory.NotFound, memory.Forbidden} {
 		if errors.Is(err, code) {

@@ -108,7 +108,7 @@ func (e *Files) mergeFact(f, base, edited memory.Fact) (memory.Fact, error) {
 	return f, curate.CheckFact(f)
 }
 
-// copyEdited copies a field if the person changed it.
+// copyIfEdited copies a field from edited if the person changed the field.
 func copyEdited[T comparable](field *T, base, edited T) {
 	if edited != base {
 		*field = edited

@@ -87,7 +87,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	return receipt, s.translate(err)
 }
 
-// fetchErased loads the data for an erasure: the memories to erase, the conversations, journal entries
+// fetchForErasure loads the data for an erasure: the memories to erase, the conversations, journal entries
 // and jobs that may quote these memories, and all changes for which a model gave a reason.
 func (s *Store) fetchErased(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, run memory.Run, ids []string) error {
 	needed := neededIDs{runID: run.ID, memories: ids, conversations: ids}

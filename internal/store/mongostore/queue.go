@@ -80,7 +80,7 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 	return claimed, lostRace, cmp.Or(failed, s.translate(err))
 }
 
-// claim leases an owner's job, or an earlier job of the same kind. It returns the zero Job if another
+// claimJob leases an owner's job, or an earlier job of the same kind. It returns the zero Job if another
 // server claimed the job.
 func (s *Store) claim(ctx context.Context, job memory.Job, now time.Time, lease time.Duration) (claimed memory.Job, err error) {
 	loadData := func(ctx context.Context, data *shelf.OwnerData) error {

@@ -33,7 +33,7 @@ func (s *scan) missingRecords() map[string]*record {
 	return missing
 }
 
-// changedIDs returns the ids in changed files. Their memories do not count as deleted, even if the
+// idsInChangedFiles returns the ids in changed files. Their memories do not count as deleted, even if the
 // file has errors.
 func (s *scan) changedIDs() map[string]bool {
 	ids := map[string]bool{}

@@ -37,7 +37,7 @@ type fileWriter struct {
 	missing map[string]time.Time // by path of a missing file: time of the first scan without the file; guarded by disk
 	scanned bool                 // whether a scan ran since the start; guarded by disk
 
-	mu     sync.Mutex             // guards dirty and latest
+	mu     sync.Mutex             // guards dirty and latestVersions
 	dirty  map[key]bool           // files to write; true if the file waits for a scan or for the answer to an edit
 	latest map[memory.Owner]int64 // latest known versions in the wrapped store
 
