@@ -23,7 +23,7 @@ type chat struct {
 
 // message is a message of a chat, or an empty node of its tree.
 type message struct {
-	parent  string // "" for the first message
+	parent  string // id of the previous message; "" for the first
 	role    memory.Role
 	text    string
 	ref     string // the program's id of the message

@@ -66,7 +66,7 @@ type (
 	}
 )
 
-// FactFields is a fact without methods, whose MarshalJSON would replace that of factLine.
+// FactFields is a fact without its methods: an embedded MarshalJSON would encode the whole factLine.
 type FactFields memory.Fact
 
 func scopeOf(s memory.Scope) scopeLine { return scopeLine{s.Project, s.Agent, s.Conversation} }

@@ -84,7 +84,7 @@ type Record struct {
 	Context      *memory.Context
 }
 
-// Header is the first record of an export. It names no user.
+// Header is the first record of an export. It does not name the user whose memory was exported.
 type Header struct {
 	Type       string    `json:"type"`
 	Format     string    `json:"format"`

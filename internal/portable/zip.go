@@ -18,12 +18,12 @@ type zipWriter struct {
 	needsFacts bool            // whether the file of facts must still be written, even if empty
 	name       string          // name of the current file, without ".md"
 	current    *markdownWriter // writer of the current file; nil before the first file
-	names      map[string]int  // number of conversations by file name without a number
+	names      map[string]int  // number of conversations so far with each file name
 }
 
 // NewZipWriter returns a writer of a zip of Markdown files. The order of the records must be that of
-// [NewMarkdownWriter]. Files without records are omitted, but if writeEmptyFacts is set, not the file of
-// facts, so that it replaces an older file.
+// [NewMarkdownWriter]. Files without records are omitted. writeEmptyFacts always writes the file of
+// facts, to replace an older file.
 func NewZipWriter(out io.Writer, alwaysFacts bool) Writer {
 	return &zipWriter{zip: zip.NewWriter(out), needsFacts: alwaysFacts, names: map[string]int{}}
 }

@@ -30,7 +30,7 @@ const (
 type vaultGit struct {
 	store          *vaultstore.Store
 	log            *slog.Logger
-	hasFirstCommit bool      // whether the vault has its first commit
+	hasFirstCommit bool      // whether the vault's files were committed at least once
 	committedUntil time.Time // time of the last memory change that a commit lists; zero for none
 }
 
@@ -183,8 +183,8 @@ func redirectsGit(variable string) bool {
 
 const maxListed = 20
 
-// commitMessage returns a commit message that lists the changes since the last commit, oldest first, and
-// the time of the last change.
+// commitMessage returns a commit message that lists the memory changes since the last commit, oldest first,
+// and the time of the last change.
 func (g *vaultGit) commitMessage(ctx context.Context) (string, time.Time, error) {
 	var lines []string
 	until := g.committedUntil
@@ -264,8 +264,8 @@ var verbOf = map[memory.Action]string{
 	memory.ActionErase: "erased",
 }
 
-// oneLine returns a text as one line of a commit message: shortened, and without control characters,
-// which a terminal would execute.
+// oneLine returns a text as one line of a commit message: shortened, and without control characters, which
+// would change the terminal of a person who reads the log.
 func oneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if r := []rune(s); len(r) > 100 {

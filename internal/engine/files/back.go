@@ -18,7 +18,7 @@ import (
 type RestoreResult struct {
 	Run         string // id of the run that forgot the memories
 	Restored    int    // number of restored memories: facts and turns
-	NotRestored int    // number of the run's facts and turns that stay forgotten, because of later facts or other forgotten facts
+	NotRestored int    // number of the run's facts that contradict later facts, and of turns that state facts that stay forgotten
 }
 
 // RestoreFacts restores the facts of files that were deleted and are back, and the turns that state
@@ -124,7 +124,7 @@ func (r *restoration) withFileEdits(f memory.Fact) *memory.Fact {
 	}
 	edit.Stored.Fact = &f
 	next, err := edit.mergedFact(r.e, f)
-	if err != nil { // the later edit reports the error
+	if err != nil { // the error is reported when the edits are applied later
 		return &f
 	}
 	unedited := next

@@ -91,7 +91,7 @@ func (f FileEdit) reason(action memory.Action) string {
 		return "written in a file"
 	case memory.ActionUpdate:
 		return editedInFile
-	case memory.ActionApprove, memory.ActionReject: // the reasons of [curate.Curator.Judge]
+	case memory.ActionApprove, memory.ActionReject: // the same reasons as in [curate.Curator.Judge]
 		return string(action) + " by a person"
 	}
 	switch {

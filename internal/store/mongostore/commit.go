@@ -105,7 +105,7 @@ type stripe struct {
 	commit sync.RWMutex // locked from a commit until its documents are written
 }
 
-// acquireLock waits for a lock until ctx ends, since its owner holds it while the database is unavailable.
+// acquireLock waits for a lock until ctx ends: a write locks it as long as the database is unavailable.
 func acquireLock(ctx context.Context, tryLock func() bool) error {
 	for wait := 100 * time.Microsecond; !tryLock(); wait = min(2*wait, retry.FirstWait) {
 		if err := retry.Sleep(ctx, wait); err != nil {

@@ -182,7 +182,7 @@ func (s *Store) fetchNeeded(ctx context.Context, owner memory.Owner, data *shelf
 	return nil
 }
 
-// fetchChangesAfter adds the changes after at.AsOf to an owner's data, in order; none if it is zero.
+// fetchChangesAfter adds the changes after at.AsOf to an owner's data, in order; none if AsOf is zero.
 func (s *Store) fetchChangesAfter(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, at memory.At) error {
 	if at.AsOf.IsZero() {
 		return nil

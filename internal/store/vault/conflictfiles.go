@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// removeCopies removes a person's copies of an erased memory's text: its conflict files, found by
+// removeCopies removes a person's copies of an erased memory's text: conflict files, found by
 // path, id or name, and the file of an unanswered edit. paths are the memory's own files, which the
 // caller overwrites.
 func (l *loader) removeCopies(ctx context.Context, k key, paths ...string) error {

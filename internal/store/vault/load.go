@@ -93,9 +93,9 @@ func (l *loader) fetchMemories(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// addMemory adds a memory with the other content of its file.
+// addMemory adds a memory; for a fact, with the relations and recipients that its file lists.
 func (l *loader) addMemory(ctx context.Context, m memory.Memory) (err error) {
-	if m.Link != nil { // the file of the linked fact is in its owner's folder
+	if m.Link != nil { // a linked fact's file is in the folder of the sharing owner
 		l.sharedFactOwners[m.ID()] = m.Fact.Scope.Owner
 		return nil
 	}

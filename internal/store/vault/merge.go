@@ -14,7 +14,7 @@ type mergedFile struct {
 	content          fileContent
 	outdated         bool   // the file lacks changes that Loci made meanwhile
 	fromEarlier      bool   // the file is based on a version before Loci's last write
-	restored         bool   // the file is an unchanged earlier version at its old path
+	restored         bool   // the file is an unchanged earlier version, in the folder that its status requires
 	fromOtherMachine bool   // another machine's Loci wrote the file, later than this machine's last version
 	conflict         string // why the person's and Loci's changes cannot be combined; "" if they can
 }

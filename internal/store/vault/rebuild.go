@@ -22,12 +22,12 @@ const rebuildReason = "was in the vault"
 // maxChunk limits the changes, turns or ids in one call of the wrapped store.
 const maxChunk = 500
 
-// rebuild adds memories that the wrapped store lacks from files, for the owners that includes selects;
+// rebuild reads files and adds the memories that the wrapped store lacks, for the owners that includes selects;
 // isFull means all owners. Files have no history, so the history starts over. All turns count as
 // learned. [Store.Scan] will report files without an id and files that cannot be applied. An
 // interrupted rebuild is repeated at the next start.
 func (s *Store) rebuild(ctx context.Context, includes func(memory.Owner) bool, isFull bool) error {
-	x := s.files.index // no other goroutine writes yet
+	x := s.files.index // needs no lock: no other goroutine runs yet
 	if err := x.beginRebuild(includes); err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, contents [
 		case t.Conversation != nil:
 			conversations[t.Conversation.ID] = *t.Conversation
 		case t.Turn != nil:
-			if t.isUnlearned() { // facts learned from the turn are in the folder, or were deleted there
+			if t.isUnlearned() { // do not learn again: the turn's facts are in the folder, or were deleted there
 				t.Turn.LearnedAt = memory.Time(s.opts.Now())
 			}
 			turns[t.Turn.Conversation] = append(turns[t.Turn.Conversation], *t.Turn)

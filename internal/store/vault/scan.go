@@ -34,7 +34,7 @@ type Problem struct {
 
 // ScanOptions are options of a scan. The zero value means the defaults.
 type ScanOptions struct {
-	ConfirmDeletions bool // apply deletions even if there are many or they are recent
+	ConfirmDeletions bool // apply all deletions at once, even many or recent ones
 
 	// DeletionDelay is the time for which a file must be missing until it counts as deleted; 0 means
 	// that a missing file counts at once.

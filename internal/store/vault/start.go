@@ -16,7 +16,7 @@ var (
 )
 
 // reconcile compares the versions of the files with the wrapped store's versions. It marks files that
-// are older than the store as dirty, and rebuilds memories that the store lacks from files.
+// are older than the store as dirty, and rebuilds from files the memories that the store lacks.
 func (s *Store) reconcile(ctx context.Context) error {
 	owners, err := s.allOwners(ctx)
 	if err != nil {
