@@ -19,8 +19,7 @@ var typeNames = map[string]string{
 	"array": "a list", "slice": "a list", "object": "an object", "struct": "an object", "map": "an object",
 }
 
-// explainJSON describes an error of decoding JSON for people: with the field, the expected type and
-// the actual type.
+// explainJSON describes a JSON error for people: with the field, the expected type and the actual type.
 func explainJSON(err error) string {
 	var typeErr *json.UnmarshalTypeError
 	var timeErr *time.ParseError

@@ -23,10 +23,10 @@ type chat struct {
 
 // message is a message of a chat, or an empty node of its tree.
 type message struct {
-	parent  string // "" for the first message
+	parent  string // id of the previous message; "" for the first
 	role    memory.Role
 	text    string
-	ref     string
+	ref     string // the program's id of the message
 	created time.Time
 }
 
@@ -75,7 +75,7 @@ func (r Reader) emitChat(n int, c chat) error {
 	return nil
 }
 
-// readConversation reads an item of conversations.json, by ChatGPT or Claude.
+// readConversation reads item n of a conversations.json, which ChatGPT or Claude exported.
 func (r Reader) readConversation(n int, item []byte) error {
 	var probe struct {
 		Claude json.RawMessage `json:"chat_messages"`
@@ -115,7 +115,7 @@ type chatGPTConversation struct {
 				Role memory.Role `json:"role"`
 			} `json:"author"`
 			Content struct {
-				Parts []json.RawMessage `json:"parts"` // objects are images and files
+				Parts []json.RawMessage `json:"parts"` // texts, or objects for images and files
 			} `json:"content"`
 		} `json:"message"`
 	} `json:"mapping"`

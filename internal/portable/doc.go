@@ -5,6 +5,6 @@
 //	record → Writer → JSON lines, a Markdown file, a zip of Markdown files
 //	JSON lines, Markdown files, lists, other programs' exports → Reader → record
 //
-// Files are streamed: reading and writing need memory for only one record and one line. The package
-// has no store and no clock; the engine selects, orders and stores the records.
+// Files are streamed, so that a process holds only one record and one line at a time. The package has
+// no store and no clock; the engine selects, orders and stores the records.
 package portable

@@ -19,14 +19,14 @@ import (
 // This file reads other programs' exports. Loci derives ids from the programs' ids, so that a second
 // import of a file adds nothing.
 
-// readItems calls use with each item of a JSON list, or of the first list in an object. n is the
+// readItems calls handle with each item of a JSON list, or of the first list in an object. n is the
 // item's number, from 1.
 func (r Reader) readItems(in io.Reader, handle func(n int, item []byte) error) error {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	if mark, _ := buffered.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = buffered.Discard(len(mark)) // cannot fail after Peek
 	}
-	bounded := &io.LimitedReader{R: buffered, N: 2 * MaxLine} // the limit includes the decoder's read-ahead
+	bounded := &io.LimitedReader{R: buffered, N: 2 * MaxLine} // twice MaxLine, since the decoder reads ahead
 	dec := json.NewDecoder(bounded)
 	if err := enterList(dec); err != nil {
 		return memory.Errorf(memory.Invalid, "is not a JSON list: %s", explainJSON(err))
@@ -35,7 +35,7 @@ func (r Reader) readItems(in io.Reader, handle func(n int, item []byte) error) e
 		var item json.RawMessage
 		if err := dec.Decode(&item); err != nil {
 			var syntax *json.SyntaxError
-			switch { // the start of the next item cannot be found
+			switch { // after these errors, the start of the next item cannot be found
 			case bounded.N <= 0:
 				return r.OnError(n, memory.Errorf(memory.TooLarge, "%w, and the rest of the file is not read", errLongLine))
 			case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
@@ -112,13 +112,13 @@ func (r Reader) readMem0(n int, item []byte) error {
 	return r.emitFact(n, len(item), f)
 }
 
-// emitFact emits a fact from another program's export or a list.
+// emitFact emits a fact of another program's export, or of a file without ids.
 func (r Reader) emitFact(line, size int, f memory.Fact) error {
 	f.Scope.Project = r.Project
 	return r.emit(Record{Line: line, Size: size, Foreign: true, Fact: &f})
 }
 
-// fromUnix converts seconds since 1970. It returns the zero time for implausible values.
+// timeFromUnix converts seconds since 1970 to a time. It returns the zero time for implausible values.
 func fromUnix(seconds float64) time.Time {
 	if !(seconds > 0 && seconds < 1e11) {
 		return time.Time{}

@@ -66,7 +66,7 @@ type (
 	}
 )
 
-// FactFields has the fields of a fact without its methods.
+// FactFields is a fact without its methods: an embedded MarshalJSON would encode the whole factLine.
 type FactFields memory.Fact
 
 func scopeOf(s memory.Scope) scopeLine { return scopeLine{s.Project, s.Agent, s.Conversation} }
@@ -94,7 +94,7 @@ func (r Record) jsonValue(text *string) any {
 	return nil
 }
 
-// decode decodes JSON into a new value.
+// decode decodes JSON into a new value, to which it sets *dst.
 func decode[T any](text []byte, dst **T) error {
 	*dst = new(T)
 	return json.Unmarshal(text, *dst)
@@ -132,7 +132,7 @@ func (r Record) setOwner(owner memory.Owner) {
 	}
 }
 
-// decodeRecord decodes a line of JSON. hasText reports whether the line contains the record's text.
+// decodeRecord decodes a line of JSONL. hasText reports whether the line contains the record's text.
 // The error is [memory.Invalid], and describes the invalid field.
 func (r Reader) decodeRecord(text []byte) (rec Record, hasText bool, err error) {
 	var line struct {
@@ -177,7 +177,7 @@ func (r Reader) completeTurn(t *memory.Turn) {
 	t.Index, t.Parent, t.Chain, t.Status = 0, "", "", memory.Active
 }
 
-// jsonLines writes JSON lines.
+// jsonlWriter writes JSON lines.
 type jsonLines struct{ *json.Encoder }
 
 // NewJSONLWriter returns a writer of JSON lines, which accepts records in any order.

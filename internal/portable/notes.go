@@ -19,9 +19,8 @@ var (
 	trailingParentheses = lazy.Compile(`\s*\([^()]*\)\s*$`)
 )
 
-// readNote reads one Markdown file with front matter. A file of agent-cli is a fact, a turn or a
-// summary, by its role. A file of basic-memory is a note: its observations are facts about its
-// title.
+// readNote reads one Markdown file with front matter. A file of agent-cli is a fact, a turn or a summary,
+// as its key role says. A file of basic-memory is a note whose list items "[CATEGORY] TEXT" become facts.
 func (r Reader) readNote(in io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(in, maxNoteBytes+1))
 	switch {
@@ -80,8 +79,8 @@ func (r Reader) emitAgentCLI(front map[string]string, text string) error {
 	return r.emitFact(1, len(text), f)
 }
 
-// frontMatter parses the scalar keys of front matter; front is nil without front matter. first is
-// the number of lines before the body.
+// frontMatter parses the scalar keys of front matter; front is nil without front matter. linesBefore
+// is the number of lines before the body.
 func frontMatter(text string) (front map[string]string, body string, linesBefore int) {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), byteOrderMark)
 	rest, ok := strings.CutPrefix(text, "---\n")

@@ -13,8 +13,8 @@ import (
 )
 
 // A Markdown file contains the profile, contexts, facts by category, and turns by conversation. The
-// comment after each record, "<!-- loci {…} -->", contains the other fields, in the JSON of JSONL.
-// In a comment ">" is written as \u003e, so that it cannot end the comment.
+// comment after each record, "<!-- loci {…} -->", contains the fields that are not visible, as in a
+// line of JSONL. In a comment ">" is written as \u003e, so that it cannot end the comment.
 const (
 	commentOpen  = "<!-- loci "
 	commentClose = " -->"
@@ -61,11 +61,11 @@ func (g Group) Compare(other Group) int {
 	return cmp.Or(cmp.Compare(g.part, other.part), -cmp.Compare(min(len(g.category), 1), min(len(other.category), 1)), cmp.Compare(g.category, other.category))
 }
 
-// markdownWriter writes a Markdown file. It returns its first error and writes nothing after it.
+// markdownWriter writes a Markdown file. After an error it writes nothing, and returns the error again.
 type markdownWriter struct {
 	out      io.Writer
 	err      error
-	topLevel int       // level of a part's heading: 2 below a heading of the file, otherwise 1
+	topLevel int       // heading level of the parts: 2 if the file begins with its own heading, otherwise 1
 	headings [8]string // current heading of each level
 	inList   bool      // whether the last line was a list item
 }
@@ -121,7 +121,7 @@ func (p *markdownWriter) print(format string, args ...any) {
 	}
 }
 
-// beginPart writes a heading, unless it is the current heading already.
+// beginPart writes a heading, unless it is the current heading of this level already.
 func (p *markdownWriter) beginPart(level int, text string) {
 	if p.headings[level] != text {
 		p.writeHeading(level, text, Record{})
@@ -205,7 +205,7 @@ func (p *markdownWriter) comment(v any) string {
 // escapedGreater is ">" in a JSON string; ">" occurs in JSON only in strings.
 const escapedGreater = `\u003e`
 
-// displayText returns text on one line, with the start and end of comments escaped.
+// displayText returns a text on one line, with the marks "<!--" and "-->" broken up.
 func displayText(s string) string {
 	s = strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "<!--", "<! --")
 	return strings.ReplaceAll(s, "-->", "-- >")

@@ -10,16 +10,16 @@ import (
 
 var commentPattern = lazy.Compile(`<!-- loci (\{.*\}) -->\s*$`)
 
-// markdownReader reads the Markdown of [NewMarkdownWriter]. If a visible text differs from its
-// comment, it uses the visible text, since people edit this text. Below the heading of facts, a
-// list item without a comment is a new fact.
+// markdownReader reads the Markdown of [NewMarkdownWriter]. If a record's visible text differs from
+// the text in its comment, the visible text counts, since people edit it. Below the heading of facts,
+// a list item without a comment is a new fact.
 type markdownReader struct {
 	Reader
-	inFacts  int    // level of the heading of facts; 0 outside of facts
+	inFacts  int    // level of the heading of facts; 0 outside of the part with facts
 	category string // current heading below the heading of facts
 
 	pending Record   // record whose quotation is being read; zero for none
-	hasText bool     // whether the comment of the record contains its text
+	hasText bool     // whether the comment of the record contains the record's text
 	quoted  []string // lines of the quotation
 }
 
@@ -78,8 +78,8 @@ func (p *markdownReader) readLine(n int, line []byte) error {
 	return p.emit(rec)
 }
 
-// useVisibleText sets a record's text to the visible text, unless the text in the record's comment
-// would look the same.
+// useVisibleText sets a record's text to the visible text, unless the text in the record's comment is
+// displayed in the same way.
 func useVisibleText(rec *Record, hasText bool, visible string) {
 	if w := rec.Text(); !hasText || displayText(*w) != displayText(visible) {
 		*w = visible
@@ -115,7 +115,7 @@ func (p *markdownReader) readHeading(text string) bool {
 	return true
 }
 
-// readUncommented reads a line without a comment.
+// readUncommented reads a line without a comment: a heading or a new fact. It skips other lines.
 func (p *markdownReader) readUncommented(n int, text string) error {
 	if p.readHeading(text) || p.inFacts == 0 {
 		return nil
@@ -127,7 +127,7 @@ func (p *markdownReader) readUncommented(n int, text string) error {
 	return p.emitFact(n, len(text), memory.Fact{Content: m[1], Category: p.category, Trust: memory.TrustPerson})
 }
 
-// unescape restores ">" in the JSON of a comment, so that raw JSON, such as metadata, stays equal
+// unescapeComment restores ">" in the JSON of a comment, so that raw JSON, such as metadata, stays equal
 // byte for byte.
 func unescape(text string) string {
 	var b strings.Builder

@@ -57,7 +57,7 @@ func (r Reader) Read(format Format, in io.Reader) error {
 	return memory.Errorf(memory.Invalid, "format: %q is not one of %v", format, Formats)
 }
 
-// byteOrderMark is the beginning of some programs' files.
+// byteOrderMark is the first character in some programs' files; it is not part of the text.
 const byteOrderMark = "\ufeff"
 
 var (
@@ -109,7 +109,7 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// forEachLine calls use with every line and its number n, from 1.
+// forEachLine calls handle with every line and its number n, from 1.
 func (r Reader) forEachLine(in io.Reader, handle func(n int, line []byte) error) error {
 	l := newLineReader(in)
 	for {
@@ -149,7 +149,7 @@ func (r Reader) readJSONL(in io.Reader) error {
 	})
 }
 
-// emit calls OnRecord with a record. Of a header it only checks the version.
+// emit calls OnRecord with a record. If the record is a header, it only checks format and version.
 func (r Reader) emit(rec Record) error {
 	if h := rec.Header; h != nil {
 		if h.Format != formatName || h.Version > formatVersion {

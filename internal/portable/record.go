@@ -72,7 +72,7 @@ const (
 type Record struct {
 	Line    int  // number of the line or list item in the file, from 1
 	Size    int  // size of the line or item in the file, in bytes
-	Foreign bool // whether another program's export contained it; the id is derived, and an existing id is not overwritten
+	Foreign bool // whether the record is from another program's export, so that its id is derived and stored records are not overwritten
 
 	Header       *Header
 	Conversation *memory.Conversation
@@ -84,7 +84,7 @@ type Record struct {
 	Context      *memory.Context
 }
 
-// Header is the first record of an export. It names no user.
+// Header is the first record of an export. It does not name the user whose memory was exported.
 type Header struct {
 	Type       string    `json:"type"`
 	Format     string    `json:"format"`
@@ -133,7 +133,7 @@ func (r Record) Target() string {
 	return r.Image().Target()
 }
 
-// Image returns the record as an image, or the zero State for kinds that changes cannot add.
+// State returns the record as a state, or the zero State for kinds that changes cannot add.
 func (r Record) Image() memory.State {
 	return memory.State{Fact: r.Fact, Summary: r.Summary, Profile: r.Profile, Relation: r.Relation, Context: r.Context}
 }

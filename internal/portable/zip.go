@@ -10,20 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// zipWriter writes a zip of Markdown files: for the profile, for the contexts, for the facts, and for
-// each conversation.
+// zipWriter writes a zip of Markdown files: one each for the profile, the contexts and the facts, and
+// one for each conversation.
 type zipWriter struct {
 	zip        *zip.Writer
 	header     Record          // header of the export, written to each file
 	needsFacts bool            // whether the file of facts must still be written, even if empty
 	name       string          // name of the current file, without ".md"
 	current    *markdownWriter // writer of the current file; nil before the first file
-	names      map[string]int  // number of conversations by file name
+	names      map[string]int  // number of conversations so far with each file name
 }
 
 // NewZipWriter returns a writer of a zip of Markdown files. The order of the records must be that of
-// [NewMarkdownWriter]. Empty files are omitted; but if alwaysFacts is set, the file of facts is
-// always written, to replace an older file.
+// [NewMarkdownWriter]. Files without records are omitted. writeEmptyFacts always writes the file of
+// facts, to replace an older file.
 func NewZipWriter(out io.Writer, alwaysFacts bool) Writer {
 	return &zipWriter{zip: zip.NewWriter(out), needsFacts: alwaysFacts, names: map[string]int{}}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// sampleData has one example of each type of data. The samples define the list of prompts. A prompt is
-// filled with its sample to check it.
+// sampleData has one example of each type of data, and so defines the list of prompts. To check a prompt,
+// Loci fills the prompt with its sample.
 var sampleData = []Data{
 	sampleExtract,
 	memoryExtraction{sampleExtract},
@@ -59,7 +59,7 @@ type Extract struct {
 // optionalPlaceholders lists the placeholders that a prompt may omit.
 var optionalPlaceholders = map[string]bool{"NOW": true, "WISHES": true}
 
-// Turn is a turn with a short id for the reply.
+// Turn is a turn with a short id, by which the model's reply names the turn.
 type Turn struct {
 	ID   string
 	Role string
@@ -70,21 +70,21 @@ type Turn struct {
 
 // Reconcile is the data for reconcile.md.
 type Reconcile struct {
-	Facts []Line
-	New   []Line
+	Facts []Line // stored facts
+	New   []Line // candidates
 }
 
-// Line is a fact with a short id for the reply.
+// FactLine is a fact with a short id, by which the model's reply names the fact.
 type Line struct {
 	ID      string
 	Text    string
 	At      time.Time // time of the statement; not shown if zero
-	Pending bool      // the fact is pending
+	Pending bool      // whether the fact is pending; shown as "(unconfirmed)"
 }
 
 // Summarize is the data for summarize.md.
 type Summarize struct {
-	Previous string
+	Previous string // previous summary; "" for none
 	Turns    []Turn
 }
 
@@ -108,7 +108,7 @@ func (d Extract) placeholderValues() map[string]string {
 	}
 }
 
-// calendar returns the days of this week and the next with their weekdays.
+// calendar returns the dates and weekdays of this week and the next, as two lines.
 func calendar(now time.Time) string {
 	var b strings.Builder
 	for i := range 14 {
@@ -191,7 +191,7 @@ func dateInParentheses(t time.Time) string {
 	return " (" + t.Format(time.DateOnly) + ")"
 }
 
-// indent indents a turn's text, so that no line of it looks like the heading of a turn.
+// indent indents a turn's text, so that no line in the text looks like the heading of a turn.
 func indent(s string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ")
 }

@@ -4,10 +4,10 @@ import (
 	"strings"
 )
 
-// Form is the format in which a learning model replies.
+// Form is the format in which a model replies that extracts and reconciles facts.
 type Form string
 
-// The forms. [Set.Fill] fills the prompts of the set's form with [Extract] and [Reconcile].
+// The forms. For [Extract] and [Reconcile], [Set.Fill] uses the prompts of the set's form.
 const (
 	OpsForm      Form = "ops"      // extract.md; the reply is changes with the ids of the changed facts
 	LineForm     Form = "line"     // memory_extraction.md, then reconcile.md; the first reply is a fact or NOTHING
@@ -89,7 +89,7 @@ func (d conflictResolution) placeholderValues() map[string]string {
 	return map[string]string{"existing_memory": linesOrNothing(numberedLines(d.Facts)), "new_fact": linesOrNothing(new), "id": id}
 }
 
-// roleText returns the texts of turns with a role, indented to separate them from the prompt.
+// roleText returns the texts of the turns with this role, indented to set the texts off in the prompt.
 func roleText(turns []Turn, role string) string {
 	var texts []string
 	for _, t := range turns {
@@ -102,9 +102,9 @@ func roleText(turns []Turn, role string) string {
 
 // Write is the data for write.md. Its lines are inserted unchanged.
 type Write struct {
-	History, Summaries, Facts, Similar, Recent []string
-	Images, Location, Query                    string
-	Contexts, Rules                            string // the conversation's documents, fenced as data, and its user's rules
+	History, Summaries, Facts, Similar, Recent []string // Similar: messages like the query; Recent: the last turns
+	Images, Location, Query                    string   // Images: what the query's images show
+	Contexts, Rules                            string   // the conversation's documents, marked as data, and its user's rules
 }
 
 func (Write) promptName() string { return "write" }

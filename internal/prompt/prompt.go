@@ -38,7 +38,7 @@ type Data interface {
 	placeholderValues() map[string]string
 }
 
-// Set is the set of all prompts. [Open] checks the prompts.
+// Set contains all prompts, which ask for replies in one form.
 type Set struct {
 	form    Form
 	current *atomic.Pointer[promptFiles] // shared by all sets that [Set.WithForm] derives
@@ -50,8 +50,8 @@ type promptFiles struct {
 	variants []variant
 }
 
-// ReplaceBy replaces the prompts of the set, and of all sets that [Set.WithForm] derived from it, by the prompts
-// of source.
+// ReplaceWith replaces the prompts of the set, and of all sets that [Set.WithForm] derived from the set, with
+// source's prompts.
 func (s *Set) ReplaceBy(source *Set) { s.current.Store(source.current.Load()) }
 
 func newSet(form Form, f promptFiles) *Set {
@@ -60,7 +60,7 @@ func newSet(form Form, f promptFiles) *Set {
 	return s
 }
 
-// variant is a prompt for models with a certain prefix of their name, the field model.
+// variant is a prompt for models whose names begin with modelPrefix.
 type variant struct {
 	name, model string
 	prompt      *prompt
@@ -110,7 +110,7 @@ func Open(overlay fs.FS) (*Set, error) {
 	return newSet("", s), nil
 }
 
-// variantsOf returns the models that have their own variant of a prompt, in order.
+// variantsOf returns the sorted model prefixes of a prompt's variants.
 func variantsOf(overlay fs.FS, name string) ([]string, error) {
 	own, err := fs.Glob(embedded, "templates/"+name+"@*.md")
 	if err != nil {
@@ -136,7 +136,7 @@ func variantsOf(overlay fs.FS, name string) ([]string, error) {
 // names must not contain: extract@qwen2.5-7b.md is for qwen/qwen2.5:7b.
 func (s *Set) ForModel(model string) *Set { return s.ForModels(Models{model, model, model}) }
 
-// Models has the names of the models that receive the prompts; "" if a model is unknown.
+// Models has the names of the models that receive the prompts for each purpose; "" if unknown.
 type Models struct{ Learn, Query, Chats string }
 
 func (m Models) modelFor(name string) string {
@@ -166,7 +166,7 @@ func (s *Set) ForModels(models Models) *Set {
 	return newSet(s.form, chosen)
 }
 
-// modelFileName returns the form of a model's name in file names.
+// modelFileName returns a model's name as file names of variants contain it.
 func modelFileName(model string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
@@ -176,7 +176,7 @@ func modelFileName(model string) string {
 	}, strings.ToLower(model[strings.LastIndexByte(model, '/')+1:]))
 }
 
-// Names returns the names of all prompts in order.
+// Names returns the names of all prompts, sorted.
 func Names() []string {
 	var names []string
 	for _, sample := range sampleData {
@@ -189,11 +189,11 @@ func Names() []string {
 // File describes a prompt in use.
 type File struct {
 	Name         string   `json:"name"`
-	Hash         string   `json:"hash"`           // hash of the file; stored in facts that a model extracted
-	Path         string   `json:"file,omitempty"` // path of the file in the user's folder
-	Purpose      string   `json:"purpose"`        // the first sentence of the file's comment
-	Placeholders []string `json:"placeholders"`   // required placeholders in order: "{{TURNS}}"
-	Variants     []string `json:"variants,omitempty"`
+	Hash         string   `json:"hash"`               // hash of the file; stored in facts that a model extracted
+	Path         string   `json:"file,omitempty"`     // path of the file in the user's folder
+	Purpose      string   `json:"purpose"`            // the first sentence of the file's comment
+	Placeholders []string `json:"placeholders"`       // required placeholders in order: "{{TURNS}}"
+	Variants     []string `json:"variants,omitempty"` // model prefixes of all variants
 	Source       string   `json:"source,omitempty"`
 	Variant      string   `json:"-"` // model prefix of the variant in use; "" for none
 }
@@ -335,8 +335,8 @@ func (m messages) fill(data Data) (system, user string, err error) {
 	return system, user, err
 }
 
-// splitMessages splits a file into the texts of the system message and the user message. Empty lines before each
-// text replace the text before it, so that errors show the line numbers of the file.
+// splitMessages splits a file into the texts of the system message and the user message. Each text begins with
+// empty lines in place of the file's preceding lines, so that errors show the line numbers of the file.
 func splitMessages(file, source string) (system, user string, err error) {
 	if !strings.HasPrefix(source, "<!--") {
 		return "", "", memory.Errorf(memory.Invalid, "%s:1: begins without a comment <!-- … --> that states its purpose", file)

@@ -1,7 +1,7 @@
 package prompt
 
-// System is the data for system.md, the system message of a chat of /api/chats. Package recall has
-// fenced Contexts and Memory as data. Empty fields are omitted.
+// System is the data for system.md, the system message of a chat of /api/chats. Contexts and Memory are
+// texts that package recall marked as data. Empty fields are omitted.
 type System struct {
 	Contexts, Rules, Memory string
 	Message                 string // the user's current message

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ApplyEdit applies an edit and returns the target of the changed memory.
+// ApplyEdit applies an edit to memory and returns the target of the changed memory.
 func (v *Vault) ApplyEdit(ctx context.Context, e vaultstore.Edit) (string, error) {
 	if err := v.unshare(ctx, e); err != nil {
 		return "", err
@@ -44,8 +44,8 @@ func restoresFact(e vaultstore.Edit) bool {
 	return e.Conflict == "" && stored != nil && content != nil && !stored.Status.Live() && content.Status.Live() && strings.TrimSpace(content.Content) == strings.TrimSpace(stored.Content)
 }
 
-// restoreFacts restores the facts of restored files, and the turns that were forgotten with the
-// facts, for each owner at once. If it fails, each fact's edit is applied separately later.
+// restoreFacts restores the facts of restored files, and the turns that were forgotten with the facts,
+// in one call for each owner. After an error, each fact's edit is applied separately later.
 func (v *Vault) restoreFacts(ctx context.Context, edits []vaultstore.Edit) error {
 	files, key := map[memory.Owner][]files.FileEdit{}, map[memory.Owner]string{}
 	for _, e := range edits {
@@ -59,7 +59,7 @@ func (v *Vault) restoreFacts(ctx context.Context, edits []vaultstore.Edit) error
 			return ctx.Err()
 		}
 		if err != nil {
-			v.warn("restoring the memories of restored files failed", "of", owner.Name(), "why", err)
+			v.warn("the memories of restored vault files cannot be restored together", "of", owner.Name(), "why", err)
 		}
 		for _, b := range results {
 			if b.Restored > 0 {

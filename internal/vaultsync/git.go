@@ -30,8 +30,8 @@ const (
 type vaultGit struct {
 	store          *vaultstore.Store
 	log            *slog.Logger
-	hasFirstCommit bool      // whether the vault has its first commit
-	committedUntil time.Time // time of the last journal change in earlier commits
+	hasFirstCommit bool      // whether the vault's files were committed at least once
+	committedUntil time.Time // time of the last memory change that a commit lists; zero for none
 }
 
 func newVaultGit(store *vaultstore.Store, log *slog.Logger) *vaultGit {
@@ -84,7 +84,7 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return fmt.Errorf("install git, or turn off vault_git: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(g.store.Dir(), vaultstore.OwnFolder, ".gitignore"), []byte("*\n"), 0o600); err != nil { // the folder is only for this machine
+	if err := os.WriteFile(filepath.Join(g.store.Dir(), vaultstore.OwnFolder, ".gitignore"), []byte("*\n"), 0o600); err != nil { // git ignores the folder, which is only for this machine
 		return err
 	}
 	_, err := g.runGit(ctx, "rev-parse", "--git-dir")
@@ -103,7 +103,7 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 	if err := g.Commit(ctx); err != nil || g.hasFirstCommit {
 		return err
 	}
-	if isNew { // nothing else is staged in a new repository
+	if isNew { // the empty commit includes no other staged files, since the repository is new
 		return g.commitAs(ctx, FirstCommit, time.Time{}, "--allow-empty")
 	}
 	g.hasFirstCommit = true
@@ -113,10 +113,10 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 // FirstCommit is the message of a vault's first commit.
 const FirstCommit = "begin the vault"
 
-// untilTrailer is the trailer in a commit message with the time of the last change in the commit.
+// untilTrailer is the trailer of a commit message with the time of the last memory change it lists.
 const untilTrailer = "Loci-Until"
 
-// Commit commits the differences since the last commit.
+// Commit commits the vault's files that changed since the last commit.
 func (g *vaultGit) Commit(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
@@ -140,7 +140,7 @@ func (g *vaultGit) Commit(ctx context.Context) error {
 	return g.commitAs(ctx, message, until, "--", ".")
 }
 
-// commitAs commits with a message. until is the time of the last change in the commit.
+// commitAs commits with a message. until is the time of the last memory change that the message lists.
 func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time, paths ...string) error {
 	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message, "--message", untilTrailer + ": " + until.Format(time.RFC3339Nano)}, paths...)
 	if name, _ := g.runGit(ctx, "config", "user.email"); name == "" {
@@ -183,8 +183,8 @@ func redirectsGit(variable string) bool {
 
 const maxListed = 20
 
-// commitMessage returns a commit message that lists the changes since the last commit, oldest first, and
-// the time of the last change.
+// commitMessage returns a commit message that lists the memory changes since the last commit, oldest first,
+// and the time of the last change.
 func (g *vaultGit) commitMessage(ctx context.Context) (string, time.Time, error) {
 	var lines []string
 	until := g.committedUntil
@@ -264,8 +264,8 @@ var verbOf = map[memory.Action]string{
 	memory.ActionErase: "erased",
 }
 
-// oneLine returns a text as one line of a commit message: shortened, and without control characters,
-// which a terminal would execute.
+// oneLine returns a text as one line of a commit message: shortened, and without control characters, which
+// would change the terminal of a person who reads the log.
 func oneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if r := []rune(s); len(r) > 100 {

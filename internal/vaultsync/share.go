@@ -15,7 +15,7 @@ import (
 
 // unshare ends the sharing of a fact with owners that its file no longer lists. It runs before the
 // edit's other changes, so that removed users never see the new text. Deleting a file does not end
-// sharing: its forgotten fact is shared again once restored.
+// sharing: once the forgotten fact is restored, it is shared again.
 func (v *Vault) unshare(ctx context.Context, e vaultstore.Edit) error {
 	if e.Content.Fact == nil || e.Stored.Fact == nil {
 		return nil
@@ -25,7 +25,7 @@ func (v *Vault) unshare(ctx context.Context, e vaultstore.Edit) error {
 		return nil
 	}
 	if _, err := v.engine.Share.Unshare(ctx, e.Owner, e.Stored.Fact.ID, ended, files.ByFile); err != nil {
-		return fmt.Errorf("end shares of %s: %w", e.Path, err)
+		return fmt.Errorf("end the sharing of the fact in %s: %w", e.Path, err)
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) err
 			if readErr != nil {
 				return readErr
 			}
-			if slices.Contains(with, o) { // the recipient hid the fact, which counts as shared
+			if slices.Contains(with, o) { // the recipient hid the fact, so it is shared already
 				continue
 			}
 		}

@@ -31,7 +31,7 @@ type Vault struct {
 
 	mu               sync.Mutex                       // locked while a report is applied; guards the fields below
 	addedFacts       map[memory.Owner]map[string]bool // ids of facts that the current report adds, by owner
-	refusals         map[string]string                // reasons of refusals, by path of the file
+	refusals         map[string]string                // why edits were refused, by path of the file
 	previousWarnings map[string]bool                  // warnings of the previous report
 	currentWarnings  map[string]bool                  // warnings of the current report
 }
@@ -126,8 +126,8 @@ func (v *Vault) Run(ctx context.Context) error {
 	return err
 }
 
-// ScanAndApply compares the folder with memory once and applies people's edits. The option
-// ConfirmDeletions includes deletions of many files.
+// ScanAndApply compares the folder with memory once and applies people's edits, with the option
+// ConfirmDeletions also the deletion of many files.
 func (v *Vault) ScanAndApply(ctx context.Context, o vaultstore.ScanOptions) (vaultstore.Report, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -138,7 +138,7 @@ func (v *Vault) ScanAndApply(ctx context.Context, o vaultstore.ScanOptions) (vau
 	return r, v.ApplyReport(ctx, r)
 }
 
-// ScanWithReasons is ScanAndApply, and also returns the reasons of refusals by conflict file.
+// ScanWithReasons is like ScanAndApply, and also returns why edits were refused, by conflict file.
 func (v *Vault) ScanWithReasons(ctx context.Context, confirm bool) (vaultstore.Report, map[string]string, error) {
 	if _, err := v.ScanAndApply(ctx, vaultstore.ScanOptions{ConfirmDeletions: confirm, DeletionDelay: vaultstore.DeletionDelay}); err != nil {
 		return vaultstore.Report{}, nil, err
@@ -208,7 +208,7 @@ func (v *Vault) warn(msg string, args ...any) {
 	}
 }
 
-// answerEdit passes the result of an edit to the store: the changed target, or the error.
+// answerEdit answers the vault's store: it accepts an edit, or refuses the edit if err is final.
 func (v *Vault) answerEdit(ctx context.Context, e vaultstore.Edit, target string, err error) error {
 	switch {
 	case err == nil:
@@ -217,7 +217,7 @@ func (v *Vault) answerEdit(ctx context.Context, e vaultstore.Edit, target string
 		err = v.Store.Accept(ctx, e, target)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // memory that remains of an erased owner
+	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // some memory of the erased owner remains
 		v.warn("a deleted file of the vault is written again: its user is closed, so its memory cannot be forgotten", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.Store.Refuse(ctx, e)
 	case isFinal(err):
@@ -234,7 +234,7 @@ func (v *Vault) answerEdit(ctx context.Context, e vaultstore.Edit, target string
 	return nil
 }
 
-// isFinal reports whether an error means that the edit is invalid and must not be retried.
+// isFinalError reports whether an error means that the edit is invalid and must not be retried.
 func isFinal(err error) bool {
 	for _, code := range []memory.Code{memory.Invalid, memory.Conflict, memory.Duplicate, memory.TooLarge, memory.NotFound, memory.Forbidden} {
 		if errors.Is(err, code) {

@@ -18,13 +18,13 @@ import (
 type RestoreResult struct {
 	Run         string // id of the run that forgot the memories
 	Restored    int    // number of restored memories: facts and turns
-	NotRestored int    // number of the run's facts and turns that stay forgotten, because of later facts or other forgotten facts
+	NotRestored int    // number of the run's facts that contradict later facts, and of turns that state facts that stay forgotten
 }
 
-// RestoreFacts restores facts whose restored files were deleted before, and the turns that state
+// RestoreFacts restores the facts of files that were deleted and are back, and the turns that state
 // these facts but no fact that stays forgotten. It skips turns of deleted chats, facts that changed
-// since the deletion, and facts that contradict later facts. Other edits in the files are applied
-// if they contradict nothing. A second call with the same key changes nothing.
+// since the deletion, and facts that contradict later facts. Other edits in the files are applied if
+// they cannot contradict other facts. A second call with the same key changes nothing.
 func (e *Files) RestoreFacts(ctx context.Context, owner memory.Owner, files []FileEdit, key string) ([]RestoreResult, error) {
 	ctx = memory.ForWrite(ctx)
 	release, err := e.Compare.LockDecisions(ctx, owner)
@@ -60,15 +60,15 @@ func (e *Files) RestoreFacts(ctx context.Context, owner memory.Owner, files []Fi
 	return results, nil
 }
 
-// forgotWithFile reports whether a change forgot a fact with its turns because its file was deleted.
-// It is false for a fact whose text changed too, and for a fact that ended without its turns.
+// forgotWithFile reports whether a change forgot a fact and its turns because the fact's file was
+// deleted. It is false if the fact's text changed too, or if the fact ended without its turns.
 func forgotWithFile(c memory.Change) bool {
 	before := c.Before.Fact
 	return c.Action == memory.ActionRetire && c.Author == ByFile && before != nil && before.Content == c.After.Fact.Content &&
 		!strings.HasPrefix(c.Reason, fileRestored)
 }
 
-// restore restores facts and their turns in a run with this id, or returns [memory.Conflict]. facts
+// restore restores facts and their turns in the run runID, or returns [memory.Conflict]. factChanges
 // are the changes that forgot the facts.
 func (r *restoration) restore(ctx context.Context, factChanges []memory.Change, id string) (RestoreResult, error) {
 	if err := r.collect(ctx, factChanges); err != nil || len(r.toUndo) == 0 {
@@ -101,18 +101,18 @@ func (r *restoration) restore(ctx context.Context, factChanges []memory.Change, 
 	return r.result, err
 }
 
-// restoration is the restoring of facts and turns that one run forgot.
+// restoration restores the facts and turns that one run forgot.
 type restoration struct {
 	e      *Files
 	owner  memory.Owner
 	result RestoreResult
-	toUndo []memory.Change // changes to undo
+	toUndo []memory.Change // changes of that run which restore will undo
 
 	restoring      map[string]bool // ids of facts to restore, including facts of other runs
 	edits          map[string]FileEdit
-	facts          []memory.Fact   // facts of the run to restore
+	facts          []memory.Fact   // facts of that run which are restored
 	stillForgotten []memory.Fact   // facts that stay forgotten
-	summarized     map[string]bool // ids of conversations to summarize again: a turn is restored, and the run forgot the summary
+	summarized     map[string]bool // ids of conversations to summarize again: a turn is restored, and that run forgot the summary
 }
 
 // withFileEdits returns a restored fact with the other edits of its file, if the edits cannot
@@ -124,7 +124,7 @@ func (r *restoration) withFileEdits(f memory.Fact) *memory.Fact {
 	}
 	edit.Stored.Fact = &f
 	next, err := edit.mergedFact(r.e, f)
-	if err != nil { // the later edit reports the error
+	if err != nil { // the error is reported when the edits are applied later
 		return &f
 	}
 	unedited := next
@@ -170,8 +170,8 @@ func (r *restoration) collect(ctx context.Context, factChanges []memory.Change) 
 	return nil
 }
 
-// collectStillForgotten reads the facts that stay forgotten, among those that the run or a later run forgot:
-// the turns may state these facts too.
+// collectStillForgotten reads the facts that this run or a later run forgot and that stay forgotten: turns that
+// state such a fact are not restored.
 func (r *restoration) collectStillForgotten(ctx context.Context, changes []memory.Change) error {
 	var ids []string
 	for _, c := range changes {
@@ -181,7 +181,7 @@ func (r *restoration) collectStillForgotten(ctx context.Context, changes []memor
 	}
 	found, err := r.e.Store.Get(ctx, r.owner, ids...)
 	if err != nil {
-		return fmt.Errorf("read the facts forgotten together: %w", err)
+		return fmt.Errorf("read the facts that stay forgotten: %w", err)
 	}
 	for _, m := range found {
 		if m.Fact != nil && !m.Fact.Status.Live() {
@@ -191,7 +191,7 @@ func (r *restoration) collectStillForgotten(ctx context.Context, changes []memor
 	return nil
 }
 
-// collectTurns adds turns that are sources only of restored facts and did not change since.
+// collectTurns adds forgotten turns that are sources only of restored facts and did not change since.
 func (r *restoration) collectTurns(ctx context.Context, forgotten []memory.Change) error {
 	changes, summed := map[string]memory.Change{}, map[string]bool{}
 	for _, c := range forgotten {
@@ -239,8 +239,8 @@ func (r *restoration) collectTurns(ctx context.Context, forgotten []memory.Chang
 // turns in the provenance of the facts are restored.
 const maxComparisons = 100_000
 
-// isSourceOf returns a test whether a fact was learned from a turn or, if compareText is set, whether
-// the turn states the fact.
+// isSourceOf returns a function that reports whether a fact was learned from the turn m or, if
+// compareText is set, whether the turn states the fact.
 func isSourceOf(m memory.Memory, compareText bool) func(memory.Fact) bool {
 	return func(f memory.Fact) bool {
 		p := f.Provenance

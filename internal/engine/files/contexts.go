@@ -41,7 +41,7 @@ func (e *Files) applyContextEdit(ctx context.Context, edit FileEdit) (string, er
 func (e *Files) applyConversationEdit(ctx context.Context, edit FileEdit) (string, error) {
 	stored, content := edit.Stored.Conversation, edit.Content.Conversation
 	if stored.Status != content.Status {
-		return "", memory.Errorf(memory.Invalid, "moving its file does not delete a chat: move the file back")
+		return "", memory.Errorf(memory.Invalid, "a chat cannot be deleted by moving its file: move the file back")
 	}
 	mark := stored.State()
 	if err := e.Chats.ApplyChatEdit(ctx, edit.Owner, &mark, chats.ChatEdit{Title: &content.Title, Contexts: &content.Contexts, Rules: &content.Rules}); err != nil {

@@ -21,16 +21,16 @@ import (
 // content of the file, empty for a deleted file.
 type FileEdit struct {
 	Owner          memory.Owner
-	IdempotencyKey string // idempotency key: a second edit with the same key changes nothing
+	IdempotencyKey string // a second edit with the same key changes nothing
 	Stored         memory.FileContent
 	Content        memory.FileContent
 
 	// Restored means that the file equals an earlier version by Loci. All its fields are applied,
-	// even fields that only Loci maintains. If it ends a fact, the fact's turns stay.
+	// even fields that only Loci maintains. If the file ends its fact, the fact's turns stay active.
 	Restored bool
 
-	// FromOtherMachine means that another machine's Loci wrote the file, after the state stored
-	// here. Fields that only Loci maintains are applied too, except turns.
+	// FromOtherMachine means that another machine's Loci wrote the file, later than this machine's
+	// stored state. Fields that only Loci maintains are applied too, except turns.
 	FromOtherMachine bool
 
 	// AddedFacts are the ids of facts whose files were added in the same scan.
@@ -53,12 +53,12 @@ const (
 var errTurnEdited = memory.Errorf(memory.Invalid, "messages cannot be edited: delete the file to forget its message")
 
 // ApplyEdit applies an edit and returns the memory's target. It ignores changes of fields that only
-// Loci maintains: a fact's source, provenance and times. New text has the person as source, and
+// Loci maintains: a fact's source, provenance and times. New text counts as written by the person, and
 // supersedes the facts that it contradicts. A deleted file forgets its memory as
 // [curate.Curator.Forget] does, and a restored file restores its memory.
 //
 // It returns [memory.Invalid] for an invalid edit, [memory.Conflict] if Loci changed the same text
-// meanwhile, and [memory.Duplicate] if another live fact has the text.
+// meanwhile, and [memory.Duplicate] if another live fact has the new text.
 func (e *Files) ApplyEdit(ctx context.Context, edit FileEdit) (target string, err error) {
 	ctx = memory.ForWrite(ctx)
 	switch stored, content := edit.Stored, edit.Content; {
@@ -91,7 +91,7 @@ func (f FileEdit) reason(action memory.Action) string {
 		return "written in a file"
 	case memory.ActionUpdate:
 		return editedInFile
-	case memory.ActionApprove, memory.ActionReject: // the reasons of [curate.Curator.Judge]
+	case memory.ActionApprove, memory.ActionReject: // the same reasons as in [curate.Curator.Judge]
 		return string(action) + " by a person"
 	}
 	switch {
@@ -154,7 +154,7 @@ func (e *Files) Forget(ctx context.Context, owner memory.Owner, edits []FileEdit
 	return err
 }
 
-// applyChange applies an edit's change, if a change is needed.
+// applyChange applies an edit's change if needed is set, and returns the memory's target.
 func (e *Files) applyChange(ctx context.Context, f FileEdit, action memory.Action, after memory.State, needed bool) (string, error) {
 	if !needed {
 		return after.Target(), nil
@@ -171,7 +171,7 @@ func (e *Files) applyChange(ctx context.Context, f FileEdit, action memory.Actio
 }
 
 // addFact adds the fact of a file that Loci did not write. If the file has an id, for example from
-// another machine, the fact has the same id.
+// another machine, the fact gets this id.
 func (e *Files) addFact(ctx context.Context, edit FileEdit, f memory.Fact) (string, error) {
 	owner, key := edit.Owner, edit.IdempotencyKey
 	content, err := e.CheckText("the file", f.Content)

@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// EditFiles calls edit with an owner's files by path, and stores all changes in one run that can be
-// undone. A moved file keeps its ID; a file without an ID is new. edit may be called several times.
+// EditFiles calls edit with an owner's files by path, and stores all changes that edit makes in one run.
+// A moved file keeps its ID; a file without an ID is new. After a conflict, edit is called again.
 func (e *Files) EditFiles(ctx context.Context, owner memory.Owner, edit func(files map[string]memory.Context) error, author memory.Author) error {
 	release, err := e.ConversationLocks.Lock(ctx, owner, core.FilesRoot)
 	if err != nil {
@@ -81,7 +81,7 @@ func (e *Files) fileChanges(owner memory.Owner, oldFiles, newFiles map[string]me
 func (e *Files) checkFile(c memory.Context) error {
 	switch {
 	case len(c.Title) > curate.MaxTitleBytes:
-		return memory.Errorf(memory.TooLarge, "the path has %d bytes, more than %d", len(c.Title), curate.MaxTitleBytes)
+		return memory.Errorf(memory.TooLarge, "the path has %d bytes; the limit is %d", len(c.Title), curate.MaxTitleBytes)
 	case !utf8.ValidString(c.Title) || strings.ContainsFunc(c.Title, unicode.IsControl):
 		return memory.Errorf(memory.Invalid, "the path is not valid UTF-8 or has control characters")
 	}

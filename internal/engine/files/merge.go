@@ -58,8 +58,8 @@ func actionOf(before, after memory.Status) memory.Action {
 	return memory.ActionUpdate
 }
 
-// mergeFact applies a person's changes from base to edited to a fact, and keeps Loci's concurrent
-// changes. It returns an error if both sides changed the text.
+// mergeFact applies a person's changes, the difference of base and edited, to fact f with Loci's
+// concurrent changes. It returns an error if both sides changed the text.
 func (e *Files) mergeFact(f, base, edited memory.Fact) (memory.Fact, error) {
 	if content, err := e.CheckText("the file", edited.Content); err != nil {
 		return f, err
@@ -108,7 +108,7 @@ func (e *Files) mergeFact(f, base, edited memory.Fact) (memory.Fact, error) {
 	return f, curate.CheckFact(f)
 }
 
-// copyEdited copies a field if the person changed it.
+// copyIfEdited copies a field from edited if the person changed the field.
 func copyEdited[T comparable](field *T, base, edited T) {
 	if edited != base {
 		*field = edited
@@ -123,7 +123,7 @@ func sameEditableFields(f, g memory.Fact) bool {
 }
 
 // adjustEnding adjusts an edit that ends a fact to the current fact f: an ended fact does not end
-// again, and a replacement must exist. turnsStay reports that only the fact ends, but not its turns.
+// again, and a replacement must exist. turnsStay means that the fact's turns are not forgotten.
 func (e *Files) adjustEnding(ctx context.Context, edit FileEdit, f memory.Fact) (_ FileEdit, turnsStay bool, err error) {
 	stored, content := edit.Stored.Fact, *edit.Content.Fact
 	if !stored.Status.Live() || content.Status.Live() {
@@ -142,7 +142,7 @@ func (e *Files) adjustEnding(ctx context.Context, edit FileEdit, f memory.Fact) 
 	return edit, turnsStay, nil
 }
 
-// localFact returns the fact of another machine's file in the form stored here.
+// localFact returns the fact of another machine's file as this machine stores it.
 func (f FileEdit) localFact(ctx context.Context, e *Files, fact memory.Fact) (memory.Fact, error) {
 	fact.Source = localSource(fact.Source)
 	if fact.Status != memory.Superseded {
@@ -160,7 +160,7 @@ func localSource(remote memory.FactSource) memory.FactSource {
 }
 
 // relatedChanges returns changes that retire the turns that state a forgotten or rejected fact, and the
-// turns' summaries. It adds their jobs to the run.
+// turns' summaries. It adds the jobs of these changes to the run.
 func (e *Files) relatedChanges(ctx context.Context, run *memory.Run, f memory.Fact, change memory.Change) (related []memory.Change, err error) {
 	owner := f.Scope.Owner
 	switch {
@@ -175,7 +175,7 @@ func (e *Files) relatedChanges(ctx context.Context, run *memory.Run, f memory.Fa
 	return related, err
 }
 
-// checkReplacement returns a superseded fact, which is retired instead if its replacement is missing.
+// checkReplacement returns a superseded fact. If its replacement is missing, the fact is retired instead.
 func (e *Files) checkReplacement(ctx context.Context, edit FileEdit, fact memory.Fact) (memory.Fact, error) {
 	if edit.AddedFacts[fact.SupersededBy] && fact.SupersededBy != fact.ID {
 		return fact, nil

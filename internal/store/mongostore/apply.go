@@ -21,7 +21,7 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 		needed.jobs = append(needed.jobs, run.Lease.Job)
 	}
 	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
-		if run.Check(owner, changes...) != nil { // an invalid run may have been applied before
+		if run.Check(owner, changes...) != nil { // for an invalid run, load only whether a run with its id was applied
 			return s.fetchNeeded(ctx, owner, data, neededIDs{runID: run.ID})
 		}
 		return s.fetchNeeded(ctx, owner, data, needed)
@@ -87,8 +87,8 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	return receipt, s.translate(err)
 }
 
-// fetchErased loads the data for an erasure: the erased memories, conversations, journal entries and
-// jobs that may quote them, and all reasons that models gave.
+// fetchForErasure loads the data for an erasure: the memories to erase, the conversations, journal entries
+// and jobs that may quote these memories, and all changes for which a model gave a reason.
 func (s *Store) fetchErased(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, run memory.Run, ids []string) error {
 	needed := neededIDs{runID: run.ID, memories: ids, conversations: ids}
 	needed.addJobs(run.Jobs)
@@ -129,7 +129,7 @@ func (s *Store) fetchErased(ctx context.Context, owner memory.Owner, data *shelf
 	return err
 }
 
-// AddTombstones records turns, so that HasTombstones recognizes them: see [memory.Tombstones].
+// AddTombstones records turns, so that HasTombstones recognizes their text: see [memory.Tombstones].
 func (s *Store) AddTombstones(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
 	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
 		var ids []string
@@ -141,7 +141,7 @@ func (s *Store) AddTombstones(ctx context.Context, owner memory.Owner, turns ...
 	return s.write(ctx, owner, loadData, func(changed *shelf.OwnerData) error { changed.AddTombstones(turns...); return nil })
 }
 
-// HasTombstones reports which turns have the same text as a buried turn: see [memory.Tombstones].
+// HasTombstones reports which turns have the text of a turn with a tombstone: see [memory.Tombstones].
 func (s *Store) HasTombstones(ctx context.Context, owner memory.Owner, turns ...memory.Turn) (out []bool, err error) {
 	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
 		var marks []string

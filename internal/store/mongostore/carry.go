@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// AllOwners returns every owner with data, in order. API keys belong to a namespace's global owner.
+// AllOwners returns every owner with data, sorted. API keys count as data of their namespace's global owner.
 func (s *Store) AllOwners(ctx context.Context) ([]memory.Owner, error) {
 	owners := map[memory.Owner]bool{}
 	err := forEach(ctx, s, commits, bson.M{}, options.Find().SetProjection(bson.M{"owner": 1}), func(h *commitDoc) bool { owners[h.Owner] = true; return true })

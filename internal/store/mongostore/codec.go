@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// registry encodes times by [toMicros], and a fact's core setting as true or a text.
+// registry encodes times by [toMicros], and a fact's core setting as true for always, else as text.
 var registry = newRegistry()
 
 func newRegistry() *bson.Registry {

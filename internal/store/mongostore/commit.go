@@ -26,16 +26,16 @@ type commitDoc struct {
 	Owner   memory.Owner `bson:"owner"`
 	Seq     int64        `bson:"seq"` // number of commits
 	Version int64        `bson:"version"`
-	Clock   time.Time    `bson:"clock"`
-	Horizon int64        `bson:"horizon,omitempty"`
-	Erased  time.Time    `bson:"erased"`
-	Secret  string       `bson:"secret"`
-	Attempt string       `bson:"attempt"`
-	Pending bool         `bson:"pending"` // whether documents may still be missing in their collections
+	Clock   time.Time    `bson:"clock"`             // time of the last write
+	Horizon int64        `bson:"horizon,omitempty"` // oldest version for which Since works
+	Erased  time.Time    `bson:"erased"`            // time of the last erasure; zero for none
+	Secret  string       `bson:"secret"`            // key of the tombstones' hashes
+	Attempt string       `bson:"attempt"`           // random id of the write
+	Pending bool         `bson:"pending"`           // whether documents may still be missing in their collections
 }
 
-// maxCommits is the number of commits that are stored for each owner: a writer looks for its
-// unanswered commit before so many later commits.
+// maxCommits is the number of commits that are stored for each owner. A writer finds its own commit,
+// if the database did not answer, unless maxCommits later commits followed.
 const maxCommits = 8
 
 func (h commitDoc) newData() *shelf.OwnerData {
@@ -69,7 +69,7 @@ const (
 // loadFunc loads the part of an owner's data that a write or a read needs.
 type loadFunc func(ctx context.Context, s *shelf.OwnerData) error
 
-// write loads a part of the owner's data, calls do with a copy, and commits the changes in the copy.
+// write loads a part of the owner's data, calls do with a copy, and commits do's changes of the copy.
 // If another server wrote meanwhile, write repeats all steps.
 func (s *Store) write(ctx context.Context, owner memory.Owner, loadData loadFunc, do func(changed *shelf.OwnerData) error) error {
 	if err := checkOwner(ctx, owner); err != nil {
@@ -99,14 +99,13 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, loadData loadFunc
 	return s.translate(err)
 }
 
-// stripe has this process's locks for some owners, so that its calls rarely conflict.
+// stripe has this process's locks for some owners, so that concurrent calls rarely conflict.
 type stripe struct {
 	write  sync.Mutex   // locked during a write
 	commit sync.RWMutex // locked from a commit until its documents are written
 }
 
-// acquireLock waits for a lock until ctx ends: the lock may be locked as long as the server is
-// unavailable.
+// acquireLock waits for a lock until ctx ends: a write locks it as long as the database is unavailable.
 func acquireLock(ctx context.Context, tryLock func() bool) error {
 	for wait := 100 * time.Microsecond; !tryLock(); wait = min(2*wait, retry.FirstWait) {
 		if err := retry.Sleep(ctx, wait); err != nil {
@@ -134,7 +133,7 @@ func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, loadData loadF
 	}
 	changed := before.Clone()
 	if err := do(changed); err != nil {
-		now, readErr := s.lastCommit(ctx, owner) // an error after an inconsistent read is ignored
+		now, readErr := s.lastCommit(ctx, owner) // do's error is ignored if its data changed during the read
 		return now.Seq == last.Seq && !now.Pending, errors.Join(readErr, errorIfUnchanged(now, last, err))
 	}
 	ops, err := changedDocs(owner, last.Seq+1, before, changed)
@@ -169,7 +168,7 @@ func (s *Store) commit(ctx context.Context, last, newCommit commitDoc, writes []
 		}
 	}
 	s.options.Failpoint()
-	// From here the commit continues even if the caller's context ends.
+	// From now on the commit continues even if the caller's context ends.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
 	defer stop()
 	locks := s.stripeOf(last.Owner)
@@ -187,14 +186,14 @@ func (s *Store) commit(ctx context.Context, last, newCommit commitDoc, writes []
 		_, err := s.collection(parts).DeleteMany(ctx, bson.M{"attempt": newCommit.Attempt})
 		return false, err
 	}
-	// If this fails, the next read completes the commit.
+	// After an error, the next read completes the commit.
 	if err := s.complete(ctx, newCommit, pieces); err != nil && s.options.Log != nil {
 		s.options.Log.Warn("a commit is stored, but not yet written to its collections", "err", err)
 	}
 	return true, nil
 }
 
-// insert inserts a commit; done is false if another server committed first.
+// insertCommit inserts a commit; done is false if another server committed first.
 func (s *Store) insert(ctx context.Context, newCommit commitDoc) (done bool, err error) {
 	_, err = s.collection(commits).InsertOne(ctx, newCommit)
 	if err != nil && !mongo.IsDuplicateKeyError(err) {
@@ -230,8 +229,8 @@ func splitParts(newCommit commitDoc, writes []docWrite) []commitPart {
 	return out
 }
 
-// complete writes a commit's documents to their collections, and marks the commit as complete. It
-// may run repeatedly and concurrently.
+// completeCommit writes a commit's documents to their collections, and marks the commit as complete. Several
+// calls for a commit, even concurrent ones, have the effect of one call.
 func (s *Store) complete(ctx context.Context, c commitDoc, list []commitPart) error {
 	for _, p := range list {
 		in := map[string][]docWrite{}
@@ -263,8 +262,8 @@ func (s *Store) complete(ctx context.Context, c commitDoc, list []commitPart) er
 	})
 }
 
-// writeDocs writes documents over documents of lower seqs. It inserts new documents without a
-// look-up, since they rarely exist.
+// writeDocs writes documents, and replaces only documents of lower seqs. It inserts new documents
+// without a look-up, since they rarely exist.
 func (s *Store) writeDocs(ctx context.Context, collection string, seq int64, writes []docWrite) error {
 	models := make([]mongo.WriteModel, len(writes))
 	for i, o := range writes {
@@ -313,8 +312,8 @@ func (s *Store) lastCommit(ctx context.Context, owner memory.Owner) (commitDoc, 
 // does.
 const otherServerTimeout = 500 * time.Millisecond
 
-// lastCompleted waits until an owner's last commit is complete, and returns it. It completes an
-// abandoned commit.
+// lastCompletedCommit waits until an owner's last commit is complete, and returns this commit. It
+// completes an abandoned commit.
 func (s *Store) lastCompleted(ctx context.Context, owner memory.Owner) (commitDoc, error) {
 	start := time.Now()
 	for wait := time.Millisecond; ; wait = min(2*wait, retry.MaxWait) {
@@ -353,9 +352,9 @@ func (s *Store) lastCompleted(ctx context.Context, owner memory.Owner) (commitDo
 }
 
 const (
-	// maxReads limits the attempts of a read that writes disturb.
+	// maxReads limits the attempts of a read, each of which fails if the data changes meanwhile.
 	maxReads = 200
-	// politeReads is the number of attempts before a read blocks commits of this process.
+	// attemptsBeforeBlock is the number of attempts after which a read blocks this process's commits.
 	politeReads = 3
 )
 
@@ -382,7 +381,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, loadData loadFunc,
 // tryRead loads the data once. It returns nil if the owner's data changed meanwhile.
 func (s *Store) tryRead(ctx context.Context, owner memory.Owner, loadData loadFunc, blockCommits bool) (*shelf.OwnerData, error) {
 	locks := s.stripeOf(owner)
-	if err := acquireLock(ctx, locks.commit.TryRLock); err != nil { // waits until commits of this process are complete
+	if err := acquireLock(ctx, locks.commit.TryRLock); err != nil { // locked until commits of this process are complete
 		return nil, err
 	}
 	if blockCommits {

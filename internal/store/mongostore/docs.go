@@ -36,14 +36,14 @@ type (
 		Header  header       `bson:",inline"`
 		Owner   memory.Owner `bson:"owner"`
 		Fact    memory.Fact  `bson:",inline"`
-		Live    string       `bson:"live,omitempty"` // the fact's hash; "" unless the fact is live
+		Live    string       `bson:"live,omitempty"` // the fact's hash; "" if the fact is not live
 		Vectors []embedding  `bson:"vectors,omitempty"`
 	}
 	linkDoc struct {
 		Header  header        `bson:",inline"`
 		ID      string        `bson:"id"`
 		Created time.Time     `bson:"created"` // creation time of the linked fact
-		Status  memory.Status `bson:"status"`  // defined by [memory.Memory.Status]
+		Status  memory.Status `bson:"status"`  // the link's status: see [memory.Memory.Status]
 		Link    memory.Link   `bson:",inline"`
 		Vectors []embedding   `bson:"vectors,omitempty"`
 	}
@@ -136,7 +136,7 @@ func keysOf(owner memory.Owner, kind string, ids []string) []string {
 	return keys
 }
 
-// imageDoc returns the collection and the document of an image.
+// stateDoc returns the collection and the document of a state.
 func imageDoc(h header, i memory.State, vectors []embedding) (string, any) {
 	switch {
 	case i.Fact != nil:

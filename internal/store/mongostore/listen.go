@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// pollInterval is the interval of polling for other servers' commits: some databases cannot notify.
+// pollInterval is the interval of polling for other servers' commits, since some databases cannot notify.
 const pollInterval = time.Second
 
 // clockInterval is the interval of reading the server's clock.
@@ -49,7 +49,7 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 			queued = newest.Job.RunAt
 			wake()
 		} else if !errors.Is(err, mongo.ErrNoDocuments) && ctx.Err() == nil {
-			s.notifyErased("") // notifications may be lost
+			s.notifyErased("") // the poll failed, so an erasure may have been missed
 		}
 	}
 }

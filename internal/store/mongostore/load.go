@@ -33,7 +33,7 @@ func decodeInto[D any, P interface {
 	return err
 }
 
-// memoryCollections lists the collections of searchable memories. collectionOf maps kinds of
+// memoryCollections lists the collections of searchable memories. collectionByKind maps kinds of
 // targets to collections.
 var (
 	memoryCollections = []string{facts, links, summaries, turns}
@@ -68,7 +68,7 @@ func forEach[D any](ctx context.Context, s *Store, collection string, filter bso
 	})
 }
 
-// fetch adds the documents that a filter selects in some collections to an owner's data.
+// fetch adds the documents that a filter selects in the collections to an owner's data.
 func (s *Store) fetch(ctx context.Context, data *shelf.OwnerData, filter bson.M, opts *options.FindOptionsBuilder, collections ...string) error {
 	for _, name := range collections {
 		err := s.forEachRaw(ctx, name, filter, opts, func(cursor *mongo.Cursor) (bool, error) { return true, decoders[name](cursor, data) })
@@ -79,7 +79,7 @@ func (s *Store) fetch(ctx context.Context, data *shelf.OwnerData, filter bson.M,
 	return nil
 }
 
-// maxKeys limits the keys in one query.
+// maxKeys limits the number of keys in one query.
 const maxKeys = 5000
 
 // fetchIDs adds the documents with these ids to an owner's data. kinds are kinds of targets.
@@ -117,8 +117,8 @@ func addNonEmpty(filter bson.M, fields map[string]string) {
 	}
 }
 
-// withoutVectors is for reads of memories that are not written again. withVectors omits only the
-// field embedding, which only other programs read.
+// withoutVectors is for reads without a write: a write replaces whole documents, so it must have read
+// their vectors. withVectors omits only the field embedding, which only other programs read.
 var (
 	omitVectors    = bson.M{"vectors": 0, "embedding": 0}
 	withoutVectors = options.Find().SetProjection(omitVectors)
@@ -182,7 +182,7 @@ func (s *Store) fetchNeeded(ctx context.Context, owner memory.Owner, data *shelf
 	return nil
 }
 
-// fetchChangesAfter adds the changes after a time to an owner's data, in order.
+// fetchChangesAfter adds the changes after at.AsOf to an owner's data, in order; none if AsOf is zero.
 func (s *Store) fetchChangesAfter(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, at memory.At) error {
 	if at.AsOf.IsZero() {
 		return nil

@@ -1,18 +1,18 @@
 // Package mongostore is a [memory.Store] on a MongoDB server. It uses the collections of a given
 // chat platform and collections of its own. Package shelf implements reads and writes on a
-// [shelf.OwnerData], an owner's data in memory; this package loads the data and commits the changes. It
-// does not search: an index in memory reads changes by Since.
+// [shelf.OwnerData], an owner's data in RAM; this package loads the data and commits the changes. It
+// does not search: an in-memory index reads changes by Since.
 //
 // # Writes
 //
 // Some servers have no transactions, so a commit is one document. A write first stores its changes
-// in the collection parts. Then it inserts a document in commits whose _id is the owner and the
-// next seq. This insert is the commit; of two concurrent inserts the second fails. Afterwards the
-// writer copies the documents from parts to the other collections, each only over a document of a
-// lower seq, so that the copying can be repeated, even by another server. Then the commit is no
-// longer pending. A server that finds a pending commit of a dead writer completes the commit first.
+// in the collection parts. Then it inserts a document in commits whose _id is the owner and the next
+// seq, the number of the owner's commit. This insert is the commit; of two concurrent inserts the
+// second fails. Afterwards the writer copies the documents from parts to the other collections, and
+// replaces only documents of a lower seq, so that any server can repeat the copying. Then the commit
+// is no longer pending. A server that finds a pending commit of a dead writer first completes it.
 //
-// If the server does not answer an insert, the writer looks for its commit in commits, which
+// If the database does not answer an insert, the writer looks for its commit in commits, which
 // contains the last few commits of each owner.
 //
 // # Reads
@@ -22,8 +22,8 @@
 //
 // # Collections
 //
-// Each index begins with the owner, except the indexes for the next job, for notifications of other
-// servers, and for the traces that show a fact. Times are microseconds since the year 1 in UTC; date
+// Each index begins with the owner, except the indexes to find the next job, other servers' erasures
+// and jobs, and the traces that show a fact. Times are microseconds since the year 1 in UTC; date
 // fields of the platform are also BSON dates. Package memory defines all other fields.
 //
 //	sessions    session_id, user_id, created_at, updated_at | title, contexts, rules, project, agent, status
@@ -95,8 +95,8 @@ type Options struct {
 	Now func() time.Time // nil uses the server's clock
 	Log *slog.Logger     // receives the server's failures, which users do not see; nil disables the log
 
-	// TraceBytes limits the size of an owner's traces, in addition to the maximum number of
-	// SaveTraces: the oldest traces are removed. 0 means no limit.
+	// TraceBytes limits the total size of an owner's traces, as SaveTraces limits their number: the
+	// oldest traces are removed. 0 means no limit.
 	TraceBytes int64
 
 	Failpoint func() // called at each step of a commit; tests crash the process in the call
@@ -125,15 +125,15 @@ var _ memory.Store = (*Store)(nil)
 const (
 	// exampleAddress is an example for error messages.
 	exampleAddress = "mongodb://user:password@host:27017/database"
-	// selectionTimeout is the time for which the driver looks for a server. Then a call fails and is
-	// retried.
+	// selectionTimeout is the time for which the driver looks for a server. After this time a call
+	// fails and is retried.
 	selectionTimeout = 2 * time.Second
 	connectTimeout   = 5 * time.Second
 	// formatVersion is the version of the documents that this release reads and writes.
 	formatVersion = 1
 )
 
-// Open opens the store in the database at an address, and creates a missing database.
+// Open opens the store in the database at an address, and creates the database if it is missing.
 func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	parsed, err := connstring.ParseAndValidate(address)
 	if err != nil { // the error may quote the address
@@ -273,8 +273,8 @@ func (s *Store) createIndexes(ctx context.Context) error {
 	return nil
 }
 
-// sortKeys returns space-separated fields as keys of an index or sort; "-" before a field means
-// descending.
+// sortKeys converts space-separated fields to the keys of an index or a sort; "-" before a field
+// means descending.
 func sortKeys(fields string) (out bson.D) {
 	for _, f := range strings.Fields(fields) {
 		name, descending := strings.CutPrefix(f, "-")

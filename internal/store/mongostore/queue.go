@@ -33,8 +33,8 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 	}
 }
 
-// completeAbandoned completes pending commits, since their jobs cannot be found otherwise, and
-// reports whether it found any.
+// completeAbandoned completes pending commits, so that their jobs can be claimed. hadAny reports
+// whether there were any.
 func (s *Store) completeAbandoned(ctx context.Context) (hadAny bool, err error) {
 	var owners []memory.Owner
 	err = forEach(ctx, s, commits, bson.M{"pending": true}, options.Find(), func(h *commitDoc) bool { owners = append(owners, h.Owner); return true })
@@ -80,7 +80,7 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 	return claimed, lostRace, cmp.Or(failed, s.translate(err))
 }
 
-// claim leases an owner's job, or an earlier job of that kind. It returns the zero Job if another
+// claimJob leases an owner's job, or an earlier job of the same kind. It returns the zero Job if another
 // server claimed the job.
 func (s *Store) claim(ctx context.Context, job memory.Job, now time.Time, lease time.Duration) (claimed memory.Job, err error) {
 	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
@@ -121,7 +121,7 @@ func (s *Store) requeueExpired(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// changeJob loads one job and commits the change that do makes.
+// changeJob loads one job, calls do with it, and commits the changes.
 func (s *Store) changeJob(ctx context.Context, owner memory.Owner, job string, do func(*shelf.OwnerData) error) error {
 	loadData := func(ctx context.Context, data *shelf.OwnerData) error {
 		return s.fetchNeeded(ctx, owner, data, neededIDs{jobs: []string{job}})
@@ -158,7 +158,7 @@ func (s *Store) Finish(ctx context.Context, lease memory.Lease, outcome memory.O
 	return err
 }
 
-// removeOldJobs removes jobs that finished long ago. To save queries, only some calls do.
+// removeOldJobs removes jobs that finished long ago. To save queries, it does so only for some job ids.
 func (s *Store) removeOldJobs(ctx context.Context, owner memory.Owner, job string) {
 	if !memory.DeletesDoneJobs(job) {
 		return

@@ -37,8 +37,8 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (p
 	return page, err
 }
 
-// fetchPage adds the first matches of each kind after the query's cursor to an owner's data, at most
-// a page and one more.
+// fetchPage adds the first matches of each kind after the query's cursor to an owner's data: at most
+// one more than a page has.
 func (s *Store) fetchPage(ctx context.Context, owner memory.Owner, data *shelf.OwnerData, q memory.Query) error {
 	statuses := q.Statuses
 	if len(statuses) == 0 {
@@ -95,8 +95,8 @@ func (s *Store) fetchNewest(ctx context.Context, data *shelf.OwnerData, collecti
 	})
 }
 
-// olderThan returns a filter for documents after a position in a list that is sorted descending by
-// two fields.
+// olderThan returns a filter for the documents after a position in a list that is sorted by two fields,
+// descending. tieField decides if sortField is equal.
 func olderThan(first string, at any, second string, id any) bson.A {
 	return bson.A{bson.M{first: bson.M{"$lt": at}}, bson.M{first: at, second: bson.M{"$lt": id}}}
 }
@@ -150,7 +150,7 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 	return page, err
 }
 
-// changeFilter returns the filter of a query, which must be exact, since it selects a page.
+// changeFilter returns a query's filter. It must be exact, since the database counts matches for a page.
 func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.M, error) {
 	filter := ownerFilter(owner)
 	addNonEmpty(filter, map[string]string{"target": targetKey(q.Target), "run": q.Run, "id": q.ID, "action": string(q.Action)})
@@ -178,7 +178,7 @@ func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.M, error) {
 	return filter, nil
 }
 
-// entryFilter returns a filter for the journal entries about some targets and ids.
+// entryFilter returns a filter for the journal entries about keys, which are targets or ids of facts.
 func entryFilter(keys ...string) bson.A {
 	filter := anyOf(keys)
 	return bson.A{bson.M{"target": filter}, bson.M{"old_id": filter}, bson.M{"new_id": filter}}
@@ -375,7 +375,8 @@ func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []
 	return models, err
 }
 
-// Since yields the items written after a version: see [memory.IndexSource]. It first loads all items.
+// Since yields the items written after a version: see [memory.IndexSource]. It loads all items before
+// it yields the first.
 func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.IndexItem) error) (version int64, err error) {
 	var items []memory.IndexItem
 	loadData := func(ctx context.Context, data *shelf.OwnerData) error {

@@ -31,8 +31,7 @@ const (
 // transientCodes lists the error codes of a server that stops, starts, or steps down.
 var transientCodes = []int{6, 7, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436}
 
-// isUnavailable reports whether the server could not be reached or is being replaced, so that a
-// retry may succeed.
+// isUnavailable reports whether the server cannot be reached or is stopping, so that a retry may succeed.
 func isUnavailable(err error) bool {
 	if mongo.IsNetworkError(err) || mongo.IsTimeout(err) {
 		return true
@@ -52,7 +51,7 @@ func isUnavailable(err error) bool {
 	return false
 }
 
-// translate returns the error for callers by [publicError], and logs failures of the server.
+// translate returns [publicError] of an error, for callers, and logs failures of the server.
 func (s *Store) translate(err error) error {
 	translated := publicError(err)
 	if translated != nil && s.options.Log != nil && errors.Is(translated, memory.Unavailable) && !errors.Is(err, memory.Unavailable) {

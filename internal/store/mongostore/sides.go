@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// This file stores usage, API keys, sign-ins and the audit log, without commits.
+// This file stores usage, API keys, sign-ins and the audit log, which need no commits.
 
 // AddUsage adds to the usage: see [memory.Ledger].
 func (s *Store) AddUsage(ctx context.Context, owner memory.Owner, u memory.Usage) error {
@@ -32,7 +32,7 @@ func (s *Store) AddUsage(ctx context.Context, owner memory.Owner, u memory.Usage
 	key := idFilter(keyOf(owner, fmt.Sprintf("spent:%s:%q:%q", day.Format(time.DateOnly), u.Purpose, u.Model)))
 	for {
 		_, err := s.collection(ledger).UpdateOne(ctx, key, change, options.UpdateOne().SetUpsert(true))
-		if !mongo.IsDuplicateKeyError(err) { // another call created the document concurrently
+		if !mongo.IsDuplicateKeyError(err) { // retry if another call created the document concurrently
 			return s.translate(err)
 		}
 	}
@@ -192,8 +192,8 @@ func (s *Store) DropAuditEntries(ctx context.Context, namespace string, before t
 	return int(r.DeletedCount), nil
 }
 
-// RenameAuditUser replaces a user's name in the audit log: see [memory.Audit]. After an interruption
-// some entries have the old name, until the calling erasure is repeated.
+// RenameAuditUser replaces a user's name in the audit log: see [memory.Audit]. If it is interrupted,
+// some entries keep the old name until the erasure that calls it is repeated.
 func (s *Store) RenameAuditUser(ctx context.Context, namespace, user, to string) (int, error) {
 	filter := func(field string) bson.M { return bson.M{"owner": memory.Global(namespace), field: user} }
 	n, err := s.collection(audit).CountDocuments(ctx, bson.M{"$or": bson.A{filter("user"), filter("by")}})

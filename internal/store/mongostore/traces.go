@@ -52,8 +52,8 @@ func (s *Store) SaveTraces(ctx context.Context, maxTraces int, traces ...memory.
 	return ctx.Err()
 }
 
-// saveTrace writes a trace and then checks whether it must be removed: the check sees earlier
-// erasures, and a later erasure finds the written trace.
+// saveTrace writes a trace and then removes it if what it shows was erased. Erasures before this check
+// are noticed by the check, and later erasures find the written trace.
 func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
 	data, err := json.Marshal(t)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
 	return err
 }
 
-// evictTraces removes the oldest traces beyond the number maxTraces and the size TraceBytes.
+// evictTraces removes the oldest traces until at most maxTraces traces and TraceBytes bytes remain.
 func (s *Store) evictTraces(ctx context.Context, owner memory.Owner, maxTraces int) error {
 	var bytes int64
 	var n int

@@ -9,7 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// compareFile adds an edit for a changed file if the file has new content.
+// compareFile adds an edit for a changed file if the file has new content. It removes the former path
+// of a moved file from missing.
 func (s *scan) compareFile(c changedFile, missing map[string]*record) {
 	k, stored, ok := s.storedContent(c)
 	if !ok {
@@ -37,7 +38,7 @@ func (s *scan) compareFile(c changedFile, missing map[string]*record) {
 	}
 	if stored == (fileContent{}) {
 		if home := l.sharedFactOwners[strings.TrimPrefix(k.target, factTarget)]; home != "" && merged.content.Fact != nil {
-			s.addError(c.path, fmt.Sprintf("its id is that of a fact which %s shares: remove the id to make the file a new memory", home.DisplayName()))
+			s.addError(c.path, fmt.Sprintf("the file has the id of a fact which %s shares: remove the id to make the file a new memory", home.DisplayName()))
 			return
 		}
 		if merged.content.isFromChat() {
@@ -57,7 +58,7 @@ func (s *scan) compareFile(c changedFile, missing map[string]*record) {
 		case !s.isRestored(c, r):
 			s.addError(c.path, fmt.Sprintf("%s has the same id: remove the id to make this file a new memory", r.Path))
 			return
-		case merged.fromEarlier && !merged.restored: // saved from an editor that had opened an earlier version
+		case merged.fromEarlier && !merged.restored: // the person's editor had opened an earlier version
 			e.Conflict = cmp.Or(merged.conflict, endedReason(stored))
 		default:
 			e.Kind, e.FormerPath = Moved, r.Path
@@ -94,7 +95,7 @@ func (s *scan) reportUnknownChats() {
 	s.addProblem(Problem{s.unknownChats[0], reason, "write notes of your own into a facts folder; leave another machine's files: a rebuild of memory from the files reads them"})
 }
 
-// recordUnchanged records a file without new content. If the file lacks keys, it will be rewritten.
+// recordUnchanged records a file without new content. A file that lacks keys will be rewritten.
 func (s *scan) recordUnchanged(c changedFile, k key, stored fileContent, merged mergedFile, e Edit) {
 	if e.Kind == Moved {
 		s.unchanged = append(s.unchanged, &record{Path: e.FormerPath})
@@ -104,7 +105,7 @@ func (s *scan) recordUnchanged(c changedFile, k key, stored fileContent, merged 
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: stored.version(),
 		Unlearned: stored.isUnlearned(), Related: stored.relations() != nil, Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
 	}
-	// Of Loci's own keys the latest value is used, whether this or another machine wrote it.
+	// Of a key that only Loci maintains the latest value counts, whichever machine wrote the value.
 	outdated := merged.outdated || folder != path.Dir(c.path) && stored.Summary == nil
 	if outdated || c.lacksKeys(merged, stored) { // the next write adds the keys, or moves the file
 		next.Dirty, next.Exists = true, true

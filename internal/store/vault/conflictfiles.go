@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// removeCopies removes a person's copies of an erased memory's text: its conflict files, found by
+// removeCopies removes a person's copies of an erased memory's text: conflict files, found by
 // path, id or name, and the file of an unanswered edit. paths are the memory's own files, which the
 // caller overwrites.
 func (l *loader) removeCopies(ctx context.Context, k key, paths ...string) error {
@@ -44,7 +44,8 @@ func (l *loader) removeCopies(ctx context.Context, k key, paths ...string) error
 	return l.f.root.Remove(e.Path)
 }
 
-// targetOf returns the target of a conflict file by the id in its text or name; "" for other owners.
+// targetOf returns the target of a conflict file by the id in its text or name; "" if the file is
+// another owner's.
 func (l *loader) targetOf(name string) string {
 	p, ok := l.f.s.parsePath(originalPath(name))
 	if !ok || p.owner != l.owner {

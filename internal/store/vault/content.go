@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// fileContent is the content of a file. Exactly one pointer to a memory is set.
+// fileContent is the content of a memory's file. Exactly one of Fact, Turn, Summary, … is set.
 type fileContent struct {
 	memory.FileContent
 	isCurrent bool // whether a summary is the newest active summary of its conversation
@@ -26,9 +26,9 @@ type commonFields struct {
 	target       string // in the form of [memory.State.Target]
 	text         string
 	status       memory.Status
-	conversation string // conversation id; "" for content of no conversation
+	conversation string // conversation id; "" for memories of no conversation
 	created      time.Time
-	updated      time.Time // zero for content without the key updated_at
+	updated      time.Time // value of updated_at; zero for kinds without this key
 	version      int64
 	isErased     bool // whether the text was erased; only the id and the times remain
 }
@@ -65,15 +65,15 @@ func (t fileContent) status() memory.Status { return t.common().status }
 func (t fileContent) updatedAt() time.Time  { return t.common().updated }
 func (t fileContent) isErased() bool        { return t.common().isErased }
 
-// isLive reports whether the content's file must be outside deleted/.
+// isLive reports whether the content's file must be in entries/, not in deleted/.
 func (t fileContent) isLive() bool { return t.status().Live() }
 
-// isUnlearned reports whether the content is a turn from which Loci has not learned yet.
+// isUnlearned reports whether the content is a user's turn from which Loci must still learn.
 func (t fileContent) isUnlearned() bool {
 	return t.Turn != nil && t.Turn.Role == memory.RoleUser && t.Turn.LearnedAt.IsZero() && !t.Turn.NoLearn
 }
 
-// isFromChat reports whether the content can only come from a chat: a new file cannot create it.
+// isFromChat reports whether only a chat can create such content, and a person's new file cannot.
 func (t fileContent) isFromChat() bool {
 	return t.Turn != nil || t.Summary != nil || t.Conversation != nil
 }

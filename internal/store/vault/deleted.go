@@ -33,7 +33,7 @@ func (s *scan) missingRecords() map[string]*record {
 	return missing
 }
 
-// changedIDs returns the ids in changed files. Their memories do not count as deleted, even if the
+// idsInChangedFiles returns the ids in changed files. Their memories do not count as deleted, even if the
 // file has errors.
 func (s *scan) changedIDs() map[string]bool {
 	ids := map[string]bool{}
@@ -43,8 +43,7 @@ func (s *scan) changedIDs() map[string]bool {
 	return ids
 }
 
-// exists reports whether a file exists. After an error it returns true, so that no memory is
-// deleted.
+// exists reports whether a file exists. After an error it returns true, so that no memory is deleted.
 func (f *fileWriter) exists(name string) bool {
 	info, err := f.root.Lstat(name)
 	if err != nil {
@@ -53,7 +52,8 @@ func (f *fileWriter) exists(name string) bool {
 	return !info.IsDir()
 }
 
-// tooManyMissing reports whether so many files are missing that the disk itself may be missing.
+// tooManyMissing reports whether so many files, or a whole folder entries/, are missing that the disk
+// may not be mounted.
 func (s *scan) tooManyMissing(deleted []Edit) bool {
 	if len(deleted) > fewMissing && len(deleted)*missingShare > len(s.f.index.byPath) {
 		return true
@@ -65,8 +65,8 @@ func (s *scan) tooManyMissing(deleted []Edit) bool {
 	})
 }
 
-// applicableDeletions returns the deletions to apply now, without those that are too many or too
-// recent.
+// applicableDeletions returns the deletions to apply now: none if they are too many, and otherwise
+// those older than the option DeletionDelay.
 func (s *scan) applicableDeletions(deleted []Edit) []Edit {
 	missed := s.f.missing
 	s.f.missing = map[string]time.Time{}

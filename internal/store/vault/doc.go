@@ -4,18 +4,18 @@
 //
 // # From the store to files
 //
-// A write is acknowledged once the wrapped store has committed it. The write marks its targets, such
-// as fact:ID, as dirty: later, their current content is written under a temporary name, synced, and
-// renamed. A database of records contains the last texts of each file, and for each owner the
-// version up to which all files were written. After a crash, the next start asks the wrapped store
-// for later changes ([Store.changedSince]) and writes their files.
+// A write is acknowledged once the wrapped store has committed it. The write marks its targets (each
+// a memory's kind and id, such as fact:ID) as dirty. Later, the current content of dirty targets is
+// written under temporary names, synced, and renamed. A database of records contains the last texts
+// of each file, and for each owner the version up to which all files were written. After a crash, the
+// next start asks the wrapped store for later changes ([Store.changedSince]) and writes their files.
 //
 // # From files to the store
 //
 // [Store.Scan] compares the files with the hashes of Loci's last writes and returns people's edits
-// as values of [Edit]. Each key is compared separately with the last written text
-// ([loader.merge]), so that keys which a person did not change do not undo Loci's changes. The
-// caller turns edits into changes, and answers with [Store.Accept] or [Store.Refuse].
+// as values of [Edit]. Each key of front matter is compared separately with the last written text
+// ([loader.merge]), so that an old value which the person did not touch does not undo Loci's change.
+// The caller turns edits into changes, and answers with [Store.Accept] or [Store.Refuse].
 //
 // If the wrapped store is empty or older than the records, missing memories are rebuilt from the
 // files ([Store.rebuild]). Their history starts over, and their vectors are computed again.
@@ -35,21 +35,21 @@
 //	deleted/entries/…                               replaced, forgotten and rejected memories
 //	users/NAME/… pools/NAME/… everyone/…            memories of owners other than [Options].HomeOwner
 //	namespaces/NAME/users/NAME/…                    memories of other namespaces
-//	….conflict-TIME.md                              a person's text, if Loci changed the memory meanwhile
+//	….conflict-TIME.md                              conflict file: a person's text that was not applied
 //	.loci/files.db                                  the records of Loci's last write of each file
 //	.loci/lock                                      locked while a process has the vault open
 //	.loci/erasing                                   exists until a started erasure is complete
 //
-// Names are escaped: names never collide on a disk that ignores case, stay in their folder and are
-// not too long. A relation is a link in the file of its first fact; only a rebuild reads relations.
-// A fact's file also lists the recipients with whom the fact is shared. The recipients' links have
-// no files; a rebuild creates the links again.
+// Names are escaped, so that they never collide on a disk that ignores case, leave their folder or
+// get too long. A relation is a link in the file of its first fact; only a rebuild reads the relations
+// in files. A fact's file also lists the recipients with whom the fact is shared. The links by which
+// recipients get a fact have no files; a rebuild creates these links again.
 //
 // # Files
 //
 // A file is front matter between two lines of "---", then a memory's text byte for byte and one
-// line end. When Loci rewrites a file, a person's keys and comments stay, below Loci's keys. The
-// status key determines the status, but if a file moved between entries and deleted, the folder
-// does. A file that equals an earlier version by Loci, byte for byte, was restored by a person;
-// then its whole content is applied.
+// line end. When Loci rewrites a file, a person's keys and comments stay. The key status determines
+// the memory's status, except in a file that was moved into deleted/ or out of it: there the folder
+// does. A file that equals an earlier version by Loci, byte for byte, was restored by a person, so
+// its whole content is applied.
 package vault

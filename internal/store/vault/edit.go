@@ -23,8 +23,7 @@ const (
 )
 
 // Edit is a person's edit of a file. The caller applies it and answers with [Store.Accept] or
-// [Store.Refuse]. Before the answer Loci does not write the file, and each scan returns the edit
-// again.
+// [Store.Refuse]. Before the answer Loci does not write the file, and each scan returns the edit again.
 type Edit struct {
 	Kind        EditKind
 	Owner       memory.Owner       // the owner of the file's folder
@@ -33,7 +32,7 @@ type Edit struct {
 	FormerPath  string             // former path of a moved file; "" for other edits
 	MovedAcross bool               // whether the file was moved to deleted/ or back
 	SHA         string             // sha256 of the file in hex; for a deleted file, of the last written text
-	Stored      memory.FileContent // Loci's current memory; zero for an added file
+	Stored      memory.FileContent // content of the memory in the wrapped store; zero for an added file
 	Content     memory.FileContent // the file's content; zero for a deleted file
 
 	// Restored means that the file equals an earlier version by Loci: a person restored it from a
@@ -48,16 +47,16 @@ type Edit struct {
 	Conflict string
 }
 
-// RunID returns the id of the run that applies the edit. It depends only on the edit and the
-// previous state, so that a crash before Accept does not apply the edit twice.
+// RunID returns the id of the run that applies the edit. The id depends only on the edit and the
+// memory's stored version, so that a crash before Accept does not apply the edit twice.
 func (e Edit) RunID() string {
 	state := fileContent{FileContent: e.Stored}.version()
 	return "file-" + hashOf(string(e.Kind) + "\x00" + e.Path + "\x00" + e.FormerPath + "\x00" + e.SHA + "\x00" + strconv.FormatInt(state, 10))[:24]
 }
 
-// Accept records that an edit was applied, and lets Loci add its keys to the file. target is the new
-// memory of an added file. The error is [memory.Conflict] if the file was changed again; the next
-// scan returns the newer edit.
+// Accept records that an edit was applied, and lets Loci add its keys to the file. target names the
+// new memory of an added file. If the file was changed again, the error is [memory.Conflict], and the
+// next scan returns the newer edit.
 func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -117,8 +116,7 @@ func (f *fileWriter) acceptDeleted(e Edit, k key) error {
 	return nil
 }
 
-// Refuse rejects an edit: the person's file becomes a conflict file, and Loci writes its own file
-// again.
+// Refuse rejects an edit: the person's file becomes a conflict file, and Loci writes its own file again.
 func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -151,7 +149,7 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	return f.index.markDirty(f.index.byTarget[k])
 }
 
-// currentContent returns the current content for a memory's file.
+// currentContent returns the content that a memory's file must have now.
 func (s *Store) currentContent(ctx context.Context, k key) (fileContent, error) {
 	l := s.files.newLoader(k.owner)
 	if _, err := l.load(ctx, []key{k}); err != nil {

@@ -80,12 +80,12 @@ func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, run string
 	return slices.Collect(maps.Keys(targets)), nil
 }
 
-// finishErasure removes text from the files, and then the marker file.
+// finishErasure removes erased text from the files, and then the marker file.
 func (s *Store) finishErasure(ctx context.Context) error {
 	if err := s.Flush(ctx); err != nil {
 		return err
 	}
-	s.files.disk.Lock() // records contain the paths of removed files, and so keys of profile entries
+	s.files.disk.Lock() // compact removes deleted records, whose paths may contain keys of profile entries
 	err := s.files.index.compact()
 	s.files.disk.Unlock()
 	if err != nil {
@@ -103,8 +103,7 @@ func (s *Store) isErasing() bool {
 	return err == nil
 }
 
-// EraseTraces removes all traces of an owner; only the wrapped store has traces: see
-// [memory.Eraser].
+// EraseTraces removes all traces of an owner; only the wrapped store has traces: see [memory.Eraser].
 func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
 	s.copyMu.Lock() // waits for a copy, without blocking writers
 	defer s.copyMu.Unlock()

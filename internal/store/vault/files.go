@@ -17,11 +17,11 @@ import (
 
 const (
 	// writeDelay is the time for which dirty files wait for more changes, so that a chat's turns and
-	// facts are written together. People do not notice so short a delay.
+	// facts are written together. People do not notice this delay.
 	writeDelay = 50 * time.Millisecond
 	// retryDelay is the delay before failed files are written again.
 	retryDelay = 2 * time.Second
-	// maxBatch limits the files that are written while the lock is held.
+	// maxBatch limits the number of files that are written while disk is locked.
 	maxBatch = 256
 )
 
@@ -37,7 +37,7 @@ type fileWriter struct {
 	missing map[string]time.Time // by path of a missing file: time of the first scan without the file; guarded by disk
 	scanned bool                 // whether a scan ran since the start; guarded by disk
 
-	mu     sync.Mutex             // guards dirty and latest
+	mu     sync.Mutex             // guards dirty and latestVersions
 	dirty  map[key]bool           // files to write; true if the file waits for a scan or for the answer to an edit
 	latest map[memory.Owner]int64 // latest known versions in the wrapped store
 
@@ -63,7 +63,7 @@ func openFileWriter(s *Store) (*fileWriter, error) {
 }
 
 // markCommitted marks the targets of a committed write as dirty. If err leaves the outcome unknown,
-// it marks everything that was written since the files were last complete.
+// it marks everything that was written for the owner since the files were last complete.
 func (f *fileWriter) markCommitted(owner memory.Owner, receipt memory.Receipt, targets []string, err error) {
 	switch {
 	case wroteNothing(err) || !owner.Valid() || receipt.Again:
@@ -91,7 +91,8 @@ func (f *fileWriter) markDirty(keys ...key) {
 	sendToken(f.wake)
 }
 
-// setDirty marks targets as dirty. If a waiting target is marked again, it stops waiting.
+// setDirty marks targets as dirty. mustWait makes the targets wait that were not dirty; a target that
+// was dirty already stops waiting.
 func (f *fileWriter) setDirty(mustWait bool, keys ...key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -138,8 +139,8 @@ func (f *fileWriter) owners() []memory.Owner {
 	return slices.Sorted(maps.Keys(f.latest))
 }
 
-// run writes dirty files until it is stopped. While memories are being written, run uses at most a
-// tenth of the time, and the files lag behind.
+// run writes dirty files until it is stopped. While memories are being written, run works at most a
+// tenth of the time, so that the files are written late but the writers are not slowed down.
 func (f *fileWriter) run() {
 	defer close(f.done)
 	pause := time.NewTimer(f.s.opts.writeDelay)
@@ -220,8 +221,8 @@ func (f *fileWriter) takeBatch() (batch []key) {
 	return batch
 }
 
-// saveComplete saves the versions up to which the files are complete, if nothing is dirty. The caller
-// has locked f.disk and f.s.mu.
+// saveWrittenVersions saves the versions up to which the files were written, if nothing is dirty. The
+// caller has locked f.disk and f.s.mu.
 func (f *fileWriter) saveComplete() error {
 	f.mu.Lock()
 	whole, versions := len(f.dirty) == 0, maps.Clone(f.latest)

@@ -99,9 +99,9 @@ func formatFields(fields []field, lineEnd string) string {
 	return lines.String()
 }
 
-// withFields returns the file with these fields and this text. Other keys, comments, the order and
-// unchanged lines stay. ok is false if the front matter cannot be parsed; then the caller must not
-// change the file.
+// withFields returns the file with these fields and this text. Other keys, comments, unchanged lines
+// and the order of lines stay. If ok is false, the front matter cannot be parsed, and the caller must
+// not change the file.
 func (p fileParts) withFields(fields []field, text string) (out fileParts, ok bool) {
 	wanted, _, err := parseFront(formatFields(fields, "\n"))
 	if err != nil {
@@ -147,8 +147,8 @@ func trailingComment(lines []string) string {
 	return strings.TrimRight(lineComment.FindString(lines[0]), "\r\n")
 }
 
-// scalarOrList is the text of a YAML scalar, or the texts of a list of scalars. Of other values it
-// has only the type, so that they do not count as deleted.
+// scalarOrList is the text of a YAML scalar, or the texts of a list of scalars. For a value of
+// another type it has only the type, so that Loci does not take the value for a deleted one.
 type scalarOrList struct {
 	text      string
 	list      []string
@@ -156,7 +156,7 @@ type scalarOrList struct {
 	otherType string // YAML type of any other value, for messages; "" for a scalar or list of scalars
 }
 
-// comparable returns a text that is equal for equal values; values of other types are all equal.
+// comparable returns a text by which to compare values; all values with an otherType count as equal.
 func (v scalarOrList) comparable() string {
 	switch {
 	case v.otherType != "":
@@ -167,7 +167,7 @@ func (v scalarOrList) comparable() string {
 	return "text\x00" + v.text
 }
 
-// describe describes the value in messages.
+// describe returns the value as error messages name it.
 func (v scalarOrList) describe() string {
 	switch {
 	case v.otherType != "":
@@ -189,7 +189,7 @@ type entry struct {
 	firstLine, endLine int
 }
 
-// parseFront parses the top-level keys. It does not follow aliases.
+// parseFront parses the top-level keys of front matter. It does not follow YAML's aliases.
 func parseFront(front string) (values frontMatter, entries []entry, err error) {
 	if len(front) > maxFrontBytes {
 		return nil, nil, fmt.Errorf("front matter has %d bytes; the limit is %d", len(front), maxFrontBytes)

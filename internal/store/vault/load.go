@@ -10,13 +10,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// loader reads the content of an owner's files.
+// loader reads the contents of an owner's files from the wrapped store.
 type loader struct {
 	f                *fileWriter
 	owner            memory.Owner
 	contents         map[string]fileContent  // file contents by target
 	fileNames        map[string]string       // file names by id of a memory
-	sharedFactOwners map[string]memory.Owner // owners of facts that other owners share, by the fact's id
+	sharedFactOwners map[string]memory.Owner // owners of facts that are shared with this owner, by the fact's id
 
 	recipients map[string][]memory.Owner // recipients of each shared fact, by its id; nil until read
 	conflicts  map[string]string         // targets of conflict files by path; nil until read
@@ -29,7 +29,7 @@ func (f *fileWriter) newLoader(owner memory.Owner) *loader {
 func (l *loader) add(t fileContent) { l.contents[t.target()] = t }
 
 // load reads the contents of the keys. It returns the keys in the order in which their files must
-// be written, with the keys of other files that must change too.
+// be written, and adds the keys of summaries whose files must be renamed.
 func (l *loader) load(ctx context.Context, keys []key) ([]key, error) {
 	if err := l.fetch(ctx, keys); err != nil {
 		return nil, err
@@ -93,9 +93,9 @@ func (l *loader) fetchMemories(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// addMemory adds a memory with the other content of its file.
+// addMemory adds a memory; for a fact, with the relations and recipients that its file lists.
 func (l *loader) addMemory(ctx context.Context, m memory.Memory) (err error) {
-	if m.Link != nil { // the file of the linked fact is in its owner's folder
+	if m.Link != nil { // a linked fact's file is in the folder of the sharing owner
 		l.sharedFactOwners[m.ID()] = m.Fact.Scope.Owner
 		return nil
 	}
@@ -113,7 +113,7 @@ func (l *loader) addMemory(ctx context.Context, m memory.Memory) (err error) {
 }
 
 // addSummaries adds the previous and the current summary of each conversation to the keys, since
-// their files change names. The previous summaries are first, to free the name summary.md.
+// both files change their names. Previous summaries are first, to free the name summary.md.
 func (l *loader) addSummaries(ctx context.Context, keys []key) ([]key, error) {
 	var rest, previous, newest []key
 	affected, current := map[string]bool{}, map[string]bool{} // sets of targets

@@ -14,8 +14,8 @@ type mergedFile struct {
 	content          fileContent
 	outdated         bool   // the file lacks changes that Loci made meanwhile
 	fromEarlier      bool   // the file is based on a version before Loci's last write
-	restored         bool   // the file is an unchanged earlier version at its old path
-	fromOtherMachine bool   // another machine's Loci wrote the file after all versions of this machine
+	restored         bool   // the file is an unchanged earlier version, in the folder that its status requires
+	fromOtherMachine bool   // another machine's Loci wrote the file, later than this machine's last version
 	conflict         string // why the person's and Loci's changes cannot be combined; "" if they can
 }
 
@@ -61,7 +61,8 @@ func (l *loader) readFile(p parsedPath, text string, stored fileContent, r *reco
 	return out, err
 }
 
-// isFromOtherMachine reports whether another machine's Loci wrote the file after all versions of this machine.
+// isFromOtherMachine reports whether another machine's Loci wrote the file, later than this machine's
+// last version.
 func (l *loader) isFromOtherMachine(content, stored fileContent, d document) bool {
 	at := content.updatedAt()
 	return at.After(stored.updatedAt()) && !at.After(l.f.s.opts.Now()) && (stored == (fileContent{}) || hasLociTime(d))
@@ -100,8 +101,8 @@ func (m keyValues) equal(other keyValues, key string) bool { return m[key] == ot
 
 func (m keyValues) isLive() bool { return memory.Status(m[statusKey]).Live() }
 
-// editBase returns the version that a person edited: Loci's last version or, if the file has an
-// older updated_at, Loci's version of that time. texts are Loci's versions, latest first.
+// editBase returns the version that a person edited: Loci's last version or, if the file has an older
+// updated_at (fromEarlier), Loci's version of that time. texts are Loci's versions, latest first.
 func (l *loader) editBase(d document, stored fileContent, r *record, texts []string) (base keyValues, fromEarlier bool, err error) {
 	when := d.values[updatedKey].text
 	from := texts[0]
@@ -122,8 +123,8 @@ func (l *loader) editBase(d document, stored fileContent, r *record, texts []str
 }
 
 // merge applies Loci's changes since base to the document, except for keys that the person changed.
-// outdated reports whether there were such changes. current is the document's own content. If both
-// sides changed the same key, conflict names the key.
+// outdated reports whether it applied any. current is the document's content before the merge. If
+// both sides changed the same key, conflict names the key.
 func (l *loader) merge(p *parsedPath, d *document, current fileContent, base keyValues, stored fileContent) (outdated bool, conflict string) {
 	theirs, ours := keyValuesOf(current), keyValuesOf(stored)
 	across := p.movedAcross()
@@ -131,7 +132,7 @@ func (l *loader) merge(p *parsedPath, d *document, current fileContent, base key
 	var both []string
 	for key := range ours {
 		switch {
-		case key == textKey, key == statusKey && across: // the text is compared below; a moved file has its status by folder
+		case key == textKey, key == statusKey && across: // the text is compared below; a moved file's status follows from its folder
 		case ours.equal(base, key) || ours.equal(theirs, key):
 		case key == statusKey && !stored.isLive() && theirs[statusKey] == string(memory.Rejected): // a rejection overrides forgetting
 		case theirs.equal(base, key), key == statusKey && !stored.isLive() && theirs[statusKey] == string(memory.Retired):
@@ -167,9 +168,9 @@ func (l *loader) merge(p *parsedPath, d *document, current fileContent, base key
 // endedReason returns why new text for an inactive memory is refused.
 func endedReason(stored fileContent) string {
 	if stored.Fact != nil && stored.Fact.Status == memory.Superseded {
-		return "another fact has replaced it meanwhile"
+		return "another fact has replaced this fact meanwhile"
 	}
-	return "it was forgotten meanwhile"
+	return "the memory was forgotten meanwhile"
 }
 
 // Keys with special rules.

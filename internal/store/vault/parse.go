@@ -17,24 +17,23 @@ type document struct {
 	text   string
 }
 
-// readDocument splits a file. It refuses text that is not UTF-8 or incomplete, and front matter
-// that cannot be parsed.
+// readDocument splits a file. It returns an error if the file is not UTF-8 or incomplete, or if the
+// front matter cannot be parsed.
 func readDocument(file string) (document, error) {
 	if !utf8.ValidString(file) {
 		return document{}, fmt.Errorf("the file is not UTF-8 text")
 	}
 	pg := splitFile(file)
 	if first, _, _ := cutLine(pg.body); !pg.hasFront && strings.TrimRight(first, " \t\r\n") == "---" && strings.HasSuffix(first, "\n") {
-		return document{}, fmt.Errorf("its front matter has no end; it may be half written")
+		return document{}, fmt.Errorf("the front matter has no end; the file may be half written")
 	}
 	if hasConflictMarkers(pg.body) {
-		return document{}, fmt.Errorf("it contains git conflict markers; Loci reads it when they are removed")
+		return document{}, fmt.Errorf("the file contains git conflict markers; Loci reads the file once they are removed")
 	}
 	values, _, err := parseFront(pg.front)
 	return document{values, pg.text()}, err
 }
 
-// hasConflictMarkers reports whether a text has git's markers of a merge conflict.
 func hasConflictMarkers(text string) bool {
 	next := []string{"<<<<<<< ", "=======", ">>>>>>> "}
 	for line := range strings.Lines(text) {
@@ -47,9 +46,9 @@ func hasConflictMarkers(text string) bool {
 	return false
 }
 
-// interpret returns the content of a document at path p. stored is Loci's content, or zero. If a key
-// that Loci always writes is missing, its value is from stored; other missing keys are empty. In a
-// rebuild, factIDs maps file names to ids of facts.
+// interpret returns the content of a document at path p. stored is Loci's content; zero if the memory
+// is new. A missing key that Loci always writes keeps its value in stored; other missing keys are
+// empty. factIDs maps file names to ids of facts in a rebuild, and is nil otherwise.
 func (p parsedPath) interpret(d document, stored fileContent, factIDs map[string]string) (content fileContent, err error) {
 	r := frontReader{path: p, isStored: stored != (fileContent{}), values: d.values, factIDs: factIDs}
 	body := d.text
@@ -146,7 +145,7 @@ func (r *frontReader) list(key string) []string {
 	case v.isList:
 		return v.list
 	}
-	var out []string // "a, b": Obsidian allows tags on one line
+	var out []string // Obsidian allows a list without brackets: "a, b"
 	for _, t := range strings.Split(v.text, ",") {
 		if t = strings.TrimSpace(t); t != "" {
 			out = append(out, t)
@@ -206,8 +205,8 @@ func (r *frontReader) statusKeyValue(allowed []memory.Status) memory.Status {
 // hasUnknownID reports whether the file has an id that the wrapped store lacks, as in a rebuild.
 func (r *frontReader) hasUnknownID() bool { return !r.isStored && r.values["id"].text != "" }
 
-// conversation returns the conversation of a file by its folder. If the folder's name is shortened,
-// the key conversation_id or the memory's current conversation must match it.
+// conversation returns the conversation of a file by its folder. A shortened folder name is compared
+// with the key conversation_id and with current, the memory's current conversation.
 func (r *frontReader) conversation(current string) string {
 	named := r.text(conversationKey)
 	id, ok := "", r.path.conversation == globalFolder

@@ -26,8 +26,8 @@ const conflictMark = ".conflict-"
 
 // escape makes a file name of any text. Different texts get different names, even on a disk that
 // ignores case. No name is reserved by a system, begins or ends with a dot, or leaves its folder.
-// Lower-case letters, digits, "-", "_" and inner dots stay; other bytes become "%" and two digits.
-// A long text is cut and gets "~" and its hash: unescape cannot reverse the cut.
+// Lower-case letters, digits, "-", "_" and inner dots stay; other bytes become "%" and two hex digits.
+// A long text is cut and gets "~" and its hash: unescape cannot restore a cut text.
 func escape(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -88,7 +88,7 @@ func unescape(name string) (text string, ok bool) {
 	return text, escape(text) == name
 }
 
-// ownerFolder returns the folder of an owner's entries; "" is the vault's top.
+// ownerFolder returns the folder with an owner's entries/ and deleted/; "" means the vault's folder.
 func (s *Store) ownerFolder(owner memory.Owner) string {
 	if owner == s.opts.HomeOwner {
 		return ""
@@ -114,7 +114,7 @@ type parsedPath struct {
 	folder       string // "facts", "turns/user", "summaries", "profile", "contexts" or ""
 	name         string // name of the file, without ".md"
 	lastFolder   string // where Loci last wrote the memory's file: see [fileWriter.lastFolder]
-	unchecked    bool   // read values without checking them
+	unchecked    bool   // whether to accept values that a person may not set
 }
 
 // Values of parsedPath.lastFolder.
@@ -178,8 +178,8 @@ func (s *Store) parsePath(name string) (p parsedPath, ok bool) {
 	return p, p.folder == "" && p.name == conversationName
 }
 
-// splitOwner returns the owner of a path's folder, and the rest of the path. If the owner's name
-// was cut, it searches the owners with files; the owner is "" if none has the name.
+// splitOwner returns the owner of a path's folder, and the rest of the path. If the owner's name in
+// the path was cut, splitOwner searches the owners with files; "" means that no owner matches.
 func (s *Store) splitOwner(parts []string) (memory.Owner, []string) {
 	namespace, rest, whole := memory.DefaultNamespace, parts, true
 	if len(rest) > 2 && rest[0] == "namespaces" {
@@ -236,8 +236,8 @@ func fileName(created time.Time, id string) string {
 	return created.UTC().Format("2006-01-02T15-04-05Z") + "__" + escape(id)
 }
 
-// LogPath returns a path for the log. It replaces names that people gave to files and names of
-// profile entries, which contain keys, by "*".
+// LogPath returns a file's path for the log. "*" replaces names that people gave to files, and keys
+// of profile entries.
 func LogPath(file string) string {
 	dir, name := path.Split(file)
 	if _, ok := idInName(strings.TrimSuffix(name, ".md")); ok && path.Base(dir) != "profile" || name == conversationName+".md" {
@@ -246,8 +246,8 @@ func LogPath(file string) string {
 	return dir + "*" + path.Ext(name)
 }
 
-// linkTo returns an Obsidian link to a file by its name. If the name contains only a part of the id,
-// it returns the id.
+// linkTo returns an Obsidian link to the file with a name, or only the id if the name contains the
+// id in part.
 func linkTo(name, id string) string {
 	if got, ok := idInName(name); !ok || got != id {
 		return id

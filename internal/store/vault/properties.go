@@ -99,17 +99,17 @@ func scalarProperty(key, expected string, format func(linkFunc) string, parse fu
 	}}
 }
 
-// optionalText returns a text property that is omitted if empty. A missing key sets the text to "".
+// optionalText returns a text property whose key is omitted for "". A missing key sets the text to "".
 func optionalText(key string, v *string) property {
 	return property{key, func(linkFunc) string { return textOrEmpty(*v) }, func(r *frontReader) { *v = r.text(key) }}
 }
 
-// requiredText returns a text property that is always written. A missing key changes nothing.
+// requiredText returns a text property whose key is always written. A missing key changes nothing.
 func requiredText[T ~string](key string, v *T) property {
 	return property{key, func(linkFunc) string { return yamlString(string(*v)) }, func(r *frontReader) { *v = cmp.Or(T(r.text(key)), *v) }}
 }
 
-// constant returns a property whose value the folder determines. Other values are an error.
+// constantProperty returns a property whose only allowed value follows from the file's folder.
 func constant(key, allowed string) property {
 	return property{key, func(linkFunc) string { return allowed }, func(r *frontReader) {
 		if got := r.text(key); got != "" && got != allowed {
@@ -129,8 +129,8 @@ func optionalTime(key string, v *time.Time) property {
 	})
 }
 
-// requiredTime is requiredText for a time. If the time is zero, a missing key sets it to *fallback;
-// fallback may be nil.
+// requiredTime is requiredText for a time. A missing key sets a zero time to *fallback; fallback may
+// be nil.
 func requiredTime(key string, v, fallback *time.Time) property {
 	return scalarProperty(key, expectedTime, func(linkFunc) string { return timeOrEmpty(*v) }, func(s string) (ok bool) {
 		if v.IsZero() && fallback != nil {
@@ -156,7 +156,7 @@ func parseTime(s string, fallback time.Time) (time.Time, bool) {
 	return fallback, false
 }
 
-// optionalNumber returns a number property that is omitted if 0. A missing key sets it to 0.
+// optionalNumber returns a number property whose key is omitted for 0. A missing key sets the number to 0.
 func optionalNumber[T int | int64](key string, v *T) property {
 	p := requiredNumber(key, v)
 	return property{key, func(linkFunc) string {
@@ -192,7 +192,7 @@ func boolean(key string, v *bool) property {
 	})
 }
 
-// memoryLink returns a property whose value links to a memory by id.
+// linkProperty returns a property whose value is a link to the memory *id.
 func memoryLink(key string, id *string) property {
 	format := func(link linkFunc) string {
 		if *id == "" {
@@ -207,8 +207,8 @@ func conversationKeyOf(id *string) property {
 	return property{conversationKey, func(linkFunc) string { return yamlString(cmp.Or(*id, globalFolder)) }, func(r *frontReader) { *id = r.conversation(*id) }}
 }
 
-// conversationOfTurn returns the conversation key of a turn. The key is read only in the global
-// folder, whose name does not determine the conversation.
+// turnConversationProperty returns the property with a turn's conversation. In other folders than
+// global, the folder's name determines the conversation, not the key's value.
 func conversationOfTurn(u *memory.Turn) property {
 	return property{conversationKey, func(linkFunc) string { return yamlString(u.Conversation) }, func(r *frontReader) {
 		if r.path.conversation == globalFolder {
@@ -223,7 +223,7 @@ func status(v *memory.Status, allowed ...memory.Status) property {
 	return property{statusKey, func(linkFunc) string { return yamlString(string(*v)) }, func(r *frontReader) { *v = r.status(*v, allowed) }}
 }
 
-// title returns the title of a document. A new document without the key has the file's name.
+// titleProperty returns the property with a document's title. A new file's name is its default title.
 func title(c *memory.Context) property {
 	return property{"title", func(linkFunc) string { return textOrEmpty(c.Title) }, func(r *frontReader) {
 		if r.isStored {
@@ -242,7 +242,8 @@ func pinned(f *memory.Fact) property {
 	}}
 }
 
-// core returns the property core, which is written only if the key pinned cannot express the value.
+// coreProperty returns the property core. It is written only for never, which the key pinned cannot
+// express.
 func core(f *memory.Fact) property {
 	format := func(linkFunc) string {
 		if f.Core == memory.CoreNever {
@@ -295,7 +296,7 @@ func turns(f *memory.Fact) property {
 	}}
 }
 
-// quote returns the property quote, which is written as "START-END LINK".
+// quoteProperty returns the property quote: the quoted span of a turn, written as "START-END LINK".
 func quote(f *memory.Fact) property {
 	format := func(link linkFunc) string {
 		q := f.Provenance.Quote
@@ -334,7 +335,6 @@ func timeOrEmpty(t time.Time) string {
 	return rfc3339(memory.Time(t))
 }
 
-// rfc3339 formats a time for people and Obsidian.
 func rfc3339(t time.Time) string { return t.Format(time.RFC3339Nano) }
 
 func textOrEmpty(text string) string {

@@ -22,12 +22,12 @@ const rebuildReason = "was in the vault"
 // maxChunk limits the changes, turns or ids in one call of the wrapped store.
 const maxChunk = 500
 
-// rebuild adds memories from files if the wrapped store lacks the memories, for the owners that the
-// function includes selects. Files have no history, so the history starts over. All turns count as
+// rebuild reads files and adds the memories that the wrapped store lacks, for the owners that includes selects;
+// isFull means all owners. Files have no history, so the history starts over. All turns count as
 // learned. [Store.Scan] will report files without an id and files that cannot be applied. An
 // interrupted rebuild is repeated at the next start.
 func (s *Store) rebuild(ctx context.Context, includes func(memory.Owner) bool, isFull bool) error {
-	x := s.files.index // no other goroutine writes yet
+	x := s.files.index // needs no lock: no other goroutine runs yet
 	if err := x.beginRebuild(includes); err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func (s *Store) missingInStore(ctx context.Context, owner memory.Owner, contents
 	return slices.DeleteFunc(contents, func(t fileContent) bool { return l.contents[t.target()] != (fileContent{}) }), nil
 }
 
-// recordPaths records the files' memories, so that Loci does not write a second file for a file that
-// a person moved or renamed. The next scan compares the files' content.
+// recordPaths records which memory each file contains, so that Loci does not write a second file for a
+// memory whose file a person moved or renamed. The next scan compares the files' content.
 func (s *Store) recordPaths(paths map[key]string) error {
 	f := s.files
 	f.disk.Lock()
@@ -91,8 +91,8 @@ func (s *Store) recordPaths(paths map[key]string) error {
 	return f.index.endRebuild(from)
 }
 
-// recordFolder records the memories of files without records. The next scan compares the files'
-// content with the wrapped store.
+// recordFolder records which memory each file in the folder contains. The next scan compares the
+// files' content with the wrapped store.
 func (s *Store) recordFolder(ctx context.Context) error {
 	_, paths, err := s.readFolder(ctx, func(memory.Owner) bool { return true })
 	if err != nil {
@@ -101,9 +101,9 @@ func (s *Store) recordFolder(ctx context.Context) error {
 	return s.recordPaths(paths)
 }
 
-// readFolder reads the files with an id of some owners, and returns their contents and paths. Of
-// several files with the same id it uses the file with Loci's name or else with the shortest name,
-// since copies get longer names; a scan reports the other files.
+// readFolder returns the contents and paths of all files that contain an id, of the owners that
+// includes selects. Of several files with the same id it uses the file with Loci's name or else with
+// the shortest name, since copies get longer names; a scan reports the other files.
 func (s *Store) readFolder(ctx context.Context, includes func(memory.Owner) bool) (map[memory.Owner][]fileContent, map[key]string, error) {
 	f := s.files
 	f.disk.Lock()
@@ -149,7 +149,7 @@ func (s *Store) readFolder(ctx context.Context, includes func(memory.Owner) bool
 	return byOwner, paths, nil
 }
 
-// rebuildTurns appends the conversations with their turns in order.
+// rebuildTurns adds the conversations to the wrapped store, with their turns in order.
 func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, contents []fileContent, paths map[key]string) error {
 	conversations := map[string]memory.Conversation{}
 	turns := map[string][]memory.Turn{}
@@ -158,7 +158,7 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, contents [
 		case t.Conversation != nil:
 			conversations[t.Conversation.ID] = *t.Conversation
 		case t.Turn != nil:
-			if t.isUnlearned() { // facts learned from the turn are in the folder, or were deleted there
+			if t.isUnlearned() { // do not learn again: the turn's facts are in the folder, or were deleted there
 				t.Turn.LearnedAt = memory.Time(s.opts.Now())
 			}
 			turns[t.Turn.Conversation] = append(turns[t.Turn.Conversation], *t.Turn)
@@ -230,7 +230,7 @@ func (s *Store) skipFile(paths map[key]string, k key, cause error) {
 	delete(paths, k)
 }
 
-// rebuildRest adds facts, summaries, profile entries, contexts and relations.
+// rebuildOtherMemories adds facts, summaries, profile entries, contexts and relations to the wrapped store.
 func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, contents []fileContent, paths map[key]string) error {
 	var changes []memory.Change
 	add := func(after memory.State) {

@@ -36,16 +36,17 @@ type record struct {
 	Size    int64        `json:"size"`
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
-	// Dirty means that the file must be written. If a dirty file is missing, no person deleted the
-	// file, unless a scan had found the file (Exists).
+	// Dirty means that the file must be written. A dirty file that is missing does not count as
+	// deleted by a person, unless a scan had found the file (Exists).
 	Dirty  bool `json:"due,omitempty"`
 	Exists bool `json:"there,omitempty"`
 
-	// Unlearned means that Loci has not learned from the turn. Learning changes no version, so a
-	// start checks the turn again.
+	// Unlearned means that Loci must still learn from the turn. Learning changes no version, so each
+	// start checks whether Loci has learned from the turn since.
 	Unlearned bool `json:"open,omitempty"`
 
-	// Related means that Loci writes the file's relations; otherwise another machine's Loci does.
+	// HasRelations means that Loci wrote relations into the file. Otherwise relations in the file are
+	// from another machine's Loci, and stay.
 	Related bool `json:"related,omitempty"`
 
 	text string // written text; "" once saved with the record
@@ -75,14 +76,13 @@ type key struct {
 	target string
 }
 
-// recordIndex has the records, in memory and in the database [recordsFile]. They are not in the
-// wrapped store: only records beside the files can detect that the store was replaced by an older
-// store.
+// recordIndex has the records, in memory and in the database [recordsFile]. The wrapped store cannot
+// hold the records, since they show whether the store itself was replaced by an older one.
 type recordIndex struct {
 	db       *sql.DB
 	byPath   map[string]*record
 	byTarget map[key]*record
-	complete map[memory.Owner]int64 // versions up to which the files are complete, by owner
+	complete map[memory.Owner]int64 // versions up to which all files were written, by owner
 	rebuild  rebuildState
 }
 
@@ -101,7 +101,7 @@ type row struct {
 // The kinds of rows, with names and values.
 const (
 	fileRow    = "file"    // name: a path, value: a record
-	ownerRow   = "owner"   // name: an owner, value: the version up to which the files are complete
+	ownerRow   = "owner"   // name: an owner, value: the version up to which all files were written
 	rebuildRow = "rebuild" // name: "", value: a rebuildState
 )
 
@@ -225,7 +225,7 @@ func (x *recordIndex) update(records ...*record) error {
 	return nil
 }
 
-// markDirty records that a file must be written. Until it is, a missing file is not a deletion.
+// markDirty records that a file must be written. Until then, a missing file does not count as deleted.
 func (x *recordIndex) markDirty(r *record) error {
 	if r == nil {
 		return nil
@@ -249,7 +249,7 @@ func (x *recordIndex) saveRecords(records ...*record) error {
 // maxTexts limits the number of earlier texts that are stored for each file.
 const maxTexts = 16
 
-// saveText saves the last written text of a file.
+// saveText saves the last written text of a file, and deletes the oldest texts above maxTexts.
 func saveText(tx *sql.Tx, r *record) error {
 	_, err := tx.Exec(`INSERT OR REPLACE INTO texts (owner, target, sha, text) VALUES (?, ?, ?, ?)`, r.Owner, r.Target, r.SHA, r.text)
 	if err == nil {
@@ -259,8 +259,8 @@ func saveText(tx *sql.Tx, r *record) error {
 	return err
 }
 
-// writtenTexts returns the texts that Loci wrote for a target, latest first. last is the text of its
-// record; after a crash, it may not be the newest text.
+// writtenTexts returns the texts that Loci wrote for a target: last, the text in the target's record,
+// and the other texts, latest first. After a crash, a text in earlier may be newer than last.
 func (x *recordIndex) writtenTexts(k key) (last string, earlier []string, err error) {
 	r := x.byTarget[k]
 	rows, err := x.db.Query(`SELECT sha, text FROM texts WHERE owner = ? AND target = ? ORDER BY id DESC`, k.owner, k.target)
@@ -282,7 +282,8 @@ func (x *recordIndex) writtenTexts(k key) (last string, earlier []string, err er
 	return last, earlier, rows.Err()
 }
 
-// isEarlierText reports whether a text equals one of earlier, ignoring line ends, which git changes.
+// isEarlierText reports whether a text equals one of earlier, but not last. Line ends are ignored,
+// since git changes them.
 func isEarlierText(text, last string, earlier []string) bool {
 	for _, variant := range []string{text, strings.ReplaceAll(text, "\r\n", "\n")} {
 		if variant == last || slices.Contains(earlier, variant) {
@@ -301,7 +302,6 @@ func (x *recordIndex) deleteTextsIf(isErasing bool, k key) error {
 	return err
 }
 
-// saveVersions saves the versions up to which the files are complete.
 func (x *recordIndex) saveVersions(versions map[memory.Owner]int64) error {
 	var rows []row
 	for owner, version := range versions {
@@ -357,7 +357,7 @@ func (x *recordIndex) removeRecord(path string) {
 	}
 }
 
-// compact moves the write-ahead log into the database file, without deleted content.
+// compact moves the write-ahead log into the database file, so that no deleted content remains.
 func (x *recordIndex) compact() error {
 	_, err := x.db.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
 	return err

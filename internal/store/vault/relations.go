@@ -13,7 +13,7 @@ import (
 var relationKinds = []memory.RelationKind{memory.SameSubject, memory.Refines, memory.Contradicts, memory.Follows}
 
 // relationProperty returns the property with a fact's relations of one kind. Only a rebuild reads the
-// relations, with the fact's time of creation.
+// relations, and gives them the fact's time of creation.
 func (t *fileContent) relationProperty(kind memory.RelationKind) property {
 	key := string(kind)
 	show := func(link linkFunc) string {

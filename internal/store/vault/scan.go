@@ -29,15 +29,15 @@ type Report struct {
 type Problem struct {
 	Path   string
 	Reason string
-	Advice string // advice; "" means that a person must correct the file
+	Advice string // what the person should do; "" means to correct the file
 }
 
 // ScanOptions are options of a scan. The zero value means the defaults.
 type ScanOptions struct {
-	ConfirmDeletions bool // apply deletions even if there are many or they are recent
+	ConfirmDeletions bool // apply all deletions at once, even many or recent ones
 
-	// DeletionDelay is the time for which scans must miss a file until it counts as deleted; 0 means
-	// at once.
+	// DeletionDelay is the time for which a file must be missing until it counts as deleted; 0 means
+	// that a missing file counts at once.
 	DeletionDelay time.Duration
 }
 
@@ -91,8 +91,8 @@ type changedFile struct {
 	id     string  // id in the file's front matter
 }
 
-// key returns the key of the memory last written to the path, or else of the memory with the id in
-// the file. The target is "" if there is no id.
+// key returns the key of the memory that Loci last wrote to the path, or else of the memory with the
+// id in the file. The target is "" if the file has no id.
 func (c changedFile) key() key {
 	switch {
 	case c.old != nil:
@@ -248,8 +248,8 @@ func (s *scan) loadContents(ctx context.Context, missing map[string]*record) err
 	return nil
 }
 
-// storedContent returns a file's memory and its stored content, both empty for a new file. If the
-// path and the id contradict each other, it reports a problem, and ok is false.
+// storedContent returns the key and the stored content of a file's memory; for a new file, the key
+// has only the target's prefix. If path and id contradict each other, it reports a problem.
 func (s *scan) storedContent(c changedFile) (k key, stored fileContent, ok bool) {
 	k = c.key()
 	switch {

@@ -18,7 +18,7 @@ const (
 	recipientsKey  = "shared_with"
 )
 
-// factOfShareEntry returns the id of the fact that a share entry shares.
+// factOfShareEntry returns the id of the fact that a share entry shares; ok is false for other targets.
 func factOfShareEntry(target string) (id string, ok bool) {
 	return strings.CutPrefix(target, profileTarget+shareKeyPrefix)
 }
@@ -64,7 +64,7 @@ func sortedOwners(owners []memory.Owner) *[]memory.Owner {
 	return &owners
 }
 
-// parseOwner parses a recipient in the file of home's fact; it returns "" for an invalid recipient.
+// parseOwner parses a recipient in the file of factOwner's fact; it returns "" for an invalid recipient.
 func parseOwner(home memory.Owner, text string) memory.Owner {
 	var o memory.Owner
 	kind, name, _ := strings.Cut(text, "/")

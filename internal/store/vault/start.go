@@ -15,8 +15,8 @@ var (
 	allStatuses = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
 )
 
-// reconcile compares the versions of the files with the wrapped store's versions. It marks missing
-// files as dirty, and rebuilds memories that the store lacks from files.
+// reconcile compares the versions of the files with the wrapped store's versions. It marks files that
+// are older than the store as dirty, and rebuilds from files the memories that the store lacks.
 func (s *Store) reconcile(ctx context.Context) error {
 	owners, err := s.allOwners(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Store) reconcile(ctx context.Context) error {
 	switch rebuildAll := empty || x.rebuild.InProgress; {
 	case rebuildAll || slices.Contains(slices.Collect(maps.Values(older)), true):
 		err = s.rebuild(ctx, func(o memory.Owner) bool { return rebuildAll || older[o] }, rebuildAll)
-	case isNew: // the records are missing: the files name their memories
+	case isNew: // the records are missing: take the ids from the files' front matter
 		err = s.recordFolder(ctx)
 	}
 	for k, r := range x.byTarget {
@@ -88,7 +88,7 @@ func (s *Store) changedSince(ctx context.Context, owner memory.Owner, afterVersi
 	if afterVersion == 0 {
 		for m, err := range memory.AllMemories(ctx, s.Store.List, owner, memory.Query{Kinds: allKinds, Statuses: allStatuses}) {
 			if err != nil {
-				return nil, fmt.Errorf("read its memories: %w", err)
+				return nil, fmt.Errorf("read the owner's memories: %w", err)
 			}
 			addTargets(targets, []memory.Memory{m})
 		}
@@ -102,7 +102,7 @@ func (s *Store) changedSince(ctx context.Context, owner memory.Owner, afterVersi
 	}
 	for c, err := range memory.AllChanges(ctx, s.Store.Changes, owner, memory.ChangeQuery{}) {
 		if err != nil {
-			return nil, fmt.Errorf("read its changes: %w", err)
+			return nil, fmt.Errorf("read the owner's changes: %w", err)
 		}
 		if c.Version <= afterVersion {
 			break
@@ -113,7 +113,7 @@ func (s *Store) changedSince(ctx context.Context, owner memory.Owner, afterVersi
 	}
 	for c, err := range memory.AllConversations(ctx, s.Store.Conversations, owner, memory.ConversationQuery{Statuses: allStatuses}) {
 		if err != nil {
-			return nil, fmt.Errorf("read its conversations: %w", err)
+			return nil, fmt.Errorf("read the owner's conversations: %w", err)
 		}
 		if afterVersion == 0 || s.files.index.byTarget[key{owner, conversationTarget + c.ID}] == nil { // a conversation may change without a new version
 			targets[conversationTarget+c.ID] = true

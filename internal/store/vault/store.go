@@ -17,7 +17,7 @@ import (
 // Options configures a vault. The zero value means the defaults.
 type Options struct {
 	Now       func() time.Time // nil uses time.Now
-	HomeOwner memory.Owner     // owner of the entries folder at the top; "" means the user "default"
+	HomeOwner memory.Owner     // owner of the top-level folder entries; "" means the user "default"
 	Log       *slog.Logger     // nil disables the log
 
 	// failpoint is called at named points of a write; tests crash the process in the call.
@@ -36,11 +36,11 @@ const (
 
 // The vault's own folder and its content.
 const (
-	OwnFolder = ".loci" // in the vault
+	OwnFolder = ".loci" // name in the vault's folder
 	lockName  = "lock"
 )
 
-// OpenStore opens the wrapped store, with the vault's clock.
+// OpenStore opens the wrapped store. now is the vault's clock.
 type OpenStore func(now func() time.Time) (memory.Store, error)
 
 // Store is a vault: a [memory.Store] whose memories are also files in a folder.
@@ -53,7 +53,7 @@ type Store struct {
 	unlock func() error
 
 	copyMu    sync.Mutex   // locked during a copy or an erasure, always before the other mutexes
-	mu        sync.RWMutex // guards closed against writes in progress
+	mu        sync.RWMutex // read-locked during a write; guards closed
 	closed    bool
 	closeOnce sync.Once
 	closeErr  error
@@ -119,14 +119,15 @@ func (s *Store) open(ctx context.Context, openStore OpenStore) error {
 // Dir returns the vault's folder.
 func (s *Store) Dir() string { return s.dir }
 
-// OwnersWithFiles returns the owners with memories in the vault, in order.
+// OwnersWithFiles returns the owners with memories in the vault, sorted.
 func (s *Store) OwnersWithFiles() []memory.Owner { return s.files.owners() }
 
-// Written receives a token after files were written. Only one goroutine may read it.
+// Written returns a channel that receives a token after files were written. Only one goroutine may
+// read from the channel.
 func (s *Store) Written() <-chan struct{} { return s.files.written }
 
-// RebuiltAt returns the time of the last rebuild from the files, which starts a new history. The
-// time is zero if there was no rebuild.
+// RebuiltAt returns the time of the last full rebuild from the files, which starts a new history; zero
+// if there was no full rebuild.
 func (s *Store) RebuiltAt() time.Time {
 	s.files.disk.Lock()
 	defer s.files.disk.Unlock()

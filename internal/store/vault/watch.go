@@ -23,8 +23,8 @@ const (
 )
 
 // Watch calls yield with a report, at once and after changes of the folder, until yield returns an
-// error or ctx ends, and returns that error. It reports missing files after [DeletionDelay]. Each
-// report contains the unanswered edits again.
+// error or ctx ends, and returns the error. A missing file counts as deleted after [DeletionDelay].
+// Each report contains the unanswered edits again.
 func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 	w := &watcher{s: s}
 	notices, err := s.opts.notify()
@@ -76,20 +76,20 @@ type watcher struct {
 	incomplete bool // whether some folders are not watched, since the system's limit is reached
 }
 
-// noteUnwatched records that some folders are not watched.
+// noteUnwatched records that some folders are not watched, so that they are polled.
 func (w *watcher) noteUnwatched(err error) {
 	reason := err.Error()
 	switch { // Linux reports its limits as unrelated errors
 	case errors.Is(err, syscall.ENOSPC):
 		reason = "the system's limit of watched folders is reached: raise fs.inotify.max_user_watches"
 	case errors.Is(err, syscall.EMFILE):
-		reason = "the system's limit of watching programs is reached: raise fs.inotify.max_user_instances"
+		reason = "the system's limit of programs that watch folders is reached: raise fs.inotify.max_user_instances"
 	}
 	w.incomplete = true
 	w.s.opts.Log.Warn("some folders of the vault cannot be watched; Loci reads all folders every few seconds instead", "why", reason)
 }
 
-// addAll watches a folder and its subfolders, as far as possible.
+// watchTree watches a folder and its subfolders; if the system refuses, they are polled.
 func (w *watcher) addAll(folder string) {
 	err := fs.WalkDir(w.s.files.root.FS(), folder, func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -109,8 +109,8 @@ func (w *watcher) addAll(folder string) {
 	}
 }
 
-// waitForChange returns when the folder must be scanned again: after a change, or when a missing file counts
-// as deleted; 0 means that no file is missing.
+// waitForChange returns when the folder must be scanned again: after a change, after rescanInterval or
+// pollInterval, or after untilDeleted (0 if no file is missing), when a missing file counts as deleted.
 func (w *watcher) waitForChange(ctx context.Context, untilDeleted time.Duration) error {
 	every := rescanInterval
 	if w.incomplete {

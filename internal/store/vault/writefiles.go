@@ -26,8 +26,8 @@ const maxFileBytes = 1 << 20
 // maxSyncs is the number of files that are synced at once: disks combine simultaneous syncs.
 const maxSyncs = 8
 
-// writeBatch writes the files of keys in their current state, and returns the keys whose files
-// failed; the caller has locked f.disk.
+// writeBatch writes the current contents of the keys' files, and returns the keys whose files could
+// not be written; the caller has locked f.disk.
 func (f *fileWriter) writeBatch(ctx context.Context, batch []key) (failed []key, err error) {
 	byOwner := map[memory.Owner][]key{}
 	for _, k := range batch {
@@ -43,7 +43,7 @@ func (f *fileWriter) writeBatch(ctx context.Context, batch []key) (failed []key,
 	}
 	f.writeTemps(plans)
 	if err := f.recordDirty(plans); err != nil {
-		return batch, fmt.Errorf("record which files are due: %w", err)
+		return batch, fmt.Errorf("record which files must be written: %w", err)
 	}
 	return f.commitBatch(plans)
 }
@@ -56,12 +56,11 @@ type plan struct {
 	text        string
 	tempPath    string // path of the temporary file
 	exists      bool   // whether the file has the new content already
-	erase       bool   // whether all content at the plan's paths must be removed
-	overwritten string // text that is overwritten
+	erase       bool   // whether a person's additions to the file must be removed too
+	overwritten string // the file's previous text; "" for a new file or an erasure
 	err         error  // why the file cannot be written
 }
 
-// planOwner plans the files of an owner.
 func (f *fileWriter) planOwner(ctx context.Context, owner memory.Owner, keys []key) ([]*plan, error) {
 	l := f.newLoader(owner)
 	if slices.Contains(keys, key{owner, ""}) {
@@ -89,7 +88,7 @@ func (f *fileWriter) planOwner(ctx context.Context, owner memory.Owner, keys []k
 	return plans, nil
 }
 
-// markChanged marks an owner's targets as dirty if they changed since the files were last complete.
+// markChanged marks an owner's targets as dirty that changed since all files were written.
 func (f *fileWriter) markChanged(ctx context.Context, owner memory.Owner) error {
 	versions, err := f.s.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil {
@@ -107,7 +106,7 @@ func (f *fileWriter) markChanged(ctx context.Context, owner memory.Owner) error 
 }
 
 // errMustWait reports that a file waits for a scan, or for the answer to an edit.
-var errMustWait = errors.New("it waits for a scan")
+var errMustWait = errors.New("the file waits for a scan")
 
 // planFile plans one file; nil means that there is nothing to do now.
 func (f *fileWriter) planFile(ctx context.Context, k key, l *loader) (*plan, error) {
@@ -148,8 +147,8 @@ func (f *fileWriter) planFile(ctx context.Context, k key, l *loader) (*plan, err
 	return p, nil
 }
 
-// fieldsFor returns the fields of t for a file with this text. related tells whether Loci writes the
-// file's relations; turns and relations from another machine stay.
+// fieldsFor returns the fields of t for a file with this text. It omits empty relations unless Loci
+// wrote some, and keeps the source of a fact that another machine learned.
 func (l *loader) fieldsFor(text string, t fileContent, related bool) []field {
 	over := splitFile(text)
 	for _, link := range linkPattern.Regexp().FindAllString(over.front, -1) {
@@ -211,7 +210,7 @@ func (f *fileWriter) pathOf(k key, t fileContent, old *record) string {
 	return named
 }
 
-// saveEdit makes a file that a person changed after Loci read it a conflict file.
+// saveEdit renames a file to a conflict file if a person changed the file after Loci read it.
 func (f *fileWriter) saveEdit(p *plan, file string) error {
 	text, err := f.read(file)
 	if p.erase || errors.Is(err, fs.ErrNotExist) {
@@ -230,9 +229,9 @@ func pathOrEmpty(r *record) string {
 	return r.Path
 }
 
-// overwritable returns the text to overwrite; a person's keys and comments in it stay. If a person
-// changed the file after Loci last read it, the file is renamed to a conflict file. Before the
-// first scan, and for a deleted file, the write waits for a scan instead.
+// previousText returns the text that the write replaces, from which a person's keys and comments are
+// kept. If a person changed the file after Loci last read it, the file is renamed to a conflict file.
+// Before the first scan, and for a file that a person deleted, the error is errMustWait instead.
 func (f *fileWriter) overwritable(k key, old *record, file string, t fileContent, l *loader) (string, error) {
 	text, there, err := f.textAt(k, file, t, l)
 	if err == nil && old != nil && old.Path != file && !old.isDeleted() {
@@ -246,8 +245,8 @@ func (f *fileWriter) overwritable(k key, old *record, file string, t fileContent
 	return text, err
 }
 
-// textAt returns the text at a path, and whether it is a version of content t. A file with a
-// person's text is renamed to a conflict file.
+// textAt returns the text of a file, and whether the file is one of k's memory, with content t. If a
+// person changed the text, the file is renamed to a conflict file.
 func (f *fileWriter) textAt(k key, file string, t fileContent, l *loader) (text string, isVersion bool, err error) {
 	text, err = f.read(file)
 	own, r := f.index.byTarget[k], f.index.byPath[file]
@@ -274,7 +273,7 @@ func (l *loader) wroteEarlier(k key, text string) bool {
 	return err == nil && isEarlierText(text, last, past)
 }
 
-// addsNothing reports whether a file has no content that the wrapped store lacks.
+// addsNothing reports whether the wrapped store has all content of a file already.
 func (f *fileWriter) addsNothing(k key, file, text string, t fileContent, l *loader) bool {
 	p, ok := f.s.parsePath(file)
 	if !ok {
@@ -291,7 +290,6 @@ func sameText(a, b string) bool { return a == b || normalText(a) == normalText(b
 // normalText returns text with LF line ends, without empty lines at the start and the end.
 func normalText(s string) string { return strings.Trim(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
 
-// makeConflictFile renames a file to a conflict file.
 func (f *fileWriter) makeConflictFile(file string) error {
 	if err := f.index.markDirty(f.index.byPath[file]); err != nil {
 		return err
@@ -312,11 +310,12 @@ func (f *fileWriter) makeConflictFile(file string) error {
 
 // Errors about files that Loci does not read.
 var (
-	errNotFile = errors.New("it is not a regular file")
-	errTooLong = fmt.Errorf("it has more than %d bytes", maxFileBytes)
+	errNotFile = errors.New("the path is not a regular file")
+	errTooLong = fmt.Errorf("the file has more than %d bytes", maxFileBytes)
 )
 
-// read returns a file's text. It does not follow links. A path through a file counts as missing.
+// read returns a file's text. It does not follow links. If a parent folder in the path is a file, the
+// path counts as missing.
 func (f *fileWriter) read(name string) (string, error) {
 	info, err := f.root.Lstat(name)
 	if errors.Is(err, syscall.ENOTDIR) {
@@ -401,7 +400,6 @@ func tempName(n int) string { return fmt.Sprintf(".%d.tmp", n) }
 
 var tempPattern = lazy.Compile(`^\.\d+\.tmp$`)
 
-// isTemp reports whether a name has the form of Loci's temporary names.
 func isTemp(name string) bool { return tempPattern.MatchString(name) }
 
 func (f *fileWriter) writeTemps(plans []*plan) {
@@ -452,7 +450,8 @@ func (f *fileWriter) writeTemp(p *plan) error {
 	return errors.Join(err, file.Close())
 }
 
-// replaceFile renames a temporary file to its final name and removes the old file.
+// replaceFile renames a temporary file to its final name and removes the old file. It adds the
+// changed folders to a set, for syncing.
 func (f *fileWriter) replaceFile(p *plan, folders map[string]bool) error {
 	if p.newRecord != nil && !p.exists {
 		if err := f.saveEdit(p, p.newRecord.Path); err != nil {
