@@ -88,8 +88,8 @@ func receiverType(t ast.Expr) string {
 	return "?"
 }
 
-// largeTypes returns the types over a limit, except contracts and types for JSON or settings. A type that embeds a
-// pointer to another type of its package is counted with the other type.
+// largeTypes returns the types over a limit, except unlimited types and types for JSON or settings. If a type embeds a
+// pointer to another type of its package, its methods and fields count for that other type.
 func (s sizes) largeTypes(contracts map[string]string) map[string]typeShape {
 	merged := map[string]typeShape{}
 	for name, it := range s.types {
