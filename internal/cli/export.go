@@ -58,7 +58,7 @@ func newExportCommand(g *sharedState) *cobra.Command {
 	f.StringVar(&q.Format, "format", "", "format: jsonl, markdown or zip (default: the name of PATH decides)")
 	f.StringVar(&q.Parts, "kinds", "", "comma-separated: turns, facts, summaries, profile, relations (default: all)")
 	f.BoolVar(&noTurns, "no-turns", false, "export everything except messages")
-	f.StringVar(&q.Status, "status", "", "comma-separated: active, pending, superseded, retired, rejected, replaced (default: all)")
+	f.StringVar(&q.Status, "status", "", "comma-separated statuses: active, pending, superseded (by another fact), retired, rejected, replaced (a message on another branch) (default: all)")
 	f.StringVar(&q.Project, "project", "", "only memory of this project, without the profile")
 	f.Var(timeFlag{target: &q.AsOf, atEnd: true}, "as-of", "memory as it was recorded at this time: 2026-05-03, yesterday, 90m (ago), …")
 	f.Var(timeFlag{target: &q.ValidAt, atEnd: true}, "valid-at", "facts that were true at this time")
@@ -73,7 +73,7 @@ type exportResult struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// formatOfPath returns the format that a path's name selects, or memory.Invalid for an unknown extension.
+// formatOfPath returns the format that a path's extension selects. An unknown extension is [memory.Invalid].
 func formatOfPath(path string) (string, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".md", ".markdown":
@@ -141,7 +141,7 @@ func writeExport(ctx context.Context, c *client.Client, q client.ExportQuery, pa
 			return exportResult{}, err
 		}
 	}
-	temp, err := os.CreateTemp(dir, ".loci-export-*") // fails for an unwritable folder before the server exports
+	temp, err := os.CreateTemp(dir, ".loci-export-*") // before the export, so that an unwritable folder fails immediately
 	if err != nil {
 		return exportResult{}, fmt.Errorf("cannot write to %s: %w", dir, withoutPath(err))
 	}
@@ -163,7 +163,7 @@ func writeExport(ctx context.Context, c *client.Client, q client.ExportQuery, pa
 	return exportResult{path, n}, os.Rename(temp.Name(), path)
 }
 
-// withoutPath returns an error without the name of the temporary file.
+// withoutPath returns the cause of a [fs.PathError], without the name of the temporary file, or another error unchanged.
 func withoutPath(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {

@@ -72,7 +72,7 @@ func newKeysAddCommand(g *sharedState) *cobra.Command {
 	return g.withJSONFlag(cmd)
 }
 
-// expiryAfter returns the time that is days from now, or the zero time for 0 days.
+// expiryAfter returns the time after this number of days, or the zero time (never) for 0 days.
 func expiryAfter(days int) (expiry time.Time) {
 	if days != 0 {
 		expiry = time.Now().AddDate(0, 0, days)

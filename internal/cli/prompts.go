@@ -138,7 +138,7 @@ func newPromptsEjectCommand(g *sharedState) *cobra.Command {
 	}
 }
 
-// ejectFolder returns the folder into which prompts are written.
+// ejectFolder returns the folder into which loci prompts eject writes the prompts.
 func ejectFolder(cfg config.Config, args []string) (string, error) {
 	switch {
 	case len(args) > 0 && args[0] == "":

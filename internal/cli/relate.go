@@ -66,8 +66,8 @@ func newRelateCommand(g *sharedState) *cobra.Command {
 	return g.withReadFlags(cmd)
 }
 
-// printRelated prints each relation as a sentence: first the relations from and to the fact with this
-// id, then the relations of more distant facts.
+// printRelated prints each relation as a sentence, in which "it" is the fact with this id. The relations of
+// that fact come before the relations of more distant facts.
 func (s printer) printRelated(id string, related client.RelatedMemories) {
 	if len(related.Relations)+len(related.Found) == 0 {
 		s.line("this fact has no relations")

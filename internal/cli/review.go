@@ -66,14 +66,14 @@ type reviewFlags struct {
 	onlyList              bool
 	approve, reject, edit []string
 	approveAll, rejectAll bool
-	judgements            []client.Judgement
+	judgements            []client.Judgement // decisions in approve, reject and edit, set by parse
 }
 
 func (r *reviewFlags) hasJudgements() bool {
 	return len(r.judgements) > 0 || r.approveAll || r.rejectAll
 }
 
-// parse converts the flags to judgements.
+// parse converts the flags approve, reject and edit to judgements.
 func (r *reviewFlags) parse() error {
 	for _, id := range r.approve {
 		r.judgements = append(r.judgements, client.Judgement{ID: id, Action: memory.ActionApprove})
@@ -146,8 +146,8 @@ func (r *reviewFlags) sendJudgements(ctx context.Context, g *sharedState, c *cli
 	})
 }
 
-// seenText returns the text of a fact shared by another user, so that the server can detect a change
-// since; "" for the user's own facts.
+// seenText returns the text of a fact shared by another user, so that the server can refuse the decision if
+// the text has changed; "" for the user's own facts.
 func seenText(w client.Waiting) string {
 	if w.Memory.Home == "" {
 		return ""
@@ -203,7 +203,7 @@ func (s printer) printPendingFact(w client.Waiting, position string) {
 	}
 }
 
-// askForJudgements shows each pending fact, asks for a decision and applies it.
+// askForJudgements shows each pending fact, asks for a decision and sends it to the server.
 func askForJudgements(ctx context.Context, c *client.Client, in io.Reader, s printer, pending []client.Waiting) error {
 	if len(pending) == 0 {
 		s.line("no facts wait for review")

@@ -36,7 +36,7 @@ func newListCommand(g *sharedState) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&q.Kind, "kind", "", "comma-separated: fact, turn, summary, all (default: fact)")
-	f.StringVar(&q.Status, "status", "", "comma-separated: active, pending, superseded, retired, rejected, replaced, all (default: active)")
+	f.StringVar(&q.Status, "status", "", "comma-separated statuses: active, pending, superseded (by another fact), retired, rejected, replaced (a message on another branch), all (default: active)")
 	f.StringVar(&q.Tag, "tag", "", "only memories with this tag")
 	f.StringVar(&q.Category, "category", "", "only memories in this category")
 	f.StringVar(&q.Project, "project", "", "only memories in this project")
@@ -112,7 +112,7 @@ func newSearchCommand(g *sharedState) *cobra.Command {
 				answer := searchResult{SearchAnswer: found}
 				var trace memory.Trace
 				if why || cut {
-					if trace, err = c.Trace(ctx, found.Trace); err != nil && cut { // the reasons for the hits do not need the trace
+					if trace, err = c.Trace(ctx, found.Trace); err != nil && cut { // --why also works without the trace
 						return fmt.Errorf("read which memories were left out: %w", err)
 					}
 				}
@@ -210,7 +210,7 @@ func (w hitPrinter) printWhy(why memory.Why) {
 	w.line("      numbers  %s", w.styled(dim, recall.PartsText(why)))
 }
 
-// cutReasons describe why each stage of a search leaves out a memory, last stage first.
+// cutReasons describe why each stage of a search leaves out memories. The last stage comes first.
 var cutReasons = []struct{ stage, reason string }{
 	{"core", "does not fit into the core"},
 	{"budget", "does not fit into the token budget"},
@@ -235,12 +235,12 @@ type cutMemory struct {
 	Why   memory.Why `json:"why"`
 }
 
-// cutMemories returns the memories that the search left out, best first within each stage.
+// leftOutMemories returns the memories that the search with the trace t left out, best first within each stage.
 func cutMemories(ctx context.Context, c *client.Client, t memory.Trace) []cutMemory {
 	var out []cutMemory
 	for _, h := range t.Cut {
 		m, err := c.Get(ctx, h.ID)
-		if err != nil { // the memory is in the global pool, or was removed meanwhile
+		if err != nil { // the memory is in the global pool, or was removed after the search
 			m = client.Memory{ID: h.ID, Kind: h.Kind}
 		}
 		out = append(out, cutMemory{m, h.Cut, h.Why})

@@ -77,8 +77,8 @@ func newUndoCommand(g *sharedState) *cobra.Command {
 	return withMemoryFlags(g, cmd)
 }
 
-// undoTarget describes what req undoes, or returns "" if nothing can be undone. If req names no run,
-// change or time, undoTarget sets its run to the last run.
+// undoTarget describes the changes that req undoes, or returns "" if nothing can be undone. If req names no
+// run, change or time, undoTarget sets req.Run to the last run.
 func undoTarget(ctx context.Context, c *client.Client, req *client.UndoRequest) (string, error) {
 	switch {
 	case req.ToTime != nil:
@@ -191,7 +191,7 @@ func (s printer) printUndo(u client.Undone, target, next string, texts map[strin
 	}
 }
 
-// printStep prints how a change affects the memory.
+// printStep prints the effect of a change: + for a memory that becomes active, - for one that does not stay active.
 func (s printer) printStep(c client.Change, texts map[string]string) {
 	switch sign := changeSign(c); sign {
 	case '+':
@@ -207,7 +207,7 @@ func (s printer) printStep(c client.Change, texts map[string]string) {
 	}
 }
 
-// withoutColour returns the printer without colour.
+// withoutColour returns a printer that writes without colour.
 func (s printer) withoutColour() printer { return printer{Writer: s.Writer} }
 
 func (s printer) printLaterChanges(changes []client.Change, texts map[string]string) {

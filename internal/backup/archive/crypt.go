@@ -40,7 +40,7 @@ func NewEncrypted(w io.Writer, recipient string) (_ *Writer, identity string, er
 }
 
 // decrypt returns a reader of a file's decrypted bytes, and their number; it writes no decrypted bytes to
-// disk. The text identity is an age identity, or the path of a file with identities.
+// disk. The text identityOrPath is an age identity, or the path of a file with identities.
 func decrypt(f io.ReaderAt, size int64, identity string) (io.ReaderAt, int64, error) {
 	head := make([]byte, len(ageHeader))
 	if n, _ := f.ReadAt(head, 0); string(head[:n]) != ageHeader {
