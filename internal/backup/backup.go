@@ -233,7 +233,6 @@ func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, s
 	return nil
 }
 
-// addDatabase adds the database from a snapshot.
 func (b *Maker) addDatabase(ctx context.Context, w *archive.Writer, m *Manifest, snapshot *sqlstore.Snapshot, staging string) (err error) {
 	if m.Schema, err = snapshot.Schema(ctx); err != nil {
 		return err

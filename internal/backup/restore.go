@@ -119,7 +119,6 @@ func checkSettings(c config.Config, m Manifest) error {
 	return nil
 }
 
-// restoreJob is a restore in progress.
 type restoreJob struct {
 	options           RestoreOptions
 	archive           *archive.Archive

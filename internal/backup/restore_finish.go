@@ -64,7 +64,6 @@ func RecoverInterrupted(c config.Config) (err error) {
 	return finishRestore(dir, func() {})
 }
 
-// exists reports whether a file or folder exists at a path.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -160,7 +159,6 @@ func (p restorePlan) cancel(dir string, cause error) error {
 	return errors.Join(memory.Errorf(memory.Invalid, "nothing was changed: the vault's folder cannot be moved; for a mount point, set vault to a folder inside it: %w", cause), err)
 }
 
-// moveIntoPlace moves the restored files into the data folder and the vault.
 func (p restorePlan) moveIntoPlace(dir string, stepHook func()) error {
 	from := filepath.Join(dir, RestoringFolder, archive.DataFolder)
 	files, err := os.ReadDir(from)

@@ -56,7 +56,6 @@ func newBackupCommand(g *sharedState) *cobra.Command {
 	return g.withJSONFlag(cmd)
 }
 
-// backupResult describes a finished backup.
 type backupResult struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`

@@ -67,7 +67,6 @@ func newExportCommand(g *sharedState) *cobra.Command {
 	return withMemoryFlags(g, cmd)
 }
 
-// exportResult describes a finished export.
 type exportResult struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`

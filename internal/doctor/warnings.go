@@ -30,8 +30,7 @@ var (
 	}
 )
 
-// Warn returns a function that the caller calls for each request that reveals the mistake finding. Only the
-// first call logs and records the mistake.
+// Warn returns a function to call for each request that reveals the mistake; only the first call logs it.
 func (d *Doctor) Warn(finding client.Finding) func() {
 	var once sync.Once
 	return func() {

@@ -152,8 +152,7 @@ func (m *Metrics) startMinute(now time.Time) int64 {
 	return minute
 }
 
-// labeledMethods are the HTTP methods with their own label value. Clients may send any method, so all other
-// methods share the label value "other".
+// labeledMethods are the HTTP methods with their own label value; all other methods share the value "other".
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
 
 // ObserveRequest records the duration of a request by method, route and status, and the tokens of its chat.
