@@ -17,7 +17,7 @@ import (
 // problemParts are the names of parts that [Loci.readyStatus] can report.
 var problemParts = []string{"store", "upstream", "disk", "jobs"}
 
-// registerSources registers the sources that each scrape of the metrics reads.
+// registerMetricSources registers the sources that each scrape of the metrics reads.
 func (l *Loci) registerSources(metrics *obs.Metrics, opts Options) {
 	s := obs.Sources{
 		Totals: l.engine.Store.Totals, Jobs: l.readiness.backlog, Parts: problemParts, Now: opts.Now,

@@ -106,7 +106,7 @@ func startTime(name string) time.Time {
 	return at
 }
 
-// createDue creates a backup, unless an earlier process created a recent backup. It then tests a restore if
+// createIfDue creates a backup, unless an earlier process created a recent backup. It then tests a restore if
 // a trial is due, and deletes the oldest backups; if the trial fails, it deletes no backup.
 func (s *Schedule) createDue(ctx context.Context, now time.Time, updated *scheduleState) (err error) {
 	names, err := s.dest.list(ctx)

@@ -127,7 +127,7 @@ func formatCounts[N int | int64](counts map[string]N) string {
 	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
-// countOf returns a number with its noun; plural is the noun's plural.
+// countText returns a number with its noun, such as "2 facts"; plural is the noun's plural.
 func countOf(n int, plural string) string {
 	if plural == "profile" {
 		plural = "profile entries"

@@ -122,7 +122,7 @@ func (b *mcpBridge) run(ctx context.Context, in io.Reader) error {
 	return lines.Err()
 }
 
-// startMessage forwards a message in a goroutine of group, or cancels the request that the message cancels.
+// startForwarding forwards a message in a goroutine of group, or cancels the request that the message cancels.
 func (b *mcpBridge) startMessage(ctx context.Context, group *errgroup.Group, line []byte) {
 	var msg rpcMessage
 	if line[0] != '[' { // the server parses a batch itself

@@ -115,7 +115,7 @@ func authorText(author memory.Author) string {
 	return "by " + strings.TrimSpace(label)
 }
 
-// quoteContext is the number of characters shown on each side of a quote.
+// quoteContextLength is the number of characters shown on each side of a quote.
 const quoteContext = 60
 
 // quoteText returns a quote in «», with some text before and after it in its turn.

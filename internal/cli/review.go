@@ -66,14 +66,14 @@ type reviewFlags struct {
 	onlyList              bool
 	approve, reject, edit []string
 	approveAll, rejectAll bool
-	judgements            []client.Judgement // decisions in approve, reject and edit, set by parse
+	judgements            []client.Judgement // decisions in approveIDs, rejectIDs and edits, set by parse
 }
 
 func (r *reviewFlags) hasJudgements() bool {
 	return len(r.judgements) > 0 || r.approveAll || r.rejectAll
 }
 
-// parse converts the flags approve, reject and edit to judgements.
+// parse converts approveIDs, rejectIDs and edits to judgements.
 func (r *reviewFlags) parse() error {
 	for _, id := range r.approve {
 		r.judgements = append(r.judgements, client.Judgement{ID: id, Action: memory.ActionApprove})

@@ -210,7 +210,7 @@ func (w hitPrinter) printWhy(why memory.Why) {
 	w.line("      numbers  %s", w.styled(dim, recall.PartsText(why)))
 }
 
-// cutReasons describe why each stage of a search leaves out memories. The last stage comes first.
+// leftOutReasons describe why each stage of a search leaves out memories. The last stage comes first.
 var cutReasons = []struct{ stage, reason string }{
 	{"core", "does not fit into the core"},
 	{"budget", "does not fit into the token budget"},
@@ -228,7 +228,7 @@ var cutReasons = []struct{ stage, reason string }{
 	{"answered", "no hit answers the question well enough"},
 }
 
-// cutMemory is a memory that the search left out.
+// leftOutMemory is a memory that the search left out.
 type cutMemory struct {
 	client.Memory
 	Stage string     `json:"cut"` // stage of the search that left out the memory
@@ -265,7 +265,7 @@ func (w hitPrinter) printModelUse(t memory.Trace) {
 	}
 }
 
-// printCut prints the memories that the search left out, grouped by stage.
+// printLeftOut prints the memories that the search left out, grouped by stage.
 func (w hitPrinter) printCut(memories []cutMemory, explain bool) {
 	for _, r := range cutReasons {
 		title := fmt.Sprintf("left out (%s): %s\n", r.stage, r.reason)

@@ -336,18 +336,18 @@ func newOpenAPICommand() *cobra.Command {
 // memory with a large index, which stays in use and is cheap to scan, because it consists
 // mostly of bytes without pointers.
 const (
-	// minGarbage is the minimum amount of garbage before a collection, in bytes. At 1,300 recalls
-	// per second, 24 MiB cause seven collections per second; 12 MiB would save little and cause ten.
+	// minGarbageBytes is the minimum amount of garbage before a collection. At 1,300 recalls per
+	// second, 24 MiB cause seven collections per second; 12 MiB would save little and cause ten.
 	minGarbage = 24 << 20
-	// minPercent is the minimum amount of garbage before a collection, as a percentage of the
-	// memory in use. It makes collections of a large heap rarer.
+	// minGarbagePercent is the minimum amount of garbage before a collection, as a percentage of
+	// the memory in use. It makes collections of a large heap rarer.
 	minPercent = 20
-	// otherMemory is the memory in use outside of the index, in bytes.
+	// otherMemoryBytes is an estimate of the memory in use outside of the index.
 	otherMemory = 8 << 20
 )
 
 // gcPercent returns the GOGC value for an index of indexBytes: a percentage that allows
-// minGarbage bytes of garbage, but at least minPercent and at most Go's default of 100.
+// minGarbageBytes of garbage, but at least minGarbagePercent and at most Go's default of 100.
 func gcPercent(indexBytes int64) int {
 	return int(min(100, max(minPercent, 100*minGarbage/(indexBytes+otherMemory))))
 }

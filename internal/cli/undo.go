@@ -77,8 +77,8 @@ func newUndoCommand(g *sharedState) *cobra.Command {
 	return withMemoryFlags(g, cmd)
 }
 
-// undoTarget describes the changes that req undoes, or returns "" if nothing can be undone. If req names no
-// run, change or time, undoTarget sets req.Run to the last run.
+// describeUndoTarget describes the changes that req undoes, or returns "" if nothing can be undone. If req
+// names no run, change or time, it sets req.Run to the last run.
 func undoTarget(ctx context.Context, c *client.Client, req *client.UndoRequest) (string, error) {
 	switch {
 	case req.ToTime != nil:
@@ -108,7 +108,7 @@ func runText(c client.Change) string {
 	return "run " + c.Run + " of " + formatTime(c.CreatedAt) + " " + authorText(c.Author)
 }
 
-// lastUndoable returns a change of the last run that can be undone, or the zero Change. It skips runs
+// lastUndoableChange returns a change of the last run that can be undone, or the zero Change. It skips runs
 // that erased memories or changed memories that were erased later. It also skips pauses, because
 // people do not regard a pause as a change of memory.
 func lastUndoable(ctx context.Context, c *client.Client) (client.Change, error) {

@@ -21,7 +21,7 @@ var profileFiles embed.FS
 // defaultProfile is the name of the profile without settings.
 const defaultProfile = "default"
 
-// Profiles returns the names of all profiles, the default profile first.
+// ProfileNames returns the names of all profiles, the default profile first.
 func Profiles() []string {
 	files, err := fs.Glob(profileFiles, "profiles/*.yaml")
 	if err != nil {
@@ -198,7 +198,7 @@ func (c *Config) UsesProfileEmbedder() bool {
 	return name(c.Embedder) == name(c.profileEmbedder)
 }
 
-// missingAdvice returns advice on how to get a missing model, or "" if the model is available.
+// missingModelAdvice returns advice on how to get a missing model, or "" if the model is available.
 func (c *Config) missingAdvice(model string) (string, error) {
 	if name, ok := strings.CutPrefix(model, LocalModel); ok {
 		dir, err := c.ModelsFolder()

@@ -215,7 +215,7 @@ func (d *Doctor) CheckInBackground(ctx context.Context) error {
 	return nil
 }
 
-// countOf returns a number with its noun; noun is the singular.
+// countText returns a number with its noun, such as "2 facts"; noun is the singular.
 func countOf(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -37,7 +37,7 @@ var (
 	secretSuffixes = []string{"_key", "secret", "password", "token", "_jwt"}
 )
 
-// secretValue matches a secret inside a text: credentials of an Authorization header, keys of common providers,
+// secretPattern matches a secret inside a text: credentials of an Authorization header, keys of common providers,
 // signed tokens, and passwords in a URL. It does not match ordinary sentences with the words bearer and basic.
 var secretValue = lazy.Compile(`(?i:\bbearer\s+[a-z0-9._~+/=-]{16,}|\bauthorization:\s*\S+\s+\S+)` +
 	`|\b(?:sk|pk|rk|gsk|xai|hf|ghp|glpat)[-_][-_A-Za-z0-9]{16,}|\bAIza[-_A-Za-z0-9]{30,}` +
