@@ -39,7 +39,7 @@ type Metrics struct {
 	addedFacts, replacedFacts, ignoredFacts atomic.Int64 // number of facts by decision
 	injectedMemories, usedMemories          atomic.Int64 // number of memories in prompts, and in answers
 
-	mu       sync.Mutex          // guards questionsLastHour
+	mu       sync.Mutex          // guards lastHour
 	lastHour map[questionKey]int // number of questions in the last hour, by model, result and minute
 }
 
