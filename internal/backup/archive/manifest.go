@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Format is the version of the format that this program writes, and the newest version that it reads.
+// FormatVersion is the version of the archive format that this program writes, and the newest that it reads.
 const Format = 1
 
 // The folders of an archive.
