@@ -31,7 +31,7 @@ type Query struct {
 	Kinds        []memory.Kind // nil means all kinds
 	Category     string        // category of facts
 	Tag          string        // tag of facts
-	Project      string
+	Project      string        // only memories of this project and memories without a project
 	Agent        string
 	Conversation string    // only turns of this conversation, and facts learned from it
 	At           memory.At // searches memory as it was at another time; the zero value means now

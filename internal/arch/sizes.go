@@ -67,7 +67,7 @@ func (s sizes) addStruct(dir, name string, fields []*ast.Field) {
 		if star, ok := f.Type.(*ast.StarExpr); ok && len(f.Names) == 0 {
 			if base, ok := star.X.(*ast.Ident); ok {
 				it.embedded = dir + "." + base.Name
-				it.fields-- // counted with the base type
+				it.fields-- // the embedded pointer is no field of its own, because both types are counted as one
 			}
 		}
 		it.isEncoded = it.isEncoded || f.Tag != nil && (strings.Contains(f.Tag.Value, "json:") || strings.Contains(f.Tag.Value, "koanf:"))

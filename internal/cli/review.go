@@ -214,7 +214,7 @@ func askForJudgements(ctx context.Context, c *client.Client, in io.Reader, s pri
 	echoed := ok && isTerminal(f)
 	next := func() (string, error) {
 		line, err := nextLine(ctx, lines)
-		if err == nil && !echoed { // a terminal shows what is typed
+		if err == nil && !echoed { // a terminal has already shown the typed line
 			fmt.Fprintln(s, line)
 		}
 		return line, err

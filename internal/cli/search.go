@@ -102,7 +102,7 @@ func newSearchCommand(g *sharedState) *cobra.Command {
 				if err := completeChatID(ctx, c, &q.Conversation); err != nil {
 					return err
 				}
-				if chat { // a new conversation, unless a flag names one
+				if chat { // search as in a new conversation, unless --conversation names one
 					q.CurrentConversation, q.Core, q.Conversation = cmp.Or(q.Conversation, rand.Text()), q.Conversation == "", ""
 				}
 				found, err := c.Search(ctx, q)

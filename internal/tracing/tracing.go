@@ -103,7 +103,7 @@ func (t *Tracer) Close() error {
 type Chat struct {
 	tracer   *Tracer
 	root     trace.Span
-	upstream trace.Span // span of the upstream's answer; nil without a request in progress
+	upstream trace.Span // span of the request to the upstream; nil if no request is in progress
 	owner    memory.Owner
 }
 
@@ -228,7 +228,7 @@ func (t *Tracer) StartLearning(ctx context.Context, job memory.Job) (_ context.C
 	return ctx, func(result string, err error) {
 		span.SetAttributes(attribute.String("loci.job.end", result))
 		if err != nil {
-			span.SetStatus(codes.Error, "") // the error may contain text of messages
+			span.SetStatus(codes.Error, "") // without the error, which may contain text of messages
 		}
 		span.End()
 	}
