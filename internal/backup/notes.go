@@ -135,7 +135,7 @@ func (n *backupList) remove(startedAt time.Time) error {
 	})
 }
 
-// prune removes entries of scheduled backups that no longer exist at a destination.
+// prune removes entries of scheduled backups that no longer exist at dest; names lists the existing backups.
 func (n *backupList) prune(dest destination, names []string) error {
 	return n.update(func(entries []listEntry) []listEntry {
 		return slices.DeleteFunc(entries, func(entry listEntry) bool {

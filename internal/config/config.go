@@ -422,7 +422,7 @@ func (s SSOConfig) check(hasKey, hasProxies bool) error {
 	return nil
 }
 
-// The bounds of index.budget, in bytes. A smaller budget would be too small for the index of one user.
+// The bounds of index.budget, in bytes. A budget below minIndexBudget could not hold the index of one user.
 const (
 	minBudget Bytes = 1 << 20
 	maxBudget Bytes = 1 << 40
