@@ -55,9 +55,9 @@ func newEditCommand(g *sharedState) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&e.content, "content", "", "new text of the fact")
-	f.StringVar(&e.category, "category", "", "category; empty removes it")
-	f.StringArrayVar(&e.tags, "tag", nil, "tag; may be repeated; replaces all tags of the fact; empty removes them")
-	f.Float64Var(&e.confidence, "confidence", 0, "how certain the fact is, 0 to 1")
+	f.StringVar(&e.category, "category", "", "category; an empty value removes it")
+	f.StringArrayVar(&e.tags, "tag", nil, "tag; may be repeated; replaces all tags of the fact; an empty value removes them")
+	f.Float64Var(&e.confidence, "confidence", 0, "confidence of the fact, 0 (doubtful) to 1 (certain)")
 	f.BoolVar(&e.pin, "pin", false, "put the fact into every prompt")
 	f.BoolVar(&e.unpin, "unpin", false, "no longer put the fact into every prompt")
 	f.StringVar(&e.core, "core", "", "put the fact into every prompt: auto (Loci decides), always (same as --pin) or never (only search finds the fact)")

@@ -25,7 +25,7 @@ func newExportCommand(g *sharedState) *cobra.Command {
 		Use:   "export [PATH]",
 		Short: "Export memory as JSON lines or Markdown",
 		Long: "Export memory. PATH selects the format: .jsonl (one JSON object per line), .md (one page), .zip (Markdown files), or a folder (the same files).\n" +
-			"--format overrides the name. Without PATH the command writes JSON lines to standard output. loci import reads all formats.",
+			"--format overrides this choice. Without PATH the command writes JSON lines to standard output. loci import reads all formats.",
 		Example: "  loci export memory.jsonl\n  loci export my-memory/\n  loci export --as-of \"last week\" --no-turns facts.md",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -74,7 +74,7 @@ func newImportCommand(g *sharedState) *cobra.Command {
 	f.BoolVar(&imp.query.DryRun, "dry-run", false, "only show what would be added")
 	f.BoolVar(&imp.query.Strict, "strict", false, "stop at the first line that cannot be read")
 	f.BoolVar(&imp.query.Learn, "learn", false, "learn facts from the imported messages")
-	f.StringVar(&imp.query.Project, "project", "", "project of imported facts and chats that have none")
+	f.StringVar(&imp.query.Project, "project", "", "project of the imported facts and chats that have no project")
 	return withMemoryFlags(g, cmd)
 }
 

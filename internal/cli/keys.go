@@ -216,7 +216,7 @@ func (s printer) printErasedUser(erased client.Erased) {
 	s.line("  removed: %s", formatCounts(erased.Removed))
 	s.line("  removed from other users: %s", formatCounts(map[string]int{"links": erased.Links, "traces": erased.Traces}))
 	for _, h := range erased.TextRemainsIn {
-		s.line("not reached: %s", shorten(h, 300))
+		s.line("the text may remain in: %s", shorten(h, 300))
 	}
 }
 

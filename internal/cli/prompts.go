@@ -198,7 +198,7 @@ func newPromptsCheckCommand(g *sharedState) *cobra.Command {
 				config.Prompts = args[0]
 			}
 			if config.Prompts == "" {
-				return memory.Errorf(memory.Invalid, "give a folder, or set the setting prompts")
+				return memory.Errorf(memory.Invalid, "give a folder, or configure one in the setting prompts")
 			}
 			_, promptsErr := openPrompts(config.Prompts)
 			found := struct {

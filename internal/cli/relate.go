@@ -61,7 +61,7 @@ func newRelateCommand(g *sharedState) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&end, "end", false, "remove the relation instead of adding it")
-	cmd.Flags().IntVar(&q.Steps, "steps", 0, "also show facts that this many relations connect, at most 5 (default 1)")
+	cmd.Flags().IntVar(&q.Steps, "steps", 0, "show facts up to this many relations away from the fact, at most 5 (default 1)")
 	cmd.Flags().IntVar(&q.Limit, "limit", 0, "maximum number of facts (default 50)")
 	return g.withReadFlags(cmd)
 }

@@ -240,7 +240,7 @@ func askForJudgements(ctx context.Context, c *client.Client, in io.Reader, s pri
 		}
 		reviewed, err := c.Judge(ctx, client.ReviewRequest{Judgements: []client.Judgement{j}})
 		if errors.Is(err, memory.Conflict) || errors.Is(err, memory.Duplicate) || errors.Is(err, memory.NotFound) {
-			s.line("not done: %v", err) // another client has decided on this fact
+			s.line("the decision was not applied: %v", err) // another client has decided on this fact
 			continue
 		}
 		if err != nil {

@@ -299,7 +299,7 @@ func (s printer) printForgotten(forgotten client.Forgotten, undoHint string) {
 	case forgotten.Erased:
 		s.line("the text is erased permanently")
 		for _, h := range forgotten.TextRemainsIn {
-			s.line("not reached: %s", shorten(h, 300))
+			s.line("the text may remain in: %s", shorten(h, 300))
 		}
 	case forgotten.Run == "":
 		s.line("already forgotten: nothing has changed")
