@@ -74,7 +74,7 @@ func (r rules) checkFile(name, rel string) ([]string, error) {
 		broken = append(broken, rel+": "+fmt.Sprintf(format, args...))
 	}
 	if !isTest && r.floor(dir) < 0 {
-		addViolation("the folder %s is on no floor of the rules", dir)
+		addViolation("the folder %s is on no floor", dir)
 	}
 	for _, spec := range f.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
