@@ -26,7 +26,7 @@ import (
 )
 
 // Config holds all settings. In a Config that a program creates, a zero field means the setting's
-// default; [LoadConfig] can also set zero values.
+// default; to set zero values, use [LoadConfig].
 type Config = config.Config
 
 // Sources are the places from which [LoadConfig] reads settings.
@@ -35,8 +35,8 @@ type Sources = config.Sources
 // LoadConfig reads the settings. For an unknown key or an invalid value it returns [memory.Invalid].
 func LoadConfig(s Sources) (Config, error) { return config.Load(s) }
 
-// Options are components that a program passes to [Open] and that cannot be settings. The zero value is
-// valid.
+// Options are parts that a program passes to [Open] and that a settings file cannot describe, such as a
+// model or a clock. The zero value is valid.
 type Options = assembly.Options
 
 // Loci is an open memory. It is safe for concurrent use.
@@ -86,7 +86,7 @@ func (l *Loci) IndexBytes() int64 { return l.parts.IndexBytes() }
 // PublishURL makes the server's URL known to other processes that open the same data folder.
 func (l *Loci) PublishURL(url string) error { return l.parts.PublishURL(url) }
 
-// Drain makes /health/ready report that this server is about to close.
+// Drain makes /health/ready report that this server will stop, so that clients use other servers.
 func (l *Loci) Drain() { l.parts.Drain() }
 
 // Reload applies the settings of c that can change while the memory is open, and reads the prompts

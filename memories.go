@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// api is the name of this package in traces, as the API of a call.
+// apiName is the name of this package in traces, where other requests have the name of an HTTP API.
 const api = "go"
 
 var programAuthor = memory.Author{Kind: memory.ByPerson, Name: "program"}
@@ -23,7 +23,7 @@ func (l *Loci) Recall(ctx context.Context, user, question string) ([]memory.Hit,
 	return answer.Hits, err
 }
 
-// Query is a question with filters. A zero field does not filter.
+// Query is a question with filters. A zero filter matches all memories.
 type Query struct {
 	Text         string
 	TopK         int           // maximum number of hits; 0 uses the setting recall.top_k
@@ -31,10 +31,10 @@ type Query struct {
 	Kinds        []memory.Kind // nil means all kinds
 	Category     string        // category of facts
 	Tag          string        // tag of facts
-	Project      string
+	Project      string        // only memories of this project and memories without a project
 	Agent        string
 	Conversation string    // only turns of this conversation, and facts learned from it
-	At           memory.At // time at which memory is searched; the zero value means now
+	At           memory.At // searches memory as it was at another time; the zero value means now
 }
 
 func (q Query) question(user string) retrieve.Question {
@@ -85,7 +85,7 @@ func (l *Loci) Remember(ctx context.Context, user, content string) (memory.Fact,
 	return f, err
 }
 
-// List returns a page of a user's memories. Without kinds in the query, it returns only facts.
+// List returns a page of a user's memories. If the query names no kinds, List returns only facts.
 func (l *Loci) List(ctx context.Context, user string, q memory.Query) (memory.Page, error) {
 	return l.parts.Engine().List(ctx, userOf(user), q)
 }
@@ -115,8 +115,8 @@ func (l *Loci) Forget(ctx context.Context, user string, ids ...string) (memory.R
 	return l.parts.Engine().Curate.Forget(ctx, userOf(user), ids, "forgotten by a program", programAuthor)
 }
 
-// Undo reverts a run; receipts and changes contain the id of their run. It returns [memory.Conflict] if
-// later changes affect the same memories.
+// Undo reverts all changes of a run; receipts and changes contain the id of their run. Undo returns
+// [memory.Conflict] if later changes affect the same memories.
 func (l *Loci) Undo(ctx context.Context, user, run string) (memory.Receipt, error) {
 	undone, err := l.parts.Engine().Curate.Undo(ctx, userOf(user), curate.UndoRequest{Run: run}, programAuthor)
 	return undone.Receipt, err

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// total is the name of the row with the sum of all packages.
+// totalRow is the name of the row with the sum of all packages.
 const total = "total"
 
 // size is the size of a package without tests: its lines, and its Go tokens without comments.
@@ -37,7 +37,7 @@ func measureFile(text []byte) size {
 // lines is the number of methods and tokens the number of fields.
 type budget map[string]size
 
-// typeRow is the prefix of the names of rows for types.
+// typeRowPrefix is the prefix of the names of rows for types.
 const typeRow = "type:"
 
 // newBudget returns a budget with the sizes of packages and large types.
@@ -70,9 +70,9 @@ func readBudget(text []byte) (budget, error) {
 
 func (b budget) String() string {
 	var text strings.Builder
-	text.WriteString(`# Lines and tokens of Go, tests apart, that each package may have. A package may grow where another
+	text.WriteString(`# Lines and tokens of Go without tests that each package may have. A package may grow if another
 # shrinks; the total may only fall. A type with more than 40 methods or 25 fields has a row with both.
-# Lower it in the commit that removes code:
+# Lower the numbers in the commit that removes code:
 #   go test ./internal/arch -run Budget -update
 `)
 	names := slices.Sorted(maps.Keys(b))
@@ -82,8 +82,8 @@ func (b budget) String() string {
 	return text.String()
 }
 
-// violations lists the rows of current that exceed the budget, or are so far below that the budget must be
-// lowered. Packages may be 1 % or 20 lines below their budget, and the total 1 %.
+// violations lists the rows of current that exceed the budget, or are so far below it that the budget must be
+// lowered: a package by more than 1 % (at least 20 lines or 150 tokens), the total by more than 1 %.
 func (b budget) violations(current budget) (violations []string) {
 	names := maps.Clone(b)
 	maps.Copy(names, current)
@@ -106,11 +106,11 @@ func (b budget) violations(current budget) (violations []string) {
 	return violations
 }
 
-// lowered returns the current sizes as the new budget, or an error if they exceed the total.
+// lowered returns current as the new budget, or an error if the total of current exceeds the total of b.
 func (b budget) lowered(current budget) (budget, error) {
 	actual, allowed := current[total], b[total]
 	if actual.lines > allowed.lines || actual.tokens > allowed.tokens {
-		return nil, errors.New("the total may only fall: remove code first, or raise the row total by hand by the agreed number")
+		return nil, errors.New("the total may only fall: remove code first, or raise the row total of budget.txt by hand")
 	}
 	return current, nil
 }

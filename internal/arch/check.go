@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// check parses every Go file of the module at root. It returns a line for each violation, ordered by file, and
-// the current sizes.
+// checkModule parses every Go file of the module at root. It returns a line for each violation of layout,
+// ordered by file, and the current sizes.
 func check(root string, layout rules) ([]string, budget, error) {
 	var violations []string
 	s := sizes{packages: map[string]size{}, types: map[string]typeShape{}}
@@ -99,7 +99,7 @@ func (r rules) checkFile(name, rel string) ([]string, error) {
 	return broken, nil
 }
 
-// importError returns the reason why the folder must not import the target, or "" if it may.
+// importViolation returns the reason why the folder dir must not import target, or "" if dir may import it.
 func (r rules) importError(dir, target string, isTest bool) string {
 	folder, isOwn := r.moduleFolder(target)
 	switch {
@@ -125,7 +125,7 @@ func (r rules) importError(dir, target string, isTest bool) string {
 	return "importers has no entry for this library"
 }
 
-// floorError returns the reason why a folder of the module must not import the folder target, or "" if it may.
+// floorViolation returns the reason why the folder dir must not import the folder target of the module, or "".
 func (r rules) floorError(dir, target string) string {
 	fromFloor, toFloor := r.floor(dir), r.floor(target)
 	switch {
@@ -141,7 +141,7 @@ func (r rules) floorError(dir, target string) string {
 	return ""
 }
 
-// moduleFolder returns the folder of an imported package, and whether the package belongs to the module.
+// moduleFolder returns the folder of the imported package target, and whether it belongs to the module.
 func (r rules) moduleFolder(target string) (string, bool) {
 	if target == r.module {
 		return ".", true
@@ -149,7 +149,7 @@ func (r rules) moduleFolder(target string) (string, bool) {
 	return strings.CutPrefix(target, r.module+"/")
 }
 
-// floor returns the number of a folder's floor, or -1 for a folder without a floor.
+// floor returns the index of a folder's floor in r.floors, or -1 for a folder without a floor.
 func (r rules) floor(dir string) int {
 	return slices.IndexFunc(r.floors, func(floor []string) bool { return matchesAnyPattern(floor, dir) })
 }

@@ -12,23 +12,23 @@ type rules struct {
 	// imported.
 	importers map[string][]string
 
-	// common are third-party modules that any package may import, except the packages in stdlibOnly.
+	// commonModules are third-party modules that any package may import, except the packages in stdlibOnly.
 	common []string
 
-	// testing are third-party modules that any test may import, in addition to the modules of its package.
+	// testModules are third-party modules that any test may import, besides the modules that its package may import.
 	testing []string
 
 	// stdlibOnly are the packages that import only the standard library.
 	stdlibOnly []string
 
-	// withoutIO are the packages that use no clock, randomness, log or I/O.
+	// withoutIO are the pure packages: they use no clock, randomness, log or I/O.
 	withoutIO []string
 
 	// withoutGoroutines are packages that start no goroutine, even in tests. make test runs these packages without the
 	// race detector.
 	withoutGoroutines []string
 
-	// contracts maps types without a limit of methods and fields to the reason.
+	// unlimitedTypes maps each type that may have any number of methods and fields to the reason.
 	contracts map[string]string
 
 	// stores are packages of concrete stores, which only tests and the packages in wiring may import.
@@ -131,13 +131,13 @@ var lociRules = rules{
 	wiring: []string{"internal/assembly", "internal/config", "internal/backup", "internal/vaultsync", "internal/doctor"},
 }
 
-// impure are the standard packages that, with their subpackages, a pure package must not import.
+// impurePackages are the standard packages that, with their subpackages, a pure package must not import.
 var impure = []string{
 	"crypto/rand", "database/sql", "log", "math/rand", "net/http", "net/rpc", "net/smtp", "net/textproto",
 	"os", "syscall", "testing",
 }
 
-// impureNet is also forbidden in pure packages, but without its subpackages: net/url, net/mail and net/netip only parse.
+// impureNetPackage is forbidden in pure packages, but its subpackages are not: net/url, net/mail and net/netip only parse.
 const impureNet = "net"
 
 // clockFuncs are the functions of package time that read the clock or start a timer.

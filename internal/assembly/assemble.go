@@ -50,7 +50,7 @@ const (
 	lexicalEmbedder = config.Lexical
 )
 
-// assemble creates and connects all concrete parts. Other functions do not name concrete types.
+// assemble creates the concrete parts of a memory, such as store, models and engine, and connects them.
 func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci, err error) {
 	storeClock := opts.Now // nil means the store's own clock
 	if opts.Now == nil {
@@ -268,11 +268,11 @@ func OpenAPI() ([]byte, error) {
 	return rest.OpenAPIDocument(rest.Options{Version: obs.Version(), ExternalOperations: externalOperations()})
 }
 
-// externalOperations returns operations in the API's description that other handlers serve.
+// externalOperations returns the operations that the REST API describes but that other handlers serve.
 func externalOperations() []rest.ExternalOperation {
 	in, out := query.Bodies()
 	return []rest.ExternalOperation{{
-		Method: http.MethodPost, Path: "/query", ID: "query", Summary: "Answer a query of a session, with what memory holds around it",
+		Method: http.MethodPost, Path: "/query", ID: "query", Summary: "Answer a question of a session with the user's memory",
 		Request: in, Response: out, Prefix: "Query",
 	}}
 }
@@ -365,7 +365,7 @@ func listenForJobs(ctx context.Context, store serverStore, runner *jobs.Runner) 
 	return func() error { cancel(); <-ended; return nil }
 }
 
-// indexOptions returns the options of the index, with checkpoints in the data folder.
+// indexOptions returns the options of the index. The folder for checkpoints is in the data folder.
 func indexOptions(config config.Config, embedder memory.Embedder, log *slog.Logger) (index.Options, error) {
 	o := index.Options{
 		Model: embedder.Fingerprint(), Embedder: embedder, Budget: int64(config.Index.Budget),
@@ -381,7 +381,7 @@ func indexOptions(config config.Config, embedder memory.Embedder, log *slog.Logg
 	return o, err
 }
 
-// traceBytes is the maximum size of a user's traces in bytes; the store deletes the oldest traces first.
+// traceBytes is the maximum total size of a user's traces in bytes; the store deletes the oldest traces first.
 const traceBytes = 1 << 20
 
 func engineOptions(c config.Config, learner *models.Learner) core.Options {
@@ -414,7 +414,7 @@ func learnOptions(c config.Config) core.Learning {
 	return l
 }
 
-// recallRules returns the rules of recall.
+// recallRules returns the rules of recall that the settings and the profile describe.
 func recallRules(c config.Config) core.RecallRules {
 	r, p := c.Recall, c.Preset
 	heading := p.Heading
@@ -433,7 +433,7 @@ func recallRules(c config.Config) core.RecallRules {
 	}
 }
 
-// fillGlobalPool fills the global pool from a file. Without a path it changes nothing.
+// fillGlobalPool fills the global pool with the facts in the file at path. An empty path changes nothing.
 func fillGlobalPool(ctx context.Context, e *engine.Engine, path string) error {
 	if path == "" {
 		return nil
@@ -510,10 +510,10 @@ func databaseOf(store memory.Store) memory.Store {
 }
 
 // queueMissingVectors queues the jobs that compute missing vectors of the default user and of the global
-// pool. For other users the first search queues such a job.
+// pool. For any other user the first search queues the job.
 func (l *Loci) queueMissingVectors(ctx context.Context) error {
 	if l.config.Embedder == config.Lexical || l.config.Users == "multi" {
-		return nil // the first search of a user queues the job
+		return nil // no vectors, or no default user
 	}
 	return l.engine.Vectors.CatchUp(ctx, userOf(httpx.DefaultUser), memory.Global(memory.DefaultNamespace))
 }

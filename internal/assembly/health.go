@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// healthTimeout is the time limit of a health check for the store.
+// healthTimeout is the maximum time that a health check waits for the store.
 const healthTimeout = 2 * time.Second
 
 // health returns the state of the server, which never contains a key.
@@ -47,7 +47,7 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	return h
 }
 
-// readyTimeout is the time limit of a readiness check for the store, less than the usual second of a probe.
+// readyTimeout is the maximum time that a readiness check waits for the store: probes usually wait a second.
 const readyTimeout = 500 * time.Millisecond
 
 // readyStatus reports whether this server accepts requests. A server with an unavailable store is ready: chats
@@ -75,16 +75,16 @@ const readinessInterval = 5 * time.Second
 // readiness is the state of the readiness check, with a cache of the last result for disk and jobs.
 type readiness struct {
 	draining atomic.Bool
-	dir      string // folder of the store; empty if the store writes to no folder
-	backlog  func(context.Context) (memory.Counts, error)
+	dir      string                                       // folder of the store; empty if the store writes to no folder
+	backlog  func(context.Context) (memory.Counts, error) // counts the jobs of all users
 
 	mu           sync.Mutex // guards the fields below
 	checkedAt    time.Time  // time of the last check
-	lastProblems []string   // names of the parts with problems
+	lastProblems []string   // parts with a problem at checkedAt: "disk", "jobs"
 }
 
-// checkProblems returns the names of disk and jobs if they have problems. While another call checks, it
-// returns the previous result.
+// checkProblems returns "disk" if the disk has a problem, and "jobs" if jobs are parked. While another call
+// checks, and until readinessInterval after a check, it returns the previous result.
 func (r *readiness) checkProblems(ctx context.Context, now time.Time) (problems []string) {
 	r.mu.Lock()
 	due, last := now.Sub(r.checkedAt).Abs() >= readinessInterval, r.lastProblems // the absolute value, because the clock may go back
@@ -110,8 +110,8 @@ func (r *readiness) checkProblems(ctx context.Context, now time.Time) (problems 
 // Drain makes readiness checks report that the server will stop: see [client.Ready].
 func (l *Loci) Drain() { l.readiness.draining.Store(true) }
 
-// visibleHealth returns the part of the health that the requesting client may see. Only admins see addresses,
-// paths and errors of the store.
+// visibleHealth returns the part of the health report that the requesting client may see. Only admins see
+// addresses, paths and errors of the store.
 func (l *Loci) visibleHealth(ctx context.Context) client.Health {
 	h := l.health(ctx)
 	role := httpx.IdentityOf(ctx).Role

@@ -43,7 +43,7 @@ type Options struct {
 
 	// Reload reads the settings again for the API's reload; nil means that reloading is not possible.
 	Reload      func() (config.Config, error)
-	writeWaited func(time.Duration) // Waited of [sqlstore.Options]
+	writeWaited func(time.Duration) // ObserveWait of [sqlstore.Options]
 }
 
 // Loci is an open memory. It is safe for concurrent use.
@@ -61,8 +61,8 @@ type Loci struct {
 	audit          *audit.Log
 	proxyHandler   *proxy.Handler
 	handler        http.Handler
-	setFront       func(config.Config) error    // replaces guardedHandler by a handler with new settings
-	guardedHandler atomic.Pointer[http.Handler] // CORS, sessions and the guard, with the current settings
+	setFront       func(config.Config) error    // replaces guardedHandler by a handler with the passed settings
+	guardedHandler atomic.Pointer[http.Handler] // all handlers behind CORS, sessions and the guard, with the current settings
 	asConfigured   config.Config                // the settings before models were chosen, with all reloaded changes
 	logLevel       slog.LevelVar
 	reload         func() (config.Config, error)
@@ -134,7 +134,7 @@ func loopbackAddress(ip net.IP) string {
 	return "::1"
 }
 
-// Run runs the background work until ctx ends, and then waits for running jobs. Call it only once.
+// Run runs the background work until ctx ends, and then waits for running jobs. Call Run only once.
 func (l *Loci) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return l.engine.Traces.Run(ctx) })

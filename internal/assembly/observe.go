@@ -17,7 +17,7 @@ import (
 // problemParts are the names of parts that [Loci.readyStatus] can report.
 var problemParts = []string{"store", "upstream", "disk", "jobs"}
 
-// registerSources registers the sources that each scrape of the metrics reads.
+// registerMetricSources registers the sources that each scrape of the metrics reads.
 func (l *Loci) registerSources(metrics *obs.Metrics, opts Options) {
 	s := obs.Sources{
 		Totals: l.engine.Store.Totals, Jobs: l.readiness.backlog, Parts: problemParts, Now: opts.Now,
@@ -29,7 +29,7 @@ func (l *Loci) registerSources(metrics *obs.Metrics, opts Options) {
 	metrics.Watch(s)
 }
 
-// onAnswered returns a function that counts and logs an answered request.
+// requestObserver returns a function that counts and logs an answered request.
 func onAnswered(metrics *obs.Metrics, log *slog.Logger) func(httpx.AccessEntry) {
 	return func(a httpx.AccessEntry) {
 		metrics.ObserveRequest(a.Method, a.Route, a.Status, a.Took, a.InputTokens, a.OutputTokens)
@@ -48,7 +48,7 @@ func logAccess(log *slog.Logger, a httpx.AccessEntry) {
 		slog.Int("status", a.Status), slog.Int64("ms", a.Took.Milliseconds()), slog.Int64("upstream_ms", a.Upstream.Milliseconds()), slog.Int64("input", a.InputTokens), slog.Int64("output", a.OutputTokens))
 }
 
-// traceLearning adds a span to each learning job.
+// traceLearning returns a handler that calls learn within a span for each learning job.
 func traceLearning(tracer *tracing.Tracer, learn jobs.Handler) jobs.Handler {
 	return func(ctx context.Context, job memory.Job) (jobs.Completion, error) {
 		ctx, end := tracer.StartLearning(ctx, job)

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// openSearcher opens the resident index. If another server searches vectors, it returns a searcher that
-// combines the server and the index. It sets l.index and l.vectors.
+// openSearcher opens the index in main memory and sets l.index. If another server searches vectors, it
+// also sets l.vectorSearch, and returns a searcher that combines the server and the index.
 func (l *Loci) openSearcher(store memory.Store, o index.Options) memory.Searcher {
 	opts := retrieve.OffloadOptions{Log: l.log}
 	var outside retrieve.VectorSearch
@@ -32,7 +32,7 @@ func (l *Loci) openSearcher(store memory.Store, o index.Options) memory.Searcher
 	}
 	if outside == nil {
 		if l.config.Index.OffloadAbove > 0 {
-			l.log.Warn("the store has no pgvector: the resident index searches all vectors", "setting", "index.offload_above")
+			l.log.Warn("the store has no pgvector, so the index in main memory searches all vectors", "setting", "index.offload_above")
 		}
 		l.index = index.New(store, o)
 		l.closers = append(l.closers, l.index.Close)
@@ -49,11 +49,11 @@ type vectorReader interface {
 	Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error)
 }
 
-// chromaCopy is a copy of a store's vectors in Chroma. If the store can return vectors, Vectors reads
-// the store.
+// chromaCopy is a copy of a store's vectors in Chroma. Its method Vectors prefers the store to the copy, if
+// the store can return vectors.
 type chromaCopy struct {
 	*chroma.Index
-	store vectorReader // nil reads vectors from the copy
+	store vectorReader // nil if the store cannot return vectors
 }
 
 func (c chromaCopy) Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error) {

@@ -68,7 +68,7 @@ func learnerInfo(learning models.Learns) web.Model {
 }
 
 func embedderInfo(c config.Config, embeds models.Choice) web.Model {
-	m := web.Model{For: "Gives vectors", Name: c.Embedder, Key: "embedder", Why: locationOf(c.Embedder, "Search by words only, without a model.")}
+	m := web.Model{For: "Computes vectors", Name: c.Embedder, Key: "embedder", Why: locationOf(c.Embedder, "Search by words only, without a model.")}
 	if embeds.Suggestion != "" {
 		m.Why += " Better: " + embeds.Suggestion + "."
 	}
@@ -76,10 +76,10 @@ func embedderInfo(c config.Config, embeds models.Choice) web.Model {
 }
 
 func rerankerInfo(c config.Config) web.Model {
-	return web.Model{For: "Reads hits again", Name: c.Reranker, Key: "reranker", Why: locationOf(c.Reranker, "No reranking.")}
+	return web.Model{For: "Reranks hits", Name: c.Reranker, Key: "reranker", Why: locationOf(c.Reranker, "No reranking.")}
 }
 
-// locationOf describes where a model runs; without a model it returns none.
+// locationText describes where a model runs; for a name of no model it returns fallback.
 func locationOf(name, fallback string) string {
 	switch {
 	case strings.HasPrefix(name, config.LocalModel):

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// frontSetter returns a function that sets l.guardedHandler to the guard, with settings, in front of all handlers.
+// guardUpdater returns a function that rebuilds l.guardedHandler, the guard in front of next, with new settings.
 func (l *Loci) frontSetter(guard httpx.Options, page *web.Page, next http.Handler) func(config.Config) error {
 	return func(c config.Config) (err error) {
 		g := guard

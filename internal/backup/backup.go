@@ -1,5 +1,5 @@
-// Package backup creates and restores backups of all memory. For receipts of erasures it also lists
-// the copies that may still contain erased text.
+// Package backup creates and restores backups of all memory, and copies memory into another database
+// ([Migrate]). For receipts of erasures it lists the copies that may still contain erased text.
 package backup
 
 import (
@@ -39,12 +39,12 @@ type Maker struct {
 	store      memory.Store
 	List       *backupList
 	now        func() time.Time
-	inProgress sync.Mutex // held while UnfinishedFolder is in use
-	StepHook   func()     // called between the steps, where a test can kill the process
+	inProgress sync.Mutex // held from the start of a backup until it is closed, because it uses UnfinishedFolder
+	StepHook   func()     // called between the steps of a backup, where a test can kill the process
 }
 
 // New reads the list of backups, and logs an error if the list is unreadable. At the first start after
-// a restore it calls record with the restore's time and description.
+// a restore it calls recordRestore with the restore's time and description.
 func New(c config.Config, store memory.Store, now func() time.Time, log *slog.Logger, recordRestore func(at time.Time, description string) error) (*Maker, error) {
 	n, err := openList(c)
 	if err != nil {
@@ -56,7 +56,7 @@ func New(c config.Config, store memory.Store, now func() time.Time, log *slog.Lo
 	return &Maker{config: c, store: store, List: n, now: now, StepHook: func() {}}, nil
 }
 
-// tempBackup is a readable backup in UnfinishedFolder. Close deletes it.
+// tempBackup is a complete backup in UnfinishedFolder, open for reading. Close deletes the folder.
 type tempBackup struct {
 	*os.File
 	Size     int64 // bytes
@@ -83,8 +83,9 @@ func CheckSupported(c config.Config) error {
 	return nil
 }
 
-// Create creates a consistent backup of all users' memory, and returns the complete backup and the size
-// in bytes. Closing the backup deletes it. Chats and writes continue during the call; erasures wait.
+// Create creates a consistent backup of all users' memory, and returns a reader of the complete backup and
+// its size in bytes. Closing the reader deletes the backup. Chats and writes continue during the call;
+// erasures wait.
 //
 // The text destination describes where the caller will store the backup, for receipts of erasures.
 // Create returns [memory.Conflict] if another backup is in progress, and [memory.Invalid] if the store
@@ -146,7 +147,7 @@ func (b *Maker) create(ctx context.Context, destination, recipient string) (_ *t
 	return m, nil
 }
 
-// writeArchive writes the archive into folder.
+// writeArchive writes the archive into the folder staging; dir is the data folder.
 func (b *Maker) writeArchive(ctx context.Context, dir, staging, recipient string, startedAt time.Time) (_ *tempBackup, err error) {
 	f, err := os.OpenFile(filepath.Join(staging, "backup.zip"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -232,7 +233,6 @@ func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, s
 	return nil
 }
 
-// addDatabase adds the database from a snapshot.
 func (b *Maker) addDatabase(ctx context.Context, w *archive.Writer, m *Manifest, snapshot *sqlstore.Snapshot, staging string) (err error) {
 	if m.Schema, err = snapshot.Schema(ctx); err != nil {
 		return err
@@ -272,7 +272,7 @@ func pathInside(outer, inner string) string {
 	return filepath.ToSlash(path)
 }
 
-// resolveLinks resolves symbolic links in a path. It returns a path that does not exist unchanged.
+// resolveLinks resolves symbolic links in a path. A path that does not exist is returned unchanged.
 func resolveLinks(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -280,7 +280,7 @@ func resolveLinks(path string) string {
 	return path
 }
 
-// AddFile adds a file to a backup, if the file exists.
+// AddFile adds the file at path, if the file exists, to a backup as the member name.
 func AddFile(w *archive.Writer, name, path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// MigrateProgress is the progress of [Migrate]: the numbers of copied users and of all users.
+// MigrateProgress is the progress of [Migrate]: the number of copied users, and of all users to copy.
 type MigrateProgress struct{ Users, TotalUsers int }
 
 // MigrateResult describes the data that [Migrate] copied and found equal in both databases.
@@ -31,8 +31,8 @@ type MigrateResult struct {
 // or contain an interrupted copy of the same source. Addresses are sqlite:PATH, postgres://… and
 // mongodb://…. No other program may write to either database.
 //
-// It copies one user at a time, reads the copied data again and compares checksums. Data of a user that
-// an interrupted call already copied is skipped. If data changes during the copy, Migrate returns an error.
+// Migrate copies one user at a time, reads the copied data again and compares checksums. It skips users
+// whose data is already in the target. If data changes during the copy, Migrate returns an error.
 func Migrate(ctx context.Context, from, to string, report func(MigrateProgress)) (MigrateResult, error) {
 	result, err := copyAll(ctx, from, to, report)
 	if err != nil && ctx.Err() != nil {
@@ -43,7 +43,7 @@ func Migrate(ctx context.Context, from, to string, report func(MigrateProgress))
 
 const (
 	sqlitePrefix   = "sqlite:" // prefix of the address of an SQLite file
-	ownersPerQuery = 500       // number of owners per query for versions
+	ownersPerQuery = 500       // maximum number of owners whose versions one query reads
 )
 
 // migrator is a store that can copy all data of an owner to and from another store.
@@ -57,8 +57,8 @@ type migrator interface {
 	copyTarget
 }
 
-// Schema returns the version of a database's schema and the version that this program uses. Both are 0
-// for a database without a schema. If upgrade is set, Schema first updates the schema.
+// Schema returns the version of a database's schema, and the newest version, which this program uses. Both
+// are 0 for MongoDB, which has no schema. If upgrade is set, Schema updates the schema before that.
 func Schema(ctx context.Context, address string, upgrade bool) (current, newest int64, err error) {
 	if upgrade {
 		store, err := openMigrator(ctx, address, true)
@@ -81,7 +81,7 @@ func Schema(ctx context.Context, address string, upgrade bool) (current, newest 
 	return 0, 0, nil
 }
 
-// copyTarget is a store that records the source of an unfinished copy into the store, or "".
+// copyTarget is a store into which Migrate can copy. CopySource returns the source of an unfinished copy, or "".
 type copyTarget interface {
 	CopySource(ctx context.Context) (source string, err error)
 }
@@ -99,8 +99,8 @@ func CheckComplete(ctx context.Context, store memory.Store) error {
 	return err
 }
 
-// beginCopy records source in the target as the source of an unfinished copy. It refuses a target with
-// other content.
+// beginCopy records source in the target as the source of an unfinished copy. It refuses a target that
+// contains memory or a copy of another source.
 func beginCopy(ctx context.Context, target migrator, source string) error {
 	earlier, err := target.CopySource(ctx)
 	switch {
@@ -178,7 +178,7 @@ func copyAll(ctx context.Context, from, to string, report func(MigrateProgress))
 	return result, target.SetCopySource(ctx, "")
 }
 
-// ownerVersions returns all owners with data, in order, and their versions.
+// ownerVersions returns all owners with data in a store, sorted, and the version of each owner.
 func ownerVersions(ctx context.Context, in migrator) ([]memory.Owner, map[memory.Owner]int64, error) {
 	owners, err := in.AllOwners(ctx)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 	"github.com/loci-memory/loci/internal/disk"
 )
 
-// BackupListFile is the name of the list of backups in the data folder, for receipts of erasures.
+// BackupListFile is the name of the file in the data folder that lists backups, for receipts of erasures.
 const BackupListFile = archive.BackupList
 
 // backupList is the file that lists the backups of a memory, and the folders that restores set aside.
 type backupList struct {
-	path string // path of the file; empty records nothing
+	path string // path of the file; empty for a database server, whose backups Loci does not make
 
 	mu sync.Mutex // held while the file is read or written
 }
@@ -30,13 +30,13 @@ type backupList struct {
 type listEntry struct {
 	Path      string    `json:"path"`            // destination of the backup; empty if unknown
 	StartedAt time.Time `json:"began"`           // start of the backup; zero for a set-aside folder
-	ContentAt time.Time `json:"at"`              // later writes are not in the backup; zero while the backup is in progress
+	ContentAt time.Time `json:"at"`              // time after which writes are not in the copy; zero while the backup is in progress
 	IsAside   bool      `json:"aside,omitempty"` // the entry is a folder that a restore set aside
 
 	RestoredAt time.Time `json:"restored,omitzero"` // time of a restore from the backup; zero once the audit log has the restore
 }
 
-// listContent is the content of the file.
+// listContent is the content of BackupListFile.
 type listContent struct {
 	Backups []listEntry `json:"backups"`
 }
@@ -91,9 +91,9 @@ func (n listContent) writeTo(path string) error {
 	return nil
 }
 
-// reconcile removes entries of backups that were in progress when the process ended, because no client
-// received them. It records a restore since the last start in the audit log; after an error the next
-// start tries again.
+// reconcile removes entries of backups that were in progress when the process ended: no client received
+// such a backup. It passes a restore since the last start to recordRestore; after an error of recordRestore
+// the next start tries again.
 func (n *backupList) reconcile(recordRestore func(at time.Time, description string) error) error {
 	is, err := n.Read()
 	if err != nil || !slices.ContainsFunc(is.Backups, func(entry listEntry) bool { return entry.ContentAt.IsZero() || !entry.RestoredAt.IsZero() }) {
@@ -116,7 +116,7 @@ func (n *backupList) addStarted(path string, startedAt time.Time) error {
 	})
 }
 
-// setTime records the time of the backup's content.
+// setContentTime records the time of a backup's content; startedAt identifies the backup.
 func (n *backupList) setTime(startedAt, contentAt time.Time) error {
 	return n.update(func(entries []listEntry) []listEntry {
 		for i := range entries {
@@ -128,14 +128,14 @@ func (n *backupList) setTime(startedAt, contentAt time.Time) error {
 	})
 }
 
-// remove removes the entry of a failed backup.
+// removeFailed removes the entry of a failed backup.
 func (n *backupList) remove(startedAt time.Time) error {
 	return n.update(func(entries []listEntry) []listEntry {
 		return slices.DeleteFunc(entries, func(entry listEntry) bool { return entry.StartedAt.Equal(startedAt) && entry.ContentAt.IsZero() })
 	})
 }
 
-// prune removes entries of scheduled backups that no longer exist at a destination.
+// prune removes entries of scheduled backups that no longer exist at dest; names lists the existing backups.
 func (n *backupList) prune(dest destination, names []string) error {
 	return n.update(func(entries []listEntry) []listEntry {
 		return slices.DeleteFunc(entries, func(entry listEntry) bool {

@@ -21,7 +21,8 @@ type destination interface {
 	displayPath(name string) string // full path for people, without secrets
 }
 
-// Names of scheduled backups sort by time. Other files at a destination are not changed.
+// nameLayout is the time layout of a scheduled backup's name: names sort by time. A destination may also
+// have other files, which Loci does not change.
 const nameLayout = "loci-2006-01-02T15-04-05Z.zip"
 
 var scheduledName = regexp.MustCompile(`^loci-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.zip(\.age)?$`)
@@ -36,8 +37,8 @@ func openDestination(address string) (destination, error) {
 	return folder(dir), err
 }
 
-// folder is a destination on this machine. Loci does not create it, because a missing folder may be a
-// disk that is not mounted.
+// folder is the path of a destination on this machine. Loci does not create the folder: if it is missing,
+// a disk may not be mounted.
 type folder string
 
 func (d folder) displayPath(name string) string { return filepath.Join(string(d), name) }

@@ -30,16 +30,16 @@ type RestoreOptions struct {
 	StepHook func() // if not nil, called between the steps, where a test can kill the process
 }
 
-// RestoreResult describes the restored backup and its folders.
+// RestoreResult describes the restored backup and the folders that now have its content.
 type RestoreResult struct {
 	Manifest
 	DataFolder   string   `json:"data"`
 	VaultFolder  string   `json:"vault,omitempty"`
-	AsideFolders []string `json:"set_aside,omitempty"` // folders with the previous memory
+	AsideFolders []string `json:"set_aside,omitempty"` // folders to which Replace moved the previous memory
 }
 
-// Check reads and checks a complete backup and returns its manifest. It returns the same errors as
-// [Restore]. The file identity has age identities, for an encrypted backup.
+// Check reads and checks a complete backup and returns its manifest. For an invalid backup it returns the
+// same errors as [Restore]. The file identity has the age identities for an encrypted backup.
 func Check(ctx context.Context, file, identity string, report func(done, total int64)) (m Manifest, err error) {
 	a, err := openBackup(file, identity)
 	if err != nil {
@@ -51,7 +51,7 @@ func Check(ctx context.Context, file, identity string, report func(done, total i
 
 // Restore restores a backup into the data folder, and into the vault's folder if the backup has a
 // vault. It changes nothing before it has checked the complete backup. Then it restores everything or
-// nothing: after a crash, the next start or the next Restore completes the work.
+// nothing: after a crash, the next start or the next Restore completes the restore.
 //
 // It returns [memory.Conflict] if memory exists and Replace is not set or if a server is running,
 // [memory.Invalid] if the file is no complete, unaltered backup or does not match the settings, and
@@ -119,12 +119,11 @@ func checkSettings(c config.Config, m Manifest) error {
 	return nil
 }
 
-// restoreJob is a restore in progress.
 type restoreJob struct {
 	options           RestoreOptions
 	archive           *archive.Archive
 	file              string
-	dataDir, vaultDir string // absolute paths; vault is empty without a vault
+	dataDir, vaultDir string // absolute paths; vaultDir is empty if the backup has no vault
 }
 
 func (r *restoreJob) run(ctx context.Context) (plan restorePlan, err error) {
@@ -184,7 +183,8 @@ func checkVaultUnlocked(vault string) error {
 	return unlock()
 }
 
-// vaultStaging returns the folder into which a vault is unpacked: on the same disk, for a rename.
+// vaultStaging returns the folder into which a vault is unpacked, next to the vault's folder, so that a
+// rename can move it there.
 func (r *restoreJob) vaultStaging() string { return r.vaultDir + ".restoring" }
 
 func (r *restoreJob) removeVaultStaging() error {
@@ -194,8 +194,8 @@ func (r *restoreJob) removeVaultStaging() error {
 	return os.RemoveAll(r.vaultStaging())
 }
 
-// unpack unpacks the backup next to existing memory, and writes a plan for replacing that memory. After
-// the rename at its end, the restore will be completed even after a crash.
+// unpack unpacks the backup next to existing memory, and writes a plan for replacing that memory. Its last
+// step, a rename, decides: after a later crash the next start completes the restore.
 func (r *restoreJob) unpack(ctx context.Context) (plan restorePlan, err error) {
 	folder := filepath.Join(r.dataDir, UnfinishedFolder)
 	if err := errors.Join(os.RemoveAll(folder), r.removeVaultStaging(), os.Mkdir(folder, 0o700)); err != nil {
@@ -240,7 +240,7 @@ func (r *restoreJob) unpack(ctx context.Context) (plan restorePlan, err error) {
 	return plan, disk.SyncFolder(r.dataDir)
 }
 
-// planAside chooses the files to set aside, and the folders for them.
+// planAside chooses the folders into which existing memory will be set aside.
 func (r *restoreJob) planAside(p *restorePlan) error {
 	stamp := ".before-" + r.options.Now().UTC().Format("2006-01-02T15-04-05.000000")
 	for _, name := range memoryFiles {
@@ -260,8 +260,8 @@ func (r *restoreJob) planAside(p *restorePlan) error {
 	return err
 }
 
-// writeList records the backup and the set-aside folders for receipts of erasures, together with the
-// entries of the lists in the data folder and in the backup.
+// writeBackupList writes the list of backups of the restored memory into the folder newData: the restored backup,
+// the set-aside folders, and the entries of the lists in the backup and in the data folder.
 func (r *restoreJob) writeList(p restorePlan, newData string) error {
 	var entries []listEntry
 	restored := listEntry{Path: r.file, StartedAt: r.archive.Manifest.StartedAt, ContentAt: r.archive.Manifest.ContentAt}
@@ -274,7 +274,7 @@ func (r *restoreJob) writeList(p restorePlan, newData string) error {
 			return err // a damaged list in the data folder must not prevent the restore
 		}
 		for _, entry := range is.Backups {
-			if entry.StartedAt.Equal(restored.StartedAt) { // the list in the backup has the backup as unfinished
+			if entry.StartedAt.Equal(restored.StartedAt) { // the list in the backup lists this backup as in progress
 				entry.StartedAt, entry.ContentAt = restored.StartedAt, restored.ContentAt
 			}
 			key := listEntry{Path: entry.Path, StartedAt: entry.StartedAt}

@@ -20,7 +20,7 @@ import (
 const (
 	RestoringFolder = "restoring"
 	planFile        = "plan.json"
-	asideDoneFile   = "aside" // exists when all previous memory is set aside
+	asideDoneFile   = "aside" // name of a file in RestoringFolder, which exists once all previous memory is set aside
 )
 
 // memoryFiles lists the files of a data folder that a restore replaces.
@@ -43,8 +43,8 @@ func (p restorePlan) asideFolders() (out []string) {
 	return out
 }
 
-// RecoverInterrupted completes a restore that a crash interrupted after unpacking, and removes other unfinished work
-// from the data folder. Call it before opening the memory.
+// RecoverInterrupted completes a restore that a crash interrupted after unpacking, and removes unfinished
+// backups and restores from the data folder. Call it before opening the memory.
 func RecoverInterrupted(c config.Config) (err error) {
 	dir, err := c.DataDir()
 	if err != nil {
@@ -64,7 +64,6 @@ func RecoverInterrupted(c config.Config) (err error) {
 	return finishRestore(dir, func() {})
 }
 
-// exists reports whether a file or folder exists at a path.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -107,7 +106,8 @@ func finishRestore(dir string, stepHook func()) error {
 	return errors.Join(os.RemoveAll(from), disk.SyncFolder(dir))
 }
 
-// setAside moves existing memory away, beginning with the vault, because moving the vault may fail.
+// setAside moves existing memory away. It begins with the vault, which is the most likely to fail, so that
+// nothing has changed after a failure.
 func (p restorePlan) setAside(dir string, stepHook func()) error {
 	if err := p.setVaultAside(stepHook); err != nil {
 		return err
@@ -145,8 +145,8 @@ func (p restorePlan) setVaultAside(stepHook func()) error {
 	return disk.SyncFolder(filepath.Dir(p.Vault))
 }
 
-// cancel cancels a restore after a failure of the first step, and returns the error; otherwise every
-// start would fail. A restore that has changed anything continues at the next start instead.
+// cancel cancels a restore if cause, the error of setAside, came before any change, because otherwise every
+// start would fail. A restore that has changed anything continues at the next start. cancel returns the error.
 func (p restorePlan) cancel(dir string, cause error) error {
 	if p.Vault == "" || !exists(p.Vault) || p.VaultAside != "" && exists(p.VaultAside) || p.DataAside != "" && exists(p.DataAside) {
 		return cause
@@ -159,7 +159,6 @@ func (p restorePlan) cancel(dir string, cause error) error {
 	return errors.Join(memory.Errorf(memory.Invalid, "nothing was changed: the vault's folder cannot be moved; for a mount point, set vault to a folder inside it: %w", cause), err)
 }
 
-// moveIntoPlace moves the restored files into the data folder and the vault.
 func (p restorePlan) moveIntoPlace(dir string, stepHook func()) error {
 	from := filepath.Join(dir, RestoringFolder, archive.DataFolder)
 	files, err := os.ReadDir(from)

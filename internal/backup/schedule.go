@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	pollInterval  = time.Minute    // short, because the clock may jump and the machine may sleep
-	maxRetryWait  = time.Hour      // maximum wait after failures; the wait begins with a minute and doubles
+	pollInterval  = time.Minute    // interval of checks for a due backup; short, because the machine may sleep and its clock may jump
+	maxRetryWait  = time.Hour      // maximum wait after a failure; the wait begins with a minute and doubles with each failure
 	trialInterval = 24 * time.Hour // minimum interval between trials, because a trial reads the whole backup
 )
 
-// Schedule creates backups at intervals and restores the newest backup on trial. A nil Schedule does
-// nothing.
+// Schedule creates backups at intervals. As a trial, it restores the newest backup into a temporary folder.
+// A nil Schedule does nothing.
 type Schedule struct {
 	maker    *Maker
 	settings config.BackupConfig
@@ -34,12 +34,12 @@ type Schedule struct {
 	state    atomic.Pointer[scheduleState]
 }
 
-// scheduleState is the state of this process; the names of backups have the times of earlier processes.
+// scheduleState describes the newest backup of this process, or the newest found at its start.
 type scheduleState struct {
-	newest    string    // name of the newest backup
-	newestAt  time.Time // start of the newest backup
-	tested    string    // name of the last backup that passed its trial
-	lastError string    // error of the last attempt or trial; empty after a success
+	newest    string    // name of the newest backup; empty if unknown
+	newestAt  time.Time // start of the newest backup; zero if unknown
+	tested    string    // name of the last backup that passed its trial; empty before the first trial
+	lastError string    // error of the last backup or trial; empty after a success
 }
 
 // NewSchedule returns the schedule in the settings, or nil without a schedule.
@@ -84,7 +84,7 @@ func (s *Schedule) Run(ctx context.Context) error {
 	}
 }
 
-// RunOnce creates a backup if a backup is due.
+// RunOnce creates a backup if the newest backup is older than the interval.
 func (s *Schedule) RunOnce(ctx context.Context) error {
 	now, next := s.maker.now(), *s.state.Load()
 	if now.Sub(next.newestAt).Abs() < s.settings.Every { // absolute value, because the clock may go back
@@ -94,7 +94,7 @@ func (s *Schedule) RunOnce(ctx context.Context) error {
 	if next.lastError = ""; err != nil {
 		next.lastError = err.Error()
 	}
-	if ctx.Err() == nil && !errors.Is(err, memory.Conflict) { // not while the process stops or another backup is in progress
+	if ctx.Err() == nil && !errors.Is(err, memory.Conflict) { // ignore a failure because the process stops or another backup is in progress
 		s.state.Store(&next)
 	}
 	return err
@@ -106,8 +106,8 @@ func startTime(name string) time.Time {
 	return at
 }
 
-// createDue creates a backup, unless an earlier process created a recent backup. Then it restores the backup
-// on trial if a trial is due, and deletes the oldest backups; while trials fail, it deletes no backup.
+// createIfDue creates a backup, unless an earlier process created a recent backup. It then tests a restore if
+// a trial is due, and deletes the oldest backups; if the trial fails, it deletes no backup.
 func (s *Schedule) createDue(ctx context.Context, now time.Time, updated *scheduleState) (err error) {
 	names, err := s.dest.list(ctx)
 	if err != nil {
@@ -150,8 +150,8 @@ func (s *Schedule) createDue(ctx context.Context, now time.Time, updated *schedu
 	return s.maker.List.prune(s.dest, names)
 }
 
-// testRestore fetches a backup and restores it on trial, with the server's settings, into the folder of the
-// temporary backup.
+// testRestore fetches the backup name from the destination and restores it, with the server's settings, into
+// the folder of the temporary backup m.
 func (s *Schedule) testRestore(ctx context.Context, name string, m *tempBackup) error {
 	dir, c := filepath.Dir(m.Name()), s.maker.config
 	file, err := s.dest.fetch(ctx, name, dir)
@@ -167,7 +167,7 @@ func (s *Schedule) testRestore(ctx context.Context, name string, m *tempBackup) 
 	return err
 }
 
-// Report describes the newest backup and problems with it.
+// Report describes the newest backup, and its problems as findings.
 func (s *Schedule) Report() (summary string, findings []client.Finding) {
 	if s == nil {
 		return "", nil

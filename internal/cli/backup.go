@@ -27,7 +27,7 @@ func newBackupCommand(g *sharedState) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Copy the memory of all users into one file; a server may be running",
-		Long: "Write a consistent copy of the database, the vault and the changed settings, without secrets, to one file. It has the memory of all users.\n" +
+		Long: "Write a consistent copy of the database, the vault and the changed settings, without secrets, to one file. The file has the memory of all users.\n" +
 			"A running server keeps working. FILE appears only when it is complete and verified.\n" +
 			"FILE is not encrypted: protect it like the data folder. loci users erase lists the backups that still contain the erased text.\n\n" +
 			"Back up memory on a PostgreSQL server with its own tool: pg_dump --format=custom --file=loci.dump ADDRESS.",
@@ -56,15 +56,14 @@ func newBackupCommand(g *sharedState) *cobra.Command {
 	return g.withJSONFlag(cmd)
 }
 
-// backupResult describes a finished backup.
 type backupResult struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
 	backup.Manifest
 }
 
-// writeBackup requests a backup and stores it at path once it is complete and verified. It refuses to
-// back up an empty data folder without a server: a scheduled job with a wrong folder or address must
+// writeBackup requests a backup and stores it at path once the backup is complete and verified. Without a
+// server it refuses to back up an empty data folder: a scheduled job with a wrong folder or address must
 // not overwrite a good backup.
 func (g *sharedState) writeBackup(ctx context.Context, c *client.Client, path string, progressOut io.Writer) (result backupResult, err error) {
 	partial := path + ".half"
@@ -128,7 +127,7 @@ func formatCounts[N int | int64](counts map[string]N) string {
 	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
-// countOf returns a number with its noun; plural is the noun's plural.
+// countText returns a number with its noun, such as "2 facts"; plural is the noun's plural.
 func countOf(n int, plural string) string {
 	if plural == "profile" {
 		plural = "profile entries"
@@ -250,7 +249,8 @@ func newMigrateCommand(g *sharedState) *cobra.Command {
 	return g.withJSONFlag(cmd)
 }
 
-// checkSchema prints the version of the database's schema. If upgrade is set, it updates the schema first.
+// checkSchema prints the version of the database's schema, or returns an error if the version is not the
+// newest. If upgrade is set, it updates the schema before the check.
 func checkSchema(cmd *cobra.Command, cfg config.Config, upgrade bool) error {
 	address, err := databaseAddress(cfg, string(cfg.Store))
 	if err != nil {
@@ -269,7 +269,7 @@ func checkSchema(cmd *cobra.Command, cfg config.Config, upgrade bool) error {
 	return err
 }
 
-// databaseAddress completes an address: an sqlite address gets the full path of the database file.
+// databaseAddress returns an address for [backup.Migrate]: an sqlite address gets the path of the database file.
 func databaseAddress(cfg config.Config, address string) (string, error) {
 	if address == "sqlite" {
 		dir, err := cfg.DataDir()

@@ -87,7 +87,7 @@ func nextLine(ctx context.Context, lines <-chan string) (string, error) {
 	}
 }
 
-// readLines reads lines in a goroutine, because a read from a terminal cannot be cancelled.
+// readLines returns a channel of the lines of in. A goroutine reads them, because ctx cannot interrupt a read.
 func readLines(ctx context.Context, in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {
@@ -146,7 +146,7 @@ func (t *terminalChat) regenerate(ctx context.Context) error {
 	})
 }
 
-// ensureChat creates a chat on the server if t has none yet.
+// ensureChat creates a chat on the server unless t already has a chat.
 func (t *terminalChat) ensureChat(ctx context.Context) error {
 	if t.chatID != "" {
 		return nil
@@ -159,7 +159,7 @@ func (t *terminalChat) ensureChat(ctx context.Context) error {
 // maxShownHits is the maximum number of memories shown before a reply.
 const maxShownHits = 5
 
-// printReply sends a request and prints the recalled memories, then the reply as it arrives.
+// printReply calls send, which requests a reply, and prints the recalled memories, then the reply as it arrives.
 func (t *terminalChat) printReply(send func(client.ChatListener) (client.ChatDone, error)) error {
 	done, err := send(client.ChatListener{
 		Memory: func(m client.ChatMemory) {

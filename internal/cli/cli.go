@@ -80,7 +80,7 @@ var (
 	numberErrorPattern  = lazy.Compile(`strconv\.\w+: parsing .*: (invalid syntax|value out of range)`)
 )
 
-// addHint adds to an error message what the user can do, unless the message already names a command.
+// addHint adds advice to an error message, unless the message already names a command.
 func addHint(executed *cobra.Command, message string) string {
 	args := strings.HasPrefix(message, "accepts ") || strings.HasPrefix(message, "requires at least ")
 	if args || strings.HasPrefix(message, "unknown command") && executed.HasParent() && !executed.HasSubCommands() {
@@ -129,8 +129,8 @@ func wantsJSON(cmd *cobra.Command, args []string) bool {
 	return flag != nil && flag.Value.Type() == "bool" && (flag.Value.String() == "true" || slices.Contains(args, "--json"))
 }
 
-// interruptMessage returns the error message of an interrupted command. It hides the internal errors
-// that the interruption caused, except for an import or a server, which report unfinished work.
+// interruptMessage returns the error message of an interrupted command. It hides the errors that the
+// interruption caused; only those of an import or a server are shown, because they report unfinished work.
 func interruptMessage(executed *cobra.Command, err error) string {
 	if errors.Is(err, errInterrupted) || executed.Name() == "serve" || executed.Name() == "demo" {
 		return err.Error()
@@ -140,11 +140,11 @@ func interruptMessage(executed *cobra.Command, err error) string {
 
 // sharedState holds the flags of every command, and state that functions of a command share.
 type sharedState struct {
-	flags           map[string]*string // values by setting name; load ignores flags that are not on the command line
-	setPairs        []string
-	configFile      string
-	user            string
-	asJSON          bool
+	flags           map[string]*string          // values by setting name; loadConfig ignores flags that are not on the command line
+	setPairs        []string                    // values of --set, as key=value
+	configFile      string                      // value of --config
+	user            string                      // value of --user; empty means the server's default user
+	asJSON          bool                        // --json: print JSON instead of text
 	readAt          memory.At                   // the time that --as-of or --valid-at chooses
 	standalone      bool                        // no server answered, and this command opened the data folder itself
 	sharesServer    bool                        // without another server, this command also serves other commands
@@ -266,7 +266,7 @@ func (g *sharedState) connect(cmd *cobra.Command) (c *client.Client, closeClient
 	return c, closeClient, err
 }
 
-// runningServer returns a client of the server that commands would use, and the URL; nil if no server answers.
+// runningServer returns a client of the server that commands would use, and its URL; nil and "" if no server answers.
 func (g *sharedState) runningServer(cmd *cobra.Command, cfg config.Config) (*client.Client, string) {
 	url := cfg.ServerURL()
 	if cfg.PrefersDataFolder() {
@@ -279,7 +279,7 @@ func (g *sharedState) runningServer(cmd *cobra.Command, cfg config.Config) (*cli
 	return server, url
 }
 
-// checkHealth checks whether a server answers. Otherwise the error is [memory.Unavailable].
+// checkHealth checks whether a server answers. If no server answers, the error is [memory.Unavailable].
 func checkHealth(ctx context.Context, c *client.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -287,13 +287,13 @@ func checkHealth(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// openStandalone opens the memory and serves it to this command on a free local port.
+// openStandalone opens the memory and serves it to this command on a local port.
 func (g *sharedState) openStandalone(cmd *cobra.Command, cfg config.Config, opts client.Options) (c *client.Client, closeClient func() error, err error) {
 	ctx := cmd.Context()
 	if cfg.Log.Level == "info" {
 		cfg.Log.Level = "warn" // only a server shows info lines
 	}
-	start := openOnFreePort // writes the address, so that other commands use this server, too
+	start := openOnFreePort // writes its URL to the data folder, so that other commands use this server, too
 	if !g.sharesServer {
 		cfg.Addr, start = "127.0.0.1:0", func(ctx context.Context, c loci.Config, o loci.Options) (*server, error) {
 			return listenAndOpen(ctx, c, o, nil)
@@ -310,7 +310,7 @@ func (g *sharedState) openStandalone(cmd *cobra.Command, cfg config.Config, opts
 	return client.New(s.url(), opts), func() error { stop(); return <-finished }, nil
 }
 
-// runWithClient makes a command's run function from do, which gets a client of the memory.
+// runWithClient returns a command's RunE function, which calls do with a client of the memory.
 func (g *sharedState) runWithClient(do func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return g.withClient(cmd, func(ctx context.Context, c *client.Client) error { return do(ctx, cmd, c, args) })
@@ -334,12 +334,12 @@ func (g *sharedState) withClient(cmd *cobra.Command, do func(context.Context, *c
 	return errors.Join(err, fmt.Errorf("close the memory: %w", closeErr))
 }
 
-// undoHint tells people which command undoes a run.
+// undoHint returns the hint that names the command to undo a run.
 func (g *sharedState) undoHint(runID string) string {
 	return "to undo this: " + undoCommandLine(client.UndoRequest{Run: runID}, g.user)
 }
 
-// print writes v as JSON if --json is set; otherwise printText writes text for people.
+// print writes value as JSON if --json is set; otherwise printText writes text for people.
 func (g *sharedState) print(w io.Writer, value any, printText func(printer)) error {
 	if !g.asJSON {
 		out := &errorWriter{Writer: w}

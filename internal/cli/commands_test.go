@@ -72,7 +72,7 @@ func TestAllParkedJobsAreTriedAgainAndNoOthers(t *testing.T) {
 	if want := []string{"POST /api/jobs/a/retry", "POST /api/jobs/c/retry"}; err != nil || !slices.Equal(retried, want) {
 		t.Errorf("sent %q, %v; want %q", retried, err, want)
 	}
-	if !strings.HasPrefix(out, "tried again: a\ntried again: c\n") {
+	if !strings.HasPrefix(out, "queued again: a\nqueued again: c\n") {
 		t.Errorf("printed %s", out)
 	}
 	s.got = nil
@@ -92,7 +92,7 @@ func TestReviewGoesOnWhereSomebodyElseWasQuicker(t *testing.T) {
 	c := client.New(s.URL, client.Options{})
 	page := try(pendingFacts(context.Background(), c)).orFail(t)
 	noError(t)(askForJudgements(context.Background(), c, strings.NewReader("a\nR\n"), printer{Writer: &out}, page))
-	for _, want := range []string{"not done: f1 is active", "0 decided, 2 pending"} {
+	for _, want := range []string{"the decision was not applied: f1 is active", "0 decided, 2 pending"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("printed %s, want %q in it", out.String(), want)
 		}

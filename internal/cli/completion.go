@@ -21,8 +21,8 @@ var completionKinds = map[string]string{
 	"loci keys rotate": "keys", "loci keys remove": "keys", "loci profile": "entries", "loci profile set": "entries", "loci profile remove": "entries",
 }
 
-// completions returns the completions of a kind, each with an optional description after a tab.
-// The client c is nil if no server answers: a completion opens no data folder.
+// completionValues returns the values to complete for a kind, each with an optional description after a tab.
+// The client c is nil if no server answers, because a completion opens no data folder.
 func completions(ctx context.Context, kind string, cfg config.Config, c *client.Client) (out []string) {
 	switch kind {
 	case "profiles":

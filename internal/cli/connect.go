@@ -21,7 +21,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// settingsFile is a client's settings file, with a function that adds Loci's entry to the text or removes it.
+// settingsFile is a client's settings file. The function edit adds Loci's entry to the text, or removes it.
 type settingsFile struct {
 	path string
 	edit func(text string, remove bool) (string, error)
@@ -159,7 +159,7 @@ func executablePath() (string, error) {
 	return selfPath, nil
 }
 
-// plainWord matches a word that needs no quotes in a shell.
+// plainWordPattern matches a word that needs no quotes in a shell.
 var plainWord = lazy.Compile(`^[\w@%+=:,./-]+$`)
 
 // shellLine quotes words for a shell and joins them.
@@ -184,7 +184,7 @@ func isLociProgram(program, selfPath string) bool {
 	return filepath.IsAbs(program) && name == "loci" || program == selfPath
 }
 
-// lociHook matches the beginning of a hook's command line as connect writes it.
+// lociHookPattern matches the beginning of a hook's command line as connect writes it.
 var lociHook = lazy.Compile(`^(/(\S+/)?loci|'/([^']+/)?loci'|"?[A-Za-z]:[^"]*[\\/]loci\.exe"?) hook\b`)
 
 // jsonEntry is one entry that connect writes into a JSON file.
@@ -303,8 +303,8 @@ type fileChange struct {
 	mode          fs.FileMode
 }
 
-// editFiles shows the changes of the files and, if yes is set, writes them. If one file cannot be
-// edited, it writes no file.
+// editFiles shows the changes of the files and, if write is set, writes the files. If it cannot edit one
+// of the files, it writes no file.
 func editFiles(out printer, client string, files []settingsFile, remove, write bool) error {
 	var changes []fileChange
 	for _, f := range files {
@@ -339,7 +339,7 @@ func editFiles(out printer, client string, files []settingsFile, remove, write b
 	}
 	switch {
 	case !write:
-		out.line("nothing was written; add --yes to write it")
+		out.line("nothing was written; add --yes to write the changes")
 	case remove:
 		out.line("written; restart %s", client)
 	default:

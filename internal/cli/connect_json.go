@@ -120,7 +120,7 @@ func encodeJSON(value any, indent, indentUnit string, oneLine bool) (hujson.Valu
 	return hujson.Parse(bytes.TrimSpace(out.Bytes()))
 }
 
-// indentOf returns the indentation at the end of the white space before a value.
+// indentOf returns the indentation of a value; leading is the space before the value.
 func indentOf(leading hujson.Extra) string {
 	_, indent, _ := strings.Cut(string(leading[max(0, bytes.LastIndexByte(leading, '\n')):]), "\n")
 	return indent[:len(indent)-len(strings.TrimLeft(indent, " \t"))]
@@ -164,12 +164,12 @@ const tomlNote = "\n# Written by loci connect.\n"
 var (
 	tomlTablePattern    = lazy.Compile(`(?m)(?:^\n)?(?:^# Written by loci connect\.\n)?^\[mcp_servers\.loci\]\n(?:[^\[\n#].*(?:\n|\z))*`)
 	tomlSubtablePattern = lazy.Compile(`(?m)(?:^\n)?^\[mcp_servers\.loci\.[^\]\n]+\]\n(?:[^\[\n#].*(?:\n|\z))*`)
-	tomlForeignPattern  = lazy.Compile(`(?m)^\s*\[?\s*["']?(mcp_servers["']?\s*(=|\.\s*["']?loci\b)|loci["']?\s*[.=])`) // a server named loci in a notation that connect does not write
+	tomlForeignPattern  = lazy.Compile(`(?m)^\s*\[?\s*["']?(mcp_servers["']?\s*(=|\.\s*["']?loci\b)|loci["']?\s*[.=])`) // matches a server named loci in a notation that connect does not write
 	tomlCommandPattern  = lazy.Compile(`(?m)^command\s*=\s*("[^\r\n]*"|'[^\r\n]*')`)
 )
 
-// tomlEdit returns a function that adds the MCP server to Codex's config.toml, as a table at the end, or
-// removes it. Removing includes sub-tables, because Codex refuses a sub-table without its parent.
+// editTOML returns a function that adds the MCP server to Codex's config.toml, as a table at the end, or
+// removes the table and its sub-tables, because Codex refuses a sub-table without its parent.
 func tomlEdit(selfPath string, args []string) func(string, bool) (string, error) {
 	var quoted []string
 	for _, arg := range args {

@@ -175,7 +175,7 @@ func newContextsAttachCommand(g *sharedState) *cobra.Command {
 	return withMemoryFlags(g, cmd)
 }
 
-// readDocument reads a file, or standard input if path is "-". The server limits the length.
+// readDocument reads a file, or standard input if path is "-". It has no limit, because the server limits the length.
 func readDocument(cmd *cobra.Command, path string) (string, error) {
 	if path == "-" {
 		text, err := io.ReadAll(cmd.InOrStdin())

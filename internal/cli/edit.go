@@ -55,9 +55,9 @@ func newEditCommand(g *sharedState) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&e.content, "content", "", "new text of the fact")
-	f.StringVar(&e.category, "category", "", "category; empty removes it")
-	f.StringArrayVar(&e.tags, "tag", nil, "tag; may be repeated; replaces all tags of the fact; empty removes them")
-	f.Float64Var(&e.confidence, "confidence", 0, "how certain the fact is, 0 to 1")
+	f.StringVar(&e.category, "category", "", "category; an empty value removes it")
+	f.StringArrayVar(&e.tags, "tag", nil, "tag; may be repeated; replaces all tags of the fact; an empty value removes them")
+	f.Float64Var(&e.confidence, "confidence", 0, "confidence of the fact, 0 (doubtful) to 1 (certain)")
 	f.BoolVar(&e.pin, "pin", false, "put the fact into every prompt")
 	f.BoolVar(&e.unpin, "unpin", false, "no longer put the fact into every prompt")
 	f.StringVar(&e.core, "core", "", "put the fact into every prompt: auto (Loci decides), always (same as --pin) or never (only search finds the fact)")
@@ -109,8 +109,8 @@ func (e *editFlags) request(cmd *cobra.Command) (c client.EditMemory, err error)
 	return c, nil
 }
 
-// editText opens the text of a fact in the user's editor. While the editor runs, the memory is closed.
-// If the new text cannot be stored, its file is not deleted.
+// editText opens the text of a fact in the user's editor, and stores the new text. While the editor runs,
+// the memory is closed. If the new text cannot be stored, the editor's file is kept.
 func (g *sharedState) editText(cmd *cobra.Command, id string) error {
 	editor := strings.Fields(os.Getenv("VISUAL"))
 	if len(editor) == 0 {
@@ -161,7 +161,7 @@ func (g *sharedState) editText(cmd *cobra.Command, id string) error {
 		case err != nil:
 			return err
 		case now.Content != original.Content:
-			return memory.Errorf(memory.Conflict, "the fact was changed meanwhile to %q", now.Content)
+			return memory.Errorf(memory.Conflict, "another client changed the text of the fact during the edit, to %q", now.Content)
 		}
 		return printAnswer(g, cmd, printer.printEdited)(c.Edit(ctx, id, client.EditMemory{Content: &text}))
 	})
@@ -171,7 +171,7 @@ func (g *sharedState) editText(cmd *cobra.Command, id string) error {
 	return nil
 }
 
-// runEditor opens a text in the user's editor and returns the file with the result, which only its owner can read.
+// runEditor opens a text in the user's editor and returns the path of the edited file, which only its owner can read.
 func runEditor(cmd *cobra.Command, editor []string, text string) (file string, err error) {
 	f, err := os.CreateTemp("", "loci-*.txt") // the file mode is 0600
 	if err != nil {
@@ -206,7 +206,7 @@ func (s printer) printEdited(m client.Written) {
 // printReplaced prints the facts that a new fact replaced.
 func (s printer) printReplaced(m client.Written) {
 	for _, old := range m.Replaced {
-		s.line("it replaces %s  %s  (loci undo restores the old fact)", old.ID, shorten(old.Content, 400))
+		s.line("replaces %s  %s  (loci undo restores the old fact)", old.ID, shorten(old.Content, 400))
 	}
 }
 
@@ -267,7 +267,7 @@ func addMessage(ctx context.Context, g *sharedState, c *client.Client, w io.Writ
 	return g.print(w, stored, func(out printer) { out.printLearned(stored.Memories, paused) })
 }
 
-// printPreview prints the decision on each statement, and the changes that would follow.
+// printPreview prints the decision on each statement of the text, and the changes that learning would make.
 func (s printer) printPreview(p client.Preview) {
 	if len(p.Decisions)+len(p.Forgotten) == 0 {
 		s.line("nothing to learn from this text")

@@ -34,7 +34,7 @@ func TestAFactIsEditedByFlagsAndInAnEditor(t *testing.T) {
 		return m
 	}
 	run("", "add", "User lives in Rome")
-	if out := run("User lives in Berlin", "add", "User lives in Berlin"); !strings.Contains(out, "it replaces ") || !strings.Contains(out, "User lives in Rome") {
+	if out := run("User lives in Berlin", "add", "User lives in Berlin"); !strings.Contains(out, "replaces ") || !strings.Contains(out, "User lives in Rome") {
 		t.Errorf("added: %q, want it to name what it replaces", out)
 	}
 	run("", "undo", "--yes")

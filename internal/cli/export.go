@@ -25,7 +25,7 @@ func newExportCommand(g *sharedState) *cobra.Command {
 		Use:   "export [PATH]",
 		Short: "Export memory as JSON lines or Markdown",
 		Long: "Export memory. PATH selects the format: .jsonl (one JSON object per line), .md (one page), .zip (Markdown files), or a folder (the same files).\n" +
-			"--format overrides the name. Without PATH the command writes JSON lines to standard output. loci import reads all formats.",
+			"--format overrides this choice. Without PATH the command writes JSON lines to standard output. loci import reads all formats.",
 		Example: "  loci export memory.jsonl\n  loci export my-memory/\n  loci export --as-of \"last week\" --no-turns facts.md",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,7 +58,7 @@ func newExportCommand(g *sharedState) *cobra.Command {
 	f.StringVar(&q.Format, "format", "", "format: jsonl, markdown or zip (default: the name of PATH decides)")
 	f.StringVar(&q.Parts, "kinds", "", "comma-separated: turns, facts, summaries, profile, relations (default: all)")
 	f.BoolVar(&noTurns, "no-turns", false, "export everything except messages")
-	f.StringVar(&q.Status, "status", "", "comma-separated: active, pending, superseded, retired, rejected, replaced (default: all)")
+	f.StringVar(&q.Status, "status", "", "comma-separated statuses: active, pending, superseded (by another fact), retired, rejected, replaced (a message on another branch) (default: all)")
 	f.StringVar(&q.Project, "project", "", "only memory of this project, without the profile")
 	f.Var(timeFlag{target: &q.AsOf, atEnd: true}, "as-of", "memory as it was recorded at this time: 2026-05-03, yesterday, 90m (ago), …")
 	f.Var(timeFlag{target: &q.ValidAt, atEnd: true}, "valid-at", "facts that were true at this time")
@@ -67,13 +67,12 @@ func newExportCommand(g *sharedState) *cobra.Command {
 	return withMemoryFlags(g, cmd)
 }
 
-// exportResult describes a finished export.
 type exportResult struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
 }
 
-// formatOfPath returns the format that a path's name selects, or memory.Invalid for an unknown extension.
+// formatOfPath returns the format that a path's extension selects. An unknown extension is [memory.Invalid].
 func formatOfPath(path string) (string, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".md", ".markdown":
@@ -141,7 +140,7 @@ func writeExport(ctx context.Context, c *client.Client, q client.ExportQuery, pa
 			return exportResult{}, err
 		}
 	}
-	temp, err := os.CreateTemp(dir, ".loci-export-*") // fails for an unwritable folder before the server exports
+	temp, err := os.CreateTemp(dir, ".loci-export-*") // before the export, so that an unwritable folder fails immediately
 	if err != nil {
 		return exportResult{}, fmt.Errorf("cannot write to %s: %w", dir, withoutPath(err))
 	}
@@ -163,7 +162,7 @@ func writeExport(ctx context.Context, c *client.Client, q client.ExportQuery, pa
 	return exportResult{path, n}, os.Rename(temp.Name(), path)
 }
 
-// withoutPath returns an error without the name of the temporary file.
+// withoutPath returns the cause of a [fs.PathError], without the name of the temporary file, or another error unchanged.
 func withoutPath(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {

@@ -127,7 +127,7 @@ var actionVerbs = map[memory.Action]string{
 	memory.ActionErase:     "erased",
 }
 
-// changeVerb describes a change with a verb in the past tense.
+// changeVerb describes a change for people by one or two words, mostly a verb in the past tense.
 func changeVerb(c client.Change) string {
 	switch to := c.After.Status(); {
 	case c.Action == memory.ActionAdd && to == memory.Pending:
@@ -268,7 +268,7 @@ func readHistory(ctx context.Context, c *client.Client, id string) (history memo
 	return history, err
 }
 
-// ifFound returns nil if the memory does not exist or belongs to another owner.
+// nilIfNotFound returns m, or nil without an error if err is [memory.NotFound].
 func ifFound(m client.Memory, err error) (*client.Memory, error) {
 	switch {
 	case errors.Is(err, memory.NotFound):
@@ -354,10 +354,10 @@ type diffPiece struct {
 	text string
 }
 
-// maxDiffCells limits the cells of a diff's table. Texts that need a larger table count as completely different.
+// maxDiffCells limits the table of [commonLengths]. Texts that need more cells count as completely different.
 const maxDiffCells = 1 << 20
 
-// diffWords compares two texts word by word. Removed words come before added words.
+// diffWords compares two texts word by word. At each difference, removed words come before added words.
 func diffWords(oldText, newText string) []diffPiece {
 	return diffLists(strings.Fields(oldText), strings.Fields(newText), " ")
 }

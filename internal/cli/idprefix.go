@@ -18,7 +18,7 @@ const (
 
 var errEmptyID = memory.Errorf(memory.Invalid, "the id is empty; loci list and the other list commands show ids")
 
-// labeledID is an id with a text that people recognize.
+// labeledID is an id with a text by which people recognize it, such as a title.
 type labeledID struct{ id, label string }
 
 func labelIDs[T any](items []T, label func(T) labeledID) (labeled []labeledID) {
@@ -28,8 +28,8 @@ func labelIDs[T any](items []T, label func(T) labeledID) (labeled []labeledID) {
 	return labeled
 }
 
-// completeID replaces prefix by the full id if exactly one id begins with prefix. If no id begins with
-// prefix, prefix stays unchanged, and the server reports the error.
+// completeID replaces prefix by the full id if exactly one candidate begins with prefix. If no candidate
+// begins with prefix, prefix stays unchanged, and a request with it makes the server report the error.
 func completeID(prefix *string, candidates []labeledID) error {
 	if *prefix == "" {
 		return errEmptyID
@@ -65,7 +65,7 @@ func isIDPrefix(text string) bool {
 	return len(text) >= minPrefixLength && len(text) < idLength && strings.Trim(text, "0123456789abcdef-") == ""
 }
 
-// completeMemoryID completes the id of a memory.
+// completeMemoryID returns the full id of the memory whose id begins with prefix, as completeID does.
 func completeMemoryID(ctx context.Context, c *client.Client, prefix string) (string, error) {
 	if prefix == "" {
 		return "", errEmptyID

@@ -74,7 +74,7 @@ func newImportCommand(g *sharedState) *cobra.Command {
 	f.BoolVar(&imp.query.DryRun, "dry-run", false, "only show what would be added")
 	f.BoolVar(&imp.query.Strict, "strict", false, "stop at the first line that cannot be read")
 	f.BoolVar(&imp.query.Learn, "learn", false, "learn facts from the imported messages")
-	f.StringVar(&imp.query.Project, "project", "", "project of imported facts and chats that have none")
+	f.StringVar(&imp.query.Project, "project", "", "project of the imported facts and chats that have no project")
 	return withMemoryFlags(g, cmd)
 }
 
@@ -89,7 +89,7 @@ type importer struct {
 	problems []string // texts of problems, each with file and line
 
 	standalone  bool // no server runs, so this command learns from the imported messages
-	failedChats int  // number of chats from which learning failed; a later try follows
+	failedChats int  // number of chats whose learning job failed; the job runs again later
 }
 
 // learn runs the learning jobs of the import, for a command without a server.
@@ -121,7 +121,7 @@ func (b *importer) addReport(file string, format portable.Format, report client.
 	}
 }
 
-// mergeReport adds the numbers of one report to another report, and appends the lists.
+// mergeReport adds the numbers of the report from to the report to, and appends the lists of from.
 func mergeReport(to, from reflect.Value) {
 	for i := range to.NumField() {
 		switch f := to.Field(i); f.Kind() {
@@ -170,15 +170,15 @@ func (s printer) printImport(imp *importer) {
 	switch {
 	case total.Jobs == 0:
 	case !imp.standalone:
-		s.line("%s will be learned from; loci jobs shows the progress", countOf(total.Jobs, "chats"))
+		s.line("the server learns from %s in the background; loci jobs shows the progress", countOf(total.Jobs, "chats"))
 	case imp.failedChats > 0:
-		s.line("%s could not be learned from yet; loci jobs shows the errors", countOf(imp.failedChats, "chats"))
+		s.line("learning from %s failed and is tried again later; loci jobs shows the errors", countOf(imp.failedChats, "chats"))
 	default:
 		s.line("learned from %s", countOf(total.Jobs, "chats"))
 	}
 }
 
-// tallyText lists the count of each kind.
+// tallyText lists the number of records of each kind.
 func tallyText(tally client.Tally) string {
 	counts := map[string]int64{}
 	for kind, n := range reflect.ValueOf(tally).Fields() {
@@ -187,7 +187,7 @@ func tallyText(tally client.Tally) string {
 	return formatCounts(counts)
 }
 
-// printFirst prints the first maxPrinted of the available items, and the number of all other items.
+// printFirst prints at most maxPrinted of the available items, and how many of the total items it did not print.
 func (s printer) printFirst(available, total int, printItem func(i int)) {
 	available = min(available, maxPrinted)
 	for i := range available {

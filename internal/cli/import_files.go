@@ -23,8 +23,8 @@ const (
 	stdin        = "-"
 	sniffedBytes = 64 << 10 // number of bytes read to detect the format
 
-	// Limits of an archive's unpacked size: in bytes, and as a multiple of the packed size. The multiple
-	// applies above smallUnpacked bytes. Packed exports of chats typically have a tenth of their size.
+	// Limits of an archive's unpacked size: maxUnpacked bytes, and maxExpansion times the packed size unless
+	// that is less than smallUnpacked bytes. Packing typically reduces an export of chats to a tenth.
 	maxUnpacked   = 4 << 30
 	maxExpansion  = 100
 	smallUnpacked = 64 << 20
@@ -59,7 +59,7 @@ func isImportable(name string) bool {
 	return exportedChats.MatchString(filepath.Base(name))
 }
 
-// exportedChats matches file names of chats in exports of ChatGPT and Claude; ChatGPT numbers the parts.
+// exportedChatsPattern matches file names of chats in exports of ChatGPT and Claude; ChatGPT numbers the files.
 var exportedChats = lazy.Compile(`^conversations(-\d+)?\.json$`)
 
 // noFilesError returns the error for a folder or archive without a file to import.
@@ -144,8 +144,8 @@ func (b *importer) checkReadable(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// detectFormat detects the format of a file. It refuses generic formats if the file's extension is not
-// among detectedExtensions, because any text can be parsed as a list of facts.
+// detectFormat detects the format of a file. If the file's extension is not among detectedExtensions, it
+// refuses formats such as a list of facts, because any text can be parsed as a list of facts.
 func (b *importer) detectFormat(name string, in *bufio.Reader) (portable.Format, error) {
 	head, err := in.Peek(sniffedBytes)
 	switch {

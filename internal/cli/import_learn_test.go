@@ -48,7 +48,7 @@ func TestAnImportWithoutAServerLearnsBeforeItEnds(t *testing.T) {
 func TestAnImportAtAServerSaysWhereToLook(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "chats.jsonl")
 	writeFile(t, file, twoChats)
-	for jobs, want := range map[int]string{1: "1 chat will be learned from; loci jobs shows the progress\n", 2: "2 chats will be learned from; loci jobs shows the progress\n"} {
+	for jobs, want := range map[int]string{1: "the server learns from 1 chat in the background; loci jobs shows the progress\n", 2: "the server learns from 2 chats in the background; loci jobs shows the progress\n"} {
 		s := newStandIn(t, map[string]any{
 			"POST /api/import": client.Imported{Jobs: jobs},
 			"GET /api/jobs":    client.Jobs{Jobs: []client.Job{{Kind: memory.JobLearn, State: memory.JobQueued}}},

@@ -72,7 +72,7 @@ func newKeysAddCommand(g *sharedState) *cobra.Command {
 	return g.withJSONFlag(cmd)
 }
 
-// expiryAfter returns the time that is days from now, or the zero time for 0 days.
+// expiryAfter returns the time after this number of days, or the zero time (never) for 0 days.
 func expiryAfter(days int) (expiry time.Time) {
 	if days != 0 {
 		expiry = time.Now().AddDate(0, 0, days)
@@ -216,7 +216,7 @@ func (s printer) printErasedUser(erased client.Erased) {
 	s.line("  removed: %s", formatCounts(erased.Removed))
 	s.line("  removed from other users: %s", formatCounts(map[string]int{"links": erased.Links, "traces": erased.Traces}))
 	for _, h := range erased.TextRemainsIn {
-		s.line("not reached: %s", shorten(h, 300))
+		s.line("the text may remain in: %s", shorten(h, 300))
 	}
 }
 

@@ -57,8 +57,8 @@ func newMCPCommand(g *sharedState) *cobra.Command {
 // mcpBridge forwards messages of the Model Context Protocol between a stream of lines and the HTTP
 // server. The server has no state between requests.
 type mcpBridge struct {
-	toolProfile string
-	connect     func() (*client.Client, func() error, error)
+	toolProfile string                                       // set of tools: chatgpt, or empty for all tools
+	connect     func() (*client.Client, func() error, error) // returns a client, and a function that closes it
 
 	inputCtx context.Context // cancelled when the input ends
 
@@ -66,16 +66,16 @@ type mcpBridge struct {
 	out             io.Writer
 	client          *client.Client
 	closers         []func() error
-	protocolVersion string                        // protocol version in the answer to initialize; empty before, or if each request names a version
-	cancelByID      map[string]context.CancelFunc // by request id
+	protocolVersion string                        // version in the answer to initialize; empty before that, or if each request names a version
+	cancelByID      map[string]context.CancelFunc // functions that cancel the running requests, by request id
 }
 
 const (
 	maxMessageBytes = 64 << 20 // maximum length of a message, in bytes
 	maxConcurrent   = 64       // maximum number of concurrent requests
 	versionHeader   = "Mcp-Protocol-Version"
-	parseError      = -32700
-	internalError   = -32603
+	parseError      = -32700 // JSON-RPC code of an error in the JSON
+	internalError   = -32603 // JSON-RPC code of any other error
 )
 
 // rpcMessage has the fields of a message that the bridge reads.
@@ -122,7 +122,7 @@ func (b *mcpBridge) run(ctx context.Context, in io.Reader) error {
 	return lines.Err()
 }
 
-// startMessage starts to handle a message.
+// startForwarding forwards a message in a goroutine of group, or cancels the request that the message cancels.
 func (b *mcpBridge) startMessage(ctx context.Context, group *errgroup.Group, line []byte) {
 	var msg rpcMessage
 	if line[0] != '[' { // the server parses a batch itself
@@ -199,7 +199,7 @@ func (b *mcpBridge) forward(ctx context.Context, msg rpcMessage, line []byte) er
 	return b.writeMessage(body)
 }
 
-// forwardStream writes the messages of a stream as they arrive, until the stream or the input ends.
+// forwardStream writes the messages of a response stream as they arrive, until the stream or the input ends.
 func (b *mcpBridge) forwardStream(stream io.ReadCloser) error {
 	defer context.AfterFunc(b.inputCtx, func() { _ = stream.Close() })()
 	lines := bufio.NewScanner(stream)
@@ -243,7 +243,7 @@ func (b *mcpBridge) send(ctx context.Context, msg rpcMessage, line []byte) (*htt
 	return c.MCP(ctx, b.toolProfile, line, headers...)
 }
 
-// encodeHeader encodes a name for a header of the protocol.
+// encodeHeader encodes the value of a protocol header: in base64 if it has control characters.
 func encodeHeader(s string) string {
 	if strings.ContainsFunc(s, unicode.IsControl) {
 		return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
@@ -251,7 +251,7 @@ func encodeHeader(s string) string {
 	return s
 }
 
-// reconnect finds or starts a server, unless another call has already replaced the client lost.
+// reconnect finds or starts a server, unless another call has already replaced lost, the client that failed.
 func (b *mcpBridge) reconnect(lost *client.Client) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -296,11 +296,11 @@ func (b *mcpBridge) writeFailure(id json.RawMessage, code int, message string) e
 }
 
 const (
-	hookName     = "hook"
-	hookDeadline = 2 * time.Second // the agent waits for hooks; recall needs at most one second (recall.deadline_max)
-	maxHookInput = 8 << 20         // bytes
-	maxProject   = 256             // characters; the API has the same limit
-	maxQuestion  = 20_000          // bytes at the start of a prompt that are the question; the API accepts 100,000 characters
+	hookName     = "hook"          // name of the command
+	hookDeadline = 2 * time.Second // maximum time of a hook, for which the agent waits; recall takes at most a second (recall.deadline_max)
+	maxHookInput = 8 << 20         // maximum length of an event, in bytes
+	maxProject   = 256             // maximum length of a project's name in characters, as in the API
+	maxQuestion  = 20_000          // number of bytes at the start of a prompt that are searched for; the API accepts 100,000 characters
 )
 
 func newHookCommand(g *sharedState) *cobra.Command {
@@ -408,8 +408,8 @@ func writeHookOutput(w io.Writer, event, text string) error {
 	return enc.Encode(map[string]output{"hookSpecificOutput": {event, text}})
 }
 
-// handleStop records an answer after its prompt, at most once. If the prompt was not recorded, for
-// example because a program wrote the prompt or memory was paused, the answer is not recorded.
+// handleStop records the answer to a recorded prompt, at most once. If the prompt was not recorded, for
+// example because a program wrote it or memory was paused, handleStop does not record the answer.
 func (e hookEvent) handleStop(ctx context.Context, c *client.Client) error {
 	if e.AgentID != "" || strings.TrimSpace(e.Answer) == "" {
 		return nil
@@ -437,8 +437,8 @@ func (e hookEvent) recordMessage(ctx context.Context, c *client.Client, m client
 
 func (e hookEvent) turnID() string { return cmp.Or(e.TurnID, e.PromptID) }
 
-// projectFolder returns the folder in which the agent was started, or "" if unknown. It is not always cwd:
-// in Claude Code cwd is the folder of the shell, which may change during a session.
+// projectFolder returns the folder in which the agent was started, or "" if unknown. In Claude Code cwd is not
+// that folder: it is the folder of the shell, which may change during a session.
 func (e hookEvent) projectFolder() string {
 	folder := cmp.Or(os.Getenv("CLAUDE_PROJECT_DIR"), e.WorkingDir)
 	if len(folder) > maxProject || !filepath.IsAbs(folder) {

@@ -46,7 +46,7 @@ type localModel struct {
 	InUse       bool   `json:"in_use"`
 	Repository  string `json:"repository,omitempty"`
 	Commit      string `json:"commit,omitempty"`
-	Error       string `json:"error,omitempty"` // why the model cannot be used; empty if it can
+	Error       string `json:"error,omitempty"` // why the model cannot be used; empty for a usable model
 }
 
 // describeModel opens an installed model and describes it.
@@ -267,7 +267,7 @@ func newModelsRemoveCommand(g *sharedState) *cobra.Command {
 	}
 }
 
-// runWithModels makes a command's run function from do, which gets the settings and the folder of models.
+// runWithModelsDir returns a command's RunE function, which calls do with the settings and the folder of models.
 func (g *sharedState) runWithModels(do func(cmd *cobra.Command, c config.Config, dir string, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := g.loadConfig(cmd)
@@ -377,10 +377,10 @@ func pruneVectors(ctx context.Context, g *sharedState, cmd *cobra.Command, c *cl
 	})(c.PruneVectors(ctx, req))
 }
 
-// pollInterval is the interval between requests for the progress.
+// pollInterval is the interval at which followProgress requests the progress.
 const pollInterval = 200 * time.Millisecond
 
-// followProgress shows the progress until the work is done or blocked; refresh updates vectors.
+// followProgress shows how many vectors are computed until all are, or the work stops; refresh updates vectors.
 func followProgress(ctx context.Context, w io.Writer, vectors *client.Vectors, refresh func() error) error {
 	bar := newProgressLine(w)
 	defer bar.clear()

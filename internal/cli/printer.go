@@ -30,7 +30,7 @@ func newPrinter(w io.Writer) printer {
 	return printer{w, ok && isTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// errorWriter is an io.Writer that remembers the first error.
+// errorWriter is an io.Writer that remembers its first error in err.
 type errorWriter struct {
 	io.Writer
 	err error
@@ -115,7 +115,7 @@ func authorText(author memory.Author) string {
 	return "by " + strings.TrimSpace(label)
 }
 
-// quoteContext is the number of characters shown on each side of a quote.
+// quoteContextLength is the number of characters shown on each side of a quote.
 const quoteContext = 60
 
 // quoteText returns a quote in «», with some text before and after it in its turn.
@@ -153,14 +153,14 @@ func isTerminal(f *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// progressLine shows the progress of long work on a terminal, as one changing line. Elsewhere it shows nothing.
+// progressLine shows the progress of long work as one changing line of a terminal. Without a terminal it shows nothing.
 type progressLine struct {
 	w          io.Writer // nil if not a terminal
 	bytesRead  int64
 	nextUpdate time.Time
 }
 
-// tick is the interval between updates of a progress line.
+// progressInterval is the minimum interval between updates of a progress line.
 const tick = 200 * time.Millisecond
 
 func newProgressLine(w io.Writer) *progressLine {
@@ -171,12 +171,12 @@ func newProgressLine(w io.Writer) *progressLine {
 	return p
 }
 
-// showBytes shows how many of total bytes are done; 0 means an unknown total.
+// showBytes shows how many of total bytes are done; a total of 0 means that it is unknown.
 func (p *progressLine) showBytes(label string, done, total int64) {
 	p.update(label, done, total, formatSize)
 }
 
-// bytesOf returns a function that calls showBytes with the label.
+// bytesReporter returns a function that calls showBytes with the label.
 func (p *progressLine) bytesOf(label string) func(done, total int64) {
 	return func(done, total int64) { p.showBytes(label, done, total) }
 }
@@ -207,7 +207,7 @@ func (p *progressLine) clear() {
 	}
 }
 
-// countReads returns a reader of r that shows how many bytes were read.
+// countReads returns a reader of r that shows, with the label, how many of total bytes all readers have read.
 func (p *progressLine) countReads(r io.Reader, label string, total int64) io.Reader {
 	return readerFunc(func(b []byte) (int, error) {
 		n, err := r.Read(b)
@@ -222,10 +222,10 @@ type readerFunc func(b []byte) (int, error)
 // Read implements io.Reader.
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// timeFlag is a flag for a time in a notation of parseTime.
+// timeFlag is the value of a flag for a time, in any notation of parseTime.
 type timeFlag struct {
 	target *time.Time
-	atEnd  bool // a day or a longer period means the end of the period, not the beginning
+	atEnd  bool // whether a day or a longer period means its end, not its beginning
 }
 
 // Set implements pflag.Value.

@@ -138,7 +138,7 @@ func newPromptsEjectCommand(g *sharedState) *cobra.Command {
 	}
 }
 
-// ejectFolder returns the folder into which prompts are written.
+// ejectFolder returns the folder into which loci prompts eject writes the prompts.
 func ejectFolder(cfg config.Config, args []string) (string, error) {
 	switch {
 	case len(args) > 0 && args[0] == "":
@@ -198,7 +198,7 @@ func newPromptsCheckCommand(g *sharedState) *cobra.Command {
 				config.Prompts = args[0]
 			}
 			if config.Prompts == "" {
-				return memory.Errorf(memory.Invalid, "give a folder, or set the setting prompts")
+				return memory.Errorf(memory.Invalid, "give a folder, or configure one in the setting prompts")
 			}
 			_, promptsErr := openPrompts(config.Prompts)
 			found := struct {

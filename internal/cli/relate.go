@@ -61,13 +61,13 @@ func newRelateCommand(g *sharedState) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&end, "end", false, "remove the relation instead of adding it")
-	cmd.Flags().IntVar(&q.Steps, "steps", 0, "also show facts that this many relations connect, at most 5 (default 1)")
+	cmd.Flags().IntVar(&q.Steps, "steps", 0, "show facts up to this many relations away from the fact, at most 5 (default 1)")
 	cmd.Flags().IntVar(&q.Limit, "limit", 0, "maximum number of facts (default 50)")
 	return g.withReadFlags(cmd)
 }
 
-// printRelated prints each relation as a sentence: first the relations from and to the fact with this
-// id, then the relations of more distant facts.
+// printRelated prints each relation as a sentence, in which "it" is the fact with this id. The relations of
+// that fact come before the relations of more distant facts.
 func (s printer) printRelated(id string, related client.RelatedMemories) {
 	if len(related.Relations)+len(related.Found) == 0 {
 		s.line("this fact has no relations")

@@ -66,14 +66,14 @@ type reviewFlags struct {
 	onlyList              bool
 	approve, reject, edit []string
 	approveAll, rejectAll bool
-	judgements            []client.Judgement
+	judgements            []client.Judgement // decisions in approveIDs, rejectIDs and edits, set by parse
 }
 
 func (r *reviewFlags) hasJudgements() bool {
 	return len(r.judgements) > 0 || r.approveAll || r.rejectAll
 }
 
-// parse converts the flags to judgements.
+// parse converts approveIDs, rejectIDs and edits to judgements.
 func (r *reviewFlags) parse() error {
 	for _, id := range r.approve {
 		r.judgements = append(r.judgements, client.Judgement{ID: id, Action: memory.ActionApprove})
@@ -146,8 +146,8 @@ func (r *reviewFlags) sendJudgements(ctx context.Context, g *sharedState, c *cli
 	})
 }
 
-// seenText returns the text of a fact shared by another user, so that the server can detect a change
-// since; "" for the user's own facts.
+// seenText returns the text of a fact shared by another user, so that the server can refuse the decision if
+// the text has changed; "" for the user's own facts.
 func seenText(w client.Waiting) string {
 	if w.Memory.Home == "" {
 		return ""
@@ -203,7 +203,7 @@ func (s printer) printPendingFact(w client.Waiting, position string) {
 	}
 }
 
-// askForJudgements shows each pending fact, asks for a decision and applies it.
+// askForJudgements shows each pending fact, asks for a decision and sends it to the server.
 func askForJudgements(ctx context.Context, c *client.Client, in io.Reader, s printer, pending []client.Waiting) error {
 	if len(pending) == 0 {
 		s.line("no facts wait for review")
@@ -214,7 +214,7 @@ func askForJudgements(ctx context.Context, c *client.Client, in io.Reader, s pri
 	echoed := ok && isTerminal(f)
 	next := func() (string, error) {
 		line, err := nextLine(ctx, lines)
-		if err == nil && !echoed { // a terminal shows what is typed
+		if err == nil && !echoed { // a terminal has already shown the typed line
 			fmt.Fprintln(s, line)
 		}
 		return line, err
@@ -240,7 +240,7 @@ func askForJudgements(ctx context.Context, c *client.Client, in io.Reader, s pri
 		}
 		reviewed, err := c.Judge(ctx, client.ReviewRequest{Judgements: []client.Judgement{j}})
 		if errors.Is(err, memory.Conflict) || errors.Is(err, memory.Duplicate) || errors.Is(err, memory.NotFound) {
-			s.line("not done: %v", err) // another client has decided on this fact
+			s.line("the decision was not applied: %v", err) // another client has decided on this fact
 			continue
 		}
 		if err != nil {

@@ -36,7 +36,7 @@ func newListCommand(g *sharedState) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&q.Kind, "kind", "", "comma-separated: fact, turn, summary, all (default: fact)")
-	f.StringVar(&q.Status, "status", "", "comma-separated: active, pending, superseded, retired, rejected, replaced, all (default: active)")
+	f.StringVar(&q.Status, "status", "", "comma-separated statuses: active, pending, superseded (by another fact), retired, rejected, replaced (a message on another branch), all (default: active)")
 	f.StringVar(&q.Tag, "tag", "", "only memories with this tag")
 	f.StringVar(&q.Category, "category", "", "only memories in this category")
 	f.StringVar(&q.Project, "project", "", "only memories in this project")
@@ -102,7 +102,7 @@ func newSearchCommand(g *sharedState) *cobra.Command {
 				if err := completeChatID(ctx, c, &q.Conversation); err != nil {
 					return err
 				}
-				if chat { // a new conversation, unless a flag names one
+				if chat { // search as in a new conversation, unless --conversation names one
 					q.CurrentConversation, q.Core, q.Conversation = cmp.Or(q.Conversation, rand.Text()), q.Conversation == "", ""
 				}
 				found, err := c.Search(ctx, q)
@@ -112,7 +112,7 @@ func newSearchCommand(g *sharedState) *cobra.Command {
 				answer := searchResult{SearchAnswer: found}
 				var trace memory.Trace
 				if why || cut {
-					if trace, err = c.Trace(ctx, found.Trace); err != nil && cut { // the reasons for the hits do not need the trace
+					if trace, err = c.Trace(ctx, found.Trace); err != nil && cut { // --why also works without the trace
 						return fmt.Errorf("read which memories were left out: %w", err)
 					}
 				}
@@ -210,7 +210,7 @@ func (w hitPrinter) printWhy(why memory.Why) {
 	w.line("      numbers  %s", w.styled(dim, recall.PartsText(why)))
 }
 
-// cutReasons describe why each stage of a search leaves out a memory, last stage first.
+// leftOutReasons describe why each stage of a search leaves out memories. The last stage comes first.
 var cutReasons = []struct{ stage, reason string }{
 	{"core", "does not fit into the core"},
 	{"budget", "does not fit into the token budget"},
@@ -228,19 +228,19 @@ var cutReasons = []struct{ stage, reason string }{
 	{"answered", "no hit answers the question well enough"},
 }
 
-// cutMemory is a memory that the search left out.
+// leftOutMemory is a memory that the search left out.
 type cutMemory struct {
 	client.Memory
 	Stage string     `json:"cut"` // stage of the search that left out the memory
 	Why   memory.Why `json:"why"`
 }
 
-// cutMemories returns the memories that the search left out, best first within each stage.
+// leftOutMemories returns the memories that the search with the trace t left out, best first within each stage.
 func cutMemories(ctx context.Context, c *client.Client, t memory.Trace) []cutMemory {
 	var out []cutMemory
 	for _, h := range t.Cut {
 		m, err := c.Get(ctx, h.ID)
-		if err != nil { // the memory is in the global pool, or was removed meanwhile
+		if err != nil { // the memory is in the global pool, or was removed after the search
 			m = client.Memory{ID: h.ID, Kind: h.Kind}
 		}
 		out = append(out, cutMemory{m, h.Cut, h.Why})
@@ -265,7 +265,7 @@ func (w hitPrinter) printModelUse(t memory.Trace) {
 	}
 }
 
-// printCut prints the memories that the search left out, grouped by stage.
+// printLeftOut prints the memories that the search left out, grouped by stage.
 func (w hitPrinter) printCut(memories []cutMemory, explain bool) {
 	for _, r := range cutReasons {
 		title := fmt.Sprintf("left out (%s): %s\n", r.stage, r.reason)

@@ -43,7 +43,7 @@ func newServeCommand(g *sharedState) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			set, err := g.loadConfig(cmd)
-			if set.Log.Format == "json" || os.Getenv("LOCI_LOG_FORMAT") == "json" || slices.Contains(g.setPairs, "log.format=json") { // decides even if other settings are invalid
+			if set.Log.Format == "json" || os.Getenv("LOCI_LOG_FORMAT") == "json" || slices.Contains(g.setPairs, "log.format=json") { // even invalid settings must be reported as JSON
 				defer func() {
 					if err != nil {
 						err = jsonLogError{err}
@@ -66,7 +66,7 @@ func newServeCommand(g *sharedState) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if set.Log.Format == "json" { // all lines are JSON
+			if set.Log.Format == "json" { // every line of the log must be JSON
 				s.Log().Info("serving", "version", loci.Version(), "at", s.url(), "upstream", set.Upstream.RedactedURL(), "models", s.modelsText())
 			} else {
 				fmt.Fprintf(cmd.ErrOrStderr(), "loci %s\n", loci.Version())
@@ -95,7 +95,7 @@ type httpServer struct {
 	serveErr       chan error              // receives the error of srv.Serve
 }
 
-// startHTTP starts the HTTP server.
+// startHTTP starts an HTTP server on l. The caller stores the handler once the memory is open.
 func startHTTP(l net.Listener, log *slog.Logger) *httpServer {
 	requestCtx, cut := context.WithCancelCause(context.Background())
 	s := &httpServer{cancelRequests: cut, serveErr: make(chan error, 1)}
@@ -122,7 +122,7 @@ func (s *httpServer) close() error {
 	return s.srv.Close()
 }
 
-// openServer is like listenAndOpen, and writes the URL to the data folder, where other commands look for it.
+// openServer is like listenAndOpen, and writes the server's URL to the data folder, where other commands find it.
 func openServer(ctx context.Context, cfg config.Config, opts loci.Options, cert *certificate) (*server, error) {
 	s, err := listenAndOpen(ctx, cfg, opts, cert)
 	if err != nil {
@@ -236,7 +236,7 @@ func (s *server) modelsText() string {
 	return fmt.Sprintf("search by %s; reranker %s; learning: %s", embeds, c.Reranker, s.LearnerName())
 }
 
-// cancelGrace is the time for cancelled requests to report the error and to store partial conversations.
+// cancelGrace is the time that cancelled requests have to report the error and to store partial conversations.
 const cancelGrace = 3 * time.Second
 
 // run serves until ctx ends, waits for running requests, and closes the memory.
@@ -332,22 +332,22 @@ func newOpenAPICommand() *cobra.Command {
 	}
 }
 
-// By default (GOGC=100) Go lets the heap double before it collects garbage. A large index
-// consists mostly of bytes without pointers, which stay in use and are cheap to scan:
-// a doubled heap would waste memory.
+// By default (GOGC=100) Go lets the heap double before it collects garbage. That would waste
+// memory with a large index, which stays in use and is cheap to scan, because it consists
+// mostly of bytes without pointers.
 const (
-	// minGarbage is the minimum room for garbage, in bytes. At 1,300 recalls per second, 24 MiB
-	// cause seven collections per second; 12 MiB would save little and cause ten.
+	// minGarbageBytes is the minimum amount of garbage before a collection. At 1,300 recalls per
+	// second, 24 MiB cause seven collections per second; 12 MiB would save little and cause ten.
 	minGarbage = 24 << 20
-	// minPercent is the minimum room for garbage as a percentage of the memory in use. It
-	// makes collections of a large heap rarer.
+	// minGarbagePercent is the minimum amount of garbage before a collection, as a percentage of
+	// the memory in use. It makes collections of a large heap rarer.
 	minPercent = 20
-	// otherMemory is the memory in use outside of the index, in bytes.
+	// otherMemoryBytes is an estimate of the memory in use outside of the index.
 	otherMemory = 8 << 20
 )
 
-// gcPercent returns the GOGC value for an index of indexBytes: room for minGarbage bytes
-// or minPercent of garbage, whichever is more, but at most Go's default of 100.
+// gcPercent returns the GOGC value for an index of indexBytes: a percentage that allows
+// minGarbageBytes of garbage, but at least minGarbagePercent and at most Go's default of 100.
 func gcPercent(indexBytes int64) int {
 	return int(min(100, max(minPercent, 100*minGarbage/(indexBytes+otherMemory))))
 }

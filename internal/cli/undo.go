@@ -77,8 +77,8 @@ func newUndoCommand(g *sharedState) *cobra.Command {
 	return withMemoryFlags(g, cmd)
 }
 
-// undoTarget describes what req undoes, or returns "" if nothing can be undone. If req names no run,
-// change or time, undoTarget sets its run to the last run.
+// describeUndoTarget describes the changes that req undoes, or returns "" if nothing can be undone. If req
+// names no run, change or time, it sets req.Run to the last run.
 func undoTarget(ctx context.Context, c *client.Client, req *client.UndoRequest) (string, error) {
 	switch {
 	case req.ToTime != nil:
@@ -108,7 +108,7 @@ func runText(c client.Change) string {
 	return "run " + c.Run + " of " + formatTime(c.CreatedAt) + " " + authorText(c.Author)
 }
 
-// lastUndoable returns a change of the last run that can be undone, or the zero Change. It skips runs
+// lastUndoableChange returns a change of the last run that can be undone, or the zero Change. It skips runs
 // that erased memories or changed memories that were erased later. It also skips pauses, because
 // people do not regard a pause as a change of memory.
 func lastUndoable(ctx context.Context, c *client.Client) (client.Change, error) {
@@ -191,7 +191,7 @@ func (s printer) printUndo(u client.Undone, target, next string, texts map[strin
 	}
 }
 
-// printStep prints how a change affects the memory.
+// printStep prints the effect of a change: + for a memory that becomes active, - for one that does not stay active.
 func (s printer) printStep(c client.Change, texts map[string]string) {
 	switch sign := changeSign(c); sign {
 	case '+':
@@ -207,7 +207,7 @@ func (s printer) printStep(c client.Change, texts map[string]string) {
 	}
 }
 
-// withoutColour returns the printer without colour.
+// withoutColour returns a printer that writes without colour.
 func (s printer) withoutColour() printer { return printer{Writer: s.Writer} }
 
 func (s printer) printLaterChanges(changes []client.Change, texts map[string]string) {
@@ -299,7 +299,7 @@ func (s printer) printForgotten(forgotten client.Forgotten, undoHint string) {
 	case forgotten.Erased:
 		s.line("the text is erased permanently")
 		for _, h := range forgotten.TextRemainsIn {
-			s.line("not reached: %s", shorten(h, 300))
+			s.line("the text may remain in: %s", shorten(h, 300))
 		}
 	case forgotten.Run == "":
 		s.line("already forgotten: nothing has changed")

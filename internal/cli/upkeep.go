@@ -169,7 +169,7 @@ func newJobsCommand(g *sharedState) *cobra.Command {
 				}{now, retried}
 				return g.print(cmd.OutOrStdout(), out, func(out printer) {
 					for _, id := range retried {
-						fmt.Fprintf(out, "tried again: %s\n", id)
+						fmt.Fprintf(out, "queued again: %s\n", id)
 					}
 					if retryAll && len(retried) == 0 {
 						fmt.Fprintln(out, "no job is parked")
@@ -185,7 +185,8 @@ func newJobsCommand(g *sharedState) *cobra.Command {
 	return withMemoryFlags(g, cmd)
 }
 
-// retryJobs queues the parked jobs with the ids, or all parked jobs, again, and returns their ids.
+// retryJobs queues the jobs with these ids again, and all parked jobs if retryAll is set. It returns the ids of
+// the queued jobs.
 func retryJobs(ctx context.Context, c *client.Client, ids []string, retryAll bool) ([]string, error) {
 	if !retryAll && len(ids) == 0 {
 		return nil, nil

@@ -58,7 +58,7 @@ func (a StoreAddress) check() error {
 	return memory.Errorf(memory.Invalid, "store: invalid value; valid: sqlite, memory, "+ServerExamples)
 }
 
-// Networks returns the addresses and networks of Trusted and Proxies.
+// Networks parses the addresses and networks in the settings trusted and proxies.
 func (c *Config) Networks() (trusted, proxies []netip.Prefix, err error) {
 	if trusted, err = networks("trusted", c.Trusted); err != nil {
 		return nil, nil, err
@@ -67,7 +67,7 @@ func (c *Config) Networks() (trusted, proxies []netip.Prefix, err error) {
 	return trusted, proxies, err
 }
 
-// networks parses addresses and networks of the setting key. An empty list yields nil.
+// parseNetworks parses the value of the setting key, a list of addresses and networks. An empty list yields nil.
 func networks(key string, list []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range list {

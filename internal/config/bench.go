@@ -12,8 +12,8 @@ import (
 // does not change the results.
 const benchDeadline = 10 * time.Second
 
-// BenchConfig returns the settings of a separate memory for measurements, with the settings of c that
-// affect results: models, recall, index, and learning by rules. The error is [memory.Invalid] if c
+// BenchConfig returns settings for measurements in a separate memory: the overrides, and the values of c
+// that affect results (models, recall, index, learning by rules). The error is [memory.Invalid] if c
 // names a server, because measurements use no server.
 func (c Config) BenchConfig(settings map[string]string) (Config, error) {
 	if c.sourceRank("addr") == flagRank || c.isServerURL() {
@@ -33,16 +33,16 @@ func (c Config) BenchConfig(settings map[string]string) (Config, error) {
 		bench.Recall.Deadline = benchDeadline
 	}
 	bench.sources["recall.deadline"] = "bench"
-	// resetScoreSettings compares the embedder with the embedder of the profile.
+	// resetScoreSettings needs these fields to compare the embedder with the profile's embedder.
 	bench.Profile, bench.profileEmbedder, bench.embedderAdvice = c.Profile, c.profileEmbedder, c.embedderAdvice
 	for _, key := range []string{"recall.score", "recall.threshold"} {
 		bench.sources[key] = c.sources[key]
 	}
 	bench.Embed = c.Embed
-	if bench.Embed.URL == "" { // see embedOptions
+	if bench.Embed.URL == "" { // embed.url defaults to upstream.url, which bench does not have
 		bench.Embed.URL, bench.Embed.Key = c.Upstream.URL, cmp.Or(c.Embed.Key, c.Upstream.Key)
 	}
-	if bench.Learn.Model == "" { // facts are learned by rules
+	if bench.Learn.Model == "" { // without a learning model, facts are learned by rules
 		bench.Learn = c.Learn
 		bench.Learn.Model, bench.Learn.URL, bench.Learn.Key, bench.Learn.Prefer = "", "", "", nil
 	}

@@ -35,7 +35,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not a valid number of bytes (example: 512MiB)", s)
 }
 
-// String formats the amount in the largest unit without a fraction.
+// String formats the amount in the largest unit that needs no fraction.
 func (b Bytes) String() string {
 	for _, unit := range slices.Backward(byteUnits[:4]) {
 		if size := Bytes(unit.size); b != 0 && b%size == 0 {

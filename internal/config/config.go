@@ -291,17 +291,17 @@ type BackupConfig struct {
 	Recipient string        `koanf:"recipient" doc:"Public key (age1...) that encrypts scheduled backups. Keep its identity (private key) outside Loci: a restore needs it. If empty, backups are not encrypted."`
 }
 
-// check refuses invalid settings that the tags cannot describe. Every error contains the key.
+// check refuses invalid settings that the tags cannot describe. Every error contains the setting's key.
 func (c *Config) check() error {
 	if _, _, err := net.SplitHostPort(c.Addr); !c.isServerURL() && (err != nil || strings.Contains(c.Addr, "/")) {
-		return memory.Errorf(memory.Invalid, "addr: %q is not a valid address; one looks like 127.0.0.1:7077", c.Addr)
+		return memory.Errorf(memory.Invalid, "addr: %q is not a valid address (example: 127.0.0.1:7077)", c.Addr)
 	}
 	if _, _, err := c.Networks(); err != nil {
 		return err
 	}
 	for key, values := range map[string][]string{"hosts": c.Hosts, "proxies": c.Proxies} {
 		if len(values) > 0 && c.APIKey == "" {
-			return memory.Errorf(memory.Invalid, "%s: needs api_key (LOCI_API_KEY): without a key, anybody on another machine could read all memory", key)
+			return memory.Errorf(memory.Invalid, "%s: needs api_key (LOCI_API_KEY): without it, anybody on another machine could read all memory", key)
 		}
 	}
 	if c.UsersHeader != "" && (len(c.Proxies) == 0 || strings.Trim(strings.ToLower(c.UsersHeader), nameLetters) != "") {
@@ -320,7 +320,7 @@ func (c *Config) check() error {
 		}
 	}
 	if c.FrontKey != "" && (c.APIKey == "" || c.FrontKey == c.APIKey) {
-		return memory.Errorf(memory.Invalid, "front_key: needs api_key (LOCI_API_KEY), with a different value")
+		return memory.Errorf(memory.Invalid, "front_key: needs api_key (LOCI_API_KEY), and must have a different value")
 	}
 	for _, pattern := range c.Forward.Drop {
 		if name := strings.TrimSuffix(strings.TrimPrefix(pattern, "-"), "*"); name == "" || strings.Trim(strings.ToLower(name), nameLetters) != "" {
@@ -422,7 +422,7 @@ func (s SSOConfig) check(hasKey, hasProxies bool) error {
 	return nil
 }
 
-// The bounds of index.budget, in bytes. A smaller budget would be too small for the index of one user.
+// The bounds of index.budget, in bytes. A budget below minIndexBudget could not hold the index of one user.
 const (
 	minBudget Bytes = 1 << 20
 	maxBudget Bytes = 1 << 40
@@ -437,7 +437,7 @@ const (
 // DataDir returns the data folder, and expands a leading ~ to the home folder.
 func (c *Config) DataDir() (string, error) { return expandHome("data", c.Data) }
 
-// VaultDir returns the vault's folder, and expands a leading ~; "" without a vault.
+// VaultDir returns the vault's folder, and expands a leading ~ to the home folder; "" without a vault.
 func (c *Config) VaultDir() (string, error) { return expandHome("vault", c.Vault) }
 
 // SourceOf returns the source of a setting's value: default, profile NAME, file, environment, flag or
@@ -459,7 +459,7 @@ func (c *Config) SetSource(key, source string) {
 	c.sources[key] = source
 }
 
-// validCollection reports whether Chroma accepts names of collections with this prefix.
+// isCollectionPrefix reports whether Chroma accepts names of collections that begin with prefix.
 func validCollection(name string) bool {
 	return len(name) >= 3 && len(name) <= 60 && name[0] != '.' && name[0] != '_' && name[0] != '-' &&
 		strings.Trim(strings.ToLower(name), nameLetters) == ""

@@ -20,7 +20,7 @@ import (
 // docs/profiles.md lists the same settings for people.
 type foreignSetting struct {
 	name, profile string
-	key           string // the corresponding setting of Loci; empty if Loci has no such setting
+	key           string // key of Loci's corresponding setting; empty if Loci has no such setting
 	convert       func(string) (string, error)
 }
 
@@ -86,7 +86,7 @@ func Import(file string, data []byte) (ImportedSettings, error) {
 			}
 		}
 		out.Settings[f.key] = v.value
-		if f.name == "rag_embedding_model" { // the thresholds of this system are cosines
+		if f.name == "rag_embedding_model" { // the system with this setting has thresholds for cosines
 			out.Settings["recall.score"] = "cosine"
 		}
 		votes[f.profile]++
@@ -114,7 +114,7 @@ func Import(file string, data []byte) (ImportedSettings, error) {
 			out.Settings["profile"] = profile
 		}
 	}
-	if key := out.Settings["upstream.key"]; key != "" { // the server of OPENAI_API_KEY answers chats and embeds
+	if key := out.Settings["upstream.key"]; key != "" { // a key of OpenAI, which answers chats and embeds texts
 		maps.Copy(out.Settings, map[string]string{"upstream.url": openAIURL, "embed.url": openAIURL, "embed.key": key})
 	}
 	flags := maps.Clone(out.Settings)
@@ -128,8 +128,8 @@ func (s ImportedSettings) YAML() ([]byte, error) { return yaml.Marshal(nestKeys(
 
 type foreignValue struct{ name, value string }
 
-// foreignValues returns the values in a file, each with the last part of its name, and the listed
-// providers.
+// foreignValues returns the settings in a file, each under the last part of its dotted name, and the
+// providers that the file lists.
 func foreignValues(file string, data []byte) (values []foreignValue, providers []Provider, err error) {
 	if ext := path.Ext(file); ext != ".yaml" && ext != ".yml" && ext != ".json" {
 		return foreignLines(data), nil, nil
@@ -157,7 +157,7 @@ func foreignValues(file string, data []byte) (values []foreignValue, providers [
 	return values, providers, nil
 }
 
-// foreignProviders reads providers: a map of names to a URL and a key.
+// foreignProviders reads providers from tree, which maps each name to a URL and a key.
 func foreignProviders(tree yaml.MapSlice) []Provider {
 	var out []Provider
 	for _, item := range tree {

@@ -7,15 +7,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The values of learn.model that name no model: LearnAuto means the smallest model of the upstream,
-// LearnChat the model of the chat, LearnNone only the rules.
+// The values of learn.model that name no model: LearnAuto means the first available model of learn.prefer
+// or the smallest model of the upstream, LearnChat the model of the chat, LearnNone only the rules.
 const (
 	LearnAuto = "auto"
 	LearnChat = "chat"
 	LearnNone = "none"
 )
 
-// Provider is an entry of learn.providers.
+// Provider is an entry of learn.providers: a server of learning models.
 type Provider struct{ Name, url, key string }
 
 // ProviderList parses learn.providers. The error is [memory.Invalid] if an entry is malformed.

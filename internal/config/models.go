@@ -34,7 +34,7 @@ func (c *Config) ModelsFolder() (string, error) {
 	return filepath.Join(dir, modelsFolder), err
 }
 
-// ModelsInUse returns the names of the local models in the settings.
+// LocalModelNames returns the names of the local models that the settings embedder and reranker name.
 func (c *Config) ModelsInUse() []string {
 	var out []string
 	for _, s := range []string{c.Embedder, c.Reranker} {
@@ -71,11 +71,11 @@ func (c *Config) checkModels() error {
 	return nil
 }
 
-// remoteDeadline is the default of recall.deadline with a remote model or a database server, which
-// alone may take as long as a complete local recall.
+// remoteDeadline is the default of recall.deadline with a remote model or a database server: one request
+// to it may take as long as a complete local recall.
 const remoteDeadline = 400 * time.Millisecond
 
-// RecallDeadline returns the maximum time that a chat waits for memory.
+// RecallDeadline returns recall.deadline, the maximum time that a chat waits for memory.
 func (c *Config) RecallDeadline() time.Duration {
 	remote := strings.HasPrefix(c.Embedder, RemoteModel) || strings.HasPrefix(c.Reranker, RemoteModel) || c.Store.IsServer() || c.Chroma.URL != ""
 	if remote && !c.IsSet("recall.deadline") {

@@ -11,11 +11,11 @@ const (
 	maxEdits       = 2 // maximum edit distance of a suggestion
 )
 
-// otherNames maps names of settings in other programs to Loci's names.
+// otherNames maps usual names of settings in other programs to Loci's names.
 var otherNames = map[string]string{"port": "addr", "listen": "addr", "bind": "addr", "address": "addr", "host": "addr", "folder": "data", "db": "store", "database": "store"}
 
-// suggestKeys suggests keys for an unknown name: keys that differ in at most maxEdits letters,
-// otherwise keys that contain the name or are the beginning of the name.
+// suggestKeys suggests keys for an unknown name: keys within maxEdits of the name or, if there are none,
+// keys that contain the name as a part or are the beginning of the name.
 func suggestKeys(name string) (suggestions []string) {
 	if len(name) <= maxEdits {
 		return nil

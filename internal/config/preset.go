@@ -19,7 +19,7 @@ type Preset struct {
 	Expand   bool   // whether short first-person questions are extended by words about people before embedding
 	EmbedAs  string `yaml:"embed_as"` // how the embedder encodes a question: as a question or as a document
 
-	Candidates int     // number of candidates of each search, per memory that may be shown; 0 means 160 in all
+	Candidates int     // number of candidates that each search reads for each memory of recall.top_k; 0 means 160 in all
 	Lambda     float64 // weight of a hit's score against its similarity to better hits; 1 ignores similarity
 	SinceSaid  bool    `yaml:"since_said"` // whether the age of a fact counts from the time when it was said, not from its last change
 
@@ -27,11 +27,11 @@ type Preset struct {
 	Hint    string // sentence added to the introduction of the memory in a prompt
 	Roles   bool   // whether each memory begins with the role of its speaker
 	Summary bool   // whether a chat gets its conversation's summary with each message
-	Named   bool   // whether an answer without streaming also lists the recalled memories, as memories
+	Named   bool   // whether an answer without streaming also lists the recalled memories in the field memories
 
 	Reply         string // form of the learning model's reply: ops (operations on facts), line (one fact or NOTHING) or memories (a list of facts)
 	Context       int    // number of earlier messages that the learning model reads together with the new messages
-	Exchanges     int    // number of the exchange of a conversation at which learning begins
+	Exchanges     int    // exchange of a conversation at which learning begins; 1 is the first
 	KeepSummaries bool   `yaml:"keep_summaries"` // whether earlier summaries stay when a new summary is written
 }
 

@@ -21,7 +21,7 @@ var profileFiles embed.FS
 // defaultProfile is the name of the profile without settings.
 const defaultProfile = "default"
 
-// Profiles returns the names of all profiles, the default profile first.
+// ProfileNames returns the names of all profiles, the default profile first.
 func Profiles() []string {
 	files, err := fs.Glob(profileFiles, "profiles/*.yaml")
 	if err != nil {
@@ -60,7 +60,7 @@ func loadProfile(name string) (map[string]any, Preset, error) {
 	return settings, preset, nil
 }
 
-// profileNamed returns the value of the setting profile; later sources override earlier sources.
+// profileName returns the value of the setting profile; later sources override earlier sources.
 func profileNamed(sources []map[string]any) (string, error) {
 	name := defaultProfile
 	for _, values := range sources {
@@ -75,13 +75,13 @@ func profileNamed(sources []map[string]any) (string, error) {
 	return name, nil
 }
 
-// profileSource returns the name of a profile as a source of values.
+// profileSource returns the source of values from a profile, as [Config.SourceOf] returns it.
 func profileSource(name string) string { return "profile " + name }
 
 // ProfileValues returns the settings with values from the profile, for example "recall.top_k=5", in
 // the order of the settings page. A missing model of the profile appears as its replacement.
 func (c *Config) ProfileValues() []string {
-	if c.Profile == defaultProfile { // has no settings
+	if c.Profile == defaultProfile { // a profile without settings
 		return nil
 	}
 	var out []string
@@ -96,9 +96,9 @@ func (c *Config) ProfileValues() []string {
 // MissingModels lists the missing models of the profile, each with its replacement.
 func (c *Config) MissingModels() []string { return c.missingModels }
 
-// replaceMissing replaces missing models of the profile: a local model without a folder, or a remote
-// model without embed.url. The replacement of an embedder is chosen when models are opened, as for
-// AutoEmbedder.
+// replaceMissingModels replaces missing models of the profile (a local model without a folder, a remote
+// model without embed.url). A missing embedder becomes AutoEmbedder; the replacement is chosen when models
+// are opened. The argument profile has the profile's settings.
 func (c *Config) replaceMissing(profile map[string]any) error {
 	c.profileEmbedder, _ = profile["embedder"].(string)
 	if c.sources["embedder"] == profileSource(c.Profile) {
@@ -140,7 +140,7 @@ func (c *Config) MissingEmbedder() string {
 	return c.profileEmbedder
 }
 
-// WithEmbedder returns the settings with name, the embedder chosen for [AutoEmbedder].
+// WithEmbedder returns c with the embedder name, which the caller has chosen for [AutoEmbedder].
 func (c Config) WithEmbedder(name string) Config {
 	c.Embedder, c.missingModels = name, slices.Clone(c.missingModels)
 	if c.embedderAdvice != "" && name != c.profileEmbedder {
@@ -165,7 +165,7 @@ func (c *Config) resetScoreSettings() {
 		c.Recall.Score = scoreFitted
 	}
 	if !c.hasScoreModel() {
-		c.Preset.EmbedAs = "question" // other models expect questions
+		c.Preset.EmbedAs = "question" // models other than the profile's expect a question as a question
 	}
 	// The words that Expand adds to a question move its vector towards facts about the user.
 	// Without vectors, the added words only fail to match.
@@ -198,7 +198,7 @@ func (c *Config) UsesProfileEmbedder() bool {
 	return name(c.Embedder) == name(c.profileEmbedder)
 }
 
-// missingAdvice returns advice on how to get a missing model, or "" if the model is available.
+// missingModelAdvice returns advice on how to get a missing model, or "" if the model is available.
 func (c *Config) missingAdvice(model string) (string, error) {
 	if name, ok := strings.CutPrefix(model, LocalModel); ok {
 		dir, err := c.ModelsFolder()

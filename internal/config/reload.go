@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// reloadable lists the settings that a running server can change.
+// reloadableKeys lists the settings that a running server can change.
 var reloadable = []string{
 	"log.level", "limits.requests", "limits.tokens", "limits.concurrent", "hosts", "trusted", "proxies", "cors.origins", "audit.keep",
 	"tls.cert", "tls.key",

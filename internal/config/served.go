@@ -10,15 +10,15 @@ import (
 )
 
 // RunningServerURL returns the URL of the server that uses the data folder, or "" without a server on
-// this machine. The URL is reliable only after opening the memory has returned [memory.Conflict];
-// otherwise the server may have stopped.
+// this machine. Use the URL only after opening the memory has returned [memory.Conflict]; otherwise the
+// server may have stopped.
 func (c *Config) RunningServerURL() string {
 	return filelock.HolderURL(c.LockFile())
 }
 
-// PrefersDataFolder reports whether commands find their memory by the data folder and not by addr:
-// the source of data precedes the source of addr (flag, environment, file, default). It is false for
-// a database server.
+// PrefersDataFolder reports whether commands find their memory by the setting data and not by addr,
+// because the source of data comes before the source of addr in the order flag, environment, file,
+// default. It is false for a database server.
 func (c *Config) PrefersDataFolder() bool {
 	return c.LockFile() != "" && c.sourceRank("data") > c.sourceRank("addr")
 }
@@ -59,7 +59,7 @@ func (c *Config) isServerURL() bool {
 // flagRank is the precedence of values from flags.
 const flagRank = 3
 
-// sourceRank returns the precedence of a setting's source.
+// sourceRank returns the precedence of a setting's source: flagRank for a flag, 0 for a profile or a default.
 func (c *Config) sourceRank(key string) int {
 	return map[string]int{"file": 1, "environment": 2, "flag": flagRank}[c.SourceOf(key)]
 }

@@ -81,7 +81,7 @@ func decode(input, result any) error {
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(
 			mapstructure.StringToTimeDurationHookFunc(),
 			mapstructure.TextUnmarshallerHookFunc(),
-			func(input, to reflect.Type, value any) (any, error) { // allows a space after a comma in a list
+			func(input, to reflect.Type, value any) (any, error) { // allow a space after a comma in a list
 				if text, ok := value.(string); ok && to == reflect.SliceOf(input) {
 					value = strings.ReplaceAll(text, ", ", ",")
 				}
@@ -118,7 +118,7 @@ func (v mapProvider) ReadBytes() ([]byte, error)    { return nil, errors.ErrUnsu
 // Setting describes a setting on the reference page.
 type Setting struct {
 	Key, Env, Default, Doc string
-	Valid                  []string // valid values; nil if not a closed choice
+	Valid                  []string // valid values; nil if every value of its type is valid
 	Secret                 bool
 
 	kind reflect.Type
@@ -196,8 +196,8 @@ func readFlags(flags map[string]string) (map[string]any, error) {
 }
 
 // readEnv returns the settings in the environment. A secret can also be in a file: the secret's variable
-// with the suffix _FILE contains the path. unknown lists LOCI_ variables that are not settings, such as
-// variables set by Kubernetes. For a misspelt setting it returns [memory.Invalid].
+// with the suffix _FILE contains the path. The result unknown lists LOCI_ variables that are not settings,
+// such as variables set by Kubernetes. For a misspelt setting readEnv returns [memory.Invalid].
 func readEnv(environ []string) (values map[string]any, unknown []string, err error) {
 	byEnv, secretFiles, files := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, s := range settings() {

@@ -91,7 +91,7 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 		"a user's header with a space": {Sources{Env: []string{"LOCI_USERS_HEADER=X User", "LOCI_PROXIES=10.0.0.1", "LOCI_API_KEY=k"}}, []string{"users_header", "name of a header"}},
 		"an origin with a path":        {Sources{Env: []string{"LOCI_CORS_ORIGINS=https://a.test/"}}, []string{"cors.origins", "https://a.test/", "https://app.example.org"}},
 		"a front key alone":            {Sources{Env: []string{"LOCI_FRONT_KEY=secret-1"}}, []string{"front_key: needs api_key"}},
-		"one key for both":             {Sources{Env: []string{"LOCI_FRONT_KEY=secret-1", "LOCI_API_KEY=secret-1"}}, []string{"front_key", "with a different value"}},
+		"one key for both":             {Sources{Env: []string{"LOCI_FRONT_KEY=secret-1", "LOCI_API_KEY=secret-1"}}, []string{"front_key", "must have a different value"}},
 		"every header":                 {Sources{Env: []string{"LOCI_FORWARD_DROP=X-Team-*,-*"}}, []string{"forward.drop", `"-*"`, "-X-OpenWebUI-*"}},
 		"every origin":                 {Sources{Env: []string{"LOCI_CORS_ORIGINS=*"}}, []string{"cors.origins"}},
 		"backups of PostgreSQL":        {Sources{Env: []string{"LOCI_BACKUP_EVERY=24h", "LOCI_BACKUP_TO=/b", "LOCI_STORE=postgres://h/d"}}, []string{"backup.every", "pg_dump", "0s"}},

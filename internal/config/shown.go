@@ -57,8 +57,8 @@ func collectValues(v reflect.Value, prefix string, values map[string]reflect.Val
 	}
 }
 
-// PortableYAML returns the settings of file, environment and flags as a settings file, without secrets
-// and without settings that depend on the machine.
+// PortableYAML returns the settings from the file, the environment and flags as a settings file, without
+// secrets and without settings that depend on the machine (addr and data).
 func (c Config) PortableYAML() ([]byte, error) {
 	flat := map[string]string{}
 	for _, s := range c.ListSettings() {

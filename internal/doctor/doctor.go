@@ -1,5 +1,5 @@
-// Package doctor finds problems of an open memory: in its folders, vault, database, index and models, and
-// mistakes in the configuration that requests reveal.
+// Package doctor finds problems of an open memory in its folders, vault, database, index and models. It also
+// collects mistakes in the configuration that requests reveal.
 package doctor
 
 import (
@@ -50,8 +50,8 @@ type Doctor struct {
 	warnings warnings
 }
 
-// Examine checks the folders, the vault, the database, the index and the models. If confirm is set, it also
-// forgets the memories of vault files that disappeared together.
+// Examine checks the folders, the vault, the database, the index and the models. If confirmDeletions is set,
+// it also forgets the memories of vault files that disappeared together.
 func (d *Doctor) Examine(ctx context.Context, confirm bool) (client.Checkup, error) {
 	c := report{Checkup: client.Checkup{Checked: []string{}, Findings: []client.Finding{}}}
 	if err := d.checkVault(ctx, &c, confirm); err != nil {
@@ -106,7 +106,7 @@ func (d *Doctor) checkVault(ctx context.Context, c *report, confirm bool) error 
 		}
 		c.addFinding("vault", path, what, "copy the parts that you need into the memory's own file, then delete this file")
 	}
-	for _, e := range r.Edits { // Vault.Examine applied or refused the other edits
+	for _, e := range r.Edits { // edits that ScanWithReasons neither applied nor refused
 		_, err := d.Vault.ApplyEdit(ctx, e)
 		do := "correct the file; Loci reads it again after a change and at each start"
 		switch {
@@ -183,15 +183,15 @@ func (d *Doctor) countJobs(ctx context.Context) (unfinished int, parked map[memo
 	return unfinished, parked, nil
 }
 
-// Checking a database of more than smallDatabase bytes takes seconds. It starts after checkAfter, in order
-// not to delay the first requests.
+// Checking a database of more than smallDatabaseBytes takes seconds. The check starts only after checkDelay,
+// in order not to delay the first requests.
 const (
 	smallDatabase = 32 << 20
 	checkAfter    = 2 * time.Second
 )
 
-// CheckInBackground checks the database once, because queries do not detect missing index rows. If it finds
-// a fault, the server logs the fault, reports that it is not ready, and writes nothing.
+// CheckInBackground checks the database once, because queries do not detect missing index rows. After a
+// fault the store refuses writes, and the server logs the fault and reports that it is not ready.
 func (d *Doctor) CheckInBackground(ctx context.Context) error {
 	if d.Database == nil || d.Config.Store.IsServer() {
 		return nil
@@ -215,7 +215,7 @@ func (d *Doctor) CheckInBackground(ctx context.Context) error {
 	return nil
 }
 
-// countOf returns a number with its noun; noun is the singular.
+// countText returns a number with its noun, such as "2 facts"; noun is the singular.
 func countOf(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -251,7 +251,7 @@ func (d *Doctor) checkFolders(c *report) {
 	}
 }
 
-// checkFreeSpace checks the free space of the disk with dir; freeSpace returns it in bytes.
+// checkFreeSpace checks the free space of dir's disk; freeSpace returns the free bytes of a folder's disk.
 func (c *report) checkFreeSpace(part, dir string, freeSpace func(string) (int64, error)) {
 	free, err := freeSpace(dir)
 	switch {
@@ -265,7 +265,7 @@ func (c *report) checkFreeSpace(part, dir string, freeSpace func(string) (int64,
 	}
 }
 
-// checkIndex searches the index, and checks its folder.
+// checkIndex tries a search, and checks the folder of the index.
 func (d *Doctor) checkIndex(ctx context.Context, c *report) {
 	_, err := d.Engine.Searcher.Search(ctx, memory.Search{
 		Scopes: []memory.Scope{{Owner: memory.User(memory.DefaultNamespace, httpx.DefaultUser)}}, Text: "memory", WordsOnly: true, Kinds: []memory.Kind{memory.KindFact}, Now: d.Engine.Now(), Limit: 1,
@@ -292,7 +292,7 @@ func (d *Doctor) checkIndex(ctx context.Context, c *report) {
 	}
 }
 
-// checkChroma compares the vectors of the Chroma server with the store.
+// checkChroma compares the vectors in Chroma with the vectors in the store.
 func (d *Doctor) checkChroma(ctx context.Context, c *report) {
 	if d.Chroma == nil {
 		return
@@ -334,8 +334,8 @@ func (d *Doctor) checkModels(c *report) {
 // answerTimeout is the maximum wait for a response of a model server.
 const answerTimeout = 3 * time.Second
 
-// checkServers requests the list of models from each model server. Any response is fine, except a server
-// error and a refused key.
+// checkServers requests the list of models from each model server. It reports a server error or a refused
+// key; any other response, such as 404, shows that the server works.
 func (d *Doctor) checkServers(ctx context.Context, c *report) {
 	c.checkServer(ctx, "upstream", llm.Options{BaseURL: d.Config.Upstream.URL, Key: d.Config.Upstream.Key})
 	learns := d.Learner.Learns()
@@ -364,11 +364,11 @@ func (d *Doctor) checkRemoteModels(ctx context.Context, c *report) {
 	}
 }
 
-// missedLimit is the reciprocal of the share of questions without a model above which a warning appears: 1/20.
+// missedLimit limits missed questions: if a model missed more than 1/missedLimit of them, a warning appears.
 const missedLimit = 20
 
-// skippedModels reports models that are currently skipped, or that were missing for many questions. For other
-// models it calls addChecked with the share of questions without the model.
+// skippedModelFindings reports models that are currently skipped, or that did not answer for many questions. For
+// other models it calls addChecked with the share of questions that were answered without the model.
 func (d *Doctor) skippedModels(addChecked func(format string, args ...any)) (findings []client.Finding) {
 	is, _ := d.EmbedderChoice.Current()
 	for _, m := range []struct {
@@ -415,7 +415,7 @@ func (c *report) checkServer(ctx context.Context, part string, o llm.Options) {
 	}
 }
 
-// requestModels requests a server's list of models and returns the HTTP status.
+// modelListStatus requests a server's list of models and returns the HTTP status.
 func requestModels(ctx context.Context, o llm.Options) (status int, err error) {
 	server, err := llm.NewForwarder(o)
 	if err != nil {

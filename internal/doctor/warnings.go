@@ -10,7 +10,7 @@ import (
 // warnings are mistakes in the configuration that requests have revealed. Each mistake is logged once;
 // the health check and loci doctor list them.
 type warnings struct {
-	mu       sync.Mutex // guards seen
+	mu       sync.Mutex // guards findings
 	findings []client.Finding
 }
 
@@ -30,7 +30,7 @@ var (
 	}
 )
 
-// Warn returns a function for the caller to call for each request that reveals the mistake.
+// Warn returns a function to call for each request that reveals the mistake; only the first call logs it.
 func (d *Doctor) Warn(finding client.Finding) func() {
 	var once sync.Once
 	return func() {
@@ -43,7 +43,7 @@ func (d *Doctor) Warn(finding client.Finding) func() {
 	}
 }
 
-// knownProblems returns the revealed mistakes, unavailable models and problems with backups.
+// knownFindings returns the revealed mistakes, unavailable models and problems with backups.
 func (d *Doctor) knownProblems() []client.Finding {
 	d.warnings.mu.Lock()
 	found := slices.Clone(d.warnings.findings)
@@ -61,7 +61,7 @@ func (d *Doctor) knownProblems() []client.Finding {
 	return append(found, late...)
 }
 
-// Warnings returns the known problems, and models that are skipped or were missing for many questions.
+// Warnings returns the known problems, and models that are skipped or did not answer for many questions.
 func (d *Doctor) Warnings() []client.Finding {
 	return append(d.knownProblems(), d.skippedModels(func(string, ...any) {})...)
 }

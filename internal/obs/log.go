@@ -30,14 +30,14 @@ func NewLogger(w io.Writer, format string, level slog.Leveler) (*slog.Logger, er
 // Hidden is the text that replaces a secret.
 const Hidden = "[hidden]"
 
-// secretNames are names of attributes with secret values, and secretSuffixes are endings of such names, in lower
-// case with underscores.
+// secretNames are names of attributes with secret values, and secretSuffixes are endings of such names. Both
+// are in lower case, with underscores.
 var (
 	secretNames    = []string{"authorization", "proxy_authorization", "cookie", "set_cookie", "apikey", "bearer", "jwt"}
 	secretSuffixes = []string{"_key", "secret", "password", "token", "_jwt"}
 )
 
-// secretValue matches a secret inside a text: credentials of an Authorization header, keys of common providers,
+// secretPattern matches a secret inside a text: credentials of an Authorization header, keys of common providers,
 // signed tokens, and passwords in a URL. It does not match ordinary sentences with the words bearer and basic.
 var secretValue = lazy.Compile(`(?i:\bbearer\s+[a-z0-9._~+/=-]{16,}|\bauthorization:\s*\S+\s+\S+)` +
 	`|\b(?:sk|pk|rk|gsk|xai|hf|ghp|glpat)[-_][-_A-Za-z0-9]{16,}|\bAIza[-_A-Za-z0-9]{30,}` +
@@ -78,12 +78,12 @@ func Redact(s string) string {
 	})
 }
 
-// MemoryDecision is the result of one run of learning, with the fields of section 3 of the specification.
+// MemoryDecision is the result of one run of learning, for the log line memory_decision.
 type MemoryDecision struct {
 	UserID             string
-	InputMessageLength int
-	ExtractedCount     int
-	Decisions          []Decision
+	InputMessageLength int        // total length of the messages in bytes
+	ExtractedCount     int        // number of facts that the model or the rules extracted
+	Decisions          []Decision // one for each extracted fact
 }
 
 // Decision is the result for one extracted fact.
@@ -94,7 +94,7 @@ type Decision struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-// Redundant is the reason for ignoring a fact that was already stored.
+// ReasonRedundant is the reason for ignoring a fact that was already stored.
 const Redundant = "redundant"
 
 // LogTo writes the decision as one log line named memory_decision.
@@ -104,7 +104,7 @@ func (d MemoryDecision) LogTo(ctx context.Context, log *slog.Logger) {
 		decision.Fact, decision.Reason = Redact(decision.Fact), Redact(decision.Reason)
 		decisions[i] = decision
 	}
-	var text bytes.Buffer // a log in the format text contains the decisions as JSON, too
+	var text bytes.Buffer // decisions as JSON, also in a log of the format text
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(decisions) // encoding of texts never fails

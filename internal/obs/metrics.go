@@ -40,33 +40,33 @@ type Metrics struct {
 	injectedMemories, usedMemories          atomic.Int64 // number of memories in prompts, and in answers
 
 	mu       sync.Mutex          // guards lastHour
-	lastHour map[questionKey]int // number of questions in the last hour
+	lastHour map[questionKey]int // number of questions in the last hour, by model, result and minute
 }
 
-// Sources are functions that each scrape calls. A scrape omits the metrics of a nil source.
+// Sources are functions that each scrape calls. Only Pools may be nil: a scrape then omits its metrics.
 type Sources struct {
 	Totals   func(context.Context) (memory.Counts, error) // counts of all owners
-	Jobs     func(context.Context) (memory.Counts, error) // only the counts of jobs, if faster than Totals; nil uses Totals
+	Jobs     func(context.Context) (memory.Counts, error) // counts of all owners' jobs; other counts are ignored
 	Problems func(context.Context) []string               // names of the parts with problems
 	Parts    []string                                     // all names that Problems can return
-	Pools    func() []Pool
-	Now      func() time.Time // the store's clock
+	Pools    func() []Pool                                // pools of database connections
+	Now      func() time.Time                             // the store's clock
 }
 
 // Pool is the state of a pool of database connections.
 type Pool struct {
 	Name       string
-	Busy, Size int
+	Busy, Size int // number of connections in use, and the maximum number of connections
 }
 
-// questionKey identifies a count of questions: by model, result and minute.
+// questionKey identifies a count of questions.
 type questionKey struct {
-	model  string
-	helped bool
-	minute int64
+	model  string // "embedder" or "reranker"
+	helped bool   // whether the model answered
+	minute int64  // minutes since 1970
 }
 
-// discarded receives the counts of a nil *Metrics.
+// discardedMetrics returns the Metrics that receive the counts of a nil *Metrics.
 var discarded = sync.OnceValue(NewMetrics)
 
 func (m *Metrics) orDiscarded() *Metrics {
@@ -96,8 +96,8 @@ func (m *Metrics) ObserveCore(tokens int) {
 	m.orDiscarded().coreTokens.WithLabelValues().Observe(float64(tokens))
 }
 
-// Reasons for refused requests. RefusedMemory means that the upstream refused the added memory, RefusedKey that
-// the request had a wrong key.
+// Reasons for refusing a request, as label values. RefusedMemory means that the upstream refused the request
+// with the added memory, RefusedKey that the request had a wrong key.
 const (
 	RefusedMemory = "memory"
 	RefusedKey    = "key"
@@ -115,7 +115,7 @@ func (m *Metrics) ObserveWriteWait(wait time.Duration) {
 	m.orDiscarded().writeWaitSeconds.WithLabelValues().Observe(wait.Seconds())
 }
 
-// CountQuestion counts a question for the embedder or the reranker; helped reports whether the model answered.
+// CountQuestion counts a question for the embedder or the reranker; answered reports whether the model answered.
 func (m *Metrics) CountQuestion(model string, helped bool, now time.Time) {
 	if m == nil {
 		return
@@ -126,7 +126,7 @@ func (m *Metrics) CountQuestion(model string, helped bool, now time.Time) {
 	m.lastHour[questionKey{model, helped, m.startMinute(now)}]++
 }
 
-// MissedQuestions returns the numbers of a model's unanswered questions and of all its questions in the last hour.
+// MissedQuestions returns, for the last hour, the number of questions that a model missed, and of all questions.
 func (m *Metrics) MissedQuestions(model string, now time.Time) (missed, total int) {
 	if m == nil {
 		return 0, 0
@@ -145,14 +145,14 @@ func (m *Metrics) MissedQuestions(model string, now time.Time) (missed, total in
 	return missed, total
 }
 
-// startMinute returns the minute of a time, and deletes counts from more than an hour before.
+// startMinute returns now in minutes since 1970, and deletes counts that are more than an hour old.
 func (m *Metrics) startMinute(now time.Time) int64 {
 	minute := now.Unix() / 60
 	maps.DeleteFunc(m.lastHour, func(key questionKey, _ int) bool { return key.minute <= minute-60 })
 	return minute
 }
 
-// methods are the HTTP methods with a label of their own. Clients may send any method, so other methods share a label.
+// labeledMethods are the HTTP methods with their own label value; all other methods share the value "other".
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
 
 // ObserveRequest records the duration of a request by method, route and status, and the tokens of its chat.
@@ -222,9 +222,9 @@ func (m *Metrics) CountJob(kind memory.JobKind, result string) {
 
 // Rates are the rates in /metrics and /api/stats, each between 0 and 1.
 type Rates struct {
-	Replacement float64 `json:"memory_replacement_rate"`
-	Dedup       float64 `json:"memory_dedup_rate"`
-	Hit         float64 `json:"retrieval_hit_rate"`
+	Replacement float64 `json:"memory_replacement_rate"` // share of stored facts that replaced another fact
+	Dedup       float64 `json:"memory_dedup_rate"`       // share of extracted facts that were already stored
+	Hit         float64 `json:"retrieval_hit_rate"`      // share of memories in prompts that answers used
 }
 
 // Rates returns the rates since the start of the process.

@@ -27,7 +27,7 @@ var (
 	tokenBuckets    = []float64{0, 50, 100, 200, 400, 600, 800, 1000, 1500, 2000, 4000, 8000}
 )
 
-// refusals are the reasons for refusing a request. The reason of a limit is the name of its setting.
+// refusalReasons are the reasons for refusing a request. The reason of a limit is the name of its setting.
 var refusals = []string{RefusedMemory, RefusedKey, "limits.requests", "limits.tokens", "limits.concurrent"}
 
 // NewMetrics returns metrics with all counts at 0.
@@ -42,16 +42,16 @@ func NewMetrics() *Metrics {
 		stageSeconds:     newHistograms(r, "loci_recall_stage_seconds", "How long a stage of recall took; stages overlap.", recallBuckets, "stage"),
 		coreTokens:       newHistograms(r, "loci_core_tokens", "Tokens of the core of a prompt's block.", tokenBuckets),
 		skippedParts:     newCounters(r, "loci_recall_degraded_total", "Parts of recall that were skipped.", "part"),
-		modelQuestions:   newCounters(r, "loci_recall_model_questions_total", "Questions for which a model was asked, by whether it helped.", "model", "helped"),
+		modelQuestions:   newCounters(r, "loci_recall_model_questions_total", "Questions for the embedder or the reranker, by whether the model answered (helped).", "model", "helped"),
 		firstByteSeconds: newHistograms(r, "loci_first_byte_overhead_seconds", "Delay that Loci added to the first byte.", overheadBuckets),
-		learnRuns:        newCounters(r, "loci_learn_runs_total", "Runs of learning, by how they ended.", "end"),
-		jobsEnded:        newCounters(r, "loci_jobs_ended_total", "Attempts at jobs, by kind and how they ended.", "kind", "end"),
-		learnTokens:      newCounters(r, "loci_learn_tokens_total", "Tokens of the learning model, by what it was asked for.", "purpose", "model", "side"),
-		learnCost:        newCounters(r, "loci_learn_cost_total", "What the learning model cost, by the prices set.", "purpose", "model"),
-		chatTokens:       newCounters(r, "loci_chat_tokens_total", "Tokens of chats, as far as answers count them.", "side"),
+		learnRuns:        newCounters(r, "loci_learn_runs_total", "Runs of learning, by result.", "end"),
+		jobsEnded:        newCounters(r, "loci_jobs_ended_total", "Attempts at jobs, by kind and result.", "kind", "end"),
+		learnTokens:      newCounters(r, "loci_learn_tokens_total", "Tokens of the learning model, by purpose, model and side (input or output).", "purpose", "model", "side"),
+		learnCost:        newCounters(r, "loci_learn_cost_total", "Cost of the learning model at the configured prices.", "purpose", "model"),
+		chatTokens:       newCounters(r, "loci_chat_tokens_total", "Tokens of chats, as the upstream reports them.", "side"),
 		requestSeconds:   newHistograms(r, "loci_http_request_seconds", "How long requests took.", requestBuckets, "method", "route", "status"),
-		upstreamSeconds:  newHistograms(r, "loci_upstream_seconds", "How long the upstream took to the headers of its answer, by its status, failed or canceled.", requestBuckets, "end"),
-		refused:          newCounters(r, "loci_refused_total", "Refused requests, by the limit or key; memory: the upstream refused a request with memory.", "reason"),
+		upstreamSeconds:  newHistograms(r, "loci_upstream_seconds", "How long the upstream took to send response headers, by status, or failed or canceled.", requestBuckets, "end"),
+		refused:          newCounters(r, "loci_refused_total", "Refused requests, by limit; key: wrong key; memory: the upstream refused a request with memory.", "reason"),
 		writeWaitSeconds: newHistograms(r, "loci_write_wait_seconds", "How long a write waited for its turn in the store.", overheadBuckets),
 	}
 	registerGauge(r, "memory_replacement_rate", "Share of the stored facts that replaced another fact.", func() float64 { return m.Rates().Replacement })
@@ -62,7 +62,7 @@ func NewMetrics() *Metrics {
 	})
 	info.Set(1)
 	r.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, reason := range refusals { // begin at 0, which makes the first increase visible
+	for _, reason := range refusals { // begin at 0, so that Prometheus sees the first increase
 		m.refused.WithLabelValues(reason)
 	}
 	m.recordFailed.WithLabelValues()

@@ -18,7 +18,7 @@ type Build struct {
 	Platform string `json:"platform"`
 }
 
-// Built returns the build information, which it parses only once.
+// BuildInfo returns the build of this program; it parses the information only once.
 var Built = sync.OnceValue(func() Build {
 	b := Build{Version: release, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, _ := debug.ReadBuildInfo()

@@ -28,7 +28,7 @@ var (
 	totalDesc   = prometheus.NewDesc("memory_total_count", "Active memories by kind, all users together.", []string{"kind"}, nil)
 	jobsDesc    = prometheus.NewDesc("loci_jobs", "Jobs in the queue: queued, or parked after too many failures.", []string{"state"}, nil)
 	oldestDesc  = prometheus.NewDesc("loci_oldest_job_seconds", "How long the oldest job that is due has waited.", nil, nil)
-	problemDesc = prometheus.NewDesc("loci_problem", "Whether a part has a problem: 1, or 0.", []string{"part"}, nil)
+	problemDesc = prometheus.NewDesc("loci_problem", "1 if the part has a problem, otherwise 0.", []string{"part"}, nil)
 	poolDesc    = prometheus.NewDesc("loci_store_connections", "Connections to the database, by pool: busy, or size.", []string{"pool", "of"}, nil)
 )
 

@@ -34,13 +34,13 @@ import (
 )
 
 const (
-	// tracesPath is the path at the collector if the endpoint has no path.
+	// tracesPath is the collector's path for traces if the endpoint has no path.
 	tracesPath = "/v1/traces"
 
 	// closeTimeout is the maximum time for sending the last spans at shutdown.
 	closeTimeout = 3 * time.Second
 
-	// maxLinked is the maximum number of conversations with a remembered trace, for learning jobs.
+	// maxLinkedConversations is the maximum number of conversations whose last trace is remembered for learning jobs.
 	maxLinked = 4096
 )
 
@@ -79,7 +79,9 @@ func Open(ctx context.Context, endpoint, version string, log *slog.Logger) (*Tra
 	if err != nil {
 		return nil, err
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("cannot send traces; chats go on", "setting", "otlp.endpoint", "err", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		log.Warn("cannot send traces; chats are not affected", "setting", "otlp.endpoint", "err", err)
+	}))
 	p := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(res))
 	return &Tracer{provider: p, tracer: p.Tracer("github.com/loci-memory/loci"), lastTraces: recent.New[conversationKey, trace.SpanContext](maxLinked)}, nil
 }
@@ -101,7 +103,7 @@ func (t *Tracer) Close() error {
 type Chat struct {
 	tracer   *Tracer
 	root     trace.Span
-	upstream trace.Span // span of the upstream's answer; nil without a request in progress
+	upstream trace.Span // span of the request to the upstream; nil if no request is in progress
 	owner    memory.Owner
 }
 
@@ -122,8 +124,8 @@ func (c *Chat) addSpan(name string, startedAt, endedAt time.Time, attrs ...attri
 	span.End(trace.WithTimestamp(endedAt))
 }
 
-// AddRecall adds the spans place and recall. The time placed, at which the conversation was found, is zero
-// without a search for it; traceID is the id of Loci's trace of the recalled memories.
+// AddRecall adds the spans place and recall. The conversation was found at placedAt, which is zero if none was
+// searched for; traceID is the id of Loci's own trace of the recalled memories.
 func (c *Chat) AddRecall(owner memory.Owner, conversationID string, startedAt, placedAt, endedAt time.Time, hitCount, pendingFacts int, traceID string) {
 	if c == nil {
 		return
@@ -145,7 +147,7 @@ func (c *Chat) linkConversation(id string) {
 	}
 }
 
-// StartUpstream begins the upstream's span, and adds the span's id to the request headers h. [Chat.EndUpstream] ends the span.
+// StartUpstream begins the span of a request to the upstream, and adds its id to the request headers h.
 func (c *Chat) StartUpstream(h http.Header, startedAt time.Time, model, provider string) {
 	if c == nil {
 		return
@@ -156,8 +158,8 @@ func (c *Chat) StartUpstream(h http.Header, startedAt time.Time, model, provider
 	c.upstream = span
 }
 
-// RecordTry records one try of the request to the upstream. A status of 0 means that the upstream did not
-// answer.
+// RecordTry adds an event for one try of the request to the upstream; status 0 means that the upstream did
+// not answer.
 func (c *Chat) RecordTry(startedAt time.Time, took time.Duration, status int) {
 	if c == nil || c.upstream == nil {
 		return
@@ -176,7 +178,7 @@ func (c *Chat) RecordTry(startedAt time.Time, took time.Duration, status int) {
 	c.upstream.SetStatus(code, "")
 }
 
-// EndUpstream ends the upstream's span.
+// EndUpstream ends the span of StartUpstream; id and model are from the upstream's answer.
 func (c *Chat) EndUpstream(endedAt time.Time, id, model, finishReason string, inputTokens, outputTokens int) {
 	if c == nil || c.upstream == nil {
 		return
@@ -196,7 +198,7 @@ func (c *Chat) EndUpstream(endedAt time.Time, id, model, finishReason string, in
 	c.upstream = nil
 }
 
-// AddRecord adds the span record with the conversation, which is empty if nothing was stored.
+// AddRecord adds a span named record; conversationID is "" if nothing was stored.
 func (c *Chat) AddRecord(startedAt, endedAt time.Time, conversationID string) {
 	if c != nil {
 		c.linkConversation(conversationID)
@@ -226,7 +228,7 @@ func (t *Tracer) StartLearning(ctx context.Context, job memory.Job) (_ context.C
 	return ctx, func(result string, err error) {
 		span.SetAttributes(attribute.String("loci.job.end", result))
 		if err != nil {
-			span.SetStatus(codes.Error, "") // the error may contain text of messages
+			span.SetStatus(codes.Error, "") // without the error, which may contain text of messages
 		}
 		span.End()
 	}

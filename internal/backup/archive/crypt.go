@@ -16,8 +16,8 @@ const ageHeader = "age-encryption.org/v1\n"
 
 const identityPrefix = "AGE-SECRET-KEY-" // prefix of an age identity
 
-// NewEncrypted begins an archive encrypted for an age recipient, and for the returned identity, with
-// which the caller can check the archive. An empty recipient means no encryption.
+// NewEncrypted begins an archive that two age identities can decrypt: the recipient's identity, and the
+// returned identity, with which the caller can check the archive. An empty recipient means no encryption.
 func NewEncrypted(w io.Writer, recipient string) (_ *Writer, identity string, err error) {
 	if recipient == "" {
 		return NewWriter(w), "", nil
@@ -39,8 +39,8 @@ func NewEncrypted(w io.Writer, recipient string) (_ *Writer, identity string, er
 	return to, makerIdentity.String(), nil
 }
 
-// decrypt returns a reader of a file's plain bytes, and their number; it writes no plain bytes to disk.
-// The text identity is an identity, or the path of a file with identities.
+// decrypt returns a reader of a file's decrypted bytes, and their number; it writes no decrypted bytes to
+// disk. The text identityOrPath is an age identity, or the path of a file with identities.
 func decrypt(f io.ReaderAt, size int64, identity string) (io.ReaderAt, int64, error) {
 	head := make([]byte, len(ageHeader))
 	if n, _ := f.ReadAt(head, 0); string(head[:n]) != ageHeader {

@@ -5,8 +5,8 @@
 // member with its size and SHA-256. Members under data/ are files of the data folder, with the
 // names in [DataFiles]; members under vault/ are files of the vault.
 //
-// An archive is refused if a member is not listed in the manifest or differs from the manifest, if a
-// name occurs twice or is a path out of its folder, or if a member is a link or another irregular file.
+// [Open] and [Archive.Check] refuse an archive if a member is not listed in the manifest or differs from it,
+// if a name occurs twice or is a path out of its folder, or if a member is no regular file, such as a link.
 // Archives are not signed: anybody who can write the file can change its content.
 //
 // The zip file may be encrypted with age.

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Format is the version of the format that this program writes, and the newest version that it reads.
+// FormatVersion is the version of the archive format that this program writes, and the newest that it reads.
 const Format = 1
 
 // The folders of an archive.
@@ -33,11 +33,11 @@ var DataFiles = []string{Database, BackupList, Settings, embedders}
 // manifestName is the name of the last member, with the manifest.
 const manifestName = "manifest.json"
 
-// Limits against archives that fill the memory: sizes in bytes, and the expansion by deflate.
+// Limits against archives that would fill main memory or the disk.
 const (
-	maxManifestSize  = 256 << 20
-	maxSmallFileSize = 64 << 20 // bytes of each file under data/ except the database
-	maxRatio         = 1100     // unpacked size / packed size; deflate reaches at most 1032
+	maxManifestSize  = 256 << 20 // bytes
+	maxSmallFileSize = 64 << 20  // bytes of each file under data/ except the database
+	maxRatio         = 1100      // unpacked size / packed size; deflate reaches at most 1032
 )
 
 // Manifest describes the content of an archive.
@@ -47,7 +47,7 @@ type Manifest struct {
 	Schema      int64            `json:"schema,omitempty"` // schema version of the database; 0 without a database
 	StartedAt   time.Time        `json:"began"`            // the archive has all writes acknowledged before this time
 	ContentAt   time.Time        `json:"at"`               // the archive has no writes after this time
-	Counts      map[string]int64 `json:"counts"`           // number of records by kind
+	Counts      map[string]int64 `json:"counts"`           // number of records by kind, such as facts and turns
 	Members     []Member         `json:"members"`
 }
 
@@ -96,7 +96,7 @@ func (m Manifest) check() error {
 	return nil
 }
 
-// checkName refuses paths out of their folder, and names that no backup contains.
+// checkMemberName refuses a member's name that is a path out of its folder, or that no backup contains.
 func checkName(name string) error {
 	folder, rest, _ := strings.Cut(name, "/")
 	switch {

@@ -158,7 +158,7 @@ func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(do
 	})
 }
 
-// copyMembers copies each member with the prefix to the writer that openWriter returns for the rest of the name.
+// copyMembers copies each member whose name begins with prefix to a writer; openWriter gets the rest of the name.
 func (a *Archive) copyMembers(ctx context.Context, prefix string, report func(done, total int64), openWriter func(name string) (io.WriteCloser, error)) error {
 	total := a.Manifest.Size()
 	for i, m := range a.Manifest.Members {
@@ -181,7 +181,7 @@ func (a *Archive) copyMembers(ctx context.Context, prefix string, report func(do
 	return nil
 }
 
-// copyMember copies one member and compares it with the manifest.
+// copyMember copies the file f of an archive to dst, and compares it with m, its entry in the manifest.
 func copyMember(ctx context.Context, f *zip.File, m Member, dst io.Writer, report func(n int64)) error {
 	r, err := f.Open()
 	if err != nil {
