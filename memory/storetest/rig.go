@@ -37,7 +37,7 @@ type TB interface {
 type rig struct {
 	TB
 	memory.Store                // store of the current step
-	stores       []memory.Store // replicas on the same database; one store if there are none
+	stores       []memory.Store // all replicas of the store on one database; without replicas only the store
 	clock        *memtest.Clock
 	runs         int
 }
