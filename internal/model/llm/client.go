@@ -31,7 +31,7 @@ type Client struct {
 	forms map[string]requestForm // form of request that the server accepts, by model
 }
 
-// ErrNoModel makes learning use the built-in rules immediately, since waiting would bring no model.
+// ErrNoModel means that no model is configured, so that learning uses the built-in rules without waiting.
 var ErrNoModel = errors.New("no model is available")
 
 // New returns a client. It returns [memory.Invalid] if the base URL is invalid.
@@ -150,7 +150,7 @@ func WithKey(ctx context.Context, key string) context.Context {
 const maxAnswer = 16 << 20
 
 // send makes one attempt and returns the body of a successful response. It fails if the server sends no data
-// for the timeout.
+// for the time c.timeout.
 func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ []byte, err error) {
 	u, err := c.server.url(path)
 	if err != nil {
@@ -208,7 +208,7 @@ func (e endpoint) checkAnswer(resp *http.Response, request, body []byte) ([]byte
 		Detail  json.RawMessage `json:"detail"`
 	}
 	isJSON := json.Valid(body)
-	_ = json.Unmarshal(body, &answer)  // for JSON that is not an object, the fields stay empty
+	_ = json.Unmarshal(body, &answer)  // if the JSON is not an object, the fields stay empty
 	var streamError struct{ Code int } // status of an error within a stream
 	if resp.StatusCode == http.StatusOK && json.Unmarshal(answer.Error, &streamError) == nil && streamError.Code >= 400 {
 		resp.StatusCode = streamError.Code
@@ -227,7 +227,7 @@ func (e endpoint) checkAnswer(resp *http.Response, request, body []byte) ([]byte
 	case text == "":
 		text = cmp.Or(answer.Message, strings.Trim(string(answer.Detail), `"`), http.StatusText(status))
 	}
-	// For an unsupported response format, a server may report an internal error.
+	// A server may answer an unsupported response_format with an internal error: a retry would not help.
 	structured := status == http.StatusInternalServerError && bytes.Contains(request, []byte(`"response_format":`))
 	cleaned := e.cleanMessage(text)
 	if quotesRequest(request, text) {

@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// minQuoteLength is the minimum length in bytes of a repeated text that counts as a quote.
+// minQuoteLength is the minimum length in bytes of a repeated part that counts as a quote.
 const minQuoteLength = 16
 
 var quotedText = lazy.Compile("['\"`]([^'\"`]{3,})['\"`]")
 
-// quotesRequest reports whether a server's error message repeats a part of the request: at least
-// [minQuoteLength], or a shorter text in quotation marks.
+// quotesRequest reports whether a server's error message repeats a text of the request: at least
+// [minQuoteLength] bytes, or a shorter part in quotation marks.
 func quotesRequest(request []byte, message string) bool {
 	texts := textsOf(request)
 	inRequest := func(s string) bool {
