@@ -198,7 +198,7 @@ func readBody(resp *http.Response) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }() // the body was read
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {
-		return nil, memory.Errorf(memory.Unavailable, "read answer: %w", err)
+		return nil, memory.Errorf(memory.Unavailable, "read the answer: %w", err)
 	}
 	return data, nil
 }

@@ -179,7 +179,7 @@ func (w Why) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// isName reports whether s needs no escaping in JSON. Names of stages never need escaping.
+// needsNoEscaping reports whether s needs no escaping in JSON. Names of stages never need escaping.
 func isName(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && c != '_' && c != '.' {

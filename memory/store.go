@@ -315,7 +315,7 @@ func (p *Path) AllowsStatus(previous, next Status) bool {
 }
 
 // HasActiveTurn reports whether any turn that the batch adds or changes is active. It returns false if the
-// batch deletes the conversation. status returns a turn's status after the batch.
+// batch deletes the conversation. statusOf returns a turn's status after the batch.
 func (b *Batch) HasActiveTurn(status func(turn string) Status) bool {
 	if b.Conversation.Status == Retired {
 		return false

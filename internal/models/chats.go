@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// yieldTime is the maximum time for which learning waits for consecutive chats. Afterwards both run at once.
+// maxYieldTime is the maximum time for which learning waits for consecutive chats, before both run at once.
 const yieldTime = 10 * time.Minute
 
 var errChatActive = errors.New("a chat is running")
@@ -43,8 +43,8 @@ func (l *Learner) ChatBegins() (end func()) {
 	}
 }
 
-// startJob lets chats cancel a job, or cancels the job now if a chat is active; after yieldTime it does neither.
-// It returns the current time.
+// startJob lets chats cancel a job, or cancels the job now if a chat is active; after maxYieldTime it does
+// neither. It returns the current time.
 func (l *Learner) startJob(ctx context.Context, cancel context.CancelCauseFunc) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

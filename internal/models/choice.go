@@ -21,7 +21,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tryTimeout is the time limit of the request at the start that tries the upstream's embeddings.
+// tryEmbeddingsTimeout is the time limit of the request at the start that tries the upstream's embeddings.
 const tryTimeout = 2 * time.Second
 
 // EmbedderChoice is the chosen embedder with the reason.
@@ -42,7 +42,7 @@ func (c Choice) Current() (_ Choice, problem string) {
 	case c.unconfirmed == nil || c.unconfirmed.confirmed.Load():
 		return c, ""
 	case c.unconfirmed.Remote():
-		return c, "the upstream does not answer, so Loci does not know whether it has " + c.Embedder + ", which the profile names; until then recall uses only words"
+		return c, "the upstream does not answer, so Loci does not know whether it has " + c.Embedder + ", which the profile names; until it answers, recall uses only words"
 	}
 	c.useWords("the upstream has no "+c.Embedder, c.Embedder)
 	return c, ""

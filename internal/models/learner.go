@@ -99,7 +99,7 @@ func (l *Learner) WantedModel() string {
 	return modelName(l.model)
 }
 
-// Apply returns the settings with the chosen model and its server.
+// ApplyTo returns the settings with the chosen model and its server.
 func (l *Learner) Apply(c config.Config) config.Config {
 	c = l.provider.ApplyTo(c)
 	c.Learn.Model = l.model
@@ -143,7 +143,7 @@ func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, 
 	return reply, err
 }
 
-// chosenClient returns the chosen model and a client of its server. It chooses anew if no model was available.
+// chosenClient returns the chosen model and a client of its server. It chooses again if none was available.
 func (l *Learner) chosenClient(ctx context.Context) (client *llm.Client, model string, err error) {
 	previousCount := l.choiceCount.Load()
 	l.choosing.Lock()
@@ -261,7 +261,7 @@ func chooseModel(ctx context.Context, c config.Config) (choice, error) {
 	return choiceOf(model, why), nil
 }
 
-// choiceOf returns the choice of a model with the reason. An empty model means the built-in rules.
+// newChoice returns the choice of a model with the reason. An empty model means the built-in rules.
 func choiceOf(model, why string) choice { return choice{model: model, Learns: Learns{Why: why}} }
 
 // noModelYet returns the choice while no wanted model is available. first is the first wanted model.
@@ -367,7 +367,7 @@ func wantedModels(c config.Config) []string {
 	return append([]string{c.Learn.Model}, c.Learn.Prefer...)
 }
 
-// firstListed returns the listed name of the first wanted model in a server's list, or "".
+// firstListedModel returns the listed name of the first wanted model in a server's list, or "".
 func firstListed(wanted, listed []string) string {
 	for _, name := range wanted {
 		if model := listedAs(name, listed); model != "" {

@@ -90,7 +90,7 @@ func openEncoder(c config.Config, name string) (*embed.Cache, error) {
 	return cache, nil
 }
 
-// openLocal loads a model from the models folder. Errors begin with the setting's name.
+// openLocalModel loads a model from the models folder. Errors begin with the setting's name.
 func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
 	dir, err := c.ModelsFolder()
 	if err != nil {
@@ -110,7 +110,7 @@ func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
 // embedTimeout is the maximum time for which a remote embedder or reranker may send no data.
 const embedTimeout = 30 * time.Second
 
-// newRemote returns a client of a remote embedder, with the text prefixes of the local model of this name.
+// newRemoteEmbedder returns a client of a remote embedder, with the prefixes of the local model of this name.
 func newRemote(c config.Config, model string) (*llm.Embedder, error) {
 	question, document := transformer.Prefixes(model)
 	return llm.NewEmbedder(EmbedOptions(c, model), question, document)

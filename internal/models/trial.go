@@ -66,7 +66,7 @@ func (l *Learner) StoreTrial(trial learn.Trial) {
 	file, err := json.MarshalIndent(stored, "", "  ")
 	err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700)) // with a database server, the data folder may not exist
 	if err = errors.Join(err, disk.ReplaceFileShared(path, append(file, '\n'))); err != nil {
-		l.log.Warn("cannot store the learning model's trial result; the next process will test the model again", "err", err)
+		l.log.Warn("cannot store the result of testing the learning model; the test will run again after a restart", "err", err)
 	}
 }
 

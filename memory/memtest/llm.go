@@ -84,7 +84,7 @@ func (m *LLM) Prompts() []memory.Prompt {
 	return slices.Clone(m.prompts)
 }
 
-// UnusedLines returns the remaining lines, except lines with Always.
+// UnusedLines returns the remaining lines, except reusable lines.
 func (m *LLM) UnusedLines() []ScriptLine {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -71,8 +71,8 @@ func parentID(owner memory.Owner, conversation string, index int) string {
 	return turnID(owner, conversation, index-1)
 }
 
-// Batch returns a batch of alternating user and assistant turns of a conversation. first is the index of the
-// first turn.
+// Batch returns a batch of alternating user and assistant turns of a conversation. firstIndex is the index
+// of the first turn.
 func Batch(owner memory.Owner, conversation string, first int, contents ...string) memory.Batch {
 	b := memory.Batch{Conversation: Conversation(owner, conversation)}
 	for i, c := range contents {

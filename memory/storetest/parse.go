@@ -20,7 +20,7 @@ type scriptStep struct {
 }
 
 // word is a plain word or KEY=VALUE. A text with spaces is quoted as in Go, and 3*"ab" is "ababab".
-// punctuation marks the words => : ; and comma.
+// isPunctuation marks the words => : ; and comma.
 type word struct {
 	key, value  string
 	punctuation bool

@@ -118,7 +118,7 @@ func (c *Client) rememberForm(model string, m requestForm) {
 	c.forms[model] = m
 }
 
-// chat sends one request in one form and returns the completion.
+// requestCompletion sends one request in one form and returns the completion.
 func (c *Client) chat(ctx context.Context, p memory.Prompt, m requestForm) (completion, error) {
 	request, err := json.Marshal(m.request(p))
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *Client) chat(ctx context.Context, p memory.Prompt, m requestForm) (comp
 	return got, nil
 }
 
-// keyContext is the context key of [WithKey].
+// apiKeyContextKey is the context key of [WithKey].
 type keyContext struct{}
 
 // WithKey returns a context whose requests use this API key instead of the client's key.
@@ -146,7 +146,7 @@ func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyContext{}, key)
 }
 
-// maxAnswer is the maximum size of a response in bytes. It limits the memory that a faulty server can use.
+// maxResponseBytes is the maximum size of a response. It limits the memory that a faulty server can use.
 const maxAnswer = 16 << 20
 
 // send makes one attempt and returns the body of a successful response. It fails if the server sends no data
@@ -242,7 +242,7 @@ func (e endpoint) checkAnswer(resp *http.Response, request, body []byte) ([]byte
 	}
 }
 
-// errorText returns the message in an error field, which is an object or a string.
+// errorMessage returns the message in an error field, which is an object or a string.
 func errorText(raw json.RawMessage) string {
 	var object struct {
 		Message string `json:"message"`

@@ -61,8 +61,8 @@ var embedAPIs = []struct{ domain, field, question, document string }{
 	{"voyageai.com", "input_type", "query", "document"},
 }
 
-// NewEmbedder returns an embedder for the model in o and sends no request. question and document are the
-// prefixes of questions and documents; they are ignored if the server adds prefixes.
+// NewEmbedder returns an embedder for the model in o and sends no request. questionPrefix and
+// documentPrefix are prefixes of the embedded texts; they are ignored if the server adds prefixes.
 func NewEmbedder(o Options, question, document string) (*Embedder, error) {
 	if o.Model == "" {
 		return nil, memory.Errorf(memory.Invalid, "no embedding model is configured")
@@ -169,11 +169,11 @@ func mayConcernTexts(err error) bool {
 	return f != nil && (f.isRefusal() || f.status == http.StatusOK || f.status == http.StatusInternalServerError)
 }
 
-// embedRefusedBatch embeds texts that the server refused as one batch. It fails if even a blank text is refused.
+// embedRefusedBatch embeds texts that the server refused as one batch, or fails if even a blank text is refused.
 func (e *Embedder) embedSmaller(ctx context.Context, as memory.EmbedAs, texts []string, refused error) ([][]float32, error) {
 	blankVector, err := e.requestVectors(ctx, e.client.send, as, []string{blank})
 	if err != nil {
-		return nil, memory.Errorf(memory.Unavailable, "the server accepts no text: %v", refused)
+		return nil, memory.Errorf(memory.Unavailable, "the server refuses every text: %v", refused)
 	}
 	return e.embedHalves(ctx, as, texts, blankVector)
 }

@@ -20,7 +20,7 @@ type Options struct {
 
 	Timeout      time.Duration     // maximum time without data from the server; 0 means DefaultTimeout
 	RetryTimeout time.Duration     // maximum time for all attempts of a request; 0 means DefaultRetryTimeout
-	MaxTries     uint              // maximum number of attempts of a request; 0 means DefaultTries
+	MaxTries     uint              // maximum number of attempts of a request; 0 means DefaultMaxTries
 	Transport    http.RoundTripper // nil creates a transport that keeps connections open
 }
 
@@ -51,7 +51,7 @@ func newEndpoint(o Options) (endpoint, error) {
 		return endpoint{}, memory.Errorf(memory.Invalid, "the model server's base URL must look like http://localhost:11434/v1")
 	}
 	if u.User != nil {
-		return endpoint{}, memory.Errorf(memory.Invalid, "the model server's base URL must not contain a password; set its key as a setting")
+		return endpoint{}, memory.Errorf(memory.Invalid, "the model server's base URL must not contain a password; set the API key as a setting")
 	}
 	u.Path, u.RawPath, u.Fragment = strings.TrimRight(u.Path, "/"), "", ""
 	return endpoint{u, o.Key}, nil

@@ -46,7 +46,7 @@ func NewForwarder(o Options) (*Forwarder, error) {
 //go:embed identity.txt
 var identityHeaders string
 
-// plainName returns the name or pattern of a header in lower case, with - for _.
+// normalizeHeaderName returns the name or pattern of a header in lower case, with - for _.
 func plainName(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
 
 // isDropped reports whether the header is not forwarded.

@@ -33,7 +33,7 @@ func quotesRequest(request []byte, message string) bool {
 	return false
 }
 
-// textsOf returns the texts in a request: its messages, or the texts to embed or rerank.
+// requestTexts returns the texts in a request: its messages, or the texts to embed or rerank.
 func textsOf(request []byte) (texts []string) {
 	var body any
 	if json.Unmarshal(request, &body) != nil {
