@@ -28,7 +28,7 @@ const (
 	// text, and some servers refuse it.
 	maxEmbedText = 16 << 10
 
-	// minEmbedText is the length in bytes to which a refused text is cut at most: every model accepts it.
+	// minEmbedText is the length in bytes at which cutting of a refused text stops: every model accepts it.
 	minEmbedText = 512
 
 	// blankText is sent instead of a text without words, since servers refuse empty texts.
