@@ -19,7 +19,7 @@ type AuditEntry struct {
 	Request string    `json:"request,omitempty" doc:"The request's id in the access log."`
 }
 
-// Reloaded lists the settings with changed values.
+// Reloaded lists the settings whose values changed since the server read them last.
 type Reloaded struct {
 	Applied      []string `json:"taken" doc:"Changed settings that apply from now on. Prompts and certificates are always read again."`
 	AfterRestart []string `json:"at_start" doc:"Changed settings that apply after the next start."`
@@ -51,7 +51,7 @@ func (c *Client) Audit(ctx context.Context, q AuditQuery) (Audit, error) {
 	return get[Audit](ctx, c, "/api/audit"+queryString(q))
 }
 
-// AllAudit returns all entries that q selects. It needs an admin key.
+// AllAudit returns all entries of the audit log that q selects. It needs an admin key.
 func (c *Client) AllAudit(ctx context.Context, q AuditQuery) ([]AuditEntry, error) {
 	return memory.Collect(memory.Pages(func(cursor string) ([]AuditEntry, string, error) {
 		q.Limit, q.Cursor = pageSize, cursor
@@ -60,7 +60,7 @@ func (c *Client) AllAudit(ctx context.Context, q AuditQuery) ([]AuditEntry, erro
 	}))
 }
 
-// Setting is a setting as shown to people: without the value of a secret.
+// Setting is a setting with its current value, or without the value if it is a secret.
 type Setting struct {
 	Key   string `json:"key"`
 	Env   string `json:"env"`
@@ -69,7 +69,7 @@ type Setting struct {
 	Doc   string `json:"doc"`
 }
 
-// Own reports whether the value is from a profile, file, environment variable or flag, not the default.
+// Own reports whether a profile, file, environment variable or flag sets the value.
 func (s Setting) Own() bool { return s.From != "default" }
 
 // Settings contains all settings.

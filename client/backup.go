@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// BackupQuery says where the caller will store a backup.
+// BackupQuery names the place where the caller will store a backup.
 type BackupQuery struct {
 	To string `query:"to" maxLength:"4096" doc:"File or place where the backup will be stored. Receipts of later erasures name it, since the backup still contains the erased text."`
 }

@@ -29,7 +29,7 @@ type WriteContext struct {
 	Content *string `json:"content,omitempty"`
 }
 
-// Chat is a conversation.
+// Chat is a conversation, without its messages.
 type Chat struct {
 	ID           string    `json:"id" doc:"Id of the chat; in /v1/chat/completions it is the memory_id."`
 	Title        string    `json:"title,omitempty"`
@@ -75,7 +75,7 @@ type WriteChat struct {
 	Rules    *string   `json:"rules,omitempty"`
 }
 
-// NewChat describes a chat to create.
+// NewChat contains the fields of a chat to create.
 type NewChat struct {
 	Project string `json:"project,omitempty"`
 	WriteChat
@@ -116,7 +116,7 @@ func (c *Client) EditChat(ctx context.Context, id string, w WriteChat) (Chat, er
 	return call[Chat](ctx, c, http.MethodPatch, "/api/chats/"+url.PathEscape(id), w)
 }
 
-// DeleteChat deletes a chat. With facts, it also forgets the facts learned only from this chat.
+// DeleteChat deletes a chat. With forgetFacts, it also forgets the facts learned only from this chat.
 func (c *Client) DeleteChat(ctx context.Context, id string, facts bool) (Receipt, error) {
 	return remove[Receipt](ctx, c, "/api/chats/"+url.PathEscape(id)+"?facts="+strconv.FormatBool(facts))
 }

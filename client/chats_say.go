@@ -29,34 +29,34 @@ type RegenerateRequest struct {
 	Rules string `json:"rules,omitempty" doc:"The rules, as for a message."`
 }
 
-// The events of a reply in this order: one EventMemory, any number of EventDelta, and one EventDone or
-// EventError.
+// The names of the events of a reply. Their order is: one EventMemory, any number of EventDelta, and one
+// EventDone or EventError.
 const (
-	EventMemory = "memory" // [ChatMemory]
-	EventDelta  = "delta"  // [ChatDelta]
-	EventDone   = "done"   // [ChatDone]
-	EventError  = "error"  // [ChatError]
+	EventMemory = "memory" // its data is a [ChatMemory]
+	EventDelta  = "delta"  // its data is a [ChatDelta]
+	EventDone   = "done"   // its data is a [ChatDone]
+	EventError  = "error"  // its data is a [ChatError]
 )
 
-// ChatMemory is the data of the event memory: the memories found for the message.
+// ChatMemory is the data of an [EventMemory]: the memories found for the message.
 type ChatMemory struct {
 	Trace string `json:"trace,omitempty" doc:"Id of the trace for GET /api/traces/{id}; missing if memory was not searched."`
 	Hits  []Hit  `json:"hits"`
 }
 
-// ChatDelta is the data of the event delta: the next part of the reply's text.
+// ChatDelta is the data of an [EventDelta]: the next part of the reply's text.
 type ChatDelta struct {
 	Content string `json:"content"`
 }
 
-// ChatDone is the data of the event done: the stored message and reply.
+// ChatDone is the data of an [EventDone]: the stored message and reply.
 type ChatDone struct {
 	Question *ChatMessage `json:"question" doc:"The stored message; null if it was not stored, for example while memory is paused."`
 	Answer   *ChatMessage `json:"answer" doc:"The stored reply; null if it was not stored."`
 	Model    string       `json:"model,omitempty"`
 }
 
-// ChatError is the data of the event error: the reason why the reply is missing or incomplete. An incomplete
+// ChatError is the data of an [EventError]: the reason why the reply is missing or incomplete. An incomplete
 // reply is stored.
 type ChatError struct {
 	Problem
@@ -64,7 +64,7 @@ type ChatError struct {
 	Answer   *ChatMessage `json:"answer"`
 }
 
-// ChatListener receives the events of a reply. A nil function ignores its events.
+// ChatListener contains the callbacks for the events of a reply. A nil callback is not called.
 type ChatListener struct {
 	Memory func(ChatMemory)
 	Delta  func(ChatDelta)

@@ -29,8 +29,8 @@ type Client struct {
 // Options apply to each request.
 type Options struct {
 	Key  string       // API key of Loci; empty means no key
-	User string       // name of the user; empty lets the server decide
-	At   memory.At    // time at which memory is read, unless the request has a time; zero means the present
+	User string       // name of the user; empty means the user of the key, or the server's default user
+	At   memory.At    // time as of which requests without their own time read memory; zero means the present
 	HTTP *http.Client // nil uses http.DefaultClient
 }
 
@@ -105,7 +105,7 @@ func (c *Client) Changes(ctx context.Context, q ChangesQuery) (Changes, error) {
 	return get[Changes](ctx, c, "/api/changes"+queryString(q))
 }
 
-// Undo reverts changes, or with DryRun only returns the changes that it would make.
+// Undo reverts changes, or with DryRun only returns the changes that would revert them.
 func (c *Client) Undo(ctx context.Context, in UndoRequest) (Undone, error) {
 	return post[Undone](ctx, c, "/api/changes/undo", in)
 }
@@ -147,7 +147,7 @@ func (c *Client) Ready(ctx context.Context) (Ready, error) {
 }
 
 // MCP sends one message of the Model Context Protocol and returns the server's response with any status.
-// headers are alternating names and values.
+// profile selects the server's tools, empty the default tools. headers are alternating names and values.
 func (c *Client) MCP(ctx context.Context, profile string, message []byte, headers ...string) (*http.Response, error) {
 	path := "/mcp"
 	if profile != "" {
@@ -180,7 +180,7 @@ func (c *Client) roundTrip(ctx context.Context, method, path string, body io.Rea
 	return resp, nil
 }
 
-// send is roundTrip with an error for a status of 300 or more. The caller closes the body.
+// send is like roundTrip, but returns an error if the status is 300 or more. The caller closes the body.
 func (c *Client) send(ctx context.Context, method, path string, body io.Reader, headers ...string) (*http.Response, error) {
 	resp, err := c.roundTrip(ctx, method, path, body, headers...)
 	if err != nil || resp.StatusCode < 300 {
@@ -198,7 +198,7 @@ func readBody(resp *http.Response) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }() // the body was read
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {
-		return nil, memory.Errorf(memory.Unavailable, "read answer: %w", err)
+		return nil, memory.Errorf(memory.Unavailable, "read the answer: %w", err)
 	}
 	return data, nil
 }
@@ -233,7 +233,7 @@ func call[T any](ctx context.Context, c *Client, method, path string, in any, he
 	return out, err
 }
 
-// do sends a request and decodes the response into out. headers are those of roundTrip.
+// do sends a request and decodes the response into out. headers are as for roundTrip.
 func (c *Client) do(ctx context.Context, method, path string, in, out any, headers ...string) (status int, err error) {
 	var body io.Reader
 	if in != nil {
@@ -253,7 +253,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any, heade
 	return resp.StatusCode, decode(resp, out)
 }
 
-// withTime adds the time of a past read to a path.
+// withTime adds the parameters as_of and valid_at to a path, unless both times are zero.
 func withTime(path string, at memory.At) string {
 	q := queryString(struct {
 		AsOf    time.Time `query:"as_of"`
@@ -277,7 +277,7 @@ func problemError(status int, data []byte) error {
 	return &memory.Error{Code: p.Code, Err: errors.New(message)}
 }
 
-// queryString encodes the fields by their tag query and omits zero values.
+// queryString encodes the fields of a struct under the names in their tag query. It omits zero values.
 func queryString(q any) string {
 	values := url.Values{}
 	for f, field := range reflect.ValueOf(q).Fields() {

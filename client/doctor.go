@@ -11,7 +11,7 @@ type Checkup struct {
 	HeldDeletions int       `json:"held,omitempty" doc:"Number of files that are missing in the vault. Their memories are forgotten after a person confirms the deletions."`
 }
 
-// Finding is one problem.
+// Finding is one problem that a checkup found.
 type Finding struct {
 	Part    string `json:"part" doc:"data folder, vault, database, index, models or users"`
 	Path    string `json:"path,omitempty" doc:"Path within the part's folder."`

@@ -24,7 +24,7 @@ type Keys struct {
 	Keys []Key `json:"keys"`
 }
 
-// NewKey describes a key to create.
+// NewKey contains the fields of a key to create.
 type NewKey struct {
 	Name string `json:"name" maxLength:"100" doc:"The key's name for people."`
 	Role string `json:"role" enum:"admin,front,user"`
@@ -34,7 +34,7 @@ type NewKey struct {
 	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Absent if it never expires."`
 }
 
-// RotateKey describes how a new key replaces an existing one.
+// RotateKey sets the expiry of the old and of the new key when a new key replaces an old one.
 type RotateKey struct {
 	Grace     int       `json:"grace_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"Time in seconds for which the old key remains valid; 0 ends it immediately."`
 	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Time when the new key expires. Absent if it never expires."`

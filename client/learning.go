@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PreviewRequest contains messages. The server returns what learning from them would change.
+// PreviewRequest contains messages. The server returns the changes that learning from them would make.
 type PreviewRequest struct {
 	Messages     []Message `json:"messages,omitempty" maxItems:"1000"`
 	Text         string    `json:"text,omitempty" doc:"Shorthand for one user message."`
@@ -54,7 +54,7 @@ type RelearnRequest struct {
 	Since        *time.Time `json:"since,omitempty" doc:"Only turns of this time or later."`
 }
 
-// Relearning is the amount of work that a relearn request has queued.
+// Relearning is the amount of work that a [RelearnRequest] has queued.
 type Relearning struct {
 	Turns int `json:"turns" doc:"Number of turns to learn from again."`
 }
@@ -64,7 +64,7 @@ type UsageList struct {
 	Usage []memory.Usage `json:"usage" doc:"Usage by day, purpose and model."`
 }
 
-// Preview returns what learning from messages would change. It changes nothing.
+// Preview returns the changes that learning from messages would make, without making them.
 func (c *Client) Preview(ctx context.Context, in PreviewRequest) (Preview, error) {
 	return post[Preview](ctx, c, "/api/memory/preview", in)
 }
@@ -74,7 +74,7 @@ func (c *Client) Upkeep(ctx context.Context, in UpkeepRequest) (Upkeep, error) {
 	return post[Upkeep](ctx, c, "/api/upkeep", in)
 }
 
-// Paused returns the user's pause.
+// Paused returns which part of the user's memory is paused.
 func (c *Client) Paused(ctx context.Context) (Pause, error) {
 	return get[Pause](ctx, c, "/api/pause")
 }
@@ -89,7 +89,7 @@ func (c *Client) Relearn(ctx context.Context, in RelearnRequest) (Relearning, er
 	return post[Relearning](ctx, c, "/api/relearn", in)
 }
 
-// Usage returns the usage of models from a day on, or all usage if since is zero.
+// Usage returns the usage of models on since's day and later days, or all usage if since is zero.
 func (c *Client) Usage(ctx context.Context, since time.Time) (UsageList, error) {
 	path := "/api/usage"
 	if !since.IsZero() {

@@ -46,7 +46,7 @@ type Imported struct {
 	Jobs        int              `json:"jobs,omitempty" doc:"Number of queued learning jobs."`
 }
 
-// Tally contains the number of records of each kind.
+// Tally contains the numbers of records by kind.
 type Tally struct {
 	Conversations int `json:"conversations"`
 	Turns         int `json:"turns"`
@@ -69,7 +69,7 @@ type ImportTrouble struct {
 	Reason string `json:"reason"`
 }
 
-// ImportedSample is one added record.
+// ImportedSample is one added record, shown as an example.
 type ImportedSample struct {
 	Target  string        `json:"target"`
 	Content string        `json:"content,omitempty"`
@@ -95,7 +95,7 @@ func (c *Client) Import(ctx context.Context, q ImportQuery, file io.Reader, key 
 	return out, decode(resp, &out)
 }
 
-// importType returns the media type of a format.
+// importMediaType returns the media type of a file in an import format.
 func importType(format string) string {
 	switch format {
 	case "chatgpt", "claude", "mem0":

@@ -36,7 +36,7 @@ type CoreFact struct {
 	Why     string `json:"why" doc:"Reason why the core contains the fact: it is pinned, tells how to answer, or is currently valid (holds)." enum:"pinned,answers,holds"`
 }
 
-// SetEntry is the value of a profile entry.
+// SetEntry contains the value to write to a profile entry.
 type SetEntry struct {
 	Value string `json:"value"`
 }

@@ -36,13 +36,13 @@ type FoundRelation struct {
 	Memory Memory `json:"memory" doc:"The other fact."`
 }
 
-// RelatedQuery limits the related facts. Zero fields mean the server's defaults: 1 step, 50 facts.
+// RelatedQuery limits the returned related facts. Zero fields mean the server's defaults: 1 step, 50 facts.
 type RelatedQuery struct {
-	Steps int `query:"steps"` // maximum number of relations between the facts, in either direction; at most 5
-	Limit int `query:"limit"` // maximum number of facts; at most 200
+	Steps int `query:"steps"` // maximum number of relations from the requested fact to a related fact, in either direction; at most 5
+	Limit int `query:"limit"` // maximum number of related facts; at most 200
 }
 
-// RelateRequest describes a relation to create, from the fact in the request's path.
+// RelateRequest describes a relation from the fact in the request's path to another fact.
 type RelateRequest struct {
 	To   string              `json:"to" minLength:"1" maxLength:"512" doc:"The other fact's id."`
 	Kind memory.RelationKind `json:"kind" enum:"same_subject,refines,contradicts,follows"`

@@ -52,8 +52,8 @@ func (c *Client) EraseUser(ctx context.Context, user string) (Erased, error) {
 	return remove[Erased](ctx, c, "/api/users/"+url.PathEscape(user))
 }
 
-// EraseExistingUser is EraseUser for a user with data. For a name without data it returns [memory.NotFound]
-// and closes no memory.
+// EraseExistingUser is like EraseUser, but returns [memory.NotFound] for a user without data and does not
+// close the user's memory.
 func (c *Client) EraseExistingUser(ctx context.Context, user string) (Erased, error) {
 	return remove[Erased](ctx, c, "/api/users/"+url.PathEscape(user)+"?known=true")
 }

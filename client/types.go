@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Memory is a fact, a turn or a summary in the API. JSON omits the fields that its kind lacks.
+// Memory is a fact, a turn or a summary in the API. Its JSON omits fields that a memory of its kind lacks.
 type Memory struct {
 	ID           string             `json:"id"`
 	Kind         memory.Kind        `json:"kind" enum:"fact,turn,summary,profile" doc:"profile is only in the hits of a chat: a profile entry."`
@@ -122,7 +122,7 @@ type Message struct {
 	CreatedAt *time.Time  `json:"created_at,omitempty" doc:"Time of the message. Default: now."`
 }
 
-// AddMessages contains messages to store and learn from. Set either messages or text.
+// AddMessages contains messages to store and learn from. Either Messages or Text is set.
 type AddMessages struct {
 	Messages     []Message `json:"messages,omitempty" maxItems:"10000"`
 	Text         string    `json:"text,omitempty" doc:"Shorthand for one user message."`
@@ -177,7 +177,7 @@ type SearchAnswer struct {
 	Pause string `json:"pause,omitempty" doc:"With block: what is paused." enum:"none,learning,memory"`
 }
 
-// ForgetFilter selects memories to forget, with the filter fields of lists and searches.
+// ForgetFilter selects memories to forget. Its fields filter as in [ListQuery].
 type ForgetFilter struct {
 	Kinds        []memory.Kind `json:"kinds,omitempty" enum:"fact,turn,summary" doc:"Default: fact. Another field of the filter must be set too."`
 	Tag          string        `json:"tag,omitempty"`
@@ -276,7 +276,7 @@ type Quote struct {
 	After        string      `json:"after,omitempty"`
 }
 
-// Waiting is a pending fact with the information that a person needs for a decision.
+// Waiting is a pending fact with the information that a person needs to approve or reject it.
 type Waiting struct {
 	Memory    Memory        `json:"memory"`
 	Reason    string        `json:"reason" doc:"The reason why the fact needs approval."`
@@ -310,7 +310,7 @@ type ReviewRequest struct {
 	Judgements []Judgement `json:"judgements" minItems:"1" maxItems:"500"`
 }
 
-// Reviewed lists the facts with a decision.
+// Reviewed lists the facts on which the judgements decided.
 type Reviewed struct {
 	Receipt
 	Memories []Memory `json:"memories" doc:"The current facts, in the order of the judgements."`
@@ -340,7 +340,7 @@ type Health struct {
 	Version   string   `json:"version"`
 	Profile   string   `json:"profile,omitempty"`
 	Store     string   `json:"store,omitempty"`
-	Search    string   `json:"search,omitempty"` // how memory is searched: in the in-memory index, and for large users also in the database
+	Search    string   `json:"search,omitempty"` // where searches run: in the in-memory index, and for large users also in the database
 	Vault     string   `json:"vault,omitempty" doc:"The vault's folder, for admins."`
 	Embedder  string   `json:"embedder,omitempty"`
 	Reranker  string   `json:"reranker,omitempty"`
@@ -352,7 +352,7 @@ type Health struct {
 	Advice    string   `json:"better,omitempty" doc:"A command that would improve search results, with its effect."`
 	Warnings  []string `json:"warnings,omitempty" doc:"Configuration mistakes that requests have shown since the server's start, such as a chat without a user, and models that are skipped now or were skipped for many questions of the last hour."`
 
-	StrictModels []StrictModel `json:"strict_models,omitempty"` // models that get memories in the user's message, since they refused a separate message
+	StrictModels []StrictModel `json:"strict_models,omitempty"` // models that get memories in the user's message, since they refused a separate message with memories
 }
 
 // Values of [Ready].
@@ -361,7 +361,7 @@ const (
 	StatusDraining = "draining"
 )
 
-// Ready says whether a server accepts requests, and lists other problems.
+// Ready says whether a server accepts requests, and lists problems that do not prevent this.
 type Ready struct {
 	Status   string   `json:"status" enum:"ready,draining" doc:"draining: the server is stopping; the response has status 503."`
 	Problems []string `json:"problems" doc:"Problems with which the server still accepts requests, since other servers would have them too: store (it does not respond; chats continue without memory), upstream (its last responses were errors), disk (it is full), jobs (some are parked after too many failures). Disk and jobs are checked every few seconds."`
@@ -371,7 +371,7 @@ type Ready struct {
 type StrictModel struct {
 	Path  string    `json:"path"` // path of the chat API whose request the model refused
 	Model string    `json:"model"`
-	Until time.Time `json:"until"` // time when a separate message is tried again
+	Until time.Time `json:"until"` // time after which a separate message is tried again
 }
 
 // Problem is an error of the API, in the format of RFC 9457.

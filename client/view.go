@@ -64,8 +64,8 @@ func ViewChange(c memory.Change) Change {
 	return v
 }
 
-// ViewQuote returns the text that supports a fact, with the rest of its turn. If the span does not fit the
-// turn, the quote has no Words.
+// ViewQuote returns the text that supports a fact, with the rest of its turn. If the span is nil or
+// outside the turn's text, the quote has no Words.
 func ViewQuote(turn Memory, span *memory.Span) *Quote {
 	q := &Quote{Turn: turn.ID, Conversation: turn.Conversation, Role: turn.Role, SaidAt: turn.CreatedAt, Before: turn.Content}
 	s := turn.Content

@@ -20,7 +20,7 @@ type AuditEntry struct {
 
 // AuditQuery selects entries of the audit log.
 type AuditQuery struct {
-	User  string    // user whose memory they concern; "" selects all users
+	User  string    // user whose memory the entries concern; "" selects all users
 	Act   string    // an action; "" selects all
 	Since time.Time // inclusive; zero means no lower bound
 	Until time.Time // exclusive; zero means no upper bound
@@ -35,7 +35,7 @@ type AuditPage struct {
 	Next    string // cursor of the next page; "" on the last page
 }
 
-// Audit is a [Store] with an append-only audit log.
+// Audit is the append-only audit log of a [Store].
 type Audit interface {
 	// AddAuditEntries adds entries to a namespace's log. An entry with an existing id is ignored.
 	AddAuditEntries(ctx context.Context, namespace string, entries ...AuditEntry) error
@@ -44,6 +44,6 @@ type Audit interface {
 	// DropAuditEntries removes the entries recorded before a time and returns their number.
 	DropAuditEntries(ctx context.Context, namespace string, before time.Time) (int, error)
 	// RenameAuditUser replaces a user's name in User, and in By if By equals the name. It returns the number
-	// of changed entries. Erasures use it to remove names.
+	// of changed entries. The erasure of a user calls it to remove the name.
 	RenameAuditUser(ctx context.Context, namespace, user, newName string) (int, error)
 }

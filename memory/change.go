@@ -15,10 +15,10 @@ const (
 	ActionReplace   Action = "replace"   // the target, an old fact, is superseded by the fact NewID
 	ActionRetire    Action = "retire"    // the target is forgotten, expired or evicted
 	ActionRestore   Action = "restore"   // a superseded, retired or rejected target is active again
-	ActionApprove   Action = "approve"   // pending → active
-	ActionReject    Action = "reject"    // pending → rejected
-	ActionLink      Action = "link"      // another owner's fact becomes visible here
-	ActionUnlink    Action = "unlink"    // another owner's fact is hidden again
+	ActionApprove   Action = "approve"   // a pending target becomes active
+	ActionReject    Action = "reject"    // a pending target becomes rejected
+	ActionLink      Action = "link"      // another owner's fact becomes visible to this owner
+	ActionUnlink    Action = "unlink"    // another owner's fact is hidden from this owner again
 	ActionUndo      Action = "undo"      // an earlier change of the target is reverted
 	ActionErase     Action = "erase"     // the target's text is removed permanently, see [Eraser]
 )
@@ -44,8 +44,8 @@ type Author struct {
 	Admin  bool       `json:"admin,omitempty"`  // whether an administrator acted as the user
 }
 
-// State is the whole state of one fact, link, turn or other target of a change. Exactly one field is set. In
-// the journal the state includes its Hash and Version.
+// State is the whole state of one fact, link, turn or other target of a change. Exactly one field is set. The
+// journal also stores the target's Hash and Version, which the JSON omits.
 type State struct {
 	Fact     *Fact         `json:"fact,omitempty"`
 	Link     *Link         `json:"link,omitempty"`
@@ -64,7 +64,7 @@ type TurnState struct {
 	Status Status `json:"status"`
 }
 
-// Target identifies the changed thing within its owner: "fact:ID", "link:ID", "profile:KEY",
+// Target identifies the changed object among the owner's objects: "fact:ID", "link:ID", "profile:KEY",
 // "relation:FROM:TO:KIND", "summary:ID", "turn:ID", "context:ID" or "conversation:ID"; "" for the zero State.
 func (i State) Target() string {
 	switch {
@@ -123,16 +123,16 @@ type Change struct {
 	// Version differs. 0 means any version, but an add needs a new target, a link a new or inactive target,
 	// and every other action an existing target.
 	Base   int64  `json:"base,omitempty" bson:"base,omitempty"`
-	OldID  string `json:"old_id,omitempty" bson:"old_id,omitempty"` // for a replacement: id of the old fact
-	NewID  string `json:"new_id,omitempty" bson:"new_id,omitempty"` // for a replacement: id of the new fact
+	OldID  string `json:"old_id,omitempty" bson:"old_id,omitempty"` // of a replacement: id of the replaced fact
+	NewID  string `json:"new_id,omitempty" bson:"new_id,omitempty"` // of a replacement: id of the new fact
 	Reason string `json:"reason,omitempty" bson:"reason,omitempty"`
 	Author Author `json:"author"` // zero means the run's author
 
 	ID      string    `json:"id,omitempty"` // "RUN/N": the run's id and the change's position in the run, from 1
 	Owner   Owner     `json:"owner,omitempty"`
 	Run     string    `json:"run,omitempty"`
-	Version int64     `json:"version,omitempty"` // the owner's version, shared by a run's changes
-	At      time.Time `json:"at,omitzero"`       // time of the owner's clock, which never goes back
+	Version int64     `json:"version,omitempty"` // owner's version after the run; equal for all changes of the run
+	At      time.Time `json:"at,omitzero"`       // time of the run by the owner's clock, which never goes back
 	Before  State     `json:"before,omitzero"`   // state before the change; zero for an add
 }
 
@@ -160,9 +160,9 @@ type Run struct {
 	ID      string   `json:"id"`   // set by the caller; applying a run with the same id again is a no-op that returns the first receipt
 	Kind    string   `json:"kind"` // "learn", "manual", "import", "forget", "undo", …
 	Author  Author   `json:"author"`
-	Base    int64    `json:"-"`                 // the owner's version when the run was planned, from [RunBase], if no later write is allowed; 0 means any version
+	Base    int64    `json:"-"`                 // [RunBase] of the owner's version when the run was planned: the store refuses the run after a later write; 0 allows later writes
 	Lease   *Lease   `json:"-"`                 // lease of the job that this run completes; nil if there is no job
-	Learned []string `json:"learned,omitempty"` // ids of the turns that get a LearnedAt
+	Learned []string `json:"learned,omitempty"` // ids of the turns that the run learned from; the store sets their LearnedAt
 	Vectors []Vector `json:"-"`                 // embeddings of the memories that the run adds or changes
 	Jobs    []Job    `json:"-"`                 // jobs queued in the same transaction
 }
@@ -178,7 +178,7 @@ func RunBase(version int64) int64 {
 	return version
 }
 
-// CheckBase returns [Conflict] if the run has a Base and the owner's version is another one.
+// CheckBase returns [Conflict] if the run has a Base that does not match the owner's version.
 func (r Run) CheckBase(version int64) error {
 	if r.Base == 0 || r.Base == RunBase(version) {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Check returns [Invalid] for a run that every store must refuse for owner. It checks only values; conflicts
-// and duplicates are found by the store.
+// Check returns [Invalid] for a run that every store must refuse for owner. It reads no stored data: the
+// store itself detects conflicts and duplicates.
 func (r Run) Check(owner Owner, changes ...Change) error {
 	if r.ID == "" {
 		return Errorf(Invalid, "a run needs an id")

@@ -16,17 +16,17 @@ type Eraser interface {
 	// removes
 	//
 	//   - the vectors of these memories;
-	//   - in the journal: the text of all their states, the reasons of all changes that have them
-	//     as target, OldID or NewID, and all reasons that models gave for the owner's changes,
-	//     since a reason may quote the text. Ids, times, authors and statuses remain;
+	//   - in the journal: the text of all states of these memories, the reasons of all changes with
+	//     one of the ids as target, OldID or NewID, and all reasons that models gave for the owner's
+	//     changes, since a reason may quote the text. Ids, times, authors and statuses remain;
 	//   - titles of conversations that occur in an erased turn, also in the journal;
-	//   - all traces of the owner, and the error texts of the owner's jobs. A trace recorded before
-	//     the erasure is not saved after it either.
+	//   - all traces of the owner, and the error texts of the owner's jobs.
+	//     After the erasure, SaveTraces ignores traces with an earlier time.
 	//
 	// The journal gets an [ActionErase] for each erased id, in the order of the ids. Such a change cannot be
-	// undone. The version rises by one; [IndexSource.Since] an earlier version is [Gone]. If there is nothing
-	// to erase, the version does not change. Erase uses only the run's id, kind, author and jobs. A run that
-	// was applied before is a no-op that returns its receipt with Again set.
+	// undone. The version rises by one; [IndexSource.Since] then returns [Gone] for earlier versions. If there
+	// is nothing to erase, the version does not change. Erase uses only the run's id, kind, author and jobs. A
+	// run that was applied before is a no-op that returns its receipt with Again set.
 	//
 	// When Erase returns without an error, no read finds the text. Free pages and the log of a database file
 	// may contain it until the store rewrites the file, at its next start at the latest. [Unavailable] means
@@ -34,26 +34,26 @@ type Eraser interface {
 	// call completes the erasure.
 	Erase(ctx context.Context, owner Owner, run Run, ids ...string) (Receipt, error)
 
-	// EraseTraces removes all traces of an owner and returns the number removed, also with an error;
-	// repeating the call removes the rest. It changes neither version nor journal. Traces saved later are not
-	// affected. Errors are those of Erase.
+	// EraseTraces removes all traces of an owner and returns the number of removed traces, even with an error:
+	// repeating the call removes the remaining traces. It changes neither version nor journal, and does not
+	// affect traces saved later. Errors are those of Erase.
 	EraseTraces(ctx context.Context, owner Owner) (int, error)
 
 	// EraseTracesOf removes the traces of all owners in a namespace that show the text of one of these facts
-	// from another owner's memory (see [Trace.OtherOwnersFacts]). It returns the number like EraseTraces. Its
-	// cost depends only on the number of such traces. After the fact, or the link to it, is erased in the
-	// searched memory, SaveTraces refuses such traces: erase the fact first, then its traces.
+	// from another owner's memory (see [Trace.OtherOwnersFacts]). It returns the number of removed traces like
+	// EraseTraces; its cost depends only on this number. Erase the fact, or the link to it in the searched
+	// memory, first: afterwards SaveTraces refuses traces with the fact.
 	EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error)
 }
 
-// erasedKey is the prefix of an erased profile entry's key, followed by a hash in hexadecimal.
+// The key of an erased profile entry is erasedKeyPrefix, followed by a hash in hexadecimal.
 const (
 	erasedKey     = "erased-"
-	erasedKeyHash = 16 // bytes of the hash that the key contains
+	erasedKeyHash = 16 // length in bytes of the hash in the key
 )
 
-// ErasedKey returns the new key of a profile entry that a run has erased, since a key is text too. A key that
-// is already an erased key is returned unchanged.
+// ErasedKey returns the key that replaces the key of a profile entry erased by run, since a key may be
+// personal text. A key that ErasedKey has returned is not changed.
 func ErasedKey(run, key string) string {
 	if hash, ok := strings.CutPrefix(key, erasedKey); ok && len(hash) == 2*erasedKeyHash {
 		return key
@@ -96,12 +96,12 @@ func (i State) Erased(run string) State {
 func (f Fact) erased() Fact {
 	f.Scope.Project, f.Scope.Agent = "", ""
 	f.Content, f.Category, f.Tags, f.Subject, f.Attribute = "", "", nil, "", ""
-	f.Metadata, f.Hash, f.Provenance.Quote, f.Model = nil, "", nil, "" // a rule's name would reveal the subject
+	f.Metadata, f.Hash, f.Provenance.Quote, f.Model = nil, "", nil, "" // a rule's name in Model would reveal the subject
 	return f
 }
 
-// Erased returns the turn without text and excluded from learning. Chain remains, which prevents that the
-// turn is stored again when a client resends it.
+// Erased returns the turn without text and excluded from learning. Chain remains, so that the store
+// recognizes the turn when a client resends it.
 func (t Turn) Erased() Turn {
 	t.Content, t.Project, t.Agent, t.Injected, t.Foreign, t.NoLearn = "", "", "", "", "", true
 	return t

@@ -10,8 +10,8 @@ const (
 	Invalid      Code = "invalid"      // the caller's input is wrong; the message says what is valid
 	NotFound     Code = "not_found"    // the owner has no memory, job or other object with this id
 	Conflict     Code = "conflict"     // another writer changed the data first; read the data again and retry
-	Duplicate    Code = "duplicate"    // the scope already has a live fact with the same text
-	Gone         Code = "gone"         // the requested history no longer exists; read from version 0
+	Duplicate    Code = "duplicate"    // the scope already has an active or pending fact with the same text
+	Gone         Code = "gone"         // the history since the requested version no longer exists; read from version 0
 	LeaseLost    Code = "lease_lost"   // another worker now has the job; nothing was written
 	Unauthorized Code = "unauthorized" // no valid key
 	Forbidden    Code = "forbidden"    // the key is valid, but does not permit the request

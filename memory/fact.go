@@ -26,7 +26,7 @@ type Status string
 // retired.
 const (
 	Active     Status = "active"
-	Pending    Status = "pending"    // a person must approve it before it is used
+	Pending    Status = "pending"    // not used until a person approves it
 	Superseded Status = "superseded" // another fact replaced it
 	Replaced   Status = "replaced"   // a turn on an edited or regenerated branch, outside the conversation's current path
 	Retired    Status = "retired"    // forgotten, expired, evicted or undone
@@ -104,7 +104,7 @@ func (c Core) String() string { return cmp.Or(string(c), "auto") }
 // Provenance is the origin of a fact.
 type Provenance struct {
 	Conversation string   `json:"conversation,omitempty"`
-	Turns        []string `json:"turns,omitempty"` // ids of the turns, in order
+	Turns        []string `json:"turns,omitempty"` // ids of the turns from which the fact was learned, in order
 	Quote        *Span    `json:"quote,omitempty"` // the part of a turn that supports the fact
 }
 
@@ -125,8 +125,8 @@ type Fact struct {
 	Provenance   Provenance      `json:"provenance,omitzero"`
 	ObservedAt   time.Time       `json:"observed_at" bson:"observed"`                          // when the fact was stated
 	ObservedSeq  int64           `json:"observed_seq,omitempty" bson:"observed_seq,omitempty"` // order of statements made at the same time: the turn's index, then the offset in the turn
-	ValidFrom    time.Time       `json:"valid_from,omitzero" bson:"valid_from"`                // start of the time when it was true; zero if unknown
-	ValidTo      time.Time       `json:"valid_to,omitzero" bson:"valid_to"`                    // end of the time when it was true; zero if still true
+	ValidFrom    time.Time       `json:"valid_from,omitzero" bson:"valid_from"`                // start of the time when the fact was true; zero if unknown
+	ValidTo      time.Time       `json:"valid_to,omitzero" bson:"valid_to"`                    // end of the time when the fact was true; zero if still true
 	CreatedAt    time.Time       `json:"created_at,omitzero" bson:"created"`
 	UpdatedAt    time.Time       `json:"updated_at,omitzero" bson:"updated"`
 	ExpiresAt    time.Time       `json:"expires_at,omitzero" bson:"expires"`
@@ -191,7 +191,7 @@ func (f *Fact) ValidAt(t time.Time) bool {
 type Link struct {
 	Owner       Owner     `json:"owner"`                            // the receiver
 	Fact        Fact      `json:"fact"`                             // copy of the fact; Fact.Scope.Owner is the sharing owner
-	HomeVersion int64     `json:"home_version" bson:"home_version"` // version of the original fact; reads return it as Fact.Version
+	HomeVersion int64     `json:"home_version" bson:"home_version"` // version of the copied original; reads return it as Fact.Version
 	Status      Status    `json:"status" bson:"link_status"`
 	CreatedAt   time.Time `json:"created_at,omitzero" bson:"linked"`
 	Version     int64     `json:"-"`

@@ -1,7 +1,7 @@
 package memory
 
-// FileContent is the content of a file in a vault: a fact with its relations and shares, or one other thing.
-// The zero FileContent is empty.
+// FileContent is the content of a file in a vault: a fact with its relations and shares, or one record of
+// another kind.
 type FileContent struct {
 	Fact         *Fact
 	Relations    *[]Relation // relations from the fact to other facts, in order; nil if the file lists none

@@ -23,8 +23,8 @@ const (
 // JobState is the state of a job.
 type JobState string
 
-// The states of a job. A parked job failed [MaxAttempts] times, or was abandoned [MaxAbandoned] times in a
-// row, and waits for a person. It does not block the owner's next job.
+// The states of a job. A parked job failed [MaxAttempts] times, or was abandoned [MaxAbandoned] times in
+// a row. The job waits for a person and does not block the owner's next job.
 const (
 	JobQueued  JobState = "queued"
 	JobRunning JobState = "running"
@@ -35,8 +35,8 @@ const (
 // MaxAttempts is the number of failed attempts after which a job is parked.
 const MaxAttempts = 8
 
-// MaxAbandoned is the number of consecutive abandoned attempts after which a job is parked, since the job
-// itself may crash the process.
+// MaxAbandoned is the number of consecutive abandoned attempts (their process died or lost the lease) after
+// which a job is parked, since the job itself may crash the process.
 const MaxAbandoned = 3
 
 // Job is background work for an owner. It runs at least once; two jobs of the same owner and kind never run
@@ -46,7 +46,7 @@ type Job struct {
 	Owner        Owner     `json:"owner"`
 	Kind         JobKind   `json:"kind"`
 	Conversation string    `json:"conversation,omitempty" bson:"session_id,omitempty"`
-	Turns        []string  `json:"turns,omitempty" bson:"turns,omitempty"` // ids of the turns to process; for JobShare ids of facts, for JobErase an id of the erasure
+	Turns        []string  `json:"turns,omitempty" bson:"turns,omitempty"` // ids of the turns to process; of a JobShare ids of facts, of a JobErase the id of the erasure
 	State        JobState  `json:"state"`
 	Attempts     int       `json:"attempts"`             // failed attempts
 	RunAt        time.Time `json:"run_at" bson:"run_at"` // earliest time of the next attempt
@@ -55,8 +55,7 @@ type Job struct {
 	Lease        Lease     `json:"-"`                                      // lease of the running attempt; zero if the job is not running
 }
 
-// abandonedErrors are the errors of abandoned jobs, indexed by the number of consecutive abandoned attempts -
-// 1.
+// abandonedErrors are the errors of a job after one, two and three consecutive abandoned attempts.
 var abandonedErrors = [MaxAbandoned]string{
 	"the process died or lost its lease during this job",
 	"the process died or lost its lease during this job twice in a row",
@@ -66,8 +65,8 @@ var abandonedErrors = [MaxAbandoned]string{
 // AbandonedError returns the error of a job whose last n attempts were abandoned. n is 1 to [MaxAbandoned].
 func AbandonedError(n int) string { return abandonedErrors[n-1] }
 
-// AbandonedAttempts returns the number of consecutive attempts that never ended because their process died.
-// An attempt that ends resets the number to 0; an attempt interrupted by a shutdown does not change it.
+// AbandonedAttempts returns the number of consecutive attempts whose process died or lost the lease. An
+// attempt that ends resets the number to 0; an attempt interrupted by a shutdown does not change the number.
 func (j Job) AbandonedAttempts() int { return slices.Index(abandonedErrors[:], j.Error) + 1 }
 
 // Lease assigns a job to a worker for some time. A worker whose lease ended cannot commit.
@@ -78,7 +77,7 @@ type Lease struct {
 	Until time.Time
 }
 
-// Outcome is the result of an attempt that no run completed.
+// Outcome is the result of an attempt at a job that no [Run] completed.
 type Outcome struct {
 	Done     bool      // the work is complete
 	RetryAt  time.Time // time of the next attempt if not Done; the store parks the job after MaxAttempts failures
@@ -87,11 +86,11 @@ type Outcome struct {
 	Cause    string    // error shown to people
 }
 
-// DoneRetention is the minimum time from queueing a job to deleting its row. During this time a repeated job
-// id is a no-op, and the result can be read.
+// DoneRetention is the minimum time from queueing a job to deleting its row. Until then, queueing the same id
+// again is a no-op, and the job can be read.
 const DoneRetention = time.Hour
 
 // DeletesDoneJobs reports whether the store also deletes the owner's rows of jobs done for longer than
-// [DoneRetention] when it completes this job. The checksum of the id selects 1 job in 32, in every store the
-// same.
+// [DoneRetention] when it completes this job. The checksum of the id selects the same 1 job in 32 in
+// every store.
 func DeletesDoneJobs(job string) bool { return crc32.ChecksumIEEE([]byte(job))%32 == 0 }

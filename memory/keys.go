@@ -36,7 +36,7 @@ type Key struct {
 	UsedAt    time.Time `bson:"used"`    // time of the last request, rounded to the minute; zero if never used
 }
 
-// keyIDLength is the length of an id: the first characters of the hash.
+// keyIDLength is the length of [Key.ID] in characters.
 const keyIDLength = 16
 
 // ID returns the first characters of the hash, which do not reveal the key.

@@ -10,13 +10,13 @@ type Ledger interface {
 	// AddUsage adds u to the owner's usage of u's day, model and purpose. [Invalid] means that the day is
 	// zero or a number is negative.
 	AddUsage(ctx context.Context, owner Owner, u Usage) error
-	// UsageSince returns the usage from a day on, ordered by day, purpose and model.
+	// UsageSince returns the usage of since's day and later days, ordered by day, purpose and model.
 	UsageSince(ctx context.Context, owner Owner, since time.Time) ([]Usage, error)
 }
 
-// Usage is one model's usage for one purpose on a day.
+// Usage is one model's usage for one purpose on one day.
 type Usage struct {
-	Day          time.Time `json:"day"`     // any time of the day in UTC; stores return the beginning of the day
+	Day          time.Time `json:"day"`     // any time on the day in UTC; stores return the beginning of the day
 	Purpose      string    `json:"purpose"` // name of the prompt
 	Model        string    `json:"model"`
 	Calls        int64     `json:"calls"`
@@ -41,7 +41,7 @@ func (u Usage) Check() error {
 	return nil
 }
 
-// Add adds v, another usage of the same day, purpose and model.
+// Add adds the numbers of v, a usage of the same day, purpose and model.
 func (u *Usage) Add(v Usage) {
 	u.Calls += v.Calls
 	u.InputTokens += v.InputTokens

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Matches reports whether q selects m, ignoring limit and cursor. m must be in its state at q.At.AsOf.
+// Matches reports whether q selects m, ignoring limit and cursor. m has the state recorded at q.At.AsOf.
 func (q Query) Matches(m Memory) bool {
 	return strings.HasPrefix(m.ID(), q.IDPrefix) && q.matchesKind(m) && q.matchesStatus(m) && q.matchesScope(m) && q.matchesFact(m) &&
 		ContainsFold(m.Content(), q.Text)
@@ -66,7 +66,7 @@ func (q Query) matchesFact(m Memory) bool {
 		(!q.Pinned || f.Pinned())
 }
 
-// ContainsFold reports whether s contains part, ignoring case like strings.EqualFold.
+// ContainsFold reports whether s contains substr, ignoring case like strings.EqualFold.
 func ContainsFold(s, substr string) bool {
 	return strings.Contains(foldCase(s), foldCase(substr))
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Owner identifies the owner of memory: a user, a shared pool, or "global" (all users) in a namespace. Every
-// store call and every key of a row begins with it. Its text is stable: "default/user/ana",
+// store call and every key of a row begins with the owner. The text is stable: "default/user/ana",
 // "default/pool/team", "default/global". Namespace and name are path-escaped, so any text is a valid name and
 // two names never collide. Stores refuse the empty Owner.
 type Owner string

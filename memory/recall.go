@@ -22,12 +22,12 @@ type Searcher interface {
 type Search struct {
 	Scopes        []Scope
 	Text          string
-	TermWeights   map[string]float32 // weights of terms of Text, between 0 and 1; an absent term has weight 1
+	TermWeights   map[string]float32 // weights of the search terms of Text, from 0 to 1; an absent term has weight 1
 	Vector        []float32          // embedding of the question by the searcher's model; nil means search by words only
 	WordsOnly     bool               // search only by words; Vector is used only to measure similarity
 	PreferVectors bool               // search memories that have a vector only by vector, and other memories by words
 	Neighbors     []Neighbor         // results of an external vector search, for owners whose vectors are not in the searcher's index
-	WordsFirst    bool               // the vector depends only on words: search by vector only if the word search finds fewer than Limit candidates
+	WordsFirst    bool               // search by vector only if the word search finds fewer than Limit candidates: set if the vector depends only on words
 	Kinds         []Kind             // nil selects all kinds
 	Category      string
 	Tag           string
@@ -61,7 +61,7 @@ type Candidate struct {
 	OpensConversation bool          // the memory is the first turn of its conversation
 	Classes           uint32        // bit set of the classes of things in the text; package recall defines them
 	Dates             []PartialDate // dates in the text, with relative dates resolved
-	Vector            []uint16      // as float16 or in the searcher's packed form, to detect redundant candidates; may be nil; read-only
+	Vector            []uint16      // vector as float16 or in the searcher's packed form, to detect redundant candidates; may be nil; read-only
 	Measures          Measures
 	Misspelt          []Misspelt // misspelt words of the question; shared by all candidates of a search, read-only
 	Score             float64    // the searcher's score
@@ -121,8 +121,8 @@ type Hit struct {
 	Memory       Memory
 	Score        float64
 	Why          Why
-	Replacements []Fact // for a turn: facts that replaced facts learned from it; without text if searches exclude that text
-	Predecessors []Fact // for a fact: the facts that it replaced, newest first, unless its text mentions them
+	Replacements []Fact // of a turn: facts that replaced facts learned from it; without text if searches exclude the text
+	Predecessors []Fact // of a fact: the facts that it replaced, newest first, except facts that its text mentions
 }
 
 // ScorePart is the contribution of one stage of a search to a score.
@@ -179,7 +179,7 @@ func (w Why) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// isName reports whether s needs no escaping in JSON. Names of stages never need escaping.
+// needsNoEscaping reports whether s needs no escaping in JSON. Names of stages never need escaping.
 func isName(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && c != '_' && c != '.' {
@@ -235,8 +235,8 @@ func (t Trace) OtherOwnersFacts() map[Owner][]string {
 	return byOwner
 }
 
-// Trace records one request: its question, the candidates, and the injected and the dropped memories with
-// reasons.
+// Trace records one request: its question, the number of candidates, and the injected and the dropped
+// memories with reasons.
 type Trace struct {
 	ID           string        `json:"id"`
 	Owner        Owner         `json:"owner"`
@@ -262,8 +262,8 @@ type TraceHit struct {
 	ID      string  `json:"id"`
 	Kind    Kind    `json:"kind"`
 	Content string  `json:"content,omitempty"`
-	Owner   Owner   `json:"owner,omitempty"` // owner in whose memory it was found; empty for the trace's owner
+	Owner   Owner   `json:"owner,omitempty"` // owner in whose memory the hit was found; empty for the trace's owner
 	Score   float64 `json:"score"`
 	Why     Why     `json:"why"`
-	Cut     string  `json:"cut,omitempty"` // name of the stage that dropped it; empty if injected
+	Cut     string  `json:"cut,omitempty"` // name of the stage that dropped the memory; empty if injected
 }

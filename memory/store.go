@@ -32,7 +32,7 @@ type Store interface {
 }
 
 // Facts stores facts, links, profile entries, relations, summaries, contexts and the journal. Only Apply
-// changes them.
+// and Erase change these records.
 type Facts interface {
 	// Get returns the memories with these ids in the order of ids, with any status. Unknown ids are skipped;
 	// a repeated id returns its memory repeatedly. A link has the id of its fact.
@@ -60,11 +60,11 @@ type Facts interface {
 	// Counts returns an owner's counts.
 	Counts(ctx context.Context, owner Owner) (Counts, error)
 
-	// Owners returns every owner that was ever written to, in order. Only maintenance of the whole store
-	// calls it, no request of a user.
+	// Owners returns all owners with at least one write, in order. Only maintenance of the whole store calls
+	// it, no request of a user.
 	Owners(ctx context.Context) ([]Owner, error)
 
-	// VectorModels returns the fingerprints of the models that an owner has vectors of, in order.
+	// VectorModels returns the fingerprints of the embedders of an owner's vectors, in order.
 	VectorModels(ctx context.Context, owner Owner) ([]string, error)
 
 	// Totals returns the counts over all owners, for metrics. No request of a user calls it.
@@ -74,8 +74,8 @@ type Facts interface {
 	// entries, vectors and follow-up jobs, sets LearnedAt of learned turns and completes the run's job. The
 	// owner's version rises by one; all changes get this version and the time of the owner's clock. The time
 	// is now, or a microsecond after the owner's last write if the last write is not earlier: two writes of
-	// an owner never have the same time. Later changes of a run see the earlier changes. Stored objects
-	// retain the times set by the caller; their Version is the run's version.
+	// an owner never have the same time. Each change applies to the result of the run's earlier changes.
+	// Stored objects retain the times set by the caller; their Version is the run's version.
 	//
 	//   - A run with the id of an applied run is a no-op that returns the first
 	//     receipt with Again set, even if its changes differ.
@@ -112,9 +112,9 @@ type TurnLog interface {
 	// receipt has Again set and the owner's current version. Otherwise the owner's version rises by one; the
 	// time comes from the owner's clock, as in Apply, and is the turns' RecordedAt.
 	//
-	// Changes are those of Apply. The store makes them after it has written the turns, and records them under
-	// the batch's Run. If that run was applied before, its changes are not made again; a batch with only such
-	// changes is a no-op. [Batch.Check] defines which batches are [Invalid].
+	// b.Changes follow the rules of Apply. The store makes them after it has written the turns, and records
+	// them under b.Run. If this run was applied before, b.Changes are not made again; a batch that contains
+	// nothing else is a no-op. [Batch.Check] defines which batches are [Invalid].
 	//
 	// [Conflict]: the batch has a [Path], but its turns and changes would produce another current path, since
 	// another writer changed the conversation after the batch was planned. A batch with a path also conflicts
@@ -136,21 +136,21 @@ type TurnLog interface {
 
 // Queue is a queue of jobs.
 type Queue interface {
-	// Claim gives the caller a lease on the job of these kinds that has been due longest (RunAt, then
-	// CreatedAt, owner, kind and ID), except jobs of owners with a running job of the same kind. First it
-	// ends all expired leases of all kinds: a job with an expired lease is due again with [AbandonedError],
-	// which counts as a failed attempt, or is parked after [MaxAttempts] failed or [MaxAbandoned] consecutive
-	// abandoned attempts. The claim is durable when Claim returns. [NotFound] means that no job is due,
-	// [Invalid] that the duration is not positive.
+	// Claim gives the caller a lease on the job of these kinds that has been due longest (RunAt, then CreatedAt,
+	// owner, kind and ID), except jobs of owners with a running job of the same kind. Before, Claim ends all
+	// expired leases of all kinds: a job with an expired lease is due again with [AbandonedError], which counts
+	// as a failed attempt, or is parked after [MaxAttempts] failed or [MaxAbandoned] consecutive abandoned
+	// attempts. The claim is durable when Claim returns. [NotFound] means that no job is due, [Invalid] that the
+	// duration is not positive.
 	Claim(ctx context.Context, kinds []JobKind, duration time.Duration) (Job, error)
 
 	// Extend changes the end of a lease to now + duration and returns the new lease. [LeaseLost] means that
 	// the lease has expired or is not the job's current lease.
 	Extend(ctx context.Context, held Lease, duration time.Duration) (Lease, error)
 
-	// Finish ends an attempt that no run completed. [LeaseLost] as for Extend. Unless the outcome is Done or
-	// Deferred, the attempt counts as failed. The job is parked if the outcome has Park, or after the last of
-	// [MaxAttempts]. Cause becomes the job's Error. The job is due at RetryAt, or now if RetryAt is zero.
+	// Finish ends an attempt that no run completed. It returns [LeaseLost] like Extend. Unless the outcome is
+	// Done or Deferred, the attempt counts as failed. The job is parked if the outcome has Park, or after
+	// [MaxAttempts] failures. Cause becomes the job's Error. The job is due at RetryAt (zero: now).
 	Finish(ctx context.Context, held Lease, o Outcome) error
 
 	// Jobs returns an owner's jobs, newest first (CreatedAt, then ID, both descending), in any of these
@@ -169,17 +169,17 @@ type IndexSource interface {
 	// owner without writes is 0.
 	Versions(ctx context.Context, owners []Owner) ([]int64, error)
 
-	// Since calls yield for each item written after the given version, once in its newest state, in order of
-	// version and id. It returns the version of the database snapshot that contains all items. Items with a
-	// memory are active facts, links to active facts, summaries, and turns with content; expiry is not
-	// checked. All other items have only Removed, ID and Version set. The index may not know a removed item.
-	// From version 0 there are no removed items. Vectors are those of the named model, or nil. yield may call
-	// the store; if yield returns an error, Since stops and returns the error. [Gone] means that the history
-	// of the version was erased or the version does not exist yet; read from 0.
+	// Since calls yield for each memory written after sinceVersion, once in its newest state, in order of
+	// version and id. It returns the version of the database snapshot that contains all items. Active facts,
+	// links to active facts, summaries, and turns with content have Memory set; expiry is not checked. All other
+	// items have only Removed, ID and Version set, even if they were never yielded before. If sinceVersion is 0,
+	// no item is Removed. Vectors are those of the named model, or nil. yield may call the store; if yield
+	// returns an error, Since stops and returns the error. [Gone] means that the history after the version was
+	// erased or that the version does not exist yet: call Since with version 0.
 	Since(ctx context.Context, owner Owner, model string, after int64, yield func(IndexItem) error) (int64, error)
 }
 
-// Traces stores a limited number of traces of requests. A crash may lose the newest.
+// Traces stores a limited number of traces of requests. A crash may lose the newest traces.
 type Traces interface {
 	// SaveTraces writes traces and retains the newest maxPerOwner traces (by At, then ID) of each owner, or
 	// fewer if the store limits their size. A trace replaces a stored trace with the same id.
@@ -207,8 +207,8 @@ func (q TraceQuery) Matches(t Trace) bool {
 // At is a time on each of the two time axes. The zero At is the present. Results as of a past time are
 // complete, except that Version is undefined.
 type At struct {
-	AsOf    time.Time // memory is read as recorded at this time; zero means now
-	ValidAt time.Time // only facts that were true at this time are read; zero means now
+	AsOf    time.Time // reads return memory as recorded at this time; zero means now
+	ValidAt time.Time // reads return only facts that were true at this time; zero means now
 }
 
 // Query selects memories as defined by [Query.Matches]. An empty field selects all values. Project, Agent,
@@ -282,12 +282,12 @@ type Batch struct {
 	Vectors      []Vector
 	Jobs         []Job
 	Changes      []Change // changes of turns that enter or leave the current path, and of the conversation
-	Run          string   // id of the run that the journal names for Changes
+	Run          string   // id of the run under which the journal records Changes
 	Path         *Path    // current path required after the batch; nil allows any path
 }
 
-// Path is a conversation's current path from an index on. Of two concurrent batches planned on the same path,
-// the store refuses one.
+// Path is a conversation's current path from the index From on. Of two concurrent batches planned on the same
+// path, the store refuses one.
 type Path struct {
 	After string   // id of the active turn at index From-1; "" if there is none
 	From  int      // index of the first turn in Turns
@@ -314,8 +314,8 @@ func (p *Path) AllowsStatus(previous, next Status) bool {
 	return previous != Retired || next == Retired
 }
 
-// HasActiveTurn reports whether any turn that the batch adds or changes is active, unless the batch marks the
-// conversation as deleted. status returns a turn's resulting status.
+// HasActiveTurn reports whether any turn that the batch adds or changes is active. It returns false if the
+// batch deletes the conversation. statusOf returns a turn's status after the batch.
 func (b *Batch) HasActiveTurn(status func(turn string) Status) bool {
 	if b.Conversation.Status == Retired {
 		return false
@@ -352,8 +352,8 @@ type TurnQuery struct {
 	Last         int // returns only the newest Last matching turns of each conversation; 0 means all
 }
 
-// IndexItem is one change that an in-memory index follows. ID and Version are always set. Version is that of
-// the memory, or of the link for a linked fact.
+// IndexItem is one written or removed memory for an in-memory index. ID and Version are always set. A linked
+// fact has the Version of its link.
 type IndexItem struct {
 	Memory  Memory
 	Vector  []float32

@@ -24,9 +24,9 @@ const (
 // change.
 //
 // A conversation is a tree of turns. Parent is the id of the previous turn; the active turns are the current
-// path from the root. Chain is a hash of the path up to and including the turn, which finds the stored turns
-// of a resent chat with one lookup. For this lookup, tool results and assistant turns that only call tools
-// are stored too, with RoleTool or an empty Content. A setting decides whether the content of tool results is
+// path from the root. Chain is a hash of the path up to and including the turn, by which one lookup finds the
+// stored turns of a resent chat. For this lookup, tool results and assistant turns that only call tools are
+// stored too, with RoleTool or an empty Content. A setting decides whether the content of tool results is
 // stored.
 type Turn struct {
 	ID           string    `json:"id"`
@@ -44,10 +44,10 @@ type Turn struct {
 	Status       Status    `json:"status"`
 	CreatedAt    time.Time `json:"created_at" bson:"created"`                    // time of the message
 	RecordedAt   time.Time `json:"recorded_at" bson:"recorded"`                  // time of writing; set by the store
-	LearnedAt    time.Time `json:"learned_at,omitzero" bson:"learned"`           // time of the run that learned from the turn; zero if none has
-	NoLearn      bool      `json:"no_learn,omitempty" bson:"no_learn,omitempty"` // never learn from the turn: it was sent before Loci was used, or the request forbids learning
-	History      bool      `json:"history,omitempty" bson:"history,omitempty"`   // a client sent the turn as history that did not go through Loci; searches exclude it
-	Injected     string    `json:"-" bson:"given,omitempty"`                     // memories that Loci added to the request: ids, dates and checksums, no text; used by the engine
+	LearnedAt    time.Time `json:"learned_at,omitzero" bson:"learned"`           // time of the run that learned from the turn; zero before that
+	NoLearn      bool      `json:"no_learn,omitempty" bson:"no_learn,omitempty"` // Loci never learns from the turn: it was sent before Loci was used, or its request forbids learning
+	History      bool      `json:"history,omitempty" bson:"history,omitempty"`   // a client sent the turn as history that did not go through Loci; searches exclude such turns
+	Injected     string    `json:"-" bson:"given,omitempty"`                     // memories that Loci added to the turn's request: ids, dates and checksums, no text; read by the engine
 	Version      int64     `json:"-"`
 
 	// Foreign lists the parts of Content that the turn's author did not write, if only the request showed
@@ -80,7 +80,7 @@ func (r Ranges) Within(length int) iter.Seq2[int, int] {
 	}
 }
 
-// RecallModel is the name of the built-in model that answers chats from memory. Its turns have this name too.
+// RecallModel is the name of the built-in model that answers chats from memory, and the Name of its turns.
 const RecallModel = "loci/recall"
 
 // EmbedModel is the name of Loci's own embedder in the API. It embeds texts and cannot answer chats.

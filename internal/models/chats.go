@@ -10,20 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// yieldTime is the maximum time for which learning yields to consecutive chats. Afterwards both run at once.
+// maxYieldTime is the maximum time for which learning waits for consecutive chats, before both run at once.
 const yieldTime = 10 * time.Minute
 
 var errChatActive = errors.New("a chat is running")
 
-// chats counts the chats that the machine of the learning model is answering. Learning yields to them.
+// chats counts the chats that the learning model's machine is answering. Learning jobs wait for these chats.
 type chats struct {
 	activeChats   int                                         // number of active chats
-	cancels       map[context.Context]context.CancelCauseFunc // functions that cancel learning jobs, called when a chat begins
-	yieldingSince time.Time                                   // time of the first canceled job; zero after a job ended without an active chat
+	cancels       map[context.Context]context.CancelCauseFunc // functions that cancel the learning jobs, by context of the job; called when a chat begins
+	yieldingSince time.Time                                   // time of the first canceled job since a job ended without an active chat; zero if none was canceled
 }
 
-// ChatBegins counts a chat as active until end is called. It cancels the learning jobs if the learning model
-// runs on the chat model's machine and that machine is local.
+// ChatBegins counts a chat as active until end is called, and cancels the learning jobs. It does nothing
+// unless the learning model and the chat model run on the same nearby machine, whose speed both share.
 func (l *Learner) ChatBegins() (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,8 @@ func (l *Learner) ChatBegins() (end func()) {
 	}
 }
 
-// startJob lets chats cancel a learning job, or cancels the job if a chat is active. It returns the time.
+// startJob lets chats cancel a job, or cancels the job now if a chat is active; after maxYieldTime it does
+// neither. It returns the current time.
 func (l *Learner) startJob(ctx context.Context, cancel context.CancelCauseFunc) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,28 +21,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tryTimeout is the time limit of the embedding request to the upstream at the start.
+// tryEmbeddingsTimeout is the time limit of the request at the start that tries the upstream's embeddings.
 const tryTimeout = 2 * time.Second
 
-// Choice is the chosen embedder with the reason.
+// EmbedderChoice is the chosen embedder with the reason.
 type Choice struct {
 	Embedder   string   // value of the setting embedder, but never auto
-	Why        string   // reason for people
+	Why        string   // reason for the choice, for people
 	Suggestion string   // command that would improve recall, with its effect; "" if there is none
 	OpenErrors []string // errors of models that could not be opened
 
 	opened      *embed.Cache // the opened model; nil if Open must open it
-	unconfirmed *unconfirmed // set while the upstream has not shown whether it has the model; nil if the choice is final
+	unconfirmed *unconfirmed // embedder of an upstream that did not respond at the start; nil if the choice is final
 }
 
-// Current returns the current choice and its problem, or "". The choice changes at most once: when a server
-// that did not respond at the start responds.
+// Current returns the current choice and its problem, "" if there is none. The choice changes at most once:
+// when a server that did not respond at the start responds without having the model.
 func (c Choice) Current() (_ Choice, problem string) {
 	switch {
 	case c.unconfirmed == nil || c.unconfirmed.confirmed.Load():
 		return c, ""
 	case c.unconfirmed.Remote():
-		return c, "the upstream does not answer, so Loci does not know whether it has " + c.Embedder + ", which the profile names; until then recall uses only words"
+		return c, "the upstream does not answer, so Loci does not know whether it has " + c.Embedder + ", which the profile names; until it answers, recall uses only words"
 	}
 	c.useWords("the upstream has no "+c.Embedder, c.Embedder)
 	return c, ""
@@ -58,8 +58,8 @@ func (c *Choice) useWords(reason, wanted string) {
 	c.Suggestion = "loci models pull " + suggested + " (about 100 MB, once) also finds memories with the same meaning in other words"
 }
 
-// unconfirmed is a remote embedder whose server did not respond at the start. If a later response shows that
-// the server lacks the model, the lexical embedder is used instead.
+// unconfirmedEmbedder is a remote embedder whose server did not respond at the start. If a later response
+// shows that the server lacks the model, unconfirmedEmbedder uses the lexical embedder instead.
 type unconfirmed struct {
 	*llm.Embedder
 	confirmed    atomic.Bool // whether the server has returned vectors
@@ -73,7 +73,7 @@ func (a *unconfirmed) current() memory.Embedder {
 	return a.Embedder
 }
 
-// Fingerprint, Dims, OfWords and Remote describe the current embedder.
+// Fingerprint, Dims, OfWords and Remote describe the embedder in use: the remote or the lexical one.
 func (a *unconfirmed) Fingerprint() string { return a.current().Fingerprint() }
 func (a *unconfirmed) Dims() int           { return a.current().Dims() }
 func (a *unconfirmed) OfWords() bool       { return a.modelMissing.Load() }
@@ -106,7 +106,7 @@ func lacksModel(err error) bool {
 	return isRefusal(err) || errors.Is(err, memory.Invalid) || errors.As(err, &statusErr) && statusErr.Status() == http.StatusNotImplemented
 }
 
-// ChooseEmbedder replaces the embedder auto in the settings: by the best encoder in the models folder;
+// ChooseEmbedder replaces the value auto of the setting embedder: by the best encoder in the models folder;
 // otherwise by the profile's remote embedder, unless the upstream lacks the model; otherwise by the lexical
 // embedder.
 func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice) {
@@ -183,7 +183,7 @@ func encoderNames(c config.Config) ([]string, error) {
 	return out, nil
 }
 
-// isCrossEncoder reports whether the config.json of a model describes a classifier of text pairs.
+// isCrossEncoder reports whether the config.json in a model's folder describes a classifier of text pairs.
 func isCrossEncoder(dir string) bool {
 	var modelConfig struct {
 		Architectures []string `json:"architectures"`
@@ -195,7 +195,7 @@ func isCrossEncoder(dir string) bool {
 	return slices.ContainsFunc(modelConfig.Architectures, func(a string) bool { return strings.HasSuffix(a, "ForSequenceClassification") })
 }
 
-// InUse returns the names of the local models that the settings use.
+// LocalModelsInUse returns the names of the local models that the settings use.
 func InUse(c config.Config) ([]string, error) {
 	if c.Embedder == config.AutoEmbedder {
 		names, err := encoderNames(c)

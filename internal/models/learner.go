@@ -25,39 +25,39 @@ import (
 )
 
 const (
-	// smallest is the entry of learn.prefer that stands for the smallest listed model.
+	// smallest is the entry of learn.prefer that means the smallest model in the server's list.
 	smallest = "smallest"
 
 	// programModel is the value of learn.model if the program that embeds Loci supplies the model.
 	programModel = "program"
 
-	// listTimeout is the time limit for a server's list of models at the start.
+	// listTimeout is the time limit for reading a server's list of models.
 	listTimeout = 2 * time.Second
 )
 
-// Learner chooses the model that learns and is a client of its server. It chooses at the start, before each
-// learning job while no model is available, and after the server refused the model.
+// Learner chooses the model that learns and is a client of the model's server. It chooses at the start,
+// before each learning job while no model is available, and after the server refused the model.
 type Learner struct {
 	embedded bool          // whether the program that embeds Loci supplies the model
 	settings config.Config // settings as configured, before the choice
 	log      *slog.Logger
 
-	choosing    sync.Mutex   // serializes choices; locked before mu
-	choiceCount atomic.Int64 // number of choices
+	choosing    sync.Mutex   // serializes choices of a model; locked before mu
+	choiceCount atomic.Int64 // number of choices after the start
 
 	mu sync.Mutex // guards the fields below
 	choice
 	client        *llm.Client            // client of the chosen server; nil before the first request
 	lastReplyTime time.Duration          // duration of the latest reply
-	trials        map[string]learn.Trial // trials by this process, by key
+	trials        map[string]learn.Trial // trials (tests of models) by this process, by trialKey
 	lastTrial     learn.Trial            // trial of the model of the latest learning job
-	chats                                // chats that the upstream is answering
+	chats                                // chats during which learning pauses
 }
 
-// choice is the chosen model.
+// choice is the chosen learning model.
 type choice struct {
-	model       string           // LearnAuto before the choice, LearnChat for the model of each chat, "" for the rules only
-	unavailable bool             // no wanted model is available; model is the first wanted model
+	model       string           // LearnAuto before the choice; LearnChat means the model of each chat, "" only the built-in rules
+	unavailable bool             // no wanted model is available, and model is the first wanted model
 	provider    *config.Provider // entry of learn.providers with the model; nil uses learn.url or upstream.url
 	Learns
 }
@@ -66,8 +66,8 @@ type choice struct {
 type Learns struct {
 	Description, Why string
 	Problem          string // problem with a setting; "" if there is none
-	Model            string // empty if no model is used or chosen
-	DistrustReason   string // reason why facts from the last learning job's model await approval; empty if they do not
+	Model            string // name of the model; empty if only the rules or each chat's own model learn, or before the choice
+	DistrustReason   string // reason why facts from the last learning job's model await approval; empty if these facts need none
 }
 
 // ProgramLearner returns a Learner for a model that the program that embeds Loci supplies.
@@ -89,7 +89,7 @@ func (l *Learner) Learns() Learns {
 	return info
 }
 
-// ChosenModel returns the name of the model that learns, "" if no model is chosen or if each chat's model learns.
+// ChosenModel returns the name of the model that learns, "" if there is none or if each chat's model learns.
 func (l *Learner) ChosenModel() string { return l.Learns().Model }
 
 // WantedModel returns the name of the model that learns or, before the choice, of the first wanted model.
@@ -99,7 +99,7 @@ func (l *Learner) WantedModel() string {
 	return modelName(l.model)
 }
 
-// Apply returns the settings with the chosen model and its server.
+// ApplyTo returns the settings with the chosen model and its server.
 func (l *Learner) Apply(c config.Config) config.Config {
 	c = l.provider.ApplyTo(c)
 	c.Learn.Model = l.model
@@ -143,14 +143,14 @@ func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, 
 	return reply, err
 }
 
-// chosenClient returns the chosen model and a client of its server. It first chooses a model if a choice is due.
+// chosenClient returns the chosen model and a client of its server. It chooses again if none was available.
 func (l *Learner) chosenClient(ctx context.Context) (client *llm.Client, model string, err error) {
 	previousCount := l.choiceCount.Load()
 	l.choosing.Lock()
 	defer l.choosing.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.unavailable && previousCount == l.choiceCount.Load() { // otherwise a concurrent call has just chosen
+	if l.unavailable && previousCount == l.choiceCount.Load() { // if the counts differ, a concurrent call has just chosen
 		l.mu.Unlock()
 		next, err := makeChoice(ctx, l.settings)
 		l.mu.Lock()
@@ -182,7 +182,7 @@ func modelName(model string) string {
 	return model
 }
 
-// describe returns for people which model learns.
+// describe returns for people which model learns. rules is the setting learn.rules.
 func (c choice) describe(rules string) string {
 	switch {
 	case c.unavailable:
@@ -207,7 +207,7 @@ func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Lea
 		trials: map[string]learn.Trial{}, chats: chats{cancels: map[context.Context]context.CancelCauseFunc{}},
 	}
 	if c.Learn.Trust == "tried" {
-		l.Trial(decided.Model) // logs the trial before the first lesson
+		l.Trial(decided.Model) // sets lastTrial, so that Learns tells of a failed trial before the first learning job
 	}
 	return l, err
 }
@@ -261,10 +261,10 @@ func chooseModel(ctx context.Context, c config.Config) (choice, error) {
 	return choiceOf(model, why), nil
 }
 
-// choiceOf returns the choice of a model with the reason. The empty model means the built-in rules.
+// newChoice returns the choice of a model with the reason. An empty model means the built-in rules.
 func choiceOf(model, why string) choice { return choice{model: model, Learns: Learns{Why: why}} }
 
-// noneYet returns the choice while no wanted model is available. first is the first wanted model.
+// noModelYet returns the choice while no wanted model is available. first is the first wanted model.
 func noneYet(first, wrong string) choice {
 	return choice{model: first, unavailable: true, Learns: Learns{Why: "Loci looks for the model again before each learning job", Problem: wrong}}
 }
@@ -280,7 +280,7 @@ func choiceByName(model string, listed []string, err error) choice {
 	return c
 }
 
-// chooseProvider returns the first wanted model that an entry of learn.providers has, or false.
+// chooseProvider chooses the first wanted model of an entry of learn.providers. ok is false if there is none.
 func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, err error) {
 	providers, err := c.Learn.ProviderList()
 	if err != nil || len(providers) == 0 || c.Learn.Model == config.LearnChat || c.Learn.Model == config.LearnNone {
@@ -339,7 +339,7 @@ func chooseAuto(listed []string) (model, why string) {
 	return "", "the server lists no small model; name one as learn.model"
 }
 
-// isRefusal reports whether a server has refused a request permanently: with a status 4xx except 429.
+// isRefusal reports whether a server refused a request permanently: with a status 4xx other than 429.
 func isRefusal(err error) bool {
 	var statusErr interface{ Status() int }
 	return errors.As(err, &statusErr) && statusErr.Status() >= 400 && statusErr.Status() < 500 && statusErr.Status() != http.StatusTooManyRequests
@@ -367,7 +367,7 @@ func wantedModels(c config.Config) []string {
 	return append([]string{c.Learn.Model}, c.Learn.Prefer...)
 }
 
-// firstListed returns the listed name of the first wanted model that is listed, or "".
+// firstListedModel returns the listed name of the first wanted model in a server's list, or "".
 func firstListed(wanted, listed []string) string {
 	for _, name := range wanted {
 		if model := listedAs(name, listed); model != "" {
@@ -377,8 +377,8 @@ func firstListed(wanted, listed []string) string {
 	return ""
 }
 
-// listedAs returns the listed name of a model, or "". The comparison ignores a provider prefix and the suffix
-// ":latest".
+// listedName returns the name of a model in a server's list, or "". The comparison ignores a provider prefix
+// and the suffix ":latest".
 func listedAs(name string, listed []string) string {
 	if name == smallest {
 		return smallestOf(listed)
@@ -396,10 +396,10 @@ func plainModel(id string) string {
 	return strings.TrimSuffix(strings.ToLower(id[strings.LastIndexByte(id, '/')+1:]), ":latest")
 }
 
-// parameters matches the billions of parameters in a model's name: "qwen2.5:0.5b", "Llama-3.2-1B-Instruct".
+// sizePattern matches the billions of parameters in a model's name: "qwen2.5:0.5b", "Llama-3.2-1B-Instruct".
 var parameters = lazy.Compile(`(?i)(?:^|[^0-9.a-z])(\d+(?:\.\d+)?)b(?:[^a-z0-9]|$)`)
 
-// familySizes maps words in the names of small models to a size that is comparable with billions of parameters.
+// familySizes maps words in the names of small models to sizes comparable with billions of parameters.
 var familySizes = map[string]float64{"nano": 2, "lite": 4, "mini": 8, "haiku": 9, "flash": 10, "small": 24}
 
 // nonChatWords lists words in the names of models that do not answer chats.
@@ -410,7 +410,7 @@ func notForChat(id string) bool {
 	return slices.ContainsFunc(nonChatWords, func(w string) bool { return strings.Contains(low, w) })
 }
 
-// sizeOf returns the size in a model's name in billions of parameters, or infinity if the name has none.
+// modelSize returns the billions of parameters in a model's name, or infinity if the name shows no size.
 func sizeOf(id string) float64 {
 	if m := parameters.FindStringSubmatch(id); m != nil {
 		if n, err := strconv.ParseFloat(m[1], 64); err == nil {
@@ -426,9 +426,9 @@ func sizeOf(id string) float64 {
 	return least
 }
 
-// smallestOf returns the listed model with the smallest size in its name, or "" if no name shows a size. Of
-// models with equal size it prefers the shortest name, which has no date or "preview", and then the last name
-// in order, which has the latest version.
+// smallestModel returns the listed model with the smallest size in its name, or "" if no name shows a size.
+// Of models with equal size it prefers the shortest name, which has no date or "preview", and then the last
+// name in order, which has the latest version.
 func smallestOf(listed []string) string {
 	best, least := "", math.Inf(1)
 	for _, id := range listed {
@@ -455,7 +455,7 @@ func LearnerOptions(c config.Config) llm.Options {
 	return o
 }
 
-// ChatModel returns the upstream's model for queries and for chats without a model, or "".
+// ChatModel returns the upstream's model for queries and for chats that name no model, "" if there is none.
 func (l *Learner) ChatModel(ctx context.Context, c config.Config) string {
 	if c.Chats.Model != "" || c.Learn.URL != "" || l.embedded {
 		return c.Chats.Model
@@ -467,7 +467,7 @@ func (l *Learner) ChatModel(ctx context.Context, c config.Config) string {
 	return modelName(model)
 }
 
-// ListModels returns the models of the learning model's server, after one attempt.
+// ListModels returns the models that the learning model's server lists. It makes one attempt.
 func ListModels(ctx context.Context, c config.Config) ([]string, error) {
 	o := LearnerOptions(c)
 	o.RetryTimeout = time.Millisecond // one attempt

@@ -1,4 +1,4 @@
-// Package models opens the models in the settings, and chooses the model that learns.
+// Package models opens the embedder and the reranker in the settings, and chooses the model that learns.
 package models
 
 import (
@@ -34,8 +34,8 @@ func (m *Models) Close() error {
 	return nil
 }
 
-// Open loads local models and creates clients of remote models, without network requests. It uses the chosen
-// embedder if the settings name it. A missing model is [memory.Invalid], with instructions.
+// Open loads local models and creates clients of remote models, without network requests. It reuses the
+// chosen embedder if the settings name it. A missing local model is [memory.Invalid], with instructions.
 func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 	m := &Models{Embedder: embed.Lexical{}, Config: c}
 	if chosen.opened != nil && c.Embedder == chosen.Embedder {
@@ -90,7 +90,7 @@ func openEncoder(c config.Config, name string) (*embed.Cache, error) {
 	return cache, nil
 }
 
-// openLocal loads a model from the models folder.
+// openLocalModel loads a model from the models folder. Errors begin with the setting's name.
 func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
 	dir, err := c.ModelsFolder()
 	if err != nil {
@@ -107,10 +107,10 @@ func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
 	return model, nil
 }
 
-// embedTimeout is the time limit for a silent remote embedder or reranker.
+// embedTimeout is the maximum time for which a remote embedder or reranker may send no data.
 const embedTimeout = 30 * time.Second
 
-// newRemote returns a client of a remote embedder, with the text prefixes of the local model of this name.
+// newRemoteEmbedder returns a client of a remote embedder, with the prefixes of the local model of this name.
 func newRemote(c config.Config, model string) (*llm.Embedder, error) {
 	question, document := transformer.Prefixes(model)
 	return llm.NewEmbedder(EmbedOptions(c, model), question, document)

@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// storedTrials returns the path of the trials file ("" if the setting store is "memory") and its trials, by
-// model and endpoint. An unreadable file counts as empty.
+// storedTrials returns the path of the trials file ("" if the setting store is "memory") and the trials in
+// the file, by trialKey. An unreadable file counts as empty.
 func (l *Learner) storedTrials() (path string, trials map[string]learn.Trial) {
 	if dir, err := l.settings.DataDir(); err == nil && l.settings.Store != "memory" {
 		path = filepath.Join(dir, "trials.json")
@@ -35,7 +35,7 @@ func (l *Learner) trialKey(model string) string {
 	return model + " at " + config.RedactURL(LearnerOptions(l.provider.ApplyTo(l.settings)).BaseURL)
 }
 
-// Trial returns the latest trial of a model at the learning server, and false if it is older than 30 days.
+// Trial returns the latest trial of a model at the learning server, or false if it is older than 30 days.
 func (l *Learner) Trial(model string) (trial learn.Trial, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,7 +66,7 @@ func (l *Learner) StoreTrial(trial learn.Trial) {
 	file, err := json.MarshalIndent(stored, "", "  ")
 	err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700)) // with a database server, the data folder may not exist
 	if err = errors.Join(err, disk.ReplaceFileShared(path, append(file, '\n'))); err != nil {
-		l.log.Warn("cannot store the trial of the learning model; it is lost when the process ends", "err", err)
+		l.log.Warn("cannot store the result of testing the learning model; the test will run again after a restart", "err", err)
 	}
 }
 

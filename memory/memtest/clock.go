@@ -13,7 +13,7 @@ var Epoch = time.Date(2026, time.January, 5, 10, 0, 0, 0, time.UTC)
 type Clock struct {
 	mu      sync.Mutex
 	elapsed time.Duration // time since Epoch
-	step    time.Duration // advance by each Now; 0 means a microsecond, negative none
+	step    time.Duration // advance at each call of Now; 0 means a microsecond; a negative step stops the clock
 }
 
 // Now returns the time and then advances the clock by a step.

@@ -13,8 +13,8 @@ func ID(name string) string {
 	return uuidV7(Epoch, sum)
 }
 
-// IDs generates UUIDv7s that sort in order of creation. Two generators return the same ids. The zero IDs is
-// ready to use.
+// IDs generates UUIDv7s that sort in order of creation. All generators return the same sequence. The zero IDs
+// is ready to use.
 type IDs struct {
 	mu sync.Mutex
 	n  int64

@@ -16,12 +16,12 @@ type ScriptLine struct {
 	Prompt string // name of the answered prompt; empty answers any prompt
 	Text   string
 	Err    error // if set, Complete fails with this error
-	Hang   bool  // wait until the context ends instead of replying
-	Always bool  // answer every matching prompt; otherwise only the first
+	Hang   bool  // Complete waits until the context ends instead of replying
+	Always bool  // answer every matching prompt; otherwise the line answers one prompt
 }
 
-// LLM is a scripted model. Each prompt removes the first matching line from the script. Without a matching
-// line Complete returns [memory.Unavailable]. The zero LLM has no lines.
+// LLM is a scripted model. Each prompt is answered by the first matching line of the script, which is then
+// removed. Without a matching line Complete returns [memory.Unavailable]. The zero LLM has no lines.
 type LLM struct {
 	mu        sync.Mutex
 	remaining []ScriptLine
@@ -84,7 +84,7 @@ func (m *LLM) Prompts() []memory.Prompt {
 	return slices.Clone(m.prompts)
 }
 
-// UnusedLines returns the remaining lines, except those with Always.
+// UnusedLines returns the remaining lines, except reusable lines.
 func (m *LLM) UnusedLines() []ScriptLine {
 	m.mu.Lock()
 	defer m.mu.Unlock()

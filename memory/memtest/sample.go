@@ -15,7 +15,7 @@ var (
 	Team = memory.Pool(memory.DefaultNamespace, "team")
 )
 
-// Hash returns the content hash of sample facts.
+// Hash returns the hash of a sample fact's content.
 func Hash(content string) string {
 	words := strings.Join(strings.Fields(strings.ToLower(content)), " ")
 	sum := sha256.Sum256([]byte(words))
@@ -44,7 +44,7 @@ func Conversation(owner memory.Owner, id string) memory.Conversation {
 	return memory.Conversation{ID: id, Owner: owner, Status: memory.Active, CreatedAt: Epoch, UpdatedAt: Epoch}
 }
 
-// Turn returns an active turn, by its index in a conversation with only one path.
+// Turn returns the active turn at an index of a conversation with only one path.
 func Turn(owner memory.Owner, conversation string, index int, role memory.Role, content string) memory.Turn {
 	return memory.Turn{
 		ID:           turnID(owner, conversation, index),
@@ -71,8 +71,8 @@ func parentID(owner memory.Owner, conversation string, index int) string {
 	return turnID(owner, conversation, index-1)
 }
 
-// Batch returns a batch of alternating user and assistant turns of a conversation. The first turn has the
-// index first.
+// Batch returns a batch of alternating user and assistant turns of a conversation. firstIndex is the index
+// of the first turn.
 func Batch(owner memory.Owner, conversation string, first int, contents ...string) memory.Batch {
 	b := memory.Batch{Conversation: Conversation(owner, conversation)}
 	for i, c := range contents {
@@ -134,7 +134,7 @@ func Vector(id, content string) memory.Vector {
 // Person is the author of manual changes.
 var Person = memory.Author{Kind: memory.ByPerson, Name: "ana"}
 
-// Run returns a run with this id by [Person].
+// Run returns a run of [Person] with this id.
 func Run(id string) memory.Run {
 	return memory.Run{ID: id, Kind: "manual", Author: Person}
 }
@@ -148,8 +148,8 @@ func Retire(f memory.Fact) memory.Change {
 	return Change(memory.ActionRetire, f)
 }
 
-// Change returns a change by [Person] that results in the state after: a Fact, Link, ProfileEntry, Relation,
-// Summary, TurnState, Context or ConversationState.
+// Change returns a change by [Person] after which the target has the state after: a Fact, Link, ProfileEntry,
+// Relation, Summary, TurnState, Context or ConversationState.
 func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation | memory.Summary | memory.TurnState | memory.Context | memory.ConversationState](action memory.Action, after T) memory.Change {
 	c := memory.Change{Action: action, Author: Person}
 	switch state := any(&after).(type) {

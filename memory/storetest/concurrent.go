@@ -33,8 +33,8 @@ const (
 	rounds  = 12
 )
 
-// runConcurrently calls f in 8 goroutines at once and waits for all. With several replicas the goroutines use
-// them in turn.
+// runConcurrently calls f in 8 goroutines at once and waits for all. The goroutines use the replicas of the
+// store in turn.
 func (r *rig) runConcurrently(f func(s memory.Store, worker int)) {
 	var group sync.WaitGroup
 	start := make(chan struct{})
@@ -202,7 +202,7 @@ func readersSeeWholeRuns(r *rig) {
 				r.Errorf("since %d: got version %d, which is lower", lastVersion, version)
 			}
 			lastVersion = version
-			// Every run adds two facts: there are twice as many facts as versions.
+			// Every run adds two facts, so the number of facts is twice the version.
 			if len(seen) != 2*int(lastVersion) {
 				r.Errorf("at version %d: got %d facts, want %d", lastVersion, len(seen), 2*lastVersion)
 				return

@@ -22,7 +22,7 @@ import (
 
 // CrashConfig describes a store that RunCrash kills.
 type CrashConfig struct {
-	// Open opens the store at a path with a clock. A store may call point at places where a crash is
+	// Open opens the store at a path with a clock. A store may call point at each point where a crash is
 	// critical, such as before and after a commit.
 	Open func(path string, now func() time.Time, point func()) (memory.Store, error)
 	// Kills is the number of random kills, and the maximum number of kills at points. 0 means
@@ -60,7 +60,7 @@ func RunCrash(t *testing.T, c CrashConfig) {
 		p := newCrashParent(t, c)
 		for point := range p.kills(t) {
 			if !p.runRound(t, 200, point+1) {
-				break // the store has no points, or fewer than point+1
+				break // no child died: the store has no more points
 			}
 		}
 		p.finish(t)
@@ -72,7 +72,7 @@ type crashParent struct {
 	crash       CrashConfig
 	path        string
 	testName    string // name of the test that the child runs
-	clockOffset int    // offset of the child's clock; it grows with each child, so that leases of dead children have expired
+	clockOffset int    // offset of the child's clock in hours; greater for each child, so that leases of dead children have expired
 	writes      acknowledgedWrites
 }
 
@@ -99,8 +99,8 @@ func (p *crashParent) kills(t *testing.T) int {
 	return crashKills
 }
 
-// runRound runs a child until it has sent acks acknowledgements or, if point is not 0, has died at that
-// point. Then it checks the store. It reports whether the child died at the point.
+// runRound runs a child until it has sent ackCount acknowledgements or, if point is not 0, has died at that
+// point. Then runRound checks the store. It reports whether the child died at the point.
 func (p *crashParent) runRound(t *testing.T, acks, point int) bool {
 	t.Helper()
 	died := p.runChild(t, acks, point)
@@ -138,7 +138,7 @@ func (p *crashParent) runChild(t *testing.T, acks, point int) bool {
 	return !killed
 }
 
-// readAcks reads acknowledgements until the child is dead. It kills the child after acks acknowledgements.
+// readAcks reads acknowledgements until the child is dead. It kills the child after ackCount of them.
 func (p *crashParent) readAcks(out io.Reader, acks int, child *os.Process) (killed bool, failure string) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -171,7 +171,7 @@ func (p *crashParent) check(t *testing.T) {
 	r.must("close", r.Close())
 }
 
-// finish learns from the remaining turns and checks that none remains.
+// finish learns from the remaining turns and checks that no unlearned turn remains.
 func (p *crashParent) finish(t *testing.T) {
 	t.Helper()
 	r := p.open(t)
@@ -197,6 +197,6 @@ func killAt(n int64) func() {
 		if self, err := os.FindProcess(os.Getpid()); err == nil {
 			_ = self.Kill()
 		}
-		select {} // wait for the signal; nothing else may run
+		select {} // wait for the kill: the caller must not continue
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// The child's writes depend only on numbers, so that the parent can compute them. The n-th exchange of writer
-// w has two turns and a job; its n-th fact has a vector. A run named after the job learns from the exchange
-// and adds a fact named after the user's turn.
+// The child's writes depend only on numbers, so that the parent can compute the expected data. The n-th
+// exchange of a writer has two turns and a job; the n-th fact has a vector. A run named after the job learns
+// from the exchange and adds a fact named after the user's turn.
 
 const crashWriters = 3
 
@@ -39,8 +39,8 @@ func learnedFact(turn string) memory.Fact { return memtest.Fact(ana, "learned fr
 // childPlan is a child's instructions from the parent.
 type childPlan struct {
 	Path        string
-	KillPoint   int64             // number of the point to die at; 0 means none
-	ClockOffset int               // offset of the child's clock
+	KillPoint   int64             // number of the point at which the child dies; 0 means none
+	ClockOffset int               // offset of the child's clock in hours
 	AckedFacts  [crashWriters]int // number of acknowledged facts of each writer
 }
 
@@ -76,7 +76,7 @@ func crashChild(c CrashConfig, planJSON string) error {
 	return context.Cause(ctx)
 }
 
-// acknowledge reports a write to the parent. It writes the line in one call, so that no kill splits it.
+// acknowledge reports a write to the parent. It writes the line in one call, so that no kill splits the line.
 func acknowledge(text string) {
 	if _, err := os.Stdout.WriteString(ackPrefix + text + "\n"); err != nil {
 		os.Exit(1) // the parent has ended
@@ -84,7 +84,7 @@ func acknowledge(text string) {
 }
 
 // writeUntilKilled appends a writer's exchanges and facts from number n on and wakes the learner after each
-// exchange. The first exchange may exist: an earlier child may have died before its acknowledgement.
+// exchange. The first exchange may exist: an earlier child may have died before acknowledging the exchange.
 func writeUntilKilled(ctx context.Context, s memory.Store, writer, n int, wake chan<- struct{}) error {
 	for ; ; n++ {
 		if _, err := s.Append(ctx, ana, crashBatch(writer, n)); err != nil {
@@ -126,7 +126,7 @@ func learnAll(ctx context.Context, s memory.Store, acknowledge func(string)) err
 
 // acknowledgedWrites contains the acknowledged writes.
 type acknowledgedWrites struct {
-	exchanges, facts [crashWriters]int // by writer: number of acknowledged writes
+	exchanges, facts [crashWriters]int // number of acknowledged writes, by writer
 	learned          []string          // ids of the turns learned from
 	badLines         []string          // lines that could not be parsed
 }
@@ -187,7 +187,7 @@ type dataAfterKill struct {
 	addedFacts map[string]int // how often the journal adds the fact, by id
 	turns      map[string]memory.Turn
 	jobs       map[string]memory.Job
-	vectors    map[string]bool
+	vectors    map[string]bool // whether the memory has a vector, by id
 	version    int64
 	versions   map[int64]bool // versions that occur in the data
 }
@@ -227,8 +227,8 @@ func (f *dataAfterKill) checkOnce(r *rig, kind, id string) {
 	}
 }
 
-// checkWhole checks a writer's exchanges, including unacknowledged ones: turns, vector, job and learned fact
-// of an exchange exist together or not at all.
+// checkNoPartialExchange checks a writer's exchanges, acknowledged or not: turns, vector, job and learned
+// fact of an exchange exist together or not at all.
 func (f *dataAfterKill) checkWhole(r *rig, writer, acknowledged int) {
 	r.Helper()
 	for n := range acknowledged + 2 {
@@ -270,7 +270,7 @@ func (f *dataAfterKill) checkConsistent(r *rig) {
 	}
 }
 
-// checkLearned checks that no turn and no job remains.
+// checkLearned checks that no unlearned turn and no unfinished job remains.
 func checkLearned(r *rig) {
 	r.Helper()
 	remaining := r.turns(ana, memory.TurnQuery{Unlearned: true})

@@ -10,7 +10,7 @@ import (
 // drawStep draws one step of a random history: a few related script lines. Ids and texts come from small
 // sets, so that the steps affect each other. $n in a line is the step's number in the history.
 func drawStep(t *rapid.T) []string {
-	if rapid.IntRange(0, 20).Draw(t, "steps") == 0 { // package rapid shrinks a step to this
+	if rapid.IntRange(0, 20).Draw(t, "steps") == 0 { // package rapid shrinks a step to nil
 		return nil
 	}
 	owner := pickWord(t, "ana", "ben")
@@ -50,7 +50,7 @@ func drawLease(t *rapid.T) string {
 	return pickWord(t, "last", "last", "last", "last", "last", drawJob(t))
 }
 
-// drawApply draws a run, and sometimes steps that undo the run immediately.
+// drawApply draws a step that applies a run, and sometimes steps that undo the run immediately.
 func drawApply(t *rapid.T, owner string) []string {
 	var clauses []string
 	for range rapid.IntRange(0, 4).Draw(t, "changes") {
@@ -76,8 +76,8 @@ func drawApply(t *rapid.T, owner string) []string {
 	return []string{work(pickWord(t, "", "", "", " as=again") + oneIn(t, 5, func() string { return " learned=" + drawTurn(t) }))}
 }
 
-// drawChange draws a change. With a question mark after its action, another action is used if it does not fit
-// the current state.
+// drawChange draws a change. If the action has a question mark and does not fit the target's current state,
+// the script uses another action.
 func drawChange(t *rapid.T) string {
 	fits := "?"
 	if rapid.IntRange(0, 7).Draw(t, "fits") == 7 {

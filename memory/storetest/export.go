@@ -46,7 +46,7 @@ func (r *rig) export(owner memory.Owner, at memory.At) export {
 	slices.SortFunc(out.Relations, func(a, b memory.Relation) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Kind, b.Kind))
 	})
-	out.Relations = slices.Compact(out.Relations) // a relation is listed for both of its facts
+	out.Relations = slices.Compact(out.Relations) // both facts of a relation list the relation
 	return out
 }
 
@@ -85,7 +85,7 @@ func (r *rig) snapshot(owner memory.Owner) snapshot {
 }
 
 // active returns the active memories, profile entries, contexts and turns of the export, and the relations of
-// its active facts.
+// the active facts.
 func (e export) active() export {
 	out := export{
 		Memories: slices.DeleteFunc(slices.Clone(e.Memories), func(m memory.Memory) bool { return m.Status() != memory.Active }),

@@ -16,12 +16,12 @@ import (
 type values struct {
 	clock      *memtest.Clock
 	writeTimes map[string]time.Time    // times of writes, by label
-	leases     map[string]memory.Lease // latest leases, by label of the claim and by job
-	cursors    map[string]string       // cursors after a page, by label
+	leases     map[string]memory.Lease // latest leases, by label of the claim and by id of the job
+	cursors    map[string]string       // cursor after the page of a step, by the step's label
 }
 
-// setField sets the field at a path such as scope.project or valid_to. Nil pointers on the path are replaced
-// by new values.
+// setField sets the field at the path w.key, such as scope.project or valid_to, to w.value. It replaces nil
+// pointers on the path by new values.
 func (v *values) setField(into reflect.Value, w word) error {
 	for name := range strings.SplitSeq(w.key, ".") {
 		if into.Kind() == reflect.Pointer {
@@ -127,7 +127,7 @@ func (v *values) parsePlain(into reflect.Value, text string) error {
 	return nil
 }
 
-// parseOwner returns the owner with a name used in scripts, or the name itself as owner.
+// parseOwner returns the owner that scripts call ana, ben or team; any other name is the owner itself.
 func (v *values) parseOwner(name string) memory.Owner {
 	switch name {
 	case "ana":
@@ -181,8 +181,8 @@ func (v *values) parseTime(text string) (time.Time, error) {
 	return time.Parse(time.RFC3339Nano, text)
 }
 
-// valueAtPath returns a row's value at a path. Each name is a field, a method without arguments, or a field
-// of a struct in the row: fact.core, status or content of a memory.
+// valueAtPath returns a row's value at a path. Each name in the path is a field, a method without arguments,
+// or a field of a struct in the row: fact.core, status or content of a memory.
 func valueAtPath(row reflect.Value, path string) reflect.Value {
 	for name := range strings.SplitSeq(path, ".") {
 		row = fieldOrMethod(row, name)
@@ -224,7 +224,7 @@ func fieldOrMethod(v reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// rowName returns the id, key or other name of a row, with which scripts refer to it.
+// rowName returns the id, key or other name by which scripts refer to a row.
 func rowName(row reflect.Value) string {
 	switch v := row.Interface().(type) {
 	case memory.ProfileEntry:

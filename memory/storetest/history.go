@@ -20,9 +20,9 @@ import (
 
 // RunHistory plays random scripts on two stores, the reference and the tested store, and compares all
 // results. On the tested store it also checks the rules of every script, that undoing a run restores the
-// previous active data and, at the end of each history, that reads as of a time equal the reads made at that
-// time. $LOCI_HISTORIES sets the number of histories. Package rapid shrinks a failing history and prints how
-// to repeat it.
+// previous active data and, at the end of each history, that reads as of a time equal the earlier reads at
+// that time. $LOCI_HISTORIES sets the number of histories. Package rapid shrinks a failing history and prints
+// how to repeat it.
 func RunHistory(t *testing.T, reference, open Open) {
 	n, ok := envNumber(t, "LOCI_HISTORIES")
 	if !ok {
@@ -67,7 +67,7 @@ func envNumber(t *testing.T, name string) (int, bool) {
 	return n, true
 }
 
-// historyLines returns the lines of a history, with the number of the step for $n.
+// historyLines returns the lines of a history, with $n replaced by the number of the step.
 func historyLines(history [][]string) []string {
 	var steps []string
 	for n, piece := range history {
@@ -139,7 +139,7 @@ func (p *scriptRun) runForResult(step string) (a stepResult) {
 }
 
 // newRecordingRun returns a script run that records failures instead of failing the test. Its clock does not
-// advance by itself: stores may read it any number of times.
+// advance by itself, since two stores may read the clock a different number of times.
 func newRecordingRun(t *testing.T, open Open) *scriptRun {
 	clock := new(memtest.Clock)
 	clock.SetStep(-1)

@@ -13,22 +13,22 @@ type scriptStep struct {
 	verb    string
 	args    []word
 	clauses [][]word
-	hasWant bool // the line has a =>
-	want    [][]word
-	label   string // value of as=, with which later steps refer to the result
-	hasMore bool   // the result is a page, and more pages follow
+	hasWant bool     // the line has a =>
+	want    [][]word // expected rows, after the =>
+	label   string   // value of as=, by which later steps refer to the result
+	hasMore bool     // the result is a page, and more pages follow
 }
 
-// word is a plain word or KEY=VALUE. A text with spaces is quoted as in Go, and 3*"ab" is "ababab". mark is
-// true for punctuation.
+// word is a plain word or KEY=VALUE. A text with spaces is quoted as in Go, and 3*"ab" is "ababab".
+// isPunctuation marks the words => : ; and comma.
 type word struct {
 	key, value  string
 	punctuation bool
 }
 
-// parse parses a script: one step per line; an indented line continues the previous line; # begins a comment.
-// The steps between "each $name A B" and "end" are repeated with A and with B for $name; a value with spaces
-// is in single quotes.
+// parseScript parses a script: one step per line; an indented line continues the previous line; # begins a
+// comment. The steps between "each $name A B" and "end" are repeated with A and with B for $name; a value
+// with spaces is in single quotes.
 func parse(script string) ([]*scriptStep, error) {
 	var steps []string
 	for text := range strings.Lines(script) {
@@ -51,7 +51,7 @@ func parse(script string) ([]*scriptStep, error) {
 	return lines, nil
 }
 
-// unrollEach returns the steps with each block between "each" and "end" repeated for its values.
+// unrollEach returns the steps with each block between "each" and "end" repeated for each value of the block.
 func unrollEach(steps []string) []string {
 	var out []string
 	for i := 0; i < len(steps); i++ {

@@ -46,7 +46,7 @@ func runScripts(t *testing.T, open Open, folder string) {
 	}
 }
 
-// scriptRun is a running script. It records the script's writes to check the store's data at the end.
+// scriptRun is a running script. It records the script's writes, to compare the data at the end with them.
 type scriptRun struct {
 	rig
 	values
@@ -54,11 +54,11 @@ type scriptRun struct {
 	latestStates   map[memory.Owner]map[string]memory.State // latest written states, by target
 	turns          map[memory.Owner]map[string]memory.Turn  // turns as first written, by id
 	traces         map[string]memory.Trace                  // latest saved traces, by owner and id
-	snapshots      map[string]snapshot                      // remembered data, by label
-	watchedExports map[memory.Owner][]timedExport
-	exportInterval int64                   // number of versions between two watched exports
-	stepStates     map[string]memory.State // states written by earlier changes of the current step
-	ctx            context.Context         // context of all calls; a script may cancel it
+	snapshots      map[string]snapshot                      // data that remember steps have read, by label
+	watchedExports map[memory.Owner][]timedExport           // data of watched owners, oldest first, for checkWatched
+	exportInterval int64                                    // number of versions from one watched export to the next
+	stepStates     map[string]memory.State                  // states written by earlier changes of the current step
+	ctx            context.Context                          // context of all calls; a script may cancel it
 }
 
 func newScriptRun(r *rig) *scriptRun {
@@ -146,7 +146,7 @@ func (l *scriptStep) changesNothing() bool {
 	return l.expectedError() != nil || len(l.want) == 1 && slices.Contains(l.want[0], word{key: "again", value: "true"})
 }
 
-// checkRow records the lease of a claimed job and checks that a trace equals the saved trace.
+// checkRow checks that a claimed job has a new lease, which it records, and that a trace equals the saved trace.
 func (p *scriptRun) checkRow(l *scriptStep, row any) {
 	p.Helper()
 	switch row := row.(type) {
@@ -184,7 +184,7 @@ func invalidTime(v reflect.Value) (invalid time.Time, ok bool) {
 	return invalid, ok
 }
 
-// checkAbsent checks that no read of an owner's data returns a word.
+// checkAbsent checks that no read of an owner's data, present or past, returns a word.
 func (p *scriptRun) checkAbsent(owner memory.Owner, word string) {
 	p.Helper()
 	all := map[string]any{"the present": p.snapshot(owner)}
@@ -236,7 +236,7 @@ func rowsOf(answer any) []reflect.Value {
 
 // rowDifference describes how a row differs from the expected row, or returns "".
 func (p *scriptRun) rowDifference(row reflect.Value, want []word) string {
-	if counts, ok := row.Interface().(memory.Counts); ok { // a count without a name in want is 0
+	if counts, ok := row.Interface().(memory.Counts); ok { // counts that want does not name must be 0
 		var all memory.Counts
 		p.fill(&all, want)
 		return difference(counts, all)
@@ -313,8 +313,8 @@ func plainWords(words []word) []string {
 	return out
 }
 
-// recordWrite calls makeWrite and records the changes if the write succeeds. A refused or repeated write must
-// change no data.
+// recordWrite calls makeWrite and records the changes if the write succeeds. It checks that a refused or
+// repeated write changes no data.
 func (p *scriptRun) recordWrite(l *scriptStep, owner memory.Owner, changes []memory.Change, makeWrite func() (memory.Receipt, error)) (memory.Receipt, error) {
 	p.Helper()
 	var before snapshot
@@ -420,7 +420,7 @@ var ignoreStoreFields = cmp.Options{
 }
 
 // checkWatched checks that reads as of each write, and as of a microsecond before the next write, return the
-// data of that time.
+// watched data of that time.
 func (p *scriptRun) checkWatched(owner memory.Owner) {
 	p.Helper()
 	moments := p.watchedExports[owner]

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// OpenAt opens the store at a path with a clock, or creates a store there.
+// OpenAt opens the store at a path with a clock, or creates a store at the path.
 type OpenAt func(path string, now func() time.Time) (memory.Store, error)
 
 // RunReopen checks that acknowledged writes exist after closing a store and opening it again.

@@ -37,7 +37,7 @@ type TB interface {
 type rig struct {
 	TB
 	memory.Store                // store of the current step
-	stores       []memory.Store // replicas on the same database; one store if there are none
+	stores       []memory.Store // all replicas of the store on one database; without replicas only the store
 	clock        *memtest.Clock
 	runs         int
 }
@@ -76,7 +76,7 @@ func (r *rig) run() memory.Run {
 	return memtest.Run(fmt.Sprintf("run %d", r.runs))
 }
 
-// apply applies changes that must succeed.
+// applyChanges applies changes that must succeed.
 func (r *rig) apply(owner memory.Owner, changes ...memory.Change) memory.Receipt {
 	r.Helper()
 	return r.applyRun(owner, r.run(), changes...)
@@ -98,7 +98,7 @@ func (r *rig) append(owner memory.Owner, b memory.Batch) memory.Receipt {
 	return receipt
 }
 
-// add adds facts and returns them as stored.
+// addFacts adds facts and returns them as stored.
 func (r *rig) add(owner memory.Owner, contents ...string) []memory.Fact {
 	r.Helper()
 	var changes []memory.Change

@@ -98,7 +98,7 @@ func manyIDsInOneCall(r *rig) {
 	}
 }
 
-// Arguments and results are the caller's to write to.
+// The caller may modify the arguments and results of a store's methods.
 func valuesAreNotRetained(r *rig) {
 	fact := memtest.Fact(ana, "Ana is allergic to peanuts")
 	fact.Tags, fact.Metadata = []string{"food", "allergy"}, []byte(`{"z":1}`)

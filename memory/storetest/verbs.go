@@ -113,7 +113,7 @@ func isStruct(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]() && t != reflect.TypeFor[memory.Lease]()
 }
 
-// parseVariadic parses the variadic arguments of a method.
+// parseVariadic parses the variadic arguments of a method, which have the type elem.
 func (p *scriptRun) parseVariadic(l *scriptStep, elem reflect.Type) []reflect.Value {
 	p.Helper()
 	var out []reflect.Value
@@ -148,7 +148,7 @@ func splitResults(out []reflect.Value) (first reflect.Value, err error) {
 }
 
 // readPages reads one page if the query has a limit or a cursor. Otherwise it reads all pages, and checks
-// that pages of one and two rows have the same rows.
+// that pages of one row and of two rows contain the same rows.
 func (p *scriptRun) readPages(l *scriptStep, query reflect.Value, read func() (reflect.Value, error)) (any, error) {
 	limit, cursor := query.FieldByName("Limit"), query.FieldByName("Cursor")
 	if limit.Int() != 0 || cursor.String() != "" {
@@ -229,15 +229,15 @@ func (p *scriptRun) parseClauses(owner memory.Owner, clauses [][]word, jobs *[]m
 	return changes
 }
 
-// statusAfter is the status of a target after an action, unless the script sets a status.
+// statusAfter is the status of a target by action, unless the script sets a status.
 var statusAfter = map[memory.Action]memory.Status{
 	memory.ActionRetire: memory.Retired, memory.ActionUnlink: memory.Retired, memory.ActionRestore: memory.Active,
 	memory.ActionApprove: memory.Active, memory.ActionReject: memory.Rejected, memory.ActionLink: memory.Active,
 }
 
-// makeChanges returns a change of a target's latest written state. names are the target and its text; fields
-// set fields of the target, or of the change if the target lacks the field. A replace also names the new fact
-// and returns two changes.
+// makeChanges returns a change of a target from its latest written state. names are the target and its text;
+// fields set fields of the target, or of the change if the target lacks the field. A replace also names the
+// new fact and returns two changes.
 func (p *scriptRun) makeChanges(owner memory.Owner, action memory.Action, names []string, fields []word) []memory.Change {
 	p.Helper()
 	if fits, ok := strings.CutSuffix(string(action), "?"); ok {
@@ -277,7 +277,7 @@ func (p *scriptRun) makeChanges(owner memory.Owner, action memory.Action, names 
 }
 
 // fittingAction returns an action that fits the state of a target: the requested action if it fits, otherwise
-// an update or an add. Turns and conversations cannot be added.
+// an update or an add. It returns false for a new turn or conversation, which cannot be added.
 func (p *scriptRun) fittingAction(owner memory.Owner, action memory.Action, target string) (memory.Action, bool) {
 	_, inStep := p.stepStates[target]
 	_, exists := p.latestStates[owner][target]
@@ -298,7 +298,7 @@ func (p *scriptRun) fittingAction(owner memory.Owner, action memory.Action, targ
 	return memory.ActionAdd, kind != "turn" && kind != "conversation"
 }
 
-// versionOf returns a memory's version, 0 if it does not exist.
+// versionOf returns a memory's version, or 0 if the memory does not exist.
 func (p *scriptRun) versionOf(owner memory.Owner, i memory.State) int64 {
 	_, id, _ := strings.Cut(i.Target(), ":")
 	found, err := p.Get(p.ctx, owner, id)
@@ -324,8 +324,8 @@ func setText(i *memory.State, words string) {
 }
 
 // appendStep runs append OWNER CONVERSATION conversation-fields from=N "words"…: clauses. The words are turns
-// of user and assistant alternately; the turn with index 3 of c is c3. Clauses are those of apply, turn ID
-// "words" fields, and path ID… after=ID from=N.
+// of user and assistant alternately; the turn with index 3 of c is c3. Clauses are those of apply, and also
+// turn ID "words" fields, and path ID… after=ID from=N.
 func (p *scriptRun) appendStep(l *scriptStep) (any, error) {
 	owner := p.parseOwner(p.nextArg(l))
 	b := memory.Batch{Conversation: memtest.Conversation(owner, p.nextArg(l))}
@@ -370,7 +370,7 @@ func (p *scriptRun) appendStep(l *scriptStep) (any, error) {
 	return receipt, err
 }
 
-// turnAt returns a turn of a conversation with only one path, by the turn's index.
+// turnAt returns the turn at an index of a conversation with only one path.
 func turnAt(c memory.Conversation, index int, words string) memory.Turn {
 	t := memtest.Turn(c.Owner, c.ID, index, []memory.Role{memory.RoleUser, memory.RoleAssistant}[index%2], words)
 	t.ID = fmt.Sprint(c.ID, index)
@@ -381,8 +381,8 @@ func turnAt(c memory.Conversation, index int, words string) memory.Turn {
 	return t
 }
 
-// eraseStep runs erase OWNER run-fields ID…: job …. Afterwards the written states of the owner are no longer
-// compared.
+// eraseStep runs erase OWNER run-fields ID…: job …. It forgets the written states
+// of the owner, so that the data after the erasure is not compared with them.
 func (p *scriptRun) eraseStep(l *scriptStep) (any, error) {
 	owner, run := p.parseOwner(p.nextArg(l)), p.newRun(l)
 	run.Kind = "erase"
@@ -454,14 +454,14 @@ func (p *scriptRun) lookStep(l *scriptStep) (any, error) {
 	return seen.Memories, nil
 }
 
-// concurrentResult counts the results of a step that several goroutines made.
+// concurrentResult counts the results of a step that several goroutines ran.
 type concurrentResult struct {
 	Taken, Again, Refused int
 	Code                  memory.Code // code of the refused calls
 	Receipts              int         // number of different receipts, ignoring Again
 }
 
-// togetherStep runs together STEP: 8 goroutines make the step at once. $w is a goroutine's number.
+// togetherStep runs together STEP: 8 goroutines run the step at once. $w is a goroutine's number.
 func (p *scriptRun) togetherStep(l *scriptStep) (any, error) {
 	var mu sync.Mutex
 	var result concurrentResult
@@ -493,7 +493,7 @@ func (p *scriptRun) togetherStep(l *scriptStep) (any, error) {
 	return result, nil
 }
 
-// stateStep runs a step about all of an owner's data, see scripts/README.md.
+// stateStep runs a step that reads or writes all of an owner's data, see scripts/README.md.
 func (p *scriptRun) stateStep(l *scriptStep, owner memory.Owner) error {
 	p.Helper()
 	switch l.verb {
@@ -511,8 +511,8 @@ func (p *scriptRun) stateStep(l *scriptStep, owner memory.Owner) error {
 	return nil
 }
 
-// compareData runs compare OWNER LABEL: all data must equal the remembered data. With the word active it
-// compares only active data, optionally as_of a time.
+// compareData runs compare OWNER LABEL: all data must equal the data of the remember step LABEL. With the
+// word active it compares only active data, optionally as_of a time.
 func (p *scriptRun) compareData(l *scriptStep, owner memory.Owner) {
 	p.Helper()
 	want, ok := p.snapshots[p.nextArg(l)]

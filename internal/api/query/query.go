@@ -26,14 +26,14 @@ import (
 // traceHeader is the response header with the id of the request's trace, the same in every API.
 const traceHeader = "X-Loci-Trace"
 
-// Upstream forwards a request and returns the response, like the Upstream of package proxy.
+// Upstream sends requests to the upstream server, like the Upstream of package proxy.
 type Upstream interface {
 	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
 }
 
 // Options configure the API.
 type Options struct {
-	Upstream Upstream                     // nil uses the built-in model
+	Upstream Upstream                     // server of the model; nil uses the built-in model
 	Model    func(context.Context) string // name of the model that describes images and writes answers; empty means the built-in model
 	MaxText  int                          // maximum length of a query in bytes
 }

@@ -17,7 +17,7 @@ import (
 // maxResponse is the maximum size of the upstream's response in bytes.
 const maxResponse = 4 << 20
 
-// upstreamWriter returns a function that sends a prompt to the upstream, with the client's API key if Loci has none.
+// upstreamWriter returns a function that sends a prompt to the upstream, with the upstream's or client's key.
 func (d *Handler) upstreamWriter(model string, clientHeader http.Header) query.Writer {
 	header := http.Header{"Content-Type": {"application/json"}}
 	if key := clientHeader.Values("Authorization"); len(key) > 0 {
@@ -55,7 +55,7 @@ type chat struct {
 
 type chatMessage struct {
 	Role    string `json:"role"`
-	Content any    `json:"content"` // a string, or a list of parts
+	Content any    `json:"content"` // a string, or a list of [contentPart] with images
 }
 
 type part struct {
@@ -68,7 +68,7 @@ type imageURL struct {
 	URL string `json:"url"`
 }
 
-// chatRequest returns a chat completion request with a prompt. Images follow the user's text.
+// chatRequest returns a chat completion request with a prompt, in which the images follow the user's text.
 func chatRequest(model string, p memory.Prompt, images []string) chat {
 	c := chat{Model: model, Messages: []chatMessage{{"system", p.System}, {"user", p.User}}}
 	if len(images) == 0 {

@@ -27,11 +27,11 @@ const (
 type breaker struct {
 	mu       sync.Mutex // guards the other fields
 	failures int        // number of consecutive failures
-	pauseEnd time.Time  // end of the pause: then one question tries the server, while other questions still skip it
+	pauseEnd time.Time  // end of the pause, after which one question tries the server while other questions still skip it
 	lastErr  error      // error of the latest failure
 }
 
-// try calls ask, unless the server is skipped. It counts a failure unless the caller canceled the request.
+// try calls ask, unless the server is skipped. It counts errors of ask, except if the caller canceled.
 func (b *breaker) try(ctx context.Context, ask func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -62,7 +62,6 @@ func (b *breaker) checkPause() error {
 	return nil
 }
 
-// recordSuccess ends the pause.
 func (b *breaker) recordSuccess() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -31,7 +31,7 @@ type Client struct {
 	forms map[string]requestForm // form of request that the server accepts, by model
 }
 
-// ErrNoModel makes learning use the built-in rules immediately, since waiting would bring no model.
+// ErrNoModel means that no model is configured, so that learning uses the built-in rules without waiting.
 var ErrNoModel = errors.New("no model is available")
 
 // New returns a client. It returns [memory.Invalid] if the base URL is invalid.
@@ -118,7 +118,7 @@ func (c *Client) rememberForm(model string, m requestForm) {
 	c.forms[model] = m
 }
 
-// chat sends one request in one form and returns the completion.
+// requestCompletion sends one request in one form and returns the completion.
 func (c *Client) chat(ctx context.Context, p memory.Prompt, m requestForm) (completion, error) {
 	request, err := json.Marshal(m.request(p))
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *Client) chat(ctx context.Context, p memory.Prompt, m requestForm) (comp
 	return got, nil
 }
 
-// keyContext is the context key of [WithKey].
+// apiKeyContextKey is the context key of [WithKey].
 type keyContext struct{}
 
 // WithKey returns a context whose requests use this API key instead of the client's key.
@@ -146,11 +146,11 @@ func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyContext{}, key)
 }
 
-// maxAnswer is the maximum size of a response in bytes. It limits the memory that a faulty server can use.
+// maxResponseBytes is the maximum size of a response. It limits the memory that a faulty server can use.
 const maxAnswer = 16 << 20
 
 // send makes one attempt and returns the body of a successful response. It fails if the server sends no data
-// for the timeout.
+// for the time c.timeout.
 func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ []byte, err error) {
 	u, err := c.server.url(path)
 	if err != nil {
@@ -208,7 +208,7 @@ func (e endpoint) checkAnswer(resp *http.Response, request, body []byte) ([]byte
 		Detail  json.RawMessage `json:"detail"`
 	}
 	isJSON := json.Valid(body)
-	_ = json.Unmarshal(body, &answer)  // for JSON that is not an object, the fields stay empty
+	_ = json.Unmarshal(body, &answer)  // if the JSON is not an object, the fields stay empty
 	var streamError struct{ Code int } // status of an error within a stream
 	if resp.StatusCode == http.StatusOK && json.Unmarshal(answer.Error, &streamError) == nil && streamError.Code >= 400 {
 		resp.StatusCode = streamError.Code
@@ -227,7 +227,7 @@ func (e endpoint) checkAnswer(resp *http.Response, request, body []byte) ([]byte
 	case text == "":
 		text = cmp.Or(answer.Message, strings.Trim(string(answer.Detail), `"`), http.StatusText(status))
 	}
-	// For an unsupported response format, a server may report an internal error.
+	// A server may answer an unsupported response_format with an internal error: a retry would not help.
 	structured := status == http.StatusInternalServerError && bytes.Contains(request, []byte(`"response_format":`))
 	cleaned := e.cleanMessage(text)
 	if quotesRequest(request, text) {
@@ -242,7 +242,7 @@ func (e endpoint) checkAnswer(resp *http.Response, request, body []byte) ([]byte
 	}
 }
 
-// errorText returns the message in an error field, which is an object or a string.
+// errorMessage returns the message in an error field, which is an object or a string.
 func errorText(raw json.RawMessage) string {
 	var object struct {
 		Message string `json:"message"`

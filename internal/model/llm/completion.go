@@ -32,7 +32,7 @@ type replyMessage struct {
 // content is the text of a message. In JSON it is a string, null, or a list of parts, whose texts are joined.
 type content string
 
-// UnmarshalJSON reads all three forms of content.
+// UnmarshalJSON reads a string, null or a list of parts.
 func (c *content) UnmarshalJSON(data []byte) error {
 	var text *string
 	if json.Unmarshal(data, &text) == nil {

@@ -8,12 +8,13 @@
 //
 // # Streams
 //
-// Completions are streamed: the arriving events show that a slow model is working.
+// Completions are streamed, since the arriving events show that a slow model is working.
 //
 // # Structured answers
 //
 // Servers differ in their support of JSON answers. A prompt with a schema is first sent with response_format
-// json_schema, and then with the schema in the prompt. Loci remembers for each model which form succeeded.
+// json_schema and, if the server refuses this, with the schema in the prompt. For each model, Loci remembers
+// the form that succeeded.
 //
 // # Errors
 //

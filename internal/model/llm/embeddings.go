@@ -19,22 +19,22 @@ import (
 )
 
 const (
-	// embedBatch is the number of texts in a request, and embedBytes their total size in bytes. Servers
-	// accept some 30 to 2,000 texts with 16,000 tokens; if one refuses a batch, Loci halves the number.
+	// A request has at most maxBatchTexts texts with maxBatchBytes bytes together. Servers accept some 30 to
+	// 2,000 texts with 16,000 tokens; if a server refuses a batch, Loci halves the number of texts.
 	embedBatch = 64
 	embedBytes = 64 << 10
 
-	// maxEmbedText is the maximum length of a text in bytes. Models ignore the rest of a longer text, and
-	// some servers refuse the text.
+	// maxEmbedText is the length in bytes to which longer texts are cut: models ignore the rest of a longer
+	// text, and some servers refuse it.
 	maxEmbedText = 16 << 10
 
-	// minEmbedText is a length in bytes that every model accepts.
+	// minEmbedText is the length in bytes at which cutting of a refused text stops: every model accepts it.
 	minEmbedText = 512
 
-	// blank is sent for a blank text, since servers refuse empty texts.
+	// blankText is sent instead of a text without words, since servers refuse empty texts.
 	blank = "."
 
-	// questionTime is the time limit of an interactive question.
+	// questionTime is the time limit of a request to the server while a user waits for an answer.
 	questionTime = 2 * time.Second
 )
 
@@ -44,16 +44,16 @@ type Embedder struct {
 	breaker
 	client     *Client
 	kindField  string                    // request field that distinguishes questions from documents; empty if prefixes of the text do
-	kindValues map[memory.EmbedAs]string // values of field, or the prefixes, by kind of text
+	kindValues map[memory.EmbedAs]string // values of kindField, or the prefixes, by kind of text
 	isCohere   bool                      // whether the server has Cohere's own API
 	dims       atomic.Int64              // number of dimensions in the latest response; 0 before the first response
-	maxBatch   atomic.Int64              // maximum number of texts in a request
+	maxBatch   atomic.Int64              // maximum number of texts in a request, learned from refusals
 }
 
 var _ memory.Embedder = (*Embedder)(nil)
 
-// embedAPIs are the embedding APIs with a request field for the kind of text. Their servers add the prefixes
-// of the models. OpenAI's API has no such field.
+// embedAPIs are the embedding APIs in which a request field tells questions from documents; their servers add
+// the prefixes of the models. OpenAI's API has no such field.
 var embedAPIs = []struct{ domain, field, question, document string }{
 	{"cohere.com", "input_type", "search_query", "search_document"},
 	{"cohere.ai", "input_type", "search_query", "search_document"},
@@ -61,8 +61,8 @@ var embedAPIs = []struct{ domain, field, question, document string }{
 	{"voyageai.com", "input_type", "query", "document"},
 }
 
-// NewEmbedder returns an embedder for the model in o and sends no request. question and document are the
-// prefixes of the model's texts; they are ignored if the server adds prefixes.
+// NewEmbedder returns an embedder for the model in o and sends no request. questionPrefix and
+// documentPrefix are prefixes of the embedded texts; they are ignored if the server adds prefixes.
 func NewEmbedder(o Options, question, document string) (*Embedder, error) {
 	if o.Model == "" {
 		return nil, memory.Errorf(memory.Invalid, "no embedding model is configured")
@@ -86,7 +86,7 @@ func NewEmbedder(o Options, question, document string) (*Embedder, error) {
 }
 
 // Fingerprint contains the model's name and a hash of its prefixes or field. Equal fingerprints mean equal
-// vectors, whatever the server.
+// vectors, even of different servers.
 func (e *Embedder) Fingerprint() string {
 	name, question, document := "remote:"+e.client.model, e.kindValues[memory.AsQuestion], e.kindValues[memory.AsDocument]
 	if question+document == "" {
@@ -105,11 +105,11 @@ func (e *Embedder) Remote() bool { return true }
 // Close closes idle connections.
 func (e *Embedder) Close() { e.client.Close() }
 
-// Embed embeds texts. Questions, and documents with a deadline as short, get one short attempt, and a failing
-// server is then skipped for a while. Other documents are retried for up to Options.RetryTimeout.
+// Embed embeds texts. Questions, and documents with a deadline within [questionTime], get one attempt, and
+// a server that fails repeatedly is skipped for a while. Other documents are retried (Options.RetryTimeout).
 //
 // If the server refuses a batch, Embed splits the batch, and shortens refused texts. A text that the server
-// refuses at any length gets the vector of a blank text: its memory then counts as embedded. If the server
+// refuses at any length gets the vector of a blank text, so that its memory counts as embedded. If the server
 // accepts no text at all, the error is [memory.Unavailable].
 func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (out [][]float32, err error) {
 	deadline, hasDeadline := ctx.Deadline()
@@ -148,7 +148,7 @@ func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string
 	return out, nil
 }
 
-// batches splits texts into requests.
+// batches splits texts into the batches of the requests.
 func (e *Embedder) batches(texts []string) (batches [][]string) {
 	maxTexts, size := int(e.maxBatch.Load()), 0
 	for i, t := range texts {
@@ -162,23 +162,23 @@ func (e *Embedder) batches(texts []string) (batches [][]string) {
 	return batches
 }
 
-// mayConcernTexts reports whether the texts of a request may have caused the failure: the server refused
-// them, had an internal error, or returned no valid vectors.
+// mayConcernTexts reports whether the texts of a request may have caused its error: the server refused the
+// texts, had an internal error, or returned no valid vectors.
 func mayConcernTexts(err error) bool {
 	f := asFailure(err)
 	return f != nil && (f.isRefusal() || f.status == http.StatusOK || f.status == http.StatusInternalServerError)
 }
 
-// embedSmaller embeds texts that the server refused as one batch. It fails if the server refuses every text.
+// embedRefusedBatch embeds texts that the server refused as one batch, or fails if even a blank text is refused.
 func (e *Embedder) embedSmaller(ctx context.Context, as memory.EmbedAs, texts []string, refused error) ([][]float32, error) {
 	blankVector, err := e.requestVectors(ctx, e.client.send, as, []string{blank})
 	if err != nil {
-		return nil, memory.Errorf(memory.Unavailable, "the server accepts no text: %v", refused)
+		return nil, memory.Errorf(memory.Unavailable, "the server refuses every text: %v", refused)
 	}
 	return e.embedHalves(ctx, as, texts, blankVector)
 }
 
-// embedHalves embeds texts of a refused batch. blankVector is used for a text that is always refused.
+// embedHalves embeds the two halves of a refused batch. A text that is always refused gets blankVector.
 func (e *Embedder) embedHalves(ctx context.Context, as memory.EmbedAs, texts []string, blankVector [][]float32) (out [][]float32, err error) {
 	if len(texts) == 1 {
 		return e.embedPrefix(ctx, as, texts[0], blankVector)
@@ -201,7 +201,7 @@ func (e *Embedder) embedHalves(ctx context.Context, as memory.EmbedAs, texts []s
 	return out, nil
 }
 
-// embedPrefix embeds the longest prefix of a text that the server accepts.
+// embedPrefix embeds the longest accepted prefix (half, quarter, …) of a text, or else returns blankVector.
 func (e *Embedder) embedPrefix(ctx context.Context, as memory.EmbedAs, t string, blankVector [][]float32) ([][]float32, error) {
 	for size := min(len(t), maxEmbedText); size > minEmbedText; {
 		size /= 2
@@ -301,7 +301,7 @@ func (f *failure) isRefusal() bool {
 	return f.status == http.StatusBadRequest || f.status == http.StatusRequestEntityTooLarge || f.status == http.StatusUnprocessableEntity
 }
 
-// convertRefusal converts a permanent refusal to [memory.Invalid], and any other error to [memory.Unavailable].
+// convertRefusal converts a permanent refusal to [memory.Invalid], and other errors to [memory.Unavailable].
 func (c *Client) convertRefusal(err error) error {
 	if f := asFailure(err); f != nil && f.isRefusal() {
 		return memory.Errorf(memory.Invalid, "%v", f.err)

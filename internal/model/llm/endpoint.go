@@ -16,32 +16,32 @@ type Options struct {
 	Key     string // API key; empty means no key
 	Model   string // default model of [Client.Complete]
 
-	DropHeaders []string // patterns of headers that a [Forwarder] does not forward, in addition to identity.txt; with the prefix - the headers are forwarded
+	DropHeaders []string // patterns of headers that a [Forwarder] does not forward, in addition to identity.txt; a pattern with the prefix - forwards headers
 
 	Timeout      time.Duration     // maximum time without data from the server; 0 means DefaultTimeout
 	RetryTimeout time.Duration     // maximum time for all attempts of a request; 0 means DefaultRetryTimeout
-	MaxTries     uint              // maximum number of attempts of a request; 0 means DefaultTries
+	MaxTries     uint              // maximum number of attempts of a request; 0 means DefaultMaxTries
 	Transport    http.RoundTripper // nil creates a transport that keeps connections open
 }
 
 const (
-	// DefaultTimeout allows a small model on a slow machine to read a long prompt.
+	// DefaultTimeout is enough for a small model on a slow machine to read a long prompt.
 	DefaultTimeout = 2 * time.Minute
 
-	// DefaultRetryTimeout limits the retries of one request. During a longer outage, the jobs retry.
+	// DefaultRetryTimeout limits the retries of one request. After a longer outage, the job queue retries.
 	DefaultRetryTimeout = time.Minute
 
-	// DefaultTries is the maximum number of attempts of one request.
+	// DefaultMaxTries is the default maximum number of attempts of one request.
 	DefaultTries = 5
 
-	// headerTimeout is the time limit for the response headers of a forwarded request: reasoning models send
-	// no data for minutes.
+	// headerTimeout is the time limit for the response headers of a forwarded request. It is long, since
+	// reasoning models send no data for minutes.
 	headerTimeout = 15 * time.Minute
 )
 
 // endpoint is the address and API key of a model server.
 type endpoint struct {
-	base *url.URL // its path has no trailing slash
+	base *url.URL // base URL, without a trailing slash in the path
 	key  string
 }
 
@@ -51,7 +51,7 @@ func newEndpoint(o Options) (endpoint, error) {
 		return endpoint{}, memory.Errorf(memory.Invalid, "the model server's base URL must look like http://localhost:11434/v1")
 	}
 	if u.User != nil {
-		return endpoint{}, memory.Errorf(memory.Invalid, "the model server's base URL must not contain a password; set its key as a setting")
+		return endpoint{}, memory.Errorf(memory.Invalid, "the model server's base URL must not contain a password; set the API key as a setting")
 	}
 	u.Path, u.RawPath, u.Fragment = strings.TrimRight(u.Path, "/"), "", ""
 	return endpoint{u, o.Key}, nil
@@ -100,7 +100,7 @@ func (e endpoint) setKey(h http.Header) {
 	}
 }
 
-// under reports whether the server's host is a subdomain of domain.
+// isUnder reports whether the server's host is a subdomain of domain.
 func (e endpoint) under(domain string) bool { return strings.HasSuffix(e.base.Hostname(), "."+domain) }
 
 // unavailable returns an [memory.Unavailable] error that names the server's host.
@@ -108,8 +108,8 @@ func (e endpoint) unavailable(format string, args ...any) error {
 	return memory.Errorf(memory.Unavailable, "model server %s: "+format, append([]any{e.base.Host}, args...)...)
 }
 
-// newTransport returns a transport for forwarded requests: it does not decompress responses, and keeps enough
-// idle connections for many clients.
+// newTransport returns a transport that does not decompress responses, since a [Forwarder] must not, and
+// keeps enough idle connections for many clients.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,

@@ -19,7 +19,7 @@ import (
 type Forwarder struct {
 	server       endpoint
 	transport    http.RoundTripper
-	dropPatterns []string // patterns of header names, of which the last match counts; the prefix - forwards the header
+	dropPatterns []string // patterns of header names; the last matching pattern decides, and one with the prefix - forwards the header
 }
 
 // NewForwarder returns a forwarder to the server in o. It ignores the model and the timeouts in o: a
@@ -46,7 +46,7 @@ func NewForwarder(o Options) (*Forwarder, error) {
 //go:embed identity.txt
 var identityHeaders string
 
-// plainName returns the name or pattern of a header in lower case, with - for _.
+// normalizeHeaderName returns the name or pattern of a header in lower case, with - for _.
 func plainName(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
 
 // isDropped reports whether the header is not forwarded.
@@ -66,8 +66,8 @@ func (f *Forwarder) isDropped(name string) (drop bool) {
 // the client's request, with its query. The request has the headers that [Forwarder.forwardedHeader] returns,
 // and the upstream's API key if one is configured. Redirects are not followed.
 //
-// A body that is not a [bytes.Reader] is streamed, with the length in Content-Length. A request is retried
-// only if none of its bytes was written, or if its HTTP method is idempotent.
+// A body that is not a [bytes.Reader] is streamed, with the length in the header's Content-Length. A request
+// is retried only if none of its bytes was written, or if its HTTP method is idempotent.
 //
 // The error is [memory.Unavailable], or [memory.Invalid] for a path outside the base URL.
 func (f *Forwarder) Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
@@ -102,8 +102,8 @@ func (f *Forwarder) Close() {
 	}
 }
 
-// hopByHop are the headers that apply to one connection only (RFC 9110, 7.6.1), and Expect, which Loci's HTTP
-// server has handled.
+// hopByHopHeaders are the headers that apply to one connection only (RFC 9110, 7.6.1), and Expect, which
+// Loci's HTTP server has handled.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
@@ -141,7 +141,7 @@ func dropHopByHop(h http.Header) {
 	}
 }
 
-// contentLength returns the value of Content-Length, or -1 if it is unknown.
+// contentLength returns the value of Content-Length, or -1 if the header has no valid value.
 func contentLength(h http.Header) int64 {
 	n, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
 	if err != nil || n < 0 {

@@ -11,9 +11,9 @@ import (
 // requestForm is the form of a request that a model's server accepts. The zero requestForm uses all features;
 // each refused feature is switched off.
 type requestForm struct {
-	schemaInPrompt bool // the prompt contains the schema, instead of response_format
-	noTemperature  bool // without the temperature, which reasoning models refuse
-	unstreamed     bool // without streaming, which is forbidden to some accounts
+	schemaInPrompt bool // the prompt, instead of response_format, contains the schema
+	noTemperature  bool // the request sets no temperature, which reasoning models refuse
+	unstreamed     bool // the response is not streamed: some accounts may not use streams
 }
 
 // request is the body of a chat completion request.
@@ -83,8 +83,8 @@ func schemaName(prompt string) string {
 	return name[:min(len(name), 64)]
 }
 
-// next returns the form for another attempt, and false if another attempt does not help. It switches off a
-// feature that the server refused. If a server ignores the schema, the reader of the reply handles that.
+// nextForm returns the form for another attempt, without a feature that the server refused, or false if no
+// other form may succeed. A server may also ignore the schema: callers must validate the reply.
 func (m requestForm) next(p memory.Prompt, err error) (requestForm, bool) {
 	f := asFailure(err)
 	if f == nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// minQuoteLength is the minimum length in bytes of a repeated text that counts as a quote.
+// minQuoteLength is the minimum length in bytes of a repeated part that counts as a quote.
 const minQuoteLength = 16
 
 var quotedText = lazy.Compile("['\"`]([^'\"`]{3,})['\"`]")
 
-// quotesRequest reports whether a server's error message repeats a part of the request: at least
-// [minQuoteLength], or a shorter text in quotation marks.
+// quotesRequest reports whether a server's error message repeats a text of the request: at least
+// [minQuoteLength] bytes, or a shorter part in quotation marks.
 func quotesRequest(request []byte, message string) bool {
 	texts := textsOf(request)
 	inRequest := func(s string) bool {
@@ -33,7 +33,7 @@ func quotesRequest(request []byte, message string) bool {
 	return false
 }
 
-// textsOf returns the texts in a request: its messages, or the texts to embed or rerank.
+// requestTexts returns the texts in a request: its messages, or the texts to embed or rerank.
 func textsOf(request []byte) (texts []string) {
 	var body any
 	if json.Unmarshal(request, &body) != nil {

@@ -16,7 +16,7 @@ import (
 type failure struct {
 	err      error
 	status   int           // HTTP status; 0 if there was no response
-	text     string        // server's error message
+	text     string        // server's unchanged error message
 	canRetry bool          // whether a retry may succeed
 	delay    time.Duration // delay before a retry as requested by the server; 0 if the server requests none
 }
@@ -40,7 +40,7 @@ func (f *failure) RateLimited() (delay time.Duration, ok bool) {
 // Status returns the HTTP status, or 0 if there was no response.
 func (f *failure) Status() int { return f.status }
 
-// call sends a request. It retries failures that a retry may solve, up to the limits in Options.
+// call sends a request. It retries failures that may be temporary, up to the limits in [Options].
 func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval = 500 * time.Millisecond
@@ -53,7 +53,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]
 		return answer, err
 	}, backoff.WithBackOff(pause), backoff.WithMaxTries(c.maxTries), backoff.WithMaxElapsedTime(c.retryTimeout))
 	if err != nil && !errors.Is(err, memory.Unavailable) && ctx.Err() != nil {
-		return nil, c.server.unavailable("%w", err) // the caller's context has ended
+		return nil, c.server.unavailable("%w", err) // ctx has ended
 	}
 	return answer, err
 }
@@ -69,7 +69,7 @@ func isRetryable(status int) bool {
 }
 
 // retryAfter returns the delay that a server requests: in milliseconds (OpenAI and Azure), in seconds, or
-// until a date. It returns 0 if the header has none.
+// until a date. It returns 0 if the server requests no delay.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond))

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// minReplyLimit is the minimum limit of a reply in bytes. The limit of a longer prompt is its length.
+	// A reply may have as many bytes as its request, but at least minReplyLimit bytes.
 	minReplyLimit = 8 << 10
 
-	// maxStream is the maximum size in bytes of the events of a reply: some 16,000 tokens with reasoning.
+	// maxStream is the maximum total size in bytes of a reply's events: some 16,000 tokens with reasoning.
 	maxStream = 4 << 20
 )
 
 // readStream returns the completion or the error in a stream, as the JSON of an unstreamed response. It calls
-// progress for each event. It ends a reply that is longer than limit bytes.
+// progress for each event, and stops reading when the reply is longer than limit bytes.
 func readStream(body io.Reader, limit int, progress func()) ([]byte, error) {
 	var got struct {
 		completion

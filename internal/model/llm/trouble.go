@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// DescribeFailure describes why a server did not respond completely, for any HTTP client. The description
-// omits the server's address, which err contains.
+// DescribeFailure describes why a server did not respond completely. err may be the error of any HTTP client.
+// The description omits the server's address, which err contains.
 func DescribeFailure(err error) string {
 	var dns *net.DNSError
 	var timeout net.Error
